@@ -1,0 +1,1 @@
+"""Applications on top of the public API of `xsent` (still empty)."""

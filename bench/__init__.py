@@ -1,0 +1,1 @@
+"""Latency, memory and size per layer count (the measuring room; still empty)."""

@@ -1,0 +1,112 @@
+"""The model card: the README of a bundle."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from xsent.export.parity import Parity
+from xsent.train.checkpoint import Checkpoint
+
+TEMPLATE = """---
+language: [{languages}]
+license: {licence}
+pipeline_tag: sentence-similarity
+tags: [sentence-similarity, cross-lingual, sentence-embeddings, {precision}, onnx, xsent]
+---
+
+# {name}
+
+A compact cross-lingual sentence encoder: sentences that mean the same get similar vectors, whatever their
+language. It runs offline on a CPU.
+
+| property | value |
+|---|---|
+| languages | {languages} |
+| vector | {dim} numbers |
+| layers | {layers} |
+| vocabulary | {pieces:,} pieces, SentencePiece |
+| longest sentence | {max_length} tokens |
+| precision | {precision} |
+| size | {megabytes:.1f} MB |
+| fingerprint | `{fingerprint}` |
+
+## Use
+
+```python
+from xsent import SentenceEncoder
+
+encoder = SentenceEncoder("path/to/{name}")
+vectors = encoder.encode(["The cat sleeps.", "Le chat dort."])  # [2, {dim}], of length 1
+```
+
+## Parity
+
+Measured at export on pairs held out from training. The cosine compares a sentence's vector with that of the
+trained encoder; P@1 is the share of sentences, in per cent, whose nearest neighbour in the other language is their
+translation, the mean of both directions.
+
+{parity}
+
+## Training
+
+{training}
+
+{data}
+
+Exported with `xsent-export CHECKPOINT OUT --{option}`.
+
+## Licence
+
+The weights: {licence}.
+"""
+
+
+def render_card(checkpoint: Checkpoint, manifest: Mapping[str, Any], parity: Parity) -> str:
+    """Write the card of a bundle.
+
+    Args:
+        checkpoint: Where the bundle comes from.
+        manifest: The content of its `xsent.json`, without this card.
+        parity: What export measured.
+
+    Returns:
+        Markdown with YAML front matter.
+    """
+    return TEMPLATE.format(
+        name=manifest["name"],
+        languages=", ".join(manifest["languages"]),
+        licence=manifest["licence"],
+        precision=manifest["precision"],
+        option="int8" if manifest["precision"] == "int8" else "fp32",
+        dim=manifest["dim"],
+        layers=manifest["num_layers"],
+        pieces=manifest["vocab_size"],
+        max_length=manifest["max_length"],
+        megabytes=sum(entry["bytes"] for entry in manifest["files"].values()) / 1e6,
+        fingerprint=manifest["fingerprint"],
+        parity=_table(parity.rows()),
+        training=_training(checkpoint),
+        data=_data(checkpoint.about.get("attribution", [])),
+    )
+
+
+def _table(rows: Sequence[Mapping[str, object]]) -> str:
+    lines = [list(rows[0]), ["---"] * len(rows[0]), *([str(value) for value in row.values()] for row in rows)]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def _training(checkpoint: Checkpoint) -> str:
+    recipe = checkpoint.about.get("recipe", {})
+    stages = recipe.get("stages") or [{"name": "training", "steps": checkpoint.step}]
+    lines = [
+        f"{number}. {stage['name']}: {stage['steps']:,} steps"
+        + (f" of {stage['batch_size']:,} pairs" if "batch_size" in stage else "")
+        for number, stage in enumerate(stages, 1)
+    ]
+    seed = f"Seed {recipe['seed']}; stages" if "seed" in recipe else "Stages"
+    return "\n".join([f"{seed}:", "", *lines])
+
+
+def _data(attribution: Sequence[str]) -> str:
+    if not attribution:
+        return "The sources of the training text are not recorded."
+    return "\n".join(["Trained on text from:", "", *(f"- {source}" for source in attribution)])

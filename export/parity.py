@@ -1,0 +1,172 @@
+"""What quantisation costs: the bundle against the encoder it was made from, per language.
+
+Both encode the same held-out pairs. The cosine of a sentence's two vectors says how far it moved; P@1 (retrieval
+of translations within a language, the mean of both directions, in per cent) says whether that matters.
+"""
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from xsent.errors import DataError, ParityError
+from xsent.lines import read_fields
+
+MAX_PAIRS = 1000  # a language; one more wrong answer is then 0.05 points of P@1
+
+Pairs = Mapping[str, Sequence[tuple[str, str]]]  # language to (English, translation)
+
+
+class Encodes(Protocol):
+    """Anything that encodes sentences."""
+
+    def encode(self, sentences: list[str], /) -> NDArray[Any]:
+        """Vectors of length 1, [n, D]."""
+        ...
+
+
+@dataclass(frozen=True)
+class Budget:
+    """What an export may cost in the worst language.
+
+    Attributes:
+        cosine_mean: Least mean cosine between the vectors before and after.
+        p1_loss: Most points of P@1 lost.
+    """
+
+    cosine_mean: float = 0.995
+    p1_loss: float = 0.5
+
+
+@dataclass(frozen=True)
+class LanguageParity:
+    """What was measured in one language.
+
+    Attributes:
+        pairs: Pairs measured; the cosines are over both their sides.
+        cosine_mean: Mean cosine between the vectors before and after.
+        cosine_p1: Its 1st percentile.
+        cosine_min: Its minimum.
+        p1_before: P@1 of the trained encoder, in per cent.
+        p1_after: P@1 of the bundle, in per cent.
+    """
+
+    pairs: int
+    cosine_mean: float
+    cosine_p1: float
+    cosine_min: float
+    p1_before: float
+    p1_after: float
+
+
+@dataclass(frozen=True)
+class Parity:
+    """What was measured in all languages, and what was allowed."""
+
+    languages: Mapping[str, LanguageParity]
+    budget: Budget
+
+    def check(self) -> None:
+        """Refuse an export that costs more than its budget.
+
+        Raises:
+            ParityError: A language is beyond the budget; names each with its numbers.
+        """
+        least, most = self.budget.cosine_mean, self.budget.p1_loss
+        failures = []
+        for language, measured in self.languages.items():
+            # Written so that NaN fails too.
+            if not measured.cosine_mean >= least:
+                failures.append(f"{language} mean cosine {measured.cosine_mean:.4f} (at least {least})")
+            if not measured.p1_before - measured.p1_after <= most:
+                change = f"{measured.p1_before:.2f} -> {measured.p1_after:.2f}"
+                failures.append(f"{language} P@1 {change} (loss at most {most})")
+        if failures:
+            raise ParityError(
+                f"the exported encoder differs too much from the trained one: {', '.join(failures)}; "
+                "nothing was written, --fp32 keeps the trained weights"
+            )
+
+    def rows(self) -> list[dict[str, object]]:
+        """The measurements for a table, one row a language."""
+        return [
+            {
+                "language": language,
+                "pairs": m.pairs,
+                "cosine mean": f"{m.cosine_mean:.4f}",
+                "1st percentile": f"{m.cosine_p1:.4f}",
+                "minimum": f"{m.cosine_min:.4f}",
+                "P@1 trained": f"{m.p1_before:.2f}",
+                "P@1 bundle": f"{m.p1_after:.2f}",
+            }
+            for language, m in self.languages.items()
+        ]
+
+    def as_json(self) -> dict[str, object]:
+        """The `parity` field of a manifest."""
+        languages = {language: asdict(measured) for language, measured in self.languages.items()}
+        return {"languages": languages, "tolerance": asdict(self.budget)}
+
+
+def read_pairs(path: Path, limit: int = MAX_PAIRS) -> Pairs:
+    """Read held-out pairs by language.
+
+    Within a language each sentence is kept once, on either side: a search among equals has no right answer.
+
+    Args:
+        path: Lines of `source`, `language`, `English`, `translation`, with tabs between.
+        limit: Pairs to keep a language, spread over the file.
+
+    Raises:
+        DataError: The file is missing, damaged or empty.
+    """
+    pairs: dict[str, list[tuple[str, str]]] = defaultdict(list)
+    seen: set[tuple[str, str, str]] = set()
+    for _, language, english, translation in read_fields(path, 4, "source, language, English, translation"):
+        sides = {(language, "en", english), (language, "xx", translation)}
+        if not sides & seen:
+            seen |= sides
+            pairs[language].append((english, translation))
+    if not pairs:
+        raise DataError(f"{path}: empty; expected held-out pairs to measure the export with")
+    return {language: _spread(pairs[language], limit) for language in sorted(pairs)}
+
+
+def measure_parity(before: Encodes, after: Encodes, pairs: Pairs, budget: Budget) -> Parity:
+    """Compare two encoders.
+
+    Args:
+        before: The trained encoder.
+        after: The bundle.
+        pairs: See `read_pairs`.
+        budget: What may be lost; not enforced here.
+    """
+    measured = {}
+    for language, sides in pairs.items():
+        english, translations = [list(side) for side in zip(*sides, strict=True)]
+        old = before.encode(english), before.encode(translations)
+        new = after.encode(english), after.encode(translations)
+        cosines = np.concatenate([np.einsum("nd,nd->n", a, b) for a, b in zip(old, new, strict=True)])
+        measured[language] = LanguageParity(
+            pairs=len(sides),
+            cosine_mean=round(float(cosines.mean()), 6),
+            cosine_p1=round(float(np.percentile(cosines, 1)), 6),
+            cosine_min=round(float(cosines.min()), 6),
+            p1_before=round(_precision_at_1(*old), 3),
+            p1_after=round(_precision_at_1(*new), 3),
+        )
+    return Parity(measured, budget)
+
+
+def _precision_at_1(english: NDArray[np.float32], translations: NDArray[np.float32]) -> float:
+    cosines = english @ translations.T
+    gold = np.arange(len(cosines))
+    return 50 * float((cosines.argmax(axis=0) == gold).mean() + (cosines.argmax(axis=1) == gold).mean())
+
+
+def _spread(items: list[tuple[str, str]], limit: int) -> list[tuple[str, str]]:
+    return [items[i * len(items) // limit] for i in range(limit)] if len(items) > limit else items

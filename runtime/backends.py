@@ -1,0 +1,85 @@
+"""What runs a bundle's graph."""
+
+from typing import Protocol
+
+import numpy as np
+import onnxruntime
+from numpy.typing import NDArray
+
+from xsent.bundle import Bundle
+from xsent.errors import BackendError, BundleError
+
+
+class Backend(Protocol):
+    """Runs the graph of a bundle; may be called from several threads at once."""
+
+    def embed(self, ids: NDArray[np.int64]) -> NDArray[np.float32]:
+        """Encode one sentence.
+
+        Args:
+            ids: Piece ids [T], 1 <= T <= max_length.
+
+        Returns:
+            The sentence vector [D], not normalised.
+        """
+        ...
+
+
+class OnnxBackend:
+    """ONNX Runtime on the CPU, one thread a sentence.
+
+    Args:
+        bundle: The bundle to run.
+
+    Raises:
+        BundleError: The graph cannot be loaded.
+    """
+
+    def __init__(self, bundle: Bundle) -> None:
+        try:
+            # By path, never from bytes: only so are the table and the weights memory-mapped.
+            self._session = onnxruntime.InferenceSession(
+                str(bundle.graph_path),
+                _session_options(),
+                providers=["CPUExecutionProvider"],
+                # Its fused kernel is slower than the two it replaces (+45% time).
+                disabled_optimizers=["SkipLayerNormFusion"],
+            )
+        except Exception as error:  # ONNX Runtime's own types share no base class
+            reason = " ".join(str(error).split())
+            raise BundleError(f"{bundle.graph_path}: cannot be loaded ({reason})") from error
+
+    def embed(self, ids: NDArray[np.int64]) -> NDArray[np.float32]:
+        """See `Backend.embed`."""
+        (vectors,) = self._session.run(["sentence_embedding"], {"input_ids": ids[None]})
+        vector: NDArray[np.float32] = vectors[0]
+        return vector
+
+
+BACKENDS = {"onnx": OnnxBackend}
+
+
+def open_backend(name: str, bundle: Bundle) -> Backend:
+    """Open a bundle with a backend.
+
+    Args:
+        name: One of `BACKENDS`.
+        bundle: The bundle.
+
+    Raises:
+        BackendError: There is no such backend; names those there are.
+    """
+    if name not in BACKENDS:
+        raise BackendError(f"backend {name!r} is not available; available: {', '.join(sorted(BACKENDS))}")
+    return BACKENDS[name](bundle)
+
+
+def _session_options() -> onnxruntime.SessionOptions:
+    options = onnxruntime.SessionOptions()
+    # Sentences run in parallel, one thread each: threads inside a sentence would only fight over the cores.
+    options.intra_op_num_threads = 1
+    options.inter_op_num_threads = 1
+    options.execution_mode = onnxruntime.ExecutionMode.ORT_SEQUENTIAL
+    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+    options.log_severity_level = 3  # errors only; they also arrive as exceptions
+    return options

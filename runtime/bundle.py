@@ -1,0 +1,153 @@
+"""A model on disk: a folder of plain files with a manifest, `xsent.json`.
+
+The tokenizer and the graph are small, so their checksums are checked at every open; the token table and the
+other weights are read page by page while encoding, so only `Bundle.verify` reads them whole.
+"""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath, PureWindowsPath
+from typing import Any
+
+from xsent.errors import BundleError
+from xsent.manifest import Manifest, parse_manifest
+
+FORMAT_VERSION = 1
+MANIFEST = "xsent.json"
+TOKENIZER = "sentencepiece.model"
+GRAPH = "model.onnx"
+TABLE = "embeddings.bin"
+WEIGHTS = "weights.bin"
+
+_IDENTITY = ("format_version", "dim", "num_layers", "pooling", "normalisation", "precision", "max_length")
+_SMALL = (TOKENIZER, GRAPH)
+
+
+def builtin_path() -> Path:
+    """The folder of the bundle that ships inside the package."""
+    return Path(__file__).parent / "builtin"
+
+
+def file_digest(path: Path) -> str:
+    """SHA-256 of a file in hex, read in pieces: memory stays flat however large the file is."""
+    with path.open("rb", buffering=0) as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def compute_fingerprint(manifest: Mapping[str, Any]) -> str:
+    """Identity of a vector space: a hash over everything that moves vectors.
+
+    Args:
+        manifest: The content of `xsent.json`; `fingerprint` itself is not read.
+
+    Returns:
+        The first 16 hex digits of a SHA-256.
+    """
+    identity: list[object] = [manifest[key] for key in _IDENTITY]
+    identity += [manifest["files"][name]["sha256"] for name in (TOKENIZER, GRAPH, TABLE, WEIGHTS)]
+    return hashlib.sha256(json.dumps(identity).encode()).hexdigest()[:16]
+
+
+@dataclass(frozen=True)
+class Bundle(Manifest):
+    """An opened bundle: its folder and what its manifest says.
+
+    Attributes:
+        path: The folder.
+    """
+
+    path: Path
+
+    @classmethod
+    def open(cls, path: str | Path) -> "Bundle":
+        """Read and check a bundle.
+
+        Args:
+            path: The folder.
+
+        Raises:
+            BundleError: The folder is missing or damaged, or was written by an unknown version.
+        """
+        path = Path(path)
+        raw = _read_manifest(path)
+        manifest = parse_manifest(raw, path / MANIFEST)
+        bundle = cls(path=path, **vars(manifest))
+        bundle._check_files()
+        if bundle.fingerprint != compute_fingerprint(raw):
+            raise BundleError(
+                f"{path / MANIFEST}: fingerprint {bundle.fingerprint} does not match its own fields "
+                f"({compute_fingerprint(raw)}); export the bundle again"
+            )
+        return bundle
+
+    @property
+    def tokenizer_path(self) -> Path:
+        """The SentencePiece model."""
+        return self.path / TOKENIZER
+
+    @property
+    def graph_path(self) -> Path:
+        """The ONNX graph; its weights lie beside it."""
+        return self.path / GRAPH
+
+    def verify(self) -> None:
+        """Read every file and compare it with its checksum.
+
+        Raises:
+            BundleError: A file differs; names it.
+        """
+        for name in self.files:
+            self._check_digest(name)
+
+    def _check_files(self) -> None:
+        for name in (TOKENIZER, GRAPH, TABLE, WEIGHTS):
+            if name not in self.files:
+                raise BundleError(f"{self.path / MANIFEST}: files has no {name!r}; export the bundle again")
+        for name, entry in self.files.items():
+            if not _stays_inside(name):
+                raise BundleError(f"{self.path / MANIFEST}: {name!r} points outside the folder")
+            file = self.path / name
+            if not file.is_file():
+                raise BundleError(f"{file}: missing; copy the whole bundle again")
+            if (size := file.stat().st_size) != entry.bytes:
+                raise BundleError(f"{file}: {size:,} bytes, expected {entry.bytes:,}; copy the whole bundle again")
+        for name in _SMALL:
+            self._check_digest(name)
+
+    def _check_digest(self, name: str) -> None:
+        digest = file_digest(self.path / name)
+        if digest != self.files[name].sha256:
+            raise BundleError(
+                f"{self.path / name}: damaged (sha256 {digest[:12]}…, expected "
+                f"{self.files[name].sha256[:12]}…); copy the whole bundle again"
+            )
+
+
+def _read_manifest(path: Path) -> dict[str, Any]:
+    if not path.is_dir():
+        raise BundleError(f"{path}: no such folder; expected a bundle, a folder with {MANIFEST}")
+    file = path / MANIFEST
+    if not file.is_file():
+        raise BundleError(f"{path}: not a bundle, it has no {MANIFEST}; make one with xsent-export")
+    try:
+        raw = json.loads(file.read_bytes())
+    except ValueError as error:
+        raise BundleError(f"{file}: not JSON ({error}); copy the whole bundle again") from error
+    if not isinstance(raw, dict):
+        raise BundleError(f"{file}: expected a JSON object, found {type(raw).__name__}")
+    version = raw.get("format_version")
+    if version != FORMAT_VERSION or isinstance(version, bool):
+        raise BundleError(
+            f"{file}: format_version {version!r} is unknown, this xsent reads {FORMAT_VERSION}; "
+            "upgrade xsent or export the bundle again"
+        )
+    return raw
+
+
+def _stays_inside(name: str) -> bool:
+    """Whether a file name of a manifest stays in its folder, on this system and on others."""
+    path = PurePosixPath(name)
+    windows = PureWindowsPath(name)
+    return not (path.is_absolute() or windows.drive or windows.root or ".." in windows.parts or "\\" in name)

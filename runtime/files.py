@@ -1,0 +1,51 @@
+"""Files that appear whole or not at all."""
+
+import errno
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO
+
+_NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+
+
+@contextmanager
+def atomic_file(path: Path) -> Iterator[IO[bytes]]:
+    """Write a file under another name and rename it once it is complete and on the disk.
+
+    Whatever goes wrong (a full disk, Ctrl-C) leaves nothing behind, and an older file as it was.
+
+    Args:
+        path: Where the file shall be; its folder must exist.
+
+    Yields:
+        The file to write to, seekable.
+
+    Raises:
+        OSError: It cannot be written; names `path` also when the disk is full.
+    """
+    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".part", dir=path.parent)
+    partial = Path(name)
+    try:
+        with open(handle, "wb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        partial.chmod(0o666 & ~_umask())
+        os.replace(partial, path)
+    except OSError as error:
+        if error.errno in _NO_ROOM:  # raised by a write, so it does not know the file's name
+            advice = f"{error.strerror}; nothing was kept, make room and run it again"
+            raise OSError(error.errno, advice, str(path)) from error
+        raise
+    finally:
+        partial.unlink(missing_ok=True)
+
+
+def _umask() -> int:
+    """The permissions that new files do not get; those of mkstemp are for the user alone."""
+    mask = os.umask(0o077)
+    os.umask(mask)
+    return mask

@@ -1,0 +1,154 @@
+"""The fields of `xsent.json`, read with their types checked."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+from xsent.errors import BundleError
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class FileEntry:
+    """What the manifest says about one file.
+
+    Attributes:
+        sha256: Checksum in hex.
+        bytes: Size.
+    """
+
+    sha256: str
+    bytes: int
+
+
+@dataclass(frozen=True)
+class Golden:
+    """Sentences and the vectors that a healthy bundle gives them.
+
+    Attributes:
+        sentences: n sentences.
+        vectors: Their vectors [n, dim], of length 1.
+        tolerance: Largest difference of a component that CPUs may cause.
+    """
+
+    sentences: tuple[str, ...]
+    vectors: tuple[tuple[float, ...], ...]
+    tolerance: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Manifest:
+    """What a bundle says about itself.
+
+    Attributes:
+        format_version: Version of the folder layout.
+        name: Name of the model.
+        languages: Language codes it was trained for.
+        licence: Licence of the weights.
+        dim: Length of a sentence vector (D).
+        num_layers: Layers above the token table; 0 is the static encoder.
+        vocab_size: Rows of the token table (V).
+        max_length: Longest sentence in tokens.
+        pooling: How tokens become a sentence: "mean".
+        normalisation: Text normalisation inside the SentencePiece model.
+        precision: Of the weights: "int8" or "float32".
+        files: Every file of the folder but the manifest, by relative path.
+        fingerprint: Identity of the vector space, see `xsent.bundle.compute_fingerprint`.
+        golden: Sentences with their vectors.
+        parity: What export measured against the trained encoder, as it wrote it.
+    """
+
+    format_version: int
+    name: str
+    languages: tuple[str, ...]
+    licence: str
+    dim: int
+    num_layers: int
+    vocab_size: int
+    max_length: int
+    pooling: str
+    normalisation: str
+    precision: str
+    files: dict[str, FileEntry]
+    fingerprint: str
+    golden: Golden
+    parity: dict[str, Any]
+
+
+def parse_manifest(raw: dict[str, Any], source: Path) -> Manifest:
+    """Turn the JSON object of a manifest into its typed form.
+
+    Args:
+        raw: The object.
+        source: The file it was read from, for messages.
+
+    Raises:
+        BundleError: A field is missing or of the wrong type.
+    """
+    fields = _Fields(raw, str(source))
+    files = fields.inner("files")
+    manifest = Manifest(
+        format_version=fields.whole("format_version"),
+        name=fields.get("name", str),
+        languages=fields.tuple_of("languages", str),
+        licence=fields.get("licence", str),
+        dim=fields.whole("dim"),
+        num_layers=fields.whole("num_layers", least=0),
+        vocab_size=fields.whole("vocab_size"),
+        max_length=fields.whole("max_length"),
+        pooling=fields.get("pooling", str),
+        normalisation=fields.get("normalisation", str),
+        precision=fields.get("precision", str),
+        files={name: _file_entry(files.inner(name)) for name in files.raw},
+        fingerprint=fields.get("fingerprint", str),
+        golden=_golden(fields.inner("golden")),
+        parity=fields.get("parity", dict),
+    )
+    shape = [len(vector) for vector in manifest.golden.vectors]
+    if shape != [manifest.dim] * len(manifest.golden.sentences):
+        raise BundleError(f"{source}: golden needs one vector of {manifest.dim} numbers a sentence")
+    return manifest
+
+
+@dataclass(frozen=True)
+class _Fields:
+    """A JSON object whose fields are read with their types checked."""
+
+    raw: dict[str, Any]
+    where: str
+
+    def get(self, key: str, kind: type[T]) -> T:
+        if key not in self.raw:
+            raise BundleError(f"{self.where}: no {key!r}; export the bundle again")
+        return self._checked(key, self.raw[key], kind)
+
+    def whole(self, key: str, least: int = 1) -> int:
+        value = self.get(key, int)
+        if value < least:
+            raise BundleError(f"{self.where}: {key!r} is {value}, expected at least {least}")
+        return value
+
+    def inner(self, key: str) -> "_Fields":
+        return _Fields(self.get(key, dict), f"{self.where}: {key}")
+
+    def tuple_of(self, key: str, kind: type[T]) -> tuple[T, ...]:
+        return tuple(self._checked(key, value, kind) for value in self.get(key, list))
+
+    def _checked(self, key: str, value: object, kind: type[T]) -> T:
+        if kind is float and type(value) is int:
+            value = float(value)
+        if type(value) is not kind:  # not isinstance: a JSON true is no number
+            found = type(value).__name__
+            raise BundleError(f"{self.where}: {key!r} is of type {found}, expected {kind.__name__}")
+        return value
+
+
+def _file_entry(fields: _Fields) -> FileEntry:
+    return FileEntry(fields.get("sha256", str), fields.whole("bytes", least=0))
+
+
+def _golden(fields: _Fields) -> Golden:
+    rows = fields.tuple_of("vectors", list)
+    vectors = tuple(_Fields({"vectors": row}, fields.where).tuple_of("vectors", float) for row in rows)
+    return Golden(fields.tuple_of("sentences", str), vectors, fields.get("tolerance", float))

@@ -1,0 +1,47 @@
+"""Opening whatever encodes: a bundle, or a model that another room or package knows to open.
+
+Others offer a function under the entry-point group `xsent.encoders`. It takes a folder and returns an object
+with `encode(sentences)`, or None if the folder is not of its kind. So imports keep pointing to the runtime.
+"""
+
+from importlib.metadata import entry_points
+from pathlib import Path
+
+from xsent.bundle import MANIFEST
+from xsent.encoder import SentenceEncoder
+from xsent.errors import BundleError, MissingExtraError
+from xsent.retrieval import Encodes
+
+GROUP = "xsent.encoders"
+
+
+def open_model(path: str | Path | None = None) -> Encodes:
+    """Open a model.
+
+    Args:
+        path: A bundle, or a folder of another kind; None is the bundle that ships with the package.
+
+    Raises:
+        BundleError: It is of no known kind, or a damaged bundle.
+        MissingExtraError: Something that might open it is not installed.
+    """
+    if path is None or (Path(path) / MANIFEST).is_file():
+        return SentenceEncoder(path)
+    path = Path(path)
+    if not path.is_dir():
+        raise BundleError(f"{path}: no such folder; expected a bundle or a checkpoint")
+    missing: ImportError | None = None
+    names = []
+    for entry in entry_points(group=GROUP):
+        names.append(entry.name)
+        try:
+            encoder: Encodes | None = entry.load()(path)
+        except ImportError as error:
+            missing = error
+            continue
+        if encoder is not None:
+            return encoder
+    if missing is not None:
+        raise MissingExtraError(f"{path}: no bundle, and {missing}; pip install xsent[train]") from missing
+    kinds = ", ".join(["bundle", *names])
+    raise BundleError(f"{path}: no model in this folder; known kinds: {kinds}")

@@ -1,0 +1,36 @@
+"""A map over threads that keeps order and looks only a few items ahead."""
+
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import TypeVar
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+
+def ordered_map(work: Callable[[T], R], items: Iterable[T], threads: int) -> Iterator[R]:
+    """Apply `work` to every item on several threads.
+
+    Args:
+        work: A function that is safe to call from several threads.
+        items: Read in the caller's thread, at most `2 * threads` items ahead of the results.
+        threads: Threads to use; with 1 everything runs in the caller's thread.
+
+    Yields:
+        The results, in the order of the items.
+    """
+    if threads == 1:
+        yield from map(work, items)
+        return
+    pool = ThreadPoolExecutor(threads, thread_name_prefix="xsent")
+    pending: deque[Future[R]] = deque()
+    try:
+        for item in items:
+            pending.append(pool.submit(work, item))
+            if len(pending) == 2 * threads:
+                yield pending.popleft().result()
+        while pending:
+            yield pending.popleft().result()
+    finally:  # also when the caller stops early or presses Ctrl-C: what is queued is dropped
+        pool.shutdown(cancel_futures=True)

@@ -1,0 +1,82 @@
+"""Retrieval: how often the nearest sentence is the right one.
+
+Works for anything that encodes; needs NumPy alone.
+"""
+
+from array import array
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from xsent.similarity import NearestSearch
+
+_BLOCK = 4096  # candidates encoded and scored at once
+
+
+class Encodes(Protocol):
+    """Anything that turns sentences into vectors."""
+
+    def encode(self, sentences: list[str], /) -> NDArray[np.floating[Any]]:
+        """Vectors [n, D] of n sentences."""
+        ...
+
+
+@dataclass(frozen=True)
+class Retrieval:
+    """One search: so many queries among so many candidates.
+
+    Attributes:
+        queries: Queries asked.
+        candidates: Sentences searched.
+        correct: Queries whose nearest candidate is the gold one.
+        same_text: Queries whose nearest candidate reads the same as the gold one.
+    """
+
+    queries: int
+    candidates: int
+    correct: int
+    same_text: int
+
+    @property
+    def p_at_1(self) -> float:
+        """Share of correct queries in percent."""
+        return 100 * self.correct / self.queries
+
+    @property
+    def p_at_1_same_text(self) -> float:
+        """The same if any candidate with the gold text counts."""
+        return 100 * self.same_text / self.queries
+
+
+def retrieve(encoder: Encodes, queries: Sequence[str], candidates: Iterable[str], gold: Sequence[int]) -> Retrieval:
+    """Search the nearest candidate of every query; candidates are encoded in blocks and not kept.
+
+    Args:
+        encoder: What encodes.
+        queries: q sentences, at least one.
+        candidates: Any number of sentences, read as a stream.
+        gold: For every query the index of its translation among the candidates [q].
+    """
+    search = NearestSearch(encoder.encode(list(queries)))
+    hashes = array("q")  # 8 bytes a candidate are enough to see which texts are the same
+    for block in _blocks(candidates):
+        search.add(encoder.encode(block))
+        hashes.extend(map(hash, block))
+    found = search.indices[:, 0]
+    texts = np.frombuffer(hashes, np.int64)
+    return Retrieval(
+        queries=len(queries),
+        candidates=len(hashes),
+        correct=int((found == np.asarray(gold)).sum()),
+        same_text=int((texts[found] == texts[np.asarray(gold)]).sum()),
+    )
+
+
+def _blocks(sentences: Iterable[str]) -> Iterator[list[str]]:
+    source = iter(sentences)
+    while block := list(islice(source, _BLOCK)):
+        yield block

@@ -1,0 +1,53 @@
+"""Text to piece ids: SentencePiece, which also holds the only text normalisation there is."""
+
+from pathlib import Path
+
+import sentencepiece
+
+from xsent.errors import BundleError
+
+
+class Tokenizer:
+    """A SentencePiece model; safe to share between threads.
+
+    Args:
+        path: The model file.
+
+    Raises:
+        BundleError: The file cannot be read as a SentencePiece model.
+    """
+
+    def __init__(self, path: str | Path) -> None:
+        try:
+            self._processor = sentencepiece.SentencePieceProcessor(model_file=str(path))
+        except (OSError, RuntimeError) as error:
+            raise BundleError(f"{path}: not a SentencePiece model; copy the whole bundle again") from error
+
+    @property
+    def vocab_size(self) -> int:
+        """Number of pieces (V)."""
+        return int(self._processor.get_piece_size())
+
+    def encode(self, text: str) -> list[int]:
+        """Cut a text into pieces.
+
+        Args:
+            text: Any text; it is normalised by the model and by nothing else.
+
+        Returns:
+            Piece ids, without begin or end marks; empty for an empty or blank text.
+
+        Raises:
+            TypeError: `text` is not a str.
+            ValueError: `text` holds half of a surrogate pair, which no encoding can express.
+        """
+        if not isinstance(text, str):
+            raise TypeError(f"a sentence is of type {type(text).__name__}, expected str")
+        try:
+            ids: list[int] = self._processor.encode(text.encode())
+        except UnicodeEncodeError as error:
+            raise ValueError(
+                f"a sentence holds a lone surrogate ({text[error.start]!r} at {error.start}); "
+                "decode the text again, as UTF-8 or with errors='replace'"
+            ) from error
+        return ids

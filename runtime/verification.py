@@ -1,0 +1,62 @@
+"""Whether a bundle still is what was exported, on this machine."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from xsent.bundle import Bundle, builtin_path
+from xsent.encoder import SentenceEncoder
+from xsent.errors import BundleError
+
+
+@dataclass(frozen=True)
+class Verification:
+    """What was checked.
+
+    Attributes:
+        path: The bundle.
+        fingerprint: Identity of its vector space.
+        files: Files whose checksum is right.
+        sentences: Golden sentences encoded.
+        difference: Largest difference of a number to the golden vectors.
+        tolerance: Difference allowed.
+    """
+
+    path: str
+    fingerprint: str
+    files: int
+    sentences: int
+    difference: float
+    tolerance: float
+
+
+def verify(path: str | Path | None = None) -> Verification:
+    """Check every file of a bundle and the vectors that it gives here.
+
+    Args:
+        path: The bundle; None is the one that ships with the package.
+
+    Raises:
+        BundleError: A file is damaged, or the vectors differ beyond the tolerance.
+    """
+    bundle = Bundle.open(builtin_path() if path is None else path)
+    bundle.verify()
+    golden = bundle.golden
+    difference = 0.0
+    if golden.sentences:
+        vectors = SentenceEncoder(bundle.path, threads=1).encode(golden.sentences, on_long="error")
+        difference = float(np.abs(vectors - np.array(golden.vectors)).max())
+    if not difference <= golden.tolerance:  # so that NaN fails too
+        raise BundleError(
+            f"{bundle.path}: golden vectors differ by {difference:.2g}, allowed {golden.tolerance:.2g}; "
+            "this CPU or onnxruntime computes otherwise, try another version of onnxruntime"
+        )
+    return Verification(
+        str(bundle.path),
+        bundle.fingerprint,
+        len(bundle.files),
+        len(golden.sentences),
+        difference,
+        golden.tolerance,
+    )

@@ -1,0 +1,87 @@
+"""What several tests share: a tiny checkpoint and the bundle exported from it."""
+
+from collections.abc import Callable
+from dataclasses import asdict
+from itertools import chain
+from pathlib import Path
+
+import pytest
+import sentencepiece
+import torch
+
+from xsent.export.bundle import export_bundle
+from xsent.train.checkpoint import load_checkpoint, save_checkpoint
+from xsent.train.model import Encoder, ModelConfig
+
+NAMES = ("Anna", "Boris", "Clara", "David", "Elena", "Frank", "Greta", "Henry", "Irina", "Jonas", "Karla", "Lukas")
+VERBS = {
+    "en": ("sees", "visits", "and", "thanks"),
+    "fr": ("voit", "visite", "et", "remercie"),
+    "de": ("sieht", "besucht", "und", "dankt"),
+}
+
+MakeEncoder = Callable[..., Encoder]
+
+
+def sentences(language: str) -> list[str]:
+    """48 different sentences; those at the same place say the same in every language, mostly with names."""
+    return [
+        f"{name} {NAMES[i - turn - 1]} {verb} {NAMES[i - 2 * turn - 3]}."
+        for i, name in enumerate(NAMES)
+        for turn, verb in enumerate(VERBS[language])
+    ]
+
+
+@pytest.fixture(scope="session")
+def make_encoder() -> MakeEncoder:
+    """A function that makes an encoder with random weights, none of them zero, always the same."""
+
+    def make(vocab_size: int = 50, dim: int = 32, num_layers: int = 2, out_scale: float = 1.0) -> Encoder:
+        config = ModelConfig(vocab_size, dim, num_layers, num_heads=4, ffn_dim=2 * dim, max_length=64)
+        encoder = Encoder(config).eval()
+        generator = torch.Generator().manual_seed(1)
+        for name, parameter in encoder.named_parameters():
+            center = 1.0 if name.endswith("norm.weight") else 0.0
+            scale = out_scale if "_out." in name else 1.0
+            torch.nn.init.normal_(parameter.data, std=scale * dim**-0.5, generator=generator).add_(center)
+        return encoder
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def mini_checkpoint(tmp_path_factory: pytest.TempPathFactory, make_encoder: MakeEncoder) -> Path:
+    """A checkpoint folder: 2 layers, 32 dimensions, about 400 pieces, untrained."""
+    folder = tmp_path_factory.mktemp("mini")
+    texts = {language: sentences(language) for language in VERBS}
+    sentencepiece.SentencePieceTrainer.train(
+        sentence_iterator=chain.from_iterable(texts.values()),
+        model_prefix=str(folder / "sentencepiece"),
+        vocab_size=400,
+        hard_vocab_limit=False,
+        normalization_rule_name="nmt_nfkc_cf",
+        byte_fallback=True,
+        bos_id=-1,
+        eos_id=-1,
+        minloglevel=2,
+    )
+    tokenizer = folder / "sentencepiece.model"
+    pieces = sentencepiece.SentencePieceProcessor(model_file=str(tokenizer)).get_piece_size()
+    validation = folder / "validation.tsv"
+    with validation.open("w", encoding="utf-8") as file:
+        for language in ("fr", "de"):
+            for english, translation in zip(texts["en"], texts[language], strict=True):
+                file.write(f"test\t{language}\t{english}\t{translation}\n")
+    encoder = make_encoder(vocab_size=pieces, out_scale=0.05)  # names find each other, as if it were trained
+    about = {"name": "mini", "languages": ["en", "fr", "de"], "licence": "CC0-1.0", "step": 7}
+    weights = {f"encoder.{name}": weight for name, weight in encoder.state_dict().items()}
+    checkpoint = folder / "checkpoint"
+    save_checkpoint(checkpoint, {**about, "model": asdict(encoder.config)}, weights, None, [tokenizer, validation])
+    return checkpoint
+
+
+@pytest.fixture(scope="session")
+def mini_bundle(mini_checkpoint: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The int8 bundle of `mini_checkpoint`; tests that change it copy it first."""
+    out = tmp_path_factory.mktemp("bundles") / "mini"
+    return export_bundle(load_checkpoint(mini_checkpoint), out).path

@@ -1,0 +1,65 @@
+"""Recipes: every mistake is named, with the nearest valid setting."""
+
+from pathlib import Path
+
+import pytest
+
+import xsent.train
+from xsent.errors import DataError
+from xsent.train.config import load_recipe
+
+MINIMAL = """
+name = "x"
+languages = ["de"]
+corpus = { files = ["a.tsv"] }
+[[stage]]
+name = "table"
+num_layers = 0
+steps = 10
+"""
+
+
+def load(tmp_path: Path, text: str) -> str:
+    path = tmp_path / "r.toml"
+    path.write_text(text)
+    return load_recipe(path).stages[0].name
+
+
+def test_minimal_recipe(tmp_path: Path) -> None:
+    assert load(tmp_path, MINIMAL) == "table"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("steps = 10", "stepps = 10", "unknown setting 'stepps' in .stage.; did you mean 'steps'"),
+        ("steps = 10", "", "'steps' is missing"),
+        ("steps = 10", 'steps = "ten"', "stage.steps = 'ten' must be of type int"),
+        ("steps = 10", "steps = true", "must be of type int"),
+        ("steps = 10", "steps = 10\nalign = 0", "no objective"),
+        ("steps = 10", 'steps = 10\norder = "sorted"', "must be one of random, length, cluster"),
+        ("steps = 10", "steps = 10\nprefixes = [600]", "prefixes"),
+        ("steps = 10", "steps = 10\nbatch_size = 1", "batch_size >= 2"),
+        ('name = "x"', "", "'name' is missing"),
+        ('["de"]', '"de"', "languages = 'de' must be of type tuple"),
+        ("[[stage]]", "[[stages]]", "unknown|no ..stage"),
+        ('files = ["a.tsv"]', "files = []", "corpus.files is empty"),
+        ('name = "x"', "name = ", "cannot be read as a TOML recipe"),
+        ('name = "x"', 'name = "x"\nvocabulary = { size = 70000 }', "65536"),
+    ],
+)
+def test_mistakes_are_named(tmp_path: Path, old: str, new: str, message: str) -> None:
+    assert old in MINIMAL
+    with pytest.raises(DataError, match=message) as raised:
+        load(tmp_path, MINIMAL.replace(old, new, 1))
+    assert "r.toml" in str(raised.value)
+
+
+def test_missing_recipe(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"none\.toml"):
+        load_recipe(tmp_path / "none.toml")
+
+
+@pytest.mark.parametrize("recipe", sorted((Path(xsent.train.__file__).parent / "recipes").glob("*.toml")))
+def test_recipes_of_the_repository_are_valid(recipe: Path) -> None:
+    assert load_recipe(recipe).stages

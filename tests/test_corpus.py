@@ -1,0 +1,77 @@
+"""The corpus reader: streams, compressed files, and lines that are no pairs."""
+
+import gzip
+import logging
+import lzma
+from pathlib import Path
+
+import pytest
+
+from xsent.errors import DataError
+from xsent.train.corpus import Corpus, Pair
+
+GOOD = "talk\tde\tThe cat sleeps.\tDie Katze schläft.\n"
+
+
+def test_plain_gz_and_xz_hold_the_same_pairs(tmp_path: Path) -> None:
+    (tmp_path / "a.tsv").write_text(GOOD, encoding="utf-8")
+    (tmp_path / "a.tsv.gz").write_bytes(gzip.compress(GOOD.encode()))
+    (tmp_path / "a.tsv.xz").write_bytes(lzma.compress(GOOD.encode()))
+    pairs = list(Corpus([tmp_path / name for name in ("a.tsv", "a.tsv.gz", "a.tsv.xz")]))
+    assert pairs == [Pair("talk", "de", "The cat sleeps.", "Die Katze schläft.")] * 3
+
+
+def test_bad_lines_are_skipped_counted_and_reported_with_their_number(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = tmp_path / "bad.tsv"
+    path.write_bytes(
+        GOOD.encode() + b"no tab at all\n" + b"talk\tde\tbyte \xff\tx\n" + b"talk\tde\t\tx\n" + GOOD.encode()
+    )
+    corpus = Corpus([path])
+    with caplog.at_level(logging.WARNING):
+        assert len(list(corpus)) == 2
+    assert corpus.skipped == {"1 fields instead of 4": 1, "not UTF-8": 1, "an empty field": 1}
+    assert f"{path}:2: skipped, 1 fields instead of 4" in caplog.text
+    assert f"{path}:3: skipped, not UTF-8" in caplog.text
+    assert "1 not UTF-8" in caplog.text.splitlines()[-1]
+
+
+def test_a_flood_of_bad_lines_is_a_number_not_a_flood_of_messages(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    (tmp_path / "bad.tsv").write_text("nothing\n" * 1000 + GOOD, encoding="utf-8")
+    list(Corpus([tmp_path / "bad.tsv"]))
+    assert len(caplog.records) == 6
+    assert "1000 1 fields instead of 4" in caplog.records[-1].message
+
+
+def test_other_languages_are_left_out(tmp_path: Path) -> None:
+    (tmp_path / "a.tsv").write_text(GOOD + GOOD.replace("\tde\t", "\tfr\t"), encoding="utf-8")
+    assert [pair.language for pair in Corpus([tmp_path / "a.tsv"], frozenset(["fr"]))] == ["fr"]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("missing.tsv", None, "No such file"),
+        ("empty.tsv", b"", "no usable pair"),
+        ("other.tsv", b"just text\n", "no usable pair"),
+        ("damaged.tsv.xz", lzma.compress(GOOD.encode() * 100)[:-30], "cannot be read"),
+        ("not.tsv.gz", b"not gzip", "cannot be read"),
+    ],
+)
+def test_files_that_hold_no_pairs_are_an_error_with_their_name(
+    tmp_path: Path, name: str, content: bytes | None, message: str
+) -> None:
+    path = tmp_path / name
+    if content is not None:
+        path.write_bytes(content)
+    with pytest.raises(DataError, match=message) as raised:
+        list(Corpus([path]))
+    assert str(path) in str(raised.value)
+
+
+def test_translations_of_one_sentence_share_a_digest() -> None:
+    one, two = Pair("a", "de", "Hello.", "Hallo."), Pair("b", "fr", "Hello.", "Bonjour.")
+    assert one.digest == two.digest != Pair("a", "de", "Hello!", "Hallo.").digest

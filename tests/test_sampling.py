@@ -1,0 +1,52 @@
+"""Sampling: shares, epochs without repetition, and windows that follow from (seed, number) alone."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from xsent.train.sampling import Sampler, cell_shares, draw
+
+
+def test_shares_follow_temperature_and_weights() -> None:
+    counts = {("talk", "de"): 100, ("manual", "de"): 10_000}
+    assert cell_shares(counts, temperature=1) == pytest.approx({("talk", "de"): 1 / 101, ("manual", "de"): 100 / 101})
+    assert cell_shares(counts, temperature=0.5, weights={"talk": 10})[("talk", "de")] == pytest.approx(0.5)
+    assert cell_shares(counts, temperature=0)[("talk", "de")] == pytest.approx(0.5)
+
+
+@given(size=st.integers(1, 60), start=st.integers(0, 200), seed=st.integers(0, 9))
+def test_every_epoch_of_a_cell_visits_each_pair_once(size: int, start: int, seed: int) -> None:
+    epoch = start // size
+    assert sorted(draw(seed, 0, size, epoch * size, (epoch + 1) * size)) == list(range(size))
+    whole = draw(seed, 0, size, 0, start + 50)
+    assert np.array_equal(draw(seed, 0, size, start, start + 50), whole[start:])
+
+
+def sampler(seed: int = 1) -> Sampler:
+    starts, shares = np.array([0, 10, 1010]), np.array([0.25, 0.75])
+    return Sampler(starts, shares, batch_size=8, window=10, seed=seed)
+
+
+def test_a_window_has_the_cells_in_their_shares() -> None:
+    rows = np.concatenate([sampler().rows(window) for window in range(20)])
+    assert len(rows) == 20 * 80
+    assert (rows < 10).mean() == pytest.approx(0.25, abs=0.02)
+    counts = np.bincount(rows[rows < 10])
+    assert counts.max() - counts.min() <= 8  # a small cell is repeated evenly
+
+
+def test_windows_do_not_depend_on_what_was_asked_before() -> None:
+    first = sampler()
+    for window in range(3):
+        first.rows(window)
+    assert np.array_equal(first.rows(7), sampler().rows(7))
+    assert not np.array_equal(sampler(seed=2).rows(7), sampler().rows(7))
+
+
+def test_batches_are_cut_along_the_key() -> None:
+    batches = sampler().batches(0, lambda rows: rows // 100)
+    assert batches.shape == (10, 8)
+    spread = np.ptp(np.sort(batches, axis=1), axis=1)
+    assert np.median(spread) < 200  # random batches would span nearly all of the 1,010 rows
+    assert sorted(batches.ravel()) == sorted(sampler().rows(0))

@@ -1,0 +1,140 @@
+"""Training as a whole: it learns, resumes to the bit, stops cleanly, and refuses what does not fit."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from safetensors.numpy import load_file
+from toy import toy_pairs, write_toy_recipe
+
+from xsent.errors import DataError
+from xsent.train.checkpoint import load_checkpoint, open_encoder
+from xsent.train.config import load_recipe
+from xsent.train.trainer import Trainer
+
+COMMAND = [sys.executable, "-c", "from xsent.train.cli import main; main()"]
+
+
+def train(recipe: Path, run: Path) -> Path:
+    """Train in this process, on one thread."""
+    config = load_recipe(recipe)
+    return Trainer(config, [recipe.parent / file for file in config.corpus.files], run, threads=1).train()
+
+
+def arguments(recipe: Path, run: Path) -> list[str]:
+    return [*COMMAND, str(recipe), "--data", str(recipe.parent), "--out", str(run), "--threads", "1"]
+
+
+@pytest.fixture(scope="module")
+def recipe(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_toy_recipe(tmp_path_factory.mktemp("toy"), minutes=0)
+
+
+@pytest.fixture(scope="module")
+def trained(recipe: Path) -> Path:
+    """An uninterrupted run."""
+    return train(recipe, recipe.parent / "run")
+
+
+def test_training_learns_to_translate(trained: Path) -> None:
+    encoder = open_encoder(trained)
+    assert encoder is not None
+    unseen = toy_pairs(100, seed=99)
+    english, other = (encoder.encode([pair[i] for pair in unseen]) for i in (2, 3))
+    assert ((english @ other.T).argmax(axis=1) == np.arange(100)).mean() > 0.9
+    about = json.loads((trained / "checkpoint.json").read_text())
+    assert about["languages"] == ["en", "de", "fr"]
+    assert set(about["validation"]["p1"]) == set(about["validation"]["p1_table"]) == {"de", "fr"}
+
+
+def test_finished_training_is_not_trained_again(recipe: Path, trained: Path) -> None:
+    before = (trained / "model.safetensors").stat().st_mtime_ns
+    assert train(recipe, trained.parent.parent) == trained
+    assert (trained / "model.safetensors").stat().st_mtime_ns == before
+
+
+@pytest.mark.parametrize("stage", ["table", "layers"])
+def test_killed_training_resumes_to_the_bit(recipe: Path, trained: Path, tmp_path: Path, stage: str) -> None:
+    run = tmp_path / "run"
+    process = subprocess.Popen(arguments(recipe, run), stderr=subprocess.PIPE)
+    deadline = time.monotonic() + 120
+    while not any(path.name > f"{stage}-0000003" for path in run.glob(f"checkpoints/{stage}-*")):
+        assert process.poll() is None, process.communicate()[1].decode()
+        assert time.monotonic() < deadline
+        time.sleep(0.005)
+    process.kill()
+    process.communicate()
+    last = max(run.glob(f"checkpoints/{stage}-*"))
+    assert load_checkpoint(last).step < load_recipe(recipe).stages[stage == "layers"].steps  # really in the middle
+    resumed, whole = (
+        load_file(train(recipe, run) / "model.safetensors"),
+        load_file(trained / "model.safetensors"),
+    )
+    assert resumed.keys() == whole.keys()
+    for name, weights in whole.items():
+        assert np.array_equal(resumed[name], weights), name
+
+
+def test_ctrl_c_saves_and_says_how_to_go_on(recipe: Path, tmp_path: Path) -> None:
+    slow = tmp_path / "slow.toml"
+    slow.write_text(recipe.read_text().replace("steps = 150", "steps = 100000").replace("minutes = 0", "minutes = 60"))
+    os.link(recipe.parent / "pairs.tsv", tmp_path / "pairs.tsv")
+    run = tmp_path / "run"
+    process = subprocess.Popen(arguments(slow, run), stderr=subprocess.PIPE, text=True)
+    while not (run / "log.jsonl").exists():
+        assert process.poll() is None, process.communicate()[1]
+        time.sleep(0.01)
+    process.send_signal(signal.SIGINT)
+    _, messages = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "the same command goes on from there" in messages
+    assert "Traceback" not in messages
+    (saved,) = run.glob("checkpoints/*")
+    assert load_checkpoint(saved).step > 0
+
+
+def test_other_settings_are_refused_under_a_resume(recipe: Path, trained: Path, tmp_path: Path) -> None:
+    changed = recipe.parent / "changed.toml"
+    changed.write_text(recipe.read_text().replace("ugt = 0.1", "ugt = 0.2"))
+    with pytest.raises(DataError, match=r"stages\[1\]\.ugt: 0\.1 became 0\.2.*--out"):
+        train(changed, trained.parent.parent)
+
+
+@pytest.mark.parametrize(
+    ("damage", "message"),
+    [
+        (lambda folder: (folder / "model.safetensors").write_bytes(b"123"), "not a readable checkpoint"),
+        (lambda folder: (folder / "checkpoint.json").write_text("{}"), "format_version"),
+        (lambda folder: (folder / "checkpoint.json").write_text('{"format_version": 9}'), "version 9"),
+        (lambda folder: (folder / "model.safetensors").unlink(), "not a readable checkpoint"),
+    ],
+)
+def test_damaged_checkpoints_are_one_clear_line(trained: Path, tmp_path: Path, damage: object, message: str) -> None:
+    folder = tmp_path / "copy"
+    folder.mkdir()
+    for file in trained.iterdir():
+        (folder / file.name).write_bytes(file.read_bytes())
+    assert callable(damage)
+    damage(folder)
+    with pytest.raises(DataError, match=message) as raised:
+        load_checkpoint(folder)
+    assert str(folder) in str(raised.value) and "\n" not in str(raised.value)
+
+
+def test_command_line_failures_are_one_line(tmp_path: Path) -> None:
+    result = subprocess.run([*COMMAND, str(tmp_path / "no.toml")], capture_output=True, text=True)
+    assert result.returncode == 1
+    assert result.stderr.count("\n") == 1 and "no.toml" in result.stderr
+
+
+def test_a_corpus_without_one_of_the_languages_is_refused(tmp_path: Path) -> None:
+    recipe = write_toy_recipe(tmp_path)
+    recipe.write_text(recipe.read_text().replace('["de", "fr"]', '["de", "fr", "xx"]'))
+    with pytest.raises(DataError, match="0 held-out pairs in 'xx'"):
+        train(recipe, tmp_path / "run")

@@ -1,0 +1,82 @@
+"""A toy corpus: two made-up languages that translate English word by word, so that training can really learn it."""
+
+import random
+from pathlib import Path
+
+ENGLISH = (
+    "cat dog house tree river stone bread water fire wind red blue old new small big sleeps runs sees eats finds "
+    "under over near with before after today often never always one two three many child woman man king bird fish"
+).split()
+
+
+def translate(sentence: str, language: str) -> str:
+    """A word-by-word translation: German-like words end in -en, French-like ones in -eau."""
+    ending = {"de": "en", "fr": "eau"}[language]
+    return " ".join(word[::-1] + ending for word in sentence.split())
+
+
+def toy_pairs(count: int, seed: int = 0) -> list[tuple[str, str, str, str]]:
+    """Pairs as the columns of a corpus: source, language, English, translation."""
+    rng = random.Random(seed)
+    pairs = []
+    for i in range(count):
+        english = " ".join(rng.choices(ENGLISH, k=rng.randint(3, 8))) + rng.choice([".", "!", ""])
+        language = ("de", "fr")[i % 2]
+        pairs.append((("talk", "manual")[i % 3 == 0], language, english, translate(english, language)))
+    return pairs
+
+
+def write_toy_corpus(path: Path, count: int = 600) -> Path:
+    """Write a toy corpus."""
+    path.write_text("".join("\t".join(pair) + "\n" for pair in toy_pairs(count)), encoding="utf-8")
+    return path
+
+
+RECIPE = """
+name = "toy"
+languages = ["de", "fr"]
+licence = "CC0-1.0"
+dim = 32
+num_heads = 2
+ffn_dim = 48
+max_length = 24
+checkpoint_minutes = {minutes}
+[corpus]
+files = ["pairs.tsv"]
+validation_share = 0.1
+validation_pairs = 20
+[vocabulary]
+size = 360
+[[stage]]
+name = "table"
+num_layers = 0
+steps = 150
+batch_size = 32
+window = 4
+table_learning_rate = 0.02
+prefixes = [16, 32]
+validate_every = 50
+[[stage]]
+name = "layers"
+num_layers = 1
+steps = 12
+batch_size = 16
+window = 3
+order = "cluster"
+clusters = 5
+dropout = 0.1
+ugt = 0.1
+sim = 0.1
+table_learning_rate = 1e-4
+warmup = 3
+learning_rate = 2e-4
+ignore_above = 0.9
+"""
+
+
+def write_toy_recipe(folder: Path, *, minutes: float = 60, pairs: int = 600) -> Path:
+    """Write a toy corpus and a recipe of two stages that trains on it in seconds."""
+    write_toy_corpus(folder / "pairs.tsv", pairs)
+    recipe = folder / "toy.toml"
+    recipe.write_text(RECIPE.format(minutes=minutes))
+    return recipe

@@ -1,0 +1,1 @@
+"""Training: parallel text to a vocabulary, an encoder and a checkpoint."""

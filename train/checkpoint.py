@@ -1,0 +1,178 @@
+"""Checkpoints: folders that are complete in themselves, written whole or not at all, without pickle.
+
+`checkpoint.json` (what it is), `model.safetensors` (`encoder.*`, and `head.*` when the generative objective trained),
+`sentencepiece.model`, `validation.tsv`, and `optimizer.safetensors` while a stage is under way.
+"""
+
+import json
+import shutil
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import sentencepiece as spm
+import torch
+import torch.nn.functional as F
+from numpy.typing import NDArray
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save_file
+from torch import Tensor
+
+from xsent.errors import DataError
+from xsent.train.files import atomic_folder
+from xsent.train.model import Encoder, ModelConfig, Tokens
+
+FORMAT_VERSION = 1
+ABOUT, MODEL, OPTIMIZER = "checkpoint.json", "model.safetensors", "optimizer.safetensors"
+TOKENIZER, VALIDATION = "sentencepiece.model", "validation.tsv"
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """A trained encoder and what it is.
+
+    Attributes:
+        path: The folder.
+        about: All of `checkpoint.json`.
+        weights: Tensors by name, `encoder.*` and `head.*`.
+    """
+
+    path: Path
+    about: Mapping[str, Any]
+    weights: Mapping[str, Tensor]
+
+    @property
+    def name(self) -> str:
+        """Name of the model."""
+        return str(self.about["name"])
+
+    @property
+    def languages(self) -> list[str]:
+        """Languages that the encoder was trained on, English first."""
+        return list(self.about["languages"])
+
+    @property
+    def licence(self) -> str:
+        """Licence of the weights."""
+        return str(self.about["licence"])
+
+    @property
+    def step(self) -> int:
+        """Optimiser steps of its stage."""
+        return int(self.about["step"])
+
+    @property
+    def config(self) -> ModelConfig:
+        """Shape of the encoder."""
+        return ModelConfig(**self.about["model"])
+
+    @property
+    def tokenizer(self) -> Path:
+        """SentencePiece model."""
+        return self.path / TOKENIZER
+
+    @property
+    def validation(self) -> Path:
+        """Held-out pairs, in the layout of a corpus."""
+        return self.path / VALIDATION
+
+    @property
+    def encoder(self) -> Encoder:
+        """The encoder with these weights, in evaluation mode."""
+        encoder = Encoder(self.config)
+        prefix = "encoder."
+        state = {name.removeprefix(prefix): w for name, w in self.weights.items() if name.startswith(prefix)}
+        encoder.load_state_dict(state)
+        return encoder.eval()
+
+
+def save_checkpoint(
+    path: Path,
+    about: Mapping[str, Any],
+    weights: Mapping[str, Tensor],
+    optimizer: Mapping[str, Tensor] | None,
+    files: Sequence[Path],
+) -> None:
+    """Write a checkpoint.
+
+    Args:
+        path: Folder to make.
+        about: What it is: name, languages, licence, model, step and whatever else should be known.
+        weights: Tensors by name.
+        optimizer: Optimiser state by name; None for a finished stage.
+        files: Files to put beside them, the tokenizer and the validation pairs.
+    """
+    if path.exists():
+        shutil.rmtree(path)
+    with atomic_folder(path) as folder:
+        (folder / ABOUT).write_text(json.dumps({"format_version": FORMAT_VERSION, **about}, indent=1))
+        save_file({name: w.detach().cpu().contiguous() for name, w in weights.items()}, folder / MODEL)
+        if optimizer is not None:
+            save_file({name: w.cpu().contiguous() for name, w in optimizer.items()}, folder / OPTIMIZER)
+        for file in files:
+            shutil.copy(file, folder)
+
+
+def load_checkpoint(path: Path) -> Checkpoint:
+    """Read a checkpoint.
+
+    Raises:
+        DataError: The folder is no checkpoint, is damaged, or of a version that this xsent does not know.
+    """
+    try:
+        about = json.loads((path / ABOUT).read_text())
+        version = about["format_version"]
+        if version != FORMAT_VERSION:
+            raise DataError(f"{path}: checkpoint of version {version}; this xsent reads version {FORMAT_VERSION}")
+        checkpoint = Checkpoint(path, about, load_file(path / MODEL))
+        checkpoint.encoder  # noqa: B018  a checkpoint whose weights do not fit fails here, not later
+    except (OSError, ValueError, KeyError, TypeError, RuntimeError, SafetensorError) as error:
+        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise DataError(f"{path}: not a readable checkpoint: {reason}") from error
+    return checkpoint
+
+
+def load_optimizer(path: Path) -> dict[str, Tensor]:
+    """Optimiser state of a checkpoint by name.
+
+    Raises:
+        DataError: It is missing or damaged.
+    """
+    try:
+        return load_file(path / OPTIMIZER)
+    except (OSError, SafetensorError) as error:
+        raise DataError(f"{path}: its optimiser state cannot be read: {error}; delete the folder to go back") from error
+
+
+class CheckpointEncoder:
+    """A checkpoint as an encoder of texts, for evaluation and for the parity gate."""
+
+    def __init__(self, checkpoint: Checkpoint) -> None:
+        self._encoder = checkpoint.encoder
+        self._processor = spm.SentencePieceProcessor(model_file=str(checkpoint.tokenizer))
+        self.languages = checkpoint.languages
+        self.dim = checkpoint.config.dim
+        self.name = f"{checkpoint.name} ({checkpoint.path.name}, torch)"
+
+    @torch.inference_mode()
+    def encode(self, sentences: Sequence[str]) -> NDArray[np.float32]:
+        """Unit vectors of sentences [n, dim]; each is cut at the encoder's `max_length` tokens."""
+        parts = []
+        for start in range(0, len(sentences), 256):
+            tokens = to_tokens(self._processor.encode(list(sentences[start : start + 256])), self._encoder)
+            parts.append(F.normalize(self._encoder(tokens), dim=1).numpy())
+        return np.concatenate(parts) if parts else np.zeros((0, self.dim), np.float32)
+
+
+def to_tokens(sentences: Sequence[Sequence[int]], encoder: Encoder) -> Tokens:
+    """Lists of piece ids as a batch, each cut at the encoder's `max_length` tokens."""
+    cut = [sentence[: encoder.config.max_length] for sentence in sentences]
+    ids = torch.tensor([i for sentence in cut for i in sentence], dtype=torch.long)
+    return Tokens(ids, torch.tensor([len(sentence) for sentence in cut], dtype=torch.long))
+
+
+def open_encoder(path: Path) -> CheckpointEncoder | None:
+    """The encoder in a checkpoint folder, or None where the folder is something else."""
+    return CheckpointEncoder(load_checkpoint(path)) if (path / ABOUT).is_file() else None

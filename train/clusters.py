@@ -1,0 +1,78 @@
+"""Groups of pairs that mean similar things, so that a batch can be made of hard negatives.
+
+Random negatives are told apart within minutes. Spherical k-means over the English vectors of the current encoder puts
+sentences that it confuses into one cluster; the sampler then cuts its batches along the clusters.
+"""
+
+import logging
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from numpy.typing import NDArray
+from torch import Tensor
+from tqdm import tqdm
+
+from xsent.train.model import Encoder
+from xsent.train.store import Store
+
+logger = logging.getLogger(__name__)
+
+CHUNK = 16_384  # pairs encoded at a time
+SAMPLE_PER_CLUSTER = 64  # pairs that the centroids are fitted on
+ITERATIONS = 8
+
+
+@torch.inference_mode()
+def cluster_pairs(store: Store, encoder: Encoder, *, clusters: int, dim: int, seed: int) -> NDArray[np.int64]:
+    """Assign every pair of a store to a cluster.
+
+    Args:
+        store: The pairs.
+        encoder: Encoder whose view of the English sides counts.
+        clusters: How many clusters.
+        dim: Prefix of the vectors that is compared.
+        seed: Seed of the sample and the first centroids.
+
+    Returns:
+        The cluster of each pair, shape [pairs].
+    """
+    was_training = encoder.training
+    encoder.eval()
+    rng = np.random.default_rng((seed, 3))
+    sample = rng.choice(len(store), min(len(store), SAMPLE_PER_CLUSTER * clusters), replace=False)
+    clusters = min(clusters, len(sample))
+    vectors = torch.cat([english_vectors(store, encoder, rows, dim) for rows in split(np.sort(sample))])
+    centroids = vectors[torch.from_numpy(rng.choice(len(sample), clusters, replace=False))]
+    for _ in range(ITERATIONS):
+        centroids = move(centroids, vectors, nearest(vectors, centroids))
+    assigned = np.empty(len(store), np.int64)
+    for rows in tqdm(split(np.arange(len(store))), desc="clusters", unit="chunk", disable=None):
+        assigned[rows] = nearest(english_vectors(store, encoder, rows, dim), centroids).cpu().numpy()
+    encoder.train(was_training)
+    logger.info("%d pairs in %d clusters", len(store), clusters)
+    return assigned
+
+
+def split(rows: NDArray[np.int64]) -> list[NDArray[np.int64]]:
+    """Cut row numbers into chunks."""
+    return [rows[i : i + CHUNK] for i in range(0, len(rows), CHUNK)]
+
+
+def english_vectors(store: Store, encoder: Encoder, rows: NDArray[np.int64], dim: int) -> Tensor:
+    """Unit vectors of the English sides of some pairs, [rows, dim]."""
+    tokens = store.tokens(rows, 0, encoder.config.max_length).to(encoder.table.weight.device)
+    return F.normalize(encoder(tokens)[:, :dim], dim=1)
+
+
+def nearest(vectors: Tensor, centroids: Tensor) -> Tensor:
+    """The centroid with the largest cosine for each vector [n]."""
+    starts = range(0, len(vectors), CHUNK)
+    return torch.cat([(vectors[i : i + CHUNK] @ centroids.T).argmax(dim=1) for i in starts])
+
+
+def move(centroids: Tensor, vectors: Tensor, assigned: Tensor) -> Tensor:
+    """The direction of the mean of each cluster; an empty cluster stays where it is."""
+    sums = torch.zeros_like(centroids).index_add_(0, assigned, vectors)
+    empty = torch.bincount(assigned, minlength=len(centroids)) == 0
+    return F.normalize(torch.where(empty[:, None], centroids, sums), dim=1)

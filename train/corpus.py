@@ -1,0 +1,110 @@
+"""Parallel text on disk, read as a stream.
+
+One pair a line, UTF-8, tab-separated, no header: source, language, English, translation. Plain, `.gz` or `.xz`.
+"""
+
+import gzip
+import hashlib
+import logging
+import lzma
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO, NamedTuple
+
+from xsent.errors import DataError
+
+logger = logging.getLogger(__name__)
+
+REPORTED_LINES = 5  # bad lines named one by one before only their number is given
+
+
+class Pair(NamedTuple):
+    """An English sentence and its translation."""
+
+    source: str
+    language: str
+    english: str
+    translation: str
+
+    @property
+    def cell(self) -> tuple[str, str]:
+        """What pairs are sampled by: source and language."""
+        return self.source, self.language
+
+    @property
+    def digest(self) -> int:
+        """A stable 64-bit hash of the English side, the same for all translations of one sentence."""
+        return int.from_bytes(hashlib.blake2b(self.english.encode(), digest_size=8).digest(), "little")
+
+
+@dataclass
+class Corpus:
+    """Files of pairs, filtered by language.
+
+    Attributes:
+        files: The files, read in this order.
+        languages: Languages to keep beside English; empty keeps all.
+        skipped: Bad lines of the last full reading, by reason.
+    """
+
+    files: Sequence[Path]
+    languages: frozenset[str] = frozenset()
+    skipped: Counter[str] = field(default_factory=Counter)
+
+    def __iter__(self) -> Iterator[Pair]:
+        """Read all pairs; a bad line is skipped, counted, and reported with its number.
+
+        Raises:
+            DataError: A file is missing, not what its name says, or holds not one usable pair.
+        """
+        self.skipped.clear()
+        for path in self.files:
+            pairs = 0
+            for pair in self._read(path):
+                pairs += 1
+                yield pair
+            if not pairs:
+                wanted = f" in {', '.join(sorted(self.languages))}" if self.languages else ""
+                raise DataError(f"{path}: no usable pair{wanted}; expected source, language, English, translation")
+        if self.skipped:
+            logger.warning("skipped bad lines: %s", ", ".join(f"{n} {why}" for why, n in self.skipped.items()))
+
+    def _read(self, path: Path) -> Iterator[Pair]:
+        try:
+            with open_binary(path) as lines:
+                for number, line in enumerate(lines, 1):
+                    pair = parse_line(line)
+                    if isinstance(pair, str):
+                        self._skip(path, number, pair)
+                    elif not self.languages or pair.language in self.languages:
+                        yield pair
+        except (OSError, EOFError, lzma.LZMAError) as error:
+            raise DataError(f"{path}: cannot be read: {error}") from error
+
+    def _skip(self, path: Path, number: int, reason: str) -> None:
+        self.skipped[reason] += 1
+        if self.skipped.total() <= REPORTED_LINES:
+            logger.warning("%s:%d: skipped, %s", path, number, reason)
+
+
+def open_binary(path: Path) -> IO[bytes]:
+    """Open a plain, `.gz` or `.xz` file for reading bytes."""
+    if path.suffix == ".xz":
+        return lzma.open(path, "rb")
+    if path.suffix == ".gz":
+        return gzip.open(path, "rb")  # type: ignore[return-value]
+    return open(path, "rb")
+
+
+def parse_line(line: bytes) -> Pair | str:
+    """One line of a corpus as a pair, or the reason why it is none."""
+    try:
+        fields = line.decode("utf-8").rstrip("\r\n").split("\t")
+    except UnicodeDecodeError:
+        return "not UTF-8"
+    if len(fields) != 4:
+        return f"{len(fields)} fields instead of 4"
+    pair = Pair(*fields)
+    return pair if all(text.strip() for text in pair) else "an empty field"

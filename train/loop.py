@@ -1,0 +1,149 @@
+"""The steps of one stage: loss, optimiser, progress, validation, checkpoints."""
+
+import json
+import logging
+import signal
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from types import FrameType
+
+import torch
+from lightning_fabric import Fabric
+from torch import Tensor
+from tqdm import tqdm
+
+from xsent.errors import XsentError
+from xsent.train.batching import Batches
+from xsent.train.config import StageConfig
+from xsent.train.model import Tokens
+from xsent.train.stage import TrainingModel, schedule
+from xsent.train.validation import Validation, mean
+
+logger = logging.getLogger(__name__)
+
+Scores = dict[str, dict[str, float]]
+Save = Callable[[int, Scores], Path]  # writes a checkpoint after so many steps, with the last validation
+
+
+class Interrupt:
+    """Turns the first Ctrl-C into a flag, so that a step is finished and saved; the second one acts at once."""
+
+    def __init__(self) -> None:
+        self.asked = False
+
+    def __enter__(self) -> "Interrupt":
+        self._old = signal.signal(signal.SIGINT, self._ask)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        signal.signal(signal.SIGINT, self._old)
+
+    def _ask(self, _number: int, _frame: FrameType | None) -> None:
+        self.asked = True
+        signal.signal(signal.SIGINT, self._old)
+        logger.warning("interrupted: saving after this step; once more stops at once")
+
+
+class StageLoop:
+    """Runs the steps of a stage over a model and its optimiser."""
+
+    def __init__(
+        self,
+        stage: StageConfig,
+        model: TrainingModel,
+        optimizer: torch.optim.Optimizer,
+        *,
+        fabric: Fabric,
+        validation: Validation,
+        log: Path,
+        seed: int,
+    ) -> None:
+        """Put model and optimiser on the device.
+
+        Args:
+            stage: What to do.
+            model: What is trained.
+            optimizer: Its optimiser; each group has its peak learning rate under `peak`.
+            fabric: Device and precision.
+            validation: Held-out pairs.
+            log: File that gets a JSON line at every validation.
+            seed: Seed of dropout and masking.
+        """
+        self._stage, self._model, self._fabric = stage, model, fabric
+        self._validation, self._log, self._seed = validation, log, seed
+        self._module, self._optimizer = fabric.setup(model, optimizer)
+        self._weights = {"align": stage.align, "sim": stage.sim, "ugt": stage.ugt}
+        self._losses: dict[str, float] = {}
+        self._scores: Scores = {}
+
+    def run(self, batches: Batches, start: int, *, save: Save, minutes: float) -> Path:
+        """Train from step `start` to the end of the stage.
+
+        Args:
+            batches: The batches.
+            start: Steps already done.
+            save: Writes a checkpoint.
+            minutes: Time between checkpoints.
+
+        Returns:
+            The last checkpoint.
+
+        Raises:
+            KeyboardInterrupt: Ctrl-C; a checkpoint was written.
+            XsentError: The loss is no longer a number.
+        """
+        steps = self._stage.steps
+        began = saved = time.monotonic()
+        bar = tqdm(total=steps, initial=start, desc=self._stage.name, unit="step", disable=None)
+        with Interrupt() as interrupt, bar:
+            for done, ((english, translation), group) in enumerate(batches.since(start), start + 1):
+                self._step(done - 1, (english, translation), group)
+                bar.update()
+                if done % self._stage.validate_every == 0 or done == steps:
+                    self._validate(done, (done - start) / (time.monotonic() - began))
+                if interrupt.asked and done < steps:
+                    logger.info("saved %s; the same command goes on from there", save(done, self._scores))
+                    raise KeyboardInterrupt
+                if time.monotonic() - saved > 60 * minutes and done < steps:
+                    save(done, self._scores)
+                    saved = time.monotonic()
+            return save(steps, self._scores)
+
+    def _step(self, step: int, sides: tuple[Tokens, Tokens], group: Tensor) -> None:
+        seed = self._seed + step
+        torch.manual_seed(seed)  # dropout: a function of the step, so that a resume needs no generator state
+        for parameters in self._optimizer.param_groups:
+            parameters["lr"] = parameters["peak"] * schedule(step, self._stage)
+        losses: Mapping[str, Tensor] = self._module(sides, group, seed)
+        total = torch.stack([self._weights[name] * loss for name, loss in losses.items()]).sum()
+        self._losses = {name: float(loss.detach()) for name, loss in losses.items()}
+        if not torch.isfinite(total):
+            raise XsentError(
+                f"stage {self._stage.name}, step {step}: the loss is no longer a number ({self._losses}); the last "
+                "checkpoint stands; lower the learning rate"
+            )
+        self._optimizer.zero_grad()
+        self._fabric.backward(total)
+        self._fabric.clip_gradients(self._module, self._optimizer, max_norm=self._stage.clip)
+        self._optimizer.step()
+
+    def _validate(self, done: int, rate: float) -> None:
+        accuracy = self._validation.accuracy(self._model.encoder)
+        table = self._validation.accuracy(self._model.encoder, table_only=True)
+        self._scores = {"p1": accuracy, "p1_table": table}
+        with open(self._log, "a") as log:
+            log.write(json.dumps({"stage": self._stage.name, "step": done, **self._losses, **self._scores}) + "\n")
+        logger.info(
+            "%s %d/%d  %s  P@1 %.2f (table %.2f)  %.0f pairs/s, %.0f min left",
+            self._stage.name,
+            done,
+            self._stage.steps,
+            "  ".join(f"{name} {loss:.4f}" for name, loss in self._losses.items()),
+            mean(accuracy),
+            mean(table),
+            rate * self._stage.batch_size,
+            (self._stage.steps - done) / rate / 60,
+        )
+        if done == self._stage.steps and mean(accuracy) < mean(table):
+            logger.warning("the layers are worse than the table they stand on: this run has failed")

@@ -1,0 +1,182 @@
+"""The compact encoder: a token table, a few residual layers, the mean.
+
+The paper's encoder (mao2021, section 3.1) is post-norm. Ours is pre-norm with output projections that start at
+zero, so that N layers begin as exactly the table they stand on (the sentence vector is the mean of the rows) and
+can only learn to correct it. Layers run on the real tokens alone: padding exists only inside attention, so the
+vector of a sentence does not depend on its batch mates.
+
+Shapes: B sentences, T longest sentence, N tokens of the batch in one row, D dimensions, V pieces.
+"""
+
+from dataclasses import dataclass
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+
+@dataclass(frozen=True)
+class ModelConfig:
+    """The shape of an encoder.
+
+    Attributes:
+        vocab_size: Rows of the token table (V).
+        dim: Hidden size and sentence dimension (D).
+        num_layers: Layers above the table; 0 is the static encoder.
+        num_heads: Attention heads; must divide `dim`.
+        ffn_dim: Inner size of the feed-forward block.
+        max_length: Longest sentence in tokens.
+        dropout: Share of activations dropped in training.
+    """
+
+    vocab_size: int
+    dim: int = 512
+    num_layers: int = 2
+    num_heads: int = 8
+    ffn_dim: int = 1024
+    max_length: int = 256
+    dropout: float = 0.0
+
+    def __post_init__(self) -> None:
+        if self.dim % self.num_heads:
+            raise ValueError(f"num_heads = {self.num_heads} must divide dim = {self.dim}")
+        if not 0 <= self.num_layers <= 6:
+            raise ValueError(f"num_layers = {self.num_layers} must lie between 0 and 6")
+
+
+@dataclass(frozen=True)
+class Tokens:
+    """A batch of sentences as one row of tokens.
+
+    Attributes:
+        ids: Piece ids of all sentences, one after the other, shape [N].
+        lengths: Tokens of each sentence, shape [B]; a sentence may be empty.
+    """
+
+    ids: Tensor
+    lengths: Tensor
+
+    @property
+    def offsets(self) -> Tensor:
+        """Where each sentence starts in `ids`, shape [B]."""
+        return self.lengths.cumsum(0) - self.lengths
+
+    @property
+    def sentence(self) -> Tensor:
+        """The sentence that each token belongs to, shape [N]."""
+        return torch.repeat_interleave(self.lengths)
+
+    @property
+    def position(self) -> Tensor:
+        """The position of each token in its sentence, shape [N]."""
+        start = torch.repeat_interleave(self.offsets, self.lengths)
+        return torch.arange(len(self.ids), device=self.ids.device) - start
+
+    @staticmethod
+    def join(sides: "tuple[Tokens, Tokens]") -> "Tokens":
+        """Two batches as one."""
+        return Tokens(torch.cat([s.ids for s in sides]), torch.cat([s.lengths for s in sides]))
+
+    def to(self, device: torch.device) -> "Tokens":
+        """The same batch on another device."""
+        return Tokens(self.ids.to(device), self.lengths.to(device))
+
+
+class Layer(nn.Module):
+    """One pre-norm transformer layer: x + attention(norm(x)), then x + feed-forward(norm(x))."""
+
+    def __init__(self, config: ModelConfig) -> None:
+        super().__init__()
+        self.num_heads = config.num_heads
+        self.dropout = config.dropout
+        self.attention_norm = nn.LayerNorm(config.dim)
+        self.qkv = nn.Linear(config.dim, 3 * config.dim)
+        self.attention_out = nn.Linear(config.dim, config.dim)
+        self.ffn_norm = nn.LayerNorm(config.dim)
+        self.ffn_in = nn.Linear(config.dim, config.ffn_dim)
+        self.ffn_out = nn.Linear(config.ffn_dim, config.dim)
+        for projection in (self.attention_out, self.ffn_out):
+            nn.init.zeros_(projection.weight)
+            nn.init.zeros_(projection.bias)
+
+    def forward(self, x: Tensor, positions: Tensor | None, where: tuple[Tensor, Tensor], mask: Tensor) -> Tensor:
+        """Transform tokens.
+
+        Args:
+            x: Tokens [N, D].
+            positions: Position vectors to add to the attention's input [N, D]; the first layer only.
+            where: For each token its sentence [N] and its position [N].
+            mask: Real positions, [B, T].
+        """
+        hidden = self.attention_norm(x)
+        if positions is not None:
+            hidden = hidden + positions
+        x = x + self._drop(self.attention_out(self._attend(self.qkv(hidden), where, mask)))
+        return x + self._drop(self.ffn_out(F.silu(self.ffn_in(self.ffn_norm(x)))))
+
+    def _attend(self, qkv: Tensor, where: tuple[Tensor, Tensor], mask: Tensor) -> Tensor:
+        padded = qkv.new_zeros(*mask.shape, qkv.shape[-1])  # [B, T, 3D]
+        padded[where] = qkv
+        q, k, v = padded.view(*mask.shape, 3, self.num_heads, -1).permute(2, 0, 3, 1, 4)  # 3 x [B, H, T, D/H]
+        out = F.scaled_dot_product_attention(q, k, v, attn_mask=mask[:, None, None, :])
+        return out.transpose(1, 2).flatten(2)[where]  # [N, D]
+
+    def _drop(self, x: Tensor) -> Tensor:
+        return F.dropout(x, self.dropout, self.training)
+
+
+class Encoder(nn.Module):
+    """Sentences to vectors: table look-up, layers, mean over the tokens (mao2021, section 3.1)."""
+
+    def __init__(self, config: ModelConfig) -> None:
+        super().__init__()
+        self.config = config
+        self.table = nn.Embedding(config.vocab_size, config.dim)
+        # Small, so that a piece that training hardly meets hardly weighs in the mean.
+        nn.init.normal_(self.table.weight, std=0.02)
+        # Zero, so that positions which training never reaches carry no noise.
+        self.positions = nn.Parameter(torch.zeros(config.max_length, config.dim)) if config.num_layers else None
+        self.layers = nn.ModuleList(Layer(config) for _ in range(config.num_layers))
+
+    def forward(self, tokens: Tokens) -> Tensor:
+        """Encode a batch.
+
+        Args:
+            tokens: The batch; every sentence at most `max_length` tokens.
+
+        Returns:
+            Sentence vectors [B, D], not normalised; an empty sentence is the zero vector.
+        """
+        if self.positions is None:
+            return self.static(tokens)
+        x = self.table(tokens.ids)  # [N, D]
+        positions: Tensor | None = F.embedding(tokens.position, self.positions)
+        where = (tokens.sentence, tokens.position)
+        longest = int(tokens.lengths.max()) if len(tokens.lengths) else 0
+        # At least one position a sentence: a softmax over none would be NaN.
+        mask = torch.arange(longest, device=x.device) < tokens.lengths.clamp(min=1)[:, None]  # [B, T]
+        for layer in self.layers:
+            x = layer(x, positions, where, mask)
+            positions = None
+        total = x.new_zeros(len(tokens.lengths), x.shape[1]).index_add_(0, where[0], x)
+        vectors: Tensor = total / tokens.lengths.clamp(min=1)[:, None]
+        return vectors
+
+    def static(self, tokens: Tokens) -> Tensor:
+        """The vectors of the table alone, the 0-layer encoder inside this one [B, D]."""
+        return F.embedding_bag(tokens.ids, self.table.weight, tokens.offsets, mode="mean")
+
+
+class GenerativeHead(nn.Module):
+    """One dense layer between the sentence vector and the tied softmax; training only (mao2021 section 3.2)."""
+
+    def __init__(self, config: ModelConfig) -> None:
+        super().__init__()
+        self.dense = nn.Linear(config.dim, config.dim)
+        self.norm = nn.LayerNorm(config.dim)
+        self.bias = nn.Parameter(torch.zeros(config.vocab_size))
+
+    def forward(self, vectors: Tensor) -> Tensor:
+        """Sentence vectors [B, D] to what is compared with the token table [B, D]."""
+        hidden: Tensor = self.norm(F.silu(self.dense(vectors)))
+        return hidden

@@ -1,0 +1,174 @@
+"""The objectives, as pure functions of sentence vectors (method: mao2021 sections 3.2 and 3.3).
+
+Shapes: B pairs, D dimensions, V pieces, M target entries. u, v: vectors of the two sides [B, D].
+"""
+
+import math
+from dataclasses import dataclass
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+# ---------------------------------------------------------------------------------------------------------------------
+# contrastive objectives
+
+
+def align(
+    u: Tensor,
+    v: Tensor,
+    *,
+    temperature: float | None = None,
+    margin: float = 0.0,
+    ignore: Tensor | None = None,
+) -> Tensor:
+    """Find the translation among the batch, in both directions (mao2021 eq. 5).
+
+    The paper's form is the plain inner product; with a temperature it is cosine / temperature (InfoNCE), where an
+    additive margin makes the true pair's score smaller by that much (Yang et al. 2019).
+
+    Args:
+        u: Vectors of one side [B, D].
+        v: Vectors of the other side [B, D].
+        temperature: None for inner products, else the divisor of the cosine.
+        margin: Subtracted from the true pair's cosine; needs a temperature.
+        ignore: Pairs (j, k) that are no negatives of each other, [B, B], False on the diagonal.
+
+    Returns:
+        The mean over the batch of both directions' cross-entropies, summed; a scalar.
+    """
+    if temperature is None:
+        if margin:
+            raise ValueError(f"margin = {margin} needs a temperature; the inner product has no scale to subtract from")
+        scores = u @ v.T  # [B, B]
+    else:
+        scores = F.normalize(u, dim=1) @ F.normalize(v, dim=1).T
+        if margin:
+            scores = scores - margin * torch.eye(len(u), device=u.device)
+        scores = scores / temperature
+    if ignore is not None:
+        scores = scores.masked_fill(ignore, -torch.inf)
+    target = torch.arange(len(u), device=u.device)
+    return F.cross_entropy(scores, target) + F.cross_entropy(scores.T, target)
+
+
+def false_negatives(u: Tensor, v: Tensor, group: Tensor, threshold: float) -> Tensor:
+    """Which pairs of a batch should not be told apart: the same English sentence, or nearly the same meaning.
+
+    Two pairs are near when either side's vectors have a cosine above the threshold (the pre-filter of LASER3-CO,
+    tan2022 section 3.2, applied to a batch instead of a queue).
+
+    Args:
+        u: Vectors of one side [B, D].
+        v: Vectors of the other side [B, D].
+        group: Identity of each pair's English sentence [B].
+        threshold: Cosine above which two sentences count as the same; 1 or more looks at `group` alone.
+
+    Returns:
+        A symmetric boolean matrix [B, B], False on the diagonal.
+    """
+    same = group[:, None] == group[None, :]
+    if threshold < 1:
+        for side in (u.detach(), v.detach()):
+            side = F.normalize(side, dim=1)
+            same = same | (side @ side.T > threshold)
+    return same.fill_diagonal_(False)
+
+
+def sim(u: Tensor, v: Tensor, *, temperature: float = 1.0, literal: bool = False) -> Tensor:
+    """Make the two within-language similarity distributions agree (mao2021 eq. 6): -log cos(pi/2 (P_u - P_v)).
+
+    The literal form keeps each sentence's similarity with itself, which swallows the row (the loss is then below
+    2e-5). Ours masks the diagonal, compares cosines / temperature and takes the mean over the entries.
+
+    Args:
+        u: Vectors of one side [B, D].
+        v: Vectors of the other side [B, D].
+        temperature: Divisor of the cosines; ignored by the literal form.
+        literal: The paper's form: inner products, diagonal included, the sum.
+
+    Returns:
+        A scalar.
+    """
+    if literal:
+        scores = u @ u.T, v @ v.T
+    else:
+        diagonal = torch.eye(len(u), dtype=torch.bool, device=u.device)
+        sides = (F.normalize(side, dim=1) for side in (u, v))
+        scores_u, scores_v = ((s @ s.T / temperature).masked_fill(diagonal, -torch.inf) for s in sides)
+        scores = scores_u, scores_v
+    difference = scores[0].softmax(dim=1) - scores[1].softmax(dim=1)  # [B, B]
+    # Short of +-pi/2, where the cosine is 0 and its logarithm infinite.
+    angle = (math.pi / 2 * difference).clamp(-math.pi / 2 + 1e-3, math.pi / 2 - 1e-3)
+    loss = -torch.log(torch.cos(angle))
+    return loss.sum() if literal else loss.mean()
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# generative objectives
+
+
+@dataclass(frozen=True)
+class Targets:
+    """A sparse distribution over the pieces for each sentence.
+
+    Attributes:
+        ids: Pieces with mass [M].
+        sentence: The sentence of each entry [M].
+        weight: Its mass [M]; the entries of one sentence add up to 1.
+    """
+
+    ids: Tensor
+    sentence: Tensor
+    weight: Tensor
+
+
+def uniform_targets(ids: Tensor, lengths: Tensor) -> Targets:
+    """All mass spread evenly over the distinct pieces of each sentence (XTR, mao2021 eq. 2).
+
+    Args:
+        ids: Pieces of all sentences, one after the other [N].
+        lengths: Pieces of each sentence [B].
+    """
+    sentence = torch.repeat_interleave(lengths)
+    distinct = torch.unique(torch.stack([sentence, ids]), dim=1)  # [2, M]
+    counts = torch.bincount(distinct[0], minlength=len(lengths))
+    return Targets(distinct[1], distinct[0], 1.0 / counts[distinct[0]])
+
+
+def ugt_targets(hidden: Tensor, masked: Tensor, other: Targets) -> Targets:
+    """Half of the mass on the hidden piece, half as before (UGT = SMLM + XTR, mao2021 eq. 4), for the masked sentences.
+
+    A piece that is hidden on this side and stands on the other side gets both masses.
+
+    Args:
+        hidden: The piece that was masked in each sentence [B]; anything where none was.
+        masked: Whether a sentence had a piece masked [B].
+        other: The uniform target over the other side's pieces.
+    """
+    sentences = masked.nonzero()[:, 0]
+    weight = torch.where(masked[other.sentence], 0.5 * other.weight, other.weight)
+    return Targets(
+        torch.cat([other.ids, hidden[sentences]]),
+        torch.cat([other.sentence, sentences]),
+        torch.cat([weight, weight.new_full((len(sentences),), 0.5)]),
+    )
+
+
+def generative_loss(hidden: Tensor, table: Tensor, bias: Tensor, targets: Targets) -> Tensor:
+    """Cross-entropy of softmax(table . hidden + bias) against sparse targets (mao2021 eq. 1 to 4).
+
+    Exact without a dense [B, V] target: logsumexp(logits) - sum_i q_i logit_i.
+
+    Args:
+        hidden: Output of the generative head [B, D].
+        table: Token table, tied with the encoder's [V, D].
+        bias: Bias of each piece [V].
+        targets: What each sentence should predict.
+
+    Returns:
+        The mean over the batch, a scalar.
+    """
+    logits = hidden @ table.T + bias  # [B, V]
+    hit = (targets.weight * logits[targets.sentence, targets.ids]).sum()
+    return (torch.logsumexp(logits, dim=1).sum() - hit) / len(hidden)

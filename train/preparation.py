@@ -1,0 +1,159 @@
+"""From files of pairs to what a training reads: vocabulary, validation pairs, tokenised store."""
+
+import hashlib
+import json
+import logging
+import shutil
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+from xsent.errors import DataError
+from xsent.files import atomic_file
+from xsent.train.config import CorpusConfig, Recipe
+from xsent.train.corpus import Corpus, Pair
+from xsent.train.sampling import Cell, cell_shares
+from xsent.train.store import Store, build_store
+from xsent.train.vocabulary import sample_text, train_vocabulary
+
+logger = logging.getLogger(__name__)
+
+EDGE = 1 << 20  # bytes at either end of a file that tell it from another of the same size
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """What a training reads.
+
+    Attributes:
+        tokenizer: SentencePiece model.
+        validation: Held-out pairs, in the layout of a corpus.
+        store: Tokenised training pairs.
+    """
+
+    tokenizer: Path
+    validation: Path
+    store: Store
+
+
+@dataclass(frozen=True)
+class TrainingPairs:
+    """The pairs of a corpus that are not held out; the split is a hash of the English side."""
+
+    corpus: Corpus
+    held_out_share: float
+
+    def held_out(self, pair: Pair) -> bool:
+        """Whether a pair belongs to validation; all translations of one English sentence share its side."""
+        # The low bits: `sample_text` decides by the high ones.
+        return (pair.digest & 0xFFFFFFFF) / 2**32 < self.held_out_share
+
+    def __iter__(self) -> Iterator[Pair]:
+        return (pair for pair in self.corpus if not self.held_out(pair))
+
+
+@dataclass
+class Survey:
+    """One reading of a corpus: how many pairs each cell has, and a bounded sample of the held-out ones."""
+
+    limit: int
+    counts: Counter[Cell] = field(default_factory=Counter)
+    held_out: dict[Cell, list[Pair]] = field(default_factory=dict)
+
+    def read(self, pairs: TrainingPairs) -> None:
+        """Read a corpus once."""
+        for pair in pairs.corpus:
+            if pairs.held_out(pair):
+                kept = self.held_out.setdefault(pair.cell, [])
+                kept.append(pair)
+                if len(kept) > 2 * self.limit:
+                    self._trim(kept)
+            else:
+                self.counts[pair.cell] += 1
+        for kept in self.held_out.values():
+            self._trim(kept)
+
+    def _trim(self, kept: list[Pair]) -> None:
+        kept.sort(key=lambda pair: pair.digest)  # as good as random, and the same in every run
+        del kept[self.limit :]
+
+    def validation(self, language: str, shares: dict[Cell, float]) -> list[Pair]:
+        """Up to `limit` held-out pairs of a language, sources in the proportion of training."""
+        total = sum(share for cell, share in shares.items() if cell[1] == language)
+        chosen = []
+        for cell, kept in sorted(self.held_out.items()):
+            if cell[1] == language and cell in shares:
+                chosen += kept[: round(self.limit * shares[cell] / total)]
+        return chosen
+
+
+def prepare(recipe: Recipe, files: Sequence[Path], run: Path, *, threads: int) -> Prepared:
+    """Make what is not there yet; a second call with the same recipe and files makes nothing.
+
+    Args:
+        recipe: The recipe.
+        files: Files of pairs.
+        run: Folder of the training.
+        threads: Threads for the vocabulary and the tokeniser.
+
+    Raises:
+        DataError: A file is missing, or holds no pair to train or to validate on.
+    """
+    key = preparation_key(recipe, files)
+    tokenizer, validation, folder = run / "sentencepiece.model", run / "validation.tsv", run / "store"
+    if (folder / "store.json").exists() and (store := Store(folder)).key == key:
+        return Prepared(tokenizer, validation, store)
+    run.mkdir(parents=True, exist_ok=True)
+    corpus = Corpus(files, frozenset(recipe.languages))
+    pairs = TrainingPairs(corpus, recipe.corpus.validation_share)
+    survey = Survey(recipe.corpus.validation_pairs)
+    logger.info("reading %s", ", ".join(str(file) for file in files))
+    survey.read(pairs)
+    shares = corpus_shares(recipe.corpus, survey.counts)
+    write_validation(validation, survey, shares, recipe.languages)
+    logger.info("training a vocabulary of %d pieces", recipe.vocabulary.size)
+    text = sample_text(pairs, survey.counts, shares, recipe.vocabulary.sentences)
+    train_vocabulary(text, tokenizer, size=recipe.vocabulary.size, threads=threads)
+    logger.info("tokenising %d pairs", survey.counts.total())
+    shutil.rmtree(folder, ignore_errors=True)
+    build_store(folder, pairs, tokenizer, key=key, max_length=recipe.max_length, threads=threads)
+    return Prepared(tokenizer, validation, Store(folder))
+
+
+def corpus_shares(config: CorpusConfig, counts: Mapping[Cell, int]) -> dict[Cell, float]:
+    """The share of each cell in training, by the recipe's temperature and weights."""
+    return cell_shares(counts, temperature=config.temperature, weights=config.weights)
+
+
+def write_validation(path: Path, survey: Survey, shares: dict[Cell, float], languages: Sequence[str]) -> None:
+    """Write the held-out pairs of all languages.
+
+    Raises:
+        DataError: A language has none.
+    """
+    with atomic_file(path) as file:
+        for language in languages:
+            pairs = survey.validation(language, shares)
+            if len(pairs) < 2:
+                raise DataError(
+                    f"{len(pairs)} held-out pairs in {language!r}; it needs more text, or a larger validation_share"
+                )
+            for pair in pairs:
+                file.write(("\t".join(pair) + "\n").encode())
+
+
+def preparation_key(recipe: Recipe, files: Sequence[Path]) -> str:
+    """Identity of everything that preparation depends on: files, languages, split, sampling, vocabulary."""
+    parts = [recipe.languages, asdict(recipe.corpus), asdict(recipe.vocabulary), recipe.max_length]
+    digest = hashlib.sha256(json.dumps(parts, sort_keys=True).encode())
+    for path in files:
+        try:
+            with open(path, "rb") as file:
+                size = path.stat().st_size
+                digest.update(f"{size}".encode() + file.read(EDGE))
+                file.seek(max(size - EDGE, 0))
+                digest.update(file.read())
+        except OSError as error:
+            raise DataError(f"{path}: cannot be read: {error}; name the data folder with --data") from error
+    return digest.hexdigest()[:16]

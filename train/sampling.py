@@ -1,0 +1,103 @@
+"""Which pairs are seen when: drawn by source and language with a temperature, without keeping any state.
+
+A cell is the set of pairs of one source and language. Draw number i of a cell is a pure function of (seed, cell, i),
+so that a resumed training sees exactly the pairs that an uninterrupted one sees, whatever the corpus size.
+"""
+
+import math
+from collections.abc import Callable, Mapping
+
+import numpy as np
+from numpy.typing import NDArray
+
+Cell = tuple[str, str]
+
+
+def cell_shares(
+    counts: Mapping[Cell, int], *, temperature: float, weights: Mapping[str, float] | None = None
+) -> dict[Cell, float]:
+    """The share of each cell in training: proportional to weight x size^temperature.
+
+    Args:
+        counts: Pairs of each cell.
+        temperature: 1 keeps the corpus as it is, 0 makes all cells equal.
+        weights: Factors by source; 1 where not named.
+    """
+    factors = weights or {}
+    mass = {cell: factors.get(cell[0], 1.0) * n**temperature for cell, n in counts.items()}
+    total = math.fsum(mass.values())
+    return {cell: m / total for cell, m in mass.items()}
+
+
+def draw(seed: int, cell: int, size: int, start: int, stop: int) -> NDArray[np.int64]:
+    """Draws `start` to `stop` (exclusive) of a cell: every epoch visits each of its `size` pairs once.
+
+    The order of an epoch is an affine permutation i -> (a i + b) mod size with a coprime to size.
+    """
+    draws = np.arange(start, stop, dtype=np.int64)
+    rows = np.empty_like(draws)
+    for epoch in range(start // size, (stop - 1) // size + 1):
+        rng = np.random.default_rng((seed, cell, epoch))
+        step, shift = coprime(rng, size), int(rng.integers(size))
+        here = draws // size == epoch
+        rows[here] = (draws[here] % size * step + shift) % size
+    return rows
+
+
+def coprime(rng: np.random.Generator, size: int) -> int:
+    """A random number below `size` that shares no factor with it (1 for a size of 1)."""
+    while True:
+        candidate = int(rng.integers(1, max(size, 2)))
+        if math.gcd(candidate, size) == 1:
+            return candidate
+
+
+class Sampler:
+    """Batches of rows of a store, in windows.
+
+    A window is a fixed number of batches drawn together: each cell contributes its share to the draw, the window is
+    ordered by a key (sentence length for little padding, cluster for hard negatives), cut into batches, and the
+    batches are shuffled. Everything follows from (seed, step).
+    """
+
+    def __init__(
+        self,
+        cell_starts: NDArray[np.int64],
+        shares: NDArray[np.float64],
+        *,
+        batch_size: int,
+        window: int,
+        seed: int,
+    ) -> None:
+        """Set up a sampler.
+
+        Args:
+            cell_starts: Rows of cell c are cell_starts[c] to cell_starts[c + 1], shape [cells + 1].
+            shares: Share of each cell, summing to 1, shape [cells].
+            batch_size: Pairs in a batch.
+            window: Batches in a window.
+            seed: Seed of all draws.
+        """
+        self.batch_size, self.window, self.seed = batch_size, window, seed
+        self._starts, self._shares = cell_starts, shares
+        # A few more draws than needed: cells are rounded down one by one.
+        self._draws = batch_size * window + len(shares)
+
+    def rows(self, window: int) -> NDArray[np.int64]:
+        """The rows of a window in random order, shape [batch_size * window size]."""
+        rng = np.random.default_rng((self.seed, 1, window))
+        parts = []
+        for cell, share in enumerate(self._shares):
+            begin, end = (math.floor(w * self._draws * share) for w in (window, window + 1))
+            size = int(self._starts[cell + 1] - self._starts[cell])
+            if size and end > begin:
+                parts.append(self._starts[cell] + draw(self.seed, cell, size, begin, end))
+        drawn = rng.permutation(np.concatenate(parts))
+        return drawn[: self.batch_size * self.window]
+
+    def batches(self, window: int, key: Callable[[NDArray[np.int64]], NDArray[np.int64]]) -> NDArray[np.int64]:
+        """The rows of each batch of a window, ordered by a key of the rows, shape [window size, batch_size]."""
+        rows = self.rows(window)
+        rows = rows[np.argsort(key(rows), kind="stable")]
+        batches = rows.reshape(self.window, self.batch_size)
+        return np.random.default_rng((self.seed, 2, window)).permutation(batches)

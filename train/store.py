@@ -1,0 +1,151 @@
+"""Tokenised pairs on disk, memory-mapped, so that neither epochs nor 40 million pairs cost memory.
+
+A store is a folder: `ids.u16` (pieces of all sentences: English, translation, pair after pair), `ends.u64` (where each
+sentence ends in it), `group.u32` (hash of each English side), `rows.u32` (pair numbers ordered by cell) and
+`store.json` (its key, the cells and their sizes, counted losses).
+"""
+
+import json
+import logging
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import sentencepiece as spm
+import torch
+from numpy.typing import NDArray
+
+from xsent.errors import DataError
+from xsent.train.corpus import Pair
+from xsent.train.files import atomic_folder
+from xsent.train.model import Tokens
+from xsent.train.sampling import Cell
+
+logger = logging.getLogger(__name__)
+
+CHUNK = 50_000  # pairs tokenised or sorted at a time
+
+
+class Store:
+    """Tokenised pairs, read where they lie.
+
+    Attributes:
+        cells: Source and language of each cell.
+        cell_starts: Cell c holds the entries cell_starts[c] to cell_starts[c + 1] of the cell order, [cells + 1].
+        group: Hash of each pair's English side, [pairs]; equal for translations of one sentence.
+    """
+
+    def __init__(self, path: Path) -> None:
+        """Open a store.
+
+        Raises:
+            DataError: The folder is not a complete store.
+        """
+        try:
+            about = json.loads((path / "store.json").read_text())
+            self.key: str = about["key"]
+            self.cells: list[Cell] = [(source, language) for source, language, _ in about["cells"]]
+            sizes = [size for _, _, size in about["cells"]]
+            self._ids = np.memmap(path / "ids.u16", np.uint16, "r")
+            self._ends = np.memmap(path / "ends.u64", np.uint64, "r")
+            self._rows = np.memmap(path / "rows.u32", np.uint32, "r")
+            self.group = np.memmap(path / "group.u32", np.uint32, "r")
+        except (OSError, ValueError, KeyError) as error:
+            raise DataError(f"{path}: not a complete store ({error}); delete it and it is made again") from error
+        self.cell_starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+        if not len(self) == len(self._rows) == len(self.group) == len(self._ends) // 2:
+            raise DataError(f"{path}: its files disagree about the number of pairs; delete it and it is made again")
+
+    def __len__(self) -> int:
+        return int(self.cell_starts[-1])
+
+    def pairs(self, entries: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The pair number of each entry of the cell order."""
+        return self._rows[entries].astype(np.int64)
+
+    def lengths(self, pairs: NDArray[np.int64], side: int) -> NDArray[np.int64]:
+        """Tokens of one side (0 English, 1 translation) of each pair."""
+        return self._spans(2 * pairs + side)[1]
+
+    def tokens(self, pairs: NDArray[np.int64], side: int, max_length: int) -> Tokens:
+        """One side of some pairs as a batch, each sentence cut at `max_length` tokens."""
+        starts, lengths = self._spans(2 * pairs + side)
+        lengths = np.minimum(lengths, max_length)
+        first = np.cumsum(lengths) - lengths
+        where = np.repeat(starts - first, lengths) + np.arange(int(lengths.sum()))
+        return Tokens(torch.from_numpy(self._ids[where].astype(np.int64)), torch.from_numpy(lengths))
+
+    def _spans(self, sentences: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        ends = self._ends[sentences].astype(np.int64)
+        starts = np.where(sentences > 0, self._ends[sentences - 1].astype(np.int64), 0)
+        return starts, ends - starts
+
+
+def chunks(items: Iterable[Pair], size: int) -> Iterator[list[Pair]]:
+    """Cut a stream of pairs into lists of `size`."""
+    iterator = iter(items)
+    while chunk := list(islice(iterator, size)):
+        yield chunk
+
+
+def build_store(path: Path, pairs: Iterable[Pair], tokenizer: Path, *, key: str, max_length: int, threads: int) -> None:
+    """Tokenise pairs into a store, in constant memory; the folder appears when it is complete.
+
+    Args:
+        path: Folder to make.
+        pairs: The pairs.
+        tokenizer: SentencePiece model.
+        key: Identity of corpus, vocabulary and settings; lets a later run see whether the store is still right.
+        max_length: Tokens kept of a sentence; the number of cut ones is logged.
+        threads: Threads that tokenise.
+    """
+    processor = spm.SentencePieceProcessor(model_file=str(tokenizer))
+    numbers: dict[Cell, int] = {}
+    sizes: list[int] = []
+    end = cut = 0
+    with atomic_folder(path) as folder:
+        with (
+            open(folder / "ids.u16", "wb") as ids,
+            open(folder / "ends.u64", "wb") as ends,
+            open(folder / "group.u32", "wb") as group,
+            open(folder / "cell.u16", "wb") as cell,
+        ):
+            for chunk in chunks(pairs, CHUNK):
+                texts = [text for pair in chunk for text in (pair.english, pair.translation)]
+                sentences: list[list[int]] = processor.encode(texts, num_threads=threads)
+                lengths = np.array([len(s) for s in sentences])
+                cut += int((lengths > max_length).sum())
+                lengths = np.minimum(lengths, max_length)
+                np.array([i for s in sentences for i in s[:max_length]], np.uint16).tofile(ids)
+                (end + np.cumsum(lengths)).astype(np.uint64).tofile(ends)
+                end += int(lengths.sum())
+                np.array([pair.digest & 0xFFFFFFFF for pair in chunk], np.uint32).tofile(group)
+                for pair in chunk:
+                    number = numbers.setdefault(pair.cell, len(numbers))
+                    if number == len(sizes):
+                        sizes.append(0)
+                    sizes[number] += 1
+                np.array([numbers[pair.cell] for pair in chunk], np.uint16).tofile(cell)
+        sort_by_cell(folder, sizes)
+        about: dict[str, Any] = {"key": key, "tokens": end, "cut_sentences": cut, "max_length": max_length}
+        about["cells"] = [[*name, size] for name, size in zip(numbers, sizes, strict=True)]
+        (folder / "store.json").write_text(json.dumps(about, indent=1))
+    logger.info("%s: %d pairs, %d tokens, %d sentences cut at %d tokens", path, sum(sizes), end, cut, max_length)
+
+
+def sort_by_cell(folder: Path, sizes: list[int]) -> None:
+    """Write `rows.u32`, the pair numbers ordered by cell (a counting sort in chunks), and drop `cell.u16`."""
+    cells = np.memmap(folder / "cell.u16", np.uint16, "r")
+    rows = np.memmap(folder / "rows.u32", np.uint32, "w+", shape=(len(cells),))
+    free = np.cumsum(sizes) - sizes
+    for start in range(0, len(cells), CHUNK):
+        chunk = cells[start : start + CHUNK]
+        order = np.argsort(chunk, kind="stable")
+        counts = np.bincount(chunk, minlength=len(sizes))
+        rank = np.arange(len(chunk)) - np.repeat(np.cumsum(counts) - counts, counts)
+        rows[np.repeat(free, counts) + rank] = start + order
+        free += counts
+    rows.flush()
+    (folder / "cell.u16").unlink()

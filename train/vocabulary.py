@@ -1,0 +1,90 @@
+"""The joint vocabulary: one SentencePiece model over all languages, which is also the only text normaliser."""
+
+import io
+import logging
+import unicodedata
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+
+import numpy as np
+import sentencepiece as spm
+from numpy.typing import NDArray
+
+from xsent.errors import DataError
+from xsent.files import atomic_file
+from xsent.train.corpus import Pair
+from xsent.train.sampling import Cell
+
+logger = logging.getLogger(__name__)
+
+PAD, UNK, MASK = 0, 1, 2
+MASK_PIECE = "[MASK]"
+
+
+def sample_text(
+    pairs: Iterable[Pair], counts: Mapping[Cell, int], shares: Mapping[Cell, float], sentences: int
+) -> Iterator[str]:
+    """Sentences to train a vocabulary on, drawn per cell in proportion to its share.
+
+    English stands in every pair and would make up half of the text, so that every second English side is left out.
+
+    Args:
+        pairs: Where the sentences come from.
+        counts: Pairs of each cell.
+        shares: Share of each cell in training.
+        sentences: About how many sentences to draw.
+    """
+    rates = {cell: sentences * shares[cell] / (1.5 * counts[cell]) for cell in counts}
+    for pair in pairs:
+        digest = pair.digest
+        if digest / 2**64 < rates[pair.cell]:
+            yield pair.translation
+            if digest & 1:
+                yield pair.english
+
+
+def train_vocabulary(text: Iterator[str], path: Path, *, size: int, threads: int) -> None:
+    """Train a unigram SentencePiece model with byte fallback and case folding (mao2021 section 4; 50k joint).
+
+    Args:
+        text: Sentences.
+        path: Where the model is written.
+        size: Pieces, at most 65,536 so that ids fit into 16 bits.
+        threads: Threads to use.
+
+    Raises:
+        DataError: The text is too small for that many pieces.
+    """
+    model = io.BytesIO()
+    try:
+        spm.SentencePieceTrainer.train(
+            sentence_iterator=text,
+            model_writer=model,
+            model_type="unigram",
+            vocab_size=size,
+            normalization_rule_name="nmt_nfkc_cf",
+            byte_fallback=True,
+            character_coverage=0.9999,
+            pad_id=PAD,
+            unk_id=UNK,
+            bos_id=-1,
+            eos_id=-1,
+            control_symbols=[MASK_PIECE],
+            num_threads=threads,
+            minloglevel=1,
+        )
+    except RuntimeError as error:
+        raise DataError(f"no vocabulary of {size} pieces could be trained: {error}") from error
+    with atomic_file(path) as file:
+        file.write(model.getvalue())
+
+
+def maskable_pieces(processor: spm.SentencePieceProcessor) -> NDArray[np.bool_]:
+    """Which pieces may be masked: words and parts of words, never punctuation, bytes or control symbols [V]."""
+    return np.array(
+        [
+            not (processor.is_control(i) or processor.is_unknown(i) or processor.is_byte(i))
+            and any(unicodedata.category(c)[0] in "LN" for c in processor.id_to_piece(i))
+            for i in range(processor.vocab_size())
+        ]
+    )
