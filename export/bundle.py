@@ -14,6 +14,7 @@ from xsent.export.card import render_card
 from xsent.export.folder import new_bundle_folder
 from xsent.export.graph import EncoderGraph, Precision
 from xsent.export.parity import Budget, Parity, measure_parity, read_pairs
+from xsent.tokenizer import Tokenizer
 from xsent.train.checkpoint import Checkpoint, CheckpointEncoder
 from xsent.verification import verify
 
@@ -88,7 +89,7 @@ def export_bundle(
         parity = measure_parity(CheckpointEncoder(checkpoint), encoder, pairs, budget or Budget())
         parity.check()
         manifest["parity"] = parity.as_json()
-        manifest["golden"] |= {"sentences": GOLDEN, "vectors": _golden_vectors(encoder)}
+        manifest["golden"] |= _golden(encoder)
         (folder / CARD).write_text(render_card(checkpoint, manifest, parity), encoding="utf-8")
         _save(folder, manifest)
         verify(folder)
@@ -121,9 +122,12 @@ def _save(folder: Path, manifest: dict[str, Any]) -> None:
     files = sorted(file for file in folder.iterdir() if file.name != MANIFEST)
     manifest["files"] = {file.name: {"sha256": file_digest(file), "bytes": file.stat().st_size} for file in files}
     manifest["fingerprint"] = compute_fingerprint(manifest)
-    (folder / MANIFEST).write_text(json.dumps(manifest, ensure_ascii=False, indent=1), encoding="utf-8")
+    lines = [f"{json.dumps(key)}: {json.dumps(value, ensure_ascii=False)}" for key, value in manifest.items()]
+    (folder / MANIFEST).write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")  # a field a line
 
 
-def _golden_vectors(encoder: SentenceEncoder) -> list[list[float]]:
-    vectors = encoder.encode(GOLDEN)
-    return [[round(float(number), 6) for number in vector] for vector in vectors]
+def _golden(encoder: SentenceEncoder) -> dict[str, object]:
+    tokenizer = Tokenizer(encoder.bundle.tokenizer_path)
+    sentences = [text for text in GOLDEN if len(tokenizer.encode(text)) <= encoder.max_length]
+    vectors = [[round(float(number), 6) for number in vector] for vector in encoder.encode(sentences)]
+    return {"sentences": sentences, "vectors": vectors}

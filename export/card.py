@@ -1,5 +1,6 @@
 """The model card: the README of a bundle."""
 
+import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -7,8 +8,8 @@ from xsent.export.parity import Parity
 from xsent.train.checkpoint import Checkpoint
 
 TEMPLATE = """---
-language: [{languages}]
-license: {licence}
+language: {language_tags}
+license: {licence_tag}
 pipeline_tag: sentence-similarity
 tags: [sentence-similarity, cross-lingual, sentence-embeddings, {precision}, onnx, xsent]
 ---
@@ -75,6 +76,9 @@ def render_card(checkpoint: Checkpoint, manifest: Mapping[str, Any], parity: Par
         name=manifest["name"],
         languages=", ".join(manifest["languages"]),
         licence=manifest["licence"],
+        # Quoted: Norwegian is "no", which YAML takes for false.
+        language_tags=json.dumps(manifest["languages"]),
+        licence_tag=json.dumps(manifest["licence"].lower()),
         precision=manifest["precision"],
         option="int8" if manifest["precision"] == "int8" else "fp32",
         dim=manifest["dim"],
@@ -97,13 +101,16 @@ def _table(rows: Sequence[Mapping[str, object]]) -> str:
 def _training(checkpoint: Checkpoint) -> str:
     recipe = checkpoint.about.get("recipe", {})
     stages = recipe.get("stages") or [{"name": "training", "steps": checkpoint.step}]
-    lines = [
-        f"{number}. {stage['name']}: {stage['steps']:,} steps"
-        + (f" of {stage['batch_size']:,} pairs" if "batch_size" in stage else "")
-        for number, stage in enumerate(stages, 1)
-    ]
-    seed = f"Seed {recipe['seed']}; stages" if "seed" in recipe else "Stages"
-    return "\n".join([f"{seed}:", "", *lines])
+    lines = [f"{number}. {_stage(stage, stage['steps'])}" for number, stage in enumerate(stages[:-1], 1)]
+    lines.append(f"{len(stages)}. {_stage(stages[-1], checkpoint.step)}")
+    heading = f"Seed {recipe['seed']}; stages:" if "seed" in recipe else "Stages:"
+    return "\n".join([heading, "", *lines])
+
+
+def _stage(stage: Mapping[str, Any], done: int) -> str:
+    steps = f"{done:,} steps" if done == stage["steps"] else f"{done:,} of {stage['steps']:,} steps"
+    pairs = f", {stage['batch_size']:,} pairs a step" if "batch_size" in stage else ""
+    return f"{stage['name']}: {steps}{pairs}"
 
 
 def _data(attribution: Sequence[str]) -> str:

@@ -174,16 +174,22 @@ class SentenceEncoder:
         rows = np.empty((len(sentences), options.dim), options.dtype)
         too_long = 0
         for row, text in enumerate(sentences):
-            ids = np.array(self._tokenizer.encode(text), dtype=np.int64)
-            if len(ids) > self.max_length:
-                too_long += options.on_long == "warn"
-                if options.on_long == "error":
-                    raise ValueError(
-                        f"sentence {first + row} has {len(ids):,} tokens, at most {self.max_length} fit; "
-                        "shorten it, or use on_long='split' or 'warn'"
-                    )
+            try:
+                ids = self._token_ids(text, options)
+            except (TypeError, ValueError) as error:
+                raise type(error)(f"sentence {first + row + 1} (counted from 1): {error}") from error
+            too_long += options.on_long == "warn" and len(ids) > self.max_length
             rows[row] = options.finish(self._embed(ids, split=options.on_long == "split"))
         return rows, too_long
+
+    def _token_ids(self, text: str, options: EncodeOptions) -> NDArray[np.int64]:
+        """Piece ids of a whole sentence [T]."""
+        ids = np.array(self._tokenizer.encode(text), dtype=np.int64)
+        if options.on_long == "error" and len(ids) > self.max_length:
+            raise ValueError(
+                f"{len(ids):,} tokens, at most {self.max_length} fit; shorten it, or use on_long='split' or 'warn'"
+            )
+        return ids
 
     def _embed(self, ids: NDArray[np.int64], *, split: bool) -> NDArray[np.float32]:
         """Raw vector [D] of the first `max_length` ids, or of all in windows of that size."""

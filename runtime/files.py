@@ -36,7 +36,7 @@ def atomic_file(path: Path) -> Iterator[IO[bytes]]:
         partial.chmod(0o666 & ~_umask())
         os.replace(partial, path)
     except OSError as error:
-        if error.errno in _NO_ROOM:  # raised by a write, so it does not know the file's name
+        if error.errno in _NO_ROOM and error.filename is None:  # raised by a write, which knows no name
             advice = f"{error.strerror}; nothing was kept, make room and run it again"
             raise OSError(error.errno, advice, str(path)) from error
         raise

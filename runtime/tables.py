@@ -4,23 +4,25 @@ from collections.abc import Mapping, Sequence
 
 
 def format_table(rows: Sequence[Mapping[str, object]]) -> str:
-    """Rows as an aligned table with a heading; floats get one decimal, numbers stand right.
+    """Rows as an aligned table with a heading; numbers stand right.
 
     Args:
-        rows: One mapping from column to value a row; a value that a row lacks stays empty.
+        rows: One mapping from column to value a row; a value that a row lacks stays empty. Floats get one decimal,
+            or four in a column that stays within -1 and 1.
     """
-    columns = list(dict.fromkeys(column for row in rows for column in row))
-    cells = [columns, *([_cell(row.get(column, "")) for column in columns] for row in rows)]
-    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
-    right = [any(isinstance(row.get(column), int | float) for row in rows) for column in columns]
-    lines = []
-    for line in cells:
-        padded = (f"{c:>{w}}" if r else f"{c:<{w}}" for c, w, r in zip(line, widths, right, strict=True))
-        lines.append("  ".join(padded).rstrip())
-    return "\n".join(lines)
+    names = dict.fromkeys(name for row in rows for name in row)  # in order of appearance
+    columns = [_column(name, [row.get(name, "") for row in rows]) for name in names]
+    return "\n".join("  ".join(line).rstrip() for line in zip(*columns, strict=True))
 
 
-def _cell(value: object) -> str:
-    if isinstance(value, float):
-        return f"{value:.1f}"
-    return f"{value:,}" if isinstance(value, int) else str(value)
+def _column(name: str, values: Sequence[object]) -> list[str]:
+    """The heading and the values, all of one width."""
+    decimals = 4 if all(abs(value) <= 1 for value in values if isinstance(value, float)) else 1
+    cells = [name]
+    for value in values:
+        if isinstance(value, float):
+            cells.append(f"{value:.{decimals}f}")
+        else:
+            cells.append(f"{value:,}" if isinstance(value, int) else str(value))
+    side = ">" if any(isinstance(value, int | float) for value in values) else "<"
+    return [f"{cell:{side}{max(map(len, cells))}}" for cell in cells]

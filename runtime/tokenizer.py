@@ -42,12 +42,12 @@ class Tokenizer:
             ValueError: `text` holds half of a surrogate pair, which no encoding can express.
         """
         if not isinstance(text, str):
-            raise TypeError(f"a sentence is of type {type(text).__name__}, expected str")
+            raise TypeError(f"expected str, got {type(text).__name__}")
         try:
             ids: list[int] = self._processor.encode(text.encode())
         except UnicodeEncodeError as error:
             raise ValueError(
-                f"a sentence holds a lone surrogate ({text[error.start]!r} at {error.start}); "
+                f"a lone surrogate ({text[error.start]!r} at {error.start}) is no text; "
                 "decode the text again, as UTF-8 or with errors='replace'"
             ) from error
         return ids

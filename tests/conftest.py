@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import asdict
-from itertools import chain
+from itertools import chain, combinations, islice
 from pathlib import Path
 
 import pytest
@@ -14,22 +14,14 @@ from xsent.train.checkpoint import load_checkpoint, save_checkpoint
 from xsent.train.model import Encoder, ModelConfig
 
 NAMES = ("Anna", "Boris", "Clara", "David", "Elena", "Frank", "Greta", "Henry", "Irina", "Jonas", "Karla", "Lukas")
-VERBS = {
-    "en": ("sees", "visits", "and", "thanks"),
-    "fr": ("voit", "visite", "et", "remercie"),
-    "de": ("sieht", "besucht", "und", "dankt"),
-}
+PHRASES = {"en": "{}, {}, {} and {}.", "fr": "{}, {}, {} et {}.", "de": "{}, {}, {} und {}."}
 
 MakeEncoder = Callable[..., Encoder]
 
 
 def sentences(language: str) -> list[str]:
-    """48 different sentences; those at the same place say the same in every language, mostly with names."""
-    return [
-        f"{name} {NAMES[i - turn - 1]} {verb} {NAMES[i - 2 * turn - 3]}."
-        for i, name in enumerate(NAMES)
-        for turn, verb in enumerate(VERBS[language])
-    ]
+    """33 different sentences; those at the same place say the same in every language, mostly with names."""
+    return [PHRASES[language].format(*names) for names in islice(combinations(NAMES, 4), 0, None, 15)]
 
 
 @pytest.fixture(scope="session")
@@ -39,7 +31,7 @@ def make_encoder() -> MakeEncoder:
     def make(vocab_size: int = 50, dim: int = 32, num_layers: int = 2, out_scale: float = 1.0) -> Encoder:
         config = ModelConfig(vocab_size, dim, num_layers, num_heads=4, ffn_dim=2 * dim, max_length=64)
         encoder = Encoder(config).eval()
-        generator = torch.Generator().manual_seed(1)
+        generator = torch.Generator().manual_seed(3)
         for name, parameter in encoder.named_parameters():
             center = 1.0 if name.endswith("norm.weight") else 0.0
             scale = out_scale if "_out." in name else 1.0
@@ -51,9 +43,9 @@ def make_encoder() -> MakeEncoder:
 
 @pytest.fixture(scope="session")
 def mini_checkpoint(tmp_path_factory: pytest.TempPathFactory, make_encoder: MakeEncoder) -> Path:
-    """A checkpoint folder: 2 layers, 32 dimensions, about 400 pieces, untrained."""
+    """A checkpoint folder: 2 layers, 32 dimensions, about 300 pieces, untrained."""
     folder = tmp_path_factory.mktemp("mini")
-    texts = {language: sentences(language) for language in VERBS}
+    texts = {language: sentences(language) for language in PHRASES}
     sentencepiece.SentencePieceTrainer.train(
         sentence_iterator=chain.from_iterable(texts.values()),
         model_prefix=str(folder / "sentencepiece"),
@@ -70,7 +62,8 @@ def mini_checkpoint(tmp_path_factory: pytest.TempPathFactory, make_encoder: Make
     validation = folder / "validation.tsv"
     with validation.open("w", encoding="utf-8") as file:
         for language in ("fr", "de"):
-            for english, translation in zip(texts["en"], texts[language], strict=True):
+            # A quarter: so different that not even an untrained encoder confuses them.
+            for english, translation in zip(texts["en"][::4], texts[language][::4], strict=True):
                 file.write(f"test\t{language}\t{english}\t{translation}\n")
     encoder = make_encoder(vocab_size=pieces, out_scale=0.05)  # names find each other, as if it were trained
     about = {"name": "mini", "languages": ["en", "fr", "de"], "licence": "CC0-1.0", "step": 7}

@@ -59,7 +59,7 @@ class StageConfig:
         table_learning_rate: Peak rate of the token table; 0 freezes it.
         warmup: Steps of linear warm-up, before a cosine to zero.
         weight_decay: AdamW's, on matrices other than the table.
-        clip: Largest norm of the gradients.
+        clip: Largest norm of the gradients; 0 does not clip.
         dropout: Share of activations dropped in the layers.
         align: Weight of the contrastive objective.
         temperature: Its temperature; 0 is the paper's inner product.

@@ -125,7 +125,8 @@ class StageLoop:
             )
         self._optimizer.zero_grad()
         self._fabric.backward(total)
-        self._fabric.clip_gradients(self._module, self._optimizer, max_norm=self._stage.clip)
+        if self._stage.clip:
+            self._fabric.clip_gradients(self._module, self._optimizer, max_norm=self._stage.clip)
         self._optimizer.step()
 
     def _validate(self, done: int, rate: float) -> None:

@@ -42,14 +42,13 @@ def align(
             raise ValueError(f"margin = {margin} needs a temperature; the inner product has no scale to subtract from")
         scores = u @ v.T  # [B, B]
     else:
-        scores = F.normalize(u, dim=1) @ F.normalize(v, dim=1).T
+        scores = (F.normalize(u, dim=1) / temperature) @ F.normalize(v, dim=1).T
         if margin:
-            scores = scores - margin * torch.eye(len(u), device=u.device)
-        scores = scores / temperature
+            scores = scores - margin / temperature * torch.eye(len(u), device=u.device)
     if ignore is not None:
         scores = scores.masked_fill(ignore, -torch.inf)
-    target = torch.arange(len(u), device=u.device)
-    return F.cross_entropy(scores, target) + F.cross_entropy(scores.T, target)
+    # The two cross-entropies share their true scores; this way no transposed or normalised copy is made.
+    return (scores.logsumexp(dim=1) + scores.logsumexp(dim=0) - 2 * scores.diagonal()).mean()
 
 
 def false_negatives(u: Tensor, v: Tensor, group: Tensor, threshold: float) -> Tensor:

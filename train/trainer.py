@@ -1,9 +1,11 @@
 """The training loop: stages one after the other, validated, checkpointed, resumable to the bit."""
 
+import ctypes
 import json
 import logging
 import shutil
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Literal
@@ -29,6 +31,8 @@ from xsent.train.vocabulary import maskable_pieces
 
 logger = logging.getLogger(__name__)
 
+M_TRIM_THRESHOLD, M_MMAP_MAX = -1, -4  # options of glibc's mallopt
+
 
 class Trainer:
     """Trains a recipe in a run folder; called again, it goes on where it stopped."""
@@ -47,6 +51,7 @@ class Trainer:
         """
         self.recipe, self.run_folder = recipe, run
         torch.set_num_threads(threads)
+        keep_freed_memory()
         self.data = prepare(recipe, files, run, threads=threads)
         self.fabric = Fabric(accelerator="auto", devices=1, precision=precision(recipe.precision))
         self.validation = Validation(self.data.validation, self.data.tokenizer)
@@ -183,6 +188,17 @@ class Trainer:
                 np.save(file, found.astype(np.uint16))
         clusters: NDArray[np.uint16] = np.load(path, mmap_mode="r", allow_pickle=False)
         return clusters
+
+
+def keep_freed_memory() -> None:
+    """Ask the C library to keep what is freed instead of giving it back to the system.
+
+    The gradient of a token table alone is 100 MB: fetched anew at every step, its page faults took 45% of the time.
+    """
+    with suppress(OSError, AttributeError):  # mallopt is glibc's
+        libc = ctypes.CDLL(None)
+        libc.mallopt(M_MMAP_MAX, 0)
+        libc.mallopt(M_TRIM_THRESHOLD, 2**31 - 1)
 
 
 def precision(wanted: str) -> Literal["32-true", "bf16-mixed"]:

@@ -1,0 +1,69 @@
+"""`xsent evaluate`: an encoder measured with published protocols."""
+
+import json
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from xsent.cli_options import JsonOption, ModelOption
+from xsent.failures import one_line_errors
+from xsent.tables import format_table
+
+app = typer.Typer(
+    help="Measure an encoder with a published protocol.",
+    epilog="Example: xsent evaluate tatoeba data/eval/tatoeba --languages fr,de",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
+
+FolderArgument = Annotated[Path, typer.Argument(metavar="DATA_FOLDER", help="The folder of the test files.")]
+LanguagesOption = Annotated[
+    str | None,
+    typer.Option(help="Codes with commas between; default: all that the model and the data share."),
+]
+
+
+@app.command(epilog="Example: xsent evaluate tatoeba data/eval/tatoeba --languages fr,de")
+@one_line_errors()
+def tatoeba(
+    data_folder: FolderArgument,
+    model: ModelOption = None,
+    languages: LanguagesOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Tatoeba similarity search: P@1 among 1,000 sentences, both directions."""
+    _evaluate("tatoeba", data_folder, model, languages, as_json)
+
+
+@app.command(epilog="Example: xsent evaluate xsr data/eval/xsr --languages fr,de --json")
+@one_line_errors()
+def xsr(
+    data_folder: FolderArgument,
+    model: ModelOption = None,
+    languages: LanguagesOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Cross-lingual sentence retrieval: P@1 of 2,000 sentences among about 200,000."""
+    _evaluate("xsr", data_folder, model, languages, as_json)
+
+
+def _evaluate(task: str, folder: Path, model: Path | None, languages: str | None, as_json: bool) -> None:
+    from xsent import evaluation
+    from xsent.models import open_model
+
+    encoder = open_model(model)
+    if languages is None:
+        codes = evaluation.shared_languages(encoder, folder)
+    else:
+        codes = [code.strip() for code in languages.split(",") if code.strip()]
+    protocol = {"tatoeba": evaluation.tatoeba, "xsr": evaluation.xsr}[task]
+    result = protocol(encoder, folder, codes, show_progress_bar=sys.stderr.isatty())
+    if as_json:
+        identity = {"task": task, "model": str(model or "built-in")}
+        fingerprint = getattr(encoder, "fingerprint", None)
+        report = {**identity, "fingerprint": fingerprint, "rows": result.rows(), "note": result.note}
+        typer.echo(json.dumps(report))
+    else:
+        typer.echo(f"{format_table(result.rows())}\n{result.note}")

@@ -1,0 +1,48 @@
+"""Running the `xsent` command from tests."""
+
+import subprocess
+import sys
+import warnings
+from collections.abc import Callable
+from typing import IO
+from unittest import mock
+
+import pytest
+
+from xsent import cli
+
+
+class Runner:
+    """Runs commands in this process.
+
+    Args:
+        capture: What catches their output.
+    """
+
+    def __init__(self, capture: pytest.CaptureFixture[str]) -> None:
+        self._capture = capture
+
+    def __call__(self, *arguments: object) -> tuple[int, str, str]:
+        """Exit code, standard output and standard error of one command."""
+        argv = ["xsent", *map(str, arguments)]
+        with mock.patch.object(sys, "argv", argv), warnings.catch_warnings(), pytest.raises(SystemExit) as caught:
+            warnings.simplefilter("default")  # pytest makes them errors
+            cli.main()
+        out, err = self._capture.readouterr()
+        return int(caught.value.code or 0), out, err
+
+
+def start(
+    *arguments: object,
+    stdin: int | None = None,
+    stdout: int | IO[bytes] | None = None,
+    preexec_fn: Callable[[], object] | None = None,
+) -> "subprocess.Popen[bytes]":
+    """Run a command in a process of its own."""
+    command = [sys.executable, "-c", "from xsent.cli import main; main()", *map(str, arguments)]
+    return subprocess.Popen(command, stdin=stdin, stdout=stdout, stderr=subprocess.PIPE, preexec_fn=preexec_fn)
+
+
+def is_one_line(text: str) -> bool:
+    """Whether a message is one line and nothing more."""
+    return text.count("\n") == 1 and text.endswith("\n")

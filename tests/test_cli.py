@@ -1,0 +1,75 @@
+"""The `xsent` command."""
+
+import json
+from pathlib import Path
+
+import pytest
+from commands import Runner, is_one_line
+
+COMMANDS: list[list[str]] = [
+    [],
+    ["encode"],
+    ["similarity"],
+    ["info"],
+    ["verify"],
+    ["evaluate"],
+    ["evaluate", "tatoeba"],
+    ["evaluate", "xsr"],
+]
+
+
+@pytest.fixture
+def run(capfd: pytest.CaptureFixture[str]) -> Runner:
+    return Runner(capfd)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_help_has_an_example(run: Runner, command: list[str]) -> None:
+    code, out, _ = run(*command, "--help")
+    assert code == 0
+    assert f"Example: {' '.join(['xsent', *command])}" in " ".join(out.split())
+
+
+def test_version(run: Runner) -> None:
+    code, out, _ = run("--version")
+    assert code == 0
+    assert out.strip()
+
+
+def test_wrong_usage_exits_2(run: Runner) -> None:
+    assert run("encode", "--no-such-option")[0] == 2
+    assert run("no-such-command")[0] == 2
+    assert run("similarity", "only one text")[0] == 2
+
+
+def test_similarity(run: Runner, mini_bundle: Path) -> None:
+    code, out, _ = run("similarity", "Anna sees.", "ANNA  sees.", "--model", mini_bundle)
+    assert (code, out) == (0, "1.0000\n")
+    _, out, _ = run("similarity", "Anna", "Boris", "--model", mini_bundle, "--json")
+    assert -1 <= json.loads(out)["cosine"] < 1
+
+
+def test_info(run: Runner, mini_bundle: Path) -> None:
+    code, out, _ = run("info", mini_bundle)
+    assert code == 0
+    assert "fingerprint" in out
+    _, out, _ = run("info", mini_bundle, "--json")
+    facts = json.loads(out)
+    assert facts["dim"] == 32
+    assert facts["bytes"] > 0
+    assert "parity" in facts
+
+
+def test_verify(run: Runner, mini_bundle: Path) -> None:
+    code, out, _ = run("verify", mini_bundle)
+    assert code == 0
+    assert "difference" in out
+    assert json.loads(run("verify", mini_bundle, "--json")[1])["files"] >= 4
+
+
+@pytest.mark.parametrize("command", [["info"], ["verify"], ["similarity", "a", "b", "--model"]])
+def test_missing_bundle_is_one_line(run: Runner, tmp_path: Path, command: list[str]) -> None:
+    code, out, err = run(*command, tmp_path / "nothing")
+    assert (code, out) == (1, "")
+    assert is_one_line(err)
+    assert "no such folder" in err

@@ -1,0 +1,155 @@
+"""`xsent encode`."""
+
+import json
+import os
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from commands import Runner, is_one_line, start
+
+from xsent import SentenceEncoder
+
+
+@pytest.fixture
+def run(capfd: pytest.CaptureFixture[str]) -> Runner:
+    return Runner(capfd)
+
+
+@pytest.fixture
+def sentences(tmp_path: Path) -> Path:
+    file = tmp_path / "sentences.txt"
+    file.write_text("Anna sees Boris.\n\nDavid voit Elena\n")
+    return file
+
+
+def test_encode_to_npy(run: Runner, mini_bundle: Path, sentences: Path) -> None:
+    output = sentences.with_name("out.npy")
+    code, out, err = run("encode", sentences, "--output", output, "--model", mini_bundle)
+    assert (code, out) == (0, "")
+    assert err == "Warning: 1 of 3 lines are empty; their vectors are zero\n"
+    encoder = SentenceEncoder(mini_bundle)
+    assert np.array_equal(np.load(output), encoder.encode(["Anna sees Boris.", "", "David voit Elena"]))
+    assert json.loads(output.with_name("out.npy.json").read_text())["fingerprint"] == encoder.fingerprint
+
+
+def test_encode_to_standard_output(run: Runner, mini_bundle: Path, sentences: Path) -> None:
+    options = ["--truncate-dim", 4, "--precision", "float16", "--no-normalize", "--threads", 1]
+    code, out, _ = run("encode", sentences, "--model", mini_bundle, *options)
+    rows = [json.loads(line) for line in out.splitlines()]
+    assert code == 0
+    assert [row["sentence"] for row in rows] == ["Anna sees Boris.", "", "David voit Elena"]
+    assert all(len(row["vector"]) == 4 for row in rows)
+
+
+def test_encode_reads_standard_input(mini_bundle: Path) -> None:
+    process = start("encode", "--model", mini_bundle, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    out, _ = process.communicate(b"Anna\nClara\n")
+    assert process.returncode == 0
+    assert len(out.splitlines()) == 2
+
+
+def test_encode_overwrites_nothing_without_force(run: Runner, mini_bundle: Path, sentences: Path) -> None:
+    output = sentences.with_name("out.jsonl")
+    output.write_text("old")
+    code, _, err = run("encode", sentences, "--output", output, "--model", mini_bundle)
+    assert code == 1
+    assert err == f"Error: {output}: exists; --force replaces it\n"
+    assert output.read_text() == "old"
+    assert run("encode", sentences, "--output", output, "--model", mini_bundle, "--force")[0] == 0
+    assert len(output.read_text().splitlines()) == 3
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"", "empty; expected one sentence a line"),
+        (b"good\ncaf\xe9\n", "2: not UTF-8"),
+        (None, "cannot be read"),
+    ],
+)
+def test_encode_refuses_bad_input_and_leaves_nothing(
+    run: Runner, mini_bundle: Path, tmp_path: Path, content: bytes | None, message: str
+) -> None:
+    file = tmp_path / "in" / "a.txt"
+    file.parent.mkdir()
+    if content is not None:
+        file.write_bytes(content)
+    (tmp_path / "out").mkdir()
+    code, out, err = run("encode", file, "--output", tmp_path / "out" / "a.npy", "--model", mini_bundle)
+    assert (code, out) == (1, "")
+    assert is_one_line(err)
+    assert f"{file}:" in err
+    assert message in err
+    assert not list((tmp_path / "out").iterdir())
+
+
+def test_encode_of_long_sentences(run: Runner, mini_bundle: Path, tmp_path: Path) -> None:
+    file = tmp_path / "a.txt"
+    file.write_text("Anna " * 100_000 + "\nClara\n")
+    code, _, err = run("encode", file, "--output", tmp_path / "cut.npy", "--model", mini_bundle)
+    assert code == 0
+    assert is_one_line(err)
+    assert err.startswith("Warning: 1 of 2 sentences had more than 64 tokens")
+    options = ["--output", tmp_path / "x.npy", "--model", mini_bundle, "--on-long"]
+    code, _, err = run("encode", file, *options, "error")
+    assert code == 1
+    assert is_one_line(err)
+    assert run("encode", file, *options, "split") == (0, "", "")
+
+
+def test_encode_on_a_full_disk(mini_bundle: Path, tmp_path: Path) -> None:
+    resource = pytest.importorskip("resource")
+    file = tmp_path / "a.txt"
+    file.write_text("Anna sees Boris.\n" * 2000)
+    (tmp_path / "out").mkdir()
+    limit = lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))  # noqa: E731
+    output = tmp_path / "out" / "a.npy"
+    process = start("encode", file, "--output", output, "--model", mini_bundle, preexec_fn=limit)
+    _, err = process.communicate()
+    assert process.returncode == 1
+    assert is_one_line(err.decode())
+    assert f"{output}: File too large; nothing was kept" in err.decode()
+    assert not list((tmp_path / "out").iterdir())
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full here")
+def test_full_standard_output(mini_bundle: Path, sentences: Path) -> None:
+    with open("/dev/full", "wb") as full:
+        process = start("encode", sentences, "--model", mini_bundle, stdout=full)
+        _, err = process.communicate()
+    assert process.returncode == 1
+    assert is_one_line(err.decode())
+    assert "No space left on device" in err.decode()
+
+
+def test_closed_pipe_ends_quietly(mini_bundle: Path, tmp_path: Path) -> None:
+    file = tmp_path / "a.txt"
+    file.write_text("Anna sees Boris.\n" * 2000)
+    process = start("encode", file, "--model", mini_bundle, stdout=subprocess.PIPE)
+    assert process.stdout is not None
+    process.stdout.readline()
+    process.stdout.close()
+    assert process.stderr is not None
+    assert process.stderr.read() == b""
+    process.stderr.close()
+    assert process.wait() == 1
+
+
+def test_interrupt_exits_130_and_leaves_nothing(mini_bundle: Path, tmp_path: Path) -> None:
+    process = start("encode", "-", "--output", tmp_path / "a.npy", "--model", mini_bundle, stdin=subprocess.PIPE)
+    assert process.stdin is not None
+    process.stdin.write(b"Anna sees Boris.\n" * 1000)
+    process.stdin.flush()
+    for _ in range(600):
+        if list(tmp_path.glob(".a.npy.*.part")):
+            break
+        time.sleep(0.05)
+    os.kill(process.pid, signal.SIGINT)
+    _, err = process.communicate()
+    assert process.returncode == 130
+    assert err == b"Error: interrupted\n"
+    assert not list(tmp_path.iterdir())

@@ -1,0 +1,132 @@
+"""Export as a whole: what is written, what is left behind when it fails, and the command."""
+
+import errno
+import json
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from xsent.encoder import SentenceEncoder
+from xsent.errors import BundleError
+from xsent.export.bundle import export_bundle
+from xsent.export.cli import app
+from xsent.train.checkpoint import CheckpointEncoder, load_checkpoint
+from xsent.verification import verify
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    """Every file of a folder."""
+    return {file.name: file.read_bytes() for file in folder.iterdir()}
+
+
+def test_the_bundle_is_complete(mini_bundle: Path) -> None:
+    names = {"README.md", "embeddings.bin", "model.onnx", "sentencepiece.model", "weights.bin", "xsent.json"}
+    assert set(contents(mini_bundle)) == names
+    assert verify(mini_bundle).sentences >= 5
+    manifest = json.loads((mini_bundle / "xsent.json").read_bytes())
+    assert manifest["precision"] == "int8"
+    assert set(manifest["files"]) == names - {"xsent.json"}
+    assert set(manifest["parity"]["languages"]) == {"de", "fr"}
+
+
+def test_the_card_says_what_was_measured(mini_bundle: Path) -> None:
+    card = (mini_bundle / "README.md").read_text(encoding="utf-8")
+    assert card.startswith('---\nlanguage: ["en", "fr", "de"]\nlicense: "cc0-1.0"\n')
+    manifest = json.loads((mini_bundle / "xsent.json").read_bytes())
+    assert manifest["fingerprint"] in card
+    assert f"| fr | {manifest['parity']['languages']['fr']['pairs']} |" in card
+
+
+def test_float32_gives_the_trained_vectors(mini_checkpoint: Path, tmp_path: Path) -> None:
+    checkpoint = load_checkpoint(mini_checkpoint)
+    out = export_bundle(checkpoint, tmp_path / "out", precision="float32", name="other").path
+    encoder = SentenceEncoder(out)
+    assert encoder.bundle.name == "other"
+    texts = ["Anna, Boris, Clara and David.", "Greta"]
+    np.testing.assert_allclose(encoder.encode(texts), CheckpointEncoder(checkpoint).encode(texts), atol=1e-5)
+
+
+def test_the_same_checkpoint_gives_the_same_bytes(mini_checkpoint: Path, mini_bundle: Path, tmp_path: Path) -> None:
+    again = export_bundle(load_checkpoint(mini_checkpoint), tmp_path / "again").path
+    assert contents(again) == contents(mini_bundle)
+
+
+FAILURES = [OSError(errno.ENOSPC, "No space left on device"), KeyboardInterrupt()]
+
+
+STEPS = ["storage.ExternalFile.write", "bundle.measure_parity", "bundle.verify", "folder._put"]
+
+
+@pytest.mark.parametrize("error", FAILURES, ids=["full-disk", "ctrl-c"])
+@pytest.mark.parametrize("step", STEPS)
+def test_a_failure_leaves_nothing_behind(
+    error: BaseException, step: str, mini_checkpoint: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise error
+
+    monkeypatch.setattr(f"xsent.export.{step}", fail)
+    with pytest.raises(type(error)):
+        export_bundle(load_checkpoint(mini_checkpoint), tmp_path / "out")
+    assert not list(tmp_path.iterdir())
+
+
+def test_an_old_bundle_survives_a_failed_replacement(
+    mini_checkpoint: Path, mini_bundle: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out = shutil.copytree(mini_bundle, tmp_path / "out")
+    rename = Path.rename
+
+    def fail_for_the_new_one(self: Path, target: Path) -> Path:
+        if self.suffix == ".part":
+            raise OSError(errno.EIO, "Input/output error")
+        return rename(self, target)
+
+    monkeypatch.setattr(Path, "rename", fail_for_the_new_one)
+    with pytest.raises(OSError, match="Input/output"):
+        export_bundle(load_checkpoint(mini_checkpoint), out, name="new", force=True)
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
+    assert contents(out) == contents(mini_bundle)
+
+
+def test_nothing_is_replaced_unless_asked(mini_checkpoint: Path, mini_bundle: Path, tmp_path: Path) -> None:
+    checkpoint = load_checkpoint(mini_checkpoint)
+    out = shutil.copytree(mini_bundle, tmp_path / "out")
+    with pytest.raises(BundleError, match="--force"):
+        export_bundle(checkpoint, out, name="new")
+    export_bundle(checkpoint, out, name="new", force=True)
+    assert SentenceEncoder(out).bundle.name == "new"
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
+
+
+def test_force_does_not_delete_other_folders(mini_checkpoint: Path, tmp_path: Path) -> None:
+    (tmp_path / "thesis.txt").touch()
+    with pytest.raises(BundleError, match="is not a bundle"):
+        export_bundle(load_checkpoint(mini_checkpoint), tmp_path, force=True)
+    assert (tmp_path / "thesis.txt").exists()
+
+
+def test_the_parent_must_exist(mini_checkpoint: Path, tmp_path: Path) -> None:
+    with pytest.raises(BundleError, match="no such folder"):
+        export_bundle(load_checkpoint(mini_checkpoint), tmp_path / "missing" / "out")
+
+
+def test_the_command_prints_what_it_measured(mini_checkpoint: Path, tmp_path: Path) -> None:
+    arguments = [str(mini_checkpoint), str(tmp_path / "out"), "--int8", "--name", "small"]
+    result = CliRunner().invoke(app, arguments)
+    assert result.exit_code == 0, result.output
+    assert "P@1 bundle" in result.stdout
+    again = CliRunner().invoke(app, [*arguments, "--force", "--json"])
+    assert set(json.loads(again.stdout)["parity"]["languages"]) == {"de", "fr"}
+
+
+def test_the_command_fails_in_one_line(mini_checkpoint: Path, tmp_path: Path) -> None:
+    for arguments in ([tmp_path / "missing", tmp_path / "out"], [mini_checkpoint, tmp_path]):
+        result = CliRunner().invoke(app, [str(argument) for argument in arguments])
+        assert result.exit_code == 1
+        assert result.stdout == ""
+        assert result.stderr.startswith("Error: ")
+        assert result.stderr.count("\n") == 1

@@ -1,0 +1,87 @@
+"""The graph against the encoder that it was made from."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import onnx
+import onnxruntime
+import pytest
+import torch
+from numpy.typing import NDArray
+
+from xsent.export.graph import EncoderGraph, Precision
+from xsent.train.model import Encoder, Tokens
+
+Vector = NDArray[np.float32]
+LENGTHS = (1, 2, 7, 64)
+
+
+def vectors(encoder: Encoder, folder: Path, precision: Precision) -> list[tuple[Vector, Vector]]:
+    """The vector from torch and the one from the graph, for sentences of several lengths."""
+    EncoderGraph(encoder, precision).write(folder)
+    session = onnxruntime.InferenceSession(folder / "model.onnx", providers=["CPUExecutionProvider"])
+    pairs = []
+    for length in LENGTHS:
+        ids = torch.arange(length) * 7 % encoder.config.vocab_size
+        with torch.inference_mode():
+            trained = encoder(Tokens(ids, torch.tensor([length])))[0].numpy()
+        (exported,) = session.run(["sentence_embedding"], {"input_ids": ids[None].numpy()})
+        assert exported.shape == (1, encoder.config.dim)
+        assert exported.dtype == np.float32
+        pairs.append((trained, exported[0]))
+    return pairs
+
+
+@pytest.mark.parametrize("num_layers", [0, 1, 2, 6])
+def test_float32_is_the_encoder(num_layers: int, make_encoder: Callable[..., Encoder], tmp_path: Path) -> None:
+    encoder = make_encoder(num_layers=num_layers)
+    for trained, exported in vectors(encoder, tmp_path, "float32"):
+        np.testing.assert_allclose(exported, trained, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("num_layers", [0, 1, 2, 6])
+def test_int8_is_close(num_layers: int, make_encoder: Callable[..., Encoder], tmp_path: Path) -> None:
+    encoder = make_encoder(num_layers=num_layers)
+    for trained, exported in vectors(encoder, tmp_path, "int8"):
+        cosine = trained @ exported / np.linalg.norm(trained) / np.linalg.norm(exported)
+        assert cosine >= 0.99
+
+
+def test_an_untrained_layer_changes_nothing(tmp_path: Path, make_encoder: Callable[..., Encoder]) -> None:
+    encoder = make_encoder(out_scale=0.0)
+    for _, exported in vectors(encoder, tmp_path, "int8"):
+        assert np.isfinite(exported).all()
+
+
+def test_weights_can_be_mapped(tmp_path: Path, make_encoder: Callable[..., Encoder]) -> None:
+    EncoderGraph(make_encoder(), "int8").write(tmp_path)
+    model = onnx.load(tmp_path / "model.onnx", load_external_data=False)
+    places = {t.name: {e.key: e.value for e in t.external_data} for t in model.graph.initializer}
+    assert places["table"] == {"location": "embeddings.bin", "offset": "0", "length": str(50 * 32)}
+    outside = [place for place in places.values() if place]
+    assert all(int(place["offset"]) % 4096 == 0 for place in outside)
+    assert all(t.external_data for t in model.graph.initializer if t.data_type != onnx.TensorProto.INT64)
+
+
+@pytest.mark.parametrize("precision", ["int8", "float32"])
+def test_the_slow_fusion_finds_nothing(
+    precision: Precision, tmp_path: Path, make_encoder: Callable[..., Encoder]
+) -> None:
+    EncoderGraph(make_encoder(), precision).write(tmp_path)
+    options = onnxruntime.SessionOptions()
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_EXTENDED
+    options.optimized_model_filepath = str(tmp_path / "optimized.onnx")
+    onnxruntime.InferenceSession(tmp_path / "model.onnx", options, providers=["CPUExecutionProvider"])
+    optimized = onnx.load(tmp_path / "optimized.onnx", load_external_data=False)
+    operators = {node.op_type for node in optimized.graph.node}
+    assert "LayerNormalization" in operators
+    assert "SkipLayerNormalization" not in operators
+
+
+def test_nan_is_refused(tmp_path: Path, make_encoder: Callable[..., Encoder]) -> None:
+    encoder = make_encoder()
+    with torch.no_grad():
+        encoder.table.weight[3, 4] = torch.nan
+    with pytest.raises(ValueError, match="NaN"):
+        EncoderGraph(encoder, "int8")

@@ -1,0 +1,91 @@
+"""The house rules that a machine can see: which rooms exist, and which way imports point."""
+
+import ast
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+ROOMS = {"runtime": "xsent", "train": "xsent.train", "export": "xsent.export", "bench": "xsent.bench", "apps": "xsent.apps"}
+MAY_IMPORT = {
+    "runtime": set(),
+    "train": {"runtime"},
+    "export": {"runtime", "train"},
+    "bench": {"runtime", "train", "export"},
+    "apps": {"runtime"},
+}
+# From the train room, export needs the model and its checkpoint, nothing else.
+EXPORT_FROM_TRAIN = {"xsent.train.model", "xsent.train.checkpoint", "xsent.train.corpus"}
+RUNTIME_THIRD_PARTY = {"numpy", "onnxruntime", "sentencepiece", "typer"}
+FORBIDDEN = {"pickle", "dill", "joblib", "cloudpickle"}
+NETWORK = {"socket", "urllib", "http", "ftplib", "ssl", "requests", "httpx"}
+
+
+def imports(path: Path) -> set[str]:
+    """Dotted names of the modules that a file imports, wherever in it."""
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}: imports are absolute"
+            found.add(node.module or "")
+    return found
+
+
+def room_of(module: str) -> str | None:
+    """The room that one of our modules lives in."""
+    names = [room for room, package in ROOMS.items() if (module + ".").startswith(package + ".")]
+    return max(names, key=lambda room: len(ROOMS[room]), default=None)
+
+
+FILES = [(room, path) for room in ROOMS for path in sorted((ROOT / room).rglob("*.py"))]
+
+
+@pytest.mark.parametrize(("room", "path"), FILES, ids=[str(path.relative_to(ROOT)) for _, path in FILES])
+def test_imports_point_towards_the_runtime(room: str, path: Path) -> None:
+    modules = imports(path)
+    for module in modules:
+        other = room_of(module)
+        assert other in {None, room} | MAY_IMPORT[room], f"{path.name} imports {module}"
+        if room == "export" and other == "train":
+            assert module in EXPORT_FROM_TRAIN
+    top = {module.split(".")[0] for module in modules}
+    assert not top & FORBIDDEN
+    if room == "runtime":
+        assert top - set(sys.stdlib_module_names) - {"xsent"} <= RUNTIME_THIRD_PARTY
+        assert not top & NETWORK
+
+
+def test_the_folders_are_the_packages() -> None:
+    tool = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]
+    assert tool["package-dir"] == {package: room for room, package in ROOMS.items()}
+    assert sorted(tool["packages"]) == sorted(ROOMS.values())
+    for room in ROOMS:
+        nested = [path for path in (ROOT / room).iterdir() if path.is_dir() and (path / "__init__.py").exists()]
+        assert not nested, "rooms are flat"
+        assert (ROOT / room / "__init__.py").exists()
+
+
+def test_the_runtime_has_no_module_named_like_a_room() -> None:
+    assert not {path.stem for path in (ROOT / "runtime").glob("*.py")} & {"train", "export", "bench", "apps"}
+
+
+def test_importing_and_encoding_load_nothing_heavy() -> None:
+    program = (
+        "import sys, xsent; assert not {'numpy.testing', 'onnxruntime'} & set(sys.modules);"
+        "encoder = xsent.SentenceEncoder(); encoder.encode('A sentence.');"
+        "print({'torch', 'onnx', 'openvino', 'typer', 'rich', 'lightning_fabric'} & set(sys.modules))"
+    )
+    result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert result.stdout.strip() == "set()"
+
+
+def test_no_pickle_is_ever_loaded() -> None:
+    for _, path in FILES:
+        text = path.read_text(encoding="utf-8")
+        assert "allow_pickle=True" not in text
+        assert "torch.load" not in text

@@ -1,0 +1,56 @@
+"""Opening bundles and what other rooms offer."""
+
+from importlib.metadata import EntryPoint
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from xsent import models
+from xsent.encoder import SentenceEncoder
+from xsent.errors import BundleError, MissingExtraError
+
+
+class Stub:
+    """An encoder of another room."""
+
+    def encode(self, sentences: list[str], /) -> NDArray[np.float32]:
+        """Vectors [n, 1]."""
+        return np.ones((len(sentences), 1), np.float32)
+
+
+def open_stub(folder: Path) -> Stub | None:
+    return Stub() if (folder / "stub").exists() else None
+
+
+def offer(monkeypatch: pytest.MonkeyPatch, *values: str) -> None:
+    offered = [EntryPoint(value.split(":")[-1], value, models.GROUP) for value in values]
+    monkeypatch.setattr(models, "entry_points", lambda group: offered)
+
+
+def test_bundle(mini_bundle: Path) -> None:
+    assert isinstance(models.open_model(mini_bundle), SentenceEncoder)
+
+
+def test_others_are_asked_in_turn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    offer(monkeypatch, f"{__name__}:open_stub", f"{__name__}:Stub")
+    (tmp_path / "stub").touch()
+    assert isinstance(models.open_model(tmp_path), Stub)
+
+
+def test_unknown_kind_names_the_known(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    offer(monkeypatch, f"{__name__}:open_stub")
+    with pytest.raises(BundleError, match="known kinds: bundle, open_stub"):
+        models.open_model(tmp_path)
+
+
+def test_opener_whose_package_is_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    offer(monkeypatch, "no_such_package:open")
+    with pytest.raises(MissingExtraError, match=r"pip install xsent\[train\]"):
+        models.open_model(tmp_path)
+
+
+def test_missing_folder(tmp_path: Path) -> None:
+    with pytest.raises(BundleError, match="no such folder"):
+        models.open_model(tmp_path / "nothing")

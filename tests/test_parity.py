@@ -1,0 +1,93 @@
+"""The parity gate: what it measures, and what it refuses."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from xsent.errors import DataError, ParityError
+from xsent.export import graph
+from xsent.export.bundle import export_bundle
+from xsent.export.parity import Budget, LanguageParity, Parity, measure_parity, read_pairs
+from xsent.train.checkpoint import load_checkpoint
+
+Vectors = NDArray[np.float32]
+
+
+class Fixed:
+    """An encoder with known vectors."""
+
+    def __init__(self, vectors: dict[str, tuple[float, float]]) -> None:
+        self._vectors = vectors
+
+    def encode(self, sentences: list[str]) -> Vectors:
+        """Look them up."""
+        return np.array([self._vectors[text] for text in sentences], np.float32)
+
+
+PAIRS = {"fr": [("one", "un"), ("two", "deux")]}
+BEFORE = Fixed({"one": (1, 0), "two": (0, 1), "un": (1, 0), "deux": (0, 1)})
+
+
+def test_measures_by_hand() -> None:
+    # "deux" moves by 90 degrees and is now nearest to "one"; "one" and "two" still find their translations first.
+    after = Fixed({"one": (1, 0), "two": (0, 1), "un": (0.8, 0.6), "deux": (1, 0)})
+    measured = measure_parity(BEFORE, after, PAIRS, Budget()).languages["fr"]
+    assert measured.pairs == 2
+    assert measured.cosine_mean == pytest.approx((1 + 1 + 0.8 + 0) / 4)
+    assert measured.cosine_min == 0
+    assert measured.cosine_p1 == pytest.approx(0.03 * 0.8)
+    assert measured.p1_before == 100
+    # en -> fr: "one" finds "deux", "two" finds "un"; fr -> en: both find "one".
+    assert measured.p1_after == 25
+
+
+def test_within_the_budget() -> None:
+    measure_parity(BEFORE, BEFORE, PAIRS, Budget()).check()
+
+
+@pytest.mark.parametrize(
+    ("cosine", "after", "message"),
+    [
+        (0.99, 97.0, r"fr mean cosine 0\.9900 \(at least 0\.995\)"),
+        (1.0, 96.4, r"fr P@1 97\.00 -> 96\.40 \(loss at most 0\.5\)"),
+        (float("nan"), 97.0, "fr mean cosine nan"),
+        (1.0, float("nan"), "fr P@1"),
+    ],
+)
+def test_the_worst_language_decides(cosine: float, after: float, message: str) -> None:
+    good = LanguageParity(10, 1.0, 1.0, 1.0, 97.0, 97.0)
+    bad = LanguageParity(10, cosine, 0.9, 0.9, 97.0, after)
+    with pytest.raises(ParityError, match=message):
+        Parity({"de": good, "fr": bad}, Budget()).check()
+
+
+def test_broken_quantisation_is_refused(mini_checkpoint: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def one_scale(table: Vectors) -> tuple[NDArray[np.int8], Vectors]:
+        """One outlier costs every word: the trap that row scales avoid."""
+        scale = np.float32(100 * np.abs(table).max() / 127)
+        return np.rint(table / scale).astype(np.int8), np.full((len(table), 1), scale)
+
+    monkeypatch.setattr(graph, "quantize_rows", one_scale)
+    with pytest.raises(ParityError, match="mean cosine"):
+        export_bundle(load_checkpoint(mini_checkpoint), tmp_path / "out")
+    assert not list(tmp_path.iterdir())
+
+
+def test_pairs_are_read_once_and_spread(tmp_path: Path) -> None:
+    lines = [f"web\tfr\tenglish {i}\tfrançais {i}" for i in range(10)]
+    lines += ["web\tde\tenglish 1\tdeutsch 1", "web\tfr\tenglish 1\tautre", "web\tfr\tother\tfrançais 2"]
+    file = tmp_path / "validation.tsv"
+    file.write_text("\n".join(lines), encoding="utf-8")
+    pairs = read_pairs(file, limit=5)
+    assert list(pairs) == ["de", "fr"]
+    assert pairs["de"] == [("english 1", "deutsch 1")]
+    assert [english for english, _ in pairs["fr"]] == [f"english {i}" for i in (0, 2, 4, 6, 8)]
+
+
+def test_no_pairs_is_an_error(tmp_path: Path) -> None:
+    file = tmp_path / "validation.tsv"
+    file.touch()
+    with pytest.raises(DataError, match="empty"):
+        read_pairs(file)

@@ -1,0 +1,90 @@
+"""Cosine and exact neighbours."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from xsent.similarity import cosine_similarity, nearest
+
+
+def test_cosine_by_hand() -> None:
+    cosines = cosine_similarity([[1, 0], [3, 4], [0, 0]], [[2, 0], [0, -5]])
+    assert np.allclose(cosines, np.array([[1, 0], [0.6, -0.8], [0, 0]]))
+    assert cosines.dtype == np.float32
+
+
+def test_cosine_of_two_vectors() -> None:
+    assert cosine_similarity([3.0, 4.0], [3.0, 4.0]).shape == (1, 1)
+
+
+def test_cosine_leaves_its_arguments_alone() -> None:
+    vectors = np.array([[3.0, 4.0]], np.float32)
+    cosine_similarity(vectors, vectors)
+    assert vectors.tolist() == [[3, 4]]
+
+
+def test_half_precision_is_computed_in_single() -> None:
+    vectors = np.full((1, 4), 300, np.float16)  # their squares overflow float16
+    assert cosine_similarity(vectors, vectors)[0, 0] == pytest.approx(1)
+
+
+def test_text_is_no_vector() -> None:
+    with pytest.raises(TypeError, match="encode texts first"):
+        cosine_similarity("a", "b")
+
+
+def test_dimensions_must_agree() -> None:
+    with pytest.raises(ValueError, match="2 and of 3 dimensions"):
+        cosine_similarity([1, 0], [1, 0, 0])
+    with pytest.raises(ValueError, match="shape"):
+        cosine_similarity(np.zeros((1, 1, 1)), [1, 0])
+
+
+def test_nearest_by_hand() -> None:
+    indices, scores = nearest([[1, 0], [0, 2]], [[0, 1], [1, 1], [5, 0]], k=2)
+    assert indices.tolist() == [[2, 1], [0, 1]]
+    assert np.allclose(scores, [[1, 0.5**0.5], [1, 0.5**0.5]])
+
+
+@pytest.mark.parametrize("block", [1, 2, 3, 100])
+def test_ties_go_to_the_lower_index(block: int) -> None:
+    indices, _ = nearest([[1, 0]], [[0, 1], [1, 0], [2, 0], [0, 3], [3, 0]], k=4, block=block)
+    assert indices.tolist() == [[1, 2, 4, 0]]
+
+
+@settings(max_examples=50, deadline=None)
+@given(
+    queries=st.integers(1, 5),
+    count=st.integers(1, 40),
+    k=st.integers(1, 50),
+    block=st.integers(1, 50),
+    seed=st.integers(0),
+)
+def test_blocks_change_nothing(queries: int, count: int, k: int, block: int, seed: int) -> None:
+    random = np.random.default_rng(seed)
+    asked = random.integers(-2, 3, (queries, 3))  # small whole numbers: many ties
+    candidates = random.integers(-2, 3, (count, 3))
+    indices, scores = nearest(asked, candidates, k, block=block)
+    cosines = cosine_similarity(asked, candidates)
+    assert indices.shape == scores.shape == (queries, min(k, count))
+    assert np.allclose(scores, -np.sort(-cosines, axis=1)[:, :k], atol=1e-6)
+    assert np.allclose(np.take_along_axis(cosines, indices, axis=1), scores, atol=1e-6)
+    assert all(len(set(row)) == len(row) for row in indices.tolist())
+
+
+def test_more_queries_than_are_scored_at_once() -> None:
+    queries = np.random.default_rng(0).normal(size=(2100, 4))
+    indices, _ = nearest(queries, queries, block=700)
+    assert (indices[:, 0] == np.arange(2100)).all()
+
+
+def test_nothing_to_find() -> None:
+    assert nearest(np.zeros((0, 3)), np.zeros((2, 3)))[0].shape[0] == 0
+    assert nearest(np.zeros((2, 3)), np.zeros((0, 3)))[0].shape == (2, 0)
+
+
+@pytest.mark.parametrize("arguments", [{"k": 0}, {"block": 0}])
+def test_wrong_arguments(arguments: dict[str, int]) -> None:
+    with pytest.raises(ValueError, match="at least 1"):
+        nearest([[1.0]], [[1.0]], **arguments)

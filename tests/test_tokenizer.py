@@ -1,0 +1,56 @@
+"""Text to piece ids."""
+
+from pathlib import Path
+
+import pytest
+
+from xsent.errors import BundleError
+from xsent.tokenizer import Tokenizer
+
+
+@pytest.fixture(scope="module")
+def tokenizer(mini_bundle: Path) -> Tokenizer:
+    return Tokenizer(mini_bundle / "sentencepiece.model")
+
+
+@pytest.mark.parametrize("text", ["", " ", "\u2028", "\t \n"])
+def test_blank_text_has_no_pieces(tokenizer: Tokenizer, text: str) -> None:
+    assert tokenizer.encode(text) == []
+
+
+def test_ids_fit_the_vocabulary(tokenizer: Tokenizer) -> None:
+    ids = tokenizer.encode("Anna sees 漢字 😀 \x00.")
+    assert ids
+    assert all(0 <= piece < tokenizer.vocab_size for piece in ids)
+
+
+def test_the_model_normalises_case_width_and_space(tokenizer: Tokenizer) -> None:
+    assert tokenizer.encode("  ＡＮＮＡ   sees ") == tokenizer.encode("anna SEES")
+
+
+def test_no_begin_or_end_marks(tokenizer: Tokenizer) -> None:
+    assert tokenizer.encode("Anna") + tokenizer.encode("Anna") == tokenizer.encode("Anna Anna")
+
+
+@pytest.mark.parametrize("text", [b"Anna", None, 7, ["Anna"]])
+def test_only_str(tokenizer: Tokenizer, text: object) -> None:
+    with pytest.raises(TypeError, match=f"expected str, got {type(text).__name__}"):
+        tokenizer.encode(text)  # type: ignore[arg-type]
+
+
+def test_lone_surrogate(tokenizer: Tokenizer) -> None:
+    with pytest.raises(ValueError, match=r"lone surrogate.* at 3"):
+        tokenizer.encode("abc\ud800")
+
+
+def test_hundred_thousand_words(tokenizer: Tokenizer) -> None:
+    assert len(tokenizer.encode("Anna " * 100_000)) >= 100_000
+
+
+@pytest.mark.parametrize("content", [None, b"", b"not a model"])
+def test_file_that_is_no_model(tmp_path: Path, content: bytes | None) -> None:
+    file = tmp_path / "x.model"
+    if content is not None:
+        file.write_bytes(content)
+    with pytest.raises(BundleError, match=r"x\.model: not a SentencePiece model"):
+        Tokenizer(file)
