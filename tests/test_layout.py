@@ -9,7 +9,13 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent.parent
-ROOMS = {"runtime": "xsent", "train": "xsent.train", "export": "xsent.export", "bench": "xsent.bench", "apps": "xsent.apps"}
+ROOMS = {
+    "runtime": "xsent",
+    "train": "xsent.train",
+    "export": "xsent.export",
+    "bench": "xsent.bench",
+    "apps": "xsent.apps",
+}
 MAY_IMPORT = {
     "runtime": set(),
     "train": {"runtime"},
