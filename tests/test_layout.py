@@ -10,11 +10,7 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 ROOMS = {
-    "runtime": "xsent",
-    "train": "xsent.train",
-    "export": "xsent.export",
-    "bench": "xsent.bench",
-    "apps": "xsent.apps",
+    room: "xsent" if room == "runtime" else f"xsent.{room}" for room in ("runtime", "train", "export", "bench", "apps")
 }
 MAY_IMPORT = {
     "runtime": set(),
