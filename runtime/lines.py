@@ -12,6 +12,9 @@ from xsent.errors import DataError
 
 _BOM = b"\xef\xbb\xbf"
 
+# What reading a damaged packed file raises, beside OSError.
+DAMAGED = (EOFError, zlib.error, lzma.LZMAError, gzip.BadGzipFile)
+
 
 def read_lines(source: str | Path) -> Iterator[str]:
     """Read UTF-8 text as a stream.
@@ -30,9 +33,9 @@ def read_lines(source: str | Path) -> Iterator[str]:
     """
     name = "standard input" if str(source) == "-" else str(source)
     try:
-        with _open_binary(source) as file:
+        with open_binary(source) as file:
             yield from _decode(file, name)
-    except (EOFError, zlib.error, lzma.LZMAError, gzip.BadGzipFile) as error:
+    except DAMAGED as error:
         raise DataError(f"{name}: damaged or not packed as its name says ({error}); pack it again") from error
     except (FileNotFoundError, IsADirectoryError, PermissionError) as error:
         raise DataError(f"{name}: cannot be read ({error.strerror}); expected a text file") from error
@@ -59,7 +62,12 @@ def read_fields(source: str | Path, count: int, layout: str) -> Iterator[list[st
         yield fields
 
 
-def _open_binary(source: str | Path) -> AbstractContextManager[Iterable[bytes]]:
+def open_binary(source: str | Path) -> AbstractContextManager[Iterable[bytes]]:
+    """Open text for reading as lines of bytes.
+
+    Args:
+        source: A file, unpacked if it ends in `.gz` or `.xz`; `-` is standard input.
+    """
     if str(source) == "-":
         return nullcontext(sys.stdin.buffer)
     path = Path(source)

@@ -3,17 +3,16 @@
 One pair a line, UTF-8, tab-separated, no header: source, language, English, translation. Plain, `.gz` or `.xz`.
 """
 
-import gzip
 import hashlib
 import logging
-import lzma
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, NamedTuple
+from typing import NamedTuple
 
 from xsent.errors import DataError
+from xsent.lines import DAMAGED, open_binary
 
 logger = logging.getLogger(__name__)
 
@@ -80,22 +79,13 @@ class Corpus:
                         self._skip(path, number, pair)
                     elif not self.languages or pair.language in self.languages:
                         yield pair
-        except (OSError, EOFError, lzma.LZMAError) as error:
+        except (OSError, *DAMAGED) as error:
             raise DataError(f"{path}: cannot be read: {error}") from error
 
     def _skip(self, path: Path, number: int, reason: str) -> None:
         self.skipped[reason] += 1
         if self.skipped.total() <= REPORTED_LINES:
             logger.warning("%s:%d: skipped, %s", path, number, reason)
-
-
-def open_binary(path: Path) -> IO[bytes]:
-    """Open a plain, `.gz` or `.xz` file for reading bytes."""
-    if path.suffix == ".xz":
-        return lzma.open(path, "rb")
-    if path.suffix == ".gz":
-        return gzip.open(path, "rb")  # type: ignore[return-value]
-    return open(path, "rb")
 
 
 def parse_line(line: bytes) -> Pair | str:
