@@ -2,6 +2,8 @@
 
 import json
 import os
+import resource
+import shutil
 import signal
 import subprocess
 import sys
@@ -13,7 +15,7 @@ import pytest
 from safetensors.numpy import load_file
 from toy import toy_pairs, write_toy_recipe
 
-from xsent.errors import DataError
+from xsent.errors import DataError, XsentError
 from xsent.train.checkpoint import load_checkpoint, open_encoder
 from xsent.train.config import load_recipe
 from xsent.train.trainer import Trainer
@@ -97,6 +99,36 @@ def test_ctrl_c_saves_and_says_how_to_go_on(recipe: Path, tmp_path: Path) -> Non
     assert "Traceback" not in messages
     (saved,) = run.glob("checkpoints/*")
     assert load_checkpoint(saved).step > 0
+
+
+def test_a_full_disk_keeps_the_checkpoint_before(recipe: Path, trained: Path, tmp_path: Path) -> None:
+    run = shutil.copytree(trained.parent.parent, tmp_path / "run")
+    shutil.rmtree(run / "checkpoints" / trained.name)
+    limit = lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (40_000, 40_000))  # noqa: E731
+    process = subprocess.run(arguments(recipe, run), capture_output=True, text=True, preexec_fn=limit)
+    assert process.returncode == 1
+    last = process.stderr.splitlines()[-1]
+    assert last.startswith("Error: ") and "cannot be written" in last and "Traceback" not in process.stderr
+    assert [path.name for path in (run / "checkpoints").iterdir()] == ["table-0000150"]
+
+
+@pytest.mark.parametrize("precision", ["auto", "bf16-mixed"])
+def test_both_precisions_train(recipe: Path, tmp_path: Path, precision: str) -> None:
+    short = tmp_path / "short.toml"
+    short.write_text(f'precision = "{precision}"\n' + recipe.read_text().replace("steps = 150", "steps = 5"))
+    os.link(recipe.parent / "pairs.tsv", tmp_path / "pairs.tsv")
+    assert load_checkpoint(train(short, tmp_path / "run")).step == 12
+
+
+def test_a_loss_that_is_no_number_stops_and_keeps_the_checkpoint(recipe: Path, trained: Path, tmp_path: Path) -> None:
+    wild = tmp_path / "wild.toml"
+    wild.write_text(recipe.read_text().replace("learning_rate = 2e-4", "learning_rate = 1e30"))
+    run = shutil.copytree(trained.parent.parent, tmp_path / "run")
+    shutil.rmtree(run / "checkpoints" / trained.name)
+    os.link(recipe.parent / "pairs.tsv", tmp_path / "pairs.tsv")
+    with pytest.raises(XsentError, match=r"stage layers, step .* no longer a number"):
+        train(wild, run)
+    assert load_checkpoint(run / "checkpoints" / "table-0000150").step == 150
 
 
 def test_other_settings_are_refused_under_a_resume(recipe: Path, trained: Path, tmp_path: Path) -> None:

@@ -103,16 +103,31 @@ def save_checkpoint(
         weights: Tensors by name.
         optimizer: Optimiser state by name; None for a finished stage.
         files: Files to put beside them, the tokenizer and the validation pairs.
+
+    Raises:
+        DataError: It cannot be written, say because the disk is full; nothing is left behind.
     """
     if path.exists():
         shutil.rmtree(path)
-    with atomic_folder(path) as folder:
-        (folder / ABOUT).write_text(json.dumps({"format_version": FORMAT_VERSION, **about}, indent=1))
-        save_file({name: w.detach().cpu().contiguous() for name, w in weights.items()}, folder / MODEL)
-        if optimizer is not None:
-            save_file({name: w.cpu().contiguous() for name, w in optimizer.items()}, folder / OPTIMIZER)
-        for file in files:
-            shutil.copy(file, folder)
+    try:
+        with atomic_folder(path) as folder:
+            (folder / ABOUT).write_text(json.dumps({"format_version": FORMAT_VERSION, **about}, indent=1))
+            save_tensors(weights, folder / MODEL)
+            if optimizer is not None:
+                save_tensors(optimizer, folder / OPTIMIZER)
+            for file in files:
+                shutil.copy(file, folder)
+    except (OSError, SafetensorError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise DataError(
+            f"{path}: cannot be written: {reason}; make room and run the same command again, it goes on from the "
+            "checkpoint before"
+        ) from error
+
+
+def save_tensors(tensors: Mapping[str, Tensor], path: Path) -> None:
+    """Write tensors as safetensors."""
+    save_file({name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}, path)
 
 
 def load_checkpoint(path: Path) -> Checkpoint:

@@ -9,6 +9,7 @@ Shapes: B sentences, T longest sentence, N tokens of the batch in one row, D dim
 """
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import torch
 import torch.nn.functional as F
@@ -44,8 +45,7 @@ class ModelConfig:
             raise ValueError(f"num_layers = {self.num_layers} must lie between 0 and 6")
 
 
-@dataclass(frozen=True)
-class Tokens:
+class Tokens(NamedTuple):
     """A batch of sentences as one row of tokens.
 
     Attributes:

@@ -1,0 +1,69 @@
+"""The bundle that ships: whole, small, right about meaning, and the same whatever its company."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from xsent import SentenceEncoder
+from xsent.bundle import Bundle, builtin_path
+from xsent.verification import verify
+
+NOTES = {
+    "en": ["The meeting is on Friday.", "The cat needs food.", "Pay the rent before the first of the month."],
+    "fr": [
+        "La réunion a lieu vendredi.",
+        "Le chat a besoin de nourriture.",
+        "Payer le loyer avant le premier du mois.",
+    ],
+    "de": ["Das Treffen ist am Freitag.", "Die Katze braucht Futter.", "Die Miete vor dem Monatsersten bezahlen."],
+    "es": ["La reunión es el viernes.", "El gato necesita comida.", "Pagar el alquiler antes del primero de mes."],
+    "it": ["La riunione è venerdì.", "Il gatto ha bisogno di cibo.", "Pagare l'affitto prima del primo del mese."],
+}
+
+
+@pytest.fixture(scope="module")
+def encoder() -> SentenceEncoder:
+    return SentenceEncoder(threads=1)
+
+
+def test_it_is_what_was_exported() -> None:
+    result = verify()
+    assert result.difference <= result.tolerance
+
+
+def test_it_is_small_and_says_what_it_is() -> None:
+    bundle = Bundle.open(builtin_path())
+    on_disk = sum(path.stat().st_size for path in builtin_path().iterdir())
+    assert on_disk <= 32_000_000
+    assert bundle.languages == ("en", "fr", "de", "es", "it")
+    assert (bundle.dim, bundle.num_layers, bundle.precision) == (512, 2, "int8")
+    assert set(bundle.parity["languages"]) == set(bundle.languages) - {"en"}
+    card = (builtin_path() / "README.md").read_text(encoding="utf-8")
+    assert bundle.fingerprint in card and "Tatoeba" in card
+
+
+@pytest.mark.parametrize("language", ["fr", "de", "es", "it"])
+def test_translations_find_each_other(encoder: SentenceEncoder, language: str) -> None:
+    cosines = encoder.encode(NOTES[language]) @ encoder.encode(NOTES["en"]).T
+    assert (cosines.argmax(axis=1) == np.arange(3)).all()
+    assert cosines.diagonal().min() > 0.6 > 0.45 > (cosines - np.eye(3)).max()
+
+
+def test_a_vector_is_the_same_alone_in_company_and_in_two_threads(encoder: SentenceEncoder) -> None:
+    sentences = [f"{text} {number}" for number in range(67) for texts in NOTES.values() for text in texts]
+    shuffled = list(np.random.default_rng(0).permutation(sentences))
+    alone = {text: encoder.encode(text).tobytes() for text in sentences}
+    for company in (encoder, SentenceEncoder(threads=2)):
+        for text, vector in zip(shuffled, company.encode(shuffled), strict=True):
+            assert vector.tobytes() == alone[text]
+
+
+def test_encoding_needs_nothing_but_the_runtime() -> None:
+    program = (
+        "import sys, xsent; xsent.SentenceEncoder().encode('A sentence.');"
+        "print({'torch', 'onnx', 'openvino', 'typer', 'rich', 'lightning_fabric'} & set(sys.modules))"
+    )
+    result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert result.stdout.strip() == "set()"
