@@ -4,12 +4,13 @@ import json
 import logging
 import math
 import shutil
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from xsent.bundle import FORMAT_VERSION, MANIFEST, TOKENIZER, compute_fingerprint, file_digest
 from xsent.encoder import SentenceEncoder
+from xsent.evaluation import shared_languages, tatoeba
 from xsent.export.card import render_card
 from xsent.export.folder import new_bundle_folder
 from xsent.export.graph import EncoderGraph, Precision
@@ -61,6 +62,7 @@ def export_bundle(
     name: str | None = None,
     force: bool = False,
     budget: Budget | None = None,
+    tatoeba_folder: Path | None = None,
 ) -> Export:
     """Write a bundle and measure it; a bundle that differs too much is not kept.
 
@@ -71,6 +73,7 @@ def export_bundle(
         name: Name of the model; the checkpoint's unless given.
         force: Replace a bundle at `out`.
         budget: What quantisation may cost.
+        tatoeba_folder: Test files of `xsent.evaluation.tatoeba`, to score both encoders for the card.
 
     Raises:
         BundleError: `out` exists, or is no place for a bundle.
@@ -86,8 +89,11 @@ def export_bundle(
         _save(folder, manifest)
         logger.info("measuring %s pairs", f"{sum(map(len, pairs.values())):,}")
         encoder = SentenceEncoder(folder)
-        parity = measure_parity(CheckpointEncoder(checkpoint), encoder, pairs, budget or Budget())
+        trained = CheckpointEncoder(checkpoint)
+        parity = measure_parity(trained, encoder, pairs, budget or Budget())
         parity.check()
+        if tatoeba_folder is not None:
+            parity = replace(parity, tatoeba=_tatoeba(trained, encoder, tatoeba_folder))
         manifest["parity"] = parity.as_json()
         manifest["golden"] |= _golden(encoder)
         (folder / CARD).write_text(render_card(checkpoint, manifest, parity), encoding="utf-8")
@@ -124,6 +130,20 @@ def _save(folder: Path, manifest: dict[str, Any]) -> None:
     manifest["fingerprint"] = compute_fingerprint(manifest)
     lines = [f"{json.dumps(key)}: {json.dumps(value, ensure_ascii=False)}" for key, value in manifest.items()]
     (folder / MANIFEST).write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")  # a field a line
+
+
+def _tatoeba(trained: CheckpointEncoder, encoder: SentenceEncoder, folder: Path) -> dict[str, dict[str, float]]:
+    languages = shared_languages(encoder, folder)
+    before, after = (tatoeba(either, folder, languages) for either in (trained, encoder))
+    return {
+        old.language: {
+            "xx_en_before": old.xx_en.p_at_1,
+            "xx_en_after": new.xx_en.p_at_1,
+            "en_xx_before": old.en_xx.p_at_1,
+            "en_xx_after": new.en_xx.p_at_1,
+        }
+        for old, new in zip(before.languages, after.languages, strict=True)
+    }
 
 
 def _golden(encoder: SentenceEncoder) -> dict[str, object]:

@@ -46,7 +46,7 @@ trained encoder; P@1 is the share of sentences, in per cent, whose nearest neigh
 translation, the mean of both directions.
 
 {parity}
-
+{tatoeba}
 ## Training
 
 {training}
@@ -58,6 +58,13 @@ Exported with `xsent-export CHECKPOINT OUT --{option}`.
 ## Licence
 
 The weights: {licence}.
+"""
+
+
+TATOEBA = """
+Tatoeba similarity search: P@1, in per cent, of up to 1,000 sentences a language, by cosine.
+
+{table}
 """
 
 
@@ -88,6 +95,7 @@ def render_card(checkpoint: Checkpoint, manifest: Mapping[str, Any], parity: Par
         megabytes=sum(entry["bytes"] for entry in manifest["files"].values()) / 1e6,
         fingerprint=manifest["fingerprint"],
         parity=_table(parity.rows()),
+        tatoeba=TATOEBA.format(table=_table(parity.tatoeba_rows())) if parity.tatoeba else "",
         training=_training(checkpoint),
         data=_data(checkpoint.about.get("attribution", [])),
     )

@@ -22,6 +22,9 @@ def export(
     int8: Annotated[bool, typer.Option("--int8/--fp32", help="Quantise the weights, or keep them.")] = True,
     name: Annotated[str | None, typer.Option(help="Name of the model; default: the checkpoint's.")] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace an existing bundle.")] = False,
+    tatoeba: Annotated[
+        Path | None, typer.Option(help="Folder of Tatoeba's en-XX.tsv: scores for the model card.")
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Turn a checkpoint into a bundle that runs without torch.
@@ -35,12 +38,16 @@ def export(
     from xsent.train.checkpoint import load_checkpoint
 
     precision: Precision = "int8" if int8 else "float32"
-    result = export_bundle(load_checkpoint(checkpoint), out, precision=precision, name=name, force=force)
+    result = export_bundle(
+        load_checkpoint(checkpoint), out, precision=precision, name=name, force=force, tatoeba_folder=tatoeba
+    )
     if as_json:
         facts = {"path": str(result.path), "fingerprint": result.fingerprint, "bytes": result.bytes}
         typer.echo(json.dumps({**facts, "parity": result.parity.as_json()}))
     else:
         typer.echo(format_table(result.parity.rows()))
+        if result.parity.tatoeba:
+            typer.echo("\nTatoeba, P@1:\n" + format_table(result.parity.tatoeba_rows()) + "\n")
         typer.echo(f"{result.path}: {result.bytes / 1e6:.1f} MB, fingerprint {result.fingerprint}")
 
 

@@ -6,7 +6,7 @@ of translations within a language, the mean of both directions, in per cent) say
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -65,10 +65,17 @@ class LanguageParity:
 
 @dataclass(frozen=True)
 class Parity:
-    """What was measured in all languages, and what was allowed."""
+    """What was measured in all languages, and what was allowed.
+
+    Attributes:
+        languages: On held-out pairs, by language.
+        budget: What was allowed.
+        tatoeba: P@1 of the Tatoeba test by language, before and after, in both directions; empty if not measured.
+    """
 
     languages: Mapping[str, LanguageParity]
     budget: Budget
+    tatoeba: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
 
     def check(self) -> None:
         """Refuse an export that costs more than its budget.
@@ -106,10 +113,28 @@ class Parity:
             for language, m in self.languages.items()
         ]
 
+    def tatoeba_rows(self) -> list[dict[str, object]]:
+        """The Tatoeba scores for a table, one row a language and one for the mean."""
+        columns = {
+            "xx→en trained": "xx_en_before",
+            "xx→en bundle": "xx_en_after",
+            "en→xx trained": "en_xx_before",
+            "en→xx bundle": "en_xx_after",
+        }
+        scores = dict(self.tatoeba)
+        if scores:
+            keys = columns.values()
+            scores["mean"] = {key: sum(s[key] for s in self.tatoeba.values()) / len(self.tatoeba) for key in keys}
+        return [
+            {"language": language, **{column: f"{score[key]:.2f}" for column, key in columns.items()}}
+            for language, score in scores.items()
+        ]
+
     def as_json(self) -> dict[str, object]:
         """The `parity` field of a manifest."""
         languages = {language: asdict(measured) for language, measured in self.languages.items()}
-        return {"languages": languages, "tolerance": asdict(self.budget)}
+        measured: dict[str, object] = {"languages": languages, "tolerance": asdict(self.budget)}
+        return measured | ({"tatoeba": dict(self.tatoeba)} if self.tatoeba else {})
 
 
 def read_pairs(path: Path, limit: int = MAX_PAIRS) -> Pairs:

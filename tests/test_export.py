@@ -40,6 +40,13 @@ def test_the_card_says_what_was_measured(mini_bundle: Path) -> None:
     assert f"| fr | {manifest['parity']['languages']['fr']['pairs']} |" in card
 
 
+def test_the_card_has_tatoeba_scores_where_the_test_is_at_hand(mini_checkpoint: Path, tmp_path: Path) -> None:
+    (tmp_path / "en-fr.tsv").write_text("Anna and Boris.\tAnna et Boris.\nGreta and Lukas.\tGreta et Lukas.\n")
+    out = export_bundle(load_checkpoint(mini_checkpoint), tmp_path / "out", tatoeba_folder=tmp_path).path
+    assert "| mean | 100.00 | 100.00 | 100.00 | 100.00 |" in (out / "README.md").read_text(encoding="utf-8")
+    assert SentenceEncoder(out).bundle.parity["tatoeba"]["fr"]["xx_en_after"] == 100
+
+
 def test_float32_gives_the_trained_vectors(mini_checkpoint: Path, tmp_path: Path) -> None:
     checkpoint = load_checkpoint(mini_checkpoint)
     out = export_bundle(checkpoint, tmp_path / "out", precision="float32", name="other").path

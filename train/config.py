@@ -56,6 +56,8 @@ class StageConfig:
         clusters: Clusters for `order = "cluster"`.
         max_tokens: Tokens kept of a sentence in training.
         learning_rate: Peak rate of the layers and the generative head.
+        residual_rate: Factor of that rate for the projections that write onto the table's vectors. They start at zero,
+            and at the full rate they bury within a hundred steps what the table knows.
         table_learning_rate: Peak rate of the token table; 0 freezes it.
         warmup: Steps of linear warm-up, before a cosine to zero.
         weight_decay: AdamW's, on matrices other than the table.
@@ -79,7 +81,8 @@ class StageConfig:
     window: int = 64
     clusters: int = 4096
     max_tokens: int = 200
-    learning_rate: float = 1e-3
+    learning_rate: float = 3e-4
+    residual_rate: float = 0.1
     table_learning_rate: float = 0.0
     warmup: int = 100
     weight_decay: float = 0.01

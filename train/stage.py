@@ -86,24 +86,23 @@ class TrainingModel(nn.Module):
 
 
 def parameter_groups(model: TrainingModel) -> list[dict[str, Any]]:
-    """Parameters by how they are trained: the table, matrices (with weight decay), the rest."""
+    """Parameters by how they are trained, each group with its peak learning rate and weight decay.
+
+    Three rates: the table, the projections that write onto its vectors, everything else. Only matrices decay.
+    """
     stage = model.stage
-    table = model.encoder.table.weight
-    rest = [p for p in model.parameters() if p.requires_grad and p is not table]
-    groups = [
-        {
-            "params": [p for p in rest if p.ndim > 1],
-            "peak": stage.learning_rate,
-            "weight_decay": stage.weight_decay,
-        },
-        {"params": [p for p in rest if p.ndim <= 1], "peak": stage.learning_rate, "weight_decay": 0.0},
-        {
-            "params": [table] if table.requires_grad else [],
-            "peak": stage.table_learning_rate,
-            "weight_decay": 0.0,
-        },
-    ]
-    return [group for group in groups if group["params"]]
+    groups: dict[tuple[float, float], list[nn.Parameter]] = {}
+    for name, parameter in model.named_parameters():
+        if parameter is model.encoder.table.weight:
+            rate = stage.table_learning_rate
+        elif "_out." in name:
+            rate = stage.learning_rate * stage.residual_rate
+        else:
+            rate = stage.learning_rate
+        decays = parameter.ndim > 1 and parameter is not model.encoder.table.weight
+        if parameter.requires_grad:
+            groups.setdefault((rate, stage.weight_decay if decays else 0.0), []).append(parameter)
+    return [{"params": params, "peak": peak, "weight_decay": decay} for (peak, decay), params in groups.items()]
 
 
 def schedule(step: int, stage: StageConfig) -> float:
