@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from xsent.errors import MissingExtraError
 from xsent.failures import one_line_errors
 from xsent.tables import format_table
 
@@ -32,10 +33,12 @@ def export(
     The bundle is measured against the checkpoint on its held-out pairs. Beyond the budget (mean cosine 0.995, half
     a point of P@1 in the worst language) the command fails and leaves nothing behind.
     """
-    # torch and onnx take seconds to import: help and typing errors do without.
-    from xsent.export.bundle import export_bundle
-    from xsent.export.graph import Precision
-    from xsent.train.checkpoint import load_checkpoint
+    try:  # torch and onnx take seconds to import: help and typing errors do without
+        from xsent.export.bundle import export_bundle
+        from xsent.export.graph import Precision
+        from xsent.train.checkpoint import load_checkpoint
+    except ModuleNotFoundError as error:
+        raise MissingExtraError(f"{error.name} is not installed; pip install 'xsent[export]'") from error
 
     precision: Precision = "int8" if int8 else "float32"
     result = export_bundle(

@@ -1,13 +1,12 @@
 """A bundle folder that appears whole or not at all."""
 
-import os
-import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from xsent.bundle import MANIFEST
 from xsent.errors import BundleError
+from xsent.files import atomic_folder
 
 
 @contextmanager
@@ -28,16 +27,8 @@ def new_bundle_folder(out: Path, *, replace: bool) -> Iterator[Path]:
     """
     out = out.resolve()
     _check(out, replace=replace)
-    partial = _beside(out, "part")
-    try:
-        partial.mkdir()
-        yield partial
-        for file in sorted(partial.iterdir()):
-            with file.open("rb+") as opened:
-                os.fsync(opened.fileno())
-        _put(partial, out)
-    finally:
-        shutil.rmtree(partial, ignore_errors=True)
+    with atomic_folder(out) as folder:
+        yield folder
 
 
 def _check(out: Path, *, replace: bool) -> None:
@@ -50,20 +41,3 @@ def _check(out: Path, *, replace: bool) -> None:
     # A slip of the hand must not delete a folder of something else.
     if not (out / MANIFEST).is_file():
         raise BundleError(f"{out}: is not a bundle and will not be replaced; name another folder")
-
-
-def _put(partial: Path, out: Path) -> None:
-    old = _beside(out, "old")
-    try:
-        if out.exists():
-            out.rename(old)
-        partial.rename(out)
-    except BaseException:
-        if old.exists() and not out.exists():
-            old.rename(out)
-        raise
-    shutil.rmtree(old, ignore_errors=True)
-
-
-def _beside(out: Path, suffix: str) -> Path:
-    return out.with_name(f".{out.name}.{os.getpid()}.{suffix}")

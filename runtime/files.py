@@ -1,7 +1,8 @@
-"""Files that appear whole or not at all."""
+"""Files and folders that appear whole or not at all."""
 
 import errno
 import os
+import shutil
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -42,6 +43,47 @@ def atomic_file(path: Path) -> Iterator[IO[bytes]]:
         raise
     finally:
         partial.unlink(missing_ok=True)
+
+
+@contextmanager
+def atomic_folder(path: Path) -> Iterator[Path]:
+    """Fill a folder beside `path` and put it in its place once it is complete and on the disk.
+
+    Whatever goes wrong (a full disk, Ctrl-C) leaves nothing behind, and an older folder as it was.
+
+    Args:
+        path: Where the folder shall be; its parent must exist; an older folder there is replaced.
+
+    Yields:
+        An empty folder to fill.
+    """
+    partial = _beside(path, "part")
+    try:
+        partial.mkdir()
+        yield partial
+        for file in sorted(partial.iterdir()):
+            with file.open("rb+") as opened:
+                os.fsync(opened.fileno())
+        _put(partial, path)
+    finally:
+        shutil.rmtree(partial, ignore_errors=True)
+
+
+def _put(partial: Path, path: Path) -> None:
+    old = _beside(path, "old")
+    try:
+        if path.exists():
+            path.rename(old)
+        partial.rename(path)
+    except BaseException:
+        if old.exists() and not path.exists():
+            old.rename(path)
+        raise
+    shutil.rmtree(old, ignore_errors=True)
+
+
+def _beside(path: Path, suffix: str) -> Path:
+    return path.with_name(f".{path.name}.{os.getpid()}.{suffix}")
 
 
 def _umask() -> int:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from xsent.errors import DataError
 
-_BOM = b"\xef\xbb\xbf"
+BOM = b"\xef\xbb\xbf"
 
 # What reading a damaged packed file raises, beside OSError.
 DAMAGED = (EOFError, zlib.error, lzma.LZMAError, gzip.BadGzipFile)
@@ -81,7 +81,7 @@ def open_binary(source: str | Path) -> AbstractContextManager[Iterable[bytes]]:
 def _decode(file: Iterable[bytes], name: str) -> Iterator[str]:
     for number, line in enumerate(file, 1):
         if number == 1:
-            line = line.removeprefix(_BOM)
+            line = line.removeprefix(BOM)
         try:
             yield line.decode("utf-8").removesuffix("\n").removesuffix("\r")
         except UnicodeDecodeError as error:

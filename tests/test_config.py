@@ -16,6 +16,7 @@ corpus = { files = ["a.tsv"] }
 name = "table"
 num_layers = 0
 steps = 10
+table_learning_rate = 0.01
 """
 
 
@@ -39,11 +40,23 @@ def test_minimal_recipe(tmp_path: Path) -> None:
         ("steps = 10", "steps = 10\nalign = 0", "no objective"),
         ("steps = 10", 'steps = 10\norder = "sorted"', "must be one of random, length, cluster"),
         ("steps = 10", "steps = 10\nprefixes = [600]", "prefixes"),
-        ("steps = 10", "steps = 10\nbatch_size = 1", "batch_size >= 2"),
+        ("steps = 10", "steps = 10\nprefixes = [128]", "end with dim = 512"),
+        ("steps = 10", "steps = 10\nbatch_size = 1", "batch_size = 1 must be at least 2"),
+        ("steps = 10", "steps = 10\nvalidate_every = 0", "validate_every = 0 must be at least 1"),
+        ("steps = 10", "steps = 10\nclusters = 70000", "at most 65536"),
+        ("steps = 10", "steps = 10\ndropout = 1.5", "dropout = 1.5 must be below 1"),
+        ("steps = 10", "steps = 10\nlearning_rate = nan", "learning_rate = nan must be a number"),
+        ("steps = 10", "steps = 10\nmargin = 0.1\ntemperature = 0", "margin = 0.1 needs a temperature"),
+        ("num_layers = 0", "num_layers = 9", "num_layers = 9 must lie between 0 and 6"),
+        ("table_learning_rate = 0.01", "", "nothing to train"),
+        ('name = "table"', 'name = "a/b"', "must be of letters"),
+        ('name = "x"', 'name = "x"\nnum_heads = 7', "num_heads = 7 must divide dim = 512"),
+        ("[[stage]]", "[stage]", "start with ..stage"),
+        ('files = ["a.tsv"]', 'files = ["a.tsv"], weights = { talk = -1 }', "weight of 'talk', -1"),
         ('name = "x"', "", "'name' is missing"),
         ('["de"]', '"de"', "languages = 'de' must be of type tuple"),
         ("[[stage]]", "[[stages]]", "unknown|no ..stage"),
-        ('files = ["a.tsv"]', "files = []", "corpus.files is empty"),
+        ('files = ["a.tsv"]', "files = []", "files is empty"),
         ('name = "x"', "name = ", "cannot be read as a TOML recipe"),
         ('name = "x"', 'name = "x"\nvocabulary = { size = 70000 }', "65536"),
     ],

@@ -64,7 +64,7 @@ def test_the_same_checkpoint_gives_the_same_bytes(mini_checkpoint: Path, mini_bu
 FAILURES = [OSError(errno.ENOSPC, "No space left on device"), KeyboardInterrupt()]
 
 
-STEPS = ["storage.ExternalFile.write", "bundle.measure_parity", "bundle.verify", "folder._put"]
+STEPS = ["export.storage.ExternalFile.write", "export.bundle.measure_parity", "export.bundle.verify", "files._put"]
 
 
 @pytest.mark.parametrize("error", FAILURES, ids=["full-disk", "ctrl-c"])
@@ -75,7 +75,7 @@ def test_a_failure_leaves_nothing_behind(
     def fail(*_: object, **__: object) -> None:
         raise error
 
-    monkeypatch.setattr(f"xsent.export.{step}", fail)
+    monkeypatch.setattr(f"xsent.{step}", fail)
     with pytest.raises(type(error)):
         export_bundle(load_checkpoint(mini_checkpoint), tmp_path / "out")
     assert not list(tmp_path.iterdir())

@@ -19,7 +19,7 @@ MAY_IMPORT = {
     "apps": {"runtime"},
 }
 # From the train room, export needs the model and its checkpoint, nothing else.
-EXPORT_FROM_TRAIN = {"xsent.train.model", "xsent.train.checkpoint", "xsent.train.corpus"}
+EXPORT_FROM_TRAIN = {"xsent.train.model", "xsent.train.checkpoint"}
 RUNTIME_THIRD_PARTY = {"numpy", "onnxruntime", "sentencepiece", "typer"}
 FORBIDDEN = {"pickle", "dill", "joblib", "cloudpickle"}
 NETWORK = {"socket", "urllib", "http", "ftplib", "ssl", "requests", "httpx"}

@@ -17,20 +17,20 @@ from toy import toy_pairs, write_toy_recipe
 
 from xsent.errors import DataError, XsentError
 from xsent.train.checkpoint import load_checkpoint, open_encoder
-from xsent.train.config import load_recipe
-from xsent.train.trainer import Trainer
+from xsent.train.config import StageConfig, load_recipe
+from xsent.train.trainer import Trainer, stage_folders
 
 COMMAND = [sys.executable, "-c", "from xsent.train.cli import main; main()"]
 
 
-def train(recipe: Path, run: Path) -> Path:
-    """Train in this process, on one thread."""
+def train(recipe: Path, run: Path, threads: int = 1) -> Path:
+    """Train in this process."""
     config = load_recipe(recipe)
-    return Trainer(config, [recipe.parent / file for file in config.corpus.files], run, threads=1).train()
+    return Trainer(config, [recipe.parent / file for file in config.corpus.files], run, threads=threads).train()
 
 
-def arguments(recipe: Path, run: Path) -> list[str]:
-    return [*COMMAND, str(recipe), "--data", str(recipe.parent), "--out", str(run), "--threads", "1"]
+def arguments(recipe: Path, run: Path, threads: int = 1) -> list[str]:
+    return [*COMMAND, str(recipe), "--data", str(recipe.parent), "--out", str(run), "--threads", str(threads)]
 
 
 @pytest.fixture(scope="module")
@@ -61,10 +61,10 @@ def test_finished_training_is_not_trained_again(recipe: Path, trained: Path) -> 
     assert (trained / "model.safetensors").stat().st_mtime_ns == before
 
 
-@pytest.mark.parametrize("stage", ["table", "layers"])
-def test_killed_training_resumes_to_the_bit(recipe: Path, trained: Path, tmp_path: Path, stage: str) -> None:
-    run = tmp_path / "run"
-    process = subprocess.Popen(arguments(recipe, run), stderr=subprocess.PIPE)
+@pytest.mark.parametrize(("stage", "threads"), [("table", 1), ("layers", 2)])
+def test_killed_training_resumes_to_the_bit(recipe: Path, tmp_path: Path, stage: str, threads: int) -> None:
+    trained, run = train(recipe, tmp_path / "whole", threads), tmp_path / "run"
+    process = subprocess.Popen(arguments(recipe, run, threads), stderr=subprocess.PIPE)
     deadline = time.monotonic() + 120
     while not any(path.name > f"{stage}-0000003" for path in run.glob(f"checkpoints/{stage}-*")):
         assert process.poll() is None, process.communicate()[1].decode()
@@ -74,10 +74,8 @@ def test_killed_training_resumes_to_the_bit(recipe: Path, trained: Path, tmp_pat
     process.communicate()
     last = max(run.glob(f"checkpoints/{stage}-*"))
     assert load_checkpoint(last).step < load_recipe(recipe).stages[stage == "layers"].steps  # really in the middle
-    resumed, whole = (
-        load_file(train(recipe, run) / "model.safetensors"),
-        load_file(trained / "model.safetensors"),
-    )
+    resumed = load_file(train(recipe, run, threads) / "model.safetensors")
+    whole = load_file(trained / "model.safetensors")
     assert resumed.keys() == whole.keys()
     for name, weights in whole.items():
         assert np.array_equal(resumed[name], weights), name
@@ -136,6 +134,47 @@ def test_other_settings_are_refused_under_a_resume(recipe: Path, trained: Path, 
     changed.write_text(recipe.read_text().replace("ugt = 0.1", "ugt = 0.2"))
     with pytest.raises(DataError, match=r"stages\[1\]\.ugt: 0\.1 became 0\.2.*--out"):
         train(changed, trained.parent.parent)
+
+
+def test_another_corpus_is_refused_before_anything_is_overwritten(trained: Path, tmp_path: Path) -> None:
+    run = shutil.copytree(trained.parent.parent, tmp_path / "run")
+    before = {path: path.stat().st_mtime_ns for path in run.rglob("*")}
+    other = write_toy_recipe(tmp_path, minutes=0, pairs=700)
+    with pytest.raises(DataError, match=r"another corpus or vocabulary.*--out"):
+        train(other, run)
+    assert {path: path.stat().st_mtime_ns for path in run.rglob("*")} == before
+
+
+def test_a_weight_for_no_source_is_refused(tmp_path: Path) -> None:
+    recipe = write_toy_recipe(tmp_path)
+    recipe.write_text(recipe.read_text().replace("[corpus]", "[corpus]\nweights = { tolk = 2 }"))
+    with pytest.raises(DataError, match="no pair has: tolk; there are manual, talk"):
+        train(recipe, tmp_path / "run")
+
+
+def test_stages_whose_names_begin_alike_keep_apart(tmp_path: Path) -> None:
+    names = ("table", "table-2")
+    for name in names:
+        (tmp_path / "checkpoints" / f"{name}-0000005").mkdir(parents=True)
+    stages = [StageConfig(name=name, num_layers=1, steps=1) for name in names]
+    found = [[path.name for path in stage_folders(tmp_path, stage)] for stage in stages]
+    assert found == [["table-0000005"], ["table-2-0000005"]]
+
+
+def test_an_empty_sentence_is_the_zero_vector(trained: Path) -> None:
+    encoder = open_encoder(trained)
+    assert encoder is not None
+    assert not encoder.encode(["", ""]).any()
+    assert encoder.encode([]).shape == (0, 32)
+    vectors = encoder.encode(["cat", "", "dog house"])
+    assert not vectors[1].any() and np.allclose(vectors[[0, 2]], encoder.encode(["cat", "dog house"]), atol=1e-6)
+
+
+def test_without_torch_the_command_says_what_to_install(recipe: Path) -> None:
+    program = "import sys; sys.modules['torch'] = None; from xsent.train.cli import main; main()"
+    result = subprocess.run([sys.executable, "-c", program, str(recipe)], capture_output=True, text=True)
+    assert result.returncode == 1
+    assert result.stderr == "Error: torch is not installed; pip install 'xsent[train]'\n"
 
 
 @pytest.mark.parametrize(

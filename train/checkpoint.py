@@ -21,7 +21,7 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 from xsent.errors import DataError
-from xsent.train.files import atomic_folder
+from xsent.files import atomic_folder
 from xsent.train.model import Encoder, ModelConfig, Tokens
 
 FORMAT_VERSION = 1
@@ -107,9 +107,8 @@ def save_checkpoint(
     Raises:
         DataError: It cannot be written, say because the disk is full; nothing is left behind.
     """
-    if path.exists():
-        shutil.rmtree(path)
     try:
+        path.parent.mkdir(parents=True, exist_ok=True)
         with atomic_folder(path) as folder:
             (folder / ABOUT).write_text(json.dumps({"format_version": FORMAT_VERSION, **about}, indent=1))
             save_tensors(weights, folder / MODEL)

@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from xsent.errors import MissingExtraError
 from xsent.failures import one_line_errors
 from xsent.threads import available_cpus
 from xsent.train.config import load_recipe
@@ -21,21 +22,23 @@ def train(
     config: Annotated[Path, typer.Argument(help="The recipe, a TOML file.")],
     data: Annotated[Path, typer.Option(help="Folder that the recipe's files of pairs are named from.")] = Path(),
     out: Annotated[Path | None, typer.Option(help="Folder of the run; runs/NAME unless given.")] = None,
-    threads: Annotated[int | None, typer.Option(help="Processor threads; all that are available unless given.")] = None,
+    threads: Annotated[
+        int | None, typer.Option(min=1, help="Processor threads; all that are available unless given.")
+    ] = None,
 ) -> None:
     """Train an encoder from a recipe: vocabulary, tokenised store, then one stage after the other.
 
-    Ctrl-C saves and stops; the same command goes on from there, to the bit.
+    Ctrl-C saves and stops; the same command goes on from there, on a processor to the bit.
 
     Example: xsent-train train/recipes/builtin.toml --data data --out runs/builtin
     """
     # A waiting thread that spins takes the core from the other threads and from everybody else.
     os.environ.setdefault("OMP_WAIT_POLICY", "passive")
     recipe = load_recipe(config)
-    from xsent.train.trainer import (
-        Trainer,
-    )  # torch takes a second to import: `--help` and typing errors do without
-
+    try:  # torch takes a second to import: help and mistakes in the recipe do without
+        from xsent.train.trainer import Trainer
+    except ModuleNotFoundError as error:
+        raise MissingExtraError(f"{error.name} is not installed; pip install 'xsent[train]'") from error
     folder = out or Path("runs") / recipe.name
     trainer = Trainer(
         recipe, [data / file for file in recipe.corpus.files], folder, threads=threads or available_cpus()

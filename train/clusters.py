@@ -6,6 +6,7 @@ it is a hundred times faster than the layers, and near enough to say what is sim
 """
 
 import logging
+from collections.abc import Iterator
 
 import numpy as np
 import torch
@@ -25,8 +26,10 @@ ITERATIONS = 8
 
 
 @torch.inference_mode()
-def cluster_pairs(store: Store, encoder: Encoder, *, clusters: int, dim: int, seed: int) -> NDArray[np.int64]:
-    """Assign every pair of a store to a cluster.
+def cluster_pairs(
+    store: Store, encoder: Encoder, *, clusters: int, dim: int, seed: int
+) -> Iterator[NDArray[np.uint16]]:
+    """Assign every pair of a store to a cluster, in constant memory.
 
     Args:
         store: The pairs.
@@ -35,26 +38,26 @@ def cluster_pairs(store: Store, encoder: Encoder, *, clusters: int, dim: int, se
         dim: Prefix of the vectors that is compared.
         seed: Seed of the sample and the first centroids.
 
-    Returns:
-        The cluster of each pair, shape [pairs].
+    Yields:
+        The clusters of the next pairs, from the first pair of the store to the last.
     """
     rng = np.random.default_rng((seed, 3))
-    sample = rng.choice(len(store), min(len(store), SAMPLE_PER_CLUSTER * clusters), replace=False)
-    clusters = min(clusters, len(sample))
-    vectors = torch.cat([english_vectors(store, encoder, rows, dim) for rows in split(np.sort(sample))])
-    centroids = vectors[torch.from_numpy(rng.choice(len(sample), clusters, replace=False))]
+    sample = np.unique(rng.integers(len(store), size=SAMPLE_PER_CLUSTER * clusters))
+    vectors = torch.cat([english_vectors(store, encoder, sample[i : i + CHUNK], dim) for i in starts(len(sample))])
+    first = rng.choice(len(sample), min(clusters, len(sample)), replace=False)
+    centroids = vectors[torch.from_numpy(first)]
     for _ in range(ITERATIONS):
         centroids = move(centroids, vectors, nearest(vectors, centroids))
-    assigned = np.empty(len(store), np.int64)
-    for rows in tqdm(split(np.arange(len(store))), desc="clusters", unit="chunk", disable=None):
-        assigned[rows] = nearest(english_vectors(store, encoder, rows, dim), centroids).cpu().numpy()
-    logger.info("%d pairs in %d clusters", len(store), clusters)
-    return assigned
+    for start in tqdm(starts(len(store)), desc="clusters", unit="chunk", disable=None):
+        rows = np.arange(start, min(start + CHUNK, len(store)))
+        found = nearest(english_vectors(store, encoder, rows, dim), centroids)
+        yield found.cpu().numpy().astype(np.uint16)
+    logger.info("%d pairs in %d clusters", len(store), len(centroids))
 
 
-def split(rows: NDArray[np.int64]) -> list[NDArray[np.int64]]:
-    """Cut row numbers into chunks."""
-    return [rows[i : i + CHUNK] for i in range(0, len(rows), CHUNK)]
+def starts(length: int) -> range:
+    """Where the chunks of so many items start."""
+    return range(0, length, CHUNK)
 
 
 def english_vectors(store: Store, encoder: Encoder, rows: NDArray[np.int64], dim: int) -> Tensor:
@@ -65,8 +68,7 @@ def english_vectors(store: Store, encoder: Encoder, rows: NDArray[np.int64], dim
 
 def nearest(vectors: Tensor, centroids: Tensor) -> Tensor:
     """The centroid with the largest cosine for each vector [n]."""
-    starts = range(0, len(vectors), CHUNK)
-    return torch.cat([(vectors[i : i + CHUNK] @ centroids.T).argmax(dim=1) for i in starts])
+    return torch.cat([(vectors[i : i + CHUNK] @ centroids.T).argmax(dim=1) for i in starts(len(vectors))])
 
 
 def move(centroids: Tensor, vectors: Tensor, assigned: Tensor) -> Tensor:

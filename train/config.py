@@ -1,5 +1,7 @@
 """Recipes: one TOML file says everything that a training does."""
 
+import math
+import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import MISSING, dataclass, field, fields
@@ -13,6 +15,22 @@ T = TypeVar("T")
 
 ORDERS = ("random", "length", "cluster")
 PRECISIONS = ("auto", "32-true", "bf16-mixed")
+
+
+NOT_NEGATIVE = (
+    *("learning_rate", "residual_rate", "table_learning_rate", "warmup", "weight_decay", "clip", "dropout"),
+    *("align", "sim", "ugt", "temperature", "margin", "ignore_above"),
+)
+
+
+def require(condition: bool, message: str) -> None:
+    """Refuse a setting.
+
+    Raises:
+        ValueError: The condition does not hold.
+    """
+    if not condition:
+        raise ValueError(message)
 
 
 @dataclass(frozen=True)
@@ -33,6 +51,15 @@ class CorpusConfig:
     temperature: float = 0.5
     weights: Mapping[str, float] = field(default_factory=dict)
 
+    def __post_init__(self) -> None:
+        require(len(self.files) > 0, "files is empty; name at least one file of pairs")
+        require(0 < self.validation_share < 1, f"validation_share = {self.validation_share} must lie between 0 and 1")
+        require(self.validation_pairs >= 2, f"validation_pairs = {self.validation_pairs} must be at least 2")
+        require(self.temperature >= 0, f"temperature = {self.temperature} must not be negative")
+        for source, weight in self.weights.items():
+            good = isinstance(weight, int | float) and not isinstance(weight, bool) and weight > 0
+            require(good, f"the weight of {source!r}, {weight!r}, must be a number above 0")
+
 
 @dataclass(frozen=True)
 class VocabularyConfig:
@@ -40,6 +67,10 @@ class VocabularyConfig:
 
     size: int = 48_000
     sentences: int = 2_000_000
+
+    def __post_init__(self) -> None:
+        require(256 < self.size <= 65_536, f"size = {self.size} must lie between 257 and 65536")
+        require(self.sentences > 0, f"sentences = {self.sentences} must be above 0")
 
 
 @dataclass(frozen=True)
@@ -62,13 +93,14 @@ class StageConfig:
         warmup: Steps of linear warm-up, before a cosine to zero.
         weight_decay: AdamW's, on matrices other than the table.
         clip: Largest norm of the gradients; 0 does not clip.
-        dropout: Share of activations dropped in the layers.
+        dropout: Share of what the layers add that is dropped.
         align: Weight of the contrastive objective.
         temperature: Its temperature; 0 is the paper's inner product.
         margin: Its additive margin.
         ignore_above: Cosine above which two pairs are no negatives of each other; 1 ignores equal English sides only.
         prefixes: Dimensions that are trained to stand alone (Matryoshka); the full dimension among them.
         sim: Weight of the similarity objective.
+        sim_literal: The paper's form of it, diagonal included.
         ugt: Weight of the generative objective.
         validate_every: Steps between validations.
     """
@@ -94,8 +126,27 @@ class StageConfig:
     ignore_above: float = 1.0
     prefixes: tuple[int, ...] = ()
     sim: float = 0.0
+    sim_literal: bool = False
     ugt: float = 0.0
     validate_every: int = 500
+
+    def __post_init__(self) -> None:
+        good = re.fullmatch(r"[A-Za-z0-9_.-]+", self.name)
+        require(good is not None, f"name = {self.name!r} must be of letters, digits, '-', '_' and '.'")
+        require(0 <= self.num_layers <= 6, f"num_layers = {self.num_layers} must lie between 0 and 6")
+        require(self.batch_size >= 2, f"batch_size = {self.batch_size} must be at least 2")
+        for name in ("steps", "window", "clusters", "max_tokens", "validate_every"):
+            require(getattr(self, name) >= 1, f"{name} = {getattr(self, name)} must be at least 1")
+        require(self.clusters <= 65_536, f"clusters = {self.clusters} must be at most 65536")
+        require(self.order in ORDERS, f"order = {self.order!r} must be one of {', '.join(ORDERS)}")
+        for name in NOT_NEGATIVE:
+            value = getattr(self, name)
+            require(0 <= value < math.inf, f"{name} = {value} must be a number from 0 up")
+        require(self.dropout < 1, f"dropout = {self.dropout} must be below 1")
+        require(bool(self.align or self.sim or self.ugt), "no objective; give align, sim or ugt a weight")
+        require(not self.margin or self.temperature > 0, f"margin = {self.margin} needs a temperature above 0")
+        trained = self.num_layers or self.table_learning_rate
+        require(bool(trained), "nothing to train: no layers, and table_learning_rate is 0")
 
 
 @dataclass(frozen=True)
@@ -134,6 +185,20 @@ class Recipe:
     checkpoint_minutes: float = 5.0
     vocabulary: VocabularyConfig = VocabularyConfig()
 
+    def __post_init__(self) -> None:
+        require(len(self.languages) > 0, "languages is empty; name at least one beside English")
+        require(len(self.stages) > 0, "no [[stage]]; a recipe needs at least one")
+        names = [stage.name for stage in self.stages]
+        require(len(set(names)) == len(names), f"stages need names of their own, not {', '.join(names)}")
+        fits = self.num_heads > 0 and self.dim > 0 and self.dim % self.num_heads == 0
+        require(fits, f"num_heads = {self.num_heads} must divide dim = {self.dim}")
+        for name in ("ffn_dim", "max_length"):
+            require(getattr(self, name) >= 1, f"{name} = {getattr(self, name)} must be at least 1")
+        require(self.precision in PRECISIONS, f"precision = {self.precision!r} must be one of {', '.join(PRECISIONS)}")
+        for stage in self.stages:
+            good = not stage.prefixes or (min(stage.prefixes) > 0 and max(stage.prefixes) == self.dim)
+            require(good, f"prefixes of stage {stage.name!r} must be above 0 and end with dim = {self.dim}")
+
 
 def load_recipe(path: Path) -> Recipe:
     """Read a recipe.
@@ -151,11 +216,9 @@ def load_recipe(path: Path) -> Recipe:
     parts: dict[str, Any] = {
         "corpus": section(path, "corpus", CorpusConfig, raw.pop("corpus", {})),
         "vocabulary": section(path, "vocabulary", VocabularyConfig, raw.pop("vocabulary", {})),
-        "stages": tuple(section(path, "stage", StageConfig, stage) for stage in stages),
+        "stages": tuple(section(path, "stage", StageConfig, stage) for stage in tables(path, stages)),
     }
-    recipe = section(path, "the top level", Recipe, raw | parts)
-    check(path, recipe)
-    return recipe
+    return section(path, "the top level", Recipe, raw | parts)
 
 
 def section(path: Path, name: str, kind: type[T], values: object) -> T:
@@ -174,7 +237,17 @@ def section(path: Path, name: str, kind: type[T], values: object) -> T:
             settings[key] = convert(path, f"{name}.{key}", get_type_hints(kind)[key], values[key])
         elif setting.default is MISSING and setting.default_factory is MISSING:
             raise DataError(f"{path}: setting {key!r} is missing in [{name}]")
-    return kind(**settings)
+    try:
+        return kind(**settings)
+    except ValueError as error:
+        raise DataError(f"{path}: [{name}]: {error}") from error
+
+
+def tables(path: Path, stages: object) -> list[Any]:
+    """The stages of a recipe as a list."""
+    if not isinstance(stages, list):
+        raise DataError(f"{path}: stages are tables that start with [[stage]], not stage = {stages!r}")
+    return stages
 
 
 def convert(path: Path, name: str, hint: Any, value: object) -> Any:  # noqa: ANN401  a type, and a value of it
@@ -187,25 +260,3 @@ def convert(path: Path, name: str, hint: Any, value: object) -> Any:  # noqa: AN
     if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
         raise DataError(f"{path}: {name} = {value!r} must be of type {kind.__name__.lower()}")
     return value
-
-
-def check(path: Path, recipe: Recipe) -> None:
-    """Refuse a recipe that cannot be trained."""
-    if not recipe.stages:
-        raise DataError(f"{path}: no [[stage]]; a recipe needs at least one")
-    if not recipe.corpus.files:
-        raise DataError(f"{path}: corpus.files is empty; name at least one file of pairs")
-    choices = [("precision", recipe.precision, PRECISIONS)]
-    choices += [(f"{stage.name}.order", stage.order, ORDERS) for stage in recipe.stages]
-    for name, value, allowed in choices:
-        if value not in allowed:
-            raise DataError(f"{path}: {name} = {value!r} must be one of {', '.join(allowed)}")
-    if not 256 < recipe.vocabulary.size <= 65_536:
-        raise DataError(f"{path}: vocabulary.size = {recipe.vocabulary.size} must lie between 257 and 65536")
-    for stage in recipe.stages:
-        if stage.batch_size < 2 or stage.steps < 1 or stage.window < 1:
-            raise DataError(f"{path}: stage {stage.name!r} needs batch_size >= 2, steps >= 1 and window >= 1")
-        if any(not 0 < prefix <= recipe.dim for prefix in stage.prefixes):
-            raise DataError(f"{path}: prefixes of stage {stage.name!r} must lie between 1 and dim = {recipe.dim}")
-        if not (stage.align or stage.sim or stage.ugt):
-            raise DataError(f"{path}: stage {stage.name!r} has no objective; give align, sim or ugt a weight")

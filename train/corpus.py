@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from xsent.errors import DataError
-from xsent.lines import DAMAGED, open_binary
+from xsent.lines import BOM, DAMAGED, open_binary
 
 logger = logging.getLogger(__name__)
 
@@ -74,7 +74,7 @@ class Corpus:
         try:
             with open_binary(path) as lines:
                 for number, line in enumerate(lines, 1):
-                    pair = parse_line(line)
+                    pair = parse_line(line.removeprefix(BOM) if number == 1 else line)
                     if isinstance(pair, str):
                         self._skip(path, number, pair)
                     elif not self.languages or pair.language in self.languages:

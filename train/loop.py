@@ -108,7 +108,10 @@ class StageLoop:
                 if time.monotonic() - saved > 60 * minutes and done < steps:
                     save(done, self._scores)
                     saved = time.monotonic()
-            return save(steps, self._scores)
+            path = save(steps, self._scores)
+            if interrupt.asked:  # during the last step or the last validation
+                raise KeyboardInterrupt
+            return path
 
     def _step(self, step: int, sides: tuple[Tokens, Tokens], group: Tensor) -> None:
         seed = self._seed + step
@@ -119,15 +122,23 @@ class StageLoop:
         total = torch.stack([self._weights[name] * loss for name, loss in losses.items()]).sum()
         self._losses = {name: float(loss.detach()) for name, loss in losses.items()}
         if not torch.isfinite(total):
-            raise XsentError(
-                f"stage {self._stage.name}, step {step}: the loss is no longer a number ({self._losses}); the last "
-                "checkpoint stands; lower the learning rate"
-            )
+            raise self._diverged(step, f"the loss is no longer a number ({self._losses})")
         self._optimizer.zero_grad()
         self._fabric.backward(total)
         if self._stage.clip:
-            self._fabric.clip_gradients(self._module, self._optimizer, max_norm=self._stage.clip)
+            norm = self._fabric.clip_gradients(
+                self._module, self._optimizer, max_norm=self._stage.clip, error_if_nonfinite=False
+            )
+            if norm is not None and not torch.isfinite(norm):
+                raise self._diverged(step, "the gradients are no longer numbers")
         self._optimizer.step()
+
+    def _diverged(self, step: int, what: str) -> XsentError:
+        name = self._stage.name
+        return XsentError(
+            f"stage {name}, step {step}: {what}; the checkpoint before stands; lower the stage's learning rate and "
+            f"delete its {name}-* checkpoints"
+        )
 
     def _validate(self, done: int, rate: float) -> None:
         accuracy = self._validation.accuracy(self._model.encoder)

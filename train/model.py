@@ -117,7 +117,8 @@ class Layer(nn.Module):
     def _attend(self, qkv: Tensor, where: tuple[Tensor, Tensor], mask: Tensor) -> Tensor:
         padded = qkv.new_zeros(*mask.shape, qkv.shape[-1])  # [B, T, 3D]
         padded[where] = qkv
-        q, k, v = padded.view(*mask.shape, 3, self.num_heads, -1).permute(2, 0, 3, 1, 4)  # 3 x [B, H, T, D/H]
+        heads = padded.view(*mask.shape, 3, self.num_heads, qkv.shape[-1] // (3 * self.num_heads))
+        q, k, v = heads.permute(2, 0, 3, 1, 4)  # 3 x [B, H, T, D/H]
         out = F.scaled_dot_product_attention(q, k, v, attn_mask=mask[:, None, None, :])
         return out.transpose(1, 2).flatten(2)[where]  # [N, D]
 
@@ -152,14 +153,15 @@ class Encoder(nn.Module):
         x = self.table(tokens.ids)  # [N, D]
         positions: Tensor | None = F.embedding(tokens.position, self.positions)
         where = (tokens.sentence, tokens.position)
-        longest = int(tokens.lengths.max()) if len(tokens.lengths) else 0
         # At least one position a sentence: a softmax over none would be NaN.
-        mask = torch.arange(longest, device=x.device) < tokens.lengths.clamp(min=1)[:, None]  # [B, T]
+        lengths = tokens.lengths.clamp(min=1)
+        longest = int(lengths.max()) if len(lengths) else 1
+        mask = torch.arange(longest, device=x.device) < lengths[:, None]  # [B, T]
         for layer in self.layers:
             x = layer(x, positions, where, mask)
             positions = None
         total = x.new_zeros(len(tokens.lengths), x.shape[1]).index_add_(0, where[0], x)
-        vectors: Tensor = total / tokens.lengths.clamp(min=1)[:, None]
+        vectors: Tensor = total / lengths[:, None]
         return vectors
 
     def static(self, tokens: Tokens) -> Tensor:

@@ -110,11 +110,19 @@ def prepare(recipe: Recipe, files: Sequence[Path], run: Path, *, threads: int) -
     survey = Survey(recipe.corpus.validation_pairs)
     logger.info("reading %s", ", ".join(str(file) for file in files))
     survey.read(pairs)
+    unknown = set(recipe.corpus.weights) - {source for source, _ in survey.counts}
+    if unknown:
+        known = ", ".join(sorted({source for source, _ in survey.counts}))
+        raise DataError(f"weights name sources that no pair has: {', '.join(sorted(unknown))}; there are {known}")
     shares = corpus_shares(recipe.corpus, survey.counts)
     write_validation(validation, survey, shares, recipe.languages)
-    logger.info("training a vocabulary of %d pieces", recipe.vocabulary.size)
-    text = sample_text(pairs, survey.counts, shares, recipe.vocabulary.sentences)
-    train_vocabulary(text, tokenizer, size=recipe.vocabulary.size, threads=threads)
+    made_for = run / "sentencepiece.key"
+    if not tokenizer.exists() or not made_for.exists() or made_for.read_text() != key:
+        made_for.unlink(missing_ok=True)
+        logger.info("training a vocabulary of %d pieces", recipe.vocabulary.size)
+        text = sample_text(pairs, survey.counts, shares, recipe.vocabulary.sentences)
+        train_vocabulary(text, tokenizer, size=recipe.vocabulary.size, threads=threads)
+        made_for.write_text(key)
     logger.info("tokenising %d pairs", survey.counts.total())
     shutil.rmtree(folder, ignore_errors=True)
     build_store(folder, pairs, tokenizer, key=key, max_length=recipe.max_length, threads=threads)

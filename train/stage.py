@@ -45,12 +45,15 @@ class TrainingModel(nn.Module):
         if self.head is not None:
             generator = torch.Generator().manual_seed(seed)
             read, hidden, masked = mask_one_side(sides, self._maskable, MASK, generator)
-        u, v = self.encoder(Tokens.join(read).to(device)).chunk(2)  # 2 x [B, D]
+        u, v = self.encoder(Tokens.join(read).to(device)).float().chunk(2)  # 2 x [B, D]
         losses = {}
-        if self.stage.align:
-            losses["align"] = self._align(u, v, group.to(device))
-        if self.stage.sim:
-            losses["sim"] = sim(u, v, temperature=self.stage.temperature or 1.0)
+        # In full precision: bfloat16 rounds a cosine near 1 by more than hard negatives differ.
+        with torch.autocast(device.type, enabled=False):
+            if self.stage.align:
+                losses["align"] = self._align(u, v, group.to(device))
+            if self.stage.sim:
+                temperature, literal = self.stage.temperature or 1.0, self.stage.sim_literal
+                losses["sim"] = sim(u, v, temperature=temperature, literal=literal)
         if self.head is not None:
             losses["ugt"] = self._generate((u, v), sides, hidden, masked)
         return losses
@@ -123,5 +126,4 @@ def restore_optimizer(model: nn.Module, optimizer: torch.optim.Optimizer, saved:
     for entry, value in saved.items():
         name, key = entry.rsplit("|", 1)
         parameter = parameters[name]
-        # Step counters stay where AdamW keeps them; moments live beside their parameter.
-        optimizer.state[parameter][key] = value if value.ndim == 0 else value.to(parameter.device)
+        optimizer.state[parameter][key] = value.to(parameter.device)  # where fused AdamW wants all of it

@@ -8,7 +8,7 @@ sentence ends in it), `group.u32` (hash of each English side), `rows.u32` (pair 
 import json
 import logging
 from collections.abc import Iterable, Iterator
-from itertools import islice
+from itertools import compress, islice
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +18,8 @@ import torch
 from numpy.typing import NDArray
 
 from xsent.errors import DataError
+from xsent.files import atomic_folder
 from xsent.train.corpus import Pair
-from xsent.train.files import atomic_folder
 from xsent.train.model import Tokens
 from xsent.train.sampling import Cell
 
@@ -55,8 +55,9 @@ class Store:
         except (OSError, ValueError, KeyError) as error:
             raise DataError(f"{path}: not a complete store ({error}); delete it and it is made again") from error
         self.cell_starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-        if not len(self) == len(self._rows) == len(self.group) == len(self._ends) // 2:
-            raise DataError(f"{path}: its files disagree about the number of pairs; delete it and it is made again")
+        tokens = int(self._ends[-1]) if len(self._ends) else 0
+        if not len(self) == len(self._rows) == len(self.group) == len(self._ends) // 2 or tokens != len(self._ids):
+            raise DataError(f"{path}: its files disagree about their sizes; delete it and it is made again")
 
     def __len__(self) -> int:
         return int(self.cell_starts[-1])
@@ -104,7 +105,7 @@ def build_store(path: Path, pairs: Iterable[Pair], tokenizer: Path, *, key: str,
     processor = spm.SentencePieceProcessor(model_file=str(tokenizer))
     numbers: dict[Cell, int] = {}
     sizes: list[int] = []
-    end = cut = 0
+    end = cut = empty = 0
     with atomic_folder(path) as folder:
         with (
             open(folder / "ids.u16", "wb") as ids,
@@ -115,6 +116,10 @@ def build_store(path: Path, pairs: Iterable[Pair], tokenizer: Path, *, key: str,
             for chunk in chunks(pairs, CHUNK):
                 texts = [text for pair in chunk for text in (pair.english, pair.translation)]
                 sentences: list[list[int]] = processor.encode(texts, num_threads=threads)
+                whole = [bool(a and b) for a, b in zip(sentences[::2], sentences[1::2], strict=True)]
+                empty += whole.count(False)
+                chunk = list(compress(chunk, whole))
+                sentences = list(compress(sentences, (w for w in whole for _ in (0, 1))))
                 lengths = np.array([len(s) for s in sentences])
                 cut += int((lengths > max_length).sum())
                 lengths = np.minimum(lengths, max_length)
@@ -129,10 +134,18 @@ def build_store(path: Path, pairs: Iterable[Pair], tokenizer: Path, *, key: str,
                     sizes[number] += 1
                 np.array([numbers[pair.cell] for pair in chunk], np.uint16).tofile(cell)
         sort_by_cell(folder, sizes)
-        about: dict[str, Any] = {"key": key, "tokens": end, "cut_sentences": cut, "max_length": max_length}
+        about: dict[str, Any] = {
+            "key": key,
+            "tokens": end,
+            "cut_sentences": cut,
+            "empty_pairs": empty,
+            "max_length": max_length,
+        }
         about["cells"] = [[*name, size] for name, size in zip(numbers, sizes, strict=True)]
         (folder / "store.json").write_text(json.dumps(about, indent=1))
     logger.info("%s: %d pairs, %d tokens, %d sentences cut at %d tokens", path, sum(sizes), end, cut, max_length)
+    if empty:
+        logger.warning("left out %d pairs with a side of invisible characters alone", empty)
 
 
 def sort_by_cell(folder: Path, sizes: list[int]) -> None:

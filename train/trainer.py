@@ -1,8 +1,9 @@
-"""The training loop: stages one after the other, validated, checkpointed, resumable to the bit."""
+"""A whole training: data, stages one after the other, checkpoints to resume from."""
 
 import ctypes
 import json
 import logging
+import re
 import shutil
 from collections.abc import Sequence
 from contextlib import suppress
@@ -16,7 +17,7 @@ import torch
 from lightning_fabric import Fabric
 from numpy.typing import NDArray
 
-from xsent.errors import DataError
+from xsent.errors import DataError, XsentError
 from xsent.files import atomic_file
 from xsent.train.batching import Batches
 from xsent.train.checkpoint import Checkpoint, load_checkpoint, load_optimizer, save_checkpoint
@@ -24,7 +25,7 @@ from xsent.train.clusters import cluster_pairs
 from xsent.train.config import Recipe, StageConfig
 from xsent.train.loop import Scores, StageLoop
 from xsent.train.model import ModelConfig
-from xsent.train.preparation import corpus_shares, prepare
+from xsent.train.preparation import corpus_shares, preparation_key, prepare
 from xsent.train.stage import TrainingModel, optimizer_state, parameter_groups, restore_optimizer
 from xsent.train.validation import Validation
 from xsent.train.vocabulary import maskable_pieces
@@ -52,8 +53,10 @@ class Trainer:
         self.recipe, self.run_folder = recipe, run
         torch.set_num_threads(threads)
         keep_freed_memory()
+        refuse_other_data(run, preparation_key(recipe, files))
         self.data = prepare(recipe, files, run, threads=threads)
-        self.fabric = Fabric(accelerator="auto", devices=1, precision=precision(recipe.precision))
+        self.precision = precision(recipe.precision)
+        self.fabric = Fabric(accelerator="auto", devices=1, precision=self.precision)
         self.validation = Validation(self.data.validation, self.data.tokenizer)
         self.processor = spm.SentencePieceProcessor(model_file=str(self.data.tokenizer))
         store = self.data.store
@@ -83,12 +86,10 @@ class Trainer:
         return before.path
 
     def _latest(self, number: int, stage: StageConfig) -> Checkpoint | None:
-        folders = sorted((self.run_folder / "checkpoints").glob(f"{stage.name}-[0-9]*"))
+        folders = stage_folders(self.run_folder, stage)
         if not folders:
             return None
         checkpoint = load_checkpoint(folders[-1])
-        if checkpoint.about["preparation_key"] != self.data.store.key:
-            raise DataError(f"{checkpoint.path} was trained on another corpus or vocabulary; name another --out")
         changed = differences(checkpoint.about["recipe"], self._identity(number))
         if changed:
             raise DataError(f"{checkpoint.path} was trained with other settings ({changed}); name another --out")
@@ -100,6 +101,7 @@ class Trainer:
         for free in ("licence", "attribution", "checkpoint_minutes"):
             del settings[free]
         settings["stages"] = settings["stages"][: number + 1]
+        settings["precision"] = self.precision  # what `auto` came to: another device may choose otherwise
         return dict(json.loads(json.dumps(settings)))  # as a checkpoint gives it back: lists, no tuples
 
     def _train_stage(
@@ -124,6 +126,7 @@ class Trainer:
             model.load_state_dict(dict(latest.weights))
         optimizer = torch.optim.AdamW(parameter_groups(model), fused=True)
         if latest is not None:
+            model.to(self.fabric.device)
             restore_optimizer(model, optimizer, load_optimizer(latest.path))
         batches = Batches(self.data.store, self.shares, stage, seed=recipe.seed + 1000 * number, clusters=clusters)
         loop = StageLoop(
@@ -151,8 +154,12 @@ class Trainer:
         step: int,
         scores: Scores,
     ) -> Path:
-        folder = self.run_folder / "checkpoints"
-        path = folder / f"{stage.name}-{step:07d}"
+        if not all(bool(torch.isfinite(weight).all()) for weight in model.state_dict().values()):
+            raise XsentError(
+                f"stage {stage.name}, step {step}: weights are no longer numbers; the checkpoint before stands; lower "
+                f"the stage's learning rate and delete its {stage.name}-* checkpoints"
+            )
+        path = self.run_folder / "checkpoints" / f"{stage.name}-{step:07d}"
         about = {
             "name": self.recipe.name,
             "languages": ["en", *self.recipe.languages],
@@ -168,7 +175,7 @@ class Trainer:
         }
         state = None if step == stage.steps else optimizer_state(model, optimizer)
         save_checkpoint(path, about, model.state_dict(), state, [self.data.tokenizer, self.data.validation])
-        for older in sorted(folder.glob(f"{stage.name}-[0-9]*")):
+        for older in stage_folders(self.run_folder, stage):
             if older != path:
                 shutil.rmtree(older)
         return path
@@ -179,15 +186,32 @@ class Trainer:
         """The cluster of each pair, as the encoder sees them at the start of the stage; kept for a resume."""
         if stage.order != "cluster":
             return None
-        path = self.run_folder / f"clusters-{stage.name}.npy"
+        path = self.run_folder / f"clusters-{stage.name}.u16"
         if not resumed or not path.exists():
             encoder = model.encoder.to(self.fabric.device)
             seed = self.recipe.seed + number
-            found = cluster_pairs(self.data.store, encoder, clusters=stage.clusters, dim=128, seed=seed)
             with atomic_file(path) as file:
-                np.save(file, found.astype(np.uint16))
-        clusters: NDArray[np.uint16] = np.load(path, mmap_mode="r", allow_pickle=False)
-        return clusters
+                for chunk in cluster_pairs(self.data.store, encoder, clusters=stage.clusters, dim=128, seed=seed):
+                    file.write(chunk.tobytes())
+        return np.memmap(path, np.uint16, "r")
+
+
+def stage_folders(run: Path, stage: StageConfig) -> list[Path]:
+    """The checkpoints of a stage, the oldest first."""
+    name = re.compile(re.escape(stage.name) + r"-\d{7}")
+    return sorted(path for path in run.glob("checkpoints/*") if name.fullmatch(path.name))
+
+
+def refuse_other_data(run: Path, key: str) -> None:
+    """Stop before anything of a run is overwritten whose checkpoints were trained on other data.
+
+    Also sweeps away what killed runs left half-written.
+    """
+    for leftover in [*run.glob(".*.part"), *run.glob("checkpoints/.*.part")]:
+        shutil.rmtree(leftover) if leftover.is_dir() else leftover.unlink()
+    for folder in sorted(run.glob("checkpoints/*")):
+        if load_checkpoint(folder).about["preparation_key"] != key:
+            raise DataError(f"{folder} was trained on another corpus or vocabulary; name another --out")
 
 
 def keep_freed_memory() -> None:

@@ -1,0 +1,77 @@
+"""The tokenised store: what goes in comes out, by cell, and damage is seen at once."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import sentencepiece as spm
+from toy import toy_pairs
+
+from xsent.errors import DataError
+from xsent.train.corpus import Pair
+from xsent.train.store import Store, build_store
+from xsent.train.vocabulary import MASK, maskable_pieces, train_vocabulary
+
+PAIRS = [Pair(*pair) for pair in toy_pairs(300)]
+
+
+@pytest.fixture(scope="module")
+def tokenizer(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("vocabulary") / "sentencepiece.model"
+    text = (text for pair in PAIRS for text in (pair.english, pair.translation))
+    train_vocabulary(text, path, size=360, threads=1)
+    return path
+
+
+def build(folder: Path, tokenizer: Path, pairs: list[Pair], max_length: int = 200) -> Store:
+    build_store(folder, pairs, tokenizer, key="k", max_length=max_length, threads=1)
+    return Store(folder)
+
+
+def test_every_pair_is_found_in_its_cell(tmp_path: Path, tokenizer: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("xsent.train.store.CHUNK", 64)  # so that cells run over several chunks
+    store = build(tmp_path / "store", tokenizer, PAIRS)
+    processor = spm.SentencePieceProcessor(model_file=str(tokenizer))
+    assert len(store) == 300
+    for number, cell in enumerate(store.cells):
+        entries = np.arange(store.cell_starts[number], store.cell_starts[number + 1])
+        pairs = store.pairs(entries)
+        assert pairs.tolist() == [i for i, pair in enumerate(PAIRS) if pair.cell == cell]
+        for side, column in ((0, "english"), (1, "translation")):
+            tokens = store.tokens(pairs, side, 200)
+            sentences = [processor.encode(getattr(PAIRS[i], column)) for i in pairs]
+            assert tokens.ids.tolist() == [i for sentence in sentences for i in sentence]
+            assert tokens.lengths.tolist() == [len(sentence) for sentence in sentences]
+            assert store.lengths(pairs, side).tolist() == tokens.lengths.tolist()
+
+
+def test_long_sentences_are_cut(tmp_path: Path, tokenizer: Path) -> None:
+    store = build(tmp_path / "store", tokenizer, PAIRS, max_length=6)
+    everything = np.arange(300)
+    assert store.lengths(everything, 0).max() == 6
+    assert store.tokens(everything, 1, 4).lengths.max() == 4
+
+
+def test_pairs_of_invisible_characters_are_left_out(tmp_path: Path, tokenizer: Path) -> None:
+    invisible = Pair("talk", "de", "\u200b", "Hallo.")
+    assert len(build(tmp_path / "store", tokenizer, [*PAIRS, invisible])) == 300
+
+
+@pytest.mark.parametrize("name", ["ids.u16", "ends.u64", "rows.u32", "group.u32", "store.json"])
+def test_a_damaged_store_is_refused(tmp_path: Path, tokenizer: Path, name: str) -> None:
+    folder = tmp_path / "store"
+    build(folder, tokenizer, PAIRS)
+    content = (folder / name).read_bytes()
+    (folder / name).write_bytes(content[: len(content) // 16 * 8])
+    with pytest.raises(DataError, match="delete it and it is made again"):
+        Store(folder)
+
+
+def test_the_mask_is_a_piece_that_no_text_has(tokenizer: Path) -> None:
+    processor = spm.SentencePieceProcessor(model_file=str(tokenizer))
+    assert processor.id_to_piece(MASK) == "[MASK]"
+    assert MASK not in processor.encode("a [MASK] in the text")
+    maskable = maskable_pieces(processor)
+    assert maskable[processor.piece_to_id("▁cat")]
+    assert not maskable[MASK] and not maskable[processor.piece_to_id(".")]
+    assert not any(maskable[i] for i in range(len(maskable)) if processor.is_byte(i))
