@@ -71,6 +71,7 @@ table_learning_rate = 1e-4
 warmup = 3
 learning_rate = 2e-4
 ignore_above = 0.9
+gates = [0.5, 1.0]
 """
 
 

@@ -102,6 +102,8 @@ class StageConfig:
         sim: Weight of the similarity objective.
         sim_literal: The paper's form of it, diagonal included.
         ugt: Weight of the generative objective.
+        gates: Factors to try at the end on what the layers add; the one of the least validation loss stays. Between
+            the table and the trained layers there is often a better encoder than either (Wortsman et al. 2022).
         validate_every: Steps between validations.
     """
 
@@ -128,6 +130,7 @@ class StageConfig:
     sim: float = 0.0
     sim_literal: bool = False
     ugt: float = 0.0
+    gates: tuple[float, ...] = ()
     validate_every: int = 500
 
     def __post_init__(self) -> None:
@@ -142,6 +145,7 @@ class StageConfig:
         for name in NOT_NEGATIVE:
             value = getattr(self, name)
             require(0 <= value < math.inf, f"{name} = {value} must be a number from 0 up")
+        require(all(0 < gate <= 1 for gate in self.gates), f"gates = {list(self.gates)} must be above 0 and at most 1")
         require(self.dropout < 1, f"dropout = {self.dropout} must be below 1")
         require(bool(self.align or self.sim or self.ugt), "no objective; give align, sim or ugt a weight")
         require(not self.margin or self.temperature > 0, f"margin = {self.margin} needs a temperature above 0")

@@ -164,6 +164,15 @@ class Encoder(nn.Module):
         vectors: Tensor = total / lengths[:, None]
         return vectors
 
+    @torch.no_grad()
+    def scale_layers(self, factor: float) -> None:
+        """Scale what every layer adds to the table's vectors; 0 leaves the table alone."""
+        for layer in self.layers:
+            assert isinstance(layer, Layer)
+            for projection in (layer.attention_out, layer.ffn_out):
+                projection.weight.mul_(factor)
+                projection.bias.mul_(factor)
+
     def static(self, tokens: Tokens) -> Tensor:
         """The vectors of the table alone, the 0-layer encoder inside this one [B, D]."""
         return F.embedding_bag(tokens.ids, self.table.weight, tokens.offsets, mode="mean")
