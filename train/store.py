@@ -8,6 +8,7 @@ sentence ends in it), `group.u32` (hash of each English side), `rows.u32` (pair 
 import json
 import logging
 from collections.abc import Iterable, Iterator
+from contextlib import ExitStack
 from itertools import compress, islice
 from pathlib import Path
 from typing import Any
@@ -103,49 +104,45 @@ def build_store(path: Path, pairs: Iterable[Pair], tokenizer: Path, *, key: str,
         threads: Threads that tokenise.
     """
     processor = spm.SentencePieceProcessor(model_file=str(tokenizer))
-    numbers: dict[Cell, int] = {}
-    sizes: list[int] = []
-    end = cut = empty = 0
+    sizes: dict[Cell, int] = {}
+    end = cut = read = 0
     with atomic_folder(path) as folder:
-        with (
-            open(folder / "ids.u16", "wb") as ids,
-            open(folder / "ends.u64", "wb") as ends,
-            open(folder / "group.u32", "wb") as group,
-            open(folder / "cell.u16", "wb") as cell,
-        ):
+        with ExitStack() as files:
+            names = ("ids.u16", "ends.u64", "group.u32", "cell.u16")
+            ids, ends, group, cell = (files.enter_context(open(folder / name, "wb")) for name in names)
             for chunk in chunks(pairs, CHUNK):
-                texts = [text for pair in chunk for text in (pair.english, pair.translation)]
-                sentences: list[list[int]] = processor.encode(texts, num_threads=threads)
-                whole = [bool(a and b) for a, b in zip(sentences[::2], sentences[1::2], strict=True)]
-                empty += whole.count(False)
-                chunk = list(compress(chunk, whole))
-                sentences = list(compress(sentences, (w for w in whole for _ in (0, 1))))
-                lengths = np.array([len(s) for s in sentences])
+                read += len(chunk)
+                kept, sentences = tokenise(processor, chunk, threads)
+                lengths = np.array([len(sentence) for sentence in sentences], np.int64)
                 cut += int((lengths > max_length).sum())
                 lengths = np.minimum(lengths, max_length)
-                np.array([i for s in sentences for i in s[:max_length]], np.uint16).tofile(ids)
+                np.array([i for sentence in sentences for i in sentence[:max_length]], np.uint16).tofile(ids)
                 (end + np.cumsum(lengths)).astype(np.uint64).tofile(ends)
                 end += int(lengths.sum())
-                np.array([pair.digest & 0xFFFFFFFF for pair in chunk], np.uint32).tofile(group)
-                for pair in chunk:
-                    number = numbers.setdefault(pair.cell, len(numbers))
-                    if number == len(sizes):
-                        sizes.append(0)
-                    sizes[number] += 1
-                np.array([numbers[pair.cell] for pair in chunk], np.uint16).tofile(cell)
-        sort_by_cell(folder, sizes)
-        about: dict[str, Any] = {
-            "key": key,
-            "tokens": end,
-            "cut_sentences": cut,
-            "empty_pairs": empty,
-            "max_length": max_length,
-        }
-        about["cells"] = [[*name, size] for name, size in zip(numbers, sizes, strict=True)]
+                np.array([pair.digest & 0xFFFFFFFF for pair in kept], np.uint32).tofile(group)
+                for pair in kept:
+                    sizes[pair.cell] = sizes.get(pair.cell, 0) + 1
+                numbers = {name: number for number, name in enumerate(sizes)}
+                np.array([numbers[pair.cell] for pair in kept], np.uint16).tofile(cell)
+        sort_by_cell(folder, list(sizes.values()))
+        about: dict[str, Any] = {"key": key, "tokens": end, "cut_sentences": cut, "max_length": max_length}
+        about["cells"] = [[*name, size] for name, size in sizes.items()]
         (folder / "store.json").write_text(json.dumps(about, indent=1))
-    logger.info("%s: %d pairs, %d tokens, %d sentences cut at %d tokens", path, sum(sizes), end, cut, max_length)
-    if empty:
-        logger.warning("left out %d pairs with a side of invisible characters alone", empty)
+    total = sum(sizes.values())
+    logger.info("%s: %d pairs, %d tokens, %d sentences cut at %d tokens", path, total, end, cut, max_length)
+    if read > total:
+        logger.warning("left out %d pairs with a side of invisible characters alone", read - total)
+
+
+def tokenise(
+    processor: spm.SentencePieceProcessor, pairs: list[Pair], threads: int
+) -> tuple[list[Pair], list[list[int]]]:
+    """Both sides of pairs as pieces: English, translation, pair after pair; pairs with an empty side are left out."""
+    texts = [text for pair in pairs for text in (pair.english, pair.translation)]
+    sentences: list[list[int]] = processor.encode(texts, num_threads=threads)
+    sides = list(zip(sentences[::2], sentences[1::2], strict=True))
+    whole = [bool(english and translation) for english, translation in sides]
+    return list(compress(pairs, whole)), [sentence for side in compress(sides, whole) for sentence in side]
 
 
 def sort_by_cell(folder: Path, sizes: list[int]) -> None:
