@@ -69,6 +69,19 @@ def atomic_folder(path: Path) -> Iterator[Path]:
         shutil.rmtree(partial, ignore_errors=True)
 
 
+def remove_folder(path: Path) -> None:
+    """Delete a folder so that a process killed in between leaves no folder of that name with files missing."""
+    gone = _beside(path, "old")
+    path.rename(gone)
+    shutil.rmtree(gone)
+
+
+def sweep(folder: Path) -> None:
+    """Delete what killed processes left half-written or half-deleted in a folder."""
+    for leftover in [*folder.glob(".*.part"), *folder.glob(".*.old")]:
+        shutil.rmtree(leftover) if leftover.is_dir() else leftover.unlink()
+
+
 def _put(partial: Path, path: Path) -> None:
     old = _beside(path, "old")
     try:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from xsent.files import atomic_file
+from xsent.files import atomic_file, atomic_folder, remove_folder, sweep
 
 
 def test_file_appears_when_complete(tmp_path: Path) -> None:
@@ -66,3 +66,33 @@ def test_full_disk_of_nested_files_names_the_inner(tmp_path: Path) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
     assert str(caught.value).count("nothing was kept") == 1
     assert caught.value.filename == str(tmp_path / "inner")
+
+
+def test_a_folder_is_never_seen_with_files_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = tmp_path / "checkpoint"
+    folder.mkdir()
+    (folder / "a").touch()
+
+    def killed(_: Path) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr("xsent.files.shutil.rmtree", killed)
+        remove_folder(folder)
+    assert not folder.exists()
+    (tmp_path / ".half.1.part").touch()
+    sweep(tmp_path)
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_folder_is_replaced_whole_or_stays(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    for content in ("old", "new"):
+        with atomic_folder(out) as folder:
+            (folder / "a").write_text(content)
+    assert (out / "a").read_text() == "new"
+    with pytest.raises(ValueError, match="stop"), atomic_folder(out) as folder:
+        (folder / "a").write_text("half")
+        raise ValueError("stop")
+    assert (out / "a").read_text() == "new"
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]

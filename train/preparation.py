@@ -3,14 +3,13 @@
 import hashlib
 import json
 import logging
-import shutil
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from xsent.errors import DataError
-from xsent.files import atomic_file
+from xsent.files import atomic_file, remove_folder
 from xsent.train.config import CorpusConfig, Recipe
 from xsent.train.corpus import Corpus, Pair
 from xsent.train.sampling import Cell, cell_shares
@@ -124,7 +123,8 @@ def prepare(recipe: Recipe, files: Sequence[Path], run: Path, *, threads: int) -
         train_vocabulary(text, tokenizer, size=recipe.vocabulary.size, threads=threads)
         made_for.write_text(key)
     logger.info("tokenising %d pairs", survey.counts.total())
-    shutil.rmtree(folder, ignore_errors=True)
+    if folder.exists():
+        remove_folder(folder)
     build_store(folder, pairs, tokenizer, key=key, max_length=recipe.max_length, threads=threads)
     return Prepared(tokenizer, validation, Store(folder))
 

@@ -4,7 +4,6 @@ import ctypes
 import json
 import logging
 import re
-import shutil
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import asdict
@@ -18,7 +17,7 @@ from lightning_fabric import Fabric
 from numpy.typing import NDArray
 
 from xsent.errors import DataError, XsentError
-from xsent.files import atomic_file
+from xsent.files import atomic_file, remove_folder, sweep
 from xsent.train.batching import Batches
 from xsent.train.checkpoint import Checkpoint, load_checkpoint, load_optimizer, save_checkpoint
 from xsent.train.clusters import cluster_pairs
@@ -177,7 +176,7 @@ class Trainer:
         save_checkpoint(path, about, model.state_dict(), state, [self.data.tokenizer, self.data.validation])
         for older in stage_folders(self.run_folder, stage):
             if older != path:
-                shutil.rmtree(older)
+                remove_folder(older)
         return path
 
     def _clusters(
@@ -207,8 +206,8 @@ def refuse_other_data(run: Path, key: str) -> None:
 
     Also sweeps away what killed runs left half-written.
     """
-    for leftover in [*run.glob(".*.part"), *run.glob("checkpoints/.*.part")]:
-        shutil.rmtree(leftover) if leftover.is_dir() else leftover.unlink()
+    sweep(run)
+    sweep(run / "checkpoints")
     for folder in sorted(run.glob("checkpoints/*")):
         if load_checkpoint(folder).about["preparation_key"] != key:
             raise DataError(f"{folder} was trained on another corpus or vocabulary; name another --out")
