@@ -8,25 +8,17 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from xsent.errors import DataError, ParityError
 from xsent.lines import read_fields
+from xsent.retrieval import Encodes
 
 MAX_PAIRS = 1000  # a language; one more wrong answer is then 0.05 points of P@1
 
 Pairs = Mapping[str, Sequence[tuple[str, str]]]  # language to (English, translation)
-
-
-class Encodes(Protocol):
-    """Anything that encodes sentences."""
-
-    def encode(self, sentences: list[str], /) -> NDArray[Any]:
-        """Vectors of length 1, [n, D]."""
-        ...
 
 
 @dataclass(frozen=True)

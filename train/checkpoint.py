@@ -6,7 +6,8 @@
 
 import json
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -129,23 +130,41 @@ def save_tensors(tensors: Mapping[str, Tensor], path: Path) -> None:
     save_file({name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}, path)
 
 
+def read_about(path: Path) -> dict[str, Any]:
+    """What a checkpoint says about itself, without its weights.
+
+    Raises:
+        DataError: The folder is no checkpoint, or of a version that this xsent does not know.
+    """
+    with readable(path):
+        about: dict[str, Any] = json.loads((path / ABOUT).read_text())
+        version = about["format_version"]
+        if version != FORMAT_VERSION:
+            raise DataError(f"{path}: checkpoint of version {version}; this xsent reads version {FORMAT_VERSION}")
+    return about
+
+
 def load_checkpoint(path: Path) -> Checkpoint:
     """Read a checkpoint.
 
     Raises:
         DataError: The folder is no checkpoint, is damaged, or of a version that this xsent does not know.
     """
-    try:
-        about = json.loads((path / ABOUT).read_text())
-        version = about["format_version"]
-        if version != FORMAT_VERSION:
-            raise DataError(f"{path}: checkpoint of version {version}; this xsent reads version {FORMAT_VERSION}")
+    about = read_about(path)
+    with readable(path):
         checkpoint = Checkpoint(path, about, load_file(path / MODEL))
         checkpoint.encoder  # noqa: B018  a checkpoint whose weights do not fit fails here, not later
+    return checkpoint
+
+
+@contextmanager
+def readable(path: Path) -> Iterator[None]:
+    """Turn whatever a damaged checkpoint raises into one line."""
+    try:
+        yield
     except (OSError, ValueError, KeyError, TypeError, RuntimeError, SafetensorError) as error:
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise DataError(f"{path}: not a readable checkpoint: {reason}") from error
-    return checkpoint
 
 
 def load_optimizer(path: Path) -> dict[str, Tensor]:
@@ -168,7 +187,6 @@ class CheckpointEncoder:
         self._processor = spm.SentencePieceProcessor(model_file=str(checkpoint.tokenizer))
         self.languages = checkpoint.languages
         self.dim = checkpoint.config.dim
-        self.name = f"{checkpoint.name} ({checkpoint.path.name}, torch)"
 
     @torch.inference_mode()
     def encode(self, sentences: Sequence[str]) -> NDArray[np.float32]:

@@ -45,6 +45,14 @@ class Interrupt:
         logger.warning("interrupted: saving after this step; once more stops at once")
 
 
+def diverged(stage: StageConfig, step: int, what: str) -> XsentError:
+    """The error of a training whose numbers have run away."""
+    return XsentError(
+        f"stage {stage.name}, step {step}: {what}; the checkpoint before stands; lower the stage's learning rate and "
+        f"delete its {stage.name}-* checkpoints"
+    )
+
+
 class StageLoop:
     """Runs the steps of a stage over a model and its optimiser."""
 
@@ -124,7 +132,7 @@ class StageLoop:
         total = torch.stack([self._weights[name] * loss for name, loss in losses.items()]).sum()
         self._losses = {name: float(loss.detach()) for name, loss in losses.items()}
         if not torch.isfinite(total):
-            raise self._diverged(step, f"the loss is no longer a number ({self._losses})")
+            raise diverged(self._stage, step, f"the loss is no longer a number ({self._losses})")
         self._optimizer.zero_grad()
         self._fabric.backward(total)
         if self._stage.clip:
@@ -132,7 +140,7 @@ class StageLoop:
                 self._module, self._optimizer, max_norm=self._stage.clip, error_if_nonfinite=False
             )
             if norm is not None and not torch.isfinite(norm):
-                raise self._diverged(step, "the gradients are no longer numbers")
+                raise diverged(self._stage, step, "the gradients are no longer numbers")
         self._optimizer.step()
 
     def _gate(self) -> None:
@@ -146,16 +154,10 @@ class StageLoop:
         if losses:
             encoder.scale_layers(min(losses, key=losses.__getitem__) / now)
 
-    def _diverged(self, step: int, what: str) -> XsentError:
-        name = self._stage.name
-        return XsentError(
-            f"stage {name}, step {step}: {what}; the checkpoint before stands; lower the stage's learning rate and "
-            f"delete its {name}-* checkpoints"
-        )
-
     def _validate(self, done: int, rate: float) -> None:
         measured = self._validation.measure(self._model.encoder)
-        table = self._validation.measure(self._model.encoder, table_only=True)
+        layers = self._stage.num_layers  # without any, the encoder is its table
+        table = self._validation.measure(self._model.encoder, table_only=True) if layers else measured
         self._scores = {"p1": measured.p1, "p1_table": table.p1, "loss": measured.loss, "loss_table": table.loss}
         with open(self._log, "a") as log:
             log.write(json.dumps({"stage": self._stage.name, "step": done, **self._losses, **self._scores}) + "\n")

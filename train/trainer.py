@@ -16,13 +16,13 @@ import torch
 from lightning_fabric import Fabric
 from numpy.typing import NDArray
 
-from xsent.errors import DataError, XsentError
+from xsent.errors import DataError
 from xsent.files import atomic_file, remove_folder, sweep
 from xsent.train.batching import Batches
-from xsent.train.checkpoint import Checkpoint, load_checkpoint, load_optimizer, save_checkpoint
+from xsent.train.checkpoint import Checkpoint, load_checkpoint, load_optimizer, read_about, save_checkpoint
 from xsent.train.clusters import cluster_pairs
 from xsent.train.config import Recipe, StageConfig
-from xsent.train.loop import Scores, StageLoop
+from xsent.train.loop import Scores, StageLoop, diverged
 from xsent.train.model import ModelConfig
 from xsent.train.preparation import corpus_shares, preparation_key, prepare
 from xsent.train.stage import TrainingModel, optimizer_state, parameter_groups, restore_optimizer
@@ -154,10 +154,7 @@ class Trainer:
         scores: Scores,
     ) -> Path:
         if not all(bool(torch.isfinite(weight).all()) for weight in model.state_dict().values()):
-            raise XsentError(
-                f"stage {stage.name}, step {step}: weights are no longer numbers; the checkpoint before stands; lower "
-                f"the stage's learning rate and delete its {stage.name}-* checkpoints"
-            )
+            raise diverged(stage, step, "weights are no longer numbers")
         path = self.run_folder / "checkpoints" / f"{stage.name}-{step:07d}"
         about = {
             "name": self.recipe.name,
@@ -209,7 +206,7 @@ def refuse_other_data(run: Path, key: str) -> None:
     sweep(run)
     sweep(run / "checkpoints")
     for folder in sorted(run.glob("checkpoints/*")):
-        if load_checkpoint(folder).about["preparation_key"] != key:
+        if read_about(folder).get("preparation_key") != key:
             raise DataError(f"{folder} was trained on another corpus or vocabulary; name another --out")
 
 

@@ -1,7 +1,6 @@
 """The joint vocabulary: one SentencePiece model over all languages, which is also the only text normaliser."""
 
 import io
-import logging
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
@@ -14,8 +13,6 @@ from xsent.errors import DataError
 from xsent.files import atomic_file
 from xsent.train.corpus import Pair
 from xsent.train.sampling import Cell
-
-logger = logging.getLogger(__name__)
 
 PAD, UNK, MASK = 0, 1, 2
 MASK_PIECE = "[MASK]"
