@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from xsent.errors import DataError
-from xsent.train.corpus import Corpus, Pair
+from xsent.train.data.corpus import Corpus, Pair
 
 GOOD = "talk\tde\tThe cat sleeps.\tDie Katze schläft.\n"
 

@@ -2,7 +2,7 @@
 
 import torch
 
-from xsent.train.masking import mask_one_side
+from xsent.train.data.masking import mask_one_side
 from xsent.train.model import Tokens
 
 MASK = 2

@@ -5,15 +5,8 @@ import math
 import pytest
 import torch
 
-from xsent.train.objectives import (
-    Targets,
-    align,
-    false_negatives,
-    generative_loss,
-    sim,
-    ugt_targets,
-    uniform_targets,
-)
+from xsent.train.objectives.contrastive import align, false_negatives, sim
+from xsent.train.objectives.generative import Targets, generative_loss, ugt_targets, uniform_targets
 
 I2 = torch.eye(2)
 

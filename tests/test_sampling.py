@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from xsent.train.sampling import Sampler, cell_shares, draw
+from xsent.train.data.sampling import Sampler, cell_shares, draw
 
 
 def test_shares_follow_temperature_and_weights() -> None:

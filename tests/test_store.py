@@ -8,9 +8,9 @@ import sentencepiece as spm
 from toy import toy_pairs
 
 from xsent.errors import DataError
-from xsent.train.corpus import Pair
-from xsent.train.store import Store, build_store
-from xsent.train.vocabulary import MASK, maskable_pieces, train_vocabulary
+from xsent.train.data.corpus import Pair
+from xsent.train.data.store import Store, build_store
+from xsent.train.data.vocabulary import MASK, maskable_pieces, train_vocabulary
 
 PAIRS = [Pair(*pair) for pair in toy_pairs(300)]
 
@@ -29,7 +29,7 @@ def build(folder: Path, tokenizer: Path, pairs: list[Pair], max_length: int = 20
 
 
 def test_every_pair_is_found_in_its_cell(tmp_path: Path, tokenizer: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("xsent.train.store.CHUNK", 64)  # so that cells run over several chunks
+    monkeypatch.setattr("xsent.train.data.store.CHUNK", 64)  # so that cells run over several chunks
     store = build(tmp_path / "store", tokenizer, PAIRS)
     processor = spm.SentencePieceProcessor(model_file=str(tokenizer))
     assert len(store) == 300

@@ -8,9 +8,9 @@ import sentencepiece as spm
 import torch
 from toy import toy_pairs
 
+from xsent.train.data.vocabulary import train_vocabulary
 from xsent.train.model import Encoder, ModelConfig
 from xsent.train.validation import Validation, mean
-from xsent.train.vocabulary import train_vocabulary
 
 
 def test_p1_and_loss_over_the_english_sentences_of_all_languages(tmp_path: Path) -> None:

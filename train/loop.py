@@ -14,8 +14,8 @@ from torch import Tensor
 from tqdm import tqdm
 
 from xsent.errors import XsentError
-from xsent.train.batching import Batches
 from xsent.train.config import StageConfig
+from xsent.train.data.batching import Batches
 from xsent.train.model import Tokens
 from xsent.train.stage import TrainingModel, schedule
 from xsent.train.validation import Validation, mean

@@ -10,10 +10,11 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from xsent.train.config import StageConfig
-from xsent.train.masking import mask_one_side
+from xsent.train.data.masking import mask_one_side
+from xsent.train.data.vocabulary import MASK
 from xsent.train.model import Encoder, GenerativeHead, ModelConfig, Tokens
-from xsent.train.objectives import align, false_negatives, generative_loss, sim, ugt_targets, uniform_targets
-from xsent.train.vocabulary import MASK
+from xsent.train.objectives.contrastive import align, false_negatives, sim
+from xsent.train.objectives.generative import generative_loss, ugt_targets, uniform_targets
 
 
 class TrainingModel(nn.Module):

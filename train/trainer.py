@@ -18,16 +18,16 @@ from numpy.typing import NDArray
 
 from xsent.errors import DataError
 from xsent.files import atomic_file, remove_folder, sweep
-from xsent.train.batching import Batches
 from xsent.train.checkpoint import Checkpoint, load_checkpoint, load_optimizer, read_about, save_checkpoint
-from xsent.train.clusters import cluster_pairs
 from xsent.train.config import Recipe, StageConfig
+from xsent.train.data.batching import Batches
+from xsent.train.data.clusters import cluster_pairs
+from xsent.train.data.preparation import corpus_shares, preparation_key, prepare
+from xsent.train.data.vocabulary import maskable_pieces
 from xsent.train.loop import Scores, StageLoop, diverged
 from xsent.train.model import ModelConfig
-from xsent.train.preparation import corpus_shares, preparation_key, prepare
 from xsent.train.stage import TrainingModel, optimizer_state, parameter_groups, restore_optimizer
 from xsent.train.validation import Validation
-from xsent.train.vocabulary import maskable_pieces
 
 logger = logging.getLogger(__name__)
 

@@ -10,7 +10,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from xsent.train.checkpoint import to_tokens
-from xsent.train.corpus import Corpus
+from xsent.train.data.corpus import Corpus
 from xsent.train.model import Encoder, Tokens
 
 BATCH = 256

@@ -8,9 +8,9 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from xsent.train.config import StageConfig
+from xsent.train.data.sampling import Sampler
+from xsent.train.data.store import Store
 from xsent.train.model import Tokens
-from xsent.train.sampling import Sampler
-from xsent.train.store import Store
 
 Batch = tuple[tuple[Tokens, Tokens], Tensor]  # English and translation; identity of each English sentence [B]
 

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from xsent.errors import DataError
 from xsent.files import atomic_file
-from xsent.train.corpus import Pair
-from xsent.train.sampling import Cell
+from xsent.train.data.corpus import Pair
+from xsent.train.data.sampling import Cell
 
 PAD, UNK, MASK = 0, 1, 2
 MASK_PIECE = "[MASK]"

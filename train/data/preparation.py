@@ -11,10 +11,10 @@ from pathlib import Path
 from xsent.errors import DataError
 from xsent.files import atomic_file, remove_folder
 from xsent.train.config import CorpusConfig, Recipe
-from xsent.train.corpus import Corpus, Pair
-from xsent.train.sampling import Cell, cell_shares
-from xsent.train.store import Store, build_store
-from xsent.train.vocabulary import sample_text, train_vocabulary
+from xsent.train.data.corpus import Corpus, Pair
+from xsent.train.data.sampling import Cell, cell_shares
+from xsent.train.data.store import Store, build_store
+from xsent.train.data.vocabulary import sample_text, train_vocabulary
 
 logger = logging.getLogger(__name__)
 

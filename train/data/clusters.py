@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 from tqdm import tqdm
 
+from xsent.train.data.store import Store
 from xsent.train.model import Encoder
-from xsent.train.store import Store
 
 logger = logging.getLogger(__name__)
 

@@ -20,9 +20,9 @@ from numpy.typing import NDArray
 
 from xsent.errors import DataError
 from xsent.files import atomic_folder
-from xsent.train.corpus import Pair
+from xsent.train.data.corpus import Pair
+from xsent.train.data.sampling import Cell
 from xsent.train.model import Tokens
-from xsent.train.sampling import Cell
 
 logger = logging.getLogger(__name__)
 

@@ -1,0 +1,1 @@
+"""From parallel text on disk to batches of token ids."""

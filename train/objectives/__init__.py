@@ -1,0 +1,1 @@
+"""The objectives of the papers, each a pure function of tensors."""
