@@ -17,6 +17,7 @@ name = "table"
 num_layers = 0
 steps = 10
 table_learning_rate = 0.01
+objectives = { align = 1 }
 """
 
 
@@ -37,7 +38,18 @@ def test_minimal_recipe(tmp_path: Path) -> None:
         ("steps = 10", "", "'steps' is missing"),
         ("steps = 10", 'steps = "ten"', "stage.steps = 'ten' must be of type int"),
         ("steps = 10", "steps = true", "must be of type int"),
-        ("steps = 10", "steps = 10\nalign = 0", "no objective"),
+        ("{ align = 1 }", "{}", "no objective; known are mlm, tlm, .*co"),
+        ("{ align = 1 }", "{ algin = 1 }", "unknown setting 'algin' in .stage.objectives.; did you mean 'align'"),
+        ("{ align = 1 }", "{ align = 0 }", "weight = 0.* must be above 0; leave the objective out"),
+        ("{ align = 1 }", "{ align = { temprature = 1 } }", "'temprature' in .*align.; did you mean 'temperature'"),
+        ("{ align = 1 }", "{ align = { margin = 0.1, temperature = 0 } }", "margin = 0.1 needs a temperature"),
+        ("{ align = 1 }", "{ align = 'yes' }", "stage.objectives.align. must be a table"),
+        ("{ align = 1 }", "{ mlm = { share = 1.5 } }", "share = 1.5 must lie between 0 and 1"),
+        ("{ align = 1 }", "{ co = { queue = 0 } }", "queue = 0 must be above 0"),
+        ("{ align = 1 }", "{ mlm = 1 }\nlearning_rate = 0", "leaves the head untrained"),
+        ("{ align = 1 }", "{ align = 1 }\nlayer_prefixes = [0, 1]", "layer_prefixes = .0, 1. must lie between"),
+        ("objectives = { align = 1 }", "", "'objectives' is missing"),
+        ('name = "x"', 'name = "x"\nnorm = "rms"', "norm = 'rms' must be one of pre, post"),
         ("steps = 10", 'steps = 10\norder = "sorted"', "must be one of random, length, cluster"),
         ("steps = 10", "steps = 10\nprefixes = [600]", "prefixes"),
         ("steps = 10", "steps = 10\nprefixes = [128]", "end with dim = 512"),
@@ -46,7 +58,6 @@ def test_minimal_recipe(tmp_path: Path) -> None:
         ("steps = 10", "steps = 10\nclusters = 70000", "at most 65536"),
         ("steps = 10", "steps = 10\ndropout = 1.5", "dropout = 1.5 must be below 1"),
         ("steps = 10", "steps = 10\nlearning_rate = nan", "learning_rate = nan must be a number"),
-        ("steps = 10", "steps = 10\nmargin = 0.1\ntemperature = 0", "margin = 0.1 needs a temperature"),
         ("num_layers = 0", "num_layers = 9", "num_layers = 9 must lie between 0 and 6"),
         ("table_learning_rate = 0.01", "", "nothing to train"),
         ('name = "table"', 'name = "a/b"', "must be of letters"),

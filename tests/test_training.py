@@ -18,7 +18,9 @@ from toy import toy_pairs, write_toy_recipe
 from xsent.errors import DataError, XsentError
 from xsent.train.checkpoint import load_checkpoint, open_encoder
 from xsent.train.config import StageConfig, load_recipe
-from xsent.train.trainer import Trainer, stage_folders
+from xsent.train.objectives.settings import Align, Objectives
+from xsent.train.run import stage_folders
+from xsent.train.trainer import Trainer
 
 COMMAND = [sys.executable, "-c", "from xsent.train.cli import main; main()"]
 
@@ -132,7 +134,7 @@ def test_a_loss_that_is_no_number_stops_and_keeps_the_checkpoint(recipe: Path, t
 def test_other_settings_are_refused_under_a_resume(recipe: Path, trained: Path, tmp_path: Path) -> None:
     changed = recipe.parent / "changed.toml"
     changed.write_text(recipe.read_text().replace("ugt = 0.1", "ugt = 0.2"))
-    with pytest.raises(DataError, match=r"stages\[1\]\.ugt: 0\.1 became 0\.2.*--out"):
+    with pytest.raises(DataError, match=r"stages\[1\]\.objectives\.ugt\.weight: 0\.1 became 0\.2.*--out"):
         train(changed, trained.parent.parent)
 
 
@@ -156,7 +158,7 @@ def test_stages_whose_names_begin_alike_keep_apart(tmp_path: Path) -> None:
     names = ("table", "table-2")
     for name in names:
         (tmp_path / "checkpoints" / f"{name}-0000005").mkdir(parents=True)
-    stages = [StageConfig(name=name, num_layers=1, steps=1) for name in names]
+    stages = [StageConfig(name=name, num_layers=1, steps=1, objectives=Objectives(align=Align())) for name in names]
     found = [[path.name for path in stage_folders(tmp_path, stage)] for stage in stages]
     assert found == [["table-0000005"], ["table-2-0000005"]]
 

@@ -40,7 +40,7 @@ dim = 32
 num_heads = 2
 ffn_dim = 48
 max_length = 24
-checkpoint_minutes = {minutes}
+checkpoint_minutes = MINUTES
 [corpus]
 files = ["pairs.tsv"]
 validation_share = 0.1
@@ -54,6 +54,7 @@ steps = 150
 batch_size = 32
 window = 4
 table_learning_rate = 0.02
+objectives = { align = 1 }
 prefixes = [16, 32]
 validate_every = 50
 [[stage]]
@@ -65,8 +66,7 @@ window = 3
 order = "cluster"
 clusters = 5
 dropout = 0.1
-ugt = 0.1
-sim = 0.1
+objectives = { align = 1, ugt = 0.1, sim = 0.1 }
 table_learning_rate = 1e-4
 warmup = 3
 learning_rate = 2e-4
@@ -79,5 +79,5 @@ def write_toy_recipe(folder: Path, *, minutes: float = 60, pairs: int = 600) -> 
     """Write a toy corpus and a recipe of two stages that trains on it in seconds."""
     write_toy_corpus(folder / "pairs.tsv", pairs)
     recipe = folder / "toy.toml"
-    recipe.write_text(RECIPE.format(minutes=minutes))
+    recipe.write_text(RECIPE.replace("MINUTES", str(minutes)))
     return recipe

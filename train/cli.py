@@ -6,29 +6,62 @@ import sys
 from pathlib import Path
 from typing import Annotated
 
+import click
 import typer
+from typer.core import TyperGroup
 
 from xsent.errors import MissingExtraError
 from xsent.failures import one_line_errors
 from xsent.threads import available_cpus
+# from xsent.train.cli_filter import filter_pairs
 from xsent.train.config import load_recipe
 
-app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
+
+class RecipeFirst(TyperGroup):
+    """Commands by name; what is no command is a recipe to train."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Put `recipe` before arguments that do not start with a command."""
+        if args and args[0] not in self.commands and args[0] != "--help":
+            args = ["recipe", *args]
+        return super().parse_args(ctx, args)
 
 
-@app.command()
+app = typer.Typer(
+    cls=RecipeFirst,
+    add_completion=False,
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    help="Train an encoder: xsent-train RECIPE.toml --data DATA --out RUN; or one of the commands below.",
+)
+# app.command("filter")(filter_pairs)
+
+Config = Annotated[Path, typer.Argument(help="The recipe, a TOML file.")]
+Data = Annotated[Path, typer.Option(help="Folder that the recipe's files of pairs are named from.")]
+Out = Annotated[Path | None, typer.Option(help="Folder of the run; runs/NAME unless given.")]
+Threads = Annotated[int | None, typer.Option(min=1, help="Processor threads; all that are available unless given.")]
+
+
+@app.command("recipe")
 @one_line_errors()
 def train(
-    config: Annotated[Path, typer.Argument(help="The recipe, a TOML file.")],
-    data: Annotated[Path, typer.Option(help="Folder that the recipe's files of pairs are named from.")] = Path(),
-    out: Annotated[Path | None, typer.Option(help="Folder of the run; runs/NAME unless given.")] = None,
-    threads: Annotated[
-        int | None, typer.Option(min=1, help="Processor threads; all that are available unless given.")
+    config: Config,
+    data: Data = Path(),
+    out: Out = None,
+    threads: Threads = None,
+    teacher: Annotated[
+        Path | None, typer.Option(help="Model to distil from: a bundle, a checkpoint, a sentence-transformers folder.")
     ] = None,
+    start: Annotated[
+        Path | None, typer.Option(help="Checkpoint whose vocabulary and weights the training starts from.")
+    ] = None,
+    devices: Annotated[int, typer.Option(min=1, help="Processes that train together, one a GPU.")] = 1,
 ) -> None:
     """Train an encoder from a recipe: vocabulary, tokenised store, then one stage after the other.
 
-    Ctrl-C saves and stops; the same command goes on from there, on a processor to the bit.
+    The word `recipe` may be left out. Ctrl-C saves and stops; the same command goes on from there, on a processor to
+    the bit.
 
     Example: xsent-train train/recipes/builtin.toml --data data --out runs/builtin
     """
@@ -39,14 +72,37 @@ def train(
         from xsent.train.trainer import Trainer
     except ModuleNotFoundError as error:
         raise MissingExtraError(f"{error.name} is not installed; pip install 'xsent[train]'") from error
-    folder = out or Path("runs") / recipe.name
     trainer = Trainer(
-        recipe, [data / file for file in recipe.corpus.files], folder, threads=threads or available_cpus()
+        recipe,
+        [data / file for file in recipe.corpus.files],
+        out or Path("runs") / recipe.name,
+        threads=threads or available_cpus(),
+        devices=devices,
+        teacher=teacher,
+        start=start,
     )
     path = trainer.train()
-    typer.echo(f"trained: {path}", err=True)
-    typer.echo(f"next: xsent-export {path} MY-BUNDLE", err=True)
-    typer.echo(path)
+    if trainer.fabric.is_global_zero:
+        typer.echo(f"trained: {path}", err=True)
+        typer.echo(f"next: xsent-export {path} MY-BUNDLE", err=True)
+        typer.echo(path)
+
+
+@app.command("vocabulary")
+@one_line_errors()
+def vocabulary(config: Config, data: Data = Path(), out: Out = None, threads: Threads = None) -> None:
+    """Prepare the data of a recipe and stop: vocabulary, held-out pairs, tokenised store.
+
+    Example: xsent-train vocabulary train/recipes/builtin.toml --data data --out runs/builtin
+    """
+    recipe = load_recipe(config)
+    try:
+        from xsent.train.data.preparation import prepare
+    except ModuleNotFoundError as error:
+        raise MissingExtraError(f"{error.name} is not installed; pip install 'xsent[train]'") from error
+    files = [data / file for file in recipe.corpus.files]
+    prepared = prepare(recipe, files, out or Path("runs") / recipe.name, threads=threads or available_cpus())
+    typer.echo(prepared.tokenizer)
 
 
 def main() -> None:

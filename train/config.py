@@ -6,16 +6,17 @@ import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from xsent.errors import DataError
+from xsent.train.objectives.settings import Objectives
 from xsent.train.settings import require, section, tables
 
-ORDERS = ("random", "length", "cluster")
+ORDERS = ("random", "length", "cluster", "mined")
+NORMS = ("pre", "post")
 PRECISIONS = ("auto", "32-true", "bf16-mixed")
 NOT_NEGATIVE = (
     *("learning_rate", "residual_rate", "table_learning_rate", "warmup", "weight_decay", "clip", "dropout"),
-    *("align", "sim", "ugt", "temperature", "margin", "ignore_above"),
+    *("ignore_above", "chunk", "frozen_rows"),
 )
 
 
@@ -67,27 +68,29 @@ class StageConfig:
         name: Name of the stage, also of its checkpoint folder.
         num_layers: Layers above the table.
         steps: Optimiser steps.
-        batch_size: Pairs in a step.
-        order: What a window is ordered by before it is cut into batches: random, length, or cluster (hard negatives).
+        objectives: What is learnt, each with its weight.
+        batch_size: Pairs in a step, over all devices.
+        chunk: Pairs encoded at a time, so that a large batch fits a small device; 0 encodes all at once.
+        order: What a window is ordered by before it is cut into batches: random; length; cluster (hard negatives from
+            all over the corpus, found once); mined (the nearest wrong neighbours in the window, under the current
+            encoder).
+        shuffle: Whether the batches of a window are shuffled.
         window: Batches drawn together.
         clusters: Clusters for `order = "cluster"`.
+        neighbours: Wrong neighbours put beside a pair by `order = "mined"`.
         max_tokens: Tokens kept of a sentence in training.
-        learning_rate: Peak rate of the layers and the generative head.
+        learning_rate: Peak rate of the layers and of what is not exported; 0 freezes the layers.
         residual_rate: Factor of that rate for the projections that write onto the table's vectors. They start at zero,
             and at the full rate they bury within a hundred steps what the table knows.
         table_learning_rate: Peak rate of the token table; 0 freezes it.
+        frozen_rows: Rows of the table, from the first, that stay as they are.
         warmup: Steps of linear warm-up, before a cosine to zero.
         weight_decay: AdamW's, on matrices other than the table.
         clip: Largest norm of the gradients; 0 does not clip.
         dropout: Share of what the layers add that is dropped.
-        align: Weight of the contrastive objective.
-        temperature: Its temperature; 0 is the paper's inner product.
-        margin: Its additive margin.
         ignore_above: Cosine above which two pairs are no negatives of each other; 1 ignores equal English sides only.
         prefixes: Dimensions that are trained to stand alone (Matryoshka); the full dimension among them.
-        sim: Weight of the similarity objective.
-        sim_literal: The paper's form of it, diagonal included.
-        ugt: Weight of the generative objective.
+        layer_prefixes: Numbers of layers that are trained to stand alone; all layers among them.
         gates: Factors to try at the end on what the layers add; the one of the least validation loss stays. Between
             the table and the trained layers there is often a better encoder than either (Wortsman et al. 2022).
         validate_every: Steps between validations.
@@ -96,26 +99,26 @@ class StageConfig:
     name: str
     num_layers: int
     steps: int
+    objectives: Objectives
     batch_size: int = 512
+    chunk: int = 0
     order: str = "random"
+    shuffle: bool = True
     window: int = 64
     clusters: int = 4096
+    neighbours: int = 3
     max_tokens: int = 200
     learning_rate: float = 3e-4
     residual_rate: float = 0.1
     table_learning_rate: float = 0.0
+    frozen_rows: int = 0
     warmup: int = 100
     weight_decay: float = 0.01
     clip: float = 1.0
     dropout: float = 0.0
-    align: float = 1.0
-    temperature: float = 0.05
-    margin: float = 0.0
     ignore_above: float = 1.0
     prefixes: tuple[int, ...] = ()
-    sim: float = 0.0
-    sim_literal: bool = False
-    ugt: float = 0.0
+    layer_prefixes: tuple[int, ...] = ()
     gates: tuple[float, ...] = ()
     validate_every: int = 500
 
@@ -124,7 +127,7 @@ class StageConfig:
         require(good is not None, f"name = {self.name!r} must be of letters, digits, '-', '_' and '.'")
         require(0 <= self.num_layers <= 6, f"num_layers = {self.num_layers} must lie between 0 and 6")
         require(self.batch_size >= 2, f"batch_size = {self.batch_size} must be at least 2")
-        for name in ("steps", "window", "clusters", "max_tokens", "validate_every"):
+        for name in ("steps", "window", "clusters", "neighbours", "max_tokens", "validate_every"):
             require(getattr(self, name) >= 1, f"{name} = {getattr(self, name)} must be at least 1")
         require(self.clusters <= 65_536, f"clusters = {self.clusters} must be at most 65536")
         require(self.order in ORDERS, f"order = {self.order!r} must be one of {', '.join(ORDERS)}")
@@ -133,10 +136,13 @@ class StageConfig:
             require(0 <= value < math.inf, f"{name} = {value} must be a number from 0 up")
         require(all(0 < gate <= 1 for gate in self.gates), f"gates = {list(self.gates)} must be above 0 and at most 1")
         require(self.dropout < 1, f"dropout = {self.dropout} must be below 1")
-        require(bool(self.align or self.sim or self.ugt), "no objective; give align, sim or ugt a weight")
-        require(not self.margin or self.temperature > 0, f"margin = {self.margin} needs a temperature above 0")
-        trained = self.num_layers or self.table_learning_rate
-        require(bool(trained), "nothing to train: no layers, and table_learning_rate is 0")
+        trained = self.num_layers and self.learning_rate or self.table_learning_rate
+        require(bool(trained), "nothing to train: no layers that learn, and table_learning_rate is 0")
+        head = self.learning_rate > 0 or not self.objectives.predicts
+        require(head, "learning_rate = 0 leaves the head untrained that predicts pieces")
+        depth, last = self.layer_prefixes, self.num_layers
+        good_depth = not depth or (min(depth) >= 0 and max(depth) == last)
+        require(good_depth, f"layer_prefixes = {list(depth)} must lie between 0 and num_layers = {last}, and name it")
 
 
 @dataclass(frozen=True)
@@ -151,8 +157,10 @@ class Recipe:
         dim: Sentence dimension.
         num_heads: Attention heads.
         ffn_dim: Inner size of the feed-forward blocks.
+        norm: pre, or post as in the papers and in BERT.
         max_length: Longest sentence that the encoder takes, in tokens.
         seed: Seed of everything.
+        compile: Whether torch.compile makes the layers faster; it takes a minute at the start.
         precision: auto, 32-true or bf16-mixed; auto is bf16 where the processor has it.
         checkpoint_minutes: Minutes between checkpoints.
         corpus: The pairs.
@@ -169,8 +177,10 @@ class Recipe:
     dim: int = 512
     num_heads: int = 8
     ffn_dim: int = 1024
+    norm: str = "pre"
     max_length: int = 256
     seed: int = 1
+    compile: bool = False
     precision: str = "auto"
     checkpoint_minutes: float = 5.0
     vocabulary: VocabularyConfig = VocabularyConfig()
@@ -184,6 +194,7 @@ class Recipe:
         require(fits, f"num_heads = {self.num_heads} must divide dim = {self.dim}")
         for name in ("ffn_dim", "max_length"):
             require(getattr(self, name) >= 1, f"{name} = {getattr(self, name)} must be at least 1")
+        require(self.norm in NORMS, f"norm = {self.norm!r} must be one of {', '.join(NORMS)}")
         require(self.precision in PRECISIONS, f"precision = {self.precision!r} must be one of {', '.join(PRECISIONS)}")
         for stage in self.stages:
             good = not stage.prefixes or (min(stage.prefixes) > 0 and max(stage.prefixes) == self.dim)
@@ -202,10 +213,5 @@ def load_recipe(path: Path) -> Recipe:
             raw = tomllib.load(file)
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise DataError(f"{path}: cannot be read as a TOML recipe: {error}") from error
-    stages = raw.pop("stage", [])
-    parts: dict[str, Any] = {
-        "corpus": section(path, "corpus", CorpusConfig, raw.pop("corpus", {})),
-        "vocabulary": section(path, "vocabulary", VocabularyConfig, raw.pop("vocabulary", {})),
-        "stages": tuple(section(path, "stage", StageConfig, stage) for stage in tables(path, stages)),
-    }
-    return section(path, "the top level", Recipe, raw | parts)
+    stages = tuple(section(path, "stage", StageConfig, stage) for stage in tables(path, raw.pop("stage", [])))
+    return section(path, "", Recipe, raw | {"stages": stages})

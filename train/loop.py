@@ -2,22 +2,22 @@
 
 import json
 import logging
+import math
 import signal
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 from types import FrameType
 
 import torch
 from lightning_fabric import Fabric
-from torch import Tensor
 from tqdm import tqdm
 
 from xsent.errors import XsentError
 from xsent.train.config import StageConfig
-from xsent.train.data.batching import Batches
-from xsent.train.model import Tokens
-from xsent.train.stage import TrainingModel, schedule
+from xsent.train.data.batching import Batch, Batches
+from xsent.train.optimization import schedule
+from xsent.train.stage import Losses, TrainingModel
 from xsent.train.validation import Validation, mean
 
 logger = logging.getLogger(__name__)
@@ -81,7 +81,7 @@ class StageLoop:
         self._stage, self._model, self._fabric = stage, model, fabric
         self._validation, self._log, self._seed = validation, log, seed
         self._module, self._optimizer = fabric.setup(model, optimizer)
-        self._weights = {"align": stage.align, "sim": stage.sim, "ugt": stage.ugt}
+        self._weights = stage.objectives.weights
         self._losses: dict[str, float] = {}
         self._scores: Scores = {}
 
@@ -103,19 +103,22 @@ class StageLoop:
         """
         steps = self._stage.steps
         began = saved = time.monotonic()
-        bar = tqdm(total=steps, initial=start, desc=self._stage.name, unit="step", disable=None)
+        first = self._fabric.is_global_zero
+        hidden = None if first else True  # one progress bar is enough; none where nobody watches
+        bar = tqdm(total=steps, initial=start, desc=self._stage.name, unit="step", disable=hidden)
         with Interrupt() as interrupt, bar:
-            for done, ((english, translation), group) in enumerate(batches.since(start), start + 1):
-                self._step(done - 1, (english, translation), group)
+            for done, batch in enumerate(batches.since(start), start + 1):
+                self._step(done - 1, batch)
                 bar.update()
                 if done == steps:
                     self._gate()
-                if done % self._stage.validate_every == 0 or done == steps:
+                if first and (done % self._stage.validate_every == 0 or done == steps):
                     self._validate(done, (done - start) / (time.monotonic() - began))
-                if interrupt.asked and done < steps:
+                asked, late = self._agree(interrupt.asked, time.monotonic() - saved > 60 * minutes)
+                if asked and done < steps:
                     logger.info("saved %s; the same command goes on from there", save(done, self._scores))
                     raise KeyboardInterrupt
-                if time.monotonic() - saved > 60 * minutes and done < steps:
+                if late and done < steps:
                     save(done, self._scores)
                     saved = time.monotonic()
             path = save(steps, self._scores)
@@ -123,18 +126,32 @@ class StageLoop:
                 raise KeyboardInterrupt
             return path
 
-    def _step(self, step: int, sides: tuple[Tokens, Tokens], group: Tensor) -> None:
-        seed = self._seed + step
-        torch.manual_seed(seed)  # dropout: a function of the step, so that a resume needs no generator state
+    def _agree(self, asked: bool, late: bool) -> tuple[bool, bool]:
+        """The same answer on all ranks: whether one was interrupted, whether the first wants a checkpoint."""
+        if self._fabric.world_size == 1:
+            return asked, late
+        flags = torch.tensor([asked, late and self._fabric.is_global_zero], device=self._fabric.device).float()
+        agreed = self._fabric.all_reduce(flags, reduce_op="sum")
+        assert isinstance(agreed, torch.Tensor)
+        return bool(agreed[0] > 0), bool(agreed[1] > 0)
+
+    def _step(self, step: int, batch: Batch) -> None:
+        # Dropout as a function of step and rank, so that a resume needs no generator state.
+        torch.manual_seed(self._seed + step * self._fabric.world_size + self._fabric.global_rank)
         for parameters in self._optimizer.param_groups:
             parameters["lr"] = parameters["peak"] * schedule(step, self._stage)
-        losses: Mapping[str, Tensor] = self._module(sides, group, seed)
+        losses: Losses = self._module(batch)
         total = torch.stack([self._weights[name] * loss for name, loss in losses.items()]).sum()
-        self._losses = {name: float(loss.detach()) for name, loss in losses.items()}
-        if not torch.isfinite(total):
-            raise diverged(self._stage, step, f"the loss is no longer a number ({self._losses})")
+        names, values = list(losses), torch.stack([loss.detach() for loss in losses.values()]).tolist()
+        self._losses = dict(zip(names, values, strict=True))
+        bad = [name for name, loss in self._losses.items() if not math.isfinite(loss)]
+        if bad:
+            raise diverged(self._stage, step, f"the loss of {' and of '.join(bad)} is no longer a number")
         self._optimizer.zero_grad()
         self._fabric.backward(total)
+        gradient = self._model.encoder.table.weight.grad
+        if self._stage.frozen_rows and gradient is not None:
+            gradient[: self._stage.frozen_rows] = 0
         if self._stage.clip:
             norm = self._fabric.clip_gradients(
                 self._module, self._optimizer, max_norm=self._stage.clip, error_if_nonfinite=False

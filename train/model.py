@@ -1,9 +1,9 @@
-"""The compact encoder: a token table, a few residual layers, the mean.
+"""The compact encoder: a token table, a few layers, the mean.
 
-The paper's encoder (mao2021, section 3.1) is post-norm. Ours is pre-norm with output projections that start at
-zero, so that N layers begin as exactly the table they stand on (the sentence vector is the mean of the rows) and
-can only learn to correct it. Layers run on the real tokens alone: padding exists only inside attention, so the
-vector of a sentence does not depend on its batch mates.
+The paper's encoder (mao2021, section 3.1) is post-norm, like BERT. Ours is pre-norm with output projections that start
+at zero, so that N layers begin as exactly the table they stand on (the sentence vector is the mean of the rows) and
+can only learn to correct it; the paper's form stays selectable. Layers run on the real tokens alone: padding exists
+only inside attention, so the vector of a sentence does not depend on its batch mates.
 
 Shapes: B sentences, T longest sentence, N tokens of the batch in one row, D dimensions, V pieces.
 """
@@ -28,6 +28,7 @@ class ModelConfig:
         ffn_dim: Inner size of the feed-forward block.
         max_length: Longest sentence in tokens.
         dropout: Share of activations dropped in training.
+        norm: "pre", or "post" for the paper's form.
     """
 
     vocab_size: int
@@ -37,12 +38,15 @@ class ModelConfig:
     ffn_dim: int = 1024
     max_length: int = 256
     dropout: float = 0.0
+    norm: str = "pre"
 
     def __post_init__(self) -> None:
         if self.dim % self.num_heads:
             raise ValueError(f"num_heads = {self.num_heads} must divide dim = {self.dim}")
         if not 0 <= self.num_layers <= 6:
             raise ValueError(f"num_layers = {self.num_layers} must lie between 0 and 6")
+        if self.norm not in ("pre", "post"):
+            raise ValueError(f"norm = {self.norm!r} must be 'pre' or 'post'")
 
 
 class Tokens(NamedTuple):
@@ -77,9 +81,16 @@ class Tokens(NamedTuple):
         """Two batches as one."""
         return Tokens(torch.cat([s.ids for s in sides]), torch.cat([s.lengths for s in sides]))
 
+    def part(self, start: int, stop: int) -> "Tokens":
+        """The sentences from `start` to `stop` (exclusive)."""
+        if start == 0 and stop == len(self.lengths):
+            return self
+        begin, end = (int(self.lengths[:i].sum()) for i in (start, stop))
+        return Tokens(self.ids[begin:end], self.lengths[start:stop])
+
     def to(self, device: torch.device) -> "Tokens":
         """The same batch on another device."""
-        return Tokens(self.ids.to(device), self.lengths.to(device))
+        return Tokens(self.ids.to(device, non_blocking=True), self.lengths.to(device, non_blocking=True))
 
 
 class Layer(nn.Module):
@@ -126,6 +137,22 @@ class Layer(nn.Module):
         return F.dropout(x, self.dropout, self.training)
 
 
+class PostNormLayer(Layer):
+    """One post-norm layer, as in the paper and in BERT: norm(x + attention(x)), then norm(x + feed-forward(x))."""
+
+    def __init__(self, config: ModelConfig) -> None:
+        super().__init__(config)
+        for projection in (self.qkv, self.attention_out, self.ffn_in, self.ffn_out):
+            nn.init.normal_(projection.weight, std=0.02)
+            nn.init.zeros_(projection.bias)
+
+    def forward(self, x: Tensor, positions: Tensor | None, where: tuple[Tensor, Tensor], mask: Tensor) -> Tensor:
+        """Transform tokens; positions are part of them already."""
+        x = self.attention_norm(x + self._drop(self.attention_out(self._attend(self.qkv(x), where, mask))))
+        hidden: Tensor = self.ffn_norm(x + self._drop(self.ffn_out(F.silu(self.ffn_in(x)))))
+        return hidden
+
+
 class Encoder(nn.Module):
     """Sentences to vectors: table look-up, layers, mean over the tokens (mao2021, section 3.1)."""
 
@@ -135,9 +162,11 @@ class Encoder(nn.Module):
         self.table = nn.Embedding(config.vocab_size, config.dim)
         # Small, so that a piece that training hardly meets hardly weighs in the mean.
         nn.init.normal_(self.table.weight, std=0.02)
+        post = config.norm == "post" and config.num_layers > 0
         # Zero, so that positions which training never reaches carry no noise.
         self.positions = nn.Parameter(torch.zeros(config.max_length, config.dim)) if config.num_layers else None
-        self.layers = nn.ModuleList(Layer(config) for _ in range(config.num_layers))
+        self.table_norm = nn.LayerNorm(config.dim) if post else None
+        self.layers = nn.ModuleList((PostNormLayer if post else Layer)(config) for _ in range(config.num_layers))
 
     def forward(self, tokens: Tokens) -> Tensor:
         """Encode a batch.
@@ -148,10 +177,17 @@ class Encoder(nn.Module):
         Returns:
             Sentence vectors [B, D], not normalised; an empty sentence is the zero vector.
         """
-        if self.positions is None:
-            return self.static(tokens)
+        return self.mean(self.states(tokens)[-1], tokens) if self.layers else self.static(tokens)
+
+    def states(self, tokens: Tokens) -> list[Tensor]:
+        """The vectors of the tokens after 0, 1, ... layers, num_layers + 1 times [N, D]."""
         x = self.table(tokens.ids)  # [N, D]
-        positions: Tensor | None = F.embedding(tokens.position, self.positions)
+        states = [x]
+        positions: Tensor | None = None
+        if self.positions is not None:
+            positions = F.embedding(tokens.position, self.positions)
+        if self.table_norm is not None:
+            x = F.dropout(self.table_norm(x + positions), self.config.dropout, self.training)
         where = (tokens.sentence, tokens.position)
         # At least one position a sentence: a softmax over none would be NaN.
         lengths = tokens.lengths.clamp(min=1)
@@ -159,9 +195,15 @@ class Encoder(nn.Module):
         mask = torch.arange(longest, device=x.device) < lengths[:, None]  # [B, T]
         for layer in self.layers:
             x = layer(x, positions, where, mask)
+            states.append(x)
             positions = None
-        total = x.new_zeros(len(tokens.lengths), x.shape[1]).index_add_(0, where[0], x)
-        vectors: Tensor = total / lengths[:, None]
+        return states
+
+    @staticmethod
+    def mean(states: Tensor, tokens: Tokens) -> Tensor:
+        """The mean over the tokens of each sentence: [N, D] to [B, D]."""
+        total = states.new_zeros(len(tokens.lengths), states.shape[1]).index_add_(0, tokens.sentence, states)
+        vectors: Tensor = total / tokens.lengths.clamp(min=1)[:, None]
         return vectors
 
     @torch.no_grad()

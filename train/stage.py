@@ -1,130 +1,216 @@
-"""One stage of training: the loss of a batch, the optimiser, the schedule."""
+"""One stage of training: the losses of a batch."""
 
-import math
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator
 
-import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor, nn
+from torch.utils.checkpoint import checkpoint
 
 from xsent.train.config import StageConfig
-from xsent.train.data.masking import mask_one_side
-from xsent.train.data.vocabulary import MASK
+from xsent.train.data.batching import Batch
+from xsent.train.data.hiding import NOT_HIDDEN, Hiding, Labelled
+from xsent.train.data.masking import join_pairs
 from xsent.train.model import Encoder, GenerativeHead, ModelConfig, Tokens
-from xsent.train.objectives.contrastive import align, false_negatives, sim
-from xsent.train.objectives.generative import generative_loss, ugt_targets, uniform_targets
+from xsent.train.objectives.contrastive import align, false_negatives, sentence_ctl, sim
+from xsent.train.objectives.distillation import co, distil
+from xsent.train.objectives.generative import (
+    Targets,
+    generative_loss,
+    smlm_targets,
+    token_loss,
+    ugt_targets,
+    uniform_targets,
+)
+from xsent.train.objectives.words import word_ctl
+
+Losses = dict[str, Tensor]
 
 
 class TrainingModel(nn.Module):
-    """The encoder, the generative head where the stage needs it, and the objectives.
+    """The encoder, what predicts and projects in training only, and the objectives.
 
     Attributes:
         encoder: What is trained and exported.
-        head: Between sentence vector and softmax; never exported.
+        head: Between vector and softmax; never exported.
+        projection: From the student's to the teacher's dimension, where they differ; never exported.
+        gather: From this rank's vectors [L, b, D] to those of all ranks [L, B, D], gradients included.
     """
 
-    def __init__(self, config: ModelConfig, stage: StageConfig, maskable: NDArray[np.bool_]) -> None:
-        super().__init__()
-        self.stage = stage
-        self.encoder = Encoder(config)
-        self.head = GenerativeHead(config) if stage.ugt else None
-        self._maskable = torch.from_numpy(maskable)
-        self.encoder.table.weight.requires_grad_(stage.table_learning_rate > 0)
-
-    def forward(self, sides: tuple[Tokens, Tokens], group: Tensor, seed: int) -> dict[str, Tensor]:
-        """The objectives of a batch of B pairs, before their weights.
+    def __init__(
+        self, config: ModelConfig, stage: StageConfig, maskable: Tensor, teacher_dim: int | None = None
+    ) -> None:
+        """Set up a stage.
 
         Args:
-            sides: English and translation.
-            group: Identity of each English sentence [B].
-            seed: Seed of masking.
+            config: Shape of the encoder.
+            stage: Its objectives, and how they are computed.
+            maskable: Words, never punctuation [V].
+            teacher_dim: Dimension of the teacher's vectors.
         """
+        super().__init__()
+        self.stage, self.objectives = stage, stage.objectives
+        self.encoder = Encoder(config)
+        self.head = GenerativeHead(config) if stage.objectives.predicts else None
+        other_dim = teacher_dim not in (None, config.dim)
+        self.projection = nn.Linear(config.dim, teacher_dim or 0, bias=False) if other_dim else None
+        self.gather: Callable[[Tensor], Tensor] = lambda vectors: vectors
+        self.register_buffer("_maskable", maskable, persistent=False)
+        for parameter in self.encoder.parameters():
+            parameter.requires_grad_(stage.learning_rate > 0)
+        self.encoder.table.weight.requires_grad_(stage.table_learning_rate > 0)
+
+    def forward(self, batch: Batch) -> Losses:
+        """The objectives of a batch of B pairs, before their weights."""
         device = self.encoder.table.weight.device
-        read = sides
-        if self.head is not None:
-            generator = torch.Generator().manual_seed(seed)
-            read, hidden, masked = mask_one_side(sides, self._maskable, MASK, generator)
-        u, v = self.encoder(Tokens.join(read).to(device)).float().chunk(2)  # 2 x [B, D]
-        losses = {}
+        batch = batch.to(device)
+        u, v, states, labels = self._encode(batch.hiding)
         # In full precision: bfloat16 rounds a cosine near 1 by more than hard negatives differ.
+        full = self.encoder.table.weight.dtype
+        u, v = u.to(full), v.to(full)
         with torch.autocast(device.type, enabled=False):
-            if self.stage.align:
-                losses["align"] = self._align(u, v, group.to(device))
-            if self.stage.sim:
-                temperature, literal = self.stage.temperature or 1.0, self.stage.sim_literal
-                losses["sim"] = sim(u, v, temperature=temperature, literal=literal)
-        if self.head is not None:
-            losses["ugt"] = self._generate((u, v), sides, hidden, masked)
+            losses = self._contrast(u, v, batch.group)
+            losses |= self._distil(u, v, batch)
+            if self.objectives.word_ctl:
+                losses["word_ctl"] = self._words((u[-1] + v[-1]) / 2, batch.hiding)
+        losses |= self._generate((u[-1], v[-1]), batch.hiding)
+        if self.objectives.mlm:
+            losses["mlm"] = self._tokens(states, labels)
+        if self.objectives.tlm:
+            assert batch.hiding.joined is not None
+            losses["tlm"] = self._tokens(*self._read_joined(batch.hiding.joined))
         return losses
 
-    def _align(self, u: Tensor, v: Tensor, group: Tensor) -> Tensor:
-        stage = self.stage
-        prefixes = stage.prefixes or (u.shape[1],)
-        small = min(prefixes)  # enough to see what is nearly the same
-        ignore = false_negatives(u[:, :small], v[:, :small], group, stage.ignore_above)
-        losses = [
-            align(u[:, :d], v[:, :d], temperature=stage.temperature or None, margin=stage.margin, ignore=ignore)
-            for d in prefixes
-        ]
-        return torch.stack(losses).mean()
+    # -----------------------------------------------------------------------------------------------------------------
+    # encoding
 
-    def _generate(
-        self,
-        vectors: tuple[Tensor, Tensor],
-        sides: tuple[Tokens, Tokens],
-        hidden: Tensor,
-        masked: tuple[Tensor, Tensor],
-    ) -> Tensor:
-        assert self.head is not None
-        device = vectors[0].device
-        total = vectors[0].new_zeros(())
-        for i in (0, 1):
-            other = sides[1 - i].to(device)  # unmasked: the whole sentence is to be reconstructed
-            targets = uniform_targets(other.ids, other.lengths)
-            targets = ugt_targets(hidden.to(device), masked[i].to(device), targets)
-            table = self.encoder.table.weight
-            total = total + generative_loss(self.head(vectors[i]), table, self.head.bias, targets)
-        return total
+    def _encode(self, hiding: Hiding) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        """Both sides' vectors after each number of layers that counts, 2 x [L, b, D]; labelled tokens and labels."""
+        parts = []
+        for start, stop in self._chunks(len(hiding.sides[0].lengths)):
+            english, translation = (side.part(start, stop) for side in hiding.read)
+            tokens = Tokens.join((english.tokens, translation.tokens))
+            parts.append(self._recomputed(tokens, torch.cat([english.labels, translation.labels])))
+        vectors = [part[0].chunk(2, dim=1) for part in parts]
+        u, v = (torch.cat([side[i] for side in vectors], dim=1) for i in (0, 1))
+        return u, v, torch.cat([part[1] for part in parts]), torch.cat([part[2] for part in parts])
 
+    def _read_joined(self, joined: Labelled) -> tuple[Tensor, Tensor]:
+        parts = [joined.part(start, stop) for start, stop in self._chunks(len(joined.tokens.lengths))]
+        read = [self._recomputed(part.tokens, part.labels) for part in parts]
+        return torch.cat([part[1] for part in read]), torch.cat([part[2] for part in read])
 
-def parameter_groups(model: TrainingModel) -> list[dict[str, Any]]:
-    """Parameters by how they are trained, each group with its peak learning rate and weight decay.
+    def _chunks(self, count: int) -> Iterator[tuple[int, int]]:
+        size = self.stage.chunk or max(count, 1)
+        return ((start, min(start + size, count)) for start in range(0, count, size))
 
-    Three rates: the table, the projections that write onto its vectors, everything else. Only matrices decay.
-    """
-    stage = model.stage
-    groups: dict[tuple[float, float], list[nn.Parameter]] = {}
-    for name, parameter in model.named_parameters():
-        if parameter is model.encoder.table.weight:
-            rate = stage.table_learning_rate
-        elif "_out." in name:
-            rate = stage.learning_rate * stage.residual_rate
+    def _recomputed(self, tokens: Tokens, labels: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Vectors [L, b, D], states of the labelled tokens [M, D], and their labels [M].
+
+        In chunks, only what comes out is kept: what was in between is computed again in the backward pass, chunk by
+        chunk, with the same dropout (gradient caching, Gao et al. 2021).
+        """
+        labelled = (labels != NOT_HIDDEN).nonzero()[:, 0]
+        if self.stage.chunk and torch.is_grad_enabled():
+            vectors, states = checkpoint(self._vectors, tokens, labelled, use_reentrant=False)
         else:
-            rate = stage.learning_rate
-        decays = parameter.ndim > 1 and parameter is not model.encoder.table.weight
-        if parameter.requires_grad:
-            groups.setdefault((rate, stage.weight_decay if decays else 0.0), []).append(parameter)
-    return [{"params": params, "peak": peak, "weight_decay": decay} for (peak, decay), params in groups.items()]
+            vectors, states = self._vectors(tokens, labelled)
+        return vectors, states, labels[labelled]
+
+    def _vectors(self, tokens: Tokens, labelled: Tensor) -> tuple[Tensor, Tensor]:
+        encoder = self.encoder
+        if not encoder.layers and not len(labelled):
+            return encoder.static(tokens)[None], encoder.table.weight[:0]
+        states = encoder.states(tokens)
+        depths = self.stage.layer_prefixes or (self.stage.num_layers,)
+        return torch.stack([encoder.mean(states[depth], tokens) for depth in sorted(depths)]), states[-1][labelled]
+
+    # -----------------------------------------------------------------------------------------------------------------
+    # objectives
+
+    def _contrast(self, u: Tensor, v: Tensor, group: Tensor) -> Losses:
+        wanted = self.objectives
+        if not (wanted.align or wanted.sim or wanted.sentence_ctl):
+            return {}
+        u, v = self.gather(u), self.gather(v)
+        prefixes = self.stage.prefixes or (u.shape[2],)
+        views = [(a[:, :d], b[:, :d]) for a, b in zip(u, v, strict=True) for d in prefixes]
+        small = min(prefixes)  # enough to see what is nearly the same
+        ignore = false_negatives(u[-1, :, :small], v[-1, :, :small], group, self.stage.ignore_above)
+        losses = {}
+        if wanted.align:
+            temperature, margin = wanted.align.temperature or None, wanted.align.margin
+            losses["align"] = mean(align(a, b, temperature=temperature, margin=margin, ignore=ignore) for a, b in views)
+        if wanted.sim:
+            # Without its temperature the literal form ignores it.
+            temperature, literal = wanted.sim.temperature or 1.0, wanted.sim.literal
+            losses["sim"] = mean(sim(a, b, temperature=temperature, literal=literal) for a, b in views)
+        if wanted.sentence_ctl:
+            temperature = wanted.sentence_ctl.temperature
+            losses["sentence_ctl"] = mean(sentence_ctl(a, b, temperature=temperature, ignore=ignore) for a, b in views)
+        return losses
+
+    def _distil(self, u: Tensor, v: Tensor, batch: Batch) -> Losses:
+        losses: Losses = {}
+        if batch.teacher is None:
+            return losses
+        if (wanted := self.objectives.distil) is not None:
+            views = self._students((u, v) if wanted.english else (v,), batch.teacher)
+            losses["distil"] = mean(distil(student, batch.teacher[:, :d]) for student, d in views)
+        if (contrast := self.objectives.co) is not None and batch.queue is not None:
+            views = self._students((u, v) if contrast.english else (v,), batch.teacher)
+            settings = {"temperature": contrast.temperature, "ignore_above": contrast.ignore_above}
+            losses["co"] = mean(
+                co(student, batch.teacher[:, :d], batch.queue[:, :d], **settings) for student, d in views
+            )
+        return losses
+
+    def _students(self, sides: tuple[Tensor, ...], teacher: Tensor) -> list[tuple[Tensor, int]]:
+        """What is compared with the teacher, and with how many of its dimensions."""
+        vectors = [vector for side in sides for vector in side]
+        if self.projection is not None:
+            return [(self.projection(vector), teacher.shape[1]) for vector in vectors]
+        prefixes = self.stage.prefixes or (teacher.shape[1],)
+        return [(vector[:, :d], d) for vector in vectors for d in prefixes]
+
+    def _words(self, query: Tensor, hiding: Hiding) -> Tensor:
+        assert self.objectives.word_ctl is not None
+        wanted = self.objectives.word_ctl
+        joined = join_pairs(hiding.sides, 2 * self.stage.max_tokens)
+        return word_ctl(
+            query,
+            self.encoder.table.weight,
+            uniform_targets(joined.ids, joined.lengths),
+            temperature=wanted.temperature,
+            negatives=wanted.negatives,
+            allowed=self.get_buffer("_maskable"),
+            chunk=self.stage.chunk,
+        )
+
+    def _generate(self, vectors: tuple[Tensor, Tensor], hiding: Hiding) -> Losses:
+        """SMLM, XTR and UGT, each summed over the sides: the other side is whole, as it is to be reconstructed."""
+        losses: Losses = {}
+        if not self.objectives.generative:
+            return losses
+        assert self.head is not None and hiding.piece is not None and hiding.masked is not None
+        weights = self.encoder.table.weight, self.head.bias
+        for i in (0, 1):
+            hidden, other = self.head(vectors[i]), hiding.sides[1 - i]
+            uniform = uniform_targets(other.ids, other.lengths)
+            targets: dict[str, Targets] = {"xtr": uniform}
+            targets["smlm"] = smlm_targets(hiding.piece, hiding.masked[0] | hiding.masked[1])
+            targets["ugt"] = ugt_targets(hiding.piece, hiding.masked[i], uniform)
+            for name in self.objectives.generative:
+                loss = generative_loss(hidden, *weights, targets[name], chunk=2 * self.stage.chunk)
+                losses[name] = losses[name] + loss if name in losses else loss
+        return losses
+
+    def _tokens(self, states: Tensor, labels: Tensor) -> Tensor:
+        assert self.head is not None
+        return token_loss(
+            self.head(states), self.encoder.table.weight, self.head.bias, labels, chunk=8 * self.stage.chunk
+        )
 
 
-def schedule(step: int, stage: StageConfig) -> float:
-    """The share of the peak learning rate at a step: linear warm-up, then a cosine to zero."""
-    warmup = min(1.0, (step + 1) / max(stage.warmup, 1))
-    return warmup * 0.5 * (1 + math.cos(math.pi * step / stage.steps))
-
-
-def optimizer_state(model: nn.Module, optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
-    """The optimiser's tensors by parameter name, ready for safetensors."""
-    names: dict[Tensor, str] = {p: name for name, p in model.named_parameters()}
-    return {f"{names[p]}|{key}": value for p, state in optimizer.state.items() for key, value in state.items()}
-
-
-def restore_optimizer(model: nn.Module, optimizer: torch.optim.Optimizer, saved: Mapping[str, Tensor]) -> None:
-    """Put back what `optimizer_state` gave."""
-    parameters = dict(model.named_parameters())
-    for entry, value in saved.items():
-        name, key = entry.rsplit("|", 1)
-        parameter = parameters[name]
-        optimizer.state[parameter][key] = value.to(parameter.device)  # where fused AdamW wants all of it
+def mean(losses: Iterable[Tensor]) -> Tensor:
+    """The mean of some losses."""
+    return torch.stack(list(losses)).mean()

@@ -1,63 +1,89 @@
 """A whole training: data, stages one after the other, checkpoints to resume from."""
 
-import ctypes
-import json
 import logging
-import re
 from collections.abc import Sequence
-from contextlib import suppress
-from dataclasses import asdict
+from dataclasses import asdict, replace
+from functools import partial
 from pathlib import Path
-from typing import Any, Literal
 
 import numpy as np
 import sentencepiece as spm
 import torch
-from lightning_fabric import Fabric
 from numpy.typing import NDArray
 
 from xsent.errors import DataError
-from xsent.files import atomic_file, remove_folder, sweep
-from xsent.train.checkpoint import Checkpoint, load_checkpoint, load_optimizer, read_about, save_checkpoint
+from xsent.files import atomic_file
+from xsent.train.checkpoint import Checkpoint, load_checkpoint, load_optimizer, save_checkpoint
 from xsent.train.config import Recipe, StageConfig
 from xsent.train.data.batching import Batches
 from xsent.train.data.clusters import cluster_pairs
-from xsent.train.data.preparation import corpus_shares, preparation_key, prepare
+from xsent.train.data.corpus import Corpus
+from xsent.train.data.mining import Miner, forget_orders
+from xsent.train.data.preparation import TrainingPairs, corpus_shares, preparation_key, prepare
 from xsent.train.data.vocabulary import maskable_pieces
+from xsent.train.devices import gather, keep_freed_memory, launch, precision
+from xsent.train.identity import differences, plain, weights_digest
 from xsent.train.loop import Scores, StageLoop, diverged
 from xsent.train.model import ModelConfig
-from xsent.train.stage import TrainingModel, optimizer_state, parameter_groups, restore_optimizer
+from xsent.train.optimization import optimizer_state, parameter_groups, restore_optimizer
+from xsent.train.run import keep_only, refuse_other_data, stage_folders
+from xsent.train.stage import TrainingModel
+from xsent.train.start import in_common, open_start
+from xsent.train.teacher import Teacher, open_teacher, teacher_vectors
 from xsent.train.validation import Validation
 
 logger = logging.getLogger(__name__)
-
-M_TRIM_THRESHOLD, M_MMAP_MAX = -1, -4  # options of glibc's mallopt
 
 
 class Trainer:
     """Trains a recipe in a run folder; called again, it goes on where it stopped."""
 
-    def __init__(self, recipe: Recipe, files: Sequence[Path], run: Path, *, threads: int) -> None:
-        """Prepare the data and the device.
+    def __init__(
+        self,
+        recipe: Recipe,
+        files: Sequence[Path],
+        run: Path,
+        *,
+        threads: int,
+        devices: int = 1,
+        prepared: Path | None = None,
+        teacher: Path | None = None,
+        start: Path | None = None,
+    ) -> None:
+        """Prepare the data and the devices.
 
         Args:
             recipe: What to train.
             files: Files of pairs.
             run: Folder of everything this training writes.
             threads: Processor threads.
+            devices: Processes that train together, one a GPU; the command starts the others, or `torchrun` has.
+            prepared: Folder of vocabulary, held-out pairs and store; the run's unless given. Runs may share it.
+            teacher: Model to distil from.
+            start: Checkpoint whose vocabulary and weights the training starts from.
 
         Raises:
-            DataError: The data cannot be used.
+            DataError: The data, the teacher or the start cannot be used.
         """
         self.recipe, self.run_folder = recipe, run
         torch.set_num_threads(threads)
         keep_freed_memory()
-        refuse_other_data(run, preparation_key(recipe, files))
-        self.data = prepare(recipe, files, run, threads=threads)
         self.precision = precision(recipe.precision)
-        self.fabric = Fabric(accelerator="auto", devices=1, precision=self.precision)
+        self.fabric = launch(devices, self.precision)
+        self.start = open_start(recipe, start) if start else None
+        self.teacher = open_teacher(teacher) if teacher else None
+        require_fit(recipe, self.fabric.world_size, self.teacher)
+        self.prepared = prepared or run
+        vocabulary = self.start.tokenizer if self.start else None
+        with self.fabric.rank_zero_first():
+            if self.fabric.is_global_zero:
+                refuse_other_data(run, preparation_key(recipe, files, vocabulary))
+            self.data = prepare(recipe, files, self.prepared, threads=threads, vocabulary=vocabulary)
+        corpus = Corpus(files, frozenset(recipe.languages))
+        self.pairs = TrainingPairs(corpus, recipe.corpus.validation_share)
         self.validation = Validation(self.data.validation, self.data.tokenizer)
         self.processor = spm.SentencePieceProcessor(model_file=str(self.data.tokenizer))
+        self.maskable = torch.from_numpy(maskable_pieces(self.processor))
         store = self.data.store
         sizes = np.diff(store.cell_starts).tolist()
         shares = corpus_shares(recipe.corpus, dict(zip(store.cells, sizes, strict=True)))
@@ -74,7 +100,7 @@ class Trainer:
             DataError: The run folder belongs to another recipe or corpus.
             XsentError: The loss is no longer a number.
         """
-        before: Checkpoint | None = None
+        before = self.start
         for number, stage in enumerate(self.recipe.stages):
             latest = self._latest(number, stage)
             if latest is None or latest.step < stage.steps:
@@ -89,19 +115,27 @@ class Trainer:
         if not folders:
             return None
         checkpoint = load_checkpoint(folders[-1])
-        changed = differences(checkpoint.about["recipe"], self._identity(number))
+        changed = differences(checkpoint.about["recipe"], self._recipe_until(number))
+        for name, now in self._sources().items():
+            if (saved := checkpoint.about.get(name)) != now:
+                changed += f"{', ' if changed else ''}{name}: {saved!r} became {now!r}"
         if changed:
             raise DataError(f"{checkpoint.path} was trained with other settings ({changed}); name another --out")
         return checkpoint
 
-    def _identity(self, number: int) -> dict[str, Any]:
+    def _recipe_until(self, number: int) -> Recipe:
         """The settings that a checkpoint of a stage depends on."""
-        settings = asdict(self.recipe)
-        for free in ("licence", "attribution", "checkpoint_minutes"):
-            del settings[free]
-        settings["stages"] = settings["stages"][: number + 1]
-        settings["precision"] = self.precision  # what `auto` came to: another device may choose otherwise
-        return dict(json.loads(json.dumps(settings)))  # as a checkpoint gives it back: lists, no tuples
+        stages = self.recipe.stages[: number + 1]
+        # What `auto` came to: another device may choose otherwise.
+        return replace(self.recipe, stages=stages, precision=self.precision)
+
+    def _sources(self) -> dict[str, str | int | None]:
+        """What a checkpoint depends on beside recipe and data."""
+        return {
+            "start": weights_digest(self.start) if self.start else None,
+            "teacher": self.teacher.identity if self.teacher else None,
+            "world_size": self.fabric.world_size,
+        }
 
     def _train_stage(
         self, number: int, stage: StageConfig, before: Checkpoint | None, latest: Checkpoint | None
@@ -116,18 +150,22 @@ class Trainer:
             ffn_dim=recipe.ffn_dim,
             max_length=recipe.max_length,
             dropout=stage.dropout,
+            norm=recipe.norm,
         )
-        model = TrainingModel(config, stage, maskable_pieces(self.processor))
-        if before is not None:  # what the stages have in common: the table, and layers of the same number
-            model.load_state_dict(dict(before.weights), strict=False)
-        clusters = self._clusters(number, stage, model, resumed=latest is not None)
+        model = TrainingModel(config, stage, self.maskable, self.teacher.dim if self.teacher else None)
+        model.gather = partial(gather, self.fabric)
+        if before is not None:
+            model.load_state_dict(in_common(before, config), strict=False)
+        if recipe.compile:
+            for layer in model.encoder.layers:
+                layer.compile(dynamic=True)
+        batches = self._batches(number, stage, model, resumed=latest is not None)
         if latest is not None:
             model.load_state_dict(dict(latest.weights))
         optimizer = torch.optim.AdamW(parameter_groups(model), fused=True)
         if latest is not None:
             model.to(self.fabric.device)
             restore_optimizer(model, optimizer, load_optimizer(latest.path))
-        batches = Batches(self.data.store, self.shares, stage, seed=recipe.seed + 1000 * number, clusters=clusters)
         loop = StageLoop(
             stage,
             model,
@@ -144,6 +182,29 @@ class Trainer:
         start = latest.step if latest else 0
         return load_checkpoint(loop.run(batches, start, save=save, minutes=recipe.checkpoint_minutes))
 
+    def _batches(self, number: int, stage: StageConfig, model: TrainingModel, *, resumed: bool) -> Batches:
+        """The batches of a stage, and what it takes to draw them."""
+        seed = self.recipe.seed + 1000 * number
+        rank = (self.fabric.global_rank, self.fabric.world_size)
+        draw = partial(Batches, self.data.store, self.shares, stage, seed=seed, maskable=self.maskable, rank=rank)
+        draw = partial(draw, max_length=self.recipe.max_length)
+        teacher, store = None, self.data.store
+        # The first rank makes what is kept on disk; the others find it there.
+        with self.fabric.rank_zero_first():
+            if self.teacher is not None and stage.objectives.distils:
+                folder = self.prepared / "teachers"
+                teacher = teacher_vectors(self.teacher, self.pairs, draw().drawn(), folder, key=store.key)
+            clusters = self._clusters(number, stage, model, resumed=resumed)
+        if stage.order != "mined":
+            return draw(teacher=teacher, clusters=clusters)
+        miner = Miner(store, model.encoder, stage, self.run_folder / f"mined-{stage.name}")
+
+        def mined(window: int, pairs: NDArray[np.int64]) -> NDArray[np.int64]:
+            with self.fabric.rank_zero_first():
+                return miner(window, pairs)
+
+        return draw(teacher=teacher, mined=mined)
+
     def _save(
         self,
         number: int,
@@ -153,9 +214,12 @@ class Trainer:
         step: int,
         scores: Scores,
     ) -> Path:
+        path = self.run_folder / "checkpoints" / f"{stage.name}-{step:07d}"
+        if not self.fabric.is_global_zero:
+            self.fabric.barrier()  # until the first rank has written it
+            return path
         if not all(bool(torch.isfinite(weight).all()) for weight in model.state_dict().values()):
             raise diverged(stage, step, "weights are no longer numbers")
-        path = self.run_folder / "checkpoints" / f"{stage.name}-{step:07d}"
         about = {
             "name": self.recipe.name,
             "languages": ["en", *self.recipe.languages],
@@ -167,13 +231,14 @@ class Trainer:
             "seed": self.recipe.seed,
             "preparation_key": self.data.store.key,
             "validation": scores,
-            "recipe": self._identity(number),
+            "recipe": plain(asdict(self._recipe_until(number))),
+            **self._sources(),
         }
         state = None if step == stage.steps else optimizer_state(model, optimizer)
         save_checkpoint(path, about, model.state_dict(), state, [self.data.tokenizer, self.data.validation])
-        for older in stage_folders(self.run_folder, stage):
-            if older != path:
-                remove_folder(older)
+        keep_only(path, self.run_folder, stage)
+        forget_orders(self.run_folder / f"mined-{stage.name}", step // stage.window)
+        self.fabric.barrier()
         return path
 
     def _clusters(
@@ -183,7 +248,7 @@ class Trainer:
         if stage.order != "cluster":
             return None
         path = self.run_folder / f"clusters-{stage.name}.u16"
-        if not resumed or not path.exists():
+        if self.fabric.is_global_zero and not (resumed and path.exists()):
             encoder = model.encoder.to(self.fabric.device)
             seed = self.recipe.seed + number
             with atomic_file(path) as file:
@@ -192,50 +257,23 @@ class Trainer:
         return np.memmap(path, np.uint16, "r")
 
 
-def stage_folders(run: Path, stage: StageConfig) -> list[Path]:
-    """The checkpoints of a stage, the oldest first."""
-    name = re.compile(re.escape(stage.name) + r"-\d{7}")
-    return sorted(path for path in run.glob("checkpoints/*") if name.fullmatch(path.name))
+def require_fit(recipe: Recipe, ranks: int, teacher: Teacher | None) -> None:
+    """Refuse a recipe that this training cannot follow.
 
-
-def refuse_other_data(run: Path, key: str) -> None:
-    """Stop before anything of a run is overwritten whose checkpoints were trained on other data.
-
-    Also sweeps away what killed runs left half-written.
+    Raises:
+        DataError: A stage distils and there is no teacher, or batches cannot be divided among the processes.
     """
-    sweep(run)
-    sweep(run / "checkpoints")
-    for folder in sorted(run.glob("checkpoints/*")):
-        if read_about(folder).get("preparation_key") != key:
-            raise DataError(f"{folder} was trained on another corpus or vocabulary; name another --out")
-
-
-def keep_freed_memory() -> None:
-    """Ask the C library to keep what is freed instead of giving it back to the system.
-
-    The gradient of a token table alone is 100 MB: fetched anew at every step, its page faults took 45% of the time.
-    """
-    with suppress(OSError, AttributeError):  # mallopt is glibc's
-        libc = ctypes.CDLL(None)
-        libc.mallopt(M_MMAP_MAX, 0)
-        libc.mallopt(M_TRIM_THRESHOLD, 2**31 - 1)
-
-
-def precision(wanted: str) -> Literal["32-true", "bf16-mixed"]:
-    """The precision to train in; `auto` is bfloat16 where matrices are multiplied in it by hardware."""
-    if wanted == "auto":
-        bf16 = torch.cuda.is_bf16_supported() if torch.cuda.is_available() else torch.cpu._is_amx_tile_supported()
-        return "bf16-mixed" if bf16 else "32-true"
-    return "bf16-mixed" if wanted == "bf16-mixed" else "32-true"
-
-
-def differences(saved: object, now: object, name: str = "") -> str:
-    """Where two trees of settings differ, in words; empty where they are equal."""
-    if isinstance(saved, dict) and isinstance(now, dict):
-        keys = sorted(saved.keys() | now.keys())
-        parts = [differences(saved.get(key), now.get(key), f"{name}.{key}".lstrip(".")) for key in keys]
-        return ", ".join(part for part in parts if part)
-    if isinstance(saved, list) and isinstance(now, list) and len(saved) == len(now):
-        parts = [differences(a, b, f"{name}[{i}]") for i, (a, b) in enumerate(zip(saved, now, strict=True))]
-        return ", ".join(part for part in parts if part)
-    return "" if saved == now else f"{name}: {saved!r} became {now!r}"
+    for stage in recipe.stages:
+        if stage.batch_size % ranks:
+            raise DataError(
+                f"stage {stage.name}: batch_size = {stage.batch_size} cannot be divided by {ranks} processes"
+            )
+        if not stage.objectives.distils:
+            continue
+        if teacher is None:
+            raise DataError(f"stage {stage.name} distils and has no teacher; name its folder with --teacher")
+        if teacher.dim != recipe.dim and not stage.learning_rate:
+            raise DataError(
+                f"stage {stage.name}: the teacher has {teacher.dim} dimensions, dim is {recipe.dim}; the projection "
+                "between them needs learning_rate above 0"
+            )

@@ -1,6 +1,8 @@
-"""The batches of a stage: rows drawn by the sampler, ordered by length or cluster, read from the store."""
+"""The batches of a stage: pairs drawn by the sampler, ordered, read from the store, pieces hidden."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import NamedTuple, Protocol, TypeVar
 
 import numpy as np
 import torch
@@ -8,11 +10,44 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from xsent.train.config import StageConfig
+from xsent.train.data.hiding import Hiding, hide
 from xsent.train.data.sampling import Sampler
 from xsent.train.data.store import Store
 from xsent.train.model import Tokens
 
-Batch = tuple[tuple[Tokens, Tokens], Tensor]  # English and translation; identity of each English sentence [B]
+Rows = NDArray[np.int64]
+Order = Callable[[int, Rows], NDArray[np.int64]]  # number of a window and its pairs to the order of the pairs
+T = TypeVar("T")
+
+
+class Looks(Protocol):
+    """Where the teacher's vectors lie."""
+
+    def rows(self, pairs: Rows) -> NDArray[np.float32]:
+        """The vectors of some pairs [n, D]."""
+        ...
+
+
+class Batch(NamedTuple):
+    """One step's pairs.
+
+    Attributes:
+        hiding: English and translation, whole and with pieces hidden.
+        group: Identity of each English sentence, over the devices of all ranks [B].
+        teacher: The teacher's vectors of this rank's pairs [b, Dt].
+        queue: The teacher's vectors of earlier batches [Q, Dt], the latest last.
+    """
+
+    hiding: Hiding
+    group: Tensor
+    teacher: Tensor | None = None
+    queue: Tensor | None = None
+
+    def to(self, device: torch.device) -> "Batch":
+        """The same on another device."""
+        group, *others = (None if part is None else part.to(device, non_blocking=True) for part in self[1:])
+        assert group is not None
+        return Batch(self.hiding.to(device), group, *others)
 
 
 class Batches:
@@ -25,37 +60,103 @@ class Batches:
         stage: StageConfig,
         *,
         seed: int,
+        maskable: Tensor,
+        max_length: int,
         clusters: NDArray[np.uint16] | None = None,
+        mined: Order | None = None,
+        teacher: Looks | None = None,
+        rank: tuple[int, int] = (0, 1),
     ) -> None:
         """Set up the batches.
 
         Args:
             store: Tokenised pairs.
             shares: Share of each cell of the store in training.
-            stage: Batch size, window and order.
+            stage: Batch size, window, order and objectives.
             seed: Seed of the draws.
+            maskable: Which pieces may be hidden [V].
+            max_length: Longest sentence that the encoder reads, in tokens.
             clusters: Cluster of each pair, for `order = "cluster"`.
+            mined: What orders a window for `order = "mined"`.
+            teacher: The teacher's vectors, for distillation.
+            rank: This process and the number of all: each reads its part of every batch.
         """
-        self._store, self._stage, self._clusters = store, stage, clusters
+        self._store, self._stage, self._seed, self._maskable = store, stage, seed, maskable
+        self._longest_pair = min(2 * stage.max_tokens, max_length)
+        self._clusters, self._mined, self._teacher = clusters, mined, teacher
+        self._rank, self._world = rank
+        co = stage.objectives.co
+        self._behind = -(-co.queue // stage.batch_size) if co else 0  # earlier steps that the queue reaches back
         self._sampler = Sampler(store.cell_starts, shares, batch_size=stage.batch_size, window=stage.window, seed=seed)
+        self._cuts: dict[int, NDArray[np.int64]] = {}  # the batches of the latest windows
 
     def since(self, step: int) -> Iterator[Batch]:
         """The batches of the steps from `step` to the last of the stage."""
-        window = -1
-        for now in range(step, self._stage.steps):
-            if now // self._stage.window != window:
-                window = now // self._stage.window
-                cut = self._sampler.batches(window, self._key)
-            yield self._read(self._store.pairs(cut[now % self._stage.window]))
+        batches = (self._read(now) for now in range(step, self._stage.steps))
+        # Mining looks at the encoder as it is after the step before: it cannot run ahead.
+        return batches if self._mined else ahead(batches)
 
-    def _key(self, entries: NDArray[np.int64]) -> NDArray[np.int64]:
-        pairs = self._store.pairs(entries)
-        if self._clusters is not None:
-            return self._clusters[pairs].astype(np.int64)
-        if self._stage.order == "length":
-            return self._store.lengths(pairs, 0) + self._store.lengths(pairs, 1)
-        return np.arange(len(entries))
+    def drawn(self) -> Rows:
+        """All pairs that the stage will draw, each once, in order."""
+        windows = range((self._stage.steps - 1) // self._stage.window + 1)
+        seen = np.zeros(len(self._store), np.bool_)
+        for window in windows:
+            seen[self._store.pairs(self._sampler.rows(window))] = True
+        return seen.nonzero()[0]
 
-    def _read(self, pairs: NDArray[np.int64]) -> Batch:
-        english, translation = (self._store.tokens(pairs, side, self._stage.max_tokens) for side in (0, 1))
-        return (english, translation), torch.from_numpy(self._store.group[pairs].astype(np.int64))
+    def _pairs(self, step: int) -> Rows:
+        """The pairs of a step, over all ranks."""
+        window = step // self._stage.window
+        if window not in self._cuts:
+            self._cuts[window] = self._order(window)
+        return self._cuts[window][step % self._stage.window]
+
+    def _order(self, window: int) -> NDArray[np.int64]:
+        pairs = self._store.pairs(self._sampler.rows(window))
+        if self._mined is not None:
+            order = self._mined(window, pairs)
+        elif self._clusters is not None:
+            order = np.argsort(self._clusters[pairs], kind="stable")
+        elif self._stage.order == "length":
+            order = np.argsort(self._store.lengths(pairs, 0) + self._store.lengths(pairs, 1), kind="stable")
+        else:
+            order = np.arange(len(pairs))
+        cut: NDArray[np.int64] = pairs[order].reshape(self._stage.window, self._stage.batch_size)
+        return self._sampler.shuffle(window, cut) if self._stage.shuffle else cut
+
+    def _read(self, step: int) -> Batch:
+        stage = self._stage
+        pairs = self._pairs(step)
+        here = np.split(pairs, self._world)[self._rank]
+        english, translation = (self._store.tokens(here, side, stage.max_tokens) for side in (0, 1))
+        generator = torch.Generator().manual_seed(self._seed * 1_000_003 + step * self._world + self._rank)
+        hiding = hide((english, translation), stage.objectives, self._maskable, self._longest_pair, generator)
+        group = torch.from_numpy(self._store.group[pairs].astype(np.int64))
+        self._store.forget()
+        for old in [window for window in self._cuts if (window + 1) * stage.window <= step - self._behind]:
+            del self._cuts[old]
+        if self._teacher is None:
+            return Batch(hiding, group)
+        return Batch(hiding, group, torch.from_numpy(self._teacher.rows(here)), self._queue(step, self._teacher))
+
+    def _queue(self, step: int, teacher: Looks) -> Tensor | None:
+        """What a first-in-first-out queue holds before a step: a function of the step, so that it needs no saving."""
+        if self._stage.objectives.co is None:
+            return None
+        first = max(0, step - self._behind)
+        if first == step:
+            return torch.zeros(0, teacher.rows(np.zeros(0, np.int64)).shape[1])
+        pairs = np.concatenate([self._pairs(earlier) for earlier in range(first, step)])[
+            -self._stage.objectives.co.queue :
+        ]
+        return torch.from_numpy(teacher.rows(pairs))
+
+
+def ahead(items: Iterable[T]) -> Iterator[T]:
+    """The same items, each prepared in a thread while the one before is used."""
+    iterator = iter(items)
+    with ThreadPoolExecutor(1) as thread:
+        coming = thread.submit(next, iterator, None)
+        while (item := coming.result()) is not None:
+            coming = thread.submit(next, iterator, None)
+            yield item

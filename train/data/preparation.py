@@ -87,19 +87,22 @@ class Survey:
         return chosen
 
 
-def prepare(recipe: Recipe, files: Sequence[Path], run: Path, *, threads: int) -> Prepared:
+def prepare(
+    recipe: Recipe, files: Sequence[Path], run: Path, *, threads: int, vocabulary: Path | None = None
+) -> Prepared:
     """Make what is not there yet; a second call with the same recipe and files makes nothing.
 
     Args:
         recipe: The recipe.
         files: Files of pairs.
-        run: Folder of the training.
+        run: Folder to prepare in.
         threads: Threads for the vocabulary and the tokeniser.
+        vocabulary: A SentencePiece model to use as it is; None trains one.
 
     Raises:
         DataError: A file is missing, or holds no pair to train or to validate on.
     """
-    key = preparation_key(recipe, files)
+    key = preparation_key(recipe, files, vocabulary)
     tokenizer, validation, folder = run / "sentencepiece.model", run / "validation.tsv", run / "store"
     if (folder / "store.json").exists() and (store := Store(folder)).key == key:
         return Prepared(tokenizer, validation, store)
@@ -118,9 +121,13 @@ def prepare(recipe: Recipe, files: Sequence[Path], run: Path, *, threads: int) -
     made_for = run / "sentencepiece.key"
     if not tokenizer.exists() or not made_for.exists() or made_for.read_text() != key:
         made_for.unlink(missing_ok=True)
-        logger.info("training a vocabulary of %d pieces", recipe.vocabulary.size)
-        text = sample_text(pairs, survey.counts, shares, recipe.vocabulary.sentences)
-        train_vocabulary(text, tokenizer, size=recipe.vocabulary.size, threads=threads)
+        if vocabulary is not None:
+            with atomic_file(tokenizer) as copy:
+                copy.write(vocabulary.read_bytes())
+        else:
+            logger.info("training a vocabulary of %d pieces", recipe.vocabulary.size)
+            text = sample_text(pairs, survey.counts, shares, recipe.vocabulary.sentences)
+            train_vocabulary(text, tokenizer, size=recipe.vocabulary.size, threads=threads)
         made_for.write_text(key)
     logger.info("tokenising %d pairs", survey.counts.total())
     if folder.exists():
@@ -151,9 +158,12 @@ def write_validation(path: Path, survey: Survey, shares: dict[Cell, float], lang
                 file.write(("\t".join(pair) + "\n").encode())
 
 
-def preparation_key(recipe: Recipe, files: Sequence[Path]) -> str:
+def preparation_key(recipe: Recipe, files: Sequence[Path], vocabulary: Path | None = None) -> str:
     """Identity of everything that preparation depends on: files, languages, split, sampling, vocabulary."""
-    parts = [recipe.languages, asdict(recipe.corpus), asdict(recipe.vocabulary), recipe.max_length]
+    pieces: object = asdict(recipe.vocabulary)
+    if vocabulary is not None:
+        pieces = hashlib.sha256(vocabulary.read_bytes()).hexdigest()
+    parts = [recipe.languages, asdict(recipe.corpus), pieces, recipe.max_length]
     digest = hashlib.sha256(json.dumps(parts, sort_keys=True).encode())
     for path in files:
         try:

@@ -5,7 +5,7 @@ so that a resumed training sees exactly the pairs that an uninterrupted one sees
 """
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
 import numpy as np
 from numpy.typing import NDArray
@@ -55,9 +55,8 @@ def coprime(rng: np.random.Generator, size: int) -> int:
 class Sampler:
     """Batches of rows of a store, in windows.
 
-    A window is a fixed number of batches drawn together: each cell contributes its share to the draw, the window is
-    ordered by a key (sentence length for little padding, cluster for hard negatives), cut into batches, and the
-    batches are shuffled. Everything follows from (seed, step).
+    A window is a fixed number of batches drawn together: each cell contributes its share to the draw. What is drawn
+    is then put in an order, cut into batches, and the batches are shuffled. Everything follows from (seed, step).
     """
 
     def __init__(
@@ -95,9 +94,6 @@ class Sampler:
         drawn = rng.permutation(np.concatenate(parts))
         return drawn[: self.batch_size * self.window]
 
-    def batches(self, window: int, key: Callable[[NDArray[np.int64]], NDArray[np.int64]]) -> NDArray[np.int64]:
-        """The rows of each batch of a window, ordered by a key of the rows, shape [window size, batch_size]."""
-        rows = self.rows(window)
-        rows = rows[np.argsort(key(rows), kind="stable")]
-        batches = rows.reshape(self.window, self.batch_size)
+    def shuffle(self, window: int, batches: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The batches of a window in random order, shape [window size, batch_size]."""
         return np.random.default_rng((self.seed, 2, window)).permutation(batches)

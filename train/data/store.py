@@ -7,11 +7,12 @@ sentence ends in it), `group.u32` (hash of each English side), `rows.u32` (pair 
 
 import json
 import logging
+import mmap
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
 from itertools import compress, islice
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import sentencepiece as spm
@@ -25,6 +26,8 @@ from xsent.train.data.sampling import Cell
 from xsent.train.model import Tokens
 
 logger = logging.getLogger(__name__)
+
+N = TypeVar("N", bound=np.generic)
 
 CHUNK = 50_000  # pairs tokenised or sorted at a time
 
@@ -49,10 +52,11 @@ class Store:
             self.key: str = about["key"]
             self.cells: list[Cell] = [(source, language) for source, language, _ in about["cells"]]
             sizes = [size for _, _, size in about["cells"]]
-            self._ids = np.memmap(path / "ids.u16", np.uint16, "r")
-            self._ends = np.memmap(path / "ends.u64", np.uint64, "r")
-            self._rows = np.memmap(path / "rows.u32", np.uint32, "r")
-            self.group = np.memmap(path / "group.u32", np.uint32, "r")
+            self._maps: list[mmap.mmap] = []
+            self._ids = self._map(path / "ids.u16", np.uint16)
+            self._ends = self._map(path / "ends.u64", np.uint64)
+            self._rows = self._map(path / "rows.u32", np.uint32)
+            self.group = self._map(path / "group.u32", np.uint32)
         except (OSError, ValueError, KeyError) as error:
             raise DataError(f"{path}: not a complete store ({error}); delete it and it is made again") from error
         self.cell_starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
@@ -78,6 +82,16 @@ class Store:
         first = np.cumsum(lengths) - lengths
         where = np.repeat(starts - first, lengths) + np.arange(int(lengths.sum()))
         return Tokens(torch.from_numpy(self._ids[where].astype(np.int64)), torch.from_numpy(lengths))
+
+    def forget(self) -> None:
+        """Let go of the pages that were read: in memory they would add up to the whole store."""
+        for pages in self._maps:
+            pages.madvise(mmap.MADV_DONTNEED)
+
+    def _map(self, path: Path, kind: type[N]) -> NDArray[N]:
+        with open(path, "rb") as file:
+            self._maps.append(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
+        return np.frombuffer(self._maps[-1], kind)
 
     def _spans(self, sentences: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         ends = self._ends[sentences].astype(np.int64)

@@ -1,12 +1,14 @@
-"""Generative objectives: what a sentence vector says of the pieces of both sides (method: mao2021 section 3.2).
+"""Generative objectives: what a sentence vector says of the pieces of both sides (mao2021 section 3.2).
 
-Shapes: B sentences, D dimensions, V pieces, M target entries.
+Shapes: B sentences, D dimensions, V pieces, N tokens of all sentences, M target entries.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
+from torch.utils.checkpoint import checkpoint
 
 
 @dataclass(frozen=True)
@@ -16,31 +18,63 @@ class Targets:
     Attributes:
         ids: Pieces with mass [M].
         sentence: The sentence of each entry [M].
-        weight: Its mass [M]; the entries of one sentence add up to 1.
+        weight: Its mass [M]; the entries of one sentence add up to 1, or it has none and predicts nothing.
     """
 
     ids: Tensor
     sentence: Tensor
     weight: Tensor
 
+    def chunks(self, count: int, size: int) -> Iterator[tuple[slice, "Targets"]]:
+        """Cut a batch of `count` sentences into chunks of at most `size`, or one where `size` is 0.
+
+        Yields:
+            The sentences of a chunk, and their entries with sentences counted from the chunk's first.
+        """
+        if not 0 < size < count:
+            yield slice(0, count), self
+            return
+        order = self.sentence.argsort(stable=True)
+        starts = torch.arange(0, count + size, size, device=order.device)
+        ends = torch.searchsorted(self.sentence[order], starts).tolist()
+        for i in range(len(ends) - 1):
+            entries, first = order[ends[i] : ends[i + 1]], i * size
+            chosen = Targets(self.ids[entries], self.sentence[entries] - first, self.weight[entries])
+            yield slice(first, min(first + size, count)), chosen
+
 
 def uniform_targets(ids: Tensor, lengths: Tensor) -> Targets:
-    """All mass spread evenly over the distinct pieces of each sentence (XTR, mao2021 eq. 2).
+    """All mass spread evenly over the distinct pieces of each sentence (XTR, mao2021 eq. 2 and 3).
 
     Args:
         ids: Pieces of all sentences, one after the other [N].
         lengths: Pieces of each sentence [B].
     """
-    sentence = torch.repeat_interleave(lengths)
-    distinct = torch.unique(torch.stack([sentence, ids]), dim=1)  # [2, M]
-    counts = torch.bincount(distinct[0], minlength=len(lengths))
-    return Targets(distinct[1], distinct[0], 1.0 / counts[distinct[0]])
+    # One number for sentence and piece: distinct rows of a matrix would take fifty times as long.
+    distinct = torch.unique(torch.repeat_interleave(lengths.long()) << 32 | ids)
+    sentence, pieces = distinct >> 32, distinct & 0xFFFFFFFF
+    counts = torch.bincount(sentence, minlength=len(lengths))
+    return Targets(pieces, sentence, 1.0 / counts[sentence])
+
+
+def smlm_targets(hidden: Tensor, present: Tensor) -> Targets:
+    """All mass on the piece that was hidden in the pair (SMLM, mao2021 eq. 1); the same target for both sides.
+
+    The masked side predicts it from what is left of the sentence, the other side from the translation.
+
+    Args:
+        hidden: The piece that was hidden in each pair [B]; anything where none was.
+        present: Whether a piece was hidden [B]; a pair without one has no entry.
+    """
+    sentence = present.nonzero()[:, 0]
+    return Targets(hidden[sentence], sentence, torch.ones(len(sentence), device=hidden.device))
 
 
 def ugt_targets(hidden: Tensor, masked: Tensor, other: Targets) -> Targets:
     """Half of the mass on the hidden piece, half as before (UGT = SMLM + XTR, mao2021 eq. 4), for the masked sentences.
 
-    A piece that is hidden on this side and stands on the other side gets both masses.
+    A piece that is hidden on this side and stands on the other side gets both masses. Where the other side is empty,
+    the hidden piece has all.
 
     Args:
         hidden: The piece that was masked in each sentence [B]; anything where none was.
@@ -48,15 +82,16 @@ def ugt_targets(hidden: Tensor, masked: Tensor, other: Targets) -> Targets:
         other: The uniform target over the other side's pieces.
     """
     sentences = masked.nonzero()[:, 0]
+    shared = torch.zeros_like(masked).index_fill_(0, other.sentence, True)
     weight = torch.where(masked[other.sentence], 0.5 * other.weight, other.weight)
     return Targets(
         torch.cat([other.ids, hidden[sentences]]),
         torch.cat([other.sentence, sentences]),
-        torch.cat([weight, weight.new_full((len(sentences),), 0.5)]),
+        torch.cat([weight, torch.where(shared[sentences], 0.5, 1.0)]),
     )
 
 
-def generative_loss(hidden: Tensor, table: Tensor, bias: Tensor, targets: Targets) -> Tensor:
+def generative_loss(hidden: Tensor, table: Tensor, bias: Tensor, targets: Targets, *, chunk: int = 0) -> Tensor:
     """Cross-entropy of softmax(table . hidden + bias) against sparse targets (mao2021 eq. 1 to 4).
 
     Exact without a dense [B, V] target: logsumexp(logits) - sum_i q_i logit_i.
@@ -65,11 +100,43 @@ def generative_loss(hidden: Tensor, table: Tensor, bias: Tensor, targets: Target
         hidden: Output of the generative head [B, D].
         table: Token table, tied with the encoder's [V, D].
         bias: Bias of each piece [V].
-        targets: What each sentence should predict.
+        targets: What each sentence should predict; a sentence without an entry adds 0.
+        chunk: Sentences whose logits are in memory at a time, at the price of computing them twice; 0 keeps the
+            logits of all.
 
     Returns:
         The mean over the batch, a scalar.
     """
+    losses = []
+    for rows, chosen in targets.chunks(len(hidden), chunk):
+        arguments = (hidden[rows], table, bias, chosen)
+        if chunk:
+            loss: Tensor = checkpoint(_cross_entropy, *arguments, use_reentrant=False, preserve_rng_state=False)
+        else:
+            loss = _cross_entropy(*arguments)
+        losses.append(loss)
+    return torch.stack(losses).sum() / max(len(hidden), 1)
+
+
+def token_loss(hidden: Tensor, table: Tensor, bias: Tensor, ids: Tensor, *, chunk: int = 0) -> Tensor:
+    """Cross-entropy of hidden tokens, each predicted from its own place (MLM and TLM, the baselines of mao2021).
+
+    Args:
+        hidden: Output of the generative head at the hidden tokens [M, D].
+        table: Token table, tied with the encoder's [V, D].
+        bias: Bias of each piece [V].
+        ids: The pieces that stood there [M].
+        chunk: Tokens whose logits are in memory at a time; 0 keeps the logits of all.
+
+    Returns:
+        The mean over the hidden tokens, a scalar; 0 where there are none.
+    """
+    targets = Targets(ids, torch.arange(len(ids), device=ids.device), torch.ones(len(ids), device=ids.device))
+    return generative_loss(hidden, table, bias, targets, chunk=chunk)
+
+
+def _cross_entropy(hidden: Tensor, table: Tensor, bias: Tensor, targets: Targets) -> Tensor:
     logits = hidden @ table.T + bias  # [B, V]
     hit = (targets.weight * logits[targets.sentence, targets.ids]).sum()
-    return (torch.logsumexp(logits, dim=1).sum() - hit) / len(hidden)
+    mass = targets.weight.new_zeros(len(hidden)).index_add_(0, targets.sentence, targets.weight)
+    return (mass * logits.logsumexp(dim=1)).sum() - hit

@@ -1,0 +1,88 @@
+"""One of two processes that train together: `python -m torch.distributed.run --nproc-per-node 2 rank.py OUT`.
+
+Reads its half of the batch of `joined_batch`, writes the losses and gradients that all ranks agree on.
+"""
+
+import sys
+from functools import partial
+
+import torch
+from safetensors.torch import save_file
+from torch import Tensor
+
+from xsent.train.config import StageConfig
+from xsent.train.data.batching import Batch
+from xsent.train.data.hiding import hide
+from xsent.train.devices import gather, launch
+from xsent.train.model import ModelConfig, Tokens
+from xsent.train.objectives.settings import Align, Co, Distil, Generative, Objectives, SentenceCtl, Sim
+from xsent.train.stage import TrainingModel
+
+PIECES, PAIRS, DIM = 50, 8, 16
+STAGE = StageConfig(
+    name="both",
+    num_layers=2,
+    steps=1,
+    batch_size=PAIRS,
+    table_learning_rate=0.1,
+    prefixes=(8, 16),
+    layer_prefixes=(0, 1, 2),
+    ignore_above=0.9,
+    objectives=Objectives(
+        xtr=Generative(),
+        align=Align(margin=0.1),
+        sim=Sim(),
+        sentence_ctl=SentenceCtl(),
+        distil=Distil(),
+        co=Co(queue=4),
+    ),
+)
+
+
+def joined_batch(rank: int = 0, ranks: int = 1) -> Batch:
+    """A rank's part of one batch."""
+    generator = torch.Generator().manual_seed(5)
+    sides = []
+    for _ in range(2):
+        lengths = torch.randint(1, 7, (PAIRS,), generator=generator)
+        sides.append(Tokens(torch.randint(3, PIECES, (int(lengths.sum()),), generator=generator), lengths))
+    teacher, queue = (torch.randn(n, DIM, generator=generator) for n in (PAIRS, 4))
+    each = PAIRS // ranks
+    start, stop = rank * each, (rank + 1) * each
+    here = sides[0].part(start, stop), sides[1].part(start, stop)
+    # Nothing may be hidden: which piece it is would depend on the number of ranks.
+    hiding = hide(here, STAGE.objectives, torch.zeros(PIECES, dtype=torch.bool), 20, generator)
+    group = torch.tensor([0, 1, 2, 3, 0, 5, 6, 7])
+    return Batch(hiding, group, teacher[start:stop], queue)
+
+
+def training_model() -> TrainingModel:
+    """The same model in every process."""
+    torch.manual_seed(1)
+    config = ModelConfig(PIECES, dim=DIM, num_layers=2, num_heads=2, ffn_dim=24, max_length=10)
+    model = TrainingModel(config, STAGE, torch.zeros(PIECES, dtype=torch.bool), DIM)
+    for parameter in model.parameters():
+        torch.nn.init.normal_(parameter, std=0.3)
+    return model
+
+
+def gradients(model: TrainingModel) -> dict[str, Tensor]:
+    """The gradients by name."""
+    return {name: p.grad for name, p in model.named_parameters() if p.grad is not None}
+
+
+def main() -> None:
+    """Take one step and write what came out."""
+    fabric = launch(1, "32-true")
+    model = training_model()
+    model.gather = partial(gather, fabric)
+    wrapped, _ = fabric.setup(model, torch.optim.SGD(model.parameters(), lr=0.1))
+    losses = wrapped(joined_batch(fabric.global_rank, fabric.world_size))
+    fabric.backward(torch.stack(list(losses.values())).sum())
+    mean = {name: fabric.all_reduce(loss.detach(), reduce_op="mean") for name, loss in losses.items()}
+    if fabric.is_global_zero:
+        save_file({**{f"loss.{name}": loss for name, loss in mean.items()}, **gradients(model)}, sys.argv[1])
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,153 @@
+"""Contrastive objectives against values worked out by hand."""
+
+import math
+from collections.abc import Callable
+
+import pytest
+import torch
+from torch import Tensor
+
+from xsent.train.objectives.contrastive import align, false_negatives, sentence_ctl, sim, unit
+
+I2 = torch.eye(2)
+
+Objective = Callable[..., Tensor]
+
+
+def test_align_is_inner_product_cross_entropy_in_both_directions() -> None:
+    # scores [[1, 0], [0, 1]]: every row and column has -log(e / (e + 1)) = log(1 + 1/e)
+    assert align(I2, I2).item() == pytest.approx(2 * math.log(1 + math.exp(-1)))
+
+
+def test_align_does_not_normalise_without_a_temperature() -> None:
+    assert align(3 * I2, I2).item() == pytest.approx(2 * math.log(1 + math.exp(-3)))
+
+
+def test_align_with_temperature_is_cosine_and_takes_a_margin() -> None:
+    # true cosine 1 - 0.2, over 0.5 = 1.6; wrong cosine 0
+    loss = align(7 * I2, 3 * I2, temperature=0.5, margin=0.2)
+    assert loss.item() == pytest.approx(2 * math.log(1 + math.exp(-1.6)))
+
+
+def test_align_directions_differ() -> None:
+    u, v = torch.tensor([[1.0, 0.0], [1.0, 0.0]]), I2
+    # scores [[1, 0], [1, 0]]: rows log(1 + 1/e) and log(1 + e); columns log 2 each
+    rows = (math.log(1 + math.exp(-1)) + math.log(1 + math.exp(1))) / 2
+    assert align(u, v).item() == pytest.approx(rows + math.log(2))
+
+
+def test_align_leaves_ignored_pairs_out() -> None:
+    everything = ~torch.eye(2, dtype=torch.bool)
+    assert align(I2, I2, ignore=everything).item() == pytest.approx(0.0)
+
+
+def test_align_margin_needs_a_temperature() -> None:
+    with pytest.raises(ValueError, match=r"margin = 0\.3"):
+        align(I2, I2, margin=0.3)
+
+
+def test_false_negatives_are_equal_sentences_and_near_ones() -> None:
+    u = torch.tensor([[1.0, 0.0], [0.0, 1.0], [0.05, 1.0], [-1.0, 0.0]])
+    group = torch.tensor([7, 8, 9, 7])
+    by_group = torch.zeros(4, 4, dtype=torch.bool)
+    by_group[0, 3] = by_group[3, 0] = True
+    assert torch.equal(false_negatives(u, u, group, 1.0), by_group)
+    by_group[1, 2] = by_group[2, 1] = True
+    assert torch.equal(false_negatives(u, u, group, 0.9), by_group)
+
+
+def test_sim_literal_form() -> None:
+    u, v = I2, torch.tensor([[1.0, 0.0], [1.0, 0.0]])
+    difference = math.e / (math.e + 1) - 0.5
+    expected = -4 * math.log(math.cos(math.pi / 2 * difference))
+    assert sim(u, v, literal=True).item() == pytest.approx(expected)
+
+
+def test_sim_masks_the_diagonal_and_takes_the_mean() -> None:
+    # u: all pairwise cosines 0, so each row is (1/2, 1/2) off the diagonal.
+    # v: the first two are equal (cosine 1), the third is at right angles: rows 1 and 2 are (e, 1) / (e + 1).
+    u = torch.eye(3)
+    v = torch.tensor([[2.0, 0.0], [1.0, 0.0], [0.0, 1.0]])
+    difference = math.e / (math.e + 1) - 0.5
+    expected = -4 * math.log(math.cos(math.pi / 2 * difference)) / 9
+    assert sim(u, v).item() == pytest.approx(expected, rel=1e-5)
+
+
+def test_sim_is_finite_where_the_distributions_exclude_each_other() -> None:
+    u = torch.tensor([[1.0, 0.0], [1.0, 0.0], [0.0, 1.0]], requires_grad=True)
+    loss = sim(u, torch.tensor([[1.0, 0.0], [0.0, 1.0], [1.0, 0.0]]), temperature=0.001)
+    loss.backward()
+    assert torch.isfinite(loss) and torch.isfinite(u.grad).all()
+
+
+def test_sim_of_one_pair_is_nothing() -> None:
+    u = torch.tensor([[1.0, 2.0]], requires_grad=True)
+    loss = sim(u, torch.ones(1, 2), temperature=0.05)
+    loss.backward()
+    assert loss.item() == 0.0 and torch.equal(u.grad, torch.zeros(1, 2))
+
+
+def test_sentence_ctl_has_the_negatives_of_both_languages() -> None:
+    # u1 = v1 = x, u2 = v2 = y, at right angles, lengths do not matter. Each of the four queries has its translation
+    # (cosine 1, over 0.5 = 2) and two negatives (cosine 0), one of each language: log(1 + 2 / e^2).
+    loss = sentence_ctl(3 * I2, 5 * I2, temperature=0.5)
+    assert loss.item() == pytest.approx(2 * math.log(1 + 2 * math.exp(-2)))
+
+
+def test_sentence_ctl_takes_each_querys_own_scores() -> None:
+    # u1 = x, u2 = y, v1 = v2 = x; temperature 1.
+    # u1: true v1 1; u2 0, v2 1.   u2: true v2 0; u1 0, v1 0.   v1: true u1 1; u2 0, v2 1.   v2: true u2 0; u1 1, v1 1.
+    x, y = [1.0, 0.0], [0.0, 1.0]
+    loss = sentence_ctl(torch.tensor([x, y]), torch.tensor([x, x]), temperature=1.0)
+    first = math.log((2 * math.e + 1) / math.e)
+    expected = (first + math.log(3) + first + math.log(2 * math.e + 1)) / 2
+    assert loss.item() == pytest.approx(expected)
+
+
+def test_sentence_ctl_leaves_ignored_pairs_out_in_all_four_blocks() -> None:
+    u, v = torch.eye(6)[:3], torch.eye(6)[[0, 4, 2]]
+    ignore = torch.zeros(3, 3, dtype=torch.bool)
+    ignore[0, 1] = ignore[1, 0] = True
+    # Cosines: u1 v1 and u3 v3 are 1, everything else 0. Pairs 1 and 2 have but pair 3 for negatives, pair 3 has both.
+    one, two, three = math.log(1 + 2 / math.e), math.log(3), math.log(1 + 4 / math.e)
+    loss = sentence_ctl(u, v, temperature=1.0, ignore=ignore)
+    assert loss.item() == pytest.approx(2 * (one + two + three) / 3)
+
+
+def test_sentence_ctl_of_one_pair_is_nothing() -> None:
+    u = torch.tensor([[1.0, 2.0]], requires_grad=True)
+    loss = sentence_ctl(u, torch.ones(1, 2), temperature=0.05)
+    loss.backward()
+    assert loss.item() == pytest.approx(0.0, abs=1e-5)
+    assert torch.allclose(u.grad, torch.zeros(1, 2), atol=1e-5)
+
+
+def test_unit_leaves_empty_sentences_alone() -> None:
+    x = torch.tensor([[3.0, 4.0], [0.0, 0.0], [1e-20, 0.0]], requires_grad=True)
+    rows = unit(x)
+    rows.sum().backward()
+    assert rows.tolist() == [pytest.approx([0.6, 0.8]), [0.0, 0.0], [0.0, 0.0]]
+    # d(x1 + x2)/|x| = (1 - (0.6 + 0.8) * unit) / 5
+    assert x.grad.tolist() == [pytest.approx([0.032, -0.024]), [0.0, 0.0], [0.0, 0.0]]
+
+
+@pytest.mark.parametrize("objective", [align, sentence_ctl, sim])
+def test_an_empty_sentence_keeps_gradients_small(objective: Objective) -> None:
+    u = torch.tensor([[1.0, 0.0], [0.0, 0.0], [0.5, 0.5]], requires_grad=True)
+    v = torch.tensor([[0.0, 0.0], [1.0, 1.0], [0.5, -0.5]], requires_grad=True)
+    loss = objective(u, v, temperature=0.05)
+    loss.backward()
+    assert torch.isfinite(loss)
+    for side in (u, v):
+        assert torch.isfinite(side.grad).all() and side.grad.abs().max() < 100
+
+
+def test_everything_is_made_on_the_device_of_the_vectors() -> None:
+    # As on a GPU: what is made without naming the inputs' device lands on another one, and the two do not mix.
+    ignore, group = torch.zeros(2, 2, dtype=torch.bool), torch.tensor([1, 2])
+    with torch.device("meta"):
+        for objective in (align, sentence_ctl):
+            assert objective(I2, I2, temperature=0.1, ignore=ignore).device.type == "cpu"
+        assert align(I2, I2, temperature=0.1, margin=0.1).device.type == "cpu"
+        assert sim(I2, I2).device.type == "cpu"
+        assert false_negatives(I2, I2, group, 0.9).device.type == "cpu"

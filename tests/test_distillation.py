@@ -1,0 +1,75 @@
+"""Distillation objectives against values worked out by hand."""
+
+import math
+
+import pytest
+import torch
+
+from xsent.train.objectives.distillation import co, distil
+
+NONE = torch.zeros(0, 2)
+
+
+def test_distil_is_one_minus_the_cosine_whatever_the_lengths() -> None:
+    student = torch.tensor([[2.0, 0.0], [3.0, 4.0]])
+    teacher = torch.tensor([[0.0, 5.0], [0.1, 0.0]])
+    assert distil(student, teacher).item() == pytest.approx((1 + 0.4) / 2)
+
+
+def test_co_tells_the_translation_from_the_queue_and_not_from_the_batch() -> None:
+    # Query x: its key y' has cosine 0.6, the queue 0, 1 and -1. Query y: key 1, queue 1, 0 and 0. Temperature 0.5.
+    student, teacher = torch.tensor([[3.0, 0.0], [0.0, 2.0]]), torch.tensor([[3.0, 4.0], [0.0, 9.0]])
+    queue = torch.tensor([[0.0, 1.0], [2.0, 0.0], [-1.0, 0.0]])
+    first = math.log(1 + (math.exp(0) + math.exp(2) + math.exp(-2)) / math.exp(1.2))
+    second = math.log(1 + (math.exp(2) + 2) / math.exp(2))
+    assert co(student, teacher, queue, temperature=0.5).item() == pytest.approx((first + second) / 2)
+
+
+def test_co_filter_leaves_out_what_is_too_near_to_that_querys_translation() -> None:
+    # Cosines of the queue with the first key: 1, 0.8, 0; with the second: 0, 0.6, 1. Above 0.7 nothing counts.
+    teacher = torch.tensor([[1.0, 0.0], [0.0, 1.0]])
+    queue = torch.tensor([[2.0, 0.0], [0.8, 0.6], [0.0, 1.0]])
+    loss = co(teacher, teacher, queue, temperature=1.0, ignore_above=0.7)
+    first = math.log(1 + math.exp(0 - 1))
+    second = math.log(1 + math.exp(0 - 1) + math.exp(0.6 - 1))
+    assert loss.item() == pytest.approx((first + second) / 2)
+
+
+def test_co_without_a_filter_keeps_the_translation_itself_in_the_queue() -> None:
+    key = torch.tensor([[1.0, 4.0]])  # its cosine with itself is rounded to above 1
+    assert co(key, key, key, temperature=0.05, ignore_above=1.0).item() == pytest.approx(math.log(2))
+
+
+@pytest.mark.parametrize("queue", [NONE, torch.tensor([[1.0, 1.0]])])
+def test_co_without_negatives_is_zero_and_can_go_backward(queue: torch.Tensor) -> None:
+    student = torch.tensor([[1.0, 0.0]], requires_grad=True)
+    loss = co(student, torch.ones(1, 2), queue, temperature=0.05, ignore_above=0.9)
+    loss.backward()
+    assert loss.item() == 0.0 and torch.equal(student.grad, torch.zeros(1, 2))
+
+
+def test_only_the_student_learns_and_an_empty_sentence_teaches_nothing() -> None:
+    student = torch.tensor([[1.0, 0.5], [0.0, 0.0]], requires_grad=True)
+    teacher = torch.tensor([[0.0, 1.0], [1.0, 0.0]], requires_grad=True)
+    queue = torch.tensor([[1.0, 0.0], [0.0, 0.0]], requires_grad=True)
+    loss = distil(student, teacher) + co(student, teacher, queue, temperature=0.05)
+    loss.backward()
+    assert teacher.grad is None and queue.grad is None
+    assert torch.isfinite(loss) and torch.isfinite(student.grad).all()
+    assert torch.equal(student.grad[1], torch.zeros(2))
+    nearer = student.detach() - 0.01 * student.grad
+    assert torch.cosine_similarity(nearer[:1], teacher[:1]) > torch.cosine_similarity(student[:1], teacher[:1])
+
+
+def test_a_queue_in_half_precision_will_do() -> None:
+    vectors = torch.tensor([[1.0, 0.0]])
+    queue = torch.tensor([[0.0, 1.0]])
+    assert co(vectors, vectors, queue.half(), temperature=1.0) == co(vectors, vectors, queue, temperature=1.0)
+
+
+def test_everything_is_made_on_the_device_of_the_vectors() -> None:
+    # As on a GPU: what is made without naming the inputs' device lands on another one, and the two do not mix.
+    vectors = torch.eye(2)
+    with torch.device("meta"):
+        assert co(vectors, vectors, vectors, temperature=0.1, ignore_above=0.9).device.type == "cpu"
+        assert distil(vectors, vectors).device.type == "cpu"

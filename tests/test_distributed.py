@@ -1,0 +1,71 @@
+"""Two processes train like one with the joined batch."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import rank
+import torch
+from safetensors.torch import load_file
+from toy import write_toy_recipe
+
+from xsent.train.checkpoint import load_checkpoint
+from xsent.train.config import load_recipe
+from xsent.train.trainer import Trainer
+
+TWO = [sys.executable, "-W", "ignore", "-m", "torch.distributed.run", "--nproc-per-node", "2", "--standalone"]
+
+
+def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": ""}
+    return subprocess.run([*TWO, *arguments], capture_output=True, text=True, env=environment, timeout=100)
+
+
+def test_two_ranks_have_the_losses_and_gradients_of_the_joined_batch(tmp_path: Path) -> None:
+    out = tmp_path / "two.safetensors"
+    result = run(rank.__file__, str(out))
+    assert result.returncode == 0, result.stderr
+    two = load_file(out)
+
+    model = rank.training_model()
+    losses = model(rank.joined_batch())
+    torch.stack(list(losses.values())).sum().backward()
+    one = {**{f"loss.{name}": loss.detach() for name, loss in losses.items()}, **rank.gradients(model)}
+
+    assert set(losses) == {"xtr", "align", "sim", "sentence_ctl", "distil", "co"}
+    assert two.keys() == one.keys()
+    for name, value in one.items():
+        assert value.abs().max() > 0, name
+        torch.testing.assert_close(
+            two[name], value, rtol=1e-4, atol=1e-6, msg=lambda text, name=name: f"{name}: {text}"
+        )
+
+
+@pytest.mark.parametrize("order", ["random", "mined"])
+def test_torchrun_trains_a_recipe_as_one_process_does(tmp_path: Path, order: str) -> None:
+    recipe = write_toy_recipe(tmp_path)
+    text = recipe.read_text().replace("ugt = 0.1, sim", "sim").replace("dropout = 0.1\n", "")
+    text = text.replace('order = "cluster"', f'order = "{order}"').replace("steps = 150", "steps = 20")
+    recipe.write_text(text.replace("gates = [0.5, 1.0]\n", ""))
+    command = "from xsent.train.cli import main; main()"
+    (tmp_path / "train.py").write_text(command)
+    result = run(
+        str(tmp_path / "train.py"),
+        str(recipe),
+        "--data",
+        str(tmp_path),
+        "--out",
+        str(tmp_path / "two"),
+        "--threads",
+        "1",
+    )
+    assert result.returncode == 0, result.stderr
+    (line,) = result.stdout.splitlines()  # one rank speaks
+    config = load_recipe(recipe)
+    path = Trainer(config, [tmp_path / "pairs.tsv"], tmp_path / "one", threads=1).train()
+    two, one = load_checkpoint(Path(line)), load_checkpoint(path)
+    assert two.step == one.step == 12
+    for name, weight in one.weights.items():
+        torch.testing.assert_close(two.weights[name], weight, rtol=1e-2, atol=1e-3)

@@ -1,0 +1,135 @@
+"""The losses of a stage: chunks change nothing, prefixes stand alone, frozen things stay."""
+
+import dataclasses
+
+import pytest
+import torch
+
+from xsent.train.config import StageConfig
+from xsent.train.data.batching import Batch
+from xsent.train.data.hiding import hide
+from xsent.train.model import ModelConfig, Tokens
+from xsent.train.objectives.contrastive import align
+from xsent.train.objectives.settings import (
+    Align,
+    Co,
+    Distil,
+    Generative,
+    Masked,
+    Objectives,
+    SentenceCtl,
+    Sim,
+    WordCtl,
+)
+from xsent.train.stage import TrainingModel
+
+PIECES, PAIRS, DIM, TEACHER_DIM = 40, 7, 16, 12
+EVERYTHING = Objectives(
+    mlm=Masked(share=0.4),
+    tlm=Masked(share=0.4),
+    smlm=Generative(),
+    xtr=Generative(),
+    ugt=Generative(),
+    align=Align(),
+    sim=Sim(),
+    sentence_ctl=SentenceCtl(),
+    word_ctl=WordCtl(negatives=10_000),  # all there are: no chance involved
+    distil=Distil(),
+    co=Co(),
+)
+STAGE = StageConfig(name="all", num_layers=2, steps=1, batch_size=PAIRS, table_learning_rate=0.1, objectives=EVERYTHING)
+MASKABLE = torch.arange(PIECES) > 3
+
+
+def model_and_batch(stage: StageConfig, teacher_dim: int = TEACHER_DIM) -> tuple[TrainingModel, Batch]:
+    torch.manual_seed(3)
+    config = ModelConfig(PIECES, dim=DIM, num_layers=stage.num_layers, num_heads=2, ffn_dim=24, max_length=20)
+    model = TrainingModel(config, stage, MASKABLE, teacher_dim).double()
+    for parameter in model.parameters():
+        torch.nn.init.normal_(parameter, std=0.3)
+    sides = []
+    for _ in range(2):
+        lengths = torch.randint(1, 9, (PAIRS,))
+        sides.append(Tokens(torch.randint(3, PIECES, (int(lengths.sum()),)), lengths))
+    hiding = hide((sides[0], sides[1]), stage.objectives, MASKABLE, 20, torch.Generator().manual_seed(2))
+    teacher, queue = torch.randn(PAIRS, teacher_dim).double(), torch.randn(9, teacher_dim).double()
+    return model, Batch(hiding, torch.arange(PAIRS), teacher, queue)
+
+
+def losses_and_gradients(stage: StageConfig) -> tuple[dict[str, float], dict[str, torch.Tensor]]:
+    model, batch = model_and_batch(stage)
+    losses = model(batch)
+    torch.stack(list(losses.values())).sum().backward()
+    gradients = {name: p.grad for name, p in model.named_parameters() if p.grad is not None}
+    return {name: float(loss.detach()) for name, loss in losses.items()}, gradients
+
+
+@pytest.mark.parametrize("chunk", [1, 2, 3])
+def test_chunks_change_neither_losses_nor_gradients(chunk: int) -> None:
+    losses, gradients = losses_and_gradients(STAGE)
+    assert set(losses) == set(EVERYTHING.weights) and len(losses) == 11
+    chunked_losses, chunked = losses_and_gradients(dataclasses.replace(STAGE, chunk=chunk))
+    assert chunked_losses == pytest.approx(losses, rel=1e-9)
+    assert chunked.keys() == gradients.keys()
+    for name, gradient in gradients.items():
+        assert gradient.abs().max() > 0, name
+        torch.testing.assert_close(chunked[name], gradient)
+
+
+def test_chunks_keep_their_dropout() -> None:
+    """The second pass over a chunk must drop what the first one dropped: else the gradient is of another loss."""
+    stage = dataclasses.replace(STAGE, chunk=2, objectives=Objectives(align=Align()))
+    model, batch = model_and_batch(stage)
+    for layer in model.encoder.layers:
+        layer.dropout = 0.5
+    weight = model.encoder.layers[0].ffn_in.weight
+    torch.manual_seed(9)
+    model(batch)["align"].backward()
+    step = torch.zeros_like(weight)
+    step[0, 0] = 1e-3
+    values = []
+    for sign in (1, -1):
+        with torch.no_grad():
+            weight.add_(sign * step)
+        torch.manual_seed(9)
+        values.append(float(model(batch)["align"].detach()))
+        with torch.no_grad():
+            weight.sub_(sign * step)
+    assert float(weight.grad[0, 0]) == pytest.approx((values[0] - values[1]) / 2e-3, rel=1e-2, abs=1e-4)
+
+
+def test_layer_and_dimension_prefixes_are_trained_to_stand_alone() -> None:
+    stage = dataclasses.replace(STAGE, objectives=Objectives(align=Align()), prefixes=(4, DIM), layer_prefixes=(0, 2))
+    model, batch = model_and_batch(stage)
+    loss = model(batch)["align"]
+    expected = []
+    tokens = [side.tokens for side in batch.hiding.read]
+    for depth in (0, 2):
+        u, v = (model.encoder.mean(model.encoder.states(side)[depth], side) for side in tokens)
+        expected += [align(u[:, :d], v[:, :d], temperature=0.05) for d in (4, DIM)]
+    assert float(loss.detach()) == pytest.approx(float(torch.stack(expected).mean().detach()), rel=1e-5)
+
+
+def test_a_teacher_of_another_dimension_gets_a_projection() -> None:
+    model, _ = model_and_batch(STAGE)
+    assert model.projection is not None and model.projection.weight.shape == (TEACHER_DIM, DIM)
+    same, batch = model_and_batch(STAGE, teacher_dim=DIM)
+    assert same.projection is None
+    assert float(same(batch)["distil"].detach()) > 0
+
+
+def test_the_english_side_can_be_left_alone() -> None:
+    wanted = Objectives(distil=Distil(english=False))
+    model, batch = model_and_batch(dataclasses.replace(STAGE, num_layers=0, objectives=wanted))
+    model(batch)["distil"].backward()
+    gradient = model.encoder.table.weight.grad
+    assert gradient is not None
+    touched = set(gradient.abs().sum(dim=1).nonzero()[:, 0].tolist())
+    assert touched == set(batch.hiding.sides[1].ids.tolist())
+
+
+def test_learning_rate_zero_freezes_the_layers() -> None:
+    stage = dataclasses.replace(STAGE, learning_rate=0.0, objectives=Objectives(align=Align()))
+    model, batch = model_and_batch(stage)
+    model(batch)["align"].backward()
+    assert [name for name, p in model.encoder.named_parameters() if p.requires_grad] == ["table.weight"]

@@ -1,0 +1,255 @@
+"""Teachers of every kind, and their vectors on disk: each once, resumable, refused when damaged."""
+
+import errno
+import json
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib.metadata import EntryPoint
+from pathlib import Path
+
+import numpy as np
+import pytest
+import sentencepiece as spm
+from numpy.typing import NDArray
+from toy import toy_pairs
+
+from xsent import models
+from xsent.errors import DataError
+from xsent.train import teacher as teachers
+from xsent.train.data import teacher_vectors as cache
+from xsent.train.data.corpus import Pair
+from xsent.train.data.store import tokenise
+from xsent.train.data.teacher_vectors import TeacherVectors
+from xsent.train.data.vocabulary import train_vocabulary
+from xsent.train.teacher import Teacher, kept_pairs, open_teacher, teacher_vectors
+
+DIM = 24
+PAIRS = [Pair(*pair) for pair in toy_pairs(300)]
+OPENERS = ("xsent.train.checkpoint:open_encoder", "xsent.train.sentence_transformer:open_sentence_transformer")
+
+
+class Hashing:
+    """A teacher that gives each text a direction of its own and remembers what it was asked."""
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+
+    def encode(self, sentences: list[str], /) -> NDArray[np.float32]:
+        """Vectors [n, DIM] of length 3."""
+        self.asked += sentences
+        return 3 * np.stack([look(text) for text in sentences])
+
+
+def look(text: str) -> NDArray[np.float32]:
+    vector = np.random.default_rng(list(text.encode())).normal(size=DIM).astype(np.float32)
+    return np.asarray(vector / np.linalg.norm(vector), np.float32)
+
+
+@pytest.fixture
+def encoder() -> Hashing:
+    return Hashing()
+
+
+@pytest.fixture
+def teacher(encoder: Hashing) -> Teacher:
+    made = Teacher(Path("hashing"), encoder, "0123456789abcdef")
+    encoder.asked.clear()
+    return made
+
+
+@pytest.fixture
+def offered(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The kinds of folders that an installation knows."""
+    entries = [EntryPoint(value.split(":")[0].split(".")[-1], value, models.GROUP) for value in OPENERS]
+    monkeypatch.setattr(models, "entry_points", lambda group: entries)
+
+
+def expected(numbers: NDArray[np.int64], side: int = 0) -> NDArray[np.float32]:
+    return np.stack([look((PAIRS[number].english, PAIRS[number].translation)[side]) for number in numbers])
+
+
+def every(step: int) -> NDArray[np.int64]:
+    return np.arange(0, len(PAIRS), step)
+
+
+def test_rows_are_the_unit_vectors_of_the_english_sides(tmp_path: Path, teacher: Teacher) -> None:
+    vectors = teacher_vectors(teacher, PAIRS, every(3), tmp_path / "teachers", key="k")
+    asked = np.random.default_rng(0).permutation(every(3))[:40]
+    rows = vectors.rows(np.concatenate([asked, asked[:3]]))  # any order, some twice
+    assert rows.dtype == np.float32
+    assert np.array_equal(rows, expected(np.concatenate([asked, asked[:3]])).astype(np.float16).astype(np.float32))
+    assert len(vectors) == 100
+    assert vectors.dim == DIM
+    assert vectors.rows(np.zeros(0, np.int64)).shape == (0, DIM)
+
+
+def test_float16_keeps_cosines_to_three_decimals(tmp_path: Path, teacher: Teacher) -> None:
+    rows = teacher_vectors(teacher, PAIRS, every(1), tmp_path, key="k").rows(every(1))
+    exact = expected(every(1))
+    bound = 2**-11 + DIM**0.5 * 2**-25
+    assert np.linalg.norm(rows - exact, axis=1).max() < bound
+    assert np.abs(rows @ exact.T - exact @ exact.T).max() < bound < 5e-4
+
+
+def test_the_other_side_has_a_cache_of_its_own(tmp_path: Path, teacher: Teacher) -> None:
+    teacher_vectors(teacher, PAIRS, every(50), tmp_path, key="k")
+    vectors = teacher_vectors(teacher, PAIRS, every(50), tmp_path, key="k", side=1)
+    assert np.allclose(vectors.rows(every(50)), expected(every(50), side=1), atol=1e-3)
+    assert len(list(tmp_path.iterdir())) == 2
+
+
+def test_only_what_is_missing_is_encoded(tmp_path: Path, teacher: Teacher, encoder: Hashing) -> None:
+    teacher_vectors(teacher, PAIRS, every(4), tmp_path, key="k")
+    assert encoder.asked == list(dict.fromkeys(PAIRS[i].english for i in every(4)))
+    encoder.asked.clear()
+    vectors = teacher_vectors(teacher, PAIRS, every(2), tmp_path, key="k")
+    assert encoder.asked == list(dict.fromkeys(PAIRS[i].english for i in every(2) if i % 4))
+    assert np.allclose(vectors.rows(every(2)), expected(every(2)), atol=1e-3)
+
+    def unread() -> Iterator[Pair]:
+        raise AssertionError("nothing is missing")
+        yield
+
+    encoder.asked.clear()
+    again = teacher_vectors(teacher, unread(), every(4), tmp_path, key="k")
+    assert not encoder.asked
+    assert np.array_equal(again.rows(every(4)), vectors.rows(every(4)))
+
+
+def test_equal_sentences_are_encoded_once(tmp_path: Path, teacher: Teacher, encoder: Hashing) -> None:
+    pairs = [Pair("talk", language, english, "-") for english in ("one", "two", "one") for language in ("de", "fr")]
+    vectors = teacher_vectors(teacher, pairs, np.arange(6), tmp_path, key="k")
+    assert encoder.asked == ["one", "two"]
+    rows = vectors.rows(np.arange(6))
+    assert np.array_equal(rows, rows[[0, 0, 2, 2, 0, 0]])
+
+
+def test_an_interrupted_run_goes_on_after_its_last_segment(
+    tmp_path: Path, teacher: Teacher, encoder: Hashing, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(teachers, "SEGMENT", 40)
+    monkeypatch.setattr(teachers, "CHUNK", 16)
+
+    def stop_in_the_third() -> Iterator[Pair]:
+        for number, pair in enumerate(PAIRS):
+            if number == 100:
+                raise KeyboardInterrupt
+            yield pair
+
+    with pytest.raises(KeyboardInterrupt):
+        teacher_vectors(teacher, stop_in_the_third(), every(1), tmp_path, key="k")
+    assert set(encoder.asked) == {pair.english for pair in PAIRS[:80]}
+    (left := tmp_path / f"teacher-{teacher.identity}" / ".segment-000002.1.part").mkdir()
+    encoder.asked.clear()
+    vectors = teacher_vectors(teacher, PAIRS, every(1), tmp_path, key="k")
+    assert set(encoder.asked) == {pair.english for pair in PAIRS[80:]}
+    assert np.allclose(vectors.rows(every(1)), expected(every(1)), atol=1e-3)
+    assert not left.exists()
+
+
+def test_a_full_disk_keeps_what_was_made(
+    tmp_path: Path, teacher: Teacher, encoder: Hashing, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(teachers, "SEGMENT", 100)
+    real = cache.atomic_folder
+
+    @contextmanager
+    def full(path: Path) -> Iterator[Path]:
+        with real(path) as folder:
+            yield folder
+            if path.name == "segment-000001":
+                raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as context:
+        context.setattr(cache, "atomic_folder", full)
+        with pytest.raises(DataError, match="No space left on device; make room"):
+            teacher_vectors(teacher, PAIRS, every(1), tmp_path, key="k")
+    encoder.asked.clear()
+    teacher_vectors(teacher, PAIRS, every(1), tmp_path, key="k")
+    assert set(encoder.asked) == {pair.english for pair in PAIRS[100:]}
+
+
+def test_a_pair_without_a_vector_is_named(tmp_path: Path, teacher: Teacher) -> None:
+    vectors = teacher_vectors(teacher, PAIRS, every(2), tmp_path, key="k")
+    with pytest.raises(DataError, match="no vector of pair 7;"):
+        vectors.rows(np.array([6, 7, 8]))
+    with pytest.raises(DataError, match="no vector of pair 299"):
+        vectors.rows(np.array([299]))
+
+
+def test_a_corpus_with_fewer_pairs_than_the_store(tmp_path: Path, teacher: Teacher) -> None:
+    with pytest.raises(DataError, match="pair 250 of the store is not in the corpus"):
+        teacher_vectors(teacher, PAIRS[:250], every(1), tmp_path, key="k")
+
+
+@pytest.mark.parametrize("name", ["about.json", "pairs.u32", "vectors.f16"])
+@pytest.mark.parametrize("size", [0, 20])
+def test_a_damaged_cache_is_refused(tmp_path: Path, teacher: Teacher, name: str, size: int) -> None:
+    path = teacher_vectors(teacher, PAIRS, every(2), tmp_path, key="k").path
+    file = next(path.rglob(name))
+    file.write_bytes(file.read_bytes()[:size])
+    with pytest.raises(DataError, match="delete it and it is made again") as caught:
+        teacher_vectors(teacher, PAIRS, every(2), tmp_path, key="k")
+    assert "\n" not in str(caught.value)
+    shutil.rmtree(path)
+    assert len(teacher_vectors(teacher, PAIRS, every(2), tmp_path, key="k")) == 150
+
+
+def test_a_cache_of_another_store_is_refused(tmp_path: Path, teacher: Teacher) -> None:
+    teacher_vectors(teacher, PAIRS, every(2), tmp_path, key="k")
+    with pytest.raises(DataError, match="teacher vectors of another store; delete it"):
+        teacher_vectors(teacher, PAIRS, every(2), tmp_path, key="other")
+
+
+def test_unsorted_pairs_in_a_segment_are_refused(tmp_path: Path) -> None:
+    vectors = TeacherVectors(tmp_path / "cache", dim=2, about={})
+    vectors.add(np.array([1, 5]), np.zeros((2, 2), np.float16))
+    (tmp_path / "cache/segment-000000/pairs.u32").write_bytes(np.array([5, 1], np.uint32).tobytes())
+    with pytest.raises(DataError, match="the files of segment-000000 do not fit together"):
+        TeacherVectors(tmp_path / "cache", dim=2, about={})
+
+
+def test_a_vector_that_is_no_number(encoder: Hashing, monkeypatch: pytest.MonkeyPatch) -> None:
+    teacher = Teacher(Path("broken"), encoder, "x")
+    monkeypatch.setattr(encoder, "encode", lambda sentences: np.array([[1.0, 0.0], [np.nan, 0.0]]))
+    with pytest.raises(DataError, match="teacher broken: its vector of 'two' is not finite"):
+        teacher.encode(["one", "two"])
+
+
+def test_kept_pairs_are_those_of_the_store(tmp_path: Path) -> None:
+    tokenizer = tmp_path / "sentencepiece.model"
+    texts = [text for pair in PAIRS for text in (pair.english, pair.translation)]
+    train_vocabulary(iter(texts), tokenizer, size=360, threads=1)
+    codes = [*range(0x300), *range(0x1FF0, 0x2070), *range(0x3000, 0x3170), 0xFE0F, 0xFEFF, 0xFFFD, 0xE0041, 0x1F600]
+    odd = [Pair("talk", "de", side, "x") for code in codes for side in (chr(code), f"\u200b{chr(code)}")]
+    pairs = [*odd, *(pair._replace(english="x", translation=pair.english) for pair in odd), *PAIRS]
+    kept, _ = tokenise(spm.SentencePieceProcessor(model_file=str(tokenizer)), pairs, 1)
+    assert list(kept_pairs(pairs, tokenizer)) == kept
+    assert len(PAIRS) < len(kept) < len(pairs)
+
+
+def test_a_bundle_teaches(mini_bundle: Path) -> None:
+    teacher = open_teacher(mini_bundle)
+    assert teacher.dim == 32
+    assert teacher.identity == json.loads((mini_bundle / "xsent.json").read_text())["fingerprint"]
+    assert np.allclose(np.linalg.norm(teacher.encode(["Anna", "Boris and Clara"]), axis=1), 1)
+
+
+@pytest.mark.usefixtures("offered")
+def test_a_checkpoint_teaches_and_its_identity_is_its_files(mini_checkpoint: Path, tmp_path: Path) -> None:
+    copy = Path(shutil.copytree(mini_checkpoint, tmp_path / "copy"))
+    identity = open_teacher(copy).identity
+    assert identity == open_teacher(mini_checkpoint).identity
+    about = json.loads((copy / "checkpoint.json").read_text())
+    (copy / "checkpoint.json").write_text(json.dumps({**about, "step": 8}))
+    assert open_teacher(copy).identity != identity
+    assert open_teacher(copy).encode(["Anna"]).shape == (1, 32)
+
+
+@pytest.mark.usefixtures("offered")
+def test_what_is_no_teacher(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"^teacher .*nothing: no such folder"):
+        open_teacher(tmp_path / "nothing")
+    with pytest.raises(DataError, match="known kinds: bundle, checkpoint, sentence_transformer"):
+        open_teacher(tmp_path)

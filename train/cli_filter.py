@@ -1,0 +1,168 @@
+"""`xsent-train filter`: a corpus without the pairs that are not what they claim to be."""
+
+import errno
+import gzip
+import json
+import lzma
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from xsent.cli_options import JsonOption
+from xsent.errors import DataError
+from xsent.failures import one_line_errors
+from xsent.files import atomic_file
+from xsent.progress import Progress
+from xsent.tables import format_table
+from xsent.threads import available_cpus
+from xsent.train.data.filtering import LEFT_OUT, Reason, Rules, Verdict, judge, unchecked
+
+
+@dataclass
+class Tally:
+    """What became of the lines of a corpus.
+
+    Attributes:
+        bad: Lines that hold no pair, by what is bad about them.
+        left_out: Pairs in languages that were not asked for.
+        languages: Verdicts on the other pairs by language; "" are those kept.
+    """
+
+    bad: Counter[str] = field(default_factory=Counter)
+    left_out: int = 0
+    languages: dict[str, Counter[str]] = field(default_factory=dict)
+
+    def add(self, verdict: Verdict) -> None:
+        """Count a line."""
+        if not verdict.language:
+            self.bad[verdict.reason] += 1
+        elif verdict.reason == LEFT_OUT:
+            self.left_out += 1
+        else:
+            self.languages.setdefault(verdict.language, Counter())[verdict.reason] += 1
+
+    @property
+    def total(self) -> Counter[str]:
+        """Verdicts of all languages together."""
+        return sum(self.languages.values(), Counter())
+
+    def rows(self) -> list[dict[str, object]]:
+        """One row a language, the largest first, then their total."""
+        order = sorted(self.languages.items(), key=lambda item: (-item[1].total(), item[0]))
+        return [_row(language, verdicts) for language, verdicts in [*order, ("total", self.total)]]
+
+    def notes(self) -> list[str]:
+        """What the rows do not say, a line each."""
+        notes = [f"{count:,} bad lines: {reason}" for reason, count in self.bad.most_common()]
+        if self.left_out:
+            notes.append(f"{self.left_out:,} pairs in other languages left out")
+        if names := unchecked(self.languages):
+            notes.append(
+                f"unknown to the language identifier, so that their translations went unchecked: {', '.join(names)}"
+            )
+        return notes
+
+
+def _row(language: str, verdicts: Counter[str]) -> dict[str, object]:
+    pairs = verdicts.total()
+    removed = {reason.value: verdicts[reason] for reason in Reason}
+    return {
+        "language": language,
+        "pairs": pairs,
+        "kept": verdicts[""],
+        "kept %": 100 * verdicts[""] / max(pairs, 1),
+        **removed,
+    }
+
+
+@one_line_errors()
+def filter_pairs(
+    pairs: Annotated[
+        str,
+        typer.Argument(
+            help="Source, language, English, translation, tab-separated; .gz and .xz too; - is standard input."
+        ),
+    ],
+    out: Annotated[Path, typer.Argument(help="A new file for the pairs kept; packed if it ends in .gz or .xz.")],
+    languages: Annotated[
+        str | None, typer.Option(help="Keep only these: codes with commas between; default: all in the file.")
+    ] = None,
+    min_words: Annotated[int, typer.Option(help="Words of a side, at least.")] = Rules.min_words,
+    max_words: Annotated[int, typer.Option(help="Words of a side, at most.")] = Rules.max_words,
+    max_ratio: Annotated[
+        float, typer.Option(help="How many times as long as the other a side may be.")
+    ] = Rules.max_ratio,
+    min_script: Annotated[
+        float, typer.Option(help="Share of a side's letters in a script of its language, at least.")
+    ] = Rules.min_script,
+    max_odds: Annotated[
+        float, typer.Option(help="How many times as probable as the claimed language another may be.")
+    ] = Rules.max_odds,
+    rejected: Annotated[Path | None, typer.Option(help="A new file for the lines removed, after their reason.")] = None,
+    processes: Annotated[
+        int | None, typer.Option(min=1, help="Processes, 150 MB each; default: every CPU allowed.")
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace existing files.")] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Remove pairs that are no sentence and its translation in the two languages they claim, in constant memory.
+
+    A pair goes for the first of these that holds: both sides are the same; a side is too short or too long; one is much
+    longer than the other; a side is in another script; a side is clearly in another language. Duplicates stay.
+
+    Example: xsent-train filter crawled.tsv.xz pairs.tsv.xz --languages fr,de --rejected removed.tsv
+    """
+    rules = Rules(min_words, max_words, max_ratio, min_script, max_odds)
+    wanted = frozenset(code.strip() for code in languages.split(",") if code.strip()) if languages else frozenset[str]()
+    if rejected is not None and rejected.resolve() == out.resolve():
+        raise ValueError(f"--rejected {rejected}: is the file for the pairs kept; name another")
+    tally = Tally()
+    with ExitStack() as stack:
+        keep = stack.enter_context(_new_file(out, force))
+        reject = stack.enter_context(_new_file(rejected, force)) if rejected else None
+        progress = stack.enter_context(Progress("lines"))
+        for line, verdict in judge(pairs, rules, wanted, processes=processes or available_cpus()):
+            tally.add(verdict)
+            if not verdict.reason:
+                keep(line)
+            elif reject and verdict.reason != LEFT_OUT:
+                reject(verdict.reason.encode() + b"\t" + line)
+            progress.advance()
+        kept = tally.total[""]
+        if not kept:
+            raise DataError(_nothing_kept(pairs, wanted, tally))
+    if as_json:
+        report = {"kept": kept, "rows": tally.rows()[:-1], "bad": tally.bad, "left_out": tally.left_out}
+        typer.echo(json.dumps(report))
+        return
+    typer.echo("\n".join([format_table(tally.rows()), *tally.notes()]), err=True)
+
+
+def _nothing_kept(pairs: str, wanted: frozenset[str], tally: Tally) -> str:
+    """Why nothing is left, in one line."""
+    reasons = tally.total + tally.bad + Counter({f"not in {', '.join(sorted(wanted))}": tally.left_out})
+    if not reasons:
+        return f"{pairs}: empty; expected source, language, English, translation"
+    listed = ", ".join(f"{count:,} {reason}" for reason, count in reasons.most_common(5))
+    return f"{pairs}: no pair kept ({listed}); nothing written"
+
+
+@contextmanager
+def _new_file(path: Path, force: bool) -> Iterator[Callable[[bytes], object]]:
+    """Write to a file that appears once it is complete, packed as its name says."""
+    if path.exists() and not force:
+        raise FileExistsError(errno.EEXIST, "exists; --force replaces it", str(path))
+    with atomic_file(path) as file:
+        if path.suffix == ".gz":  # no name and time inside: the same pairs make the same file
+            with gzip.GzipFile("", "wb", fileobj=file, mtime=0) as packed:
+                yield packed.write
+        elif path.suffix == ".xz":
+            with lzma.LZMAFile(file, "wb", preset=2) as packed:
+                yield packed.write
+        else:
+            yield file.write

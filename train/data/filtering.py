@@ -1,0 +1,247 @@
+"""Which pairs of a corpus are a sentence and its translation in the languages they claim (mao2021, section 4)."""
+
+import multiprocessing
+import os
+import signal
+import threading
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from copy import copy
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import cache, lru_cache, partial
+from itertools import chain, islice
+from pathlib import Path
+from typing import NamedTuple
+
+from xsent.errors import DataError, MissingExtraError, XsentError
+from xsent.lines import BOM, DAMAGED, open_binary
+from xsent.parallel import ordered_map
+from xsent.train.data.corpus import Pair, parse_line
+from xsent.train.data.scripts import measure
+
+LEFT_OUT = "left out"  # a pair in a language that was not asked for
+CHUNK = 1000  # lines that a process judges at a time
+LOOKED_AT = 100  # characters of a side that its language is told from; more cost time and decide nothing
+
+# The languages that a text may turn out to be in, beside the one it claims. Were they all that the identifier knows,
+# short sentences would go to small relatives of their language: Spanish to Galician, Chinese to Wu.
+RIVALS = frozenset(
+    "ar bg bn ca cs da de el en es fa fi fr he hi hr hu id it ja ko nl no pl pt ro ru sk sv th tr uk ur vi zh".split()
+)
+
+
+class Reason(StrEnum):
+    """Why a pair is removed; the rules are tried in this order."""
+
+    IDENTICAL = "identical"
+    LENGTH = "length"
+    RATIO = "ratio"
+    SCRIPT = "script"
+    LANGUAGE = "wrong language"
+
+
+@dataclass(frozen=True)
+class Rules:
+    """What a pair must be like to be kept.
+
+    Attributes:
+        min_words: Words that a side has at least; see `xsent.train.data.scripts.Writing` for scripts without spaces.
+        max_words: Words that a side has at most.
+        max_ratio: How many times as wide as the other a side may be.
+        min_script: Share of a side's letters that are in a script of its language, at least. Manuals in Chinese are
+            full of English names: what this finds is text that is not translated at all.
+        max_odds: How many times as probable as the claimed language another may be. Above 1, because the odds of a
+            short sentence say little.
+    """
+
+    min_words: int = 1
+    max_words: int = 100
+    max_ratio: float = 2.5
+    min_script: float = 0.2
+    max_odds: float = 3.0
+
+    def __post_init__(self) -> None:
+        """Check the settings.
+
+        Raises:
+            ValueError: One is out of its range.
+        """
+        if not 1 <= self.min_words <= self.max_words:
+            raise ValueError(f"min words {self.min_words}, max words {self.max_words}: expected 1 <= min <= max")
+        for name in ("max_ratio", "max_odds"):
+            if not getattr(self, name) >= 1:
+                raise ValueError(f"{name.replace('_', ' ')} {getattr(self, name)}: expected 1 or more")
+        if not 0 <= self.min_script <= 1:
+            raise ValueError(f"min script {self.min_script}: expected a share from 0 to 1")
+
+
+class Identifier:
+    """Tells languages apart by py3langid, whose model is a part of its package.
+
+    Raises:
+        MissingExtraError: py3langid is not installed.
+    """
+
+    def __init__(self) -> None:
+        try:
+            from py3langid.langid import MODEL_FILE, LanguageIdentifier
+        except ModuleNotFoundError as error:
+            raise MissingExtraError(f"{error.name} is not installed; pip install 'xsent[train]'") from error
+        self._all = LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)
+        self._rivals = copy(self._all)  # shares the model; a few languages take less time than all
+        self._rivals.set_languages(RIVALS)
+        self.languages = frozenset[str](self._all.labels)
+
+    def odds(self, text: str, language: str) -> float:
+        """How many times as probable as `language` the most probable of the other languages is; 0 if it is unknown."""
+        if language not in self.languages:
+            return 0.0
+        identifier = self._rivals if language in RIVALS else self._all
+        probabilities: dict[str, float] = dict(identifier.rank(text[:LOOKED_AT]))
+        other = max(probabilities[rival] for rival in RIVALS if rival != language)
+        return other / max(probabilities[language], 1e-30)
+
+
+class PairFilter:
+    """Judges pairs one by one.
+
+    Args:
+        rules: What a pair must be like.
+    """
+
+    def __init__(self, rules: Rules) -> None:
+        self._rules = rules
+        # A corpus often has the translations of an English sentence one after the other.
+        self._odds = lru_cache(maxsize=1024)(Identifier().odds)
+
+    def __call__(self, pair: Pair) -> Reason | None:
+        """The first rule that a pair breaks; None if it may stay."""
+        rules = self._rules
+        if pair.english.strip().casefold() == pair.translation.strip().casefold():
+            return Reason.IDENTICAL
+        sides = (pair.english, "en"), (pair.translation, base_code(pair.language))
+        english, translation = (measure(text) for text, _ in sides)
+        if not rules.min_words <= min(english.words, translation.words):
+            return Reason.LENGTH
+        if not max(english.words, translation.words) <= rules.max_words:
+            return Reason.LENGTH
+        if max(english.width, translation.width) > rules.max_ratio * min(english.width, translation.width):
+            return Reason.RATIO
+        if min(english.share("en"), translation.share(sides[1][1])) < rules.min_script:
+            return Reason.SCRIPT
+        if any(self._odds(text, language) > rules.max_odds for text, language in sides):
+            return Reason.LANGUAGE
+        return None
+
+
+class Verdict(NamedTuple):
+    """What becomes of a line.
+
+    Attributes:
+        language: Of the translation; empty if the line is bad.
+        reason: Why it goes: a `Reason`, what is bad about the line, or `LEFT_OUT`; empty if it stays.
+    """
+
+    language: str
+    reason: str
+
+
+def base_code(language: str) -> str:
+    """A language code without script and region: pt of pt-BR."""
+    return language.replace("_", "-").split("-")[0].lower()
+
+
+def unchecked(languages: Iterable[str]) -> list[str]:
+    """Those of some languages that the identifier does not know."""
+    others = {language for language in languages if base_code(language) not in RIVALS}
+    known = Identifier().languages if others else frozenset[str]()
+    return sorted(language for language in others if base_code(language) not in known)
+
+
+def judge(
+    source: str | Path, rules: Rules, languages: frozenset[str] = frozenset(), *, processes: int = 1
+) -> Iterator[tuple[bytes, Verdict]]:
+    """Judge the lines of a corpus, in order, in memory that does not depend on its size.
+
+    Args:
+        source: A file of pairs, `.gz` and `.xz` too; `-` is standard input.
+        rules: What a pair must be like.
+        languages: Only pairs of these are judged, others left out; empty judges all.
+        processes: How many processes judge, each with a model of its own. With 1 it is this one.
+
+    Yields:
+        Each line as it is in the file, and its verdict.
+
+    Raises:
+        DataError: The file cannot be read.
+        MissingExtraError: py3langid is not installed.
+    """
+    work = partial(_verdicts, rules, languages)
+    chunks = _chunks(source)
+    first = list(islice(chunks, processes))  # a small file is not worth many processes
+    chunks = chain(first, chunks)
+    if len(first) < 2:
+        for lines in chunks:
+            yield from zip(lines, work(lines), strict=True)
+        return
+    # Fresh processes: one forked from a process with threads may hang.
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(len(first), context, initializer=_follow_parent) as pool:
+
+        def judged(lines: list[bytes]) -> tuple[list[bytes], list[Verdict]]:
+            return lines, pool.submit(work, lines).result()
+
+        try:
+            for lines, verdicts in ordered_map(judged, chunks, len(first)):
+                yield from zip(lines, verdicts, strict=True)
+        except BrokenProcessPool as error:
+            raise XsentError(
+                "a filter process was ended, perhaps for want of memory; take fewer --processes"
+            ) from error
+
+
+def _chunks(source: str | Path) -> Iterator[list[bytes]]:
+    try:
+        with open_binary(source) as file:
+            lines = iter(file)
+            chunk = [line.removeprefix(BOM) for line in islice(lines, 1)]
+            while chunk:
+                chunk += islice(lines, CHUNK - len(chunk))
+                yield chunk
+                chunk = list(islice(lines, 1))
+    except (OSError, *DAMAGED) as error:
+        raise DataError(f"{source}: cannot be read: {error}") from error
+
+
+def _verdicts(rules: Rules, languages: frozenset[str], lines: list[bytes]) -> list[Verdict]:
+    verdicts = []
+    for line in lines:
+        pair = parse_line(line)
+        if isinstance(pair, str):
+            verdicts.append(Verdict("", pair))
+        elif languages and pair.language not in languages:
+            verdicts.append(Verdict(pair.language, LEFT_OUT))
+        else:
+            verdicts.append(Verdict(pair.language, _pair_filter(rules)(pair) or ""))
+    return verdicts
+
+
+@cache
+def _pair_filter(rules: Rules) -> PairFilter:
+    """The filter of this process: the model takes a second to load."""
+    return PairFilter(rules)
+
+
+def _follow_parent() -> None:
+    """Leave Ctrl-C to the parent, and end when it is gone, also when it was killed."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    parent = multiprocessing.parent_process()
+    assert parent is not None  # this runs in processes of a pool alone
+
+    def watch() -> None:
+        parent.join()
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()

@@ -1,0 +1,94 @@
+"""How a text is written: its width, about how many words it has, and in which scripts its letters are."""
+
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import NamedTuple
+
+# Scripts are named as Unicode names their characters; a language may be written in several.
+_LANGUAGES_OF = {
+    "LATIN": "af az br bs ca cs cy da de en eo es et eu fi fo fr fy ga gd gl ha hr ht hu id ig is it jv ku la lb lt lv "
+    "mg ms mt nb nl nn no oc pl pt ro rw sk sl sn so sq sr st sv sw tl tr uz vi wa xh yo zu",
+    "CYRILLIC": "az ba be bg kk ky mk mn ru sr tg tt uk uz",
+    "ARABIC": "ar ary arz az fa ku ps sd ug ur",
+    "CJK": "ja wuu yue zh",
+    "IDEOGRAPHIC": "ja wuu yue zh",
+    "HIRAGANA": "ja",
+    "KATAKANA": "ja",
+    "HANGUL": "ko",
+    "DEVANAGARI": "hi mr ne sa",
+    "ARMENIAN": "hy",
+    "BENGALI": "as bn",
+    "ETHIOPIC": "am",
+    "GEORGIAN": "ka",
+    "GREEK": "el",
+    "GUJARATI": "gu",
+    "GURMUKHI": "pa",
+    "HEBREW": "he yi",
+    "KANNADA": "kn",
+    "KHMER": "km",
+    "LAO": "lo",
+    "MALAYALAM": "ml",
+    "MYANMAR": "my",
+    "ORIYA": "or",
+    "SINHALA": "si",
+    "TAMIL": "ta",
+    "TELUGU": "te",
+    "THAI": "th",
+    "TIBETAN": "bo dz",
+}
+SCRIPTS: dict[str, frozenset[str]] = {
+    language: frozenset(script for script, languages in _LANGUAGES_OF.items() if language in languages.split())
+    for language in sorted({language for languages in _LANGUAGES_OF.values() for language in languages.split()})
+}
+
+
+class Writing(NamedTuple):
+    """A text, measured.
+
+    Attributes:
+        width: Its columns without spaces. A Chinese character, a kana or a Hangul syllable takes two, any other
+            character one; so measured, a sentence is about as long as its translation in any of these scripts.
+        words: About how many words it has. Where no spaces stand between words, four columns of double width make
+            one, and a text has at least a word in ten columns (Thai).
+        letters: Columns of letters by script.
+    """
+
+    width: int
+    words: int
+    letters: Mapping[str, int]
+
+    def share(self, language: str) -> float:
+        """Share of the letters that are in a script of the language, 0 to 1; 1 if its scripts are not known."""
+        if language not in SCRIPTS:
+            return 1.0
+        total = sum(self.letters.values())
+        return sum(self.letters.get(script, 0) for script in SCRIPTS[language]) / total if total else 0.0
+
+
+def measure(text: str) -> Writing:
+    """Measure a text."""
+    width = double = 0
+    letters: Counter[str] = Counter()
+    for character, count in Counter(text).items():
+        columns, script = _describe(character)
+        width += columns * count
+        if columns == 2:
+            double += columns * count
+        if script:
+            letters[script] += columns * count
+    return Writing(width, max(len(text.split()), double // 4, width // 10), letters)
+
+
+@lru_cache(maxsize=1 << 14)
+def _describe(character: str) -> tuple[int, str]:
+    """Columns and script of a character; the script is empty if it is no letter."""
+    if character.isspace():
+        return 0, ""
+    columns = 2 if unicodedata.east_asian_width(character) in ("W", "F") else 1
+    if not character.isalpha():
+        return columns, ""
+    plain = unicodedata.normalize("NFKC", character)[0]  # full-width, superscript and the like
+    return columns, re.split("[ -]", unicodedata.name(plain, "UNKNOWN"))[0]

@@ -1,0 +1,61 @@
+"""Devices, processes and precision, through Lightning Fabric."""
+
+import ctypes
+import logging
+import os
+from contextlib import suppress
+from typing import Literal
+
+import torch
+from lightning_fabric import Fabric
+from torch import Tensor
+
+Precision = Literal["32-true", "bf16-mixed"]
+
+M_TRIM_THRESHOLD, M_MMAP_MAX = -1, -4  # options of glibc's mallopt
+
+
+def launch(devices: int, precision: Precision) -> Fabric:
+    """Start or join the processes that train together.
+
+    Args:
+        devices: Processes on this machine, one a GPU where there are GPUs; `torchrun` decides where it started us.
+        precision: Precision of training.
+    """
+    devices = int(os.environ.get("LOCAL_WORLD_SIZE", devices))
+    # Heads and tables take part in no layer's output of every step: DDP has to look which did.
+    strategy = "ddp_find_unused_parameters_true" if int(os.environ.get("WORLD_SIZE", devices)) > 1 else "auto"
+    nodes = int(os.environ.get("GROUP_WORLD_SIZE", 1))
+    fabric = Fabric(accelerator="auto", devices=devices, num_nodes=nodes, strategy=strategy, precision=precision)
+    fabric.launch()
+    if not fabric.is_global_zero:
+        logging.getLogger("xsent").setLevel(logging.ERROR)  # once is enough
+    return fabric
+
+
+def gather(fabric: Fabric, vectors: Tensor) -> Tensor:
+    """The vectors of all ranks, rank after rank, gradients included: [L, b, D] to [L, ranks x b, D]."""
+    if fabric.world_size == 1:
+        return vectors
+    ranks = fabric.all_gather(vectors, sync_grads=True)  # [ranks, L, b, D]
+    assert isinstance(ranks, Tensor)
+    return ranks.transpose(0, 1).flatten(1, 2)
+
+
+def precision(wanted: str) -> Precision:
+    """The precision to train in; `auto` is bfloat16 where matrices are multiplied in it by hardware."""
+    if wanted == "auto":
+        bf16 = torch.cuda.is_bf16_supported() if torch.cuda.is_available() else torch.cpu._is_amx_tile_supported()
+        return "bf16-mixed" if bf16 else "32-true"
+    return "bf16-mixed" if wanted == "bf16-mixed" else "32-true"
+
+
+def keep_freed_memory() -> None:
+    """Ask the C library to keep what is freed instead of giving it back to the system.
+
+    The gradient of a token table alone is 100 MB: fetched anew at every step, its page faults took 45% of the time.
+    """
+    with suppress(OSError, AttributeError):  # mallopt is glibc's
+        libc = ctypes.CDLL(None)
+        libc.mallopt(M_MMAP_MAX, 0)
+        libc.mallopt(M_TRIM_THRESHOLD, 2**31 - 1)

@@ -1,0 +1,47 @@
+"""Where a training starts from: a checkpoint's vocabulary and weights."""
+
+from pathlib import Path
+
+from torch import Tensor
+
+from xsent.errors import DataError
+from xsent.train.checkpoint import Checkpoint, load_checkpoint
+from xsent.train.config import Recipe
+from xsent.train.model import ModelConfig
+
+
+def open_start(recipe: Recipe, path: Path) -> Checkpoint:
+    """Open the checkpoint that a training starts from.
+
+    Raises:
+        DataError: It is none, or its shape is not the recipe's.
+    """
+    start = load_checkpoint(path)
+    names = ("dim", "num_heads", "ffn_dim", "max_length")
+    wrong = [
+        f"{name} {getattr(start.config, name)}"
+        for name in names
+        if getattr(start.config, name) != getattr(recipe, name)
+    ]
+    if wrong:
+        now = ", ".join(f"{name} = {getattr(recipe, name)}" for name in names)
+        raise DataError(f"{path} has {', '.join(wrong)}, the recipe {now}; they must be the same to start from it")
+    return start
+
+
+def in_common(before: Checkpoint, config: ModelConfig) -> dict[str, Tensor]:
+    """The weights that an encoder can take over: the table, and layers of the same number and kind.
+
+    Raises:
+        DataError: The table has not one row for each piece of the vocabulary.
+    """
+    rows = len(before.weights["encoder.table.weight"])
+    if rows != config.vocab_size:
+        raise DataError(
+            f"{before.path}: its table has {rows} rows, the vocabulary {config.vocab_size} pieces; a training "
+            "goes on with the vocabulary that it started with"
+        )
+    if before.config.num_layers and before.config.norm != config.norm:
+        return {"encoder.table.weight": before.weights["encoder.table.weight"]}
+    # A projection to another teacher's dimension is no use.
+    return {name: weight for name, weight in before.weights.items() if not name.startswith("projection.")}
