@@ -71,12 +71,28 @@ class EncoderGraph:
             self._mean(x, OUTPUT)
             return
         positions: str | None = self._positions(encoder.positions)
+        if encoder.table_norm is not None:
+            self._post_norm_layers(encoder, self._node("Add", [x, str(positions)], "positioned"))
+            return
         last = len(encoder.layers) - 1
         for number, layer in enumerate(encoder.layers):
             assert isinstance(layer, Layer)
             x = self._attention(f"layer{number}", layer, x, positions)
             x = self._feed_forward(f"layer{number}", layer, x, last=number == last)
             positions = None
+
+    def _post_norm_layers(self, encoder: Encoder, x: str) -> None:
+        assert encoder.table_norm is not None
+        x = self._norm("table_norm", encoder.table_norm, x)
+        for number, layer in enumerate(encoder.layers):
+            assert isinstance(layer, Layer)
+            name = f"layer{number}"
+            x = self._node("Add", [x, self._mix(name, layer, x)], f"{name}.attended")
+            x = self._norm(f"{name}.attention_norm", layer.attention_norm, x)
+            hidden = self._linear(f"{name}.ffn_out", layer.ffn_out, self._expand(name, layer, x))
+            x = self._node("Add", [x, hidden], f"{name}.out")
+            x = self._norm(f"{name}.ffn_norm", layer.ffn_norm, x)
+        self._mean(x, OUTPUT)
 
     def _look_up(self, table: nn.Embedding) -> str:
         values = _array(table.weight)
@@ -99,13 +115,21 @@ class EncoderGraph:
         hidden = self._norm(f"{name}.attention_norm", layer.attention_norm, x)
         if positions is not None:
             hidden = self._node("Add", [hidden, positions], f"{name}.positioned")
+        return self._node("Add", [x, self._mix(name, layer, hidden)], f"{name}.attended")
+
+    def _mix(self, name: str, layer: Layer, hidden: str) -> str:
+        """Attention with its projections."""
         # The scale of the attention scores, folded into the queries.
         gain = np.ones(3 * self._dim, np.float32)
         gain[: self._dim] = (self._dim // layer.num_heads) ** -0.5
         hidden = self._linear(f"{name}.qkv", layer.qkv, hidden, gain)
         hidden = self._attend(f"{name}.heads", layer.num_heads, hidden)
-        hidden = self._linear(f"{name}.attention_out", layer.attention_out, hidden)
-        return self._node("Add", [x, hidden], f"{name}.attended")
+        return self._linear(f"{name}.attention_out", layer.attention_out, hidden)
+
+    def _expand(self, name: str, layer: Layer, x: str) -> str:
+        """The inner side of the feed-forward block."""
+        hidden = self._linear(f"{name}.ffn_in", layer.ffn_in, x)
+        return self._node("QuickGelu", [hidden], f"{name}.silu", CONTRIB, alpha=1.0)  # x * sigmoid(x)
 
     def _attend(self, name: str, heads: int, qkv: str) -> str:
         """Mix the values of all tokens; plain operators, as the fused ones are no faster for one sentence."""
@@ -123,9 +147,7 @@ class EncoderGraph:
 
     def _feed_forward(self, name: str, layer: Layer, x: str, *, last: bool) -> str:
         """Add feed_forward(norm(x)) to x; for the last layer only its mean over the tokens [1, D]."""
-        hidden = self._norm(f"{name}.ffn_norm", layer.ffn_norm, x)
-        hidden = self._linear(f"{name}.ffn_in", layer.ffn_in, hidden)
-        hidden = self._node("QuickGelu", [hidden], f"{name}.silu", CONTRIB, alpha=1.0)  # x * sigmoid(x)
+        hidden = self._expand(name, layer, self._norm(f"{name}.ffn_norm", layer.ffn_norm, x))
         if last:
             # The mean is linear: taken before the last projection, that runs once, not once a token.
             x, hidden = self._mean(x, "mean"), self._mean(hidden, "mean_hidden")

@@ -29,13 +29,15 @@ def open_model(path: str | Path | None = None) -> Encodes:
         return SentenceEncoder(path)
     path = Path(path)
     if not path.is_dir():
-        raise BundleError(f"{path}: no such folder; expected a bundle or a checkpoint")
+        raise BundleError(f"{path}: no such folder; expected a bundle, a checkpoint or a folder of sentence-transformers")
     missing: ImportError | None = None
     names = []
     for entry in entry_points(group=GROUP):
         names.append(entry.name)
         try:
             encoder: Encodes | None = entry.load()(path)
+        except MissingExtraError:  # it says what to install
+            raise
         except ImportError as error:
             missing = error
             continue

@@ -28,8 +28,10 @@ def sentences(language: str) -> list[str]:
 def make_encoder() -> MakeEncoder:
     """A function that makes an encoder with random weights, none of them zero, always the same."""
 
-    def make(vocab_size: int = 50, dim: int = 32, num_layers: int = 2, out_scale: float = 1.0) -> Encoder:
-        config = ModelConfig(vocab_size, dim, num_layers, num_heads=4, ffn_dim=2 * dim, max_length=64)
+    def make(
+        vocab_size: int = 50, dim: int = 32, num_layers: int = 2, out_scale: float = 1.0, norm: str = "pre"
+    ) -> Encoder:
+        config = ModelConfig(vocab_size, dim, num_layers, num_heads=4, ffn_dim=2 * dim, max_length=64, norm=norm)
         encoder = Encoder(config).eval()
         generator = torch.Generator().manual_seed(3)
         for name, parameter in encoder.named_parameters():

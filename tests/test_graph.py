@@ -33,16 +33,20 @@ def vectors(encoder: Encoder, folder: Path, precision: Precision) -> list[tuple[
     return pairs
 
 
+@pytest.mark.parametrize("norm", ["pre", "post"])
 @pytest.mark.parametrize("num_layers", [0, 1, 2, 6])
-def test_float32_is_the_encoder(num_layers: int, make_encoder: Callable[..., Encoder], tmp_path: Path) -> None:
-    encoder = make_encoder(num_layers=num_layers)
+def test_float32_is_the_encoder(
+    num_layers: int, norm: str, make_encoder: Callable[..., Encoder], tmp_path: Path
+) -> None:
+    encoder = make_encoder(num_layers=num_layers, norm=norm)
     for trained, exported in vectors(encoder, tmp_path, "float32"):
         np.testing.assert_allclose(exported, trained, rtol=1e-5, atol=1e-5)
 
 
+@pytest.mark.parametrize("norm", ["pre", "post"])
 @pytest.mark.parametrize("num_layers", [0, 1, 2, 6])
-def test_int8_is_close(num_layers: int, make_encoder: Callable[..., Encoder], tmp_path: Path) -> None:
-    encoder = make_encoder(num_layers=num_layers)
+def test_int8_is_close(num_layers: int, norm: str, make_encoder: Callable[..., Encoder], tmp_path: Path) -> None:
+    encoder = make_encoder(num_layers=num_layers, norm=norm)
     for trained, exported in vectors(encoder, tmp_path, "int8"):
         cosine = trained @ exported / np.linalg.norm(trained) / np.linalg.norm(exported)
         assert cosine >= 0.99

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from safetensors.numpy import load_file
-from toy import toy_pairs, write_toy_recipe
+from toy import MINED, toy_pairs, write_toy_recipe
 
 from xsent.errors import DataError, XsentError
 from xsent.train.checkpoint import load_checkpoint, open_encoder
@@ -25,10 +25,11 @@ from xsent.train.trainer import Trainer
 COMMAND = [sys.executable, "-c", "from xsent.train.cli import main; main()"]
 
 
-def train(recipe: Path, run: Path, threads: int = 1) -> Path:
+def train(recipe: Path, run: Path, threads: int = 1, *, teacher: Path | None = None, start: Path | None = None) -> Path:
     """Train in this process."""
     config = load_recipe(recipe)
-    return Trainer(config, [recipe.parent / file for file in config.corpus.files], run, threads=threads).train()
+    files = [recipe.parent / file for file in config.corpus.files]
+    return Trainer(config, files, run, threads=threads, teacher=teacher, start=start).train()
 
 
 def arguments(recipe: Path, run: Path, threads: int = 1) -> list[str]:
@@ -63,10 +64,9 @@ def test_finished_training_is_not_trained_again(recipe: Path, trained: Path) -> 
     assert (trained / "model.safetensors").stat().st_mtime_ns == before
 
 
-@pytest.mark.parametrize(("stage", "threads"), [("table", 1), ("layers", 2)])
-def test_killed_training_resumes_to_the_bit(recipe: Path, tmp_path: Path, stage: str, threads: int) -> None:
-    trained, run = train(recipe, tmp_path / "whole", threads), tmp_path / "run"
-    process = subprocess.Popen(arguments(recipe, run, threads), stderr=subprocess.PIPE)
+def kill_in_the_middle(command: list[str], run: Path, stage: str, steps: int) -> None:
+    """Start a training and kill it between the third and the last step of a stage."""
+    process = subprocess.Popen(command, stderr=subprocess.PIPE)
     deadline = time.monotonic() + 120
     while not any(path.name > f"{stage}-0000003" for path in run.glob(f"checkpoints/{stage}-*")):
         assert process.poll() is None, process.communicate()[1].decode()
@@ -74,13 +74,30 @@ def test_killed_training_resumes_to_the_bit(recipe: Path, tmp_path: Path, stage:
         time.sleep(0.005)
     process.kill()
     process.communicate()
-    last = max(run.glob(f"checkpoints/{stage}-*"))
-    assert load_checkpoint(last).step < load_recipe(recipe).stages[stage == "layers"].steps  # really in the middle
-    resumed = load_file(train(recipe, run, threads) / "model.safetensors")
-    whole = load_file(trained / "model.safetensors")
-    assert resumed.keys() == whole.keys()
-    for name, weights in whole.items():
-        assert np.array_equal(resumed[name], weights), name
+    assert load_checkpoint(max(run.glob(f"checkpoints/{stage}-*"))).step < steps  # really in the middle
+
+
+def assert_same_weights(resumed: Path, whole: Path) -> None:
+    there, expected = load_file(resumed / "model.safetensors"), load_file(whole / "model.safetensors")
+    assert there.keys() == expected.keys()
+    for name, weights in expected.items():
+        assert np.array_equal(there[name], weights), name
+
+
+@pytest.mark.parametrize(("stage", "threads"), [("table", 1), ("layers", 2)])
+def test_killed_training_resumes_to_the_bit(recipe: Path, tmp_path: Path, stage: str, threads: int) -> None:
+    trained, run = train(recipe, tmp_path / "whole", threads), tmp_path / "run"
+    steps = load_recipe(recipe).stages[stage == "layers"].steps
+    kill_in_the_middle(arguments(recipe, run, threads), run, stage, steps)
+    assert_same_weights(train(recipe, run, threads), trained)
+
+
+def test_mined_windows_queues_and_chunks_resume_to_the_bit(tmp_path: Path, mini_bundle: Path) -> None:
+    recipe = write_toy_recipe(tmp_path, minutes=0)
+    recipe.write_text(recipe.read_text().replace("steps = 150", "steps = 20") + MINED)
+    run = tmp_path / "run"
+    kill_in_the_middle([*arguments(recipe, run), "--teacher", str(mini_bundle)], run, "mined", steps=14)
+    assert_same_weights(train(recipe, run, teacher=mini_bundle), train(recipe, tmp_path / "whole", teacher=mini_bundle))
 
 
 def test_ctrl_c_saves_and_says_how_to_go_on(recipe: Path, tmp_path: Path) -> None:
@@ -126,7 +143,9 @@ def test_a_loss_that_is_no_number_stops_and_keeps_the_checkpoint(recipe: Path, t
     run = shutil.copytree(trained.parent.parent, tmp_path / "run")
     shutil.rmtree(run / "checkpoints" / trained.name)
     os.link(recipe.parent / "pairs.tsv", tmp_path / "pairs.tsv")
-    with pytest.raises(XsentError, match=r"stage layers, step .* no longer a number"):
+    with pytest.raises(
+        XsentError, match=r"stage layers, step \d+: the loss of align and .* no longer a number|gradients are no longer"
+    ):
         train(wild, run)
     assert load_checkpoint(run / "checkpoints" / "table-0000150").step == 150
 
@@ -136,6 +155,51 @@ def test_other_settings_are_refused_under_a_resume(recipe: Path, trained: Path, 
     changed.write_text(recipe.read_text().replace("ugt = 0.1", "ugt = 0.2"))
     with pytest.raises(DataError, match=r"stages\[1\]\.objectives\.ugt\.weight: 0\.1 became 0\.2.*--out"):
         train(changed, trained.parent.parent)
+
+
+def test_a_setting_that_came_later_does_not_stop_a_resume(recipe: Path, trained: Path, tmp_path: Path) -> None:
+    run = shutil.copytree(trained.parent.parent, tmp_path / "run")
+    for folder in (run / "checkpoints").iterdir():
+        about = json.loads((folder / "checkpoint.json").read_text())
+        del about["recipe"]["norm"], about["recipe"]["stages"][0]["chunk"]
+        (folder / "checkpoint.json").write_text(json.dumps(about))
+    assert train(recipe, run).name == trained.name
+
+
+def test_a_training_starts_from_a_checkpoint_and_its_vocabulary(recipe: Path, trained: Path, tmp_path: Path) -> None:
+    text = recipe.read_text()
+    again = tmp_path / "again.toml"
+    again.write_text(text[: text.index("[[stage]]")] + text[text.rindex("[[stage]]") :].replace("gates", "# gates"))
+    os.link(recipe.parent / "pairs.tsv", tmp_path / "pairs.tsv")
+    table = trained.parent / "table-0000150"
+    path = train(again, tmp_path / "run", start=table)
+    assert (path / "sentencepiece.model").read_bytes() == (table / "sentencepiece.model").read_bytes()
+    # The same table, another seed of the stage: near what the whole training came to.
+    rows = [load_file(folder / "model.safetensors")["encoder.table.weight"] for folder in (path, trained)]
+    assert np.abs(rows[0] - rows[1]).max() < 0.01
+    with pytest.raises(DataError, match=r"start: '\w+' became '\w+'.*--out"):
+        train(again, tmp_path / "run", start=trained)
+
+
+def test_a_start_of_another_shape_or_vocabulary_is_refused(
+    recipe: Path, trained: Path, mini_checkpoint: Path, tmp_path: Path
+) -> None:
+    with pytest.raises(DataError, match=r"has num_heads = 4, the recipe 2; to start from it"):
+        train(recipe, tmp_path / "run", start=mini_checkpoint)
+    other = tmp_path / "other"
+    shutil.copytree(trained, other)
+    shutil.copy(mini_checkpoint / "sentencepiece.model", other)
+    with pytest.raises(DataError, match=r"other: its table has 360 rows, the vocabulary \d+ pieces"):
+        train(recipe, tmp_path / "run-2", start=other)
+
+
+def test_distillation_without_its_teacher_is_refused(tmp_path: Path) -> None:
+    recipe = write_toy_recipe(tmp_path)
+    recipe.write_text(recipe.read_text() + MINED)
+    with pytest.raises(DataError, match="stage mined distils and has no teacher; name its folder with --teacher"):
+        train(recipe, tmp_path / "run")
+    with pytest.raises(DataError, match=r"teacher .*nowhere: no such folder"):
+        train(recipe, tmp_path / "run", teacher=tmp_path / "nowhere")
 
 
 def test_another_corpus_is_refused_before_anything_is_overwritten(trained: Path, tmp_path: Path) -> None:

@@ -74,6 +74,28 @@ ignore_above = 0.9
 gates = [0.5, 1.0]
 """
 
+MINED = """
+[[stage]]
+name = "mined"
+num_layers = 2
+steps = 14
+batch_size = 16
+chunk = 5
+window = 4
+order = "mined"
+ignore_above = 0.9
+dropout = 0.1
+layer_prefixes = [0, 2]
+warmup = 3
+[stage.objectives]
+align = 1
+mlm = 0.1
+tlm = 0.1
+smlm = 0.1
+word_ctl = { weight = 0.1, negatives = 20 }
+co = { weight = 0.1, queue = 40, ignore_above = 0.9 }
+"""
+
 
 def write_toy_recipe(folder: Path, *, minutes: float = 60, pairs: int = 600) -> Path:
     """Write a toy corpus and a recipe of two stages that trains on it in seconds."""

@@ -183,7 +183,8 @@ class CheckpointEncoder:
     """A checkpoint as an encoder of texts, for evaluation and for the parity gate."""
 
     def __init__(self, checkpoint: Checkpoint) -> None:
-        self._encoder = checkpoint.encoder
+        self._device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+        self._encoder = checkpoint.encoder.to(self._device)
         self._processor = spm.SentencePieceProcessor(model_file=str(checkpoint.tokenizer))
         self.languages = checkpoint.languages
         self.dim = checkpoint.config.dim
@@ -194,7 +195,7 @@ class CheckpointEncoder:
         parts = []
         for start in range(0, len(sentences), 256):
             tokens = to_tokens(self._processor.encode(list(sentences[start : start + 256])), self._encoder)
-            parts.append(F.normalize(self._encoder(tokens), dim=1).numpy())
+            parts.append(F.normalize(self._encoder(tokens.to(self._device)), dim=1).cpu().numpy())
         return np.concatenate(parts) if parts else np.zeros((0, self.dim), np.float32)
 
 

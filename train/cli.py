@@ -13,7 +13,7 @@ from typer.core import TyperGroup
 from xsent.errors import MissingExtraError
 from xsent.failures import one_line_errors
 from xsent.threads import available_cpus
-# from xsent.train.cli_filter import filter_pairs
+from xsent.train.cli_filter import filter_pairs
 from xsent.train.config import load_recipe
 
 
@@ -35,7 +35,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     help="Train an encoder: xsent-train RECIPE.toml --data DATA --out RUN; or one of the commands below.",
 )
-# app.command("filter")(filter_pairs)
+app.command("filter")(filter_pairs)
 
 Config = Annotated[Path, typer.Argument(help="The recipe, a TOML file.")]
 Data = Annotated[Path, typer.Option(help="Folder that the recipe's files of pairs are named from.")]

@@ -58,9 +58,9 @@ class Tally:
 
     def notes(self) -> list[str]:
         """What the rows do not say, a line each."""
-        notes = [f"{count:,} bad lines: {reason}" for reason, count in self.bad.most_common()]
+        notes = [f"bad lines, {reason}: {count:,}" for reason, count in self.bad.most_common()]
         if self.left_out:
-            notes.append(f"{self.left_out:,} pairs in other languages left out")
+            notes.append(f"pairs in other languages, left out: {self.left_out:,}")
         if names := unchecked(self.languages):
             notes.append(
                 f"unknown to the language identifier, so that their translations went unchecked: {', '.join(names)}"
@@ -148,7 +148,7 @@ def _nothing_kept(pairs: str, wanted: frozenset[str], tally: Tally) -> str:
     reasons = tally.total + tally.bad + Counter({f"not in {', '.join(sorted(wanted))}": tally.left_out})
     if not reasons:
         return f"{pairs}: empty; expected source, language, English, translation"
-    listed = ", ".join(f"{count:,} {reason}" for reason, count in reasons.most_common(5))
+    listed = ", ".join(f"{reason}: {count:,}" for reason, count in reasons.most_common(5))
     return f"{pairs}: no pair kept ({listed}); nothing written"
 
 

@@ -18,14 +18,10 @@ def open_start(recipe: Recipe, path: Path) -> Checkpoint:
     """
     start = load_checkpoint(path)
     names = ("dim", "num_heads", "ffn_dim", "max_length")
-    wrong = [
-        f"{name} {getattr(start.config, name)}"
-        for name in names
-        if getattr(start.config, name) != getattr(recipe, name)
-    ]
-    if wrong:
-        now = ", ".join(f"{name} = {getattr(recipe, name)}" for name in names)
-        raise DataError(f"{path} has {', '.join(wrong)}, the recipe {now}; they must be the same to start from it")
+    for name in names:
+        its, ours = getattr(start.config, name), getattr(recipe, name)
+        if its != ours:
+            raise DataError(f"{path} has {name} = {its}, the recipe {ours}; to start from it they must be the same")
     return start
 
 

@@ -76,7 +76,7 @@ def open_teacher(path: Path) -> Teacher:
 
 
 def files_identity(path: Path) -> str:
-    """Identity of the model in a folder: a hash over names and contents of its files, read once (about 1 GB/s)."""
+    """Identity of the model in a folder: a hash over names and contents of its files; under a second for 100 MB."""
     files = sorted(file for file in path.rglob("*") if file.suffix in MODEL_FILES)
     parts = [(file.relative_to(path).as_posix(), file_digest(file)) for file in files]
     return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:16]

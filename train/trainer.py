@@ -29,7 +29,7 @@ from xsent.train.optimization import optimizer_state, parameter_groups, restore_
 from xsent.train.run import keep_only, refuse_other_data, stage_folders
 from xsent.train.stage import TrainingModel
 from xsent.train.start import in_common, open_start
-from xsent.train.teacher import Teacher, open_teacher, teacher_vectors
+from xsent.train.teacher import Teacher, kept_pairs, open_teacher, teacher_vectors
 from xsent.train.validation import Validation
 
 logger = logging.getLogger(__name__)
@@ -193,7 +193,8 @@ class Trainer:
         with self.fabric.rank_zero_first():
             if self.teacher is not None and stage.objectives.distils:
                 folder = self.prepared / "teachers"
-                teacher = teacher_vectors(self.teacher, self.pairs, draw().drawn(), folder, key=store.key)
+                pairs = kept_pairs(self.pairs, self.data.tokenizer)
+                teacher = teacher_vectors(self.teacher, pairs, draw().drawn(), folder, key=store.key)
             clusters = self._clusters(number, stage, model, resumed=resumed)
         if stage.order != "mined":
             return draw(teacher=teacher, clusters=clusters)

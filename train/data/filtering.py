@@ -52,15 +52,15 @@ class Rules:
         max_ratio: How many times as wide as the other a side may be.
         min_script: Share of a side's letters that are in a script of its language, at least. Manuals in Chinese are
             full of English names: what this finds is text that is not translated at all.
-        max_odds: How many times as probable as the claimed language another may be. Above 1, because the odds of a
-            short sentence say little.
+        max_odds: How many times as probable as the claimed language another may be. Well above 1, because the claim
+            itself is evidence, and most of it where a text is short.
     """
 
     min_words: int = 1
     max_words: int = 100
     max_ratio: float = 2.5
     min_script: float = 0.2
-    max_odds: float = 3.0
+    max_odds: float = 5.0
 
     def __post_init__(self) -> None:
         """Check the settings.
@@ -95,13 +95,14 @@ class Identifier:
         self.languages = frozenset[str](self._all.labels)
 
     def odds(self, text: str, language: str) -> float:
-        """How many times as probable as `language` the most probable of the other languages is; 0 if it is unknown."""
+        """How many times as probable as `language` the most probable language is, 1 if it is `language` or unknown."""
         if language not in self.languages:
-            return 0.0
+            return 1.0
         identifier = self._rivals if language in RIVALS else self._all
+        if identifier.classify(text[:LOOKED_AT])[0] == language:  # most are: no need to rank
+            return 1.0
         probabilities: dict[str, float] = dict(identifier.rank(text[:LOOKED_AT]))
-        other = max(probabilities[rival] for rival in RIVALS if rival != language)
-        return other / max(probabilities[language], 1e-30)
+        return max(probabilities[rival] for rival in RIVALS) / max(probabilities[language], 1e-30)
 
 
 class PairFilter:

@@ -45,12 +45,12 @@ class TeacherVectors:
         """
         self.path, self.dim = path, dim
         about = {**about, "dim": dim}
-        try:
+        if not path.exists():
             path.parent.mkdir(parents=True, exist_ok=True)
-            if not path.exists():
-                with atomic_folder(path) as folder:
-                    (folder / ABOUT).write_text(json.dumps(about, indent=1))
-            sweep(path)
+            with atomic_folder(path) as folder:
+                (folder / ABOUT).write_text(json.dumps(about, indent=1))
+        sweep(path)
+        try:
             saved = dict(json.loads((path / ABOUT).read_text()))
             segments = sorted(path.glob("segment-*"))
             self._segments = [Segment(segment, dim) for segment in segments]

@@ -1,0 +1,344 @@
+"""The language filter: how a text is measured, the rules, the stream and the command."""
+
+import gzip
+import io
+import json
+import lzma
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import islice
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from xsent.errors import DataError, MissingExtraError
+from xsent.train.cli_filter import filter_pairs
+from xsent.train.data import filtering
+from xsent.train.data.corpus import Pair
+from xsent.train.data.filtering import Identifier, PairFilter, Reason, Rules, base_code, judge, unchecked
+from xsent.train.data.scripts import SCRIPTS, measure
+
+app = typer.Typer()
+app.command()(filter_pairs)
+
+ENGLISH = "The old bridge over the river is closed until next summer."
+GOOD = {
+    "fr": "Le vieux pont sur la rivière est fermé jusqu'à l'été prochain.",
+    "de": "Die alte Brücke über den Fluss ist bis zum nächsten Sommer gesperrt.",
+    "ru": "Старый мост через реку закрыт до следующего лета.",
+    "ja": "川に架かる古い橋は来年の夏まで通行止めです。",
+    "zh": "河上的旧桥要关闭到明年夏天。",
+}
+
+
+@pytest.fixture(scope="module")
+def pair_filter() -> PairFilter:
+    return PairFilter(Rules())
+
+
+def line(language: str, translation: str, english: str = ENGLISH) -> bytes:
+    return f"test\t{language}\t{english}\t{translation}\n".encode()
+
+
+# --- how a text is measured
+
+
+@pytest.mark.parametrize(
+    ("text", "width", "words", "letters"),
+    [
+        ("Grüß Gott!", 9, 2, {"LATIN": 8}),
+        ("你好，世界 42", 12, 2, {"CJK": 8}),  # ten columns of double width are two words
+        ("カード", 6, 1, {"KATAKANA": 6}),
+        ("Ｗi-Fi²", 7, 1, {"LATIN": 5}),  # a full-width letter is a Latin one, twice as wide
+        ("ฉันรักคุณฉันรักคุณฉันรักคุณฉัน", 30, 3, {"THAI": 20}),  # no spaces: a word in ten columns
+        ("12 + 30", 5, 3, {}),
+    ],
+)
+def test_a_text_is_measured(text: str, width: int, words: int, letters: dict[str, int]) -> None:
+    assert measure(text) == (width, words, letters)
+
+
+def test_share_of_the_letters_in_the_scripts_of_a_language() -> None:
+    assert measure("Linux の使い方").share("ja") == 8 / 13  # four letters, twice as wide as the five of Linux
+    assert measure("Добрый день").share("ru") == 1
+    assert measure("Добрый день").share("fr") == 0
+    assert measure("2 + 2 = 4").share("fr") == 0
+    assert measure("nuqneH").share("tlh") == 1  # scripts not known
+
+
+def test_every_rival_has_a_script_and_is_known_to_the_identifier() -> None:
+    assert set(SCRIPTS) >= filtering.RIVALS
+    assert Identifier().languages >= filtering.RIVALS
+
+
+# --- the rules
+
+
+@pytest.mark.parametrize("language", GOOD)
+def test_translations_stay(pair_filter: PairFilter, language: str) -> None:
+    assert pair_filter(Pair("test", language, ENGLISH, GOOD[language])) is None
+
+
+@pytest.mark.parametrize(
+    ("language", "english", "translation"),
+    [
+        ("fr", "No.", "Non."),
+        ("de", "Tom is right.", "Tom hat recht."),
+        ("de", "Hi!", "Hallo!"),
+        ("es", "Paris", "París"),
+        ("it", "Print", "Stampa"),
+        ("nl", "Thanks, Tom.", "Bedankt, Tom."),
+        ("ja", "Thank you.", "ありがとう。"),
+        ("zh", "Save file", "保存文件"),
+    ],
+)
+def test_short_sentences_stay(pair_filter: PairFilter, language: str, english: str, translation: str) -> None:
+    assert pair_filter(Pair("test", language, english, translation)) is None
+
+
+@pytest.mark.parametrize(
+    ("language", "english", "translation", "reason"),
+    [
+        ("fr", ENGLISH, f" {ENGLISH.upper()} ", Reason.IDENTICAL),
+        ("fr", ENGLISH * 10, GOOD["fr"] * 10, Reason.LENGTH),
+        ("fr", ENGLISH, "Le pont.", Reason.RATIO),
+        ("zh", "The bridge.", GOOD["zh"] * 2, Reason.RATIO),
+        ("fr", ENGLISH, GOOD["ru"], Reason.SCRIPT),
+        ("ja", ENGLISH, "The old bridge is closed until next summer.", Reason.SCRIPT),
+        ("zh", GOOD["zh"], ENGLISH, Reason.SCRIPT),
+        ("fr", "2 + 2", "2+2 = 4", Reason.SCRIPT),  # nothing to learn a language from
+        ("fr", ENGLISH, GOOD["de"], Reason.LANGUAGE),
+        ("de", ENGLISH, "The old bridge on this river stays closed until summer.", Reason.LANGUAGE),
+        ("de", GOOD["fr"], GOOD["de"], Reason.LANGUAGE),
+        ("fr", GOOD["fr"], ENGLISH, Reason.LANGUAGE),
+        ("ja", ENGLISH, "河上的旧桥要关闭到明年夏天。", Reason.LANGUAGE),
+    ],
+)
+def test_what_is_no_translation_goes(
+    pair_filter: PairFilter, language: str, english: str, translation: str, reason: Reason
+) -> None:
+    assert pair_filter(Pair("test", language, english, translation)) is reason
+
+
+def test_the_limits_themselves_are_allowed() -> None:
+    rules = Rules(min_words=2, max_words=3, max_ratio=1.5)
+    keep = PairFilter(rules)
+    assert keep(Pair("test", "de", "The cat sleeps.", "Katze schläft")) is None  # 13 columns and 12
+    assert keep(Pair("test", "de", "The cat sleeps.", "Schläft.")) is Reason.LENGTH
+    assert keep(Pair("test", "de", "The cat now sleeps.", "Die Katze schläft.")) is Reason.LENGTH
+    assert keep(Pair("test", "de", "cat and dog", "die da")) is Reason.RATIO  # 9 columns and 5
+    assert keep(Pair("test", "de", "a cat and", "die da")) is None  # 7 columns and 5
+
+
+def test_the_odds_decide_on_a_doubtful_sentence() -> None:
+    odds = Identifier().odds("Tom es vulnerable.", "es")
+    assert 1 < odds < 10  # another Romance language is a little more probable
+    pair = Pair("test", "es", "Tom is vulnerable.", "Tom es vulnerable.")
+    assert PairFilter(Rules(max_odds=1.0))(pair) is Reason.LANGUAGE
+    assert PairFilter(Rules(max_odds=10.0))(pair) is None
+
+
+def test_a_language_with_a_region_is_the_language(pair_filter: PairFilter) -> None:
+    assert [base_code(code) for code in ("fr", "fr-CA", "zh_Hans", "PT-br")] == ["fr", "fr", "zh", "pt"]
+    assert pair_filter(Pair("test", "fr-CA", ENGLISH, GOOD["fr"])) is None
+    assert pair_filter(Pair("test", "fr_CA", ENGLISH, GOOD["de"])) is Reason.LANGUAGE
+
+
+def test_of_an_unknown_language_the_english_side_is_checked(pair_filter: PairFilter) -> None:
+    klingon = "'ej bIQtIqDaq meH QaQbe' SoQ vaj poH"
+    assert pair_filter(Pair("test", "tlh", ENGLISH, klingon)) is None
+    assert pair_filter(Pair("test", "tlh", GOOD["de"], klingon)) is Reason.LANGUAGE
+    assert unchecked(["fr", "tlh", "gl", "de-AT"]) == ["tlh"]
+
+
+def test_a_small_language_is_compared_with_the_big_ones(pair_filter: PairFilter) -> None:
+    galician = "A ponte vella sobre o río está pechada ata o vindeiro verán."
+    assert pair_filter(Pair("test", "gl", ENGLISH, galician)) is None
+    assert pair_filter(Pair("test", "gl", ENGLISH, GOOD["de"])) is Reason.LANGUAGE
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"min_words": 0},
+        {"min_words": 5, "max_words": 4},
+        {"max_ratio": 0.5},
+        {"max_odds": float("nan")},
+        {"min_script": 1.5},
+    ],
+)
+def test_rules_out_of_range(wrong: dict[str, float]) -> None:
+    with pytest.raises(ValueError, match="expected"):
+        replace(Rules(), **wrong)
+
+
+def test_without_the_library_the_error_says_how_to_install_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "py3langid.langid", None)
+    with pytest.raises(MissingExtraError, match=r"pip install 'xsent\[train\]'"):
+        Identifier()
+
+
+# --- the stream
+
+
+def test_lines_come_back_as_they_are_with_their_verdicts(tmp_path: Path) -> None:
+    lines = [line("fr", GOOD["fr"]), b"no pair\n", line("de", GOOD["fr"]), line("ru", GOOD["ru"]), b"\xff\t\t\t\n"]
+    path = tmp_path / "pairs.tsv.gz"
+    path.write_bytes(gzip.compress(b"\xef\xbb\xbf" + b"".join(lines)))
+    judged = list(judge(path, Rules(), frozenset(["fr", "de"])))
+    assert [text for text, _ in judged] == lines
+    assert [tuple(verdict) for _, verdict in judged] == [
+        ("fr", ""),
+        ("", "1 fields instead of 4"),
+        ("de", "wrong language"),
+        ("ru", "left out"),
+        ("", "not UTF-8"),
+    ]
+
+
+def test_several_processes_judge_as_one_does(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(filtering, "CHUNK", 5)
+    path = tmp_path / "pairs.tsv"
+    texts = [line(language, f"{text} {i}") for i in range(12) for language, text in GOOD.items()]
+    path.write_bytes(b"".join(texts) + b"bad\n")
+    alone = list(judge(path, Rules()))
+    assert list(judge(path, Rules(), processes=2)) == alone
+    assert [text for text, _ in alone] == [*texts, b"bad\n"]
+
+
+class Endless(io.RawIOBase):
+    """A corpus without end that counts the lines taken."""
+
+    taken = 0
+
+    def __iter__(self) -> Iterator[bytes]:
+        while True:
+            self.taken += 1
+            yield line("fr", GOOD["fr"])
+
+
+@pytest.mark.parametrize("processes", [1, 2])
+def test_only_a_few_chunks_are_read_ahead(monkeypatch: pytest.MonkeyPatch, processes: int) -> None:
+    endless = Endless()
+    monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=endless))
+    monkeypatch.setattr(filtering, "CHUNK", 10)
+    verdicts = judge("-", Rules(), processes=processes)
+    assert len(list(islice(verdicts, 100))) == 100
+    assert endless.taken <= 100 + 10 * 3 * processes
+
+
+@pytest.mark.parametrize(
+    ("name", "content"), [("missing.tsv", None), ("damaged.xz", lzma.compress(line("fr", "x") * 999)[:-20])]
+)
+def test_unreadable_files(tmp_path: Path, name: str, content: bytes | None) -> None:
+    if content:
+        (tmp_path / name).write_bytes(content)
+    with pytest.raises(DataError, match=name):
+        list(judge(tmp_path / name, Rules()))
+
+
+# --- the command
+
+
+@pytest.fixture
+def corpus(tmp_path: Path) -> Path:
+    path = tmp_path / "pairs.tsv"
+    crlf = line("de", GOOD["de"]).replace(b"\n", b"\r\n")
+    path.write_bytes(line("fr", GOOD["fr"]) + line("fr", GOOD["de"]) + crlf + b"bad\n" + line("tlh", "nuqneH " * 7))
+    return path
+
+
+def run(*arguments: object, stdin: bytes | None = None) -> tuple[int, str, str]:
+    result = CliRunner().invoke(app, [*map(str, arguments), "--processes", "1"], input=stdin)
+    return result.exit_code, result.stdout, result.stderr
+
+
+def test_the_command_keeps_lines_and_says_what_went(corpus: Path) -> None:
+    out, rejected = corpus.with_name("kept.tsv"), corpus.with_name("removed.tsv")
+    code, stdout, stderr = run(corpus, out, "--rejected", rejected)
+    lines = corpus.read_bytes().splitlines(keepends=True)
+    assert (code, stdout) == (0, "")
+    assert out.read_bytes().splitlines(keepends=True) == [lines[0], lines[2], lines[4]]
+    assert rejected.read_bytes() == b"wrong language\t" + lines[1] + b"1 fields instead of 4\t" + lines[3]
+    table = [row.split() for row in stderr.splitlines()]
+    assert table[0][:4] == ["language", "pairs", "kept", "kept"]
+    assert table[1] == ["fr", "2", "1", "50.0", "0", "0", "0", "0", "1"]
+    assert table[-3] == ["total", "4", "3", "75.0", "0", "0", "0", "0", "1"]
+    assert stderr.splitlines()[-2] == "bad lines, 1 fields instead of 4: 1"
+    assert stderr.splitlines()[-1].endswith("their translations went unchecked: tlh")
+
+
+def test_the_command_in_json(corpus: Path) -> None:
+    code, stdout, stderr = run(corpus, corpus.with_name("kept.tsv"), "--languages", "fr,de", "--json")
+    report = json.loads(stdout)
+    assert (code, stderr) == (0, "")
+    assert (report["kept"], report["bad"], report["left_out"]) == (2, {"1 fields instead of 4": 1}, 1)
+    assert [(row["language"], row["kept"], row["wrong language"]) for row in report["rows"]] == [
+        ("fr", 1, 1),
+        ("de", 1, 0),
+    ]
+
+
+@pytest.mark.parametrize(("suffix", "unpack"), [(".gz", gzip.decompress), (".xz", lzma.decompress)])
+def test_packed_and_from_standard_input(corpus: Path, suffix: str, unpack: object) -> None:
+    plain, packed, again = (corpus.with_name(name) for name in ("kept.tsv", f"kept{suffix}", f"again{suffix}"))
+    assert run(corpus, plain)[0] == 0
+    for path in (packed, again):
+        assert run("-", path, stdin=corpus.read_bytes())[0] == 0
+    assert callable(unpack)
+    assert unpack(packed.read_bytes()) == plain.read_bytes()
+    assert packed.read_bytes() == again.read_bytes()
+
+
+def test_nothing_is_replaced_without_force(corpus: Path) -> None:
+    out = corpus.with_name("kept.tsv")
+    out.write_text("old")
+    assert run(corpus, out) == (1, "", f"Error: {out}: exists; --force replaces it\n")
+    assert run(corpus, corpus.with_name("new.tsv"), "--rejected", out)[0] == 1
+    assert out.read_text() == "old"
+    assert not corpus.with_name("new.tsv").exists()
+    assert run(corpus, out, "--force")[0] == 0
+    assert out.read_bytes().startswith(line("fr", GOOD["fr"]))
+
+
+@pytest.mark.parametrize(
+    ("content", "options", "message"),
+    [
+        (b"", [], "empty; expected source, language, English, translation"),
+        (b"bad\n", [], "no pair kept (1 fields instead of 4: 1); nothing written"),
+        (line("fr", GOOD["de"]), [], "no pair kept (wrong language: 1); nothing written"),
+        (line("fr", GOOD["fr"]), ["--languages", "it"], "no pair kept (not in it: 1); nothing written"),
+    ],
+)
+def test_nothing_kept_is_an_error_and_writes_nothing(
+    tmp_path: Path, content: bytes, options: list[str], message: str
+) -> None:
+    path, out = tmp_path / "pairs.tsv", tmp_path / "kept.tsv"
+    path.write_bytes(content)
+    out.write_text("old")
+    arguments = [path, out, "--rejected", tmp_path / "removed.tsv", "--force", *options]
+    assert run(*arguments) == (1, "", f"Error: {path}: {message}\n")
+    assert out.read_text() == "old"
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["kept.tsv", "pairs.tsv"]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--rejected", "kept.tsv"], "is the file for the pairs kept"),
+        (["--max-ratio", "0"], "max ratio 0.0: expected 1 or more"),
+        (["--min-words", "9", "--max-words", "3"], "expected 1 <= min <= max"),
+    ],
+)
+def test_settings_that_make_no_sense(
+    corpus: Path, monkeypatch: pytest.MonkeyPatch, options: list[str], message: str
+) -> None:
+    monkeypatch.chdir(corpus.parent)
+    code, _, stderr = run(corpus, "kept.tsv", *options)
+    assert code == 1
+    assert message in stderr
+    assert stderr.count("\n") == 1

@@ -1,0 +1,38 @@
+"""The recipes of the repository train, cut down to a toy corpus and two steps."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from toy import write_toy_corpus
+
+import xsent.train
+from xsent.train.checkpoint import load_checkpoint
+from xsent.train.config import VocabularyConfig, load_recipe
+from xsent.train.trainer import Trainer
+
+RECIPES = sorted((Path(xsent.train.__file__).parent / "recipes").glob("*.toml"))
+
+
+def test_each_paper_has_a_recipe() -> None:
+    assert {recipe.stem for recipe in RECIPES} >= {"builtin", "mao2021", "wei2020", "tan2022", "gong2021"}
+
+
+@pytest.mark.parametrize("path", RECIPES, ids=lambda path: path.stem)
+def test_the_recipe_trains(path: Path, tmp_path: Path, mini_bundle: Path) -> None:
+    recipe = load_recipe(path)
+    stages = tuple(
+        replace(
+            stage, steps=2, batch_size=8, window=2, clusters=3, prefixes=(16, 32) if stage.prefixes else (), gates=()
+        )
+        for stage in recipe.stages
+    )
+    small = {"dim": 32, "num_heads": 2, "ffn_dim": 48, "vocabulary": VocabularyConfig(size=360), "stages": stages}
+    corpus = replace(recipe.corpus, validation_share=0.1, validation_pairs=20, weights={})
+    pairs = write_toy_corpus(tmp_path / "pairs.tsv")
+    recipe = replace(recipe, languages=("fr",), corpus=corpus, **small)
+    teacher = mini_bundle if any(stage.objectives.distils for stage in stages) else None
+    last = Trainer(recipe, [pairs], tmp_path / "run", threads=1, teacher=teacher).train()
+    checkpoint = load_checkpoint(last)
+    assert checkpoint.step == 2 and checkpoint.config.norm == recipe.norm
+    assert checkpoint.config.num_layers == stages[-1].num_layers
