@@ -211,6 +211,17 @@ def test_another_corpus_is_refused_before_anything_is_overwritten(trained: Path,
     assert {path: path.stat().st_mtime_ns for path in run.rglob("*")} == before
 
 
+def test_a_shared_store_is_used_and_never_made_anew_for_other_data(recipe: Path, trained: Path, tmp_path: Path) -> None:
+    config, prepared = load_recipe(recipe), trained.parent.parent
+    before = {path: path.stat().st_mtime_ns for path in (prepared / "store").iterdir()}
+    Trainer(config, [recipe.parent / "pairs.tsv"], tmp_path / "run", threads=1, prepared=prepared)
+    assert not (tmp_path / "run" / "store").exists()
+    other = write_toy_recipe(tmp_path, pairs=700)
+    with pytest.raises(DataError, match="was prepared for another corpus"):
+        Trainer(load_recipe(other), [tmp_path / "pairs.tsv"], tmp_path / "run", threads=1, prepared=prepared)
+    assert {path: path.stat().st_mtime_ns for path in (prepared / "store").iterdir()} == before
+
+
 def test_a_weight_for_no_source_is_refused(tmp_path: Path) -> None:
     recipe = write_toy_recipe(tmp_path)
     recipe.write_text(recipe.read_text().replace("[corpus]", "[corpus]\nweights = { tolk = 2 }"))

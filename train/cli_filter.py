@@ -20,7 +20,8 @@ from xsent.files import atomic_file
 from xsent.progress import Progress
 from xsent.tables import format_table
 from xsent.threads import available_cpus
-from xsent.train.data.filtering import LEFT_OUT, Reason, Rules, Verdict, judge, unchecked
+from xsent.train.data.filtering import LEFT_OUT, Reason, Rules, Verdict, judge
+from xsent.train.data.identification import unchecked
 
 
 @dataclass
@@ -155,6 +156,10 @@ def _nothing_kept(pairs: str, wanted: frozenset[str], tally: Tally) -> str:
 @contextmanager
 def _new_file(path: Path, force: bool) -> Iterator[Callable[[bytes], object]]:
     """Write to a file that appears once it is complete, packed as its name says."""
+    if not path.parent.is_dir():
+        raise FileNotFoundError(errno.ENOENT, "no such folder", str(path.parent))
+    if path.is_dir():
+        raise IsADirectoryError(errno.EISDIR, "a folder; expected a file", str(path))
     if path.exists() and not force:
         raise FileExistsError(errno.EEXIST, "exists; --force replaces it", str(path))
     with atomic_file(path) as file:

@@ -7,6 +7,7 @@ from xsent.errors import DataError
 from xsent.files import remove_folder, sweep
 from xsent.train.checkpoint import read_about
 from xsent.train.config import StageConfig
+from xsent.train.data.store import Store
 
 
 def stage_folders(run: Path, stage: StageConfig) -> list[Path]:
@@ -25,6 +26,16 @@ def refuse_other_data(run: Path, key: str) -> None:
     for folder in sorted(run.glob("checkpoints/*")):
         if read_about(folder).get("preparation_key") != key:
             raise DataError(f"{folder} was trained on another corpus or vocabulary; name another --out")
+
+
+def refuse_other_store(prepared: Path, run: Path, key: str) -> None:
+    """Stop before a store that other runs may share is made anew for other data.
+
+    Raises:
+        DataError: There is one for other data, outside the run's own folder.
+    """
+    if prepared != run and (prepared / "store" / "store.json").exists() and Store(prepared / "store").key != key:
+        raise DataError(f"{prepared} was prepared for another corpus, vocabulary or languages; name another folder")
 
 
 def keep_only(path: Path, run: Path, stage: StageConfig) -> None:

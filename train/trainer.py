@@ -26,7 +26,7 @@ from xsent.train.identity import differences, plain, weights_digest
 from xsent.train.loop import Scores, StageLoop, diverged
 from xsent.train.model import ModelConfig
 from xsent.train.optimization import optimizer_state, parameter_groups, restore_optimizer
-from xsent.train.run import keep_only, refuse_other_data, stage_folders
+from xsent.train.run import keep_only, refuse_other_data, refuse_other_store, stage_folders
 from xsent.train.stage import TrainingModel
 from xsent.train.start import in_common, open_start
 from xsent.train.teacher import Teacher, kept_pairs, open_teacher, teacher_vectors
@@ -77,7 +77,9 @@ class Trainer:
         vocabulary = self.start.tokenizer if self.start else None
         with self.fabric.rank_zero_first():
             if self.fabric.is_global_zero:
-                refuse_other_data(run, preparation_key(recipe, files, vocabulary))
+                key = preparation_key(recipe, files, vocabulary)
+                refuse_other_data(run, key)
+                refuse_other_store(self.prepared, run, key)
             self.data = prepare(recipe, files, self.prepared, threads=threads, vocabulary=vocabulary)
         corpus = Corpus(files, frozenset(recipe.languages))
         self.pairs = TrainingPairs(corpus, recipe.corpus.validation_share)

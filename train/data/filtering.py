@@ -2,12 +2,12 @@
 
 import multiprocessing
 import os
+import re
 import signal
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from copy import copy
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cache, lru_cache, partial
@@ -15,21 +15,18 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import NamedTuple
 
-from xsent.errors import DataError, MissingExtraError, XsentError
+from xsent.errors import DataError, XsentError
 from xsent.lines import BOM, DAMAGED, open_binary
 from xsent.parallel import ordered_map
 from xsent.train.data.corpus import Pair, parse_line
+from xsent.train.data.identification import Identifier, base_code
 from xsent.train.data.scripts import measure
 
 LEFT_OUT = "left out"  # a pair in a language that was not asked for
+NO_CODE = "no language code in the second field"  # most likely columns in another order
 CHUNK = 1000  # lines that a process judges at a time
-LOOKED_AT = 100  # characters of a side that its language is told from; more cost time and decide nothing
 
-# The languages that a text may turn out to be in, beside the one it claims. Were they all that the identifier knows,
-# short sentences would go to small relatives of their language: Spanish to Galician, Chinese to Wu.
-RIVALS = frozenset(
-    "ar bg bn ca cs da de el en es fa fi fr he hi hr hu id it ja ko nl no pl pt ro ru sk sv th tr uk ur vi zh".split()
-)
+_CODE = re.compile(r"[A-Za-z]{2,3}([-_][A-Za-z0-9]{2,8})*")
 
 
 class Reason(StrEnum):
@@ -77,34 +74,6 @@ class Rules:
             raise ValueError(f"min script {self.min_script}: expected a share from 0 to 1")
 
 
-class Identifier:
-    """Tells languages apart by py3langid, whose model is a part of its package.
-
-    Raises:
-        MissingExtraError: py3langid is not installed.
-    """
-
-    def __init__(self) -> None:
-        try:
-            from py3langid.langid import MODEL_FILE, LanguageIdentifier
-        except ModuleNotFoundError as error:
-            raise MissingExtraError(f"{error.name} is not installed; pip install 'xsent[train]'") from error
-        self._all = LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)
-        self._rivals = copy(self._all)  # shares the model; a few languages take less time than all
-        self._rivals.set_languages(RIVALS)
-        self.languages = frozenset[str](self._all.labels)
-
-    def odds(self, text: str, language: str) -> float:
-        """How many times as probable as `language` the most probable language is, 1 if it is `language` or unknown."""
-        if language not in self.languages:
-            return 1.0
-        identifier = self._rivals if language in RIVALS else self._all
-        if identifier.classify(text[:LOOKED_AT])[0] == language:  # most are: no need to rank
-            return 1.0
-        probabilities: dict[str, float] = dict(identifier.rank(text[:LOOKED_AT]))
-        return max(probabilities[rival] for rival in RIVALS) / max(probabilities[language], 1e-30)
-
-
 class PairFilter:
     """Judges pairs one by one.
 
@@ -149,18 +118,6 @@ class Verdict(NamedTuple):
     reason: str
 
 
-def base_code(language: str) -> str:
-    """A language code without script and region: pt of pt-BR."""
-    return language.replace("_", "-").split("-")[0].lower()
-
-
-def unchecked(languages: Iterable[str]) -> list[str]:
-    """Those of some languages that the identifier does not know."""
-    others = {language for language in languages if base_code(language) not in RIVALS}
-    known = Identifier().languages if others else frozenset[str]()
-    return sorted(language for language in others if base_code(language) not in known)
-
-
 def judge(
     source: str | Path, rules: Rules, languages: frozenset[str] = frozenset(), *, processes: int = 1
 ) -> Iterator[tuple[bytes, Verdict]]:
@@ -198,9 +155,7 @@ def judge(
             for lines, verdicts in ordered_map(judged, chunks, len(first)):
                 yield from zip(lines, verdicts, strict=True)
         except BrokenProcessPool as error:
-            raise XsentError(
-                "a filter process was ended, perhaps for want of memory; take fewer --processes"
-            ) from error
+            raise XsentError("a filter process died, perhaps for want of memory; take fewer --processes") from error
 
 
 def _chunks(source: str | Path) -> Iterator[list[bytes]]:
@@ -222,6 +177,8 @@ def _verdicts(rules: Rules, languages: frozenset[str], lines: list[bytes]) -> li
         pair = parse_line(line)
         if isinstance(pair, str):
             verdicts.append(Verdict("", pair))
+        elif not _CODE.fullmatch(pair.language):
+            verdicts.append(Verdict("", NO_CODE))
         elif languages and pair.language not in languages:
             verdicts.append(Verdict(pair.language, LEFT_OUT))
         else:

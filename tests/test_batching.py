@@ -1,0 +1,125 @@
+"""The batches of a stage: functions of the step, divided among ranks, with the queue that a step would have."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from numpy.typing import NDArray
+from toy import write_toy_corpus
+
+from xsent.train.config import StageConfig
+from xsent.train.data.batching import Batch, Batches, ahead
+from xsent.train.data.corpus import Corpus
+from xsent.train.data.store import Store, build_store
+from xsent.train.objectives.settings import Align, Co, Masked, Objectives
+
+STAGE = StageConfig(
+    name="s", num_layers=1, steps=20, batch_size=8, window=3, order="length", objectives=Objectives(align=Align())
+)
+DISTILS = replace(STAGE, objectives=Objectives(co=Co(queue=20)))
+
+
+class Numbers:
+    """A teacher whose vector of a pair is the pair's number."""
+
+    def rows(self, pairs: NDArray[np.int64]) -> NDArray[np.float32]:
+        """The numbers as vectors of one dimension."""
+        return pairs[:, None].astype(np.float32)
+
+
+@pytest.fixture(scope="module")
+def store(mini_checkpoint: Path, tmp_path_factory: pytest.TempPathFactory) -> Store:
+    folder = tmp_path_factory.mktemp("store")
+    corpus = Corpus([write_toy_corpus(folder / "pairs.tsv", 200)])
+    tokenizer = mini_checkpoint / "sentencepiece.model"
+    build_store(folder / "store", corpus, tokenizer, key="k", max_length=64, threads=1)
+    return Store(folder / "store")
+
+
+def batches(store: Store, stage: StageConfig = STAGE, **settings: object) -> Batches:
+    shares = np.full(len(store.cells), 1 / len(store.cells))
+    return Batches(store, shares, stage, seed=1, maskable=torch.ones(500, dtype=torch.bool), max_length=64, **settings)  # type: ignore[arg-type]
+
+
+def ids(batch: Batch) -> list[list[int]]:
+    return [side.ids.tolist() for side in batch.hiding.sides]
+
+
+def test_a_resume_sees_the_same_batches(store: Store) -> None:
+    stage = replace(STAGE, objectives=Objectives(mlm=Masked()))
+    whole = list(batches(store, stage).since(0))
+    assert len(whole) == 20
+    for now, expected in zip(batches(store, stage).since(7), whole[7:], strict=True):
+        assert ids(now) == ids(expected)
+        assert torch.equal(now.hiding.read[0].tokens.ids, expected.hiding.read[0].tokens.ids)
+
+
+def test_ranks_divide_each_batch(store: Store) -> None:
+    whole = list(batches(store).since(0))
+    ranks = [list(batches(store, rank=(rank, 2)).since(0)) for rank in (0, 1)]
+    for one, first, second in zip(whole, *ranks, strict=True):
+        for side in (0, 1):
+            assert ids(first)[side] + ids(second)[side] == ids(one)[side]
+        assert torch.equal(first.group, one.group) and torch.equal(second.group, one.group)
+
+
+def test_the_queue_holds_the_latest_vectors_of_earlier_batches(store: Store) -> None:
+    seen: list[float] = []
+    for batch in batches(store, DISTILS, teacher=Numbers()).since(0):
+        assert batch.teacher is not None and batch.queue is not None
+        assert batch.queue.flatten().tolist() == seen[-20:]
+        seen += batch.teacher.flatten().tolist()
+
+
+def test_a_resume_finds_the_queue_of_the_step(store: Store) -> None:
+    whole = list(batches(store, DISTILS, teacher=Numbers()).since(0))
+    for step in (1, 2, 5, 11):
+        now = next(iter(batches(store, DISTILS, teacher=Numbers()).since(step)))
+        assert now.queue is not None and whole[step].queue is not None
+        assert torch.equal(now.queue, whole[step].queue)
+
+
+def test_drawn_names_the_pairs_of_all_batches(store: Store) -> None:
+    vectors = [batch.teacher for batch in batches(store, DISTILS, teacher=Numbers()).since(0)]
+    seen = {int(number) for part in vectors if part is not None for number in part.flatten()}
+    drawn = batches(store, DISTILS).drawn().tolist()
+    assert drawn == sorted(set(drawn)) and seen <= set(drawn)
+
+
+def test_in_order_of_length_without_shuffling(store: Store) -> None:
+    lengths = []
+    for batch in batches(store, replace(STAGE, shuffle=False)).since(0):
+        lengths += [sum(pair) for pair in zip(*(side.lengths.tolist() for side in batch.hiding.sides), strict=True)]
+    window = 3 * 8
+    for start in range(0, len(lengths) - window, window):
+        assert lengths[start : start + window] == sorted(lengths[start : start + window])
+
+
+def test_mining_orders_a_window_and_is_asked_once_for_each(store: Store) -> None:
+    asked = []
+
+    def backwards(window: int, pairs: NDArray[np.int64]) -> NDArray[np.int64]:
+        asked.append(window)
+        return np.argsort(-pairs)
+
+    stage = replace(STAGE, shuffle=False, objectives=Objectives(co=Co(queue=20)))
+    parts = [batch.teacher for batch in batches(store, stage, mined=backwards, teacher=Numbers()).since(0)]
+    numbers = [int(number) for part in parts if part is not None for number in part.flatten()]
+    assert numbers[:24] == sorted(numbers[:24], reverse=True)
+    assert asked == list(range(7))
+
+
+def test_ahead_gives_the_same_items_and_the_same_errors() -> None:
+    assert list(ahead(range(1, 5))) == [1, 2, 3, 4]
+    assert list(ahead([])) == []
+
+    def breaks() -> object:
+        yield 1
+        raise OSError("gone")
+
+    items = ahead(breaks())  # type: ignore[arg-type]
+    assert next(items) == 1
+    with pytest.raises(OSError, match="gone"):
+        next(items)

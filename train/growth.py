@@ -1,0 +1,203 @@
+"""A new language for a trained encoder: its pieces join the vocabulary, and the old ones stay as they are.
+
+The languages an encoder knows must keep their vectors to the bit. So old pieces keep their ids and scores, and a new
+piece that would cut old text in another way is left out.
+"""
+
+import logging
+import shutil
+import struct
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import NamedTuple
+
+import sentencepiece as spm
+import torch
+from torch import Tensor
+
+from xsent.errors import DataError
+from xsent.files import atomic_file
+from xsent.train.checkpoint import TOKENIZER, load_checkpoint, save_checkpoint
+from xsent.train.data.scripts import measure
+from xsent.train.data.vocabulary import train_vocabulary
+
+logger = logging.getLogger(__name__)
+
+MOST_PIECES = 1 << 16  # ids fit into 16 bits
+SMALL = 0.02  # standard deviation of a row that starts from nothing, as in a new encoder
+
+
+class Piece(NamedTuple):
+    """A piece of a vocabulary.
+
+    Attributes:
+        text: The piece; a space is written ▁.
+        score: Its log-probability.
+    """
+
+    text: str
+    score: float
+
+
+def grow_vocabulary(old: Path, text: Iterator[str], out: Path, *, size: int, keep: Iterable[str], threads: int) -> int:
+    """Add the pieces of a new language to a vocabulary.
+
+    A vocabulary of the new language alone is trained, and its pieces that the old one lacks are added with their
+    scores: the two log-probabilities are of one kind, and measured, a shift between them changes next to nothing.
+
+    Args:
+        old: SentencePiece model to grow.
+        text: Sentences of the new language, all held in memory (3 kB each); 100,000 are plenty.
+        out: Where the grown model is written.
+        size: Pieces of the new language's own vocabulary.
+        keep: Sentences of the old languages, which shall be cut into pieces exactly as before. Those with letters of a
+            script that the old vocabulary does not have quote some other language, and are not kept.
+        threads: Threads to use.
+
+    Returns:
+        How many pieces were added; their ids follow the old ones.
+
+    Raises:
+        DataError: The text is too small for that many pieces, or `old` is not readable or full.
+    """
+    model = read_model(old)
+    with TemporaryDirectory() as folder:
+        alone = Path(folder) / TOKENIZER
+        train_vocabulary(text, alone, size=size, threads=threads)
+        pieces = missing_pieces(model, alone.read_bytes())
+    pieces = harmless_pieces(model, pieces, keep, threads=threads)
+    total = len(_processor(model)) + len(pieces)
+    if total > MOST_PIECES:
+        raise DataError(f"{old}: grows to {total:,} pieces, at most {MOST_PIECES:,} can be; add fewer than {size:,}")
+    with atomic_file(out) as file:
+        file.write(with_pieces(model, pieces))
+    return len(pieces)
+
+
+def grow_checkpoint(checkpoint: Path, tokenizer: Path, language: str, out: Path) -> Path:
+    """Give a checkpoint's table a row for each new piece of a grown vocabulary.
+
+    The row of a new piece starts as the sum of the rows of the pieces that it was cut into before, so that for the
+    table alone a sentence still points where it did. What was spelled in bytes had no meaning: it starts as small noise.
+
+    Args:
+        checkpoint: The encoder to grow.
+        tokenizer: The vocabulary that `grow_vocabulary` made of the checkpoint's.
+        language: Code of the new language.
+        out: Folder of the grown checkpoint.
+
+    Returns:
+        `out`.
+
+    Raises:
+        DataError: The vocabulary did not grow out of the checkpoint's, or a file cannot be read or written.
+    """
+    before = load_checkpoint(checkpoint)
+    old, new = read_model(before.tokenizer), read_model(tokenizer)
+    if not new.startswith(old):
+        raise DataError(f"{tokenizer}: did not grow out of {before.tokenizer}; grow that one")
+    weights = {name: weight for name, weight in before.weights.items() if name.startswith("encoder.")}
+    table = weights["encoder.table.weight"]
+    weights["encoder.table.weight"] = torch.cat([table, first_rows(table, old, new)])
+    about = dict(before.about)
+    about["model"] = {**about["model"], "vocab_size": len(_processor(new))}
+    about["languages"] = list(dict.fromkeys([*before.languages, language]))
+    with TemporaryDirectory() as folder:
+        named = shutil.copy(tokenizer, Path(folder) / TOKENIZER)
+        files = [Path(named), *([before.validation] if before.validation.exists() else [])]
+        save_checkpoint(out, about, weights, None, files)
+    return out
+
+
+def read_model(path: Path) -> bytes:
+    """The bytes of a SentencePiece model.
+
+    Raises:
+        DataError: The file is missing or something else.
+    """
+    try:
+        model = path.read_bytes()
+        _processor(model)
+    except (OSError, RuntimeError) as error:
+        raise DataError(f"{path}: not a SentencePiece model: {error}") from error
+    return model
+
+
+def missing_pieces(model: bytes, alone: bytes) -> list[Piece]:
+    """The pieces of a new language's vocabulary that a model lacks, the most probable first.
+
+    Their scores are never below the model's lowest: from that one follows what an unknown character costs, which must
+    stay the same.
+    """
+    old, new = _processor(model), _processor(alone)
+    known = {old.id_to_piece(i) for i in range(len(old))}
+    lowest = min(old.get_score(i) for i in range(len(old)) if _is_text(old, i))
+    texts = ((new.id_to_piece(i), new.get_score(i)) for i in range(len(new)) if _is_text(new, i))
+    return [Piece(text, max(score, lowest)) for text, score in texts if text not in known]
+
+
+def harmless_pieces(model: bytes, pieces: Sequence[Piece], keep: Iterable[str], *, threads: int) -> list[Piece]:
+    """Leave out the pieces with which a sentence of the sample would be cut in another way than before.
+
+    A sentence that no new piece turns up in is cut as before: its best cut is still there, and still the best. When
+    pieces go, others may take their place, so it takes a few rounds; each looks at the sentences that changed in the
+    round before.
+
+    Args:
+        model: The old SentencePiece model.
+        pieces: Pieces to add to it.
+        keep: The sample, see `grow_vocabulary`.
+        threads: Threads to use.
+    """
+    old = _processor(model)
+    scripts = {script for i in range(len(old)) for script in measure(old.id_to_piece(i)).letters}
+    sample = [sentence for sentence in keep if measure(sentence).letters.keys() <= scripts]
+    kept = list(pieces)
+    while sample:
+        cut = _processor(with_pieces(model, kept)).encode(sample, num_threads=threads)
+        intruders = {i - len(old) for ids in cut for i in ids if i >= len(old)}
+        sample = [sentence for sentence, ids in zip(sample, cut, strict=True) if max(ids, default=0) >= len(old)]
+        kept = [piece for i, piece in enumerate(kept) if i not in intruders]
+    logger.info("%d new pieces, %d left out because old text uses them", len(kept), len(pieces) - len(kept))
+    return kept
+
+
+def with_pieces(model: bytes, pieces: Iterable[Piece]) -> bytes:
+    """A SentencePiece model with pieces added after its own.
+
+    A protobuf message goes on where another ends: its repeated fields grow, and the old bytes stay what they are.
+    """
+    # ModelProto { repeated SentencePiece pieces = 1; }, SentencePiece { string piece = 1; float score = 2; }
+    added = (_field(1, text.encode()) + b"\x15" + struct.pack("<f", score) for text, score in pieces)
+    return model + b"".join(_field(1, piece) for piece in added)
+
+
+def first_rows(table: Tensor, old: bytes, new: bytes) -> Tensor:
+    """Rows for the pieces that a grown model has and the old one has not, see `grow_checkpoint` [V' - V, D]."""
+    # A piece with its own spaces alone. normalizer_spec { add_dummy_prefix: false, remove_extra_whitespaces: false }
+    cutter = _processor(old + _field(3, b"\x18\x00\x20\x00"))
+    grown = _processor(new)
+    rows = torch.empty(len(grown) - len(table), table.shape[1])
+    rows.normal_(std=SMALL, generator=torch.Generator().manual_seed(1))
+    for i in range(len(table), len(grown)):
+        parts = cutter.encode(grown.id_to_piece(i))
+        if parts and all(_is_text(cutter, part) for part in parts):
+            rows[i - len(table)] = table[parts].sum(dim=0)
+    return rows
+
+
+def _processor(model: bytes) -> spm.SentencePieceProcessor:
+    return spm.SentencePieceProcessor(model_proto=model)
+
+
+def _is_text(processor: spm.SentencePieceProcessor, piece: int) -> bool:
+    """Whether a piece is text: no byte, no control symbol, not the unknown one."""
+    return not (processor.is_byte(piece) or processor.is_control(piece) or processor.is_unknown(piece))
+
+
+def _field(number: int, content: bytes) -> bytes:
+    """A field of bytes in a protobuf message."""
+    if len(content) > 127:
+        raise ValueError(f"{len(content)} bytes do not fit into a short field of 127")
+    return bytes([number << 3 | 2, len(content)]) + content
