@@ -19,7 +19,8 @@ from xsent.errors import DataError, MissingExtraError
 from xsent.train.cli_filter import filter_pairs
 from xsent.train.data import filtering
 from xsent.train.data.corpus import Pair
-from xsent.train.data.filtering import Identifier, PairFilter, Reason, Rules, base_code, judge, unchecked
+from xsent.train.data.filtering import PairFilter, Reason, Rules, judge
+from xsent.train.data.identification import RIVALS, Identifier, base_code, unchecked
 from xsent.train.data.scripts import SCRIPTS, measure
 
 app = typer.Typer()
@@ -71,8 +72,8 @@ def test_share_of_the_letters_in_the_scripts_of_a_language() -> None:
 
 
 def test_every_rival_has_a_script_and_is_known_to_the_identifier() -> None:
-    assert set(SCRIPTS) >= filtering.RIVALS
-    assert Identifier().languages >= filtering.RIVALS
+    assert set(SCRIPTS) >= RIVALS
+    assert Identifier().languages >= RIVALS
 
 
 # --- the rules
@@ -305,10 +306,17 @@ def test_nothing_is_replaced_without_force(corpus: Path) -> None:
     assert out.read_bytes().startswith(line("fr", GOOD["fr"]))
 
 
+def test_a_place_where_no_file_can_be_is_found_before_the_work(corpus: Path) -> None:
+    folder = corpus.parent
+    assert run(corpus, folder, "--force") == (1, "", f"Error: {folder}: a folder; expected a file\n")
+    assert run(corpus, folder / "no" / "kept.tsv") == (1, "", f"Error: {folder / 'no'}: no such folder\n")
+
+
 @pytest.mark.parametrize(
     ("content", "options", "message"),
     [
         (b"", [], "empty; expected source, language, English, translation"),
+        (b"fr\ttest\tYes.\tOui.\n", [], "no pair kept (no language code in the second field: 1); nothing written"),
         (b"bad\n", [], "no pair kept (1 fields instead of 4: 1); nothing written"),
         (line("fr", GOOD["de"]), [], "no pair kept (wrong language: 1); nothing written"),
         (line("fr", GOOD["fr"]), ["--languages", "it"], "no pair kept (not in it: 1); nothing written"),

@@ -4,9 +4,8 @@ import logging
 import os
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
-import click
 import typer
 from typer.core import TyperGroup
 
@@ -20,7 +19,7 @@ from xsent.train.config import load_recipe
 class RecipeFirst(TyperGroup):
     """Commands by name; what is no command is a recipe to train."""
 
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:  # noqa: ANN401  typer has its own click
         """Put `recipe` before arguments that do not start with a command."""
         if args and args[0] not in self.commands and args[0] != "--help":
             args = ["recipe", *args]

@@ -136,7 +136,7 @@ class StageConfig:
             require(0 <= value < math.inf, f"{name} = {value} must be a number from 0 up")
         require(all(0 < gate <= 1 for gate in self.gates), f"gates = {list(self.gates)} must be above 0 and at most 1")
         require(self.dropout < 1, f"dropout = {self.dropout} must be below 1")
-        trained = self.num_layers and self.learning_rate or self.table_learning_rate
+        trained = (self.num_layers and self.learning_rate) or self.table_learning_rate
         require(bool(trained), "nothing to train: no layers that learn, and table_learning_rate is 0")
         head = self.learning_rate > 0 or not self.objectives.predicts
         require(head, "learning_rate = 0 leaves the head untrained that predicts pieces")

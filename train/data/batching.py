@@ -13,7 +13,6 @@ from xsent.train.config import StageConfig
 from xsent.train.data.hiding import Hiding, hide
 from xsent.train.data.sampling import Sampler
 from xsent.train.data.store import Store
-from xsent.train.model import Tokens
 
 Rows = NDArray[np.int64]
 Order = Callable[[int, Rows], NDArray[np.int64]]  # number of a window and its pairs to the order of the pairs
@@ -109,7 +108,8 @@ class Batches:
         window = step // self._stage.window
         if window not in self._cuts:
             self._cuts[window] = self._order(window)
-        return self._cuts[window][step % self._stage.window]
+        pairs: Rows = self._cuts[window][step % self._stage.window]
+        return pairs
 
     def _order(self, window: int) -> NDArray[np.int64]:
         pairs = self._store.pairs(self._sampler.rows(window))
