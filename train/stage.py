@@ -191,18 +191,25 @@ class TrainingModel(nn.Module):
         losses: Losses = {}
         if not self.objectives.generative:
             return losses
-        assert self.head is not None and hiding.piece is not None and hiding.masked is not None
+        assert self.head is not None
         weights = self.encoder.table.weight, self.head.bias
         for i in (0, 1):
-            hidden, other = self.head(vectors[i]), hiding.sides[1 - i]
-            uniform = uniform_targets(other.ids, other.lengths)
-            targets: dict[str, Targets] = {"xtr": uniform}
-            targets["smlm"] = smlm_targets(hiding.piece, hiding.masked[0] | hiding.masked[1])
-            targets["ugt"] = ugt_targets(hiding.piece, hiding.masked[i], uniform)
+            hidden = self.head(vectors[i])
             for name in self.objectives.generative:
-                loss = generative_loss(hidden, *weights, targets[name], chunk=2 * self.stage.chunk)
+                targets = self._targets(name, hiding, i)
+                loss = generative_loss(hidden, *weights, targets, chunk=2 * self.stage.chunk)
                 losses[name] = losses[name] + loss if name in losses else loss
         return losses
+
+    @staticmethod
+    def _targets(name: str, hiding: Hiding, side: int) -> Targets:
+        """What the vectors of one side are to predict."""
+        assert hiding.piece is not None and hiding.masked is not None
+        if name == "smlm":
+            return smlm_targets(hiding.piece, hiding.masked[0] | hiding.masked[1])
+        other = hiding.sides[1 - side]
+        uniform = uniform_targets(other.ids, other.lengths)
+        return uniform if name == "xtr" else ugt_targets(hiding.piece, hiding.masked[side], uniform)
 
     def _tokens(self, states: Tensor, labels: Tensor) -> Tensor:
         assert self.head is not None
