@@ -48,7 +48,7 @@ def grow_vocabulary(old: Path, text: Iterator[str], out: Path, *, size: int, kee
 
     Args:
         old: SentencePiece model to grow.
-        text: Sentences of the new language, all held in memory (3 kB each); 100,000 are plenty.
+        text: Sentences of the new language, all held in memory (3 kB each); 50,000 are enough.
         out: Where the grown model is written.
         size: Pieces of the new language's own vocabulary.
         keep: Sentences of the old languages, which shall be cut into pieces exactly as before. Those with letters of a

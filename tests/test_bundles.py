@@ -1,0 +1,153 @@
+"""A bundle, back into a checkpoint, and exported again."""
+
+import shutil
+import sys
+from collections.abc import Callable
+from dataclasses import asdict
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+from numpy.typing import NDArray
+from onnx import numpy_helper
+
+from xsent.bundle import TABLE, Bundle, builtin_path
+from xsent.encoder import SentenceEncoder
+from xsent.errors import BundleError, DataError, MissingExtraError
+from xsent.export.bundle import export_bundle
+from xsent.export.graph import EncoderGraph, Precision
+from xsent.export.quantization import quantize_rows
+from xsent.train.bundles import BundleWeights, checkpoint_from_bundle
+from xsent.train.checkpoint import CheckpointEncoder, load_checkpoint, save_checkpoint
+from xsent.train.model import Encoder
+
+TEXTS = ["Anna, Boris, Clara and David.", "Greta et Lukas", "", "ﬁne ½ ☃ 猫", "Irina und Jonas, " * 3]
+
+
+def constants(folder: Path) -> dict[str, NDArray[np.generic]]:
+    """What the graph of a bundle holds, by name."""
+    return {t.name: numpy_helper.to_array(t) for t in onnx.load(folder / "model.onnx").graph.initializer}
+
+
+def exported(checkpoint: Path, tokenizer: Path, out: Path, encoder: Encoder, precision: Precision) -> Path:
+    """A bundle of an encoder with the vocabulary and the held-out pairs of a checkpoint."""
+    about = {"name": "other", "languages": ["en", "fr"], "licence": "CC0-1.0", "step": 1}
+    weights = {f"encoder.{name}": weight for name, weight in encoder.state_dict().items()}
+    files = [tokenizer, checkpoint / "validation.tsv"]
+    save_checkpoint(out / "checkpoint", {**about, "model": asdict(encoder.config)}, weights, None, files)
+    return export_bundle(load_checkpoint(out / "checkpoint"), out / "bundle", precision=precision).path
+
+
+@pytest.fixture(scope="module")
+def again(mini_bundle: Path, mini_checkpoint: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The bundle exported from the checkpoint that the mini bundle became."""
+    folder = tmp_path_factory.mktemp("again")
+    checkpoint = checkpoint_from_bundle(mini_bundle, folder / "checkpoint")
+    shutil.copy(mini_checkpoint / "validation.tsv", checkpoint)
+    return export_bundle(load_checkpoint(checkpoint), folder / "bundle").path
+
+
+def test_the_table_is_the_same_to_the_byte(mini_bundle: Path, again: Path) -> None:
+    assert (again / TABLE).read_bytes() == (mini_bundle / TABLE).read_bytes()
+    assert constants(again)["table.scales"].tobytes() == constants(mini_bundle)["table.scales"].tobytes()
+
+
+def test_the_vectors_are_the_same(mini_bundle: Path, again: Path) -> None:
+    before, after = SentenceEncoder(mini_bundle, threads=1), SentenceEncoder(again, threads=1)
+    np.testing.assert_allclose(after.encode(TEXTS), before.encode(TEXTS), atol=1e-5)
+
+
+def test_it_is_the_checkpoint_that_was_exported(mini_bundle: Path, mini_checkpoint: Path, tmp_path: Path) -> None:
+    checkpoint = load_checkpoint(checkpoint_from_bundle(mini_bundle, tmp_path / "new"))
+    original = load_checkpoint(mini_checkpoint)
+    assert checkpoint.config == original.config
+    assert (checkpoint.name, checkpoint.languages) == ("mini", ["en", "fr", "de"])
+    assert checkpoint.licence == "CC0-1.0"
+    assert checkpoint.about["bundle"] == Bundle.open(mini_bundle).fingerprint
+    assert checkpoint.tokenizer.read_bytes() == original.tokenizer.read_bytes()
+    cosines = (CheckpointEncoder(checkpoint).encode(TEXTS) * CheckpointEncoder(original).encode(TEXTS)).sum(axis=1)
+    assert cosines.tolist() == pytest.approx([1, 1, 0, 1, 1], abs=1e-3)
+
+
+@pytest.mark.parametrize("norm", ["pre", "post"])
+@pytest.mark.parametrize("num_layers", [0, 1, 6])
+@pytest.mark.parametrize("precision", ["int8", "float32"])
+def test_every_shape(
+    precision: Precision,
+    num_layers: int,
+    norm: str,
+    make_encoder: Callable[..., Encoder],
+    mini_checkpoint: Path,
+    tmp_path: Path,
+) -> None:
+    original = load_checkpoint(mini_checkpoint)
+    pieces = original.config.vocab_size
+    encoder = make_encoder(vocab_size=pieces, num_layers=num_layers, out_scale=0.05, norm=norm)
+    bundle = exported(mini_checkpoint, original.tokenizer, tmp_path, encoder, precision)
+    weights = BundleWeights(Bundle.open(bundle))
+    if num_layers:
+        assert weights.config == encoder.config
+    state = dict(weights.state())
+    assert state.keys() == encoder.state_dict().keys()
+    steps = {"int8": 1 / 64, "float32": 1e-6}[precision]  # half a step of a number of up to 2
+    for name, weight in encoder.state_dict().items():
+        np.testing.assert_allclose(state[name].numpy(), weight.numpy(), atol=steps, rtol=steps)
+    rebuilt = Encoder(weights.config)
+    rebuilt.load_state_dict(state)
+    EncoderGraph(rebuilt.eval(), precision).write(tmp_path)
+    for name, values in constants(tmp_path).items():
+        np.testing.assert_allclose(values, constants(bundle)[name], rtol=1e-6)
+
+
+def test_every_scale_survives() -> None:
+    largest = np.arange(2**23, 2**24, dtype=np.float32)[:, None]  # all that a float can be but for its exponent
+    rows, scales = quantize_rows(largest)
+    assert (rows == 127).all()
+    assert (quantize_rows(rows * scales)[1] == scales).all()
+
+
+def test_the_bundle_that_ships(tmp_path: Path) -> None:
+    checkpoint = load_checkpoint(checkpoint_from_bundle(builtin_path(), tmp_path / "checkpoint"))
+    config = checkpoint.config
+    assert (config.num_layers, config.num_heads, config.ffn_dim, config.max_length) == (2, 8, 1024, 256)
+    assert checkpoint.about["attribution"][1] == "Tatoeba sentences (tatoeba.org, CC-BY 2.0 FR)"
+    assert len(checkpoint.about["attribution"]) == 13
+    EncoderGraph(checkpoint.encoder, "int8").write(tmp_path)
+    for name in ("model.onnx", TABLE, "weights.bin"):
+        assert (tmp_path / name).read_bytes() == (builtin_path() / name).read_bytes()
+    texts = ["The cat sleeps.", "Le chat dort près de la fenêtre."]
+    cosines = (CheckpointEncoder(checkpoint).encode(texts) * SentenceEncoder(threads=1).encode(texts)).sum(axis=1)
+    assert cosines.min() > 0.999
+
+
+@pytest.mark.parametrize("name", [TABLE, "weights.bin", "model.onnx", "sentencepiece.model"])
+def test_a_damaged_bundle_leaves_nothing_behind(name: str, mini_bundle: Path, tmp_path: Path) -> None:
+    damaged = shutil.copytree(mini_bundle, tmp_path / "damaged")
+    content = bytearray((damaged / name).read_bytes())
+    content[len(content) // 2] ^= 1
+    (damaged / name).write_bytes(content)
+    with pytest.raises(BundleError, match=rf"{name}: damaged"):
+        checkpoint_from_bundle(damaged, tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_graph_of_another_kind_is_named(mini_bundle: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("xsent.train.bundles.read_graph", lambda _: {"table": np.zeros((3, 2), np.float32)})
+    with pytest.raises(BundleError, match=r"model\.onnx: not a graph of xsent-export") as raised:
+        checkpoint_from_bundle(mini_bundle, tmp_path / "out")
+    assert "\n" not in str(raised.value)
+
+
+def test_without_onnx_it_says_what_to_install(
+    mini_bundle: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "onnx", None)
+    with pytest.raises(MissingExtraError, match=r"onnx is not installed; pip install 'xsent\[export\]'"):
+        checkpoint_from_bundle(mini_bundle, tmp_path / "out")
+
+
+def test_no_place_for_it(mini_bundle: Path, tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(DataError, match="cannot be written"):
+        checkpoint_from_bundle(mini_bundle, tmp_path / "file" / "out")
