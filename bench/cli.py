@@ -1,0 +1,144 @@
+"""The `xsent-bench` command."""
+
+import logging
+import shlex
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from xsent.errors import DataError, MissingExtraError
+from xsent.failures import one_line_errors
+
+app = typer.Typer(
+    add_completion=False,
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    help="Measure: the papers' ablations at small scale, and what training costs.",
+)
+
+OutOption = Annotated[Path, typer.Option(help="Folder of everything that is written; a second run goes on in it.")]
+ThreadsOption = Annotated[int, typer.Option(min=1, help="Processor threads of a training.")]
+
+
+@app.command(epilog="Example: xsent-bench ablation DATA --out runs/ablation --only generative --seeds 1,2,3")
+@one_line_errors()
+def ablation(
+    data: Annotated[Path, typer.Argument(help="Folder with train/pairs.tsv (or packed) and the test sets in eval.")],
+    out: OutOption,
+    budget: Annotated[int, typer.Option(min=1, help="Pairs that a row sees.")] = 64_000,
+    seeds: Annotated[str, typer.Option(help="Seeds with commas between; all rows of one before the next.")] = "1",
+    only: Annotated[str, typer.Option(help="Names of groups with commas between; default: all.")] = "",
+    processes: Annotated[int, typer.Option(min=1, help="Rows trained at once.")] = 2,
+    threads: ThreadsOption = 1,
+    teacher: Annotated[Path | None, typer.Option(help="Model to distil from; default: the built-in one.")] = None,
+) -> None:
+    """Reproduce the papers' ablations: every variant on the same pairs and budget, a Markdown table and plots.
+
+    Groups: generative, contrastive, layers, sizes, norm, hictl, negatives, matryoshka, distillation. A finished row is
+    never trained again; Ctrl-C loses only the rows in training.
+    """
+    try:
+        from xsent.bench.ablation.plan import Plan
+        from xsent.bench.ablation.schedule import run_ablation
+    except ModuleNotFoundError as error:
+        raise missing(error) from error
+    model = str(teacher.resolve()) if teacher else ""
+    plan, names = Plan(data=str(data.resolve()), teacher=model, pairs=budget, threads=threads), split(only)
+    run_ablation(plan, out, seeds=numbers(seeds), only=names, processes=processes, command=command_line())
+    typer.echo(out / "ablation.md")
+
+
+@app.command(epilog="Example: xsent-bench training --out runs/speed --threads 2")
+@one_line_errors()
+def training(
+    out: OutOption,
+    only: Annotated[str, typer.Option(help="Parts: plain, layers, throughput; default: all.")] = "",
+    batches: Annotated[str, typer.Option(help="Batch sizes of the throughput, with commas between.")] = "128",
+    steps: Annotated[int, typer.Option(min=2, help="Steps of each measured training.")] = 12,
+    turns: Annotated[int, typer.Option(min=2, help="Turns that ours and the plain system take; one more first.")] = 6,
+    device: Annotated[str, typer.Option(help="auto takes a GPU where there is one; cpu does not.")] = "auto",
+    compiled: Annotated[bool, typer.Option("--compile", help="Compile the layers with torch.compile.")] = False,
+    threads: ThreadsOption = 1,
+) -> None:
+    """Measure a training step: against a plain implementation of mao2021, by layers, its throughput, its data path."""
+    try:
+        from xsent.bench.training.report import run_training_benchmarks
+        from xsent.bench.training.spec import Spec
+    except ModuleNotFoundError as error:
+        raise missing(error) from error
+    if device not in ("auto", "cpu"):
+        raise DataError(f"--device {device} must be auto or cpu")
+    spec = Spec(folder=str(out), steps=steps, threads=threads, compile=compiled)
+    out.mkdir(parents=True, exist_ok=True)
+    parts, sizes = split(only), numbers(batches)
+    typer.echo(
+        run_training_benchmarks(spec, only=parts, batches=sizes, device=device, turns=turns, command=command_line())
+    )
+
+
+@app.command(epilog="Example: xsent-bench corpus-memory --pairs 1000000,20000000 --out runs/memory")
+@one_line_errors()
+def corpus_memory(
+    out: OutOption,
+    pairs: Annotated[str, typer.Option(help="Sizes of the made-up corpora, with commas between.")] = "1000000,20000000",
+    steps: Annotated[int, typer.Option(min=2, help="Steps of training.")] = 300,
+    keep: Annotated[bool, typer.Option("--keep", help="Leave the corpora on the disk.")] = False,
+    threads: ThreadsOption = 1,
+) -> None:
+    """Measure the memory of preparation and training on made-up corpora of several sizes."""
+    try:
+        from xsent.bench.training.corpus_memory import run_corpus_memory
+        from xsent.bench.training.spec import Spec
+    except ModuleNotFoundError as error:
+        raise missing(error) from error
+    spec = Spec(
+        folder=str(out),
+        system="table",
+        batch_size=1024,
+        steps=steps,
+        threads=threads,
+        words=8_000,
+        length=8.0,
+        vocabulary=8_000,
+        dim=256,
+    )
+    typer.echo(run_corpus_memory(spec, numbers(pairs), keep=keep, command=command_line()))
+
+
+def split(text: str) -> list[str]:
+    """Names with commas between."""
+    return [name.strip() for name in text.split(",") if name.strip()]
+
+
+def numbers(text: str) -> list[int]:
+    """Numbers with commas between.
+
+    Raises:
+        DataError: One is no number, or there is none.
+    """
+    try:
+        found = [int(name) for name in split(text)]
+    except ValueError as error:
+        raise DataError(f"{text!r}: expected whole numbers with commas between, such as 1,2,3") from error
+    if not found:
+        raise DataError("no number given; expected whole numbers with commas between, such as 1,2,3")
+    return found
+
+
+def command_line() -> str:
+    """The command as it was typed."""
+    return shlex.join(["xsent-bench", *sys.argv[1:]])
+
+
+def missing(error: ModuleNotFoundError) -> MissingExtraError:
+    """What to install."""
+    return MissingExtraError(f"{error.name} is not installed; pip install 'xsent[bench]'")
+
+
+def main() -> None:
+    """Run the command line; exits with 0 done, 1 expected failure, 2 usage, 130 Ctrl-C."""
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s", datefmt="%H:%M:%S", stream=sys.stderr)
+    app()

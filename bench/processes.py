@@ -1,0 +1,110 @@
+"""Measuring processes: how much memory one takes, and children that end with their parent."""
+
+import os
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import IO
+
+MIB = 2**20
+
+
+def status(field: str) -> float:
+    """A field of /proc/self/status in MiB, such as VmHWM (peak resident memory) or RssAnon (not backed by a file).
+
+    Not `getrusage`: its peak starts with what the parent held when it started this process.
+    """
+    for line in Path("/proc/self/status").read_text().splitlines():
+        name, _, value = line.partition(":")
+        if name == field:
+            return int(value.split()[0]) * 1024 / MIB
+    raise ValueError(f"/proc/self/status has no {field}")
+
+
+def peak_memory() -> float:
+    """The most memory that this process ever held, in MiB, mapped files included."""
+    return status("VmHWM")
+
+
+class AnonymousPeak:
+    """The most memory beside mapped files that this process holds while the block runs, looked at every 50 ms.
+
+    Attributes:
+        mib: The peak in MiB, once the block has ended.
+    """
+
+    def __init__(self) -> None:
+        self.mib = status("RssAnon")
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._watch, daemon=True)
+
+    def __enter__(self) -> "AnonymousPeak":
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._ended.set()
+        self._thread.join()
+        self.mib = max(self.mib, status("RssAnon"))
+
+    def _watch(self) -> None:
+        while not self._ended.wait(0.05):
+            self.mib = max(self.mib, status("RssAnon"))
+
+
+def start_child(
+    module: str,
+    arguments: Sequence[str],
+    *,
+    threads: int,
+    environment: Mapping[str, str] | None = None,
+    stdout: int | IO[bytes] | None = None,
+    stderr: int | IO[bytes] | None = None,
+) -> "subprocess.Popen[bytes]":
+    """Run a module of ours in a process of its own, so that its memory and its allocator are its own.
+
+    Its standard input is a pipe that nobody but us holds: see `end_with_parent`.
+
+    Args:
+        module: Its dotted name.
+        arguments: Its command line.
+        threads: Threads of numerical libraries.
+        environment: Variables to set beside those of this process.
+        stdout: Where its output goes.
+        stderr: Where its messages go.
+    """
+    limits = {"OMP_NUM_THREADS": str(threads), "OPENBLAS_NUM_THREADS": str(threads), "OMP_WAIT_POLICY": "passive"}
+    return subprocess.Popen(
+        [sys.executable, "-m", module, *arguments],
+        env={**os.environ, **limits, **(environment or {})},
+        stdin=subprocess.PIPE,
+        stdout=stdout,
+        stderr=stderr,
+        start_new_session=True,  # Ctrl-C is for the parent, which then ends its children
+    )
+
+
+def end_with_parent() -> None:
+    """In a child: stop at once when the parent is gone, however it went."""
+
+    def watch() -> None:
+        os.read(sys.stdin.fileno(), 1)  # no one writes: it returns when the pipe closes
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
+
+
+def end(process: "subprocess.Popen[bytes]") -> None:
+    """Stop a child if it still runs, and close its pipes."""
+    process.kill()
+    process.communicate()
+
+
+def wait_for_one(running: Sequence["subprocess.Popen[bytes]"]) -> list["subprocess.Popen[bytes]"]:
+    """The children that have ended, as soon as there are any."""
+    while not (ended := [process for process in running if process.poll() is not None]):
+        time.sleep(0.1)
+    return ended

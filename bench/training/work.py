@@ -1,0 +1,108 @@
+"""A measured training in a process of its own; a line of JSON on standard output at each pause and at the end."""
+
+import json
+import logging
+import os
+import shutil
+import sys
+from pathlib import Path
+
+import numpy as np
+import sentencepiece as spm
+import torch
+
+from xsent.bench.clock import Clock, ClockedTrainer
+from xsent.bench.processes import AnonymousPeak, end_with_parent, peak_memory
+from xsent.bench.training.plain import PlainSystem, adam
+from xsent.bench.training.spec import Spec
+from xsent.failures import one_line_errors
+from xsent.train.data.batching import Batches
+from xsent.train.data.preparation import prepare
+from xsent.train.data.vocabulary import maskable_pieces
+from xsent.train.model import ModelConfig
+
+
+def measure(spec: Spec) -> dict[str, float | str]:
+    """Run a training and say what it cost."""
+    clock = Clock()
+    if spec.round:
+        clock.before = lambda step: pause(clock, step, spec.round)
+    with AnonymousPeak() as anonymous:
+        if spec.system == "plain":
+            train_plain(spec, clock)
+        else:
+            train_ours(spec, clock)
+    result: dict[str, float | str] = {"step": clock.step, "waiting": clock.waiting, "peak": peak_memory()}
+    result |= {"anonymous": anonymous.mib, "device": "cpu"}
+    if torch.cuda.is_available():
+        result |= {"device": torch.cuda.get_device_name(), "peak": torch.cuda.max_memory_allocated() / 2**20}
+    return result
+
+
+def train_ours(spec: Spec, clock: Clock) -> None:
+    """The trainer, as `xsent-train` runs it."""
+    run = Path(spec.folder) / f"run-{os.getpid()}"
+    run.mkdir()
+    try:
+        ClockedTrainer(spec.recipe, [spec.corpus], run, threads=spec.threads, prepared=spec.prepared).train_with(clock)
+    finally:
+        shutil.rmtree(run, ignore_errors=True)
+
+
+def train_plain(spec: Spec, clock: Clock) -> None:
+    """The plain system, on the same batches."""
+    torch.set_num_threads(spec.threads)
+    torch.manual_seed(1)
+    recipe = spec.recipe
+    data = prepare(recipe, [spec.corpus], spec.prepared, threads=spec.threads)
+    processor = spm.SentencePieceProcessor(model_file=str(data.tokenizer))
+    maskable = torch.from_numpy(maskable_pieces(processor))
+    batches = Batches(
+        data.store, np.ones(1), spec.stage, seed=recipe.seed, maskable=maskable, max_length=recipe.max_length
+    )
+    config = ModelConfig(
+        vocab_size=processor.vocab_size(),
+        dim=recipe.dim,
+        num_layers=spec.num_layers,
+        num_heads=recipe.num_heads,
+        ffn_dim=recipe.ffn_dim,
+        max_length=recipe.max_length,
+        dropout=spec.stage.dropout,
+    )
+    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    system = PlainSystem(config).to(device)
+    optimizer = adam(system)
+    for batch in clock.measured(batches.since(0)):
+        optimizer.zero_grad()
+        loss = system(batch.to(device).hiding)
+        loss.backward()
+        optimizer.step()
+        loss.item()  # waits for the device
+
+
+def pause(clock: Clock, step: int, every: int) -> None:
+    """Say what the steps since the last pause cost, and wait until it is our turn again."""
+    if step % every == 0:
+        say({"steps": clock.steps[-every:]})
+        if not sys.stdin.readline():
+            os._exit(1)  # the parent is gone
+
+
+def say(what: object) -> None:
+    """One line of JSON."""
+    sys.stdout.write(json.dumps(what) + "\n")
+    sys.stdout.flush()
+
+
+def main() -> None:
+    """Run the training that the command line describes."""
+    logging.basicConfig(level=logging.WARNING, stream=sys.stderr)
+    spec = Spec(**json.loads(sys.argv[1]))
+    if not spec.round:
+        end_with_parent()
+    with one_line_errors():
+        say(measure(spec))
+
+
+if __name__ == "__main__":
+    main()
