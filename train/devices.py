@@ -23,8 +23,7 @@ def launch(devices: int, precision: Precision) -> Fabric:
         precision: Precision of training.
     """
     devices = int(os.environ.get("LOCAL_WORLD_SIZE", devices))
-    # Heads and tables take part in no layer's output of every step: DDP has to look which did.
-    strategy = "ddp_find_unused_parameters_true" if int(os.environ.get("WORLD_SIZE", devices)) > 1 else "auto"
+    strategy = "ddp" if int(os.environ.get("WORLD_SIZE", devices)) > 1 else "auto"
     nodes = int(os.environ.get("GROUP_WORLD_SIZE", 1))
     fabric = Fabric(accelerator="auto", devices=devices, num_nodes=nodes, strategy=strategy, precision=precision)
     fabric.launch()

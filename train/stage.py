@@ -51,7 +51,8 @@ class TrainingModel(nn.Module):
         self.stage, self.objectives = stage, stage.objectives
         self.encoder = Encoder(config)
         self.head = GenerativeHead(config) if stage.objectives.predicts else None
-        other_dim = teacher_dim not in (None, config.dim)
+        # Only what takes part in the loss: processes wait for each other's gradient of every parameter.
+        other_dim = self.objectives.distils and teacher_dim not in (None, config.dim)
         self.projection = nn.Linear(config.dim, teacher_dim or 0, bias=False) if other_dim else None
         self.gather: Callable[[Tensor], Tensor] = lambda vectors: vectors
         self.register_buffer("_maskable", maskable, persistent=False)
