@@ -118,9 +118,10 @@ def test_what_is_no_vocabulary(tmp_path: Path) -> None:
             grow(tmp_path / name, DUTCH, tmp_path / "grown.model", [])
 
 
-def test_too_little_text(old: Path, tmp_path: Path) -> None:
+def test_little_text_gives_fewer_pieces_and_none_an_error(old: Path, tmp_path: Path) -> None:
+    assert 0 < grow(old, ["xyxyx"], tmp_path / "grown.model", []) < 10
     with pytest.raises(DataError, match="no vocabulary of 320 pieces"):
-        grow(old, ["ab"], tmp_path / "grown.model", [])
+        grow(old, [], tmp_path / "none.model", [])
 
 
 def test_the_first_rows(old: Path) -> None:

@@ -12,6 +12,7 @@ from typer.core import TyperGroup
 from xsent.errors import MissingExtraError
 from xsent.failures import one_line_errors
 from xsent.threads import available_cpus
+from xsent.train.cli_distill import distill
 from xsent.train.cli_filter import filter_pairs
 from xsent.train.config import load_recipe
 
@@ -34,6 +35,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     help="Train an encoder: xsent-train RECIPE.toml --data DATA --out RUN; or one of the commands below.",
 )
+app.command("distill")(distill)
 app.command("filter")(filter_pairs)
 
 Config = Annotated[Path, typer.Argument(help="The recipe, a TOML file.")]

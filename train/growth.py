@@ -50,7 +50,7 @@ def grow_vocabulary(old: Path, text: Iterator[str], out: Path, *, size: int, kee
         old: SentencePiece model to grow.
         text: Sentences of the new language, all held in memory (3 kB each); 50,000 are enough.
         out: Where the grown model is written.
-        size: Pieces of the new language's own vocabulary.
+        size: Pieces of the new language's own vocabulary; fewer where the text has no more.
         keep: Sentences of the old languages, which shall be cut into pieces exactly as before. Those with letters of a
             script that the old vocabulary does not have quote some other language, and are not kept.
         threads: Threads to use.
@@ -59,12 +59,12 @@ def grow_vocabulary(old: Path, text: Iterator[str], out: Path, *, size: int, kee
         How many pieces were added; their ids follow the old ones.
 
     Raises:
-        DataError: The text is too small for that many pieces, or `old` is not readable or full.
+        DataError: No vocabulary can be made of the text, or `old` is not readable or full.
     """
     model = read_model(old)
     with TemporaryDirectory() as folder:
         alone = Path(folder) / TOKENIZER
-        train_vocabulary(text, alone, size=size, threads=threads)
+        train_vocabulary(text, alone, size=size, threads=threads, exact=False)
         pieces = missing_pieces(model, alone.read_bytes())
     pieces = harmless_pieces(model, pieces, keep, threads=threads)
     total = len(_processor(model)) + len(pieces)

@@ -81,6 +81,7 @@ class Trainer:
                 refuse_other_data(run, key)
                 refuse_other_store(self.prepared, run, key)
             self.data = prepare(recipe, files, self.prepared, threads=threads, vocabulary=vocabulary)
+        run.mkdir(parents=True, exist_ok=True)  # what was prepared may lie elsewhere
         corpus = Corpus(files, frozenset(recipe.languages))
         self.pairs = TrainingPairs(corpus, recipe.corpus.validation_share)
         self.validation = Validation(self.data.validation, self.data.tokenizer)

@@ -40,7 +40,7 @@ def sample_text(
                 yield pair.english
 
 
-def train_vocabulary(text: Iterator[str], path: Path, *, size: int, threads: int) -> None:
+def train_vocabulary(text: Iterator[str], path: Path, *, size: int, threads: int, exact: bool = True) -> None:
     """Train a unigram SentencePiece model with byte fallback and case folding (mao2021 section 4; 50k joint).
 
     Args:
@@ -48,6 +48,7 @@ def train_vocabulary(text: Iterator[str], path: Path, *, size: int, threads: int
         path: Where the model is written.
         size: Pieces, at most 65,536 so that ids fit into 16 bits.
         threads: Threads to use.
+        exact: Whether fewer pieces, because the text is too small for them, are an error.
 
     Raises:
         DataError: The text is too small for that many pieces.
@@ -59,6 +60,7 @@ def train_vocabulary(text: Iterator[str], path: Path, *, size: int, threads: int
             model_writer=model,
             model_type="unigram",
             vocab_size=size,
+            hard_vocab_limit=exact,
             normalization_rule_name="nmt_nfkc_cf",
             byte_fallback=True,
             character_coverage=0.9999,

@@ -1,0 +1,225 @@
+"""A third language for an encoder of two: it is found afterwards, and nothing old moves."""
+
+import json
+import shutil
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict, replace
+from importlib.metadata import EntryPoint
+from itertools import combinations
+from pathlib import Path
+from unittest import mock
+
+import pytest
+import sentencepiece as spm
+import torch
+from conftest import NAMES, PHRASES
+
+from xsent import models
+from xsent.errors import DataError, XsentError
+from xsent.export.bundle import export_bundle
+from xsent.lines import read_fields
+from xsent.train import cli
+from xsent.train.adding import Adding, Addition
+from xsent.train.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
+from xsent.train.comparison import Change, Comparison, compare
+from xsent.train.data.newcomer import Sample, read_newcomer
+
+GREEK = str.maketrans("abcdefghiklmnoprstuwxyzvjq", "αβξδεφγηικλμνοπρστυωχψζβιπ")
+
+
+def say(language: str, names: Sequence[str]) -> str:
+    """A sentence; in Greek in letters that no old piece has."""
+    return (
+        PHRASES["en"].format(*names).lower().translate(GREEK) if language == "el" else PHRASES[language].format(*names)
+    )
+
+
+@pytest.fixture(scope="module")
+def pairs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Pairs in Greek, and fewer in the two languages that the mini bundle knows."""
+    path = tmp_path_factory.mktemp("pairs") / "pairs.tsv"
+    with path.open("w", encoding="utf-8") as file:
+        for number, names in enumerate(combinations(NAMES, 4)):
+            for language in ("el", "fr", "de") if number % 2 else ("el",):
+                file.write(f"test\t{language}\t{say('en', names)}\t{say(language, names)}\n")
+    return path
+
+
+@pytest.fixture(scope="module")
+def addition(pairs: Path, mini_bundle: Path, tmp_path_factory: pytest.TempPathFactory) -> Addition:
+    return Addition(
+        mini_bundle,
+        pairs,
+        "el",
+        tmp_path_factory.mktemp("runs") / "el",
+        pieces=400,
+        pairs_seen=16_000,
+        attribution=("Greek names (CC0)",),
+    )
+
+
+@pytest.fixture(scope="module")
+def added(addition: Addition) -> tuple[Checkpoint, Checkpoint]:
+    return Adding(addition, threads=1).run()
+
+
+@pytest.fixture(scope="module")
+def comparison(added: tuple[Checkpoint, Checkpoint]) -> Comparison:
+    return compare(*added, None)
+
+
+def test_what_was_there_stays_to_the_bit(added: tuple[Checkpoint, Checkpoint]) -> None:
+    before, after = added
+    rows = before.config.vocab_size
+    assert after.config == replace(before.config, vocab_size=after.config.vocab_size)
+    assert after.config.vocab_size > rows
+    for name, weight in before.weights.items():
+        assert torch.equal(after.weights[name][: len(weight)], weight), name
+    assert after.tokenizer.read_bytes().startswith(before.tokenizer.read_bytes())
+
+
+def test_the_new_language_is_found_and_the_old_ones_as_before(comparison: Comparison) -> None:
+    scores = {change.language: change for change in comparison.changes}
+    assert list(scores) == ["fr", "de", "el"]
+    assert scores["el"].before["held_out"] < 40
+    assert scores["el"].after["held_out"] > 80
+    for old in ("fr", "de"):
+        assert scores[old].pairs > 2
+        assert scores[old].changes == {"held_out": 0.0}
+    assert comparison.failures() == []
+    assert comparison.sentences == comparison.same_pieces == comparison.same_vectors > 10
+
+
+def test_the_result_is_complete(added: tuple[Checkpoint, Checkpoint], addition: Addition, tmp_path: Path) -> None:
+    after = added[1]
+    assert after.path == addition.out / "checkpoint"
+    assert (after.name, after.licence) == ("mini-el", "CC0-1.0")
+    assert after.languages == ["en", "fr", "de", "el"]
+    assert after.about["attribution"] == ["Greek names (CC0)"]
+    held_out = {tuple(pair) for pair in read_fields(after.validation, 4, "")}
+    assert {pair[1] for pair in held_out} == {"fr", "de", "el"}
+    newcomer = read_newcomer(addition.pairs, "el", ["en", "fr", "de"], 0.03)
+    assert not {text for pair in held_out for text in pair[2:]} & {*newcomer.text, *newcomer.kept}
+    bundle = export_bundle(after, tmp_path / "bundle")
+    assert "Greek names (CC0)" in (bundle.path / "README.md").read_text()
+
+
+def test_it_goes_on_where_it_stopped(addition: Addition, added: tuple[Checkpoint, Checkpoint], tmp_path: Path) -> None:
+    again = replace(addition, out=tmp_path / "el")
+    shutil.copytree(addition.out, again.out)
+    for gone in ("layers", "taught", "checkpoint"):
+        shutil.rmtree(again.out / gone)
+    table = max((again.out / "table" / "checkpoints").iterdir()) / "model.safetensors"
+    trained = [path.stat().st_mtime_ns for path in (again.out / "grown", table)]
+    after = Adding(again, threads=1).run()[1]
+    assert [path.stat().st_mtime_ns for path in (again.out / "grown", table)] == trained
+    assert all(torch.equal(after.weights[name], weight) for name, weight in added[1].weights.items())
+
+
+def test_what_cannot_be_done_is_refused(addition: Addition, added: object, tmp_path: Path) -> None:
+    other = tmp_path / "other.tsv"
+    other.write_text(addition.pairs.read_text() + "test\tel\tOne more.\tενα\n")
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "notes.txt").touch()
+    new = tmp_path / "new"
+    for change, message in [
+        ({"language": "de", "out": new}, r"knows 'de' already \(its languages: en, fr, de\)"),
+        ({"language": "nl", "out": new}, r"no pair in 'nl'; it has el 495, fr 247, de 247"),
+        ({"model": tmp_path / "none", "out": new}, "none: neither a bundle nor a checkpoint"),
+        ({"model": tmp_path / "full", "out": new}, "full: neither a bundle nor a checkpoint"),
+        ({"pairs": tmp_path / "none.tsv", "out": new}, r"none\.tsv: no such file"),
+        ({"out": tmp_path / "full"}, "full: holds something else"),
+        ({"pairs": other}, "begun with other pairs; name another --out"),
+        ({"pieces": 300}, "begun with other pieces; name another --out"),
+    ]:
+        with pytest.raises(XsentError, match=message):
+            Adding(replace(addition, **change), threads=1)
+        assert not new.exists()
+    with pytest.raises(DataError, match=r"trained with other settings .*steps"):
+        Adding(replace(addition, pairs_seen=99), threads=1).run()
+
+
+def test_a_checkpoint_without_layers_and_pairs_without_old_languages(
+    mini_checkpoint: Path, pairs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opener = EntryPoint("checkpoint", "xsent.train.checkpoint:open_encoder", models.GROUP)
+    monkeypatch.setattr(models, "entry_points", lambda group: [opener])
+    old = load_checkpoint(mini_checkpoint)
+    config = replace(old.config, num_layers=0)
+    table = {"encoder.table.weight": old.weights["encoder.table.weight"]}
+    flat, alone = tmp_path / "flat", tmp_path / "greek.tsv"
+    save_checkpoint(flat, {**old.about, "model": asdict(config)}, table, None, [old.tokenizer, old.validation])
+    alone.write_text("".join(line for line in pairs.read_text().splitlines(keepends=True) if "\tel\t" in line))
+    addition = Addition(flat, alone, "el", tmp_path / "run", pieces=400, pairs_seen=16_000)
+    before, after = Adding(addition, threads=1).run()
+    assert not (tmp_path / "run" / "layers").exists()
+    comparison = compare(before, after, None)
+    assert [change.language for change in comparison.changes] == ["fr", "de", "el"]  # it came with held-out pairs
+    assert comparison.changes[2].after["held_out"] > 80
+    assert comparison.failures() == []
+    validation = [tuple(pair) for pair in read_fields(after.validation, 4, "")]
+    assert validation[: 2 * 9] == [tuple(pair) for pair in read_fields(old.validation, 4, "")]
+
+
+def test_losses_are_failures() -> None:
+    def change(language: str, *points: float) -> Change:
+        names = ("held_out", "xx_en")[: len(points)]
+        return Change(
+            language, 100, dict.fromkeys(names, 50.0), {n: 50 + p for n, p in zip(names, points, strict=True)}
+        )
+
+    changes = change("fr", 0, -0.3), change("de", 0.5, -0.5), change("el", 0.0, 0.0)
+    comparison = Comparison("el", changes, sentences=200, same_pieces=199, same_vectors=198)
+    assert comparison.failures() == ["de lost 0.5 points", "el gained nothing"]
+    assert "199 (99.50%)" in comparison.notes()[0]
+    alone = Comparison("el", (change("el", 1.0),), 10, 10, 10)
+    assert alone.failures() == []
+    assert "no old language was measured" in alone.notes()[1]
+
+
+def test_a_sample_is_the_smallest_ranks() -> None:
+    sample = Sample[str](3)
+    for rank in (5, 9, 1, 7, 3, 8, 2, 1):
+        sample.add(rank, f"item {rank}")
+    assert sample.items() == ["item 1", "item 2", "item 3"]
+
+
+def run(capture: pytest.CaptureFixture[str], *arguments: object) -> tuple[int, str, str]:
+    """Exit code, standard output and standard error of `xsent-train`."""
+    with mock.patch.object(sys, "argv", ["xsent-train", *map(str, arguments)]), pytest.raises(SystemExit) as caught:
+        cli.main()
+    out, err = capture.readouterr()
+    return int(caught.value.code or 0), out, err
+
+
+def test_the_command(addition: Addition, added: object, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = ["distill", addition.model, addition.pairs, "--language", "el", "--out", addition.out, "--threads", 1]
+    arguments += ["--pieces", 400, "--pairs-seen", 16_000]
+    tatoeba = tmp_path / "tatoeba"
+    tatoeba.mkdir()
+    for language in ("fr", "el"):
+        lines = (f"{say('en', names)}\t{say(language, names)}\n" for names in list(combinations(NAMES, 4))[::30])
+        (tatoeba / f"en-{language}.tsv").write_text("".join(lines))
+    code, out, err = run(capsys, *arguments, "--tatoeba", tatoeba)
+    assert code == 0, err
+    heading, *rows = out.splitlines()
+    assert heading.split()[:6] == ["language", "pairs", "held_out", "before", "held_out", "after"]
+    assert [row.split()[0] for row in rows[:3]] == ["fr", "de", "el"]
+    assert "(100.00%)" in rows[3]
+    assert "xx_en before" in heading
+    assert f"next: xsent-export {addition.out / 'checkpoint'} MY-BUNDLE --int8" in err
+    assert "no --attribution" in err
+    code, out, _ = run(capsys, *arguments, "--json")
+    report = json.loads(out)
+    assert (code, report["language"]) == (0, "el")
+    assert report["rows"][0]["held_out change"] == 0
+    code, out, err = run(capsys, *arguments, "--tatoeba", tmp_path)
+    assert (code, out) == (1, "")
+    assert "no en-el.tsv" in err
+    with mock.patch("xsent.train.comparison.Comparison.failures", lambda _: ["fr lost 0.4 points"]):
+        code, out, err = run(capsys, *arguments)
+    assert code == 1
+    assert out.startswith("language")
+    assert err.splitlines()[-1].startswith("Error: fr lost 0.4 points; ")
+    assert spm.SentencePieceProcessor(model_file=str(addition.out / "checkpoint" / "sentencepiece.model"))

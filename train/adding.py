@@ -1,0 +1,258 @@
+"""Teaching a trained encoder a new language, and nothing else.
+
+The vocabulary grows by the language's pieces and the table by their rows, and those rows alone are trained: towards
+the vectors that the encoder itself gives the English sides (LASER3-CO, tan2022). What the old languages are read with,
+old rows and layers, stays as it is.
+"""
+
+import json
+import logging
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from functools import cached_property
+from pathlib import Path
+
+from torch import Tensor
+
+from xsent.bundle import MANIFEST, Bundle
+from xsent.errors import DataError
+from xsent.files import atomic_file
+from xsent.train.bundles import checkpoint_from_bundle
+from xsent.train.checkpoint import (
+    ABOUT,
+    MODEL,
+    TOKENIZER,
+    VALIDATION,
+    Checkpoint,
+    load_checkpoint,
+    read_about,
+    save_checkpoint,
+)
+from xsent.train.config import CorpusConfig, Recipe, StageConfig
+from xsent.train.data.corpus import Corpus
+from xsent.train.data.newcomer import count_pairs, read_newcomer, write_pairs
+from xsent.train.growth import grow_checkpoint, grow_vocabulary
+from xsent.train.identity import digest
+from xsent.train.objectives.settings import Co, Objectives
+from xsent.train.trainer import Trainer
+from xsent.train.validation import Validation, mean
+
+logger = logging.getLogger(__name__)
+
+CLAIM, OLD_PAIRS, PREPARED = "adding.json", "old-pairs.tsv", "prepared"
+TABLE = "encoder.table.weight"
+SHAPE = ("dim", "num_heads", "ffn_dim", "norm", "max_length")
+HELD_OUT_SHARE = 0.03  # of a language of few pairs, enough are left to tell half a point of P@1
+EPOCHS, MOST_SEEN = 10, 2_000_000
+LAYER_STEPS = 200  # through the layers: slow, and the rows are nearly there
+
+
+@dataclass(frozen=True)
+class Addition:
+    """What is added to what.
+
+    Attributes:
+        model: A bundle or a checkpoint.
+        pairs: A file of pairs of the new language, and of old ones: these say what must be read as before.
+        language: Code of the new language.
+        out: Folder of the run.
+        pieces: Pieces of the new language's own vocabulary.
+        pairs_seen: Pairs to train on, repetitions counted; None decides by how many there are.
+        licence: Licence of the new weights; None takes the model's.
+        attribution: Sources of the pairs, for the model card.
+    """
+
+    model: Path
+    pairs: Path
+    language: str
+    out: Path
+    pieces: int = 8000
+    pairs_seen: int | None = None
+    licence: str | None = None
+    attribution: tuple[str, ...] = ()
+
+
+class Adding:
+    """A run that adds a language; called again, it goes on where it stopped.
+
+    Its folder holds `before` (a bundle as a checkpoint), `grown`, what the trainings `table` and `layers` write, and in
+    the end `checkpoint`.
+    """
+
+    def __init__(self, addition: Addition, *, threads: int) -> None:
+        """Look at model, pairs and folder; nothing is trained yet.
+
+        Args:
+            addition: What to do.
+            threads: Processor threads.
+
+        Raises:
+            DataError: The model is missing or knows the language, no pair is in it, or `out` holds something else.
+            BundleError: The bundle is damaged.
+        """
+        self.addition, self._threads = addition, threads
+        self._known, identity = identify(addition.model)
+        if addition.language in self._known:
+            raise DataError(
+                f"{addition.model}: knows {addition.language!r} already (its languages: {', '.join(self._known)})"
+            )
+        if not addition.pairs.is_file():
+            raise DataError(f"{addition.pairs}: no such file; expected lines of source, language, English, translation")
+        self._count = self._claim(identity)
+
+    def run(self) -> tuple[Checkpoint, Checkpoint]:
+        """Add the language.
+
+        Returns:
+            The encoder before, and the one that knows the language too; that is in `out/checkpoint`.
+
+        Raises:
+            KeyboardInterrupt: Ctrl-C; the state was saved.
+            DataError: The pairs are too few or cannot be read.
+        """
+        grown = self._grown()
+        depth = grown.config.num_layers
+        stages = [self._stage(layers) for layers in ([0, depth] if depth else [0])]
+        candidates = [grown]
+        for stage in stages:
+            candidates.append(with_table(grown, self._train(stage, candidates[-1])))
+        held_out = Validation(self.addition.out / PREPARED / VALIDATION, grown.tokenizer)
+        losses = [mean(held_out.measure(candidate.encoder).loss) for candidate in candidates]
+        logger.info("loss untrained, %s: %s", ", ".join(stage.name for stage in stages), [round(x, 4) for x in losses])
+        best = losses.index(min(losses))
+        return self._before, self._finish(candidates[best], stages[:best])
+
+    # -----------------------------------------------------------------------------------------------------------------
+    # what there is
+
+    @cached_property
+    def _before(self) -> Checkpoint:
+        """The encoder as it was."""
+        model, copy = self.addition.model, self.addition.out / "before"
+        if not (model / MANIFEST).is_file():
+            return load_checkpoint(model)
+        return load_checkpoint(copy if copy.exists() else checkpoint_from_bundle(model, copy))
+
+    def _claim(self, identity: str) -> int:
+        """Make the run's folder, or see that it is this run's; how many pairs the new language has."""
+        addition, claim = self.addition, self.addition.out / CLAIM
+        about = {"model": identity, "pairs": digest(addition.pairs), "language": addition.language}
+        about |= {"pieces": str(addition.pieces)}
+        if claim.is_file():
+            saved = json.loads(claim.read_text())
+            if changed := [name for name, value in about.items() if saved[name] != value]:
+                raise DataError(f"{addition.out}: begun with other {' and '.join(changed)}; name another --out")
+            return int(saved["count"])
+        if addition.out.exists() and (not addition.out.is_dir() or any(addition.out.iterdir())):
+            raise DataError(f"{addition.out}: holds something else; name a new folder with --out")
+        count = count_pairs(addition.pairs, addition.language)
+        addition.out.mkdir(parents=True, exist_ok=True)
+        with atomic_file(claim) as file:
+            file.write(json.dumps({**about, "count": count}, indent=1).encode())
+        return count
+
+    # -----------------------------------------------------------------------------------------------------------------
+    # what is made
+
+    def _grown(self) -> Checkpoint:
+        """The encoder with rows for the new pieces, not yet trained."""
+        addition, folder = self.addition, self.addition.out / "grown"
+        if not folder.exists():
+            logger.info("reading %s", addition.pairs)
+            newcomer = read_newcomer(addition.pairs, addition.language, self._known, HELD_OUT_SHARE)
+            write_pairs(addition.out / OLD_PAIRS, newcomer.held_out)
+            before, tokenizer = self._before, addition.out / TOKENIZER
+            text, kept = iter(newcomer.text), newcomer.kept
+            logger.info("growing the vocabulary")
+            grow_vocabulary(before.tokenizer, text, tokenizer, size=addition.pieces, keep=kept, threads=self._threads)
+            grow_checkpoint(before.path, tokenizer, addition.language, folder)
+        return load_checkpoint(folder)
+
+    def _stage(self, num_layers: int) -> StageConfig:
+        """How rows are trained: as the table alone, fast; or through the frozen layers, a short while."""
+        batch = min(1024, max(32, self._count // 64))
+        seen = self.addition.pairs_seen or min(EPOCHS * self._count, MOST_SEEN)
+        steps = max(seen // batch, 1)
+        return StageConfig(
+            name="layers" if num_layers else "table",
+            num_layers=num_layers,
+            steps=min(steps, LAYER_STEPS) if num_layers else steps,
+            objectives=Objectives(co=Co(ignore_above=0.9, english=False)),
+            batch_size=min(batch, 256) if num_layers else batch,
+            window=16,
+            learning_rate=0.0,
+            table_learning_rate=1e-3 if num_layers else 1e-2,
+            frozen_rows=len(self._before.weights[TABLE]),
+            warmup=min(100, steps // 10),
+            clip=0.0,
+        )
+
+    def _train(self, stage: StageConfig, start: Checkpoint) -> Tensor:
+        """The table after a stage."""
+        addition, folder = self.addition, start.path
+        if stage.num_layers:  # the stage before has trained the table and left its layers out
+            folder = addition.out / "taught"
+            if not folder.exists():
+                save_checkpoint(folder, start.about, start.weights, None, [start.tokenizer])
+        recipe = Recipe(
+            name=addition.language,
+            languages=(addition.language,),
+            corpus=CorpusConfig((addition.pairs.name,), validation_share=HELD_OUT_SHARE),
+            stages=(stage,),
+            **{name: getattr(start.config, name) for name in SHAPE},
+        )
+        trainer = Trainer(
+            recipe,
+            [addition.pairs],
+            addition.out / stage.name,
+            threads=self._threads,
+            prepared=addition.out / PREPARED,
+            teacher=addition.model,
+            start=folder,
+        )
+        return load_checkpoint(trainer.train()).weights[TABLE]
+
+    def _finish(self, best: Checkpoint, stages: Sequence[StageConfig]) -> Checkpoint:
+        """Write the result, with held-out pairs of all languages; those that a checkpoint came with first."""
+        addition, before = self.addition, self._before
+        files = [addition.out / OLD_PAIRS, addition.out / PREPARED / VALIDATION]
+        pairs = list(Corpus([file for file in files if file.stat().st_size]))
+        if before.validation.exists():
+            own = list(Corpus([before.validation]))
+            languages = {pair.language for pair in own}
+            pairs = [*own, *(pair for pair in pairs if pair.language not in languages)]
+        write_pairs(addition.out / VALIDATION, pairs)
+        recipe = before.about.get("recipe", {})
+        ours = [{**asdict(stage), "name": f"{addition.language} {stage.name}"} for stage in stages]
+        about = {
+            "name": f"{before.name}-{addition.language}",
+            "languages": best.languages,
+            "licence": addition.licence or before.licence,
+            "attribution": list(dict.fromkeys([*before.about.get("attribution", []), *addition.attribution])),
+            "model": asdict(best.config),
+            "step": stages[-1].steps if stages else 0,
+            "recipe": {**recipe, "stages": [*recipe.get("stages", []), *ours]},
+        }
+        files = [best.tokenizer, addition.out / VALIDATION]
+        save_checkpoint(addition.out / "checkpoint", about, best.weights, None, files)
+        return load_checkpoint(addition.out / "checkpoint")
+
+
+def identify(model: Path) -> tuple[list[str], str]:
+    """The languages of a bundle or a checkpoint, and its identity.
+
+    Raises:
+        DataError: It is neither.
+        BundleError: The bundle is damaged.
+    """
+    if (model / MANIFEST).is_file():
+        bundle = Bundle.open(model)
+        return list(bundle.languages), bundle.fingerprint
+    if (model / ABOUT).is_file():
+        return list(read_about(model)["languages"]), digest(model / MODEL)
+    raise DataError(f"{model}: neither a bundle nor a checkpoint; expected a folder with {MANIFEST} or {ABOUT}")
+
+
+def with_table(checkpoint: Checkpoint, table: Tensor) -> Checkpoint:
+    """A checkpoint with another table."""
+    return replace(checkpoint, weights={**checkpoint.weights, TABLE: table})

@@ -1,0 +1,151 @@
+"""An encoder before and after it learnt a language: what the new one gained, what the old ones lost."""
+
+import sys
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import sentencepiece as spm
+
+from xsent.evaluation import shared_languages, tatoeba
+from xsent.train.checkpoint import Checkpoint, CheckpointEncoder
+from xsent.train.data.corpus import Corpus
+from xsent.train.validation import Validation
+
+MOST_LOST = 0.3  # points of P@1 that an old language may lose
+
+Scores = dict[str, float]  # P@1 in per cent, by what was searched
+
+
+@dataclass(frozen=True)
+class Change:
+    """One language.
+
+    Attributes:
+        language: Its code.
+        pairs: Held-out pairs of it.
+        before: P@1 in per cent: `held_out` (a translation's English among that of all languages), and of Tatoeba
+            `xx_en` and `en_xx`.
+        after: The same afterwards.
+    """
+
+    language: str
+    pairs: int
+    before: Scores
+    after: Scores
+
+    @property
+    def changes(self) -> Scores:
+        """Points won; below 0 where they were lost."""
+        return {name: self.after[name] - before for name, before in self.before.items()}
+
+    def row(self) -> dict[str, object]:
+        """One row of a table."""
+        row: dict[str, object] = {"language": self.language, "pairs": self.pairs}
+        for name, change in self.changes.items():
+            row |= {f"{name} before": self.before[name], f"{name} after": self.after[name], f"{name} change": change}
+        return row
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """All languages.
+
+    Attributes:
+        language: The new one.
+        changes: The scores of every language, the new one last.
+        sentences: Held-out sentences of the old languages, English among them.
+        same_pieces: How many of them are cut into pieces as before.
+        same_vectors: How many of those have the same vector, to the bit.
+    """
+
+    language: str
+    changes: tuple[Change, ...]
+    sentences: int
+    same_pieces: int
+    same_vectors: int
+
+    def rows(self) -> list[dict[str, object]]:
+        """One row a language."""
+        return [change.row() for change in self.changes]
+
+    def notes(self) -> list[str]:
+        """What the rows do not say, a line each."""
+        notes = [
+            f"held-out sentences of the old languages: {self.sentences:,}; cut into pieces as before: "
+            f"{self.same_pieces:,} ({100 * self.same_pieces / max(self.sentences, 1):.2f}%); of these with the same "
+            f"vector to the bit: {self.same_vectors:,}"
+        ]
+        if all(change.language == self.language for change in self.changes):
+            notes.append("no old language was measured: PAIRS holds no pairs of one, and --tatoeba names no test files")
+        return notes
+
+    def as_json(self) -> dict[str, object]:
+        """All of it."""
+        counts = {name: getattr(self, name) for name in ("sentences", "same_pieces", "same_vectors")}
+        return {"language": self.language, "rows": self.rows(), **counts}
+
+    def failures(self) -> list[str]:
+        """Old languages that lost too much, and a new one that gained nothing, in words."""
+        failures = []
+        for change in self.changes:
+            worst, best = min(change.changes.values()), max(change.changes.values())
+            if change.language == self.language and best <= 0:
+                failures.append(f"{self.language} gained nothing")
+            elif change.language != self.language and worst < -MOST_LOST:
+                failures.append(f"{change.language} lost {-worst:.1f} points")
+        return failures
+
+
+def compare(before: Checkpoint, after: Checkpoint, tatoeba_folder: Path | None) -> Comparison:
+    """Measure an encoder before and after it learnt a language, the last of its languages.
+
+    Both run in the same way, so that nothing but the training makes a difference.
+
+    Args:
+        before: The encoder as it was.
+        after: The one that learnt; its held-out pairs are searched.
+        tatoeba_folder: Test files of `xsent.evaluation.tatoeba`.
+
+    Raises:
+        DataError: A test file cannot be read.
+    """
+    new = after.languages[-1]
+    pairs = list(Corpus([after.validation]))
+    counts = Counter(pair.language for pair in pairs)
+    scores: list[dict[str, Scores]] = []
+    for checkpoint in (before, after):
+        p1 = Validation(after.validation, checkpoint.tokenizer).measure(checkpoint.encoder).p1
+        scores.append({language: {"held_out": score} for language, score in p1.items()})
+    if tatoeba_folder is not None:
+        languages = shared_languages(CheckpointEncoder(after), tatoeba_folder)
+        for checkpoint, measured in zip((before, after), scores, strict=True):
+            for language, score in _tatoeba(checkpoint, tatoeba_folder, languages).items():
+                measured[language] = measured.get(language, {}) | score
+    changes = (
+        Change(language, counts[language], scores[0][language], scores[1][language])
+        for language in after.languages
+        if language in scores[0]
+    )
+    sentences = list(dict.fromkeys(pair.english for pair in pairs))
+    sentences += dict.fromkeys(pair.translation for pair in pairs if pair.language != new)
+    same_pieces, same_vectors = _unmoved(before, after, sentences)
+    return Comparison(new, tuple(changes), len(sentences), same_pieces, same_vectors)
+
+
+def _tatoeba(checkpoint: Checkpoint, folder: Path, languages: Sequence[str]) -> dict[str, Scores]:
+    result = tatoeba(CheckpointEncoder(checkpoint), folder, languages, show_progress_bar=sys.stderr.isatty())
+    return {score.language: {"xx_en": score.xx_en.p_at_1, "en_xx": score.en_xx.p_at_1} for score in result.languages}
+
+
+def _unmoved(before: Checkpoint, after: Checkpoint, sentences: list[str]) -> tuple[int, int]:
+    """How many sentences are cut as before, and how many of those have the same vector."""
+    cuts = [
+        spm.SentencePieceProcessor(model_file=str(checkpoint.tokenizer)).encode(sentences)
+        for checkpoint in (before, after)
+    ]
+    # These alone: in a batch with others the last bits of a vector depend on its company.
+    same = [sentence for sentence, old, new in zip(sentences, *cuts, strict=True) if old == new]
+    vectors = [CheckpointEncoder(checkpoint).encode(same) for checkpoint in (before, after)]
+    return len(same), int((vectors[0] == vectors[1]).all(axis=1).sum())
