@@ -102,7 +102,9 @@ def test_the_result_is_complete(added: tuple[Checkpoint, Checkpoint], addition: 
     newcomer = read_newcomer(addition.pairs, "el", ["en", "fr", "de"], 0.03)
     assert not {text for pair in held_out for text in pair[2:]} & {*newcomer.text, *newcomer.kept}
     bundle = export_bundle(after, tmp_path / "bundle")
-    assert "Greek names (CC0)" in (bundle.path / "README.md").read_text()
+    card = (bundle.path / "README.md").read_text()
+    assert "- Greek names (CC0)" in card
+    assert "1. el table: 500 steps, 32 pairs a step" in card
 
 
 def test_it_goes_on_where_it_stopped(addition: Addition, added: tuple[Checkpoint, Checkpoint], tmp_path: Path) -> None:

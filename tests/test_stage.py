@@ -7,7 +7,7 @@ import torch
 
 from xsent.train.config import StageConfig
 from xsent.train.data.batching import Batch
-from xsent.train.data.hiding import hide
+from xsent.train.data.hiding import Labelled, hide
 from xsent.train.model import ModelConfig, Tokens
 from xsent.train.objectives.contrastive import align
 from xsent.train.objectives.settings import (
@@ -54,6 +54,11 @@ def model_and_batch(stage: StageConfig, teacher_dim: int = TEACHER_DIM) -> tuple
     hiding = hide((sides[0], sides[1]), stage.objectives, MASKABLE, 20, torch.Generator().manual_seed(2))
     teacher, queue = torch.randn(PAIRS, teacher_dim).double(), torch.randn(9, teacher_dim).double()
     return model, Batch(hiding, torch.arange(PAIRS), teacher, queue)
+
+
+def label(tokens: Tokens) -> Labelled:
+    """Sentences of which nothing is hidden."""
+    return Labelled(tokens, torch.full_like(tokens.ids, -1))
 
 
 def losses_and_gradients(stage: StageConfig) -> tuple[dict[str, float], dict[str, torch.Tensor]]:
@@ -126,6 +131,24 @@ def test_the_english_side_can_be_left_alone() -> None:
     assert gradient is not None
     touched = set(gradient.abs().sum(dim=1).nonzero()[:, 0].tolist())
     assert touched == set(batch.hiding.sides[1].ids.tolist())
+
+
+def test_the_english_side_is_encoded_only_where_an_objective_reads_it() -> None:
+    left = Distil(english=False)
+    assert not Objectives(distil=left, co=Co(english=False)).reads_english
+    assert Objectives(distil=left, co=Co()).reads_english
+    assert Objectives(distil=left, align=Align()).reads_english
+    alone, beside = (
+        dataclasses.replace(STAGE, objectives=Objectives(distil=left, xtr=xtr)) for xtr in (None, Generative())
+    )
+    first, batch = model_and_batch(alone)
+    second, _ = model_and_batch(beside)
+    second.load_state_dict(first.state_dict(), strict=False)
+    whole = (label(batch.hiding.sides[0]), label(batch.hiding.sides[1]))
+    losses = [float(first(batch)["distil"].detach())]
+    hidden = hide(batch.hiding.sides, beside.objectives, MASKABLE, 20, torch.Generator())
+    losses.append(float(second(batch._replace(hiding=hidden._replace(read=whole)))["distil"].detach()))
+    assert losses[0] == pytest.approx(losses[1])
 
 
 def test_learning_rate_zero_freezes_the_layers() -> None:

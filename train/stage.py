@@ -85,14 +85,20 @@ class TrainingModel(nn.Module):
     # encoding
 
     def _encode(self, hiding: Hiding) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-        """Both sides' vectors after each number of layers that counts, 2 x [L, b, D]; labelled tokens and labels."""
+        """Both sides' vectors after each number of layers that counts, 2 x [L, b, D]; labelled tokens and labels.
+
+        Where no objective reads the English side it is not encoded: the translation's vectors stand in its place.
+        """
         parts = []
         for start, stop in self._chunks(len(hiding.sides[0].lengths)):
             english, translation = (side.part(start, stop) for side in hiding.read)
+            if not self.objectives.reads_english:
+                parts.append(self._recomputed(translation.tokens, translation.labels))
+                continue
             tokens = Tokens.join((english.tokens, translation.tokens))
             parts.append(self._recomputed(tokens, torch.cat([english.labels, translation.labels])))
-        vectors = [part[0].chunk(2, dim=1) for part in parts]
-        u, v = (torch.cat([side[i] for side in vectors], dim=1) for i in (0, 1))
+        sides = [part[0].chunk(2, dim=1) if self.objectives.reads_english else (part[0], part[0]) for part in parts]
+        u, v = (torch.cat([side[i] for side in sides], dim=1) for i in (0, 1))
         return u, v, torch.cat([part[1] for part in parts]), torch.cat([part[2] for part in parts])
 
     def _read_joined(self, joined: Labelled) -> tuple[Tensor, Tensor]:

@@ -12,10 +12,10 @@ import torch
 from numpy.typing import NDArray
 
 from xsent.errors import DataError
-from xsent.files import atomic_file
+from xsent.files import atomic_file, remove_folder
 from xsent.train.checkpoint import Checkpoint, load_checkpoint, load_optimizer, save_checkpoint
 from xsent.train.config import Recipe, StageConfig
-from xsent.train.data.batching import Batches
+from xsent.train.data.batching import Batches, earliest_step
 from xsent.train.data.clusters import cluster_pairs
 from xsent.train.data.corpus import Corpus
 from xsent.train.data.mining import Miner, forget_orders
@@ -71,6 +71,7 @@ class Trainer:
         self.precision = precision(recipe.precision)
         self.fabric = launch(devices, self.precision)
         self.start = open_start(recipe, start) if start else None
+        self._start_digest = weights_digest(self.start) if self.start else None
         self.teacher = open_teacher(teacher) if teacher else None
         require_fit(recipe, self.fabric.world_size, self.teacher)
         self.prepared = prepared or run
@@ -135,7 +136,7 @@ class Trainer:
     def _sources(self) -> dict[str, str | int | None]:
         """What a checkpoint depends on beside recipe and data."""
         return {
-            "start": weights_digest(self.start) if self.start else None,
+            "start": self._start_digest,
             "teacher": self.teacher.identity if self.teacher else None,
             "world_size": self.fabric.world_size,
         }
@@ -201,7 +202,11 @@ class Trainer:
             clusters = self._clusters(number, stage, model, resumed=resumed)
         if stage.order != "mined":
             return draw(teacher=teacher, clusters=clusters)
-        miner = Miner(store, model.encoder, stage, self.run_folder / f"mined-{stage.name}")
+        orders = self.run_folder / f"mined-{stage.name}"
+        if self.fabric.is_global_zero and not resumed and orders.exists():
+            remove_folder(orders)  # of a run that was begun anew
+        self.fabric.barrier()
+        miner = Miner(store, model.encoder, stage, orders)
 
         def mined(window: int, pairs: NDArray[np.int64]) -> NDArray[np.int64]:
             with self.fabric.rank_zero_first():
@@ -241,7 +246,7 @@ class Trainer:
         state = None if step == stage.steps else optimizer_state(model, optimizer)
         save_checkpoint(path, about, model.state_dict(), state, [self.data.tokenizer, self.data.validation])
         keep_only(path, self.run_folder, stage)
-        forget_orders(self.run_folder / f"mined-{stage.name}", step // stage.window)
+        forget_orders(self.run_folder / f"mined-{stage.name}", earliest_step(stage, step) // stage.window)
         self.fabric.barrier()
         return path
 

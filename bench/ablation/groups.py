@@ -76,7 +76,7 @@ def of_mao2021(plan: Plan) -> list[Group]:
         Group(
             "generative",
             "Generative tasks (mao2021, table 6; TLM: wei2020)",
-            "Two layers from scratch.",
+            "Two post-norm layers from scratch.",
             (
                 Row("MLM", "mlm", (19.6, 78.5)),
                 Row("SMLM", "smlm", (85.0, 75.0)),
@@ -90,7 +90,7 @@ def of_mao2021(plan: Plan) -> list[Group]:
         Group(
             "contrastive",
             "Contrastive tasks (mao2021, table 7)",
-            "Two layers from scratch. The paper's align is the inner product and its sim keeps the diagonal (literal).",
+            "Two post-norm layers from scratch. The paper's align is the inner product; its sim keeps the diagonal.",
             (
                 ugt,
                 Row("UGT + align", "ugt-align", (89.9, 84.1)),
@@ -105,7 +105,8 @@ def of_mao2021(plan: Plan) -> list[Group]:
         Group(
             "layers",
             "Layers (mao2021, table 5)",
-            "Above: align (cosine) over one shared table that goes on learning; below: UGT + align + sim from scratch.",
+            "Above: align (cosine) over one shared table that goes on learning, pre-norm; below: UGT + align + sim "
+            "from scratch, post-norm.",
             (
                 Row("the shared table, as it is", TABLE),
                 Row("N = 0", "layers-0"),
@@ -157,7 +158,7 @@ def of_wei2020() -> Group:
     return Group(
         "hictl",
         "HiCTL (wei2020)",
-        "Two layers from scratch. The paper has no ablation of its losses: on XNLI its average is 77.3, XLM-R's 76.2.",
+        "Two post-norm layers from scratch. The paper has no ablation of its losses; on XNLI it has 77.3, XLM-R 76.2.",
         (
             Row("MLM", "mlm"),
             Row("TLM", "tlm"),

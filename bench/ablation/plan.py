@@ -109,9 +109,7 @@ class Plan:
         """
         logger.info("pairs of %s, test sets of %s", self.source, self.tests)
         if self.teacher and not Path(self.teacher).is_dir():
-            raise DataError(
-                f"{self.teacher}: no such folder; --teacher takes the folder of a model"
-            )
+            raise DataError(f"{self.teacher}: no such folder; --teacher takes the folder of a model")
 
     def short_pairs(self) -> Iterator[Pair]:
         """The pairs whose sides are both short enough for many rows to be affordable."""

@@ -15,6 +15,7 @@ from xsent.files import atomic_file
 
 Results = Mapping[str, list[dict[str, Any]]]
 REPORT = "ablation.md"
+DECIMALS = {"held-out loss": 3, "peak MiB": 0}  # one elsewhere
 
 
 def write_report(plan: Plan, folder: Path, command: str) -> Path:
@@ -66,7 +67,7 @@ def section(group: Group, results: Results, folder: Path) -> str:
     names = [*headings(dict(results)), *VALIDATION.values(), *COSTS]
     rows = []
     for row in group.rows:
-        cells = [cell(measured[row.label].get(name)) for name in names]
+        cells = [cell(measured[row.label].get(name), DECIMALS.get(name, 1)) for name in names]
         paper = [f"{number:.1f}" for number in row.paper] or ["–"] * len(group.paper)
         rows.append([row.label, *cells, *paper])
     parts = [f"## {group.title}", group.note, markdown_table(["", *names, *group.paper], rows)]
@@ -80,11 +81,10 @@ def section(group: Group, results: Results, folder: Path) -> str:
     return "\n\n".join(parts)
 
 
-def cell(value: Value | None) -> str:
-    """A number in a table; those of per cent and of seconds need one decimal."""
+def cell(value: Value | None, decimals: int) -> str:
+    """A number in a table, with its deviation if it has one."""
     if value is None:
         return "–"
-    decimals = 3 if abs(value.mean) < 10 else 1
     text = f"{value.mean:.{decimals}f}"
     return text if value.deviation is None else f"{text} ± {value.deviation:.{decimals}f}"
 

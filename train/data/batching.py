@@ -84,8 +84,6 @@ class Batches:
         self._longest_pair = min(2 * stage.max_tokens, max_length)
         self._clusters, self._mined, self._teacher = clusters, mined, teacher
         self._rank, self._world = rank
-        co = stage.objectives.co
-        self._behind = -(-co.queue // stage.batch_size) if co else 0  # earlier steps that the queue reaches back
         self._sampler = Sampler(store.cell_starts, shares, batch_size=stage.batch_size, window=stage.window, seed=seed)
         self._cuts: dict[int, NDArray[np.int64]] = {}  # the batches of the latest windows
 
@@ -133,7 +131,7 @@ class Batches:
         hiding = hide((english, translation), stage.objectives, self._maskable, self._longest_pair, generator)
         group = torch.from_numpy(self._store.group[pairs].astype(np.int64))
         self._store.forget()
-        for old in [window for window in self._cuts if (window + 1) * stage.window <= step - self._behind]:
+        for old in [window for window in self._cuts if (window + 1) * stage.window <= earliest_step(stage, step)]:
             del self._cuts[old]
         if self._teacher is None:
             return Batch(hiding, group)
@@ -143,13 +141,19 @@ class Batches:
         """What a first-in-first-out queue holds before a step: a function of the step, so that it needs no saving."""
         if self._stage.objectives.co is None:
             return None
-        first = max(0, step - self._behind)
+        first = earliest_step(self._stage, step)
         if first == step:
             return torch.zeros(0, teacher.rows(np.zeros(0, np.int64)).shape[1])
         pairs = np.concatenate([self._pairs(earlier) for earlier in range(first, step)])[
             -self._stage.objectives.co.queue :
         ]
         return torch.from_numpy(teacher.rows(pairs))
+
+
+def earliest_step(stage: StageConfig, step: int) -> int:
+    """The first step whose pairs are needed at a step: its own, or where its queue begins."""
+    co = stage.objectives.co
+    return max(0, step - -(-co.queue // stage.batch_size)) if co else step
 
 
 def ahead(items: Iterable[T]) -> Iterator[T]:

@@ -177,3 +177,9 @@ class Objectives:
     def distils(self) -> bool:
         """Whether a teacher is needed."""
         return bool(self.distil or self.co)
+
+    @property
+    def reads_english(self) -> bool:
+        """Whether the English side has to be encoded: distillation can do with the teacher's vectors of it."""
+        distilled = [part for part in (self.distil, self.co) if part is not None]
+        return len(self.weights) > len(distilled) or any(part.english for part in distilled)
