@@ -29,7 +29,7 @@ def open_model(path: str | Path | None = None) -> Encodes:
         return SentenceEncoder(path)
     path = Path(path)
     if not path.is_dir():
-        raise BundleError(f"{path}: no such folder; expected a bundle, a checkpoint or a folder of sentence-transformers")
+        raise BundleError(f"{path}: no such folder; expected a bundle, a checkpoint or one of sentence-transformers")
     missing: ImportError | None = None
     names = []
     for entry in entry_points(group=GROUP):
