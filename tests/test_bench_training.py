@@ -1,5 +1,6 @@
 """The training benchmarks: what the clock counts, made-up corpora, tables; and the measured processes as a whole."""
 
+import mmap
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -9,14 +10,13 @@ from typing import Any
 from unittest import mock
 
 import pytest
-import torch
 
 from xsent.bench import processes
 from xsent.bench.cli import numbers
 from xsent.bench.clock import Clock
 from xsent.bench.training.corpus_memory import report
 from xsent.bench.training.spec import Spec
-from xsent.bench.training.speed import Race, answer, layers_table, race, throughput_table
+from xsent.bench.training.speed import Race, Turn, answer, layers_table, race, throughput_table
 from xsent.bench.training.synthetic import made_up_lines, made_up_words
 from xsent.bench.training.work import measure
 from xsent.errors import DataError, XsentError
@@ -48,18 +48,22 @@ def test_made_up_pairs_are_different_words_of_the_wanted_length() -> None:
 
 
 def test_the_ratio_of_a_race_is_the_median_over_its_turns() -> None:
-    found = Race(ours=[1.0, 2.0, 1.0], plain=[4.0, 10.0, 3.0], batch_size=8)
+    ours, plain = ([Turn(step, 2 * step) for step in steps] for steps in ([1.0, 2.0, 1.0], [4.0, 10.0, 3.0]))
+    found = Race(ours, plain, batch_size=8)
     assert found.ratio == 4.0
     text = found.markdown()
-    assert "| ours | 1.000 | 8.0 |" in text and "| plain | 4.000 | 2.0 |" in text
+    assert "| ours | 1.000 | 8.0 | 2.000 |" in text and "| plain | 4.000 | 2.0 | 8.000 |" in text
     assert "**4.00 times** faster (turns: 4.00, 5.00, 3.00; bar: 4)" in text
 
 
-def test_layers_stand_beside_the_papers() -> None:
-    results = {1: {"step": 0.6, "peak": 1000.0}, 6: {"step": 1.2, "peak": 1500.0}}
+@pytest.mark.parametrize(("device", "kind"), [("cpu", "processor"), ("GPU", "step")])
+def test_layers_stand_beside_the_papers(device: str, kind: str) -> None:
+    costs = {"step": 99.0, "processor": 99.0, "device": device}
+    results = {1: {**costs, kind: 0.6, "peak": 1000.0}, 6: {**costs, kind: 1.2, "peak": 1500.0}}
     text = layers_table(results, 128)
     assert "| 1 | 100.0 | 1.00 | 19 | 1.00 | 1,000 | 1.00 | 7,135 | 1.00 |" in text
     assert "| 6 | 200.0 | 2.00 | 44 | 2.32 | 1,500 | 1.50 | 28,024 | 3.93 |" in text
+    assert ("processor min" in text) == (device == "cpu")
 
 
 def test_throughput() -> None:
@@ -85,8 +89,10 @@ def test_numbers_that_are_none(text: str) -> None:
 def test_memory_is_measured() -> None:
     with processes.AnonymousPeak() as peak:
         before = peak.mib
-        block = torch.ones(40 * 2**18)  # 40 MiB
-    assert block.sum() and peak.mib - before > 35
+        # Pages of its own: the heap may have as much to spare from earlier tests.
+        block = mmap.mmap(-1, 40 * 2**20, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+        block.write(b"1" * len(block))
+    assert peak.mib - before > 35
     assert processes.peak_memory() > peak.mib
     with pytest.raises(ValueError, match="no VmNothing"):
         processes.status("VmNothing")

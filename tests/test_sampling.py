@@ -44,9 +44,9 @@ def test_windows_do_not_depend_on_what_was_asked_before() -> None:
     assert not np.array_equal(sampler(seed=2).rows(7), sampler().rows(7))
 
 
-def test_batches_are_cut_along_the_key() -> None:
-    batches = sampler().batches(0, lambda rows: rows // 100)
-    assert batches.shape == (10, 8)
-    spread = np.ptp(np.sort(batches, axis=1), axis=1)
-    assert np.median(spread) < 200  # random batches would span nearly all of the 1,010 rows
-    assert sorted(batches.ravel()) == sorted(sampler().rows(0))
+def test_shuffling_moves_batches_and_leaves_them_whole() -> None:
+    batches = sampler().rows(0).reshape(10, 8)
+    shuffled = sampler().shuffle(0, batches)
+    assert not np.array_equal(shuffled, batches)
+    assert sorted(map(tuple, shuffled)) == sorted(map(tuple, batches))
+    assert np.array_equal(sampler().shuffle(0, batches), shuffled)

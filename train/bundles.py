@@ -126,7 +126,8 @@ def read_graph(bundle: Bundle) -> dict[str, NDArray[Any]]:
         from onnx import numpy_helper
     except ModuleNotFoundError as error:
         raise MissingExtraError(f"{error.name} is not installed; pip install 'xsent[export]'") from error
-    model = onnx.load(bundle.graph_path)
+    # Where the files really are: of weights that are a link, as in an editable install, onnx reads none.
+    model = onnx.load(bundle.graph_path.resolve())
     return {tensor.name: numpy_helper.to_array(tensor) for tensor in model.graph.initializer}
 
 

@@ -83,7 +83,7 @@ def by_layers(spec: Spec, environment: dict[str, str], turns: int) -> list[str]:
         results[layers] = run(replace(spec, num_layers=layers), environment)
     about = (
         "Minutes are the median step times 10,000. Peak memory: on a processor, all that the process ever held, "
-        "interpreter and libraries included; on a GPU, what tensors took at most."
+        "interpreter and libraries included (about 440 MiB); on a GPU, what tensors took at most."
     )
     return ["## By layers (mao2021, table 5)", about, layers_table(results, spec.batch_size)]
 

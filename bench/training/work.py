@@ -6,6 +6,7 @@ import os
 import shutil
 import sys
 from pathlib import Path
+from statistics import median
 
 import numpy as np
 import sentencepiece as spm
@@ -32,8 +33,8 @@ def measure(spec: Spec) -> dict[str, float | str]:
             train_plain(spec, clock)
         else:
             train_ours(spec, clock)
-    result: dict[str, float | str] = {"step": clock.step, "waiting": clock.waiting, "peak": peak_memory()}
-    result |= {"anonymous": anonymous.mib, "device": "cpu"}
+    result: dict[str, float | str] = {"step": clock.step, "processor": median(clock.processor), "device": "cpu"}
+    result |= {"waiting": clock.waiting, "peak": peak_memory(), "anonymous": anonymous.mib}
     if torch.cuda.is_available():
         result |= {"device": torch.cuda.get_device_name(), "peak": torch.cuda.max_memory_allocated() / 2**20}
     return result
@@ -83,7 +84,7 @@ def train_plain(spec: Spec, clock: Clock) -> None:
 def pause(clock: Clock, step: int, every: int) -> None:
     """Say what the steps since the last pause cost, and wait until it is our turn again."""
     if step % every == 0:
-        say({"steps": clock.steps[-every:]})
+        say({"steps": clock.steps[-every:], "processor": clock.processor[-every:]})
         if not sys.stdin.readline():
             os._exit(1)  # the parent is gone
 
