@@ -12,13 +12,14 @@ from torch import Tensor
 
 from xsent.train.config import StageConfig
 from xsent.train.data.batching import Batch
-from xsent.train.data.hiding import hide
-from xsent.train.devices import gather, launch
+from xsent.train.data.hiding import Hiding, hide
+from xsent.train.devices import average, gather, launch
 from xsent.train.model import ModelConfig, Tokens
-from xsent.train.objectives.settings import Align, Co, Distil, Generative, Objectives, SentenceCtl, Sim
+from xsent.train.objectives.settings import Align, Co, Distil, Generative, Masked, Objectives, SentenceCtl, Sim
 from xsent.train.stage import TrainingModel
 
 PIECES, PAIRS, DIM = 50, 8, 16
+MASKABLE = torch.arange(PIECES) > 2
 STAGE = StageConfig(
     name="both",
     num_layers=2,
@@ -29,6 +30,10 @@ STAGE = StageConfig(
     layer_prefixes=(0, 1, 2),
     ignore_above=0.9,
     objectives=Objectives(
+        mlm=Masked(share=0.4),
+        tlm=Masked(share=0.4),
+        smlm=Generative(),
+        ugt=Generative(),
         xtr=Generative(),
         align=Align(margin=0.1),
         sim=Sim(),
@@ -49,18 +54,28 @@ def joined_batch(rank: int = 0, ranks: int = 1) -> Batch:
     teacher, queue = (torch.randn(n, DIM, generator=generator) for n in (PAIRS, 4))
     each = PAIRS // ranks
     start, stop = rank * each, (rank + 1) * each
-    here = sides[0].part(start, stop), sides[1].part(start, stop)
-    # Nothing may be hidden: which piece it is would depend on the number of ranks.
-    hiding = hide(here, STAGE.objectives, torch.zeros(PIECES, dtype=torch.bool), 20, generator)
+    hiding = hide((sides[0], sides[1]), STAGE.objectives, MASKABLE, 20, generator)
     group = torch.tensor([0, 1, 2, 3, 0, 5, 6, 7])
-    return Batch(hiding, group, teacher[start:stop], queue)
+    return Batch(part(hiding, start, stop), group, teacher[start:stop], queue)
+
+
+def part(hiding: Hiding, start: int, stop: int) -> Hiding:
+    """What is hidden of some pairs of a batch."""
+    assert hiding.piece is not None and hiding.masked is not None and hiding.joined is not None
+    return Hiding(
+        (hiding.sides[0].part(start, stop), hiding.sides[1].part(start, stop)),
+        (hiding.read[0].part(start, stop), hiding.read[1].part(start, stop)),
+        hiding.piece[start:stop],
+        (hiding.masked[0][start:stop], hiding.masked[1][start:stop]),
+        hiding.joined.part(start, stop),
+    )
 
 
 def training_model() -> TrainingModel:
     """The same model in every process."""
     torch.manual_seed(1)
-    config = ModelConfig(PIECES, dim=DIM, num_layers=2, num_heads=2, ffn_dim=24, max_length=10)
-    model = TrainingModel(config, STAGE, torch.zeros(PIECES, dtype=torch.bool), DIM)
+    config = ModelConfig(PIECES, dim=DIM, num_layers=2, num_heads=2, ffn_dim=24, max_length=20)
+    model = TrainingModel(config, STAGE, MASKABLE, DIM)
     for parameter in model.parameters():
         torch.nn.init.normal_(parameter, std=0.3)
     return model
@@ -75,7 +90,7 @@ def main() -> None:
     """Take one step and write what came out."""
     fabric = launch(1, "32-true")
     model = training_model()
-    model.gather = partial(gather, fabric)
+    model.gather, model.average = partial(gather, fabric), partial(average, fabric)
     wrapped, _ = fabric.setup(model, torch.optim.SGD(model.parameters(), lr=0.1))
     losses = wrapped(joined_batch(fabric.global_rank, fabric.world_size))
     fabric.backward(torch.stack(list(losses.values())).sum())

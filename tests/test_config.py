@@ -48,7 +48,11 @@ def test_minimal_recipe(tmp_path: Path) -> None:
         ("{ align = 1 }", "{ co = { queue = 0 } }", "queue = 0 must be above 0"),
         ("{ align = 1 }", "{ mlm = 1 }\nlearning_rate = 0", "leaves the head untrained"),
         ("{ align = 1 }", "{ align = 1 }\nlayer_prefixes = [0, 1]", "layer_prefixes = .0, 1. must lie between"),
+        ("{ align = 1 }", "{ ugt = 1 }\nprefixes = [512]", "prefixes needs an objective that compares vectors: align"),
+        ("{ align = 1 }", "{ mlm = 1 }\nlayer_prefixes = [0]", "layer_prefixes needs an objective that compares"),
         ("objectives = { align = 1 }", "", "'objectives' is missing"),
+        ('name = "x"', 'name = "x"\nseed = -1', "seed = -1 must lie between 0 and"),
+        ('name = "x"', 'name = "x"\ncheckpoint_minutes = nan', "checkpoint_minutes = nan must be a number"),
         ('name = "x"', 'name = "x"\nnorm = "rms"', "norm = 'rms' must be one of pre, post"),
         ("steps = 10", 'steps = 10\norder = "sorted"', "must be one of random, length, cluster"),
         ("steps = 10", "steps = 10\nprefixes = [600]", "prefixes"),
@@ -77,6 +81,13 @@ def test_mistakes_are_named(tmp_path: Path, old: str, new: str, message: str) ->
     with pytest.raises(DataError, match=message) as raised:
         load(tmp_path, MINIMAL.replace(old, new, 1))
     assert "r.toml" in str(raised.value)
+
+
+def test_gates_are_for_pre_norm(tmp_path: Path) -> None:
+    gated = MINIMAL.replace("steps = 10", "steps = 10\ngates = [0.5]")
+    assert load(tmp_path, gated) == "table"
+    with pytest.raises(DataError, match="gates of stage 'table' scale what pre-norm layers add"):
+        load(tmp_path, 'norm = "post"' + gated)
 
 
 def test_missing_recipe(tmp_path: Path) -> None:

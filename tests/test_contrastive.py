@@ -151,3 +151,31 @@ def test_everything_is_made_on_the_device_of_the_vectors() -> None:
         assert align(I2, I2, temperature=0.1, margin=0.1).device.type == "cpu"
         assert sim(I2, I2).device.type == "cpu"
         assert false_negatives(I2, I2, group, 0.9).device.type == "cpu"
+
+
+@pytest.mark.parametrize("chunk", [1, 2, 3, 7])
+@pytest.mark.parametrize(
+    ("objective", "settings"),
+    [
+        (align, {"temperature": None}),
+        (align, {"temperature": 0.5, "margin": 0.2, "ignore": True}),
+        (sentence_ctl, {"temperature": 0.5, "ignore": True}),
+        (sim, {"temperature": 0.5}),
+        (sim, {"literal": True}),
+    ],
+)
+def test_blocks_of_rows_change_neither_loss_nor_gradient(
+    objective: Objective, settings: dict[str, object], chunk: int
+) -> None:
+    generator = torch.Generator().manual_seed(1)
+    sides = [torch.randn(5, 4, generator=generator, dtype=torch.float64, requires_grad=True) for _ in range(2)]
+    if settings.get("ignore"):  # all of column 3 but its own row: a block may hold nothing else
+        ignore = torch.zeros(5, 5, dtype=torch.bool)
+        ignore[3], ignore[:, 3] = True, True
+        settings = {**settings, "ignore": ignore.fill_diagonal_(False)}
+    found = []
+    for size in (0, chunk):
+        loss = objective(*sides, **settings, chunk=size)
+        found.append([loss, *torch.autograd.grad(loss, sides)])
+    for whole, blocks in zip(*found, strict=True):
+        torch.testing.assert_close(blocks, whole, rtol=1e-12, atol=1e-12)

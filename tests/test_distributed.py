@@ -1,5 +1,6 @@
 """Two processes train like one with the joined batch."""
 
+import dataclasses
 import os
 import subprocess
 import sys
@@ -13,6 +14,7 @@ from toy import write_toy_recipe
 
 from xsent.train.checkpoint import load_checkpoint
 from xsent.train.config import load_recipe
+from xsent.train.objectives.settings import Objectives
 from xsent.train.trainer import Trainer
 
 TWO = [sys.executable, "-W", "ignore", "-m", "torch.distributed.run", "--nproc-per-node", "2", "--standalone"]
@@ -34,7 +36,8 @@ def test_two_ranks_have_the_losses_and_gradients_of_the_joined_batch(tmp_path: P
     torch.stack(list(losses.values())).sum().backward()
     one = {**{f"loss.{name}": loss.detach() for name, loss in losses.items()}, **rank.gradients(model)}
 
-    assert set(losses) == {"xtr", "align", "sim", "sentence_ctl", "distil", "co"}
+    # Word CTL draws other negatives on each rank.
+    assert set(losses) == {f.name for f in dataclasses.fields(Objectives)} - {"word_ctl"}
     assert two.keys() == one.keys()
     for name, value in one.items():
         assert value.abs().max() > 0, name

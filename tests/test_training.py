@@ -1,5 +1,6 @@
 """Training as a whole: it learns, resumes to the bit, stops cleanly, and refuses what does not fit."""
 
+import dataclasses
 import json
 import os
 import resource
@@ -9,19 +10,25 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from safetensors.numpy import load_file
 from toy import MINED, toy_pairs, write_toy_recipe
 
+import xsent
 from xsent.errors import DataError, XsentError
 from xsent.train.checkpoint import load_checkpoint, open_encoder
 from xsent.train.config import StageConfig, load_recipe
+from xsent.train.data.corpus import Corpus
+from xsent.train.data.preparation import TrainingPairs, prepare
 from xsent.train.objectives.settings import Align, Objectives
 from xsent.train.run import stage_folders
+from xsent.train.start import in_common, open_start
 from xsent.train.trainer import Trainer
 
+BUILTIN = Path(xsent.__file__).parent / "builtin"
 COMMAND = [sys.executable, "-c", "from xsent.train.cli import main; main()"]
 
 
@@ -98,6 +105,66 @@ def test_mined_windows_queues_and_chunks_resume_to_the_bit(tmp_path: Path, mini_
     run = tmp_path / "run"
     kill_in_the_middle([*arguments(recipe, run), "--teacher", str(mini_bundle)], run, "mined", steps=14)
     assert_same_weights(train(recipe, run, teacher=mini_bundle), train(recipe, tmp_path / "whole", teacher=mini_bundle))
+
+
+def test_mined_windows_and_queues_resume_wherever_they_stopped(tmp_path: Path, mini_bundle: Path) -> None:
+    """At the last step of a window, the first of the next, and where the queue reaches into two earlier windows."""
+    recipe = write_toy_recipe(tmp_path, minutes=0)
+    recipe.write_text(recipe.read_text().replace("steps = 150", "steps = 20") + MINED)
+    whole = tmp_path / "whole"
+
+    class Copying(Trainer):
+        def _save(self, number: int, stage: StageConfig, *state: Any) -> Path:  # noqa: ANN401  what the trainer has
+            path = super()._save(number, stage, *state)
+            if number == 2 and path.name.endswith(("03", "04", "05", "09")):
+                shutil.copytree(whole, tmp_path / path.name)
+            return path
+
+    trained = Copying(load_recipe(recipe), [tmp_path / "pairs.tsv"], whole, threads=1, teacher=mini_bundle).train()
+    copies = sorted(tmp_path.glob("mined-*"))
+    assert [copy.name[-1] for copy in copies] == ["3", "4", "5", "9"]
+    for copy in copies:
+        assert_same_weights(train(recipe, copy, teacher=mini_bundle), trained)
+
+
+def test_a_start_with_more_layers_gives_its_lower_ones_and_says_so(
+    recipe: Path, trained: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    start = load_checkpoint(trained)
+    deep = dataclasses.replace(start, about={**start.about, "model": {**start.about["model"], "num_layers": 3}})
+    in_common(deep, start.config)
+    assert "has 3 layers, the stage 1: the upper ones are not taken" in caplog.text
+    taken = in_common(start, dataclasses.replace(start.config, norm="post"))
+    assert set(taken) == {"encoder.table.weight"}
+    assert "is pre-norm, the recipe post-norm: only its table is taken" in caplog.text
+
+
+def test_a_start_without_layers_fits_any_heads(recipe: Path, trained: Path, tmp_path: Path) -> None:
+    table = trained.parent / "table-0000150"
+    other = dataclasses.replace(load_recipe(recipe), num_heads=4, ffn_dim=64)
+    assert open_start(other, table).step == 150
+    with pytest.raises(DataError, match="num_heads = 2, the recipe 4"):
+        open_start(other, trained)
+
+
+def test_a_corpus_of_invisible_characters_is_refused(tmp_path: Path) -> None:
+    recipe = write_toy_recipe(tmp_path)
+    pairs = tmp_path / "pairs.tsv"
+    config = load_recipe(recipe)
+    corpus = TrainingPairs(Corpus([pairs]), config.corpus.validation_share)
+    lines = [
+        "\t".join(pair if corpus.held_out(pair) else pair._replace(translation="\u200b")) + "\n"
+        for pair in corpus.corpus
+    ]
+    pairs.write_text("".join(lines))
+    with pytest.raises(DataError, match="no pair to train on"):
+        prepare(config, [pairs], tmp_path / "run", threads=1, vocabulary=BUILTIN / "sentencepiece.model")
+
+
+def test_a_mistyped_command_is_named(tmp_path: Path) -> None:
+    result = subprocess.run([*COMMAND, "fliter", "a.tsv"], capture_output=True, text=True, cwd=tmp_path)
+    assert result.returncode == 2
+    assert "no command and no recipe 'fliter'; did you mean 'filter'?" in result.stderr
 
 
 def test_ctrl_c_saves_and_says_how_to_go_on(recipe: Path, tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 import logging
 import os
 import sys
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -23,6 +24,9 @@ class RecipeFirst(TyperGroup):
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:  # noqa: ANN401  typer has its own click
         """Put `recipe` before arguments that do not start with a command."""
         if args and args[0] not in self.commands and args[0] != "--help":
+            near = get_close_matches(args[0], self.commands, n=1)
+            if near and not Path(args[0]).exists():
+                ctx.fail(f"no command and no recipe {args[0]!r}; did you mean {near[0]!r}?")
             args = ["recipe", *args]
         return super().parse_args(ctx, args)
 
@@ -41,7 +45,9 @@ app.command("filter")(filter_pairs)
 Config = Annotated[Path, typer.Argument(help="The recipe, a TOML file.")]
 Data = Annotated[Path, typer.Option(help="Folder that the recipe's files of pairs are named from.")]
 Out = Annotated[Path | None, typer.Option(help="Folder of the run; runs/NAME unless given.")]
-Threads = Annotated[int | None, typer.Option(min=1, help="Processor threads; all that are available unless given.")]
+Threads = Annotated[
+    int | None, typer.Option(min=1, help="Processor threads of a process; all that are available unless given.")
+]
 
 
 @app.command("recipe")
@@ -77,7 +83,7 @@ def train(
         recipe,
         [data / file for file in recipe.corpus.files],
         out or Path("runs") / recipe.name,
-        threads=threads or available_cpus(),
+        threads=threads or max(1, available_cpus() // int(os.environ.get("LOCAL_WORLD_SIZE", devices))),
         devices=devices,
         teacher=teacher,
         start=start,

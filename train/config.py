@@ -140,6 +140,11 @@ class StageConfig:
         require(bool(trained), "nothing to train: no layers that learn, and table_learning_rate is 0")
         head = self.learning_rate > 0 or not self.objectives.predicts
         require(head, "learning_rate = 0 leaves the head untrained that predicts pieces")
+        for name in ("prefixes", "layer_prefixes"):
+            compared = self.objectives.contrasts or self.objectives.distils or not getattr(self, name)
+            require(
+                compared, f"{name} needs an objective that compares vectors: align, sim, sentence_ctl, distil or co"
+            )
         depth, last = self.layer_prefixes, self.num_layers
         good_depth = not depth or (min(depth) >= 0 and max(depth) == last)
         require(good_depth, f"layer_prefixes = {list(depth)} must lie between 0 and num_layers = {last}, and name it")
@@ -196,7 +201,12 @@ class Recipe:
             require(getattr(self, name) >= 1, f"{name} = {getattr(self, name)} must be at least 1")
         require(self.norm in NORMS, f"norm = {self.norm!r} must be one of {', '.join(NORMS)}")
         require(self.precision in PRECISIONS, f"precision = {self.precision!r} must be one of {', '.join(PRECISIONS)}")
+        require(0 <= self.seed < 2**32, f"seed = {self.seed} must lie between 0 and 2^32")
+        minutes = self.checkpoint_minutes
+        require(0 <= minutes < math.inf, f"checkpoint_minutes = {minutes} must be a number from 0 up")
         for stage in self.stages:
+            gates = self.norm == "pre" or not stage.gates
+            require(gates, f"gates of stage {stage.name!r} scale what pre-norm layers add to the table; norm is 'post'")
             good = not stage.prefixes or (min(stage.prefixes) > 0 and max(stage.prefixes) == self.dim)
             require(good, f"prefixes of stage {stage.name!r} must be above 0 and end with dim = {self.dim}")
 

@@ -41,10 +41,20 @@ def gather(fabric: Fabric, vectors: Tensor) -> Tensor:
     return ranks.transpose(0, 1).flatten(1, 2)
 
 
+def average(fabric: Fabric, number: Tensor) -> Tensor:
+    """The mean of a number over all ranks, without its gradient."""
+    if fabric.world_size == 1:
+        return number
+    mean = fabric.all_reduce(number.detach().clone(), reduce_op="mean")  # it reduces in place
+    assert isinstance(mean, Tensor)
+    return mean
+
+
 def precision(wanted: str) -> Precision:
     """The precision to train in; `auto` is bfloat16 where matrices are multiplied in it by hardware."""
     if wanted == "auto":
-        bf16 = torch.cuda.is_bf16_supported() if torch.cuda.is_available() else torch.cpu._is_amx_tile_supported()
+        cuda = torch.cuda.is_available()
+        bf16 = torch.cuda.is_bf16_supported(including_emulation=False) if cuda else torch.cpu._is_amx_tile_supported()
         return "bf16-mixed" if bf16 else "32-true"
     return "bf16-mixed" if wanted == "bf16-mixed" else "32-true"
 

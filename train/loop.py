@@ -16,6 +16,7 @@ from tqdm import tqdm
 from xsent.errors import XsentError
 from xsent.train.config import StageConfig
 from xsent.train.data.batching import Batch, Batches
+from xsent.train.devices import average
 from xsent.train.optimization import schedule
 from xsent.train.stage import Losses, TrainingModel
 from xsent.train.validation import Validation, mean
@@ -142,8 +143,9 @@ class StageLoop:
             parameters["lr"] = parameters["peak"] * schedule(step, self._stage)
         losses: Losses = self._module(batch)
         total = torch.stack([self._weights[name] * loss for name, loss in losses.items()]).sum()
-        names, values = list(losses), torch.stack([loss.detach() for loss in losses.values()]).tolist()
-        self._losses = dict(zip(names, values, strict=True))
+        # Over all ranks, so that they also stop together.
+        values = average(self._fabric, torch.stack(list(losses.values())).detach()).tolist()
+        self._losses = dict(zip(losses, values, strict=True))
         bad = [name for name, loss in self._losses.items() if not math.isfinite(loss)]
         if bad:
             raise diverged(self._stage, step, f"the loss of {' and of '.join(bad)} is no longer a number")

@@ -12,8 +12,9 @@ from xsent.train.data.store import Store
 
 def stage_folders(run: Path, stage: StageConfig) -> list[Path]:
     """The checkpoints of a stage, the oldest first."""
-    name = re.compile(re.escape(stage.name) + r"-\d{7}")
-    return sorted(path for path in run.glob("checkpoints/*") if name.fullmatch(path.name))
+    name = re.compile(re.escape(stage.name) + r"-(\d{7,})")
+    found = [(match, path) for path in run.glob("checkpoints/*") if (match := name.fullmatch(path.name))]
+    return [path for _, path in sorted((int(match[1]), path) for match, path in found)]
 
 
 def refuse_other_data(run: Path, key: str) -> None:

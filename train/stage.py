@@ -1,6 +1,7 @@
 """One stage of training: the losses of a batch."""
 
 from collections.abc import Callable, Iterable, Iterator
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -34,6 +35,7 @@ class TrainingModel(nn.Module):
         head: Between vector and softmax; never exported.
         projection: From the student's to the teacher's dimension, where they differ; never exported.
         gather: From this rank's vectors [L, b, D] to those of all ranks [L, B, D], gradients included.
+        average: From a number of this rank to its mean over all ranks.
     """
 
     def __init__(
@@ -55,6 +57,7 @@ class TrainingModel(nn.Module):
         other_dim = self.objectives.distils and teacher_dim not in (None, config.dim)
         self.projection = nn.Linear(config.dim, teacher_dim or 0, bias=False) if other_dim else None
         self.gather: Callable[[Tensor], Tensor] = lambda vectors: vectors
+        self.average: Callable[[Tensor], Tensor] = lambda number: number
         self.register_buffer("_maskable", maskable, persistent=False)
         for parameter in self.encoder.parameters():
             parameter.requires_grad_(stage.learning_rate > 0)
@@ -136,24 +139,26 @@ class TrainingModel(nn.Module):
 
     def _contrast(self, u: Tensor, v: Tensor, group: Tensor) -> Losses:
         wanted = self.objectives
-        if not (wanted.align or wanted.sim or wanted.sentence_ctl):
+        if not wanted.contrasts:
             return {}
         u, v = self.gather(u), self.gather(v)
         prefixes = self.stage.prefixes or (u.shape[2],)
         views = [(a[:, :d], b[:, :d]) for a, b in zip(u, v, strict=True) for d in prefixes]
         small = min(prefixes)  # enough to see what is nearly the same
         ignore = false_negatives(u[-1, :, :small], v[-1, :, :small], group, self.stage.ignore_above)
-        losses = {}
+        losses, chunk = {}, self.stage.chunk
         if wanted.align:
             temperature, margin = wanted.align.temperature or None, wanted.align.margin
-            losses["align"] = mean(align(a, b, temperature=temperature, margin=margin, ignore=ignore) for a, b in views)
+            settings: dict[str, Any] = {"temperature": temperature, "margin": margin, "ignore": ignore, "chunk": chunk}
+            losses["align"] = mean(align(a, b, **settings) for a, b in views)
         if wanted.sim:
             # Without its temperature the literal form ignores it.
             temperature, literal = wanted.sim.temperature or 1.0, wanted.sim.literal
-            losses["sim"] = mean(sim(a, b, temperature=temperature, literal=literal) for a, b in views)
+            settings = {"temperature": temperature, "literal": literal, "chunk": chunk}
+            losses["sim"] = mean(sim(a, b, **settings) for a, b in views)
         if wanted.sentence_ctl:
-            temperature = wanted.sentence_ctl.temperature
-            losses["sentence_ctl"] = mean(sentence_ctl(a, b, temperature=temperature, ignore=ignore) for a, b in views)
+            settings = {"temperature": wanted.sentence_ctl.temperature, "ignore": ignore, "chunk": chunk}
+            losses["sentence_ctl"] = mean(sentence_ctl(a, b, **settings) for a, b in views)
         return losses
 
     def _distil(self, u: Tensor, v: Tensor, batch: Batch) -> Losses:
@@ -220,9 +225,11 @@ class TrainingModel(nn.Module):
 
     def _tokens(self, states: Tensor, labels: Tensor) -> Tensor:
         assert self.head is not None
-        return token_loss(
-            self.head(states), self.encoder.table.weight, self.head.bias, labels, chunk=8 * self.stage.chunk
-        )
+        weights = self.encoder.table.weight, self.head.bias
+        loss = token_loss(self.head(states), *weights, labels, chunk=8 * self.stage.chunk)
+        # Ranks are averaged, and each hides another number of tokens: every token counts the same.
+        count = labels.new_tensor(len(labels), dtype=loss.dtype)
+        return loss * (count / self.average(count).clamp_min(1.0 / self.stage.batch_size))
 
 
 def mean(losses: Iterable[Tensor]) -> Tensor:

@@ -1,5 +1,6 @@
 """Where a training starts from: a checkpoint's vocabulary and weights."""
 
+import logging
 from pathlib import Path
 
 from torch import Tensor
@@ -8,6 +9,8 @@ from xsent.errors import DataError
 from xsent.train.checkpoint import Checkpoint, load_checkpoint
 from xsent.train.config import Recipe
 from xsent.train.model import ModelConfig
+
+logger = logging.getLogger(__name__)
 
 
 def open_start(recipe: Recipe, path: Path) -> Checkpoint:
@@ -18,7 +21,7 @@ def open_start(recipe: Recipe, path: Path) -> Checkpoint:
     """
     start = load_checkpoint(path)
     names = ("dim", "num_heads", "ffn_dim", "max_length")
-    for name in names:
+    for name in names if start.config.num_layers else names[:1]:  # a table has a dimension alone
         its, ours = getattr(start.config, name), getattr(recipe, name)
         if its != ours:
             raise DataError(f"{path} has {name} = {its}, the recipe {ours}; to start from it they must be the same")
@@ -37,7 +40,12 @@ def in_common(before: Checkpoint, config: ModelConfig) -> dict[str, Tensor]:
             f"{before.path}: its table has {rows} rows, the vocabulary {config.vocab_size} pieces; a training "
             "goes on with the vocabulary that it started with"
         )
-    if before.config.num_layers and before.config.norm != config.norm:
+    its, ours = before.config, config
+    if its.num_layers and its.norm != ours.norm:
+        logger.warning("%s is %s-norm, the recipe %s-norm: only its table is taken", before.path, its.norm, ours.norm)
         return {"encoder.table.weight": before.weights["encoder.table.weight"]}
+    if its.num_layers > ours.num_layers:
+        text = "%s has %d layers, the stage %d: the upper ones are not taken"
+        logger.warning(text, before.path, its.num_layers, ours.num_layers)
     # A projection to another teacher's dimension is no use.
     return {name: weight for name, weight in before.weights.items() if not name.startswith("projection.")}

@@ -21,7 +21,7 @@ from xsent.train.data.corpus import Corpus
 from xsent.train.data.mining import Miner, forget_orders
 from xsent.train.data.preparation import TrainingPairs, corpus_shares, preparation_key, prepare
 from xsent.train.data.vocabulary import maskable_pieces
-from xsent.train.devices import gather, keep_freed_memory, launch, precision
+from xsent.train.devices import average, gather, keep_freed_memory, launch, precision
 from xsent.train.identity import differences, plain, weights_digest
 from xsent.train.loop import Scores, StageLoop, diverged
 from xsent.train.model import ModelConfig
@@ -120,8 +120,8 @@ class Trainer:
             return None
         checkpoint = load_checkpoint(folders[-1])
         changed = differences(checkpoint.about["recipe"], self._recipe_until(number))
-        for name, now in self._sources().items():
-            if (saved := checkpoint.about.get(name)) != now:
+        for name, now in self._sources(number).items():
+            if (saved := checkpoint.about.get(name, 1 if name == "world_size" else None)) != now:
                 changed += f"{', ' if changed else ''}{name}: {saved!r} became {now!r}"
         if changed:
             raise DataError(f"{checkpoint.path} was trained with other settings ({changed}); name another --out")
@@ -133,11 +133,12 @@ class Trainer:
         # What `auto` came to: another device may choose otherwise.
         return replace(self.recipe, stages=stages, precision=self.precision)
 
-    def _sources(self) -> dict[str, str | int | None]:
-        """What a checkpoint depends on beside recipe and data."""
+    def _sources(self, number: int) -> dict[str, str | int | None]:
+        """What a checkpoint of a stage depends on beside recipe and data."""
+        distils = any(stage.objectives.distils for stage in self.recipe.stages[: number + 1])
         return {
             "start": self._start_digest,
-            "teacher": self.teacher.identity if self.teacher else None,
+            "teacher": self.teacher.identity if self.teacher and distils else None,
             "world_size": self.fabric.world_size,
         }
 
@@ -157,7 +158,7 @@ class Trainer:
             norm=recipe.norm,
         )
         model = TrainingModel(config, stage, self.maskable, self.teacher.dim if self.teacher else None)
-        model.gather = partial(gather, self.fabric)
+        model.gather, model.average = partial(gather, self.fabric), partial(average, self.fabric)
         if before is not None:
             model.load_state_dict(in_common(before, config), strict=False)
         if recipe.compile:
@@ -241,7 +242,7 @@ class Trainer:
             "preparation_key": self.data.store.key,
             "validation": scores,
             "recipe": plain(asdict(self._recipe_until(number))),
-            **self._sources(),
+            **self._sources(number),
         }
         state = None if step == stage.steps else optimizer_state(model, optimizer)
         save_checkpoint(path, about, model.state_dict(), state, [self.data.tokenizer, self.data.validation])
@@ -285,4 +286,9 @@ def require_fit(recipe: Recipe, ranks: int, teacher: Teacher | None) -> None:
             raise DataError(
                 f"stage {stage.name}: the teacher has {teacher.dim} dimensions, dim is {recipe.dim}; the projection "
                 "between them needs learning_rate above 0"
+            )
+        if teacher.dim != recipe.dim and stage.prefixes and not stage.objectives.contrasts:
+            raise DataError(
+                f"stage {stage.name}: prefixes cannot be distilled from a teacher of {teacher.dim} dimensions into "
+                f"dim = {recipe.dim}; leave them out, or distil from a teacher of that dimension"
             )

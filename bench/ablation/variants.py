@@ -98,7 +98,7 @@ def from_scratch(plan: Plan, key: str, objectives: Objectives, *, num_layers: in
         max_tokens=plan.max_tokens,
         learning_rate=1e-3,
         residual_rate=1.0,
-        table_learning_rate=3e-3,
+        table_learning_rate=6e-3,
         warmup=max(1, steps // 10),
         validate_every=steps,
     )

@@ -34,14 +34,14 @@ def draw(seed: int, cell: int, size: int, start: int, stop: int) -> NDArray[np.i
 
     The order of an epoch is an affine permutation i -> (a i + b) mod size with a coprime to size.
     """
-    draws = np.arange(start, stop, dtype=np.int64)
-    rows = np.empty_like(draws)
+    rows = []
     for epoch in range(start // size, (stop - 1) // size + 1):
         rng = np.random.default_rng((seed, cell, epoch))
         step, shift = coprime(rng, size), int(rng.integers(size))
-        here = draws // size == epoch
-        rows[here] = (draws[here] % size * step + shift) % size
-    return rows
+        first = epoch * size
+        draws = np.arange(max(start, first), min(stop, first + size), dtype=np.int64) - first
+        rows.append((draws * step + shift) % size)
+    return np.concatenate(rows) if rows else np.empty(0, np.int64)
 
 
 def coprime(rng: np.random.Generator, size: int) -> int:

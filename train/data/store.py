@@ -138,6 +138,8 @@ def build_store(path: Path, pairs: Iterable[Pair], tokenizer: Path, *, key: str,
                     sizes[pair.cell] = sizes.get(pair.cell, 0) + 1
                 numbers = {name: number for number, name in enumerate(sizes)}
                 np.array([numbers[pair.cell] for pair in kept], np.uint16).tofile(cell)
+        if not sizes:
+            raise DataError("no pair to train on: all have a side of invisible characters alone, or are held out")
         sort_by_cell(folder, list(sizes.values()))
         about: dict[str, Any] = {"key": key, "tokens": end, "cut_sentences": cut, "max_length": max_length}
         about["cells"] = [[*name, size] for name, size in sizes.items()]

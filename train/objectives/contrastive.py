@@ -1,12 +1,32 @@
 """Contrastive objectives on sentence vectors (mao2021 section 3.3, wei2020 section 3.1).
 
 Shapes: B pairs, D dimensions. u, v: vectors of the two sides [B, D].
+
+Every loss compares all pairs with all. With a `chunk` that many rows of the comparison are in memory at a time, and are
+computed again in the backward pass; the loss is the same.
 """
 
 import math
+from collections.abc import Callable, Iterator
+from typing import TypeVar
 
 import torch
 from torch import Tensor
+from torch.utils.checkpoint import checkpoint
+
+T = TypeVar("T")
+
+
+def in_blocks(function: Callable[[slice], T], count: int, chunk: int) -> Iterator[T]:
+    """A function of some rows, for blocks of at most `chunk` of all `count`; 0 takes all at once and keeps them."""
+    size = chunk or max(count, 1)
+    for start in range(0, count, size):
+        rows = slice(start, min(start + size, count))
+        if chunk:
+            block: T = checkpoint(function, rows, use_reentrant=False, preserve_rng_state=False)
+            yield block
+        else:
+            yield function(rows)
 
 
 def unit(x: Tensor) -> Tensor:
@@ -26,6 +46,7 @@ def align(
     temperature: float | None = None,
     margin: float = 0.0,
     ignore: Tensor | None = None,
+    chunk: int = 0,
 ) -> Tensor:
     """Find the translation among the batch, in both directions (mao2021 eq. 5).
 
@@ -38,25 +59,32 @@ def align(
         temperature: None for inner products, else the divisor of the cosine.
         margin: Subtracted from the true pair's cosine; needs a temperature.
         ignore: Pairs (j, k) that are no negatives of each other, [B, B], False on the diagonal.
+        chunk: Rows of the comparison in memory at a time; 0 is all.
 
     Returns:
         The mean over the batch of both directions' cross-entropies, summed; a scalar.
     """
-    if temperature is None:
-        if margin:
-            raise ValueError(f"margin = {margin} needs a temperature; the inner product has no scale to subtract from")
-        scores = u @ v.T  # [B, B]
-    else:
-        scores = (unit(u) / temperature) @ unit(v).T
-        if margin:
-            scores = scores - margin / temperature * torch.eye(len(u), device=u.device)
-    if ignore is not None:
-        scores = scores.masked_fill(ignore, -torch.inf)
-    # The two cross-entropies share their true scores; this way no transposed or normalised copy is made.
-    return (scores.logsumexp(dim=1) + scores.logsumexp(dim=0) - 2 * scores.diagonal()).mean()
+    if margin and temperature is None:
+        raise ValueError(f"margin = {margin} needs a temperature; the inner product has no scale to subtract from")
+    if temperature is not None:
+        u, v = unit(u) / temperature, unit(v)
+    shift = margin / temperature if temperature else 0.0
+
+    def block(rows: slice) -> tuple[Tensor, Tensor, Tensor]:
+        scores = u[rows] @ v.T  # [b, B]
+        if shift:
+            scores.diagonal(rows.start).sub_(shift)
+        if ignore is not None:
+            scores = scores.masked_fill(ignore[rows], least(scores))
+        return scores.logsumexp(dim=1), scores.logsumexp(dim=0), scores.diagonal(rows.start)
+
+    # The two cross-entropies share their scores; this way no transposed or normalised copy is made.
+    over_v, over_u, true = zip(*in_blocks(block, len(u), chunk), strict=True)
+    everyone = torch.cat(over_v) + torch.stack(over_u).logsumexp(dim=0)
+    return (everyone - 2 * torch.cat(true)).mean()
 
 
-def sentence_ctl(u: Tensor, v: Tensor, *, temperature: float, ignore: Tensor | None = None) -> Tensor:
+def sentence_ctl(u: Tensor, v: Tensor, *, temperature: float, ignore: Tensor | None = None, chunk: int = 0) -> Tensor:
     """Find the translation among all sentences of the batch, in both languages (HiCTL, wei2020 eq. 2 to 4).
 
     A query's negatives are the 2B - 2 sentences of the other pairs, where `align` has the B - 1 of the other side.
@@ -68,18 +96,25 @@ def sentence_ctl(u: Tensor, v: Tensor, *, temperature: float, ignore: Tensor | N
         temperature: Divisor of the cosines.
         ignore: Pairs (j, k) that are no negatives of each other, whichever sides are compared; [B, B], False on the
             diagonal.
+        chunk: Rows of the comparison in memory at a time; 0 is all.
 
     Returns:
         The mean over the batch of both directions' cross-entropies, summed, as `align` has it; a scalar.
     """
-    both = unit(torch.cat([u, v]))
-    scores = (both / temperature) @ both.T  # [2B, 2B]
-    left_out = torch.eye(len(both), dtype=torch.bool, device=u.device)  # a sentence is no answer to itself
-    if ignore is not None:
-        left_out = left_out | ignore.repeat(2, 2)
-    true = scores.diagonal(len(u))  # [B]: u_j with v_j, both directions' positive
-    everyone = scores.masked_fill(left_out, -torch.inf).logsumexp(dim=1)  # [2B]
-    return (everyone.sum() - 2 * true.sum()) / len(u)
+    sides = unit(u), unit(v)
+
+    def block(rows: slice) -> Tensor:
+        total = u.new_zeros(())
+        for own, other in (sides, sides[::-1]):
+            within, across = (own[rows] / temperature @ side.T for side in (own, other))  # [b, B]
+            true = across.diagonal(rows.start)
+            if ignore is not None:
+                within, across = (s.masked_fill(ignore[rows], least(s)) for s in (within, across))
+            within.diagonal(rows.start).fill_(least(within))  # a sentence is no answer to itself
+            total = total + torch.logaddexp(within.logsumexp(dim=1), across.logsumexp(dim=1)).sum() - true.sum()
+        return total
+
+    return torch.stack(list(in_blocks(block, len(u), chunk))).sum() / len(u)
 
 
 def false_negatives(u: Tensor, v: Tensor, group: Tensor, threshold: float) -> Tensor:
@@ -105,7 +140,7 @@ def false_negatives(u: Tensor, v: Tensor, group: Tensor, threshold: float) -> Te
     return same.fill_diagonal_(False)
 
 
-def sim(u: Tensor, v: Tensor, *, temperature: float = 1.0, literal: bool = False) -> Tensor:
+def sim(u: Tensor, v: Tensor, *, temperature: float = 1.0, literal: bool = False, chunk: int = 0) -> Tensor:
     """Make the two within-language similarity distributions agree (mao2021 eq. 6): -log cos(pi/2 (P_u - P_v)).
 
     The literal form keeps each sentence's similarity with itself, which swallows the row (the loss is then below
@@ -116,21 +151,27 @@ def sim(u: Tensor, v: Tensor, *, temperature: float = 1.0, literal: bool = False
         v: Vectors of the other side [B, D].
         temperature: Divisor of the cosines; ignored by the literal form.
         literal: The paper's form: inner products, diagonal included, the sum.
+        chunk: Rows of the comparison in memory at a time; 0 is all.
 
     Returns:
         A scalar.
     """
-    if literal:
-        scores = u @ u.T, v @ v.T
-    else:
-        diagonal = torch.eye(len(u), dtype=torch.bool, device=u.device)
-        # A row of one pair has nothing else in it, and a softmax over -inf alone would be NaN.
-        least = torch.finfo(u.dtype).min
-        sides = (unit(side) for side in (u, v))
-        scores_u, scores_v = ((s @ s.T / temperature).masked_fill(diagonal, least) for s in sides)
-        scores = scores_u, scores_v
-    difference = scores[0].softmax(dim=1) - scores[1].softmax(dim=1)  # [B, B]
-    # Short of +-pi/2, where the cosine is 0 and its logarithm infinite.
-    angle = (math.pi / 2 * difference).clamp(-math.pi / 2 + 1e-3, math.pi / 2 - 1e-3)
-    loss = -torch.log(torch.cos(angle))
-    return loss.sum() if literal else loss.mean()
+    sides = (u, v) if literal else (unit(u), unit(v))
+
+    def block(rows: slice) -> Tensor:
+        scores = [side[rows] @ side.T for side in sides]  # [b, B]
+        if not literal:
+            for own in scores:
+                own.div_(temperature).diagonal(rows.start).fill_(least(own))
+        difference = scores[0].softmax(dim=1) - scores[1].softmax(dim=1)
+        # Short of +-pi/2, where the cosine is 0 and its logarithm infinite.
+        angle = (math.pi / 2 * difference).clamp(-math.pi / 2 + 1e-3, math.pi / 2 - 1e-3)
+        return -torch.log(torch.cos(angle)).sum()
+
+    total = torch.stack(list(in_blocks(block, len(u), chunk))).sum()
+    return total if literal else total / max(len(u) ** 2, 1)
+
+
+def least(scores: Tensor) -> float:
+    """A score that leaves an entry out of a softmax; a row of -inf alone would be NaN."""
+    return torch.finfo(scores.dtype).min

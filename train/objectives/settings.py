@@ -174,6 +174,11 @@ class Objectives:
         return bool(self.generative or self.mlm or self.tlm)
 
     @property
+    def contrasts(self) -> bool:
+        """Whether the sentence vectors of a batch are compared with each other."""
+        return bool(self.align or self.sim or self.sentence_ctl)
+
+    @property
     def distils(self) -> bool:
         """Whether a teacher is needed."""
         return bool(self.distil or self.co)
