@@ -25,18 +25,6 @@ XSR_LAYOUT = "Q or C, source, English, translation"
 
 
 @dataclass(frozen=True)
-class Truncated:
-    """An encoder cut to the first dimensions of its vectors (Matryoshka)."""
-
-    encoder: Encodes
-    dim: int
-
-    def encode(self, sentences: list[str], /) -> NDArray[np.floating[Any]]:
-        """Vectors [n, dim], not normalised."""
-        return self.encoder.encode(sentences)[:, : self.dim]
-
-
-@dataclass(frozen=True)
 class Topics:
     """A linear topic probe, trained in one language and tested in several.
 

@@ -10,11 +10,14 @@ from typing import Any
 
 from xsent.bundle import FORMAT_VERSION, MANIFEST, TOKENIZER, compute_fingerprint, file_digest
 from xsent.encoder import SentenceEncoder
+from xsent.errors import DataError
 from xsent.evaluation import shared_languages, tatoeba
 from xsent.export.card import render_card
+from xsent.export.fallback import within_budget
 from xsent.export.folder import new_bundle_folder
-from xsent.export.graph import EncoderGraph, Precision
-from xsent.export.parity import Budget, Parity, measure_parity, read_pairs
+from xsent.export.form import Form, Precision
+from xsent.export.graph import EncoderGraph
+from xsent.export.parity import Budget, Gate, Pairs, Parity, read_pairs
 from xsent.tokenizer import Tokenizer
 from xsent.train.checkpoint import Checkpoint, CheckpointEncoder
 from xsent.verification import verify
@@ -34,7 +37,7 @@ GOLDEN = (
 )
 # Largest difference of a number of a golden vector, as a share of their typical size, 1 / sqrt(dim). Processors
 # round activations otherwise in places; a wrong tokenizer or saturated sums move numbers by their own size.
-GOLDEN_TOLERANCE: dict[Precision, float] = {"int8": 0.2, "float32": 0.001}
+GOLDEN_TOLERANCE: dict[Precision, float] = {"int8": 0.2, "int4-table": 0.2, "float32": 0.001}
 
 
 @dataclass(frozen=True)
@@ -58,10 +61,12 @@ def export_bundle(
     checkpoint: Checkpoint,
     out: Path,
     *,
-    precision: Precision = "int8",
+    form: Form | None = None,
+    whole: Checkpoint | None = None,
     name: str | None = None,
     force: bool = False,
     budget: Budget | None = None,
+    gate_data: Path | None = None,
     tatoeba_folder: Path | None = None,
 ) -> Export:
     """Write a bundle and measure it; a bundle that differs too much is not kept.
@@ -69,29 +74,39 @@ def export_bundle(
     Args:
         checkpoint: The trained encoder.
         out: The bundle's folder.
-        precision: "int8" or "float32".
+        form: What is made of it; all of it in int8 unless given.
+        whole: The checkpoint before pieces were taken from it, to compare with; itself unless given.
         name: Name of the model; the checkpoint's unless given.
         force: Replace a bundle at `out`.
         budget: What quantisation may cost.
+        gate_data: Pairs to measure with, in the layout of a corpus; the checkpoint's held-out pairs unless given.
         tatoeba_folder: Test files of `xsent.evaluation.tatoeba`, to score both encoders for the card.
 
     Raises:
         BundleError: `out` exists, or is no place for a bundle.
-        DataError: The checkpoint's validation pairs cannot be read.
+        DataError: The pairs to measure with cannot be read, or there are none in the checkpoint's languages.
         ParityError: The bundle is beyond the budget.
         OSError: It cannot be written; like every failure, this leaves nothing behind.
     """
     with new_bundle_folder(out, replace=force) as folder:
-        pairs = read_pairs(checkpoint.validation)
-        EncoderGraph(checkpoint.encoder, precision).write(folder)
+        form = form or Form.whole(checkpoint.config)
+        pairs = held_out_pairs(checkpoint, gate_data)
+        trained = CheckpointEncoder(whole or checkpoint, num_layers=form.num_layers, dim=form.dim)
+        config = checkpoint.config
+        part = whole is not None or (form.num_layers, form.dim) != (config.num_layers, config.dim)
+        gate = Gate(trained, pairs, budget or Budget(), CheckpointEncoder(whole or checkpoint) if part else None)
         shutil.copyfile(checkpoint.tokenizer, folder / TOKENIZER)
-        manifest = _manifest(checkpoint, precision, name or checkpoint.name)
-        _save(folder, manifest)
+        manifest: dict[str, Any] = {}
+
+        def measure(form: Form, limit: int | None) -> Parity:
+            EncoderGraph(checkpoint.encoder, form).write(folder)
+            manifest.update(_manifest(checkpoint, form, name or checkpoint.name))
+            _save(folder, manifest)
+            return gate.measure(SentenceEncoder(folder), limit)
+
         logger.info("measuring %s pairs", f"{sum(map(len, pairs.values())):,}")
+        form, parity = within_budget(form, measure)
         encoder = SentenceEncoder(folder)
-        trained = CheckpointEncoder(checkpoint)
-        parity = measure_parity(trained, encoder, pairs, budget or Budget())
-        parity.check()
         if tatoeba_folder is not None:
             parity = replace(parity, tatoeba=_tatoeba(trained, encoder, tatoeba_folder))
         manifest["parity"] = parity.as_json()
@@ -103,21 +118,43 @@ def export_bundle(
     return Export(out, manifest["fingerprint"], size, parity)
 
 
-def _manifest(checkpoint: Checkpoint, precision: Precision, name: str) -> dict[str, Any]:
+def held_out_pairs(checkpoint: Checkpoint, gate_data: Path | None) -> Pairs:
+    """The pairs to measure an export of a checkpoint with.
+
+    Raises:
+        DataError: There are none, or they are of other languages.
+    """
+    if gate_data is None and not checkpoint.validation.is_file():
+        raise DataError(
+            f"{checkpoint.path}: has no held-out pairs to measure with; name a file of pairs by --gate-data"
+        )
+    pairs = read_pairs(gate_data or checkpoint.validation)
+    missing = [language for language in checkpoint.languages if language != "en" and language not in pairs]
+    if missing:
+        raise DataError(
+            f"{gate_data or checkpoint.validation}: no pairs in {', '.join(missing)}, but in {', '.join(pairs)}; every "
+            "language has to be measured"
+        )
+    return {language: pairs[language] for language in pairs if language in checkpoint.languages}
+
+
+def _manifest(checkpoint: Checkpoint, form: Form, name: str) -> dict[str, Any]:
     config = checkpoint.config
-    tolerance = round(GOLDEN_TOLERANCE[precision] / math.sqrt(config.dim), 6)
+    tolerance = round(GOLDEN_TOLERANCE[form.precision] / math.sqrt(form.dim), 6)
     return {
         "format_version": FORMAT_VERSION,
         "name": name,
         "languages": checkpoint.languages,
         "licence": checkpoint.licence,
-        "dim": config.dim,
-        "num_layers": config.num_layers,
+        "dim": form.dim,
+        "num_layers": form.num_layers,
         "vocab_size": config.vocab_size,
         "max_length": config.max_length,
         "pooling": "mean",
         "normalisation": "nmt_nfkc_cf",
-        "precision": precision,
+        "precision": form.precision,
+        "target": form.target,
+        **({"floats": sorted(form.floats)} if form.floats else {}),
         "golden": {"sentences": [], "vectors": [], "tolerance": tolerance},
         "parity": {},
     }

@@ -9,19 +9,18 @@ Shapes: T tokens, D dimensions, H heads.
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from onnx import ModelProto, NodeProto, TensorProto, helper
+from onnx import ModelProto, NodeProto, TensorProto, helper, numpy_helper
 from torch import Tensor, nn
 
 from xsent.bundle import GRAPH, TABLE, WEIGHTS
-from xsent.export.quantization import quantize_columns, quantize_rows
+from xsent.export.form import Form
+from xsent.export.quantization import block_size, quantize_columns, quantize_nibbles, quantize_rows
 from xsent.export.storage import ExternalFile
 from xsent.train.model import Encoder, Layer
-
-Precision = Literal["int8", "float32"]
 
 INPUT, OUTPUT = "input_ids", "sentence_embedding"
 OPSET, IR_VERSION = 17, 8  # the oldest that have LayerNormalization: every supported onnxruntime reads them
@@ -33,20 +32,20 @@ class EncoderGraph:
 
     Args:
         encoder: The trained encoder.
-        precision: "int8", or "float32" for the same graph without quantisation.
+        form: What is made of it.
 
     Raises:
         ValueError: A weight is not finite.
     """
 
-    def __init__(self, encoder: Encoder, precision: Precision) -> None:
-        self._precision = precision
-        self._dim = encoder.config.dim
+    def __init__(self, encoder: Encoder, form: Form) -> None:
+        self._form = form
+        self._width = encoder.config.dim  # of the tokens; the vector's may be less
         self._nodes: list[NodeProto] = []
         self._initializers: dict[str, TensorProto] = {}
         self._table = ExternalFile(TABLE)
         self._weights = ExternalFile(WEIGHTS)
-        self._encoder(encoder)
+        self._encoder(encoder.first(form.num_layers))
 
     def write(self, folder: Path) -> None:
         """Write the graph and its weights into a folder."""
@@ -59,7 +58,7 @@ class EncoderGraph:
             self._nodes,
             "xsent",
             [helper.make_tensor_value_info(INPUT, TensorProto.INT64, [1, "tokens"])],
-            [helper.make_tensor_value_info(OUTPUT, TensorProto.FLOAT, [1, self._dim])],
+            [helper.make_tensor_value_info(OUTPUT, TensorProto.FLOAT, [1, self._form.dim])],
             list(self._initializers.values()),
         )
         opsets = [helper.make_opsetid("", OPSET), helper.make_opsetid(CONTRIB, 1)]
@@ -92,18 +91,51 @@ class EncoderGraph:
             hidden = self._linear(f"{name}.ffn_out", layer.ffn_out, self._expand(name, layer, x))
             x = self._node("Add", [x, hidden], f"{name}.out")
             x = self._norm(f"{name}.ffn_norm", layer.ffn_norm, x)
-        self._mean(x, OUTPUT)
+        self._mean(self._cut(x), OUTPUT)
 
     def _look_up(self, table: nn.Embedding) -> str:
         values = _array(table.weight)
-        if self._precision == "float32":
+        if not self._form.num_layers:
+            values = values[:, : self._form.dim]
+        if self._form.precision == "float32":
             return self._node("Gather", [self._weight("table", values, self._table), INPUT], "embedded")
+        if self._form.precision == "int4-table":
+            return self._look_up_nibbles(values)
         # Scaled after the look-up, so that only the rows of the sentence are ever read from the disk.
         numbers, scales = quantize_rows(values)
         rows = self._node("Gather", [self._weight("table", numbers, self._table), INPUT], "rows")
         scale = self._node("Gather", [self._weight("table.scales", scales), INPUT], "row_scales")  # [1, T, 1]
         rows = self._node("Cast", [rows], "rows_float", to=TensorProto.FLOAT)
         return self._node("Mul", [rows, scale], "embedded")
+
+    def _look_up_nibbles(self, values: NDArray[np.float32]) -> str:
+        """Two numbers a byte, taken apart after the look-up with operators that every version has."""
+        dim = values.shape[1]
+        packed, scales = quantize_nibbles(values)
+        rows = self._node("Gather", [self._weight("table", packed, self._table), INPUT], "rows")  # [1, T, D/2]
+        high = self._node("BitShift", [rows, self._constant("four", np.array(4, np.uint8))], "high", direction="RIGHT")
+        high, both = (
+            self._node("Cast", [part], f"{name}_float", to=TensorProto.FLOAT)
+            for part, name in ((high, "high"), (rows, "both"))
+        )
+        sixteen, eight = (self._constant(f"float_{n}", np.array(n, np.float32)) for n in (16, 8))
+        low = self._node("Sub", [both, self._node("Mul", [high, sixteen], "high_part")], "low")
+        numbers = self._node("Concat", [low, high], "unshifted", axis=-1)
+        numbers = self._node("Sub", [numbers, eight], "numbers")  # [1, T, D]
+        scale = self._node("Gather", [self._weight("table.scales", scales), INPUT], "row_scales")  # [1, T, blocks]
+        scale = self._node("Cast", [scale], "row_scales_float", to=TensorProto.FLOAT)
+        split = self._integers("split_blocks", [-1, dim // block_size(dim), block_size(dim)])
+        column = self._integers("split_scales", [-1, dim // block_size(dim), 1])
+        numbers = self._node("Reshape", [numbers, split], "blocks")
+        numbers = self._node("Mul", [numbers, self._node("Reshape", [scale, column], "block_scales")], "scaled")
+        return self._node("Reshape", [numbers, self._integers("join_blocks", [1, -1, dim])], "embedded")
+
+    def _cut(self, x: str) -> str:
+        """The numbers of the tokens, or of a vector, that the vector keeps."""
+        if self._form.dim == self._width:
+            return x
+        ends = [self._integers("zero", [0]), self._integers("dim", [self._form.dim]), self._integers("last", [-1])]
+        return self._node("Slice", [x, *ends], f"{x}.cut")
 
     def _positions(self, positions: Tensor) -> str:
         length = self._node("Shape", [INPUT], "length", start=1, end=2)
@@ -120,8 +152,8 @@ class EncoderGraph:
     def _mix(self, name: str, layer: Layer, hidden: str) -> str:
         """Attention with its projections."""
         # The scale of the attention scores, folded into the queries.
-        gain = np.ones(3 * self._dim, np.float32)
-        gain[: self._dim] = (self._dim // layer.num_heads) ** -0.5
+        gain = np.ones(3 * self._width, np.float32)
+        gain[: self._width] = (self._width // layer.num_heads) ** -0.5
         hidden = self._linear(f"{name}.qkv", layer.qkv, hidden, gain)
         hidden = self._attend(f"{name}.heads", layer.num_heads, hidden)
         return self._linear(f"{name}.attention_out", layer.attention_out, hidden)
@@ -133,7 +165,7 @@ class EncoderGraph:
 
     def _attend(self, name: str, heads: int, qkv: str) -> str:
         """Mix the values of all tokens; plain operators, as the fused ones are no faster for one sentence."""
-        split = self._integers("split_heads", [-1, 3, heads, self._dim // heads])
+        split = self._integers("split_heads", [-1, 3, heads, self._width // heads])
         parts = [f"{name}.{part}" for part in ("query", "key", "value")]
         hidden = self._node("Reshape", [qkv, split], f"{name}.split")  # [T, 3, H, D/H]
         self._nodes.append(helper.make_node("Split", [hidden], parts, name=f"{name}.parts", axis=1))
@@ -143,15 +175,15 @@ class EncoderGraph:
         shares = self._node("Softmax", [scores], f"{name}.shares", axis=-1)
         mixed = self._node("MatMul", [shares, value], f"{name}.mixed")  # [1, H, T, D/H]
         mixed = self._node("Transpose", [mixed], f"{name}.turned", perm=[0, 2, 1, 3])
-        return self._node("Reshape", [mixed, self._integers("join_heads", [1, -1, self._dim])], name)
+        return self._node("Reshape", [mixed, self._integers("join_heads", [1, -1, self._width])], name)
 
     def _feed_forward(self, name: str, layer: Layer, x: str, *, last: bool) -> str:
         """Add feed_forward(norm(x)) to x; for the last layer only its mean over the tokens [1, D]."""
         hidden = self._expand(name, layer, self._norm(f"{name}.ffn_norm", layer.ffn_norm, x))
         if last:
             # The mean is linear: taken before the last projection, that runs once, not once a token.
-            x, hidden = self._mean(x, "mean"), self._mean(hidden, "mean_hidden")
-        hidden = self._linear(f"{name}.ffn_out", layer.ffn_out, hidden)
+            x, hidden = self._cut(self._mean(x, "mean")), self._mean(hidden, "mean_hidden")
+        hidden = self._linear(f"{name}.ffn_out", layer.ffn_out, hidden, keep=self._form.dim if last else None)
         return self._node("Add", [x, hidden], OUTPUT if last else f"{name}.out")
 
     def _norm(self, name: str, norm: nn.LayerNorm, x: str) -> str:
@@ -161,17 +193,19 @@ class EncoderGraph:
     def _mean(self, x: str, name: str) -> str:
         return self._node("ReduceMean", [x], name, axes=[1], keepdims=0)
 
-    def _linear(self, name: str, linear: nn.Linear, x: str, gain: NDArray[np.float32] | None = None) -> str:
-        """Add a linear layer; `gain` [outputs] multiplies what comes out."""
-        weight, bias = _array(linear.weight).T, _array(linear.bias)  # [inputs, outputs], [outputs]
+    def _linear(
+        self, name: str, linear: nn.Linear, x: str, gain: NDArray[np.float32] | None = None, keep: int | None = None
+    ) -> str:
+        """Add a linear layer; `gain` [outputs] multiplies what comes out, `keep` is the number of outputs kept."""
+        weight, bias = _array(linear.weight)[:keep].T, _array(linear.bias)[:keep]  # [inputs, outputs], [outputs]
         if gain is not None:
             weight, bias = weight * gain, bias * gain
         bias_name = self._weight(f"{name}.bias", bias)
-        if self._precision == "float32":
+        if self._form.precision == "float32" or name in self._form.floats:
             product = self._node("MatMul", [x, self._weight(f"{name}.weight", weight)], f"{name}.product")
             return self._node("Add", [product, bias_name], name)
         # Activations get one scale a sentence, found anew each time.
-        numbers, scales = quantize_columns(weight)
+        numbers, scales = quantize_columns(weight, self._form.target)
         columns = [self._weight(f"{name}.weight", numbers), self._weight(f"{name}.scales", scales)]
         return self._node("DynamicQuantizeMatMul", [x, *columns, "", bias_name], name, CONTRIB)
 
@@ -193,6 +227,10 @@ class EncoderGraph:
     def _integers(self, name: str, values: Sequence[int]) -> str:
         # Inside the graph: ONNX Runtime reads shapes before it maps any file.
         self._initializers[name] = helper.make_tensor(name, TensorProto.INT64, [len(values)], values)
+        return name
+
+    def _constant(self, name: str, value: NDArray[np.generic]) -> str:
+        self._initializers[name] = numpy_helper.from_array(value, name)
         return name
 
 

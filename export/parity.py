@@ -33,6 +33,11 @@ class Budget:
     cosine_mean: float = 0.995
     p1_loss: float = 0.5
 
+    @classmethod
+    def of(cls, precision: str) -> "Budget":
+        """The budget of a precision: whoever asks for 4 bits knows that vectors move; what they find must not."""
+        return cls(cosine_mean=0.98) if precision == "int4-table" else cls()
+
 
 @dataclass(frozen=True)
 class LanguageParity:
@@ -62,15 +67,20 @@ class Parity:
     Attributes:
         languages: On held-out pairs, by language.
         budget: What was allowed.
+        whole: P@1 of all layers, dimensions and pieces by language, where the bundle holds fewer of them; else empty.
         tatoeba: P@1 of the Tatoeba test by language, before and after, in both directions; empty if not measured.
     """
 
     languages: Mapping[str, LanguageParity]
     budget: Budget
+    whole: Mapping[str, float] = field(default_factory=dict)
     tatoeba: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
 
-    def check(self) -> None:
+    def check(self, form: str = "") -> None:
         """Refuse an export that costs more than its budget.
+
+        Args:
+            form: What was tried, for the message.
 
         Raises:
             ParityError: A language is beyond the budget; names each with its numbers.
@@ -86,7 +96,7 @@ class Parity:
                 failures.append(f"{language} P@1 {change} (loss at most {most})")
         if failures:
             raise ParityError(
-                f"the exported encoder differs too much from the trained one: {', '.join(failures)}; "
+                f"the exported encoder{form} differs too much from the trained one: {', '.join(failures)}; "
                 "nothing was written, --fp32 keeps the trained weights"
             )
 
@@ -99,6 +109,7 @@ class Parity:
                 "cosine mean": f"{m.cosine_mean:.4f}",
                 "1st percentile": f"{m.cosine_p1:.4f}",
                 "minimum": f"{m.cosine_min:.4f}",
+                **({"P@1 whole": f"{self.whole[language]:.2f}"} if self.whole else {}),
                 "P@1 trained": f"{m.p1_before:.2f}",
                 "P@1 bundle": f"{m.p1_after:.2f}",
             }
@@ -126,7 +137,8 @@ class Parity:
         """The `parity` field of a manifest."""
         languages = {language: asdict(measured) for language, measured in self.languages.items()}
         measured: dict[str, object] = {"languages": languages, "tolerance": asdict(self.budget)}
-        return measured | ({"tatoeba": dict(self.tatoeba)} if self.tatoeba else {})
+        extra = {"whole": self.whole, "tatoeba": self.tatoeba}
+        return measured | {name: dict(scores) for name, scores in extra.items() if scores}
 
 
 def read_pairs(path: Path, limit: int = MAX_PAIRS) -> Pairs:
@@ -153,33 +165,54 @@ def read_pairs(path: Path, limit: int = MAX_PAIRS) -> Pairs:
     return {language: _spread(pairs[language], limit) for language in sorted(pairs)}
 
 
-def measure_parity(before: Encodes, after: Encodes, pairs: Pairs, budget: Budget) -> Parity:
-    """Compare two encoders.
+class Gate:
+    """The trained encoder's vectors of held-out pairs, to compare bundles with.
 
     Args:
         before: The trained encoder.
-        after: The bundle.
         pairs: See `read_pairs`.
         budget: What may be lost; not enforced here.
+        whole: The encoder with all its layers and dimensions, if `before` has fewer.
     """
-    measured = {}
-    for language, sides in pairs.items():
-        english, translations = [list(side) for side in zip(*sides, strict=True)]
-        old = before.encode(english), before.encode(translations)
-        new = after.encode(english), after.encode(translations)
-        cosines = np.concatenate([np.einsum("nd,nd->n", a, b) for a, b in zip(old, new, strict=True)])
-        measured[language] = LanguageParity(
-            pairs=len(sides),
-            cosine_mean=round(float(cosines.mean()), 6),
-            cosine_p1=round(float(np.percentile(cosines, 1)), 6),
-            cosine_min=round(float(cosines.min()), 6),
-            p1_before=round(_precision_at_1(*old), 3),
-            p1_after=round(_precision_at_1(*new), 3),
-        )
-    return Parity(measured, budget)
+
+    def __init__(self, before: Encodes, pairs: Pairs, budget: Budget, whole: Encodes | None = None) -> None:
+        self._pairs, self._budget = pairs, budget
+        self._before = {language: encode_sides(before, sides) for language, sides in pairs.items()}
+        self._whole = {}
+        if whole is not None:
+            self._whole = {
+                language: round(precision_at_1(*encode_sides(whole, sides)), 3) for language, sides in pairs.items()
+            }
+
+    def measure(self, after: Encodes, limit: int | None = None) -> Parity:
+        """Compare a bundle.
+
+        Args:
+            after: The bundle.
+            limit: Pairs a language to compare; all unless given.
+        """
+        measured = {}
+        for language, pairs in self._pairs.items():
+            old, new = [side[:limit] for side in self._before[language]], encode_sides(after, pairs[:limit])
+            cosines = np.concatenate([np.einsum("nd,nd->n", a, b) for a, b in zip(old, new, strict=True)])
+            measured[language] = LanguageParity(
+                pairs=len(new[0]),
+                cosine_mean=round(float(cosines.mean()), 6),
+                cosine_p1=round(float(np.percentile(cosines, 1)), 6),
+                cosine_min=round(float(cosines.min()), 6),
+                p1_before=round(precision_at_1(*old), 3),
+                p1_after=round(precision_at_1(*new), 3),
+            )
+        return Parity(measured, self._budget, self._whole)
 
 
-def _precision_at_1(english: NDArray[np.float32], translations: NDArray[np.float32]) -> float:
+def encode_sides(encoder: Encodes, pairs: Sequence[tuple[str, str]]) -> list[NDArray[np.float32]]:
+    """The vectors of both sides of some pairs."""
+    return [encoder.encode(list(side)) for side in zip(*pairs, strict=True)]
+
+
+def precision_at_1(english: NDArray[np.float32], translations: NDArray[np.float32]) -> float:
+    """Share of right nearest neighbours, the mean of both directions, in per cent."""
     cosines = english @ translations.T
     gold = np.arange(len(cosines))
     return 50 * float((cosines.argmax(axis=0) == gold).mean() + (cosines.argmax(axis=1) == gold).mean())

@@ -1,16 +1,27 @@
-"""Symmetric int8 quantisation, in numpy: value = int8 x scale, no zero point.
+"""Symmetric quantisation, in numpy: value = integer x scale, no zero point.
 
-A table keeps one scale a row, so that an outlier costs its own word only; a linear layer keeps one scale an
-output channel.
+A table keeps one scale a row (int8) or one a block of a row (int4), so that an outlier costs its own word only; a
+linear layer keeps one scale an output channel.
 """
+
+from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
+Target = Literal["portable", "vnni", "arm64"]
+TARGETS: tuple[Target, ...] = get_args(Target)
+
 TABLE_LIMIT = 127
 # Two products of an unsigned 8-bit activation and a weight are added in 16 bits on CPUs without VNNI
 # (vpmaddubsw); 2 x 255 x 64 = 32,640 is the largest power of two that cannot saturate there.
-PORTABLE_LIMIT = 64
+WEIGHT_LIMITS: dict[Target, int] = {"portable": 64, "vnni": 127, "arm64": 127}
+
+NIBBLE_LIMIT = 7
+BLOCK = 64  # numbers of a row that share a scale in 4 bits
+SHRINK = np.linspace(
+    0.7, 1.0, 13, dtype=np.float32
+)  # of a block's largest number: what is clipped makes the rest finer
 
 
 def quantize_rows(table: NDArray[np.float32]) -> tuple[NDArray[np.int8], NDArray[np.float32]]:
@@ -28,26 +39,79 @@ def quantize_rows(table: NDArray[np.float32]) -> tuple[NDArray[np.int8], NDArray
     return _quantize(table, axis=1, limit=TABLE_LIMIT)
 
 
-def quantize_columns(weight: NDArray[np.float32]) -> tuple[NDArray[np.int8], NDArray[np.float32]]:
-    """Quantise the weight of a linear layer with one scale an output channel, safe on every CPU.
+def quantize_columns(weight: NDArray[np.float32], target: Target) -> tuple[NDArray[np.int8], NDArray[np.float32]]:
+    """Quantise the weight of a linear layer with one scale an output channel.
 
     Args:
         weight: Finite numbers [inputs, outputs].
+        target: "portable" keeps to -64..64 (about 7 bits), safe on every CPU; the others use all 8 bits.
 
     Returns:
-        The int8 weight [inputs, outputs] in -64..64 (about 7 bits), and the scales [outputs].
+        The int8 weight [inputs, outputs], and the scales [outputs].
 
     Raises:
         ValueError: The weight holds infinities or NaN.
     """
-    rows, scales = _quantize(weight, axis=0, limit=PORTABLE_LIMIT)
+    rows, scales = _quantize(weight, axis=0, limit=WEIGHT_LIMITS[target])
     return rows, scales[0]
 
 
+def quantize_nibbles(table: NDArray[np.float32]) -> tuple[NDArray[np.uint8], NDArray[np.float16]]:
+    """Quantise a table to 4 bits, with one scale a block of numbers of a row, see `block_size`.
+
+    Each block takes the scale of the least squared error among some that clip a little and one that does not.
+
+    Args:
+        table: Finite numbers [V, D], D even.
+
+    Returns:
+        Two numbers a byte [V, D / 2], each plus 8: byte i of a row holds number i low and number D / 2 + i high; and
+        the scales [V, D / block].
+
+    Raises:
+        ValueError: The table holds infinities or NaN.
+    """
+    rows, dim = table.shape
+    packed = np.empty((rows, dim // 2), np.uint8)
+    scales = np.empty((rows, dim // block_size(dim)), np.float16)
+    for start in range(0, rows, 4096):  # a few megabytes at a time
+        here = slice(start, start + 4096)
+        part = _finite(table[here])
+        numbers, scales[here] = _best_scales(part.reshape(len(part), -1, block_size(dim)))
+        shifted = (numbers.reshape(part.shape) + 8).astype(np.uint8)
+        packed[here] = shifted[:, : dim // 2] | shifted[:, dim // 2 :] << 4
+    return packed, scales
+
+
+def block_size(dim: int) -> int:
+    """Numbers of a row of `dim` that share a scale in 4 bits: `BLOCK`, or the row where that does not divide it."""
+    return dim if dim % BLOCK else BLOCK
+
+
+def _best_scales(blocks: NDArray[np.float32]) -> tuple[NDArray[np.float32], NDArray[np.float16]]:
+    """Whole numbers in -7..7 and scales of blocks of numbers [V, blocks, BLOCK]."""
+    largest = np.abs(blocks).max(axis=2, keepdims=True)
+    best = np.full(largest.shape, np.inf, np.float32)
+    numbers, scales = np.zeros_like(blocks), np.ones(largest.shape, np.float16)
+    for shrink in SHRINK:
+        scale = np.where(largest > 0, largest * shrink / NIBBLE_LIMIT, 1.0).astype(np.float16)
+        scale = np.maximum(scale, np.finfo(np.float16).tiny)
+        tried = np.clip(np.rint(blocks / scale.astype(np.float32)), -NIBBLE_LIMIT, NIBBLE_LIMIT)
+        error = np.square(tried * scale - blocks).sum(axis=2, keepdims=True)
+        better = error < best
+        best, scales = np.where(better, error, best), np.where(better, scale, scales)
+        numbers = np.where(better, tried, numbers)
+    return numbers, scales[:, :, 0]
+
+
 def _quantize(values: NDArray[np.float32], *, axis: int, limit: int) -> tuple[NDArray[np.int8], NDArray[np.float32]]:
-    largest = np.abs(values).max(axis=axis, keepdims=True, initial=0.0)
-    if not np.isfinite(largest).all():
-        raise ValueError("weights hold infinities or NaN; export an earlier checkpoint")
+    largest = np.abs(_finite(values)).max(axis=axis, keepdims=True, initial=0.0)
     # A row of zeros stays zeros under any scale.
     scales = np.where(largest > 0, largest / limit, 1.0).astype(np.float32)
     return np.rint(values / scales).astype(np.int8), scales
+
+
+def _finite(values: NDArray[np.float32]) -> NDArray[np.float32]:
+    if not np.isfinite(values).all():
+        raise ValueError("weights hold infinities or NaN; export an earlier checkpoint")
+    return values

@@ -52,7 +52,8 @@ class Manifest:
         max_length: Longest sentence in tokens.
         pooling: How tokens become a sentence: "mean".
         normalisation: Text normalisation inside the SentencePiece model.
-        precision: Of the weights: "int8" or "float32".
+        precision: Of the weights: "int8", "int4-table" or "float32".
+        target: Processors that the layers' weights are made for: "portable", "vnni" or "arm64".
         files: Every file of the folder but the manifest, by relative path.
         fingerprint: Identity of the vector space, see `xsent.bundle.compute_fingerprint`.
         golden: Sentences with their vectors.
@@ -70,6 +71,7 @@ class Manifest:
     pooling: str
     normalisation: str
     precision: str
+    target: str
     files: dict[str, FileEntry]
     fingerprint: str
     golden: Golden
@@ -100,6 +102,7 @@ def parse_manifest(raw: dict[str, Any], source: Path) -> Manifest:
         pooling=fields.get("pooling", str),
         normalisation=fields.get("normalisation", str),
         precision=fields.get("precision", str),
+        target=fields.get("target", str) if "target" in raw else "portable",
         files={name: _file_entry(files.inner(name)) for name in files.raw},
         fingerprint=fields.get("fingerprint", str),
         golden=_golden(fields.inner("golden")),

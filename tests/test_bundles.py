@@ -16,7 +16,8 @@ from xsent.bundle import TABLE, Bundle, builtin_path
 from xsent.encoder import SentenceEncoder
 from xsent.errors import BundleError, DataError, MissingExtraError
 from xsent.export.bundle import export_bundle
-from xsent.export.graph import EncoderGraph, Precision
+from xsent.export.form import Form, Precision
+from xsent.export.graph import EncoderGraph
 from xsent.export.quantization import quantize_rows
 from xsent.train.bundles import BundleWeights, checkpoint_from_bundle
 from xsent.train.checkpoint import CheckpointEncoder, load_checkpoint, save_checkpoint
@@ -36,7 +37,8 @@ def exported(checkpoint: Path, tokenizer: Path, out: Path, encoder: Encoder, pre
     weights = {f"encoder.{name}": weight for name, weight in encoder.state_dict().items()}
     files = [tokenizer, checkpoint / "validation.tsv"]
     save_checkpoint(out / "checkpoint", {**about, "model": asdict(encoder.config)}, weights, None, files)
-    return export_bundle(load_checkpoint(out / "checkpoint"), out / "bundle", precision=precision).path
+    form = Form.whole(encoder.config, precision)
+    return export_bundle(load_checkpoint(out / "checkpoint"), out / "bundle", form=form).path
 
 
 @pytest.fixture(scope="module")
@@ -95,7 +97,7 @@ def test_every_shape(
         np.testing.assert_allclose(state[name].numpy(), weight.numpy(), atol=steps, rtol=steps)
     rebuilt = Encoder(weights.config)
     rebuilt.load_state_dict(state)
-    EncoderGraph(rebuilt.eval(), precision).write(tmp_path)
+    EncoderGraph(rebuilt.eval(), Form.whole(rebuilt.config, precision)).write(tmp_path)
     for name, values in constants(tmp_path).items():
         np.testing.assert_allclose(values, constants(bundle)[name], rtol=1e-6)
 
@@ -113,7 +115,7 @@ def test_the_bundle_that_ships(tmp_path: Path) -> None:
     assert (config.num_layers, config.num_heads, config.ffn_dim, config.max_length) == (2, 8, 1024, 256)
     assert checkpoint.about["attribution"][1] == "Tatoeba sentences (tatoeba.org, CC-BY 2.0 FR)"
     assert len(checkpoint.about["attribution"]) == 13
-    EncoderGraph(checkpoint.encoder, "int8").write(tmp_path)
+    EncoderGraph(checkpoint.encoder, Form.whole(checkpoint.config)).write(tmp_path)
     for name in ("model.onnx", TABLE, "weights.bin"):
         assert (tmp_path / name).read_bytes() == (builtin_path() / name).read_bytes()
     texts = ["The cat sleeps.", "Le chat dort près de la fenêtre."]

@@ -13,6 +13,7 @@ from xsent.encoder import SentenceEncoder
 from xsent.errors import BundleError
 from xsent.export.bundle import export_bundle
 from xsent.export.cli import app
+from xsent.export.form import Form
 from xsent.train.checkpoint import CheckpointEncoder, load_checkpoint
 from xsent.verification import verify
 
@@ -49,7 +50,7 @@ def test_the_card_has_tatoeba_scores_where_the_test_is_at_hand(mini_checkpoint: 
 
 def test_float32_gives_the_trained_vectors(mini_checkpoint: Path, tmp_path: Path) -> None:
     checkpoint = load_checkpoint(mini_checkpoint)
-    out = export_bundle(checkpoint, tmp_path / "out", precision="float32", name="other").path
+    out = export_bundle(checkpoint, tmp_path / "out", form=Form.whole(checkpoint.config, "float32"), name="other").path
     encoder = SentenceEncoder(out)
     assert encoder.bundle.name == "other"
     texts = ["Anna, Boris, Clara and David.", "Greta"]
@@ -64,7 +65,7 @@ def test_the_same_checkpoint_gives_the_same_bytes(mini_checkpoint: Path, mini_bu
 FAILURES = [OSError(errno.ENOSPC, "No space left on device"), KeyboardInterrupt()]
 
 
-STEPS = ["export.storage.ExternalFile.write", "export.bundle.measure_parity", "export.bundle.verify", "files._put"]
+STEPS = ["export.storage.ExternalFile.write", "export.parity.Gate.measure", "export.bundle.verify", "files._put"]
 
 
 @pytest.mark.parametrize("error", FAILURES, ids=["full-disk", "ctrl-c"])

@@ -10,7 +10,8 @@ import pytest
 import torch
 from numpy.typing import NDArray
 
-from xsent.export.graph import EncoderGraph, Precision
+from xsent.export.form import Form, Precision
+from xsent.export.graph import EncoderGraph
 from xsent.train.model import Encoder, Tokens
 
 Vector = NDArray[np.float32]
@@ -19,7 +20,7 @@ LENGTHS = (1, 2, 7, 64)
 
 def vectors(encoder: Encoder, folder: Path, precision: Precision) -> list[tuple[Vector, Vector]]:
     """The vector from torch and the one from the graph, for sentences of several lengths."""
-    EncoderGraph(encoder, precision).write(folder)
+    EncoderGraph(encoder, Form.whole(encoder.config, precision)).write(folder)
     session = onnxruntime.InferenceSession(folder / "model.onnx", providers=["CPUExecutionProvider"])
     pairs = []
     for length in LENGTHS:
@@ -52,6 +53,39 @@ def test_int8_is_close(num_layers: int, norm: str, make_encoder: Callable[..., E
         assert cosine >= 0.99
 
 
+@pytest.mark.parametrize("norm", ["pre", "post"])
+@pytest.mark.parametrize("num_layers", [0, 2])
+def test_four_bits_for_the_table_are_closer_than_chance(
+    num_layers: int, norm: str, make_encoder: Callable[..., Encoder], tmp_path: Path
+) -> None:
+    encoder = make_encoder(num_layers=num_layers, norm=norm, dim=128)
+    for trained, exported in vectors(encoder, tmp_path, "int4-table"):
+        assert trained @ exported / np.linalg.norm(trained) / np.linalg.norm(exported) >= 0.98
+
+
+@pytest.mark.parametrize("norm", ["pre", "post"])
+@pytest.mark.parametrize(("num_layers", "dim"), [(0, 16), (1, 32), (1, 8), (2, 16)])
+def test_a_part_is_the_encoder_inside(
+    num_layers: int, dim: int, norm: str, make_encoder: Callable[..., Encoder], tmp_path: Path
+) -> None:
+    encoder = make_encoder(num_layers=2, norm=norm)
+    EncoderGraph(encoder, Form(num_layers, dim, "float32")).write(tmp_path)
+    session = onnxruntime.InferenceSession(tmp_path / "model.onnx", providers=["CPUExecutionProvider"])
+    tokens = Tokens(torch.arange(9), torch.tensor([9]))
+    with torch.inference_mode():
+        whole = encoder.mean(encoder.states(tokens)[num_layers], tokens)
+    (exported,) = session.run(["sentence_embedding"], {"input_ids": tokens.ids[None].numpy()})
+    np.testing.assert_allclose(exported, whole[:, :dim], rtol=1e-5, atol=1e-5)
+
+
+def test_a_linear_layer_can_keep_its_numbers(make_encoder: Callable[..., Encoder], tmp_path: Path) -> None:
+    encoder = make_encoder(num_layers=1)
+    EncoderGraph(encoder, Form(1, 32, floats=frozenset(["layer0.qkv"]))).write(tmp_path)
+    stored = {t.name: t.data_type for t in onnx.load(tmp_path / "model.onnx").graph.initializer}
+    assert stored["layer0.qkv.weight"] == onnx.TensorProto.FLOAT
+    assert stored["layer0.ffn_in.weight"] == stored["table"] == onnx.TensorProto.INT8
+
+
 def test_an_untrained_layer_changes_nothing(tmp_path: Path, make_encoder: Callable[..., Encoder]) -> None:
     encoder = make_encoder(out_scale=0.0)
     for _, exported in vectors(encoder, tmp_path, "int8"):
@@ -59,7 +93,8 @@ def test_an_untrained_layer_changes_nothing(tmp_path: Path, make_encoder: Callab
 
 
 def test_weights_can_be_mapped(tmp_path: Path, make_encoder: Callable[..., Encoder]) -> None:
-    EncoderGraph(make_encoder(), "int8").write(tmp_path)
+    encoder = make_encoder()
+    EncoderGraph(encoder, Form.whole(encoder.config)).write(tmp_path)
     model = onnx.load(tmp_path / "model.onnx", load_external_data=False)
     places = {t.name: {e.key: e.value for e in t.external_data} for t in model.graph.initializer}
     assert places["table"] == {"location": "embeddings.bin", "offset": "0", "length": str(50 * 32)}
@@ -72,7 +107,8 @@ def test_weights_can_be_mapped(tmp_path: Path, make_encoder: Callable[..., Encod
 def test_the_slow_fusion_finds_nothing(
     precision: Precision, tmp_path: Path, make_encoder: Callable[..., Encoder]
 ) -> None:
-    EncoderGraph(make_encoder(), precision).write(tmp_path)
+    encoder = make_encoder()
+    EncoderGraph(encoder, Form.whole(encoder.config, precision)).write(tmp_path)
     options = onnxruntime.SessionOptions()
     options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_EXTENDED
     options.optimized_model_filepath = str(tmp_path / "optimized.onnx")
@@ -88,4 +124,4 @@ def test_nan_is_refused(tmp_path: Path, make_encoder: Callable[..., Encoder]) ->
     with torch.no_grad():
         encoder.table.weight[3, 4] = torch.nan
     with pytest.raises(ValueError, match="NaN"):
-        EncoderGraph(encoder, "int8")
+        EncoderGraph(encoder, Form.whole(encoder.config))

@@ -1,15 +1,21 @@
 """The parity gate: what it measures, and what it refuses."""
 
+import copy
+import dataclasses
 from pathlib import Path
 
 import numpy as np
 import pytest
+import sentencepiece
+import torch
 from numpy.typing import NDArray
 
+from xsent.encoder import SentenceEncoder
 from xsent.errors import DataError, ParityError
 from xsent.export import graph
 from xsent.export.bundle import export_bundle
-from xsent.export.parity import Budget, LanguageParity, Parity, measure_parity, read_pairs
+from xsent.export.form import Form
+from xsent.export.parity import Budget, Gate, LanguageParity, Parity, read_pairs
 from xsent.train.checkpoint import load_checkpoint
 
 Vectors = NDArray[np.float32]
@@ -33,7 +39,7 @@ BEFORE = Fixed({"one": (1, 0), "two": (0, 1), "un": (1, 0), "deux": (0, 1)})
 def test_measures_by_hand() -> None:
     # "deux" moves by 90 degrees and is now nearest to "one"; "one" and "two" still find their translations first.
     after = Fixed({"one": (1, 0), "two": (0, 1), "un": (0.8, 0.6), "deux": (1, 0)})
-    measured = measure_parity(BEFORE, after, PAIRS, Budget()).languages["fr"]
+    measured = Gate(BEFORE, PAIRS, Budget()).measure(after).languages["fr"]
     assert measured.pairs == 2
     assert measured.cosine_mean == pytest.approx((1 + 1 + 0.8 + 0) / 4)
     assert measured.cosine_min == 0
@@ -44,7 +50,7 @@ def test_measures_by_hand() -> None:
 
 
 def test_within_the_budget() -> None:
-    measure_parity(BEFORE, BEFORE, PAIRS, Budget()).check()
+    Gate(BEFORE, PAIRS, Budget()).measure(BEFORE).check()
 
 
 @pytest.mark.parametrize(
@@ -73,6 +79,57 @@ def test_broken_quantisation_is_refused(mini_checkpoint: Path, tmp_path: Path, m
     with pytest.raises(ParityError, match="mean cosine"):
         export_bundle(load_checkpoint(mini_checkpoint), tmp_path / "out")
     assert not list(tmp_path.iterdir())
+
+
+def test_one_wrong_table_scale_is_refused(
+    mini_checkpoint: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    quantize_rows = graph.quantize_rows
+    tokenizer = sentencepiece.SentencePieceProcessor(model_file=str(mini_checkpoint / "sentencepiece.model"))
+
+    def one_wrong(table: Vectors) -> tuple[NDArray[np.int8], Vectors]:
+        rows, scales = quantize_rows(table)
+        scales[tokenizer.encode("Anna")[0]] *= 10
+        return rows, scales
+
+    monkeypatch.setattr(graph, "quantize_rows", one_wrong)
+    with pytest.raises(ParityError, match="mean cosine"):
+        export_bundle(load_checkpoint(mini_checkpoint), tmp_path / "out")
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_layer_of_zeros_is_refused(mini_checkpoint: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    checkpoint = load_checkpoint(mini_checkpoint)
+    weights = dict(checkpoint.weights)
+    for name in ("attention_out", "ffn_out"):  # of a size that matters
+        weights[f"encoder.layers.1.{name}.weight"] = 10 * weights[f"encoder.layers.1.{name}.weight"]
+    strong = dataclasses.replace(checkpoint, weights=weights)
+    assert export_bundle(strong, tmp_path / "good", budget=Budget(0.97, 20)).path.is_dir()
+    linear = graph.EncoderGraph._linear
+
+    def zeroed(self: graph.EncoderGraph, name: str, layer: torch.nn.Linear, *rest: object, **options: object) -> str:
+        if name.startswith("layer1."):
+            layer = copy.deepcopy(layer)
+            torch.nn.init.zeros_(layer.weight)
+        return linear(self, name, layer, *rest, **options)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(graph.EncoderGraph, "_linear", zeroed)
+    with pytest.raises(ParityError, match="mean cosine"):
+        export_bundle(strong, tmp_path / "out", budget=Budget(0.97, 20))
+    assert [path.name for path in tmp_path.iterdir()] == ["good"]
+
+
+def test_targets_differ_less_than_processors_may(mini_checkpoint: Path, tmp_path: Path) -> None:
+    checkpoint = load_checkpoint(mini_checkpoint)
+    bundles = []
+    for target in ("portable", "vnni"):
+        form = dataclasses.replace(Form.whole(checkpoint.config), target=target)
+        bundles.append(SentenceEncoder(export_bundle(checkpoint, tmp_path / target, form=form).path))
+    assert [encoder.bundle.target for encoder in bundles] == ["portable", "vnni"]
+    assert bundles[0].fingerprint != bundles[1].fingerprint
+    texts = list(bundles[0].bundle.golden.sentences)
+    difference = np.abs(bundles[0].encode(texts) - bundles[1].encode(texts)).max()
+    assert 0 < difference < bundles[0].bundle.golden.tolerance
 
 
 def test_pairs_are_read_once_and_spread(tmp_path: Path) -> None:

@@ -2,8 +2,9 @@
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
-from xsent.export.quantization import PORTABLE_LIMIT, quantize_columns, quantize_rows
+from xsent.export.quantization import WEIGHT_LIMITS, block_size, quantize_columns, quantize_nibbles, quantize_rows
 
 
 def test_rows_have_a_scale_each() -> None:
@@ -18,13 +19,49 @@ def test_rows_have_a_scale_each() -> None:
 
 def test_columns_have_a_scale_each_and_seven_bits() -> None:
     weight = np.array([[0.64, 3.2], [-0.32, -6.4]], np.float32)
-    columns, scales = quantize_columns(weight)
+    columns, scales = quantize_columns(weight, "portable")
     assert columns.tolist() == [[64, 32], [-32, -64]]
     assert scales.tolist() == pytest.approx([0.01, 0.1])
 
 
+def test_columns_use_all_bits_where_the_processor_can() -> None:
+    columns, scales = quantize_columns(np.array([[1.27, 2.54], [-0.64, -2.54]], np.float32), "vnni")
+    assert columns.tolist() == [[127, 127], [-64, -127]]
+    assert scales.tolist() == pytest.approx([0.01, 0.02])
+
+
+def unpack(packed: NDArray[np.uint8], scales: NDArray[np.float16]) -> NDArray[np.float32]:
+    """The numbers that a table of 4 bits stands for."""
+    numbers = np.concatenate([packed & 15, packed >> 4], axis=1).astype(np.float32) - 8
+    return (numbers.reshape(*scales.shape, -1) * scales[:, :, None].astype(np.float32)).reshape(len(packed), -1)
+
+
+def test_nibbles_by_hand() -> None:
+    # Exact at scales 0.5 and 2: byte i holds number i low and number i + 2 high, each plus 8.
+    packed, scales = quantize_nibbles(np.array([[3.5, -3.5, 0.5, 0.0], [14.0, 2.0, -4.0, -14.0]], np.float32))
+    assert packed.tolist() == [[15 | 9 << 4, 1 | 8 << 4], [15 | 6 << 4, 9 | 1 << 4]]
+    assert scales.tolist() == [[0.5], [2.0]]
+
+
+def test_each_block_of_a_row_has_its_own_nibble_scale() -> None:
+    assert (block_size(128), block_size(96), block_size(32)) == (64, 96, 32)
+    table = np.random.default_rng(0).normal(size=(5000, 128)).astype(np.float32)
+    table[:, 64:] *= 100
+    packed, scales = quantize_nibbles(table)
+    assert packed.shape == (5000, 64) and scales.shape == (5000, 2)
+    error = (unpack(packed, scales) - table) / np.abs(table).max(axis=1, keepdims=True)
+    largest = np.abs(table[:, :64]).max(axis=1, keepdims=True)
+    naive = np.abs(np.clip(np.rint(table[:, :64] / largest * 7), -7, 7) * largest / 7 - table[:, :64])
+    assert np.square(error[:, :64]).mean() < 1e-5  # the small half is not drowned by the large one
+    assert np.square(unpack(packed, scales)[:, :64] - table[:, :64]).mean() < 0.9 * np.square(naive).mean()
+
+
+def test_nibbles_of_zeros_are_zeros() -> None:
+    assert not unpack(*quantize_nibbles(np.zeros((2, 4), np.float32))).any()
+
+
 def test_two_products_fit_in_16_bits() -> None:
-    assert 2 * 255 * PORTABLE_LIMIT <= np.iinfo(np.int16).max
+    assert 2 * 255 * WEIGHT_LIMITS["portable"] <= np.iinfo(np.int16).max
 
 
 def test_zeros_stay_zeros() -> None:
@@ -41,5 +78,6 @@ def test_error_is_at_most_half_a_step() -> None:
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
 def test_refuses_what_is_not_finite(bad: float) -> None:
-    with pytest.raises(ValueError, match="infinities or NaN"):
-        quantize_rows(np.array([[1.0, bad]], np.float32))
+    for quantize in (quantize_rows, quantize_nibbles):
+        with pytest.raises(ValueError, match="infinities or NaN"):
+            quantize(np.array([[1.0, bad]], np.float32))

@@ -180,14 +180,21 @@ def load_optimizer(path: Path) -> dict[str, Tensor]:
 
 
 class CheckpointEncoder:
-    """A checkpoint as an encoder of texts, for evaluation and for the parity gate."""
+    """A checkpoint as an encoder of texts, for evaluation and for the parity gate.
 
-    def __init__(self, checkpoint: Checkpoint) -> None:
+    Args:
+        checkpoint: The checkpoint.
+        num_layers: Layers to run; all unless given.
+        dim: Length of the vectors, a prefix; whole unless given.
+    """
+
+    def __init__(self, checkpoint: Checkpoint, *, num_layers: int | None = None, dim: int | None = None) -> None:
         self._device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
-        self._encoder = checkpoint.encoder.to(self._device)
+        encoder = checkpoint.encoder
+        self._encoder = (encoder if num_layers is None else encoder.first(num_layers)).to(self._device)
         self._processor = spm.SentencePieceProcessor(model_file=str(checkpoint.tokenizer))
         self.languages = checkpoint.languages
-        self.dim = checkpoint.config.dim
+        self.dim = dim or checkpoint.config.dim
 
     @torch.inference_mode()
     def encode(self, sentences: Sequence[str]) -> NDArray[np.float32]:
@@ -195,7 +202,8 @@ class CheckpointEncoder:
         parts = []
         for start in range(0, len(sentences), 256):
             tokens = to_tokens(self._processor.encode(list(sentences[start : start + 256])), self._encoder)
-            parts.append(F.normalize(self._encoder(tokens.to(self._device)), dim=1).cpu().numpy())
+            vectors = self._encoder(tokens.to(self._device))[:, : self.dim]
+            parts.append(F.normalize(vectors, dim=1).cpu().numpy())
         return np.concatenate(parts) if parts else np.zeros((0, self.dim), np.float32)
 
 

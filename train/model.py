@@ -8,7 +8,7 @@ only inside attention, so the vector of a sentence does not depend on its batch 
 Shapes: B sentences, T longest sentence, N tokens of the batch in one row, D dimensions, V pieces.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import torch
@@ -198,6 +198,20 @@ class Encoder(nn.Module):
             states.append(x)
             positions = None
         return states
+
+    def first(self, num_layers: int) -> "Encoder":
+        """The encoder inside this one that stops after some of its layers; it shares the weights.
+
+        Raises:
+            ValueError: This one has fewer layers.
+        """
+        if num_layers > self.config.num_layers:
+            raise ValueError(f"num_layers = {num_layers} must be at most {self.config.num_layers}")
+        with torch.device("meta"):
+            encoder = Encoder(replace(self.config, num_layers=num_layers))
+        state = self.state_dict()
+        encoder.load_state_dict({name: state[name] for name in encoder.state_dict()}, assign=True)
+        return encoder.train(self.training)
 
     @staticmethod
     def mean(states: Tensor, tokens: Tokens) -> Tensor:

@@ -5,12 +5,6 @@ import logging
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
-
-import numpy as np
-import sentencepiece as spm
-import torch
-from numpy.typing import NDArray
 
 import xsent
 from xsent.bench.ablation.place import RESULT, Place
@@ -18,12 +12,12 @@ from xsent.bench.ablation.plan import Plan, load_plan
 from xsent.bench.ablation.variants import TABLE, Variant, variants
 from xsent.bench.clock import Clock, ClockedTrainer
 from xsent.bench.processes import end_with_parent, peak_memory
-from xsent.bench.quality import Truncated, measure
+from xsent.bench.quality import measure
 from xsent.evaluation import tatoeba
 from xsent.failures import one_line_errors
 from xsent.files import atomic_file, remove_folder
 from xsent.retrieval import Encodes
-from xsent.train.checkpoint import Checkpoint, CheckpointEncoder, load_checkpoint, to_tokens
+from xsent.train.checkpoint import Checkpoint, CheckpointEncoder, load_checkpoint
 from xsent.train.validation import mean
 
 
@@ -69,30 +63,12 @@ def train(place: Place, plan: Plan, variant: Variant) -> tuple[Checkpoint, dict[
     return trained, {**costs, "waiting %": 100 * clock.waiting}
 
 
-class Shallow:
-    """The encoder inside a trained one that stops after some of its layers."""
-
-    def __init__(self, checkpoint: Checkpoint, layers: int) -> None:
-        self._encoder, self._layers = checkpoint.encoder, layers
-        self._processor = spm.SentencePieceProcessor(model_file=str(checkpoint.tokenizer))
-
-    @torch.inference_mode()
-    def encode(self, sentences: list[str], /) -> NDArray[np.floating[Any]]:
-        """Vectors of sentences [n, dim], not normalised."""
-        parts = []
-        for start in range(0, len(sentences), 256):
-            tokens = to_tokens(self._processor.encode(sentences[start : start + 256]), self._encoder)
-            states = self._encoder.states(tokens)[self._layers]
-            parts.append(self._encoder.mean(states, tokens).numpy())
-        return np.concatenate(parts)
-
-
 def smaller(trained: Checkpoint, variant: Variant) -> Iterator[tuple[str, Encodes]]:
     """The encoders inside a trained one that a variant wants measured too, by name."""
     for dim in variant.shorter:
-        yield f"{dim} dimensions", Truncated(CheckpointEncoder(trained), dim)
+        yield f"{dim} dimensions", CheckpointEncoder(trained, dim=dim)
     for layers in variant.shallower:
-        yield f"{layers} layers", Shallow(trained, layers)
+        yield f"{layers} layers", CheckpointEncoder(trained, num_layers=layers)
 
 
 def main() -> None:

@@ -1,0 +1,146 @@
+"""A checkpoint of fewer languages: the pieces that others alone use go, from the vocabulary and from the table.
+
+A sentence whose pieces all stay is cut and encoded exactly as before.
+"""
+
+import logging
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import sentencepiece as spm
+from numpy.typing import NDArray
+from sentencepiece import sentencepiece_model_pb2
+
+from xsent.errors import DataError
+from xsent.lines import read_lines
+from xsent.train.checkpoint import TOKENIZER, VALIDATION, Checkpoint, load_checkpoint, save_checkpoint
+
+logger = logging.getLogger(__name__)
+
+ENGLISH = "en"
+CHUNK = 20_000  # sentences cut into pieces at a time
+FEW = 5_000  # sentences; with fewer, many words that users write are in none
+
+ModelProto: Any = sentencepiece_model_pb2.ModelProto  # type: ignore[attr-defined]
+SentencePiece = ModelProto.SentencePiece
+# What makes a vocabulary work: the unknown piece, control symbols such as the mask, symbols of the user, bytes.
+ALWAYS = {SentencePiece.UNKNOWN, SentencePiece.CONTROL, SentencePiece.USER_DEFINED, SentencePiece.BYTE}
+
+
+@dataclass(frozen=True)
+class PieceCounts:
+    """How often the pieces of a checkpoint occur in a sample of some languages.
+
+    Attributes:
+        languages: The languages.
+        model: The whole vocabulary.
+        counts: Occurrences of each piece [V].
+    """
+
+    languages: Sequence[str]
+    model: Any  # a ModelProto
+    counts: NDArray[np.int64]
+
+    def kept(self, share: float = 1.0) -> NDArray[np.int64]:
+        """The ids of the pieces that stay, in order; at least those of a share of the sample's tokens.
+
+        What every vocabulary needs stays, and single characters that occur, so that no word needs bytes for its
+        letters; and the least probable piece, from whose score follows what an unknown character costs.
+        """
+        order = np.argsort(-self.counts, kind="stable")
+        enough = np.searchsorted(np.cumsum(self.counts[order]), share * self.counts.sum()) + 1
+        keep = np.zeros(len(self.counts), np.bool_)
+        keep[order[:enough]] = True
+        keep &= self.counts > 0
+        least = min((piece.score for piece in self.model.pieces if piece.type not in ALWAYS), default=0.0)
+        for number, piece in enumerate(self.model.pieces):
+            single = len(piece.piece) == 1 and self.counts[number] > 0
+            keep[number] |= piece.type in ALWAYS or single or piece.score == least
+        return keep.nonzero()[0]
+
+    def vocabulary(self, share: float = 1.0) -> bytes:
+        """The vocabulary of those pieces alone."""
+        small, kept = ModelProto(), self.kept(share)
+        small.CopyFrom(self.model)
+        del small.pieces[:]
+        small.pieces.extend(self.model.pieces[int(number)] for number in kept)
+        small.trainer_spec.vocab_size = len(kept)
+        vocabulary: bytes = small.SerializeToString(deterministic=True)
+        return vocabulary
+
+    def sizes(self, share: float) -> tuple[int, int]:
+        """Pieces, and bytes of the vocabulary's file."""
+        return len(self.kept(share)), len(self.vocabulary(share))
+
+
+def count_pieces(checkpoint: Checkpoint, languages: Sequence[str], sample: Path) -> PieceCounts:
+    """Count the pieces of a checkpoint in a sample.
+
+    Args:
+        checkpoint: Whose vocabulary.
+        languages: Languages to keep.
+        sample: Their sentences, a line each; or a corpus of pairs (source, language, English, translation), of which
+            only those in these languages are read.
+
+    Raises:
+        DataError: The checkpoint does not have one of the languages, or the sample cannot be read or has no text.
+    """
+    unknown = [language for language in languages if language not in checkpoint.languages]
+    if unknown:
+        known = ", ".join(checkpoint.languages)
+        raise DataError(f"{checkpoint.path}: has no language {', '.join(unknown)}; it has {known}")
+    processor = spm.SentencePieceProcessor(model_file=str(checkpoint.tokenizer))
+    counts, total, source = np.zeros(len(processor), np.int64), 0, sample_sentences(sample, languages)
+    while chunk := list(islice(source, CHUNK)):
+        ids = [i for sentence in processor.encode(chunk) for i in sentence]
+        counts += np.bincount(np.array(ids, np.int64), minlength=len(counts))
+        total += len(chunk)
+    if not counts.any():
+        raise DataError(f"{sample}: no text in {', '.join(languages)}; expected sentences, or pairs in these languages")
+    if total < FEW:
+        logger.warning("%s: %d sentences are few: words that are in none of them lose their pieces", sample, total)
+    return PieceCounts(languages, ModelProto.FromString(checkpoint.tokenizer.read_bytes()), counts)
+
+
+def with_pieces_of(checkpoint: Checkpoint, counts: PieceCounts, folder: Path, *, share: float = 1.0) -> Checkpoint:
+    """A checkpoint that keeps the pieces of some languages alone, and only their held-out pairs.
+
+    Args:
+        checkpoint: The whole one.
+        counts: Of its pieces.
+        folder: Where the new one is written.
+        share: See `PieceCounts.kept`.
+    """
+    kept = counts.kept(share)
+    languages = ", ".join(counts.languages)
+    logger.info("%s of %s pieces stay for %s", f"{len(kept):,}", f"{len(counts.counts):,}", languages)
+    about = {**checkpoint.about, "languages": list(counts.languages)}
+    about["model"] = {**about["model"], "vocab_size": len(kept)}
+    weights = {name: weight for name, weight in checkpoint.weights.items() if name.startswith("encoder.")}
+    weights["encoder.table.weight"] = weights["encoder.table.weight"][kept]
+    folder.mkdir(parents=True)
+    files = [folder / TOKENIZER]
+    files[0].write_bytes(counts.vocabulary(share))
+    if checkpoint.validation.exists():
+        files.append(folder / VALIDATION)
+        lines = [line for line in read_lines(checkpoint.validation) if line.split("\t")[1] in counts.languages]
+        files[1].write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    save_checkpoint(folder / "checkpoint", about, weights, None, files)
+    return load_checkpoint(folder / "checkpoint")
+
+
+def sample_sentences(sample: Path, languages: Sequence[str]) -> Iterator[str]:
+    """The sentences of a text, or of the pairs in some languages of a corpus."""
+    for line in read_lines(sample):
+        match line.split("\t"):
+            case [_, language, english, translation]:
+                if language in languages:
+                    yield translation
+                    if ENGLISH in languages:
+                        yield english
+            case _:
+                yield line

@@ -1,0 +1,108 @@
+"""What is asked of an export, from checkpoint or bundle to the finished folder."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from xsent.bundle import MANIFEST
+from xsent.errors import DataError
+from xsent.export.bundle import Export, export_bundle
+from xsent.export.form import Form, Precision, choose_form
+from xsent.export.parity import Budget
+from xsent.export.pieces import PieceCounts, count_pieces, with_pieces_of
+from xsent.export.quantization import Target
+from xsent.export.size import Candidate, candidates, largest_within, parse_size
+from xsent.train.bundles import checkpoint_from_bundle
+from xsent.train.checkpoint import Checkpoint, load_checkpoint
+
+
+@dataclass(frozen=True)
+class Request:
+    """An export; see the options of `xsent-export`.
+
+    Attributes:
+        source: A checkpoint, or a bundle.
+        out: The bundle to make.
+        precision: None is int8, or what `max_size` asks for.
+        target: Processors that the weights of the layers are made for.
+        num_layers: Layers to keep.
+        dim: Dimensions to keep.
+        languages: Languages whose pieces to keep.
+        sample: Text in them.
+        max_size: Largest bundle, such as 16MB.
+        gate_data: Pairs to measure with.
+        tolerance: Points of P@1 that the worst language may lose.
+        name: Name of the model.
+        force: Whether a bundle at `out` is replaced.
+        tatoeba: Test files, to score both encoders for the card.
+    """
+
+    source: Path
+    out: Path
+    precision: Precision | None = None
+    target: Target = "portable"
+    num_layers: int | None = None
+    dim: int | None = None
+    languages: Sequence[str] | None = None
+    sample: Path | None = None
+    max_size: str | None = None
+    gate_data: Path | None = None
+    tolerance: float | None = None
+    name: str | None = None
+    force: bool = False
+    tatoeba: Path | None = None
+
+    def __post_init__(self) -> None:
+        if bool(self.languages) != bool(self.sample):
+            raise DataError("--languages and --sample belong together: pieces that are in none of the sample go")
+
+    def run(self) -> Export:
+        """Make the bundle.
+
+        Raises:
+            XsentError: It cannot be made; nothing was written.
+        """
+        limit = parse_size(self.max_size) if self.max_size else None
+        with TemporaryDirectory() as folder:
+            whole = self._checkpoint(Path(folder))
+            form = choose_form(
+                whole,
+                precision=self.precision or "int8",
+                target=self.target,
+                num_layers=self.num_layers,
+                dim=self.dim,
+            )
+            counts = self._counts(whole)
+            chosen = Candidate(form, 1.0)
+            if limit is not None:
+                free = candidates(whole, form, precision=self.precision, dim=self.dim, counted=counts is not None)
+                chosen = largest_within(limit, free, whole, counts)
+            checkpoint = whole
+            if counts is not None:
+                checkpoint = with_pieces_of(whole, counts, Path(folder) / "pieces", share=chosen.share)
+            return export_bundle(
+                checkpoint,
+                self.out,
+                form=chosen.form,
+                whole=whole if checkpoint is not whole else None,
+                name=self.name,
+                force=self.force,
+                budget=self._budget(chosen.form),
+                gate_data=self.gate_data,
+                tatoeba_folder=self.tatoeba,
+            )
+
+    def _checkpoint(self, folder: Path) -> Checkpoint:
+        if not (self.source / MANIFEST).is_file():
+            return load_checkpoint(self.source)
+        return load_checkpoint(checkpoint_from_bundle(self.source, folder / "checkpoint"))
+
+    def _counts(self, whole: Checkpoint) -> PieceCounts | None:
+        if self.languages is None or self.sample is None:
+            return None
+        return count_pieces(whole, self.languages, self.sample)
+
+    def _budget(self, form: Form) -> Budget:
+        budget = Budget.of(form.precision)
+        return budget if self.tolerance is None else Budget(budget.cosine_mean, self.tolerance)

@@ -1,0 +1,115 @@
+"""The best form of a bundle that is small enough."""
+
+import logging
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+
+from xsent.errors import DataError
+from xsent.export.form import Form, Precision, trained_dims
+from xsent.export.pieces import PieceCounts
+from xsent.export.quantization import BLOCK
+from xsent.train.checkpoint import Checkpoint
+from xsent.train.model import ModelConfig
+
+logger = logging.getLogger(__name__)
+
+UNITS = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "KIB": 2**10, "MIB": 2**20}
+SHARES = (1.0, 0.9999, 0.999, 0.997, 0.99, 0.98, 0.95)  # of a sample's tokens that keep their pieces
+OVERHEAD = 70_000  # bytes of graph, manifest and card
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A form, and how many of the pieces it keeps.
+
+    Attributes:
+        form: Layers, dimensions, precision.
+        share: Share of the sample's tokens whose pieces are kept.
+    """
+
+    form: Form
+    share: float
+
+
+def parse_size(text: str) -> int:
+    """A size such as 16MB, 15.5MiB or 16000000 in bytes.
+
+    Raises:
+        DataError: It is none.
+    """
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([A-Za-z]*)", text.strip())
+    if match is None or match[2].upper() not in UNITS:
+        raise DataError(f"--max-size {text!r} is no size; expected such as 16MB or 15.5MiB")
+    return int(float(match[1]) * UNITS[match[2].upper()])
+
+
+def candidates(
+    checkpoint: Checkpoint, form: Form, *, precision: Precision | None, dim: int | None, counted: bool
+) -> Iterator[Candidate]:
+    """Forms to choose from, the best first: bits of the table go before rare pieces, these before dimensions.
+
+    Args:
+        checkpoint: What is exported.
+        form: The form that is asked for.
+        precision: The precision that is asked for; None leaves the choice.
+        dim: The dimensions that are asked for; None leaves the choice. Under layers they do not make a table smaller.
+        counted: Whether pieces are counted, so that rare ones can go.
+    """
+    dims = [form.dim] if dim is not None or form.num_layers else trained_dims(checkpoint)[::-1]
+    precisions: tuple[Precision, ...] = (precision,) if precision else ("int8", "int4-table")
+    for kept in dims:
+        for share in SHARES if counted else SHARES[:1]:
+            for bits in precisions:
+                yield Candidate(replace(form, dim=kept, precision=bits), share)
+
+
+def largest_within(
+    limit: int, free: Iterable[Candidate], checkpoint: Checkpoint, counts: PieceCounts | None
+) -> Candidate:
+    """The first candidate that is no larger than a limit in bytes.
+
+    Raises:
+        DataError: None is; says how small the smallest is, and what of.
+    """
+    sizes = {}
+    for candidate in free:
+        pieces, tokenizer = checkpoint.config.vocab_size, checkpoint.tokenizer.stat().st_size
+        if counts is not None:
+            pieces, tokenizer = counts.sizes(candidate.share)
+        table, layers = (
+            table_bytes(candidate.form, checkpoint.config, pieces),
+            layer_bytes(candidate.form, checkpoint.config),
+        )
+        parts = {"table": table, "layers": layers, "tokenizer": tokenizer, "graph and manifest": OVERHEAD}
+        sizes[candidate] = parts
+        if sum(parts.values()) <= limit:
+            form = candidate.form
+            text = "for %.1f MB: %s, %d dimensions, %s pieces"
+            logger.info(text, limit / 1e6, form.precision, form.dim, f"{pieces:,}")
+            return candidate
+    smallest = min(sizes, key=lambda candidate: sum(sizes[candidate].values()))
+    parts = sizes[smallest]
+    listed = ", ".join(f"{name} {size / 1e6:.1f}" for name, size in parts.items())
+    raise DataError(
+        f"{limit / 1e6:.1f} MB cannot be reached: the smallest is {sum(parts.values()) / 1e6:.1f} MB, {listed}; "
+        "fewer --languages with a --sample, or fewer --layers, make it smaller"
+    )
+
+
+def table_bytes(form: Form, config: ModelConfig, pieces: int) -> int:
+    """Size of a table with its scales."""
+    width = config.dim if form.num_layers else form.dim
+    row = {"float32": 4 * width, "int8": width + 4, "int4-table": width // 2 + 2 * -(-width // BLOCK)}
+    return pieces * row[form.precision]
+
+
+def layer_bytes(form: Form, config: ModelConfig) -> int:
+    """Size of everything above the table."""
+    if not form.num_layers:
+        return 0
+    dim, inner = config.dim, config.ffn_dim
+    one = 4 if form.precision == "float32" else 1
+    matrices = 4 * dim * dim + 2 * dim * inner
+    vectors = 4 * (2 * (4 * dim + inner + dim) + 4 * dim)  # biases, scales, norms
+    return 4 * config.max_length * dim + form.num_layers * (one * matrices + vectors)

@@ -1,0 +1,203 @@
+"""What can be made of a checkpoint: layers, dimensions, languages, size."""
+
+import dataclasses
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+import sentencepiece
+from typer.testing import CliRunner
+
+from xsent.encoder import SentenceEncoder
+from xsent.errors import DataError, ParityError
+from xsent.export import fallback
+from xsent.export.bundle import export_bundle
+from xsent.export.cli import app
+from xsent.export.form import Form, choose_form, trained_dims, trained_layers
+from xsent.export.graph import EncoderGraph
+from xsent.export.parity import Budget, LanguageParity, Parity
+from xsent.export.pieces import count_pieces, with_pieces_of
+from xsent.export.request import Request
+from xsent.export.size import OVERHEAD, layer_bytes, parse_size, table_bytes
+from xsent.train.checkpoint import Checkpoint, CheckpointEncoder, load_checkpoint
+from xsent.verification import verify
+
+
+@pytest.fixture
+def checkpoint(mini_checkpoint: Path) -> Checkpoint:
+    """The tiny checkpoint, as if it had been trained with prefixes of both kinds."""
+    whole = load_checkpoint(mini_checkpoint)
+    stages = [{"name": "t", "num_layers": 2, "steps": 7, "prefixes": [16, 32], "layer_prefixes": [1, 2]}]
+    return dataclasses.replace(whole, about={**whole.about, "recipe": {"seed": 1, "stages": stages}})
+
+
+def text_of(checkpoint: Checkpoint, language: str, path: Path) -> Path:
+    """The held-out sentences of one language and of English, as a text."""
+    lines = [line.split("\t") for line in checkpoint.validation.read_text().splitlines()]
+    path.write_text("".join(f"{en}\n{xx}\n" for _, code, en, xx in lines if code == language))
+    return path
+
+
+def test_only_what_was_trained_can_be_kept(checkpoint: Checkpoint) -> None:
+    assert (trained_layers(checkpoint), trained_dims(checkpoint)) == ([1, 2], [16, 32])
+    assert choose_form(checkpoint, num_layers=1, dim=16) == Form(1, 16)
+    with pytest.raises(DataError, match=r"--layers 0 was not trained, 1 and 2 were; train with layer_prefixes"):
+        choose_form(checkpoint, num_layers=0)
+    with pytest.raises(DataError, match=r"--dim 8 was not trained, 16 and 32 were; train with prefixes"):
+        choose_form(checkpoint, dim=8)
+
+
+def test_a_table_that_was_trained_alone_stands_alone_under_pre_norm(checkpoint: Checkpoint) -> None:
+    stages = [{"num_layers": 0}, {"num_layers": 2}]
+    before = dataclasses.replace(checkpoint, about={**checkpoint.about, "recipe": {"stages": stages}})
+    assert trained_layers(before) == [0, 2]
+    model = {**before.about["model"], "norm": "post"}
+    assert trained_layers(dataclasses.replace(before, about={**before.about, "model": model})) == [2]
+
+
+def test_a_part_is_exported_and_measured_against_the_whole(checkpoint: Checkpoint, tmp_path: Path) -> None:
+    result = export_bundle(checkpoint, tmp_path / "out", form=Form(1, 16))
+    encoder = SentenceEncoder(result.path)
+    assert (encoder.dim, encoder.bundle.num_layers) == (16, 1)
+    trained = CheckpointEncoder(checkpoint, num_layers=1, dim=16)
+    texts = ["Anna, Boris, Clara and David.", "Greta"]
+    assert (np.einsum("nd,nd->n", encoder.encode(texts), trained.encode(texts)) > 0.995).all()
+    assert set(result.parity.whole) == {"de", "fr"}
+    assert "P@1 whole" in (result.path / "README.md").read_text()
+
+
+def test_languages_keep_the_vectors_of_their_sentences(checkpoint: Checkpoint, tmp_path: Path) -> None:
+    sample = text_of(checkpoint, "fr", tmp_path / "sample.txt")
+    counts = count_pieces(checkpoint, ["en", "fr"], sample)
+    small = with_pieces_of(checkpoint, counts, tmp_path / "small")
+    assert small.languages == ["en", "fr"]
+    assert small.config.vocab_size < checkpoint.config.vocab_size
+    texts = sample.read_text().splitlines()
+    before, after = CheckpointEncoder(checkpoint).encode(texts), CheckpointEncoder(small).encode(texts)
+    assert np.array_equal(before, after)
+    assert {line.split("\t")[1] for line in small.validation.read_text().splitlines()} == {"fr"}
+
+
+def test_text_without_its_pieces_is_still_encoded(checkpoint: Checkpoint, tmp_path: Path) -> None:
+    sample = text_of(checkpoint, "fr", tmp_path / "sample.txt")
+    small = with_pieces_of(checkpoint, count_pieces(checkpoint, ["en", "fr"], sample), tmp_path / "small")
+    processor = sentencepiece.SentencePieceProcessor(model_file=str(small.tokenizer))
+    for text in ("und Ω 猫 🙂", "Zażółć gęślą jaźń"):
+        ids = processor.encode(text)
+        assert processor.unk_id() not in ids and max(ids) < small.config.vocab_size
+
+
+def test_pairs_are_a_sample_too(checkpoint: Checkpoint, tmp_path: Path) -> None:
+    text = count_pieces(checkpoint, ["en", "fr"], text_of(checkpoint, "fr", tmp_path / "sample.txt"))
+    pairs = count_pieces(checkpoint, ["en", "fr"], checkpoint.validation)
+    assert np.array_equal(text.counts, pairs.counts)
+
+
+def test_rare_pieces_go_first(checkpoint: Checkpoint, tmp_path: Path) -> None:
+    counts = count_pieces(checkpoint, ["en", "fr", "de"], checkpoint.validation)
+    most, fewer = set(counts.kept(1.0).tolist()), set(counts.kept(0.5).tolist())
+    assert fewer < most
+    assert int(counts.counts.argmax()) in fewer
+    assert len(counts.vocabulary(0.5)) < len(counts.vocabulary(1.0)) < checkpoint.tokenizer.stat().st_size
+
+
+@pytest.mark.parametrize(
+    ("languages", "text", "message"),
+    [
+        (["en", "xx"], "a\n", "has no language xx; it has en, fr, de"),
+        (["en", "fr"], "", "no text in en, fr"),
+        (["fr"], "web\tde\tone\teins\n", "no text in fr"),
+    ],
+)
+def test_samples_that_do_not_fit_are_refused(
+    checkpoint: Checkpoint, tmp_path: Path, languages: list[str], text: str, message: str
+) -> None:
+    sample = tmp_path / "sample.txt"
+    sample.write_text(text)
+    with pytest.raises(DataError, match=message):
+        count_pieces(checkpoint, languages, sample)
+
+
+@pytest.mark.parametrize("form", [Form(2, 32), Form(2, 32, "int4-table"), Form(2, 32, "float32"), Form(0, 16)])
+def test_sizes_are_foreseen(checkpoint: Checkpoint, tmp_path: Path, form: Form) -> None:
+    EncoderGraph(checkpoint.encoder, form).write(tmp_path)
+    real = sum((tmp_path / name).stat().st_size for name in ("embeddings.bin", "weights.bin"))
+    foreseen = table_bytes(form, checkpoint.config, checkpoint.config.vocab_size) + layer_bytes(form, checkpoint.config)
+    assert abs(real - foreseen) < OVERHEAD + 4096 * 30  # each array starts at a page
+
+
+@pytest.mark.parametrize(("text", "size"), [("16MB", 16_000_000), ("1.5 MiB", 1_572_864), ("70000", 70_000)])
+def test_sizes_are_read(text: str, size: int) -> None:
+    assert parse_size(text) == size
+
+
+@pytest.mark.parametrize("text", ["", "MB", "-3MB", "3 apples"])
+def test_what_is_no_size_is_refused(text: str) -> None:
+    with pytest.raises(DataError, match="is no size; expected such as 16MB"):
+        parse_size(text)
+
+
+def test_a_size_chooses_what_to_give_up(mini_checkpoint: Path, tmp_path: Path) -> None:
+    run = CliRunner().invoke
+    whole = load_checkpoint(mini_checkpoint)
+    rest = OVERHEAD + whole.tokenizer.stat().st_size + layer_bytes(Form(2, 32), whole.config)
+    int8, int4 = (
+        table_bytes(Form(2, 32, bits), whole.config, whole.config.vocab_size) for bits in ("int8", "int4-table")
+    )
+    for limit, precision in ((rest + int8, "int8"), (rest + int4, "int4-table")):
+        out = tmp_path / str(limit)
+        result = run(app, [str(mini_checkpoint), str(out), "--max-size", str(limit), "--tolerance", "5"])
+        assert result.exit_code == 0, result.output
+        assert json.loads((out / "xsent.json").read_bytes())["precision"] == precision
+    result = run(app, [str(mini_checkpoint), str(tmp_path / "none"), "--max-size", "100KB"])
+    assert result.exit_code == 1 and not (tmp_path / "none").exists()
+    assert "0.1 MB cannot be reached: the smallest is" in result.stderr and "tokenizer" in result.stderr
+
+
+def test_languages_and_sample_belong_together(mini_checkpoint: Path, tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="--languages and --sample belong together"):
+        Request(mini_checkpoint, tmp_path / "out", languages=["en"])
+
+
+def test_a_bundle_is_exported_again_in_another_form(mini_bundle: Path, mini_checkpoint: Path, tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="no held-out pairs to measure with; name a file of pairs by --gate-data"):
+        Request(mini_bundle, tmp_path / "none").run()
+    pairs = mini_checkpoint / "validation.tsv"
+    result = Request(
+        mini_bundle, tmp_path / "out", languages=["en", "fr"], sample=pairs, gate_data=pairs, tolerance=5
+    ).run()
+    assert verify(result.path).sentences >= 5
+    assert SentenceEncoder(result.path).languages == ("en", "fr")
+
+
+def test_every_language_has_to_be_measured(mini_checkpoint: Path, tmp_path: Path) -> None:
+    pairs = tmp_path / "pairs.tsv"
+    pairs.write_text("web\tfr\tone\tun\nweb\tfr\ttwo\tdeux\n")
+    with pytest.raises(DataError, match=r"pairs.tsv: no pairs in de, but in fr; every language has to be measured"):
+        Request(mini_checkpoint, tmp_path / "out", gate_data=pairs).run()
+
+
+def measured(cosine: float) -> Parity:
+    return Parity({"fr": LanguageParity(2, cosine, cosine, cosine, 100.0, 100.0)}, Budget())
+
+
+def test_the_layer_that_costs_most_keeps_its_numbers() -> None:
+    cosines = {frozenset[str](): 0.99, frozenset(["layer1.ffn_in"]): 0.999, frozenset(["layer0.qkv"]): 0.996}
+    seen: list[tuple[Form, int | None]] = []
+
+    def measure(form: Form, limit: int | None) -> Parity:
+        seen.append((form, limit))
+        return measured(cosines.get(form.floats, 0.99))
+
+    form, parity = fallback.within_budget(Form(2, 32), measure)
+    assert form.floats == {"layer1.ffn_in"} and parity.languages["fr"].cosine_mean == 0.999
+    assert seen[0] == (Form(2, 32), None) and seen[-1] == (form, None)
+    assert len(seen) == 2 + 8 and all(limit == fallback.FEW for _, limit in seen[1:-1])
+
+
+def test_what_one_layer_does_not_save_is_refused() -> None:
+    with pytest.raises(ParityError, match=r"even with layer0.qkv in float32, differs .*fr mean cosine 0\.9900"):
+        fallback.within_budget(Form(1, 32), lambda form, limit: measured(0.99))
+    with pytest.raises(ParityError, match=r"mean cosine 0\.9900"):
+        fallback.within_budget(Form(0, 32), lambda form, limit: measured(0.99))
