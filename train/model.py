@@ -8,12 +8,15 @@ only inside attention, so the vector of a sentence does not depend on its batch 
 Shapes: B sentences, T longest sentence, N tokens of the batch in one row, D dimensions, V pieces.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
+
+from xsent.train.packing import Group, pack
 
 
 @dataclass(frozen=True)
@@ -110,28 +113,35 @@ class Layer(nn.Module):
             nn.init.zeros_(projection.weight)
             nn.init.zeros_(projection.bias)
 
-    def forward(self, x: Tensor, positions: Tensor | None, where: tuple[Tensor, Tensor], mask: Tensor) -> Tensor:
+    def forward(self, x: Tensor, positions: Tensor | None, groups: Sequence[Group]) -> Tensor:
         """Transform tokens.
 
         Args:
             x: Tokens [N, D].
             positions: Position vectors to add to the attention's input [N, D]; the first layer only.
-            where: For each token its sentence [N] and its position [N].
-            mask: Real positions, [B, T].
+            groups: The sentences of the tokens, see `xsent.train.packing`.
         """
         hidden = self.attention_norm(x)
         if positions is not None:
             hidden = hidden + positions
-        x = x + self._drop(self.attention_out(self._attend(self.qkv(hidden), where, mask)))
+        x = x + self._drop(self.attention_out(self._attend(self.qkv(hidden), groups)))
         return x + self._drop(self.ffn_out(F.silu(self.ffn_in(self.ffn_norm(x)))))
 
-    def _attend(self, qkv: Tensor, where: tuple[Tensor, Tensor], mask: Tensor) -> Tensor:
-        padded = qkv.new_zeros(*mask.shape, qkv.shape[-1])  # [B, T, 3D]
-        padded[where] = qkv
-        heads = padded.view(*mask.shape, 3, self.num_heads, qkv.shape[-1] // (3 * self.num_heads))
-        q, k, v = heads.permute(2, 0, 3, 1, 4)  # 3 x [B, H, T, D/H]
-        out = F.scaled_dot_product_attention(q, k, v, attn_mask=mask[:, None, None, :])
-        return out.transpose(1, 2).flatten(2)[where]  # [N, D]
+    def _attend(self, qkv: Tensor, groups: Sequence[Group]) -> Tensor:
+        parts = qkv.split([group.tokens for group in groups])
+        return torch.cat([self._attend_group(part, group) for part, group in zip(parts, groups, strict=True)])
+
+    def _attend_group(self, qkv: Tensor, group: Group) -> Tensor:
+        width = qkv.shape[-1]
+        padded = qkv  # [b, T, 3D]
+        if group.mask is not None:
+            padded = qkv.new_zeros(*group.shape, width)
+            padded[group.where] = qkv
+        heads = padded.view(*group.shape, 3, self.num_heads, width // (3 * self.num_heads))
+        q, k, v = heads.permute(2, 0, 3, 1, 4)  # 3 x [b, H, T, D/H]
+        mask = None if group.mask is None else group.mask[:, None, None, :]
+        out = F.scaled_dot_product_attention(q, k, v, attn_mask=mask).transpose(1, 2).flatten(2)
+        return out.flatten(0, 1) if group.mask is None else out[group.where]  # [tokens, D]
 
     def _drop(self, x: Tensor) -> Tensor:
         return F.dropout(x, self.dropout, self.training)
@@ -146,9 +156,9 @@ class PostNormLayer(Layer):
             nn.init.normal_(projection.weight, std=0.02)
             nn.init.zeros_(projection.bias)
 
-    def forward(self, x: Tensor, positions: Tensor | None, where: tuple[Tensor, Tensor], mask: Tensor) -> Tensor:
+    def forward(self, x: Tensor, positions: Tensor | None, groups: Sequence[Group]) -> Tensor:
         """Transform tokens; positions are part of them already."""
-        x = self.attention_norm(x + self._drop(self.attention_out(self._attend(self.qkv(x), where, mask))))
+        x = self.attention_norm(x + self._drop(self.attention_out(self._attend(self.qkv(x), groups))))
         hidden: Tensor = self.ffn_norm(x + self._drop(self.ffn_out(F.silu(self.ffn_in(x)))))
         return hidden
 
@@ -183,19 +193,17 @@ class Encoder(nn.Module):
         """The vectors of the tokens after 0, 1, ... layers, num_layers + 1 times [N, D]."""
         x = self.table(tokens.ids)  # [N, D]
         states = [x]
-        positions: Tensor | None = None
-        if self.positions is not None:
-            positions = F.embedding(tokens.position, self.positions)
+        if self.positions is None:
+            return states
+        packing, place = pack(tokens.lengths), tokens.position
+        if packing.order is not None:
+            x, place = x.index_select(0, packing.order), place[packing.order]
+        positions: Tensor | None = F.embedding(place, self.positions)
         if self.table_norm is not None:
             x = F.dropout(self.table_norm(x + positions), self.config.dropout, self.training)
-        where = (tokens.sentence, tokens.position)
-        # At least one position a sentence: a softmax over none would be NaN.
-        lengths = tokens.lengths.clamp(min=1)
-        longest = int(lengths.max()) if len(lengths) else 1
-        mask = torch.arange(longest, device=x.device) < lengths[:, None]  # [B, T]
         for layer in self.layers:
-            x = layer(x, positions, where, mask)
-            states.append(x)
+            x = layer(x, positions, packing.groups)
+            states.append(x if packing.back is None else x.index_select(0, packing.back))
             positions = None
         return states
 

@@ -3,7 +3,7 @@
 Shapes: B sentences, D dimensions, V pieces, N tokens of all sentences, M target entries.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -24,6 +24,13 @@ class Targets:
     ids: Tensor
     sentence: Tensor
     weight: Tensor
+
+    @staticmethod
+    def join(parts: "Sequence[Targets]", count: int) -> "Targets":
+        """The targets of several batches of `count` sentences as those of one, batch after batch."""
+        sentences = [part.sentence + i * count for i, part in enumerate(parts)]
+        ids, weights = ([getattr(part, name) for part in parts] for name in ("ids", "weight"))
+        return Targets(torch.cat(ids), torch.cat(sentences), torch.cat(weights))
 
     def chunks(self, count: int, size: int) -> Iterator[tuple[slice, "Targets"]]:
         """Cut a batch of `count` sentences into chunks of at most `size`, or one where `size` is 0.
