@@ -108,6 +108,30 @@ def corpus_memory(
     typer.echo(run_corpus_memory(spec, numbers(pairs), keep=keep, command=command_line()))
 
 
+@app.command(epilog="Example: xsent-bench latency my-int8 my-fp32 --tokens 20,64 --default")
+@one_line_errors()
+def latency(
+    bundles: Annotated[list[Path], typer.Argument(help="Bundles; all are compared with the first.")],
+    tokens: Annotated[str, typer.Option(help="Tokens of the sentences, with commas between.")] = "20,64",
+    backends: Annotated[str, typer.Option(help="Backends that run each bundle, with commas between.")] = "onnx",
+    default: Annotated[
+        bool, typer.Option("--default", help="Also the first one's weights as ONNX Runtime's own tools quantise them.")
+    ] = False,
+    rounds: Annotated[int, typer.Option(min=1, help="Turns of each.")] = 20,
+) -> None:
+    """Measure what a sentence takes: bundles take turns in one process, one thread."""
+    try:
+        from xsent.bench.latency import measure_latency
+    except ModuleNotFoundError as error:
+        raise missing(error) from error
+    lengths, names = numbers(tokens), split(backends)
+    typer.echo(
+        measure_latency(
+            bundles, lengths=lengths, backends=names, default=default, rounds=rounds, command=command_line()
+        )
+    )
+
+
 def split(text: str) -> list[str]:
     """Names with commas between."""
     return [name.strip() for name in text.split(",") if name.strip()]

@@ -2,8 +2,8 @@
 
 import json
 import logging
-import math
 import shutil
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -15,29 +15,19 @@ from xsent.evaluation import shared_languages, tatoeba
 from xsent.export.card import render_card
 from xsent.export.fallback import within_budget
 from xsent.export.folder import new_bundle_folder
-from xsent.export.form import Form, Precision
+from xsent.export.form import Form
+from xsent.export.golden import golden, tolerances
 from xsent.export.graph import EncoderGraph
 from xsent.export.parity import Budget, Gate, Pairs, Parity, read_pairs
-from xsent.tokenizer import Tokenizer
 from xsent.train.checkpoint import Checkpoint, CheckpointEncoder
 from xsent.verification import verify
 
 logger = logging.getLogger(__name__)
 
+# Given checkpoint, form, folder and held-out sentences.
+Extra = Callable[[Checkpoint, Form, Path, Sequence[str]], None]
+
 CARD = "README.md"
-# Some of everything that can go wrong elsewhere: scripts, signs, case, bytes outside the vocabulary, length.
-GOLDEN = (
-    "The cat sleeps.",
-    "Le chat dort près de la fenêtre.",
-    "Wir haben gestern 3,5 Kilometer zurückgelegt.",
-    "¿Dónde está la estación de tren más cercana?",
-    "PERCHÉ NO?",
-    "ﬁne ½ ☃ 猫が眠る 🙂",
-    "If it rains tomorrow, we shall meet in the large room on the second floor, and not in the garden.",
-)
-# Largest difference of a number of a golden vector, as a share of their typical size, 1 / sqrt(dim). Processors
-# round activations otherwise in places; a wrong tokenizer or saturated sums move numbers by their own size.
-GOLDEN_TOLERANCE: dict[Precision, float] = {"int8": 0.2, "int4-table": 0.2, "float32": 0.001}
 
 
 @dataclass(frozen=True)
@@ -68,6 +58,7 @@ def export_bundle(
     budget: Budget | None = None,
     gate_data: Path | None = None,
     tatoeba_folder: Path | None = None,
+    extra: Extra | None = None,
 ) -> Export:
     """Write a bundle and measure it; a bundle that differs too much is not kept.
 
@@ -81,6 +72,7 @@ def export_bundle(
         budget: What quantisation may cost.
         gate_data: Pairs to measure with, in the layout of a corpus; the checkpoint's held-out pairs unless given.
         tatoeba_folder: Test files of `xsent.evaluation.tatoeba`, to score both encoders for the card.
+        extra: Writes further files into the folder, say for another backend.
 
     Raises:
         BundleError: `out` exists, or is no place for a bundle.
@@ -104,13 +96,15 @@ def export_bundle(
             _save(folder, manifest)
             return gate.measure(SentenceEncoder(folder), limit)
 
+        if extra is not None:
+            extra(checkpoint, form, folder, [text for sides in pairs.values() for pair in sides for text in pair])
         logger.info("measuring %s pairs", f"{sum(map(len, pairs.values())):,}")
         form, parity = within_budget(form, measure)
         encoder = SentenceEncoder(folder)
         if tatoeba_folder is not None:
             parity = replace(parity, tatoeba=_tatoeba(trained, encoder, tatoeba_folder))
         manifest["parity"] = parity.as_json()
-        manifest["golden"] |= _golden(encoder)
+        manifest["golden"] |= golden(encoder)
         (folder / CARD).write_text(render_card(checkpoint, manifest, parity), encoding="utf-8")
         _save(folder, manifest)
         verify(folder)
@@ -140,7 +134,6 @@ def held_out_pairs(checkpoint: Checkpoint, gate_data: Path | None) -> Pairs:
 
 def _manifest(checkpoint: Checkpoint, form: Form, name: str) -> dict[str, Any]:
     config = checkpoint.config
-    tolerance = round(GOLDEN_TOLERANCE[form.precision] / math.sqrt(form.dim), 6)
     return {
         "format_version": FORMAT_VERSION,
         "name": name,
@@ -155,15 +148,18 @@ def _manifest(checkpoint: Checkpoint, form: Form, name: str) -> dict[str, Any]:
         "precision": form.precision,
         "target": form.target,
         **({"floats": sorted(form.floats)} if form.floats else {}),
-        "golden": {"sentences": [], "vectors": [], "tolerance": tolerance},
+        "golden": {"sentences": [], "vectors": [], "tolerance": tolerances(form)},
         "parity": {},
     }
 
 
 def _save(folder: Path, manifest: dict[str, Any]) -> None:
     """Write the manifest, with the checksums of the files that lie there now."""
-    files = sorted(file for file in folder.iterdir() if file.name != MANIFEST)
-    manifest["files"] = {file.name: {"sha256": file_digest(file), "bytes": file.stat().st_size} for file in files}
+    files = sorted(file for file in folder.rglob("*") if file.is_file() and file.name != MANIFEST)
+    manifest["files"] = {
+        file.relative_to(folder).as_posix(): {"sha256": file_digest(file), "bytes": file.stat().st_size}
+        for file in files
+    }
     manifest["fingerprint"] = compute_fingerprint(manifest)
     lines = [f"{json.dumps(key)}: {json.dumps(value, ensure_ascii=False)}" for key, value in manifest.items()]
     (folder / MANIFEST).write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")  # a field a line
@@ -181,10 +177,3 @@ def _tatoeba(trained: CheckpointEncoder, encoder: SentenceEncoder, folder: Path)
         }
         for old, new in zip(before.languages, after.languages, strict=True)
     }
-
-
-def _golden(encoder: SentenceEncoder) -> dict[str, object]:
-    tokenizer = Tokenizer(encoder.bundle.tokenizer_path)
-    sentences = [text for text in GOLDEN if len(tokenizer.encode(text)) <= encoder.max_length]
-    vectors = [[round(float(number), 6) for number in vector] for vector in encoder.encode(sentences)]
-    return {"sentences": sentences, "vectors": vectors}

@@ -20,6 +20,10 @@ app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions
 def export(
     checkpoint: Annotated[Path, typer.Argument(help="A checkpoint folder of xsent-train, or a bundle.")],
     out: Annotated[Path, typer.Argument(help="The bundle folder to make.")],
+    format: Annotated[
+        Literal["bundle", "openvino", "onnx", "sentence-transformers", "web"],
+        typer.Option(help="bundle is ours; openvino adds files for that backend; the others are for other tools."),
+    ] = "bundle",
     int8: Annotated[bool, typer.Option("--int8", help="8 bits for all weights; the default.")] = False,
     int4_table: Annotated[bool, typer.Option("--int4-table", help="4 bits for the table, 8 for the layers.")] = False,
     fp32: Annotated[bool, typer.Option("--fp32", help="The trained weights as they are.")] = False,
@@ -55,6 +59,7 @@ def export(
     language the command tries again with the costliest layer in float32, then fails and leaves nothing behind.
     """
     try:  # torch and onnx take seconds to import: help and typing errors do without
+        from xsent.export.interchange import INTERCHANGE
         from xsent.export.request import Request
     except ModuleNotFoundError as error:
         raise MissingExtraError(f"{error.name} is not installed; pip install 'xsent[export]'") from error
@@ -65,6 +70,7 @@ def export(
         checkpoint,
         out,
         precision="float32" if fp32 else "int4-table" if int4_table else "int8" if int8 else None,
+        openvino=format == "openvino",
         target=target,
         num_layers=layers,
         dim=dim,
@@ -77,6 +83,10 @@ def export(
         force=force,
         tatoeba=tatoeba,
     )
+    if format in INTERCHANGE:
+        path, size = request.interchange(format)
+        typer.echo(json.dumps({"path": str(path), "bytes": size}) if as_json else f"{path}: {size / 1e6:.1f} MB")
+        return
     result = request.run()
     if as_json:
         facts = {"path": str(result.path), "fingerprint": result.fingerprint, "bytes": result.bytes}

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from onnx import ModelProto, NodeProto, TensorProto, helper, numpy_helper
+from onnx import ModelProto, NodeProto, TensorProto, ValueInfoProto, helper, numpy_helper
 from torch import Tensor, nn
 
 from xsent.bundle import GRAPH, TABLE, WEIGHTS
@@ -54,13 +54,12 @@ class EncoderGraph:
         self._weights.write(folder)
 
     def _model(self) -> ModelProto:
-        graph = helper.make_graph(
-            self._nodes,
-            "xsent",
-            [helper.make_tensor_value_info(INPUT, TensorProto.INT64, [1, "tokens"])],
-            [helper.make_tensor_value_info(OUTPUT, TensorProto.FLOAT, [1, self._form.dim])],
-            list(self._initializers.values()),
-        )
+        ids = helper.make_tensor_value_info(INPUT, TensorProto.INT64, [1, "tokens"])
+        vector = helper.make_tensor_value_info(OUTPUT, TensorProto.FLOAT, [1, self._form.dim])
+        return self._make_model([ids], vector)
+
+    def _make_model(self, inputs: Sequence[ValueInfoProto], output: ValueInfoProto) -> ModelProto:
+        graph = helper.make_graph(self._nodes, "xsent", inputs, [output], list(self._initializers.values()))
         opsets = [helper.make_opsetid("", OPSET), helper.make_opsetid(CONTRIB, 1)]
         return helper.make_model(graph, opset_imports=opsets, ir_version=IR_VERSION, producer_name="xsent")
 
@@ -124,11 +123,11 @@ class EncoderGraph:
         numbers = self._node("Sub", [numbers, eight], "numbers")  # [1, T, D]
         scale = self._node("Gather", [self._weight("table.scales", scales), INPUT], "row_scales")  # [1, T, blocks]
         scale = self._node("Cast", [scale], "row_scales_float", to=TensorProto.FLOAT)
-        split = self._integers("split_blocks", [-1, dim // block_size(dim), block_size(dim)])
-        column = self._integers("split_scales", [-1, dim // block_size(dim), 1])
+        split = self._integers("split_blocks", [0, 0, dim // block_size(dim), block_size(dim)])
+        column = self._integers("split_scales", [0, 0, dim // block_size(dim), 1])
         numbers = self._node("Reshape", [numbers, split], "blocks")
         numbers = self._node("Mul", [numbers, self._node("Reshape", [scale, column], "block_scales")], "scaled")
-        return self._node("Reshape", [numbers, self._integers("join_blocks", [1, -1, dim])], "embedded")
+        return self._node("Reshape", [numbers, self._integers("join_blocks", [0, 0, dim])], "embedded")
 
     def _cut(self, x: str) -> str:
         """The numbers of the tokens, or of a vector, that the vector keeps."""
@@ -161,7 +160,10 @@ class EncoderGraph:
     def _expand(self, name: str, layer: Layer, x: str) -> str:
         """The inner side of the feed-forward block."""
         hidden = self._linear(f"{name}.ffn_in", layer.ffn_in, x)
-        return self._node("QuickGelu", [hidden], f"{name}.silu", CONTRIB, alpha=1.0)  # x * sigmoid(x)
+        return self._silu(hidden, f"{name}.silu")
+
+    def _silu(self, x: str, name: str) -> str:
+        return self._node("QuickGelu", [x], name, CONTRIB, alpha=1.0)  # x * sigmoid(x)
 
     def _attend(self, name: str, heads: int, qkv: str) -> str:
         """Mix the values of all tokens; plain operators, as the fused ones are no faster for one sentence."""
@@ -200,8 +202,15 @@ class EncoderGraph:
         weight, bias = _array(linear.weight)[:keep].T, _array(linear.bias)[:keep]  # [inputs, outputs], [outputs]
         if gain is not None:
             weight, bias = weight * gain, bias * gain
+        return self._product(name, x, weight, bias)
+
+    def _is_quantized(self, name: str) -> bool:
+        return self._form.precision != "float32" and name not in self._form.floats
+
+    def _product(self, name: str, x: str, weight: NDArray[np.float32], bias: NDArray[np.float32]) -> str:
+        """Add x @ weight + bias."""
         bias_name = self._weight(f"{name}.bias", bias)
-        if self._form.precision == "float32" or name in self._form.floats:
+        if not self._is_quantized(name):
             product = self._node("MatMul", [x, self._weight(f"{name}.weight", weight)], f"{name}.product")
             return self._node("Add", [product, bias_name], name)
         # Activations get one scale a sentence, found anew each time.

@@ -9,6 +9,7 @@ from xsent.bundle import MANIFEST
 from xsent.errors import DataError
 from xsent.export.bundle import Export, export_bundle
 from xsent.export.form import Form, Precision, choose_form
+from xsent.export.interchange import write_interchange
 from xsent.export.parity import Budget
 from xsent.export.pieces import PieceCounts, count_pieces, with_pieces_of
 from xsent.export.quantization import Target
@@ -36,6 +37,7 @@ class Request:
         name: Name of the model.
         force: Whether a bundle at `out` is replaced.
         tatoeba: Test files, to score both encoders for the card.
+        openvino: Whether files for that backend are added.
     """
 
     source: Path
@@ -52,6 +54,7 @@ class Request:
     name: str | None = None
     force: bool = False
     tatoeba: Path | None = None
+    openvino: bool = False
 
     def __post_init__(self) -> None:
         if bool(self.languages) != bool(self.sample):
@@ -63,35 +66,50 @@ class Request:
         Raises:
             XsentError: It cannot be made; nothing was written.
         """
-        limit = parse_size(self.max_size) if self.max_size else None
         with TemporaryDirectory() as folder:
-            whole = self._checkpoint(Path(folder))
-            form = choose_form(
-                whole,
-                precision=self.precision or "int8",
-                target=self.target,
-                num_layers=self.num_layers,
-                dim=self.dim,
-            )
-            counts = self._counts(whole)
-            chosen = Candidate(form, 1.0)
-            if limit is not None:
-                free = candidates(whole, form, precision=self.precision, dim=self.dim, counted=counts is not None)
-                chosen = largest_within(limit, free, whole, counts)
-            checkpoint = whole
-            if counts is not None:
-                checkpoint = with_pieces_of(whole, counts, Path(folder) / "pieces", share=chosen.share)
+            whole, checkpoint, form = self._chosen(Path(folder))
             return export_bundle(
                 checkpoint,
                 self.out,
-                form=chosen.form,
+                form=form,
                 whole=whole if checkpoint is not whole else None,
                 name=self.name,
                 force=self.force,
-                budget=self._budget(chosen.form),
+                budget=self._budget(form),
                 gate_data=self.gate_data,
                 tatoeba_folder=self.tatoeba,
             )
+
+    def interchange(self, kind: str) -> tuple[Path, int]:
+        """Write a folder for another tool.
+
+        Args:
+            kind: See `xsent.export.interchange.write_interchange`.
+
+        Returns:
+            The folder, and its bytes.
+
+        Raises:
+            XsentError: It cannot be made; nothing was written.
+        """
+        with TemporaryDirectory() as folder:
+            _, checkpoint, form = self._chosen(Path(folder))
+            return self.out, write_interchange(kind, checkpoint, form, self.out)
+
+    def _chosen(self, folder: Path) -> tuple[Checkpoint, Checkpoint, Form]:
+        """The checkpoint, what is left of it without the pieces that go, and the form."""
+        whole = self._checkpoint(folder)
+        precision = self.precision or "int8"
+        form = choose_form(whole, precision=precision, target=self.target, num_layers=self.num_layers, dim=self.dim)
+        counts = self._counts(whole)
+        chosen = Candidate(form, 1.0)
+        if self.max_size is not None:
+            limit = parse_size(self.max_size)
+            free = candidates(whole, form, precision=self.precision, dim=self.dim, counted=counts is not None)
+            chosen = largest_within(limit, free, whole, counts)
+        if counts is None:
+            return whole, whole, chosen.form
+        return whole, with_pieces_of(whole, counts, folder / "pieces", share=chosen.share), chosen.form
 
     def _checkpoint(self, folder: Path) -> Checkpoint:
         if not (self.source / MANIFEST).is_file():

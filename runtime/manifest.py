@@ -8,6 +8,8 @@ from xsent.errors import BundleError
 
 T = TypeVar("T")
 
+OTHER = "other"
+
 
 @dataclass(frozen=True)
 class FileEntry:
@@ -29,12 +31,17 @@ class Golden:
     Attributes:
         sentences: n sentences.
         vectors: Their vectors [n, dim], of length 1.
-        tolerance: Largest difference of a component that CPUs may cause.
+        tolerances: Largest difference of a number that processors may cause, by their instructions (see
+            `xsent.instruction_set`); "other" is for those that are not named.
     """
 
     sentences: tuple[str, ...]
     vectors: tuple[tuple[float, ...], ...]
-    tolerance: float
+    tolerances: dict[str, float]
+
+    def tolerance(self, instructions: str) -> float:
+        """The difference allowed on a processor with some instructions."""
+        return self.tolerances.get(instructions, self.tolerances[OTHER])
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -154,4 +161,12 @@ def _file_entry(fields: _Fields) -> FileEntry:
 def _golden(fields: _Fields) -> Golden:
     rows = fields.tuple_of("vectors", list)
     vectors = tuple(_Fields({"vectors": row}, fields.where).tuple_of("vectors", float) for row in rows)
-    return Golden(fields.tuple_of("sentences", str), vectors, fields.get("tolerance", float))
+    return Golden(fields.tuple_of("sentences", str), vectors, _tolerances(fields))
+
+
+def _tolerances(fields: _Fields) -> dict[str, float]:
+    if not isinstance(fields.raw.get("tolerance"), dict):  # one for all
+        return {OTHER: fields.get("tolerance", float)}
+    inner = fields.inner("tolerance")
+    inner.get(OTHER, float)
+    return {name: inner.get(name, float) for name in inner.raw}

@@ -18,8 +18,8 @@ MAY_IMPORT = {
     "bench": {"runtime", "train", "export"},
     "apps": {"runtime"},
 }
-# From the train room, export needs the model and its checkpoint, nothing else.
-EXPORT_FROM_TRAIN = {"xsent.train.model", "xsent.train.checkpoint"}
+# From the train room, export needs the model and what it can be read from, nothing else.
+EXPORT_FROM_TRAIN = {"xsent.train.model", "xsent.train.checkpoint", "xsent.train.bundles"}
 RUNTIME_THIRD_PARTY = {"numpy", "onnxruntime", "sentencepiece", "typer"}
 FORBIDDEN = {"pickle", "dill", "joblib", "cloudpickle"}
 NETWORK = {"socket", "urllib", "http", "ftplib", "ssl", "requests", "httpx"}

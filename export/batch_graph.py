@@ -1,0 +1,111 @@
+"""The encoder as one self-contained ONNX file for other people's tools: a padded batch in, vectors out.
+
+`input_ids`, `attention_mask` int64 [B, T] -> `sentence_embedding` float32 [B, D], not normalised. Standard operators
+alone. In int8 the weights are stored in 8 bits and the arithmetic stays float32, so that neither padding nor company
+moves a vector; our own bundles, which run each sentence alone, calculate in 8 bits too.
+
+Shapes: B sentences, T tokens of the longest, D dimensions, H heads.
+"""
+
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+from onnx import ModelProto, TensorProto, helper
+
+from xsent.errors import DataError
+from xsent.export.form import Form
+from xsent.export.graph import INPUT, OUTPUT, EncoderGraph
+from xsent.export.quantization import quantize_columns
+from xsent.export.storage import ExternalFile
+from xsent.files import atomic_file
+from xsent.train.model import Encoder, Layer
+
+MASK = "attention_mask"
+LARGEST = 2**31 - 1  # bytes of a protobuf message
+
+
+class BatchGraph(EncoderGraph):
+    """An encoder as a graph of padded batches, its weights inside."""
+
+    def model(self) -> ModelProto:
+        """The whole file."""
+        shape = ["batch", "tokens"]
+        inputs = [helper.make_tensor_value_info(name, TensorProto.INT64, shape) for name in (INPUT, MASK)]
+        output = helper.make_tensor_value_info(OUTPUT, TensorProto.FLOAT, ["batch", self._form.dim])
+        return self._make_model(inputs, output)
+
+    def _encoder(self, encoder: Encoder) -> None:
+        mask = self._node("Cast", [MASK], "mask", to=TensorProto.FLOAT)  # [B, T]
+        self._real = self._node("Unsqueeze", [mask, self._integers("last", [-1])], "real")  # [B, T, 1]
+        count = self._node("ReduceSum", [mask, self._integers("one", [1])], "count", keepdims=1)  # [B, 1]
+        # An empty sentence is the zero vector.
+        self._count = self._node("Max", [count, self._constant("at_least", np.array(1, np.float32))], "real_count")
+        if encoder.layers:
+            hidden = self._node("Sub", [mask, self._constant("all", np.array(1, np.float32))], "hidden")
+            hidden = self._node("Mul", [hidden, self._constant("much", np.array(1e9, np.float32))], "far_below")
+            self._below = self._node("Unsqueeze", [hidden, self._integers("heads_and_queries", [1, 2])], "score_mask")
+        super()._encoder(encoder)
+
+    def _mean(self, x: str, name: str) -> str:
+        total = self._node("Mul", [x, self._real], f"{name}.real")
+        total = self._node("ReduceSum", [total, self._integers("one", [1])], f"{name}.total", keepdims=0)
+        return self._node("Div", [total, self._count], name)
+
+    def _feed_forward(self, name: str, layer: Layer, x: str, *, last: bool) -> str:
+        x = super()._feed_forward(name, layer, x, last=False)
+        # Not the mean before the last projection: its bias would give an empty sentence a vector.
+        return self._mean(self._cut(x), OUTPUT) if last else x
+
+    def _attend(self, name: str, heads: int, qkv: str) -> str:
+        size = self._width // heads
+        hidden = self._node("Reshape", [qkv, self._integers("split_heads", [0, 0, 3, heads, size])], f"{name}.split")
+        # [3, B, H, T, D/H]
+        hidden = self._node("Transpose", [hidden], f"{name}.turned", perm=[2, 0, 3, 1, 4])
+        query, key, value = (
+            self._node("Gather", [hidden, self._constant(part, np.array(i, np.int64))], f"{name}.{part}", axis=0)
+            for i, part in enumerate(("query", "key", "value"))
+        )
+        key = self._node("Transpose", [key], f"{name}.key.turned", perm=[0, 1, 3, 2])
+        scores = self._node(
+            "Add", [self._node("MatMul", [query, key], f"{name}.products"), self._below], f"{name}.scores"
+        )
+        mixed = self._node(
+            "MatMul", [self._node("Softmax", [scores], f"{name}.shares", axis=-1), value], f"{name}.mixed"
+        )
+        mixed = self._node("Transpose", [mixed], f"{name}.joined", perm=[0, 2, 1, 3])
+        return self._node("Reshape", [mixed, self._integers("join_heads", [0, 0, self._width])], name)
+
+    def _silu(self, x: str, name: str) -> str:
+        return self._node("Mul", [x, self._node("Sigmoid", [x], f"{name}.gate")], name)
+
+    def _product(self, name: str, x: str, weight: NDArray[np.float32], bias: NDArray[np.float32]) -> str:
+        if not self._is_quantized(name):
+            return super()._product(name, x, weight, bias)
+        numbers, scales = quantize_columns(weight, self._form.target)
+        columns = [self._weight(f"{name}.weight", numbers), self._weight(f"{name}.scales", scales)]
+        matrix = self._node("DequantizeLinear", columns, f"{name}.matrix", axis=1)
+        product = self._node("MatMul", [x, matrix], f"{name}.product")
+        return self._node("Add", [product, self._weight(f"{name}.bias", bias)], name)
+
+    def _weight(self, name: str, values: NDArray[np.generic], file: ExternalFile | None = None) -> str:
+        return self._constant(name, np.ascontiguousarray(values))
+
+
+def write_batch_graph(encoder: Encoder, form: Form, path: Path) -> None:
+    """Write an encoder as one ONNX file.
+
+    Args:
+        encoder: The trained encoder.
+        form: What is made of it.
+        path: The file.
+
+    Raises:
+        DataError: It does not fit into one file.
+        ValueError: A weight is not finite.
+    """
+    model = BatchGraph(encoder, form).model()
+    if (size := model.ByteSize()) > LARGEST:
+        raise DataError(f"{path}: {size / 1e9:.1f} GB do not fit into one ONNX file of at most 2.1; export to int8")
+    with atomic_file(path) as file:
+        file.write(model.SerializeToString(deterministic=True))

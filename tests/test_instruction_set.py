@@ -1,0 +1,56 @@
+"""Which instructions a processor says it has."""
+
+import json
+import platform
+from pathlib import Path
+
+import pytest
+
+from xsent.errors import BundleError
+from xsent.export.form import Form
+from xsent.export.golden import tolerances
+from xsent.instruction_set import instruction_set
+from xsent.manifest import Golden, parse_manifest
+
+
+@pytest.mark.parametrize(
+    ("machine", "cpuinfo", "name"),
+    [
+        ("x86_64", "flags\t\t: fpu sse2 avx2 avx512f avx512_vnni", "avx512_vnni"),
+        ("AMD64", "flags\t\t: fpu sse2 avx2 avx_vnni", "avx_vnni"),
+        ("x86_64", "flags\t\t: fpu sse2 avx2", "avx2"),
+        ("x86_64", "flags\t\t: fpu sse2", "x86"),
+        ("aarch64", "Features\t: fp asimd asimddp", "arm64_dot"),
+        ("aarch64", "Features\t: fp asimd", "arm64"),
+        ("riscv64", "isa\t: rv64", "riscv64"),
+    ],
+)
+def test_it_is_named_by_the_best(
+    machine: str, cpuinfo: str, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(platform, "machine", lambda: machine)
+    (tmp_path / "cpuinfo").write_text(f"processor\t: 0\nmodel name\t: avx512_vnni\n{cpuinfo}\n")
+    assert instruction_set(tmp_path / "cpuinfo") == name
+
+
+def test_without_proc_it_is_the_least(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(platform, "machine", lambda: "x86_64")
+    assert instruction_set(tmp_path / "none") == "x86"
+
+
+def test_a_processor_that_is_not_named_may_differ_more() -> None:
+    allowed = tolerances(Form(2, 100, target="vnni"))
+    assert allowed == {"avx512_vnni": 0.002, "avx_vnni": 0.002, "other": 0.02}
+    golden = Golden((), (), allowed)
+    assert (golden.tolerance("avx_vnni"), golden.tolerance("avx2")) == (0.002, 0.02)
+    assert tolerances(Form(2, 100, "float32")) == {"other": 0.0001}
+
+
+def test_old_and_new_tolerances_are_read(mini_bundle: Path) -> None:
+    raw = json.loads((mini_bundle / "xsent.json").read_bytes())
+    assert parse_manifest(raw, mini_bundle).golden.tolerances["avx2"] < raw["golden"]["tolerance"]["other"]
+    raw["golden"]["tolerance"] = 0.01
+    assert parse_manifest(raw, mini_bundle).golden.tolerances == {"other": 0.01}
+    raw["golden"]["tolerance"] = {"avx2": 0.01}
+    with pytest.raises(BundleError, match="no 'other'"):
+        parse_manifest(raw, mini_bundle)

@@ -1,0 +1,58 @@
+"""Folders for other tools: what is written, and what is not."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import onnxruntime
+import pytest
+import sentencepiece
+from typer.testing import CliRunner
+
+from xsent.errors import BundleError
+from xsent.export import batch_graph
+from xsent.export.cli import app
+from xsent.export.form import Form
+from xsent.export.interchange import write_interchange
+from xsent.train.checkpoint import CheckpointEncoder, load_checkpoint
+
+
+def test_plain_onnxruntime_reads_the_onnx_folder(mini_checkpoint: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    result = CliRunner().invoke(app, [str(mini_checkpoint), str(out), "--format", "onnx", "--fp32"])
+    assert result.exit_code == 0, result.output
+    assert sorted(path.name for path in out.iterdir()) == ["model.onnx", "sentencepiece.model"]
+    processor = sentencepiece.SentencePieceProcessor(model_file=str(out / "sentencepiece.model"))
+    session = onnxruntime.InferenceSession(out / "model.onnx", providers=["CPUExecutionProvider"])
+    texts = ["Anna, Boris, Clara and David."]
+    ids = np.array(processor.encode(texts), np.int64)
+    (vectors,) = session.run(["sentence_embedding"], {"input_ids": ids, "attention_mask": np.ones_like(ids)})
+    trained = CheckpointEncoder(load_checkpoint(mini_checkpoint)).encode(texts)
+    np.testing.assert_allclose(vectors / np.linalg.norm(vectors), trained, atol=1e-5)
+
+
+def test_the_command_says_what_it_wrote(mini_checkpoint: Path, tmp_path: Path) -> None:
+    arguments = [str(mini_checkpoint), str(tmp_path / "out"), "--format", "onnx", "--json"]
+    told = json.loads(CliRunner().invoke(app, arguments).stdout)
+    size = sum(path.stat().st_size for path in (tmp_path / "out").iterdir())
+    assert told == {"path": str(tmp_path / "out"), "bytes": size}
+
+
+def test_nothing_is_overwritten_or_left_half_written(
+    mini_checkpoint: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    checkpoint = load_checkpoint(mini_checkpoint)
+    form = Form.whole(checkpoint.config)
+    (tmp_path / "there").mkdir()
+    with pytest.raises(BundleError, match=r"there: exists; name another folder"):
+        write_interchange("onnx", checkpoint, form, tmp_path / "there")
+    with pytest.raises(BundleError, match=r"nowhere: no such folder; create it first"):
+        write_interchange("onnx", checkpoint, form, tmp_path / "nowhere" / "out")
+
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(batch_graph.BatchGraph, "model", full)
+    with pytest.raises(OSError, match="No space"):
+        write_interchange("onnx", checkpoint, form, tmp_path / "out")
+    assert [path.name for path in tmp_path.iterdir()] == ["there"]
