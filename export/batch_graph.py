@@ -83,8 +83,9 @@ class BatchGraph(EncoderGraph):
         if not self._is_quantized(name):
             return super()._product(name, x, weight, bias)
         numbers, scales = quantize_columns(weight, self._form.target)
-        columns = [self._weight(f"{name}.weight", numbers), self._weight(f"{name}.scales", scales)]
-        matrix = self._node("DequantizeLinear", columns, f"{name}.matrix", axis=1)
+        # Not DequantizeLinear: ONNX Runtime joins that with the product and calculates in 8 bits after all.
+        matrix = self._node("Cast", [self._weight(f"{name}.weight", numbers)], f"{name}.numbers", to=TensorProto.FLOAT)
+        matrix = self._node("Mul", [matrix, self._weight(f"{name}.scales", scales)], f"{name}.matrix")
         product = self._node("MatMul", [x, matrix], f"{name}.product")
         return self._node("Add", [product, self._weight(f"{name}.bias", bias)], name)
 

@@ -3,10 +3,9 @@
 import json
 import logging
 import shutil
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from xsent.bundle import FORMAT_VERSION, MANIFEST, TOKENIZER, compute_fingerprint, file_digest
 from xsent.encoder import SentenceEncoder
@@ -22,10 +21,10 @@ from xsent.export.parity import Budget, Gate, Pairs, Parity, read_pairs
 from xsent.train.checkpoint import Checkpoint, CheckpointEncoder
 from xsent.verification import verify
 
-logger = logging.getLogger(__name__)
+if TYPE_CHECKING:  # openvino is optional
+    from xsent.export.openvino_format import Kind
 
-# Given checkpoint, form, folder and held-out sentences.
-Extra = Callable[[Checkpoint, Form, Path, Sequence[str]], None]
+logger = logging.getLogger(__name__)
 
 CARD = "README.md"
 
@@ -58,7 +57,7 @@ def export_bundle(
     budget: Budget | None = None,
     gate_data: Path | None = None,
     tatoeba_folder: Path | None = None,
-    extra: Extra | None = None,
+    openvino: "Kind | None" = None,
 ) -> Export:
     """Write a bundle and measure it; a bundle that differs too much is not kept.
 
@@ -72,44 +71,98 @@ def export_bundle(
         budget: What quantisation may cost.
         gate_data: Pairs to measure with, in the layout of a corpus; the checkpoint's held-out pairs unless given.
         tatoeba_folder: Test files of `xsent.evaluation.tatoeba`, to score both encoders for the card.
-        extra: Writes further files into the folder, say for another backend.
+        openvino: Adds files for that backend, of this kind; see `xsent.export.openvino_format.write_openvino`.
 
     Raises:
         BundleError: `out` exists, or is no place for a bundle.
         DataError: The pairs to measure with cannot be read, or there are none in the checkpoint's languages.
         ParityError: The bundle is beyond the budget.
+        MissingExtraError: openvino is asked for and not installed.
         OSError: It cannot be written; like every failure, this leaves nothing behind.
     """
     with new_bundle_folder(out, replace=force) as folder:
         form = form or Form.whole(checkpoint.config)
-        pairs = held_out_pairs(checkpoint, gate_data)
+        pairs, budget = held_out_pairs(checkpoint, gate_data), budget or Budget()
         trained = CheckpointEncoder(whole or checkpoint, num_layers=form.num_layers, dim=form.dim)
         config = checkpoint.config
         part = whole is not None or (form.num_layers, form.dim) != (config.num_layers, config.dim)
-        gate = Gate(trained, pairs, budget or Budget(), CheckpointEncoder(whole or checkpoint) if part else None)
-        shutil.copyfile(checkpoint.tokenizer, folder / TOKENIZER)
-        manifest: dict[str, Any] = {}
+        gate = Gate(trained, pairs, budget, CheckpointEncoder(whole or checkpoint) if part else None)
+        writer = BundleWriter(checkpoint, folder, name or checkpoint.name)
 
         def measure(form: Form, limit: int | None) -> Parity:
-            EncoderGraph(checkpoint.encoder, form).write(folder)
-            manifest.update(_manifest(checkpoint, form, name or checkpoint.name))
-            _save(folder, manifest)
+            writer.write(form)
             return gate.measure(SentenceEncoder(folder), limit)
 
-        if extra is not None:
-            extra(checkpoint, form, folder, [text for sides in pairs.values() for pair in sides for text in pair])
         logger.info("measuring %s pairs", f"{sum(map(len, pairs.values())):,}")
         form, parity = within_budget(form, measure)
         encoder = SentenceEncoder(folder)
         if tatoeba_folder is not None:
             parity = replace(parity, tatoeba=_tatoeba(trained, encoder, tatoeba_folder))
-        manifest["parity"] = parity.as_json()
-        manifest["golden"] |= golden(encoder)
-        (folder / CARD).write_text(render_card(checkpoint, manifest, parity), encoding="utf-8")
-        _save(folder, manifest)
+        writer.manifest["parity"] = parity.as_json()
+        if openvino is not None:
+            writer.write_openvino(form, openvino, trained, pairs, budget)
+        writer.manifest["golden"] |= golden(encoder)
+        (folder / CARD).write_text(render_card(checkpoint, writer.manifest, parity), encoding="utf-8")
+        writer.save()
         verify(folder)
-    size = sum(entry["bytes"] for entry in manifest["files"].values())
-    return Export(out, manifest["fingerprint"], size, parity)
+    return Export(out, writer.manifest["fingerprint"], writer.bytes, parity)
+
+
+class BundleWriter:
+    """The files of a bundle in the making.
+
+    Attributes:
+        manifest: The content of its `xsent.json`.
+    """
+
+    def __init__(self, checkpoint: Checkpoint, folder: Path, name: str) -> None:
+        self.manifest: dict[str, Any] = {}
+        self._checkpoint, self._folder, self._name = checkpoint, folder, name
+        shutil.copyfile(checkpoint.tokenizer, folder / TOKENIZER)
+
+    @property
+    def bytes(self) -> int:
+        """Size of all files that the manifest lists."""
+        return sum(entry["bytes"] for entry in self.manifest["files"].values())
+
+    def write(self, form: Form) -> None:
+        """Write the graph and its weights, over those of an earlier form."""
+        EncoderGraph(self._checkpoint.encoder, form).write(self._folder)
+        self.manifest.update(_manifest(self._checkpoint, form, self._name))
+        self.save()
+
+    def write_openvino(
+        self, form: Form, kind: "Kind", trained: CheckpointEncoder, pairs: Pairs, budget: Budget
+    ) -> None:
+        """Write OpenVINO's files: calibrated on every other pair, measured on those between.
+
+        Raises:
+            ParityError: They are beyond the budget.
+            MissingExtraError: openvino is not installed.
+        """
+        from xsent.export.openvino_format import write_openvino  # optional
+
+        logger.info("OpenVINO, %s", kind)
+        sentences = [text for sides in pairs.values() for pair in sides[1::2] for text in pair]
+        (self._folder / "openvino").mkdir()
+        write_openvino(self._checkpoint, form, self._folder / "openvino", kind=kind, calibration=sentences)
+        self.save()
+        between = {language: sides[::2] for language, sides in pairs.items()}
+        parity = Gate(trained, between, budget).measure(SentenceEncoder(self._folder, backend="openvino"))
+        parity.check(" in OpenVINO")
+        self.manifest["parity"]["openvino"] = {"kind": kind, **parity.as_json()}
+
+    def save(self) -> None:
+        """Write the manifest, with the checksums of the files that lie there now."""
+        manifest, folder = self.manifest, self._folder
+        files = sorted(file for file in folder.rglob("*") if file.is_file() and file.name != MANIFEST)
+        manifest["files"] = {
+            file.relative_to(folder).as_posix(): {"sha256": file_digest(file), "bytes": file.stat().st_size}
+            for file in files
+        }
+        manifest["fingerprint"] = compute_fingerprint(manifest)
+        lines = [f"{json.dumps(key)}: {json.dumps(value, ensure_ascii=False)}" for key, value in manifest.items()]
+        (folder / MANIFEST).write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")  # a field a line
 
 
 def held_out_pairs(checkpoint: Checkpoint, gate_data: Path | None) -> Pairs:
@@ -151,18 +204,6 @@ def _manifest(checkpoint: Checkpoint, form: Form, name: str) -> dict[str, Any]:
         "golden": {"sentences": [], "vectors": [], "tolerance": tolerances(form)},
         "parity": {},
     }
-
-
-def _save(folder: Path, manifest: dict[str, Any]) -> None:
-    """Write the manifest, with the checksums of the files that lie there now."""
-    files = sorted(file for file in folder.rglob("*") if file.is_file() and file.name != MANIFEST)
-    manifest["files"] = {
-        file.relative_to(folder).as_posix(): {"sha256": file_digest(file), "bytes": file.stat().st_size}
-        for file in files
-    }
-    manifest["fingerprint"] = compute_fingerprint(manifest)
-    lines = [f"{json.dumps(key)}: {json.dumps(value, ensure_ascii=False)}" for key, value in manifest.items()]
-    (folder / MANIFEST).write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")  # a field a line
 
 
 def _tatoeba(trained: CheckpointEncoder, encoder: SentenceEncoder, folder: Path) -> dict[str, dict[str, float]]:

@@ -27,6 +27,9 @@ def export(
     int8: Annotated[bool, typer.Option("--int8", help="8 bits for all weights; the default.")] = False,
     int4_table: Annotated[bool, typer.Option("--int4-table", help="4 bits for the table, 8 for the layers.")] = False,
     fp32: Annotated[bool, typer.Option("--fp32", help="The trained weights as they are.")] = False,
+    weights_only: Annotated[
+        bool, typer.Option("--weights-only", help="OpenVINO alone: 8-bit weights, calculated with in float32.")
+    ] = False,
     target: Annotated[
         Literal["portable", "vnni", "arm64"],
         typer.Option(help="Processors: portable is right on all; vnni and arm64 use the last bit of theirs."),
@@ -71,6 +74,7 @@ def export(
         out,
         precision="float32" if fp32 else "int4-table" if int4_table else "int8" if int8 else None,
         openvino=format == "openvino",
+        weights_only=weights_only,
         target=target,
         num_layers=layers,
         dim=dim,

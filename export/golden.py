@@ -20,8 +20,8 @@ GOLDEN = (
 )
 # Largest difference of a number, as a share of their typical size, 1 / sqrt(dim). Integer sums are the same wherever
 # they do not saturate, and activations round alike but in rare places: measured on the built-in model, AVX2 and AVX-512
-# with VNNI agree to the last digit stored, and ARM differs by 0.003. A wrong tokenizer or saturated sums move numbers by
-# their own size.
+# with VNNI agree to the last digit stored, and ARM differs by 0.003. A wrong tokenizer or saturated sums move numbers
+# by their own size.
 FLOAT, SAME, FOREIGN = 0.001, 0.02, 0.2
 INSTRUCTIONS: dict[Target, tuple[str, ...]] = {
     "portable": ("avx512_vnni", "avx_vnni", "avx512", "avx2", "arm64_dot", "arm64"),

@@ -10,6 +10,7 @@ from xsent.errors import DataError
 from xsent.export.bundle import Export, export_bundle
 from xsent.export.form import Form, Precision, choose_form
 from xsent.export.interchange import write_interchange
+from xsent.export.openvino_format import Kind
 from xsent.export.parity import Budget
 from xsent.export.pieces import PieceCounts, count_pieces, with_pieces_of
 from xsent.export.quantization import Target
@@ -37,7 +38,8 @@ class Request:
         name: Name of the model.
         force: Whether a bundle at `out` is replaced.
         tatoeba: Test files, to score both encoders for the card.
-        openvino: Whether files for that backend are added.
+        openvino: Whether files for that backend are added: in float32 to a float32 bundle, else quantised.
+        weights_only: Whether OpenVINO calculates in float32 with the quantised weights.
     """
 
     source: Path
@@ -55,8 +57,11 @@ class Request:
     force: bool = False
     tatoeba: Path | None = None
     openvino: bool = False
+    weights_only: bool = False
 
     def __post_init__(self) -> None:
+        if self.weights_only and not (self.openvino and self.precision != "float32"):
+            raise DataError("--weights-only is for --format openvino with quantised weights")
         if bool(self.languages) != bool(self.sample):
             raise DataError("--languages and --sample belong together: pieces that are in none of the sample go")
 
@@ -78,6 +83,7 @@ class Request:
                 budget=self._budget(form),
                 gate_data=self.gate_data,
                 tatoeba_folder=self.tatoeba,
+                openvino=self._openvino(form) if self.openvino else None,
             )
 
     def interchange(self, kind: str) -> tuple[Path, int]:
@@ -110,6 +116,11 @@ class Request:
         if counts is None:
             return whole, whole, chosen.form
         return whole, with_pieces_of(whole, counts, folder / "pieces", share=chosen.share), chosen.form
+
+    def _openvino(self, form: Form) -> Kind:
+        if form.precision == "float32":
+            return "fp32"
+        return "int8-weights" if self.weights_only else "int8"
 
     def _checkpoint(self, folder: Path) -> Checkpoint:
         if not (self.source / MANIFEST).is_file():

@@ -1,5 +1,6 @@
 """What runs a bundle's graph."""
 
+from collections.abc import Callable, Mapping
 from typing import Protocol
 
 import numpy as np
@@ -8,6 +9,7 @@ from numpy.typing import NDArray
 
 from xsent.bundle import Bundle
 from xsent.errors import BackendError, BundleError
+from xsent.openvino_backend import OpenVinoBackend
 
 
 class Backend(Protocol):
@@ -56,7 +58,7 @@ class OnnxBackend:
         return vector
 
 
-BACKENDS = {"onnx": OnnxBackend}
+BACKENDS: Mapping[str, Callable[[Bundle], Backend]] = {"onnx": OnnxBackend, "openvino": OpenVinoBackend}
 
 
 def open_backend(name: str, bundle: Bundle) -> Backend:
@@ -68,6 +70,8 @@ def open_backend(name: str, bundle: Bundle) -> Backend:
 
     Raises:
         BackendError: There is no such backend; names those there are.
+        BundleError: The bundle lacks what the backend runs, or it is damaged.
+        MissingExtraError: The backend's package is not installed.
     """
     if name not in BACKENDS:
         raise BackendError(f"backend {name!r} is not available; available: {', '.join(sorted(BACKENDS))}")

@@ -37,12 +37,13 @@ class SentenceEncoder:
 
     Args:
         path: A bundle folder; None is the bundle that ships with the package.
-        backend: What runs the graph: "onnx".
+        backend: What runs the graph: "onnx", or "openvino" for bundles that were exported with its files.
         threads: Sentences to encode at once; None takes every CPU this process may use.
 
     Raises:
         BundleError: The bundle is missing, damaged or of an unknown version.
         BackendError: There is no such backend.
+        MissingExtraError: The backend's package is not installed.
         ValueError: `threads` is less than 1.
     """
 

@@ -61,7 +61,7 @@ def atomic_folder(path: Path) -> Iterator[Path]:
     try:
         partial.mkdir()
         yield partial
-        for file in sorted(partial.iterdir()):
+        for file in sorted(file for file in partial.rglob("*") if file.is_file()):
             with file.open("rb+") as opened:
                 os.fsync(opened.fileno())
         _put(partial, path)

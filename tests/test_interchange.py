@@ -9,8 +9,9 @@ import pytest
 import sentencepiece
 from typer.testing import CliRunner
 
+from xsent.encoder import SentenceEncoder
 from xsent.errors import BundleError
-from xsent.export import batch_graph
+from xsent.export import batch_graph, openvino_format
 from xsent.export.cli import app
 from xsent.export.form import Form
 from xsent.export.interchange import write_interchange
@@ -56,3 +57,34 @@ def test_nothing_is_overwritten_or_left_half_written(
     with pytest.raises(OSError, match="No space"):
         write_interchange("onnx", checkpoint, form, tmp_path / "out")
     assert [path.name for path in tmp_path.iterdir()] == ["there"]
+
+
+@pytest.mark.parametrize(
+    ("option", "kind"), [("--int8", "int8"), ("--fp32", "fp32"), ("--weights-only", "int8-weights")]
+)
+def test_an_openvino_bundle_runs_on_both_backends(
+    option: str, kind: str, mini_checkpoint: Path, tmp_path: Path
+) -> None:
+    pytest.importorskip("openvino")
+    out = tmp_path / "out"
+    arguments = [str(mini_checkpoint), str(out), "--format", "openvino", option, "--tolerance", "20"]
+    result = CliRunner().invoke(app, arguments)
+    assert result.exit_code == 0, result.output
+    assert {"openvino/model.xml", "openvino/model.bin"} < set(SentenceEncoder(out).bundle.files)
+    assert SentenceEncoder(out).bundle.parity["openvino"]["kind"] == kind
+    texts = ["Anna, Boris, Clara and David.", "Greta"]
+    vectors = [SentenceEncoder(out, backend=backend).encode(texts) for backend in ("onnx", "openvino")]
+    assert (np.einsum("nd,nd->n", *vectors) > 0.98).all()
+
+
+def test_openvino_is_measured_too(mini_checkpoint: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("openvino")
+    monkeypatch.setattr(
+        openvino_format.PaddedGraph,
+        "_mean",
+        lambda self, x, name: self._node("ReduceMax", [x], name, axes=[1], keepdims=0),
+    )
+    result = CliRunner().invoke(app, [str(mini_checkpoint), str(tmp_path / "out"), "--format", "openvino", "--fp32"])
+    assert result.exit_code == 1
+    assert "the exported encoder in OpenVINO differs too much" in result.stderr
+    assert not list(tmp_path.iterdir())

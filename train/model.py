@@ -128,7 +128,7 @@ class Layer(nn.Module):
         return x + self._drop(self.ffn_out(F.silu(self.ffn_in(self.ffn_norm(x)))))
 
     def _attend(self, qkv: Tensor, groups: Sequence[Group]) -> Tensor:
-        parts = qkv.split([group.tokens for group in groups])
+        parts = torch.split(qkv, [group.tokens for group in groups])
         return torch.cat([self._attend_group(part, group) for part, group in zip(parts, groups, strict=True)])
 
     def _attend_group(self, qkv: Tensor, group: Group) -> Tensor:

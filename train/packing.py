@@ -55,7 +55,7 @@ def pack(lengths: Tensor) -> Packing:
         return Packing([group_of(lengths)], None, None)
     ranks = lengths.argsort(stable=True)
     ascending = lengths[ranks]
-    groups = [group_of(part) for part in ascending.split(group_sizes(ascending.tolist()))]
+    groups = [group_of(part) for part in torch.split(ascending, group_sizes(ascending.tolist()))]
     if len(groups) == 1:
         return Packing([group_of(lengths)], None, None)
     first = (lengths.cumsum(0) - lengths)[ranks]

@@ -1,0 +1,172 @@
+"""The encoder as OpenVINO IR, `model.xml` and `model.bin`: in float32, with 8-bit weights, or quantised with samples.
+
+`input_ids` int64 [1, T] -> `sentence_embedding` float32 [1, D], not normalised: the contract of `model.onnx`, and one
+thing more. An id below zero is padding: it changes nothing, so that sentences of different lengths can share the
+shapes that OpenVINO has prepared. In "int8" the activations have fixed scales; nothing depends on company.
+
+Not called `openvino`: whoever runs Python in this folder would import it instead of the package.
+"""
+
+import contextlib
+import errno
+import io
+import logging
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from onnx import ModelProto, TensorProto, helper
+
+from xsent.errors import DataError, MissingExtraError
+from xsent.export.batch_graph import LARGEST, BatchGraph
+from xsent.export.form import Form, Precision
+from xsent.export.graph import INPUT, OUTPUT, EncoderGraph
+from xsent.openvino_backend import FILES, import_openvino, without_telemetry
+from xsent.tokenizer import Tokenizer
+from xsent.train.checkpoint import Checkpoint
+from xsent.train.model import Encoder, Layer
+
+Kind = Literal["fp32", "int8-weights", "int8"]
+
+MAX_SENTENCES = 300  # to calibrate with; more moved no score
+
+
+class PaddedGraph(BatchGraph):
+    """An encoder as a graph of one sentence, whose negative ids are padding."""
+
+    def model(self) -> ModelProto:
+        """The whole file."""
+        ids = helper.make_tensor_value_info(INPUT, TensorProto.INT64, [1, "tokens"])
+        vector = helper.make_tensor_value_info(OUTPUT, TensorProto.FLOAT, [1, self._form.dim])
+        return self._make_model([ids], vector)
+
+    def _encoder(self, encoder: Encoder) -> None:
+        # The table is read at negative ids too, from its end, as numpy does; the mask makes that of no account.
+        real = self._node("GreaterOrEqual", [INPUT, self._constant("first_id", np.array(0, np.int64))], "is_real")
+        # Chosen, not calculated: OpenVINO takes (mask - 1) * 1e9 for scaled 8-bit numbers and loses the attention.
+        one, zero, below = (self._constant(n, np.array(v, np.float32)) for n, v in (("1", 1), ("0", 0), ("-1e9", -1e9)))
+        mask = self._node("Where", [real, one, zero], "mask")  # [1, T]
+        self._real = self._node("Unsqueeze", [mask, self._integers("last", [-1])], "real")  # [1, T, 1]
+        self._count = self._node("ReduceSum", [mask, self._integers("one", [1])], "count", keepdims=1)  # [1, 1]
+        if encoder.layers:
+            hidden = self._node("Where", [real, zero, below], "hidden")
+            self._below = self._node("Unsqueeze", [hidden, self._integers("heads_and_queries", [1, 2])], "score_mask")
+        EncoderGraph._encoder(self, encoder)
+
+    def _is_quantized(self, name: str) -> bool:
+        return False  # NNCF does that; its tables would be float32 in memory
+
+    def _feed_forward(self, name: str, layer: Layer, x: str, *, last: bool) -> str:
+        # No sentence is empty here: the mean may come before the last projection.
+        return EncoderGraph._feed_forward(self, name, layer, x, last=last)
+
+
+def write_openvino(checkpoint: Checkpoint, form: Form, folder: Path, *, kind: Kind, calibration: Sequence[str]) -> None:
+    """Write an encoder as OpenVINO IR; the same weights and sentences give the same bytes.
+
+    Args:
+        checkpoint: The trained encoder.
+        form: Its layers and dimensions; the precision is that of `kind`.
+        folder: An existing folder; `model.xml` and `model.bin` are written into it.
+        kind: "fp32", "int8-weights" (8 bits for the weights, float32 arithmetic) or "int8" (8 bits for both; the
+            table in 8 bits as well, with one scale a row, and in the layers weights that cannot saturate on AVX2).
+        calibration: Sentences that "int8" finds the scales of the activations with, in the languages and of the
+            lengths that it will meet, not those that it is measured with; `MAX_SENTENCES` of them are used.
+
+    Raises:
+        DataError: "int8" without sentences, or an encoder too large for OpenVINO's reader of ONNX.
+        MissingExtraError: openvino or nncf is not installed, or of a version that lacks what is needed.
+        OSError: A file cannot be written.
+        ValueError: A weight is not finite.
+    """
+    openvino = import_openvino("export")
+    precision: Precision = "float32" if kind == "fp32" else "int8"
+    model = PaddedGraph(checkpoint.encoder, Form(form.num_layers, form.dim, precision)).model()
+    if (size := model.ByteSize()) > LARGEST:
+        raise DataError(f"{checkpoint.path}: {size / 1e9:.1f} GB in float32, OpenVINO is given at most 2.1")
+    samples = _samples(checkpoint, calibration) if kind == "int8" else []
+    with _capable(openvino.__version__):
+        converted = openvino.Core().read_model(model.SerializeToString(deterministic=True))
+        if kind != "fp32":
+            converted = _quantize(converted, samples)
+        _name_by_place(converted)
+    xml = folder / FILES[0]
+    try:
+        openvino.save_model(converted, xml, compress_to_fp16=False)
+    except RuntimeError as error:  # its only one, whatever the reason
+        raise OSError(errno.EIO, f"openvino cannot write it ({_line(error)}); is there room?", str(xml)) from error
+
+
+def _samples(checkpoint: Checkpoint, sentences: Sequence[str]) -> list[NDArray[np.int64]]:
+    """Ids [1, T] of sentences spread over all that there are."""
+    tokenizer, longest = Tokenizer(checkpoint.tokenizer), checkpoint.config.max_length
+    count = min(MAX_SENTENCES, len(sentences))
+    chosen = (sentences[i * len(sentences) // count] for i in range(count))
+    samples = [np.array([ids[:longest]], np.int64) for text in chosen if (ids := tokenizer.encode(text))]
+    if not samples:
+        languages = ", ".join(checkpoint.languages)
+        raise DataError(f"{checkpoint.path}: no sentences to calibrate int8 with; give some in {languages}")
+    return samples
+
+
+def _quantize(model: Any, samples: Sequence[NDArray[np.int64]]) -> Any:  # noqa: ANN401  openvino has no types
+    """8 bits for the weights, and for the activations too if there are samples."""
+    try:
+        with without_telemetry():
+            import nncf
+    except ModuleNotFoundError as error:
+        raise MissingExtraError(f"{error.name} is not installed; pip install 'xsent[export]'") from error
+    with _silent():
+        scales = nncf.IgnoredScope(names=["row_scales"])
+        if not samples:
+            mode = nncf.CompressWeightsMode.INT8_SYM
+            return nncf.compress_weights(model, mode=mode, ignored_scope=scales)
+        return nncf.quantize(
+            model,
+            nncf.Dataset(samples),
+            subset_size=len(samples),
+            model_type=nncf.ModelType.TRANSFORMER,
+            ignored_scope=scales,
+            advanced_parameters=nncf.AdvancedQuantizationParameters(overflow_fix=nncf.OverflowFix.ENABLE),
+        )
+
+
+def _name_by_place(model: Any) -> None:  # noqa: ANN401
+    """Replace the numbers in names that count all nodes of this process, so that equal models get equal files."""
+    for place, node in enumerate(model.get_ordered_ops()):
+        name = node.get_friendly_name()
+        if re.fullmatch(rf"{node.get_type_name()}_\d+", name):
+            node.set_friendly_name(f"{node.get_type_name()}.{place}")
+
+
+@contextlib.contextmanager
+def _silent() -> Iterator[None]:
+    """Keep tables and progress bars from standard output, which is for results."""
+    logger = logging.getLogger("nncf")
+    level = logger.level
+    logger.setLevel(logging.ERROR)
+    try:
+        with contextlib.redirect_stdout(io.StringIO()):
+            yield
+    finally:
+        logger.setLevel(level)
+
+
+@contextlib.contextmanager
+def _capable(version: str) -> Iterator[None]:
+    """Turn whatever an unsuitable version raises into one line."""
+    try:
+        yield
+    except MissingExtraError:
+        raise
+    except Exception as error:  # theirs share no base class
+        raise MissingExtraError(
+            f"openvino {version} or its nncf cannot write this encoder ({_line(error)}); pip install -U 'xsent[export]'"
+        ) from error
+
+
+def _line(error: Exception) -> str:
+    return " ".join(str(error).split()) or type(error).__name__

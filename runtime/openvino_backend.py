@@ -1,0 +1,139 @@
+"""OpenVINO on the CPU: a graph for each of a few lengths, so that no sentence waits for one to be compiled.
+
+OpenVINO is fast at lengths that it knows and compiles anew for every other. A sentence is padded with ids below zero to
+the next length that was prepared; the graph leaves padding out of attention and mean, so its vector stays its own.
+"""
+
+import sys
+from bisect import bisect_left
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from xsent.bundle import Bundle
+from xsent.errors import BundleError, MissingExtraError
+from xsent.threads import available_cpus
+
+FOLDER = "openvino"
+FILES = ("model.xml", "model.bin")
+
+# Each costs about 12 MiB and a tenth of a second of start-up; powers of two alone cost long sentences 14% of their speed.
+LENGTHS = (8, 16, 24, 32, 48, 64, 96, 128, 192, 256)
+_PADDING = -1
+# Sentences at once of one prepared length. Each costs every length 6 MiB.
+_MOST_STREAMS = 4
+
+
+class OpenVinoBackend:
+    """OpenVINO on the CPU, one thread a sentence.
+
+    All lengths are compiled at the start.
+
+    Args:
+        bundle: The bundle to run, exported with OpenVINO's files in it.
+
+    Raises:
+        BundleError: It has no such files, or they are damaged.
+        MissingExtraError: openvino is not installed.
+    """
+
+    def __init__(self, bundle: Bundle) -> None:
+        path = bundle.path / FOLDER / FILES[0]
+        for name in FILES:
+            if f"{FOLDER}/{name}" not in bundle.files:
+                raise BundleError(
+                    f"{bundle.path}: has no {FOLDER}/{name}; make a bundle that has it with "
+                    "xsent-export CHECKPOINT OUT --format openvino"
+                )
+        openvino = import_openvino()
+        self._lengths = prepared_lengths(bundle.max_length)
+        try:
+            core = openvino.Core()
+            model = core.read_model(path)
+            if not model.output("sentence_embedding").partial_shape.compatible(openvino.PartialShape([1, bundle.dim])):
+                raise ValueError(f"its vectors do not have {bundle.dim} numbers")
+            self._graphs = [_compile(core, model, length) for length in self._lengths]
+            # Requests that no thread uses; a list is safe to share.
+            self._idle = [[graph.create_infer_request()] for graph in self._graphs]
+            for length in self._lengths:  # the first run allocates
+                self.embed(np.zeros(length, np.int64))
+        except (RuntimeError, ValueError) as error:
+            reason = " ".join(str(error).split())
+            raise BundleError(f"{path}: cannot be loaded ({reason}); copy the whole bundle again") from error
+
+    def embed(self, ids: NDArray[np.int64]) -> NDArray[np.float32]:
+        """See `Backend.embed`."""
+        place = bisect_left(self._lengths, len(ids))
+        idle = self._idle[place]
+        try:
+            request = idle.pop()
+        except IndexError:
+            request = self._graphs[place].create_infer_request()
+        try:
+            padded = request.get_input_tensor().data[0]
+            padded[: len(ids)] = ids
+            padded[len(ids) :] = _PADDING
+            request.infer()
+            vector: NDArray[np.float32] = request.get_output_tensor().data[0].copy()
+            return vector
+        finally:
+            idle.append(request)
+
+
+def prepared_lengths(max_length: int) -> list[int]:
+    """The lengths that sentences are padded to: those of `LENGTHS`, half as many more each time, up to the longest."""
+    lengths = list(LENGTHS)
+    while lengths[-1] < max_length:
+        lengths.append(lengths[-2] * 2)
+    return [*(length for length in lengths if length < max_length), max_length]
+
+
+def import_openvino(extra: str = "openvino") -> Any:  # noqa: ANN401  it has no types
+    """The openvino package.
+
+    Args:
+        extra: The extra of ours that brings it, for the message.
+
+    Raises:
+        MissingExtraError: It is not installed, or does not run here.
+    """
+    try:
+        with without_telemetry():
+            import openvino
+    except ImportError as error:
+        raise MissingExtraError(f"openvino cannot be imported ({error}); pip install 'xsent[{extra}]'") from error
+    return openvino
+
+
+@contextmanager
+def without_telemetry() -> Iterator[None]:
+    """Import openvino or nncf without a report to their makers: they send one wherever this package can be imported."""
+    name = "openvino_telemetry"
+    if name in sys.modules:
+        yield
+        return
+    sys.modules[name] = None  # type: ignore[assignment]  # the import system reads this as: there is none
+    try:
+        yield
+    finally:
+        del sys.modules[name]
+
+
+def _compile(core: Any, model: Any, length: int) -> Any:  # noqa: ANN401
+    streams = min(available_cpus(), _MOST_STREAMS)
+    model.reshape([1, length])
+    return core.compile_model(
+        model,
+        "CPU",
+        {
+            "PERFORMANCE_HINT": "LATENCY",
+            "NUM_STREAMS": streams,
+            "INFERENCE_NUM_THREADS": streams,  # of all streams together
+            "ENABLE_CPU_PINNING": False,  # the threads are ours
+            # Not bfloat16 where the processor has it: vectors must not depend on the processor more than they need.
+            "INFERENCE_PRECISION_HINT": "f32",
+        },
+    )

@@ -1,0 +1,109 @@
+"""The tokenizer in the words of Hugging Face: the same ids as SentencePiece, by the reader that people use."""
+
+from pathlib import Path
+
+import pytest
+import sentencepiece
+from sentencepiece import SentencePieceProcessor
+from texts import multilingual, train_tokenizer
+
+from xsent.errors import DataError
+from xsent.export.huggingface_tokenizer import write_tokenizer
+
+transformers = pytest.importorskip("transformers")
+MAX_LENGTH = 50
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return train_tokenizer(tmp_path_factory.mktemp("tokenizer"))
+
+
+@pytest.fixture(scope="module")
+def processor(model: Path) -> SentencePieceProcessor:
+    return SentencePieceProcessor(model_file=str(model))
+
+
+@pytest.fixture(scope="module")
+def tokenizer(model: Path, tmp_path_factory: pytest.TempPathFactory):  # noqa: ANN201  a type of transformers
+    folder = tmp_path_factory.mktemp("written")
+    write_tokenizer(model, folder, MAX_LENGTH)
+    return transformers.AutoTokenizer.from_pretrained(folder, local_files_only=True)
+
+
+def test_ids_are_those_of_sentencepiece(tokenizer, processor: SentencePieceProcessor) -> None:  # noqa: ANN001
+    assert isinstance(tokenizer, transformers.PreTrainedTokenizerFast)
+    texts = multilingual(1000)
+    expected = processor.encode(texts)
+    assert any(processor.is_byte(i) for ids in expected for i in ids)
+    differ = [text for text, ids in zip(texts, expected, strict=True) if tokenizer(text)["input_ids"] != ids]
+    assert differ == []
+
+
+def test_every_character(tokenizer, processor: SentencePieceProcessor) -> None:  # noqa: ANN001
+    # All but Chinese characters and Korean syllables, which are like each other, and what belongs to nobody. And but
+    # those that stand in for others, and one that is two marks, which NFKC joins with the letter before it.
+    blocks = (range(1, 0x3400), range(0xA000, 0xAC00), range(0xF900, 0x11000), range(0x1D400, 0x20000))
+    others = {0xFDD0, 0xFDD1, 0xFDD2, 0x344}
+    texts = [f"x{chr(i)}y" for block in blocks for i in block if i not in others]
+    expected = processor.encode(texts)
+    got = tokenizer(texts)["input_ids"]
+    assert [text for text, ids, same in zip(texts, got, expected, strict=True) if ids != same] == []
+
+
+def test_a_small_vocabulary_without_padding(mini_checkpoint: Path, tmp_path: Path) -> None:
+    model = mini_checkpoint / "sentencepiece.model"
+    write_tokenizer(model, tmp_path, MAX_LENGTH)
+    tokenizer = transformers.AutoTokenizer.from_pretrained(tmp_path, local_files_only=True)
+    processor = SentencePieceProcessor(model_file=str(model))
+    texts = multilingual(100)
+    assert [tokenizer(text)["input_ids"] for text in texts] == processor.encode(texts)
+    assert tokenizer.pad_token_id == processor.unk_id()
+
+
+def test_no_token_is_added_and_long_texts_are_cut(tokenizer, processor: SentencePieceProcessor) -> None:  # noqa: ANN001
+    assert tokenizer("")["input_ids"] == []
+    batch = tokenizer(["cat", "the cat " * 100], padding=True, truncation=True)
+    cat, cats = (processor.encode(text) for text in ("cat", "the cat " * 100))
+    assert batch["input_ids"] == [cat + [0] * (MAX_LENGTH - len(cat)), cats[:MAX_LENGTH]]
+    assert [sum(mask) for mask in batch["attention_mask"]] == [len(cat), MAX_LENGTH]
+
+
+def test_ids_become_text_again(tokenizer) -> None:  # noqa: ANN001
+    assert tokenizer.decode(tokenizer("The cat, è 猫 🙂 sleeps.")["input_ids"]) == "the cat, è 猫 🙂 sleeps."
+
+
+@pytest.mark.parametrize(
+    ("settings", "reason"),
+    [
+        ({"model_type": "bpe"}, "expected a unigram model with byte fallback"),
+        ({"byte_fallback": False}, "expected a unigram model with byte fallback"),
+        ({"normalization_rule_name": "identity"}, "expected normalisation nmt_nfkc_cf, got identity"),
+        ({"add_dummy_prefix": False}, "one put before the text"),
+        ({"user_defined_symbols": ["<city>"]}, "symbols of the user"),
+    ],
+)
+def test_other_models_are_refused(settings: dict[str, object], reason: str, tmp_path: Path) -> None:
+    usual = {"model_type": "unigram", "byte_fallback": True, "normalization_rule_name": "nmt_nfkc_cf"}
+    sentencepiece.SentencePieceTrainer.train(
+        sentence_iterator=iter(["the cat sleeps", "a dog runs", "two birds sing"] * 20),
+        model_prefix=str(tmp_path / "other"),
+        vocab_size=300,
+        hard_vocab_limit=False,
+        minloglevel=2,
+        **(usual | settings),
+    )
+    with pytest.raises(DataError) as caught:
+        write_tokenizer(tmp_path / "other.model", tmp_path, MAX_LENGTH)
+    assert reason in str(caught.value)
+    assert "\n" not in str(caught.value)
+    assert not (tmp_path / "tokenizer.json").exists()
+
+
+def test_the_same_model_gives_the_same_bytes(model: Path, tmp_path: Path) -> None:
+    written = []
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+        write_tokenizer(model, tmp_path / name, MAX_LENGTH)
+        written.append({file.name: file.read_bytes() for file in (tmp_path / name).iterdir()})
+    assert written[0] == written[1]

@@ -1,0 +1,223 @@
+"""OpenVINO's files and the backend that runs them, with the real openvino."""
+
+import json
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from numpy.typing import NDArray
+
+from xsent import SentenceEncoder
+from xsent.bundle import MANIFEST, Bundle, file_digest
+from xsent.errors import BundleError, DataError, MissingExtraError
+from xsent.export.form import Form
+from xsent.export.openvino_format import Kind, write_openvino
+from xsent.openvino_backend import OpenVinoBackend, import_openvino, prepared_lengths
+from xsent.train.checkpoint import Checkpoint, CheckpointEncoder, load_checkpoint
+from xsent.train.model import Encoder, Tokens
+
+try:
+    openvino = import_openvino()
+except MissingExtraError:
+    pytest.skip("openvino is not installed", allow_module_level=True)
+
+Vector = NDArray[np.float32]
+SENTENCES = ["Anna, Boris, Clara and David.", "Elena.", "Greta, Henry, Irina et Jonas. " * 2, "Karla und Lukas."]
+
+
+def checkpoint_of(encoder: Encoder) -> Checkpoint:
+    weights = {f"encoder.{name}": weight for name, weight in encoder.state_dict().items()}
+    return Checkpoint(Path("checkpoint"), {"model": vars(encoder.config)}, weights)
+
+
+def trained_vector(encoder: Encoder, ids: NDArray[np.int64]) -> Vector:
+    with torch.inference_mode():
+        vector: Vector = encoder(Tokens(torch.from_numpy(ids), torch.tensor([len(ids)])))[0].numpy()
+    return vector
+
+
+def add_openvino(bundle: Path, out: Path, checkpoint: Checkpoint, kind: Kind) -> Path:
+    """A copy of a bundle with OpenVINO's files, listed in its manifest."""
+    shutil.copytree(bundle, out)
+    (out / "openvino").mkdir()
+    form = Form.whole(checkpoint.config)
+    write_openvino(checkpoint, form, out / "openvino", kind=kind, calibration=SENTENCES)
+    manifest = json.loads((out / MANIFEST).read_text())
+    for file in (out / "openvino").iterdir():
+        manifest["files"][f"openvino/{file.name}"] = {"sha256": file_digest(file), "bytes": file.stat().st_size}
+    (out / MANIFEST).write_text(json.dumps(manifest))
+    return out
+
+
+@pytest.fixture(scope="session")
+def checkpoint(mini_checkpoint: Path) -> Checkpoint:
+    return load_checkpoint(mini_checkpoint)
+
+
+@pytest.fixture(scope="session")
+def bundle(mini_bundle: Path, checkpoint: Checkpoint, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return add_openvino(mini_bundle, tmp_path_factory.mktemp("openvino") / "mini", checkpoint, "fp32")
+
+
+@pytest.fixture(scope="session")
+def backend(bundle: Path) -> OpenVinoBackend:
+    return OpenVinoBackend(Bundle.open(bundle))
+
+
+@pytest.mark.parametrize(("num_layers", "norm"), [(0, "pre"), (1, "pre"), (2, "pre"), (2, "post")])
+def test_float32_is_the_encoder_at_any_length(
+    num_layers: int, norm: str, make_encoder: Callable[..., Encoder], tmp_path: Path
+) -> None:
+    encoder = make_encoder(num_layers=num_layers, norm=norm)
+    form = Form.whole(encoder.config)
+    write_openvino(checkpoint_of(encoder), form, tmp_path, kind="fp32", calibration=[])
+    run = openvino.Core().compile_model(tmp_path / "model.xml", "CPU", {"INFERENCE_PRECISION_HINT": "f32"})
+    for length in (1, 2, 7, 40, 64):
+        ids = np.arange(length) * 7 % encoder.config.vocab_size
+        for padding in {0, 64 - length}:  # a negative id is padding
+            (vectors,) = run({"input_ids": np.pad(ids, (0, padding), constant_values=-1)[None]}).values()
+            assert vectors.shape == (1, encoder.config.dim)
+            np.testing.assert_allclose(vectors[0], trained_vector(encoder, ids), rtol=1e-4, atol=1e-5)
+
+
+def test_a_part_is_the_encoder_inside(make_encoder: Callable[..., Encoder], tmp_path: Path) -> None:
+    encoder = make_encoder()
+    write_openvino(checkpoint_of(encoder), Form(1, 16), tmp_path, kind="fp32", calibration=[])
+    run = openvino.Core().compile_model(tmp_path / "model.xml", "CPU", {"INFERENCE_PRECISION_HINT": "f32"})
+    ids = np.arange(9)
+    (vectors,) = run({"input_ids": ids[None]}).values()
+    np.testing.assert_allclose(vectors[0], trained_vector(encoder.first(1), ids)[:16], rtol=1e-4, atol=1e-5)
+
+
+def test_float32_is_not_stored_in_halves(bundle: Path, checkpoint: Checkpoint) -> None:
+    assert "f16" not in (bundle / "openvino" / "model.xml").read_text()
+    parameters = sum(weight.numel() for weight in checkpoint.encoder.parameters())
+    assert (bundle / "openvino" / "model.bin").stat().st_size >= 4 * parameters
+
+
+@pytest.mark.parametrize("kind", ["int8-weights", "int8"])
+def test_eight_bits_are_close(
+    kind: Kind, mini_bundle: Path, checkpoint: Checkpoint, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("nncf")
+    folder = add_openvino(mini_bundle, tmp_path / "bundle", checkpoint, kind)
+    assert capfd.readouterr().out == ""  # it is for results
+    parameters = sum(weight.numel() for weight in checkpoint.encoder.parameters())
+    assert (folder / "openvino" / "model.bin").stat().st_size < 2 * parameters  # scales and positions are not in 8 bits
+    exported = SentenceEncoder(folder, backend="openvino", threads=1).encode(SENTENCES)
+    trained = CheckpointEncoder(checkpoint).encode(SENTENCES)
+    assert (np.einsum("nd,nd->n", exported, trained) >= 0.995).all()
+
+
+@pytest.mark.parametrize("kind", ["fp32", "int8-weights"])
+def test_twice_the_same_bytes_and_nothing_about_this_machine(
+    kind: Kind, checkpoint: Checkpoint, tmp_path: Path
+) -> None:
+    if kind != "fp32":
+        pytest.importorskip("nncf")
+    written = []
+    for name in ("a", "b"):
+        folder = tmp_path / name
+        folder.mkdir()
+        write_openvino(checkpoint, Form.whole(checkpoint.config), folder, kind=kind, calibration=[])
+        written.append([(file.name, file.read_bytes()) for file in sorted(folder.iterdir())])
+    assert written[0] == written[1]
+    assert [name for name, _ in written[0]] == ["model.bin", "model.xml"]
+    xml = dict(written[0])["model.xml"].decode()
+    assert not re.search(r'"/\w+/|[A-Z]:\\', xml)
+    assert str(tmp_path) not in xml
+
+
+def test_a_sentence_is_the_same_in_whichever_length(backend: OpenVinoBackend, checkpoint: Checkpoint) -> None:
+    for length in (1, 8, 9, 33, 64):
+        ids = np.arange(length) * 5 % checkpoint.config.vocab_size
+        vectors = [backend.embed(ids)]
+        for place, size in enumerate(prepared_lengths(64)):
+            if size >= length:
+                request = backend._graphs[place].create_infer_request()
+                request.infer({0: np.pad(ids, (0, size - length), constant_values=-1)[None]})
+                vectors.append(request.get_output_tensor().data[0].copy())
+        for vector in vectors:
+            np.testing.assert_allclose(vector, trained_vector(checkpoint.encoder, ids), rtol=0, atol=1e-5)
+
+
+def test_threads_and_company_change_nothing(backend: OpenVinoBackend) -> None:
+    sentences = [np.arange(1 + i * 11 % 64) for i in range(200)]
+    alone = [backend.embed(ids) for ids in sentences]
+    with ThreadPoolExecutor(4) as pool:
+        together = list(pool.map(backend.embed, sentences))
+    np.testing.assert_array_equal(alone, together)
+
+
+def test_an_encoder_runs_it(bundle: Path, checkpoint: Checkpoint) -> None:
+    encoder = SentenceEncoder(bundle, backend="openvino")
+    vectors = encoder.encode(SENTENCES * 30)
+    np.testing.assert_array_equal(vectors[:4], vectors[-4:])
+    np.testing.assert_allclose(vectors[:4], CheckpointEncoder(checkpoint).encode(SENTENCES), rtol=0, atol=1e-4)
+    golden = encoder.bundle.golden  # of the int8 graph
+    assert np.abs(encoder.encode(golden.sentences) - np.array(golden.vectors)).max() <= golden.tolerances["other"]
+    encoder.bundle.verify()
+
+
+def test_prepared_lengths_end_with_the_longest() -> None:
+    assert prepared_lengths(64) == [8, 16, 24, 32, 48, 64]
+    assert prepared_lengths(5) == [5]
+    assert prepared_lengths(50) == [8, 16, 24, 32, 48, 50]
+    assert prepared_lengths(600)[-4:] == [256, 384, 512, 600]
+
+
+def test_a_bundle_without_its_files_says_how_to_get_them(mini_bundle: Path) -> None:
+    with pytest.raises(BundleError, match=r"no openvino/model\.xml; .*xsent-export CHECKPOINT OUT --format openvino"):
+        SentenceEncoder(mini_bundle, backend="openvino")
+
+
+@pytest.mark.parametrize("name", ["model.xml", "model.bin"])
+def test_damaged_files(name: str, bundle: Path, tmp_path: Path) -> None:
+    folder = Path(shutil.copytree(bundle, tmp_path / "bundle"))
+    opened = Bundle.open(folder)
+    content = (folder / "openvino" / name).read_bytes()
+    for damaged in (content[: len(content) // 2], b""):
+        (folder / "openvino" / name).write_bytes(damaged)
+        with pytest.raises(BundleError, match=r"model\.xml: cannot be loaded .*; copy the whole bundle") as caught:
+            OpenVinoBackend(opened)
+        assert "\n" not in str(caught.value)
+
+
+def test_without_openvino(bundle: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "openvino", None)
+    with pytest.raises(MissingExtraError, match=r"pip install 'xsent\[openvino\]'"):
+        SentenceEncoder(bundle, backend="openvino")
+
+
+def test_without_nncf(checkpoint: Checkpoint, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "nncf", None)
+    with pytest.raises(MissingExtraError, match=r"nncf is not installed; pip install 'xsent\[export\]'"):
+        write_openvino(checkpoint, Form.whole(checkpoint.config), tmp_path, kind="int8-weights", calibration=[])
+    assert not list(tmp_path.iterdir())
+
+
+def test_int8_needs_sentences(checkpoint: Checkpoint, tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="no sentences to calibrate int8 with; give some in en, fr, de"):
+        write_openvino(checkpoint, Form.whole(checkpoint.config), tmp_path, kind="int8", calibration=["", " "])
+
+
+def test_a_folder_that_cannot_be_written(checkpoint: Checkpoint, tmp_path: Path) -> None:
+    (tmp_path / "model.xml").mkdir()
+    with pytest.raises(OSError, match="openvino cannot write it") as caught:
+        write_openvino(checkpoint, Form.whole(checkpoint.config), tmp_path, kind="fp32", calibration=[])
+    assert caught.value.filename == str(tmp_path / "model.xml")
+
+
+def test_nothing_is_reported_to_the_makers() -> None:
+    script = (
+        "import sys; from xsent.openvino_backend import import_openvino; import_openvino(); "
+        "assert 'openvino' in sys.modules and 'openvino_telemetry' not in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", script], check=True)

@@ -1,0 +1,111 @@
+"""Folders for transformers.js: read by it in Node, and by onnxruntime-web as in a browser.
+
+Needs `node`, and XSENT_NODE_MODULES: a node_modules folder in which `npm install @huggingface/transformers` was run.
+"""
+
+import json
+import os
+import shutil
+import subprocess
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnxruntime
+import pytest
+import sentencepiece
+from numpy.typing import NDArray
+from texts import multilingual, train_tokenizer
+
+from xsent.export.form import Form
+from xsent.export.web import write_web
+from xsent.train.checkpoint import Checkpoint, CheckpointEncoder, load_checkpoint, save_checkpoint
+
+CLIENT = Path(__file__).parent / "web_client.mjs"
+MODULES = os.environ.get("XSENT_NODE_MODULES", "")
+DIM = 32  # of make_encoder
+
+needs_node = pytest.mark.skipif(
+    shutil.which("node") is None or not (Path(MODULES) / "@huggingface" / "transformers").is_dir() or not MODULES,
+    reason="needs node, and XSENT_NODE_MODULES with @huggingface/transformers in it",
+)
+
+
+@pytest.fixture(scope="module", params=["pre", "post"])
+def checkpoint(request: pytest.FixtureRequest, make_encoder: Any, tmp_path_factory: Any) -> Checkpoint:  # noqa: ANN401
+    """A checkpoint of 2 random layers, pre-norm or post-norm."""
+    folder = tmp_path_factory.mktemp("checkpoint")
+    tokenizer = train_tokenizer(folder)
+    pieces = sentencepiece.SentencePieceProcessor(model_file=str(tokenizer)).get_piece_size()
+    encoder = make_encoder(vocab_size=pieces, norm=request.param)
+    about = {"name": "mini", "languages": ["en", "de"], "licence": "CC0-1.0", "step": 7}
+    weights = {f"encoder.{name}": weight for name, weight in encoder.state_dict().items()}
+    save_checkpoint(folder / "checkpoint", {**about, "model": asdict(encoder.config)}, weights, None, [tokenizer])
+    return load_checkpoint(folder / "checkpoint")
+
+
+def read_in_node(folder: Path, texts: list[str], backend: str) -> tuple[list[list[int]], NDArray[np.float32]]:
+    """Ids of texts, and the vectors that the model gives them, by JavaScript."""
+    command = ["node", str(CLIENT), MODULES, str(folder), backend]
+    done = subprocess.run(command, input=json.dumps(texts), capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    answer = json.loads(done.stdout)
+    return answer["ids"], np.array(answer["vectors"], np.float32)
+
+
+def read_in_python(folder: Path, checkpoint: Checkpoint, texts: list[str]) -> NDArray[np.float32]:
+    """The vectors of the same graph by onnxruntime, each sentence alone."""
+    processor = sentencepiece.SentencePieceProcessor(model_file=str(checkpoint.tokenizer))
+    session = onnxruntime.InferenceSession(folder / "onnx" / "model.onnx")
+    vectors = []
+    for ids in processor.encode(texts):
+        row = np.array([ids[: checkpoint.config.max_length]], np.int64)
+        vectors.append(session.run(None, {"input_ids": row, "attention_mask": np.ones_like(row)})[0][0])
+    return np.stack(vectors)
+
+
+def unit(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
+    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+    return vectors / np.where(lengths, lengths, 1)
+
+
+@needs_node
+@pytest.mark.parametrize(
+    ("form", "backend"),
+    [
+        (Form(2, DIM, "float32"), "transformers"),
+        (Form(2, DIM, "float32"), "wasm"),
+        (Form(2, DIM, "int8"), "wasm"),
+        (Form(0, 8, "int8"), "transformers"),
+    ],
+)
+def test_vectors_from_node_equal_those_from_python(
+    form: Form, backend: str, checkpoint: Checkpoint, tmp_path: Path
+) -> None:
+    write_web(checkpoint, form, tmp_path)
+    texts = [text for text in multilingual(60) if text.strip()]
+    _, vectors = read_in_node(tmp_path, texts, backend)
+    assert np.abs(unit(vectors) - unit(read_in_python(tmp_path, checkpoint, texts))).max() < 1e-3
+    if form.precision == "float32":
+        assert np.abs(unit(vectors) - CheckpointEncoder(checkpoint).encode(texts)).max() < 1e-3
+
+
+@needs_node
+def test_ids_from_node_are_those_of_sentencepiece(checkpoint: Checkpoint, tmp_path: Path) -> None:
+    write_web(checkpoint, Form(0, DIM), tmp_path)
+    texts = multilingual(1000)
+    ids, vectors = read_in_node(tmp_path, texts, "transformers")
+    expected = sentencepiece.SentencePieceProcessor(model_file=str(checkpoint.tokenizer)).encode(texts)
+    assert [text for text, here, there in zip(texts, ids, expected, strict=True) if here != there] == []
+    assert not vectors[texts.index("")].any()
+
+
+def test_the_folder_has_what_transformers_js_asks_for(checkpoint: Checkpoint, tmp_path: Path) -> None:
+    write_web(checkpoint, Form(2, 8, "int8"), tmp_path)
+    files = {str(file.relative_to(tmp_path)) for file in tmp_path.rglob("*") if file.is_file()}
+    assert files == {"config.json", "tokenizer.json", "tokenizer_config.json", "onnx/model.onnx"}
+    config = json.loads((tmp_path / "config.json").read_text())
+    assert config["hidden_size"] == 8
+    assert config["transformers.js_config"] == {"dtype": "fp32"}  # else a browser asks for another file
+    assert "Precompiled" not in (tmp_path / "tokenizer.json").read_text()

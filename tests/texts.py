@@ -1,0 +1,78 @@
+"""Made-up sentences of many scripts, with what goes wrong in tokenizers: case, marks, ligatures, odd spaces, emoji."""
+
+import random
+from pathlib import Path
+
+import sentencepiece
+
+SENTENCES = [
+    "The cat sleeps on the mat.",
+    "Le chat dort près de la fenêtre, n’est-ce pas ?",
+    "Größe, Straße und Fußgängerübergang! STRASSE ẞ ß",
+    "¿Dónde está la estación? È già l’una: perché no?",
+    "Žlutý kůň, zażółć gęślą jaźń, Đorđe i Čaćak",
+    "Кошка спит на коврике. Їжак і ґедзь; Ёлка",
+    "Η γάτα κοιμάται. ΣΊΣΥΦΟΣ, ς",
+    "القطة تنام على السجادة. كَتَبَ الوَلَدُ الدَّرْسَ",
+    "می‌خواهم کتاب‌ها را بخوانم",
+    "חתול ישן. שָׁלוֹם עֲלֵיכֶם",
+    "猫が眠っています。 ﾊﾝｶｸ ｶﾞｷﾞｸﾞ ﾊﾟﾋﾟ か\u3099 は\u309a",
+    "我们明天去北京。 我們試試看！",
+    "고양이가 잔다 \u1112\u1161\u11ab\u1100\u116e\u11a8",
+    "แมวนอนหลับ น้ำ",
+    "बिल्ली सो रही है क़ বিড়াল ঘুমাচ্ছে",
+    "Con mèo ngủ trên tấm thảm; e\u0302\u0301 o\u031b\u0301",
+    "İstanbul’da ılık IŞIK İİ",
+    "ქართული ᲥᲐᲠᲗᲣᲚᲘ አማርኛ မြန်မာ ខ្ញុំ",
+    "ﬁne ﬂow oﬃce ½ ⅓ ™ ℃ № ①②③ ⅷ Ⓐ ㈱ ㍿",
+    "ＦＵＬＬ ｗｉｄｔｈ ～ 〜 ~ €30 $5 ¥9",
+    "🙂👍🏽👨‍👩‍👧‍👦🇩🇪 ☃️ 1️⃣",
+    "𝐁𝐨𝐥𝐝 𝒾𝓉𝒶𝓁𝒾𝒸 𝔉𝔯𝔞𝔨𝔱𝔲𝔯 𐐀𐐨",
+    "a\u0308 o\u0308 A\u030a E\u0301 n\u0303 c\u0327 z\u0336a\u0335",
+    "\ufeffBOM zero\u200bwidth\u200djoin\u2060er soft\u00adhyphen",
+    "tab\tnew\nline\r\nfeed\x0bv\x0cf nb\u00a0sp \u3000wide\u2003em\u2028ls\x01ctl",
+    "<pad> <unk> [MASK] <s> <PAD> <UNK> <0x41> <0X41> ▁ under▁score",
+    "https://example.org/a?b=c&d=%20#e user@example.com C++ “quotes” «low» … — ‑",
+    "x" * 90,
+    "漢字" * 40,
+    " leading",
+    "trailing ",
+    "double  space   three",
+    ".",
+    "",
+    "   ",
+    "\t\n",
+]
+
+
+def multilingual(count: int) -> list[str]:
+    """So many sentences: those above, then their words mixed, in all cases and with all kinds of spaces."""
+    chance = random.Random(1)
+    words = [word for sentence in SENTENCES if len(sentence) < 80 for word in sentence.split(" ") if word]
+    sentences = list(SENTENCES)
+    while len(sentences) < count:
+        space = chance.choice([" ", " ", "  ", "\u00a0", "\t", "-", ""])
+        sentence = space.join(chance.choice(words) for _ in range(chance.randint(1, 9)))
+        change = chance.choice([str, str, str, str.upper, str.lower, lambda text: f" {text}\u3000"])
+        sentences.append(change(sentence))
+    return sentences[:count]
+
+
+def train_tokenizer(folder: Path) -> Path:
+    """A SentencePiece model like ours, trained on these sentences; rare characters become bytes."""
+    sentencepiece.SentencePieceTrainer.train(
+        sentence_iterator=iter([sentence for sentence in multilingual(400) if len(sentence) < 300]),
+        model_prefix=str(folder / "sentencepiece"),
+        vocab_size=900,
+        hard_vocab_limit=False,
+        character_coverage=0.98,
+        normalization_rule_name="nmt_nfkc_cf",
+        byte_fallback=True,
+        pad_id=0,
+        unk_id=1,
+        bos_id=-1,
+        eos_id=-1,
+        control_symbols=["[MASK]"],
+        minloglevel=2,
+    )
+    return folder / "sentencepiece.model"
