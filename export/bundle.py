@@ -11,7 +11,7 @@ from xsent.bundle import FORMAT_VERSION, MANIFEST, TOKENIZER, compute_fingerprin
 from xsent.encoder import SentenceEncoder
 from xsent.errors import DataError
 from xsent.evaluation import shared_languages, tatoeba
-from xsent.export.card import render_card
+from xsent.export.card import CARD, render_card
 from xsent.export.fallback import within_budget
 from xsent.export.folder import new_bundle_folder
 from xsent.export.form import Form
@@ -25,8 +25,6 @@ if TYPE_CHECKING:  # openvino is optional
     from xsent.export.openvino_format import Kind
 
 logger = logging.getLogger(__name__)
-
-CARD = "README.md"
 
 
 @dataclass(frozen=True)

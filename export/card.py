@@ -4,8 +4,11 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from xsent.export.form import Form
 from xsent.export.parity import Parity
 from xsent.train.checkpoint import Checkpoint
+
+CARD = "README.md"
 
 TEMPLATE = """---
 language: {language_tags}
@@ -61,6 +64,53 @@ The weights: {licence}.
 """
 
 
+FOREIGN = """---
+language: {language_tags}
+license: {licence_tag}
+pipeline_tag: sentence-similarity
+tags: [sentence-similarity, cross-lingual, sentence-embeddings, {kind}]
+---
+
+# {name}
+
+A compact cross-lingual sentence encoder: sentences that mean the same get similar vectors, whatever their
+language. Languages: {languages}; {dim} numbers a vector, {layers} layers.
+
+{use}
+
+## Training
+
+{training}
+
+{data}
+
+Exported with `xsent-export CHECKPOINT OUT --format {kind}`.
+
+## Licence
+
+The weights: {licence}.
+"""
+
+USES = {
+    "onnx": """`model.onnx` takes `input_ids` and `attention_mask` (int64 [B, T]) and gives `sentence_embedding` (float32
+[B, D], not of length 1). The ids are those of `sentencepiece.model`; nothing is added to them.""",
+    "sentence-transformers": """```python
+from sentence_transformers import SentenceTransformer
+
+vectors = SentenceTransformer("path/to/{name}").encode(["The cat sleeps.", "Le chat dort."])
+```""",
+    "web": """```js
+import {{ AutoModel, AutoTokenizer }} from "@huggingface/transformers";
+
+const tokenizer = await AutoTokenizer.from_pretrained("path/to/{name}");
+const model = await AutoModel.from_pretrained("path/to/{name}");
+const tokens = tokenizer(["The cat sleeps.", "Le chat dort."], {{ padding: true }});
+const {{ sentence_embedding }} = await model(tokens);
+```
+
+The vectors are not of length 1.""",
+}
+
 TATOEBA = """
 Tatoeba similarity search: P@1, in per cent, of up to 1,000 sentences a language, by cosine.
 
@@ -87,7 +137,7 @@ def render_card(checkpoint: Checkpoint, manifest: Mapping[str, Any], parity: Par
         language_tags=json.dumps(manifest["languages"]),
         licence_tag=json.dumps(manifest["licence"].lower()),
         precision=manifest["precision"],
-        option="int8" if manifest["precision"] == "int8" else "fp32",
+        option=manifest["precision"].replace("float32", "fp32"),
         dim=manifest["dim"],
         layers=manifest["num_layers"],
         pieces=manifest["vocab_size"],
@@ -96,6 +146,32 @@ def render_card(checkpoint: Checkpoint, manifest: Mapping[str, Any], parity: Par
         fingerprint=manifest["fingerprint"],
         parity=_table(parity.rows()),
         tatoeba=TATOEBA.format(table=_table(parity.tatoeba_rows())) if parity.tatoeba else "",
+        training=_training(checkpoint),
+        data=_data(checkpoint.about.get("attribution", [])),
+    )
+
+
+def render_foreign_card(kind: str, checkpoint: Checkpoint, form: Form) -> str:
+    """Write the card of a folder for another tool.
+
+    Args:
+        kind: One of `USES`.
+        checkpoint: Where it comes from.
+        form: What was made of it.
+
+    Returns:
+        Markdown with YAML front matter.
+    """
+    return FOREIGN.format(
+        kind=kind,
+        name=checkpoint.name,
+        languages=", ".join(checkpoint.languages),
+        licence=checkpoint.licence,
+        language_tags=json.dumps(checkpoint.languages),
+        licence_tag=json.dumps(checkpoint.licence.lower()),
+        dim=form.dim,
+        layers=form.num_layers,
+        use=USES[kind].format(name=checkpoint.name),
         training=_training(checkpoint),
         data=_data(checkpoint.about.get("attribution", [])),
     )

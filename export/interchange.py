@@ -7,6 +7,7 @@ from pathlib import Path
 from xsent.bundle import TOKENIZER
 from xsent.errors import BundleError, MissingExtraError
 from xsent.export.batch_graph import write_batch_graph
+from xsent.export.card import CARD, render_foreign_card
 from xsent.export.form import Form
 from xsent.files import atomic_folder
 from xsent.train.checkpoint import Checkpoint
@@ -45,6 +46,7 @@ def write_interchange(kind: str, checkpoint: Checkpoint, form: Form, out: Path) 
     writer = open_writer(kind)
     with atomic_folder(out.resolve()) as folder:
         writer(checkpoint, form, folder)
+        (folder / CARD).write_text(render_foreign_card(kind, checkpoint, form), encoding="utf-8")
     return sum(file.stat().st_size for file in out.rglob("*") if file.is_file())
 
 

@@ -22,12 +22,14 @@ def test_plain_onnxruntime_reads_the_onnx_folder(mini_checkpoint: Path, tmp_path
     out = tmp_path / "out"
     result = CliRunner().invoke(app, [str(mini_checkpoint), str(out), "--format", "onnx", "--fp32"])
     assert result.exit_code == 0, result.output
-    assert sorted(path.name for path in out.iterdir()) == ["model.onnx", "sentencepiece.model"]
+    assert sorted(path.name for path in out.iterdir()) == ["README.md", "model.onnx", "sentencepiece.model"]
     processor = sentencepiece.SentencePieceProcessor(model_file=str(out / "sentencepiece.model"))
     session = onnxruntime.InferenceSession(out / "model.onnx", providers=["CPUExecutionProvider"])
     texts = ["Anna, Boris, Clara and David."]
     ids = np.array(processor.encode(texts), np.int64)
     (vectors,) = session.run(["sentence_embedding"], {"input_ids": ids, "attention_mask": np.ones_like(ids)})
+    card = (out / "README.md").read_text(encoding="utf-8")
+    assert card.startswith('---\nlanguage: ["en", "fr", "de"]\nlicense: "cc0-1.0"\n') and "--format onnx" in card
     trained = CheckpointEncoder(load_checkpoint(mini_checkpoint)).encode(texts)
     np.testing.assert_allclose(vectors / np.linalg.norm(vectors), trained, atol=1e-5)
 

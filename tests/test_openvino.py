@@ -203,6 +203,14 @@ def test_without_nncf(checkpoint: Checkpoint, tmp_path: Path, monkeypatch: pytes
     assert not list(tmp_path.iterdir())
 
 
+def test_a_version_that_lacks_what_is_needed(
+    checkpoint: Checkpoint, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delattr(openvino, "Core")
+    with pytest.raises(MissingExtraError, match=r"cannot write this encoder .*; pip install -U 'xsent\[export\]'"):
+        write_openvino(checkpoint, Form.whole(checkpoint.config), tmp_path, kind="fp32", calibration=[])
+
+
 def test_int8_needs_sentences(checkpoint: Checkpoint, tmp_path: Path) -> None:
     with pytest.raises(DataError, match="no sentences to calibrate int8 with; give some in en, fr, de"):
         write_openvino(checkpoint, Form.whole(checkpoint.config), tmp_path, kind="int8", calibration=["", " "])

@@ -1,6 +1,7 @@
 """Folders for transformers.js: read by it in Node, and by onnxruntime-web as in a browser.
 
-Needs `node`, and XSENT_NODE_MODULES: a node_modules folder in which `npm install @huggingface/transformers` was run.
+Needs `node`, and `npm install --no-save @huggingface/transformers` in the repository, or the folder of another such
+installation's node_modules in XSENT_NODE_MODULES.
 """
 
 import json
@@ -23,12 +24,12 @@ from xsent.export.web import write_web
 from xsent.train.checkpoint import Checkpoint, CheckpointEncoder, load_checkpoint, save_checkpoint
 
 CLIENT = Path(__file__).parent / "web_client.mjs"
-MODULES = os.environ.get("XSENT_NODE_MODULES", "")
+MODULES = os.environ.get("XSENT_NODE_MODULES", str(CLIENT.parent.parent / "node_modules"))
 DIM = 32  # of make_encoder
 
 needs_node = pytest.mark.skipif(
-    shutil.which("node") is None or not (Path(MODULES) / "@huggingface" / "transformers").is_dir() or not MODULES,
-    reason="needs node, and XSENT_NODE_MODULES with @huggingface/transformers in it",
+    shutil.which("node") is None or not (Path(MODULES) / "@huggingface" / "transformers").is_dir(),
+    reason="needs node, and `npm install --no-save @huggingface/transformers`",
 )
 
 
