@@ -92,8 +92,8 @@ The weights: {licence}.
 """
 
 USES = {
-    "onnx": """`model.onnx` takes `input_ids` and `attention_mask` (int64 [B, T]) and gives `sentence_embedding` (float32
-[B, D], not of length 1). The ids are those of `sentencepiece.model`; nothing is added to them.""",
+    "onnx": """`model.onnx` takes `input_ids` and `attention_mask` (int64 [B, T]) and gives `sentence_embedding`
+(float32 [B, D], not of length 1). The ids are those of `sentencepiece.model`; nothing is added to them.""",
     "sentence-transformers": """```python
 from sentence_transformers import SentenceTransformer
 

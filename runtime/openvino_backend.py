@@ -20,7 +20,8 @@ from xsent.threads import available_cpus
 FOLDER = "openvino"
 FILES = ("model.xml", "model.bin")
 
-# Each costs about 12 MiB and a tenth of a second of start-up; powers of two alone cost long sentences 14% of their speed.
+# Each costs some 15 MiB and, at the start, up to a fifth of a second. Powers of two alone cost long sentences a seventh of
+# their speed, and one graph for any length all of them a third.
 LENGTHS = (8, 16, 24, 32, 48, 64, 96, 128, 192, 256)
 _PADDING = -1
 # Sentences at once of one prepared length. Each costs every length 6 MiB.
