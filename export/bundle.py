@@ -11,7 +11,7 @@ from xsent.bundle import FORMAT_VERSION, MANIFEST, TOKENIZER, compute_fingerprin
 from xsent.encoder import SentenceEncoder
 from xsent.errors import DataError
 from xsent.evaluation import shared_languages, tatoeba
-from xsent.export.card import CARD, render_card
+from xsent.export.card import CARD, COMMAND, render_card
 from xsent.export.fallback import within_budget
 from xsent.export.folder import new_bundle_folder
 from xsent.export.form import Form
@@ -56,6 +56,7 @@ def export_bundle(
     gate_data: Path | None = None,
     tatoeba_folder: Path | None = None,
     openvino: "Kind | None" = None,
+    command: str = COMMAND,
 ) -> Export:
     """Write a bundle and measure it; a bundle that differs too much is not kept.
 
@@ -70,6 +71,7 @@ def export_bundle(
         gate_data: Pairs to measure with, in the layout of a corpus; the checkpoint's held-out pairs unless given.
         tatoeba_folder: Test files of `xsent.evaluation.tatoeba`, to score both encoders for the card.
         openvino: Adds files for that backend, of this kind; see `xsent.export.openvino_format.write_openvino`.
+        command: What is asked for as a command, for the card.
 
     Raises:
         BundleError: `out` exists, or is no place for a bundle.
@@ -100,7 +102,7 @@ def export_bundle(
         if openvino is not None:
             writer.write_openvino(form, openvino, trained, pairs, budget)
         writer.manifest["golden"] |= golden(encoder)
-        (folder / CARD).write_text(render_card(checkpoint, writer.manifest, parity), encoding="utf-8")
+        (folder / CARD).write_text(render_card(checkpoint, writer.manifest, parity, command), encoding="utf-8")
         writer.save()
         verify(folder)
     return Export(out, writer.manifest["fingerprint"], writer.bytes, parity)

@@ -9,6 +9,7 @@ from xsent.export.parity import Parity
 from xsent.train.checkpoint import Checkpoint
 
 CARD = "README.md"
+COMMAND = "xsent-export CHECKPOINT OUT"
 
 TEMPLATE = """---
 language: {language_tags}
@@ -56,7 +57,7 @@ translation, the mean of both directions.
 
 {data}
 
-Exported with `xsent-export CHECKPOINT OUT --{option}`.
+Exported with `{command}`.
 
 ## Licence
 
@@ -84,7 +85,7 @@ language. Languages: {languages}; {dim} numbers a vector, {layers} layers.
 
 {data}
 
-Exported with `xsent-export CHECKPOINT OUT --format {kind}`.
+Exported with `{command}`.
 
 ## Licence
 
@@ -118,13 +119,14 @@ Tatoeba similarity search: P@1, in per cent, of up to 1,000 sentences a language
 """
 
 
-def render_card(checkpoint: Checkpoint, manifest: Mapping[str, Any], parity: Parity) -> str:
+def render_card(checkpoint: Checkpoint, manifest: Mapping[str, Any], parity: Parity, command: str) -> str:
     """Write the card of a bundle.
 
     Args:
         checkpoint: Where the bundle comes from.
         manifest: The content of its `xsent.json`, without this card.
         parity: What export measured.
+        command: What made it.
 
     Returns:
         Markdown with YAML front matter.
@@ -137,7 +139,7 @@ def render_card(checkpoint: Checkpoint, manifest: Mapping[str, Any], parity: Par
         language_tags=json.dumps(manifest["languages"]),
         licence_tag=json.dumps(manifest["licence"].lower()),
         precision=manifest["precision"],
-        option=manifest["precision"].replace("float32", "fp32"),
+        command=command,
         dim=manifest["dim"],
         layers=manifest["num_layers"],
         pieces=manifest["vocab_size"],
@@ -151,19 +153,21 @@ def render_card(checkpoint: Checkpoint, manifest: Mapping[str, Any], parity: Par
     )
 
 
-def render_foreign_card(kind: str, checkpoint: Checkpoint, form: Form) -> str:
+def render_foreign_card(kind: str, checkpoint: Checkpoint, form: Form, command: str) -> str:
     """Write the card of a folder for another tool.
 
     Args:
         kind: One of `USES`.
         checkpoint: Where it comes from.
         form: What was made of it.
+        command: What made it.
 
     Returns:
         Markdown with YAML front matter.
     """
     return FOREIGN.format(
         kind=kind,
+        command=command,
         name=checkpoint.name,
         languages=", ".join(checkpoint.languages),
         licence=checkpoint.licence,

@@ -7,7 +7,7 @@ from pathlib import Path
 from xsent.bundle import TOKENIZER
 from xsent.errors import BundleError, MissingExtraError
 from xsent.export.batch_graph import write_batch_graph
-from xsent.export.card import CARD, render_foreign_card
+from xsent.export.card import CARD, COMMAND, render_foreign_card
 from xsent.export.form import Form
 from xsent.files import atomic_folder
 from xsent.train.checkpoint import Checkpoint
@@ -22,7 +22,7 @@ def write_onnx(checkpoint: Checkpoint, form: Form, folder: Path) -> None:
     shutil.copyfile(checkpoint.tokenizer, folder / TOKENIZER)
 
 
-def write_interchange(kind: str, checkpoint: Checkpoint, form: Form, out: Path) -> int:
+def write_interchange(kind: str, checkpoint: Checkpoint, form: Form, out: Path, command: str = COMMAND) -> int:
     """Write a checkpoint for another tool.
 
     Args:
@@ -30,6 +30,7 @@ def write_interchange(kind: str, checkpoint: Checkpoint, form: Form, out: Path) 
         checkpoint: The trained encoder.
         form: What is made of it.
         out: Folder to make.
+        command: What is asked for as a command, for the card.
 
     Returns:
         Bytes written.
@@ -46,7 +47,7 @@ def write_interchange(kind: str, checkpoint: Checkpoint, form: Form, out: Path) 
     writer = open_writer(kind)
     with atomic_folder(out.resolve()) as folder:
         writer(checkpoint, form, folder)
-        (folder / CARD).write_text(render_foreign_card(kind, checkpoint, form), encoding="utf-8")
+        (folder / CARD).write_text(render_foreign_card(kind, checkpoint, form, command), encoding="utf-8")
     return sum(file.stat().st_size for file in out.rglob("*") if file.is_file())
 
 

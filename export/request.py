@@ -8,6 +8,7 @@ from tempfile import TemporaryDirectory
 from xsent.bundle import MANIFEST
 from xsent.errors import DataError
 from xsent.export.bundle import Export, export_bundle
+from xsent.export.card import COMMAND
 from xsent.export.form import Form, Precision, choose_form
 from xsent.export.interchange import write_interchange
 from xsent.export.openvino_format import Kind
@@ -84,6 +85,7 @@ class Request:
                 gate_data=self.gate_data,
                 tatoeba_folder=self.tatoeba,
                 openvino=self._openvino(form) if self.openvino else None,
+                command=self._command("openvino" if self.openvino else ""),
             )
 
     def interchange(self, kind: str) -> tuple[Path, int]:
@@ -100,7 +102,7 @@ class Request:
         """
         with TemporaryDirectory() as folder:
             _, checkpoint, form = self._chosen(Path(folder))
-            return self.out, write_interchange(kind, checkpoint, form, self.out)
+            return self.out, write_interchange(kind, checkpoint, form, self.out, self._command(kind))
 
     def _chosen(self, folder: Path) -> tuple[Checkpoint, Checkpoint, Form]:
         """The checkpoint, what is left of it without the pieces that go, and the form."""
@@ -116,6 +118,25 @@ class Request:
         if counts is None:
             return whole, whole, chosen.form
         return whole, with_pieces_of(whole, counts, folder / "pieces", share=chosen.share), chosen.form
+
+    def _command(self, kind: str) -> str:
+        """The command that asks for this, without the names of files."""
+        options: dict[str, object] = {
+            "format": kind,
+            "fp32" if self.precision == "float32" else self.precision or "int8": True,
+            "weights-only": self.weights_only,
+            "target": self.target if self.target != "portable" else "",
+            "layers": self.num_layers,
+            "dim": self.dim,
+            "languages": ",".join(self.languages or ()),
+            "sample": "TEXT" if self.sample else "",
+            "max-size": self.max_size,
+            "gate-data": "PAIRS" if self.gate_data else "",
+            "tolerance": self.tolerance,
+        }
+        # Not `in (None, False)`: no layers, 0, is something that was asked for.
+        given = ((n, v) for n, v in options.items() if v is not None and v is not False and v != "")
+        return " ".join([COMMAND, *(f"--{name}" if value is True else f"--{name} {value}" for name, value in given)])
 
     def _openvino(self, form: Form) -> Kind:
         if form.precision == "float32":

@@ -20,8 +20,8 @@ from xsent.threads import available_cpus
 FOLDER = "openvino"
 FILES = ("model.xml", "model.bin")
 
-# Each costs some 15 MiB and, at the start, up to a fifth of a second. Powers of two alone cost long sentences a seventh of
-# their speed, and one graph for any length all of them a third.
+# Each costs some 15 MiB and, at the start, up to a fifth of a second. Powers of two alone cost long sentences a seventh
+# of their speed, and one graph for any length costs all of them a third.
 LENGTHS = (8, 16, 24, 32, 48, 64, 96, 128, 192, 256)
 _PADDING = -1
 # Sentences at once of one prepared length. Each costs every length 6 MiB.

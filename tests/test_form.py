@@ -201,3 +201,14 @@ def test_what_one_layer_does_not_save_is_refused() -> None:
         fallback.within_budget(Form(1, 32), lambda form, limit: measured(0.99))
     with pytest.raises(ParityError, match=r"mean cosine 0\.9900"):
         fallback.within_budget(Form(0, 32), lambda form, limit: measured(0.99))
+
+
+def test_the_card_names_the_command(mini_checkpoint: Path, tmp_path: Path) -> None:
+    request = Request(mini_checkpoint, tmp_path / "out", "int4-table", num_layers=2, tolerance=5.0, max_size="9MB")
+    card = (request.run().path / "README.md").read_text()
+    assert "`xsent-export CHECKPOINT OUT --int4-table --layers 2 --max-size 9MB --tolerance 5.0`" in card
+    pairs = mini_checkpoint / "validation.tsv"
+    plain = Request(mini_checkpoint, tmp_path / "none", languages=["en"], sample=pairs, num_layers=0)
+    assert plain._command("web") == (
+        "xsent-export CHECKPOINT OUT --format web --int8 --layers 0 --languages en --sample TEXT"
+    )
