@@ -17,6 +17,7 @@ from xsent.backends import open_backend
 from xsent.bench.machine import processor
 from xsent.bench.markdown import markdown_table
 from xsent.bundle import Bundle
+from xsent.errors import DataError
 from xsent.export.batch_graph import write_batch_graph
 from xsent.export.form import Form
 from xsent.train.bundles import checkpoint_from_bundle
@@ -53,14 +54,19 @@ def measure_latency(
         Markdown.
     """
     runners: dict[str, Embed] = {}
-    for path in bundles:
-        opened = Bundle.open(path)
+    opened = [Bundle.open(path) for path in bundles]
+    shortest = min(bundle.max_length for bundle in opened)
+    if max([*lengths, MIXED[1]]) > shortest:
+        raise DataError(
+            f"a bundle takes at most {shortest} tokens; sentences of {max([*lengths, MIXED[1]])} do not fit"
+        )
+    for number, bundle in enumerate(opened, 1):
         for backend in backends:
-            runners[f"{path.name}, {backend}"] = open_backend(backend, opened).embed
+            runners[f"{number}: {bundle.path.name}, {backend}"] = open_backend(backend, bundle).embed
     with TemporaryDirectory() as folder:
         if default:
-            runners[f"{bundles[0].name}, {DEFAULT}"] = default_session(bundles[0], Path(folder))
-        pieces = Bundle.open(bundles[0]).vocab_size
+            runners[f"1: {bundles[0].name}, {DEFAULT}"] = default_session(bundles[0], Path(folder))
+        pieces = min(bundle.vocab_size for bundle in opened)
         rows = []
         for length in lengths:
             rows += compare(runners, [some_ids(pieces, length, seed) for seed in range(8)], str(length), rounds)

@@ -82,7 +82,7 @@ class BatchGraph(EncoderGraph):
     def _product(self, name: str, x: str, weight: NDArray[np.float32], bias: NDArray[np.float32]) -> str:
         if not self._is_quantized(name):
             return super()._product(name, x, weight, bias)
-        numbers, scales = quantize_columns(weight, self._form.target)
+        numbers, scales = quantize_columns(weight, "vnni")  # all 8 bits: the sums are floats
         # Not DequantizeLinear: ONNX Runtime joins that with the product and calculates in 8 bits after all.
         matrix = self._node("Cast", [self._weight(f"{name}.weight", numbers)], f"{name}.numbers", to=TensorProto.FLOAT)
         matrix = self._node("Mul", [matrix, self._weight(f"{name}.scales", scales)], f"{name}.matrix")

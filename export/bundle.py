@@ -56,6 +56,7 @@ def export_bundle(
     gate_data: Path | None = None,
     tatoeba_folder: Path | None = None,
     openvino: "Kind | None" = None,
+    largest: int | None = None,
     command: str = COMMAND,
 ) -> Export:
     """Write a bundle and measure it; a bundle that differs too much is not kept.
@@ -71,11 +72,12 @@ def export_bundle(
         gate_data: Pairs to measure with, in the layout of a corpus; the checkpoint's held-out pairs unless given.
         tatoeba_folder: Test files of `xsent.evaluation.tatoeba`, to score both encoders for the card.
         openvino: Adds files for that backend, of this kind; see `xsent.export.openvino_format.write_openvino`.
+        largest: Bytes that the bundle may have.
         command: What is asked for as a command, for the card.
 
     Raises:
         BundleError: `out` exists, or is no place for a bundle.
-        DataError: The pairs to measure with cannot be read, or there are none in the checkpoint's languages.
+        DataError: The bundle is too large; or the pairs to measure with cannot be read, or are in other languages.
         ParityError: The bundle is beyond the budget.
         MissingExtraError: openvino is asked for and not installed.
         OSError: It cannot be written; like every failure, this leaves nothing behind.
@@ -104,6 +106,8 @@ def export_bundle(
         writer.manifest["golden"] |= golden(encoder)
         (folder / CARD).write_text(render_card(checkpoint, writer.manifest, parity, command), encoding="utf-8")
         writer.save()
+        if largest is not None and writer.bytes > largest:
+            raise DataError(f"{out}: came to {writer.bytes:,} bytes, at most {largest:,} were asked for; ask for less")
         verify(folder)
     return Export(out, writer.manifest["fingerprint"], writer.bytes, parity)
 
@@ -182,7 +186,10 @@ def held_out_pairs(checkpoint: Checkpoint, gate_data: Path | None) -> Pairs:
             f"{gate_data or checkpoint.validation}: no pairs in {', '.join(missing)}, but in {', '.join(pairs)}; every "
             "language has to be measured"
         )
-    return {language: pairs[language] for language in pairs if language in checkpoint.languages}
+    kept = {language: pairs[language] for language in pairs if language in checkpoint.languages}
+    if not kept:
+        raise DataError(f"{gate_data or checkpoint.validation}: no pairs in {', '.join(checkpoint.languages)}")
+    return kept
 
 
 def _manifest(checkpoint: Checkpoint, form: Form, name: str) -> dict[str, Any]:

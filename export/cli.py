@@ -78,7 +78,7 @@ def export(
         target=target,
         num_layers=layers,
         dim=dim,
-        languages=[code.strip() for code in languages.split(",")] if languages else None,
+        languages=list(dict.fromkeys(filter(None, map(str.strip, languages.split(","))))) if languages else None,
         sample=sample,
         max_size=max_size,
         gate_data=gate_data,

@@ -26,12 +26,18 @@ def new_bundle_folder(out: Path, *, replace: bool) -> Iterator[Path]:
         BundleError: `out` exists and may not be replaced, or its parent does not exist.
     """
     out = out.resolve()
-    _check(out, replace=replace)
+    check_place(out, replace=replace)
     with atomic_folder(out) as folder:
         yield folder
 
 
-def _check(out: Path, *, replace: bool) -> None:
+def check_place(out: Path, *, replace: bool) -> None:
+    """See whether a bundle may be put somewhere.
+
+    Raises:
+        BundleError: See `new_bundle_folder`.
+    """
+    out = out.resolve()
     if not out.parent.is_dir():
         raise BundleError(f"{out.parent}: no such folder; create it first")
     if not out.exists():

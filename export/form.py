@@ -67,6 +67,8 @@ def choose_form(
                 f"{checkpoint.path}: {name} {asked} was not trained, {known} {'was' if len(trained) == 1 else 'were'}; "
                 f"train with {'layer_prefixes' if name == '--layers' else 'prefixes'} to have others"
             )
+    if precision == "int4-table" and (dim or config.dim) % 2:
+        raise DataError(f"--int4-table needs an even number of dimensions, not {dim or config.dim}")
     layers = config.num_layers if num_layers is None else num_layers
     return Form(layers, config.dim if dim is None else dim, precision, target)
 
@@ -74,13 +76,16 @@ def choose_form(
 def trained_layers(checkpoint: Checkpoint) -> list[int]:
     """The numbers of layers that a checkpoint can be used with.
 
-    Beside all, and those that were trained to stand alone: none, if the table was trained alone before pre-norm layers,
-    which only add to it.
+    Beside all, and those that were trained to stand alone: none, if the table was trained alone and then stayed as it
+    was under pre-norm layers, which only add to it.
     """
     stages, config = _stages(checkpoint), checkpoint.config
     layers = {config.num_layers, *(stages[-1].get("layer_prefixes") or () if stages else ())}
-    if config.norm == "pre" and any(stage["num_layers"] == 0 for stage in stages):
-        layers.add(0)
+    alone = [number for number, stage in enumerate(stages) if stage["num_layers"] == 0]
+    if config.norm == "pre" and alone:
+        later = stages[alone[-1] + 1 :]
+        if not any(stage.get("table_learning_rate") for stage in later):
+            layers.add(0)
     return sorted(layers)
 
 

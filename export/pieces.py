@@ -56,10 +56,11 @@ class PieceCounts:
         keep = np.zeros(len(self.counts), np.bool_)
         keep[order[:enough]] = True
         keep &= self.counts > 0
-        least = min((piece.score for piece in self.model.pieces if piece.type not in ALWAYS), default=0.0)
+        least = min((piece.score for piece in self.model.pieces if piece.type == SentencePiece.NORMAL), default=0.0)
         for number, piece in enumerate(self.model.pieces):
             single = len(piece.piece) == 1 and self.counts[number] > 0
-            keep[number] |= piece.type in ALWAYS or single or piece.score == least
+            keep[number] |= piece.type in ALWAYS or single
+            keep[number] |= piece.type == SentencePiece.NORMAL and piece.score == least
         return keep.nonzero()[0]
 
     def vocabulary(self, share: float = 1.0) -> bytes:
@@ -89,6 +90,10 @@ def count_pieces(checkpoint: Checkpoint, languages: Sequence[str], sample: Path)
     Raises:
         DataError: The checkpoint does not have one of the languages, or the sample cannot be read or has no text.
     """
+    if ENGLISH not in languages:
+        raise DataError(
+            f"--languages {','.join(languages)} must name {ENGLISH} too: every other language is held to it"
+        )
     unknown = [language for language in languages if language not in checkpoint.languages]
     if unknown:
         known = ", ".join(checkpoint.languages)

@@ -1,7 +1,7 @@
 """What is asked of an export, from checkpoint or bundle to the finished folder."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -9,6 +9,7 @@ from xsent.bundle import MANIFEST
 from xsent.errors import DataError
 from xsent.export.bundle import Export, export_bundle
 from xsent.export.card import COMMAND
+from xsent.export.folder import check_place
 from xsent.export.form import Form, Precision, choose_form
 from xsent.export.interchange import write_interchange
 from xsent.export.openvino_format import Kind
@@ -61,6 +62,8 @@ class Request:
     weights_only: bool = False
 
     def __post_init__(self) -> None:
+        if self.precision == "float32" and self.target != "portable":
+            raise DataError(f"--target {self.target} is for quantised weights; leave it out with --fp32")
         if self.weights_only and not (self.openvino and self.precision != "float32"):
             raise DataError("--weights-only is for --format openvino with quantised weights")
         if bool(self.languages) != bool(self.sample):
@@ -72,6 +75,7 @@ class Request:
         Raises:
             XsentError: It cannot be made; nothing was written.
         """
+        check_place(self.out, replace=self.force)
         with TemporaryDirectory() as folder:
             whole, checkpoint, form = self._chosen(Path(folder))
             return export_bundle(
@@ -85,6 +89,7 @@ class Request:
                 gate_data=self.gate_data,
                 tatoeba_folder=self.tatoeba,
                 openvino=self._openvino(form) if self.openvino else None,
+                largest=parse_size(self.max_size) if self.max_size else None,
                 command=self._command("openvino" if self.openvino else ""),
             )
 
@@ -100,8 +105,19 @@ class Request:
         Raises:
             XsentError: It cannot be made; nothing was written.
         """
+        given: dict[str, object] = {
+            "--tolerance": self.tolerance,
+            "--gate-data": self.gate_data,
+            "--tatoeba": self.tatoeba,
+        }
+        given |= {"--max-size": self.max_size, "--force": self.force or None}
+        if unused := [name for name, value in given.items() if value is not None]:
+            raise DataError(f"{', '.join(unused)}: for bundles alone; --format {kind} is neither measured nor replaced")
+        if kind == "sentence-transformers" and self.precision not in (None, "float32"):
+            raise DataError("--format sentence-transformers is float32; leave --int8 and --int4-table out")
         with TemporaryDirectory() as folder:
             _, checkpoint, form = self._chosen(Path(folder))
+            checkpoint = replace(checkpoint, about={**checkpoint.about, "name": self.name or checkpoint.name})
             return self.out, write_interchange(kind, checkpoint, form, self.out, self._command(kind))
 
     def _chosen(self, folder: Path) -> tuple[Checkpoint, Checkpoint, Form]:
@@ -123,7 +139,7 @@ class Request:
         """The command that asks for this, without the names of files."""
         options: dict[str, object] = {
             "format": kind,
-            "fp32" if self.precision == "float32" else self.precision or "int8": True,
+            (self.precision or "").replace("float32", "fp32"): True if self.precision else None,
             "weights-only": self.weights_only,
             "target": self.target if self.target != "portable" else "",
             "layers": self.num_layers,

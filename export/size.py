@@ -9,6 +9,7 @@ from xsent.errors import DataError
 from xsent.export.form import Form, Precision, trained_dims
 from xsent.export.pieces import PieceCounts
 from xsent.export.quantization import BLOCK
+from xsent.export.storage import PAGE
 from xsent.train.checkpoint import Checkpoint
 from xsent.train.model import ModelConfig
 
@@ -60,7 +61,7 @@ def candidates(
     precisions: tuple[Precision, ...] = (precision,) if precision else ("int8", "int4-table")
     for kept in dims:
         for share in SHARES if counted else SHARES[:1]:
-            for bits in precisions:
+            for bits in precisions if kept % 2 == 0 else precisions[:1]:
                 yield Candidate(replace(form, dim=kept, precision=bits), share)
 
 
@@ -105,11 +106,15 @@ def table_bytes(form: Form, config: ModelConfig, pieces: int) -> int:
 
 
 def layer_bytes(form: Form, config: ModelConfig) -> int:
-    """Size of everything above the table."""
+    """Size of everything above the table; each array starts at a page."""
     if not form.num_layers:
         return 0
     dim, inner = config.dim, config.ffn_dim
-    one = 4 if form.precision == "float32" else 1
-    matrices = 4 * dim * dim + 2 * dim * inner
-    vectors = 4 * (2 * (4 * dim + inner + dim) + 4 * dim)  # biases, scales, norms
-    return 4 * config.max_length * dim + form.num_layers * (one * matrices + vectors)
+    matrices = [(dim, 3 * dim), (dim, dim), (dim, inner), (inner, dim)]
+    if form.precision == "float32":
+        arrays = [4 * inputs * outputs for inputs, outputs in matrices]
+    else:
+        arrays = [size for inputs, outputs in matrices for size in (inputs * outputs, 4 * outputs)]  # with scales
+    arrays += [4 * outputs for _, outputs in matrices] + 4 * [4 * dim]  # biases, norms
+    once = [4 * config.max_length * dim, *(2 * [4 * dim] if config.norm == "post" else [])]
+    return sum(-(-size // PAGE) * PAGE for size in form.num_layers * arrays + once)

@@ -18,7 +18,7 @@ def test_every_bundle_has_a_row_for_every_length(mini_bundle: Path) -> None:
     assert lines[0].startswith("`xsent-bench latency mini` on ")
     cells = [[cell.strip() for cell in line.split("|")[1:-1]] for line in lines[4:]]
     assert [row[:2] for row in cells] == [
-        [f"mini, {name}", tokens] for tokens in ("5", "9", "4 to 48") for name in ("onnx", DEFAULT)
+        [f"1: mini, {name}", tokens] for tokens in ("5", "9", "4 to 48") for name in ("onnx", DEFAULT)
     ]
     assert all(row[4] == "1.00" for row in cells[::2])
 

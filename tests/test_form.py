@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +11,7 @@ import sentencepiece
 from typer.testing import CliRunner
 
 from xsent.encoder import SentenceEncoder
-from xsent.errors import DataError, ParityError
+from xsent.errors import BundleError, DataError, ParityError
 from xsent.export import fallback
 from xsent.export.bundle import export_bundle
 from xsent.export.cli import app
@@ -21,6 +22,7 @@ from xsent.export.pieces import count_pieces, with_pieces_of
 from xsent.export.request import Request
 from xsent.export.size import OVERHEAD, layer_bytes, parse_size, table_bytes
 from xsent.train.checkpoint import Checkpoint, CheckpointEncoder, load_checkpoint
+from xsent.train.model import Encoder
 from xsent.verification import verify
 
 
@@ -49,9 +51,11 @@ def test_only_what_was_trained_can_be_kept(checkpoint: Checkpoint) -> None:
 
 
 def test_a_table_that_was_trained_alone_stands_alone_under_pre_norm(checkpoint: Checkpoint) -> None:
-    stages = [{"num_layers": 0}, {"num_layers": 2}]
+    stages = [{"num_layers": 0, "table_learning_rate": 0.1}, {"num_layers": 2, "table_learning_rate": 0.0}]
     before = dataclasses.replace(checkpoint, about={**checkpoint.about, "recipe": {"stages": stages}})
     assert trained_layers(before) == [0, 2]
+    moved = [stages[0], {"num_layers": 2, "table_learning_rate": 0.1}]
+    assert trained_layers(dataclasses.replace(before, about={**before.about, "recipe": {"stages": moved}})) == [2]
     model = {**before.about["model"], "norm": "post"}
     assert trained_layers(dataclasses.replace(before, about={**before.about, "model": model})) == [2]
 
@@ -107,7 +111,8 @@ def test_rare_pieces_go_first(checkpoint: Checkpoint, tmp_path: Path) -> None:
     [
         (["en", "xx"], "a\n", "has no language xx; it has en, fr, de"),
         (["en", "fr"], "", "no text in en, fr"),
-        (["fr"], "web\tde\tone\teins\n", "no text in fr"),
+        (["en", "fr"], "web\tde\tone\teins\n", "no text in en, fr"),
+        (["fr"], "a\n", "--languages fr must name en too"),
     ],
 )
 def test_samples_that_do_not_fit_are_refused(
@@ -119,12 +124,13 @@ def test_samples_that_do_not_fit_are_refused(
         count_pieces(checkpoint, languages, sample)
 
 
-@pytest.mark.parametrize("form", [Form(2, 32), Form(2, 32, "int4-table"), Form(2, 32, "float32"), Form(0, 16)])
-def test_sizes_are_foreseen(checkpoint: Checkpoint, tmp_path: Path, form: Form) -> None:
-    EncoderGraph(checkpoint.encoder, form).write(tmp_path)
+@pytest.mark.parametrize("form", [Form(2, 256), Form(2, 256, "int4-table"), Form(2, 256, "float32"), Form(0, 128)])
+def test_sizes_are_foreseen(make_encoder: Callable[..., Encoder], tmp_path: Path, form: Form) -> None:
+    encoder = make_encoder(vocab_size=9000, dim=256)
+    EncoderGraph(encoder, form).write(tmp_path)
     real = sum((tmp_path / name).stat().st_size for name in ("embeddings.bin", "weights.bin"))
-    foreseen = table_bytes(form, checkpoint.config, checkpoint.config.vocab_size) + layer_bytes(form, checkpoint.config)
-    assert abs(real - foreseen) < OVERHEAD + 4096 * 30  # each array starts at a page
+    foreseen = table_bytes(form, encoder.config, 9000) + layer_bytes(form, encoder.config)
+    assert abs(real - foreseen) < 2 * 4096
 
 
 @pytest.mark.parametrize(("text", "size"), [("16MB", 16_000_000), ("1.5 MiB", 1_572_864), ("70000", 70_000)])
@@ -150,6 +156,7 @@ def test_a_size_chooses_what_to_give_up(mini_checkpoint: Path, tmp_path: Path) -
         result = run(app, [str(mini_checkpoint), str(out), "--max-size", str(limit), "--tolerance", "5"])
         assert result.exit_code == 0, result.output
         assert json.loads((out / "xsent.json").read_bytes())["precision"] == precision
+        assert sum(path.stat().st_size for path in out.iterdir() if path.name != "xsent.json") <= limit
     result = run(app, [str(mini_checkpoint), str(tmp_path / "none"), "--max-size", "100KB"])
     assert result.exit_code == 1 and not (tmp_path / "none").exists()
     assert "0.1 MB cannot be reached: the smallest is" in result.stderr and "tokenizer" in result.stderr
@@ -209,6 +216,22 @@ def test_the_card_names_the_command(mini_checkpoint: Path, tmp_path: Path) -> No
     assert "`xsent-export CHECKPOINT OUT --int4-table --layers 2 --max-size 9MB --tolerance 5.0`" in card
     pairs = mini_checkpoint / "validation.tsv"
     plain = Request(mini_checkpoint, tmp_path / "none", languages=["en"], sample=pairs, num_layers=0)
-    assert plain._command("web") == (
-        "xsent-export CHECKPOINT OUT --format web --int8 --layers 0 --languages en --sample TEXT"
-    )
+    assert plain._command("web") == ("xsent-export CHECKPOINT OUT --format web --layers 0 --languages en --sample TEXT")
+
+
+def test_one_language_cannot_be_measured(mini_checkpoint: Path, tmp_path: Path) -> None:
+    pairs = mini_checkpoint / "validation.tsv"
+    with pytest.raises(DataError, match="no text in en"):
+        Request(mini_checkpoint, tmp_path / "out", languages=["en"], sample=pairs, gate_data=pairs).run()
+
+
+def test_what_a_format_does_not_use_is_refused(mini_checkpoint: Path, tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="--tolerance, --force: for bundles alone"):
+        Request(mini_checkpoint, tmp_path / "out", tolerance=1.0, force=True).interchange("onnx")
+    with pytest.raises(DataError, match="--target vnni is for quantised weights"):
+        Request(mini_checkpoint, tmp_path / "out", "float32", target="vnni")
+
+
+def test_an_existing_folder_is_refused_before_anything_is_done(mini_checkpoint: Path, tmp_path: Path) -> None:
+    with pytest.raises(BundleError, match="exists; name another folder"):
+        Request(tmp_path / "no checkpoint", tmp_path).run()
