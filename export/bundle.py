@@ -96,7 +96,7 @@ def export_bundle(
             return gate.measure(SentenceEncoder(folder), limit)
 
         logger.info("measuring %s pairs", f"{sum(map(len, pairs.values())):,}")
-        form, parity = within_budget(form, measure)
+        form, parity = within_budget(form, measure, pieces=whole is None)
         encoder = SentenceEncoder(folder)
         if tatoeba_folder is not None:
             parity = replace(parity, tatoeba=_tatoeba(trained, encoder, tatoeba_folder))

@@ -30,7 +30,7 @@ language. It runs offline on a CPU.
 | layers | {layers} |
 | vocabulary | {pieces:,} pieces, SentencePiece |
 | longest sentence | {max_length} tokens |
-| precision | {precision} |
+| precision | {precision}{floats} |
 | size | {megabytes:.1f} MB |
 | fingerprint | `{fingerprint}` |
 
@@ -139,6 +139,7 @@ def render_card(checkpoint: Checkpoint, manifest: Mapping[str, Any], parity: Par
         language_tags=json.dumps(manifest["languages"]),
         licence_tag=json.dumps(manifest["licence"].lower()),
         precision=manifest["precision"],
+        floats=f" ({', '.join(manifest['floats'])} in float32)" if "floats" in manifest else "",
         command=command,
         dim=manifest["dim"],
         layers=manifest["num_layers"],

@@ -3,8 +3,10 @@
 import math
 
 from xsent.encoder import SentenceEncoder
+from xsent.errors import DataError
 from xsent.export.form import Form
 from xsent.export.quantization import Target
+from xsent.instruction_set import instruction_set
 from xsent.manifest import OTHER
 from xsent.tokenizer import Tokenizer
 
@@ -23,6 +25,7 @@ GOLDEN = (
 # with VNNI agree to the last digit stored, and ARM differs by 0.003. A wrong tokenizer or saturated sums move numbers
 # by their own size.
 FLOAT, SAME, FOREIGN = 0.001, 0.02, 0.2
+SATURATING = ("avx512", "avx2", "x86")
 INSTRUCTIONS: dict[Target, tuple[str, ...]] = {
     "portable": ("avx512_vnni", "avx_vnni", "avx512", "avx2", "arm64_dot", "arm64"),
     "vnni": ("avx512_vnni", "avx_vnni"),
@@ -37,6 +40,24 @@ def tolerances(form: Form) -> dict[str, float]:
     else:
         shares = {name: SAME for name in INSTRUCTIONS[form.target]} | {OTHER: FOREIGN}
     return {name: round(share / math.sqrt(form.dim), 6) for name, share in shares.items()}
+
+
+def check_processor(target: Target, instructions: str | None = None) -> None:
+    """Refuse a target whose sums would saturate here: neither the gate nor golden vectors would say anything of it.
+
+    Args:
+        target: What the weights are made for.
+        instructions: This processor's; only tests need others.
+
+    Raises:
+        DataError: They would.
+    """
+    here = instructions or instruction_set()
+    if target != "portable" and here in SATURATING:
+        raise DataError(
+            f"--target {target} cannot be measured here: 8-bit sums saturate on this processor ({here}); export on one "
+            "with VNNI or on ARM, or use --target portable"
+        )
 
 
 def golden(encoder: SentenceEncoder) -> dict[str, object]:

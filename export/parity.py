@@ -76,11 +76,12 @@ class Parity:
     whole: Mapping[str, float] = field(default_factory=dict)
     tatoeba: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
 
-    def check(self, form: str = "") -> None:
+    def check(self, form: str = "", advice: str = "--fp32 keeps the trained weights") -> None:
         """Refuse an export that costs more than its budget.
 
         Args:
             form: What was tried, for the message.
+            advice: What to do, for the message.
 
         Raises:
             ParityError: A language is beyond the budget; names each with its numbers.
@@ -97,7 +98,7 @@ class Parity:
         if failures:
             raise ParityError(
                 f"the exported encoder{form} differs too much from the trained one: {', '.join(failures)}; "
-                "nothing was written, --fp32 keeps the trained weights"
+                f"nothing was written; {advice}"
             )
 
     def rows(self) -> list[dict[str, object]]:
@@ -144,7 +145,8 @@ class Parity:
 def read_pairs(path: Path, limit: int = MAX_PAIRS) -> Pairs:
     """Read held-out pairs by language.
 
-    Within a language each sentence is kept once, on either side: a search among equals has no right answer.
+    Within a language each sentence is kept once, on either side: a search among equals has no right answer. Neither has
+    one for nothing: a pair with a blank side is left out.
 
     Args:
         path: Lines of `source`, `language`, `English`, `translation`, with tabs between.
@@ -157,7 +159,7 @@ def read_pairs(path: Path, limit: int = MAX_PAIRS) -> Pairs:
     seen: set[tuple[str, str, str]] = set()
     for _, language, english, translation in read_fields(path, 4, "source, language, English, translation"):
         sides = {(language, "en", english), (language, "xx", translation)}
-        if not sides & seen:
+        if english.strip() and translation.strip() and not sides & seen:
             seen |= sides
             pairs[language].append((english, translation))
     if not pairs:

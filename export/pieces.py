@@ -99,13 +99,16 @@ def count_pieces(checkpoint: Checkpoint, languages: Sequence[str], sample: Path)
         known = ", ".join(checkpoint.languages)
         raise DataError(f"{checkpoint.path}: has no language {', '.join(unknown)}; it has {known}")
     processor = spm.SentencePieceProcessor(model_file=str(checkpoint.tokenizer))
-    counts, total, source = np.zeros(len(processor), np.int64), 0, sample_sentences(sample, languages)
+    counts, total, seen = np.zeros(len(processor), np.int64), 0, set[str]()
+    source = sample_sentences(sample, languages, seen)
     while chunk := list(islice(source, CHUNK)):
         ids = [i for sentence in processor.encode(chunk) for i in sentence]
         counts += np.bincount(np.array(ids, np.int64), minlength=len(counts))
         total += len(chunk)
     if not counts.any():
         raise DataError(f"{sample}: no text in {', '.join(languages)}; expected sentences, or pairs in these languages")
+    if missing := [language for language in languages if seen and language not in {*seen, ENGLISH}]:
+        raise DataError(f"{sample}: no pairs in {', '.join(missing)}; their pieces would all go")
     if total < FEW:
         logger.warning("%s: %d sentences are few: words that are in none of them lose their pieces", sample, total)
     return PieceCounts(languages, ModelProto.FromString(checkpoint.tokenizer.read_bytes()), counts)
@@ -138,12 +141,13 @@ def with_pieces_of(checkpoint: Checkpoint, counts: PieceCounts, folder: Path, *,
     return load_checkpoint(folder / "checkpoint")
 
 
-def sample_sentences(sample: Path, languages: Sequence[str]) -> Iterator[str]:
-    """The sentences of a text, or of the pairs in some languages of a corpus."""
+def sample_sentences(sample: Path, languages: Sequence[str], seen: set[str]) -> Iterator[str]:
+    """The sentences of a text, or of the pairs in some languages of a corpus; `seen` gets the languages of these."""
     for line in read_lines(sample):
         match line.split("\t"):
             case [_, language, english, translation]:
                 if language in languages:
+                    seen.add(language)
                     yield translation
                     if ENGLISH in languages:
                         yield english

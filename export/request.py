@@ -11,12 +11,14 @@ from xsent.export.bundle import Export, export_bundle
 from xsent.export.card import COMMAND
 from xsent.export.folder import check_place
 from xsent.export.form import Form, Precision, choose_form
+from xsent.export.golden import check_processor
 from xsent.export.interchange import write_interchange
 from xsent.export.openvino_format import Kind
 from xsent.export.parity import Budget
 from xsent.export.pieces import PieceCounts, count_pieces, with_pieces_of
 from xsent.export.quantization import Target
 from xsent.export.size import Candidate, candidates, largest_within, parse_size
+from xsent.openvino_backend import import_openvino
 from xsent.train.bundles import checkpoint_from_bundle
 from xsent.train.checkpoint import Checkpoint, load_checkpoint
 
@@ -76,6 +78,9 @@ class Request:
             XsentError: It cannot be made; nothing was written.
         """
         check_place(self.out, replace=self.force)
+        check_processor(self.target)
+        if self.openvino:
+            import_openvino("export")  # before all the work
         with TemporaryDirectory() as folder:
             whole, checkpoint, form = self._chosen(Path(folder))
             return export_bundle(

@@ -109,6 +109,7 @@ def test_rare_pieces_go_first(checkpoint: Checkpoint, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("languages", "text", "message"),
     [
+        (["en", "fr", "de"], "web\tfr\tone\tun\n", "no pairs in de; their pieces would all go"),
         (["en", "xx"], "a\n", "has no language xx; it has en, fr, de"),
         (["en", "fr"], "", "no text in en, fr"),
         (["en", "fr"], "web\tde\tone\teins\n", "no text in en, fr"),
@@ -235,3 +236,17 @@ def test_what_a_format_does_not_use_is_refused(mini_checkpoint: Path, tmp_path: 
 def test_an_existing_folder_is_refused_before_anything_is_done(mini_checkpoint: Path, tmp_path: Path) -> None:
     with pytest.raises(BundleError, match="exists; name another folder"):
         Request(tmp_path / "no checkpoint", tmp_path).run()
+
+
+def test_pieces_are_blamed_before_layers(mini_checkpoint: Path, tmp_path: Path) -> None:
+    sample = tmp_path / "sample.txt"
+    sample.write_text("Anna\n")
+    request = Request(
+        mini_checkpoint,
+        tmp_path / "out",
+        languages=["en", "fr"],
+        sample=sample,
+        gate_data=mini_checkpoint / "validation.tsv",
+    )
+    with pytest.raises(ParityError, match=r"fr mean cosine .*; nothing was written; a larger --sample"):
+        request.run()

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from xsent.errors import BundleError
+from xsent.errors import BundleError, DataError
 from xsent.export.form import Form
-from xsent.export.golden import tolerances
+from xsent.export.golden import check_processor, tolerances
 from xsent.instruction_set import instruction_set
 from xsent.manifest import Golden, parse_manifest
 
@@ -54,3 +54,11 @@ def test_old_and_new_tolerances_are_read(mini_bundle: Path) -> None:
     raw["golden"]["tolerance"] = {"avx2": 0.01}
     with pytest.raises(BundleError, match="no 'other'"):
         parse_manifest(raw, mini_bundle)
+
+
+def test_a_target_that_saturates_here_is_refused() -> None:
+    for instructions in ("avx512_vnni", "avx_vnni", "arm64"):
+        check_processor("arm64", instructions)
+    check_processor("portable", "avx2")
+    with pytest.raises(DataError, match=r"--target vnni cannot be measured here: 8-bit sums saturate .*avx2"):
+        check_processor("vnni", "avx2")
