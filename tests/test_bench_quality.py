@@ -9,7 +9,7 @@ from bench_toy import write_toy_tests
 from numpy.typing import NDArray
 from toy import ENGLISH
 
-from xsent.bench.quality import Truncated, measure, small_xsr, text_similarity, topics
+from xsent.bench.quality import measure, small_xsr, text_similarity, topics
 from xsent.errors import DataError
 
 FOREIGN = {word[::-1] + ending: number for number, word in enumerate(ENGLISH) for ending in ("en", "eau")}
@@ -80,10 +80,6 @@ def test_similarity_is_a_correlation_of_ranks(tmp_path: Path) -> None:
     file.write_text('cat dog,cat dog,5\ncat dog,cat fire,3\n"cat, dog",red fire,1\ncat dog,cat,3\n')
     # Cosines 1, 0.5, 0, 0.71: ranks 4, 2, 1, 3 against 4, 2.5, 1, 2.5.
     assert text_similarity(Dictionary(), file) == pytest.approx(100 * 4.5 / np.sqrt(4.5 * 5))
-
-
-def test_a_prefix_of_the_vectors_is_an_encoder() -> None:
-    assert Truncated(Dictionary(), 3).encode(["cat dog house tree"]).tolist() == [[1, 1, 1]]
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,6 @@
 """The encoder: what it starts as, and what its vectors do and do not depend on."""
 
+import pytest
 import torch
 from conftest import MakeEncoder
 
@@ -60,3 +61,17 @@ def test_a_frozen_table_gets_no_gradient(make_encoder: MakeEncoder) -> None:
     encoder(batch(A, B, EMPTY)).sum().backward()
     assert encoder.table.weight.grad is None
     assert all(p.grad is not None and p.grad.isfinite().all() for p in encoder.layers.parameters())
+
+
+@torch.no_grad()
+def test_the_encoder_inside_has_the_states_of_the_whole(make_encoder: MakeEncoder) -> None:
+    for norm in ("pre", "post"):
+        encoder = make_encoder(norm=norm)
+        for layers in (0, 1, 2):
+            inside = encoder.first(layers)
+            assert inside.config.num_layers == layers and not inside.training
+            expected = encoder.mean(encoder.states(batch(A, B))[layers], batch(A, B))
+            assert torch.allclose(inside(batch(A, B)), expected, atol=1e-6)
+        assert inside.table.weight.data_ptr() == encoder.table.weight.data_ptr()  # shared, not copied
+        with pytest.raises(ValueError, match="num_layers = 3 must be at most 2"):
+            encoder.first(3)
