@@ -1,5 +1,6 @@
 """Running the `xsent` command from tests."""
 
+import signal
 import subprocess
 import sys
 import warnings
@@ -30,6 +31,11 @@ class Runner:
             cli.main()
         out, err = self._capture.readouterr()
         return int(caught.value.code or 0), out, err
+
+
+def hear_interrupts() -> None:
+    """In a child: let Ctrl-C interrupt, also where whoever started the tests has it ignored, as a shell's `&` does."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def start(

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from commands import Runner, is_one_line, start
+from commands import Runner, hear_interrupts, is_one_line, start
 
 from xsent import SentenceEncoder
 
@@ -140,7 +140,8 @@ def test_closed_pipe_ends_quietly(mini_bundle: Path, tmp_path: Path) -> None:
 
 
 def test_interrupt_exits_130_and_leaves_nothing(mini_bundle: Path, tmp_path: Path) -> None:
-    process = start("encode", "-", "--output", tmp_path / "a.npy", "--model", mini_bundle, stdin=subprocess.PIPE)
+    arguments = ("encode", "-", "--output", tmp_path / "a.npy", "--model", mini_bundle)
+    process = start(*arguments, stdin=subprocess.PIPE, preexec_fn=hear_interrupts)
     assert process.stdin is not None
     process.stdin.write(b"Anna sees Boris.\n" * 1000)
     process.stdin.flush()
