@@ -18,6 +18,7 @@ from xsent.errors import BundleError, DataError, MissingExtraError
 from xsent.export.bundle import export_bundle
 from xsent.export.form import Form, Precision
 from xsent.export.graph import EncoderGraph
+from xsent.export.parity import Budget
 from xsent.export.quantization import quantize_rows
 from xsent.train.bundles import BundleWeights, checkpoint_from_bundle
 from xsent.train.checkpoint import CheckpointEncoder, load_checkpoint, save_checkpoint
@@ -136,7 +137,7 @@ def test_a_damaged_bundle_leaves_nothing_behind(name: str, mini_bundle: Path, tm
 
 def test_a_graph_of_another_kind_is_named(mini_bundle: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("xsent.train.bundles.read_graph", lambda _: {"table": np.zeros((3, 2), np.float32)})
-    with pytest.raises(BundleError, match=r"model\.onnx: not a graph of xsent-export") as raised:
+    with pytest.raises(BundleError, match=r"model\.onnx: cannot be read back") as raised:
         checkpoint_from_bundle(mini_bundle, tmp_path / "out")
     assert "\n" not in str(raised.value)
 
@@ -153,3 +154,15 @@ def test_no_place_for_it(mini_bundle: Path, tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(DataError, match="cannot be written"):
         checkpoint_from_bundle(mini_bundle, tmp_path / "file" / "out")
+
+
+def test_what_was_made_coarser_or_shorter_cannot_be_read_back(mini_checkpoint: Path, tmp_path: Path) -> None:
+    checkpoint = load_checkpoint(mini_checkpoint)
+    for form, message in (
+        (Form(2, 32, "int4-table"), r"is int4-table, too coarse to start from; take its checkpoint"),
+        (Form(2, 16), r"vectors were cut from 32 to 16 numbers; take its checkpoint"),
+    ):
+        bundle = export_bundle(checkpoint, tmp_path / f"{form.precision}-{form.dim}", form=form, budget=Budget(0.5, 50))
+        with pytest.raises(BundleError, match=message):
+            checkpoint_from_bundle(bundle.path, tmp_path / "none")
+    assert not (tmp_path / "none").exists()

@@ -39,6 +39,10 @@ def checkpoint_from_bundle(bundle: Path, out: Path) -> Path:
     """
     opened = Bundle.open(bundle)
     opened.verify()
+    if opened.precision not in ("int8", "float32"):
+        raise BundleError(
+            f"{bundle}: is {opened.precision}, too coarse to start from; take its checkpoint or an int8 bundle"
+        )
     with _readable(opened):
         weights = BundleWeights(opened)
         state = {f"encoder.{name}": weight for name, weight in weights.state()}
@@ -62,7 +66,7 @@ def _readable(bundle: Bundle) -> Iterator[None]:
         yield
     except (LookupError, ValueError, RuntimeError, OSError) as error:
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise BundleError(f"{bundle.graph_path}: not a graph of xsent-export ({reason}); export it again") from error
+        raise BundleError(f"{bundle.graph_path}: cannot be read back ({reason})") from error
 
 
 class BundleWeights:
@@ -74,6 +78,9 @@ class BundleWeights:
 
     def __init__(self, bundle: Bundle) -> None:
         self._arrays = read_graph(bundle)
+        width = self._arrays["table"].shape[1]
+        if width > bundle.dim:
+            raise ValueError(f"its vectors were cut from {width} to {bundle.dim} numbers; take its checkpoint")
         layers = bundle.num_layers
         self.config = ModelConfig(
             vocab_size=bundle.vocab_size,
