@@ -35,15 +35,21 @@ class BatchGraph(EncoderGraph):
         output = helper.make_tensor_value_info(OUTPUT, TensorProto.FLOAT, ["batch", self._form.dim])
         return self._make_model(inputs, output)
 
+    def _is_real(self) -> str:
+        """Which positions hold a token, bool [B, T]."""
+        return self._node("Cast", [MASK], "is_real", to=TensorProto.BOOL)
+
     def _encoder(self, encoder: Encoder) -> None:
-        mask = self._node("Cast", [MASK], "mask", to=TensorProto.FLOAT)  # [B, T]
+        real = self._is_real()
+        # Chosen, not calculated: OpenVINO takes (mask - 1) * 1e9 for scaled 8-bit numbers and loses the attention.
+        one, zero, below = (self._constant(n, np.array(v, np.float32)) for n, v in (("1", 1), ("0", 0), ("-1e9", -1e9)))
+        mask = self._node("Where", [real, one, zero], "mask")  # [B, T]
         self._real = self._node("Unsqueeze", [mask, self._integers("last", [-1])], "real")  # [B, T, 1]
         count = self._node("ReduceSum", [mask, self._integers("one", [1])], "count", keepdims=1)  # [B, 1]
         # An empty sentence is the zero vector.
-        self._count = self._node("Max", [count, self._constant("at_least", np.array(1, np.float32))], "real_count")
+        self._count = self._node("Max", [count, one], "real_count")
         if encoder.layers:
-            hidden = self._node("Sub", [mask, self._constant("all", np.array(1, np.float32))], "hidden")
-            hidden = self._node("Mul", [hidden, self._constant("much", np.array(1e9, np.float32))], "far_below")
+            hidden = self._node("Where", [real, zero, below], "hidden")
             self._below = self._node("Unsqueeze", [hidden, self._integers("heads_and_queries", [1, 2])], "score_mask")
         super()._encoder(encoder)
 

@@ -18,16 +18,16 @@ from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from onnx import ModelProto, TensorProto, helper
+from onnx import ModelProto
 
 from xsent.errors import DataError, MissingExtraError
 from xsent.export.batch_graph import LARGEST, BatchGraph
 from xsent.export.form import Form, Precision
-from xsent.export.graph import INPUT, OUTPUT, EncoderGraph
+from xsent.export.graph import INPUT, EncoderGraph
 from xsent.openvino_backend import FILES, import_openvino, without_telemetry
 from xsent.tokenizer import Tokenizer
 from xsent.train.checkpoint import Checkpoint
-from xsent.train.model import Encoder, Layer
+from xsent.train.model import Layer
 
 Kind = Literal["fp32", "int8-weights", "int8"]
 
@@ -38,23 +38,12 @@ class PaddedGraph(BatchGraph):
     """An encoder as a graph of one sentence, whose negative ids are padding."""
 
     def model(self) -> ModelProto:
-        """The whole file."""
-        ids = helper.make_tensor_value_info(INPUT, TensorProto.INT64, [1, "tokens"])
-        vector = helper.make_tensor_value_info(OUTPUT, TensorProto.FLOAT, [1, self._form.dim])
-        return self._make_model([ids], vector)
+        """The whole file; it asks for what our own graph asks for."""
+        return self._model()
 
-    def _encoder(self, encoder: Encoder) -> None:
+    def _is_real(self) -> str:
         # The table is read at negative ids too, from its end, as numpy does; the mask makes that of no account.
-        real = self._node("GreaterOrEqual", [INPUT, self._constant("first_id", np.array(0, np.int64))], "is_real")
-        # Chosen, not calculated: OpenVINO takes (mask - 1) * 1e9 for scaled 8-bit numbers and loses the attention.
-        one, zero, below = (self._constant(n, np.array(v, np.float32)) for n, v in (("1", 1), ("0", 0), ("-1e9", -1e9)))
-        mask = self._node("Where", [real, one, zero], "mask")  # [1, T]
-        self._real = self._node("Unsqueeze", [mask, self._integers("last", [-1])], "real")  # [1, T, 1]
-        self._count = self._node("ReduceSum", [mask, self._integers("one", [1])], "count", keepdims=1)  # [1, 1]
-        if encoder.layers:
-            hidden = self._node("Where", [real, zero, below], "hidden")
-            self._below = self._node("Unsqueeze", [hidden, self._integers("heads_and_queries", [1, 2])], "score_mask")
-        EncoderGraph._encoder(self, encoder)
+        return self._node("GreaterOrEqual", [INPUT, self._constant("first_id", np.array(0, np.int64))], "is_real")
 
     def _is_quantized(self, name: str) -> bool:
         return False  # NNCF does that; its tables would be float32 in memory
