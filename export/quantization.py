@@ -19,9 +19,8 @@ WEIGHT_LIMITS: dict[Target, int] = {"portable": 64, "vnni": 127, "arm64": 127}
 
 NIBBLE_LIMIT = 7
 BLOCK = 64  # numbers of a row that share a scale in 4 bits
-SHRINK = np.linspace(
-    0.7, 1.0, 13, dtype=np.float32
-)  # of a block's largest number: what is clipped makes the rest finer
+# Of a block's largest number: what is clipped makes the rest finer.
+SHRINK = np.linspace(0.7, 1.0, 13, dtype=np.float32)
 
 
 def quantize_rows(table: NDArray[np.float32]) -> tuple[NDArray[np.int8], NDArray[np.float32]]:

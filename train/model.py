@@ -16,7 +16,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from xsent.train.packing import Group, pack
+from xsent.train.packing import Group, pack, token_positions
 
 
 @dataclass(frozen=True)
@@ -76,8 +76,7 @@ class Tokens(NamedTuple):
     @property
     def position(self) -> Tensor:
         """The position of each token in its sentence, shape [N]."""
-        start = torch.repeat_interleave(self.offsets, self.lengths)
-        return torch.arange(len(self.ids), device=self.ids.device) - start
+        return token_positions(self.lengths)
 
     @staticmethod
     def join(sides: "tuple[Tokens, Tokens]") -> "Tokens":

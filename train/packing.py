@@ -6,10 +6,8 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-STRETCH, SLACK = (
-    1.2,
-    4,
-)  # a group's longest sentence has at most STRETCH times the tokens of its shortest, and SLACK more
+# A group's longest sentence has at most STRETCH times the tokens of its shortest, and SLACK more.
+STRETCH, SLACK = 1.2, 4
 
 
 class Group(NamedTuple):
@@ -59,11 +57,16 @@ def pack(lengths: Tensor) -> Packing:
     if len(groups) == 1:
         return Packing([group_of(lengths)], None, None)
     first = (lengths.cumsum(0) - lengths)[ranks]
-    start = torch.repeat_interleave(ascending.cumsum(0) - ascending, ascending)
-    order = torch.repeat_interleave(first, ascending) + torch.arange(len(start)) - start
+    order = torch.repeat_interleave(first, ascending) + token_positions(ascending)
     back = torch.empty_like(order)
     back[order] = torch.arange(len(order))
     return Packing(groups, order, back)
+
+
+def token_positions(lengths: Tensor) -> Tensor:
+    """The position of each token in its sentence, sentence after sentence [N]."""
+    start = torch.repeat_interleave(lengths.cumsum(0) - lengths, lengths)
+    return torch.arange(len(start), device=lengths.device) - start
 
 
 def group_sizes(lengths: Sequence[int]) -> list[int]:
@@ -80,9 +83,7 @@ def group_sizes(lengths: Sequence[int]) -> list[int]:
 
 def group_of(lengths: Tensor) -> Group:
     """Some sentences as a group."""
-    sentence = torch.repeat_interleave(lengths)
-    start = torch.repeat_interleave(lengths.cumsum(0) - lengths, lengths)
-    position = torch.arange(len(sentence), device=lengths.device) - start
+    sentence, position = torch.repeat_interleave(lengths), token_positions(lengths)
     # At least one position a sentence: a softmax over none would be NaN.
     longest = max(int(lengths.max()), 1) if len(lengths) else 1
     even = len(sentence) == longest * len(lengths)
