@@ -20,9 +20,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-from sentencepiece import sentencepiece_model_pb2
-
 from xsent.errors import DataError
+from xsent.export.sentencepiece_proto import ModelProto, SentencePiece
 
 TOKENIZER_JSON, TOKENIZER_CONFIG = "tokenizer.json", "tokenizer_config.json"
 NORMALISATION = "nmt_nfkc_cf"
@@ -42,9 +41,6 @@ UNSORTED = (
 APART = "\ufdd2"
 FOLDED = {"ς": "σ", "\u0345": "ι"}  # what lower case leaves and case folding does not
 LEADING_SPACE = {"type": "Strip", "content": " ", "start": 1, "stop": 0}  # the one that is put before every text
-
-ModelProto: Any = sentencepiece_model_pb2.ModelProto  # type: ignore[attr-defined]
-SentencePiece = ModelProto.SentencePiece
 
 
 def write_tokenizer(model: Path, folder: Path, max_length: int, *, charsmap: bool = True) -> None:

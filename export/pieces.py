@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 import sentencepiece as spm
 from numpy.typing import NDArray
-from sentencepiece import sentencepiece_model_pb2
 
 from xsent.errors import DataError
+from xsent.export.sentencepiece_proto import ModelProto, SentencePiece
 from xsent.lines import read_lines
 from xsent.train.checkpoint import TOKENIZER, VALIDATION, Checkpoint, load_checkpoint, save_checkpoint
 
@@ -25,8 +25,6 @@ ENGLISH = "en"
 CHUNK = 20_000  # sentences cut into pieces at a time
 FEW = 5_000  # sentences; with fewer, many words that users write are in none
 
-ModelProto: Any = sentencepiece_model_pb2.ModelProto  # type: ignore[attr-defined]
-SentencePiece = ModelProto.SentencePiece
 # What makes a vocabulary work: the unknown piece, control symbols such as the mask, symbols of the user, bytes.
 ALWAYS = {SentencePiece.UNKNOWN, SentencePiece.CONTROL, SentencePiece.USER_DEFINED, SentencePiece.BYTE}
 
@@ -63,9 +61,9 @@ class PieceCounts:
             keep[number] |= piece.type == SentencePiece.NORMAL and piece.score == least
         return keep.nonzero()[0]
 
-    def vocabulary(self, share: float = 1.0) -> bytes:
-        """The vocabulary of those pieces alone."""
-        small, kept = ModelProto(), self.kept(share)
+    def vocabulary(self, kept: NDArray[np.int64]) -> bytes:
+        """The vocabulary of some pieces alone."""
+        small = ModelProto()
         small.CopyFrom(self.model)
         del small.pieces[:]
         small.pieces.extend(self.model.pieces[int(number)] for number in kept)
@@ -75,7 +73,8 @@ class PieceCounts:
 
     def sizes(self, share: float) -> tuple[int, int]:
         """Pieces, and bytes of the vocabulary's file."""
-        return len(self.kept(share)), len(self.vocabulary(share))
+        kept = self.kept(share)
+        return len(kept), len(self.vocabulary(kept))
 
 
 def count_pieces(checkpoint: Checkpoint, languages: Sequence[str], sample: Path) -> PieceCounts:
@@ -132,7 +131,7 @@ def with_pieces_of(checkpoint: Checkpoint, counts: PieceCounts, folder: Path, *,
     weights["encoder.table.weight"] = weights["encoder.table.weight"][kept]
     folder.mkdir(parents=True)
     files = [folder / TOKENIZER]
-    files[0].write_bytes(counts.vocabulary(share))
+    files[0].write_bytes(counts.vocabulary(kept))
     if checkpoint.validation.exists():
         files.append(folder / VALIDATION)
         lines = [line for line in read_lines(checkpoint.validation) if line.split("\t")[1] in counts.languages]

@@ -4,6 +4,7 @@ import logging
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from functools import cache
 
 from xsent.errors import DataError
 from xsent.export.form import Form, Precision, trained_dims
@@ -73,15 +74,12 @@ def largest_within(
     Raises:
         DataError: None is; says how small the smallest is, and what of.
     """
-    sizes = {}
+    sizes, config = {}, checkpoint.config
+    whole = config.vocab_size, checkpoint.tokenizer.stat().st_size
+    vocabulary = cache(counts.sizes) if counts is not None else lambda _: whole  # many candidates keep the same pieces
     for candidate in free:
-        pieces, tokenizer = checkpoint.config.vocab_size, checkpoint.tokenizer.stat().st_size
-        if counts is not None:
-            pieces, tokenizer = counts.sizes(candidate.share)
-        table, layers = (
-            table_bytes(candidate.form, checkpoint.config, pieces),
-            layer_bytes(candidate.form, checkpoint.config),
-        )
+        pieces, tokenizer = vocabulary(candidate.share)
+        table, layers = table_bytes(candidate.form, config, pieces), layer_bytes(candidate.form, config)
         parts = {"table": table, "layers": layers, "tokenizer": tokenizer, "graph and manifest": OVERHEAD}
         sizes[candidate] = parts
         if sum(parts.values()) <= limit:
