@@ -11,6 +11,19 @@ from xsent.train.checkpoint import Checkpoint
 CARD = "README.md"
 COMMAND = "xsent-export CHECKPOINT OUT"
 
+ORIGIN = """## Training
+
+{training}
+
+{data}
+
+Exported with `{command}`.
+
+## Licence
+
+The weights: {licence}.
+"""
+
 TEMPLATE = """---
 language: {language_tags}
 license: {licence_tag}
@@ -51,17 +64,6 @@ translation, the mean of both directions.
 
 {parity}
 {tatoeba}
-## Training
-
-{training}
-
-{data}
-
-Exported with `{command}`.
-
-## Licence
-
-The weights: {licence}.
 """
 
 
@@ -79,17 +81,6 @@ language. Languages: {languages}; {dim} numbers a vector, {layers} layers.
 
 {use}
 
-## Training
-
-{training}
-
-{data}
-
-Exported with `{command}`.
-
-## Licence
-
-The weights: {licence}.
 """
 
 USES = {
@@ -131,7 +122,7 @@ def render_card(checkpoint: Checkpoint, manifest: Mapping[str, Any], parity: Par
     Returns:
         Markdown with YAML front matter.
     """
-    return TEMPLATE.format(
+    return (TEMPLATE + ORIGIN).format(
         name=manifest["name"],
         languages=", ".join(manifest["languages"]),
         licence=manifest["licence"],
@@ -166,7 +157,7 @@ def render_foreign_card(kind: str, checkpoint: Checkpoint, form: Form, command: 
     Returns:
         Markdown with YAML front matter.
     """
-    return FOREIGN.format(
+    return (FOREIGN + ORIGIN).format(
         kind=kind,
         command=command,
         name=checkpoint.name,

@@ -31,6 +31,16 @@ def new_bundle_folder(out: Path, *, replace: bool) -> Iterator[Path]:
         yield folder
 
 
+def check_parent(out: Path) -> None:
+    """See whether there is a folder to put something in.
+
+    Raises:
+        BundleError: There is none.
+    """
+    if not out.parent.is_dir():
+        raise BundleError(f"{out.parent}: no such folder; create it first")
+
+
 def check_place(out: Path, *, replace: bool) -> None:
     """See whether a bundle may be put somewhere.
 
@@ -38,8 +48,7 @@ def check_place(out: Path, *, replace: bool) -> None:
         BundleError: See `new_bundle_folder`.
     """
     out = out.resolve()
-    if not out.parent.is_dir():
-        raise BundleError(f"{out.parent}: no such folder; create it first")
+    check_parent(out)
     if not out.exists():
         return
     if not replace:

@@ -8,6 +8,7 @@ from xsent.bundle import TOKENIZER
 from xsent.errors import BundleError, MissingExtraError
 from xsent.export.batch_graph import write_batch_graph
 from xsent.export.card import CARD, COMMAND, render_foreign_card
+from xsent.export.folder import check_parent
 from xsent.export.form import Form
 from xsent.files import atomic_folder
 from xsent.train.checkpoint import Checkpoint
@@ -42,8 +43,7 @@ def write_interchange(kind: str, checkpoint: Checkpoint, form: Form, out: Path, 
     """
     if out.exists():
         raise BundleError(f"{out}: exists; name another folder")
-    if not out.resolve().parent.is_dir():
-        raise BundleError(f"{out.resolve().parent}: no such folder; create it first")
+    check_parent(out.resolve())
     writer = open_writer(kind)
     with atomic_folder(out.resolve()) as folder:
         writer(checkpoint, form, folder)
