@@ -39,7 +39,8 @@ class BatchGraph(EncoderGraph):
         """Which positions hold a token, bool [B, T]."""
         return self._node("Cast", [MASK], "is_real", to=TensorProto.BOOL)
 
-    def _encoder(self, encoder: Encoder) -> None:
+    def _prepare(self, encoder: Encoder) -> None:
+        """Add the masks."""
         real = self._is_real()
         # Chosen, not calculated: OpenVINO takes (mask - 1) * 1e9 for scaled 8-bit numbers and loses the attention.
         one, zero, below = (self._constant(n, np.array(v, np.float32)) for n, v in (("1", 1), ("0", 0), ("-1e9", -1e9)))
@@ -49,9 +50,9 @@ class BatchGraph(EncoderGraph):
         # An empty sentence is the zero vector.
         self._count = self._node("Max", [count, one], "real_count")
         if encoder.layers:
+            self._count_tokens()
             hidden = self._node("Where", [real, zero, below], "hidden")
             self._below = self._node("Unsqueeze", [hidden, self._integers("heads_and_queries", [1, 2])], "score_mask")
-        super()._encoder(encoder)
 
     def _mean(self, x: str, name: str) -> str:
         total = self._node("Mul", [x, self._real], f"{name}.real")
