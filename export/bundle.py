@@ -177,7 +177,7 @@ def held_out_pairs(checkpoint: Checkpoint, gate_data: Path | None) -> Pairs:
     """
     if gate_data is None and not checkpoint.validation.is_file():
         raise DataError(
-            f"{checkpoint.path}: has no held-out pairs to measure with; name a file of pairs by --gate-data"
+            f"{checkpoint.given}: has no held-out pairs to measure with; name a file of pairs by --gate-data"
         )
     pairs = read_pairs(gate_data or checkpoint.validation)
     missing = [language for language in checkpoint.languages if language != "en" and language not in pairs]

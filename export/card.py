@@ -4,6 +4,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from xsent.bundle import TABLE, TOKENIZER, WEIGHTS
 from xsent.export.form import Form
 from xsent.export.parity import Parity
 from xsent.train.checkpoint import Checkpoint
@@ -45,6 +46,7 @@ language. It runs offline on a CPU.
 | longest sentence | {max_length} tokens |
 | precision | {precision}{floats} |
 | size | {megabytes:.1f} MB |
+| memory | {held:.1f} MB for layers and vocabulary; of the table's {table:.1f} MB only the rows that sentences use |
 | fingerprint | `{fingerprint}` |
 
 ## Use
@@ -56,15 +58,17 @@ encoder = SentenceEncoder("path/to/{name}")
 vectors = encoder.encode(["The cat sleeps.", "Le chat dort."])  # [2, {dim}], of length 1
 ```
 
-## Parity
+{parity}
+{tatoeba}
+"""
+
+PARITY = """## Parity
 
 Measured at export on pairs held out from training. The cosine compares a sentence's vector with that of the
 trained encoder; P@1 is the share of sentences, in per cent, whose nearest neighbour in the other language is their
 translation, the mean of both directions.
 
-{parity}
-{tatoeba}
-"""
+{table}"""
 
 
 FOREIGN = """---
@@ -80,7 +84,7 @@ A compact cross-lingual sentence encoder: sentences that mean the same get simil
 language. Languages: {languages}; {dim} numbers a vector, {layers} layers.
 
 {use}
-
+{parity}
 """
 
 USES = {
@@ -122,6 +126,7 @@ def render_card(checkpoint: Checkpoint, manifest: Mapping[str, Any], parity: Par
     Returns:
         Markdown with YAML front matter.
     """
+    size = {name: entry["bytes"] for name, entry in manifest["files"].items()}
     return (TEMPLATE + ORIGIN).format(
         name=manifest["name"],
         languages=", ".join(manifest["languages"]),
@@ -136,16 +141,21 @@ def render_card(checkpoint: Checkpoint, manifest: Mapping[str, Any], parity: Par
         layers=manifest["num_layers"],
         pieces=manifest["vocab_size"],
         max_length=manifest["max_length"],
-        megabytes=sum(entry["bytes"] for entry in manifest["files"].values()) / 1e6,
+        megabytes=sum(size.values()) / 1e6,
+        # Calculated: what is measured differs from run to run, and a bundle may not.
+        held=(size[WEIGHTS] + size[TOKENIZER]) / 1e6,
+        table=size[TABLE] / 1e6,
         fingerprint=manifest["fingerprint"],
-        parity=_table(parity.rows()),
+        parity=PARITY.format(table=_table(parity.rows())),
         tatoeba=TATOEBA.format(table=_table(parity.tatoeba_rows())) if parity.tatoeba else "",
         training=_training(checkpoint),
         data=_data(checkpoint.about.get("attribution", [])),
     )
 
 
-def render_foreign_card(kind: str, checkpoint: Checkpoint, form: Form, command: str) -> str:
+def render_foreign_card(
+    kind: str, checkpoint: Checkpoint, form: Form, command: str, parity: Parity | None = None
+) -> str:
     """Write the card of a folder for another tool.
 
     Args:
@@ -153,6 +163,7 @@ def render_foreign_card(kind: str, checkpoint: Checkpoint, form: Form, command: 
         checkpoint: Where it comes from.
         form: What was made of it.
         command: What made it.
+        parity: What export measured, if anything.
 
     Returns:
         Markdown with YAML front matter.
@@ -168,6 +179,7 @@ def render_foreign_card(kind: str, checkpoint: Checkpoint, form: Form, command: 
         dim=form.dim,
         layers=form.num_layers,
         use=USES[kind].format(name=checkpoint.name),
+        parity="\n" + PARITY.format(table=_table(parity.rows())) + "\n" if parity else "",
         training=_training(checkpoint),
         data=_data(checkpoint.about.get("attribution", [])),
     )

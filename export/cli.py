@@ -88,8 +88,13 @@ def export(
         tatoeba=tatoeba,
     )
     if format in INTERCHANGE:
-        path, size = request.interchange(format)
-        typer.echo(json.dumps({"path": str(path), "bytes": size}) if as_json else f"{path}: {size / 1e6:.1f} MB")
+        written = request.interchange(format)
+        parity = written.parity
+        if as_json:
+            facts = {"path": str(written.path), "bytes": written.bytes, "parity": parity and parity.as_json()}
+            typer.echo(json.dumps(facts))
+        else:
+            typer.echo((format_table(parity.rows()) + "\n" if parity else "") + f"{out}: {written.bytes / 1e6:.1f} MB")
         return
     result = request.run()
     if as_json:

@@ -62,9 +62,9 @@ def choose_form(
         ("--dim", dim, trained_dims(checkpoint)),
     ):
         if asked is not None and asked not in trained:
-            known = " and ".join(str(number) for number in trained)
+            known = " and ".join(str(number) for number in trained) + (" was" if len(trained) == 1 else " were")
             raise DataError(
-                f"{checkpoint.path}: {name} {asked} was not trained, {known} {'was' if len(trained) == 1 else 'were'}; "
+                f"{checkpoint.given}: {name} {asked} was not trained, {known}; "
                 f"train with {'layer_prefixes' if name == '--layers' else 'prefixes'} to have others"
             )
     if precision == "int4-table" and (dim or config.dim) % 2:

@@ -2,6 +2,7 @@
 
 import shutil
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
 from xsent.bundle import TOKENIZER
@@ -10,11 +11,29 @@ from xsent.export.batch_graph import write_batch_graph
 from xsent.export.card import CARD, COMMAND, render_foreign_card
 from xsent.export.folder import check_parent
 from xsent.export.form import Form
+from xsent.export.graph_encoder import GraphEncoder
+from xsent.export.parity import Gate, Parity
 from xsent.files import atomic_folder
-from xsent.train.checkpoint import Checkpoint
+from xsent.retrieval import Encodes
+from xsent.train.checkpoint import Checkpoint, CheckpointEncoder
 
 INTERCHANGE = ("onnx", "sentence-transformers", "web")
 ONNX_FILE = "model.onnx"
+
+
+@dataclass(frozen=True)
+class Written:
+    """A folder for another tool.
+
+    Attributes:
+        path: The folder.
+        bytes: Size of all its files.
+        parity: What was measured, if anything.
+    """
+
+    path: Path
+    bytes: int
+    parity: Parity | None
 
 
 def write_onnx(checkpoint: Checkpoint, form: Form, folder: Path) -> None:
@@ -23,7 +42,9 @@ def write_onnx(checkpoint: Checkpoint, form: Form, folder: Path) -> None:
     shutil.copyfile(checkpoint.tokenizer, folder / TOKENIZER)
 
 
-def write_interchange(kind: str, checkpoint: Checkpoint, form: Form, out: Path, command: str = COMMAND) -> int:
+def write_interchange(
+    kind: str, checkpoint: Checkpoint, form: Form, out: Path, command: str = COMMAND, gate: Gate | None = None
+) -> Written:
     """Write a checkpoint for another tool.
 
     Args:
@@ -32,13 +53,12 @@ def write_interchange(kind: str, checkpoint: Checkpoint, form: Form, out: Path, 
         form: What is made of it.
         out: Folder to make.
         command: What is asked for as a command, for the card.
-
-    Returns:
-        Bytes written.
+        gate: Measures it; not measured unless given.
 
     Raises:
         BundleError: `out` exists.
         DataError: The tool has no such encoder.
+        ParityError: It is beyond the gate's budget; nothing is left behind.
         MissingExtraError: What writes it is not installed.
     """
     if out.exists():
@@ -47,8 +67,19 @@ def write_interchange(kind: str, checkpoint: Checkpoint, form: Form, out: Path, 
     writer = open_writer(kind)
     with atomic_folder(out.resolve()) as folder:
         writer(checkpoint, form, folder)
-        (folder / CARD).write_text(render_foreign_card(kind, checkpoint, form, command), encoding="utf-8")
-    return sum(file.stat().st_size for file in out.rglob("*") if file.is_file())
+        parity = gate.measure(_reader(kind, checkpoint, form, folder)) if gate else None
+        if parity:
+            parity.check(f" for {kind}")
+        (folder / CARD).write_text(render_foreign_card(kind, checkpoint, form, command, parity), encoding="utf-8")
+    return Written(out, sum(file.stat().st_size for file in out.rglob("*") if file.is_file()), parity)
+
+
+def _reader(kind: str, checkpoint: Checkpoint, form: Form, folder: Path) -> Encodes:
+    """What encodes as the other tool will."""
+    graph = next(folder.rglob("*.onnx"), None)
+    if graph is None:  # sentence-transformers: float32 weights as they are; only pieces can be missing
+        return CheckpointEncoder(checkpoint, num_layers=form.num_layers, dim=form.dim)
+    return GraphEncoder(graph, checkpoint.tokenizer, checkpoint.config.max_length)
 
 
 def open_writer(kind: str) -> Callable[[Checkpoint, Form, Path], None]:

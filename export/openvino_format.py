@@ -75,7 +75,7 @@ def write_openvino(checkpoint: Checkpoint, form: Form, folder: Path, *, kind: Ki
     precision: Precision = "float32" if kind == "fp32" else "int8"
     model = PaddedGraph(checkpoint.encoder, Form(form.num_layers, form.dim, precision)).model()
     if (size := model.ByteSize()) > LARGEST:
-        raise DataError(f"{checkpoint.path}: {size / 1e9:.1f} GB in float32, OpenVINO is given at most 2.1")
+        raise DataError(f"{checkpoint.given}: {size / 1e9:.1f} GB in float32, OpenVINO is given at most 2.1")
     samples = _samples(checkpoint, calibration) if kind == "int8" else []
     with _capable(openvino.__version__):
         converted = openvino.Core().read_model(model.SerializeToString(deterministic=True))
@@ -97,7 +97,7 @@ def _samples(checkpoint: Checkpoint, sentences: Sequence[str]) -> list[NDArray[n
     samples = [np.array([ids[:longest]], np.int64) for text in chosen if (ids := tokenizer.encode(text))]
     if not samples:
         languages = ", ".join(checkpoint.languages)
-        raise DataError(f"{checkpoint.path}: no sentences to calibrate int8 with; give some in {languages}")
+        raise DataError(f"{checkpoint.given}: no sentences to calibrate int8 with; give some in {languages}")
     return samples
 
 

@@ -5,7 +5,7 @@ A sentence whose pieces all stay is cut and encoded exactly as before.
 
 import logging
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -96,7 +96,7 @@ def count_pieces(checkpoint: Checkpoint, languages: Sequence[str], sample: Path)
     unknown = [language for language in languages if language not in checkpoint.languages]
     if unknown:
         known = ", ".join(checkpoint.languages)
-        raise DataError(f"{checkpoint.path}: has no language {', '.join(unknown)}; it has {known}")
+        raise DataError(f"{checkpoint.given}: has no language {', '.join(unknown)}; it has {known}")
     processor = spm.SentencePieceProcessor(model_file=str(checkpoint.tokenizer))
     counts, total, seen = np.zeros(len(processor), np.int64), 0, set[str]()
     source = sample_sentences(sample, languages, seen)
@@ -137,7 +137,7 @@ def with_pieces_of(checkpoint: Checkpoint, counts: PieceCounts, folder: Path, *,
         lines = [line for line in read_lines(checkpoint.validation) if line.split("\t")[1] in counts.languages]
         files[1].write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
     save_checkpoint(folder / "checkpoint", about, weights, None, files)
-    return load_checkpoint(folder / "checkpoint")
+    return replace(load_checkpoint(folder / "checkpoint"), source=checkpoint.given)
 
 
 def sample_sentences(sample: Path, languages: Sequence[str], seen: set[str]) -> Iterator[str]:

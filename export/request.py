@@ -1,26 +1,29 @@
 """What is asked of an export, from checkpoint or bundle to the finished folder."""
 
+import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from tempfile import TemporaryDirectory, mkdtemp
 
 from xsent.bundle import MANIFEST
-from xsent.errors import DataError
-from xsent.export.bundle import Export, export_bundle
+from xsent.errors import DataError, ParityError
+from xsent.export.bundle import Export, export_bundle, held_out_pairs
 from xsent.export.card import COMMAND
 from xsent.export.folder import check_place
 from xsent.export.form import Form, Precision, choose_form
 from xsent.export.golden import check_processor
-from xsent.export.interchange import write_interchange
+from xsent.export.interchange import Written, write_interchange
 from xsent.export.openvino_format import Kind
-from xsent.export.parity import Budget
+from xsent.export.parity import Budget, Gate
 from xsent.export.pieces import PieceCounts, count_pieces, with_pieces_of
 from xsent.export.quantization import Target
-from xsent.export.size import Candidate, candidates, largest_within, parse_size
+from xsent.export.size import Candidate, candidates, fitting, parse_size
 from xsent.openvino_backend import import_openvino
 from xsent.train.bundles import checkpoint_from_bundle
-from xsent.train.checkpoint import Checkpoint, load_checkpoint
+from xsent.train.checkpoint import Checkpoint, CheckpointEncoder, load_checkpoint
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -70,9 +73,11 @@ class Request:
             raise DataError("--weights-only is for --format openvino with quantised weights")
         if bool(self.languages) != bool(self.sample):
             raise DataError("--languages and --sample belong together: pieces that are in none of the sample go")
+        if self.max_size is not None:
+            parse_size(self.max_size)  # before all the work
 
     def run(self) -> Export:
-        """Make the bundle.
+        """Make the bundle; of those that are small enough, the first that is within the budget.
 
         Raises:
             XsentError: It cannot be made; nothing was written.
@@ -82,63 +87,82 @@ class Request:
         if self.openvino:
             import_openvino("export")  # before all the work
         with TemporaryDirectory() as folder:
-            whole, checkpoint, form = self._chosen(Path(folder))
-            return export_bundle(
-                checkpoint,
-                self.out,
-                form=form,
-                whole=whole if checkpoint is not whole else None,
-                name=self.name,
-                force=self.force,
-                budget=self._budget(form),
-                gate_data=self.gate_data,
-                tatoeba_folder=self.tatoeba,
-                openvino=self._openvino(form) if self.openvino else None,
-                largest=parse_size(self.max_size) if self.max_size else None,
-                command=self._command("openvino" if self.openvino else ""),
-            )
+            whole = self._checkpoint(Path(folder))
+            counts = self._counts(whole)
+            *others, last = self._choices(whole, counts)
+            for choice in others:
+                try:
+                    return self._export(whole, counts, choice, Path(folder))
+                except ParityError as error:
+                    logger.warning("%s; tried again with less", error)
+            return self._export(whole, counts, last, Path(folder))
 
-    def interchange(self, kind: str) -> tuple[Path, int]:
+    def _export(self, whole: Checkpoint, counts: PieceCounts | None, choice: Candidate, folder: Path) -> Export:
+        if self.max_size is not None:
+            logger.info("for %s: %s", self.max_size, choice)
+        return export_bundle(
+            self._cut(whole, counts, choice, folder),
+            self.out,
+            form=choice.form,
+            whole=whole if counts is not None else None,
+            name=self.name,
+            force=self.force,
+            budget=self._budget(choice.form),
+            gate_data=self.gate_data,
+            tatoeba_folder=self.tatoeba,
+            openvino=self._openvino(choice.form) if self.openvino else None,
+            largest=parse_size(self.max_size) if self.max_size else None,
+            command=self._command("openvino" if self.openvino else ""),
+        )
+
+    def interchange(self, kind: str) -> Written:
         """Write a folder for another tool.
 
         Args:
             kind: See `xsent.export.interchange.write_interchange`.
 
         Returns:
-            The folder, and its bytes.
+            What was written. It was measured if there are pairs to do that with: those held out from training, or
+            `gate_data`.
 
         Raises:
             XsentError: It cannot be made; nothing was written.
         """
-        given: dict[str, object] = {
-            "--tolerance": self.tolerance,
-            "--gate-data": self.gate_data,
-            "--tatoeba": self.tatoeba,
-        }
-        given |= {"--max-size": self.max_size, "--force": self.force or None}
+        given = {"--tatoeba": self.tatoeba, "--max-size": self.max_size, "--force": self.force or None}
         if unused := [name for name, value in given.items() if value is not None]:
-            raise DataError(f"{', '.join(unused)}: for bundles alone; --format {kind} is neither measured nor replaced")
+            raise DataError(f"{', '.join(unused)}: for bundles alone, not for --format {kind}")
         if kind == "sentence-transformers" and self.precision not in (None, "float32"):
             raise DataError("--format sentence-transformers is float32; leave --int8 and --int4-table out")
         with TemporaryDirectory() as folder:
-            _, checkpoint, form = self._chosen(Path(folder))
+            whole = self._checkpoint(Path(folder))
+            counts = self._counts(whole)
+            (choice,) = self._choices(whole, counts)
+            checkpoint = self._cut(whole, counts, choice, Path(folder))
             checkpoint = replace(checkpoint, about={**checkpoint.about, "name": self.name or checkpoint.name})
-            return self.out, write_interchange(kind, checkpoint, form, self.out, self._command(kind))
+            gate = self._gate(whole, checkpoint, choice.form)
+            return write_interchange(kind, checkpoint, choice.form, self.out, self._command(kind), gate)
 
-    def _chosen(self, folder: Path) -> tuple[Checkpoint, Checkpoint, Form]:
-        """The checkpoint, what is left of it without the pieces that go, and the form."""
-        whole = self._checkpoint(folder)
+    def _gate(self, whole: Checkpoint, checkpoint: Checkpoint, form: Form) -> Gate | None:
+        if self.gate_data is None and not checkpoint.validation.is_file():
+            logger.warning("%s: has no held-out pairs, not measured; --gate-data names some", checkpoint.given)
+            return None
+        trained = CheckpointEncoder(whole, num_layers=form.num_layers, dim=form.dim)
+        return Gate(trained, held_out_pairs(checkpoint, self.gate_data), self._budget(form))
+
+    def _choices(self, whole: Checkpoint, counts: PieceCounts | None) -> list[Candidate]:
+        """What may be made, the best first."""
         precision = self.precision or "int8"
         form = choose_form(whole, precision=precision, target=self.target, num_layers=self.num_layers, dim=self.dim)
-        counts = self._counts(whole)
-        chosen = Candidate(form, 1.0)
-        if self.max_size is not None:
-            limit = parse_size(self.max_size)
-            free = candidates(whole, form, precision=self.precision, dim=self.dim, counted=counts is not None)
-            chosen = largest_within(limit, free, whole, counts)
+        if self.max_size is None:
+            return [Candidate(form)]
+        free = candidates(whole, form, precision=self.precision, dim=self.dim, counted=counts is not None)
+        return fitting(parse_size(self.max_size), free, whole, counts)
+
+    def _cut(self, whole: Checkpoint, counts: PieceCounts | None, choice: Candidate, folder: Path) -> Checkpoint:
+        """The checkpoint without the pieces that go."""
         if counts is None:
-            return whole, whole, chosen.form
-        return whole, with_pieces_of(whole, counts, folder / "pieces", share=chosen.share), chosen.form
+            return whole
+        return with_pieces_of(whole, counts, Path(mkdtemp(dir=folder)) / "pieces", share=choice.share)
 
     def _command(self, kind: str) -> str:
         """The command that asks for this, without the names of files."""
@@ -167,7 +191,7 @@ class Request:
     def _checkpoint(self, folder: Path) -> Checkpoint:
         if not (self.source / MANIFEST).is_file():
             return load_checkpoint(self.source)
-        return load_checkpoint(checkpoint_from_bundle(self.source, folder / "checkpoint"))
+        return replace(load_checkpoint(checkpoint_from_bundle(self.source, folder / "checkpoint")), source=self.source)
 
     def _counts(self, whole: Checkpoint) -> PieceCounts | None:
         if self.languages is None or self.sample is None:

@@ -1,6 +1,5 @@
 """The best form of a bundle that is small enough."""
 
-import logging
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
@@ -13,8 +12,6 @@ from xsent.export.quantization import BLOCK
 from xsent.export.storage import PAGE
 from xsent.train.checkpoint import Checkpoint
 from xsent.train.model import ModelConfig
-
-logger = logging.getLogger(__name__)
 
 UNITS = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "KIB": 2**10, "MIB": 2**20}
 SHARES = (1.0, 0.9999, 0.999, 0.997, 0.99, 0.98, 0.95)  # of a sample's tokens that keep their pieces
@@ -31,7 +28,11 @@ class Candidate:
     """
 
     form: Form
-    share: float
+    share: float = 1.0
+
+    def __str__(self) -> str:
+        share = f", the pieces of {self.share:.2%} of the sample" if self.share < 1 else ""
+        return f"{self.form.precision}, {self.form.dim} dimensions{share}"
 
 
 def parse_size(text: str) -> int:
@@ -66,15 +67,15 @@ def candidates(
                 yield Candidate(replace(form, dim=kept, precision=bits), share)
 
 
-def largest_within(
+def fitting(
     limit: int, free: Iterable[Candidate], checkpoint: Checkpoint, counts: PieceCounts | None
-) -> Candidate:
-    """The first candidate that is no larger than a limit in bytes.
+) -> list[Candidate]:
+    """The candidates that are no larger than a limit in bytes.
 
     Raises:
         DataError: None is; says how small the smallest is, and what of.
     """
-    sizes, config = {}, checkpoint.config
+    fits, sizes, config = [], {}, checkpoint.config
     whole = config.vocab_size, checkpoint.tokenizer.stat().st_size
     vocabulary = cache(counts.sizes) if counts is not None else lambda _: whole  # many candidates keep the same pieces
     for candidate in free:
@@ -83,10 +84,9 @@ def largest_within(
         parts = {"table": table, "layers": layers, "tokenizer": tokenizer, "graph and manifest": OVERHEAD}
         sizes[candidate] = parts
         if sum(parts.values()) <= limit:
-            form = candidate.form
-            text = "for %.1f MB: %s, %d dimensions, %s pieces"
-            logger.info(text, limit / 1e6, form.precision, form.dim, f"{pieces:,}")
-            return candidate
+            fits.append(candidate)
+    if fits:
+        return fits
     smallest = min(sizes, key=lambda candidate: sum(sizes[candidate].values()))
     parts = sizes[smallest]
     listed = ", ".join(f"{name} {size / 1e6:.1f}" for name, size in parts.items())

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 from xsent.encoder import SentenceEncoder
 from xsent.errors import BundleError, DataError, ParityError
-from xsent.export import fallback
+from xsent.export import fallback, graph, quantization
 from xsent.export.bundle import export_bundle
 from xsent.export.cli import app
 from xsent.export.form import Form, choose_form, trained_dims, trained_layers
@@ -167,6 +167,25 @@ def test_a_size_chooses_what_to_give_up(mini_checkpoint: Path, tmp_path: Path) -
     assert "0.1 MB cannot be reached: the smallest is" in result.stderr and "tokenizer" in result.stderr
 
 
+def test_a_size_is_reached_by_what_passes_the_gate(
+    mini_checkpoint: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Int8 fits, and is made to fail."""
+    whole = quantization.quantize_rows
+    monkeypatch.setattr(graph, "quantize_rows", lambda table: (whole(table)[0], whole(table)[1][::-1]))
+    with caplog.at_level("INFO"):
+        result = Request(mini_checkpoint, tmp_path / "out", max_size="9MB", tolerance=5).run()
+    assert SentenceEncoder(result.path).bundle.precision == "int4-table"
+    assert "differs too much" in caplog.text and "for 9MB: int4-table, 32 dimensions" in caplog.text
+    with pytest.raises(DataError, match="--max-size '9 apples' is no size"):
+        Request(tmp_path / "no checkpoint", tmp_path / "none", max_size="9 apples")
+
+
+def test_messages_name_the_bundle_that_was_given(mini_bundle: Path, tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=rf"^{mini_bundle}: --layers 5 was not trained"):
+        Request(mini_bundle, tmp_path / "out", num_layers=5).run()
+
+
 def test_languages_and_sample_belong_together(mini_checkpoint: Path, tmp_path: Path) -> None:
     with pytest.raises(DataError, match="--languages and --sample belong together"):
         Request(mini_checkpoint, tmp_path / "out", languages=["en"])
@@ -231,8 +250,8 @@ def test_one_language_cannot_be_measured(mini_checkpoint: Path, tmp_path: Path) 
 
 
 def test_what_a_format_does_not_use_is_refused(mini_checkpoint: Path, tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="--tolerance, --force: for bundles alone"):
-        Request(mini_checkpoint, tmp_path / "out", tolerance=1.0, force=True).interchange("onnx")
+    with pytest.raises(DataError, match="--max-size, --force: for bundles alone"):
+        Request(mini_checkpoint, tmp_path / "out", max_size="1MB", force=True).interchange("onnx")
     with pytest.raises(DataError, match="--target vnni is for quantised weights"):
         Request(mini_checkpoint, tmp_path / "out", "float32", target="vnni")
 

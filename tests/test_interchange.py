@@ -1,6 +1,7 @@
 """Folders for other tools: what is written, and what is not."""
 
 import json
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +15,7 @@ from xsent.errors import BundleError
 from xsent.export import batch_graph, openvino_format
 from xsent.export.cli import app
 from xsent.export.form import Form
+from xsent.export.graph_encoder import GraphEncoder
 from xsent.export.interchange import write_interchange
 from xsent.train.checkpoint import CheckpointEncoder, load_checkpoint
 
@@ -38,7 +40,44 @@ def test_the_command_says_what_it_wrote(mini_checkpoint: Path, tmp_path: Path) -
     arguments = [str(mini_checkpoint), str(tmp_path / "out"), "--format", "onnx", "--json"]
     told = json.loads(CliRunner().invoke(app, arguments).stdout)
     size = sum(path.stat().st_size for path in (tmp_path / "out").iterdir())
-    assert told == {"path": str(tmp_path / "out"), "bytes": size}
+    assert (told["path"], told["bytes"]) == (str(tmp_path / "out"), size)
+    assert told["parity"]["languages"]["fr"]["cosine_mean"] > 0.995
+
+
+@pytest.mark.parametrize("kind", ["onnx", "web"])
+def test_what_other_tools_get_is_measured_too(
+    kind: str, mini_checkpoint: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out = tmp_path / "out"
+    arguments = [str(mini_checkpoint), str(out), "--format", kind]
+    result = CliRunner().invoke(app, arguments)
+    assert result.exit_code == 0 and "P@1 trained" in result.stdout
+    assert "## Parity" in (out / "README.md").read_text(encoding="utf-8")
+    shutil.rmtree(out)
+    columns = batch_graph.quantize_columns
+    monkeypatch.setattr(
+        batch_graph, "quantize_columns", lambda w, target: (0 * columns(w, target)[0], columns(w, target)[1])
+    )
+    result = CliRunner().invoke(app, arguments)
+    assert result.exit_code == 1 and f"the exported encoder for {kind} differs too much" in result.stderr
+    assert not list(tmp_path.iterdir())
+
+
+def test_without_pairs_it_is_said_that_nothing_was_measured(mini_bundle: Path, tmp_path: Path) -> None:
+    result = CliRunner().invoke(app, [str(mini_bundle), str(tmp_path / "out"), "--format", "onnx"])
+    assert result.exit_code == 0 and "## Parity" not in (tmp_path / "out" / "README.md").read_text(encoding="utf-8")
+
+
+def test_what_plain_onnxruntime_encodes_does_not_depend_on_company(mini_checkpoint: Path, tmp_path: Path) -> None:
+    checkpoint = load_checkpoint(mini_checkpoint)
+    write_interchange("onnx", checkpoint, Form.whole(checkpoint.config, "float32"), tmp_path / "out")
+    encoder = GraphEncoder(tmp_path / "out" / "model.onnx", checkpoint.tokenizer, 64)
+    texts = ["Anna, Boris, Clara and David. " * 9, "", "Greta", "Anna and Boris"]
+    together = encoder.encode(texts)
+    assert not together[1].any()
+    for text, vector in zip(texts, together, strict=True):
+        np.testing.assert_allclose(encoder.encode([text])[0], vector, atol=1e-6)
+    np.testing.assert_allclose(together[2:], CheckpointEncoder(checkpoint).encode(texts[2:]), atol=1e-5)
 
 
 def test_nothing_is_overwritten_or_left_half_written(

@@ -38,16 +38,23 @@ class Checkpoint:
         path: The folder.
         about: All of `checkpoint.json`.
         weights: Tensors by name, `encoder.*` and `head.*`.
+        source: What it was made of, where the folder is only a passing copy.
     """
 
     path: Path
     about: Mapping[str, Any]
     weights: Mapping[str, Tensor]
+    source: Path | None = None
 
     @property
     def name(self) -> str:
         """Name of the model."""
         return str(self.about["name"])
+
+    @property
+    def given(self) -> Path:
+        """The folder that a person knows it by."""
+        return self.source or self.path
 
     @property
     def languages(self) -> list[str]:

@@ -1,0 +1,52 @@
+"""A graph of padded batches as an encoder of texts, as plain onnxruntime runs it for other tools."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import onnxruntime
+import sentencepiece as spm
+from numpy.typing import NDArray
+
+from xsent.export.batch_graph import MASK
+from xsent.export.graph import INPUT, OUTPUT
+from xsent.threads import available_cpus
+
+BATCH = 64
+
+
+class GraphEncoder:
+    """Runs a file of `xsent.export.batch_graph`.
+
+    Args:
+        graph: The file.
+        tokenizer: SentencePiece model.
+        max_length: Tokens after which a sentence is cut.
+    """
+
+    def __init__(self, graph: Path, tokenizer: Path, max_length: int) -> None:
+        options = onnxruntime.SessionOptions()
+        options.intra_op_num_threads = available_cpus()
+        options.log_severity_level = 3  # errors only
+        self._session = onnxruntime.InferenceSession(str(graph), options, providers=["CPUExecutionProvider"])
+        self._processor = spm.SentencePieceProcessor(model_file=str(tokenizer))
+        self._max_length = max_length
+
+    def encode(self, sentences: Sequence[str]) -> NDArray[np.float32]:
+        """Unit vectors of sentences [n, D]."""
+        pieces = [ids[: self._max_length] for ids in self._processor.encode(list(sentences))]
+        order = sorted(range(len(pieces)), key=lambda i: len(pieces[i]))  # little padding; it changes no vector
+        parts = [self._run([pieces[i] for i in order[at : at + BATCH]]) for at in range(0, len(order), BATCH)]
+        vectors = np.concatenate(parts)[np.argsort(order)]
+        lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+        vectors /= np.where(lengths > 0, lengths, np.float32(1))
+        return vectors
+
+    def _run(self, batch: Sequence[Sequence[int]]) -> NDArray[np.float32]:
+        lengths = np.array([len(ids) for ids in batch])
+        mask = np.arange(max(1, lengths.max())) < lengths[:, None]
+        ids = np.zeros(mask.shape, np.int64)
+        ids[mask] = [i for sentence in batch for i in sentence]
+        (vectors,) = self._session.run([OUTPUT], {INPUT: ids, MASK: mask.astype(np.int64)})
+        vector: NDArray[np.float32] = vectors
+        return vector
