@@ -37,9 +37,8 @@ def atomic_file(path: Path) -> Iterator[IO[bytes]]:
         partial.chmod(0o666 & ~_umask())
         os.replace(partial, path)
     except OSError as error:
-        if error.errno in _NO_ROOM and error.filename is None:  # raised by a write, which knows no name
-            advice = f"{error.strerror}; nothing was kept, make room and run it again"
-            raise OSError(error.errno, advice, str(path)) from error
+        if error.errno in _NO_ROOM and error.filename is None:  # of a file within, it has that one's name
+            raise _no_room(error, path) from error
         raise
     finally:
         partial.unlink(missing_ok=True)
@@ -65,6 +64,10 @@ def atomic_folder(path: Path) -> Iterator[Path]:
             with file.open("rb+") as opened:
                 os.fsync(opened.fileno())
         _put(partial, path)
+    except OSError as error:
+        if error.errno in _NO_ROOM:
+            raise _no_room(error, path) from error
+        raise
     finally:
         shutil.rmtree(partial, ignore_errors=True)
 
@@ -97,6 +100,12 @@ def _put(partial: Path, path: Path) -> None:
 
 def _beside(path: Path, suffix: str) -> Path:
     return path.with_name(f".{path.name}.{os.getpid()}.{suffix}")
+
+
+def _no_room(error: OSError, path: Path) -> OSError:
+    """A full disk with the name that was asked for: a write knows none, or that of what is half-written."""
+    reason = os.strerror(error.errno or 0)
+    return OSError(error.errno, f"{reason}; nothing was kept, make room and run it again", str(path))
 
 
 def _umask() -> int:

@@ -96,3 +96,10 @@ def test_a_folder_is_replaced_whole_or_stays(tmp_path: Path) -> None:
         raise ValueError("stop")
     assert (out / "a").read_text() == "new"
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
+
+
+def test_full_disk_within_a_folder_names_the_folder(tmp_path: Path) -> None:
+    with pytest.raises(OSError, match="nothing was kept") as caught, atomic_folder(tmp_path / "out") as folder:
+        raise OSError(errno.ENOSPC, "No space left on device", str(folder / "half"))
+    assert caught.value.filename == str(tmp_path / "out")
+    assert not list(tmp_path.iterdir())

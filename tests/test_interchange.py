@@ -8,6 +8,7 @@ import numpy as np
 import onnxruntime
 import pytest
 import sentencepiece
+from safetensors import SafetensorError
 from typer.testing import CliRunner
 
 from xsent.encoder import SentenceEncoder
@@ -17,6 +18,7 @@ from xsent.export.cli import app
 from xsent.export.form import Form
 from xsent.export.graph_encoder import GraphEncoder
 from xsent.export.interchange import write_interchange
+from xsent.train import checkpoint as checkpoints
 from xsent.train.checkpoint import CheckpointEncoder, load_checkpoint
 
 
@@ -98,6 +100,20 @@ def test_nothing_is_overwritten_or_left_half_written(
     with pytest.raises(OSError, match="No space"):
         write_interchange("onnx", checkpoint, form, tmp_path / "out")
     assert [path.name for path in tmp_path.iterdir()] == ["there"]
+
+
+def test_a_disk_that_fills_up_under_safetensors_is_one_line(
+    mini_checkpoint: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> None:
+        raise SafetensorError("Error while serializing: I/O error: No space left on device (os error 28)")
+
+    monkeypatch.setattr(checkpoints, "save_file", full)
+    arguments = [str(mini_checkpoint), str(tmp_path / "out"), "--format", "sentence-transformers"]
+    result = CliRunner().invoke(app, arguments)
+    assert result.exit_code == 1 and len(result.stderr.splitlines()) == 1
+    assert f"{tmp_path / 'out'}: No space left on device; nothing was kept" in result.stderr
+    assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,10 @@
 `sentencepiece.model`, `validation.tsv`, and `optimizer.safetensors` while a stage is under way.
 """
 
+import errno
 import json
+import os
+import re
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -124,8 +127,8 @@ def save_checkpoint(
                 save_tensors(optimizer, folder / OPTIMIZER)
             for file in files:
                 shutil.copy(file, folder)
-    except (OSError, SafetensorError) as error:
-        reason = getattr(error, "strerror", None) or error
+    except OSError as error:
+        reason = os.strerror(error.errno or 0)
         raise DataError(
             f"{path}: cannot be written: {reason}; make room and run the same command again, it goes on from the "
             "checkpoint before"
@@ -133,8 +136,16 @@ def save_checkpoint(
 
 
 def save_tensors(tensors: Mapping[str, Tensor], path: Path) -> None:
-    """Write tensors as safetensors."""
-    save_file({name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}, path)
+    """Write tensors as safetensors.
+
+    Raises:
+        OSError: They cannot be written.
+    """
+    try:
+        save_file({name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}, path)
+    except SafetensorError as error:  # which says it in words alone
+        number = re.search(r"os error (\d+)", str(error))
+        raise OSError(int(number[1]) if number else errno.EIO, str(error), str(path)) from error
 
 
 def read_about(path: Path) -> dict[str, Any]:
