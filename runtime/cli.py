@@ -7,9 +7,9 @@ from typing import Annotated
 
 import typer
 
-from xsent.cli_encode import encode
-from xsent.cli_evaluate import app as evaluate
-from xsent.cli_options import BundleArgument, JsonOption, ModelOption
+from xsent.commands.encode import encode
+from xsent.commands.evaluate import app as evaluate
+from xsent.commands.options import BundleArgument, JsonOption, ModelOption
 from xsent.failures import one_line_errors
 from xsent.tables import format_table
 

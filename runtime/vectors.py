@@ -1,4 +1,4 @@
-"""Files of sentence vectors, written as a stream.
+"""Files of sentence vectors: written as a stream, read as memory maps.
 
 Beside every file lies `NAME.json` with the fingerprint of the encoder, so that vectors of different encoders
 are never compared by mistake.
@@ -13,7 +13,9 @@ from pathlib import Path
 from typing import IO, Any, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
+from xsent.errors import DataError, FingerprintError
 from xsent.files import atomic_file
 from xsent.options import Vectors
 
@@ -97,6 +99,85 @@ class VectorNote:
     dim: int
     precision: str
     normalized: bool
+
+
+@dataclass(frozen=True)
+class VectorFile:
+    """A file of vectors, opened.
+
+    Attributes:
+        path: The file.
+        note: What lies beside it.
+        rows: The vectors [n, D], mapped into memory: only what is looked at is read.
+    """
+
+    path: Path
+    note: VectorNote
+    rows: NDArray[Any]
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+
+def open_vectors(path: str | Path) -> VectorFile:
+    """Open vectors that `vector_file` or `xsent encode` wrote.
+
+    Args:
+        path: A `.npy` file, or raw numbers (`.f32`, the layout of LASER); its note lies beside it.
+
+    Raises:
+        DataError: The file or its note is missing or damaged.
+    """
+    path = Path(path)
+    note = _read_note(path)
+    try:
+        rows = np.load(path, mmap_mode="r", allow_pickle=False) if path.suffix == ".npy" else _map_raw(path, note)
+    except FileNotFoundError as error:
+        raise DataError(f"{path}: no such file; expected vectors written by xsent encode") from error
+    except (OSError, ValueError) as error:
+        raise DataError(f"{path}: no readable vectors ({error}); encode the text again") from error
+    if rows.ndim != 2 or rows.shape[1] != note.dim or rows.dtype != np.dtype(note.precision):
+        raise DataError(
+            f"{path}: {rows.dtype} of shape {list(rows.shape)}, its note says {note.precision} of {note.dim} "
+            "dimensions; encode the text again"
+        )
+    return VectorFile(path, note, rows)
+
+
+def check_same_space(a: VectorFile, b: VectorFile) -> None:
+    """See whether two files can be compared.
+
+    Raises:
+        FingerprintError: Different encoders made them; names both.
+        DataError: They differ in dimension or in the type of the numbers.
+    """
+    if a.note.fingerprint != b.note.fingerprint:
+        raise FingerprintError(
+            f"{a.path} has vectors of {a.note.fingerprint}, {b.path} of {b.note.fingerprint}: use one model"
+        )
+    if (a.note.dim, a.note.precision) != (b.note.dim, b.note.precision):
+        raise DataError(
+            f"{a.path} holds {a.note.precision} of {a.note.dim} dimensions, {b.path} {b.note.precision} of "
+            f"{b.note.dim}: encode both alike"
+        )
+
+
+def _read_note(path: Path) -> VectorNote:
+    file = path.with_name(f"{path.name}.json")
+    try:
+        return VectorNote(**json.loads(file.read_text(encoding="utf-8")))
+    except FileNotFoundError as error:
+        raise DataError(f"{file}: missing; it says which model made {path.name}, copy it too") from error
+    except (OSError, ValueError, TypeError) as error:
+        raise DataError(f"{file}: damaged ({error}); encode the text again") from error
+
+
+def _map_raw(path: Path, note: VectorNote) -> NDArray[Any]:
+    dtype = np.dtype(note.precision).newbyteorder("<")
+    row = note.dim * dtype.itemsize
+    if (size := path.stat().st_size) % row:
+        raise DataError(f"{path}: {size:,} bytes are no whole number of vectors of {row:,}; encode the text again")
+    return np.memmap(path, dtype, "r", shape=(size // row, note.dim)) if size else np.empty((0, note.dim), dtype)
 
 
 FORMATS = (".npy", ".jsonl")

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from xsent.cli_options import JsonOption
+from xsent.commands.options import JsonOption
 from xsent.errors import DataError, MissingExtraError
 from xsent.failures import one_line_errors
 from xsent.tables import format_table

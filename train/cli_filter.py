@@ -13,7 +13,7 @@ from typing import Annotated
 
 import typer
 
-from xsent.cli_options import JsonOption
+from xsent.commands.options import JsonOption
 from xsent.errors import DataError
 from xsent.failures import one_line_errors
 from xsent.files import atomic_file

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from xsent.cli_options import JsonOption, ModelOption
+from xsent.commands.options import JsonOption, ModelOption
 from xsent.failures import one_line_errors
 from xsent.tables import format_table
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from xsent.cli_options import BundleOption
+from xsent.commands.options import BundleOption
 from xsent.failures import one_line_errors
 
 if TYPE_CHECKING:

@@ -1,0 +1,1 @@
+"""The commands of `xsent`, one module each."""
