@@ -7,6 +7,7 @@ so that an interrupted run goes on after the last one, and a training that draws
 
 import json
 import mmap
+import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TypeVar
@@ -106,7 +107,7 @@ class TeacherVectors:
                 (folder / VECTORS).write_bytes(np.ascontiguousarray(vectors, np.float16).data)
             self._segments.append(Segment(path, self.dim))
         except OSError as error:
-            reason = error.strerror or error
+            reason = os.strerror(error.errno or 0)
             raise DataError(
                 f"{path}: cannot be written: {reason}; make room and run the same command again, it goes on from here"
             ) from error
