@@ -8,6 +8,8 @@ from typing import Annotated
 
 import typer
 
+from xsent.bundle import builtin_path
+from xsent.commands.options import BundleArgument, BundleOption
 from xsent.errors import DataError, MissingExtraError
 from xsent.failures import one_line_errors
 
@@ -130,6 +132,56 @@ def latency(
             bundles, lengths=lengths, backends=names, default=default, rounds=rounds, command=command_line()
         )
     )
+
+
+@app.command(epilog="Example: xsent-bench peers --out runs/peers")
+@one_line_errors()
+def peers(
+    out: Annotated[Path, typer.Option(help="Folder for the models of other systems; made once.")],
+    bundle: BundleArgument = None,
+    only: Annotated[str, typer.Option(help="Systems beside ours, with commas between; default: all.")] = "",
+    turns: Annotated[int, typer.Option(min=1, help="Turns of each system, a fresh process each.")] = 5,
+    number: Annotated[int, typer.Option("--sentences", min=20, help="Sentences to time in a turn.")] = 2_000,
+    stream: Annotated[int, typer.Option(min=0, help="Sentences to watch our memory over.")] = 100_000,
+) -> None:
+    """Compare a bundle with other systems: speed, start and memory, in turns, each in processes of its own."""
+    try:
+        from xsent.bench.peers.report import measure_peers
+    except ModuleNotFoundError as error:
+        raise missing(error) from error
+    out.mkdir(parents=True, exist_ok=True)
+    path, systems = bundle or builtin_path(), split(only)
+    typer.echo(
+        measure_peers(path, out, only=systems, turns=turns, number=number, stream=stream, command=command_line())
+    )
+
+
+@app.command(epilog="Example: xsent-bench documents data/eval/flores --languages en,fr,de,es,it")
+@one_line_errors()
+def documents(
+    folder: Annotated[Path, typer.Argument(help="Has XX.txt a language; equal lines are translations.")],
+    languages: Annotated[str, typer.Option(help="Codes; the first is aligned with each other one.")] = "en,fr,de,es,it",
+    model: BundleOption = None,
+) -> None:
+    """Align parallel documents: biased or debiased, mean or weighted, cosine or margin (LAWDR)."""
+    from xsent.bench.documents import measure_documents
+    from xsent.encoder import SentenceEncoder
+
+    typer.echo(measure_documents(SentenceEncoder(model), folder, split(languages), command=command_line()))
+
+
+@app.command(epilog="Example: xsent-bench mining --rows 200000 --rounds 1")
+@one_line_errors()
+def mining(
+    rows: Annotated[int, typer.Option(min=4, help="Made-up sentences on each side.")] = 200_000,
+    dim: Annotated[int, typer.Option(min=1, help="Length of their vectors.")] = 512,
+    rounds: Annotated[int, typer.Option(min=1, help="Turns of each.")] = 1,
+    folder: Annotated[Path | None, typer.Option(help="Where vectors are put; default: the temporary folder.")] = None,
+) -> None:
+    """Measure mining against a plain blocked product of the same vectors: they take turns, one thread."""
+    from xsent.bench.mining import measure_mining
+
+    typer.echo(measure_mining(rows=rows, dim=dim, rounds=rounds, folder=folder, command=command_line()))
 
 
 def split(text: str) -> list[str]:

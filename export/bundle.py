@@ -131,8 +131,9 @@ class BundleWriter:
 
     def write(self, form: Form) -> None:
         """Write the graph and its weights, over those of an earlier form."""
-        EncoderGraph(self._checkpoint.encoder, form).write(self._folder)
-        self.manifest.update(_manifest(self._checkpoint, form, self._name))
+        graph = EncoderGraph(self._checkpoint.encoder, form)
+        graph.write(self._folder)
+        self.manifest.update(_manifest(self._checkpoint, form, self._name), network=graph.network)
         self.save()
 
     def write_openvino(

@@ -41,7 +41,13 @@ class EncoderGraph(Nodes):
         self._width = encoder.config.dim  # of the tokens; the vector's may be less
         self._table = ExternalFile(TABLE)
         self._weights = ExternalFile(WEIGHTS)
+        self._config = encoder.config
         self._encoder(encoder.first(form.num_layers))
+
+    @property
+    def network(self) -> dict[str, object]:
+        """What else can run the same weights, see `xsent.manifest.Network`."""
+        return {"norm": self._config.norm, "heads": self._config.num_heads, "tensors": self._tensors()}
 
     def write(self, folder: Path) -> None:
         """Write the graph and its weights into a folder."""

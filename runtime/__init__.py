@@ -8,6 +8,9 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from xsent.bundle import Bundle as Bundle
+    from xsent.classification.classifier import LinearClassifier as LinearClassifier
+    from xsent.documents.alignment import align_documents as align_documents
+    from xsent.documents.encoder import DocumentEncoder as DocumentEncoder
     from xsent.encoder import SentenceEncoder as SentenceEncoder
     from xsent.errors import BackendError as BackendError
     from xsent.errors import BundleError as BundleError
@@ -16,7 +19,14 @@ if TYPE_CHECKING:
     from xsent.errors import MissingExtraError as MissingExtraError
     from xsent.errors import ParityError as ParityError
     from xsent.errors import XsentError as XsentError
+    from xsent.mining.bitext import mine_bitext as mine_bitext
+    from xsent.mining.margin import margin_scores as margin_scores
     from xsent.options import LongSentenceWarning as LongSentenceWarning
+    from xsent.options import UnknownTextWarning as UnknownTextWarning
+    from xsent.search.building import build_index as build_index
+    from xsent.search.building import extend_index as extend_index
+    from xsent.search.index import SearchIndex as SearchIndex
+    from xsent.search.index import semantic_search as semantic_search
     from xsent.similarity import cosine_similarity as cosine_similarity
     from xsent.similarity import nearest as nearest
 
@@ -27,14 +37,24 @@ _HOME = {
     "Bundle": "bundle",
     "BundleError": "errors",
     "DataError": "errors",
+    "DocumentEncoder": "documents.encoder",
     "FingerprintError": "errors",
+    "LinearClassifier": "classification.classifier",
     "LongSentenceWarning": "options",
     "MissingExtraError": "errors",
     "ParityError": "errors",
+    "SearchIndex": "search.index",
     "SentenceEncoder": "encoder",
+    "UnknownTextWarning": "options",
     "XsentError": "errors",
+    "align_documents": "documents.alignment",
+    "build_index": "search.building",
     "cosine_similarity": "similarity",
+    "extend_index": "search.building",
+    "margin_scores": "mining.margin",
+    "mine_bitext": "mining.bitext",
     "nearest": "similarity",
+    "semantic_search": "search.index",
 }
 
 __all__ = [
@@ -42,15 +62,25 @@ __all__ = [
     "Bundle",
     "BundleError",
     "DataError",
+    "DocumentEncoder",
     "FingerprintError",
+    "LinearClassifier",
     "LongSentenceWarning",
     "MissingExtraError",
     "ParityError",
+    "SearchIndex",
     "SentenceEncoder",
+    "UnknownTextWarning",
     "XsentError",
     "__version__",
+    "align_documents",
+    "build_index",
     "cosine_similarity",
+    "extend_index",
+    "margin_scores",
+    "mine_bitext",
     "nearest",
+    "semantic_search",
 ]
 
 

@@ -1,14 +1,15 @@
 """What runs a bundle's graph."""
 
 from collections.abc import Callable, Mapping
-from typing import Protocol
+from importlib.util import find_spec
+from typing import Any, Protocol
 
 import numpy as np
-import onnxruntime
 from numpy.typing import NDArray
 
 from xsent.bundle import Bundle
-from xsent.errors import BackendError, BundleError
+from xsent.errors import BackendError, BundleError, MissingExtraError
+from xsent.numpy_backend import NumpyBackend
 from xsent.openvino_backend import OpenVinoBackend
 
 
@@ -35,14 +36,16 @@ class OnnxBackend:
 
     Raises:
         BundleError: The graph cannot be loaded.
+        MissingExtraError: onnxruntime is not installed.
     """
 
     def __init__(self, bundle: Bundle) -> None:
+        onnxruntime = _import_onnxruntime()
         try:
             # By path, never from bytes: only so are the table and the weights memory-mapped.
             self._session = onnxruntime.InferenceSession(
                 str(bundle.graph_path),
-                _session_options(),
+                _session_options(onnxruntime),
                 providers=["CPUExecutionProvider"],
                 # Its fused kernel is slower than the two it replaces (+45% time).
                 disabled_optimizers=["SkipLayerNormFusion"],
@@ -58,7 +61,16 @@ class OnnxBackend:
         return vector
 
 
-BACKENDS: Mapping[str, Callable[[Bundle], Backend]] = {"onnx": OnnxBackend, "openvino": OpenVinoBackend}
+BACKENDS: Mapping[str, Callable[[Bundle], Backend]] = {
+    "onnx": OnnxBackend,
+    "openvino": OpenVinoBackend,
+    "numpy": NumpyBackend,
+}
+
+
+def default_backend() -> str:
+    """The backend to use where none is named: "onnx", or "numpy" where onnxruntime is not installed."""
+    return "onnx" if find_spec("onnxruntime") else "numpy"
 
 
 def open_backend(name: str, bundle: Bundle) -> Backend:
@@ -78,7 +90,18 @@ def open_backend(name: str, bundle: Bundle) -> Backend:
     return BACKENDS[name](bundle)
 
 
-def _session_options() -> onnxruntime.SessionOptions:
+def _import_onnxruntime() -> Any:  # noqa: ANN401  it has no types
+    # Here, not above: the other backends do without, and it costs 25 MiB.
+    try:
+        import onnxruntime
+    except ImportError as error:
+        raise MissingExtraError(
+            f"onnxruntime cannot be imported ({error}); pip install onnxruntime, or use the numpy backend"
+        ) from error
+    return onnxruntime
+
+
+def _session_options(onnxruntime: Any) -> Any:  # noqa: ANN401
     options = onnxruntime.SessionOptions()
     # Sentences run in parallel, one thread each: threads inside a sentence would only fight over the cores.
     options.intra_op_num_threads = 1

@@ -3,13 +3,19 @@
 import json
 import warnings
 from dataclasses import asdict
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from xsent.commands.classify import app as classify
+from xsent.commands.doctor import doctor
+from xsent.commands.documents import app as documents
 from xsent.commands.encode import encode
 from xsent.commands.evaluate import app as evaluate
+from xsent.commands.mine import mine, score
 from xsent.commands.options import BundleArgument, JsonOption, ModelOption
+from xsent.commands.search import index, search
 from xsent.failures import one_line_errors
 from xsent.tables import format_table
 
@@ -22,6 +28,13 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 app.command(epilog="Example: xsent encode sentences.txt --output vectors.npy")(encode)
+app.command(epilog="Example: xsent doctor")(doctor)
+app.command(epilog="Example: xsent mine en.txt fr.txt --threshold 1.1 > pairs.tsv")(mine)
+app.command(epilog="Example: xsent score pairs.tsv --precision 0.95 > scored.tsv")(score)
+app.command(epilog="Example: xsent index notes.txt notes.index")(index)
+app.command(epilog='Example: xsent search notes.index "where is the cat?"')(search)
+app.add_typer(classify, name="classify")
+app.add_typer(documents, name="documents")
 app.add_typer(evaluate, name="evaluate")
 
 
@@ -70,7 +83,7 @@ def info(bundle: BundleArgument = None, as_json: JsonOption = False) -> None:
     from xsent.bundle import Bundle, builtin_path
 
     opened = Bundle.open(bundle or builtin_path())
-    facts = {key: value for key, value in asdict(opened).items() if key not in ("golden", "files", "parity")}
+    facts = {key: value for key, value in asdict(opened).items() if key not in ("golden", "files", "parity", "network")}
     facts |= {"path": str(opened.path), "bytes": sum(entry.bytes for entry in opened.files.values())}
     if as_json:
         typer.echo(json.dumps({**facts, "parity": opened.parity}, ensure_ascii=False))
@@ -84,11 +97,30 @@ def info(bundle: BundleArgument = None, as_json: JsonOption = False) -> None:
 
 @app.command(epilog="Example: xsent verify my-model")
 @one_line_errors()
-def verify(bundle: BundleArgument = None, as_json: JsonOption = False) -> None:
-    """Check every file of a bundle and the vectors that it gives on this machine."""
+def verify(
+    bundle: Annotated[
+        Path | None, typer.Argument(metavar="[BUNDLE]", help="Or an index; default: the built-in bundle.")
+    ] = None,
+    backend: Annotated[
+        str | None, typer.Option(help="onnx, numpy or openvino; default: onnx where it is installed.")
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Check every file of a bundle and the vectors that it gives on this machine; or every file of an index."""
+    from xsent.search.index import SearchIndex
+    from xsent.search.manifest import MANIFEST
     from xsent.verification import verify as verify_bundle
 
-    result = asdict(verify_bundle(bundle))
+    if bundle is not None and (bundle / MANIFEST).is_file():
+        index = SearchIndex(bundle)
+        index.verify()
+        result: dict[str, object] = {
+            "path": str(bundle),
+            "fingerprint": index.manifest.fingerprint,
+            "lines": len(index),
+        }
+    else:
+        result = asdict(verify_bundle(bundle, backend))
     if as_json:
         typer.echo(json.dumps(result))
     else:

@@ -4,7 +4,6 @@ Each sentence runs through the graph alone, so its vector never depends on its c
 parallel, one thread each. Shapes: n sentences, T tokens, D dimensions.
 """
 
-import warnings
 from collections.abc import Iterable, Iterator
 from functools import partial
 from itertools import islice
@@ -14,12 +13,14 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from xsent.backends import open_backend
+from xsent.backends import default_backend, open_backend
 from xsent.bundle import Bundle, builtin_path
 from xsent.errors import BundleError
-from xsent.options import EncodeOptions, LongSentenceWarning, OnLong, Precision, Vectors
+from xsent.hamming import binary_similarity
+from xsent.options import EncodeOptions, OnLong, Precision, Vectors
 from xsent.parallel import ordered_map
 from xsent.progress import Progress
+from xsent.remarks import Remarks
 from xsent.similarity import cosine_similarity
 from xsent.threads import available_cpus
 from xsent.tokenizer import Tokenizer
@@ -37,7 +38,8 @@ class SentenceEncoder:
 
     Args:
         path: A bundle folder; None is the bundle that ships with the package.
-        backend: What runs the graph: "onnx", or "openvino" for bundles that were exported with its files.
+        backend: "onnx", "numpy", or "openvino" for bundles that were exported with its files; None is onnx, or numpy
+            where onnxruntime is not installed.
         threads: Sentences to encode at once; None takes every CPU this process may use.
 
     Raises:
@@ -47,7 +49,9 @@ class SentenceEncoder:
         ValueError: `threads` is less than 1.
     """
 
-    def __init__(self, path: str | Path | None = None, *, backend: str = "onnx", threads: int | None = None) -> None:
+    def __init__(
+        self, path: str | Path | None = None, *, backend: str | None = None, threads: int | None = None
+    ) -> None:
         if threads is not None and threads < 1:
             raise ValueError(f"threads = {threads} must be at least 1")
         self.threads = threads or available_cpus()
@@ -58,7 +62,7 @@ class SentenceEncoder:
                 f"{self.bundle.path}: the tokenizer has {self._tokenizer.vocab_size:,} pieces, the table "
                 f"{self.bundle.vocab_size:,} rows; export the bundle again"
             )
-        self._backend = open_backend(backend, self.bundle)
+        self._backend = open_backend(backend or default_backend(), self.bundle)
 
     def __repr__(self) -> str:
         return f"SentenceEncoder({str(self.bundle.path)!r}, name={self.bundle.name!r}, dim={self.dim})"
@@ -99,13 +103,15 @@ class SentenceEncoder:
             sentences: One sentence, or any number of them. An empty sentence gets the zero vector.
             normalize_embeddings: Give vectors length 1, so that their inner product is their cosine.
             truncate_dim: Keep only the first so many numbers of each vector.
-            precision: Type of the numbers: "float32" or "float16".
+            precision: Form of the numbers: "float32", "float16", "int8" (rounded to steps of a fixed size, see
+                `xsent.options.to_int8`) or "binary" (one bit a number, eight in a byte, see
+                `xsent.hamming.pack_signs`; D is a multiple of 8). The last two keep directions only.
             on_long: For a sentence over `max_length` tokens: "warn" cuts it and warns once with the count,
                 "error" raises, "split" encodes it in windows and takes their mean weighted by length.
             show_progress_bar: Report progress on standard error.
 
         Returns:
-            [D] for one sentence, else [n, D]; [0, D] for none.
+            [D] for one sentence, else [n, D]; [0, D] for none. Binary vectors have D / 8 bytes.
 
         Raises:
             TypeError: A sentence is not a str.
@@ -113,15 +119,14 @@ class SentenceEncoder:
         """
         options = EncodeOptions.check(self.dim, normalize_embeddings, truncate_dim, precision, on_long)
         texts = [sentences] if isinstance(sentences, str) else list(sentences)
-        vectors = np.empty((len(texts), options.dim), options.dtype)
-        done = too_long = 0
+        vectors = options.empty(len(texts))
+        remarks = Remarks()
         with Progress("sentences", len(texts), enabled=show_progress_bar) as progress:
-            for rows, long in self._stream(texts, options, min(self.threads, -(-len(texts) // _CHUNK) or 1)):
-                vectors[done : done + len(rows)] = rows
-                done += len(rows)
-                too_long += long
+            for rows, seen in self._stream(texts, options, min(self.threads, -(-len(texts) // _CHUNK) or 1)):
+                vectors[remarks.sentences : remarks.sentences + len(rows)] = rows
+                remarks.add(seen)
                 progress.advance(len(rows))
-        self._warn_of(too_long, done)
+        remarks.warn(self.max_length, self.languages)
         return vectors[0] if isinstance(sentences, str) else vectors
 
     def encode_iter(
@@ -139,7 +144,7 @@ class SentenceEncoder:
             sentences: Any number of sentences; read a few dozen ahead of the vectors.
             normalize_embeddings: See `encode`, like the rest.
             truncate_dim: Keep only the first so many numbers of each vector.
-            precision: Type of the numbers: "float32" or "float16".
+            precision: Form of the numbers: "float32", "float16", "int8" or "binary".
             on_long: What to do with a sentence over `max_length` tokens.
 
         Returns:
@@ -155,33 +160,50 @@ class SentenceEncoder:
         return self._iterate(sentences, options)
 
     def similarity(self, a: ArrayLike, b: ArrayLike) -> NDArray[np.float32]:
-        """Cosine of every vector of `a` with every vector of `b`, see `xsent.cosine_similarity`."""
-        return cosine_similarity(a, b)
+        """Cosine of every vector of `a` with every vector of `b`, of any one precision.
+
+        Args:
+            a: Vectors [n, D], or one [D]; of any precision.
+            b: Vectors [m, D], or one [D]; binary if and only if `a` is.
+
+        Returns:
+            Cosines [n, m], see `xsent.cosine_similarity`; for binary vectors those of their signs, see
+            `xsent.hamming.binary_similarity`.
+
+        Raises:
+            TypeError: One is binary and the other is not, or they are not vectors.
+            ValueError: They differ in D.
+        """
+        left, right = np.asarray(a), np.asarray(b)
+        binary = np.uint8 in (left.dtype, right.dtype)
+        return binary_similarity(left, right) if binary else cosine_similarity(left, right)
 
     def _iterate(self, sentences: Iterable[str], options: EncodeOptions) -> Iterator[Vectors]:
-        done = too_long = 0
-        for rows, long in self._stream(sentences, options, self.threads):
-            done += len(rows)
-            too_long += long
+        remarks = Remarks()
+        for rows, seen in self._stream(sentences, options, self.threads):
+            remarks.add(seen)
             yield from rows
-        self._warn_of(too_long, done)
+        remarks.warn(self.max_length, self.languages)
 
-    def _stream(self, sentences: Iterable[str], options: EncodeOptions, threads: int) -> Iterator[tuple[Vectors, int]]:
-        """Vectors [chunk, D] with the number of long sentences among them, in order."""
+    def _stream(
+        self, sentences: Iterable[str], options: EncodeOptions, threads: int
+    ) -> Iterator[tuple[Vectors, Remarks]]:
+        """Vectors of a chunk with what there is to say about it, in order."""
         return ordered_map(partial(self._encode_chunk, options), _chunks(sentences), threads)
 
-    def _encode_chunk(self, options: EncodeOptions, chunk: _Chunk) -> tuple[Vectors, int]:
+    def _encode_chunk(self, options: EncodeOptions, chunk: _Chunk) -> tuple[Vectors, Remarks]:
         first, sentences = chunk
-        rows = np.empty((len(sentences), options.dim), options.dtype)
-        too_long = 0
+        rows = options.empty(len(sentences))
+        seen = Remarks(len(sentences))
         for row, text in enumerate(sentences):
             try:
                 ids = self._token_ids(text, options)
             except (TypeError, ValueError) as error:
                 raise type(error)(f"sentence {first + row + 1} (counted from 1): {error}") from error
-            too_long += options.on_long == "warn" and len(ids) > self.max_length
+            seen.unknown += self._tokenizer.mostly_unknown(ids)
+            seen.cut += options.on_long == "warn" and len(ids) > self.max_length
             rows[row] = options.finish(self._embed(ids, split=options.on_long == "split"))
-        return rows, too_long
+        return rows, seen
 
     def _token_ids(self, text: str, options: EncodeOptions) -> NDArray[np.int64]:
         """Piece ids of a whole sentence [T]."""
@@ -203,14 +225,6 @@ class SentenceEncoder:
             window = ids[start : start + self.max_length]
             total += len(window) * self._backend.embed(window).astype(np.float64)
         return (total / len(ids)).astype(np.float32)
-
-    def _warn_of(self, too_long: int, total: int) -> None:
-        if too_long:
-            message = (
-                f"{too_long:,} of {total:,} sentences had more than {self.max_length} tokens and were cut; "
-                "on_long='split' encodes all of them"
-            )
-            warnings.warn(message, LongSentenceWarning, stacklevel=3)
 
 
 def _chunks(sentences: Iterable[str]) -> Iterator[_Chunk]:

@@ -93,19 +93,20 @@ def shared_languages(encoder: Encodes, folder: str | Path) -> list[str]:
 
 
 def tatoeba(
-    encoder: Encodes, folder: str | Path, languages: Sequence[str], *, show_progress_bar: bool = False
+    encoder: Encodes, folder: str | Path, languages: Sequence[str] | None = None, *, show_progress_bar: bool = False
 ) -> Evaluation:
     """Tatoeba similarity search (method of LASER): up to 1,000 sentences a language, both directions.
 
     Args:
         encoder: What encodes.
         folder: Has `en-XX.tsv` a language: English, translation.
-        languages: Codes of the languages.
+        languages: Codes; None takes all that the folder has and that the encoder, if it says which, was trained for.
         show_progress_bar: Report progress on standard error.
 
     Raises:
         DataError: A file is missing or cannot be read.
     """
+    languages = shared_languages(encoder, folder) if languages is None else languages
     scores = []
     with Progress("languages", len(languages), enabled=show_progress_bar) as progress:
         for language in languages:
@@ -124,7 +125,7 @@ def tatoeba(
 
 
 def xsr(
-    encoder: Encodes, folder: str | Path, languages: Sequence[str], *, show_progress_bar: bool = False
+    encoder: Encodes, folder: str | Path, languages: Sequence[str] | None = None, *, show_progress_bar: bool = False
 ) -> Evaluation:
     """Cross-lingual sentence retrieval (mao2021, table 4) among about 200,000 candidates.
 
@@ -132,12 +133,13 @@ def xsr(
         encoder: What encodes.
         folder: Has `en-XX.tsv` a language (Q or C, source, English, translation), whose rows Q are the
             queries, and `distractors.XX.txt.xz`, further candidates in the language.
-        languages: Codes of the languages.
+        languages: Codes; None takes all that the folder has and that the encoder, if it says which, was trained for.
         show_progress_bar: Report progress on standard error.
 
     Raises:
         DataError: A file is missing or cannot be read.
     """
+    languages = shared_languages(encoder, folder) if languages is None else languages
     scores = []
     with Progress("candidates", enabled=show_progress_bar) as progress:
         for language in languages:

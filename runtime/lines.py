@@ -2,6 +2,8 @@
 
 import gzip
 import lzma
+import os
+import stat
 import sys
 import zlib
 from collections.abc import Iterable, Iterator
@@ -39,6 +41,18 @@ def read_lines(source: str | Path) -> Iterator[str]:
         raise DataError(f"{name}: damaged or not packed as its name says ({error}); pack it again") from error
     except (FileNotFoundError, IsADirectoryError, PermissionError) as error:
         raise DataError(f"{name}: cannot be read ({error.strerror}); expected a text file") from error
+
+
+def steady_lines(source: str | Path) -> Iterator[str]:
+    """Read UTF-8 text that must not change meanwhile, see `read_lines`.
+
+    Raises:
+        DataError: As `read_lines`; or the file was changed before its end was read.
+    """
+    before = file_state(source)
+    yield from read_lines(source)
+    if file_state(source) != before:
+        raise DataError(f"{source}: changed while it was read; run it again once the file is complete")
 
 
 def read_fields(source: str | Path, count: int, layout: str) -> Iterator[list[str]]:
@@ -89,3 +103,12 @@ def _decode(file: Iterable[bytes], name: str) -> Iterator[str]:
                 f"{name}:{number}: not UTF-8 (byte 0x{line[error.start]:02x} at {error.start + 1}); "
                 "convert the file to UTF-8"
             ) from error
+
+
+def file_state(source: str | Path) -> tuple[int, ...] | None:
+    """Size of a plain file, when it was changed, and which it is; None for a pipe."""
+    try:
+        found = os.stat(source)
+    except OSError:  # standard input; or missing, which reading it will say
+        return None
+    return (found.st_size, found.st_mtime_ns, found.st_ino) if stat.S_ISREG(found.st_mode) else None

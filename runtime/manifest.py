@@ -44,6 +44,38 @@ class Golden:
         return self.tolerances.get(instructions, self.tolerances[OTHER])
 
 
+@dataclass(frozen=True)
+class TensorEntry:
+    """Where the numbers of one weight are.
+
+    Attributes:
+        file: The file they are in, by its name in the manifest.
+        offset: Bytes before them.
+        dtype: Their type, by numpy's name; little-endian.
+        shape: Their shape, row by row.
+    """
+
+    file: str
+    offset: int
+    dtype: str
+    shape: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Network:
+    """The encoder for backends that do not read its graph.
+
+    Attributes:
+        norm: Where the layers normalise: "pre" or "post".
+        heads: Attention heads of a layer.
+        tensors: Every weight, by its name in the graph.
+    """
+
+    norm: str
+    heads: int
+    tensors: dict[str, TensorEntry]
+
+
 @dataclass(frozen=True, kw_only=True)
 class Manifest:
     """What a bundle says about itself.
@@ -65,6 +97,7 @@ class Manifest:
         fingerprint: Identity of the vector space, see `xsent.bundle.compute_fingerprint`.
         golden: Sentences with their vectors.
         parity: What export measured against the trained encoder, as it wrote it.
+        network: The layers and where their weights are; None in bundles of older exports.
     """
 
     format_version: int
@@ -83,6 +116,7 @@ class Manifest:
     fingerprint: str
     golden: Golden
     parity: dict[str, Any]
+    network: Network | None
 
 
 def parse_manifest(raw: dict[str, Any], source: Path) -> Manifest:
@@ -114,6 +148,7 @@ def parse_manifest(raw: dict[str, Any], source: Path) -> Manifest:
         fingerprint=fields.get("fingerprint", str),
         golden=_golden(fields.inner("golden")),
         parity=fields.get("parity", dict),
+        network=_network(fields.inner("network")) if "network" in raw else None,
     )
     shape = [len(vector) for vector in manifest.golden.vectors]
     if shape != [manifest.dim] * len(manifest.golden.sentences):
@@ -156,6 +191,22 @@ class _Fields:
 
 def _file_entry(fields: _Fields) -> FileEntry:
     return FileEntry(fields.get("sha256", str), fields.whole("bytes", least=0))
+
+
+def _network(fields: _Fields) -> Network:
+    tensors = fields.inner("tensors")
+    return Network(
+        norm=fields.get("norm", str),
+        heads=fields.whole("heads"),
+        tensors={name: _tensor_entry(tensors.inner(name)) for name in tensors.raw},
+    )
+
+
+def _tensor_entry(fields: _Fields) -> TensorEntry:
+    offset, shape = fields.whole("offset", least=0), fields.tuple_of("shape", int)
+    if min(shape, default=1) < 1:
+        raise BundleError(f"{fields.where}: 'shape' is {list(shape)}, expected numbers from 1")
+    return TensorEntry(fields.get("file", str), offset, fields.get("dtype", str), shape)
 
 
 def _golden(fields: _Fields) -> Golden:

@@ -3,13 +3,23 @@
 Shapes: q queries, c candidates, D dimensions.
 """
 
+import mmap
+from typing import Any
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-_QUERIES = 1024  # queries scored at once: with 4,096 candidates a block of scores takes 16 MiB
+Floats = NDArray[np.float32]
+Ints = NDArray[np.int64]
+
+# Rows of two sides that are scored at once; their scores take 16 MiB, which the passes that follow find in the cache.
+QUERIES = 1024
+CANDIDATES = 4096
+
+_MANY = 4  # times k: more hits than that a line are cut to k before they are sorted
 
 
-def cosine_similarity(a: ArrayLike, b: ArrayLike) -> NDArray[np.float32]:
+def cosine_similarity(a: ArrayLike, b: ArrayLike) -> Floats:
     """Cosine of every vector of `a` with every vector of `b`.
 
     Args:
@@ -21,16 +31,14 @@ def cosine_similarity(a: ArrayLike, b: ArrayLike) -> NDArray[np.float32]:
 
     Raises:
         TypeError: `a` or `b` is not made of numbers.
-        ValueError: `a` and `b` differ in D.
+        ValueError: `a` and `b` differ in D, or a number is not finite.
     """
     left, right = _unit(a), _unit(b)
-    _check_same_dim(left, right)
+    check_same_dim(left.shape[1], right.shape[1])
     return left @ right.T
 
 
-def nearest(
-    queries: ArrayLike, candidates: ArrayLike, k: int = 1, *, block: int = 4096
-) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+def nearest(queries: ArrayLike, candidates: ArrayLike, k: int = 1, *, block: int = CANDIDATES) -> tuple[Ints, Floats]:
     """Find the k candidates of highest cosine for every query, exactly.
 
     Args:
@@ -43,14 +51,14 @@ def nearest(
         Indices [q, min(k, c)] and cosines of the same shape, best first; of equal cosines the lower index.
 
     Raises:
-        ValueError: `k` or `block` is less than 1, or the dimensions differ.
+        ValueError: `k` or `block` is less than 1, or the dimensions differ, or a number is not finite.
     """
     if block < 1:
         raise ValueError(f"block = {block} must be at least 1")
-    rows = candidates if isinstance(candidates, np.ndarray) else np.asarray(candidates, np.float32)
+    rows = UnitRows(candidates)
     search = NearestSearch(queries, k)
     for start in range(0, len(rows), block):
-        search.add(rows[start : start + block])
+        search.add_unit(rows.block(start, block))
     return search.indices, search.scores
 
 
@@ -66,56 +74,169 @@ class NearestSearch:
     """
 
     def __init__(self, queries: ArrayLike, k: int = 1) -> None:
-        if k < 1:
-            raise ValueError(f"k = {k} must be at least 1")
         self._queries = _unit(queries)
-        self._k = k
+        self._best = KBest(len(self._queries), k)
+        self._product = BlockProduct()
         self._seen = 0
-        self.indices = np.empty((len(self._queries), 0), np.int64)
-        self.scores = np.empty((len(self._queries), 0), np.float32)
+
+    @property
+    def indices(self) -> Ints:
+        """Indices [q, min(k, seen)], best first; of equal cosines the lower index."""
+        return self._best.indices[:, : self._seen]
+
+    @property
+    def scores(self) -> Floats:
+        """Cosines of the same shape."""
+        return self._best.scores[:, : self._seen]
 
     def add(self, candidates: ArrayLike) -> None:
         """Score the next candidates, [c, D]; their indices continue those before."""
-        rows = _unit(candidates)
-        _check_same_dim(self._queries, rows)
-        parts = [self._merge(slice(i, i + _QUERIES), rows) for i in range(0, len(self._queries), _QUERIES)]
-        if parts:
-            self.indices, self.scores = (np.concatenate(part) for part in zip(*parts, strict=True))
-        self._seen += len(rows)
+        self.add_unit(_unit(candidates))
 
-    def _merge(self, where: slice, rows: NDArray[np.float32]) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
-        known = self.indices.shape[1]
-        # What is known stands first and has the lower indices; argmax takes the first of equals.
-        pool = np.concatenate([self.scores[where], self._queries[where] @ rows.T], axis=1)
-        line = np.arange(len(pool))
-        found = []
-        scores = []
-        for _ in range(min(self._k, pool.shape[1])):
-            best = pool.argmax(axis=1)
-            found.append(best)
-            scores.append(pool[line, best])
-            pool[line, best] = -np.inf
-        order = np.stack(found, axis=1)
-        indices = self._seen + order - known
-        if known:
-            old = np.take_along_axis(self.indices[where], np.minimum(order, known - 1), axis=1)
-            indices = np.where(order < known, old, indices)
-        return indices, np.stack(scores, axis=1)
+    def add_unit(self, candidates: Floats) -> None:
+        """The same for candidates whose length is known to be 1."""
+        check_same_dim(self._queries.shape[1], candidates.shape[1])
+        for first in range(0, len(candidates), CANDIDATES):
+            block = candidates[first : first + CANDIDATES]
+            for line in range(0, len(self._queries), QUERIES):
+                scores = self._product(self._queries[line : line + QUERIES], block)
+                self._best.add(line, self._seen + first, scores)
+        self._seen += len(candidates)
 
 
-def _unit(vectors: ArrayLike) -> NDArray[np.float32]:
+class UnitRows:
+    """Vectors that are read in blocks and get length 1; zero vectors stay zero.
+
+    Args:
+        vectors: [n, D]; of a memory map only one block is ever held.
+        rows: Only these, in this order; their number is n then.
+
+    Raises:
+        TypeError: They are not made of numbers.
+        ValueError: They are not of shape [n, D].
+    """
+
+    def __init__(self, vectors: ArrayLike, rows: Ints | None = None) -> None:
+        self._vectors = np.asanyarray(vectors)
+        _check_vectors(self._vectors)
+        self._rows = rows
+
+    def __len__(self) -> int:
+        return len(self._vectors) if self._rows is None else len(self._rows)
+
+    @property
+    def dim(self) -> int:
+        """Length of a vector (D)."""
+        return int(self._vectors.shape[1])
+
+    def block(self, start: int, size: int) -> Floats:
+        """Rows `start` to `start + size`, or as many as there are."""
+        where = slice(start, start + size)
+        unit = _unit(self._vectors[where if self._rows is None else self._rows[where]])
+        _forget_pages(self._vectors)
+        return unit
+
+
+class KBest:
+    """The k best scores of every line, and the columns they stand in, while blocks of a score matrix pass by.
+
+    For every line, columns must come in ascending order: of equal scores the first that came is kept.
+
+    Args:
+        lines: Number of lines.
+        k: Scores kept a line.
+
+    Attributes:
+        indices: Columns [lines, k], best first; -1 while there are fewer.
+        scores: Of the same shape.
+
+    Raises:
+        ValueError: `k` is less than 1.
+    """
+
+    def __init__(self, lines: int, k: int) -> None:
+        if k < 1:
+            raise ValueError(f"k = {k} must be at least 1")
+        self._k = k
+        self.indices = np.full((lines, k), -1, np.int64)
+        self.scores = np.full((lines, k), -np.inf, np.float32)
+
+    def add(self, line: int, column: int, scores: Floats, *, lines_are_columns: bool = False) -> None:
+        """Look at a block of scores.
+
+        Args:
+            line: Number of its first line.
+            column: Number of its first column.
+            scores: The block, C-contiguous.
+            lines_are_columns: The block is transposed: its columns are lines here.
+        """
+        across = 1 - lines_are_columns  # the axis along which a line lies
+        kept = slice(line, line + scores.shape[1 - across])
+        bar = np.nextafter(self.scores[kept, -1], np.float32(np.inf))  # what equals the last kept comes too late
+        hits = np.flatnonzero(scores >= np.expand_dims(bar, across))
+        if len(hits) > _MANY * self._k * len(bar):  # of a first block all are hits, but only k can stay
+            k = min(self._k, scores.shape[across])
+            bar = np.maximum(bar, np.partition(scores, -k, axis=across).take(-k, axis=across))
+            hits = np.flatnonzero(scores >= np.expand_dims(bar, across))
+        if len(hits):
+            places = np.divmod(hits, scores.shape[1])
+            self._merge(line + places[1 - across], column + places[across], scores[places])
+
+    def _merge(self, lines: Ints, columns: Ints, scores: Floats) -> None:
+        """Let scores of some lines, those of equal lines in the order of their columns, compete with what is kept."""
+        touched, number = np.unique(lines, return_inverse=True)
+        numbers = np.concatenate([np.repeat(np.arange(len(touched)), self._k), number])
+        scores = np.concatenate([self.scores[touched].ravel(), scores])
+        columns = np.concatenate([self.indices[touched].ravel(), columns])
+        order = np.lexsort((-scores, numbers))  # stable: of equal scores the first that came
+        first = np.searchsorted(numbers[order], np.arange(len(touched)))
+        best = order[first[:, None] + np.arange(self._k)]
+        self.scores[touched] = scores[best]
+        self.indices[touched] = columns[best]
+
+
+class BlockProduct:
+    """Products of two blocks of vectors in memory that is used again: fresh memory costs a quarter of the time."""
+
+    def __init__(self) -> None:
+        self._memory = np.empty(QUERIES * CANDIDATES, np.float32)
+
+    def __call__(self, a: Floats, b: Floats) -> Floats:
+        """Inner products of at most `QUERIES` rows with at most `CANDIDATES`; valid until the next call."""
+        out = self._memory[: len(a) * len(b)].reshape(len(a), len(b))
+        return np.matmul(a, b.T, out=out)
+
+
+def _unit(vectors: ArrayLike) -> Floats:
     """Vectors as [n, D] of length 1; zero vectors stay zero."""
     array = np.atleast_2d(np.asarray(vectors))
+    _check_vectors(array)
+    rows = array.astype(np.float32)  # a copy
+    norms = np.sqrt(np.einsum("nd,nd->n", rows, rows))
+    if not np.isfinite(norms).all():
+        raise ValueError("vectors hold numbers that are not finite; encode the texts again")
+    rows /= np.where(norms > 0, norms, np.float32(1))[:, None]
+    return rows
+
+
+def _check_vectors(array: NDArray[Any]) -> None:
     if array.dtype.kind not in "fiu":
         raise TypeError(f"expected vectors, got {array.dtype}; encode texts first")
     if array.ndim != 2:
         raise ValueError(f"expected vectors of shape [n, D], got {list(array.shape)}")
-    rows = array.astype(np.float32)  # a copy
-    norms = np.linalg.norm(rows, axis=1, keepdims=True)
-    rows /= np.where(norms > 0, norms, np.float32(1))
-    return rows
 
 
-def _check_same_dim(a: NDArray[np.float32], b: NDArray[np.float32]) -> None:
-    if a.shape[1] != b.shape[1]:
-        raise ValueError(f"vectors of {a.shape[1]} and of {b.shape[1]} dimensions cannot be compared")
+def check_same_dim(a: int, b: int) -> None:
+    """See whether vectors of these lengths can be compared; a ValueError says that they cannot."""
+    if a != b:
+        raise ValueError(f"vectors of {a} and of {b} dimensions cannot be compared")
+
+
+def _forget_pages(vectors: NDArray[Any]) -> None:
+    """Stop holding what was read of a file: its pages would count as ours until memory is short."""
+    if isinstance(vectors, np.memmap) and vectors.mode == "r" and hasattr(mmap.mmap, "madvise"):
+        base: object = vectors
+        while isinstance(base, np.ndarray):
+            base = base.base
+        if isinstance(base, mmap.mmap):
+            base.madvise(mmap.MADV_DONTNEED)

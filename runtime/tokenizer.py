@@ -2,7 +2,9 @@
 
 from pathlib import Path
 
+import numpy as np
 import sentencepiece
+from numpy.typing import NDArray
 
 from xsent.errors import BundleError
 
@@ -22,6 +24,7 @@ class Tokenizer:
             self._processor = sentencepiece.SentencePieceProcessor(model_file=str(path))
         except (OSError, RuntimeError) as error:
             raise BundleError(f"{path}: not a SentencePiece model; copy the whole bundle again") from error
+        self._strangeness = self._strange_pieces()
 
     @property
     def vocab_size(self) -> int:
@@ -51,3 +54,19 @@ class Tokenizer:
                 "decode the text again, as UTF-8 or with errors='replace'"
             ) from error
         return ids
+
+    def mostly_unknown(self, ids: NDArray[np.int64]) -> bool:
+        """Whether more characters that the vocabulary lacks than pieces that it has are among the pieces [T]."""
+        return bool(self._strangeness[ids].sum() > 0)
+
+    def _strange_pieces(self) -> NDArray[np.float32]:
+        """What each piece [V] adds to the unknown characters of a text, less its known pieces."""
+        processor = self._processor
+        strangeness = np.full(self.vocab_size, -1, np.float32)
+        # By name: to ask every piece would take longer than opening the model.
+        named = processor.piece_to_id([f"<0x{byte:02X}>" for byte in range(256)])
+        # Two to four bytes are a character; an emoji must not outweigh three words.
+        strangeness[[piece for piece in named if processor.is_byte(piece)]] = 1 / 3
+        strangeness[processor.piece_to_id("▁")] = 0  # a space says nothing
+        strangeness[processor.unk_id()] = 1  # last: it is the id of whatever the vocabulary lacks
+        return strangeness

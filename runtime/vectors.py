@@ -6,82 +6,25 @@ are never compared by mistake.
 
 import errno
 import json
-from collections.abc import Iterator
+import os
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import IO, Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from xsent.errors import DataError, FingerprintError
 from xsent.files import atomic_file
-from xsent.options import Vectors
+from xsent.options import Vectors, stored_as
+from xsent.parquet import arrow_to_parquet
+from xsent.resume import PartFile, part_file
+from xsent.writers import VectorWriter, check_format, open_writer
 
-
-class VectorWriter(Protocol):
-    """Writes sentences with their vectors to an open file, in order."""
-
-    def write(self, sentence: str, vector: Vectors) -> None:
-        """Append one sentence and its vector [D]."""
-        ...
-
-    def finish(self) -> None:
-        """Complete the file."""
-        ...
-
-
-class NpyWriter:
-    """A NumPy file [n, D]; n is filled in at the end.
-
-    Args:
-        file: A seekable file.
-        dim: Length of a vector (D).
-        dtype: Type of the numbers.
-    """
-
-    def __init__(self, file: IO[bytes], dim: int, dtype: np.dtype[Any]) -> None:
-        self._file = file
-        self._dim = dim
-        self._dtype = dtype.newbyteorder("<")
-        self._rows = 0
-        self._write_header()
-
-    def write(self, sentence: str, vector: Vectors) -> None:
-        """See `VectorWriter.write`; the sentence is not kept."""
-        self._file.write(vector.astype(self._dtype, copy=False).data)
-        self._rows += 1
-
-    def finish(self) -> None:
-        """See `VectorWriter.finish`."""
-        self._file.seek(0)
-        self._write_header()  # of the same length: NumPy leaves room for the first dimension to grow
-
-    def _write_header(self) -> None:
-        header = {"descr": self._dtype.str, "fortran_order": False, "shape": (self._rows, self._dim)}
-        np.lib.format.write_array_header_1_0(self._file, header)
-
-
-class JsonLinesWriter:
-    """One JSON object a line: `{"sentence": ..., "vector": [...]}`.
-
-    Args:
-        file: Any file.
-    """
-
-    def __init__(self, file: IO[bytes]) -> None:
-        self._file = file
-
-    def write(self, sentence: str, vector: Vectors) -> None:
-        """See `VectorWriter.write`; nine digits bring a float32 back exactly."""
-        numbers = ",".join(map("%.9g".__mod__, vector.tolist()))
-        self._file.write(
-            f'{{"sentence": {json.dumps(sentence, ensure_ascii=False)}, "vector": [{numbers}]}}\n'.encode()
-        )
-
-    def finish(self) -> None:
-        """See `VectorWriter.finish`."""
+# Rows between two checkpoints, and in a row group of Parquet: about a second of encoding on a laptop.
+STEP = 4096
 
 
 @dataclass(frozen=True)
@@ -91,7 +34,7 @@ class VectorNote:
     Attributes:
         fingerprint: Identity of the encoder's vector space.
         dim: Length of a vector (D).
-        precision: Type of the numbers.
+        precision: Form of the numbers, see `xsent.SentenceEncoder.encode`.
         normalized: Whether vectors have length 1.
     """
 
@@ -108,7 +51,7 @@ class VectorFile:
     Attributes:
         path: The file.
         note: What lies beside it.
-        rows: The vectors [n, D], mapped into memory: only what is looked at is read.
+        rows: The vectors [n, D], binary ones [n, D / 8], mapped into memory: only what is looked at is read.
     """
 
     path: Path
@@ -123,20 +66,23 @@ def open_vectors(path: str | Path) -> VectorFile:
     """Open vectors that `vector_file` or `xsent encode` wrote.
 
     Args:
-        path: A `.npy` file, or raw numbers (`.f32`, the layout of LASER); its note lies beside it.
+        path: A `.npy` file, or raw float32 (`.f32`, the layout of LASER); its note lies beside it.
 
     Raises:
-        DataError: The file or its note is missing or damaged.
+        DataError: The file or its note is missing or damaged, or it is of another format.
     """
     path = Path(path)
+    if path.suffix not in (".npy", ".f32"):
+        raise DataError(f"{path}: expected vectors in a .npy or .f32 file")
     note = _read_note(path)
+    dtype, width = stored_as(note.precision, note.dim)
     try:
-        rows = np.load(path, mmap_mode="r", allow_pickle=False) if path.suffix == ".npy" else _map_raw(path, note)
+        rows = np.load(path, mmap_mode="r", allow_pickle=False) if path.suffix == ".npy" else _map_raw(path, note.dim)
     except FileNotFoundError as error:
         raise DataError(f"{path}: no such file; expected vectors written by xsent encode") from error
     except (OSError, ValueError) as error:
         raise DataError(f"{path}: no readable vectors ({error}); encode the text again") from error
-    if rows.ndim != 2 or rows.shape[1] != note.dim or rows.dtype != np.dtype(note.precision):
+    if rows.ndim != 2 or rows.shape[1] != width or rows.dtype != dtype:
         raise DataError(
             f"{path}: {rows.dtype} of shape {list(rows.shape)}, its note says {note.precision} of {note.dim} "
             "dimensions; encode the text again"
@@ -162,52 +108,110 @@ def check_same_space(a: VectorFile, b: VectorFile) -> None:
         )
 
 
+@contextmanager
+def vector_file(
+    path: Path, note: VectorNote, *, force: bool = False, job: Mapping[str, object] | None = None, resume: bool = False
+) -> Iterator["VectorOutput"]:
+    """Write vectors to a file that appears, with its note, once it is complete.
+
+    Args:
+        path: The file; its ending says what it holds: `.npy`, `.jsonl`, `.parquet` or `.f32` (raw float32).
+        note: What to write beside it.
+        force: Replace an existing file, finished or not.
+        job: What else moves the vectors, beside note and sentences. With it, what is written outlives the process
+            from every `STEP` rows on.
+        resume: Go on with what a process with the same job has left, if there is anything.
+
+    Yields:
+        What to write to.
+
+    Raises:
+        FileExistsError: The file exists, finished or not, and `force` is not set, nor `resume` for an unfinished one.
+        OSError: It cannot be written.
+        ValueError: There is no such format, or it cannot hold such vectors.
+        MissingExtraError: The format's package is not installed.
+        FingerprintError: The one left holds vectors of another encoder.
+        DataError: The one left is of another job or damaged, or another process writes it.
+    """
+    check_format(path.name, note.precision)
+    beside = _beside(path)
+    for existing in (path, beside):
+        if existing.exists() and not force:
+            raise FileExistsError(errno.EEXIST, "exists; --force replaces it", str(existing))
+    everything = None if job is None else {**asdict(note), **job}
+    with part_file(path, everything, resume=resume, force=force) as part:
+        output = VectorOutput(open_writer(path.suffix, part.file, note.precision, note.dim), part)
+        yield output
+        output.finish()
+        with atomic_file(beside) as description:
+            description.write(json.dumps(asdict(note), indent=1).encode() + b"\n")
+            _publish(part, path)
+
+
+class VectorOutput:
+    """Where sentences and their vectors are written to.
+
+    Args:
+        writer: Writes them.
+        part: The unfinished file; None if it is none that could be gone on with.
+    """
+
+    def __init__(self, writer: VectorWriter, part: PartFile | None = None) -> None:
+        self._writer = writer
+        self._part = part
+        self.rows = part.rows if part else 0
+
+    def remaining(self, sentences: Iterable[str]) -> Iterator[str]:
+        """The sentences that are not written yet, see `xsent.resume.PartFile.remaining`."""
+        return self._part.remaining(sentences) if self._part else iter(sentences)
+
+    def write(self, sentence: str, vector: Vectors) -> None:
+        """Append one sentence and its vector, [D] or [D / 8]."""
+        self._writer.write(sentence, vector)
+        self.rows += 1
+        if self._part:
+            self._part.add(sentence)
+        if self.rows % STEP == 0:
+            self._writer.flush()
+            if self._part:
+                self._part.checkpoint()
+
+    def finish(self) -> None:
+        """Complete the file."""
+        self._writer.finish(self.rows)
+        if self._part:
+            self._part.finish()
+
+
+def _publish(part: PartFile, path: Path) -> None:
+    _beside(path).unlink(missing_ok=True)  # the note of an older file must not stand beside the new one
+    if path.suffix == ".parquet":
+        arrow_to_parquet(part.path, path)
+    else:
+        os.replace(part.path, path)
+    part.remove()
+
+
+def _beside(path: Path) -> Path:
+    return path.with_name(f"{path.name}.json")
+
+
 def _read_note(path: Path) -> VectorNote:
-    file = path.with_name(f"{path.name}.json")
+    file = _beside(path)
     try:
-        return VectorNote(**json.loads(file.read_text(encoding="utf-8")))
+        note = VectorNote(**json.loads(file.read_text(encoding="utf-8")))
+        if type(note.dim) is not int or note.dim < 1:
+            raise ValueError(f"dim = {note.dim!r} must be a number")
+        stored_as(note.precision, note.dim)
     except FileNotFoundError as error:
         raise DataError(f"{file}: missing; it says which model made {path.name}, copy it too") from error
     except (OSError, ValueError, TypeError) as error:
         raise DataError(f"{file}: damaged ({error}); encode the text again") from error
+    return note
 
 
-def _map_raw(path: Path, note: VectorNote) -> NDArray[Any]:
-    dtype = np.dtype(note.precision).newbyteorder("<")
-    row = note.dim * dtype.itemsize
+def _map_raw(path: Path, dim: int) -> NDArray[Any]:
+    row = 4 * dim
     if (size := path.stat().st_size) % row:
         raise DataError(f"{path}: {size:,} bytes are no whole number of vectors of {row:,}; encode the text again")
-    return np.memmap(path, dtype, "r", shape=(size // row, note.dim)) if size else np.empty((0, note.dim), dtype)
-
-
-FORMATS = (".npy", ".jsonl")
-
-
-@contextmanager
-def vector_file(path: Path, note: VectorNote, *, force: bool = False) -> Iterator[VectorWriter]:
-    """Write vectors to a file that appears, with its note, once it is complete.
-
-    Args:
-        path: The file; its ending, one of `FORMATS`, says what it holds.
-        note: What to write beside it.
-        force: Replace an existing file.
-
-    Yields:
-        The writer.
-
-    Raises:
-        FileExistsError: The file exists and `force` is not set.
-        OSError: It cannot be written.
-        ValueError: There is no such format; says which there are.
-    """
-    if path.suffix not in FORMATS:
-        raise ValueError(f"{path}: expected a name that ends in {' or '.join(FORMATS)}")
-    beside = path.with_name(f"{path.name}.json")
-    for existing in (path, beside):
-        if existing.exists() and not force:
-            raise FileExistsError(errno.EEXIST, "exists; --force replaces it", str(existing))
-    with atomic_file(beside) as description, atomic_file(path) as file:
-        writer = NpyWriter(file, note.dim, np.dtype(note.precision)) if path.suffix == ".npy" else JsonLinesWriter(file)
-        yield writer
-        writer.finish()
-        description.write(json.dumps(asdict(note), indent=1).encode() + b"\n")
+    return np.memmap(path, "<f4", "r", shape=(size // row, dim)) if size else np.empty((0, dim), "<f4")

@@ -1,35 +1,91 @@
-"""Running a bundle's graph."""
+"""Running a bundle's graph, with every backend that needs nothing of its own in the bundle."""
 
-import shutil
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from xsent.backends import OnnxBackend, open_backend
-from xsent.bundle import Bundle
-from xsent.errors import BackendError, BundleError
+from xsent.backends import OnnxBackend, default_backend, open_backend
+from xsent.bundle import Bundle, builtin_path
+from xsent.errors import BackendError, BundleError, MissingExtraError
+from xsent.verification import verify
 
 
-@pytest.mark.parametrize("length", [1, 2, 17, 64])
-def test_any_length_gives_one_vector(mini_bundle: Path, length: int) -> None:
-    bundle = Bundle.open(mini_bundle)
-    vector = open_backend("onnx", bundle).embed(np.arange(length, dtype=np.int64))
+@pytest.fixture(scope="module")
+def bundle() -> Bundle:
+    return Bundle.open(builtin_path())
+
+
+@pytest.fixture
+def copy(tmp_path: Path) -> Path:
+    """A bundle whose files a test may replace."""
+    for file in builtin_path().iterdir():
+        (tmp_path / file.name).symlink_to(file.resolve())
+    return tmp_path
+
+
+@pytest.mark.parametrize("backend", ["onnx", "numpy"])
+@pytest.mark.parametrize("length", [1, 2, 20, 21, 256])
+def test_any_length_gives_one_vector(bundle: Bundle, backend: str, length: int) -> None:
+    vector = open_backend(backend, bundle).embed(np.arange(length, dtype=np.int64))
     assert vector.shape == (bundle.dim,)
     assert vector.dtype == np.float32
     assert np.isfinite(vector).all()
 
 
-def test_unknown_backend_names_the_known(mini_bundle: Path) -> None:
-    with pytest.raises(BackendError, match="'cuda' is not available; available: onnx"):
-        open_backend("cuda", Bundle.open(mini_bundle))
+def test_they_agree_within_the_tolerance_at_every_length(bundle: Bundle) -> None:
+    onnx, numpy = (open_backend(name, bundle) for name in ("onnx", "numpy"))
+    generator = np.random.default_rng(5)
+    allowed = bundle.golden.tolerances["avx512_vnni"]
+    for length in (1, 2, 3, 8, 20, 21, 40, 100, 256):
+        ids = generator.integers(0, bundle.vocab_size, length)
+        left, right = (vector / np.linalg.norm(vector) for vector in (onnx.embed(ids), numpy.embed(ids)))
+        assert np.abs(left - right).max() <= allowed
 
 
-def test_graph_that_cannot_be_loaded(mini_bundle: Path, tmp_path: Path) -> None:
-    folder = Path(shutil.copytree(mini_bundle, tmp_path / "bundle"))
-    bundle = Bundle.open(folder)
-    (folder / "model.onnx").write_bytes(b"\xff" * 100)
+def test_golden_vectors_come_out_of_numpy_too() -> None:
+    assert verify(backend="numpy").sentences == 7
+
+
+@pytest.mark.parametrize("backend", ["onnx", "numpy"])
+def test_threads_and_company_change_nothing(bundle: Bundle, backend: str) -> None:
+    run = open_backend(backend, bundle).embed
+    sentences = [np.arange(1 + i * 7 % 30) for i in range(30)]
+    with ThreadPoolExecutor(4) as pool:
+        np.testing.assert_array_equal(list(pool.map(run, sentences)), [run(ids) for ids in sentences])
+
+
+def test_unknown_backend_names_the_known(bundle: Bundle) -> None:
+    with pytest.raises(BackendError, match="'cuda' is not available; available: numpy, onnx, openvino"):
+        open_backend("cuda", bundle)
+
+
+def test_graph_that_cannot_be_loaded(copy: Path) -> None:
+    bundle = Bundle.open(copy)
+    (copy / "model.onnx").unlink()
+    (copy / "model.onnx").write_bytes(b"\xff" * 100)
     with pytest.raises(BundleError) as caught:
         OnnxBackend(bundle)
-    assert str(folder / "model.onnx") in str(caught.value)
+    assert str(copy / "model.onnx") in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+def test_numpy_does_without_onnxruntime(bundle: Bundle, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert default_backend() == "onnx"
+    monkeypatch.setitem(sys.modules, "onnxruntime", None)
+    assert default_backend() == "numpy"
+    assert np.isfinite(open_backend("numpy", bundle).embed(np.arange(5))).all()
+    with pytest.raises(MissingExtraError, match=r"pip install onnxruntime, or use the numpy backend"):
+        open_backend("onnx", bundle)
+
+
+def test_numpy_does_not_even_load_onnxruntime() -> None:
+    program = (
+        "import sys, xsent; xsent.SentenceEncoder(backend='numpy').encode('A sentence.');"
+        "print('onnxruntime' in sys.modules)"
+    )
+    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert run.stdout == "False\n"

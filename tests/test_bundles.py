@@ -56,6 +56,7 @@ def test_the_table_is_the_same_to_the_byte(mini_bundle: Path, again: Path) -> No
     assert constants(again)["table.scales"].tobytes() == constants(mini_bundle)["table.scales"].tobytes()
 
 
+@pytest.mark.filterwarnings("ignore::xsent.options.UnknownTextWarning")
 def test_the_vectors_are_the_same(mini_bundle: Path, again: Path) -> None:
     before, after = SentenceEncoder(mini_bundle, threads=1), SentenceEncoder(again, threads=1)
     np.testing.assert_allclose(after.encode(TEXTS), before.encode(TEXTS), atol=1e-5)

@@ -12,6 +12,8 @@ import pytest
 from commands import Runner, hear_interrupts, is_one_line, start
 
 from xsent import SentenceEncoder
+from xsent.options import Precision, Vectors
+from xsent.vectors import VectorOutput, open_vectors
 
 
 @pytest.fixture
@@ -43,6 +45,105 @@ def test_encode_to_standard_output(run: Runner, mini_bundle: Path, sentences: Pa
     assert code == 0
     assert [row["sentence"] for row in rows] == ["Anna sees Boris.", "", "David voit Elena"]
     assert all(len(row["vector"]) == 4 for row in rows)
+
+
+@pytest.mark.parametrize("precision", ["float16", "int8", "binary"])
+def test_encode_in_every_precision(run: Runner, mini_bundle: Path, sentences: Path, precision: Precision) -> None:
+    output = sentences.with_name("out.npy")
+    options = ["--precision", precision, "--truncate-dim", 16, "--model", mini_bundle]
+    assert run("encode", sentences, "--output", output, *options)[0] == 0
+    texts = sentences.read_text().splitlines()
+    expected = SentenceEncoder(mini_bundle).encode(texts, precision=precision, truncate_dim=16)
+    opened = open_vectors(output)
+    assert (opened.note.precision, opened.note.dim, opened.rows.dtype) == (precision, 16, expected.dtype)
+    assert np.array_equal(opened.rows, expected)
+    code, out, _ = run("encode", sentences, *options)
+    rows = [json.loads(line)["vector"] for line in out.splitlines()]
+    assert code == 0
+    assert np.array_equal(np.array(rows, expected.dtype), expected)
+
+
+def test_encode_to_raw_float32(run: Runner, mini_bundle: Path, sentences: Path) -> None:
+    output = sentences.with_name("out.f32")
+    assert run("encode", sentences, "--output", output, "--model", mini_bundle)[0] == 0
+    expected = SentenceEncoder(mini_bundle).encode(sentences.read_text().splitlines())
+    assert np.array_equal(np.fromfile(output, "<f4").reshape(3, -1), expected)
+    assert np.array_equal(open_vectors(output).rows, expected)
+
+
+def test_encode_to_parquet(run: Runner, mini_bundle: Path, sentences: Path) -> None:
+    parquet = pytest.importorskip("pyarrow.parquet")
+    output = sentences.with_name("out.parquet")
+    assert run("encode", sentences, "--output", output, "--model", mini_bundle)[0] == 0
+    table = parquet.read_table(output)
+    texts = sentences.read_text().splitlines()
+    assert table["sentence"].to_pylist() == texts
+    assert np.array_equal(np.array(table["vector"].to_pylist(), np.float32), SentenceEncoder(mini_bundle).encode(texts))
+    assert json.loads(output.with_name("out.parquet.json").read_text())["dim"] == 32
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--output", "a.csv"], "a.csv: expected a name that ends in .npy or .jsonl or .parquet or .f32"),
+        (["--output", "a.f32", "--precision", "int8"], "a.f32: .f32 holds float32, not int8"),
+        (["--precision", "int8", "--no-normalize"], "precision = 'int8' keeps no lengths"),
+        (["--precision", "binary", "--truncate-dim", "9"], "truncate_dim = 9 must be a multiple of 8"),
+        (["--truncate-dim", "33"], "truncate_dim = 33 must lie between 1 and 32"),
+        (["--output", "nowhere/a.npy"], "nowhere/.a.npy.part: No such file or directory"),
+    ],
+)
+def test_encode_refuses_options_that_cannot_be(
+    run: Runner,
+    mini_bundle: Path,
+    sentences: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    options: list[str],
+    message: str,
+) -> None:
+    monkeypatch.chdir(sentences.parent)
+    code, out, err = run("encode", sentences, "--model", mini_bundle, *options)
+    assert (code, out) == (1, "")
+    assert is_one_line(err)
+    assert message in err
+    assert list(sentences.parent.iterdir()) == [sentences]
+
+
+def test_more_threads_than_cores_change_nothing(run: Runner, mini_bundle: Path, tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("".join(f"Anna {row}, Boris\n" for row in range(200)))
+    for threads in (1, 64):
+        options = ["--output", tmp_path / f"{threads}.npy", "--model", mini_bundle, "--threads", threads]
+        assert run("encode", tmp_path / "a.txt", *options) == (0, "", "")
+    assert (tmp_path / "1.npy").read_bytes() == (tmp_path / "64.npy").read_bytes()
+
+
+@pytest.mark.parametrize("change", ["shrinks", "grows", "is replaced", "goes away"])
+def test_an_input_that_changes_while_it_is_read(
+    run: Runner, mini_bundle: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: str
+) -> None:
+    file = tmp_path / "a.txt"
+    file.write_text("Anna sees Boris.\n" * 2_000)
+    write = VectorOutput.write
+
+    def change_once(self: VectorOutput, sentence: str, vector: Vectors) -> None:
+        write(self, sentence, vector)
+        if self.rows == 1:
+            if change == "shrinks":
+                os.truncate(file, 170)
+            elif change == "grows":
+                with file.open("a") as opened:
+                    opened.write("Clara\n")
+            else:
+                file.unlink()
+            if change == "is replaced":
+                file.write_text("Anna sees Clara.\n" * 2_000)
+
+    monkeypatch.setattr(VectorOutput, "write", change_once)
+    monkeypatch.setattr("xsent.vectors.STEP", 10**6)
+    code, out, err = run("encode", file, "--output", tmp_path / "a.npy", "--model", mini_bundle)
+    assert (code, out) == (1, "")
+    assert err == f"Error: {file}: changed while it was read; run it again once the file is complete\n"
+    assert not list(tmp_path.glob(".*")) + list(tmp_path.glob("*.npy*"))
 
 
 def test_encode_reads_standard_input(mini_bundle: Path) -> None:
@@ -101,6 +202,14 @@ def test_encode_of_long_sentences(run: Runner, mini_bundle: Path, tmp_path: Path
     assert run("encode", file, *options, "split") == (0, "", "")
 
 
+def test_encode_of_a_language_that_the_model_does_not_know(run: Runner, tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("猫が眠る\nThe cat sleeps.\n", "utf-8")
+    code, _, err = run("encode", tmp_path / "a.txt", "--output", tmp_path / "a.npy")
+    assert code == 0
+    assert is_one_line(err)
+    assert err.startswith("Warning: 1 of 2 sentences are mostly of characters that this model does not know")
+
+
 def test_encode_on_a_full_disk(mini_bundle: Path, tmp_path: Path) -> None:
     resource = pytest.importorskip("resource")
     file = tmp_path / "a.txt"
@@ -146,7 +255,7 @@ def test_interrupt_exits_130_and_leaves_nothing(mini_bundle: Path, tmp_path: Pat
     process.stdin.write(b"Anna sees Boris.\n" * 1000)
     process.stdin.flush()
     for _ in range(600):
-        if list(tmp_path.glob(".a.npy.*.part")):
+        if list(tmp_path.glob(".a.npy.part")):
             break
         time.sleep(0.05)
     os.kill(process.pid, signal.SIGINT)

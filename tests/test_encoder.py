@@ -10,8 +10,16 @@ import numpy as np
 import pytest
 
 from xsent import BackendError, BundleError, LongSentenceWarning, SentenceEncoder
+from xsent.options import UnknownTextWarning
 
-SENTENCES = ["Anna sees Boris.", "", "David voit Elena", "Clara", "Ünïcödé 漢字 😀", "Anna  SEES   boris."] * 15
+SENTENCES = [
+    "Anna sees Boris.",
+    "",
+    "David voit Elena",
+    "Clara",
+    "Anna 漢字, Boris and Clara",
+    "Anna  SEES   boris.",
+] * 15
 LONG = "Anna sees Boris. " * 60
 
 
@@ -83,7 +91,7 @@ def test_float16(encoder: SentenceEncoder) -> None:
 
 @pytest.mark.parametrize(
     "arguments",
-    [{"truncate_dim": 0}, {"truncate_dim": 9999}, {"precision": "int8"}, {"on_long": "cut"}],
+    [{"truncate_dim": 0}, {"truncate_dim": 9999}, {"precision": "int4"}, {"on_long": "cut"}],
 )
 def test_wrong_arguments_are_named_at_once(encoder: SentenceEncoder, arguments: dict[str, object]) -> None:
     name, value = next(iter(arguments.items()))
@@ -112,6 +120,38 @@ def test_long_sentences_in_a_stream_warn_at_its_end(encoder: SentenceEncoder) ->
     with pytest.warns(LongSentenceWarning, match="1 of 2") as caught:
         list(encoder.encode_iter([LONG, "Anna"]))
     assert len(caught) == 1
+
+
+JAPANESE = "猫がマットの上で眠っています。"
+
+
+def test_texts_that_are_mostly_unknown_are_counted_in_one_warning() -> None:
+    encoder = SentenceEncoder()
+    texts = [
+        "The cat sleeps.",
+        JAPANESE,
+        "",
+        "Кошка спит на коврике.",
+        "We saw the city of Tokyo (東) last year.",
+        "Ça coûte 3 €, n’est-ce pas ?",
+    ]
+    for encode in (encoder.encode, lambda texts: list(encoder.encode_iter(texts))):
+        with pytest.warns(UnknownTextWarning) as caught:
+            encode(texts)  # type: ignore[operator]
+        assert [str(warning.message) for warning in caught] == [
+            "2 of 6 sentences are mostly of characters that this model does not know, their vectors mean little; it "
+            "was trained for en, fr, de, es, it"
+        ]
+        assert caught[0].filename == __file__
+
+
+def test_the_warning_of_unknown_text_changes_no_vector() -> None:
+    encoder = SentenceEncoder()
+    with pytest.warns(UnknownTextWarning, match="1 of 1"):
+        alone = encoder.encode(JAPANESE)
+    assert alone.any()
+    with pytest.warns(UnknownTextWarning, match="40 of 80"):
+        assert np.array_equal(encoder.encode([JAPANESE, "The cat sleeps."] * 40)[-2], alone)
 
 
 @pytest.mark.parametrize("threads", [1, 2])
@@ -174,6 +214,7 @@ def test_similarity(encoder: SentenceEncoder) -> None:
     assert np.allclose(np.diag(cosines), 1, atol=1e-6)
 
 
+@pytest.mark.filterwarnings("ignore::xsent.options.UnknownTextWarning")
 def test_golden_vectors(encoder: SentenceEncoder) -> None:
     golden = encoder.bundle.golden
     assert np.allclose(encoder.encode(golden.sentences), golden.vectors, atol=max(golden.tolerances["other"], 1e-6))
@@ -182,7 +223,7 @@ def test_golden_vectors(encoder: SentenceEncoder) -> None:
 def test_wrong_construction(mini_bundle: Path, tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="threads = 0"):
         SentenceEncoder(mini_bundle, threads=0)
-    with pytest.raises(BackendError, match="available: onnx"):
+    with pytest.raises(BackendError, match=r"available: .*onnx"):
         SentenceEncoder(mini_bundle, backend="tpu")
     with pytest.raises(BundleError, match="no such folder"):
         SentenceEncoder(tmp_path / "nothing")

@@ -21,6 +21,13 @@ MAY_IMPORT = {
 # From the train room, export needs the model and what it can be read from, nothing else.
 EXPORT_FROM_TRAIN = {"xsent.train.model", "xsent.train.checkpoint", "xsent.train.bundles"}
 RUNTIME_THIRD_PARTY = {"numpy", "onnxruntime", "sentencepiece", "typer"}
+# One module each may use an optional package.
+OPTIONAL = {
+    "openvino_backend": {"openvino"},
+    "search/graph": {"usearch"},
+    "documents/segments": {"sentencex"},
+    "commands/classify": {"matplotlib"},
+}
 FORBIDDEN = {"pickle", "dill", "joblib", "cloudpickle"}
 NETWORK = {"socket", "urllib", "http", "ftplib", "ssl", "requests", "httpx"}
 
@@ -57,8 +64,8 @@ def test_imports_point_towards_the_runtime(room: str, path: Path) -> None:
     top = {module.split(".")[0] for module in modules}
     assert not top & FORBIDDEN
     if room == "runtime":
-        optional = {"openvino"} if path.stem == "openvino_backend" else set()
-        assert top - set(sys.stdlib_module_names) - {"xsent"} <= RUNTIME_THIRD_PARTY | optional
+        allowed = RUNTIME_THIRD_PARTY | OPTIONAL.get(path.relative_to(ROOT / room).with_suffix("").as_posix(), set())
+        assert top - set(sys.stdlib_module_names) - {"xsent"} <= allowed
         assert not top & NETWORK
 
 

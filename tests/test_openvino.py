@@ -156,6 +156,7 @@ def test_threads_and_company_change_nothing(backend: OpenVinoBackend) -> None:
     np.testing.assert_array_equal(alone, together)
 
 
+@pytest.mark.filterwarnings("ignore::xsent.options.UnknownTextWarning")
 def test_an_encoder_runs_it(bundle: Path, checkpoint: Checkpoint) -> None:
     encoder = SentenceEncoder(bundle, backend="openvino")
     vectors = encoder.encode(SENTENCES * 30)

@@ -119,6 +119,7 @@ def test_a_layer_of_zeros_is_refused(mini_checkpoint: Path, tmp_path: Path, monk
     assert [path.name for path in tmp_path.iterdir()] == ["good"]
 
 
+@pytest.mark.filterwarnings("ignore::xsent.options.UnknownTextWarning")
 def test_targets_differ_less_than_processors_may(mini_checkpoint: Path, tmp_path: Path) -> None:
     checkpoint = load_checkpoint(mini_checkpoint)
     bundles = []

@@ -1,11 +1,13 @@
 """Cosine and exact neighbours."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from xsent.similarity import cosine_similarity, nearest
+from xsent.similarity import CANDIDATES, NearestSearch, UnitRows, cosine_similarity, nearest
 
 
 def test_cosine_by_hand() -> None:
@@ -88,3 +90,42 @@ def test_nothing_to_find() -> None:
 def test_wrong_arguments(arguments: dict[str, int]) -> None:
     with pytest.raises(ValueError, match="at least 1"):
         nearest([[1.0]], [[1.0]], **arguments)
+
+
+def test_candidates_may_come_in_pieces_of_any_size() -> None:
+    candidates = np.random.default_rng(0).normal(size=(2 * CANDIDATES + 10, 2))
+    search = NearestSearch(candidates[[0, CANDIDATES, -1]], k=2)
+    assert search.indices.shape == search.scores.shape == (3, 0)
+    search.add(candidates[:1])
+    assert search.indices.tolist() == [[0], [0], [0]]
+    search.add(candidates[1:])
+    assert search.indices[:, 0].tolist() == [0, CANDIDATES, len(candidates) - 1]
+    assert np.array_equal(search.indices, nearest(candidates[[0, CANDIDATES, -1]], candidates, k=2)[0])
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+def test_numbers_must_be_finite(bad: float) -> None:
+    with pytest.raises(ValueError, match="not finite"):
+        cosine_similarity([1.0, bad], [1.0, 2.0])
+
+
+@pytest.mark.parametrize("precision", ["float32", "float16"])
+def test_files_are_read_in_blocks(tmp_path: Path, precision: str) -> None:
+    vectors = np.random.default_rng(0).normal(size=(50, 4)).astype(precision)
+    np.save(tmp_path / "a.npy", vectors)
+    mapped = np.load(tmp_path / "a.npy", mmap_mode="r")
+    rows = UnitRows(mapped)
+    assert (len(rows), rows.dim) == (50, 4)
+    unit = np.concatenate([rows.block(start, 20) for start in range(0, 60, 20)])
+    wide = vectors.astype(np.float32)
+    assert np.allclose(unit, wide / np.linalg.norm(wide, axis=1, keepdims=True), atol=1e-6)
+    assert np.array_equal(UnitRows(mapped, np.array([7, 3, 9])).block(1, 5), unit[[3, 9]])
+    assert np.array_equal(nearest(mapped, mapped)[0][:, 0], np.arange(50))
+
+
+def test_what_was_written_to_a_private_map_is_kept(tmp_path: Path) -> None:
+    np.save(tmp_path / "a.npy", np.ones((3, 2), np.float32))
+    mapped = np.load(tmp_path / "a.npy", mmap_mode="c")
+    mapped[1] = [0, 5]
+    rows = UnitRows(mapped)
+    assert rows.block(1, 1).tolist() == rows.block(1, 1).tolist() == [[0, 1]]

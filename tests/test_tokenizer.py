@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from xsent.errors import BundleError
@@ -54,3 +55,13 @@ def test_file_that_is_no_model(tmp_path: Path, content: bytes | None) -> None:
         file.write_bytes(content)
     with pytest.raises(BundleError, match=r"x\.model: not a SentencePiece model"):
         Tokenizer(file)
+
+
+def test_bytes_and_the_unknown_piece_are_unknown(tokenizer: Tokenizer) -> None:
+    known, foreign = (np.array(tokenizer.encode(text)) for text in ("Anna, Boris", "漢"))
+    assert len(foreign) == 4  # the space before, and three bytes
+    assert tokenizer.mostly_unknown(foreign)
+    assert tokenizer.mostly_unknown(np.array([tokenizer._processor.unk_id()]))
+    assert not tokenizer.mostly_unknown(known)
+    assert not tokenizer.mostly_unknown(np.array([], np.int64))
+    assert not tokenizer.mostly_unknown(np.concatenate([foreign, known[:2]]))  # one character, two pieces

@@ -1,13 +1,14 @@
 """Files of vectors."""
 
 import json
+import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from xsent.errors import DataError, FingerprintError
+from xsent.errors import DataError, FingerprintError, MissingExtraError
 from xsent.options import Vectors
 from xsent.vectors import VectorNote, check_same_space, open_vectors, vector_file
 
@@ -59,8 +60,51 @@ def test_nothing_is_overwritten_without_force(tmp_path: Path, taken: str) -> Non
 
 
 def test_unknown_format(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match=r"\.npy or \.jsonl"):
+    with pytest.raises(ValueError, match=r"ends in \.npy or \.jsonl or \.parquet or \.f32"):
         write(tmp_path / "a.csv")
+
+
+@pytest.mark.parametrize("precision", ["float16", "int8", "binary"])
+def test_raw_files_hold_float32(tmp_path: Path, precision: str) -> None:
+    with pytest.raises(ValueError, match=f"a.f32: .f32 holds float32, not {precision}; give a name that ends in .npy"):
+        write(tmp_path / "a.f32", VECTORS, VectorNote("f", 8, precision, normalized=True))
+    assert not list(tmp_path.iterdir())
+
+
+def test_raw_float32_is_the_numbers_alone(tmp_path: Path) -> None:
+    write(tmp_path / "a.f32")
+    assert (tmp_path / "a.f32").read_bytes() == VECTORS.astype("<f4").tobytes()
+    opened = open_vectors(tmp_path / "a.f32")
+    assert opened.note == NOTE
+    assert np.array_equal(opened.rows, VECTORS)
+
+
+@pytest.mark.parametrize("precision", ["float32", "float16", "int8", "uint8"])
+def test_parquet(tmp_path: Path, precision: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    parquet = pytest.importorskip("pyarrow.parquet")
+    monkeypatch.setattr("xsent.vectors.STEP", 128)
+    vectors = (VECTORS * 20).astype(precision)
+    note = VectorNote("f", 56 if precision == "uint8" else 7, precision.replace("uint8", "binary"), normalized=True)
+    write(tmp_path / "a.parquet", vectors, note)
+    file = parquet.ParquetFile(tmp_path / "a.parquet")
+    assert [file.metadata.row_group(group).num_rows for group in range(file.num_row_groups)] == [128, 128, 44]
+    table = file.read()
+    assert table["sentence"].to_pylist() == [f'"{row}" é' for row in range(300)]
+    assert np.array_equal(np.array(table["vector"].to_pylist(), precision), vectors)
+    assert {path.name for path in tmp_path.iterdir()} == {"a.parquet", "a.parquet.json"}
+
+
+def test_parquet_without_rows(tmp_path: Path) -> None:
+    parquet = pytest.importorskip("pyarrow.parquet")
+    write(tmp_path / "a.parquet", VECTORS[:0])
+    assert parquet.read_table(tmp_path / "a.parquet").column_names == ["sentence", "vector"]
+
+
+def test_parquet_without_pyarrow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    with pytest.raises(MissingExtraError, match=r"pyarrow is not installed; pip install 'xsent\[parquet\]'"):
+        write(tmp_path / "a.parquet")
+    assert not list(tmp_path.iterdir())
 
 
 def test_failure_leaves_nothing(tmp_path: Path) -> None:
@@ -110,3 +154,45 @@ def test_damaged_vectors_are_named(tmp_path: Path) -> None:
     (tmp_path / "a.npy.json").write_text('{"dim": 3}')
     with pytest.raises(DataError, match=r"a.npy.json: damaged"):
         open_vectors(path)
+
+
+@pytest.mark.parametrize(("precision", "dtype", "width"), [("int8", np.int8, 16), ("binary", np.uint8, 2)])
+def test_int8_and_binary_files_are_opened(tmp_path: Path, precision: str, dtype: type, width: int) -> None:
+    rows = np.random.default_rng(0).integers(0, 100, (5, width)).astype(dtype)
+    write(tmp_path / "a.npy", rows, VectorNote("f", 16, precision, normalized=True))
+    opened = open_vectors(tmp_path / "a.npy")
+    assert (opened.rows.dtype, opened.note.dim) == (dtype, 16)
+    assert np.array_equal(opened.rows, rows)
+
+
+def test_a_file_must_be_what_its_note_says(tmp_path: Path) -> None:
+    path = write_npy(tmp_path / "a.npy", np.ones((2, 8), np.float32))
+    beside = tmp_path / "a.npy.json"
+    note = json.loads(beside.read_text())
+    beside.write_text(json.dumps({**note, "precision": "binary"}))
+    with pytest.raises(DataError, match=r"a.npy: float32 of shape \[2, 8\], its note says binary of 8 dimensions"):
+        open_vectors(path)
+    for change in ({"precision": "int4"}, {"precision": ["x"]}, {"dim": "8"}, {"dim": 0}, {"dim": True}):
+        beside.write_text(json.dumps({**note, **change}))
+        with pytest.raises(DataError, match=r"a.npy.json: damaged"):
+            open_vectors(path)
+
+
+def test_only_files_that_can_be_mapped_are_opened(tmp_path: Path) -> None:
+    write(tmp_path / "a.jsonl")
+    with pytest.raises(DataError, match=r"a.jsonl: expected vectors in a .npy or .f32 file"):
+        open_vectors(tmp_path / "a.jsonl")
+
+
+def test_raw_file_that_was_cut_is_named(tmp_path: Path) -> None:
+    write(tmp_path / "a.f32")
+    path = tmp_path / "a.f32"
+    path.write_bytes(path.read_bytes()[:-3])
+    with pytest.raises(DataError, match=r"8,397 bytes are no whole number of vectors of 28"):
+        open_vectors(path)
+
+
+def test_files_without_rows_are_opened(tmp_path: Path) -> None:
+    for name in ("a.npy", "a.f32"):
+        write(tmp_path / name, VECTORS[:0])
+        assert open_vectors(tmp_path / name).rows.shape == (0, 7)

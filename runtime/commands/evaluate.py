@@ -2,8 +2,9 @@
 
 import json
 import sys
+from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Protocol
 
 import typer
 
@@ -49,17 +50,54 @@ def xsr(
     _evaluate("xsr", data_folder, model, languages, as_json)
 
 
+@app.command(epilog="Example: xsent evaluate xsim data/eval/flores --languages en,fr,de")
+@one_line_errors()
+def xsim(
+    data_folder: FolderArgument,
+    model: ModelOption = None,
+    languages: LanguagesOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Error rate of margin-scored retrieval on parallel texts such as FLORES, both directions."""
+    _evaluate("xsim", data_folder, model, languages, as_json)
+
+
+@app.command(epilog="Example: xsent evaluate sts data/eval/stsb --languages en,de")
+@one_line_errors()
+def sts(
+    data_folder: FolderArgument,
+    model: ModelOption = None,
+    languages: LanguagesOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Semantic textual similarity: Spearman's correlation of cosines with human scores."""
+    _evaluate("sts", data_folder, model, languages, as_json)
+
+
+class _Result(Protocol):
+    """What every protocol returns."""
+
+    @property
+    def note(self) -> str: ...
+
+    def rows(self) -> list[dict[str, object]]: ...
+
+
 def _evaluate(task: str, folder: Path, model: Path | None, languages: str | None, as_json: bool) -> None:
     from xsent import evaluation
     from xsent.models import open_model
+    from xsent.sts import sts
+    from xsent.xsim import xsim_folder
 
+    protocols: dict[str, Callable[..., _Result]] = {
+        "tatoeba": evaluation.tatoeba,
+        "xsr": evaluation.xsr,
+        "xsim": xsim_folder,
+        "sts": sts,
+    }
     encoder = open_model(model)
-    if languages is None:
-        codes = evaluation.shared_languages(encoder, folder)
-    else:
-        codes = [code.strip() for code in languages.split(",") if code.strip()]
-    protocol = {"tatoeba": evaluation.tatoeba, "xsr": evaluation.xsr}[task]
-    result = protocol(encoder, folder, codes, show_progress_bar=sys.stderr.isatty())
+    codes = None if languages is None else [code.strip() for code in languages.split(",") if code.strip()]
+    result = protocols[task](encoder, folder, codes, show_progress_bar=sys.stderr.isatty())
     if as_json:
         identity = {"task": task, "model": str(model or "built-in")}
         fingerprint = getattr(encoder, "fingerprint", None)

@@ -1,0 +1,1 @@
+"""Ours beside other systems, each in a process of its own, in turns."""

@@ -1,0 +1,99 @@
+"""The systems that are compared, each as people use it, on one thread.
+
+Each function loads what it needs itself, so that a process holds one system and nothing else, and returns what encodes
+a list of sentences.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Encode = Callable[[Sequence[str]], Any]
+
+
+def ours(folder: Path, *, backend: str = "onnx", threads: int = 1) -> Encode:
+    """A bundle."""
+    from xsent import SentenceEncoder
+
+    return SentenceEncoder(folder, backend=backend, threads=threads).encode
+
+
+def bare(folder: Path) -> Encode:
+    """A process that imports what ours imports, and encodes nothing."""
+    import onnxruntime  # noqa: F401
+    import sentencepiece  # noqa: F401
+
+    return lambda sentences: np.zeros((len(sentences), 1))
+
+
+def plain_onnxruntime(folder: Path) -> Encode:
+    """A graph in plain onnxruntime: SentencePiece, one sentence at a time, mean of the states."""
+    import onnxruntime
+    import sentencepiece
+
+    processor = sentencepiece.SentencePieceProcessor(model_file=str(folder / "sentencepiece.model"))
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = 1
+    session = onnxruntime.InferenceSession(folder / "onnx" / "model.onnx", options, providers=["CPUExecutionProvider"])
+
+    def encode(sentences: Sequence[str]) -> NDArray[np.float32]:
+        vectors = []
+        for pieces in processor.encode(list(sentences)):
+            ids = np.array([pieces], np.int64)
+            inputs = {"input_ids": ids, "attention_mask": np.ones_like(ids), "token_type_ids": np.zeros_like(ids)}
+            vector = session.run(None, inputs)[0][0].mean(axis=0)
+            vectors.append(vector / np.linalg.norm(vector))
+        return np.array(vectors)
+
+    return encode
+
+
+def fastembed(folder: Path) -> Encode:
+    """Fastembed with a model on the disk."""
+    from fastembed import TextEmbedding
+    from fastembed.common.model_description import ModelSource, PoolingType
+
+    TextEmbedding.add_custom_model(
+        model="local/shape",
+        pooling=PoolingType.MEAN,
+        normalization=True,
+        sources=ModelSource(url="file:///nowhere"),
+        dim=384,
+        model_file="onnx/model.onnx",
+    )
+    model = TextEmbedding("local/shape", specific_model_path=str(folder), threads=1)
+    return lambda sentences: np.array(list(model.embed(list(sentences), batch_size=32)))
+
+
+def sentence_transformers_onnx(folder: Path) -> Encode:
+    """sentence-transformers with its ONNX backend."""
+    import onnxruntime
+    from sentence_transformers import SentenceTransformer
+
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = 1
+    model = SentenceTransformer(
+        str(folder),
+        device="cpu",
+        backend="onnx",
+        model_kwargs={
+            "file_name": "onnx/model.onnx",
+            "provider": "CPUExecutionProvider",
+            "session_options": options,
+        },
+    )
+    return lambda sentences: model.encode(list(sentences), batch_size=32, normalize_embeddings=True)
+
+
+SYSTEMS: Mapping[str, Callable[[Path], Encode]] = {
+    "xsent": ours,
+    "xsent, numpy": lambda folder: ours(folder, backend="numpy"),
+    "xsent, 2 threads": lambda folder: ours(folder, threads=2),
+    "bare": bare,
+    "onnxruntime": plain_onnxruntime,
+    "fastembed": fastembed,
+    "sentence-transformers": sentence_transformers_onnx,
+}

@@ -1,0 +1,51 @@
+"""Made-up sentences of everyday length in several languages; what they say makes no difference to the time."""
+
+from collections.abc import Iterator
+from itertools import count, islice
+
+# Beginnings and ends that make sentences of about 20 tokens.
+PARTS = {
+    "en": (
+        ("The old bridge over the river", "My neighbour's youngest daughter", "Nobody at the office"),
+        ("was repaired in {n} days before the winter, so that buses could use it.", "wrote {n} letters to the mayor."),
+    ),
+    "fr": (
+        ("Le vieux pont sur la rivière", "La plus jeune fille de ma voisine", "Personne au bureau"),
+        (
+            "a été réparé en {n} jours avant l'hiver pour que les bus y passent.",
+            "a écrit {n} lettres au maire de la ville.",
+        ),
+    ),
+    "de": (
+        ("Die alte Brücke über den Fluss", "Die jüngste Tochter meiner Nachbarin", "Niemand im Büro"),
+        (
+            "wurde vor dem Winter in {n} Tagen repariert, damit Busse fahren.",
+            "schrieb {n} Briefe an den Bürgermeister.",
+        ),
+    ),
+    "es": (
+        ("El viejo puente sobre el río", "La hija menor de mi vecina", "Nadie en la oficina"),
+        ("se reparó en {n} días antes del invierno para los autobuses.", "escribió {n} cartas al alcalde del pueblo."),
+    ),
+}
+
+
+def sentences(number: int, languages: str = "en fr de es") -> list[str]:
+    """Different sentences, the languages in turn."""
+    return list(islice(_endless(languages.split()), number))
+
+
+def mixed(number: int) -> Iterator[str]:
+    """Sentences of 5 to about 100 tokens, none of the same length as the one before."""
+    source = _endless(list(PARTS))
+    for i in range(number):
+        whole = " ".join(next(source) for _ in range(1 + i % 5))
+        yield whole[: 12 + (i * 37) % len(whole)]
+
+
+def _endless(languages: list[str]) -> Iterator[str]:
+    for n in count():
+        language = languages[n % len(languages)]
+        starts, ends = PARTS[language]
+        turn = n // len(languages)
+        yield f"{starts[turn % len(starts)]} {ends[turn // len(starts) % len(ends)].format(n=turn)}"

@@ -1,0 +1,1 @@
+"""Linear heads on frozen vectors."""

@@ -1,0 +1,270 @@
+"""Linear heads: labels for frozen sentence vectors, fitted and run with NumPy alone.
+
+Shapes: n texts or pairs of texts, D dimensions, F features, K labels.
+"""
+
+import errno
+import hashlib
+import io
+import json
+import zipfile
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from xsent.classification.logistic import Choice, cross_validate, fit_logistic, log_softmax
+from xsent.errors import DataError, FingerprintError
+from xsent.files import atomic_file
+
+FORMAT_VERSION = 1
+
+ClassWeight = Literal["balanced"]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class LinearClassifier:
+    """Multinomial logistic regression on sentence vectors; `fit` or `load` makes one.
+
+    Vectors are brought to one length, so it is all the same whether they were normalised. A vector counts with
+    numbers of about size one, x = √D · v / ‖v‖, a pair as [u; v; |u − v|; u ∘ v] of two such (wei2020).
+
+    Attributes:
+        fingerprint: Identity of the vector space that it was fitted in.
+        dim: Length of a vector (D).
+        pairs: Whether it labels pairs of texts.
+        labels: Its labels, sorted: the order of the columns of `predict_proba`.
+        unknown: Probability below which `predict` gives None.
+        examples: How many it was fitted on.
+        choice: What cross-validation chose and measured.
+        weight: [K, F], divided by the temperature, so that the softmax gives calibrated probabilities.
+        bias: [K], likewise.
+    """
+
+    fingerprint: str
+    dim: int
+    pairs: bool
+    labels: tuple[str, ...]
+    unknown: float
+    examples: int
+    choice: Choice
+    weight: NDArray[np.float32]
+    bias: NDArray[np.float32]
+
+    def __repr__(self) -> str:
+        kind = "pairs" if self.pairs else "texts"
+        return f"LinearClassifier({len(self.labels)} labels for {kind}, dim={self.dim})"
+
+    @classmethod
+    def fit(
+        cls,
+        vectors: ArrayLike,
+        labels: Sequence[str],
+        *,
+        fingerprint: str,
+        class_weight: ClassWeight | None = None,
+        unknown: float = 0.0,
+        seed: int = 0,
+    ) -> "LinearClassifier":
+        """Fit a head; the strength of L2 and the temperature are chosen by 5-fold cross-validation.
+
+        Args:
+            vectors: Of texts [n, D], or of pairs of texts [n, 2, D].
+            labels: One a text or pair, [n]; at least two different ones, each at least twice.
+            fingerprint: The encoder's; `load` asks for the same.
+            class_weight: "balanced" lets every label count the same, however rare, also in the probabilities.
+            unknown: Probability below which `predict` gives None.
+            seed: Of the folds; the optimum itself knows no chance.
+
+        Raises:
+            TypeError: `vectors` are not made of numbers, or a label is not a str.
+            ValueError: Too few labels or examples, or arguments that do not fit together.
+        """
+        if class_weight not in (None, "balanced"):
+            raise ValueError(f"class_weight = {class_weight!r} must be None or 'balanced'")
+        unknown = _probability(unknown)
+        rows = np.asarray(vectors)
+        features = _features(rows).astype(np.float64)
+        names, classes = _classes(labels, len(features))
+        counts = np.bincount(classes)
+        weights = np.ones(len(classes)) if class_weight is None else len(classes) / (len(names) * counts[classes])
+        choice = cross_validate(features, classes, weights, seed=seed)
+        optimum = fit_logistic(features, classes, l2=choice.l2, weights=weights)
+        return cls(
+            fingerprint=fingerprint,
+            dim=rows.shape[-1],
+            pairs=rows.ndim == 3,
+            labels=names,
+            unknown=unknown,
+            examples=len(classes),
+            choice=choice,
+            weight=(optimum.weight / choice.temperature).astype(np.float32),
+            bias=(optimum.bias / choice.temperature).astype(np.float32),
+        )
+
+    def predict_proba(self, vectors: ArrayLike) -> NDArray[np.float32]:
+        """Probability of every label, [n, K].
+
+        Args:
+            vectors: [n, D], or [n, 2, D] where the head is for pairs.
+
+        Raises:
+            TypeError: `vectors` are not made of numbers.
+            ValueError: They have another shape than those that the head was fitted on.
+        """
+        rows = np.asarray(vectors)
+        expected = (2, self.dim) if self.pairs else (self.dim,)
+        if rows.shape[1:] != expected or rows.ndim == 1:
+            sizes = ", ".join(map(str, ("n", *expected)))
+            raise ValueError(f"expected vectors [{sizes}], as the head was fitted on, got {list(rows.shape)}")
+        scores = _features(rows) @ self.weight.T + self.bias
+        return np.exp(log_softmax(scores.astype(np.float64))).astype(np.float32)
+
+    def predict(self, vectors: ArrayLike, *, unknown: float | None = None) -> list[str | None]:
+        """The most probable label of every text.
+
+        Args:
+            vectors: See `predict_proba`.
+            unknown: Probability below which the answer is None; by default what was given to `fit`.
+
+        Returns:
+            n labels; None for what the head does not know, and for the zero vector, that is a text without words.
+
+        Raises:
+            TypeError, ValueError: See `predict_proba`; or `unknown` is no probability.
+        """
+        threshold = self.unknown if unknown is None else _probability(unknown)
+        probabilities = self.predict_proba(vectors)
+        worded = np.asarray(vectors).any(axis=-1).reshape(len(probabilities), 2 if self.pairs else 1).all(axis=1)
+        sure = worded & (probabilities.max(axis=1) >= threshold)
+        best = probabilities.argmax(axis=1)
+        return [self.labels[label] if known else None for label, known in zip(best, sure, strict=True)]
+
+    def save(self, path: str | Path, *, force: bool = False) -> None:
+        """Write `NAME.npz` with the numbers and `NAME.json` with the rest.
+
+        Args:
+            path: The first of them.
+            force: Replace an existing head.
+
+        Raises:
+            FileExistsError: One of the files exists and `force` is not set.
+            OSError: They cannot be written.
+            ValueError: The name does not end in `.npz`.
+        """
+        file, beside = head_files(path, new=not force)
+        buffer = io.BytesIO()
+        np.savez(buffer, weight=self.weight, bias=self.bias)
+        numbers = buffer.getvalue()
+        note = {"format_version": FORMAT_VERSION, "sha256": hashlib.sha256(numbers).hexdigest(), **asdict(self)}
+        del note["weight"], note["bias"]
+        with atomic_file(beside) as description, atomic_file(file) as opened:
+            opened.write(numbers)
+            description.write(json.dumps(note, indent=1, ensure_ascii=False).encode() + b"\n")
+
+    @classmethod
+    def load(cls, path: str | Path, *, fingerprint: str) -> "LinearClassifier":
+        """Read a head that `save` wrote.
+
+        Args:
+            path: The `.npz` file; `NAME.json` lies beside it.
+            fingerprint: The encoder's.
+
+        Raises:
+            DataError: A file is missing, damaged, of another head or of another version.
+            FingerprintError: The head was fitted on vectors of another encoder; names both.
+            ValueError: The name does not end in `.npz`.
+        """
+        file, beside = head_files(path)
+        try:
+            head = _parse(json.loads(beside.read_text(encoding="utf-8")), file.read_bytes())
+        except FileNotFoundError as error:
+            raise DataError(f"{error.filename}: missing; a head is two files, {file.name} and {beside.name}") from error
+        except (OSError, ValueError, TypeError, KeyError, AttributeError, zipfile.BadZipFile) as error:
+            raise DataError(f"{file}: this or {beside.name} is damaged ({error}); fit the head again") from error
+        if head.fingerprint != fingerprint:
+            raise FingerprintError(
+                f"{file} is for vectors of {head.fingerprint}, the model is {fingerprint}: fit the head again"
+            )
+        return head
+
+
+def head_files(path: str | Path, *, new: bool = False) -> tuple[Path, Path]:
+    """The two files of a head, numbers and note; see `LinearClassifier.save` for what it raises.
+
+    Args:
+        path: The first of them.
+        new: See that neither exists.
+    """
+    file = Path(path)
+    if file.suffix != ".npz":
+        raise ValueError(f"{file}: a head's name ends in .npz")
+    files = file, file.with_suffix(".json")
+    for existing in files:
+        if new and existing.exists():
+            raise FileExistsError(errno.EEXIST, "exists; --force replaces it", str(existing))
+    return files
+
+
+def _features(vectors: NDArray[Any]) -> NDArray[np.float32]:
+    """What the head sees of vectors [n, D] or of pairs [n, 2, D]: [n, F]."""
+    if vectors.dtype.kind not in "fi":
+        raise TypeError(f"expected vectors, got {vectors.dtype}; encode texts first")
+    if vectors.ndim not in (2, 3) or (vectors.ndim == 3 and vectors.shape[1] != 2):
+        raise ValueError(f"expected vectors [n, D], or pairs [n, 2, D], got {list(vectors.shape)}")
+    rows = vectors.astype(np.float32)
+    if not np.isfinite(rows).all():
+        raise ValueError("vectors hold numbers that are infinite or NaN; encode the texts again")
+    norms = np.linalg.norm(rows, axis=-1, keepdims=True)
+    rows *= np.float32(rows.shape[-1] ** 0.5) / np.where(norms > 0, norms, np.float32(1))
+    if rows.ndim == 2:
+        return rows
+    u, v = rows[:, 0], rows[:, 1]
+    return np.concatenate([u, v, np.abs(u - v), u * v], axis=1)
+
+
+def _classes(labels: Sequence[str], count: int) -> tuple[tuple[str, ...], NDArray[np.int64]]:
+    """The different labels, sorted, and the number of each example's label [n]."""
+    if len(labels) != count:
+        raise ValueError(f"{len(labels):,} labels for {count:,} vectors; expected one a vector")
+    if strange := [label for label in labels if not isinstance(label, str)]:
+        raise TypeError(f"label {strange[0]!r} must be a str")
+    counts = Counter(labels)
+    names = tuple(sorted(counts))
+    if len(names) < 2:
+        found = f"all examples are labelled {names[0]!r}" if names else "no examples"
+        raise ValueError(f"{found}; expected at least two different labels")
+    if lonely := [name for name in names if counts[name] == 1]:
+        raise ValueError(
+            f"only one example is labelled {lonely[0]!r}; expected at least two a label: add one or drop it"
+        )
+    index = {name: number for number, name in enumerate(names)}
+    return names, np.array([index[label] for label in labels], np.int64)
+
+
+def _probability(value: float) -> float:
+    if not 0 <= value <= 1:
+        raise ValueError(f"unknown = {value} must be a probability, between 0 and 1")
+    return float(value)
+
+
+def _parse(note: dict[str, Any], numbers: bytes) -> LinearClassifier:
+    """A head from the content of its two files; they must belong together."""
+    if (version := note.pop("format_version")) != FORMAT_VERSION:
+        raise ValueError(f"version {version}, this xsent reads {FORMAT_VERSION}")
+    if note.pop("sha256") != hashlib.sha256(numbers).hexdigest():
+        raise ValueError("the numbers have another checksum")
+    if note["labels"] != sorted(set(map(str, note["labels"]))):
+        raise ValueError("labels are not different words in order")
+    note |= {"labels": tuple(note["labels"]), "choice": Choice(**note["choice"])}
+    with np.load(io.BytesIO(numbers), allow_pickle=False) as arrays:
+        head = LinearClassifier(**note, weight=arrays["weight"], bias=arrays["bias"])
+    _probability(head.unknown)
+    shape = (len(head.labels), head.dim * (4 if head.pairs else 1))
+    if head.weight.shape != shape or head.bias.shape != shape[:1]:
+        raise ValueError(f"weights {list(head.weight.shape)} for {shape[0]} labels and {shape[1]} features")
+    return head

@@ -1,0 +1,269 @@
+"""Classification measured: labelled files, and heads trained in one language and tested in others.
+
+The protocol is that of MLDoc (Schwenk & Li 2018; mao2021, table 3): a linear head on frozen vectors of the training
+language, tested in every language, five seeds. What is to be chosen is chosen by cross-validation within the training
+file, so the dev files are not read. Shapes: S seeds, K labels.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from xsent.classification.classifier import ClassWeight, LinearClassifier
+from xsent.encoder import SentenceEncoder
+from xsent.errors import DataError
+from xsent.lines import read_lines
+from xsent.progress import Progress
+from xsent.retrieval import Encodes
+
+# By language: MLDoc's own names, and a folder a language. Of MLDoc's training files the protocol takes the smallest.
+TRAIN_FILES = ("{}.train.1000", "{}/train.tsv")
+TEST_FILES = ("{}.test", "{}/test.tsv")
+
+SEEDS_NOTE = (
+    "L2 is chosen by cross-validation within the training file. The optimum of a linear head knows no chance: seeds "
+    "only draw the folds of that choice."
+)
+
+
+@dataclass(frozen=True)
+class Examples:
+    """Labelled texts, or labelled pairs of texts.
+
+    Attributes:
+        source: Their file.
+        labels: One a text or pair.
+        texts: In order; of a pair both.
+    """
+
+    source: str
+    labels: list[str]
+    texts: list[str]
+
+    def encode(self, encoder: Encodes, *, show_progress_bar: bool = False) -> NDArray[Any]:
+        """Vectors [n, D], or [n, 2, D] of pairs; our own encoders read a long text in windows, none of it is cut."""
+        if isinstance(encoder, SentenceEncoder):
+            vectors = encoder.encode(self.texts, on_long="split", show_progress_bar=show_progress_bar)
+        else:
+            vectors = encoder.encode(self.texts)
+        return vectors if len(self.texts) == len(self.labels) else vectors.reshape(len(self.labels), 2, -1)
+
+
+@dataclass(frozen=True)
+class Cell:
+    """Heads trained on one set and tested on another.
+
+    Attributes:
+        train: Name of the training set.
+        test: Name of the test set.
+        confusion: For every seed how many examples of a label (row) got a label (column); the last column counts
+            those that the head did not know. [S, K, K + 1]
+    """
+
+    train: str
+    test: str
+    confusion: NDArray[np.int64]
+
+    @cached_property
+    def accuracies(self) -> NDArray[np.float64]:
+        """Share of right labels in per cent, by seed [S]."""
+        right = self.confusion.diagonal(axis1=1, axis2=2).sum(axis=1)
+        shares: NDArray[np.float64] = 100 * right / self.confusion.sum(axis=(1, 2))
+        return shares
+
+    @property
+    def accuracy(self) -> float:
+        """Mean over the seeds, in per cent."""
+        return float(self.accuracies.mean())
+
+    @property
+    def deviation(self) -> float:
+        """Standard deviation over the seeds (of a sample, n - 1), in points; 0 for one seed."""
+        return float(self.accuracies.std(ddof=1)) if len(self.accuracies) > 1 else 0.0
+
+    def row(self) -> dict[str, object]:
+        """All of it, fit for JSON."""
+        scores = {"accuracy": self.accuracy, "deviation": self.deviation, "accuracies": self.accuracies.tolist()}
+        return {"train": self.train, "test": self.test, **scores, "confusion": self.confusion.tolist()}
+
+
+def read_examples(source: str | Path, columns: Sequence[str] | None = None) -> Examples:
+    """Read labelled texts.
+
+    Args:
+        source: Lines of label and text (MLDoc's layout), or of label and two texts, with tabs between.
+        columns: Of a file whose first line names its columns: the names of the label's and of the one or two texts'.
+
+    Raises:
+        DataError: The file cannot be read, lacks a column, or has an empty text; names file and line.
+        ValueError: `columns` are not two or three.
+    """
+    if columns is not None and len(columns) not in (2, 3):
+        raise ValueError(f"columns = {','.join(columns)}: expected those of the label and of one or two texts")
+    labels: list[str] = []
+    texts: list[str] = []
+    places: Sequence[int] = ()
+    width = 0
+    for number, line in enumerate(read_lines(source), 1):
+        fields = line.split("\t")
+        if number == 1:
+            width = len(fields)
+            places = _places(source, fields, columns)
+            if columns is not None:
+                continue
+        if len(fields) != width:
+            raise DataError(
+                f"{source}:{number}: {len(fields)} fields, expected {width} as in line 1, with tabs between"
+            )
+        label, *parts = (fields[place] for place in places)
+        if not label or not all(map(str.strip, parts)):
+            raise DataError(f"{source}:{number}: empty {'text' if label else 'label'}; fill it in or remove the line")
+        labels.append(label)
+        texts += parts
+    if not labels:
+        raise DataError(f"{source}: no examples; expected lines of label and text with a tab between")
+    return Examples(str(source), labels, texts)
+
+
+def _places(source: str | Path, fields: list[str], columns: Sequence[str] | None) -> Sequence[int]:
+    """Where label and texts stand in a line, from the first one."""
+    if columns is None:
+        if len(fields) not in (2, 3):
+            raise DataError(
+                f"{source}:1: {len(fields)} fields, expected label and one or two texts with tabs between; of a file "
+                "whose first line names columns, --columns says which to read"
+            )
+        return range(len(fields))
+    if missing := [name for name in columns if name not in fields]:
+        raise DataError(f"{source}:1: no column {missing[0]!r}; the first line names {', '.join(fields)}")
+    return [fields.index(name) for name in columns]
+
+
+def topic_files(folder: str | Path, patterns: Sequence[str]) -> dict[str, Path]:
+    """Files of a folder by language, sorted.
+
+    Args:
+        folder: Of MLDoc, or with a folder a language.
+        patterns: `TRAIN_FILES` or `TEST_FILES`.
+
+    Raises:
+        DataError: There are none; says what was looked for.
+    """
+    found = {}
+    for pattern in patterns:
+        before, after = pattern.split("{}")
+        for file in Path(folder).glob(pattern.format("*")):
+            found[str(file.relative_to(folder)).removeprefix(before).removesuffix(after)] = file
+    if not found:
+        raise DataError(f"{folder}: no {' or '.join(pattern.format('LANG') for pattern in patterns)} in this folder")
+    return dict(sorted(found.items()))
+
+
+def transfer(
+    encoder: Encodes,
+    train: Mapping[str, Examples],
+    test: Mapping[str, Examples],
+    *,
+    seeds: int = 5,
+    class_weight: ClassWeight | None = None,
+    show_progress_bar: bool = False,
+) -> tuple[tuple[str, ...], list[Cell]]:
+    """Train a head on every training set and test it on every test set.
+
+    Args:
+        encoder: What encodes; every text once.
+        train: Training sets by name.
+        test: Test sets by name.
+        seeds: Heads a training set.
+        class_weight: See `LinearClassifier.fit`.
+        show_progress_bar: Report progress on standard error.
+
+    Returns:
+        The labels, and a cell for each training set and test set in their order.
+
+    Raises:
+        DataError: A set cannot be trained on, or has labels that another has not; names its file.
+        ValueError: `seeds` is less than 1.
+    """
+    if seeds < 1:
+        raise ValueError(f"seeds = {seeds} must be at least 1")
+    labels = _common_labels(train, test)
+    encoded = {name: examples.encode(encoder) for name, examples in test.items()}
+    cells = []
+    with Progress("heads", len(train) * seeds, enabled=show_progress_bar) as progress:
+        for source, examples in train.items():
+            vectors = examples.encode(encoder)
+            try:
+                heads = [
+                    LinearClassifier.fit(vectors, examples.labels, fingerprint="", class_weight=class_weight, seed=seed)
+                    for seed in progress.count(range(seeds))
+                ]
+            except ValueError as error:
+                raise DataError(f"{examples.source}: {error}") from error
+            cells += [Cell(source, name, _confusion(heads, test[name], encoded[name])) for name in test]
+    return labels, cells
+
+
+def accuracy_rows(cells: Sequence[Cell]) -> list[dict[str, object]]:
+    """The accuracies as a table: a row for each training set, a column for each test set, in per cent.
+
+    The last column is the mean over the test sets of other names, that is of zero-shot transfer.
+    """
+    rows: dict[str, dict[str, object]] = {}
+    for cell in cells:
+        several = len(cell.accuracies) > 1
+        value: object = f"{cell.accuracy:.1f} ±{cell.deviation:.1f}" if several else cell.accuracy
+        rows.setdefault(cell.train, {"train": cell.train})[cell.test] = value
+    for name, row in rows.items():
+        if others := [cell.accuracy for cell in cells if cell.train == name != cell.test]:
+            row["mean of others"] = float(np.mean(others))
+    return list(rows.values())
+
+
+def confusion_shares(cells: Sequence[Cell]) -> NDArray[np.float64]:
+    """Of all examples of a label (row) the share in per cent that got a label (column), over cells and seeds.
+
+    Returns:
+        [K, K + 1], the last column for those not known; a row of zeros for a label that no test set has.
+    """
+    counts = np.concatenate([cell.confusion for cell in cells]).sum(axis=0)
+    shares: NDArray[np.float64] = 100 * counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
+    return shares
+
+
+def confusion_rows(labels: Sequence[str], cells: Sequence[Cell]) -> list[dict[str, object]]:
+    """The same as a table: a row for each label, a column for each answer that was given."""
+    shares = confusion_shares(cells).tolist()
+    answers = [*labels, "unknown"] if any(row[-1] for row in shares) else labels
+    return [
+        {"label": label, **dict(zip(answers, row, strict=False))} for label, row in zip(labels, shares, strict=True)
+    ]
+
+
+def _common_labels(train: Mapping[str, Examples], test: Mapping[str, Examples]) -> tuple[str, ...]:
+    """The labels that every training set has, and that no test set goes beyond."""
+    first = next(iter(train.values()))
+    labels = set(first.labels)
+    for other in chain(train.values(), test.values()):
+        strange = set(other.labels) - labels
+        if other in train.values():
+            strange |= labels - set(other.labels)
+        if strange:
+            raise DataError(f"{other.source}: label {min(strange)!r} is not in both this file and {first.source}")
+    return tuple(sorted(labels))
+
+
+def _confusion(heads: Sequence[LinearClassifier], examples: Examples, vectors: NDArray[Any]) -> NDArray[np.int64]:
+    """What heads of the same labels make of examples, as in `Cell`."""
+    index: dict[str | None, int] = {label: number for number, label in enumerate((*heads[0].labels, None))}
+    counts = np.zeros((len(heads), len(index) - 1, len(index)), np.int64)
+    gold = [index[label] for label in examples.labels]
+    for count, head in zip(counts, heads, strict=True):
+        np.add.at(count, (gold, [index[label] for label in head.predict(vectors)]), 1)
+    return counts

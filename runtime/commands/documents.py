@@ -1,0 +1,232 @@
+"""`xsent documents`: document vectors that do not depend on the language, and aligned documents."""
+
+import errno
+import json
+import sys
+import warnings
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from xsent.commands.mine import MarginChoice, MarginOption
+from xsent.commands.options import BundleOption, JsonOption
+from xsent.failures import one_line_errors
+
+if TYPE_CHECKING:
+    from xsent.documents.encoder import DocumentEncoder
+
+app = typer.Typer(
+    help="Encode and align documents across languages (LAWDR).",
+    epilog="Example: xsent documents align news.en news.fr --languages en,fr",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
+
+_LAYOUT = "A file with a document a line, or a folder with a .txt file a document."
+SplitOption = Annotated[
+    bool,
+    typer.Option(
+        "--sentences", help="Documents are split already: a sentence a line; in a file an empty line ends a document."
+    ),
+]
+RankOption = Annotated[
+    int | None,
+    typer.Option(
+        min=0, help="Directions to remove of each language; default: as few as hide languages from a classifier."
+    ),
+]
+WeightsOption = Annotated[bool, typer.Option("--weights/--no-weights", help="Weight sentences by how rare they are.")]
+FittedOption = Annotated[
+    Path | None, typer.Option(help="A folder by xsent documents fit; default: fit on the documents given.")
+]
+
+
+@dataclass(frozen=True)
+class _Corpus:
+    """The documents of a source, and their names: those of the files, or numbers of the documents from 1."""
+
+    names: list[str]
+    documents: Sequence[str | list[str]]
+
+
+@app.command(epilog="Example: xsent documents fit en=news.en fr=news.fr --output news-space")
+@one_line_errors()
+def fit(
+    sources: Annotated[list[str], typer.Argument(metavar="LANGUAGE=DOCUMENTS", help=_LAYOUT)],
+    output: Annotated[Path, typer.Option(help="A new folder.")],
+    model: BundleOption = None,
+    rank: RankOption = None,
+    weights: WeightsOption = True,
+    sentences: SplitOption = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Learn what the sentences of each language have in common, for embed and align; say what was found."""
+    _refuse_existing(output, "choose another name or remove it")
+    corpora = {}
+    for language, equals, source in (text.partition("=") for text in sources):
+        if not (language and equals and source) or language in corpora:
+            raise ValueError(f"{language}{equals}{source}: expected LANGUAGE=DOCUMENTS, each language once")
+        corpora[language] = _read_corpus(source, split=sentences)
+    encoder = _document_encoder(model, None, corpora, rank, weights)
+    encoder.save(output)
+    choice = encoder.space.choice
+    facts = {"languages": list(encoder.languages), "rank": choice.rank, "fingerprint": encoder.fingerprint}
+    told = [round(100 * accuracy, 1) for accuracy in choice.accuracies]
+    if as_json:
+        typer.echo(json.dumps({**facts, "accuracies": told}))
+        return
+    how = f": a classifier told the language of {told[0]} % before, of {told[-1]} % after" if told else ""
+    typer.echo(f"{', '.join(encoder.languages)}: removes {choice.rank} of {encoder.dim} directions{how}")
+
+
+@app.command(epilog="Example: xsent documents embed news.fr --language fr --fitted news-space --output news.fr.npy")
+@one_line_errors()
+def embed(
+    source: Annotated[str, typer.Argument(metavar="DOCUMENTS", help=f"{_LAYOUT} - reads standard input.")],
+    language: Annotated[str, typer.Option(help="Code of their language.")],
+    output: Annotated[Path, typer.Option(help="A new file, see xsent encode; .jsonl has names of documents.")],
+    fitted: FittedOption = None,
+    model: BundleOption = None,
+    rank: RankOption = None,
+    weights: WeightsOption = True,
+    sentences: SplitOption = False,
+    force: Annotated[bool, typer.Option("--force", help="Replace an existing output.")] = False,
+) -> None:
+    """Encode documents of one language; an empty one becomes the zero vector.
+
+    Without --fitted the default removes no directions, as there is no other language to compare with, and the vectors
+    are comparable only with each other.
+    """
+    from xsent.vectors import VectorNote, vector_file
+    from xsent.writers import check_format
+
+    check_format(output.name, "float32")
+    if not force:
+        _refuse_existing(output, "--force replaces it")
+    corpus = _read_corpus(source, split=sentences)
+    encoder = _document_encoder(model, fitted, {language: corpus}, rank, weights)
+    note = VectorNote(encoder.fingerprint, encoder.dim, "float32", normalized=True)
+    with vector_file(output, note, force=force) as writer:
+        vectors = encoder.encode(corpus.documents, language, show_progress_bar=sys.stderr.isatty())
+        for name, vector in zip(corpus.names, vectors, strict=True):
+            writer.write(name, vector)
+    if empty := int((~vectors.any(axis=1)).sum()):
+        warnings.warn(f"{empty:,} of {len(vectors):,} documents are empty; their vectors are zero", stacklevel=1)
+
+
+@app.command(epilog="Example: xsent documents align news.en news.fr --languages en,fr --recall")
+@one_line_errors()
+def align(
+    a: Annotated[str, typer.Argument(help=_LAYOUT)],
+    b: Annotated[str, typer.Argument(help="The same in another language.")],
+    languages: Annotated[str, typer.Option(help="Codes of the two languages with a comma between.")],
+    fitted: FittedOption = None,
+    model: BundleOption = None,
+    rank: RankOption = None,
+    weights: WeightsOption = True,
+    sentences: SplitOption = False,
+    margin: MarginOption = MarginChoice.RATIO,
+    k: Annotated[
+        int,
+        typer.Option(
+            "-k", "--neighbors", min=1, help="Nearest documents that are candidates and that a score is compared with."
+        ),
+    ] = 4,
+    recall: Annotated[
+        bool, typer.Option("--recall", help="Documents of the same name are translations: say how many were found.")
+    ] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Find documents that are translations: score and names with tabs between, one to one, the best pair first.
+
+    The name of a document is its file's without .txt, or in a file its number from 1. Empty documents take no part.
+    """
+    from xsent.documents.alignment import align_documents
+    from xsent.documents.alignment import recall as share_found
+
+    codes = [code.strip() for code in languages.split(",")]
+    if len(codes) != 2 or not all(codes) or codes[0] == codes[1]:
+        raise ValueError(f"--languages {languages}: expected two different codes with a comma between, such as en,fr")
+    corpora = {code: _read_corpus(source, split=sentences) for code, source in zip(codes, (a, b), strict=True)}
+    gold = _same_names(corpora) if recall else set()
+    encoder = _document_encoder(model, fitted, corpora, rank, weights)
+    left, right = (encoder.encode(corpora[code].documents, code) for code in codes)
+    pairs = align_documents(left, right, margin=margin.value, k=k)
+    names = [corpora[code].names for code in codes]
+    rows = [{"score": pair.score, "a": names[0][pair.a], "b": names[1][pair.b]} for pair in pairs]
+    found = share_found(pairs, gold) if recall else None
+    if as_json:
+        typer.echo(json.dumps({"pairs": rows} | ({"recall": found} if recall else {}), ensure_ascii=False))
+        return
+    for row in rows:
+        typer.echo(f"{row['score']:.6f}\t{row['a']}\t{row['b']}")
+    if recall:
+        typer.echo(f"recall {found:.1f} % of {len(gold):,} true pairs", err=True)
+
+
+def _document_encoder(
+    model: Path | None, fitted: Path | None, corpora: Mapping[str, _Corpus], rank: int | None, weights: bool
+) -> "DocumentEncoder":
+    """One that was fitted before, or one that is fitted on the documents."""
+    from xsent.documents.encoder import DocumentEncoder
+    from xsent.encoder import SentenceEncoder
+
+    if fitted is not None and (rank is not None or not weights):
+        raise ValueError("--rank and --no-weights are for fitting; leave them out with --fitted")
+    encoder = SentenceEncoder(model)
+    if fitted is not None:
+        return DocumentEncoder.load(fitted, encoder)
+    documents = {code: corpus.documents for code, corpus in corpora.items()}
+    fresh = DocumentEncoder(encoder, weighted=weights)
+    return fresh.fit(documents, rank=rank, show_progress_bar=sys.stderr.isatty())
+
+
+def _read_corpus(source: str, *, split: bool) -> _Corpus:
+    """Documents of a folder or a file; with `split`, as lists of sentences."""
+    from xsent.errors import DataError
+    from xsent.lines import read_lines
+
+    folder = Path(source)
+    if source != "-" and folder.is_dir():
+        files = sorted(folder.glob("*.txt"))
+        names = [file.stem for file in files]
+        texts = [list(read_lines(file)) for file in files]
+        documents: list[str | list[str]] = [lines if split else "\n".join(lines) for lines in texts]
+    else:
+        documents = [*_blocks(read_lines(source))] if split else [*read_lines(source)]
+        names = [str(number) for number in range(1, len(documents) + 1)]
+    if not documents:
+        raise DataError(f"{source}: no documents; expected {_LAYOUT[0].lower()}{_LAYOUT[1:-1]}")
+    return _Corpus(names, documents)
+
+
+def _blocks(lines: Iterable[str]) -> list[list[str]]:
+    """Lines between empty lines; several of these in a row are one."""
+    blocks: list[list[str]] = [[]]
+    for line in lines:
+        if line.strip():
+            blocks[-1].append(line)
+        elif blocks[-1]:
+            blocks.append([])
+    return blocks if blocks[-1] else blocks[:-1]
+
+
+def _same_names(corpora: Mapping[str, _Corpus]) -> set[tuple[int, int]]:
+    """Pairs of rows whose documents have the same name."""
+    from xsent.errors import DataError
+
+    left, right = (corpus.names for corpus in corpora.values())
+    rows = {name: row for row, name in enumerate(right)}
+    gold = {(row, rows[name]) for row, name in enumerate(left) if name in rows}
+    if not gold:
+        raise DataError("--recall: no document has the name of one on the other side; expected the same file names")
+    return gold
+
+
+def _refuse_existing(path: Path, remedy: str) -> None:
+    """Say so before the work, not after it."""
+    if path.exists():
+        raise FileExistsError(errno.EEXIST, f"exists; {remedy}", str(path))

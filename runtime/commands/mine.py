@@ -1,0 +1,243 @@
+"""`xsent mine` and `xsent score`: translations found in two texts, and scores of pairs that are given."""
+
+import json
+import sys
+from collections.abc import Sequence
+from enum import StrEnum
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from xsent.commands.options import BundleOption
+from xsent.failures import one_line_errors
+
+if TYPE_CHECKING:
+    from xsent.encoder import SentenceEncoder
+    from xsent.mining.scoring import Calibration, PairScorer
+    from xsent.similarity import Ints
+    from xsent.vectors import VectorFile, VectorNote
+
+
+class MarginChoice(StrEnum):
+    """Values of --margin."""
+
+    RATIO = "ratio"
+    DISTANCE = "distance"
+    ABSOLUTE = "absolute"
+
+
+class RetrievalChoice(StrEnum):
+    """Values of --retrieval."""
+
+    MAX = "max"
+    FWD = "fwd"
+    BWD = "bwd"
+    INTERSECT = "intersect"
+
+
+MarginOption = Annotated[
+    MarginChoice, typer.Option(help="Cosine over, or minus, the mean cosine to both neighbourhoods; absolute: cosine.")
+]
+NeighborsOption = Annotated[
+    int, typer.Option("-k", "--neighbors", "--neighborhood", min=1, help="Nearest sentences that a score looks at.")
+]
+JsonLinesOption = Annotated[bool, typer.Option("--json", help="Print one JSON object a line.")]
+
+
+@one_line_errors()
+def mine(
+    src: Annotated[
+        str, typer.Argument(metavar="SRC", help="One sentence a line; .gz and .xz too; - reads standard input.")
+    ],
+    trg: Annotated[str, typer.Argument(metavar="TRG", help="The text in the other language.")],
+    model: BundleOption = None,
+    src_vectors: Annotated[
+        Path | None, typer.Option(help="Vectors of SRC by xsent encode; default: they are made.")
+    ] = None,
+    trg_vectors: Annotated[Path | None, typer.Option(help="Vectors of TRG.")] = None,
+    margin: MarginOption = MarginChoice.RATIO,
+    retrieval: Annotated[
+        RetrievalChoice,
+        typer.Option(help="Best target of each source, the reverse, pairs in both, or of either while both are free."),
+    ] = RetrievalChoice.MAX,
+    k: NeighborsOption = 4,
+    threshold: Annotated[float | None, typer.Option(help="Least score of a pair; default: all pairs.")] = None,
+    unify: Annotated[bool, typer.Option(help="Let only the first of equal lines take part.")] = True,
+    as_json: JsonLinesOption = False,
+) -> None:
+    """Find translations in two texts: score, source and target with tabs between, the best pair first.
+
+    Empty lines take no part. A tab inside a sentence is printed as a space. To choose a threshold see xsent score.
+    """
+    from xsent.errors import DataError
+    from xsent.mining.bitext import mine_bitext
+
+    texts = (_read_text(src), _read_text(trg))
+    with TemporaryDirectory(prefix="xsent-") as folder:
+        left, right = _vectors(Path(folder), texts, (src_vectors, trg_vectors), model)
+        pairs = mine_bitext(
+            left.rows,
+            right.rows,
+            margin=margin.value,
+            retrieval=retrieval.value,
+            k=k,
+            src_rows=_taking_part(texts[0], unify=unify),
+            trg_rows=_taking_part(texts[1], unify=unify),
+            show_progress_bar=sys.stderr.isatty(),
+        )
+    kept = pairs if threshold is None else pairs.at_least(threshold)
+    if not len(kept):
+        best = f"; the best scores {pairs.scores[0]}, below the threshold" if len(pairs) else ""
+        raise DataError(f"no pairs of {src} and {trg}{best}")
+    for number, (i, j) in enumerate(zip(kept.src.tolist(), kept.trg.tolist(), strict=True)):
+        lines = {"source_line": i + 1, "target_line": j + 1}
+        _print(kept.scores[number], texts[0][i], texts[1][j], lines if as_json else None)
+    typer.echo(f"{len(kept):,} pairs of {len(texts[0]):,} source and {len(texts[1]):,} target lines", err=True)
+
+
+@one_line_errors()
+def score(
+    pairs: Annotated[
+        str, typer.Argument(metavar="PAIRS", help="Source, tab, target on each line; - reads standard input.")
+    ] = "-",
+    model: BundleOption = None,
+    margin: MarginOption = MarginChoice.RATIO,
+    k: NeighborsOption = 4,
+    precision: Annotated[
+        float | None, typer.Option(help="Say which threshold keeps this share of pairs right, such as 0.95.")
+    ] = None,
+    as_json: JsonLinesOption = False,
+) -> None:
+    """Score given pairs: score, source and target with tabs between, in the order given.
+
+    Neighbours are looked for among the sentences of the file: a margin needs a file of some length; absolute, the
+    cosine, does not. --precision takes shuffled pairs as examples of wrong ones; pairs that are wrong but close score
+    higher than those, so look at some that are just above the threshold.
+    """
+    import numpy as np
+
+    from xsent.errors import DataError
+    from xsent.lines import read_fields
+    from xsent.mining.scoring import PairScorer
+
+    given = list(read_fields(pairs, 2, "source, target"))
+    if not given:
+        raise DataError(f"{pairs}: empty; expected a pair a line")
+    (src_texts, src_rows), (trg_texts, trg_rows) = (_distinct([pair[side] for pair in given]) for side in (0, 1))
+    with TemporaryDirectory(prefix="xsent-") as folder:
+        left, right = _vectors(Path(folder), (src_texts, trg_texts), (None, None), model)
+        scorer = PairScorer(left.rows, right.rows, margin=margin.value, k=k)
+        scores = scorer.score(src_rows, trg_rows)
+        advice = None
+        if precision is not None:
+            full = [row for row, pair in enumerate(given) if all(map(str.strip, pair))]
+            advice = _calibrate(scorer, src_rows[full], trg_rows[full], precision)
+    for value, (source, target) in zip(scores, given, strict=True):
+        _print(value, source, target, {} if as_json else None)
+    if advice is not None:
+        reach = f"{advice.accepted:,} of {advice.pairs:,} pairs reach it"
+        correct = f"an estimated {100 * advice.precision:.1f}% of them right"
+        typer.echo(f"threshold {np.float32(advice.threshold)!s}: {reach}, {correct}", err=True)
+
+
+def _read_text(source: str) -> list[str]:
+    from xsent.errors import DataError
+    from xsent.lines import read_lines
+
+    if not (texts := list(read_lines(source))):
+        raise DataError(f"{source}: empty; expected one sentence a line")
+    return texts
+
+
+def _taking_part(texts: Sequence[str], *, unify: bool) -> "Ints":
+    """Numbers of the lines that are not empty, of equal lines the first."""
+    import numpy as np
+
+    first: dict[str, int] = {}
+    rows = [row for row, text in enumerate(texts) if text.strip() and (first.setdefault(text, row) == row or not unify)]
+    return np.array(rows, np.int64)
+
+
+def _distinct(texts: Sequence[str]) -> "tuple[list[str], Ints]":
+    """Every text once, and for each of those given the number of its like."""
+    import numpy as np
+
+    numbers: dict[str, int] = {}
+    rows = [numbers.setdefault(text, len(numbers)) for text in texts]
+    return list(numbers), np.array(rows, np.int64)
+
+
+def _vectors(
+    folder: Path, texts: tuple[Sequence[str], Sequence[str]], given: tuple[Path | None, Path | None], model: Path | None
+) -> "tuple[VectorFile, VectorFile]":
+    """The vectors of both sides, those that are not given encoded into a folder in the form of those that are."""
+    from xsent.errors import DataError
+    from xsent.vectors import check_same_space, open_vectors
+
+    files = {side: open_vectors(path) for side, path in enumerate(given) if path is not None}
+    if len(files) < 2:
+        encoder, note = _open_encoder(model, next(iter(files.values()), None))
+        for side in {0, 1} - files.keys():
+            files[side] = _encode(encoder, texts[side], note, folder / f"{side}.npy")
+    left, right = files[0], files[1]
+    check_same_space(left, right)
+    for file, lines in zip((left, right), texts, strict=True):
+        if file.note.precision == "binary":
+            raise DataError(f"{file.path}: binary vectors have no cosines; encode as float32, float16 or int8")
+        if len(file) != len(lines):
+            raise DataError(f"{file.path}: {len(file):,} vectors for {len(lines):,} lines of text; encode it again")
+    return left, right
+
+
+def _open_encoder(model: Path | None, like: "VectorFile | None") -> "tuple[SentenceEncoder, VectorNote]":
+    """The encoder, and the form of the vectors that it shall make: that of a file that there is, if any."""
+    from xsent.encoder import SentenceEncoder
+    from xsent.errors import FingerprintError
+    from xsent.vectors import VectorNote
+
+    encoder = SentenceEncoder(model)
+    if like is None:
+        return encoder, VectorNote(encoder.fingerprint, encoder.dim, "float32", normalized=True)
+    if like.note.fingerprint != encoder.fingerprint:
+        raise FingerprintError(
+            f"{like.path} has vectors of {like.note.fingerprint}, the model makes {encoder.fingerprint}; --model names "
+            "the one that made them"
+        )
+    return encoder, like.note
+
+
+def _encode(encoder: "SentenceEncoder", texts: Sequence[str], note: "VectorNote", path: Path) -> "VectorFile":
+    """Vectors on the disk: those of a large text do not fit into memory."""
+    from xsent.progress import Progress
+    from xsent.vectors import open_vectors, vector_file
+
+    vectors = encoder.encode_iter(
+        texts,
+        normalize_embeddings=note.normalized,
+        truncate_dim=note.dim,
+        precision=note.precision,  # type: ignore[arg-type]  # a name that encode wrote
+    )
+    with vector_file(path, note) as writer, Progress("sentences", len(texts)) as progress:
+        for vector, text in zip(vectors, texts, strict=True):  # vectors first: they warn when they reach their end
+            writer.write(text, vector)
+            progress.advance()
+    return open_vectors(path)
+
+
+def _calibrate(scorer: "PairScorer", src_rows: "Ints", trg_rows: "Ints", precision: float) -> "Calibration":
+    from xsent.mining.scoring import calibrate, shuffled_pairs
+
+    wrong = scorer.score(*shuffled_pairs(src_rows, trg_rows))
+    return calibrate(scorer.score(src_rows, trg_rows), wrong, precision)
+
+
+def _print(score: float, source: str, target: str, more: dict[str, int] | None) -> None:
+    """One pair on standard output: as JSON, with more fields, or in columns."""
+    if more is None:
+        columns = (str(score), source.replace("\t", " "), target.replace("\t", " "))
+        sys.stdout.write("\t".join(columns) + "\n")
+    else:
+        pair = {"score": float(score), "source": source, "target": target, **more}
+        sys.stdout.write(json.dumps(pair, ensure_ascii=False) + "\n")

@@ -1,0 +1,1 @@
+"""Document vectors from sentence vectors (LAWDR)."""

@@ -1,0 +1,230 @@
+"""Documents to vectors that do not depend on the language, and documents aligned across languages.
+
+Gong et al. 2021, "LAWDR: Language-Agnostic Weighted Document Representations from Pre-trained Models". A document is
+the sum of its sentences' vectors, each without what lies in the subspace of its language and with a weight that is
+low where the corpus is dense (algorithm 1). Nothing is trained; needs NumPy alone beside the encoder.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from itertools import chain, islice
+from pathlib import Path
+from typing import Protocol, Self
+
+import numpy as np
+
+from xsent.documents.density import Density
+from xsent.documents.segments import Document, sentences_of
+from xsent.documents.space import DocumentSpace, LanguageSpace
+from xsent.documents.subspace import Floats, RankChoice, Survey, choose_rank, survey
+from xsent.options import OnLong, Vectors
+from xsent.progress import Progress
+
+_HELD_OUT = 5  # every fifth document tests the rank: 8 : 2, as in section 2
+
+
+class EncodesStreams(Protocol):
+    """A sentence encoder whose vectors have an identity, such as `SentenceEncoder`."""
+
+    @property
+    def dim(self) -> int:
+        """Length of a vector (D)."""
+        ...
+
+    @property
+    def fingerprint(self) -> str:
+        """Identity of the vector space."""
+        ...
+
+    def encode_iter(self, sentences: Iterable[str], /, *, on_long: OnLong) -> Iterator[Vectors]:
+        """The vectors [D] of sentences, in order."""
+        ...
+
+
+class DocumentEncoder:
+    """Encodes documents of any languages that it was fitted on into one vector space.
+
+    Args:
+        encoder: What encodes sentences; those longer than it reads are split.
+        debias: Remove the subspace of the language from sentence vectors.
+        weighted: Weight sentences by how rare they are in the corpus, instead of alike.
+    """
+
+    def __init__(self, encoder: EncodesStreams, *, debias: bool = True, weighted: bool = True) -> None:
+        self._encoder = encoder
+        self._debias = debias
+        self._weighted = weighted
+        self._space: DocumentSpace | None = None
+
+    @property
+    def dim(self) -> int:
+        """Length of a document vector (D)."""
+        return self._encoder.dim
+
+    @property
+    def space(self) -> DocumentSpace:
+        """What was fitted: languages, directions removed and why, fingerprint.
+
+        Raises:
+            ValueError: Nothing was.
+        """
+        if self._space is None:
+            raise ValueError("nothing was fitted; call fit or load first")
+        return self._space
+
+    @property
+    def languages(self) -> tuple[str, ...]:
+        """Codes of the languages it was fitted on."""
+        return tuple(self.space.languages)
+
+    @property
+    def fingerprint(self) -> str:
+        """Identity of the document vectors' space: of the sentence encoder, and of all that was fitted."""
+        return self.space.fingerprint
+
+    def fit(
+        self,
+        documents: Sequence[Document] | Mapping[str, Sequence[Document]],
+        *,
+        rank: int | None = None,
+        show_progress_bar: bool = False,
+    ) -> Self:
+        """Learn the languages' subspaces and densities from documents; what was fitted before is forgotten.
+
+        Args:
+            documents: By language code; or those of one language, which needs no name then. A document is a text,
+                which needs the extra `documents`, or its sentences; those without a sentence are passed over.
+            rank: Directions to remove (m). None takes the paper's rule, see `choose_rank`; it compares languages, so
+                with one language nothing is removed.
+            show_progress_bar: Report progress on standard error.
+
+        Raises:
+            TypeError: A document is neither a text nor sentences.
+            ValueError: A language has too little text (the message says for what), or `rank` is not less than D.
+            MissingExtraError: A text is to be split and sentencex is not installed.
+        """
+        corpora = documents if isinstance(documents, Mapping) else {"": documents}
+        if not corpora:
+            raise ValueError("no language to fit; expected documents by language code")
+        if rank is not None and not 0 <= rank < self.dim:
+            raise ValueError(f"rank = {rank} must lie between 0 and {self.dim - 1}")
+        surveys = {}
+        with Progress("sentences", enabled=show_progress_bar) as progress:
+            for language, texts in corpora.items():
+                with _about(language):
+                    surveys[language] = self._survey(_split(texts, language), progress)
+        choice = self._choose(surveys, rank)
+        fitted = {}
+        for language, found in surveys.items():
+            with _about(language):
+                density = Density.fit(found.sample) if self._weighted else None
+            fitted[language] = LanguageSpace(found.directions(choice.rank), density)
+        self._space = DocumentSpace(self._encoder.fingerprint, fitted, choice)
+        return self
+
+    def encode(
+        self,
+        documents: Sequence[Document],
+        language: str | None = None,
+        *,
+        normalize_embeddings: bool = True,
+        show_progress_bar: bool = False,
+    ) -> Floats:
+        """Encode documents of one language; a document's vector does not depend on the others.
+
+        Args:
+            documents: Texts or lists of sentences, see `fit`. One without a sentence gets the zero vector.
+            language: Code of their language; may be left out if only one was fitted.
+            normalize_embeddings: Give vectors length 1; else they are the sums of equation 3.
+            show_progress_bar: Report progress on standard error.
+
+        Returns:
+            Vectors [n, D].
+
+        Raises:
+            TypeError: A document is neither a text nor sentences.
+            ValueError: Nothing was fitted, or not this language.
+            MissingExtraError: A text is to be split and sentencex is not installed.
+        """
+        code, known = self._fitted(language)
+        texts = _split(documents, code)
+        vectors = np.zeros((len(texts), self.dim), np.float32)
+        with Progress("documents", len(texts), enabled=show_progress_bar) as progress:
+            stream = self._encoder.encode_iter(chain.from_iterable(texts), on_long="split")
+            for row, sentences in enumerate(texts):
+                if sentences:
+                    vectors[row] = known.document(np.stack(list(islice(stream, len(sentences)))))
+                    norm = np.linalg.norm(vectors[row])
+                    vectors[row] /= norm if normalize_embeddings and norm > 0 else np.float32(1)
+                progress.advance()
+        return vectors
+
+    def save(self, path: str | Path) -> None:
+        """Write what was fitted to a folder, which must not exist; the sentence encoder is not in it.
+
+        Raises:
+            FileExistsError: There is something of that name.
+            ValueError: Nothing was fitted.
+        """
+        self.space.save(Path(path))
+
+    @classmethod
+    def load(cls, path: str | Path, encoder: EncodesStreams) -> Self:
+        """Open what `save` wrote; ready to encode.
+
+        Args:
+            path: The folder.
+            encoder: The sentence encoder that it was fitted with.
+
+        Raises:
+            DataError: The folder is missing, damaged or of an unknown version.
+            FingerprintError: It was fitted with another sentence encoder.
+        """
+        space = DocumentSpace.load(Path(path), encoder.fingerprint)
+        loaded = cls(encoder)
+        loaded._space = space
+        return loaded
+
+    def _survey(self, texts: Sequence[Sequence[str]], progress: Progress) -> Survey:
+        held_out = np.array(
+            [number % _HELD_OUT == _HELD_OUT - 1 for number, sentences in enumerate(texts) for _ in sentences], bool
+        )
+        if not len(held_out):
+            raise ValueError(f"no sentence in {len(texts):,} documents; expected text to fit on")
+        stream = self._encoder.encode_iter(chain.from_iterable(texts), on_long="split")
+        return survey(progress.count(stream), held_out, self.dim)
+
+    def _choose(self, surveys: Mapping[str, Survey], rank: int | None) -> RankChoice:
+        if not self._debias:
+            return RankChoice(0, ())
+        if rank is not None:
+            return RankChoice(rank, ())
+        for language, found in surveys.items():
+            if len(surveys) > 1 and not (found.train.count and len(found.held_out_sample)):
+                raise ValueError(
+                    f"language {language!r}: too few documents to choose the rank by the rule, which tests on every "
+                    f"{_HELD_OUT}th; fit on more of them, or give the rank"
+                )
+        return choose_rank([s.train for s in surveys.values()], [s.held_out_sample for s in surveys.values()])
+
+    def _fitted(self, language: str | None) -> tuple[str, LanguageSpace]:
+        known = self.space.languages
+        code = next(iter(known)) if language is None and len(known) == 1 else language
+        if code is None or code not in known:
+            raise ValueError(f"language = {language!r} was never fitted; these were: {', '.join(map(repr, known))}")
+        return code, known[code]
+
+
+def _split(documents: Sequence[Document], language: str) -> list[list[str]]:
+    if isinstance(documents, str):
+        raise TypeError("expected documents, got one str; put it in a list")
+    return [sentences_of(document, language) for document in documents]
+
+
+@contextmanager
+def _about(language: str) -> Iterator[None]:
+    """Say which language a complaint is about."""
+    try:
+        yield
+    except ValueError as error:
+        raise ValueError(f"language {language!r}: {error}" if language else str(error)) from error

@@ -1,0 +1,69 @@
+"""Texts to sentences, with `sentencex`.
+
+Why that library: the Wikimedia Foundation keeps it and releases often; it has rules for over 30 languages and general
+ones for the rest; its wheels (1.2 MB, aarch64 too, MIT) bring no other package. Of news in nine languages it found 95
+to 99 % of the ends of lines, with no more false ones than the others, at least ten times as fast. pysbd has had no
+release since 2021, sentence-splitter none since 2019 (LGPL, no Japanese); yasbd-lib splits as well, but needs three
+more packages and is one person's. What it does badly: French titles before a name ("M. Dupont") are cut off.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from xsent.errors import MissingExtraError
+
+Document = str | Sequence[str]
+
+# Characters split at once. The library takes what stands between quotation marks for one sentence, so in a long
+# paragraph one that is never closed swallows all up to the next; and its time grows with the square of the length.
+_WINDOW = 4000
+
+
+def split_sentences(text: str, language: str) -> list[str]:
+    """Split a text into its sentences.
+
+    Args:
+        text: Any text; a line break ends a sentence only where a blank line follows. A sentence of more than 4,000
+            characters is cut.
+        language: Code of its language, such as "fr"; of one that is not known, the rules are general.
+
+    Returns:
+        The sentences without the space around them, none of them empty.
+
+    Raises:
+        MissingExtraError: sentencex is not installed.
+    """
+    try:
+        from sentencex import segment
+    except ImportError as error:
+        raise MissingExtraError("sentencex is not installed; pip install 'xsent[documents]'") from error
+
+    def pieces() -> Iterator[str]:
+        start = 0
+        while start < len(text):
+            found = segment(language or "en", text[start : start + _WINDOW])
+            if start + _WINDOW < len(text) and len(found) > 1:
+                found.pop()  # it may go on beyond the window
+            yield from found
+            start += sum(map(len, found))  # nothing is dropped, space neither
+
+    return _present(pieces())
+
+
+def sentences_of(document: Document, language: str) -> list[str]:
+    """The sentences of a document: a text, which is split, or sentences, of which empty ones are left out.
+
+    Raises:
+        TypeError: It is neither.
+        MissingExtraError: See `split_sentences`.
+    """
+    if isinstance(document, str):
+        return split_sentences(document, language) if document.strip() else []
+    sentences = list(document)
+    for sentence in sentences:
+        if not isinstance(sentence, str):
+            raise TypeError(f"expected a text or its sentences, got {type(sentence).__name__} in a document")
+    return _present(sentences)
+
+
+def _present(sentences: Iterable[str]) -> list[str]:
+    return [sentence.strip() for sentence in sentences if sentence.strip()]

@@ -1,0 +1,110 @@
+"""Binary vectors: the sign of every number, eight in a byte, and how far they lie apart.
+
+Shapes: n and m vectors, D dimensions, D / 8 bytes a vector. All bits zero is the zero vector, which is what an
+empty sentence gets; a vector of which no number is above zero cannot be told from it.
+"""
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+_ROWS = 8  # rows of `a` compared at once: few, so that what is counted stays in the cache
+_BITS_OF_BYTE = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1).sum(axis=1, dtype=np.uint8)
+
+
+def pack_signs(vectors: ArrayLike) -> NDArray[np.uint8]:
+    """Keep one bit a number: whether it is above zero.
+
+    Args:
+        vectors: Numbers [..., D]; D a multiple of 8.
+
+    Returns:
+        Bytes [..., D / 8], the first number in the highest bit: "ubinary" of sentence-transformers.
+
+    Raises:
+        ValueError: 8 does not divide D.
+    """
+    array = np.asarray(vectors)
+    if array.shape[-1] % 8:
+        raise ValueError(f"{array.shape[-1]} dimensions cannot be packed into bytes; expected a multiple of 8")
+    return np.packbits(array > 0, axis=-1)
+
+
+def unpack_signs(packed: ArrayLike) -> NDArray[np.float32]:
+    """The vectors that packed signs stand for.
+
+    Args:
+        packed: Bytes [..., D / 8].
+
+    Returns:
+        Numbers [..., D], 1 or -1; 0 for the zero vector. Their cosines are those of `binary_similarity`.
+    """
+    bits = np.unpackbits(np.asarray(packed, np.uint8), axis=-1)
+    signs = bits.astype(np.float32) * 2 - 1
+    return np.where(bits.any(axis=-1, keepdims=True), signs, np.float32(0))
+
+
+def hamming_distances(a: ArrayLike, b: ArrayLike) -> NDArray[np.int32]:
+    """Number of bits in which every vector of `a` differs from every vector of `b`.
+
+    Args:
+        a: Packed signs [n, D / 8], or one [D / 8].
+        b: Packed signs [m, D / 8], or one [D / 8].
+
+    Returns:
+        Distances [n, m] between 0 and D.
+
+    Raises:
+        TypeError: `a` or `b` does not hold bytes.
+        ValueError: They differ in D.
+    """
+    left, right = _words(a, b)
+    columns = np.ascontiguousarray(right.T)
+    distances = np.zeros((len(left), len(right)), np.int32)
+    for start in range(0, len(left), _ROWS):
+        rows = slice(start, start + _ROWS)
+        for word, column in enumerate(columns):
+            distances[rows] += _count_bits(left[rows, word, None] ^ column)
+    return distances
+
+
+def binary_similarity(a: ArrayLike, b: ArrayLike) -> NDArray[np.float32]:
+    """Cosine of the signs of every vector of `a` with those of every vector of `b`.
+
+    Args:
+        a: Packed signs [n, D / 8], or one [D / 8].
+        b: Packed signs [m, D / 8], or one [D / 8].
+
+    Returns:
+        Cosines [n, m], `1 - 2 distance / D`: 1 for equal signs, -1 for opposite ones; 0 for a zero vector.
+
+    Raises:
+        TypeError: `a` or `b` does not hold bytes.
+        ValueError: They differ in D.
+    """
+    left, right = np.atleast_2d(np.asarray(a)), np.atleast_2d(np.asarray(b))
+    distances = hamming_distances(left, right)
+    cosines = 1 - distances.astype(np.float32) * np.float32(2 / (8 * max(left.shape[1], 1)))
+    cosines[~left.any(axis=1)] = 0
+    cosines[:, ~right.any(axis=1)] = 0
+    return cosines
+
+
+def _words(a: ArrayLike, b: ArrayLike) -> list[NDArray[np.uint64]]:
+    """Both as words of 64 bits [n, W], zeros added at the end."""
+    arrays = [np.atleast_2d(np.asarray(array)) for array in (a, b)]
+    for array in arrays:
+        if array.dtype != np.uint8 or array.ndim != 2:
+            raise TypeError(f"expected packed signs, uint8 of shape [n, D / 8]; got {array.dtype} {list(array.shape)}")
+    widths = [array.shape[1] for array in arrays]
+    if widths[0] != widths[1]:
+        raise ValueError(f"vectors of {8 * widths[0]} and of {8 * widths[1]} dimensions cannot be compared")
+    return [np.pad(array, ((0, 0), (0, -widths[0] % 8))).view(np.uint64) for array in arrays]
+
+
+def _count_bits(words: NDArray[np.uint64]) -> NDArray[np.uint8]:
+    if hasattr(np, "bitwise_count"):  # NumPy 2
+        counts: NDArray[np.uint8] = np.bitwise_count(words)
+        return counts
+    by_byte: NDArray[np.uint8] = _BITS_OF_BYTE[words[..., None].view(np.uint8)]
+    total: NDArray[np.uint8] = by_byte.sum(axis=-1, dtype=np.uint8)
+    return total

@@ -1,0 +1,1 @@
+"""Translations among sentences: margins, mining, scores of pairs."""

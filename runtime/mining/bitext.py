@@ -1,0 +1,154 @@
+"""Bitext mining: the sentences of two texts that are translations of each other, by margin.
+
+Artetxe & Schwenk 2019, "Margin-based parallel corpus mining with multilingual sentence embeddings", section 3:
+the candidates of a sentence are its k nearest on the other side, the one of highest margin score is taken.
+"""
+
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from xsent.mining.margin import (
+    Margin,
+    Neighbours,
+    apply_margin,
+    check_neighbourhood,
+    count_blocks,
+    nearest_both_ways,
+)
+from xsent.progress import Progress
+from xsent.similarity import Floats, Ints, UnitRows
+
+Retrieval = Literal["max", "fwd", "bwd", "intersect"]
+
+_BLOCK = 8192  # rows looked at for zero vectors at once
+
+
+@dataclass(frozen=True)
+class Bitext:
+    """Pairs that were mined, the best first; of equal scores in the order of the source.
+
+    Attributes:
+        src: Their rows on the source side [p].
+        trg: Their rows on the target side [p].
+        scores: Their margin scores [p].
+    """
+
+    src: Ints
+    trg: Ints
+    scores: Floats
+
+    def __len__(self) -> int:
+        return len(self.scores)
+
+    def take(self, where: Ints | NDArray[np.bool_]) -> "Bitext":
+        """Some of the pairs."""
+        return Bitext(self.src[where], self.trg[where], self.scores[where])
+
+    def at_least(self, threshold: float) -> "Bitext":
+        """The pairs of this score or a higher one."""
+        return self.take(self.scores >= np.float32(threshold))
+
+
+def mine_bitext(
+    src: ArrayLike,
+    trg: ArrayLike,
+    *,
+    margin: Margin = "ratio",
+    retrieval: Retrieval = "max",
+    k: int = 4,
+    threshold: float | None = None,
+    one_to_one: bool = False,
+    src_rows: ArrayLike | None = None,
+    trg_rows: ArrayLike | None = None,
+    show_progress_bar: bool = False,
+) -> Bitext:
+    """Find pairs of translations, exactly and in bounded memory.
+
+    Zero vectors, those of empty sentences, take no part. Equal sentences spoil each other's margin (each is the
+    others' nearest): let only one of them take part.
+
+    Args:
+        src: Vectors of the source [n, D], of any length; may be a memory map, which is read in blocks.
+        trg: Vectors of the target [m, D].
+        margin: "ratio", "distance" or "absolute", see `margin_scores`.
+        retrieval: "fwd" takes the best target of every source, "bwd" the best source of every target, "intersect"
+            the pairs that both take, "max" the pairs of either, best first, while both sentences are still free.
+        k: Neighbours that are candidates, and that a score is compared with.
+        threshold: Least score of a pair; None keeps all.
+        one_to_one: Use no sentence twice with "fwd" and "bwd" either, the best pair first.
+        src_rows: Numbers of the source rows that take part, ascending; None lets all.
+        trg_rows: The same for the target.
+        show_progress_bar: Report progress on standard error.
+
+    Returns:
+        The pairs; rows are counted in `src` and `trg` as given.
+
+    Raises:
+        TypeError: `src` or `trg` is not made of numbers.
+        ValueError: An argument is not offered, `k` is more than the rows of a side that take part, the dimensions
+            differ, or a number is not finite.
+    """
+    if retrieval not in get_args(Retrieval):
+        raise ValueError(f"retrieval = {retrieval!r} must be one of {', '.join(get_args(Retrieval))}")
+    left, right = _present_rows(src, src_rows), _present_rows(trg, trg_rows)
+    k = check_neighbourhood(margin, k, len(left), len(right))
+    a, b = UnitRows(src, left), UnitRows(trg, right)
+    with Progress("blocks", count_blocks(a, b), enabled=show_progress_bar) as progress:
+        forward, backward = nearest_both_ways(a, b, k, advance=progress.advance)
+    pairs = _retrieve(retrieval, margin, forward, backward)
+    if threshold is not None:
+        pairs = pairs.at_least(threshold)
+    pairs = pairs.take(np.lexsort((pairs.trg, pairs.src, -pairs.scores)))
+    if one_to_one or retrieval == "max":
+        pairs = pairs.take(_first_uses(pairs))
+    return Bitext(left[pairs.src], right[pairs.trg], pairs.scores)
+
+
+def _present_rows(vectors: ArrayLike, rows: ArrayLike | None) -> Ints:
+    """The rows that take part and are not zero."""
+    chosen = None if rows is None else np.asarray(rows, np.int64)
+    unit = UnitRows(vectors, chosen)
+    blocks = [unit.block(start, _BLOCK).any(axis=1) for start in range(0, len(unit), _BLOCK)]
+    present = np.flatnonzero(np.concatenate(blocks)) if blocks else np.empty(0, np.int64)
+    return present if chosen is None else chosen[present]
+
+
+def _retrieve(retrieval: Retrieval, margin: Margin, forward: Neighbours, backward: Neighbours) -> Bitext:
+    """The pairs of either direction, or those of both."""
+    fwd = _best_of(margin, forward, backward.means)
+    if retrieval == "fwd":
+        return fwd
+    found = _best_of(margin, backward, forward.means)
+    bwd = Bitext(found.trg, found.src, found.scores)
+    if retrieval == "bwd":
+        return bwd
+    if retrieval == "intersect":
+        return fwd.take(bwd.src[fwd.trg] == fwd.src)
+    return Bitext(
+        np.concatenate([fwd.src, bwd.src]),
+        np.concatenate([fwd.trg, bwd.trg]),
+        np.concatenate([fwd.scores, bwd.scores]),
+    )
+
+
+def _best_of(margin: Margin, neighbours: Neighbours, other_means: Floats) -> Bitext:
+    """The neighbour of highest margin score for every row; of equals the nearest."""
+    scores = apply_margin(margin, neighbours.cosines, neighbours.means[:, None], other_means[neighbours.indices])
+    rows, best = np.arange(len(scores)), scores.argmax(axis=1)
+    return Bitext(rows, neighbours.indices[rows, best], scores[rows, best])
+
+
+def _first_uses(pairs: Bitext) -> Ints:
+    """The pairs neither of whose sentences an earlier pair of these has."""
+    src: set[int] = set()
+    trg: set[int] = set()
+    kept = []
+    for place, (i, j) in enumerate(zip(pairs.src.tolist(), pairs.trg.tolist(), strict=True)):
+        if i not in src and j not in trg:
+            src.add(i)
+            trg.add(j)
+            kept.append(place)
+    return np.array(kept, np.int64)

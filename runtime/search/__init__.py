@@ -1,0 +1,1 @@
+"""Finding the nearest sentences: an index on the disk, and what keeps it whole."""

@@ -1,0 +1,68 @@
+"""What tests of indexes share."""
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from xsent.search.building import build_index
+from xsent.search.index import SearchIndex
+
+LINES = [f"Anna sees Boris {number} times." if number % 7 else "" for number in range(1, 51)]  # 43 have text
+
+
+class Stop(Exception):
+    """What stops a job."""
+
+
+class Replay:
+    """Stands in for an encoder: a text is the number of its vector; an empty one has none."""
+
+    fingerprint = "0123456789abcdef"
+
+    def __init__(self, vectors: NDArray[Any]) -> None:
+        self._vectors = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+        self.dim = vectors.shape[1]
+
+    def encode(self, texts: list[str], **_: object) -> NDArray[Any]:
+        """Vectors [n, D]."""
+        rows = [self._vectors[int(text)] if text else np.zeros(self.dim) for text in texts]
+        return np.array(rows, np.float32).reshape(-1, self.dim)
+
+    def encode_iter(self, texts: Iterable[str], **_: object) -> Iterator[NDArray[Any]]:
+        """Vectors [D]."""
+        for text in texts:
+            yield self.encode([text])[0].astype(np.float16)
+
+
+def replayed(path: Path, vectors: NDArray[Any], **options: bool) -> tuple[SearchIndex, Any]:
+    """An index of these vectors, and what encodes its queries."""
+    encoder: Any = Replay(vectors)
+    build_index(path, map(str, range(len(vectors))), encoder, **options)
+    return SearchIndex(path), encoder
+
+
+def until(lines: Iterable[str], count: int) -> Iterator[str]:
+    """The first lines; then something goes wrong."""
+    for number, line in enumerate(lines):
+        if number == count:
+            raise Stop
+        yield line
+
+
+def note(lines: Iterable[str], into: list[str]) -> Iterator[str]:
+    for line in lines:
+        into.append(line)
+        yield line
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {file.name: file.read_bytes() for file in sorted(folder.iterdir())}
+
+
+def overwrite(file: Path, place: int, data: bytes) -> None:
+    content = bytearray(file.read_bytes())
+    content[place : place + len(data)] = data
+    file.write_bytes(content)

@@ -1,0 +1,90 @@
+"""The ablation of document alignment: what is compared, and that the numbers are those of the library."""
+
+from pathlib import Path
+
+import pytest
+from toy_documents import ToyEncoder, toy_documents
+
+from xsent.bench.documents import Remembering, ablate, make_documents, measure_documents, read_parallel
+from xsent.documents.alignment import align_documents, recall
+from xsent.documents.encoder import DocumentEncoder
+from xsent.errors import DataError
+
+LINES = {code: [line for document in toy_documents(code, 20) for line in document] for code in ("en", "fr")}
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    for code, lines in LINES.items():
+        (tmp_path / f"{code}.txt").write_text("".join(f"{line} \n" for line in lines))
+    return tmp_path
+
+
+def test_documents_by_hand() -> None:
+    texts = {"en": list("abcdefg")}
+    assert make_documents(texts, 3, 3) == {"en": [["a", "b", "c"], ["d", "e", "f"]]}
+    assert make_documents(texts, 5, 1) == {"en": [list("abcde"), list("bcdef"), list("cdefg")]}
+
+
+def test_the_report_has_every_row_for_every_set(folder: Path) -> None:
+    text = measure_documents(
+        ToyEncoder(), folder, ["en", "fr"], command="xsent-bench documents x", sets=[(3, 3), (4, 1)]
+    )
+    assert text.startswith("`xsent-bench documents x`")
+    cells = [[cell.strip() for cell in line.split("|")[1:-1]] for line in text.splitlines() if line.startswith("| ")]
+    rows = [
+        f"{bias}, {weight}, {metric}"
+        for bias in ("biased", "debiased")
+        for weight in ("mean", "weighted")
+        for metric in ("cosine", "margin")
+    ]
+    head = ["row", "en–fr", "mean"]
+    assert [row[0] for row in cells] == ["row", "---", *rows] * 2
+    assert cells[0] == head
+    assert all(row[1] == row[2] for row in cells if row[0] in rows)
+    count = len(LINES["en"])
+    assert f"### {count // 3:,} documents of 3 consecutive sentences, one starting every 3" in text
+    assert f"### {count - 3:,} documents of 4 consecutive sentences, one starting every 1" in text
+    assert text.count("m = ") == 2
+
+
+def test_the_numbers_are_those_of_the_library() -> None:
+    encoder = Remembering(ToyEncoder(), (line for lines in LINES.values() for line in lines))
+    rows, told = ablate(encoder, LINES, 3, 1)
+    blocks, windows = make_documents(LINES, 3, 3), make_documents(LINES, 3, 1)
+    fitted = DocumentEncoder(ToyEncoder()).fit(blocks)
+    pairs = align_documents(*(fitted.encode(windows[code], code) for code in LINES))
+    expected = recall(pairs, {(row, row) for row in range(len(windows["en"]))})
+    assert rows[-1][1] == f"{expected:.1f}"
+    accuracies = fitted.space.choice.accuracies
+    assert f"told {100 * accuracies[0]:.1f} %" in told
+    assert f"{100 * accuracies[-1]:.1f} % after it (chance 50.0 %)" in told
+
+
+def test_every_sentence_is_encoded_once() -> None:
+    seen: list[str] = []
+
+    class Counting(ToyEncoder):
+        def vector(self, sentence: str) -> object:  # type: ignore[override]
+            seen.append(sentence)
+            return super().vector(sentence)
+
+    encoder = Remembering(Counting(), ["en1", "en2", "en1"])
+    assert len([*encoder.encode_iter(["en1", "en1", "en2"], on_long="split")]) == 3
+    assert seen == ["en1", "en2"]
+
+
+def test_files_that_are_not_parallel(folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "de.txt").write_text("one line\n")
+    with pytest.raises(DataError, match=r"not parallel.* de 1"):
+        read_parallel(folder, ["en", "de"])
+    with pytest.raises(DataError, match=r"xx\.txt"):
+        read_parallel(folder, ["en", "xx"])
+    with pytest.raises(DataError, match="empty"):
+        (tmp_path / "it.txt").write_text("")
+        read_parallel(folder, ["it"])
+
+
+def test_one_language_is_nothing_to_align(folder: Path) -> None:
+    with pytest.raises(ValueError, match="at least two different"):
+        measure_documents(ToyEncoder(), folder, ["en", "en"], command="")

@@ -1,0 +1,246 @@
+"""Linear heads on vectors."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from xsent.classification.classifier import LinearClassifier
+from xsent.errors import DataError, FingerprintError
+
+DIM = 6
+LABELS = ("animals", "money", "weather")
+
+Vectors = NDArray[np.float32]
+
+
+def make(count: int = 90, noise: float = 0.6) -> tuple[Vectors, list[str]]:
+    random = np.random.default_rng(2)
+    classes = np.arange(count) % 3
+    vectors = np.eye(DIM)[classes] + noise * random.normal(size=(count, DIM))
+    return vectors.astype(np.float32), [LABELS[number] for number in classes]
+
+
+@pytest.fixture(scope="module")
+def head() -> LinearClassifier:
+    return LinearClassifier.fit(*make(), fingerprint="abc")
+
+
+def test_a_head_learns_its_labels(head: LinearClassifier) -> None:
+    assert head.labels == LABELS
+    assert head.predict(np.eye(DIM)[:3]) == list(LABELS)
+    probabilities = head.predict_proba(np.eye(DIM)[:3])
+    assert probabilities.shape == (3, 3)
+    assert probabilities.sum(axis=1) == pytest.approx(np.ones(3), abs=1e-6)
+    assert repr(head) == "LinearClassifier(3 labels for texts, dim=6)"
+
+
+def test_the_same_data_gives_the_same_head(head: LinearClassifier) -> None:
+    again = LinearClassifier.fit(*make(), fingerprint="abc")
+    assert np.array_equal(again.weight, head.weight)
+    assert (again.choice, again.labels) == (head.choice, head.labels)
+
+
+def test_order_of_labels_and_length_of_vectors_do_not_matter(head: LinearClassifier) -> None:
+    vectors, _ = make()
+    assert np.allclose(head.predict_proba(7 * vectors), head.predict_proba(vectors), atol=1e-6)
+    assert np.allclose(head.predict_proba(vectors.astype(np.float16)), head.predict_proba(vectors), atol=2e-3)
+
+
+def test_probabilities_by_hand(head: LinearClassifier) -> None:
+    vector = np.array([3.0, 4.0, 0, 0, 0, 0], np.float32)
+    scores = np.exp(head.weight @ (np.sqrt(6) * vector / 5) + head.bias)
+    assert head.predict_proba(vector[None])[0] == pytest.approx(scores / scores.sum(), abs=1e-6)
+
+
+def test_probabilities_are_true_to_their_frequency() -> None:
+    vectors, labels = make(2400, noise=1.0)
+    head = LinearClassifier.fit(vectors[:600], labels[:600], fingerprint="abc")
+    right = np.array(head.predict(vectors[600:])) == np.array(labels[600:])
+    assert head.predict_proba(vectors[600:]).max(axis=1).mean() == pytest.approx(right.mean(), abs=0.05)
+    assert right.mean() == pytest.approx(head.choice.accuracy, abs=0.06)
+
+
+def test_unknown_is_what_it_is_not_sure_of(head: LinearClassifier) -> None:
+    between = np.array([[1, 1, 1, 0, 0, 0], [1, 0, 0, 0, 0, 0]], np.float32)
+    assert head.predict(between)[0] in LABELS
+    assert head.predict(between, unknown=0.6) == [None, "animals"]
+    careful = LinearClassifier.fit(*make(), fingerprint="abc", unknown=0.6)
+    assert careful.predict(between) == [None, "animals"]
+    assert careful.predict(between, unknown=0)[0] in LABELS
+
+
+def test_a_text_without_words_is_unknown(head: LinearClassifier) -> None:
+    assert head.predict(np.zeros((1, DIM))) == [None]
+    assert head.predict(np.empty((0, DIM))) == []
+
+
+def test_balanced_weights_help_the_rare_label() -> None:
+    random = np.random.default_rng(4)
+    vectors = random.normal(size=(220, DIM)) + np.eye(DIM)[[0] * 200 + [1] * 20]
+    labels = ["often"] * 200 + ["rare"] * 20
+    plain, balanced = (
+        LinearClassifier.fit(vectors, labels, fingerprint="x", class_weight=w) for w in (None, "balanced")
+    )
+    rare = vectors[200:]
+    assert balanced.predict(rare).count("rare") > plain.predict(rare).count("rare")
+
+
+def test_pairs_see_what_each_side_alone_does_not() -> None:
+    random = np.random.default_rng(6)
+    u = random.normal(size=(120, DIM))
+    same = np.arange(120) % 2 == 0
+    v = np.where(same[:, None], u + 0.2 * random.normal(size=u.shape), random.normal(size=u.shape))
+    pairs = np.stack([u, v], axis=1)
+    head = LinearClassifier.fit(pairs, ["same" if s else "other" for s in same], fingerprint="x")
+    assert head.weight.shape == (2, 4 * DIM)
+    assert head.choice.accuracy > 0.85
+    one = pairs[:1].astype(np.float32)
+    a, b = np.sqrt(DIM) * one[0] / np.linalg.norm(one[0], axis=1, keepdims=True)
+    scores = np.exp(head.weight @ np.concatenate([a, b, abs(a - b), a * b]) + head.bias)
+    assert head.predict_proba(one)[0] == pytest.approx(scores / scores.sum(), abs=1e-5)
+    assert head.predict(np.stack([u[:1], 0 * u[:1]], axis=1)) == [None]  # one side has no words
+
+
+@pytest.mark.parametrize("count", [4, 5, 7])
+def test_very_few_examples_do(count: int) -> None:
+    vectors = np.eye(DIM)[[0, 0, 1, 1, 0, 1, 0][:count]]
+    head = LinearClassifier.fit(vectors, ["a", "a", "b", "b", "a", "b", "a"][:count], fingerprint="x")
+    assert head.predict(np.eye(DIM)[:2]) == ["a", "b"]
+    assert head.predict_proba(np.eye(DIM)[:2]).max() < 0.99
+
+
+@pytest.mark.parametrize(
+    ("labels", "message"),
+    [
+        (["a", "a", "a", "a"], "all examples are labelled 'a'; expected at least two"),
+        (["a", "a", "a", "b"], "only one example is labelled 'b'"),
+        (["a", "b"], "2 labels for 4 vectors"),
+    ],
+)
+def test_labels_that_teach_nothing(labels: list[str], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        LinearClassifier.fit(np.eye(DIM)[:4], labels, fingerprint="x")
+
+
+def test_no_examples() -> None:
+    with pytest.raises(ValueError, match="no examples"):
+        LinearClassifier.fit(np.empty((0, DIM)), [], fingerprint="x")
+
+
+@pytest.mark.parametrize(
+    ("changed", "error", "message"),
+    [
+        ({"vectors": ["a text"] * 4}, TypeError, "encode texts first"),
+        ({"vectors": np.eye(DIM)[0]}, ValueError, r"\[n, D\].*got \[6\]"),
+        ({"vectors": np.zeros((4, 3, DIM))}, ValueError, r"pairs \[n, 2, D\]"),
+        ({"vectors": np.full((4, DIM), np.nan)}, ValueError, "NaN"),
+        ({"labels": [1, 1, 2, 2]}, TypeError, "label 1 must be a str"),
+        ({"class_weight": "auto"}, ValueError, "'auto' must be None or 'balanced'"),
+        ({"unknown": 1.5}, ValueError, r"unknown = 1\.5 must be a probability"),
+    ],
+)
+def test_wrong_arguments(changed: dict[str, Any], error: type[Exception], message: str) -> None:
+    arguments = {"vectors": np.eye(DIM)[:4], "labels": ["a", "a", "b", "b"], "fingerprint": "x", **changed}
+    with pytest.raises(error, match=message):
+        LinearClassifier.fit(**arguments)
+
+
+@pytest.mark.parametrize("shape", [(DIM,), (2, DIM + 1), (2, 2, DIM)])
+def test_vectors_of_another_shape(head: LinearClassifier, shape: tuple[int, ...]) -> None:
+    with pytest.raises(ValueError, match=r"expected vectors \[n, 6\], as the head was fitted on"):
+        head.predict(np.ones(shape))
+
+
+def test_unknown_must_be_a_probability(head: LinearClassifier) -> None:
+    with pytest.raises(ValueError, match="unknown = -1"):
+        head.predict(np.eye(DIM), unknown=-1)
+
+
+def test_a_saved_head_is_the_same(head: LinearClassifier, tmp_path: Path) -> None:
+    file = tmp_path / "topics.npz"
+    head.save(file)
+    loaded = LinearClassifier.load(file, fingerprint="abc")
+    for name, value in vars(head).items():
+        assert np.array_equal(getattr(loaded, name), value), name
+    assert loaded.choice == head.choice
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["topics.json", "topics.npz"]
+
+
+def test_the_files_of_a_head_never_change(head: LinearClassifier, tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        head.save(tmp_path / f"{name}.npz")
+    assert (tmp_path / "a.npz").read_bytes() == (tmp_path / "b.npz").read_bytes()
+
+
+def test_a_head_of_another_encoder_is_refused(head: LinearClassifier, tmp_path: Path) -> None:
+    head.save(tmp_path / "topics.npz")
+    with pytest.raises(FingerprintError, match=r"topics\.npz is for vectors of abc, the model is xyz"):
+        LinearClassifier.load(tmp_path / "topics.npz", fingerprint="xyz")
+
+
+@pytest.mark.parametrize("taken", ["topics.npz", "topics.json"])
+def test_nothing_is_overwritten_without_force(head: LinearClassifier, tmp_path: Path, taken: str) -> None:
+    (tmp_path / taken).write_text("old")
+    with pytest.raises(FileExistsError) as caught:
+        head.save(tmp_path / "topics.npz")
+    assert caught.value.filename == str(tmp_path / taken)
+    assert [path.name for path in tmp_path.iterdir()] == [taken]
+    head.save(tmp_path / "topics.npz", force=True)
+    LinearClassifier.load(tmp_path / "topics.npz", fingerprint="abc")
+
+
+def test_the_name_of_a_head(head: LinearClassifier, tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=r"topics: a head's name ends in \.npz"):
+        head.save(tmp_path / "topics")
+
+
+@pytest.mark.parametrize("missing", ["topics.npz", "topics.json"])
+def test_half_a_head(head: LinearClassifier, tmp_path: Path, missing: str) -> None:
+    head.save(tmp_path / "topics.npz")
+    (tmp_path / missing).unlink()
+    with pytest.raises(DataError, match=rf"{missing}: missing; a head is two files"):
+        LinearClassifier.load(tmp_path / "topics.npz", fingerprint="abc")
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"format_version": 2}, "version 2, this xsent reads 1"),
+        ({"labels": ["a", "b"]}, "for 2 labels and 6 features"),
+        ({"labels": ["a", "a", "b"]}, "labels"),
+        ({"dim": 7}, "for 3 labels and 7 features"),
+        ({"pairs": True}, "24 features"),
+        ({"choice": 3}, "damaged"),
+        ({"unknown": "often"}, "damaged"),
+        ({"sha256": "0"}, "another checksum"),
+        ({"more": 1}, "damaged"),
+    ],
+)
+def test_a_damaged_note(head: LinearClassifier, tmp_path: Path, change: dict[str, object], message: str) -> None:
+    head.save(tmp_path / "topics.npz")
+    note = tmp_path / "topics.json"
+    note.write_text(json.dumps({**json.loads(note.read_text()), **change}))
+    with pytest.raises(DataError, match=message):
+        LinearClassifier.load(tmp_path / "topics.npz", fingerprint="abc")
+
+
+@pytest.mark.parametrize("content", ["[]", "{", "{}", "null"])
+def test_a_note_that_is_none(head: LinearClassifier, tmp_path: Path, content: str) -> None:
+    head.save(tmp_path / "topics.npz")
+    (tmp_path / "topics.json").write_text(content)
+    with pytest.raises(DataError, match="fit the head again"):
+        LinearClassifier.load(tmp_path / "topics.npz", fingerprint="abc")
+
+
+def test_damaged_numbers(head: LinearClassifier, tmp_path: Path) -> None:
+    file = tmp_path / "topics.npz"
+    head.save(file)
+    content = bytearray(file.read_bytes())
+    content[len(content) // 2] ^= 1
+    file.write_bytes(content)
+    with pytest.raises(DataError, match=r"topics\.npz.*checksum"):
+        LinearClassifier.load(file, fingerprint="abc")

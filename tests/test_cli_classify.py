@@ -1,0 +1,249 @@
+"""`xsent classify`."""
+
+import json
+import subprocess
+import sys
+from itertools import cycle, islice
+from pathlib import Path
+from unittest import mock
+
+import pytest
+from commands import Runner, is_one_line, start
+
+from xsent import SentenceEncoder
+from xsent.classification.classifier import LinearClassifier
+
+TEXTS = {
+    "animals": ("The cat sleeps.", "A dog barks at the horse.", "The bird eats fish.", "Cows and sheep."),
+    "money": ("Pay the bill.", "The bank raised its rates.", "Prices and taxes rise.", "He bought cheap shares."),
+    "weather": ("It is raining.", "Snow and cold wind.", "The sun shines today.", "A storm with thunder."),
+}
+FRENCH = {"animals": "Le chien et le chat.", "money": "La banque et les impôts.", "weather": "Pluie, vent et neige."}
+
+
+@pytest.fixture
+def run(capfd: pytest.CaptureFixture[str]) -> Runner:
+    return Runner(capfd)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """MLDoc's layout."""
+    english = [f"{label}\t{text}\n" for label, texts in TEXTS.items() for text in texts]
+    french = [f"{label}\t{text}\n" for label, text in FRENCH.items()]
+    (tmp_path / "en.train.1000").write_text("".join(english))
+    (tmp_path / "en.test").write_text("".join(english))
+    (tmp_path / "fr.test").write_text("".join(french))
+    return tmp_path
+
+
+@pytest.fixture
+def head(run: Runner, folder: Path) -> Path:
+    file = folder / "topics.npz"
+    assert run("classify", "fit", folder / "en.train.1000", file)[0] == 0
+    return file
+
+
+def test_fit_says_what_it_found(run: Runner, folder: Path) -> None:
+    code, out, err = run("classify", "fit", folder / "en.train.1000", folder / "a.npz")
+    assert (code, err) == (0, "")
+    assert out.startswith(f"{folder / 'a.npz'}: 3 labels from 12 examples; in cross-validation ")
+    assert is_one_line(out)
+    options = ["--unknown", 0.7, "--balanced", "--seed", 3, "--json"]
+    code, out, _ = run("classify", "fit", folder / "en.train.1000", folder / "b.npz", *options)
+    facts = json.loads(out)
+    assert code == 0
+    assert facts["labels"] == ["animals", "money", "weather"]
+    head = LinearClassifier.load(folder / "b.npz", fingerprint=SentenceEncoder().fingerprint)
+    assert (head.unknown, head.choice.l2) == (0.7, facts["l2"])
+
+
+def test_a_head_of_english_labels_french(run: Runner, folder: Path, head: Path) -> None:
+    file = folder / "notes.txt"
+    file.write_text("".join(f"{text}\n" for text in FRENCH.values()))
+    code, out, err = run("classify", "predict", head, file)
+    assert (code, err) == (0, "")
+    rows = [line.split("\t") for line in out.splitlines()]
+    assert [row[0] for row in rows] == list(FRENCH)
+    assert [row[2] for row in rows] == list(FRENCH.values())
+    assert all(1 / 3 < float(row[1]) < 1 for row in rows)
+
+
+def test_predict_json_and_unknown(run: Runner, folder: Path, head: Path) -> None:
+    file = folder / "notes.txt"
+    file.write_text("The cat\n\n")
+    _, out, _ = run("classify", "predict", head, file, "--json")
+    known, empty = map(json.loads, out.splitlines())
+    assert (known["label"], known["text"]) == ("animals", "The cat")
+    assert (empty["label"], empty["text"]) == (None, "")
+    _, out, _ = run("classify", "predict", head, file, "--unknown", 1)
+    assert [line.split("\t")[0] for line in out.splitlines()] == ["unknown", "unknown"]
+
+
+def test_predict_streams_more_than_one_block(run: Runner, folder: Path, head: Path) -> None:
+    texts = [f"{text} {number}" for number, text in enumerate(islice(cycle(FRENCH.values()), 300))]
+    file = folder / "notes.txt"
+    file.write_text("".join(f"{text}\n" for text in texts))
+    _, out, _ = run("classify", "predict", head, file)
+    assert [line.split("\t")[2] for line in out.splitlines()] == texts
+
+
+def test_predict_reads_standard_input(head: Path) -> None:
+    process = start("classify", "predict", head, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    out, _ = process.communicate(b"Le chat dort.\n")
+    assert process.returncode == 0
+    assert out.decode().startswith("animals\t")
+
+
+def test_pairs(run: Runner, tmp_path: Path) -> None:
+    train = tmp_path / "pairs.tsv"
+    sentences = [text for texts in TEXTS.values() for text in texts]
+    lines = [f"same\t{text}\t{text}\nother\t{text}\t{sentences[place - 1]}\n" for place, text in enumerate(sentences)]
+    train.write_text("kind\tone\ttwo\n" + "".join(lines))
+    head = tmp_path / "same.npz"
+    assert run("classify", "fit", train, head, "--columns", "kind,one,two")[0] == 0
+    file = tmp_path / "new.tsv"
+    file.write_text("The red house.\tThe red house.\nThe red house.\tI play football.\n")
+    _, out, _ = run("classify", "predict", head, file)
+    assert [line.split("\t")[0] for line in out.splitlines()] == ["same", "other"]
+    assert out.splitlines()[1].split("\t")[2:] == ["The red house.", "I play football."]
+    _, out, _ = run("classify", "predict", head, file, "--json")
+    assert json.loads(out.splitlines()[0])["text"] == ["The red house.", "The red house."]
+    file.write_text("only one\n")
+    code, _, err = run("classify", "predict", head, file)
+    assert code == 1
+    assert "new.tsv:1: 1 fields, expected 2" in err
+
+
+def test_evaluate_a_folder(run: Runner, folder: Path) -> None:
+    code, out, err = run("classify", "evaluate", folder)
+    assert (code, err) == (0, "")
+    heading, columns, accuracies, *_ = out.splitlines()
+    assert heading == "Accuracy in %, mean and deviation of 5 seeds:"
+    assert columns.split() == ["train", "en", "fr", "mean", "of", "others"]
+    assert accuracies.split() == ["en", "100.0", "±0.0", "100.0", "±0.0", "100.0"]
+    assert "label    animals  money  weather" in out
+    assert "seeds only draw the folds" in out
+
+
+def test_evaluate_json(run: Runner, folder: Path) -> None:
+    _, out, _ = run("classify", "evaluate", folder, "--train", "en", "--test", "fr", "--seeds", 2, "--json")
+    report = json.loads(out)
+    assert report["fingerprint"] == SentenceEncoder().fingerprint
+    assert report["labels"] == ["animals", "money", "weather"]
+    (row,) = report["rows"]
+    assert (row["train"], row["test"], row["accuracy"], row["accuracies"]) == ("en", "fr", 100, [100, 100])
+    assert row["confusion"][0] == [[1, 0, 0, 0], [0, 1, 0, 0], [0, 0, 1, 0]]
+
+
+def test_evaluate_files(run: Runner, folder: Path) -> None:
+    code, out, _ = run("classify", "evaluate", folder / "en.train.1000", folder / "fr.test", "--seeds", 1, "--balanced")
+    assert code == 0
+    assert str(folder / "fr.test") in out
+
+
+def test_evaluate_defaults_to_the_languages_of_the_model(run: Runner, folder: Path) -> None:
+    (folder / "xx.test").write_text("animals\tqwerty\n")
+    _, out, _ = run("classify", "evaluate", folder, "--seeds", 1, "--json")
+    assert [row["test"] for row in json.loads(out)["rows"]] == ["en", "fr"]
+
+
+def test_evaluate_takes_all_languages_under_other_names(run: Runner, folder: Path) -> None:
+    (folder / "en.train.1000").rename(folder / "english.train.1000")
+    (folder / "en.test").rename(folder / "english.test")
+    (folder / "fr.test").rename(folder / "french.test")
+    _, out, _ = run("classify", "evaluate", folder, "--seeds", 1, "--json")
+    assert [row["test"] for row in json.loads(out)["rows"]] == ["english", "french"]
+
+
+def test_the_picture_shows_both_tables(run: Runner, folder: Path) -> None:
+    picture = folder / "tables.png"
+    arguments = ("classify", "evaluate", folder, "--seeds", 1, "--picture", picture)
+    assert run(*arguments)[0] == 0
+    assert picture.read_bytes().startswith(b"\x89PNG")
+    code, _, err = run(*arguments)
+    assert code == 1
+    assert err == f"Error: {picture}: exists; --force replaces it\n"
+    assert run(*arguments, "--force")[0] == 0
+
+
+def test_a_picture_without_matplotlib(run: Runner, folder: Path) -> None:
+    with mock.patch.dict(sys.modules, {"matplotlib": None}):
+        code, _, err = run("classify", "evaluate", folder, "--picture", folder / "tables.png")
+    assert code == 1
+    assert err == "Error: matplotlib is not installed; pip install 'xsent[plots]'\n"
+
+
+def test_a_head_of_another_model(run: Runner, folder: Path, head: Path) -> None:
+    note = head.with_suffix(".json")
+    fingerprint = SentenceEncoder().fingerprint
+    note.write_text(note.read_text().replace(fingerprint, "another"))
+    code, out, err = run("classify", "predict", head, folder / "fr.test")
+    assert (code, out) == (1, "")
+    assert err == f"Error: {head} is for vectors of another, the model is {fingerprint}: fit the head again\n"
+
+
+def test_fit_overwrites_nothing_without_force(run: Runner, folder: Path, head: Path) -> None:
+    before = head.read_bytes()
+    code, _, err = run("classify", "fit", folder / "fr.test", head)
+    assert (code, err) == (1, f"Error: {head}: exists; --force replaces it\n")
+    assert head.read_bytes() == before
+    assert run("classify", "fit", folder / "en.test", head, "--force")[0] == 0
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("a\tone\na\ttwo\n", "all examples are labelled 'a'"),
+        ("a\tone\na\ttwo\nb\tthree\n", "only one example is labelled 'b'"),
+        ("a\tone\nb\n", "train.tsv:2: 1 fields"),
+        ("a\tone\nb\t\n", "train.tsv:2: empty text"),
+        ("", "train.tsv: no examples"),
+        (None, "train.tsv: cannot be read"),
+    ],
+)
+def test_fit_refuses_bad_data_and_leaves_nothing(
+    run: Runner, tmp_path: Path, content: str | None, message: str
+) -> None:
+    train = tmp_path / "in" / "train.tsv"
+    train.parent.mkdir()
+    if content is not None:
+        train.write_text(content)
+    code, out, err = run("classify", "fit", train, tmp_path / "head.npz")
+    assert (code, out) == (1, "")
+    assert is_one_line(err)
+    assert message in err
+    assert [path.name for path in tmp_path.iterdir()] == ["in"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["predict", "{}/none.npz", "{}/en.test"], "none.json: missing; a head is two files"),
+        (["predict", "{}/topics.npz", "{}/empty"], "empty: empty; expected one text a line"),
+        (["fit", "{}/en.test", "{}/head"], "head: a head's name ends in .npz"),
+        (["fit", "{}/en.test", "{}/new.npz", "--columns", "x,y"], "en.test:1: no column 'x'"),
+        (["evaluate", "{}", "{}/fr.test"], "nothing can follow a folder"),
+        (["evaluate", "{}/fr.test"], "expected a folder, or a training file and test files"),
+        (["evaluate", "{}/en.test", "{}/fr.test", "--test", "fr"], "name languages of a folder; these are files"),
+        (["evaluate", "{}", "--test", "fr,xx"], "'xx' is no language of this folder, which has en, fr"),
+        (["evaluate", "{}", "--picture", "{}/a.jpg"], "a picture's name ends in .png"),
+        (["evaluate", "{}/en.test", "{}/strange"], "strange: label 'sports' is not in both this file and"),
+    ],
+)
+def test_wrong_commands_end_in_one_line(
+    run: Runner, folder: Path, head: Path, arguments: list[str], message: str
+) -> None:
+    (folder / "empty").touch()
+    (folder / "strange").write_text("sports\tThey won.\n")
+    code, out, err = run("classify", *(argument.format(folder) for argument in arguments))
+    assert (code, out) == (1, "")
+    assert is_one_line(err)
+    assert message in err
+
+
+@pytest.mark.parametrize("command", ["fit", "predict", "evaluate"])
+def test_help_has_an_example(run: Runner, command: str) -> None:
+    code, out, _ = run("classify", command, "--help")
+    assert code == 0
+    assert f"Example: xsent classify {command}" in out

@@ -1,0 +1,213 @@
+"""`xsent index` and `xsent search`."""
+
+import json
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from commands import Runner, hear_interrupts, is_one_line, start
+
+from xsent import SentenceEncoder
+
+NOTES = "Anna sees Boris.\n\nClara, David and Elena.\nFrank\tvoit Greta\n"
+
+
+@pytest.fixture
+def run(capfd: pytest.CaptureFixture[str]) -> Runner:
+    return Runner(capfd)
+
+
+@pytest.fixture
+def notes(tmp_path: Path) -> Path:
+    file = tmp_path / "notes.txt"
+    file.write_text(NOTES)
+    return file
+
+
+@pytest.fixture
+def made(run: Runner, notes: Path, mini_bundle: Path) -> Path:
+    index = notes.with_name("notes.index")
+    assert run("index", notes, index, "--model", mini_bundle)[0] == 0
+    return index
+
+
+def wait_for(file: Path) -> None:
+    for _ in range(1200):
+        if file.exists():
+            return
+        time.sleep(0.05)
+    raise AssertionError(f"{file} did not appear")
+
+
+def test_index_says_what_it_left_out(run: Runner, notes: Path, mini_bundle: Path) -> None:
+    index = notes.with_name("notes.index")
+    assert run("index", notes, index, "--model", mini_bundle) == (
+        0,
+        "",
+        "Warning: 1 of 4 lines are empty; they are never found\n",
+    )
+    assert json.loads((index / "index.json").read_text())["fingerprint"] == SentenceEncoder(mini_bundle).fingerprint
+
+
+def test_search_prints_score_line_and_text(run: Runner, made: Path, mini_bundle: Path) -> None:
+    code, out, err = run("search", made, "Frank voit Greta", "--model", mini_bundle, "--k", 100)
+    assert (code, err) == (0, "")
+    lines = out.splitlines()
+    assert len(lines) == 3
+    assert lines[0] == "1.0000\t4\tFrank\tvoit Greta"
+    assert sorted(line.split("\t", 2)[1:] for line in lines[1:]) == [
+        ["1", "Anna sees Boris."],
+        ["3", "Clara, David and Elena."],
+    ]
+    scores = [float(line.split("\t")[0]) for line in lines]
+    assert scores == sorted(scores, reverse=True)
+
+
+def test_search_prints_json(run: Runner, made: Path, mini_bundle: Path) -> None:
+    code, out, _ = run("search", made, "Anna sees Boris.", "--model", mini_bundle, "--k", 1, "--json")
+    found = json.loads(out)
+    assert code == 0
+    assert found["query"] == "Anna sees Boris."
+    assert found["hits"] == [{"score": pytest.approx(1, abs=1e-4), "line": 1, "text": "Anna sees Boris."}]
+
+
+def test_queries_from_a_file_come_with_their_numbers(run: Runner, made: Path, mini_bundle: Path) -> None:
+    queries = made.with_name("queries.txt")
+    queries.write_text("Frank voit Greta\n\nAnna sees Boris.\n")
+    options = ["--queries", queries, "--model", mini_bundle, "--k", 1]
+    _, out, _ = run("search", made, *options)
+    assert out == "1\t1.0000\t4\tFrank\tvoit Greta\n3\t1.0000\t1\tAnna sees Boris.\n"
+    _, out, _ = run("search", made, *options, "--json")
+    rows = [json.loads(line) for line in out.splitlines()]
+    assert [len(row["hits"]) for row in rows] == [1, 0, 1]
+    queries.write_text("")
+    code, out, err = run("search", made, *options)
+    assert (code, out, err) == (1, "", f"Error: {queries}: empty; expected one query a line\n")
+
+
+@pytest.mark.parametrize("arguments", [["-"], ["--queries", "-"]])
+def test_queries_from_a_pipe(made: Path, mini_bundle: Path, arguments: list[str]) -> None:
+    command = ["search", made, *arguments, "--k", "1", "--model", mini_bundle]
+    process = start(*command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    out, _ = process.communicate(b"Anna sees Boris.\n" * 300)  # more than are asked at once
+    assert process.returncode == 0
+    assert out.splitlines()[-1] == b"300\t1.0000\t1\tAnna sees Boris."
+
+
+def test_search_wants_one_kind_of_query(run: Runner, made: Path) -> None:
+    assert run("search", made)[0] == 2
+    assert run("search", made, "Anna", "--queries", "-")[0] == 2
+    assert run("search", made, "Anna", "--k", 0)[0] == 2
+
+
+def test_add_continues_the_numbers(run: Runner, made: Path, mini_bundle: Path) -> None:
+    more = made.with_name("more.txt")
+    more.write_text("Henry and Irina\n")
+    assert run("index", more, made, "--add", "--model", mini_bundle)[0] == 0
+    _, out, _ = run("search", made, "Henry and Irina", "--k", 1, "--model", mini_bundle)
+    assert out == "1.0000\t5\tHenry and Irina\n"
+
+
+def test_index_overwrites_nothing_without_force(run: Runner, made: Path, notes: Path, mini_bundle: Path) -> None:
+    code, out, err = run("index", notes, made, "--model", mini_bundle)
+    assert (code, out) == (1, "")
+    assert err == f"Error: {made}: exists; --force replaces it, --add adds to it\n"
+    assert run("index", notes, made, "--model", mini_bundle, "--force")[0] == 0
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [(b"", "of 0 lines none has text"), (b"good\ncaf\xe9\n", "2: not UTF-8"), (None, "cannot be read")],
+)
+def test_bad_input_is_one_line_and_leaves_nothing(
+    run: Runner, tmp_path: Path, mini_bundle: Path, content: bytes | None, message: str
+) -> None:
+    file = tmp_path / "bad.txt"
+    if content is not None:
+        file.write_bytes(content)
+    code, out, err = run("index", file, tmp_path / "bad.index", "--model", mini_bundle)
+    assert (code, out) == (1, "")
+    assert is_one_line(err)
+    assert message in err
+    assert not list(tmp_path.glob("bad.index*"))
+
+
+def test_an_input_that_shrinks_is_refused(
+    run: Runner, notes: Path, mini_bundle: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def shrinking(source: str) -> Iterator[str]:
+        yield "Anna"
+        notes.write_text("Anna\n")
+
+    monkeypatch.setattr("xsent.lines.read_lines", shrinking)
+    code, _, err = run("index", notes, notes.with_name("x"), "--model", mini_bundle)
+    assert code == 1
+    assert err == f"Error: {notes}: changed while it was read; run it again once the file is complete\n"
+    assert not list(notes.parent.glob("x*"))
+
+
+def test_another_model_and_a_damaged_index_are_one_line(run: Runner, made: Path, mini_bundle: Path) -> None:
+    fingerprint = SentenceEncoder(mini_bundle).fingerprint
+    code, out, err = run("search", made, "Anna")
+    assert (code, out) == (1, "")
+    assert err.startswith(f"Error: {made} has vectors of {fingerprint}, the model makes ")
+    assert is_one_line(err)
+    (made / "vectors.f16").write_bytes(b"")
+    code, out, err = run("search", made, "Anna", "--model", mini_bundle)
+    assert (code, out) == (1, "")
+    assert err == f"Error: {made}/vectors.f16: 0 bytes, expected 192; build the index again\n"
+    code, _, err = run("search", made.parent, "Anna", "--model", mini_bundle)
+    assert err == f"Error: {made.parent}: not an index, it has no index.json; make one with xsent index\n"
+
+
+def test_a_killed_job_is_resumed(run: Runner, tmp_path: Path, mini_bundle: Path) -> None:
+    file = tmp_path / "many.txt"
+    file.write_text("".join(f"Anna sees Boris {number} times.\n" for number in range(10_100)))
+    index, partial = tmp_path / "many.index", tmp_path / "many.index.partial"
+    process = start("index", "-", index, "--model", mini_bundle, stdin=subprocess.PIPE)
+    assert process.stdin is not None
+    process.stdin.write(file.read_bytes())
+    process.stdin.flush()
+    wait_for(partial / "unfinished.json")
+    process.kill()
+    process.communicate()
+    assert not index.exists()
+    code, _, err = run("index", file, index, "--model", mini_bundle)
+    assert code == 1
+    assert "holds 10,000 lines of a job that was stopped; --resume goes on with it, --force starts again" in err
+    assert run("index", tmp_path / "many.txt", index, "--model", mini_bundle, "--resume") == (0, "", "")
+    _, out, _ = run("search", index, "Anna sees Boris 10099 times.", "--k", 1, "--model", mini_bundle)
+    assert out == "1.0000\t10100\tAnna sees Boris 10099 times.\n"
+    assert not partial.exists()
+
+
+def test_interrupt_exits_130_and_leaves_nothing(tmp_path: Path, mini_bundle: Path) -> None:
+    index = tmp_path / "x.index"
+    arguments = ("index", "-", index, "--model", mini_bundle)
+    process = start(*arguments, stdin=subprocess.PIPE, preexec_fn=hear_interrupts)
+    assert process.stdin is not None
+    process.stdin.write(b"Anna sees Boris.\n" * 100)
+    process.stdin.flush()
+    wait_for(tmp_path / "x.index.partial" / "texts.txt")
+    os.kill(process.pid, signal.SIGINT)
+    _, err = process.communicate()
+    assert process.returncode == 130
+    assert err == b"Error: interrupted\n"
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_full_disk_is_one_line_and_leaves_nothing(tmp_path: Path, mini_bundle: Path) -> None:
+    resource = pytest.importorskip("resource")
+    file = tmp_path / "a.txt"
+    file.write_text("Anna sees Boris.\n" * 3000)
+    limit = lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))  # noqa: E731
+    process = start("index", file, tmp_path / "x.index", "--model", mini_bundle, preexec_fn=limit)
+    _, err = process.communicate()
+    assert process.returncode == 1
+    assert is_one_line(err.decode())
+    assert "File too large; make room and run it again" in err.decode()
+    assert not list(tmp_path.glob("x.index*"))

@@ -1,0 +1,192 @@
+"""What `xsent doctor` says of machines, real and made up."""
+
+import json
+import platform
+import re
+import sys
+from dataclasses import replace
+from importlib.metadata import PackageNotFoundError
+from pathlib import Path
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from xsent import doctor, probe
+from xsent.bundle import Bundle, builtin_path
+from xsent.commands.doctor import doctor as command
+from xsent.doctor import Finding
+
+WORKS = re.compile(r"right to \S+; [\d.]+ ms for a sentence of \d+ tokens, [\d,.]+ a second on one thread")
+
+
+@pytest.fixture(scope="module")
+def bundle() -> Bundle:
+    return Bundle.open(builtin_path())
+
+
+@pytest.fixture
+def app() -> typer.Typer:
+    app = typer.Typer()
+    app.command()(command)
+    return app
+
+
+PI_4 = "processor\t: 0\nFeatures\t: fp asimd crc32\n\nModel\t\t: Raspberry Pi 4 Model B Rev 1.4\n"
+PI_5 = "processor\t: 0\nFeatures\t: fp asimd asimddp\n\nModel\t\t: Raspberry Pi 5 Model B Rev 1.0\n"
+SERVER = "model name\t: Big CPU\nflags\t\t: avx2 avx512f avx512_vnni\n"
+LAPTOP = "model name\t: Old CPU\nflags\t\t: avx2\n"
+MUSEUM = "model name\t: Ancient CPU\nflags\t\t: sse2\n"
+
+
+@pytest.mark.parametrize(
+    ("machine", "cpuinfo", "target", "status", "text"),
+    [
+        ("aarch64", PI_4, "portable", "good", "Raspberry Pi 4 Model B Rev 1.4; ARM without 8-bit dot products"),
+        ("aarch64", PI_4, "arm64", "good", "int8 saves memory more than time"),
+        ("aarch64", PI_5, "portable", "good", "Raspberry Pi 5 Model B Rev 1.0; ARM with 8-bit dot products"),
+        ("x86_64", SERVER, "vnni", "good", "Big CPU; AVX-512 with 8-bit dot products"),
+        ("x86_64", LAPTOP, "portable", "good", "Old CPU; AVX2 without 8-bit dot products"),
+        ("x86_64", LAPTOP, "vnni", "problem", "made for vnni, .* overflow here; export with --target portable"),
+        ("x86_64", MUSEUM, "portable", "warning", "Ancient CPU; x86: not tried by us"),
+        ("riscv64", "isa\t: rv64", "portable", "warning", "riscv64: not tried by us"),
+    ],
+)
+def test_processors(
+    machine: str,
+    cpuinfo: str,
+    target: str,
+    status: str,
+    text: str,
+    bundle: Bundle,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(platform, "machine", lambda: machine)
+    (tmp_path / "cpuinfo").write_text(cpuinfo)
+    finding = doctor.processor(replace(bundle, target=target), tmp_path / "cpuinfo")
+    assert finding.status == status
+    assert re.search(text, finding.text)
+
+
+@pytest.mark.parametrize(
+    ("found", "status", "text"),
+    [
+        ("1.21.0", "problem", "1.21.0: it dies with an illegal instruction on a Raspberry Pi 4; pip install -U"),
+        ("1.20.0", "problem", "1.20.0: other projects shut it out; pip install -U onnxruntime"),
+        ("1.24.1", "problem", "1.24.1: other"),
+        ("1.17.3", "problem", "1.17.3 is older than 1.18; pip install -U onnxruntime"),
+        ("1.18.0", "good", "1.18.0"),
+        ("1.31.1", "good", "1.31.1"),
+        (None, "good", "version not known"),
+    ],
+)
+def test_versions_of_onnxruntime(found: str | None, status: str, text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def version(name: str) -> str:
+        if found is None:
+            raise PackageNotFoundError(name)
+        return found
+
+    monkeypatch.setattr(doctor, "version", version)
+    finding = doctor.onnxruntime()
+    assert finding.status == status
+    assert finding.text.startswith(text)
+
+
+def test_without_onnxruntime_numpy_is_tried_alone(bundle: Bundle, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "onnxruntime", None)
+    monkeypatch.setattr(doctor, "encoding", lambda bundle, backend: Finding(backend, "good", ""))
+    findings = {finding.subject: finding for finding in doctor.examine(bundle)}
+    assert list(findings) == ["system", "processor", "threads", "memory", "onnxruntime", "numpy"]
+    assert findings["onnxruntime"].status == "warning"
+    assert "not installed: encoding is numpy's" in findings["onnxruntime"].text
+
+
+@pytest.mark.parametrize(
+    ("meminfo", "status", "text"),
+    [
+        ("MemTotal: 900000 kB\nMemAvailable:  102400 kB\n", "warning", "100 MiB free, 150 are safe"),
+        ("MemAvailable: 2048000 kB\n", "good", "2,000 MiB free"),
+        (None, "good", "not known"),
+    ],
+)
+def test_memory(meminfo: str | None, status: str, text: str, tmp_path: Path) -> None:
+    if meminfo is not None:
+        (tmp_path / "meminfo").write_text(meminfo)
+    finding = doctor.memory(tmp_path / "meminfo")
+    assert finding.status == status
+    assert text in finding.text
+
+
+def test_threads_say_what_a_container_keeps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("os.cpu_count", lambda: 8)
+    for name, content in (("proc/self/cgroup", "0::/box\n"), ("sys/fs/cgroup/box/cpu.max", "100000 100000\n")):
+        (tmp_path / name).parent.mkdir(parents=True)
+        (tmp_path / name).write_text(content)
+    text = doctor.threads(tmp_path).text
+    assert text.startswith("1 of 8 CPUs may be used (an affinity or a container's quota keeps the others)")
+
+
+def test_32_bits() -> None:
+    assert doctor.system(64).status == "good"
+    assert doctor.system(32).status == "warning"
+    assert "onnxruntime needs 64 bits; the numpy backend does not" in doctor.system(32).text
+
+
+@pytest.mark.parametrize("backend", ["onnx", "numpy"])
+def test_what_encoding_takes(backend: str, bundle: Bundle) -> None:
+    finding = doctor.encoding(bundle, backend)
+    assert (finding.subject, finding.status) == (f"{backend} backend", "good")
+    assert WORKS.match(finding.text)
+
+
+def test_a_backend_that_kills_its_process(bundle: Bundle, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(doctor, "_CHILD", "import os, signal; os.kill(os.getpid(), signal.SIGILL)")
+    finding = doctor.encoding(bundle, "onnx")
+    assert finding == Finding("onnx backend", "problem", "killed by SIGILL; use the numpy backend meanwhile")
+
+
+def test_a_backend_that_does_not_end(bundle: Bundle, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(doctor, "_CHILD", "import time; time.sleep(60)")
+    monkeypatch.setattr(doctor, "PATIENCE", 0.1)
+    assert doctor.encoding(bundle, "numpy") == Finding("numpy backend", "warning", "no vector within 0.1 seconds")
+
+
+def test_a_backend_that_says_why(bundle: Bundle, tmp_path: Path) -> None:
+    finding = doctor.encoding(replace(bundle, path=tmp_path / "gone"), "onnx")
+    assert finding.status == "problem"
+    assert "gone: no such folder" in finding.text
+    assert "\n" not in finding.text
+
+
+def test_the_probe_prints_what_it_measured(capsys: pytest.CaptureFixture[str]) -> None:
+    probe.main(str(builtin_path()), "onnx")
+    measured = json.loads(capsys.readouterr().out)
+    assert set(measured) == {"difference", "tokens", "milliseconds", "mebibytes"}
+    assert measured["tokens"] > 10
+    assert measured["milliseconds"] > 0
+
+
+def test_the_command_prints_a_line_a_finding(app: typer.Typer) -> None:
+    result = CliRunner().invoke(app, [])
+    *lines, last = result.stdout.splitlines()
+    assert [line.split()[1] for line in lines] == "system processor threads memory onnxruntime onnx numpy".split()
+    assert all(line.split()[0] in ("good", "warning", "problem") for line in lines)
+    assert any(WORKS.search(line) for line in lines)
+    assert (result.exit_code, last) == (0, "xsent works here")
+
+
+def test_a_problem_fails_the_command(app: typer.Typer, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(doctor, "examine", lambda bundle: [Finding("memory", "problem", "none")])
+    result = CliRunner().invoke(app, [])
+    assert (result.exit_code, result.stdout) == (1, "problem  memory         none\n1 problem\n")
+    result = CliRunner().invoke(app, ["--json"])
+    finding = {"subject": "memory", "status": "problem", "text": "none"}
+    assert (result.exit_code, json.loads(result.stdout)) == (1, {"problems": 1, "findings": [finding]})
+
+
+def test_a_missing_bundle_is_one_line(app: typer.Typer, tmp_path: Path) -> None:
+    result = CliRunner().invoke(app, [str(tmp_path / "none")])
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert "no such folder" in result.stderr
+    assert result.stderr.count("\n") == 1

@@ -1,0 +1,257 @@
+"""Document vectors (LAWDR): what they are made of, what they are worth, and what is kept of them."""
+
+import json
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+from toy_documents import DIM, ToyEncoder, toy_documents
+
+from xsent.documents.alignment import align_documents
+from xsent.documents.encoder import DocumentEncoder
+from xsent.documents.space import DocumentSpace
+from xsent.encoder import SentenceEncoder
+from xsent.errors import DataError, FingerprintError
+
+CORPORA = {language: toy_documents(language) for language in ("en", "fr")}
+
+
+@pytest.fixture(scope="module")
+def fitted() -> DocumentEncoder:
+    return DocumentEncoder(ToyEncoder()).fit(CORPORA)
+
+
+def language_gap(encoder: DocumentEncoder) -> float:
+    """Cosine of the mean English and the mean French document vector."""
+    means = [encoder.encode(CORPORA[code], code).mean(axis=0) for code in CORPORA]
+    return float(means[0] @ means[1] / np.linalg.norm(means[0]) / np.linalg.norm(means[1]))
+
+
+def test_a_document_is_the_weighted_sum_of_debiased_sentences(fitted: DocumentEncoder) -> None:
+    document = CORPORA["fr"][3]
+    vectors = np.stack([ToyEncoder().vector(sentence) for sentence in document]).astype(np.float64)
+    known = fitted.space.languages["fr"]
+    assert known.density is not None
+    expected = np.zeros(DIM)
+    for vector in vectors:
+        clean = vector - sum((vector @ axis) * axis for axis in known.directions.astype(np.float64))
+        share = known.density.of(vector[None].astype(np.float32))[0]
+        expected += known.density.scale / (known.density.scale + share) * clean
+    found = fitted.encode([document], "fr", normalize_embeddings=False)[0]
+    assert np.allclose(found, expected, atol=1e-5)
+    unit = fitted.encode([document], "fr")[0]
+    assert np.allclose(unit, expected / np.linalg.norm(expected), atol=1e-5)
+
+
+def test_a_mean_of_biased_sentences_is_their_sum() -> None:
+    plain = DocumentEncoder(ToyEncoder(), debias=False, weighted=False).fit(CORPORA)
+    document = CORPORA["en"][0]
+    expected = sum(ToyEncoder().vector(sentence) for sentence in document)
+    assert np.allclose(plain.encode([document], "en", normalize_embeddings=False)[0], expected, atol=1e-6)
+
+
+def test_the_subspace_is_that_of_all_sentences_of_the_language(fitted: DocumentEncoder) -> None:
+    sentences = np.stack([ToyEncoder().vector(text) for document in CORPORA["en"] for text in document])
+    right = np.linalg.svd(sentences)[2][: fitted.space.choice.rank]
+    found = fitted.space.languages["en"].directions
+    assert np.allclose(found.T @ found, right.T @ right, atol=1e-4)
+
+
+def test_debiasing_brings_the_languages_together(fitted: DocumentEncoder) -> None:
+    choice = fitted.space.choice
+    assert choice.rank >= 1
+    assert choice.accuracies[0] > 0.9
+    assert choice.accuracies[-1] < 0.55 <= min(choice.accuracies[:-1])
+    biased = DocumentEncoder(ToyEncoder(), debias=False).fit(CORPORA)
+    truth = {(row, row) for row in range(len(CORPORA["en"]))}
+
+    def found(encoder: DocumentEncoder) -> int:
+        left, right = (encoder.encode(CORPORA[code], code) for code in CORPORA)
+        return len({(pair.a, pair.b) for pair in align_documents(left, right, margin="absolute")} & truth)
+
+    assert found(fitted) == len(truth) >= found(biased)
+
+
+def test_a_vector_does_not_depend_on_the_company(fitted: DocumentEncoder) -> None:
+    together = fitted.encode(CORPORA["en"], "en")
+    alone = np.concatenate([fitted.encode([document], "en") for document in CORPORA["en"]])
+    assert np.array_equal(together, alone)
+
+
+def test_fitting_twice_gives_the_same_space(fitted: DocumentEncoder) -> None:
+    again = DocumentEncoder(ToyEncoder()).fit(CORPORA)
+    assert again.fingerprint == fitted.fingerprint
+    assert again.fit({"en": CORPORA["en"]}).languages == ("en",)
+    assert again.fingerprint != fitted.fingerprint
+
+
+def test_long_sentences_are_split_not_cut() -> None:
+    encoder = ToyEncoder()
+    documents = DocumentEncoder(encoder).fit(CORPORA)
+    documents.encode(CORPORA["en"][:1], "en")
+    assert encoder.policies == {"split"}
+
+
+def test_empty_documents_become_zero(fitted: DocumentEncoder) -> None:
+    vectors = fitted.encode([[], ["", "  "], "", " \n ", CORPORA["en"][0]], "en")
+    assert vectors.shape == (5, DIM)
+    assert not vectors[:4].any()
+    assert np.array_equal(vectors[4], fitted.encode(CORPORA["en"][:1], "en")[0])
+    assert fitted.encode([], "en").shape == (0, DIM)
+
+
+def test_empty_documents_and_sentences_do_not_move_the_fit(fitted: DocumentEncoder) -> None:
+    padded = {code: [*[["", *document, " "] for document in documents], []] for code, documents in CORPORA.items()}
+    assert DocumentEncoder(ToyEncoder()).fit(padded).fingerprint == fitted.fingerprint
+
+
+def test_a_document_of_one_sentence_is_that_sentence_debiased(fitted: DocumentEncoder) -> None:
+    sentence = CORPORA["en"][0][0]
+    vector = ToyEncoder().vector(sentence)
+    axes = fitted.space.languages["en"].directions
+    clean = vector - (vector @ axes.T) @ axes
+    assert np.allclose(fitted.encode([[sentence]], "en")[0], clean / np.linalg.norm(clean), atol=1e-5)
+
+
+def test_one_language_needs_no_name_and_nothing_is_removed() -> None:
+    encoder = DocumentEncoder(ToyEncoder()).fit(CORPORA["en"])
+    assert encoder.space.choice.rank == 0
+    assert encoder.encode(CORPORA["en"]).shape == (60, DIM)
+    assert DocumentEncoder(ToyEncoder()).fit(CORPORA["en"], rank=2).space.choice.rank == 2
+
+
+def test_texts_are_split_into_sentences() -> None:
+    pytest.importorskip("sentencex")
+    texts = [" ".join(f"{sentence}." for sentence in document) for document in CORPORA["en"]]
+    lists = [[f"{sentence}." for sentence in document] for document in CORPORA["en"]]
+    encoder = DocumentEncoder(ToyEncoder()).fit(lists)
+    assert np.array_equal(encoder.encode(texts), encoder.encode(lists))
+    assert DocumentEncoder(ToyEncoder()).fit(texts).fingerprint == encoder.fingerprint
+
+
+def test_a_language_that_was_never_fitted(fitted: DocumentEncoder) -> None:
+    with pytest.raises(ValueError, match="language = 'de' was never fitted; these were: 'en', 'fr'"):
+        fitted.encode(CORPORA["en"], "de")
+    with pytest.raises(ValueError, match="language = None was never fitted"):
+        fitted.encode(CORPORA["en"])
+
+
+def test_nothing_was_fitted(tmp_path: Path) -> None:
+    encoder = DocumentEncoder(ToyEncoder())
+    with pytest.raises(ValueError, match="nothing was fitted"):
+        encoder.encode(CORPORA["en"], "en")
+    with pytest.raises(ValueError, match="nothing was fitted"):
+        encoder.save(tmp_path / "space")
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_failed_fit_leaves_what_was_there(fitted: DocumentEncoder) -> None:
+    before = fitted.fingerprint
+    with pytest.raises(ValueError, match="language 'fr': no sentence in 2 documents"):
+        fitted.fit({"en": CORPORA["en"], "fr": [[], [" "]]})
+    assert fitted.fingerprint == before
+
+
+@pytest.mark.parametrize(
+    ("documents", "arguments", "message"),
+    [
+        ({}, {}, "no language to fit"),
+        ([], {}, "no sentence in 0 documents"),
+        (CORPORA, {"rank": DIM}, f"rank = {DIM} must lie between 0 and {DIM - 1}"),
+        (CORPORA, {"rank": -1}, "rank = -1 must lie"),
+        ({"en": CORPORA["en"], "fr": CORPORA["fr"][:4]}, {}, "language 'fr': too few documents .* give the rank"),
+        ({"en": CORPORA["en"], "fr": CORPORA["fr"][:2]}, {"rank": 1}, "language 'fr': .* sentences are too few"),
+        (CORPORA["en"][:2], {}, "sentences are too few .* without weights"),
+    ],
+)
+def test_what_cannot_be_fitted(documents: object, arguments: dict[str, int], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        DocumentEncoder(ToyEncoder()).fit(documents, **arguments)  # type: ignore[arg-type]
+
+
+def test_a_small_corpus_can_be_fitted_without_weights() -> None:
+    small = {code: documents[:2] for code, documents in CORPORA.items()}
+    encoder = DocumentEncoder(ToyEncoder(), weighted=False).fit(small, rank=1)
+    assert encoder.encode(small["en"], "en").any(axis=1).all()
+
+
+def test_documents_are_texts_or_sentences(fitted: DocumentEncoder) -> None:
+    with pytest.raises(TypeError, match="got one str; put it in a list"):
+        fitted.encode("A text.", "en")
+    with pytest.raises(TypeError, match="got int in a document"):
+        fitted.encode([[1]], "en")  # type: ignore[list-item]
+
+
+def test_save_and_load(fitted: DocumentEncoder, tmp_path: Path) -> None:
+    fitted.save(tmp_path / "space")
+    loaded = DocumentEncoder.load(tmp_path / "space", ToyEncoder())
+    assert loaded.fingerprint == fitted.fingerprint
+    assert loaded.languages == fitted.languages
+    assert loaded.space.choice == fitted.space.choice
+    assert np.array_equal(loaded.encode(CORPORA["fr"], "fr"), fitted.encode(CORPORA["fr"], "fr"))
+
+
+def test_what_has_no_weights_is_saved_without(tmp_path: Path) -> None:
+    encoder = DocumentEncoder(ToyEncoder(), weighted=False).fit(CORPORA["en"])
+    encoder.save(tmp_path / "space")
+    loaded = DocumentEncoder.load(tmp_path / "space", ToyEncoder())
+    assert loaded.space.languages[""].density is None
+    assert np.array_equal(loaded.encode(CORPORA["en"]), encoder.encode(CORPORA["en"]))
+
+
+def test_nothing_is_overwritten(fitted: DocumentEncoder, tmp_path: Path) -> None:
+    (tmp_path / "space").write_text("mine")
+    with pytest.raises(FileExistsError, match="exists"):
+        fitted.save(tmp_path / "space")
+    assert (tmp_path / "space").read_text() == "mine"
+
+
+def test_another_sentence_encoder_is_refused(fitted: DocumentEncoder, tmp_path: Path) -> None:
+    fitted.save(tmp_path / "space")
+    with pytest.raises(FingerprintError, match=r"vectors of toy, this model gives those of other"):
+        DocumentEncoder.load(tmp_path / "space", ToyEncoder(fingerprint="other"))
+
+
+def test_damaged_folders(fitted: DocumentEncoder, tmp_path: Path) -> None:
+    fitted.save(tmp_path / "whole")
+
+    def broken(name: str, content: bytes | None) -> Path:
+        folder = tmp_path / "broken"
+        shutil.rmtree(folder, ignore_errors=True)
+        shutil.copytree(tmp_path / "whole", folder)
+        if content is None:
+            (folder / name).unlink()
+        else:
+            (folder / name).write_bytes(content)
+        return folder
+
+    about = json.loads((tmp_path / "whole" / "documents.json").read_text())
+    arrays = (tmp_path / "whole" / "documents.npz").read_bytes()
+    turned = bytearray(arrays)
+    turned[len(arrays) // 2] ^= 1
+    cases = [
+        ("documents.json", None, "documents.json: missing"),
+        ("documents.json", b"{", "damaged"),
+        ("documents.json", b"[]", "damaged"),
+        ("documents.json", json.dumps({**about, "format_version": 9}).encode(), "format version 9"),
+        ("documents.json", json.dumps({**about, "languages": {"de": True}}).encode(), "damaged"),
+        ("documents.json", json.dumps({**about, "fingerprint": "0"}).encode(), "fingerprint is not that"),
+        ("documents.npz", None, "documents.npz: missing"),
+        ("documents.npz", b"", "damaged"),
+        ("documents.npz", arrays[:-100], "damaged"),
+        ("documents.npz", bytes(turned), "damaged"),
+    ]
+    for name, content, message in cases:
+        with pytest.raises(DataError, match=message):
+            DocumentEncoder.load(broken(name, content), ToyEncoder())
+    with pytest.raises(DataError, match="missing"):
+        DocumentSpace.load(tmp_path / "nowhere", "toy")
+
+
+def test_a_real_encoder(mini_bundle: Path) -> None:
+    encoder = SentenceEncoder(mini_bundle)
+    names = ["Anna", "Boris", "Clara", "David", "Elena", "Frank"]
+    documents = [[f"{a} sees {b}.", f"{b} sees {a} and {c}."] for a in names for b in names for c in names[:2]]
+    fitted = DocumentEncoder(encoder).fit({"en": documents, "fr": documents})
+    assert fitted.encode(documents[:2], "fr").shape == (2, encoder.dim)

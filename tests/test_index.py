@@ -1,0 +1,179 @@
+"""Searching an index, and what a damaged one says."""
+
+import json
+import shutil
+import tracemalloc
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from indexes import LINES, Replay, contents, overwrite, replayed
+
+from xsent.encoder import SentenceEncoder
+from xsent.errors import DataError
+from xsent.search.building import build_index, extend_index
+from xsent.search.index import SearchIndex, semantic_search
+from xsent.search.vectors import STORED, IndexVectors, widen
+
+
+@pytest.fixture(scope="module")
+def encoder(mini_bundle: Path) -> SentenceEncoder:
+    return SentenceEncoder(mini_bundle, threads=1)
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "notes.index"
+
+
+@pytest.fixture
+def made(path: Path, encoder: SentenceEncoder) -> Path:
+    build_index(path, LINES, encoder)
+    return path
+
+
+def test_semantic_search_by_hand() -> None:
+    found = semantic_search([[1, 0], [0, 2]], [[0, 1], [1, 1], [5, 0]], top_k=2)
+    assert [[hit["corpus_id"] for hit in hits] for hits in found] == [[2, 1], [0, 1]]
+    assert [hit["score"] for hit in found[0]] == pytest.approx([1, 0.5**0.5])
+    assert len(semantic_search([1, 0], [[0, 1], [1, 1]], top_k=50)[0]) == 2
+    with pytest.raises(ValueError, match="k = 0"):
+        semantic_search([1, 0], [[1, 1]], top_k=0)
+
+
+def test_lines_are_found_by_what_they_mean(path: Path) -> None:
+    encoder = SentenceEncoder(threads=1)
+    build_index(path, ["The cat sleeps on the sofa.", "Die Bank hat geschlossen.", "Il fait beau ce matin."], encoder)
+    hits = SearchIndex(path).search(encoder, ["où est le chat ?", "the bank is closed", "nice weather today"], k=1)
+    assert [hit.line for (hit,) in hits] == [1, 2, 3]
+    assert hits[1][0].text == "Die Bank hat geschlossen."
+    assert 0.3 < hits[1][0].score <= 1
+
+
+@settings(max_examples=20, deadline=None)
+@given(rows=st.integers(1, 40), queries=st.integers(1, 4), k=st.integers(1, 50), seed=st.integers(0))
+def test_search_agrees_with_brute_force(
+    tmp_path_factory: pytest.TempPathFactory, rows: int, queries: int, k: int, seed: int
+) -> None:
+    random = np.random.default_rng(seed)
+    index, _ = replayed(tmp_path_factory.mktemp("index") / "x", random.normal(size=(rows, 5)))
+    asked = random.normal(size=(queries, 5))
+    stored = np.frombuffer((index.path / "vectors.f16").read_bytes(), np.float16).reshape(rows, 5).astype(float)
+    cosines = asked @ stored.T / np.linalg.norm(asked, axis=1)[:, None] / np.linalg.norm(stored, axis=1)
+    found, scores = index.nearest(asked.astype(np.float32), k)
+    assert found.shape == scores.shape == (queries, min(k, rows))
+    assert np.allclose(scores, -np.sort(-cosines, axis=1)[:, :k], atol=1e-6)
+    assert np.allclose(np.take_along_axis(cosines, found, axis=1), scores, atol=1e-6)
+
+
+def test_more_rows_than_are_read_at_once(path: Path) -> None:
+    vectors = np.random.default_rng(0).normal(size=(4100, 4))
+    index, encoder = replayed(path, vectors)
+    assert [hits[0].text for hits in index.search(encoder, ["0", "2047", "2048", "4099"], k=1)] == [
+        "0",
+        "2047",
+        "2048",
+        "4099",
+    ]
+
+
+def test_vectors_are_never_all_in_memory(tmp_path: Path) -> None:
+    file = tmp_path / "vectors.f16"
+    with file.open("wb") as sparse:
+        sparse.truncate(60_000 * 512 * 2)
+    vectors = IndexVectors(file, 60_000, 512)
+    tracemalloc.start()
+    assert sum(len(block) for block in vectors.blocks()) == 60_000
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 10 * 2**20  # all of them take 59 MiB
+
+
+def test_every_finite_float16_is_widened_exactly() -> None:
+    halves = np.arange(2**16, dtype=np.uint16).view(STORED)
+    halves = halves[np.isfinite(halves)]
+    wide = np.empty(len(halves), np.float32)
+    widen(halves, wide)
+    assert np.array_equal(wide, halves.astype(np.float32))
+    assert np.array_equal(np.signbit(wide), np.signbit(halves))
+
+
+def test_empty_lines_keep_their_numbers_and_are_never_found(made: Path, encoder: SentenceEncoder) -> None:
+    (hits,) = SearchIndex(made).search(encoder, ["Anna"], k=1000)
+    assert sorted(hit.line for hit in hits) == [line for line in range(1, 51) if line % 7]
+    assert all(hit.text == LINES[hit.line - 1] for hit in hits)
+    assert [hit.score for hit in hits] == sorted((hit.score for hit in hits), reverse=True)
+    assert len(SearchIndex(made)) == 43
+
+
+def test_an_empty_query_finds_nothing(made: Path, encoder: SentenceEncoder) -> None:
+    found = SearchIndex(made).search(encoder, ["", "Anna"], k=3)
+    assert [len(hits) for hits in found] == [0, 3]
+    assert SearchIndex(made).search(encoder, []) == []
+
+
+def test_wrong_arguments(made: Path, encoder: SentenceEncoder) -> None:
+    index = SearchIndex(made)
+    with pytest.raises(ValueError, match="k = 0"):
+        index.search(encoder, ["Anna"], k=0)
+    with pytest.raises(TypeError, match="not one str"):
+        index.search(encoder, "Anna")
+    with pytest.raises(ValueError, match="3 and of 32 dimensions"):
+        index.nearest(np.ones((1, 3), np.float32))
+
+
+def test_texts_may_hold_anything(path: Path) -> None:
+    encoder: Any = Replay(np.eye(3))
+    encoder.encode = lambda texts, **_: np.eye(3, dtype=np.float32)[[len(text) % 3 for text in texts]]
+    texts = ["tab\there", "two\nlines", "é\u2028\r"]
+    build_index(path, texts, encoder)
+    (hits,) = SearchIndex(path).search(encoder, ["x"], k=3)
+    assert sorted(hit.text for hit in hits) == sorted(texts)
+
+
+def damage_manifest(path: Path, **fields: object) -> None:
+    file = path / "index.json"
+    file.write_text(json.dumps({**json.loads(file.read_text()), **fields}))
+
+
+DAMAGE = {
+    "no folder": (lambda path: shutil.rmtree(path), "no such folder"),
+    "no manifest": (lambda path: (path / "index.json").unlink(), "not an index"),
+    "half a manifest": (lambda path: (path / "index.json").write_text('{"version"'), r"index.json: damaged"),
+    "a list": (lambda path: (path / "index.json").write_text("[]"), r"index.json: damaged"),
+    "version": (lambda path: damage_manifest(path, version=2), r"version 2 is unknown, this xsent reads 1"),
+    "changed field": (lambda path: damage_manifest(path, rows=3), r"index.json: damaged \(its checksum"),
+    "cut vectors": (
+        lambda path: (path / "vectors.f16").write_bytes(b"x" * 99),
+        r"vectors.f16: 99 bytes, expected 2,752",
+    ),
+    "no texts": (lambda path: (path / "texts.txt").unlink(), r"texts.txt: 0 bytes, expected"),
+    "NaN": (lambda path: overwrite(path / "vectors.f16", 70, b"\xff\x7f"), r"vectors.f16: damaged"),
+    "no UTF-8": (lambda path: overwrite(path / "texts.txt", 30, b"\xff"), r"texts.txt: damaged"),
+    "joined lines": (lambda path: overwrite(path / "texts.txt", 24, b"x"), r"texts.txt: damaged"),
+    "moved lines": (lambda path: overwrite(path / "rows.u64", 24, b"\xff" * 8), r"texts.txt: damaged \(line . lies"),
+}
+
+
+@pytest.mark.parametrize("name", DAMAGE)
+def test_a_damaged_index_is_named(made: Path, encoder: SentenceEncoder, name: str) -> None:
+    damage, message = DAMAGE[name]
+    damage(made)
+    with pytest.raises(DataError, match=message) as caught:
+        SearchIndex(made).search(encoder, ["Anna"], k=100)
+    assert str(made) in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("name", ["vectors.f16", "rows.u64", "texts.txt"])
+def test_verify_and_adding_see_a_single_bit(made: Path, encoder: SentenceEncoder, name: str) -> None:
+    SearchIndex(made).verify()
+    overwrite(made / name, 40, bytes([(made / name).read_bytes()[40] ^ 1]))
+    damaged = contents(made)
+    for work in (SearchIndex(made).verify, lambda: extend_index(made, ["Boris"], encoder)):
+        with pytest.raises(DataError, match=f"{name}: damaged"):
+            work()
+    assert contents(made) == damaged

@@ -1,0 +1,155 @@
+"""Multinomial logistic regression, beside scikit-learn's and by hand."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+from sklearn.linear_model import LogisticRegression
+
+from xsent.classification import logistic
+from xsent.classification.logistic import (
+    Logistic,
+    cross_validate,
+    fit_logistic,
+    fit_temperature,
+    log_softmax,
+    minimize,
+    stratified_folds,
+)
+
+Data = tuple[NDArray[np.float64], NDArray[np.int64]]
+
+
+def clouds(count: int = 150, width: int = 8, labels: int = 3, noise: float = 2.0) -> Data:
+    """Noisy points around one centre a label; the labels are not equally frequent."""
+    random = np.random.default_rng(5)
+    classes = np.minimum(random.integers(0, labels + 1, count), labels - 1)
+    return random.normal(size=(labels, width))[classes] + noise * random.normal(size=(count, width)), classes
+
+
+def loss(model: Logistic, data: Data, l2: float, weights: NDArray[np.float64]) -> float:
+    features, classes = data
+    gold = log_softmax(model.scores(features))[np.arange(len(classes)), classes]
+    return float(-weights @ gold / len(classes) + l2 / 2 * (model.weight**2).sum())
+
+
+@pytest.mark.parametrize("balanced", [False, True])
+@pytest.mark.parametrize("l2", [1.0, 0.03, 0.001])
+def test_the_optimum_is_that_of_scikit_learn(l2: float, balanced: bool) -> None:
+    features, classes = data = clouds()
+    n = len(classes)
+    weights = n / (3 * np.bincount(classes)[classes]) if balanced else np.ones(n)
+    theirs = LogisticRegression(C=1 / (l2 * n), tol=1e-8, max_iter=5000).fit(features, classes, sample_weight=weights)
+    reference = loss(Logistic(theirs.coef_, theirs.intercept_), data, l2, weights)
+    ours = fit_logistic(features, classes, l2=l2, weights=weights)
+    assert loss(ours, data, l2, weights) == pytest.approx(reference, abs=1e-5)
+    assert (ours.scores(features).argmax(axis=1) == theirs.predict(features)).mean() > 0.98
+
+
+def test_two_labels_are_those_of_the_binary_loss() -> None:
+    # Two opposite rows W and -W share the work: the penalty on each is that of one row with half the strength.
+    features, classes = clouds(labels=2)
+    theirs = LogisticRegression(C=2 / (0.1 * len(classes)), tol=1e-8).fit(features, classes)
+    ours = fit_logistic(features, classes, l2=0.1)
+    assert ours.weight[1] - ours.weight[0] == pytest.approx(theirs.coef_[0], abs=1e-2)
+
+
+def test_the_start_does_not_move_the_optimum() -> None:
+    features, classes = data = clouds()
+    near = fit_logistic(features, classes, l2=0.3)
+    weights = np.ones(len(classes))
+    cold, warm = (fit_logistic(features, classes, l2=0.1, start=start) for start in (None, near))
+    assert loss(cold, data, 0.1, weights) == pytest.approx(loss(warm, data, 0.1, weights), abs=1e-5)
+
+
+def test_a_weight_of_two_is_an_example_twice() -> None:
+    features, classes = clouds(40)
+    twice = np.concatenate([np.arange(40), np.arange(10)])
+    weights = np.where(np.arange(40) < 10, 2.0, 1.0) * 40 / 50
+    weighted = fit_logistic(features, classes, l2=0.1, weights=weights)
+    repeated = fit_logistic(features[twice], classes[twice], l2=0.1)
+    assert weighted.weight == pytest.approx(repeated.weight, abs=0.02)
+
+
+def test_separable_data_has_an_optimum_all_the_same() -> None:
+    features = np.array([[-1.0], [-1.0], [1.0], [1.0]])
+    model = fit_logistic(features, np.array([0, 0, 1, 1]), l2=0.1)
+    # By symmetry W = (-w, w) and b = 0; the slope in w is l2 · w - sigmoid(-2w), zero here.
+    w = model.weight[1, 0]
+    assert 0.1 * w == pytest.approx(1 / (1 + np.exp(2 * w)), abs=1e-3)
+    assert model.bias == pytest.approx([0, 0], abs=1e-6)
+
+
+def test_minimize_a_bent_valley() -> None:
+    scales = np.array([1.0, 100.0, 10_000.0])
+
+    def valley(point: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
+        return float(scales @ (point - 1) ** 2 / 2 + ((point - 1) ** 4).sum()), scales * (point - 1) + 4 * (
+            point - 1
+        ) ** 3
+
+    assert minimize(valley, np.array([5.0, -3.0, 2.0]), tolerance=1e-8) == pytest.approx([1, 1, 1], abs=1e-8)
+
+
+def test_too_few_steps_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(logistic, "_ITERATIONS", 2)
+    with pytest.warns(RuntimeWarning, match="not at its optimum after 2 steps"):
+        fit_logistic(*clouds(), l2=0.001)
+
+
+@settings(max_examples=50, deadline=None)
+@given(counts=st.lists(st.integers(2, 13), min_size=2, max_size=6), seed=st.integers(0, 9))
+def test_folds_are_even_and_never_lack_a_class(counts: list[int], seed: int) -> None:
+    classes = np.repeat(np.arange(len(counts)), counts)
+    folds = stratified_folds(classes, seed=seed)
+    sizes = np.bincount(folds)
+    assert len(sizes) == min(5, len(classes))
+    assert np.ptp(sizes) <= 1
+    for fold in range(len(sizes)):
+        assert set(classes[folds != fold]) == set(classes)
+    for label in range(len(counts)):
+        assert np.ptp(np.bincount(folds[classes == label], minlength=len(sizes))) <= 1
+
+
+def test_folds_follow_the_seed() -> None:
+    classes = np.arange(60) % 3
+    assert np.array_equal(stratified_folds(classes, seed=1), stratified_folds(classes, seed=1))
+    assert not np.array_equal(stratified_folds(classes, seed=1), stratified_folds(classes, seed=2))
+
+
+def test_temperature_brings_probabilities_back_to_their_frequency() -> None:
+    random = np.random.default_rng(1)
+    scores = random.normal(size=(5000, 4))
+    probabilities = np.exp(log_softmax(scores))
+    classes = np.array([random.choice(4, p=row) for row in probabilities])
+    ones = np.ones(len(classes))
+    assert fit_temperature(scores, classes, ones) == pytest.approx(1, abs=0.06)
+    assert fit_temperature(3 * scores, classes, ones) == pytest.approx(3 * fit_temperature(scores, classes, ones), 1e-4)
+
+
+def test_few_right_predictions_are_no_proof_of_certainty() -> None:
+    # By Laplace's rule 1 of 6 examples counts half for each class: the probability is 11/12.
+    scores = np.array([[2.0, 0.0], [2.0, 0.0], [0.0, 2.0], [0.0, 2.0]])
+    temperature = fit_temperature(scores, np.array([0, 0, 1, 1]), np.ones(4))
+    assert np.exp(log_softmax(scores / temperature)).max() == pytest.approx(11 / 12, abs=1e-4)
+
+
+def test_cross_validation_finds_what_generalises() -> None:
+    features, classes = clouds(3000, noise=3.0)
+    x, y, fresh, gold = features[:150], classes[:150], features[150:], classes[150:]
+    choice = cross_validate(x, y, np.ones(150), seed=0)
+    assert choice == cross_validate(x, y, np.ones(150), seed=0)
+    losses = {}
+    for l2 in logistic.STRENGTHS:
+        scores = fit_logistic(x, y, l2=l2).scores(fresh)
+        losses[l2] = -log_softmax(scores)[np.arange(len(gold)), gold].mean()
+    assert losses[choice.l2] < min(losses.values()) + 0.02
+    assert losses[choice.l2] < losses[logistic.STRENGTHS[-1]]
+
+
+def test_noise_gets_the_strongest_penalty() -> None:
+    random = np.random.default_rng(3)
+    choice = cross_validate(random.normal(size=(80, 30)), np.arange(80) % 2, np.ones(80), seed=0)
+    assert choice.l2 == logistic.STRENGTHS[0]
+    assert choice.log_loss == pytest.approx(np.log(2), abs=0.05)

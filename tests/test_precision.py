@@ -1,0 +1,146 @@
+"""Forms of vectors: int8 and packed signs, and what their similarities mean."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from xsent import SentenceEncoder, hamming
+from xsent.hamming import binary_similarity, hamming_distances, pack_signs, unpack_signs
+from xsent.options import Precision, stored_as, to_int8
+from xsent.similarity import cosine_similarity
+
+SENTENCES = ["Anna sees Boris.", "", "David, Elena, Frank and Greta.", "Clara", "Clara sees Boris."]
+
+
+@pytest.fixture(scope="module")
+def encoder(mini_bundle: Path) -> SentenceEncoder:
+    return SentenceEncoder(mini_bundle, threads=2)
+
+
+def test_int8_counts_steps_of_a_fixed_size() -> None:
+    vector = np.array([0.5, -0.5, 0.1, -0.7], np.float32)  # a step is 1 / (32 sqrt(4)) = 1/64
+    assert to_int8(vector).tolist() == [32, -32, 6, -45]
+    assert to_int8(np.array([1, 0, 0, 0], np.float32)).tolist() == [64, 0, 0, 0]
+    assert to_int8(np.array([-1] + 63 * [0], np.float32))[0] == -127  # 256 steps are cut: no -128, so that all negate
+
+
+def test_int8_keeps_inner_products_of_any_two_files() -> None:
+    vectors = np.random.default_rng(0).normal(size=(50, 512)).astype(np.float32)
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    steps = np.stack([to_int8(vector) for vector in vectors]).astype(np.int32)
+    assert np.abs(steps @ steps.T / (1024 * 512) - vectors @ vectors.T).max() < 0.005
+
+
+def test_int8_is_float32_rounded(encoder: SentenceEncoder) -> None:
+    vectors = encoder.encode(SENTENCES)
+    rounded = encoder.encode(SENTENCES, precision="int8")
+    assert rounded.dtype == np.int8
+    assert np.array_equal(rounded, np.clip(np.rint(vectors * np.float32(32 * 32**0.5)), -127, 127))
+    assert np.abs(encoder.similarity(rounded, rounded) - encoder.similarity(vectors, vectors)).max() < 0.02
+
+
+def test_binary_keeps_signs_first_number_in_the_highest_bit(encoder: SentenceEncoder) -> None:
+    assert pack_signs([1, -1, 0, 2, -3, -1, -1, 0.5]).tolist() == [0b10010001]
+    packed = encoder.encode(SENTENCES, precision="binary")
+    assert (packed.dtype, packed.shape) == (np.uint8, (5, encoder.dim // 8))
+    assert np.array_equal(packed, np.packbits(encoder.encode(SENTENCES) > 0, axis=1))
+
+
+@pytest.mark.parametrize("precision", ["int8", "binary"])
+def test_truncated_vectors_are_rounded_after_the_cut(encoder: SentenceEncoder, precision: Precision) -> None:
+    short = encoder.encode("Anna sees Boris.", truncate_dim=16, precision=precision)
+    unit = encoder.encode("Anna sees Boris.", truncate_dim=16)
+    assert np.array_equal(short, to_int8(unit) if precision == "int8" else pack_signs(unit))
+
+
+@pytest.mark.parametrize("precision", ["float16", "int8", "binary"])
+def test_streams_and_threads_give_the_same(encoder: SentenceEncoder, precision: Precision) -> None:
+    texts = SENTENCES * 20
+    alone = np.stack([encoder.encode(text, precision=precision) for text in texts])
+    assert np.array_equal(encoder.encode(texts, precision=precision), alone)
+    assert np.array_equal(np.stack(list(encoder.encode_iter(texts, precision=precision))), alone)
+    assert encoder.encode([], precision=precision).shape == (0, alone.shape[1])
+
+
+@pytest.mark.parametrize("precision", ["float32", "float16", "int8", "binary"])
+def test_the_empty_sentence_resembles_nothing(encoder: SentenceEncoder, precision: Precision) -> None:
+    vectors = encoder.encode(SENTENCES, precision=precision)
+    assert not vectors[1].any()
+    similarity = encoder.similarity(vectors, vectors)
+    assert similarity.dtype == np.float32
+    assert not similarity[1].any()
+    assert not similarity[:, 1].any()
+    assert np.allclose(np.delete(np.diag(similarity), 1), 1)
+
+
+def test_arguments_that_cannot_be(encoder: SentenceEncoder) -> None:
+    with pytest.raises(ValueError, match="truncate_dim = 12 must be a multiple of 8 for binary"):
+        encoder.encode("Anna", truncate_dim=12, precision="binary")
+    for precision in ("int8", "binary"):
+        with pytest.raises(ValueError, match=f"precision = '{precision}' keeps no lengths"):
+            encoder.encode("Anna", normalize_embeddings=False, precision=precision)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="precision = 'int4' must be one of float32, float16, int8, binary"):
+        stored_as("int4", 8)
+
+
+def test_binary_and_other_vectors_are_not_compared(encoder: SentenceEncoder) -> None:
+    binary, floats = (encoder.encode(SENTENCES, precision=form) for form in ("binary", "float32"))
+    for pair in ((binary, floats), (floats, binary)):
+        with pytest.raises(TypeError, match=r"expected packed signs, uint8 .* got float32"):
+            encoder.similarity(*pair)
+    with pytest.raises(ValueError, match="vectors of 32 and of 16 dimensions"):
+        encoder.similarity(binary, binary[:, :2])
+
+
+packed_pairs = st.integers(1, 20).flatmap(
+    lambda width: st.tuples(*(arrays(np.uint8, st.tuples(st.integers(0, 20), st.just(width))) for _ in range(2)))
+)
+
+
+@given(packed_pairs)
+def test_distance_is_the_number_of_bits_that_differ(pair: tuple[np.ndarray, np.ndarray]) -> None:
+    a, b = pair
+    bits = [np.unpackbits(packed, axis=1) for packed in pair]
+    assert np.array_equal(hamming_distances(a, b), (bits[0][:, None] != bits[1][None]).sum(axis=2))
+
+
+@given(packed_pairs)
+def test_similarity_is_the_cosine_of_the_signs(pair: tuple[np.ndarray, np.ndarray]) -> None:
+    a, b = pair
+    assert np.allclose(binary_similarity(a, b), cosine_similarity(unpack_signs(a), unpack_signs(b)), atol=1e-6)
+
+
+def test_similarity_by_hand() -> None:
+    a = pack_signs([1.0, 1, 1, 1, -1, -1, -1, -1])
+    b = pack_signs([1.0, 1, 1, -1, 1, -1, -1, -1])
+    assert hamming_distances(a, b).tolist() == [[2]]
+    assert binary_similarity(a, b).tolist() == [[0.5]]
+    assert binary_similarity(a, ~a).tolist() == [[-1]]
+
+
+def test_signs_come_back() -> None:
+    vectors = np.random.default_rng(0).normal(size=(3, 5, 16))
+    assert np.array_equal(unpack_signs(pack_signs(vectors)), np.sign(vectors))
+    assert not unpack_signs(np.zeros((2, 3), np.uint8)).any()
+    with pytest.raises(ValueError, match="12 dimensions cannot be packed"):
+        pack_signs(np.ones(12))
+
+
+def test_without_bitwise_count_a_table_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+    a, b = np.random.default_rng(0).integers(0, 256, (2, 30, 9), np.uint8)
+    distances = hamming_distances(a, b)
+    monkeypatch.delattr(np, "bitwise_count", raising=False)  # as in NumPy 1.26
+    assert np.array_equal(hamming.hamming_distances(a, b), distances)
+
+
+def test_precisions_keep_the_nearest_sentence() -> None:
+    encoder = SentenceEncoder()
+    notes = ["The meeting is on Friday.", "The cat needs food.", "Pay the rent before the first.", "Call the dentist."]
+    queries = ["Wann treffen wir uns?", "Le chat a faim.", "Hay que pagar el alquiler.", "Devo andare dal dentista."]
+    for precision in ("float32", "float16", "int8", "binary"):
+        rows = [encoder.encode(texts, precision=precision) for texts in (queries, notes)]  # type: ignore[arg-type]
+        assert encoder.similarity(*rows).argmax(axis=1).tolist() == [0, 1, 2, 3], precision

@@ -1,0 +1,336 @@
+"""Going on after a kill: the same bytes, nothing encoded twice, nothing mixed up."""
+
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+import numpy as np
+import pytest
+from commands import Runner, is_one_line
+
+from xsent import SentenceEncoder
+from xsent.bundle import builtin_path
+from xsent.errors import DataError, FingerprintError
+from xsent.options import Vectors
+from xsent.vectors import VectorNote, VectorOutput, vector_file
+
+FORMATS = ["a.npy", "a.f32", "a.jsonl", "a.parquet"]
+NOTE = VectorNote("0123456789abcdef", 8, "float32", normalized=True)
+JOB: dict[str, object] = {"on_long": "warn"}
+ROWS = 13
+VECTORS = np.random.default_rng(0).normal(size=(ROWS, 8)).astype(np.float32)
+TEXTS = [f"Anna {row}" for row in range(ROWS)]
+
+
+class Killed(BaseException):
+    """Stands for the end of a process."""
+
+
+@pytest.fixture(autouse=True)
+def small_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("xsent.vectors.STEP", 4)
+
+
+@pytest.fixture
+def run(capfd: pytest.CaptureFixture[str]) -> Runner:
+    return Runner(capfd)
+
+
+@contextmanager
+def killed() -> Iterator[None]:
+    with pytest.raises(Killed):
+        yield
+
+
+def write(path: Path, stop: int = ROWS, texts: list[str] = TEXTS, **options: object) -> int:
+    """Write rows up to `stop`, there the process ends; returns the first row that was written."""
+    settings = {"note": NOTE, "job": JOB, **options}
+    with vector_file(path, **settings) as output:  # type: ignore[arg-type]
+        return write_rows(output, stop, texts)
+
+
+def write_rows(output: VectorOutput, stop: int, texts: list[str]) -> int:
+    first = output.rows
+    for text in output.remaining(texts):
+        if output.rows == stop:
+            raise Killed
+        output.write(text, VECTORS[output.rows])
+    return first
+
+
+def names(folder: Path) -> set[str]:
+    return {path.name for path in folder.iterdir()}
+
+
+@pytest.mark.parametrize("name", FORMATS)
+@pytest.mark.parametrize("stop", range(ROWS))
+def test_the_bytes_are_those_of_a_run_without_a_break(tmp_path: Path, name: str, stop: int) -> None:
+    if name.endswith("parquet"):
+        pytest.importorskip("pyarrow")
+    whole, broken = tmp_path / "whole" / name, tmp_path / "broken" / name
+    for path in (whole, broken):
+        path.parent.mkdir()
+    write(whole)
+    with killed():
+        write(broken, stop)
+    assert names(broken.parent) == (set() if stop < 4 else {f".{name}.part", f".{name}.part.json"})
+    assert write(broken, resume=True) == stop // 4 * 4
+    assert names(broken.parent) == {name, f"{name}.json"}
+    assert broken.read_bytes() == whole.read_bytes()
+    assert broken.with_name(f"{name}.json").read_bytes() == whole.with_name(f"{name}.json").read_bytes()
+
+
+def test_two_breaks(tmp_path: Path) -> None:
+    with killed():
+        write(tmp_path / "a.npy", 6)
+    with killed():
+        write(tmp_path / "a.npy", 7, resume=True)
+    with killed():
+        write(tmp_path / "a.npy", 9, resume=True)
+    assert write(tmp_path / "a.npy", resume=True) == 8
+    assert np.array_equal(np.load(tmp_path / "a.npy"), VECTORS)
+
+
+def test_with_nothing_to_go_on_with_it_starts(tmp_path: Path) -> None:
+    assert write(tmp_path / "a.npy", resume=True) == 0
+    assert np.array_equal(np.load(tmp_path / "a.npy"), VECTORS)
+
+
+def test_what_was_cut_short_is_neither_lost_nor_used_unasked(tmp_path: Path) -> None:
+    path = tmp_path / "a.npy"
+    with killed():
+        write(path, 10)
+    kept = (tmp_path / ".a.npy.part").read_bytes()
+    with pytest.raises(FileExistsError, match=r"got to line 8; --resume goes on, --force starts over"):
+        write(path)
+    assert (tmp_path / ".a.npy.part").read_bytes() == kept
+    assert write(path, force=True) == 0
+    assert names(tmp_path) == {"a.npy", "a.npy.json"}
+
+
+def test_starting_over_forgets_the_old_journal(tmp_path: Path) -> None:
+    with killed():
+        write(tmp_path / "a.npy", 10)
+    with killed():
+        write(tmp_path / "a.npy", 2, force=True)
+    assert names(tmp_path) == set()
+    assert write(tmp_path / "a.npy", resume=True) == 0
+
+
+def test_an_older_output_stays_until_the_new_one_is_complete(tmp_path: Path) -> None:
+    path = tmp_path / "a.npy"
+    write(path)
+    old = path.read_bytes()
+    with killed():
+        write(path, 10, force=True)
+    assert path.read_bytes() == old
+    with pytest.raises(FileExistsError, match="exists; --force replaces it"):
+        write(path, resume=True)
+    assert write(path, resume=True, force=True) == 8
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"job": {"on_long": "split"}}, "on_long was warn, is now split"),
+        ({"job": {"on_long": "warn", "bytes of input": 5}}, "bytes of input was None, is now 5"),
+        ({"note": VectorNote("0123456789abcdef", 8, "float16", True)}, "precision was float32, is now float16"),
+        ({"note": VectorNote("0123456789abcdef", 4, "float32", True)}, "dim was 8, is now 4"),
+        ({"note": VectorNote("0123456789abcdef", 8, "float32", False)}, "normalized was True, is now False"),
+        ({"texts": ["Anna 0", "other", *TEXTS[2:]]}, "its first 8 lines had another text, the input has changed"),
+        ({"texts": TEXTS[:7]}, "its first 8 lines had another text, the input has changed"),
+        ({"texts": TEXTS[1:]}, "its first 8 lines had another text, the input has changed"),
+    ],
+)
+def test_another_job_is_refused_and_nothing_is_lost(tmp_path: Path, change: dict[str, object], message: str) -> None:
+    with killed():
+        write(tmp_path / "a.npy", 10)
+    before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    with pytest.raises(DataError, match=f"a.npy: cannot be gone on with: {message}"):
+        write(tmp_path / "a.npy", resume=True, **change)
+    assert set(before) == names(tmp_path)
+    assert write(tmp_path / "a.npy", resume=True) == 8
+    assert np.array_equal(np.load(tmp_path / "a.npy"), VECTORS)
+
+
+def test_another_model_is_refused_with_both_fingerprints(tmp_path: Path) -> None:
+    with killed():
+        write(tmp_path / "a.npy", 10)
+    other = VectorNote("fedcba9876543210", 8, "float32", normalized=True)
+    with pytest.raises(FingerprintError, match="was 0123456789abcdef, is now fedcba9876543210"):
+        write(tmp_path / "a.npy", resume=True, note=other)
+
+
+@pytest.mark.parametrize("content", [None, b"", b"short", b"{"])
+def test_damaged_leftovers_are_named(tmp_path: Path, content: bytes | None) -> None:
+    with killed():
+        write(tmp_path / "a.npy", 10)
+    damaged = tmp_path / (".a.npy.part.json" if content == b"{" else ".a.npy.part")
+    damaged.unlink() if content is None else damaged.write_bytes(content)
+    message = "part.json: damaged" if content == b"{" else "part: shorter than its journal says"
+    with pytest.raises(DataError, match=f"{message}.*--force starts over"):
+        write(tmp_path / "a.npy", resume=True)
+    assert write(tmp_path / "a.npy", force=True) == 0
+
+
+def test_two_processes_do_not_write_one_file(tmp_path: Path) -> None:
+    pytest.importorskip("fcntl")
+    with vector_file(tmp_path / "a.npy", NOTE, job=JOB) as output:
+        write_rows(output, ROWS, TEXTS)
+        for options in ({"force": True}, {"resume": True}):
+            with pytest.raises(DataError, match=r"\.a\.npy\.part: another process is writing it"):
+                write(tmp_path / "a.npy", **options)
+    assert np.array_equal(np.load(tmp_path / "a.npy"), VECTORS)
+
+
+def test_without_a_job_nothing_is_left(tmp_path: Path) -> None:
+    with killed():
+        write(tmp_path / "a.npy", 10, job=None)
+    assert names(tmp_path) == set()
+
+
+def start_in_small_steps(
+    *arguments: object, preexec_fn: Callable[[], object] | None = None
+) -> "subprocess.Popen[bytes]":
+    script = "import xsent.vectors; xsent.vectors.STEP = 100; from xsent.cli import main; main()"
+    command = [sys.executable, "-c", script, *map(str, arguments)]
+    return subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.PIPE, preexec_fn=preexec_fn)
+
+
+@pytest.mark.parametrize("name", ["a.npy", "a.parquet"])
+def test_a_killed_command_goes_on(mini_bundle: Path, tmp_path: Path, name: str) -> None:
+    if name.endswith("parquet"):
+        pytest.importorskip("pyarrow")
+    texts = [f"Anna {row % 50}, Boris" for row in range(450)]
+    lines = "".join(f"{text}\n" for text in texts).encode()
+    output, journal = tmp_path / name, tmp_path / f".{name}.part.json"
+    arguments = ("encode", "-", "--output", output, "--model", mini_bundle)
+    process = start_in_small_steps(*arguments)
+    assert process.stdin is not None
+    process.stdin.write(lines)
+    process.stdin.flush()
+    for _ in range(600):
+        if journal.exists():
+            break
+        time.sleep(0.05)
+    process.kill()  # SIGKILL
+    process.communicate()
+    assert names(tmp_path) >= {f".{name}.part", f".{name}.part.json"}
+    assert not output.exists()
+
+    process = start_in_small_steps(*arguments, "--resume")
+    _, err = process.communicate(lines)
+    assert (process.returncode, err) == (0, b"")
+    assert names(tmp_path) == {name, f"{name}.json"}
+    vectors = SentenceEncoder(mini_bundle).encode(texts)
+    with mock.patch("xsent.vectors.STEP", 100):
+        note = VectorNote(**json.loads((tmp_path / f"{name}.json").read_text()))
+        with vector_file(tmp_path / f"whole{output.suffix}", note) as whole:
+            for text, vector in zip(texts, vectors, strict=True):
+                whole.write(text, vector)
+    assert output.read_bytes() == (tmp_path / f"whole{output.suffix}").read_bytes()
+
+
+def test_a_full_disk_keeps_what_a_checkpoint_covers(mini_bundle: Path, tmp_path: Path) -> None:
+    resource = pytest.importorskip("resource")
+    file, output = tmp_path / "a.txt", tmp_path / "a.npy"
+    file.write_text("Anna sees Boris.\n" * 450)
+    arguments = ("encode", file, "--output", output, "--model", mini_bundle)
+    limit = lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (30_000, 30_000))  # noqa: E731
+    process = start_in_small_steps(*arguments, preexec_fn=limit)
+    _, err = process.communicate()
+    assert process.returncode == 1
+    assert err.decode() == f"Error: {output}: File too large; make room, then --resume goes on\n"
+    process = start_in_small_steps(*arguments, "--resume")
+    assert process.communicate()[1] == b""
+    assert len(np.load(output)) == 450
+
+
+@pytest.fixture
+def interrupted(run: Runner, tmp_path: Path, mini_bundle: Path) -> list[object]:
+    """The arguments of a command that was interrupted in its seventh line; four are kept."""
+    (tmp_path / "a.txt").write_text("".join(f"{text}\n" for text in TEXTS))
+    arguments = ["encode", tmp_path / "a.txt", "--output", tmp_path / "a.npy", "--model", mini_bundle, "--threads", 1]
+    write = VectorOutput.write
+
+    def interrupt(self: VectorOutput, sentence: str, vector: Vectors) -> None:
+        if self.rows == 6:
+            raise KeyboardInterrupt
+        write(self, sentence, vector)
+
+    with mock.patch.object(VectorOutput, "write", interrupt):
+        assert run(*arguments) == (130, "", "Error: interrupted\n")
+    return arguments
+
+
+def test_only_the_rest_is_encoded(run: Runner, interrupted: list[object], mini_bundle: Path, tmp_path: Path) -> None:
+    encoded: list[str] = []
+    encode_iter = SentenceEncoder.encode_iter
+
+    def note_down(self: SentenceEncoder, sentences: Iterable[str], **options: Any) -> Iterator[Vectors]:  # noqa: ANN401
+        return encode_iter(self, (encoded.append(text) or text for text in sentences), **options)
+
+    with mock.patch.object(SentenceEncoder, "encode_iter", note_down):
+        assert run(*interrupted, "--resume") == (0, "", "")
+    assert encoded == TEXTS[4:]
+    assert np.array_equal(np.load(tmp_path / "a.npy"), SentenceEncoder(mini_bundle).encode(TEXTS))
+
+
+def test_a_command_that_was_cut_short_says_so(run: Runner, interrupted: list[object], tmp_path: Path) -> None:
+    message = "an unfinished run got to line 4; --resume goes on, --force starts over"
+    assert run(*interrupted) == (1, "", f"Error: {tmp_path / 'a.npy'}: {message}\n")
+    assert run(*interrupted, "--force") == (0, "", "")
+
+
+@pytest.mark.parametrize("line", [0, 12])
+def test_a_changed_input_is_refused(run: Runner, interrupted: list[object], tmp_path: Path, line: int) -> None:
+    changed = [*TEXTS[:line], "Boris and Clara", *TEXTS[line + 1 :]]
+    (tmp_path / "a.txt").write_text("".join(f"{text}\n" for text in changed))
+    code, out, err = run(*interrupted, "--resume")
+    assert (code, out) == (1, "")
+    assert is_one_line(err)
+    assert f"{tmp_path / 'a.npy'}: cannot be gone on with: bytes of input was 94, is now" in err
+
+
+def test_an_input_of_equal_size_but_other_text_is_refused(
+    run: Runner, interrupted: list[object], tmp_path: Path
+) -> None:
+    (tmp_path / "a.txt").write_text("".join(f"{text}\n" for text in TEXTS).replace("Anna 2", "Emma 2"))
+    code, out, err = run(*interrupted, "--resume")
+    assert (code, out) == (1, "")
+    assert is_one_line(err)
+    assert "its first 4 lines had another text, the input has changed" in err
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--precision", "int8"], "precision was float32, is now int8"),
+        (["--truncate-dim", 8], "dim was 32, is now 8"),
+        (["--no-normalize"], "normalized was True, is now False"),
+        (["--on-long", "split"], "on_long was warn, is now split"),
+    ],
+)
+def test_other_options_are_refused(run: Runner, interrupted: list[object], options: list[object], message: str) -> None:
+    code, out, err = run(*interrupted, "--resume", *options)
+    assert (code, out) == (1, "")
+    assert is_one_line(err)
+    assert message in err
+    assert run(*interrupted, "--resume") == (0, "", "")
+
+
+def test_the_model_must_be_the_same(run: Runner, interrupted: list[object], mini_bundle: Path) -> None:
+    code, _, err = run(*interrupted, "--resume", "--model", builtin_path())
+    assert code == 1
+    assert is_one_line(err)
+    assert f"was {SentenceEncoder(mini_bundle).fingerprint}, is now {SentenceEncoder().fingerprint}" in err
+
+
+def test_resume_needs_a_file(run: Runner) -> None:
+    assert run("encode", "-", "--resume") == (1, "", "Error: --resume goes on with a file: name it with --output\n")

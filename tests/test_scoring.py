@@ -1,0 +1,100 @@
+"""Scores of given pairs, and thresholds."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from xsent.mining.margin import Margin, margin_scores
+from xsent.mining.scoring import PairScorer, calibrate, shuffled_pairs
+
+
+@pytest.mark.parametrize("margin", ["ratio", "distance", "absolute"])
+def test_pairs_score_as_in_the_whole_matrix(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, margin: Margin) -> None:
+    monkeypatch.setattr("xsent.mining.scoring._BLOCK", 3)
+    random = np.random.default_rng(0)
+    src, trg = random.normal(size=(12, 5)), random.normal(size=(9, 5))
+    src[4] = 0
+    np.save(tmp_path / "src.npy", src)
+    scorer = PairScorer(np.load(tmp_path / "src.npy", mmap_mode="r"), trg, margin=margin, k=3)
+    i, j = random.integers(0, 12, 20), random.integers(0, 9, 20)
+    assert np.allclose(scorer.score(i, j), margin_scores(src, trg, margin=margin, k=3)[i, j], atol=1e-5)
+    assert scorer.score(i[:0], j[:0]).shape == (0,)
+
+
+def test_the_cosine_needs_no_neighbours() -> None:
+    scorer = PairScorer([[1.0, 0.0]], [[3.0, 4.0]], margin="absolute")
+    assert scorer.score(np.array([0]), np.array([0])) == pytest.approx(0.6)
+    with pytest.raises(ValueError, match="k = 4 neighbours, but one side has only 1"):
+        PairScorer([[1.0, 0.0]], [[3.0, 4.0]])
+
+
+def test_dimensions_must_agree() -> None:
+    with pytest.raises(ValueError, match="2 and of 3 dimensions"):
+        PairScorer(np.ones((1, 2)), np.ones((1, 3)), margin="absolute")
+
+
+def test_a_threshold_by_hand() -> None:
+    scores = [0.25, 1.0, 0.5, 0.125]
+    wrong = np.concatenate([np.full(9, 0.5), np.full(40, 0.2), np.zeros(50)])
+    # (49 + 1) · 4 / 100 = 2 wrong are expected among the 4 that reach 0.125, (9 + 1) · 4 / 100 = 0.4 among 3 at 0.25
+    # and among 2 at 0.5, and at 1.0, which no wrong pair reaches, (0 + 1) · 4 / 100 against 1.
+    for precision, threshold, accepted, estimate in [
+        (0.5, 0.125, 4, 0.5),
+        (0.7, 0.25, 3, 1 - 0.4 / 3),
+        (0.9, 1.0, 1, 0.96),
+    ]:
+        found = calibrate(scores, wrong, precision)
+        assert (found.threshold, found.accepted, found.pairs) == (threshold, accepted, 4)
+        assert found.precision == pytest.approx(estimate)
+
+
+def test_out_of_reach_says_what_is_reached() -> None:
+    with pytest.raises(ValueError, match=r"no threshold reaches .* 0\.99; 0\.100000 .* 0\.9000 with 4 of 4 pairs"):
+        calibrate([0.9, 0.5, 0.3, 0.1], np.zeros(9), 0.99)
+
+
+@pytest.mark.parametrize("precision", [0.0, 1.0, 95.0])
+def test_a_precision_is_a_share(precision: float) -> None:
+    with pytest.raises(ValueError, match=f"precision = {precision} must be between 0 and 1"):
+        calibrate([1.0], [0.0], precision)
+
+
+def test_no_pairs_no_threshold() -> None:
+    with pytest.raises(ValueError, match="there are none"):
+        calibrate([], [0.0], 0.5)
+    with pytest.raises(ValueError, match="there are none"):
+        calibrate([1.0], [], 0.5)
+
+
+@pytest.mark.parametrize("precision", [0.8, 0.95, 0.99])
+def test_the_precision_is_kept_where_wrong_pairs_are_like_the_shuffled(precision: float) -> None:
+    random = np.random.default_rng(0)
+    right, wrong = (random.normal(mean, 1, count).astype(np.float32) for mean, count in ((3, 2000), (0, 1000)))
+    found = calibrate(np.concatenate([right, wrong]), random.normal(0, 1, 30_000), precision)
+    accepted = (right >= found.threshold).sum(), (wrong >= found.threshold).sum()
+    assert sum(accepted) == found.accepted
+    assert accepted[0] / sum(accepted) >= precision
+    assert accepted[0] > 1000  # and it does not just throw all away
+
+
+@settings(max_examples=50, deadline=None)
+@given(pairs=st.lists(st.tuples(st.integers(0, 6), st.integers(0, 6)), max_size=30))
+def test_no_shuffled_pair_is_a_given_one(pairs: list[tuple[int, int]]) -> None:
+    src, trg = [pair[0] for pair in pairs], [pair[1] for pair in pairs]
+    left, right = shuffled_pairs(src, trg)
+    shuffled = set(zip(left.tolist(), right.tolist(), strict=True))
+    assert not shuffled & set(pairs)
+    assert shuffled == {(i, j) for i in src for j in trg} - set(pairs)  # few pairs: all there are
+
+
+def test_shuffling_is_bounded_and_repeatable() -> None:
+    rows = np.arange(60_000)
+    left, right = shuffled_pairs(rows, rows)
+    assert len(left) == 60_000
+    assert np.array_equal(left, shuffled_pairs(rows, rows)[0])
+    assert not np.array_equal(left, shuffled_pairs(rows, rows, seed=1)[0])
+    assert len(shuffled_pairs(rows[:1000], rows[:1000])[0]) == 100_000
+    assert (left != right).all()

@@ -1,0 +1,127 @@
+"""The language subspace: what is removed, and how much."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from xsent.documents.subspace import SAMPLE, Moments, choose_rank, remove_directions, survey
+
+
+def moments_of(vectors: np.ndarray) -> Moments:
+    moments = Moments(vectors.shape[1])
+    moments.add(vectors)
+    return moments
+
+
+def language_pair(count: int, shift: float, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    """Parallel vectors [count, 8]: the same meaning, each language moved along an axis of its own."""
+    meaning = np.random.default_rng(seed).normal(size=(count, 8)).astype(np.float32)
+    meaning[:, :2] = 0
+    noise = np.random.default_rng(seed + 1).normal(size=(2, count, 8)).astype(np.float32) / 10
+    axes = np.eye(8, dtype=np.float32)[:2]
+    return meaning + noise[0] + shift * axes[0], meaning + noise[1] + shift * axes[1]
+
+
+@settings(max_examples=30, deadline=None)
+@given(count=st.integers(5, 40), rank=st.integers(1, 4), seed=st.integers(0, 1000))
+def test_directions_are_the_right_singular_vectors(count: int, rank: int, seed: int) -> None:
+    vectors = np.random.default_rng(seed).normal(size=(count, 5)).astype(np.float32) * [9, 7, 5, 3, 1]
+    found = moments_of(vectors.astype(np.float32)).directions(rank)
+    right = np.linalg.svd(vectors.astype(np.float32))[2][:rank]
+    assert np.allclose(found @ found.T, np.eye(rank), atol=1e-5)
+    projector = right.T @ right  # signs, and turns among equal values, mean nothing
+    values = np.linalg.svd(vectors, compute_uv=False)
+    if values[rank - 1] - values[min(rank, len(values) - 1)] > 0.1:
+        assert np.allclose(found.T @ found, projector, atol=1e-2)
+
+
+def test_directions_by_hand() -> None:
+    vectors = np.array([[-3, -3, 0], [-3, -3, 0], [0, 0, 1]], np.float32)
+    assert np.allclose(moments_of(vectors).directions(2), [[0.5**0.5, 0.5**0.5, 0], [0, 0, 1]], atol=1e-6)
+
+
+def test_the_mean_is_not_taken_off_first() -> None:
+    vectors = np.array([[10, 1], [10, -1]], np.float32)  # centred, the second axis would be the dominant one
+    assert np.allclose(moments_of(vectors).directions(1), [[1, 0]], atol=1e-6)
+
+
+def test_removing_by_hand() -> None:
+    clean = remove_directions(np.array([[3, 4, 5]], np.float32), np.array([[0, 1, 0]], np.float32))
+    assert clean.tolist() == [[3, 0, 5]]
+    assert clean.dtype == np.float32
+
+
+def test_what_was_removed_is_gone_and_the_rest_stays() -> None:
+    vectors = np.random.default_rng(0).normal(size=(30, 6)).astype(np.float32)
+    directions = moments_of(vectors).directions(3)
+    clean = remove_directions(vectors, directions)
+    assert np.allclose(clean @ directions.T, 0, atol=1e-5)
+    assert np.allclose(remove_directions(clean, directions), clean, atol=1e-5)
+
+
+def test_removing_nothing_changes_nothing() -> None:
+    vectors = np.random.default_rng(0).normal(size=(3, 6)).astype(np.float32)
+    assert np.array_equal(remove_directions(vectors, np.empty((0, 6), np.float32)), vectors)
+
+
+def test_moments_add_up() -> None:
+    vectors = np.random.default_rng(0).normal(size=(9, 4)).astype(np.float32)
+    both = moments_of(vectors[:2]) + moments_of(vectors[2:])
+    assert both.count == 9
+    assert np.allclose(both.total, vectors.sum(axis=0))
+    assert np.allclose(both.gram, vectors.T @ vectors, atol=1e-5)
+
+
+def test_the_rule_takes_the_first_rank_that_hides_the_languages() -> None:
+    first, second = language_pair(800, shift=3.0)
+    choice = choose_rank([moments_of(first[:600]), moments_of(second[:600])], [first[600:], second[600:]])
+    assert choice.rank == 1  # each language is one direction away
+    assert choice.accuracies[0] == 1
+    assert choice.accuracies[1] < 0.55 <= min(choice.accuracies[:1])
+
+
+def test_nothing_is_removed_where_languages_do_not_show() -> None:
+    first, second = language_pair(800, shift=0.0)
+    choice = choose_rank([moments_of(first[:600]), moments_of(second[:600])], [first[600:], second[600:]])
+    assert choice.rank == 0
+    assert len(choice.accuracies) == 1
+
+
+def test_one_language_has_nothing_to_hide_from() -> None:
+    vectors = np.ones((4, 2), np.float32)
+    assert choose_rank([moments_of(vectors)], [vectors]).rank == 0
+
+
+def test_languages_weigh_the_same_however_much_text_they_have() -> None:
+    first, second = language_pair(800, shift=0.0)
+    choice = choose_rank([moments_of(first[:600]), moments_of(second[:60])], [first[600:], second[790:]])
+    assert choice.accuracies[0] < 0.7  # the share of the larger language would be 0.95
+
+
+def test_languages_that_cannot_be_hidden_are_an_error() -> None:
+    # Every sentence of a language has its sign in a number that is among its smallest: not one of the first half.
+    vectors = np.random.default_rng(0).normal(size=(400, 6)).astype(np.float32) * 10
+    first, second = vectors[:200].copy(), vectors[200:].copy()
+    first[:, 5], second[:, 5] = 1, -1
+    with pytest.raises(ValueError, match=r"still show after removing 3 directions: .* wants under 55.0 %"):
+        choose_rank([moments_of(first[:150]), moments_of(second[:150])], [first[150:], second[150:]])
+
+
+def test_a_survey_is_one_pass() -> None:
+    vectors = np.random.default_rng(0).normal(size=(2500, 3)).astype(np.float32)
+    held_out = np.arange(2500) % 5 == 4
+    found = survey(iter(vectors), held_out, 3)
+    assert (found.train.count, found.held_out.count) == (2000, 500)
+    assert np.allclose(found.held_out.gram, vectors[held_out].T @ vectors[held_out], atol=1e-3)
+    assert np.array_equal(found.train_sample, vectors[~held_out])
+    assert np.array_equal(found.held_out_sample, vectors[held_out])
+    assert np.allclose(found.directions(1), moments_of(vectors).directions(1), atol=1e-5)
+
+
+def test_a_survey_keeps_only_a_sample() -> None:
+    count = SAMPLE + 500
+    found = survey((np.full(1, number, np.float32) for number in range(count)), np.arange(count) % 5 == 4, 1)
+    assert found.train.count + found.held_out.count == count
+    assert len(found.sample) == SAMPLE
+    assert len(np.unique(found.sample)) == SAMPLE

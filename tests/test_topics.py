@@ -1,0 +1,196 @@
+"""Labelled files, and heads tested across languages."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from xsent import SentenceEncoder
+from xsent.classification.topics import (
+    TEST_FILES,
+    TRAIN_FILES,
+    Cell,
+    Examples,
+    accuracy_rows,
+    confusion_rows,
+    confusion_shares,
+    read_examples,
+    topic_files,
+    transfer,
+)
+from xsent.errors import DataError
+
+
+class Letters:
+    """A text is the count of its letters, whatever their case."""
+
+    def encode(self, sentences: list[str], /) -> NDArray[np.float64]:
+        """Vectors [n, 26]."""
+        return np.array([[text.lower().count(chr(97 + i)) for i in range(26)] for text in sentences], np.float64)
+
+
+LOWER = Examples("lower", ["a", "b"] * 6, ["aaaax", "bbbby"] * 6)
+UPPER = Examples("upper", ["a", "b", "b"], ["AAA", "BBB", "AAB"])
+
+
+def test_a_file_as_mldoc_lays_it_out(tmp_path: Path) -> None:
+    file = tmp_path / "english.train.1000"
+    file.write_text("CCAT\tShares rose.\nGCAT\tA storm\u2028came.\n")
+    examples = read_examples(file)
+    assert examples == Examples(str(file), ["CCAT", "GCAT"], ["Shares rose.", "A storm\u2028came."])
+    assert examples.encode(Letters()).shape == (2, 26)
+
+
+def test_a_file_of_pairs(tmp_path: Path) -> None:
+    file = tmp_path / "pairs.tsv"
+    file.write_text("same\ta\tA\nother\ta\tb\n")
+    vectors = read_examples(file).encode(Letters())
+    assert vectors.shape == (2, 2, 26)
+    assert vectors[1].argmax(axis=1).tolist() == [0, 1]
+
+
+def test_columns_by_name(tmp_path: Path) -> None:
+    file = tmp_path / "train.tsv"
+    file.write_text("number\ttopic\ttext\tmore\n7\tcats\tone\ttwo\n")
+    assert read_examples(file, ["topic", "text"]) == Examples(str(file), ["cats"], ["one"])
+    assert read_examples(file, ["topic", "more", "text"]) == Examples(str(file), ["cats"], ["two", "one"])
+
+
+@pytest.mark.parametrize(
+    ("content", "columns", "message"),
+    [
+        ("a text\n", None, r"bad\.tsv:1: 1 fields, expected label and one or two texts.*--columns"),
+        ("1\ta\tb\tc\n", None, r"bad\.tsv:1: 4 fields"),
+        ("a\tb\nc\n", None, r"bad\.tsv:2: 1 fields, expected 2 as in line 1"),
+        ("a\tb\na\tb\tc\n", None, r"bad\.tsv:2: 3 fields, expected 2"),
+        ("a\tb\n\tb\n", None, r"bad\.tsv:2: empty label"),
+        ("a\tb\na\t \n", None, r"bad\.tsv:2: empty text"),
+        ("x\ta\t\n", None, r"bad\.tsv:1: empty text"),
+        ("topic\ttext\n", ["topic", "words"], r"bad\.tsv:1: no column 'words'; the first line names topic, text"),
+        ("topic\ttext\na\tb\nc\n", ["topic", "text"], r"bad\.tsv:3: 1 fields"),
+        ("topic\ttext\n", ["topic", "text"], r"bad\.tsv: no examples"),
+        ("", None, r"bad\.tsv: no examples"),
+    ],
+)
+def test_a_file_that_is_not_as_it_should_be(
+    tmp_path: Path, content: str, columns: list[str] | None, message: str
+) -> None:
+    file = tmp_path / "bad.tsv"
+    file.write_text(content)
+    with pytest.raises(DataError, match=message):
+        read_examples(file, columns)
+
+
+@pytest.mark.parametrize("columns", [["label"], ["a", "b", "c", "d"]])
+def test_columns_are_a_label_and_one_or_two_texts(columns: list[str]) -> None:
+    with pytest.raises(ValueError, match="expected those of the label and of one or two texts"):
+        read_examples("unread", columns)
+
+
+def test_our_encoders_read_long_texts_whole() -> None:
+    encoder = SentenceEncoder()
+    text = "A cat sleeps. " * encoder.max_length + "Shares and bonds."
+    vectors = Examples("long", ["a"], [text]).encode(encoder)  # without the warning of a cut
+    assert np.array_equal(vectors, encoder.encode([text], on_long="split"))
+
+
+def test_folders_of_languages(tmp_path: Path) -> None:
+    for name in ("german.train.1000", "english.train.1000", "english.train.2000", "english.dev", "english.test"):
+        (tmp_path / name).touch()
+    (tmp_path / "fr").mkdir()
+    (tmp_path / "fr" / "test.tsv").touch()
+    assert topic_files(tmp_path, TRAIN_FILES) == {
+        "english": tmp_path / "english.train.1000",
+        "german": tmp_path / "german.train.1000",
+    }
+    assert topic_files(tmp_path, TEST_FILES) == {
+        "english": tmp_path / "english.test",
+        "fr": tmp_path / "fr" / "test.tsv",
+    }
+
+
+def test_a_folder_of_something_else(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"no LANG\.train\.1000 or LANG/train\.tsv in this folder"):
+        topic_files(tmp_path, TRAIN_FILES)
+
+
+def test_transfer_by_hand() -> None:
+    labels, (cell, other) = transfer(Letters(), {"lower": LOWER}, {"lower": LOWER, "upper": UPPER}, seeds=2)
+    assert labels == ("a", "b")
+    assert (cell.train, cell.test, cell.accuracy, cell.deviation) == ("lower", "lower", 100, 0)
+    assert other.confusion.tolist() == [[[1, 0, 0], [1, 1, 0]]] * 2  # AAB is more a than b
+    assert other.accuracy == pytest.approx(200 / 3)
+    json.dumps(other.row())
+
+
+def test_every_training_set_meets_every_test_set() -> None:
+    sets = {"x": LOWER, "y": LOWER}
+    _, cells = transfer(Letters(), sets, sets, seeds=1)
+    assert [(cell.train, cell.test) for cell in cells] == [("x", "x"), ("x", "y"), ("y", "x"), ("y", "y")]
+
+
+def test_a_text_without_words_is_counted_as_unknown() -> None:
+    silent = Examples("silent", ["a", "b"], ["...", "bb"])
+    _, (cell,) = transfer(Letters(), {"lower": LOWER}, {"silent": silent}, seeds=1)
+    assert cell.confusion.tolist() == [[[0, 0, 1], [0, 1, 0]]]
+    assert cell.accuracy == 50
+    assert confusion_rows("ab", [cell])[0] == {"label": "a", "a": 0, "b": 0, "unknown": 100}
+
+
+def test_progress_counts_heads(capsys: pytest.CaptureFixture[str]) -> None:
+    transfer(Letters(), {"lower": LOWER}, {"upper": UPPER}, seeds=3, show_progress_bar=True)
+    assert "3 of 3 heads" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("train", "test", "message"),
+    [
+        (
+            {"x": Examples("one.tsv", ["a", "a"], ["a", "a"])},
+            {"y": Examples("y", ["a"], ["a"])},
+            "one.tsv: all examples",
+        ),
+        ({"x": Examples("x.tsv", ["a", "a", "b"], ["a"] * 3)}, {"y": UPPER}, "x.tsv: only one example is labelled 'b'"),
+        ({"x": LOWER}, {"y": Examples("y.tsv", ["c"], ["c"])}, r"y\.tsv: label 'c' is not in both this file and lower"),
+        ({"x": LOWER, "y": Examples("y.tsv", ["a"], ["a"])}, {"y": UPPER}, r"y\.tsv: label 'b' is not in both"),
+        ({"x": LOWER, "y": Examples("y.tsv", ["c"] * 9, ["a"] * 9)}, {"y": UPPER}, r"y\.tsv: label 'a' is not in both"),
+    ],
+)
+def test_sets_that_do_not_fit(train: dict[str, Examples], test: dict[str, Examples], message: str) -> None:
+    with pytest.raises(DataError, match=message):
+        transfer(Letters(), train, test)
+
+
+def test_pairs_are_not_tested_on_texts() -> None:
+    pairs = Examples("pairs.tsv", ["a", "b"] * 3, ["a", "b"] * 6)
+    with pytest.raises(ValueError, match=r"expected vectors \[n, 2, 26\]"):
+        transfer(Letters(), {"pairs": pairs}, {"upper": UPPER}, seeds=1)
+
+
+def test_seeds_must_be_some() -> None:
+    with pytest.raises(ValueError, match="seeds = 0 must be at least 1"):
+        transfer(Letters(), {"x": LOWER}, {"y": UPPER}, seeds=0)
+
+
+def cell(train: str, test: str, *rights: int) -> Cell:
+    """Ten examples of each of two labels; of the second so many are right, with each seed."""
+    return Cell(train, test, np.array([[[10, 0, 0], [10 - right, right, 0]] for right in rights]))
+
+
+def test_tables_by_hand() -> None:
+    cells = [cell("en", "en", 10, 10), cell("en", "fr", 4, 8), cell("en", "de", 6, 6)]
+    assert cells[1].accuracies.tolist() == [70, 90]
+    assert cells[1].deviation == pytest.approx(200**0.5)
+    assert accuracy_rows(cells) == [
+        {"train": "en", "en": "100.0 ±0.0", "fr": "80.0 ±14.1", "de": "80.0 ±0.0", "mean of others": 80}
+    ]
+    assert accuracy_rows([cell("en", "en", 4)]) == [{"train": "en", "en": 70.0}]
+    assert confusion_shares(cells) == pytest.approx(np.array([[100, 0, 0], [100 / 3 - 20 / 3, 220 / 3, 0]]))
+    assert confusion_rows("ab", cells)[0] == {"label": "a", "a": 100, "b": 0}
+
+
+def test_a_label_that_is_never_tested_has_a_row_of_zeros() -> None:
+    untested = Cell("en", "fr", np.array([[[5, 0, 0], [0, 0, 0]]]))
+    assert confusion_shares([untested]).tolist() == [[100, 0, 0], [0, 0, 0]]

@@ -1,0 +1,51 @@
+"""Made-up documents of two languages, and an encoder that has a bias towards the language."""
+
+from collections.abc import Iterable, Iterator
+from zlib import crc32
+
+import numpy as np
+
+DIM = 24
+
+
+class ToyEncoder:
+    """Sentences are words such as `en12`: numbers carry the meaning, letters the language, together a little noise.
+
+    Args:
+        bias: How far languages lie from where they have nothing to do with each other.
+        fingerprint: Identity of its vectors.
+    """
+
+    dim = DIM
+
+    def __init__(self, bias: float = 1.0, fingerprint: str = "toy") -> None:
+        self.fingerprint = fingerprint
+        self._bias = bias
+        self.policies: set[str] = set()
+
+    def encode_iter(self, sentences: Iterable[str], /, *, on_long: str) -> Iterator[np.ndarray]:
+        """See `SentenceEncoder.encode_iter`."""
+        self.policies.add(on_long)
+        return map(self.vector, sentences)
+
+    def vector(self, sentence: str) -> np.ndarray:
+        """The vector [D] of one sentence."""
+        words = sentence.split()
+        language = random_vector(words[0].rstrip("0123456789"))
+        meaning = sum(random_vector(word.lstrip("enfrd")) + random_vector(word) / 5 for word in words)
+        vector = self._bias * language + meaning / len(words)
+        return (vector / np.linalg.norm(vector)).astype(np.float32)
+
+
+def random_vector(name: str) -> np.ndarray:
+    """Always the same random vector [D] for a name."""
+    return np.random.default_rng(crc32(name.encode())).normal(size=DIM)
+
+
+def toy_documents(language: str, count: int = 60, seed: int = 0) -> list[list[str]]:
+    """Documents of 3 to 6 sentences of 4 words; the same in every language but for the letters of the words."""
+    random = np.random.default_rng(seed)
+    return [
+        [" ".join(f"{language}{word}" for word in random.integers(0, 300, 4)) for _ in range(random.integers(3, 7))]
+        for _ in range(count)
+    ]

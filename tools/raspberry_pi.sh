@@ -1,0 +1,87 @@
+#!/usr/bin/env bash
+# Installs the committed package in a Debian arm64 system under emulation, as the owner of a Raspberry Pi 4 would, and
+# tries it there: sizes, `xsent doctor`, `xsent verify`, and those tests of the runtime that need nothing of training.
+# What runs there runs on a Pi; how fast, and in how much memory, says nothing.
+#
+# For developers, by hand, as root on a Debian-like x86 machine:
+#     apt-get install debootstrap qemu-user-static binfmt-support
+#     tools/raspberry_pi.sh FOLDER
+# FOLDER/root is the system: made once, kept for the next time. Nothing outside FOLDER is changed, and nothing stays
+# mounted.
+set -euo pipefail
+
+[ $# = 1 ] || { echo "usage: $0 FOLDER" >&2; exit 2; }
+for command in debootstrap unshare git python3; do
+    command -v "$command" >/dev/null || { echo "$command is missing: see the top of $0" >&2; exit 1; }
+done
+[ "$(id -u)" = 0 ] || { echo "only root can make a system" >&2; exit 1; }
+[ -e /proc/sys/fs/binfmt_misc/qemu-aarch64 ] || { echo "arm64 programs do not run: update-binfmts --enable" >&2; exit 1; }
+
+mkdir -p "$1"
+folder=$(realpath "$1") root=$(realpath "$1")/root
+cd "$(dirname "$0")/.."
+TESTS="backends blas builtin doctor files lines parallel progress retrieval similarity tables threads"
+
+# A Cortex-A72 is a Raspberry Pi 4: no dot products of 8-bit numbers.
+export QEMU_CPU=cortex-a72
+cat >"$folder/cpuinfo" <<EOF
+processor	: 0
+Features	: fp asimd evtstrm crc32 cpuid
+CPU implementer	: 0x41
+CPU part	: 0xd08
+Model		: Raspberry Pi 4 Model B, emulated
+EOF
+
+# A command in the system, with nothing of this one's environment.
+inside() {
+    unshare --mount --propagation private bash -euc '
+        root=$1 cpuinfo=$2; shift 2
+        mount -t proc proc "$root/proc"
+        mount --bind "$cpuinfo" "$root/proc/cpuinfo"
+        mount -t sysfs -o ro sysfs "$root/sys"
+        exec chroot "$root" /usr/bin/env -i PATH=/venv/bin:/usr/bin:/bin:/usr/sbin:/sbin HOME=/root LANG=C.UTF-8 \
+            QEMU_CPU="$QEMU_CPU" PIP_DISABLE_PIP_VERSION_CHECK=1 "$@"' - "$root" "$folder/cpuinfo" "$@"
+}
+
+megabytes() { inside du --summarize --block-size=1MB "$1" | cut -f1; }
+
+step() { echo; echo "== $*"; }
+
+if [ ! -e "$root/complete" ]; then
+    step "a Debian system for arm64 (once)"
+    debootstrap --arch=arm64 --variant=minbase --include=python3-venv,ca-certificates bookworm "$root" >"$folder/debootstrap.log"
+    touch "$root/complete"
+fi
+# Names, certificates and registries as this machine has them.
+for file in /etc/resolv.conf /etc/hosts /etc/ssl/certs/ca-certificates.crt /etc/pip.conf; do
+    [ ! -e "$file" ] || cp --dereference "$file" "$root$file"
+done
+
+step "the wheel"
+rm -rf "$folder/source" "$root/wheel" "$root/download" "$root/venv" "$root/work"
+mkdir -p "$folder/source" "$root/work"
+git archive HEAD | tar --extract --directory "$folder/source"
+python3 -m pip wheel --quiet --no-deps --wheel-dir "$root/wheel" "$folder/source"
+cp -r "$folder/source/tests" "$folder/source/pyproject.toml" "$root/work"
+ls -l "$root/wheel" | awk 'NR > 1 { printf "%s %.1f MB\n", $NF, $5 / 1e6 }'
+
+step "pip install xsent"
+inside python3 -m venv /venv
+before=$(megabytes /venv)
+inside sh -c "pip download --quiet --dest /download /wheel/xsent-*.whl && pip install --quiet --no-index --find-links /download xsent"
+ls -l "$root/download" | awk 'NR > 1 { printf "%7.1f MB  %s\n", $5 / 1e6, $NF }'
+echo "download $(megabytes /download) MB, installed $(($(megabytes /venv) - before)) MB, the model included"
+
+step "xsent doctor"
+inside xsent doctor || echo "exit $?"
+for backend in onnx numpy; do
+    step "xsent verify --backend $backend"
+    inside xsent verify --backend "$backend"
+done
+step "similarity"
+inside xsent similarity "The cat sleeps." "Le chat dort."
+
+step "tests"
+inside pip install --quiet pytest hypothesis
+# Without those "in company", which encode hundreds of sentences.
+inside sh -c "cd /work && python -m pytest -k 'not company' --noconftest -p no:cacheprovider $(printf 'tests/test_%s.py ' $TESTS)"
