@@ -220,6 +220,8 @@ def _unit(vectors: ArrayLike) -> Floats:
 
 
 def _check_vectors(array: NDArray[Any]) -> None:
+    if array.dtype == np.uint8:
+        raise TypeError("expected vectors, got packed bits; compare binary vectors with SentenceEncoder.similarity")
     if array.dtype.kind not in "fiu":
         raise TypeError(f"expected vectors, got {array.dtype}; encode texts first")
     if array.ndim != 2:

@@ -129,3 +129,10 @@ def test_what_was_written_to_a_private_map_is_kept(tmp_path: Path) -> None:
     mapped[1] = [0, 5]
     rows = UnitRows(mapped)
     assert rows.block(1, 1).tolist() == rows.block(1, 1).tolist() == [[0, 1]]
+
+
+def test_packed_bits_are_not_taken_for_numbers() -> None:
+    bits = np.packbits(np.eye(8, dtype=bool), axis=1)
+    for compare in (cosine_similarity, nearest):
+        with pytest.raises(TypeError, match=r"packed bits; compare binary vectors with SentenceEncoder.similarity"):
+            compare(bits, bits)  # type: ignore[operator]

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from xsent.commands.options import BundleOption
+from xsent.commands.options import BundleOption, PrecisionChoice, PrecisionOption, TruncateOption
 from xsent.failures import one_line_errors
 
 if TYPE_CHECKING:
@@ -26,15 +26,6 @@ class LongChoice(StrEnum):
     SPLIT = "split"
 
 
-class PrecisionChoice(StrEnum):
-    """Values of --precision."""
-
-    FLOAT32 = "float32"
-    FLOAT16 = "float16"
-    INT8 = "int8"
-    BINARY = "binary"
-
-
 @one_line_errors()
 def encode(
     file: Annotated[str, typer.Argument(help="One sentence a line; .gz and .xz too; - reads standard input.")] = "-",
@@ -47,10 +38,8 @@ def encode(
     ] = None,
     model: BundleOption = None,
     normalize: Annotated[bool, typer.Option(help="Give vectors length 1.")] = True,
-    truncate_dim: Annotated[int | None, typer.Option(help="Keep only the first numbers of a vector.")] = None,
-    precision: Annotated[
-        PrecisionChoice, typer.Option(help="Of the numbers; binary: their signs, eight in a byte.")
-    ] = PrecisionChoice.FLOAT32,
+    truncate_dim: TruncateOption = None,
+    precision: PrecisionOption = PrecisionChoice.FLOAT32,
     on_long: Annotated[
         LongChoice, typer.Option(help="For sentences the model cannot read whole: cut, stop or split.")
     ] = LongChoice.WARN,

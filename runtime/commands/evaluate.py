@@ -8,7 +8,7 @@ from typing import Annotated, Protocol
 
 import typer
 
-from xsent.commands.options import JsonOption, ModelOption
+from xsent.commands.options import JsonOption, ModelOption, PrecisionChoice, PrecisionOption, TruncateOption
 from xsent.failures import one_line_errors
 from xsent.tables import format_table
 
@@ -32,10 +32,12 @@ def tatoeba(
     data_folder: FolderArgument,
     model: ModelOption = None,
     languages: LanguagesOption = None,
+    precision: PrecisionOption = PrecisionChoice.FLOAT32,
+    truncate_dim: TruncateOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Tatoeba similarity search: P@1 among 1,000 sentences, both directions."""
-    _evaluate("tatoeba", data_folder, model, languages, as_json)
+    _evaluate("tatoeba", data_folder, model, languages, precision, truncate_dim, as_json)
 
 
 @app.command(epilog="Example: xsent evaluate xsr data/eval/xsr --languages fr,de --json")
@@ -44,10 +46,12 @@ def xsr(
     data_folder: FolderArgument,
     model: ModelOption = None,
     languages: LanguagesOption = None,
+    precision: PrecisionOption = PrecisionChoice.FLOAT32,
+    truncate_dim: TruncateOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Cross-lingual sentence retrieval: P@1 of 2,000 sentences among about 200,000."""
-    _evaluate("xsr", data_folder, model, languages, as_json)
+    _evaluate("xsr", data_folder, model, languages, precision, truncate_dim, as_json)
 
 
 @app.command(epilog="Example: xsent evaluate xsim data/eval/flores --languages en,fr,de")
@@ -56,10 +60,12 @@ def xsim(
     data_folder: FolderArgument,
     model: ModelOption = None,
     languages: LanguagesOption = None,
+    precision: PrecisionOption = PrecisionChoice.FLOAT32,
+    truncate_dim: TruncateOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Error rate of margin-scored retrieval on parallel texts such as FLORES, both directions."""
-    _evaluate("xsim", data_folder, model, languages, as_json)
+    _evaluate("xsim", data_folder, model, languages, precision, truncate_dim, as_json)
 
 
 @app.command(epilog="Example: xsent evaluate sts data/eval/stsb --languages en,de")
@@ -68,10 +74,12 @@ def sts(
     data_folder: FolderArgument,
     model: ModelOption = None,
     languages: LanguagesOption = None,
+    precision: PrecisionOption = PrecisionChoice.FLOAT32,
+    truncate_dim: TruncateOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Semantic textual similarity: Spearman's correlation of cosines with human scores."""
-    _evaluate("sts", data_folder, model, languages, as_json)
+    _evaluate("sts", data_folder, model, languages, precision, truncate_dim, as_json)
 
 
 class _Result(Protocol):
@@ -83,9 +91,18 @@ class _Result(Protocol):
     def rows(self) -> list[dict[str, object]]: ...
 
 
-def _evaluate(task: str, folder: Path, model: Path | None, languages: str | None, as_json: bool) -> None:
+def _evaluate(
+    task: str,
+    folder: Path,
+    model: Path | None,
+    languages: str | None,
+    precision: PrecisionChoice,
+    truncate_dim: int | None,
+    as_json: bool,
+) -> None:
     from xsent import evaluation
     from xsent.models import open_model
+    from xsent.stored import Stored
     from xsent.sts import sts
     from xsent.xsim import xsim_folder
 
@@ -95,11 +112,11 @@ def _evaluate(task: str, folder: Path, model: Path | None, languages: str | None
         "xsim": xsim_folder,
         "sts": sts,
     }
-    encoder = open_model(model)
+    encoder = Stored(precision.value, truncate_dim).of(open_model(model))
     codes = None if languages is None else [code.strip() for code in languages.split(",") if code.strip()]
     result = protocols[task](encoder, folder, codes, show_progress_bar=sys.stderr.isatty())
     if as_json:
-        identity = {"task": task, "model": str(model or "built-in")}
+        identity = {"task": task, "model": str(model or "built-in"), "precision": precision.value}
         fingerprint = getattr(encoder, "fingerprint", None)
         report = {**identity, "fingerprint": fingerprint, "rows": result.rows(), "note": result.note}
         typer.echo(json.dumps(report))
