@@ -261,6 +261,7 @@ def test_an_existing_folder_is_refused_before_anything_is_done(mini_checkpoint: 
         Request(tmp_path / "no checkpoint", tmp_path).run()
 
 
+@pytest.mark.filterwarnings("ignore::xsent.options.UnknownTextWarning")
 def test_pieces_are_blamed_before_layers(mini_checkpoint: Path, tmp_path: Path) -> None:
     sample = tmp_path / "sample.txt"
     sample.write_text("Anna\n")

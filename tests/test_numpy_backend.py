@@ -137,6 +137,7 @@ def test_the_table_stays_on_the_disk(mini_bundle: Path) -> None:
     assert isinstance(table.base, np.memmap)
 
 
+@pytest.mark.filterwarnings("ignore::xsent.options.UnknownTextWarning")
 def test_an_encoder_runs_it(mini_bundle: Path) -> None:
     encoder = SentenceEncoder(mini_bundle, backend="numpy")
     golden = encoder.bundle.golden
