@@ -117,7 +117,7 @@ def verify(
         result: dict[str, object] = {
             "path": str(bundle),
             "fingerprint": index.manifest.fingerprint,
-            "lines": len(index),
+            "rows": len(index),
         }
     else:
         result = asdict(verify_bundle(bundle, backend))

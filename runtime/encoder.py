@@ -5,6 +5,7 @@ parallel, one thread each. Shapes: n sentences, T tokens, D dimensions.
 """
 
 from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -56,13 +57,15 @@ class SentenceEncoder:
             raise ValueError(f"threads = {threads} must be at least 1")
         self.threads = threads or available_cpus()
         self.bundle = Bundle.open(builtin_path() if path is None else path)
-        self._tokenizer = Tokenizer(self.bundle.tokenizer_path)
+        with ThreadPoolExecutor(1) as pool:  # the tokenizer takes as long as onnxruntime: both at once
+            tokenizer = pool.submit(Tokenizer, self.bundle.tokenizer_path)
+            self._backend = open_backend(backend or default_backend(), self.bundle)
+        self._tokenizer = tokenizer.result()
         if self._tokenizer.vocab_size != self.bundle.vocab_size:
             raise BundleError(
                 f"{self.bundle.path}: the tokenizer has {self._tokenizer.vocab_size:,} pieces, the table "
                 f"{self.bundle.vocab_size:,} rows; export the bundle again"
             )
-        self._backend = open_backend(backend or default_backend(), self.bundle)
 
     def __repr__(self) -> str:
         return f"SentenceEncoder({str(self.bundle.path)!r}, name={self.bundle.name!r}, dim={self.dim})"
@@ -137,6 +140,7 @@ class SentenceEncoder:
         truncate_dim: int | None = None,
         precision: Precision = "float32",
         on_long: OnLong = "warn",
+        start: int = 0,
     ) -> Iterator[Vectors]:
         """Encode a stream in constant memory.
 
@@ -146,6 +150,7 @@ class SentenceEncoder:
             truncate_dim: Keep only the first so many numbers of each vector.
             precision: Form of the numbers: "float32", "float16", "int8" or "binary".
             on_long: What to do with a sentence over `max_length` tokens.
+            start: Sentences that were encoded before these; the number of a sentence in an error counts them too.
 
         Returns:
             The vectors [D], in the order of the sentences.
@@ -157,7 +162,7 @@ class SentenceEncoder:
         options = EncodeOptions.check(self.dim, normalize_embeddings, truncate_dim, precision, on_long)
         if isinstance(sentences, str):
             raise TypeError("encode_iter takes sentences, not one str; use encode for one sentence")
-        return self._iterate(sentences, options)
+        return self._iterate(sentences, options, start)
 
     def similarity(self, a: ArrayLike, b: ArrayLike) -> NDArray[np.float32]:
         """Cosine of every vector of `a` with every vector of `b`, of any one precision.
@@ -178,18 +183,18 @@ class SentenceEncoder:
         binary = np.uint8 in (left.dtype, right.dtype)
         return binary_similarity(left, right) if binary else cosine_similarity(left, right)
 
-    def _iterate(self, sentences: Iterable[str], options: EncodeOptions) -> Iterator[Vectors]:
+    def _iterate(self, sentences: Iterable[str], options: EncodeOptions, start: int) -> Iterator[Vectors]:
         remarks = Remarks()
-        for rows, seen in self._stream(sentences, options, self.threads):
+        for rows, seen in self._stream(sentences, options, self.threads, start):
             remarks.add(seen)
             yield from rows
         remarks.warn(self.max_length, self.languages)
 
     def _stream(
-        self, sentences: Iterable[str], options: EncodeOptions, threads: int
+        self, sentences: Iterable[str], options: EncodeOptions, threads: int, start: int = 0
     ) -> Iterator[tuple[Vectors, Remarks]]:
         """Vectors of a chunk with what there is to say about it, in order."""
-        return ordered_map(partial(self._encode_chunk, options), _chunks(sentences), threads)
+        return ordered_map(partial(self._encode_chunk, options), _chunks(sentences, start), threads)
 
     def _encode_chunk(self, options: EncodeOptions, chunk: _Chunk) -> tuple[Vectors, Remarks]:
         first, sentences = chunk
@@ -227,9 +232,8 @@ class SentenceEncoder:
         return (total / len(ids)).astype(np.float32)
 
 
-def _chunks(sentences: Iterable[str]) -> Iterator[_Chunk]:
+def _chunks(sentences: Iterable[str], first: int) -> Iterator[_Chunk]:
     source = iter(sentences)
-    first = 0
     while chunk := list(islice(source, _CHUNK)):
         yield first, chunk
         first += len(chunk)

@@ -63,7 +63,7 @@ def atomic_folder(path: Path) -> Iterator[Path]:
         for file in sorted(file for file in partial.rglob("*") if file.is_file()):
             with file.open("rb+") as opened:
                 os.fsync(opened.fileno())
-        _put(partial, path)
+        replace_folder(partial, path)
     except OSError as error:
         if error.errno in _NO_ROOM:
             raise _no_room(error, path) from error
@@ -85,7 +85,16 @@ def sweep(folder: Path) -> None:
         shutil.rmtree(leftover) if leftover.is_dir() else leftover.unlink()
 
 
-def _put(partial: Path, path: Path) -> None:
+def replace_folder(partial: Path, path: Path) -> None:
+    """Put a folder in the place of another, which goes only once the new one is there.
+
+    Args:
+        partial: The new folder, complete and beside the old one.
+        path: Where it shall be; there need not be an old one.
+
+    Raises:
+        OSError: A rename failed; the old folder is where it was.
+    """
     old = _beside(path, "old")
     try:
         if path.exists():

@@ -12,7 +12,6 @@ from typing import IO, Any
 import numpy as np
 
 from xsent.errors import MissingExtraError
-from xsent.files import atomic_file
 from xsent.options import Vectors
 
 
@@ -60,15 +59,15 @@ class ArrowWriter:
         self.flush()
 
 
-def arrow_to_parquet(stream: Path, path: Path) -> None:
+def arrow_to_parquet(stream: Path, file: IO[bytes]) -> None:
     """Turn an Arrow stream into a Parquet file, one batch at a time.
 
     Args:
         stream: What an `ArrowWriter` has written.
-        path: The Parquet file, which appears once it is complete.
+        file: What becomes the Parquet file, open for writing.
     """
     arrow = _pyarrow()
-    with stream.open("rb") as source, atomic_file(path) as file:
+    with stream.open("rb") as source:
         batches = arrow.ipc.open_stream(source)
         with arrow.parquet.ParquetWriter(file, batches.schema, compression="zstd", use_dictionary=False) as writer:
             for batch in batches:

@@ -7,6 +7,7 @@ import os
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
+from importlib.util import find_spec
 from itertools import islice
 from pathlib import Path
 from typing import IO
@@ -14,6 +15,7 @@ from typing import IO
 from xsent.errors import DataError, FingerprintError
 
 _NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+_LOCKS = find_spec("fcntl") is not None  # not on Windows, which does not let two processes rename a file either
 
 
 @dataclass(frozen=True)
@@ -25,12 +27,14 @@ class Checkpoint:
         rows: Rows that are on the disk.
         bytes: Length of the file with them.
         digest: SHA-256 of their sentences.
+        replaces: Whether it was begun to replace an older file.
     """
 
     job: Mapping[str, object]
     rows: int
     bytes: int
     digest: str
+    replaces: bool = False
 
 
 class PartFile:
@@ -54,15 +58,24 @@ class PartFile:
         self._journal = path.with_name(f"{self.path.name}.json")
         self._job = job
         self._digest = hashlib.sha256()
-        self._last = None if job is None or (force and not resume) else self._read_journal()
-        if self._last and not resume:
-            advice = f"an unfinished run got to line {self._last.rows:,}; --resume goes on, --force starts over"
-            raise FileExistsError(errno.EEXIST, advice, str(path))
-        if self._last:
-            self._check_job(self._last.job)
-        self.rows = self._last.rows if self._last else 0
+        self._last: Checkpoint | None = None
+        self._force = force
+        self._removed = False
+        self.rows = 0
+        # Both before it is opened, so that nothing is left, and once nobody else can publish it any more.
+        self._find(resume=resume)
         self.file = _open_locked(self.path)
-        self._cut()
+        try:
+            self._last = self._find(resume=resume)
+            self._cut()
+        except BaseException:
+            self.file.close()
+            raise
+
+    @property
+    def kept(self) -> int:
+        """Rows that outlive this process if it stops now."""
+        return self._last.rows if self._last else 0
 
     def remaining(self, sentences: Iterable[str]) -> Iterator[str]:
         """The sentences that have no row yet.
@@ -93,29 +106,42 @@ class PartFile:
         if self._job is None:
             return
         self._sync()
-        self._last = Checkpoint(self._job, self.rows, self.file.tell(), self._digest.hexdigest())
+        last = Checkpoint(self._job, self.rows, self.file.tell(), self._digest.hexdigest(), self._force)
         fresh = self._journal.with_suffix(".new")
         with fresh.open("w", encoding="utf-8") as file:
-            json.dump(asdict(self._last), file, indent=1)
+            json.dump(asdict(last), file, indent=1)
             file.flush()
             os.fsync(file.fileno())
         os.replace(fresh, self._journal)
+        self._last = last
 
     def finish(self) -> None:
-        """Put everything on the disk and close the file."""
+        """Put everything on the disk; the file stays open, and so locked, until it is removed or given up."""
         self._sync()
-        self.file.close()
+        if not _LOCKS:
+            self.file.close()
 
     def remove(self) -> None:
-        """Delete what is left of it."""
-        for left in (self.path, self._journal, self._journal.with_suffix(".new")):
-            left.unlink(missing_ok=True)
+        """Delete what is left of it, but nothing that another process has begun since it was renamed."""
+        self._removed = True
+        if not _LOCKS or _is_at(self.file, self.path):
+            if not _LOCKS:
+                self._close()
+            self._unlink()
+            self._close()
+            return
+        self._close()
+        with suppress(DataError), _open_locked(self.path):  # another process writes one, or left a damaged journal
+            if self._read_journal() in (None, self._last):
+                self._unlink()
 
     def give_up(self) -> None:
         """Close the file; without a checkpoint nothing of it stays."""
-        with suppress(OSError):  # what could not be written either
-            self.file.close()
-        if not self._last:
+        if self._removed:
+            return
+        if self._last:
+            self._close()
+        else:
             self.remove()
 
     def no_room(self, error: OSError) -> OSError:
@@ -139,16 +165,40 @@ class PartFile:
             raise DataError(f"{self._journal}: damaged ({error}); --force starts over") from error
         return last
 
+    def _find(self, *, resume: bool) -> Checkpoint | None:
+        """The checkpoint to go on from; complains about what must not be overwritten."""
+        last = None if self._job is None or (self._force and not resume) else self._read_journal()
+        goes_on = resume and last is not None and last.replaces and self.path.exists()
+        if self._name.exists() and not self._force and not goes_on:
+            advice = "complete already; there is nothing to resume" if resume else "exists; --force replaces it"
+            raise FileExistsError(errno.EEXIST, advice, str(self._name))
+        if last and not resume:
+            advice = f"an unfinished run got to line {last.rows:,}; --resume goes on, --force starts over"
+            raise FileExistsError(errno.EEXIST, advice, str(self._name))
+        if last:
+            self._check_job(last.job)
+        return last
+
     def _cut(self) -> None:
         """Go to the last checkpoint, or to the start and forget an older journal."""
-        end = self._last.bytes if self._last else 0
+        end = 0
+        if self._last:
+            self.rows, end = self._last.rows, self._last.bytes
+            self._force = self._force or self._last.replaces
         if self.file.seek(0, os.SEEK_END) < end:
-            self.file.close()
             raise DataError(f"{self.path}: shorter than its journal says; --force starts over")
         if not self._last:
             self._journal.unlink(missing_ok=True)
         self.file.truncate(end)
         self.file.seek(end)
+
+    def _unlink(self) -> None:
+        for left in (self._journal, self._journal.with_suffix(".new"), self.path):  # it last: with it goes the lock
+            left.unlink(missing_ok=True)
+
+    def _close(self) -> None:
+        with suppress(OSError):  # what could not be written either
+            self.file.close()
 
     def _check_job(self, old: Mapping[str, object]) -> None:
         new = self._job or {}
@@ -173,7 +223,8 @@ def part_file(
         force: Drop what an earlier process left, unless `resume` is set.
 
     Raises:
-        FileExistsError: An earlier process left one, and neither `resume` nor `force` is set.
+        FileExistsError: An earlier process left one, and neither `resume` nor `force` is set; or `path` exists, `force`
+            is not set, and was not when the one left was begun.
         FingerprintError: The one left holds vectors of another encoder.
         DataError: The one left is of another job or damaged, or another process writes it.
         OSError: It cannot be written.
@@ -182,7 +233,7 @@ def part_file(
     try:
         yield part
     except OSError as error:
-        if error.errno in _NO_ROOM and error.filename is None:
+        if error.errno in _NO_ROOM:
             raise part.no_room(error) from error
         raise
     finally:
@@ -190,14 +241,25 @@ def part_file(
 
 
 def _open_locked(path: Path) -> IO[bytes]:
-    file = open(path, "r+b", opener=lambda name, flags: os.open(name, flags | os.O_CREAT, 0o666))
-    try:
+    while True:
+        file = open(path, "r+b", opener=lambda name, flags: os.open(name, flags | os.O_CREAT, 0o666))
+        if not _LOCKS:
+            return file
         import fcntl
 
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except ImportError:  # Windows, which does not let two processes rename it either
-        pass
-    except BlockingIOError as error:
-        file.close()
-        raise DataError(f"{path}: another process is writing it; wait for it, or give another name") from error
-    return file
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            file.close()
+            raise DataError(f"{path}: another process is writing it; wait for it, or give another name") from error
+        if _is_at(file, path):
+            return file
+        file.close()  # between the two lines another process has published or deleted it
+
+
+def _is_at(file: IO[bytes], path: Path) -> bool:
+    """Whether an open file still has this name."""
+    try:
+        return os.path.samestat(os.fstat(file.fileno()), path.stat())
+    except FileNotFoundError:
+        return False

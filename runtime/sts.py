@@ -5,6 +5,7 @@ The protocol of STS-B: Spearman's rank correlation between the cosine of a pair 
 """
 
 import csv
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -103,19 +104,21 @@ def read_sts(file: Path) -> tuple[list[str], list[str], list[float]]:
     """The sentences of both sides and their scores.
 
     Raises:
-        DataError: The file is missing, has fewer than two pairs, or a line is no pair with a score.
+        DataError: The file is missing, has no two different scores, or a line is no pair with a score.
     """
     left, right, gold = [], [], []
-    for number, row in enumerate(csv.reader(f"{line}\n" for line in read_lines(file)), 1):
-        try:
-            a, b, score = row
+    reader = csv.reader(f"{line}\n" for line in read_lines(file))
+    try:
+        for a, b, score in reader:
+            if not math.isfinite(float(score)):
+                raise ValueError(f"{score} is no score")
+            left.append(a)
+            right.append(b)
             gold.append(float(score))
-        except ValueError as error:
-            raise DataError(f"{file}:{number}: expected sentence, sentence, score with commas between") from error
-        left.append(a)
-        right.append(b)
-    if len(gold) < 2:
-        raise DataError(f"{file}: {len(gold)} pairs; a correlation needs at least 2")
+    except (ValueError, csv.Error) as error:
+        raise DataError(f"{file}:{reader.line_num}: expected sentence, sentence, score with commas between") from error
+    if len(set(gold)) < 2:
+        raise DataError(f"{file}: {len(gold)} pairs with {len(set(gold))} scores; a correlation needs different ones")
     return left, right, gold
 
 

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -80,7 +80,9 @@ def open_vectors(path: str | Path) -> VectorFile:
         rows = np.load(path, mmap_mode="r", allow_pickle=False) if path.suffix == ".npy" else _map_raw(path, note.dim)
     except FileNotFoundError as error:
         raise DataError(f"{path}: no such file; expected vectors written by xsent encode") from error
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, EOFError) as error:
+        if isinstance(error, EOFError) or str(error).startswith(("mmap length", "EOF")):
+            raise DataError(f"{path}: cut short; encode the text again") from error
         raise DataError(f"{path}: no readable vectors ({error}); encode the text again") from error
     if rows.ndim != 2 or rows.shape[1] != width or rows.dtype != dtype:
         raise DataError(
@@ -126,7 +128,8 @@ def vector_file(
         What to write to.
 
     Raises:
-        FileExistsError: The file exists, finished or not, and `force` is not set, nor `resume` for an unfinished one.
+        FileExistsError: The file exists, finished or not, and `force` is not set, nor `resume` for an unfinished one;
+            `resume` replaces a finished one if the unfinished one was begun with `force`.
         OSError: It cannot be written.
         ValueError: There is no such format, or it cannot hold such vectors.
         MissingExtraError: The format's package is not installed.
@@ -135,17 +138,14 @@ def vector_file(
     """
     check_format(path.name, note.precision)
     beside = _beside(path)
-    for existing in (path, beside):
-        if existing.exists() and not force:
-            raise FileExistsError(errno.EEXIST, "exists; --force replaces it", str(existing))
     everything = None if job is None else {**asdict(note), **job}
     with part_file(path, everything, resume=resume, force=force) as part:
+        if beside.exists() and not force and not part.rows:
+            raise FileExistsError(errno.EEXIST, "exists; --force replaces it", str(beside))
         output = VectorOutput(open_writer(path.suffix, part.file, note.precision, note.dim), part)
         yield output
         output.finish()
-        with atomic_file(beside) as description:
-            description.write(json.dumps(asdict(note), indent=1).encode() + b"\n")
-            _publish(part, path)
+        _publish(part, path, note)
 
 
 class VectorOutput:
@@ -160,6 +160,11 @@ class VectorOutput:
         self._writer = writer
         self._part = part
         self.rows = part.rows if part else 0
+
+    @property
+    def kept(self) -> int:
+        """Rows that outlive this process if it stops now."""
+        return self._part.kept if self._part else 0
 
     def remaining(self, sentences: Iterable[str]) -> Iterator[str]:
         """The sentences that are not written yet, see `xsent.resume.PartFile.remaining`."""
@@ -183,13 +188,29 @@ class VectorOutput:
             self._part.finish()
 
 
-def _publish(part: PartFile, path: Path) -> None:
-    _beside(path).unlink(missing_ok=True)  # the note of an older file must not stand beside the new one
+def _publish(part: PartFile, path: Path, note: VectorNote) -> None:
+    """Give complete files their names: the note first, for vectors without one are of no use."""
     if path.suffix == ".parquet":
-        arrow_to_parquet(part.path, path)
+        with atomic_file(path) as file:
+            arrow_to_parquet(part.path, file)
+            _sync(file)
+            _publish_note(path, note)
     else:
+        _publish_note(path, note)
         os.replace(part.path, path)
     part.remove()
+
+
+def _publish_note(path: Path, note: VectorNote) -> None:
+    with atomic_file(_beside(path)) as file:
+        file.write(json.dumps(asdict(note), indent=1).encode() + b"\n")
+        _sync(file)
+        path.unlink(missing_ok=True)  # older vectors must not stand beside the new note
+
+
+def _sync(file: IO[bytes]) -> None:
+    file.flush()
+    os.fsync(file.fileno())
 
 
 def _beside(path: Path) -> Path:

@@ -132,9 +132,10 @@ def xsim_folder(
         DataError: A file is missing, empty or of another number of lines than the pivot's, or there is no language.
     """
     files = {file.stem.rpartition(".")[2]: file for file in sorted(Path(folder).glob("*")) if file.suffix in _SUFFIXES}
+    known = getattr(encoder, "languages", files)
     if languages is None:
-        known = getattr(encoder, "languages", files)
-        languages = [code for code in files if code in known and code != pivot]
+        languages = [code for code in files if code in known]
+    languages = [code for code in languages if code != pivot]
     if not languages:
         raise DataError(f"{folder}: no file of a language of the model beside {pivot}; expected e.g. fr.txt")
     anchor = _sentences(files, folder, pivot)

@@ -8,9 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from xsent.backends import OnnxBackend, default_backend, open_backend
+from xsent.backends import default_backend, open_backend
 from xsent.bundle import Bundle, builtin_path
 from xsent.errors import BackendError, BundleError, MissingExtraError
+from xsent.onnx_backend import OnnxBackend
 from xsent.verification import verify
 
 

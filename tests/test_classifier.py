@@ -244,3 +244,8 @@ def test_damaged_numbers(head: LinearClassifier, tmp_path: Path) -> None:
     file.write_bytes(content)
     with pytest.raises(DataError, match=r"topics\.npz.*checksum"):
         LinearClassifier.load(file, fingerprint="abc")
+
+
+def test_no_label_is_called_unknown() -> None:
+    with pytest.raises(ValueError, match="the label 'unknown' is the answer where no label fits"):
+        LinearClassifier.fit(np.eye(4), ["a", "unknown", "a", "unknown"], fingerprint="")

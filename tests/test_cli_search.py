@@ -54,7 +54,7 @@ def test_index_says_what_it_left_out(run: Runner, notes: Path, mini_bundle: Path
 
 
 def test_search_prints_score_line_and_text(run: Runner, made: Path, mini_bundle: Path) -> None:
-    code, out, err = run("search", made, "Frank voit Greta", "--model", mini_bundle, "--k", 100)
+    code, out, err = run("search", made, "Frank voit Greta", "--model", mini_bundle, "-k", 10**12)
     assert (code, err) == (0, "")
     lines = out.splitlines()
     assert len(lines) == 3
@@ -102,6 +102,24 @@ def test_search_wants_one_kind_of_query(run: Runner, made: Path) -> None:
     assert run("search", made)[0] == 2
     assert run("search", made, "Anna", "--queries", "-")[0] == 2
     assert run("search", made, "Anna", "--k", 0)[0] == 2
+
+
+@pytest.mark.parametrize("query", ["", "  "])
+def test_an_empty_query_is_refused(run: Runner, made: Path, mini_bundle: Path, query: str) -> None:
+    refused = (1, "", "Error: the query is empty; ask for something\n")
+    assert run("search", made, query, "--model", mini_bundle) == refused
+
+
+def test_a_complete_index_has_nothing_to_resume(run: Runner, made: Path, notes: Path, mini_bundle: Path) -> None:
+    code, out, err = run("index", notes, made, "--model", mini_bundle, "--resume")
+    assert (code, out) == (1, "")
+    reason = "complete, there is nothing to resume; --force replaces it, --add adds to it"
+    assert err == f"Error: {made}: {reason}\n"
+    code, _, err = run("index", notes, made, "--model", mini_bundle, "--add", "--resume")
+    assert (code, err.split(": ")[2]) == (
+        1,
+        "complete, there is nothing to resume; without --resume the lines are added\n",
+    )
 
 
 def test_add_continues_the_numbers(run: Runner, made: Path, mini_bundle: Path) -> None:
@@ -167,7 +185,7 @@ def test_another_model_and_a_damaged_index_are_one_line(run: Runner, made: Path,
 def test_a_killed_job_is_resumed(run: Runner, tmp_path: Path, mini_bundle: Path) -> None:
     file = tmp_path / "many.txt"
     file.write_text("".join(f"Anna sees Boris {number} times.\n" for number in range(10_100)))
-    index, partial = tmp_path / "many.index", tmp_path / "many.index.partial"
+    index, partial = tmp_path / "many.index", tmp_path / ".many.index.partial"
     process = start("index", "-", index, "--model", mini_bundle, stdin=subprocess.PIPE)
     assert process.stdin is not None
     process.stdin.write(file.read_bytes())
@@ -192,12 +210,26 @@ def test_interrupt_exits_130_and_leaves_nothing(tmp_path: Path, mini_bundle: Pat
     assert process.stdin is not None
     process.stdin.write(b"Anna sees Boris.\n" * 100)
     process.stdin.flush()
-    wait_for(tmp_path / "x.index.partial" / "texts.txt")
+    wait_for(tmp_path / ".x.index.partial" / "texts.txt")
     os.kill(process.pid, signal.SIGINT)
     _, err = process.communicate()
     assert process.returncode == 130
     assert err == b"Error: interrupted\n"
     assert not list(tmp_path.iterdir())
+
+
+def test_interrupt_says_what_is_kept(tmp_path: Path, mini_bundle: Path) -> None:
+    index = tmp_path / "x.index"
+    process = start("index", "-", index, "--model", mini_bundle, stdin=subprocess.PIPE, preexec_fn=hear_interrupts)
+    assert process.stdin is not None
+    process.stdin.write(b"Anna sees Boris.\n" * 10_100)
+    process.stdin.flush()
+    wait_for(tmp_path / ".x.index.partial" / "unfinished.json")
+    os.kill(process.pid, signal.SIGINT)
+    _, err = process.communicate()
+    assert process.returncode == 130
+    kept = b"What was indexed is kept; the same command with --resume goes on.\n"
+    assert err == kept + b"Error: interrupted\n"
 
 
 def test_a_full_disk_is_one_line_and_leaves_nothing(tmp_path: Path, mini_bundle: Path) -> None:

@@ -1,6 +1,7 @@
 """Searching an index, and what a damaged one says."""
 
 import json
+import os
 import shutil
 import tracemalloc
 from pathlib import Path
@@ -10,11 +11,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from indexes import LINES, Replay, contents, overwrite, replayed
+from indexes import LINES, Replay, Stop, contents, overwrite, replayed, until
 
 from xsent.encoder import SentenceEncoder
-from xsent.errors import DataError
+from xsent.errors import DataError, FingerprintError
 from xsent.search.building import build_index, extend_index
+from xsent.search.held_file import HeldFile
 from xsent.search.index import SearchIndex, semantic_search
 from xsent.search.vectors import STORED, IndexVectors, widen
 
@@ -39,7 +41,7 @@ def test_semantic_search_by_hand() -> None:
     found = semantic_search([[1, 0], [0, 2]], [[0, 1], [1, 1], [5, 0]], top_k=2)
     assert [[hit["corpus_id"] for hit in hits] for hits in found] == [[2, 1], [0, 1]]
     assert [hit["score"] for hit in found[0]] == pytest.approx([1, 0.5**0.5])
-    assert len(semantic_search([1, 0], [[0, 1], [1, 1]], top_k=50)[0]) == 2
+    assert len(semantic_search([1, 0], [[0, 1], [1, 1]], top_k=10**12)[0]) == 2
     with pytest.raises(ValueError, match="k = 0"):
         semantic_search([1, 0], [[1, 1]], top_k=0)
 
@@ -102,11 +104,19 @@ def test_every_finite_float16_is_widened_exactly() -> None:
 
 
 def test_empty_lines_keep_their_numbers_and_are_never_found(made: Path, encoder: SentenceEncoder) -> None:
-    (hits,) = SearchIndex(made).search(encoder, ["Anna"], k=1000)
+    (hits,) = SearchIndex(made).search(encoder, ["Anna"], k=10**12)
     assert sorted(hit.line for hit in hits) == [line for line in range(1, 51) if line % 7]
     assert all(hit.text == LINES[hit.line - 1] for hit in hits)
     assert [hit.score for hit in hits] == sorted((hit.score for hit in hits), reverse=True)
     assert len(SearchIndex(made)) == 43
+
+
+def test_an_open_index_stays_what_it_was(made: Path, encoder: SentenceEncoder) -> None:
+    opened = SearchIndex(made)
+    found = opened.search(encoder, ["Anna", "Boris"], k=100)
+    build_index(made, ["Clara sees David."] * 100, encoder, force=True)
+    assert opened.search(encoder, ["Anna", "Boris"], k=100) == found
+    assert SearchIndex(made).search(encoder, ["Anna"], k=1)[0][0].text == "Clara sees David."
 
 
 def test_an_empty_query_finds_nothing(made: Path, encoder: SentenceEncoder) -> None:
@@ -134,9 +144,44 @@ def test_texts_may_hold_anything(path: Path) -> None:
     assert sorted(hit.text for hit in hits) == sorted(texts)
 
 
+def test_another_encoder_is_refused_with_both_fingerprints(
+    made: Path, encoder: SentenceEncoder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("xsent.search.building._SAVE_EVERY", 4)
+    other: Any = Replay(np.eye(32))
+    both = f"{encoder.fingerprint}, the model makes {other.fingerprint}"
+    with pytest.raises(FingerprintError, match=both):
+        SearchIndex(made).search(other, ["1"])
+    with pytest.raises(FingerprintError, match=both):
+        extend_index(made, ["1"], other)
+    new = made.with_name("new")
+    with pytest.raises(Stop):
+        build_index(new, until(LINES, 40), encoder)
+    with pytest.raises(FingerprintError, match=both):
+        build_index(new, ["1"], other, resume=True)
+
+
+def test_a_held_file_is_read_where_preadv_is_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "x"
+    file.write_bytes(b"Anna sees Boris")
+    held, out = HeldFile(file), bytearray(4)
+    file.unlink()
+    for place, there in ((5, True), (13, False)):
+        assert held.read_into(place, memoryview(out)) is there
+        with monkeypatch.context() as patch:
+            patch.delattr(os, "preadv", raising=False)
+            assert held.read_into(place, memoryview(out)) is there
+        assert not there or out == b"sees"
+
+
 def damage_manifest(path: Path, **fields: object) -> None:
     file = path / "index.json"
     file.write_text(json.dumps({**json.loads(file.read_text()), **fields}))
+
+
+def make_a_file(path: Path) -> None:
+    shutil.rmtree(path)
+    path.write_text("Anna")
 
 
 DAMAGE = {
@@ -150,11 +195,18 @@ DAMAGE = {
         lambda path: (path / "vectors.f16").write_bytes(b"x" * 99),
         r"vectors.f16: 99 bytes, expected 2,752",
     ),
-    "no texts": (lambda path: (path / "texts.txt").unlink(), r"texts.txt: 0 bytes, expected"),
+    "no texts": (lambda path: (path / "texts.txt").unlink(), r"texts.txt: missing; build"),
     "NaN": (lambda path: overwrite(path / "vectors.f16", 70, b"\xff\x7f"), r"vectors.f16: damaged"),
-    "no UTF-8": (lambda path: overwrite(path / "texts.txt", 30, b"\xff"), r"texts.txt: damaged"),
+    "no UTF-8": (
+        lambda path: overwrite(path / "texts.txt", 30, b"\xff"),
+        r"texts.txt: damaged; build the index again$",
+    ),
     "joined lines": (lambda path: overwrite(path / "texts.txt", 24, b"x"), r"texts.txt: damaged"),
-    "moved lines": (lambda path: overwrite(path / "rows.u64", 24, b"\xff" * 8), r"texts.txt: damaged \(line . lies"),
+    "moved lines": (lambda path: overwrite(path / "rows.u64", 24, b"\xff" * 8), r"rows.u64: damaged; build"),
+    "line of another index": (lambda path: overwrite(path / "rows.u64", 16, b"\xff\0"), r"rows.u64: damaged; build"),
+    "lines not ascending": (lambda path: overwrite(path / "rows.u64", 16, b"\x01"), r"rows.u64: damaged; build"),
+    "last line too high": (lambda path: overwrite(path / "rows.u64", 42 * 16, b"\x33"), r"rows.u64: damaged; build"),
+    "a file": (make_a_file, r"not an index, but a file"),
 }
 
 

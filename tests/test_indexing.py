@@ -3,14 +3,12 @@
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
-import numpy as np
 import pytest
-from indexes import LINES, Replay, Stop, contents, note, until
+from indexes import LINES, Stop, contents, note, until
 
 from xsent.encoder import SentenceEncoder
-from xsent.errors import DataError, FingerprintError
+from xsent.errors import DataError
 from xsent.search import building as indexing
 from xsent.search.building import build_index, extend_index
 from xsent.search.index import SearchIndex
@@ -45,21 +43,6 @@ def test_nothing_to_index_leaves_nothing(path: Path, encoder: SentenceEncoder, l
     assert not list(path.parent.iterdir())
 
 
-@pytest.mark.usefixtures("often")
-def test_another_encoder_is_refused_with_both_fingerprints(made: Path, encoder: SentenceEncoder) -> None:
-    other: Any = Replay(np.eye(32))
-    both = f"{encoder.fingerprint}, the model makes {other.fingerprint}"
-    with pytest.raises(FingerprintError, match=both):
-        SearchIndex(made).search(other, ["1"])
-    with pytest.raises(FingerprintError, match=both):
-        extend_index(made, ["1"], other)
-    new = made.with_name("new")
-    with pytest.raises(Stop):
-        build_index(new, until(LINES, 40), encoder)
-    with pytest.raises(FingerprintError, match=both):
-        build_index(new, ["1"], other, resume=True)
-
-
 def test_an_index_is_replaced_only_by_force_and_nothing_else_ever(made: Path, encoder: SentenceEncoder) -> None:
     before = contents(made)
     with pytest.raises(FileExistsError, match="--force replaces it, --add adds to it"):
@@ -76,6 +59,56 @@ def test_an_index_is_replaced_only_by_force_and_nothing_else_ever(made: Path, en
     with pytest.raises(DataError, match="not an index, so it is not replaced"):
         build_index(mine, ["Boris"], encoder, force=True)
     assert (mine / "letter.txt").read_text() == "dear"
+    (made / "letter.txt").write_text("dear")
+    with pytest.raises(DataError, match=r"holds letter\.txt, which is of no index"):
+        build_index(made, ["Boris"], encoder, force=True)
+    assert len(SearchIndex(made)) == 1
+    file = made.with_name("file")
+    file.write_text("dear")
+    for work in (build_index, extend_index):
+        with pytest.raises(DataError, match="not an index"):
+            work(file, ["Boris"], encoder)
+
+
+@pytest.mark.parametrize("force", [False, True])
+def test_a_folder_of_the_user_is_left_alone(path: Path, encoder: SentenceEncoder, force: bool) -> None:
+    mine = path.with_name(".notes.index.partial")
+    mine.mkdir()
+    (mine / "letter.txt").write_text("dear")
+    with pytest.raises(DataError, match=r"\.notes\.index\.partial: holds letter\.txt"):
+        build_index(path, LINES, encoder, force=force)
+    assert contents(mine) == {"letter.txt": b"dear"}
+
+
+def test_the_old_index_goes_last(made: Path, encoder: SentenceEncoder, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = contents(made)
+    rename = Path.rename
+
+    def fail_for_the_new_one(self: Path, target: Path) -> Path:
+        if self.suffix == ".partial":
+            raise Stop
+        return rename(self, target)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "rename", fail_for_the_new_one)
+        with pytest.raises(Stop):
+            build_index(made, ["Boris"], encoder, force=True)
+    assert contents(made) == before
+    build_index(made, ["Boris"], encoder, force=True)
+    assert [entry.name for entry in made.parent.iterdir()] == [made.name]
+
+
+@pytest.mark.usefixtures("often")
+def test_empty_lines_that_were_added_block_nothing(made: Path, encoder: SentenceEncoder) -> None:
+    before = contents(made)
+    with pytest.raises(DataError, match="of 9 lines none has text"):
+        extend_index(made, [""] * 9, encoder)
+    assert contents(made) == before
+    with pytest.raises(Stop):
+        extend_index(made, until([""] * 50, 40), encoder)
+    with pytest.raises(DataError, match="of 40 lines none has text"):
+        extend_index(made, [""] * 40, encoder, resume=True)
+    assert contents(made) == before
 
 
 def test_adding_gives_what_indexing_at_once_gives(made: Path, encoder: SentenceEncoder) -> None:
@@ -143,7 +176,7 @@ def test_a_stopped_job_is_resumed_where_it_was(
     with pytest.raises(Stop):
         build_index(path, until(LINES, 40), encoder)
     assert not path.exists()
-    partial = path.with_name("notes.index.partial")
+    partial = path.with_name(".notes.index.partial")
     with pytest.raises(FileExistsError, match="holds 32 lines"):
         build_index(path, LINES, encoder)
     with (partial / "texts.txt").open("ab") as file:
@@ -165,7 +198,7 @@ def test_a_stopped_job_is_resumed_where_it_was(
 def test_a_resume_refuses_other_input(path: Path, encoder: SentenceEncoder, lines: list[str]) -> None:
     with pytest.raises(Stop):
         build_index(path, until(LINES, 40), encoder)
-    partial = path.with_name("notes.index.partial")
+    partial = path.with_name(".notes.index.partial")
     before = contents(partial)
     with pytest.raises(DataError, match="does not begin with the 32 lines that were read before"):
         build_index(path, lines, encoder, resume=True)
@@ -187,7 +220,7 @@ def test_a_job_that_stops_early_leaves_nothing(path: Path, encoder: SentenceEnco
 
 def test_a_kill_just_before_the_end_is_resumed(made: Path, encoder: SentenceEncoder) -> None:
     manifest = IndexManifest.read(made / "index.json")
-    partial = made.with_name("notes.index.partial")
+    partial = made.with_name(".notes.index.partial")
     made.rename(partial)
     manifest.write(partial / "unfinished.json")
     build_index(made, LINES, encoder, resume=True)

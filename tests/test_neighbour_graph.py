@@ -42,7 +42,7 @@ def test_the_graph_finds_almost_all_with_exact_scores(path: Path, clustered: NDA
     assert np.allclose(scores[same], cosines[same], atol=1e-6)
     assert not (scores > cosines + 1e-6).any()
     assert index.nearest(queries[:3], 750)[0].shape == (3, 750)  # a quarter of the rows is a case for exact search
-    assert index.nearest(queries[:3], 5000)[0].shape == (3, 3000)
+    assert index.nearest(queries[:3], 10**12)[0].shape == (3, 3000)
     found_with_graph = index.search(encoder, ["", "5"], k=2)
     assert (found_with_graph[0], found_with_graph[1][0].text) == ([], "5")
     assert index.search(encoder, [], k=2) == []
@@ -74,14 +74,18 @@ def test_a_damaged_graph_is_named(path: Path, clustered: NDArray[Any]) -> None:
     pytest.importorskip("usearch")
     index, encoder = replayed(path, clustered[:500], graph=True)
     graph = path / "graph-500.usearch"
-    graph.write_bytes(b"x" * graph.stat().st_size)
+    damaged = b"x" * graph.stat().st_size
+    graph.unlink()  # the open index still has it
+    graph.write_bytes(damaged)
+    assert index.search(encoder, ["3"])[0][0].text == "3"
+    index = SearchIndex(path)
     with pytest.raises(DataError, match=r"graph-500.usearch: damaged"):
         index.search(encoder, ["3"])
     assert index.search(encoder, ["3"], exact=True)[0][0].text == "3"
     with pytest.raises(DataError, match=r"graph-500.usearch: damaged"):
         extend_index(path, ["3"], encoder, graph=True)
     graph.unlink()
-    with pytest.raises(DataError, match=r"graph-500.usearch: 0 bytes"):
+    with pytest.raises(DataError, match=r"graph-500.usearch: missing"):
         SearchIndex(path)
 
 

@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 from onnx import TensorProto, helper
 
 from xsent import SentenceEncoder
-from xsent.backends import OnnxBackend
 from xsent.bundle import Bundle, compute_fingerprint
 from xsent.errors import BundleError
 from xsent.export.bundle import export_bundle
@@ -25,6 +24,7 @@ from xsent.export.graph import EncoderGraph
 from xsent.export.quantization import Target
 from xsent.manifest import parse_manifest
 from xsent.numpy_backend import NumpyBackend, quantize
+from xsent.onnx_backend import OnnxBackend
 from xsent.train.bundles import checkpoint_from_bundle
 from xsent.train.checkpoint import load_checkpoint
 from xsent.train.model import Encoder

@@ -1,11 +1,14 @@
 """Going on after a kill: the same bytes, nothing encoded twice, nothing mixed up."""
 
+import errno
+import gc
 import json
+import os
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -19,12 +22,15 @@ from xsent.bundle import builtin_path
 from xsent.errors import DataError, FingerprintError
 from xsent.options import Vectors
 from xsent.vectors import VectorNote, VectorOutput, vector_file
+from xsent.vectors import _publish_note as publish_note
 
 FORMATS = ["a.npy", "a.f32", "a.jsonl", "a.parquet"]
 NOTE = VectorNote("0123456789abcdef", 8, "float32", normalized=True)
 JOB: dict[str, object] = {"on_long": "warn"}
 ROWS = 13
 VECTORS = np.random.default_rng(0).normal(size=(ROWS, 8)).astype(np.float32)
+KEPT = "4 lines are encoded and kept; --resume goes on."
+GOING_ON = "Going on after line 4; warnings count the lines after it only.\n"
 TEXTS = [f"Anna {row}" for row in range(ROWS)]
 
 
@@ -131,8 +137,22 @@ def test_an_older_output_stays_until_the_new_one_is_complete(tmp_path: Path) -> 
         write(path, 10, force=True)
     assert path.read_bytes() == old
     with pytest.raises(FileExistsError, match="exists; --force replaces it"):
-        write(path, resume=True)
-    assert write(path, resume=True, force=True) == 8
+        write(path)
+    assert path.read_bytes() == old
+    assert write(path, resume=True) == 8  # it was begun with force
+    assert names(tmp_path) == {"a.npy", "a.npy.json"}
+
+
+def test_an_output_that_is_complete_is_not_resumed(tmp_path: Path) -> None:
+    path = tmp_path / "a.npy"
+    write(path)
+    for _ in range(2):
+        with pytest.raises(FileExistsError, match="complete already; there is nothing to resume"):
+            write(path, resume=True)
+        with killed():
+            write(tmp_path / "b.npy", 10)
+        for end in ("", ".json"):  # a file that came from elsewhere is no output to replace either
+            (tmp_path / f".b.npy.part{end}").replace(tmp_path / f".a.npy.part{end}")
 
 
 @pytest.mark.parametrize(
@@ -189,6 +209,147 @@ def test_two_processes_do_not_write_one_file(tmp_path: Path) -> None:
     assert np.array_equal(np.load(tmp_path / "a.npy"), VECTORS)
 
 
+@pytest.mark.parametrize("name", ["a.npy", "a.parquet"])
+def test_an_output_that_is_being_published_is_locked(tmp_path: Path, name: str) -> None:
+    pytest.importorskip("fcntl")
+    if name.endswith("parquet"):
+        pytest.importorskip("pyarrow")
+    path = tmp_path / name
+    refused: list[str] = []
+
+    def publish(*arguments: Any) -> None:  # noqa: ANN401
+        for options in ({"force": True}, {"resume": True}):
+            with pytest.raises(DataError, match="another process is writing it") as error:
+                write(path, **options)
+            refused.append(str(error.value))
+        publish_note(*arguments)
+
+    with mock.patch("xsent.vectors._publish_note", publish):
+        write(path)
+    assert len(refused) == 2
+    assert names(tmp_path) == {name, f"{name}.json"}
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_without_locks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    if name.endswith("parquet"):
+        pytest.importorskip("pyarrow")
+    monkeypatch.setattr("xsent.resume._LOCKS", False)
+    with killed():
+        write(tmp_path / name, 3)
+    assert names(tmp_path) == set()
+    with killed():
+        write(tmp_path / name, 10)
+    assert write(tmp_path / name, resume=True) == 8
+    assert write(tmp_path / name, force=True) == 0
+    assert names(tmp_path) == {name, f"{name}.json"}
+
+
+def test_what_another_process_begins_after_the_renaming_is_its_own(tmp_path: Path) -> None:
+    pytest.importorskip("fcntl")
+    path = tmp_path / "a.npy"
+    replace = os.replace
+
+    with ExitStack() as stack:
+
+        def begin(source: Path, target: Path) -> None:
+            replace(source, target)
+            if target == path:
+                other = stack.enter_context(vector_file(path, NOTE, job=JOB, force=True))
+                with killed():
+                    write_rows(other, 6, TEXTS)
+
+        with mock.patch("os.replace", begin):
+            write(path)
+        assert names(tmp_path) == {"a.npy", "a.npy.json", ".a.npy.part", ".a.npy.part.json"}
+        stack.pop_all()  # it was killed
+    gc.collect()
+    assert np.array_equal(np.load(path), VECTORS)
+    assert write(path, resume=True) == 4
+    assert np.array_equal(np.load(path), VECTORS)
+
+
+def test_a_lock_on_a_file_that_was_published_meanwhile_does_not_count(tmp_path: Path) -> None:
+    fcntl = pytest.importorskip("fcntl")
+    path = tmp_path / "a.npy"
+    flock = fcntl.flock
+
+    def publish_first(*arguments: object) -> None:
+        if not path.exists():
+            (tmp_path / ".a.npy.part").write_bytes(b"complete")
+            (tmp_path / ".a.npy.part").rename(path)
+        flock(*arguments)
+
+    with (
+        mock.patch("fcntl.flock", publish_first),
+        pytest.raises(FileExistsError, match="exists; --force replaces it"),
+    ):
+        write(path)
+    assert path.read_bytes() == b"complete"
+
+
+@pytest.mark.parametrize("step", ["arrow_to_parquet", "_publish_note", "_sync"])
+@pytest.mark.parametrize("old", [False, True])
+def test_a_disk_that_is_full_in_the_end(tmp_path: Path, step: str, old: bool) -> None:
+    pytest.importorskip("pyarrow")
+    path = tmp_path / "a.parquet"
+    if old:
+        write(path)
+    before = {name: (tmp_path / name).read_bytes() for name in names(tmp_path)}
+    with (
+        mock.patch(f"xsent.vectors.{step}", side_effect=OSError(errno.ENOSPC, "full")),
+        pytest.raises(OSError, match="make room, then --resume goes on") as error,
+    ):
+        write(path, force=old)
+    assert error.value.filename == str(path)
+    assert names(tmp_path) == {*before, ".a.parquet.part", ".a.parquet.part.json"}
+    assert all((tmp_path / name).read_bytes() == content for name, content in before.items())
+    assert write(path, resume=True) == 12
+    assert names(tmp_path) == {"a.parquet", "a.parquet.json"}
+
+
+@pytest.mark.parametrize(("full", "first"), [(1, None), (2, 4)])
+def test_a_disk_without_room_for_the_journal(tmp_path: Path, full: int, first: int | None) -> None:
+    writes = 0
+
+    def dump(*arguments: Any, **options: Any) -> None:  # noqa: ANN401
+        nonlocal writes
+        writes += 1
+        if writes == full:
+            raise OSError(errno.ENOSPC, "full")
+        json_dump(*arguments, **options)
+
+    json_dump = json.dump
+    advice = "nothing was kept" if first is None else "make room, then --resume goes on"
+    with mock.patch("xsent.resume.json.dump", dump), pytest.raises(OSError, match=advice):
+        write(tmp_path / "a.npy")
+    assert bool(names(tmp_path)) == (first is not None)
+    assert write(tmp_path / "a.npy", resume=True) == (first or 0)
+    assert names(tmp_path) == {"a.npy", "a.npy.json"}
+
+
+@pytest.mark.parametrize("old", [False, True])
+@pytest.mark.parametrize("name", ["a.npy", "a.parquet"])
+def test_vectors_never_lack_their_note(tmp_path: Path, name: str, old: bool) -> None:
+    if name.endswith("parquet"):
+        pytest.importorskip("pyarrow")
+    path = tmp_path / name
+    if old:
+        write(path, note=VectorNote("fedcba9876543210", 8, "float32", normalized=True))
+    replace = os.replace
+
+    def stop(source: Path, target: Path) -> None:
+        if target == path:
+            raise Killed
+        replace(source, target)
+
+    with mock.patch("os.replace", stop), killed():
+        write(path, force=old)
+    assert names(tmp_path) == {f"{name}.json", f".{name}.part", f".{name}.part.json"}
+    assert write(path, resume=True) == 12
+    assert names(tmp_path) == {name, f"{name}.json"}
+
+
 def test_without_a_job_nothing_is_left(tmp_path: Path) -> None:
     with killed():
         write(tmp_path / "a.npy", 10, job=None)
@@ -226,7 +387,7 @@ def test_a_killed_command_goes_on(mini_bundle: Path, tmp_path: Path, name: str) 
 
     process = start_in_small_steps(*arguments, "--resume")
     _, err = process.communicate(lines)
-    assert (process.returncode, err) == (0, b"")
+    assert (process.returncode, err.startswith(b"Going on after line ")) == (0, True)
     assert names(tmp_path) == {name, f"{name}.json"}
     vectors = SentenceEncoder(mini_bundle).encode(texts)
     with mock.patch("xsent.vectors.STEP", 100):
@@ -248,7 +409,7 @@ def test_a_full_disk_keeps_what_a_checkpoint_covers(mini_bundle: Path, tmp_path:
     assert process.returncode == 1
     assert err.decode() == f"Error: {output}: File too large; make room, then --resume goes on\n"
     process = start_in_small_steps(*arguments, "--resume")
-    assert process.communicate()[1] == b""
+    assert is_one_line(process.communicate()[1].decode())
     assert len(np.load(output)) == 450
 
 
@@ -265,7 +426,7 @@ def interrupted(run: Runner, tmp_path: Path, mini_bundle: Path) -> list[object]:
         write(self, sentence, vector)
 
     with mock.patch.object(VectorOutput, "write", interrupt):
-        assert run(*arguments) == (130, "", "Error: interrupted\n")
+        assert run(*arguments) == (130, "", f"{tmp_path / 'a.npy'}: {KEPT}\nError: interrupted\n")
     return arguments
 
 
@@ -277,7 +438,7 @@ def test_only_the_rest_is_encoded(run: Runner, interrupted: list[object], mini_b
         return encode_iter(self, (encoded.append(text) or text for text in sentences), **options)
 
     with mock.patch.object(SentenceEncoder, "encode_iter", note_down):
-        assert run(*interrupted, "--resume") == (0, "", "")
+        assert run(*interrupted, "--resume") == (0, "", GOING_ON)
     assert encoded == TEXTS[4:]
     assert np.array_equal(np.load(tmp_path / "a.npy"), SentenceEncoder(mini_bundle).encode(TEXTS))
 
@@ -322,7 +483,7 @@ def test_other_options_are_refused(run: Runner, interrupted: list[object], optio
     assert (code, out) == (1, "")
     assert is_one_line(err)
     assert message in err
-    assert run(*interrupted, "--resume") == (0, "", "")
+    assert run(*interrupted, "--resume") == (0, "", GOING_ON)
 
 
 def test_the_model_must_be_the_same(run: Runner, interrupted: list[object], mini_bundle: Path) -> None:
@@ -334,3 +495,43 @@ def test_the_model_must_be_the_same(run: Runner, interrupted: list[object], mini
 
 def test_resume_needs_a_file(run: Runner) -> None:
     assert run("encode", "-", "--resume") == (1, "", "Error: --resume goes on with a file: name it with --output\n")
+
+
+def test_resume_and_force_exclude_each_other(run: Runner, interrupted: list[object]) -> None:
+    message = "--resume goes on and --force starts over: give one of them"
+    assert run(*interrupted, "--resume", "--force") == (1, "", f"Error: {message}\n")
+    assert run(*interrupted, "--resume") == (0, "", GOING_ON)
+
+
+def test_a_complete_output_says_so(run: Runner, interrupted: list[object], tmp_path: Path) -> None:
+    assert run(*interrupted, "--resume")[0] == 0
+    message = "complete already; there is nothing to resume"
+    assert run(*interrupted, "--resume") == (1, "", f"Error: {tmp_path / 'a.npy'}: {message}\n")
+
+
+@pytest.mark.parametrize("on_long", ["warn", "error"])
+def test_lines_are_counted_and_numbered(run: Runner, mini_bundle: Path, tmp_path: Path, on_long: str) -> None:
+    lines = [f"Anna {row}" for row in range(20)]
+    lines[1] = lines[18] = ""
+    lines[17] = "Anna " * 100
+    (tmp_path / "a.txt").write_text("".join(f"{line}\n" for line in lines))
+    arguments = ["encode", tmp_path / "a.txt", "--output", tmp_path / "a.npy", "--model", mini_bundle]
+    arguments += ["--threads", 1, "--on-long", on_long]
+    write = VectorOutput.write
+
+    def interrupt(self: VectorOutput, sentence: str, vector: Vectors) -> None:
+        if self.rows == 6:
+            raise KeyboardInterrupt
+        write(self, sentence, vector)
+
+    with mock.patch.object(VectorOutput, "write", interrupt):
+        assert run(*arguments)[0] == 130
+    code, _, err = run(*arguments, "--resume")
+    assert err.startswith(GOING_ON)
+    if on_long == "error":
+        assert code == 1
+        assert "Error: sentence 18 (counted from 1): " in err
+    else:
+        assert code == 0
+        assert "Warning: 1 of 16 sentences had more than 64 tokens" in err
+        assert "Warning: 1 of 16 lines are empty" in err

@@ -50,7 +50,9 @@ def test_what_is_no_pair_is_named(tmp_path: Path) -> None:
     for text, message in (
         (FILE + "A,B\n", r"en-test.csv:4: expected sentence, sentence, score"),
         (FILE + "A,B,much\n", r"en-test.csv:4: expected sentence, sentence, score"),
-        ("A,B,1\n", r"1 pairs; a correlation needs at least 2"),
+        (FILE + "A,B,nan\n", r"en-test.csv:4: expected sentence, sentence, score"),
+        (FILE + '"A,B,1\n' + "far " * 40_000, r"en-test.csv:\d+: expected sentence, sentence, score"),
+        ("A,B,1\nC,D,1\n", r"2 pairs with 1 scores; a correlation needs different ones"),
     ):
         file.write_text(text)
         with pytest.raises(DataError, match=message):

@@ -145,7 +145,12 @@ def test_damaged_vectors_are_named(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"none.npy.json: missing; it says which model made none.npy"):
         open_vectors(tmp_path / "none.npy")
     path = write_npy(tmp_path / "a.npy", np.ones((2, 3), np.float32))
-    path.write_bytes(path.read_bytes()[:-4])
+    content = path.read_bytes()
+    for length in (len(content) - 4, 100, 0):
+        path.write_bytes(content[:length])
+        with pytest.raises(DataError, match=r"a.npy: cut short; encode the text again"):
+            open_vectors(path)
+    path.write_bytes(b"no NumPy file" * 20)
     with pytest.raises(DataError, match=r"a.npy: no readable vectors"):
         open_vectors(path)
     path.unlink()

@@ -100,3 +100,7 @@ def test_bad_folders(folder: Path) -> None:
 def test_progress(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     xsim_folder(Letters(), folder, show_progress_bar=True)
     assert "2 of 2 languages" in capsys.readouterr().err
+
+
+def test_the_pivot_is_not_compared_with_itself(folder: Path) -> None:
+    assert [score.language for score in xsim_folder(Letters(), folder, ["en", "fr"]).languages] == ["fr"]

@@ -58,7 +58,7 @@ def measure_peers(
     tokenizer = Bundle.open(bundle).tokenizer_path
     folders = {name: _folder(ENTRIES[name], bundle, tokenizer, work) for name in wanted}
     results = race(folders, turns=turns, number=number)
-    streams = [name for name in wanted if name.startswith("xsent") and stream and not results[name].failure]
+    points = run_child(OURS, bundle, number=0, stream=stream)[1] if stream else []
     share, peak = share_of_peak(bundle, tokens := 32)
     return TEXT.format(
         command=command,
@@ -67,7 +67,7 @@ def measure_peers(
         number=number,
         table=markdown_table(["system", *(heading(key) for key in COLUMNS)], rows(results)),
         failures=_failures(results),
-        streams="".join(_stream(name, run_child(name, bundle, number=0, stream=stream)[1]) for name in streams),
+        streams=_stream(OURS, points) if points else "",
         tokens=tokens,
         share=share,
         peak=peak / 1e9,

@@ -26,6 +26,9 @@ FORMAT_VERSION = 1
 ClassWeight = Literal["balanced"]
 
 
+UNKNOWN = "unknown"  # what is printed where no label fits
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class LinearClassifier:
     """Multinomial logistic regression on sentence vectors; `fit` or `load` makes one.
@@ -233,6 +236,8 @@ def _classes(labels: Sequence[str], count: int) -> tuple[tuple[str, ...], NDArra
         raise ValueError(f"{len(labels):,} labels for {count:,} vectors; expected one a vector")
     if strange := [label for label in labels if not isinstance(label, str)]:
         raise TypeError(f"label {strange[0]!r} must be a str")
+    if UNKNOWN in labels:
+        raise ValueError(f"the label {UNKNOWN!r} is the answer where no label fits; give it another name")
     counts = Counter(labels)
     names = tuple(sorted(counts))
     if len(names) < 2:

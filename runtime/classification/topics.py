@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from xsent.classification.classifier import ClassWeight, LinearClassifier
+from xsent.classification.classifier import UNKNOWN, ClassWeight, LinearClassifier
 from xsent.encoder import SentenceEncoder
 from xsent.errors import DataError
 from xsent.lines import read_lines
@@ -240,7 +240,7 @@ def confusion_shares(cells: Sequence[Cell]) -> NDArray[np.float64]:
 def confusion_rows(labels: Sequence[str], cells: Sequence[Cell]) -> list[dict[str, object]]:
     """The same as a table: a row for each label, a column for each answer that was given."""
     shares = confusion_shares(cells).tolist()
-    answers = [*labels, "unknown"] if any(row[-1] for row in shares) else labels
+    answers = [*labels, UNKNOWN] if any(row[-1] for row in shares) else labels
     return [
         {"label": label, **dict(zip(answers, row, strict=False))} for label, row in zip(labels, shares, strict=True)
     ]

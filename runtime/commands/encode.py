@@ -58,18 +58,25 @@ def encode(
 
     if resume and output is None:
         raise ValueError("--resume goes on with a file: name it with --output")
+    if resume and force:
+        raise ValueError("--resume goes on and --force starts over: give one of them")
     encoder = SentenceEncoder(model, threads=threads)
     note = VectorNote(encoder.fingerprint, truncate_dim or encoder.dim, precision.value, normalize)
     before = file_state(file)
     job: dict[str, object] = {"on_long": on_long.value, "bytes of input": before and before[0]}
     with _vector_output(output, note, job, force, resume) as writer, Progress("sentences") as progress:
-        texts, sentences = tee(writer.remaining(steady_lines(file)))  # the encoder reads a few dozen ahead, no more
+        done = writer.rows
+        remaining = writer.remaining(steady_lines(file))
+        if done:
+            typer.echo(f"Going on after line {done:,}; warnings count the lines after it only.", err=True)
+        texts, sentences = tee(remaining)  # the encoder reads a few dozen ahead, no more
         vectors = encoder.encode_iter(
             sentences,
             normalize_embeddings=normalize,
             truncate_dim=truncate_dim,
             precision=precision.value,
             on_long=on_long.value,
+            start=done,
         )
         empty = 0
         # Vectors first: only then does their iterator reach its end, where it warns of long sentences.
@@ -80,7 +87,7 @@ def encode(
         if not writer.rows:
             raise DataError(f"{file}: empty; expected one sentence a line")
     if empty:
-        warnings.warn(f"{empty:,} of {writer.rows:,} lines are empty; their vectors are zero", stacklevel=1)
+        warnings.warn(f"{empty:,} of {writer.rows - done:,} lines are empty; their vectors are zero", stacklevel=1)
 
 
 @contextmanager
@@ -93,6 +100,12 @@ def _vector_output(
 
     if path is None:
         yield VectorOutput(JsonLinesWriter(sys.stdout.buffer))
-    else:
+        return
+    output = None
+    try:
         with vector_file(path, note, force=force, job=job, resume=resume) as output:
             yield output
+    except KeyboardInterrupt:
+        if output and output.kept:
+            typer.echo(f"{path}: {output.kept:,} lines are encoded and kept; --resume goes on.", err=True)
+        raise

@@ -54,7 +54,7 @@ def xsr(
     _evaluate("xsr", data_folder, model, languages, precision, truncate_dim, as_json)
 
 
-@app.command(epilog="Example: xsent evaluate xsim data/eval/flores --languages en,fr,de")
+@app.command(epilog="Example: xsent evaluate xsim data/eval/flores --languages fr,de")
 @one_line_errors()
 def xsim(
     data_folder: FolderArgument,
@@ -101,6 +101,7 @@ def _evaluate(
     as_json: bool,
 ) -> None:
     from xsent import evaluation
+    from xsent.errors import DataError
     from xsent.models import open_model
     from xsent.stored import Stored
     from xsent.sts import sts
@@ -114,11 +115,14 @@ def _evaluate(
     }
     encoder = Stored(precision.value, truncate_dim).of(open_model(model))
     codes = None if languages is None else [code.strip() for code in languages.split(",") if code.strip()]
+    if codes == []:
+        raise DataError(f"--languages {languages!r} names none; expected codes with commas between, such as fr,de")
     result = protocols[task](encoder, folder, codes, show_progress_bar=sys.stderr.isatty())
     if as_json:
-        identity = {"task": task, "model": str(model or "built-in"), "precision": precision.value}
+        identity = {"task": task, "model": str(model or "built-in")}
+        form = {"precision": precision.value, "truncate_dim": truncate_dim}
         fingerprint = getattr(encoder, "fingerprint", None)
-        report = {**identity, "fingerprint": fingerprint, "rows": result.rows(), "note": result.note}
+        report = {**identity, **form, "fingerprint": fingerprint, "rows": result.rows(), "note": result.note}
         typer.echo(json.dumps(report))
     else:
         typer.echo(f"{format_table(result.rows())}\n{result.note}")

@@ -74,6 +74,8 @@ def mine(
     from xsent.errors import DataError
     from xsent.mining.bitext import mine_bitext
 
+    if src == trg == "-":
+        raise DataError("standard input can be read once: only one of SRC and TRG may be -")
     texts = (_read_text(src), _read_text(trg))
     with TemporaryDirectory(prefix="xsent-") as folder:
         left, right = _vectors(Path(folder), texts, (src_vectors, trg_vectors), model)
@@ -177,17 +179,18 @@ def _vectors(
     from xsent.vectors import check_same_space, open_vectors
 
     files = {side: open_vectors(path) for side, path in enumerate(given) if path is not None}
+    for side, file in files.items():  # before the other side is encoded
+        if file.note.precision == "binary":
+            raise DataError(f"{file.path}: binary vectors have no cosines; encode as float32, float16 or int8")
+        if len(file) != len(texts[side]):
+            lines = f"{len(texts[side]):,} lines of text"
+            raise DataError(f"{file.path}: {len(file):,} vectors for {lines}; encode it again")
     if len(files) < 2:
         encoder, note = _open_encoder(model, next(iter(files.values()), None))
         for side in {0, 1} - files.keys():
             files[side] = _encode(encoder, texts[side], note, folder / f"{side}.npy")
     left, right = files[0], files[1]
     check_same_space(left, right)
-    for file, lines in zip((left, right), texts, strict=True):
-        if file.note.precision == "binary":
-            raise DataError(f"{file.path}: binary vectors have no cosines; encode as float32, float16 or int8")
-        if len(file) != len(lines):
-            raise DataError(f"{file.path}: {len(file):,} vectors for {len(lines):,} lines of text; encode it again")
     return left, right
 
 

@@ -44,18 +44,24 @@ def index(
     """Index a file, one text a line, for `xsent search`; empty lines keep their numbers and are never found."""
     from xsent.encoder import SentenceEncoder
     from xsent.lines import steady_lines
-    from xsent.search.building import build_index, extend_index
+    from xsent.search.building import build_index, extend_index, partial_folder
+    from xsent.search.manifest import UNFINISHED
 
     work = extend_index if add else build_index
-    made = work(
-        index,
-        steady_lines(file),
-        SentenceEncoder(model, threads=threads),
-        graph=graph,
-        resume=resume,
-        force=force,
-        show_progress_bar=sys.stderr.isatty(),
-    )
+    try:
+        made = work(
+            index,
+            steady_lines(file),
+            SentenceEncoder(model, threads=threads),
+            graph=graph,
+            resume=resume,
+            force=force,
+            show_progress_bar=sys.stderr.isatty(),
+        )
+    except KeyboardInterrupt:
+        if ((index if add else partial_folder(index)) / UNFINISHED).exists():
+            typer.echo("What was indexed is kept; the same command with --resume goes on.", err=True)
+        raise
     if empty := made.lines - made.rows:
         warnings.warn(f"{empty:,} of {made.lines:,} lines are empty; they are never found", stacklevel=1)
 
@@ -67,7 +73,7 @@ def search(
         str | None, typer.Argument(help="A text, in any language of the model; - for --queries -.")
     ] = None,
     queries: Annotated[str | None, typer.Option(help="A file of queries, one a line; - reads standard input.")] = None,
-    k: Annotated[int, typer.Option("--k", min=1, help="Lines to find.")] = 10,
+    k: Annotated[int, typer.Option("--k", "-k", min=1, help="Lines to find.")] = 10,
     exact: Annotated[bool, typer.Option("--exact", help="Leave the graph aside, if there is one.")] = False,
     model: BundleOption = None,
     as_json: JsonOption = False,
@@ -83,6 +89,8 @@ def search(
 
     if (query is None) == (queries is None):
         raise typer.BadParameter("give either a QUERY or --queries FILE")
+    if query is not None and not query.strip():
+        raise DataError("the query is empty; ask for something")
     source = "-" if query == "-" else queries
     opened = SearchIndex(index)
     encoder = SentenceEncoder(model)

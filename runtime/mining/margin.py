@@ -106,8 +106,8 @@ def check_neighbourhood(margin: Margin, k: int, n: int, m: int) -> int:
         return 1
     if k > min(n, m):
         raise ValueError(
-            f"k = {k} neighbours, but one side has only {min(n, m)} different sentences; choose a smaller k, or the "
-            "margin absolute, which needs none"
+            f"k = {k} neighbours, but one side has only {min(n, m)} different sentences; choose a smaller k (-k), "
+            "or the margin absolute (--margin absolute), which needs none"
         )
     return k
 

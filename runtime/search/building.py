@@ -2,25 +2,25 @@
 
 import errno
 import os
-import shutil
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from itertools import tee
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from xsent.errors import DataError
-from xsent.files import remove_folder
+from xsent.files import replace_folder
 from xsent.progress import Progress
 from xsent.search.graph import extend_graph, require_usearch
-from xsent.search.manifest import GRAPHS, MANIFEST, NO_INPUT, UNFINISHED, IndexManifest
+from xsent.search.manifest import GRAPHS, GROWING, MANIFEST, NO_INPUT, UNFINISHED, IndexManifest
 from xsent.search.writer import IndexWriter
 
 if TYPE_CHECKING:
     from xsent.encoder import SentenceEncoder
 
 _SAVE_EVERY = 10_000  # lines: about a minute's work on a Raspberry Pi
+_OURS = (*GROWING, MANIFEST, UNFINISHED, GRAPHS, f".{MANIFEST}.*.part", f".{UNFINISHED}.*.part")  # patterns of names
 
 
 def build_index(
@@ -35,8 +35,8 @@ def build_index(
 ) -> IndexManifest:
     """Make an index of lines of text in constant memory; the folder appears once it is complete.
 
-    Until then what is done lies in `PATH.partial`. It stays there if the job is stopped after 10,000 lines or more, or
-    while the graph is made.
+    Until then what is done lies beside it in `.NAME.partial`. It stays there if the job is stopped after 10,000 lines
+    or more, or while the graph is made.
 
     Args:
         path: The folder to make; its parent must exist.
@@ -52,30 +52,39 @@ def build_index(
         What the index says about itself.
 
     Raises:
-        DataError: No line has text; a resumed job has read other lines; another process is writing.
+        DataError: No line has text; a resumed job has read other lines; another process is writing; a folder that
+            would be replaced holds other things than an index.
         FileExistsError: There is an index (without `force`) or a stopped job (without `force` or `resume`).
         FingerprintError: Another encoder began the job.
         MissingExtraError: usearch, which makes the graph, is not installed.
     """
     path = Path(path)
-    if path.exists() and not force:
-        raise FileExistsError(errno.EEXIST, "exists; --force replaces it, --add adds to it", str(path))
-    if path.exists() and not (path / MANIFEST).is_file():
-        raise DataError(f"{path}: not an index, so it is not replaced; choose another name")
-    partial = path.with_name(f"{path.name}.partial")
+    partial = partial_folder(path)
+    if path.exists():
+        if force or not (path / MANIFEST).is_file():
+            _check_ours(path)
+        elif resume and not (partial / UNFINISHED).exists():
+            raise _complete(path, "--force replaces it, --add adds to it")
+        else:
+            raise FileExistsError(errno.EEXIST, "exists; --force replaces it, --add adds to it", str(path))
+    if partial.exists() or partial.is_symlink():
+        _check_ours(partial, complete=False)
     partial.mkdir(exist_ok=True)
     with _alone(partial):
-        empty = IndexManifest(encoder.fingerprint, encoder.dim)
-        state = _stopped(partial, empty, resume=resume, force=force)
+        base = IndexManifest(encoder.fingerprint, encoder.dim)
         try:
-            manifest = _fill(partial, state, texts, encoder, graph=graph, show_progress_bar=show_progress_bar)
+            state = _stopped(partial, base, resume=resume, force=force)
+            manifest = _fill(partial, base, state, texts, encoder, graph=graph, show_progress_bar=show_progress_bar)
+            if path.exists():
+                _check_ours(path)
         except BaseException:
             if not (partial / UNFINISHED).exists():
-                shutil.rmtree(partial)
+                _remove_ours(partial)
             raise
-        if path.exists():
-            remove_folder(path)
-        partial.rename(path)
+        if force:
+            replace_folder(partial, path)
+        else:
+            partial.rename(path)
     (path / UNFINISHED).unlink(missing_ok=True)
     return manifest
 
@@ -97,7 +106,7 @@ def extend_index(
         texts: The lines; their numbers follow those of the index.
         encoder: The one that made the index.
         graph: Bring the graph up to date, or make one; otherwise new lines are searched exactly beside it.
-        resume: See `build_index`.
+        resume: Go on with an addition that was stopped, see `build_index`.
         force: Forget an addition that was stopped.
         show_progress_bar: Report progress on standard error.
 
@@ -106,18 +115,49 @@ def extend_index(
 
     Raises:
         DataError: As `build_index`; or there is no index, or it is damaged.
-        FileExistsError: An addition was stopped, and neither `resume` nor `force` is set.
+        FileExistsError: An addition was stopped, and neither `resume` nor `force` is set; or with `resume` none was.
         FingerprintError: Another encoder made the index.
         MissingExtraError: usearch, which makes the graph, is not installed.
     """
     path = Path(path)
+    IndexManifest.open(path)  # says so if there is none
     with _alone(path):
         known = IndexManifest.open(path)
         base = replace(known, start=known.lines, input=NO_INPUT)
         state = _stopped(path, base, resume=resume, force=force)
-        manifest = _fill(path, state, texts, encoder, graph=graph, show_progress_bar=show_progress_bar)
+        if resume and not force and state is base:
+            raise _complete(path, "without --resume the lines are added")
+        manifest = _fill(path, base, state, texts, encoder, graph=graph, show_progress_bar=show_progress_bar)
         (path / UNFINISHED).unlink(missing_ok=True)
     return manifest
+
+
+def partial_folder(path: Path) -> Path:
+    """Where a new index grows until it is complete."""
+    return path.with_name(f".{path.name}.partial")
+
+
+def _check_ours(folder: Path, *, complete: bool = True) -> None:
+    """See that nothing but an index would be lost if a folder went."""
+    if folder.is_symlink() or not folder.is_dir() or (complete and not (folder / MANIFEST).is_file()):
+        raise DataError(f"{folder}: not an index, so it is not replaced; choose another name")
+    if others := sorted(entry.name for entry in folder.iterdir() if not _is_ours(entry)):
+        raise DataError(f"{folder}: holds {others[0]}, which is of no index; move it, or choose another name")
+
+
+def _is_ours(entry: Path) -> bool:
+    return entry.is_file() and any(entry.match(pattern) for pattern in _OURS)
+
+
+def _remove_ours(folder: Path) -> None:
+    for entry in filter(_is_ours, list(folder.iterdir())):
+        entry.unlink()
+    with suppress(OSError):  # someone has put something there meanwhile
+        folder.rmdir()
+
+
+def _complete(path: Path, advice: str) -> FileExistsError:
+    return FileExistsError(errno.EEXIST, f"complete, there is nothing to resume; {advice}", str(path))
 
 
 def _stopped(folder: Path, base: IndexManifest, *, resume: bool, force: bool) -> IndexManifest:
@@ -140,6 +180,7 @@ def _stopped(folder: Path, base: IndexManifest, *, resume: bool, force: bool) ->
 
 def _fill(
     folder: Path,
+    base: IndexManifest,
     state: IndexManifest,
     texts: Iterable[str],
     encoder: "SentenceEncoder",
@@ -147,7 +188,7 @@ def _fill(
     graph: bool,
     show_progress_bar: bool,
 ) -> IndexManifest:
-    """Add what is missing, and write the manifest last."""
+    """Add to `base` what `state` is missing, and write the manifest last."""
     state.check_fingerprint(encoder.fingerprint, folder)
     if graph:
         require_usearch()
@@ -159,8 +200,8 @@ def _fill(
             progress.advance()
             if (writer.lines - state.start) % _SAVE_EVERY == 0:
                 writer.save().write(folder / UNFINISHED)
-        first = state.lines == state.start  # a resumed job may have saved all there is
-        if not writer.rows or (first and writer.rows == state.rows):
+        if writer.rows == base.rows:
+            (folder / UNFINISHED).unlink(missing_ok=True)  # empty lines are not worth resuming
             raise DataError(f"nothing to index: of {writer.lines - state.start:,} lines none has text")
         manifest = writer.save()
     if graph:

@@ -5,19 +5,19 @@ Shapes: q queries, c candidates, n rows, D dimensions.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from xsent.errors import DataError
+from xsent.errors import DataError, MissingExtraError
 from xsent.options import Vectors
 from xsent.search.graph import NeighbourGraph
-from xsent.search.manifest import TEXTS, VECTORS, IndexManifest, map_rows
+from xsent.search.held_file import HeldFile
+from xsent.search.manifest import ROWS, TEXTS, VECTORS, IndexManifest, map_rows
 from xsent.search.vectors import IndexVectors
-from xsent.similarity import NearestSearch, check_same_dim, nearest
+from xsent.similarity import NearestSearch, UnitRows, check_same_dim, nearest
 
 if TYPE_CHECKING:
     from xsent.encoder import SentenceEncoder
@@ -40,7 +40,8 @@ def semantic_search(queries: ArrayLike, corpus: ArrayLike, top_k: int = 10) -> l
     Raises:
         ValueError: `top_k` is less than 1, or the dimensions differ.
     """
-    rows, scores = nearest(queries, corpus, top_k)
+    corpus = np.asanyarray(corpus)
+    rows, scores = nearest(queries, corpus, min(top_k, max(len(UnitRows(corpus)), 1)))
     return [
         [{"corpus_id": row, "score": score} for row, score in zip(found, cosines, strict=True)]
         for found, cosines in zip(rows.tolist(), scores.tolist(), strict=True)
@@ -65,7 +66,8 @@ class Hit:
 class SearchIndex:
     """An index on disk, opened for searching; made by `xsent.search.building.build_index` or `xsent index`.
 
-    Vectors and texts stay on the disk and are read in blocks, or only where the graph leads.
+    Vectors and texts stay on the disk and are read in blocks, or only where the graph leads. Its files stay open: once
+    another index takes the place of this one, it still answers from this one.
 
     Args:
         path: The folder.
@@ -81,8 +83,10 @@ class SearchIndex:
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
         self.manifest = IndexManifest.open(self.path)
-        self._vectors = IndexVectors(self.path / VECTORS, len(self), self.manifest.dim)
-        self._rows = map_rows(self.path, self.manifest)
+        self._hold()
+        while (manifest := IndexManifest.open(self.path)) != self.manifest:  # it was replaced in between
+            self.manifest = manifest
+            self._hold()
 
     def __len__(self) -> int:
         return self.manifest.rows
@@ -116,13 +120,10 @@ class SearchIndex:
         self.manifest.check_fingerprint(encoder.fingerprint, self.path)
         vectors = encoder.encode(queries, on_long="split")
         rows, scores = self.nearest(vectors, k, exact=exact)
-        with (self.path / TEXTS).open("rb") as texts:
-            return [
-                [self._hit(texts, row, score) for row, score in zip(found, cosines, strict=True)]
-                if vector.any()
-                else []
-                for vector, found, cosines in zip(vectors, rows.tolist(), scores.tolist(), strict=True)
-            ]
+        return [
+            [self._hit(row, score) for row, score in zip(found, cosines, strict=True)] if vector.any() else []
+            for vector, found, cosines in zip(vectors, rows.tolist(), scores.tolist(), strict=True)
+        ]
 
     def nearest(
         self, vectors: Vectors, k: int = 10, *, exact: bool = False
@@ -143,6 +144,7 @@ class SearchIndex:
             ValueError: `k` is less than 1, or the dimensions differ.
         """
         check_same_dim(vectors.shape[1], self.manifest.dim)
+        k = min(k, max(len(self), 1))  # less than 1 is refused where the rows are kept
         if exact or _SPARE * k >= self.manifest.graph:
             return self._exact(vectors, k)
         return self._approximate(vectors, k)
@@ -165,11 +167,13 @@ class SearchIndex:
 
     def _approximate(self, vectors: Vectors, k: int) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
         """The best of what the graph proposes and of the rows that were added behind it."""
+        if isinstance(graph := self._graph, Exception):
+            raise graph.with_traceback(None)
         added, _ = self._exact(vectors, k, self.manifest.graph)
         indices = np.empty((len(vectors), k), np.int64)
         scores = np.empty((len(vectors), k), np.float32)
         for place, (vector, others) in enumerate(zip(vectors, added, strict=True)):
-            rows = np.concatenate([self._graph.propose(vector, max(_SPARE * k, _PROPOSED)), np.sort(others)])
+            rows = np.concatenate([graph.propose(vector, max(_SPARE * k, _PROPOSED)), np.sort(others)])
             if len(rows) < k:  # of a graph with parts that no path leads to
                 return self._exact(vectors, k)
             search = NearestSearch(vector, k)
@@ -178,20 +182,45 @@ class SearchIndex:
             scores[place] = search.scores[0]
         return indices, scores
 
-    @cached_property
-    def _graph(self) -> NeighbourGraph:
-        return NeighbourGraph(self.path / self.manifest.graph_file, self.manifest.dim, self.manifest.graph)
+    def _hold(self) -> None:
+        """Open all files of the manifest."""
+        self._vectors = IndexVectors(self.path / VECTORS, len(self), self.manifest.dim)
+        self._rows = map_rows(self.path, self.manifest)
+        self._texts = HeldFile(self.path / TEXTS)
+        self._graph = self._open_graph()
 
-    def _hit(self, texts: BinaryIO, row: int, score: float) -> Hit:
-        start = int(self._rows[row - 1, 1]) if row else 0
-        line, end = map(int, self._rows[row])
+    def _open_graph(self) -> NeighbourGraph | DataError | MissingExtraError:
+        """The graph, or what is wrong with it: that matters only to a search which needs it."""
+        if not self.manifest.graph:
+            return DataError(f"{self.path}: has no graph")
         try:
-            if not start < end <= self.manifest.files[TEXTS].bytes:
-                raise ValueError(f"line {line:,} lies nowhere")
-            texts.seek(start)
-            text, feed, rest = texts.read(end - start).decode("utf-8").rpartition("\n")
-            if rest or not feed:
-                raise ValueError(f"line {line:,} does not end where it should")
-        except ValueError as error:
-            raise DataError(f"{self.path / TEXTS}: damaged ({error}); build the index again") from error
+            return NeighbourGraph(self.path / self.manifest.graph_file, self.manifest.dim, self.manifest.graph)
+        except (DataError, MissingExtraError) as error:
+            return error.with_traceback(None)
+
+    def _hit(self, row: int, score: float) -> Hit:
+        (before, start), (line, end) = self._row(row - 1), self._row(row)
+        if not (before < line < self._row(row + 1)[0] and start < end <= self.manifest.files[TEXTS].bytes):
+            raise self._damaged(ROWS)
+        raw = bytearray(end - start)
+        if not self._texts.read_into(start, memoryview(raw)):
+            raise self._damaged(TEXTS)
+        try:
+            text, feed, rest = raw.decode("utf-8").rpartition("\n")
+        except UnicodeDecodeError as error:
+            raise self._damaged(TEXTS) from error
+        if rest or not feed:
+            raise self._damaged(TEXTS)
         return Hit(score, line, text)
+
+    def _row(self, row: int) -> tuple[int, int]:
+        """Number of the line and end of the text; also for the row before the first and the one behind the last."""
+        if row < 0:
+            return 0, 0
+        if row >= len(self):
+            return self.manifest.lines + 1, self.manifest.files[TEXTS].bytes
+        line, end = map(int, self._rows[row])
+        return line, end
+
+    def _damaged(self, name: str) -> DataError:
+        return DataError(f"{self.path / name}: damaged; build the index again")

@@ -70,13 +70,16 @@ class IndexManifest:
             DataError: There is no index, it is damaged, or it was written by another version.
         """
         if not (path / MANIFEST).is_file():
-            what = f"not an index, it has no {MANIFEST}" if path.is_dir() else "no such folder"
+            what = "not an index, but a file" if path.exists() else "no such folder"
+            if path.is_dir():
+                what = f"not an index, it has no {MANIFEST}"
             raise DataError(f"{path}: {what}; make one with xsent index")
         manifest = cls.read(path / MANIFEST)
         for name, state in manifest.files.items():
             file = path / name
-            size = file.stat().st_size if file.is_file() else 0
-            if size < state.bytes:
+            if not file.is_file():
+                raise DataError(f"{file}: missing; build the index again")
+            if (size := file.stat().st_size) < state.bytes:
                 raise DataError(f"{file}: {size:,} bytes, expected {state.bytes:,}; build the index again")
         return manifest
 

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from xsent.errors import DataError
+from xsent.search.held_file import HeldFile
 
 STORED = np.dtype("<f2")
 
@@ -23,7 +24,7 @@ _NOT_COPIES = np.array(0x8FFFE000, np.uint32).view(np.int32)
 
 
 class IndexVectors:
-    """Vectors in a file, which may be longer.
+    """Vectors in a file, which may be longer; it stays open.
 
     Args:
         file: The file.
@@ -32,7 +33,7 @@ class IndexVectors:
     """
 
     def __init__(self, file: Path, rows: int, dim: int) -> None:
-        self._file = file
+        self._file = HeldFile(file)
         self._rows = rows
         self._map = np.memmap(file, STORED, "r", shape=(rows, dim))
 
@@ -46,13 +47,11 @@ class IndexVectors:
         stored = np.empty((_BLOCK, dim), STORED)
         wide = np.empty((_BLOCK, dim), np.float32)
         # Read rather than mapped: pages of a map would count as memory of this process.
-        with self._file.open("rb", buffering=0) as file:
-            file.seek(start * dim * STORED.itemsize)
-            for first in range(start, self._rows, _BLOCK):
-                count = min(_BLOCK, self._rows - first)
-                if file.readinto(stored[:count].data) != stored[:count].nbytes:
-                    raise self._damaged("it became shorter")
-                yield self._checked(stored[:count], wide[:count])
+        for first in range(start, self._rows, _BLOCK):
+            count = min(_BLOCK, self._rows - first)
+            if not self._file.read_into(first * dim * STORED.itemsize, stored[:count].view(np.uint8).data):
+                raise self._damaged("it became shorter")
+            yield self._checked(stored[:count], wide[:count])
 
     def take(self, rows: NDArray[np.int64]) -> NDArray[np.float32]:
         """Some rows [r, D].
@@ -72,7 +71,7 @@ class IndexVectors:
         return wide
 
     def _damaged(self, reason: str) -> DataError:
-        return DataError(f"{self._file}: damaged ({reason}); build the index again")
+        return DataError(f"{self._file.path}: damaged ({reason}); build the index again")
 
 
 def widen(halves: NDArray[np.float16], out: NDArray[np.float32]) -> None:
