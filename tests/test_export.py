@@ -65,7 +65,8 @@ def test_the_same_checkpoint_gives_the_same_bytes(mini_checkpoint: Path, mini_bu
 FAILURES = [OSError(errno.ENOSPC, "No space left on device"), KeyboardInterrupt()]
 
 
-STEPS = ["export.storage.ExternalFile.write", "export.parity.Gate.measure", "export.bundle.verify", "files.replace_folder"]
+STEPS = ["export.storage.ExternalFile.write", "export.parity.Gate.measure", "export.bundle.verify"]
+STEPS += ["files.replace_folder"]
 
 
 @pytest.mark.parametrize("error", FAILURES, ids=["full-disk", "ctrl-c"])
