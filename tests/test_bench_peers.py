@@ -7,7 +7,7 @@ import pytest
 from xsent.bench.peers import race
 from xsent.bench.peers.peak import operations
 from xsent.bench.peers.race import Result, rows, run_child
-from xsent.bench.peers.report import _stream
+from xsent.bench.peers.report import ENTRIES, _stream, measure_peers
 from xsent.bench.peers.systems import SYSTEMS
 from xsent.bench.peers.texts import mixed, sentences
 from xsent.errors import DataError
@@ -41,6 +41,12 @@ def test_a_system_that_fails_is_left_out(mini_bundle: Path, tmp_path: Path) -> N
     results = race.race({"xsent": mini_bundle, "onnxruntime": tmp_path}, turns=2, number=20)
     assert len(results["xsent"].turns) == 2
     assert not results["onnxruntime"].turns and "onnxruntime: " in results["onnxruntime"].failure
+
+
+def test_a_system_that_is_not_there_is_named(mini_bundle: Path, tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="no system abacus; there are xsent, bare, "):
+        measure_peers(mini_bundle, tmp_path, only=["bare", "abacus"], turns=1, number=20, stream=0, command="")
+    assert not any("," in name for name in ENTRIES)  # --only takes them with commas between
 
 
 def test_the_slope_is_of_the_second_half() -> None:

@@ -10,13 +10,14 @@ from xsent.bench.peers.peak import share_of_peak
 from xsent.bench.peers.race import BARE, COLUMNS, OURS, Facts, Result, race, rows, run_child
 from xsent.bench.peers.shapes import SHAPES, write_shape
 from xsent.bundle import TOKENIZER, Bundle
+from xsent.errors import DataError
 
 # System and shape; None is our own bundle.
 ENTRIES: Mapping[str, str | None] = {
     OURS: None,
     BARE: None,
-    "xsent, 2 threads": None,
-    "xsent, numpy": None,
+    "xsent 2 threads": None,
+    "xsent numpy": None,
     "onnxruntime": "multilingual-MiniLM-L12",
     "sentence-transformers": "multilingual-MiniLM-L12",
     "fastembed": "all-MiniLM-L6",
@@ -53,7 +54,12 @@ def measure_peers(
 
     Returns:
         Markdown.
+
+    Raises:
+        DataError: There is no such system, or ours fails.
     """
+    if unknown := [name for name in only if name not in ENTRIES]:
+        raise DataError(f"no system {', '.join(unknown)}; there are {', '.join(ENTRIES)}")
     wanted = [name for name in ENTRIES if name in (OURS, *only) or not only]
     tokenizer = Bundle.open(bundle).tokenizer_path
     folders = {name: _folder(ENTRIES[name], bundle, tokenizer, work) for name in wanted}

@@ -90,8 +90,8 @@ def sentence_transformers_onnx(folder: Path) -> Encode:
 
 SYSTEMS: Mapping[str, Callable[[Path], Encode]] = {
     "xsent": ours,
-    "xsent, numpy": lambda folder: ours(folder, backend="numpy"),
-    "xsent, 2 threads": lambda folder: ours(folder, threads=2),
+    "xsent numpy": lambda folder: ours(folder, backend="numpy"),
+    "xsent 2 threads": lambda folder: ours(folder, threads=2),
     "bare": bare,
     "onnxruntime": plain_onnxruntime,
     "fastembed": fastembed,
