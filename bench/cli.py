@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from xsent.bundle import builtin_path
-from xsent.commands.options import BundleArgument, BundleOption
+from xsent.commands.options import BundleArgument, BundleOption, split_names
 from xsent.errors import DataError, MissingExtraError
 from xsent.failures import one_line_errors
 
@@ -48,7 +48,7 @@ def ablation(
     except ModuleNotFoundError as error:
         raise missing(error) from error
     model = str(teacher.resolve()) if teacher else ""
-    plan, names = Plan(data=str(data.resolve()), teacher=model, pairs=budget, threads=threads), split(only)
+    plan, names = Plan(data=str(data.resolve()), teacher=model, pairs=budget, threads=threads), split_names(only)
     run_ablation(plan, out, seeds=numbers(seeds), only=names, processes=processes, command=command_line())
     typer.echo(out / "ablation.md")
 
@@ -75,7 +75,7 @@ def training(
         raise DataError(f"--device {device} must be auto or cpu")
     spec = Spec(folder=str(out), steps=steps, threads=threads, compile=compiled)
     out.mkdir(parents=True, exist_ok=True)
-    parts, sizes = split(only), numbers(batches)
+    parts, sizes = split_names(only), numbers(batches)
     typer.echo(
         run_training_benchmarks(spec, only=parts, batches=sizes, device=device, turns=turns, command=command_line())
     )
@@ -126,7 +126,7 @@ def latency(
         from xsent.bench.latency import measure_latency
     except ModuleNotFoundError as error:
         raise missing(error) from error
-    lengths, names = numbers(tokens), split(backends)
+    lengths, names = numbers(tokens), split_names(backends)
     typer.echo(
         measure_latency(
             bundles, lengths=lengths, backends=names, default=default, rounds=rounds, command=command_line()
@@ -150,7 +150,7 @@ def peers(
     except ModuleNotFoundError as error:
         raise missing(error) from error
     out.mkdir(parents=True, exist_ok=True)
-    path, systems = bundle or builtin_path(), split(only)
+    path, systems = bundle or builtin_path(), split_names(only)
     typer.echo(
         measure_peers(path, out, only=systems, turns=turns, number=number, stream=stream, command=command_line())
     )
@@ -167,7 +167,7 @@ def documents(
     from xsent.bench.documents import measure_documents
     from xsent.encoder import SentenceEncoder
 
-    typer.echo(measure_documents(SentenceEncoder(model), folder, split(languages), command=command_line()))
+    typer.echo(measure_documents(SentenceEncoder(model), folder, split_names(languages), command=command_line()))
 
 
 @app.command(epilog="Example: xsent-bench mining --rows 200000 --rounds 1")
@@ -184,11 +184,6 @@ def mining(
     typer.echo(measure_mining(rows=rows, dim=dim, rounds=rounds, folder=folder, command=command_line()))
 
 
-def split(text: str) -> list[str]:
-    """Names with commas between."""
-    return [name.strip() for name in text.split(",") if name.strip()]
-
-
 def numbers(text: str) -> list[int]:
     """Numbers with commas between.
 
@@ -196,7 +191,7 @@ def numbers(text: str) -> list[int]:
         DataError: One is no number, or there is none.
     """
     try:
-        found = [int(name) for name in split(text)]
+        found = [int(name) for name in split_names(text)]
     except ValueError as error:
         raise DataError(f"{text!r}: expected whole numbers with commas between, such as 1,2,3") from error
     if not found:

@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 
 import typer
 
+from xsent.commands.options import split_names
 from xsent.errors import MissingExtraError
 from xsent.failures import one_line_errors
 from xsent.tables import format_table
@@ -78,7 +79,7 @@ def export(
         target=target,
         num_layers=layers,
         dim=dim,
-        languages=list(dict.fromkeys(filter(None, map(str.strip, languages.split(","))))) if languages else None,
+        languages=list(dict.fromkeys(split_names(languages))) if languages else None,
         sample=sample,
         max_size=max_size,
         gate_data=gate_data,

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from xsent.export.batch_graph import MASK
 from xsent.export.graph import INPUT, OUTPUT
+from xsent.similarity import unit_rows
 from xsent.threads import available_cpus
 
 BATCH = 64
@@ -37,10 +38,7 @@ class GraphEncoder:
         pieces = [ids[: self._max_length] for ids in self._processor.encode(list(sentences))]
         order = sorted(range(len(pieces)), key=lambda i: len(pieces[i]))  # little padding; it changes no vector
         parts = [self._run([pieces[i] for i in order[at : at + BATCH]]) for at in range(0, len(order), BATCH)]
-        vectors = np.concatenate(parts)[np.argsort(order)]
-        lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
-        vectors /= np.where(lengths > 0, lengths, np.float32(1))
-        return vectors
+        return unit_rows(np.concatenate(parts)[np.argsort(order)])
 
     def _run(self, batch: Sequence[Sequence[int]]) -> NDArray[np.float32]:
         lengths = np.array([len(ids) for ids in batch])

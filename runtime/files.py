@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
-_NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}  # what a full disk, or a full share of one, raises
 
 
 @contextmanager
@@ -37,7 +37,7 @@ def atomic_file(path: Path) -> Iterator[IO[bytes]]:
         partial.chmod(0o666 & ~_umask())
         os.replace(partial, path)
     except OSError as error:
-        if error.errno in _NO_ROOM and error.filename is None:  # of a file within, it has that one's name
+        if error.errno in NO_ROOM and error.filename is None:  # of a file within, it has that one's name
             raise _no_room(error, path) from error
         raise
     finally:
@@ -65,7 +65,7 @@ def atomic_folder(path: Path) -> Iterator[Path]:
                 os.fsync(opened.fileno())
         replace_folder(partial, path)
     except OSError as error:
-        if error.errno in _NO_ROOM:
+        if error.errno in NO_ROOM:
             raise _no_room(error, path) from error
         raise
     finally:

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import IO
 
 from xsent.errors import DataError, FingerprintError
+from xsent.files import NO_ROOM
 
-_NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 _LOCKS = find_spec("fcntl") is not None  # not on Windows, which does not let two processes rename a file either
 
 
@@ -233,7 +233,7 @@ def part_file(
     try:
         yield part
     except OSError as error:
-        if error.errno in _NO_ROOM:
+        if error.errno in NO_ROOM:
             raise part.no_room(error) from error
         raise
     finally:

@@ -33,7 +33,7 @@ def cosine_similarity(a: ArrayLike, b: ArrayLike) -> Floats:
         TypeError: `a` or `b` is not made of numbers.
         ValueError: `a` and `b` differ in D, or a number is not finite.
     """
-    left, right = _unit(a), _unit(b)
+    left, right = unit_rows(a), unit_rows(b)
     check_same_dim(left.shape[1], right.shape[1])
     return left @ right.T
 
@@ -74,7 +74,7 @@ class NearestSearch:
     """
 
     def __init__(self, queries: ArrayLike, k: int = 1) -> None:
-        self._queries = _unit(queries)
+        self._queries = unit_rows(queries)
         self._best = KBest(len(self._queries), k)
         self._product = BlockProduct()
         self._seen = 0
@@ -91,7 +91,7 @@ class NearestSearch:
 
     def add(self, candidates: ArrayLike) -> None:
         """Score the next candidates, [c, D]; their indices continue those before."""
-        self.add_unit(_unit(candidates))
+        self.add_unit(unit_rows(candidates))
 
     def add_unit(self, candidates: Floats) -> None:
         """The same for candidates whose length is known to be 1."""
@@ -132,7 +132,7 @@ class UnitRows:
     def block(self, start: int, size: int) -> Floats:
         """Rows `start` to `start + size`, or as many as there are."""
         where = slice(start, start + size)
-        unit = _unit(self._vectors[where if self._rows is None else self._rows[where]])
+        unit = unit_rows(self._vectors[where if self._rows is None else self._rows[where]])
         _forget_pages(self._vectors)
         return unit
 
@@ -207,7 +207,7 @@ class BlockProduct:
         return np.matmul(a, b.T, out=out)
 
 
-def _unit(vectors: ArrayLike) -> Floats:
+def unit_rows(vectors: ArrayLike) -> Floats:
     """Vectors as [n, D] of length 1; zero vectors stay zero."""
     array = np.atleast_2d(np.asarray(vectors))
     _check_vectors(array)

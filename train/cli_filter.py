@@ -13,7 +13,7 @@ from typing import Annotated
 
 import typer
 
-from xsent.commands.options import JsonOption
+from xsent.commands.options import JsonOption, split_names
 from xsent.errors import DataError
 from xsent.failures import one_line_errors
 from xsent.files import atomic_file
@@ -119,7 +119,7 @@ def filter_pairs(
     Example: xsent-train filter crawled.tsv.xz pairs.tsv.xz --languages fr,de --rejected removed.tsv
     """
     rules = Rules(min_words, max_words, max_ratio, min_script, max_odds)
-    wanted = frozenset(code.strip() for code in languages.split(",") if code.strip()) if languages else frozenset[str]()
+    wanted = frozenset(split_names(languages)) if languages else frozenset[str]()
     if rejected is not None and rejected.resolve() == out.resolve():
         raise ValueError(f"--rejected {rejected}: is the file for the pairs kept; name another")
     tally = Tally()

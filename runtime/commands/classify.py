@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from xsent.commands.options import BundleOption, JsonOption, ModelOption
+from xsent.commands.options import BundleOption, JsonOption, ModelOption, split_names
 from xsent.errors import DataError, MissingExtraError
 from xsent.failures import one_line_errors
 from xsent.tables import format_table
@@ -160,7 +160,7 @@ def evaluate(
 
 
 def _names(text: str | None) -> list[str] | None:
-    return None if text is None else [name.strip() for name in text.split(",") if name.strip()]
+    return None if text is None else split_names(text)
 
 
 def _label(

@@ -8,7 +8,14 @@ from typing import Annotated, Protocol
 
 import typer
 
-from xsent.commands.options import JsonOption, ModelOption, PrecisionChoice, PrecisionOption, TruncateOption
+from xsent.commands.options import (
+    JsonOption,
+    ModelOption,
+    PrecisionChoice,
+    PrecisionOption,
+    TruncateOption,
+    split_names,
+)
 from xsent.failures import one_line_errors
 from xsent.tables import format_table
 
@@ -26,62 +33,6 @@ LanguagesOption = Annotated[
 ]
 
 
-@app.command(epilog="Example: xsent evaluate tatoeba data/eval/tatoeba --languages fr,de")
-@one_line_errors()
-def tatoeba(
-    data_folder: FolderArgument,
-    model: ModelOption = None,
-    languages: LanguagesOption = None,
-    precision: PrecisionOption = PrecisionChoice.FLOAT32,
-    truncate_dim: TruncateOption = None,
-    as_json: JsonOption = False,
-) -> None:
-    """Tatoeba similarity search: P@1 among 1,000 sentences, both directions."""
-    _evaluate("tatoeba", data_folder, model, languages, precision, truncate_dim, as_json)
-
-
-@app.command(epilog="Example: xsent evaluate xsr data/eval/xsr --languages fr,de --json")
-@one_line_errors()
-def xsr(
-    data_folder: FolderArgument,
-    model: ModelOption = None,
-    languages: LanguagesOption = None,
-    precision: PrecisionOption = PrecisionChoice.FLOAT32,
-    truncate_dim: TruncateOption = None,
-    as_json: JsonOption = False,
-) -> None:
-    """Cross-lingual sentence retrieval: P@1 of 2,000 sentences among about 200,000."""
-    _evaluate("xsr", data_folder, model, languages, precision, truncate_dim, as_json)
-
-
-@app.command(epilog="Example: xsent evaluate xsim data/eval/flores --languages fr,de")
-@one_line_errors()
-def xsim(
-    data_folder: FolderArgument,
-    model: ModelOption = None,
-    languages: LanguagesOption = None,
-    precision: PrecisionOption = PrecisionChoice.FLOAT32,
-    truncate_dim: TruncateOption = None,
-    as_json: JsonOption = False,
-) -> None:
-    """Error rate of margin-scored retrieval on parallel texts such as FLORES, both directions."""
-    _evaluate("xsim", data_folder, model, languages, precision, truncate_dim, as_json)
-
-
-@app.command(epilog="Example: xsent evaluate sts data/eval/stsb --languages en,de")
-@one_line_errors()
-def sts(
-    data_folder: FolderArgument,
-    model: ModelOption = None,
-    languages: LanguagesOption = None,
-    precision: PrecisionOption = PrecisionChoice.FLOAT32,
-    truncate_dim: TruncateOption = None,
-    as_json: JsonOption = False,
-) -> None:
-    """Semantic textual similarity: Spearman's correlation of cosines with human scores."""
-    _evaluate("sts", data_folder, model, languages, precision, truncate_dim, as_json)
-
-
 class _Result(Protocol):
     """What every protocol returns."""
 
@@ -89,6 +40,22 @@ class _Result(Protocol):
     def note(self) -> str: ...
 
     def rows(self) -> list[dict[str, object]]: ...
+
+
+def _protocol(task: str, summary: str, example: str) -> None:
+    """Register the command of a protocol; all take the same options."""
+
+    @app.command(task, help=summary, epilog=f"Example: xsent evaluate {task} {example}")
+    @one_line_errors()
+    def command(
+        data_folder: FolderArgument,
+        model: ModelOption = None,
+        languages: LanguagesOption = None,
+        precision: PrecisionOption = PrecisionChoice.FLOAT32,
+        truncate_dim: TruncateOption = None,
+        as_json: JsonOption = False,
+    ) -> None:
+        _evaluate(task, data_folder, model, languages, precision, truncate_dim, as_json)
 
 
 def _evaluate(
@@ -114,7 +81,7 @@ def _evaluate(
         "sts": sts,
     }
     encoder = Stored(precision.value, truncate_dim).of(open_model(model))
-    codes = None if languages is None else [code.strip() for code in languages.split(",") if code.strip()]
+    codes = None if languages is None else split_names(languages)
     if codes == []:
         raise DataError(f"--languages {languages!r} names none; expected codes with commas between, such as fr,de")
     result = protocols[task](encoder, folder, codes, show_progress_bar=sys.stderr.isatty())
@@ -126,3 +93,25 @@ def _evaluate(
         typer.echo(json.dumps(report))
     else:
         typer.echo(f"{format_table(result.rows())}\n{result.note}")
+
+
+_protocol(
+    "tatoeba",
+    "Tatoeba similarity search: P@1 among 1,000 sentences, both directions.",
+    "data/eval/tatoeba --languages fr,de",
+)
+_protocol(
+    "xsr",
+    "Cross-lingual sentence retrieval: P@1 of 2,000 sentences among about 200,000.",
+    "data/eval/xsr --languages fr,de --json",
+)
+_protocol(
+    "xsim",
+    "Error rate of margin-scored retrieval on parallel texts such as FLORES, both directions.",
+    "data/eval/flores --languages fr,de",
+)
+_protocol(
+    "sts",
+    "Semantic textual similarity: Spearman's correlation of cosines with human scores.",
+    "data/eval/stsb --languages en,de",
+)

@@ -25,3 +25,8 @@ ModelOption = Annotated[
 ]
 TruncateOption = Annotated[int | None, typer.Option(help="Keep only the first numbers of a vector.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+
+
+def split_names(text: str) -> list[str]:
+    """Names with commas between."""
+    return [name.strip() for name in text.split(",") if name.strip()]

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
+from xsent.mining.bitext import first_uses
 from xsent.mining.margin import Margin, apply_margin, check_neighbourhood, nearest_both_ways
 from xsent.similarity import UnitRows
 
@@ -68,7 +69,8 @@ def align_documents(a: ArrayLike, b: ArrayLike, *, margin: Margin = "ratio", k: 
         ]
     )
     order = np.lexsort((columns, rows, -scores))
-    return _greedy(zip(rows[order].tolist(), columns[order].tolist(), scores[order].tolist(), strict=True))
+    order = order[first_uses(rows[order], columns[order])]
+    return list(map(Pair, rows[order].tolist(), columns[order].tolist(), scores[order].tolist()))
 
 
 def recall(pairs: Iterable[Pair], gold: Set[tuple[int, int]]) -> float:
@@ -80,15 +82,3 @@ def recall(pairs: Iterable[Pair], gold: Set[tuple[int, int]]) -> float:
     if not gold:
         raise ValueError("no true pair to find")
     return 100 * len({(pair.a, pair.b) for pair in pairs} & gold) / len(gold)
-
-
-def _greedy(candidates: Iterable[tuple[int, int, float]]) -> list[Pair]:
-    seen_a: set[int] = set()
-    seen_b: set[int] = set()
-    pairs = []
-    for row, column, score in candidates:
-        if row not in seen_a and column not in seen_b:
-            seen_a.add(row)
-            seen_b.add(column)
-            pairs.append(Pair(row, column, score))
-    return pairs

@@ -103,7 +103,7 @@ def mine_bitext(
         pairs = pairs.at_least(threshold)
     pairs = pairs.take(np.lexsort((pairs.trg, pairs.src, -pairs.scores)))
     if one_to_one or retrieval == "max":
-        pairs = pairs.take(_first_uses(pairs))
+        pairs = pairs.take(first_uses(pairs.src, pairs.trg))
     return Bitext(left[pairs.src], right[pairs.trg], pairs.scores)
 
 
@@ -141,14 +141,14 @@ def _best_of(margin: Margin, neighbours: Neighbours, other_means: Floats) -> Bit
     return Bitext(rows, neighbours.indices[rows, best], scores[rows, best])
 
 
-def _first_uses(pairs: Bitext) -> Ints:
-    """The pairs neither of whose sentences an earlier pair of these has."""
-    src: set[int] = set()
-    trg: set[int] = set()
+def first_uses(src: Ints, trg: Ints) -> Ints:
+    """Places of the pairs (src, trg) neither of whose sides an earlier pair of these has."""
+    seen_src: set[int] = set()
+    seen_trg: set[int] = set()
     kept = []
-    for place, (i, j) in enumerate(zip(pairs.src.tolist(), pairs.trg.tolist(), strict=True)):
-        if i not in src and j not in trg:
-            src.add(i)
-            trg.add(j)
+    for place, (i, j) in enumerate(zip(src.tolist(), trg.tolist(), strict=True)):
+        if i not in seen_src and j not in seen_trg:
+            seen_src.add(i)
+            seen_trg.add(j)
             kept.append(place)
     return np.array(kept, np.int64)
