@@ -1,7 +1,11 @@
 """What runs a bundle's graph."""
 
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from importlib import import_module
 from importlib.util import find_spec
+from threading import Thread
 from typing import Protocol
 
 import numpy as np
@@ -37,6 +41,32 @@ BACKENDS = {
 def default_backend() -> str:
     """The backend to use where none is named: "onnx", or "numpy" where onnxruntime is not installed."""
     return "onnx" if find_spec("onnxruntime") else "numpy"
+
+
+@contextmanager
+def importing(name: str) -> Iterator[None]:
+    """Import the package of a backend in a second thread while the caller loads something else.
+
+    Only onnxruntime is worth it. The backend itself is opened in the caller's thread: what a second thread allocates
+    for good costs 5 MiB more. An import that fails does so again in `open_backend`, which says why.
+
+    Args:
+        name: One of `BACKENDS`, or any other.
+    """
+    if name != "onnx" or "onnxruntime" in sys.modules:
+        yield
+        return
+
+    def run() -> None:
+        with suppress(Exception):
+            import_module("onnxruntime")
+
+    thread = Thread(target=run, name="xsent-import")
+    thread.start()
+    try:
+        yield
+    finally:
+        thread.join()
 
 
 def open_backend(name: str, bundle: Bundle) -> Backend:

@@ -1,8 +1,11 @@
-"""The fields of `xsent.json`, read with their types checked."""
+"""The fields of `xsent.json`, read with their types checked.
+
+Named tuples where they will do: Python takes a millisecond to make each data class, at every start.
+"""
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from xsent.errors import BundleError
 
@@ -11,8 +14,7 @@ T = TypeVar("T")
 OTHER = "other"
 
 
-@dataclass(frozen=True)
-class FileEntry:
+class FileEntry(NamedTuple):
     """What the manifest says about one file.
 
     Attributes:
@@ -24,8 +26,7 @@ class FileEntry:
     bytes: int
 
 
-@dataclass(frozen=True)
-class Golden:
+class Golden(NamedTuple):
     """Sentences and the vectors that a healthy bundle gives them.
 
     Attributes:
@@ -44,8 +45,7 @@ class Golden:
         return self.tolerances.get(instructions, self.tolerances[OTHER])
 
 
-@dataclass(frozen=True)
-class TensorEntry:
+class TensorEntry(NamedTuple):
     """Where the numbers of one weight are.
 
     Attributes:
@@ -61,8 +61,7 @@ class TensorEntry:
     shape: tuple[int, ...]
 
 
-@dataclass(frozen=True)
-class Network:
+class Network(NamedTuple):
     """The encoder for backends that do not read its graph.
 
     Attributes:
@@ -156,8 +155,7 @@ def parse_manifest(raw: dict[str, Any], source: Path) -> Manifest:
     return manifest
 
 
-@dataclass(frozen=True)
-class _Fields:
+class _Fields(NamedTuple):
     """A JSON object whose fields are read with their types checked."""
 
     raw: dict[str, Any]

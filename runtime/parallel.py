@@ -2,8 +2,10 @@
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -23,6 +25,9 @@ def ordered_map(work: Callable[[T], R], items: Iterable[T], threads: int) -> Ite
     if threads == 1:
         yield from map(work, items)
         return
+    # Here, not above: it brings the logging of the standard library, and one thread needs neither.
+    from concurrent.futures import ThreadPoolExecutor
+
     pool = ThreadPoolExecutor(threads, thread_name_prefix="xsent")
     pending: deque[Future[R]] = deque()
     try:

@@ -8,7 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from xsent.backends import default_backend, open_backend
+from xsent import backends
+from xsent.backends import default_backend, importing, open_backend
 from xsent.bundle import Bundle, builtin_path
 from xsent.errors import BackendError, BundleError, MissingExtraError
 from xsent.onnx_backend import OnnxBackend
@@ -18,6 +19,10 @@ from xsent.verification import verify
 @pytest.fixture(scope="module")
 def bundle() -> Bundle:
     return Bundle.open(builtin_path())
+
+
+def in_a_new_process(program: str) -> str:
+    return subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
 
 
 @pytest.fixture
@@ -88,5 +93,34 @@ def test_numpy_does_not_even_load_onnxruntime() -> None:
         "import sys, xsent; xsent.SentenceEncoder(backend='numpy').encode('A sentence.');"
         "print('onnxruntime' in sys.modules)"
     )
-    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    assert run.stdout == "False\n"
+    assert in_a_new_process(program) == "False\n"
+
+
+def test_onnxruntime_loads_beside_something_else() -> None:
+    program = (
+        "import sys; from xsent.backends import importing\n"
+        "with importing('numpy'): pass\n"
+        "print('onnxruntime' in sys.modules)\n"
+        "with importing('onnx'): pass\n"
+        "print('onnxruntime' in sys.modules)\n"
+    )
+    assert in_a_new_process(program).split() == ["False", "True"]
+
+
+def test_a_failed_import_is_left_to_whoever_opens(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = []
+
+    def broken(name: str) -> None:
+        asked.append(name)
+        raise ImportError("libgomp.so.1 is not there")
+
+    monkeypatch.delitem(sys.modules, "onnxruntime", raising=False)
+    monkeypatch.setattr(backends, "import_module", broken)
+    with importing("onnx"):
+        pass
+    assert asked == ["onnxruntime"]
+
+
+def test_one_sentence_loads_no_machinery_of_threads() -> None:
+    program = "import sys, xsent.encoder; print('concurrent.futures' in sys.modules, 'onnxruntime' in sys.modules)"
+    assert in_a_new_process(program) == "False False\n"

@@ -2,14 +2,18 @@
 
 from pathlib import Path
 
+import numpy as np
 import pytest
+from sentencepiece import SentencePieceProcessor
 
 from xsent.bench.peers import race
 from xsent.bench.peers.peak import operations
 from xsent.bench.peers.race import Result, rows, run_child
 from xsent.bench.peers.report import ENTRIES, _stream, measure_peers
 from xsent.bench.peers.systems import SYSTEMS
-from xsent.bench.peers.texts import mixed, sentences
+from xsent.bench.peers.texts import LENGTHS, mixed, sentences
+from xsent.bench.peers.vocabulary import fill_vocabulary
+from xsent.bundle import TOKENIZER
 from xsent.errors import DataError
 
 
@@ -66,3 +70,18 @@ def test_texts_are_many_and_different() -> None:
     lengths = [len(text) for text in mixed(500)]
     assert min(lengths) < 30 and max(lengths) > 250
     assert set(SYSTEMS) > {"xsent", "bare", "onnxruntime", "fastembed", "sentence-transformers"}
+
+
+def test_a_filled_vocabulary_is_larger_and_cuts_alike(mini_bundle: Path, tmp_path: Path) -> None:
+    ours = SentencePieceProcessor(model_file=str(mini_bundle / TOKENIZER))
+    fill_vocabulary(mini_bundle / TOKENIZER, 30_000, tmp_path / "filled.model")
+    filled = SentencePieceProcessor(model_file=str(tmp_path / "filled.model"))
+    assert len(filled) == 30_000 > len(ours)
+    texts = sentences(100)
+    assert filled.encode(texts) == ours.encode(texts)
+
+
+def test_sentences_are_as_long_as_real_ones() -> None:
+    words = [len(text.split()) - 1 for text in sentences(400)]
+    assert sorted(words[:20]) == sorted(LENGTHS)
+    assert np.corrcoef(words[:-1], words[1:])[0, 1] < 0.1  # no system gets them sorted

@@ -9,7 +9,8 @@ from xsent.bench.markdown import markdown_table
 from xsent.bench.peers.peak import share_of_peak
 from xsent.bench.peers.race import BARE, COLUMNS, OURS, Facts, Result, race, rows, run_child
 from xsent.bench.peers.shapes import SHAPES, write_shape
-from xsent.bundle import TOKENIZER, Bundle
+from xsent.bench.peers.systems import BATCH
+from xsent.bundle import Bundle
 from xsent.errors import DataError
 
 # System and shape; None is our own bundle.
@@ -25,9 +26,11 @@ ENTRIES: Mapping[str, str | None] = {
 TEXT = """`{command}` on {processor}.
 
 Every turn is a fresh process, and the systems take turns; medians of {turns} turns, in brackets how many times
-better ours is (the median over turns). One thread unless said. {number:,} sentences of about 20 tokens in four
-languages. The models of other systems have random weights in their true shape, int8 by ONNX Runtime's own tools,
-and our tokenizer, so that all read the same number of tokens.
+better ours is (the median over turns). One thread unless said. {number:,} sentences in four languages, of 20 tokens
+in the mean and as different in length as real ones. The models of other systems have random weights in their true
+shape, int8 by ONNX Runtime's own tools, and our tokenizer filled up to their number of pieces, so that all read the
+same number of tokens. Of many sentences, onnxruntime gets batches of {batch}, sorted by length; the others run as
+they do where nothing is set.
 
 {table}
 {failures}
@@ -71,6 +74,7 @@ def measure_peers(
         processor=processor(),
         turns=turns,
         number=number,
+        batch=BATCH,
         table=markdown_table(["system", *(heading(key) for key in COLUMNS)], rows(results)),
         failures=_failures(results),
         streams=_stream(OURS, points) if points else "",
@@ -100,7 +104,6 @@ def _folder(shape: str | None, bundle: Path, tokenizer: Path, work: Path) -> Pat
         partial = work / f"{shape}.part"
         shutil.rmtree(partial, ignore_errors=True)
         write_shape(shape, tokenizer, partial)
-        shutil.copyfile(tokenizer, partial / TOKENIZER)
         partial.rename(folder)
     return folder
 

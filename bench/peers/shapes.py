@@ -10,6 +10,8 @@ from torch import Tensor, nn
 from transformers import BertConfig, BertModel
 
 from xsent.bench.latency import quiet
+from xsent.bench.peers.vocabulary import fill_vocabulary
+from xsent.bundle import TOKENIZER
 from xsent.export.huggingface_tokenizer import write_tokenizer
 
 
@@ -18,7 +20,7 @@ class Shape:
     """The size of a BERT.
 
     Attributes:
-        vocabulary: Rows of its table.
+        vocabulary: Rows of its table, and pieces of its tokenizer.
         width: Hidden size.
         layers: Layers.
         heads: Attention heads.
@@ -58,7 +60,8 @@ def write_shape(name: str, tokenizer: Path, folder: Path) -> Path:
 
     Args:
         name: One of `SHAPES`.
-        tokenizer: SentencePiece model: the same pieces for all systems, so that all read as many tokens.
+        tokenizer: Our SentencePiece model, to which pieces are added up to the shape's number: all systems then read
+            as many tokens, and each loads a tokenizer of its true size.
         folder: A new folder.
 
     Returns:
@@ -77,7 +80,8 @@ def write_shape(name: str, tokenizer: Path, folder: Path) -> Path:
     )
     bert = BertModel(config).eval()
     _write_graph(bert, folder / "onnx" / "model.onnx")
-    write_tokenizer(tokenizer, folder, config.max_position_embeddings)
+    fill_vocabulary(tokenizer, shape.vocabulary, folder / TOKENIZER)
+    write_tokenizer(folder / TOKENIZER, folder, config.max_position_embeddings)
     config.save_pretrained(folder)
     _write_modules(folder, shape.width)
     return folder
