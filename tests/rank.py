@@ -15,7 +15,7 @@ from xsent.train.data.batching import Batch
 from xsent.train.data.hiding import Hiding, hide
 from xsent.train.devices import average, gather, launch
 from xsent.train.model import ModelConfig, Tokens
-from xsent.train.objectives.settings import Align, Co, Distil, Generative, Masked, Objectives, SentenceCtl, Sim
+from xsent.train.objectives.settings import Align, Co, Distil, Generative, Masked, Objectives, Relate, SentenceCtl, Sim
 from xsent.train.stage import TrainingModel
 
 PIECES, PAIRS, DIM = 50, 8, 16
@@ -40,6 +40,7 @@ STAGE = StageConfig(
         sentence_ctl=SentenceCtl(),
         distil=Distil(),
         co=Co(queue=4),
+        relate=Relate(),
     ),
 )
 

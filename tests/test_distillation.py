@@ -5,7 +5,7 @@ import math
 import pytest
 import torch
 
-from xsent.train.objectives.distillation import co, distil
+from xsent.train.objectives.distillation import co, distil, relate
 
 NONE = torch.zeros(0, 2)
 
@@ -73,3 +73,19 @@ def test_everything_is_made_on_the_device_of_the_vectors() -> None:
     with torch.device("meta"):
         assert co(vectors, vectors, vectors, temperature=0.1, ignore_above=0.9).device.type == "cpu"
         assert distil(vectors, vectors).device.type == "cpu"
+
+
+def test_relate_compares_all_cosines_with_the_teachers() -> None:
+    # Cosines by row, the teacher's: 1, 0.6 and 0.6, 1; the student's: -0.6, 0 and 1, 0.8.
+    teacher = torch.tensor([[1.0, 0.0], [3.0, 4.0]])
+    english, translations = torch.tensor([[2.0, 0.0], [0.8, 0.6]]), torch.tensor([[-0.6, 0.8], [7.0, 0.0]])
+    gaps = [-0.6 - 1, 0 - 0.6, 1 - 0.6, 0.8 - 1]
+    expected = sum(gap**2 for gap in gaps) / 4
+    assert relate(translations, english, teacher).item() == pytest.approx(expected)
+    assert relate(teacher, 3 * teacher, teacher).item() == pytest.approx(0, abs=1e-12)
+
+
+def test_relate_teaches_the_student_alone() -> None:
+    student, teacher = torch.randn(4, 3, requires_grad=True), torch.randn(4, 2, requires_grad=True)
+    relate(student, student, teacher).backward()
+    assert student.grad is not None and student.grad.abs().sum() > 0 and teacher.grad is None

@@ -10,6 +10,7 @@ from xsent.train.data.batching import Batch
 from xsent.train.data.hiding import Labelled, hide
 from xsent.train.model import ModelConfig, Tokens
 from xsent.train.objectives.contrastive import align
+from xsent.train.objectives.distillation import relate
 from xsent.train.objectives.settings import (
     Align,
     Co,
@@ -17,6 +18,7 @@ from xsent.train.objectives.settings import (
     Generative,
     Masked,
     Objectives,
+    Relate,
     SentenceCtl,
     Sim,
     WordCtl,
@@ -156,3 +158,13 @@ def test_learning_rate_zero_freezes_the_layers() -> None:
     model, batch = model_and_batch(stage)
     model(batch)["align"].backward()
     assert [name for name, p in model.encoder.named_parameters() if p.requires_grad] == ["table.weight"]
+
+
+def test_a_teachers_cosines_are_asked_of_both_sides_and_all_prefixes() -> None:
+    stage = dataclasses.replace(STAGE, num_layers=0, objectives=Objectives(relate=Relate()), prefixes=(4, DIM))
+    model, batch = model_and_batch(stage)
+    assert model.projection is None and stage.objectives.reads_english  # cosines need no common dimension
+    u, v = (model.encoder.static(side.tokens) for side in batch.hiding.read)
+    assert batch.teacher is not None
+    expected = [relate(side[:, :d], u[:, :d], batch.teacher) for side in (u, v) for d in (4, DIM)]
+    assert float(model(batch)["relate"].detach()) == pytest.approx(float(torch.stack(expected).mean().detach()))

@@ -13,7 +13,7 @@ from xsent.train.data.hiding import NOT_HIDDEN, Hiding, Labelled
 from xsent.train.data.masking import join_pairs
 from xsent.train.model import Encoder, GenerativeHead, ModelConfig, Tokens
 from xsent.train.objectives.contrastive import align, false_negatives, sentence_ctl, sim
-from xsent.train.objectives.distillation import co, distil
+from xsent.train.objectives.distillation import co, distil, relate
 from xsent.train.objectives.generative import (
     Targets,
     generative_loss,
@@ -54,7 +54,8 @@ class TrainingModel(nn.Module):
         self.encoder = Encoder(config)
         self.head = GenerativeHead(config) if stage.objectives.predicts else None
         # Only what takes part in the loss: processes wait for each other's gradient of every parameter.
-        other_dim = self.objectives.distils and teacher_dim not in (None, config.dim)
+        distils = self.objectives.distil or self.objectives.co
+        other_dim = distils and teacher_dim not in (None, config.dim)
         self.projection = nn.Linear(config.dim, teacher_dim or 0, bias=False) if other_dim else None
         self.gather: Callable[[Tensor], Tensor] = lambda vectors: vectors
         self.average: Callable[[Tensor], Tensor] = lambda number: number
@@ -174,7 +175,14 @@ class TrainingModel(nn.Module):
             losses["co"] = mean(
                 co(student, batch.teacher[:, :d], batch.queue[:, :d], **settings) for student, d in views
             )
+        if self.objectives.relate:
+            losses["relate"] = self._relate(self.gather(u), self.gather(v), self.gather(batch.teacher[None])[0])
         return losses
+
+    def _relate(self, u: Tensor, v: Tensor, teacher: Tensor) -> Tensor:
+        prefixes = self.stage.prefixes or (u.shape[2],)
+        views = [(a[:, :d], b[:, :d]) for a, b in zip(u, v, strict=True) for d in prefixes]
+        return mean(relate(side, english, teacher) for english, other in views for side in (english, other))
 
     def _students(self, sides: tuple[Tensor, ...], teacher: Tensor) -> list[tuple[Tensor, int]]:
         """What is compared with the teacher, and with how many of its dimensions."""

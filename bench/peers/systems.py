@@ -11,8 +11,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from xsent.bundle import TOKENIZER
-
 # Sentences at once in plain onnxruntime: the fastest of 1, 8, 16, 32, 64 and 128 here.
 BATCH = 8
 Encode = Callable[[Sequence[str]], Any]
@@ -37,6 +35,8 @@ def plain_onnxruntime(folder: Path) -> Encode:
     """A graph in plain onnxruntime: SentencePiece, batches of sentences of about one length, mean of their states."""
     import onnxruntime
     import sentencepiece
+
+    from xsent.bundle import TOKENIZER  # not above: a bare process would load what it needs
 
     processor = sentencepiece.SentencePieceProcessor(model_file=str(folder / TOKENIZER))
     options = onnxruntime.SessionOptions()

@@ -44,3 +44,21 @@ def co(student: Tensor, teacher: Tensor, queue: Tensor, *, temperature: float, i
     if ignore_above < 1:
         negative = negative.masked_fill(key @ others.T > ignore_above, -torch.inf)
     return (torch.cat([positive, negative], dim=1).logsumexp(dim=1) - positive[:, 0]).mean()
+
+
+def relate(student: Tensor, others: Tensor, teacher: Tensor) -> Tensor:
+    """Hold sentences as near to each other as the teacher does: the squared difference of cosines.
+
+    The similarity-preserving distillation of Tung & Mori 2019 (eq. 2 to 4), on cosines instead of normalised rows, and
+    from one language to another.
+
+    Args:
+        student: The student's vectors of the sentences, or of their translations [B, D].
+        others: The student's vectors of the sentences that they are compared with [B, D].
+        teacher: The teacher's vectors of the sentences [B, E].
+
+    Returns:
+        The mean over all B x B pairs, a scalar between 0 and 4.
+    """
+    own, key = unit(student) @ unit(others).T, unit(teacher.detach())
+    return (own - key @ key.T).square().mean()

@@ -139,6 +139,11 @@ class Co(Objective):
 
 
 @dataclass(frozen=True)
+class Relate(Objective):
+    """The teacher's cosines between the sentences of a batch, within English and across (Tung & Mori 2019)."""
+
+
+@dataclass(frozen=True)
 class Objectives:
     """The objectives of a stage; None where one is not wanted."""
 
@@ -153,6 +158,7 @@ class Objectives:
     word_ctl: WordCtl | None = None
     distil: Distil | None = None
     co: Co | None = None
+    relate: Relate | None = None
 
     def __post_init__(self) -> None:
         require(bool(self.weights), f"no objective; known are {', '.join(f.name for f in fields(self))}")
@@ -181,7 +187,7 @@ class Objectives:
     @property
     def distils(self) -> bool:
         """Whether a teacher is needed."""
-        return bool(self.distil or self.co)
+        return bool(self.distil or self.co or self.relate)
 
     @property
     def reads_english(self) -> bool:
