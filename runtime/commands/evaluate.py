@@ -26,7 +26,9 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 
-FolderArgument = Annotated[Path, typer.Argument(metavar="DATA_FOLDER", help="The folder of the test files.")]
+FolderArgument = Annotated[
+    Path, typer.Argument(metavar="DATA", help="The folder of the test files, or the one file there is.")
+]
 LanguagesOption = Annotated[
     str | None,
     typer.Option(help="Codes with commas between; default: all that the model and the data share."),
@@ -68,6 +70,7 @@ def _evaluate(
     as_json: bool,
 ) -> None:
     from xsent import evaluation
+    from xsent.contrasts import contrasts
     from xsent.errors import DataError
     from xsent.models import open_model
     from xsent.stored import Stored
@@ -79,6 +82,7 @@ def _evaluate(
         "xsr": evaluation.xsr,
         "xsim": xsim_folder,
         "sts": sts,
+        "contrasts": contrasts,
     }
     encoder = Stored(precision.value, truncate_dim).of(open_model(model))
     codes = None if languages is None else split_names(languages)
@@ -114,4 +118,9 @@ _protocol(
     "sts",
     "Semantic textual similarity: Spearman's correlation of cosines with human scores.",
     "data/eval/stsb --languages en,de",
+)
+_protocol(
+    "contrasts",
+    "Hard negatives: translations against sentences of nearly the same words and another meaning.",
+    "bench/contrasts.tsv",
 )
