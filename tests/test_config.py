@@ -68,6 +68,7 @@ def test_minimal_recipe(tmp_path: Path) -> None:
         ('name = "x"', 'name = "x"\nnum_heads = 7', "num_heads = 7 must divide dim = 512"),
         ("[[stage]]", "[stage]", "start with ..stage"),
         ('files = ["a.tsv"]', 'files = ["a.tsv"], weights = { talk = -1 }', "weight of 'talk', -1"),
+        ("steps = 10", "steps = 10\nweights = { talk = -1 }", "weight of 'talk', -1, must be a number from 0 up"),
         ('name = "x"', "", "'name' is missing"),
         ('["de"]', '"de"', "languages = 'de' must be of type tuple"),
         ("[[stage]]", "[[stages]]", "unknown|no ..stage"),

@@ -5,7 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from xsent.train.data.sampling import Sampler, cell_shares, draw
+from xsent.errors import DataError
+from xsent.train.data.sampling import Sampler, cell_shares, draw, reweigh
 
 
 def test_shares_follow_temperature_and_weights() -> None:
@@ -13,6 +14,18 @@ def test_shares_follow_temperature_and_weights() -> None:
     assert cell_shares(counts, temperature=1) == pytest.approx({("talk", "de"): 1 / 101, ("manual", "de"): 100 / 101})
     assert cell_shares(counts, temperature=0.5, weights={"talk": 10})[("talk", "de")] == pytest.approx(0.5)
     assert cell_shares(counts, temperature=0)[("talk", "de")] == pytest.approx(0.5)
+
+
+def test_a_stage_weighs_sources_anew() -> None:
+    cells = [("law", "de"), ("law", "fr"), ("talk", "fr")]
+    shares = np.array([0.5, 0.3, 0.2])
+    assert reweigh(shares, cells, {}) is shares
+    np.testing.assert_allclose(reweigh(shares, cells, {"talk": 4.0}), [0.5 / 1.6, 0.3 / 1.6, 0.8 / 1.6])
+    assert reweigh(shares, cells, {"law": 0.0}).tolist() == [0, 0, 1]
+    with pytest.raises(DataError, match="no source walk to weigh; there are law, talk"):
+        reweigh(shares, cells, {"walk": 1.0, "law": 2.0})
+    with pytest.raises(DataError, match="leave all sources out"):
+        reweigh(shares, cells, {"law": 0, "talk": 0})
 
 
 @given(size=st.integers(1, 60), start=st.integers(0, 200), seed=st.integers(0, 9))

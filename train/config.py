@@ -20,6 +20,19 @@ NOT_NEGATIVE = (
 )
 
 
+def require_weights(weights: Mapping[str, float], *, zero: bool) -> None:
+    """Refuse factors of sources that are no numbers or too small.
+
+    Raises:
+        ValueError: One is.
+    """
+    bound = "from 0 up" if zero else "above 0"
+    for source, weight in weights.items():
+        number = isinstance(weight, int | float) and not isinstance(weight, bool)
+        good = number and (0 < weight < math.inf or (zero and weight == 0))
+        require(good, f"the weight of {source!r}, {weight!r}, must be a number {bound}")
+
+
 @dataclass(frozen=True)
 class CorpusConfig:
     """Where the pairs come from.
@@ -43,9 +56,7 @@ class CorpusConfig:
         require(0 < self.validation_share < 1, f"validation_share = {self.validation_share} must lie between 0 and 1")
         require(self.validation_pairs >= 2, f"validation_pairs = {self.validation_pairs} must be at least 2")
         require(self.temperature >= 0, f"temperature = {self.temperature} must not be negative")
-        for source, weight in self.weights.items():
-            good = isinstance(weight, int | float) and not isinstance(weight, bool) and weight > 0
-            require(good, f"the weight of {source!r}, {weight!r}, must be a number above 0")
+        require_weights(self.weights, zero=False)
 
 
 @dataclass(frozen=True)
@@ -71,6 +82,7 @@ class StageConfig:
         objectives: What is learnt, each with its weight.
         batch_size: Pairs in a step, over all devices.
         chunk: Pairs encoded at a time, so that a large batch fits a small device; 0 encodes all at once.
+        weights: Factors by source in this stage, beside the corpus's; 0 leaves a source out.
         order: What a window is ordered by before it is cut into batches: random; length; cluster (hard negatives from
             all over the corpus, found once); mined (the nearest wrong neighbours in the window, under the current
             encoder).
@@ -102,6 +114,7 @@ class StageConfig:
     objectives: Objectives
     batch_size: int = 512
     chunk: int = 0
+    weights: Mapping[str, float] = field(default_factory=dict)
     order: str = "random"
     shuffle: bool = True
     window: int = 64
@@ -134,6 +147,7 @@ class StageConfig:
         for name in NOT_NEGATIVE:
             value = getattr(self, name)
             require(0 <= value < math.inf, f"{name} = {value} must be a number from 0 up")
+        require_weights(self.weights, zero=True)
         require(all(0 < gate <= 1 for gate in self.gates), f"gates = {list(self.gates)} must be above 0 and at most 1")
         require(self.dropout < 1, f"dropout = {self.dropout} must be below 1")
         trained = (self.num_layers and self.learning_rate) or self.table_learning_rate

@@ -20,6 +20,7 @@ from xsent.train.data.clusters import cluster_pairs
 from xsent.train.data.corpus import Corpus
 from xsent.train.data.mining import Miner, forget_orders
 from xsent.train.data.preparation import TrainingPairs, corpus_shares, preparation_key, prepare
+from xsent.train.data.sampling import reweigh
 from xsent.train.data.vocabulary import maskable_pieces
 from xsent.train.devices import average, gather, keep_freed_memory, launch, precision
 from xsent.train.identity import differences, plain, weights_digest
@@ -191,7 +192,15 @@ class Trainer:
         """The batches of a stage, and what it takes to draw them."""
         seed = self.recipe.seed + 1000 * number
         rank = (self.fabric.global_rank, self.fabric.world_size)
-        draw = partial(Batches, self.data.store, self.shares, stage, seed=seed, maskable=self.maskable, rank=rank)
+        draw = partial(
+            Batches,
+            self.data.store,
+            reweigh(self.shares, self.data.store.cells, stage.weights),
+            stage,
+            seed=seed,
+            maskable=self.maskable,
+            rank=rank,
+        )
         draw = partial(draw, max_length=self.recipe.max_length)
         teacher, store = None, self.data.store
         # The first rank makes what is kept on disk; the others find it there.

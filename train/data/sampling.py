@@ -5,10 +5,12 @@ so that a resumed training sees exactly the pairs that an uninterrupted one sees
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
+
+from xsent.errors import DataError
 
 Cell = tuple[str, str]
 
@@ -27,6 +29,23 @@ def cell_shares(
     mass = {cell: factors.get(cell[0], 1.0) * n**temperature for cell, n in counts.items()}
     total = math.fsum(mass.values())
     return {cell: m / total for cell, m in mass.items()}
+
+
+def reweigh(shares: NDArray[np.float64], cells: Sequence[Cell], weights: Mapping[str, float]) -> NDArray[np.float64]:
+    """The shares of cells [cells] with further factors by source.
+
+    Raises:
+        DataError: A source is not there, or nothing is left.
+    """
+    if not weights:
+        return shares
+    sources = [source for source, _ in cells]
+    if unknown := sorted(set(weights) - set(sources)):
+        raise DataError(f"no source {', '.join(unknown)} to weigh; there are {', '.join(sorted(set(sources)))}")
+    mass = shares * [weights.get(source, 1.0) for source in sources]
+    if not mass.any():
+        raise DataError("the weights of a stage leave all sources out; give one a weight above 0")
+    return np.asarray(mass / mass.sum(), np.float64)
 
 
 def draw(seed: int, cell: int, size: int, start: int, stop: int) -> NDArray[np.int64]:
