@@ -1,11 +1,14 @@
 """Ours beside other systems."""
 
+import re
 from pathlib import Path
 
 import numpy as np
 import pytest
 from sentencepiece import SentencePieceProcessor
+from typer.testing import CliRunner
 
+from xsent.bench.cli import app
 from xsent.bench.peers import race
 from xsent.bench.peers.peak import operations
 from xsent.bench.peers.race import Result, rows, run_child
@@ -85,3 +88,16 @@ def test_sentences_are_as_long_as_real_ones() -> None:
     words = [len(text.split()) - 1 for text in sentences(400)]
     assert sorted(words[:20]) == sorted(LENGTHS)
     assert np.corrcoef(words[:-1], words[1:])[0, 1] < 0.1  # no system gets them sorted
+
+
+def test_the_command_prints_the_comparison(mini_bundle: Path, tmp_path: Path) -> None:
+    options = ["--out", str(tmp_path), "--only", "bare", "--turns", "1", "--sentences", "20", "--stream", "1000"]
+    result = CliRunner().invoke(app, ["peers", str(mini_bundle), *options])
+    assert result.exit_code == 0, result.output
+    cells = [[cell.strip() for cell in line.split("|")[1:-1]] for line in result.stdout.splitlines() if line[:1] == "|"]
+    head, _, ours, bare = cells
+    assert head[0] == "system" and len(head) == 6
+    assert ours[0] == "xsent" and all(float(cell.replace(",", "")) > 0 for cell in ours[1:])
+    assert bare[:3] == ["bare", "", ""] and all(cell.endswith("×)") for cell in bare[3:])
+    assert "xsent, sentences of 5 to 100 tokens: MiB " in result.stdout
+    assert re.search(r"A sentence of 32 tokens reaches \d+% of the \d+ GOP/s", result.stdout)
