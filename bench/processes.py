@@ -29,6 +29,24 @@ def peak_memory() -> float:
     return status("VmHWM")
 
 
+def resident() -> float:
+    """Memory of this process in MiB, mapped files included."""
+    try:
+        return status("VmRSS")
+    except OSError:  # not Linux
+        import psutil  # type: ignore[import-untyped]  # it has no types
+
+        return float(psutil.Process().memory_info().rss) / MIB
+
+
+def peak(least: float) -> float:
+    """The most memory in MiB that this process ever held; where the system does not say, the most that was seen."""
+    try:
+        return peak_memory()
+    except OSError:
+        return least
+
+
 class AnonymousPeak:
     """The most memory beside mapped files that this process holds while the block runs, looked at every 50 ms.
 

@@ -12,8 +12,8 @@ from unittest import mock
 import pytest
 
 from xsent.bench import processes
-from xsent.bench.cli import numbers
 from xsent.bench.clock import Clock
+from xsent.bench.options import numbers
 from xsent.bench.training.corpus_memory import report
 from xsent.bench.training.spec import Spec
 from xsent.bench.training.speed import Race, Turn, answer, layers_table, race, throughput_table

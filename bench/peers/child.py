@@ -4,6 +4,7 @@ python -m xsent.bench.peers.child SYSTEM FOLDER SENTENCES MIXED
 """
 
 import json
+import os
 import sys
 import time
 from collections.abc import Iterator, Sequence
@@ -13,15 +14,16 @@ from statistics import median
 
 from xsent.bench.peers.systems import SYSTEMS, Encode
 from xsent.bench.peers.texts import mixed, sentences
-from xsent.bench.processes import end_with_parent, peak_memory, status
+from xsent.bench.processes import end_with_parent, peak, resident
 
 BLOCK = 1000  # sentences of a stream that are encoded at once
+VOICE = os.fdopen(os.dup(1), "w")  # standard output, which some systems write advice to, see `main`
 
 
 def say(**facts: float) -> None:
     """One line for the parent."""
-    sys.stdout.write(json.dumps(facts) + "\n")
-    sys.stdout.flush()
+    VOICE.write(json.dumps(facts) + "\n")
+    VOICE.flush()
 
 
 def latency(encode: Encode, texts: Sequence[str]) -> float:
@@ -41,7 +43,7 @@ def measure(encode: Encode, number: int) -> None:
     say(latency_ms=latency(encode, texts[:200]))
     began = time.perf_counter()
     encode(texts[:number])
-    say(sentences_per_second=number / (time.perf_counter() - began), peak_mib=peak_memory())
+    say(sentences_per_second=number / (time.perf_counter() - began), peak_mib=peak(resident()))
 
 
 def memory_over(encode: Encode, number: int) -> None:
@@ -52,16 +54,17 @@ def memory_over(encode: Encode, number: int) -> None:
         encode(block)
         done += len(block)
         if done % max(BLOCK, number // 10) == 0:
-            say(after=done, mib=status("VmRSS"))
+            say(after=done, mib=resident())
 
 
 def main() -> None:
     """See the module."""
     end_with_parent()
+    os.dup2(2, 1)
     name, folder, number, stream = sys.argv[1], Path(sys.argv[2]), int(sys.argv[3]), int(sys.argv[4])
     encode = SYSTEMS[name](folder)
     encode(sentences(1))
-    say(first=1, first_mib=status("VmRSS"))
+    say(first=1, first_mib=resident())
     if number:
         measure(encode, number)
     if stream:

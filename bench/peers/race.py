@@ -1,20 +1,24 @@
-"""Systems in turns, each turn in a fresh process; what each costs beside ours."""
+"""Systems in turns, each turn in a fresh process."""
 
 import json
 import subprocess
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median
 from tempfile import TemporaryFile
 
+from xsent.bench.peers.entries import BARE, ENTRIES
 from xsent.bench.processes import end, start_child
+from xsent.bench.results import Axis, Measurement
 from xsent.errors import DataError
 
-OURS, BARE = "xsent", "bare"
 # What is compared, and its decimals.
 COLUMNS = {"sentences_per_second": 0, "latency_ms": 2, "first_ms": 0, "first_mib": 0, "peak_mib": 0}
+ENCODES = ("sentences_per_second", "latency_ms")  # what a bare process does not
+# No system looks for anything outside, and none takes more threads than it is given for its tokenizer.
+ENVIRONMENT = {"HF_HUB_OFFLINE": "1", "RAYON_NUM_THREADS": "1"}
 Facts = Mapping[str, float]
 
 
@@ -24,22 +28,24 @@ class Result:
 
     Attributes:
         turns: One mapping a turn: first_ms, first_mib, latency_ms, sentences_per_second, peak_mib.
-        failure: Why there is none.
+        failure: Why there is none, or no more.
     """
 
     turns: list[Facts] = field(default_factory=list)
     failure: str = ""
 
-    def median(self, key: str) -> float:
-        """The median of all turns."""
-        return median(turn[key] for turn in self.turns)
+    def measurement(self, axes: Mapping[str, Axis]) -> Measurement:
+        """The medians over turns, and the turns."""
+        keys = [key for key in COLUMNS if key in self.turns[0] and (axes["system"] != BARE or key not in ENCODES)]
+        turns = {key: [turn[key] for turn in self.turns] for key in keys}
+        return Measurement("peers", axes, {key: median(values) for key, values in turns.items()}, turns)
 
 
-def run_child(system: str, folder: Path, *, number: int, stream: int = 0) -> tuple[dict[str, float], list[Facts]]:
+def run_child(name: str, folder: Path, *, number: int, stream: int = 0) -> tuple[dict[str, float], list[Facts]]:
     """One turn of a system.
 
     Args:
-        system: One of `xsent.bench.peers.systems.SYSTEMS`.
+        name: One of `ENTRIES`.
         folder: Its model.
         number: Sentences to time; none are with 0.
         stream: Sentences of mixed length to watch the memory over.
@@ -50,6 +56,7 @@ def run_child(system: str, folder: Path, *, number: int, stream: int = 0) -> tup
     Raises:
         DataError: It failed; has the last line of what it wrote.
     """
+    system = ENTRIES[name].system
     arguments = [system, str(folder), str(number), str(stream)]
     began = time.perf_counter()
     threads = 2 if "2 threads" in system else 1
@@ -57,7 +64,12 @@ def run_child(system: str, folder: Path, *, number: int, stream: int = 0) -> tup
     points: list[Facts] = []
     with TemporaryFile() as messages:
         child = start_child(
-            "xsent.bench.peers.child", arguments, threads=threads, stdout=subprocess.PIPE, stderr=messages
+            "xsent.bench.peers.child",
+            arguments,
+            threads=threads,
+            environment=ENVIRONMENT,
+            stdout=subprocess.PIPE,
+            stderr=messages,
         )
         try:
             assert child.stdout is not None
@@ -72,50 +84,26 @@ def run_child(system: str, folder: Path, *, number: int, stream: int = 0) -> tup
             if child.wait() != 0:
                 messages.seek(0)
                 last = messages.read().decode(errors="replace").strip().splitlines()[-1:]
-                raise DataError(f"{system}: {last[0] if last else f'ended with {child.returncode}'}")
+                raise DataError(f"{name}: {last[0] if last else f'ended with {child.returncode}'}")
         finally:
             end(child)
     return facts, points
 
 
-def race(folders: Mapping[str, Path], *, turns: int, number: int) -> dict[str, Result]:
+def race(folders: Mapping[str, Path], results: Mapping[str, Result], *, turns: int, number: int) -> None:
     """Let systems take turns; one that fails is left out of the turns after.
 
     Args:
-        folders: The model of each system.
+        folders: The model of each of `ENTRIES`.
+        results: Of the same names; every turn is added as it ends.
         turns: Turns of each.
         number: Sentences to time in a turn.
     """
-    results = {system: Result() for system in folders}
     for _ in range(turns):
-        for system, folder in folders.items():
-            if results[system].failure:
+        for name, folder in folders.items():
+            if results[name].failure:
                 continue
             try:
-                results[system].turns.append(run_child(system, folder, number=number)[0])
+                results[name].turns.append(run_child(name, folder, number=number)[0])
             except DataError as error:
-                results[system].failure = str(error)
-    return results
-
-
-def rows(results: Mapping[str, Result]) -> list[list[str]]:
-    """A table with one row a system, in brackets how many times better ours is: the median over turns."""
-    ours = results[OURS].turns
-    table = []
-    for system, result in results.items():
-        cells = [system]
-        for key, decimals in COLUMNS.items():
-            if result.failure or (system == BARE and key in ("sentences_per_second", "latency_ms")):
-                cells.append("")
-                continue
-            ratio = "" if system == OURS else f" ({_times_better(result.turns, ours, key):.2f} ×)"
-            cells.append(f"{result.median(key):,.{decimals}f}{ratio}")
-        table.append(cells)
-    return table
-
-
-def _times_better(theirs: Sequence[Facts], ours: Sequence[Facts], key: str) -> float:
-    pairs = list(zip(theirs, ours, strict=False))
-    if key == "sentences_per_second":
-        return median(own[key] / other[key] for other, own in pairs)
-    return median(other[key] / own[key] for other, own in pairs)
+                results[name].failure = str(error)

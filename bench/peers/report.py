@@ -1,38 +1,30 @@
-"""The comparison as Markdown."""
+"""The comparison: as measurements, and as Markdown."""
 
-import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
+from statistics import median
 
+from xsent.bench.grid.bundles import Bundles
 from xsent.bench.machine import processor
 from xsent.bench.markdown import markdown_table
+from xsent.bench.peers.entries import BARE, ENTRIES, OURS, Entry, choose, missing
 from xsent.bench.peers.peak import share_of_peak
-from xsent.bench.peers.race import BARE, COLUMNS, OURS, Facts, Result, race, rows, run_child
-from xsent.bench.peers.shapes import SHAPES, write_shape
-from xsent.bench.peers.systems import BATCH
+from xsent.bench.peers.race import COLUMNS, Facts, Result, race, run_child
+from xsent.bench.peers.shapes import write_shape
+from xsent.bench.results import Axis, Measurement
 from xsent.bundle import Bundle
-from xsent.errors import DataError
+from xsent.errors import DataError, XsentError
 
-# System and shape; None is our own bundle.
-ENTRIES: Mapping[str, str | None] = {
-    OURS: None,
-    BARE: None,
-    "xsent 2 threads": None,
-    "xsent numpy": None,
-    "onnxruntime": "multilingual-MiniLM-L12",
-    "sentence-transformers": "multilingual-MiniLM-L12",
-    "fastembed": "all-MiniLM-L6",
-}
 TEXT = """`{command}` on {processor}.
 
 Every turn is a fresh process, and the systems take turns; medians of {turns} turns, in brackets how many times
 better ours is (the median over turns). One thread unless said. {number:,} sentences in four languages, of 20 tokens
 in the mean and as different in length as real ones. The models of other systems have random weights in their true
-shape, int8 by ONNX Runtime's own tools, and our tokenizer filled up to their number of pieces, so that all read the
-same number of tokens. Of many sentences, onnxruntime gets batches of {batch}, sorted by length; the others run as
-they do where nothing is set.
+shape, and our tokenizer filled up to their number of pieces, so that all read the same number of tokens.
 
 {table}
+
+{settings}
 {failures}
 {streams}
 
@@ -41,14 +33,65 @@ Runtime on one thread; arithmetic counted for every layer on every token.
 """
 
 
-def measure_peers(
-    bundle: Path, work: Path, *, only: Sequence[str], turns: int, number: int, stream: int, command: str
-) -> str:
-    """Compare a bundle with other systems.
+def measure(
+    bundle: Path,
+    work: Path,
+    *,
+    only: Sequence[str] = (),
+    turns: int,
+    number: int,
+    note: Callable[[str], None],
+    fail: Callable[[str], None],
+) -> Iterator[Measurement]:
+    """Compare a bundle with other systems; Ctrl-C goes on after what was measured was given.
 
     Args:
         bundle: Ours.
-        work: Folder for the models of the others; kept, and used again.
+        work: Existing folder for the models of the others; kept, and used again.
+        only: Names in `xsent.bench.peers.entries.ENTRIES`; all of them unless given. Ours always runs.
+        turns: Turns of each.
+        number: Sentences to time in a turn.
+        note: Is told how each system runs.
+        fail: Is told which systems could not be measured, and why.
+
+    Yields:
+        One measurement a system, when all turns are over.
+
+    Raises:
+        DataError: There is no such system.
+        BundleError: The bundle is missing or damaged.
+    """
+    names, ours = choose(only), Bundle.open(bundle)
+    folders: dict[str, Path] = {}
+    results: dict[str, Result] = {}
+    interrupted: KeyboardInterrupt | None = None
+    try:
+        for name in names:
+            try:
+                folders[name], results[name] = _prepare(ENTRIES[name], ours, work), Result()
+            except Exception as error:  # whatever a package raises that writes its model
+                fail(f"{name}: {_reason(error)}")
+        race(folders, results, turns=turns, number=number)
+    except KeyboardInterrupt as error:
+        interrupted = error
+    for name, result in results.items():
+        if result.turns:
+            note(f"{name}: {ENTRIES[name].settings}.")
+            yield result.measurement(_axes(name, folders[name]))
+        if result.failure:
+            fail(result.failure)
+    if interrupted:
+        raise interrupted
+
+
+def measure_peers(
+    bundle: Path, work: Path, *, only: Sequence[str], turns: int, number: int, stream: int, command: str
+) -> str:
+    """Compare a bundle with other systems, see `measure`.
+
+    Args:
+        bundle: Ours.
+        work: Existing folder for the models of the others; kept, and used again.
         only: Systems; all that there are unless given. Ours always runs.
         turns: Turns of each.
         number: Sentences to time in a turn.
@@ -60,13 +103,15 @@ def measure_peers(
 
     Raises:
         DataError: There is no such system, or ours fails.
+        BundleError: The bundle is missing or damaged.
     """
-    if unknown := [name for name in only if name not in ENTRIES]:
-        raise DataError(f"no system {', '.join(unknown)}; there are {', '.join(ENTRIES)}")
-    wanted = [name for name in ENTRIES if name in (OURS, *only) or not only]
-    tokenizer = Bundle.open(bundle).tokenizer_path
-    folders = {name: _folder(ENTRIES[name], bundle, tokenizer, work) for name in wanted}
-    results = race(folders, turns=turns, number=number)
+    notes: list[str] = []
+    failures: list[str] = []
+    measured = list(
+        measure(bundle, work, only=only, turns=turns, number=number, note=notes.append, fail=failures.append)
+    )
+    if not measured or measured[0].axes["system"] != OURS:
+        raise DataError(failures[0])
     points = run_child(OURS, bundle, number=0, stream=stream)[1] if stream else []
     share, peak = share_of_peak(bundle, tokens := 32)
     return TEXT.format(
@@ -74,9 +119,9 @@ def measure_peers(
         processor=processor(),
         turns=turns,
         number=number,
-        batch=BATCH,
-        table=markdown_table(["system", *(heading(key) for key in COLUMNS)], rows(results)),
-        failures=_failures(results),
+        table=markdown_table(["system", "model", *(heading(key) for key in COLUMNS)], rows(measured)),
+        settings="\n".join(f"- {note}" for note in notes),
+        failures="".join(f"\nNot measured: {failure}\n" for failure in failures),
         streams=_stream(OURS, points) if points else "",
         tokens=tokens,
         share=share,
@@ -95,21 +140,55 @@ def heading(key: str) -> str:
     }[key]
 
 
-def _folder(shape: str | None, bundle: Path, tokenizer: Path, work: Path) -> Path:
-    if shape is None:
-        return bundle
-    assert shape in SHAPES
-    folder = work / shape
-    if not folder.is_dir():
-        partial = work / f"{shape}.part"
-        shutil.rmtree(partial, ignore_errors=True)
-        write_shape(shape, tokenizer, partial)
-        partial.rename(folder)
-    return folder
+def rows(measured: Sequence[Measurement]) -> list[list[str]]:
+    """A table with one row a system, in brackets how many times better ours is: the median over turns.
+
+    Args:
+        measured: Ours first.
+    """
+    ours = measured[0]
+    table = []
+    for other in measured:
+        cells = [str(other.axes["system"]), str(other.axes["model"])]
+        for key, decimals in COLUMNS.items():
+            if key not in other.figures:
+                cells.append("")
+                continue
+            ratio = "" if other is ours else f" ({times_better(other, ours, key):.2f} ×)"
+            cells.append(f"{other.figures[key]:,.{decimals}f}{ratio}")
+        table.append(cells)
+    return table
 
 
-def _failures(results: Mapping[str, Result]) -> str:
-    return "".join(f"\nNot measured: {result.failure}\n" for result in results.values() if result.failure)
+def times_better(other: Measurement, ours: Measurement, key: str) -> float:
+    """How many times better ours is in a figure: the median over turns."""
+    pairs = list(zip(other.turns[key], ours.turns[key], strict=False))  # one that failed has fewer
+    return median(b / a for a, b in pairs) if key == "sentences_per_second" else median(a / b for a, b in pairs)
+
+
+def _prepare(entry: Entry, ours: Bundle, work: Path) -> Path:
+    """The folder of what an entry runs."""
+    if name := missing(entry):
+        raise ModuleNotFoundError(name=name)
+    if entry.form == "given":
+        return ours.path
+    if entry.form == "no layers":
+        return Bundles(work, like=ours.path).path(0, "int8")
+    return write_shape(entry.model, entry.form, ours.tokenizer_path, work)
+
+
+def _axes(name: str, folder: Path) -> Mapping[str, Axis]:
+    entry = ENTRIES[name]
+    model = entry.model or ("none" if name == BARE else Bundle.open(folder).name)
+    return {"system": entry.system, "model": model}
+
+
+def _reason(error: Exception) -> str:
+    """An exception in one line for people."""
+    if isinstance(error, ModuleNotFoundError):
+        return f"{error.name} is not installed; pip install 'xsent[peers]'"
+    text = " ".join(str(error).split())
+    return text if isinstance(error, XsentError) else f"{type(error).__name__}: {text}"
 
 
 def _stream(name: str, points: Sequence[Facts]) -> str:

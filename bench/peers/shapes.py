@@ -1,117 +1,116 @@
 """Other systems' models by their shape, with random weights: what they say is nonsense, what they cost is not."""
 
 import json
+import shutil
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-import torch
-from onnxruntime.quantization import QuantType, quantize_dynamic
-from torch import Tensor, nn
-from transformers import BertConfig, BertModel
+import numpy as np
 
-from xsent.bench.latency import quiet
+from xsent.bench.peers.entries import Form
 from xsent.bench.peers.vocabulary import fill_vocabulary
 from xsent.bundle import TOKENIZER
 from xsent.export.huggingface_tokenizer import write_tokenizer
 
+LONGEST = 512  # tokens
+
 
 @dataclass(frozen=True)
 class Shape:
-    """The size of a BERT.
+    """The size of a network.
 
     Attributes:
         vocabulary: Rows of its table, and pieces of its tokenizer.
-        width: Hidden size.
+        row: Numbers of a row.
+        width: Hidden size; of each direction where there are two.
         layers: Layers.
         heads: Attention heads.
     """
 
     vocabulary: int
-    width: int
-    layers: int
-    heads: int
+    row: int
+    width: int = 0
+    layers: int = 0
+    heads: int = 0
 
 
 SHAPES = {
-    "multilingual-MiniLM-L12": Shape(250_037, 384, 12, 12),
-    "all-MiniLM-L6": Shape(48_000, 384, 6, 12),  # its own table has 30,522 rows; the tokenizer here is ours
+    "multilingual-MiniLM-L12": Shape(250_037, 384, 384, 12, 12),
+    "all-MiniLM-L6": Shape(48_000, 384, 384, 6, 12),  # its own table has 30,522 rows; the tokenizer here is ours
+    "LaBSE": Shape(501_153, 768, 768, 12, 12),
+    "LASER2": Shape(50_004, 320, 512, 5),
+    "potion-multilingual-128M": Shape(500_353, 256),
 }
 
 
-class LastStates(nn.Module):
-    """A BERT that gives its last states alone.
-
-    Args:
-        bert: The whole.
-    """
-
-    def __init__(self, bert: BertModel) -> None:
-        super().__init__()
-        self._bert = bert
-
-    def forward(self, input_ids: Tensor, attention_mask: Tensor, token_type_ids: Tensor) -> Tensor:
-        """The states [B, T, D]."""
-        states: Tensor = self._bert(input_ids, attention_mask, token_type_ids).last_hidden_state
-        return states
-
-
-def write_shape(name: str, tokenizer: Path, folder: Path) -> Path:
-    """Write a model in int8 as sentence-transformers, fastembed and plain onnxruntime read it.
+def write_shape(name: str, form: Form, tokenizer: Path, work: Path) -> Path:
+    """A model as other systems read it; made if it is not there.
 
     Args:
         name: One of `SHAPES`.
+        form: One of `WRITERS`.
         tokenizer: Our SentencePiece model, to which pieces are added up to the shape's number: all systems then read
             as many tokens, and each loads a tokenizer of its true size.
-        folder: A new folder.
+        work: Where its folder is.
 
     Returns:
-        The folder.
+        Its folder; nothing is left if it cannot be written.
     """
-    shape = SHAPES[name]
-    (folder / "onnx").mkdir(parents=True)
-    (folder / "1_Pooling").mkdir()
-    torch.manual_seed(0)
-    config = BertConfig(
-        vocab_size=shape.vocabulary,
-        hidden_size=shape.width,
-        num_hidden_layers=shape.layers,
-        num_attention_heads=shape.heads,
-        intermediate_size=4 * shape.width,
-    )
-    bert = BertModel(config).eval()
-    _write_graph(bert, folder / "onnx" / "model.onnx")
-    fill_vocabulary(tokenizer, shape.vocabulary, folder / TOKENIZER)
-    write_tokenizer(folder / TOKENIZER, folder, config.max_position_embeddings)
-    config.save_pretrained(folder)
-    _write_modules(folder, shape.width)
+    folder, shape = work / f"{name}-{form}", SHAPES[name]
+    if folder.is_dir():
+        return folder
+    partial = work / f"{name}-{form}.part"
+    shutil.rmtree(partial, ignore_errors=True)
+    partial.mkdir()
+    try:
+        fill_vocabulary(tokenizer, shape.vocabulary, partial / TOKENIZER)
+        write_tokenizer(partial / TOKENIZER, partial, LONGEST)
+        WRITERS[form](shape, partial)
+        partial.rename(folder)
+    finally:
+        shutil.rmtree(partial, ignore_errors=True)
     return folder
 
 
-def _write_graph(bert: BertModel, path: Path) -> None:
-    ids = torch.ones(2, 8, dtype=torch.long)
-    names = ["input_ids", "attention_mask", "token_type_ids"]
-    dynamic = {name: {0: "batch", 1: "tokens"} for name in [*names, "last_hidden_state"]}
-    whole = path.with_suffix(".fp32")
-    with quiet():
-        torch.onnx.export(
-            LastStates(bert),
-            (ids, ids, torch.zeros_like(ids)),
-            str(whole),
-            input_names=names,
-            output_names=["last_hidden_state"],
-            dynamic_axes=dynamic,
-            dynamo=False,
-        )
-        quantize_dynamic(whole, path, weight_type=QuantType.QInt8)
-    whole.unlink()
+def write_static(shape: Shape, folder: Path) -> None:
+    """A table alone, as model2vec reads it."""
+    from safetensors.numpy import save_file
+
+    table = np.random.default_rng(0).standard_normal((shape.vocabulary, shape.row), np.float32)
+    save_file({"embeddings": table}, folder / "model.safetensors")
+    (folder / "config.json").write_text(json.dumps({"normalize": True}))
 
 
-def _write_modules(folder: Path, width: int) -> None:
-    modules = [
-        {"idx": 0, "name": "0", "path": "", "type": "sentence_transformers.models.Transformer"},
-        {"idx": 1, "name": "1", "path": "1_Pooling", "type": "sentence_transformers.models.Pooling"},
-    ]
-    (folder / "modules.json").write_text(json.dumps(modules))
-    pooling = {"word_embedding_dimension": width, "pooling_mode_mean_tokens": True}
-    (folder / "1_Pooling" / "config.json").write_text(json.dumps(pooling))
-    (folder / "sentence_bert_config.json").write_text(json.dumps({"max_seq_length": 256}))
+def _onnx(shape: Shape, folder: Path) -> None:
+    from xsent.bench.peers.bert import write_onnx
+
+    write_onnx(shape, folder)
+
+
+def _torch(shape: Shape, folder: Path) -> None:
+    from xsent.bench.peers.bert import write_torch
+
+    write_torch(shape, folder)
+
+
+def _openvino(shape: Shape, folder: Path) -> None:
+    from xsent.bench.peers.bert import write_openvino
+
+    write_openvino(shape, folder)
+
+
+def _lstm(shape: Shape, folder: Path) -> None:
+    from xsent.bench.peers.lstm import write_lstm
+
+    write_lstm(shape, folder)
+
+
+# Each loads what it needs itself: transformers is missed only where a BERT is written.
+WRITERS: Mapping[Form, Callable[[Shape, Path], None]] = {
+    "onnx": _onnx,
+    "torch": _torch,
+    "openvino": _openvino,
+    "lstm": _lstm,
+    "static": write_static,
+}

@@ -1,0 +1,164 @@
+"""The bundles that are measured: given ones, and random weights of the true shape where none is given."""
+
+import os
+import shutil
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import torch
+
+from xsent.bench.peers.texts import sentences
+from xsent.bundle import TOKENIZER, Bundle, builtin_path
+from xsent.errors import BundleError, DataError
+from xsent.export.bundle import export_bundle
+from xsent.export.form import Form, Precision
+from xsent.export.parity import Budget
+from xsent.openvino_backend import FILES, FOLDER, import_openvino
+from xsent.train.checkpoint import VALIDATION, Checkpoint
+from xsent.train.model import Encoder, ModelConfig
+
+OPENVINO = f"{FOLDER}/{FILES[0]}"
+LANGUAGES = "en", "fr"
+PAIRS = 40  # for the export's gate, which random weights need not pass, and for OpenVINO's calibration
+
+Kind = tuple[int, str]  # layers and precision
+
+
+@dataclass
+class Bundles:
+    """Bundles by layers and precision.
+
+    Args:
+        work: Folder for those that are made; kept, and used again. It must exist.
+        given: Trained bundles by layers and precision, see `trained`; each takes the place of a made one.
+        like: The bundle whose shape and tokenizer the made ones have; the built-in one unless given.
+    """
+
+    work: Path
+    given: Mapping[Kind, Bundle] = field(default_factory=dict)
+    like: Path = field(default_factory=builtin_path)
+
+    def path(self, layers: int, precision: Precision, *, openvino: bool = False) -> Path:
+        """The bundle to measure; made if it is neither given nor there.
+
+        Args:
+            layers: Its layers.
+            precision: float32, int8 or int4-table.
+            openvino: Whether it needs OpenVINO's files; a given one without them is not taken.
+
+        Raises:
+            MissingExtraError: A package that makes it is not installed.
+            XsentError: It cannot be made.
+        """
+        found = self.given.get((layers, precision))
+        if found is not None and (OPENVINO in found.files or not openvino):
+            return found.path
+        path = self.work / f"{layers}-layers-{precision}{'-openvino' * openvino}"
+        if not self._is_good(path, openvino):
+            write_random(Bundle.open(self.like), layers, precision, path, openvino=openvino)
+        return path
+
+    def _is_good(self, path: Path, openvino: bool) -> bool:
+        """Whether a made bundle is there, whole, and of the shape that is asked for."""
+        try:
+            found, like = Bundle.open(path), Bundle.open(self.like)
+        except BundleError:
+            return False
+        same = (found.vocab_size, found.dim, found.max_length) == (like.vocab_size, like.dim, like.max_length)
+        return same and (OPENVINO in found.files or not openvino)
+
+
+def trained(paths: Sequence[Path], note: Callable[[str], None]) -> dict[Kind, Bundle]:
+    """Bundles by what they are; the built-in one among them where none is like it.
+
+    Args:
+        paths: Folders of bundles.
+        note: Is told which they are, for the report.
+
+    Raises:
+        BundleError: One is missing or damaged.
+        DataError: Two have the same layers and precision.
+    """
+    found: dict[Kind, Bundle] = {}
+    for path in paths:
+        bundle = Bundle.open(path)
+        kind = bundle.num_layers, bundle.precision
+        if kind in found:
+            raise DataError(
+                f"{path} and {found[kind].path}: both are {bundle.num_layers} layers in {bundle.precision}; "
+                "give one of them"
+            )
+        found[kind] = bundle
+    builtin = Bundle.open(builtin_path())
+    found.setdefault((builtin.num_layers, builtin.precision), builtin)
+    for bundle in found.values():
+        forget(bundle.path)
+    named = ", ".join(
+        f"{bundle.num_layers} layers in {bundle.precision} ({bundle.name}, {bundle.vocab_size:,} pieces, {bundle.dim} "
+        "dimensions)"
+        for bundle in found.values()
+    )
+    note(f"Trained bundles: {named}. All others have random weights in the shape of the built-in one.")
+    return found
+
+
+def write_random(like: Bundle, layers: int, precision: Precision, path: Path, *, openvino: bool = False) -> None:
+    """Export an encoder with random weights: what it says is nonsense, what it costs is not.
+
+    Args:
+        like: The bundle whose vocabulary, dimensions and longest sentence it has.
+        layers: Its layers.
+        precision: float32, int8 or int4-table.
+        path: The folder; what is there is replaced.
+        openvino: Whether OpenVINO's files are added.
+
+    Raises:
+        MissingExtraError: A package that makes it is not installed.
+        XsentError: It cannot be made; nothing was written.
+    """
+    if openvino:
+        import_openvino("bench")  # before all the work
+    shutil.rmtree(path, ignore_errors=True)
+    with TemporaryDirectory() as folder:
+        checkpoint = _random_checkpoint(like, layers, Path(folder))
+        export_bundle(
+            checkpoint,
+            path,
+            form=Form.whole(checkpoint.config, precision),
+            budget=Budget(cosine_mean=-2, p1_loss=101),  # random weights have nothing to lose
+            openvino=("fp32" if precision == "float32" else "int8") if openvino else None,
+        )
+    forget(path)
+
+
+def forget(folder: Path) -> None:
+    """Have the system read files from the disk again, where it can be told to.
+
+    A file that was just written lies in its cache in larger pieces than one that was read; mapped, these make a process
+    look larger by megabytes that it never touched.
+    """
+    if not hasattr(os, "posix_fadvise"):
+        return
+    for path in (path for path in folder.rglob("*") if path.is_file()):
+        with path.open("rb") as file:
+            os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+
+
+def _random_checkpoint(like: Bundle, layers: int, folder: Path) -> Checkpoint:
+    config = ModelConfig(
+        like.vocab_size, dim=like.dim, num_layers=layers, ffn_dim=2 * like.dim, max_length=like.max_length
+    )
+    generator = torch.Generator().manual_seed(1)
+    encoder = Encoder(config)
+    for name, parameter in encoder.named_parameters():
+        if "norm." not in name:
+            torch.nn.init.normal_(parameter.data, std=0.02, generator=generator)
+    shutil.copyfile(like.tokenizer_path, folder / TOKENIZER)
+    english, other = (sentences(PAIRS, language) for language in LANGUAGES)
+    lines = [f"made-up\t{LANGUAGES[1]}\t{a}\t{b}\n" for a, b in zip(english, other, strict=True)]
+    (folder / VALIDATION).write_text("".join(lines), encoding="utf-8")
+    about = {"name": f"random-{layers}", "languages": list(LANGUAGES), "licence": "CC0-1.0", "step": 0}
+    weights = {f"encoder.{name}": weight for name, weight in encoder.state_dict().items()}
+    return Checkpoint(folder, {**about, "model": asdict(config)}, weights)

@@ -1,0 +1,107 @@
+"""Measurements as tables: what their axes and figures are called, and how many digits are worth showing."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from xsent.bench.results import Axis, Measurement
+
+NONE = "–"
+UNITS = {"ms": "ms", "mib": "MiB", "seconds": "s", "bytes": "MB", "share": "%", "second": "/s"}
+MEGABYTE = 1e6
+# What its last word does not say.
+NAMES = {
+    "bytes": "MB",
+    "first_ms": "first vector, ms",
+    "first_mib": "MiB after the first vector",
+    "latency_ms": "one sentence, ms",
+    "slope_mib": "MiB more per 10,000",
+    "peak_mib": "peak MiB",
+    "sentences_per_second": "sentences/s",
+    "tokens_per_second": "tokens/s",
+    "gib_per_second": "memory, GiB/s",
+    "tokenisation": "tokenisation, % of the time",
+    "int8_peak": "% of the int8 peak",
+    "float_peak": "% of the float peak",
+    "tatoeba": "Tatoeba xx→en, P@1",
+    "sib": "SIB-200 en→xx, accuracy",
+    "sts": "STS, Spearman × 100",
+}
+SHARES = {"tokenisation", "int8_peak", "float_peak"}
+
+
+@dataclass(frozen=True)
+class Table:
+    """Cells with headings; the first column has names, the others have numbers."""
+
+    headings: Sequence[str]
+    rows: Sequence[Sequence[str]]
+
+
+def number(value: float) -> str:
+    """A number with three digits that count, and commas between thousands."""
+    size = abs(value)
+    decimals = 0 if size >= 100 else 1 if size >= 10 else 2 if size >= 1 or not size else 3
+    return f"{value:,.{decimals}f}"
+
+
+def heading(figure: str) -> str:
+    """What a figure is called, with its unit."""
+    if figure in NAMES:
+        return NAMES[figure]
+    rest, _, unit = figure.rpartition("_")
+    if rest == "mib":
+        return f"MiB after {int(unit):,}"
+    return f"{rest.replace('_', ' ')}, {UNITS[unit]}" if rest and unit in UNITS else figure.replace("_", " ")
+
+
+def scaled(figure: str, value: float) -> float:
+    """A figure in the unit of its heading."""
+    if figure in SHARES or figure.endswith("_share"):
+        return 100 * value
+    return value / MEGABYTE if figure.endswith("bytes") else value
+
+
+def shown(measurement: Measurement, figure: str) -> str:
+    """A figure in a cell."""
+    found = measurement.figures.get(figure)
+    return NONE if found is None else number(scaled(figure, found))
+
+
+def listing(measurements: Sequence[Measurement]) -> Table:
+    """One row a measurement, one column a figure; the axes are the row's name."""
+    figures = list(dict.fromkeys(figure for m in measurements for figure in m.figures))
+    axes = list(dict.fromkeys(axis for m in measurements for axis in m.axes))
+    rows = [
+        [*(str(m.axes.get(axis, NONE)) for axis in axes), *(shown(m, figure) for figure in figures)]
+        for m in measurements
+    ]
+    return Table([*axes, *(heading(figure) for figure in figures)], rows)
+
+
+def pivot(measurements: Sequence[Measurement], column: str, figures: Sequence[str]) -> Table:
+    """One column for each value of an axis, one row for each combination of the others.
+
+    Args:
+        measurements: What to show.
+        column: The axis of the columns.
+        figures: What a cell has, with slashes between.
+    """
+    values = sorted({m.axes[column] for m in measurements}, key=order)
+    rows: dict[tuple[tuple[str, Axis], ...], dict[Axis, Measurement]] = {}
+    for m in measurements:
+        rest = tuple((axis, value) for axis, value in m.axes.items() if axis != column)
+        rows.setdefault(rest, {})[m.axes[column]] = m
+    axes = list(dict.fromkeys(axis for rest in rows for axis, _ in rest))
+    cells = [
+        [
+            *(str(dict(rest).get(axis, NONE)) for axis in axes),
+            *(" / ".join(shown(found[v], figure) for figure in figures) if v in found else NONE for v in values),
+        ]
+        for rest, found in rows.items()
+    ]
+    return Table([*axes, *(f"{value} {column}" for value in values)], cells)
+
+
+def order(value: Axis) -> tuple[float, str]:
+    """Numbers by size, then words by letter."""
+    return (float("inf"), value) if isinstance(value, str) else (value, "")

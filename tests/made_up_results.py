@@ -1,0 +1,66 @@
+"""The results of a run that never was: numbers that can be checked by hand."""
+
+from xsent.bench.results import Measurement, Results
+
+LAYERS = (0, 1, 2, 3, 4, 6)
+LENGTHS = (8, 32, 256)
+
+
+def made_up_results() -> Results:
+    """A run with something in every group: a sentence takes 0.05 ms, and 0.01 ms a layer and token."""
+    return Results(
+        "xsent-bench --out x<1>",
+        {"processor": "Abacus <3>", "cpus": 2, "governor": "", "versions": {"python": "3.11"}, "threads": {}},
+        [*costs(), *others()],
+        ["Weights are random.", "peer fastembed: batches of 256."],
+        ["onnx of LaBSE: pip install 'xsent[peers]'"],
+    )
+
+
+def costs() -> list[Measurement]:
+    """What our own bundles cost."""
+    found = []
+    for layers in LAYERS:
+        for tokens in LENGTHS:
+            ms = 0.05 + 0.01 * layers * tokens
+            figures = {"p50_ms": ms, "p95_ms": 2 * ms, "p99_ms": 3 * ms}
+            figures |= {"sentences_per_second": 1000 / ms, "tokens_per_second": 1000 * tokens / ms}
+            axes = {"layers": layers, "precision": "int8", "backend": "onnx", "threads": 1, "tokens": tokens}
+            found.append(Measurement("latency", axes, figures))
+        for precision, mib in (("int8", 70), ("float32", 180)):
+            axes = {"layers": layers, "precision": precision, "backend": "onnx"}
+            figures = {"mib_1": mib + layers, "mib_1000": mib + 3 + layers, "mib_100000": mib + 5 + layers}
+            found.append(Measurement("memory", axes, {**figures, "slope_mib": 0.01, "peak_mib": mib + 9}))
+            found.append(Measurement("start", axes, {"first_ms": 140 + layers, "first_mib": mib}))
+        found.append(Measurement("size", {"layers": layers, "precision": "int8"}, {"bytes": 26e6 + 2e6 * layers}))
+    return found
+
+
+def others() -> list[Measurement]:
+    """Everything else."""
+    return [
+        Measurement(
+            "share",
+            {"layers": 2},
+            {"tokenisation": 0.03, "int8_peak": 0.55, "float_peak": 0.2, "gib_per_second": 12.5},
+        ),
+        Measurement("training", {"layers": 0}, {"step_seconds": 0.1, "peak_mib": 500}),
+        Measurement("training", {"layers": 1}, {"step_seconds": 0.6, "peak_mib": 1000}),
+        Measurement("training", {"layers": 6}, {"step_seconds": 1.2, "peak_mib": 1500}),
+        *(
+            Measurement(
+                "quality",
+                {"bundle": name, "layers": layers, "precision": "int8"},
+                {"tatoeba": 90.0 + layers, "sib": 60 + 5 * layers, "sts": 70 + layers, "p50_ms": ms, "bytes": size},
+            )
+            for name, layers, ms, size in (("table", 0, 0.05, 26e6), ("builtin", 2, 0.69, 30e6))
+        ),
+        *(
+            Measurement("peers", {"system": system, "model": model}, figures, {k: [v] for k, v in figures.items()})
+            for system, model, figures in (
+                ("xsent", "builtin", {"sentences_per_second": 3000, "first_ms": 150}),
+                ("fastembed", "MiniLM", {"sentences_per_second": 260, "first_ms": 300}),
+            )
+        ),
+        Measurement("tracking", {"what": "encode"}, {"ratio": 1.25}),
+    ]

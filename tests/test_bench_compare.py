@@ -1,0 +1,162 @@
+"""Two runs side by side."""
+
+import random
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from xsent.bench.compare import compare, compare_files, median_ratio
+from xsent.bench.results import Measurement, Results
+from xsent.errors import DataError
+
+ENVIRONMENT = {
+    "processor": "A53",
+    "instructions": "arm64",
+    "cpus": 4,
+    "versions": {"numpy": "2.0", "xsent": "0.1.0"},
+    "threads": {"OMP_NUM_THREADS": "1"},
+    "system": "Linux 6.1",
+}
+
+
+def run(*measurements: Measurement) -> Results:
+    return Results("xsent-bench", ENVIRONMENT, list(measurements))
+
+
+def cell(ms: float, turns: Sequence[float] = ()) -> Measurement:
+    return Measurement("latency", {"layers": 2}, {"p50_ms": ms}, {"p50_ms": turns} if turns else {})
+
+
+def verdicts(old: Measurement, new: Measurement, threshold: float = 0.05) -> dict[str, str]:
+    return {change.figure: change.verdict for change in compare(run(old), run(new), threshold).changes}
+
+
+def test_ratios_by_hand() -> None:
+    old = Measurement("latency", {"layers": 2}, {"p50_ms": 2.0, "sentences_per_second": 500.0})
+    new = Measurement("latency", {"layers": 2}, {"p50_ms": 2.5, "sentences_per_second": 400.0})
+    slower = compare(run(old), run(new)).changes
+    assert [(c.figure, c.ratio, c.verdict) for c in slower] == [
+        ("p50_ms", 1.25, "slower"),
+        ("sentences_per_second", 1.25, "slower"),
+    ]
+    faster = compare(run(new), run(old)).changes
+    assert [(c.ratio, c.verdict) for c in faster] == [(pytest.approx(0.8), "faster")] * 2
+    assert verdicts(old, new, threshold=0.3) == {"p50_ms": "same", "sentences_per_second": "same"}
+
+
+def test_the_spread_is_of_the_ratios_of_turns() -> None:
+    # Ratios 3/2, 4/2, 3/1, 4/1: so few that nothing is left out.
+    (change,) = compare(run(cell(1.5, [1, 2])), run(cell(3.5, [3, 4]))).changes
+    assert (change.least, change.most) == (1.5, 4.0)
+    assert median_ratio([2.0], [5.0]) == (2.5, 2.5)
+    # Of 81 ratios 40.5 - 2.58 × sqrt(81 × 19 / 12) = 11.3 go at each end: all nine of a turn and two of the next.
+    assert median_ratio([1.0] * 9, [*range(2, 11)]) == (3.0, 9.0)
+
+
+def test_more_is_better_turns_the_spread_round() -> None:
+    old = Measurement("peers", {"system": "xsent"}, {"sentences_per_second": 15}, {"sentences_per_second": [10, 20]})
+    new = Measurement("peers", {"system": "xsent"}, {"sentences_per_second": 45}, {"sentences_per_second": [40, 50]})
+    (change,) = compare(run(old), run(new)).changes
+    assert (change.least, change.most) == (10 / 50, 20 / 40)
+    assert change.ratio == pytest.approx(1 / 3) and change.verdict == "faster"
+
+
+def test_a_change_within_the_spread_of_the_turns_is_none() -> None:
+    assert verdicts(cell(1.0, [0.8, 1.0, 1.3]), cell(1.2, [1.1, 1.2, 1.4])) == {"p50_ms": "same"}
+    assert verdicts(cell(1.0, [0.9, 1.0, 1.05]), cell(1.2, [1.1, 1.2, 1.4])) == {"p50_ms": "slower"}
+    assert verdicts(cell(1.0, [1.0, 1.0, 1.0]), cell(1.04, [1.04, 1.04, 1.04])) == {"p50_ms": "same"}
+
+
+def test_one_turn_that_went_wrong_hides_nothing() -> None:
+    steady = [1.0 + i / 1000 for i in range(9)]
+    slower = [1.1 * value for value in steady]
+    assert verdicts(cell(1.0, [*steady[:8], 9.0]), cell(1.1, slower)) == {"p50_ms": "slower"}
+    assert verdicts(cell(1.0, steady), cell(1.1, [*slower[:8], 0.1])) == {"p50_ms": "slower"}
+
+
+def noisy(random_: random.Random, ms: float) -> Measurement:
+    """Eleven turns that scatter by 3 %, and one in ten that something else disturbed."""
+    turns = [ms * random_.lognormvariate(0, 0.03) * random_.choice([1.0] * 9 + [1.5]) for _ in range(11)]
+    return cell(sorted(turns)[5], turns)
+
+
+def test_a_planted_tenth_is_caught_and_the_same_code_stays_quiet() -> None:
+    random_ = random.Random(7)
+    first = noisy(random_, 1.0)
+    assert [verdicts(first, noisy(random_, 1.0))["p50_ms"] for _ in range(10)] == ["same"] * 10
+    assert [verdicts(first, noisy(random_, 1.1))["p50_ms"] for _ in range(10)] == ["slower"] * 10
+
+
+def test_what_has_no_ratio_is_left_out() -> None:
+    figures = {"mib_1": 70.0, "slope_mib": 0.01, "peak_mib": 0.0}
+    old = Measurement("memory", {"layers": 2}, figures)
+    new = Measurement("memory", {"layers": 2}, {**figures, "slope_mib": 5.0, "peak_mib": 80.0})
+    assert verdicts(old, new) == {"mib_1": "same"}
+
+
+def test_other_systems_and_shares_are_not_judged() -> None:
+    old = [Measurement("peers", {"system": "other"}, {"latency_ms": 1}), Measurement("share", {}, {"int8_peak": 0.5})]
+    assert not compare(run(*old), run(*old)).changes
+
+
+def test_quality_falls_when_its_number_does() -> None:
+    old = Measurement("quality", {"bundle": "a"}, {"tatoeba": 90.0, "p50_ms": 1.0, "bytes": 100})
+    new = Measurement("quality", {"bundle": "a"}, {"tatoeba": 80.0, "p50_ms": 0.9, "bytes": 120})
+    assert verdicts(old, new) == {"tatoeba": "slower", "p50_ms": "faster", "bytes": "slower"}
+
+
+def write(folder: Path, name: str, results: Results) -> Path:
+    results.write(folder / name)
+    return folder / name
+
+
+def test_the_text_has_what_changed_and_the_verdict(tmp_path: Path) -> None:
+    size = Measurement("size", {"layers": 2}, {"bytes": 1000})
+    gone = Measurement("size", {"layers": 6}, {"bytes": 1})
+    old = write(tmp_path, "old.json", run(cell(1.0, [0.9, 1.0]), size, gone))
+    new = write(tmp_path, "new.json", run(cell(2.0, [1.8, 2.2]), size, replace(gone, axes={"layers": 4})))
+    comparison = compare_files(old, new)
+    assert [change.name for change in comparison.of("slower")] == ["latency layers=2"]
+    lines = comparison.text().splitlines()
+    assert "| latency layers=2 | p50_ms | 1 | 2 | 2.00 (1.80–2.44) |" in lines
+    assert "| size | 1 | 1.00 | 1.00 | 1.00 |" in lines
+    assert "- only in the old run: size layers=6" in lines
+    assert "- only in the new run: size layers=4" in lines
+    assert lines[-1].startswith("SLOWER: 2 figures, 1 worse and 0 better by more than 5% and beyond")
+    assert compare_files(old, old).text().splitlines()[-1].startswith("Not slower: 3 figures, 0 worse")
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"processor": "A72"}, "processor A53 and A72"),
+        ({"versions": {"numpy": "2.1", "xsent": "0.1.0"}}, r"numpy 2\.0 and 2\.1"),
+        ({"versions": {"numpy": "2.0", "xsent": "0.1.0", "torch": "2"}}, "torch not there and 2"),
+        ({"threads": {}}, "OMP_NUM_THREADS 1 and not there"),
+    ],
+)
+def test_other_machines_and_versions_are_refused(tmp_path: Path, changed: dict[str, object], message: str) -> None:
+    old = write(tmp_path, "old.json", run(cell(1.0)))
+    new = write(tmp_path, "new.json", replace(run(cell(1.0)), environment={**ENVIRONMENT, **changed}))
+    with pytest.raises(DataError, match=rf"old\.json and .*new\.json .*--force.*: {message}$"):
+        compare_files(old, new)
+    assert "- differs: " in compare_files(old, new, force=True).text()
+
+
+def test_another_xsent_is_what_is_compared(tmp_path: Path) -> None:
+    versions = {"numpy": "2.0", "xsent": "0.2.0"}
+    old = write(tmp_path, "old.json", run(cell(1.0)))
+    new = write(tmp_path, "new.json", replace(run(cell(1.0)), environment={**ENVIRONMENT, "versions": versions}))
+    assert not compare_files(old, new).of("slower")
+
+
+def test_files_that_cannot_be_compared(tmp_path: Path) -> None:
+    old = write(tmp_path, "old.json", run(cell(1.0)))
+    with pytest.raises(DataError, match="no figure in common"):
+        compare_files(old, write(tmp_path, "new.json", run()))
+    with pytest.raises(DataError, match="nowhere: no results"):
+        compare_files(old, tmp_path / "nowhere")
+    with pytest.raises(ValueError, match="threshold 0: expected a share above 0"):
+        compare_files(old, old, threshold=0)

@@ -1,0 +1,246 @@
+"""The grid: what is measured and how it is summed up, never how fast this machine is."""
+
+import io
+import json
+from collections.abc import Iterator
+from contextlib import redirect_stdout
+from dataclasses import replace
+from itertools import cycle
+from pathlib import Path
+
+import pytest
+
+from xsent.bench import processes
+from xsent.bench.grid import bundles as bundles_module
+from xsent.bench.grid import child, family, plan, share
+from xsent.bench.grid.bundles import OPENVINO, Bundles, trained
+from xsent.bench.grid.cells import Turn, run_cell
+from xsent.bench.grid.child import Task, text_of
+from xsent.bench.grid.family import Family
+from xsent.bench.grid.figures import latencies, memory, start
+from xsent.bench.grid.fit import fit, fits
+from xsent.bench.grid.plan import Grid, Plan, full_plan, quick_plan, size
+from xsent.bench.results import Measurement
+from xsent.bundle import Bundle, builtin_path
+from xsent.encoder import SentenceEncoder
+from xsent.errors import BundleError, DataError, MissingExtraError
+
+# The miniature model takes 64 tokens, fewer than many of the texts have.
+pytestmark = pytest.mark.filterwarnings("ignore::xsent.options.LongSentenceWarning")
+
+AXES: dict[str, str | int | float] = {"layers": 2, "precision": "int8", "backend": "onnx"}
+
+
+def test_percentiles_are_over_all_turns_and_rates_the_median_turns() -> None:
+    turns = [Turn(10, 50, {8: [1.0, 2.0]}, {8: 100.0}), Turn(30, 54, {8: [3.0, 4.0, 5.0]}, {8: 300.0})]
+    (found,) = latencies({**AXES, "threads": 1}, turns)
+    assert found.name == "latency layers=2 precision=int8 backend=onnx threads=1 tokens=8"
+    assert found.figures["p50_ms"] == 3.0 and found.turns["p50_ms"] == [1.5, 4.0]
+    assert found.figures["p95_ms"] == pytest.approx(4.8) and found.figures["p99_ms"] == pytest.approx(4.96)
+    assert found.figures["sentences_per_second"] == 200 and found.turns["tokens_per_second"] == [800, 2400]
+    assert start(AXES, turns).figures == {"first_ms": 20, "first_mib": 52}
+
+
+def test_the_slope_of_memory_is_of_the_second_half() -> None:
+    points = {1000 * n: 60.0 + max(0, n - 5) * 2 for n in range(1, 11)}  # 2 MiB more each 1,000 after the half
+    found = memory(AXES, Turn(first_mib=50, memory=points, peak_mib=71)).figures
+    assert found == {"mib_1": 50, "mib_1000": 60, "mib_10000": 70, "slope_mib": pytest.approx(20), "peak_mib": 71}
+    short = memory(AXES, Turn(first_mib=50, memory={1000: 60}, peak_mib=61)).figures
+    assert short == {"mib_1": 50, "mib_1000": 60, "peak_mib": 61}
+
+
+def test_a_line_by_hand() -> None:
+    exact = fit([(0, 0.5), (1, 0.75), (4, 1.5)])
+    assert (exact.start, exact.slope) == (pytest.approx(0.5), pytest.approx(0.25))
+    assert exact.residual == pytest.approx(0, abs=1e-9) and exact.explained == pytest.approx(1)
+    # y = 1 + x lies 1 below, 2 above, 1 below: sqrt(6 / 3); around their mean 2 the figures vary by (4 + 4 + 0) / 3.
+    bent = fit([(0, 0), (1, 4), (2, 2)])
+    assert (bent.start, bent.slope) == (pytest.approx(1), pytest.approx(1))
+    assert bent.residual == pytest.approx(2**0.5) and bent.explained == pytest.approx(0.25)
+
+
+def test_there_is_a_line_for_each_length_with_three_layer_counts() -> None:
+    rows = [Measurement("latency", {"layers": n, "tokens": 8}, {"p50_ms": 0.1 + 0.2 * n}) for n in (0, 1, 4)]
+    rows += [Measurement("latency", {"layers": n, "tokens": 16}, {"p50_ms": 1.0}) for n in (0, 1)]
+    (line,) = fits(rows)
+    assert str(line) == "tokens 8: 0.100 ms + 0.200 ms a layer, residual 0.000 ms, R² 1.0000"
+
+
+def test_texts_have_exactly_so_many_tokens(mini_bundle: Path) -> None:
+    tokenizer = SentenceEncoder(mini_bundle)._tokenizer
+    source = child.mixed(1000)
+    for tokens in (5, 8, 64):
+        assert len(tokenizer.encode(text_of(lambda text: len(tokenizer.encode(text)), tokens, source))) == tokens
+    with pytest.raises(ValueError, match="no text of 3 tokens was found"):
+        text_of(lambda text: 2 * len(text), 3, cycle(["abc"]))
+
+
+def test_a_process_says_all_figures(mini_bundle: Path) -> None:
+    turn = run_cell(Task(str(mini_bundle), lengths=(8, 128), seconds=0.01, stream=2500))
+    assert turn.first_ms > 0 and 0 < turn.first_mib <= turn.peak_mib
+    assert list(turn.ms) == list(turn.rates) == [8]  # the bundle takes 64
+    assert len(turn.ms[8]) >= child.FEWEST and min(turn.ms[8]) > 0
+    assert list(turn.memory) == [1000, 2000, 2500]
+
+
+def test_a_process_that_fails_says_why(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"BundleError: .*nowhere: no such folder"):
+        run_cell(Task(str(tmp_path / "nowhere")))
+
+
+def test_a_machine_without_proc_is_measured(mini_bundle: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def missing(*_: object) -> float:
+        raise FileNotFoundError("/proc/self/status")
+
+    monkeypatch.setattr(processes, "status", missing)
+    with redirect_stdout(io.StringIO()) as said:
+        child.measure(Task(str(mini_bundle), stream=1000))
+    first, after, peak = (json.loads(line) for line in said.getvalue().splitlines())
+    assert first["first_mib"] > 10 and peak["peak_mib"] == max(first["first_mib"], after["mib"])
+
+
+def turns_of(monkeypatch: pytest.MonkeyPatch, outcomes: Iterator[object]) -> list[Task]:
+    """Replace the processes by what is given; gives the tasks that were asked for."""
+    tasks: list[Task] = []
+
+    def run(task: Task) -> Turn:
+        tasks.append(task)
+        outcome = next(outcomes)
+        if isinstance(outcome, BaseException):
+            raise outcome
+        assert isinstance(outcome, Turn)
+        return outcome
+
+    monkeypatch.setattr(family, "run_cell", run)
+    return tasks
+
+
+TURN = Turn(10, 50, {8: [1.0]}, {8: 100.0}, {1000: 60.0}, 61)
+FOLDERS = {1: Path("one"), 2: Path("two")}
+
+
+def test_encoders_take_turns_and_one_that_fails_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    tasks = turns_of(monkeypatch, iter([TURN, DataError("out of memory"), TURN, TURN]))
+    failures: list[str] = []
+    found = list(Family("int8", "onnx", (1, 2), turns=2).measure(FOLDERS, lengths=[8], seconds=1, fail=failures.append))
+    assert [task.bundle for task in tasks] == ["one", "two", "one", "one"]
+    assert [task.stream for task in tasks] == [0, 0, 0, 1000]
+    assert failures == ["2 layers, int8, onnx, threads 1: out of memory"]
+    assert [(m.group, m.axes["layers"]) for m in found] == [("latency", 1), ("start", 1), ("memory", 1)]
+    assert found[0].turns["p50_ms"] == [1.0, 1.0]
+
+
+def test_what_was_measured_before_ctrl_c_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    turns_of(monkeypatch, iter([TURN, TURN, KeyboardInterrupt()]))
+    found = []
+    with pytest.raises(KeyboardInterrupt):
+        for measurement in Family("int8", "onnx", (1, 2)).measure(FOLDERS, lengths=[8], seconds=1, fail=print):
+            found.append(measurement)
+    assert [(m.group, m.axes["layers"]) for m in found if m.group == "latency"] == [("latency", 1), ("latency", 2)]
+
+
+def test_made_bundles_have_the_true_shape_and_are_made_once(mini_bundle: Path, tmp_path: Path) -> None:
+    made = Bundles(tmp_path, like=mini_bundle)
+    path = made.path(1, "int4-table")
+    opened, like = Bundle.open(path), Bundle.open(mini_bundle)
+    assert (opened.num_layers, opened.precision) == (1, "int4-table")
+    assert (opened.vocab_size, opened.dim, opened.max_length) == (like.vocab_size, like.dim, like.max_length)
+    before = (path / "xsent.json").stat().st_mtime_ns
+    assert made.path(1, "int4-table") == path and (path / "xsent.json").stat().st_mtime_ns == before
+    (path / "xsent.json").write_text("{")  # damaged: made again
+    assert Bundle.open(made.path(1, "int4-table")).fingerprint == opened.fingerprint
+
+
+def test_a_given_bundle_takes_the_place_of_its_depth(mini_bundle: Path, tmp_path: Path) -> None:
+    notes: list[str] = []
+    given = trained([mini_bundle], notes.append)
+    assert Bundles(tmp_path, given).path(2, "int8") == mini_bundle
+    assert notes[0].startswith("Trained bundles: 2 layers in int8 (mini, ") and "random weights" in notes[0]
+    assert OPENVINO not in given[2, "int8"].files  # without them it is not taken for that backend
+    assert trained([], notes.append)[2, "int8"].path == builtin_path() and "xsent-en-fr-de-es-it" in notes[1]
+
+
+def test_given_bundles_that_cannot_be_measured(mini_bundle: Path, tmp_path: Path) -> None:
+    with pytest.raises(BundleError, match="nowhere: no such folder"):
+        plan.measure(quick_plan(), tmp_path / "work", [tmp_path / "nowhere"], note=print, fail=print)
+    with pytest.raises(DataError, match="both are 2 layers in int8; give one of them"):
+        plan.measure(quick_plan(), tmp_path / "work", [mini_bundle, mini_bundle], note=print, fail=print)
+    assert not (tmp_path / "work").exists()
+
+
+def test_what_cannot_be_made_is_told_and_the_rest_goes_on(
+    mini_bundle: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def write(like: Bundle, layers: int, precision: str, path: Path, *, openvino: bool) -> None:
+        raise MissingExtraError("openvino cannot be imported") if openvino else OSError(28, "No space left", str(path))
+
+    monkeypatch.setattr(bundles_module, "write_random", write)
+    turns_of(monkeypatch, iter([TURN] * 9))
+    failures: list[str] = []
+    small = Plan(
+        [Family("int8", "openvino", (1, 2)), Family("int8", "onnx", (1, 2), turns=1)], training=(), shares=(1,)
+    )
+    given = {(2, "int8"): Bundle.open(mini_bundle)}
+    found = list(Grid(small, Bundles(tmp_path, given), failures.append).measurements())
+    assert [(m.group, m.axes["layers"]) for m in found] == [("size", 2), ("latency", 2), ("start", 2), ("memory", 2)]
+    assert failures[0] == "int8, openvino: openvino cannot be imported"  # once, not for every depth
+    assert failures[1].startswith("1 layers, int8, onnx, threads 1: ") and "No space left" in failures[1]
+    assert failures[2].startswith("share of the peaks, 1 layers: ") and len(failures) == 3
+
+
+def test_the_size_is_of_all_files(mini_bundle: Path) -> None:
+    figures = size(Bundle.open(mini_bundle)).figures
+    files = {file.name: file.stat().st_size for file in mini_bundle.iterdir()}
+    assert figures == {"bytes": sum(files.values()), **{f"{name}_bytes": bytes_ for name, bytes_ in files.items()}}
+
+
+def test_shares_and_training_are_measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    specs = []
+
+    def train(spec: plan.Spec, environment: dict[str, str]) -> dict[str, float]:
+        specs.append(spec)
+        return {"step": 0.5, "peak": 700.0}
+
+    monkeypatch.setattr(plan, "run_training", train)
+    monkeypatch.setattr(plan, "answers", lambda module, folders: iter([{folder: 1.0 for folder in folders}]))
+    monkeypatch.setattr(Bundles, "path", lambda self, layers, precision: f"{layers}-{precision}")
+    shared, *trainings = Grid(Plan([], shares=(3,), training=(1, 6), steps=3), Bundles(tmp_path), print).measurements()
+    assert shared == Measurement("share", {"layers": 3}, {"3-int8": 1.0, "3-float32": 1.0})
+    assert [(m.name, m.figures) for m in trainings] == [
+        (f"training layers={layers}", {"step_seconds": 0.5, "peak_mib": 700.0}) for layers in (1, 6)
+    ]
+    assert [(spec.num_layers, spec.steps) for spec in specs] == [(1, 3), (6, 3)]
+
+
+def test_a_peak_share_by_hand(mini_bundle: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(share, "timed", lambda embed, ids: 0.5)
+    monkeypatch.setattr(share, "operations", lambda bundle, tokens: 100 * tokens)
+    assert share.peak_share(mini_bundle, lambda: 64_000.0) == pytest.approx(3200 / 0.5 / 64_000)
+    assert share.float_peak(rounds=1) > 0 and share.bandwidth(numbers=1000, rounds=1) > 0
+
+
+def test_all_shares_are_said(mini_bundle: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("matrix_peak", "float_peak"):
+        monkeypatch.setattr(share, name, lambda: 1e12)
+    monkeypatch.setattr(share, "bandwidth", lambda: 7.0)
+    found = share.shares(mini_bundle, mini_bundle)
+    assert list(found) == ["tokenisation", "int8_peak", "float_peak", "gib_per_second"]
+    assert 0 < found["tokenisation"] < 1 and 0 < found["int8_peak"] < 1 and found["gib_per_second"] == 7
+    assert "float_peak" not in share.shares(mini_bundle, None)
+
+
+def test_plans_begin_with_what_tells_most() -> None:
+    for whole in (quick_plan(), full_plan()):
+        first = whole.families[0]
+        assert (first.precision, first.backend, first.threads) == ("int8", "onnx", 1) and len(first.layers) > 3
+    full = full_plan()
+    assert full.families[0].stream == 100_000 and full.families[0].layers == (0, 1, 2, 3, 4, 6)
+    assert {f.precision for f in full.families} == {"float32", "int8", "int4-table"}
+    assert full.lengths == (8, 16, 32, 64, 128, 256)
+    assert {f.backend for f in full.families} == {"onnx", "openvino", "numpy"}
+    assert replace(full.families[0], threads=2).axes(3) == {"layers": 3, "precision": "int8", "backend": "onnx"}
+
+
+def test_a_given_bundle_of_any_depth_is_measured() -> None:
+    families = quick_plan().covering([(5, "int8"), (6, "float32"), (2, "int4-table")]).families
+    assert [list(f.layers) for f in families] == [[0, 1, 2, 4, 5, 6], [2, 6], [2], [2]]
