@@ -16,14 +16,14 @@ def test_shares_follow_temperature_and_weights() -> None:
     assert cell_shares(counts, temperature=0)[("talk", "de")] == pytest.approx(0.5)
 
 
-def test_a_stage_weighs_sources_anew() -> None:
+def test_a_stage_weighs_sources_anew(caplog: pytest.LogCaptureFixture) -> None:
     cells = [("law", "de"), ("law", "fr"), ("talk", "fr")]
     shares = np.array([0.5, 0.3, 0.2])
     assert reweigh(shares, cells, {}) is shares
     np.testing.assert_allclose(reweigh(shares, cells, {"talk": 4.0}), [0.5 / 1.6, 0.3 / 1.6, 0.8 / 1.6])
     assert reweigh(shares, cells, {"law": 0.0}).tolist() == [0, 0, 1]
-    with pytest.raises(DataError, match="no source walk to weigh; there are law, talk"):
-        reweigh(shares, cells, {"walk": 1.0, "law": 2.0})
+    assert reweigh(shares, cells, {"walk": 3.0, "law": 0.0}).tolist() == [0, 0, 1]  # of a larger corpus, or a mistake
+    assert "no source walk to weigh; there are law, talk" in caplog.text
     with pytest.raises(DataError, match="leave all sources out"):
         reweigh(shares, cells, {"law": 0, "talk": 0})
 

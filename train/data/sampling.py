@@ -4,6 +4,7 @@ A cell is the set of pairs of one source and language. Draw number i of a cell i
 so that a resumed training sees exactly the pairs that an uninterrupted one sees, whatever the corpus size.
 """
 
+import logging
 import math
 from collections.abc import Mapping, Sequence
 
@@ -11,6 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from xsent.errors import DataError
+
+logger = logging.getLogger(__name__)
 
 Cell = tuple[str, str]
 
@@ -35,13 +38,14 @@ def reweigh(shares: NDArray[np.float64], cells: Sequence[Cell], weights: Mapping
     """The shares of cells [cells] with further factors by source.
 
     Raises:
-        DataError: A source is not there, or nothing is left.
+        DataError: Nothing is left.
     """
     if not weights:
         return shares
     sources = [source for source, _ in cells]
     if unknown := sorted(set(weights) - set(sources)):
-        raise DataError(f"no source {', '.join(unknown)} to weigh; there are {', '.join(sorted(set(sources)))}")
+        known = ", ".join(sorted(set(sources)))
+        logger.warning("no source %s to weigh; there are %s", ", ".join(unknown), known)
     mass = shares * [weights.get(source, 1.0) for source in sources]
     if not mass.any():
         raise DataError("the weights of a stage leave all sources out; give one a weight above 0")
