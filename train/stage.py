@@ -73,7 +73,7 @@ class TrainingModel(nn.Module):
         full = self.encoder.table.weight.dtype
         u, v = u.to(full), v.to(full)
         with torch.autocast(device.type, enabled=False):
-            losses = self._contrast(u, v, batch.group)
+            losses = self._contrast(u, v, batch)
             losses |= self._distil(u, v, batch)
             if self.objectives.word_ctl:
                 losses["word_ctl"] = self._words((u[-1] + v[-1]) / 2, batch.hiding)
@@ -138,15 +138,15 @@ class TrainingModel(nn.Module):
     # -----------------------------------------------------------------------------------------------------------------
     # objectives
 
-    def _contrast(self, u: Tensor, v: Tensor, group: Tensor) -> Losses:
+    def _contrast(self, u: Tensor, v: Tensor, batch: Batch) -> Losses:
         wanted = self.objectives
-        if not wanted.contrasts:
+        if not (wanted.contrasts or wanted.relate):
             return {}
         u, v = self.gather(u), self.gather(v)
         prefixes = self.stage.prefixes or (u.shape[2],)
         views = [(a[:, :d], b[:, :d]) for a, b in zip(u, v, strict=True) for d in prefixes]
         small = min(prefixes)  # enough to see what is nearly the same
-        ignore = false_negatives(u[-1, :, :small], v[-1, :, :small], group, self.stage.ignore_above)
+        ignore = false_negatives(u[-1, :, :small], v[-1, :, :small], batch.group, self.stage.ignore_above)
         losses, chunk = {}, self.stage.chunk
         if wanted.align:
             temperature, margin = wanted.align.temperature or None, wanted.align.margin
@@ -160,6 +160,9 @@ class TrainingModel(nn.Module):
         if wanted.sentence_ctl:
             settings = {"temperature": wanted.sentence_ctl.temperature, "ignore": ignore, "chunk": chunk}
             losses["sentence_ctl"] = mean(sentence_ctl(a, b, **settings) for a, b in views)
+        if wanted.relate and batch.teacher is not None:
+            teacher = self.gather(batch.teacher[None])[0]
+            losses["relate"] = mean(relate(side, english, teacher) for english, v in views for side in (english, v))
         return losses
 
     def _distil(self, u: Tensor, v: Tensor, batch: Batch) -> Losses:
@@ -175,14 +178,7 @@ class TrainingModel(nn.Module):
             losses["co"] = mean(
                 co(student, batch.teacher[:, :d], batch.queue[:, :d], **settings) for student, d in views
             )
-        if self.objectives.relate:
-            losses["relate"] = self._relate(self.gather(u), self.gather(v), self.gather(batch.teacher[None])[0])
         return losses
-
-    def _relate(self, u: Tensor, v: Tensor, teacher: Tensor) -> Tensor:
-        prefixes = self.stage.prefixes or (u.shape[2],)
-        views = [(a[:, :d], b[:, :d]) for a, b in zip(u, v, strict=True) for d in prefixes]
-        return mean(relate(side, english, teacher) for english, other in views for side in (english, other))
 
     def _students(self, sides: tuple[Tensor, ...], teacher: Tensor) -> list[tuple[Tensor, int]]:
         """What is compared with the teacher, and with how many of its dimensions."""
