@@ -1,13 +1,17 @@
 """Measuring processes: how much memory one takes, and children that end with their parent."""
 
+import json
 import os
 import subprocess
 import sys
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import IO
+from tempfile import TemporaryFile
+from typing import IO, Any
+
+from xsent.errors import DataError
 
 MIB = 2**20
 
@@ -119,6 +123,36 @@ def end(process: "subprocess.Popen[bytes]") -> None:
     """Stop a child if it still runs, and close its pipes."""
     process.kill()
     process.communicate()
+
+
+def answers(
+    module: str, arguments: Sequence[str], *, threads: int = 1, environment: Mapping[str, str] | None = None
+) -> Iterator[dict[str, Any]]:
+    """The lines of JSON that a module of ours says in a process of its own, as it says them.
+
+    Args:
+        module: Its dotted name.
+        arguments: Its command line.
+        threads: Threads of numerical libraries.
+        environment: Variables to set beside those of this process.
+
+    Raises:
+        DataError: It failed; has the last line of what it wrote.
+    """
+    with TemporaryFile() as messages:
+        child = start_child(
+            module, arguments, threads=threads, environment=environment, stdout=subprocess.PIPE, stderr=messages
+        )
+        try:
+            assert child.stdout is not None
+            for line in child.stdout:
+                yield json.loads(line)
+            if child.wait() != 0:
+                messages.seek(0)
+                last = messages.read().decode(errors="replace").strip().splitlines()[-1:]
+                raise DataError(last[0] if last else f"the process ended with {child.returncode}")
+        finally:
+            end(child)
 
 
 def wait_for_one(running: Sequence["subprocess.Popen[bytes]"]) -> list["subprocess.Popen[bytes]"]:

@@ -20,6 +20,7 @@ from xsent.bench.grid.family import Family
 from xsent.bench.grid.figures import latencies, memory, start
 from xsent.bench.grid.fit import fit, fits
 from xsent.bench.grid.plan import Grid, Plan, full_plan, quick_plan, size
+from xsent.bench.peers import peak
 from xsent.bench.results import Measurement
 from xsent.bundle import Bundle, builtin_path
 from xsent.encoder import SentenceEncoder
@@ -213,9 +214,9 @@ def test_shares_and_training_are_measured(tmp_path: Path, monkeypatch: pytest.Mo
 
 
 def test_a_peak_share_by_hand(mini_bundle: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(share, "timed", lambda embed, ids: 0.5)
-    monkeypatch.setattr(share, "operations", lambda bundle, tokens: 100 * tokens)
-    assert share.peak_share(mini_bundle, lambda: 64_000.0) == pytest.approx(3200 / 0.5 / 64_000)
+    monkeypatch.setattr(peak, "timed", lambda embed, ids: 0.5)
+    monkeypatch.setattr(peak, "operations", lambda bundle, tokens: 100 * tokens)
+    assert peak.share_of_peak(mini_bundle, lambda: 64_000.0)[0] == pytest.approx(3200 / 0.5 / 64_000)
     assert share.float_peak(rounds=1) > 0 and share.bandwidth(numbers=1000, rounds=1) > 0
 
 

@@ -1,16 +1,11 @@
 """One turn of an encoder: a fresh process, and what it said."""
 
 import json
-import subprocess
 import time
-from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field
-from tempfile import TemporaryFile
-from typing import Any
 
 from xsent.bench.grid.child import Task
-from xsent.bench.processes import end, start_child
-from xsent.errors import DataError
+from xsent.bench.processes import answers
 
 CHILD = "xsent.bench.grid.child"
 
@@ -44,6 +39,7 @@ def run_cell(task: Task) -> Turn:
     """
     turn = Turn()
     began = time.perf_counter()
+    # One thread for numerical libraries: ours run sentences side by side.
     for said in answers(CHILD, [json.dumps(asdict(task))]):
         if "first_mib" in said:
             turn.first_ms, turn.first_mib = 1000 * (time.perf_counter() - began), said["first_mib"]
@@ -55,24 +51,3 @@ def run_cell(task: Task) -> Turn:
         else:
             turn.peak_mib = said["peak_mib"]
     return turn
-
-
-def answers(module: str, arguments: Sequence[str]) -> Iterator[dict[str, Any]]:
-    """The lines of JSON that a module of ours says in a process of its own, as it says them.
-
-    Raises:
-        DataError: It failed; has the last line of what it wrote.
-    """
-    with TemporaryFile() as messages:
-        # One thread for numerical libraries: ours run sentences side by side.
-        child = start_child(module, arguments, threads=1, stdout=subprocess.PIPE, stderr=messages)
-        try:
-            assert child.stdout is not None
-            for line in child.stdout:
-                yield json.loads(line)
-            if child.wait() != 0:
-                messages.seek(0)
-                last = messages.read().decode(errors="replace").strip().splitlines()[-1:]
-                raise DataError(last[0] if last else f"the process ended with {child.returncode}")
-        finally:
-            end(child)

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from xsent.bench.grid import LAYERS, LENGTHS
 from xsent.bench.grid.bundles import Bundles, Kind, trained
-from xsent.bench.grid.cells import answers
 from xsent.bench.grid.family import Family
+from xsent.bench.processes import answers
 from xsent.bench.results import Measurement
 from xsent.bench.training.spec import Spec
 from xsent.bench.training.speed import run as run_training

@@ -1,16 +1,13 @@
 """Systems in turns, each turn in a fresh process."""
 
-import json
-import subprocess
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median
-from tempfile import TemporaryFile
 
 from xsent.bench.peers.entries import BARE, ENTRIES
-from xsent.bench.processes import end, start_child
+from xsent.bench.processes import answers
 from xsent.bench.results import Axis, Measurement
 from xsent.errors import DataError
 
@@ -62,31 +59,16 @@ def run_child(name: str, folder: Path, *, number: int, stream: int = 0) -> tuple
     threads = 2 if "2 threads" in system else 1
     facts: dict[str, float] = {}
     points: list[Facts] = []
-    with TemporaryFile() as messages:
-        child = start_child(
-            "xsent.bench.peers.child",
-            arguments,
-            threads=threads,
-            environment=ENVIRONMENT,
-            stdout=subprocess.PIPE,
-            stderr=messages,
-        )
-        try:
-            assert child.stdout is not None
-            for line in child.stdout:
-                said = json.loads(line)
-                if "first" in said:
-                    facts["first_ms"] = 1000 * (time.perf_counter() - began)
-                if "after" in said:
-                    points.append(said)
-                else:
-                    facts |= said
-            if child.wait() != 0:
-                messages.seek(0)
-                last = messages.read().decode(errors="replace").strip().splitlines()[-1:]
-                raise DataError(f"{name}: {last[0] if last else f'ended with {child.returncode}'}")
-        finally:
-            end(child)
+    try:
+        for said in answers("xsent.bench.peers.child", arguments, threads=threads, environment=ENVIRONMENT):
+            if "first" in said:
+                facts["first_ms"] = 1000 * (time.perf_counter() - began)
+            if "after" in said:
+                points.append(said)
+            else:
+                facts |= said
+    except DataError as error:
+        raise DataError(f"{name}: {error}") from error
     return facts, points
 
 

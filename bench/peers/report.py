@@ -113,7 +113,7 @@ def measure_peers(
     if not measured or measured[0].axes["system"] != OURS:
         raise DataError(failures[0])
     points = run_child(OURS, bundle, number=0, stream=stream)[1] if stream else []
-    share, peak = share_of_peak(bundle, tokens := 32)
+    share, peak = share_of_peak(bundle, tokens=(tokens := 32))
     return TEXT.format(
         command=command,
         processor=processor(),
