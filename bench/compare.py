@@ -114,8 +114,9 @@ def compare_files(old: Path, new: Path, *, threshold: float = THRESHOLD, force: 
 def compare(old: Results, new: Results, threshold: float = THRESHOLD) -> Comparison:
     """Compare the figures that two runs have in common.
 
-    Left out are the shares of the time, which change whenever anything gets faster, other systems than ours, and the
-    slope of memory, which is nothing or noise: memory after 100,000 sentences shows growth.
+    Left out are the shares of the time, which change whenever anything gets faster, other systems than ours, what
+    pytest-benchmark says of a single process, and the slope of memory, which is nothing or noise: memory after 100,000
+    sentences shows growth.
     """
     before = {m.name: m for m in old.measurements if _ours(m)}
     after = {m.name: m for m in new.measurements if _ours(m)}
@@ -167,7 +168,7 @@ def _changes(old: Measurement, new: Measurement, threshold: float) -> Iterator[C
 def _ours(measurement: Measurement) -> bool:
     if measurement.group == "peers":
         return str(measurement.axes.get("system", "")).startswith("xsent")
-    return measurement.group != "share"
+    return measurement.group not in ("share", "modules")
 
 
 def _more_is_better(group: str, figure: str) -> bool:

@@ -19,7 +19,8 @@ class Measurement:
     """The figures of one thing.
 
     Attributes:
-        group: What kind of figures: latency, start, memory, size, share, training, quality, peers or tracking.
+        group: What kind of figures: latency, start, memory, size, share, training, quality, peers, modules
+            or tracking.
         axes: What was measured: layers, precision, backend, threads, tokens, system, …
         figures: What came out; the unit ends the name, as in `p50_ms` and `peak_mib`.
         turns: The same figures by turn, where there were several; their spread says what a difference is worth.

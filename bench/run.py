@@ -5,10 +5,12 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from xsent.bench.grid.bundles import trained
+from xsent.bench.grid import LAYERS
+from xsent.bench.grid.bundles import Bundles, trained
 from xsent.bench.grid.plan import full_plan, quick_plan
 from xsent.bench.grid.plan import measure as measure_grid
 from xsent.bench.machine import Watch, environment
+from xsent.bench.modules import run_modules
 from xsent.bench.peers.report import measure as measure_peers
 from xsent.bench.report.files import write_report
 from xsent.bench.report.quality import check_tests, measure_quality
@@ -100,8 +102,16 @@ def parts(results: Results, work: Path, choices: Choices) -> Sequence[tuple[str,
                 ),
             )
         )
+    found.append(("pytest-benchmark", lambda: measure_modules(work, choices)))
     found.append(("tracking", lambda: track(builtin_path(), command=results.command, by="time").measurements))
     return found
+
+
+def measure_modules(work: Path, choices: Choices) -> Iterable[Measurement]:
+    """The pytest-benchmark modules on the bundles in 8 bits that the grid measured."""
+    bundles = Bundles(work, trained(choices.bundles, lambda _: None))
+    layers, seconds = ((2,), 0.1) if choices.quick else (LAYERS, 0.25)
+    return run_modules([bundles.path(number, "int8") for number in layers], seconds=seconds)
 
 
 def measure_parts(results: Results, parts: Sequence[tuple[str, Part]], folder: Path) -> Path:

@@ -83,9 +83,9 @@ def test_the_parts_are_those_that_are_chosen(tmp_path: Path) -> None:
     def names(**choices: object) -> list[str]:
         return [name for name, _ in parts(Results(""), tmp_path, Choices(**choices))]  # type: ignore[arg-type]
 
-    assert names() == ["grid", "peers", "tracking"]
-    assert names(quick=True) == ["grid", "peers", "tracking"]
-    assert names(evaluate=tmp_path, peers=False) == ["grid", "quality", "tracking"]
+    assert names() == ["grid", "peers", "pytest-benchmark", "tracking"]
+    assert names(quick=True) == ["grid", "peers", "pytest-benchmark", "tracking"]
+    assert names(evaluate=tmp_path, peers=False) == ["grid", "quality", "pytest-benchmark", "tracking"]
 
 
 @pytest.mark.filterwarnings("ignore::xsent.options.LongSentenceWarning")  # the toy's words are not the tokenizer's
@@ -114,7 +114,7 @@ def test_the_command_measures_and_says_where_the_report_is(mini_bundle: Path, tm
     assert result.exit_code == 0, result.output
     assert result.stdout.strip() == str(out / "report.md")
     results = Results.read(out / "results.json")
-    assert {m.group for m in results.measurements} == {"size", "latency", "start"} and not results.failures
+    assert {m.group for m in results.measurements} == {"size", "latency", "start", "modules"} and not results.failures
     assert any("2 layers in int8 (mini" in note for note in results.notes)
 
     again = CliRunner().invoke(app, command)

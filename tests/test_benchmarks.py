@@ -7,6 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from xsent.bench.modules import measurement, run_modules
+from xsent.errors import DataError
+
 ROOT = Path(__file__).parent.parent
 pytest.importorskip("pytest_benchmark")
 
@@ -32,3 +35,23 @@ def test_a_bundle_that_is_not_there_is_one_line(tmp_path: Path) -> None:
     assert done.returncode != 0
     assert "nowhere: no such folder; expected a bundle" in done.stdout + done.stderr
     assert "Traceback" not in done.stdout + done.stderr
+
+
+def test_they_are_run_and_read(mini_bundle: Path) -> None:
+    found = {measurement.name: measurement.figures for measurement in run_modules([mini_bundle], seconds=0.01)}
+    assert "modules benchmark=one sentence layers=2 tokens=8" in found
+    assert "modules benchmark=first vector layers=2" in found
+    assert all(0 < figures["min_ms"] <= figures["median_ms"] for figures in found.values())
+
+
+def test_pytest_fails(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"pytest ended with \d: .*no such folder; expected a bundle"):
+        list(run_modules([tmp_path / "nowhere"], seconds=0.01))
+
+
+def test_seconds_become_milliseconds() -> None:
+    stats = {"min": 0.001, "median": 0.002, "mean": 0.003, "stddev": 0.5, "rounds": 7}
+    name, params = "test_one_sentence[2-8]", {"layers": 2, "tokens": 8}
+    found = measurement({"name": name, "params": params, "stats": stats})
+    assert found.axes == {"benchmark": "one sentence", **params}
+    assert found.figures == {"min_ms": 1, "median_ms": 2, "mean_ms": 3, "stddev_ms": 500, "rounds": 7}

@@ -185,6 +185,11 @@ def _peers(results: Results) -> Section:
     )
 
 
+def _modules(results: Results) -> Section:
+    about = "What the pytest-benchmark modules say (`pytest --pyargs xsent.bench`), on one thread where none is named."
+    return Section("pytest-benchmark", [about], tables=[listing(results.of("modules"))])
+
+
 def _tracking(results: Results) -> Section:
     about = "What `xsent-bench compare` tells apart even on a machine that is not quiet."
     return Section("Tracking", [about], tables=[listing(results.of("tracking"))])
@@ -206,5 +211,6 @@ PARTS: Sequence[tuple[str, Callable[[Results], Section | None]]] = (
     ("training", _training),
     ("quality", _quality),
     ("peers", _peers),
+    ("modules", _modules),
     ("tracking", _tracking),
 )
