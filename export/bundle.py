@@ -14,10 +14,11 @@ from xsent.evaluation import shared_languages, tatoeba
 from xsent.export.card import CARD, COMMAND, render_card
 from xsent.export.fallback import within_budget
 from xsent.export.folder import new_bundle_folder
-from xsent.export.form import Form
+from xsent.export.form import Form, trained_dims
 from xsent.export.golden import golden, tolerances
 from xsent.export.graph import EncoderGraph
 from xsent.export.parity import Budget, Gate, Pairs, Parity, read_pairs
+from xsent.export.scores import check_tests, scores
 from xsent.train.checkpoint import Checkpoint, CheckpointEncoder
 from xsent.verification import verify
 
@@ -55,6 +56,7 @@ def export_bundle(
     budget: Budget | None = None,
     gate_data: Path | None = None,
     tatoeba_folder: Path | None = None,
+    tests: Path | None = None,
     openvino: "Kind | None" = None,
     largest: int | None = None,
     command: str = COMMAND,
@@ -71,6 +73,7 @@ def export_bundle(
         budget: What quantisation may cost.
         gate_data: Pairs to measure with, in the layout of a corpus; the checkpoint's held-out pairs unless given.
         tatoeba_folder: Test files of `xsent.evaluation.tatoeba`, to score both encoders for the card.
+        tests: Folder of tests, see `xsent.export.scores`, to score the bundle for the card.
         openvino: Adds files for that backend, of this kind; see `xsent.export.openvino_format.write_openvino`.
         largest: Bytes that the bundle may have.
         command: What is asked for as a command, for the card.
@@ -82,6 +85,8 @@ def export_bundle(
         MissingExtraError: openvino is asked for and not installed.
         OSError: It cannot be written; like every failure, this leaves nothing behind.
     """
+    if tests is not None:
+        check_tests(tests)  # before all the work
     with new_bundle_folder(out, replace=force) as folder:
         form = form or Form.whole(checkpoint.config)
         pairs, budget = held_out_pairs(checkpoint, gate_data), budget or Budget()
@@ -104,7 +109,10 @@ def export_bundle(
         if openvino is not None:
             writer.write_openvino(form, openvino, trained, pairs, budget)
         writer.manifest["golden"] |= golden(encoder)
-        (folder / CARD).write_text(render_card(checkpoint, writer.manifest, parity, command), encoding="utf-8")
+        dims = [dim for dim in trained_dims(checkpoint) if dim <= form.dim]
+        measured = [] if tests is None else list(scores(encoder, tests, dims))
+        card = render_card(checkpoint, writer.manifest, parity, measured, command)
+        (folder / CARD).write_text(card, encoding="utf-8")
         writer.save()
         if largest is not None and writer.bytes > largest:
             raise DataError(f"{out}: came to {writer.bytes:,} bytes, at most {largest:,} were asked for; ask for less")

@@ -7,6 +7,8 @@ from typing import Any
 from xsent.bundle import TABLE, TOKENIZER, WEIGHTS
 from xsent.export.form import Form
 from xsent.export.parity import Parity
+from xsent.export.scores import Score
+from xsent.tables import format_table
 from xsent.train.checkpoint import Checkpoint
 
 CARD = "README.md"
@@ -59,7 +61,7 @@ vectors = encoder.encode(["The cat sleeps.", "Le chat dort."])  # [2, {dim}], of
 ```
 
 {parity}
-{tatoeba}
+{tatoeba}{scores}
 """
 
 PARITY = """## Parity
@@ -114,13 +116,33 @@ Tatoeba similarity search: P@1, in per cent, of up to 1,000 sentences a language
 """
 
 
-def render_card(checkpoint: Checkpoint, manifest: Mapping[str, Any], parity: Parity, command: str) -> str:
+SCORES = """
+## Scores
+
+Of this bundle, each as the command prints it with `--model` and the bundle's folder.
+"""
+
+SCORE = """
+`{command}`
+
+```text
+{table}
+```
+
+{note}
+"""
+
+
+def render_card(
+    checkpoint: Checkpoint, manifest: Mapping[str, Any], parity: Parity, scores: Sequence[Score], command: str
+) -> str:
     """Write the card of a bundle.
 
     Args:
         checkpoint: Where the bundle comes from.
         manifest: The content of its `xsent.json`, without this card.
         parity: What export measured.
+        scores: What published tests found.
         command: What made it.
 
     Returns:
@@ -148,6 +170,7 @@ def render_card(checkpoint: Checkpoint, manifest: Mapping[str, Any], parity: Par
         fingerprint=manifest["fingerprint"],
         parity=PARITY.format(table=_table(parity.rows())),
         tatoeba=TATOEBA.format(table=_table(parity.tatoeba_rows())) if parity.tatoeba else "",
+        scores=SCORES + "".join(map(_score, scores)) if scores else "",
         training=_training(checkpoint),
         data=_data(checkpoint.about.get("attribution", [])),
     )
@@ -183,6 +206,10 @@ def render_foreign_card(
         training=_training(checkpoint),
         data=_data(checkpoint.about.get("attribution", [])),
     )
+
+
+def _score(score: Score) -> str:
+    return SCORE.format(command=score.command, table=format_table(score.rows), note=score.note)
 
 
 def _table(rows: Sequence[Mapping[str, object]]) -> str:

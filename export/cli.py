@@ -53,7 +53,11 @@ def export(
     name: Annotated[str | None, typer.Option(help="Name of the model; default: the checkpoint's.")] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace an existing bundle.")] = False,
     tatoeba: Annotated[
-        Path | None, typer.Option(help="Folder of Tatoeba's en-XX.tsv: scores for the model card.")
+        Path | None, typer.Option(help="Folder of Tatoeba's en-XX.tsv: before and after, for the model card.")
+    ] = None,
+    tests: Annotated[
+        Path | None,
+        typer.Option("--eval", help="Folder of tests, as DATA/eval: the bundle's scores, for the model card."),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
@@ -87,6 +91,7 @@ def export(
         name=name,
         force=force,
         tatoeba=tatoeba,
+        tests=tests,
     )
     if format in INTERCHANGE:
         written = request.interchange(format)

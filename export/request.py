@@ -45,6 +45,7 @@ class Request:
         name: Name of the model.
         force: Whether a bundle at `out` is replaced.
         tatoeba: Test files, to score both encoders for the card.
+        tests: Folder of tests, to score the bundle for the card.
         openvino: Whether files for that backend are added: in float32 to a float32 bundle, else quantised.
         weights_only: Whether OpenVINO calculates in float32 with the quantised weights.
     """
@@ -63,6 +64,7 @@ class Request:
     name: str | None = None
     force: bool = False
     tatoeba: Path | None = None
+    tests: Path | None = None
     openvino: bool = False
     weights_only: bool = False
 
@@ -110,6 +112,7 @@ class Request:
             budget=self._budget(choice.form),
             gate_data=self.gate_data,
             tatoeba_folder=self.tatoeba,
+            tests=self.tests,
             openvino=self._openvino(choice.form) if self.openvino else None,
             largest=parse_size(self.max_size) if self.max_size else None,
             command=self._command("openvino" if self.openvino else ""),
@@ -128,7 +131,12 @@ class Request:
         Raises:
             XsentError: It cannot be made; nothing was written.
         """
-        given = {"--tatoeba": self.tatoeba, "--max-size": self.max_size, "--force": self.force or None}
+        given = {
+            "--tatoeba": self.tatoeba,
+            "--eval": self.tests,
+            "--max-size": self.max_size,
+            "--force": self.force or None,
+        }
         if unused := [name for name, value in given.items() if value is not None]:
             raise DataError(f"{', '.join(unused)}: for bundles alone, not for --format {kind}")
         if kind == "sentence-transformers" and self.precision not in (None, "float32"):

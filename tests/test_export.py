@@ -7,13 +7,16 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from bench_toy import write_toy_tests
 from typer.testing import CliRunner
 
 from xsent.encoder import SentenceEncoder
-from xsent.errors import BundleError
+from xsent.errors import BundleError, DataError
 from xsent.export.bundle import export_bundle
 from xsent.export.cli import app
 from xsent.export.form import Form
+from xsent.protocols import PROTOCOLS
+from xsent.tables import format_table
 from xsent.train.checkpoint import CheckpointEncoder, load_checkpoint
 from xsent.verification import verify
 
@@ -46,6 +49,24 @@ def test_the_card_has_tatoeba_scores_where_the_test_is_at_hand(mini_checkpoint: 
     out = export_bundle(load_checkpoint(mini_checkpoint), tmp_path / "out", tatoeba_folder=tmp_path).path
     assert "| mean | 100.00 | 100.00 | 100.00 | 100.00 |" in (out / "README.md").read_text(encoding="utf-8")
     assert SentenceEncoder(out).bundle.parity["tatoeba"]["fr"]["xx_en_after"] == 100
+
+
+@pytest.mark.filterwarnings("ignore::xsent.options.LongSentenceWarning")  # the toy's words are not the tokenizer's
+def test_the_card_has_the_scores_of_tests_that_are_at_hand(mini_checkpoint: Path, tmp_path: Path) -> None:
+    write_toy_tests(tmp_path / "eval")
+    out = export_bundle(load_checkpoint(mini_checkpoint), tmp_path / "out", tests=tmp_path / "eval").path
+    card = (out / "README.md").read_text(encoding="utf-8")
+    encoder = SentenceEncoder(out)
+    for task, folder in (("tatoeba", "tatoeba"), ("xsr", "xsr"), ("sts", "stsb")):
+        assert f"`xsent evaluate {task} DATA/eval/{folder}`" in card
+        assert format_table(PROTOCOLS[task](encoder, tmp_path / "eval" / folder).rows()) in card
+    assert "--columns category,text --train en`" in card and "mean of others" in card
+
+
+def test_tests_that_are_not_there_are_said_before_all_the_work(mini_checkpoint: Path, tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="no tests; expected a folder with one of tatoeba, xsr, flores"):
+        export_bundle(load_checkpoint(mini_checkpoint), tmp_path / "out", tests=tmp_path / "nowhere")
+    assert not (tmp_path / "out").exists()
 
 
 def test_float32_gives_the_trained_vectors(mini_checkpoint: Path, tmp_path: Path) -> None:

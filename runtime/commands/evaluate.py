@@ -2,9 +2,8 @@
 
 import json
 import sys
-from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Protocol
+from typing import Annotated
 
 import typer
 
@@ -35,15 +34,6 @@ LanguagesOption = Annotated[
 ]
 
 
-class _Result(Protocol):
-    """What every protocol returns."""
-
-    @property
-    def note(self) -> str: ...
-
-    def rows(self) -> list[dict[str, object]]: ...
-
-
 def _protocol(task: str, summary: str, example: str) -> None:
     """Register the command of a protocol; all take the same options."""
 
@@ -69,26 +59,16 @@ def _evaluate(
     truncate_dim: int | None,
     as_json: bool,
 ) -> None:
-    from xsent import evaluation
-    from xsent.contrasts import contrasts
     from xsent.errors import DataError
     from xsent.models import open_model
+    from xsent.protocols import PROTOCOLS
     from xsent.stored import Stored
-    from xsent.sts import sts
-    from xsent.xsim import xsim_folder
 
-    protocols: dict[str, Callable[..., _Result]] = {
-        "tatoeba": evaluation.tatoeba,
-        "xsr": evaluation.xsr,
-        "xsim": xsim_folder,
-        "sts": sts,
-        "contrasts": contrasts,
-    }
     encoder = Stored(precision.value, truncate_dim).of(open_model(model))
     codes = None if languages is None else split_names(languages)
     if codes == []:
         raise DataError(f"--languages {languages!r} names none; expected codes with commas between, such as fr,de")
-    result = protocols[task](encoder, folder, codes, show_progress_bar=sys.stderr.isatty())
+    result = PROTOCOLS[task](encoder, folder, codes, show_progress_bar=sys.stderr.isatty())
     if as_json:
         identity = {"task": task, "model": str(model or "built-in")}
         form = {"precision": precision.value, "truncate_dim": truncate_dim}

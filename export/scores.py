@@ -1,0 +1,96 @@
+"""Scores of published tests for the card of a bundle, each as a command of `xsent` prints it."""
+
+import logging
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from xsent.classification.topics import (
+    SEEDS_NOTE,
+    TEST_FILES,
+    TRAIN_FILES,
+    accuracy_rows,
+    read_examples,
+    topic_files,
+    transfer,
+)
+from xsent.encoder import SentenceEncoder
+from xsent.errors import DataError
+from xsent.protocols import PROTOCOLS
+from xsent.stored import Stored
+
+logger = logging.getLogger(__name__)
+
+ENGLISH, FOLDER = "en", "DATA/eval"
+# What may lie in a folder of tests, and the protocol that reads it.
+TESTS = {"tatoeba": "tatoeba", "xsr": "xsr", "flores": "xsim", "stsb": "sts", "contrasts.tsv": "contrasts"}
+TOPICS = "sib200"
+COLUMNS = ["category", "text"]
+
+
+@dataclass(frozen=True)
+class Score:
+    """The result of one test.
+
+    Attributes:
+        command: What prints it.
+        rows: Its table.
+        note: What to know when comparing.
+    """
+
+    command: str
+    rows: Sequence[Mapping[str, object]]
+    note: str
+
+
+def check_tests(folder: Path) -> None:
+    """See whether there is something to score.
+
+    Raises:
+        DataError: There is no test in the folder.
+    """
+    if not any((folder / name).exists() for name in [*TESTS, TOPICS]):
+        raise DataError(f"{folder}: no tests; expected a folder with one of {', '.join([*TESTS, TOPICS])}")
+
+
+def scores(encoder: SentenceEncoder, folder: Path, dims: Sequence[int]) -> Iterator[Score]:
+    """Score a bundle by every test that lies in a folder.
+
+    Args:
+        encoder: The bundle's.
+        folder: Has some of `TESTS` and `TOPICS`.
+        dims: Dimensions that were trained to stand alone.
+
+    Raises:
+        DataError: A test cannot be read.
+    """
+    for name, task in TESTS.items():
+        if (folder / name).exists():
+            logger.info("scores: %s", name)
+            found = PROTOCOLS[task](encoder, folder / name)
+            yield Score(f"xsent evaluate {task} {FOLDER}/{name}", found.rows(), found.note)
+    if (folder / "tatoeba").exists() and len(dims) > 1:
+        yield _by_dimensions(encoder, folder / "tatoeba", dims)
+    if (folder / TOPICS).exists():
+        yield _topics(encoder, folder / TOPICS)
+
+
+def _by_dimensions(encoder: SentenceEncoder, folder: Path, dims: Sequence[int]) -> Score:
+    """The means of Tatoeba over all languages by the dimensions that are kept."""
+    rows = []
+    for dim in dims:
+        mean = PROTOCOLS["tatoeba"](Stored(truncate_dim=dim).of(encoder), folder).rows()[-1]
+        rows.append({"dimensions": dim, "xx_en": mean["xx_en"], "en_xx": mean["en_xx"]})
+    command = f"xsent evaluate tatoeba {FOLDER}/tatoeba --truncate-dim DIMENSIONS"
+    return Score(command, rows, "The last row of each, the mean of all languages.")
+
+
+def _topics(encoder: SentenceEncoder, folder: Path) -> Score:
+    """Heads trained in English, tested in every language of the bundle."""
+    logger.info("scores: %s", TOPICS)
+    train = read_examples(topic_files(folder, TRAIN_FILES)[ENGLISH], COLUMNS)
+    files = topic_files(folder, TEST_FILES)
+    tests = {code: read_examples(files[code], COLUMNS) for code in encoder.languages if code in files}
+    _, cells = transfer(encoder, {ENGLISH: train}, tests)
+    command = f"xsent classify evaluate {FOLDER}/{TOPICS} --columns {','.join(COLUMNS)} --train {ENGLISH}"
+    return Score(command, accuracy_rows(cells), SEEDS_NOTE)
