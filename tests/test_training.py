@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 from safetensors.numpy import load_file
 from toy import MINED, toy_pairs, write_toy_recipe
 
@@ -132,11 +133,19 @@ def test_a_start_with_more_layers_gives_its_lower_ones_and_says_so(
 ) -> None:
     start = load_checkpoint(trained)
     deep = dataclasses.replace(start, about={**start.about, "model": {**start.about["model"], "num_layers": 3}})
-    in_common(deep, start.config)
+    in_common(deep, start.config, None)
     assert "has 3 layers, the stage 1: the upper ones are not taken" in caplog.text
-    taken = in_common(start, dataclasses.replace(start.config, norm="post"))
+    taken = in_common(start, dataclasses.replace(start.config, norm="post"), None)
     assert set(taken) == {"encoder.table.weight"}
     assert "is pre-norm, the recipe post-norm: only its table is taken" in caplog.text
+
+
+def test_a_projection_goes_along_to_a_teacher_of_as_many_dimensions(trained: Path) -> None:
+    start = load_checkpoint(trained)
+    weights = {**start.weights, "projection.weight": torch.ones(7, start.config.dim)}
+    start = dataclasses.replace(start, weights=weights)
+    assert "projection.weight" in in_common(start, start.config, 7)
+    assert "projection.weight" not in in_common(start, start.config, 8)
 
 
 def test_a_start_without_layers_fits_any_heads(recipe: Path, trained: Path, tmp_path: Path) -> None:

@@ -28,8 +28,10 @@ def open_start(recipe: Recipe, path: Path) -> Checkpoint:
     return start
 
 
-def in_common(before: Checkpoint, config: ModelConfig) -> dict[str, Tensor]:
-    """The weights that an encoder can take over: the table, and layers of the same number and kind.
+def in_common(before: Checkpoint, config: ModelConfig, teacher_dim: int | None) -> dict[str, Tensor]:
+    """The weights that a training can take over: the table, layers of the same number and kind, and what predicts.
+
+    A projection to a teacher of as many dimensions goes along: it is learnt slowly, and until then it misleads.
 
     Raises:
         DataError: The table has not one row for each piece of the vocabulary.
@@ -47,5 +49,5 @@ def in_common(before: Checkpoint, config: ModelConfig) -> dict[str, Tensor]:
     if its.num_layers > ours.num_layers:
         text = "%s has %d layers, the stage %d: the upper ones are not taken"
         logger.warning(text, before.path, its.num_layers, ours.num_layers)
-    # A projection to another teacher's dimension is no use.
-    return {name: weight for name, weight in before.weights.items() if not name.startswith("projection.")}
+    fits = (teacher_dim, config.dim)
+    return {n: weight for n, weight in before.weights.items() if n != "projection.weight" or weight.shape == fits}

@@ -158,10 +158,11 @@ class Trainer:
             dropout=stage.dropout,
             norm=recipe.norm,
         )
-        model = TrainingModel(config, stage, self.maskable, self.teacher.dim if self.teacher else None)
+        teacher_dim = self.teacher.dim if self.teacher else None
+        model = TrainingModel(config, stage, self.maskable, teacher_dim)
         model.gather, model.average = partial(gather, self.fabric), partial(average, self.fabric)
         if before is not None:
-            model.load_state_dict(in_common(before, config), strict=False)
+            model.load_state_dict(in_common(before, config, teacher_dim), strict=False)
         if recipe.compile:
             for layer in model.encoder.layers:
                 layer.compile(dynamic=True)
