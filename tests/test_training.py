@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -24,10 +25,11 @@ from xsent.train.checkpoint import load_checkpoint, open_encoder
 from xsent.train.config import StageConfig, load_recipe
 from xsent.train.data.corpus import Corpus
 from xsent.train.data.preparation import TrainingPairs, prepare
-from xsent.train.objectives.settings import Align, Objectives
+from xsent.train.objectives.settings import Align, Distil, Objectives, Relate
 from xsent.train.run import stage_folders
 from xsent.train.start import in_common, open_start
-from xsent.train.trainer import Trainer
+from xsent.train.teacher import open_teacher
+from xsent.train.trainer import Trainer, require_fit
 
 BUILTIN = Path(xsent.__file__).parent / "builtin"
 COMMAND = [sys.executable, "-c", "from xsent.train.cli import main; main()"]
@@ -276,6 +278,23 @@ def test_distillation_without_its_teacher_is_refused(tmp_path: Path) -> None:
         train(recipe, tmp_path / "run")
     with pytest.raises(DataError, match=r"teacher .*nowhere: no such folder"):
         train(recipe, tmp_path / "run", teacher=tmp_path / "nowhere")
+
+
+@pytest.mark.parametrize(
+    ("objectives", "refused"),
+    [(Objectives(distil=Distil()), "needs learning_rate above 0"), (Objectives(align=Align(), relate=Relate()), None)],
+)
+def test_only_what_copies_a_teacher_of_another_dimension_needs_a_projection(
+    recipe: Path, mini_bundle: Path, objectives: Objectives, refused: str | None
+) -> None:
+    """A frozen projection would stay random; cosines alone need none."""
+    config = load_recipe(recipe)
+    stage = dataclasses.replace(config.stages[0], objectives=objectives, learning_rate=0.0, table_learning_rate=1e-3)
+    config = dataclasses.replace(config, stages=(stage,))
+    teacher = open_teacher(mini_bundle)
+    teacher.dim = config.dim + 1
+    with pytest.raises(DataError, match=refused) if refused else nullcontext():
+        require_fit(config, 1, teacher)
 
 
 def test_another_corpus_is_refused_before_anything_is_overwritten(trained: Path, tmp_path: Path) -> None:

@@ -54,8 +54,7 @@ class TrainingModel(nn.Module):
         self.encoder = Encoder(config)
         self.head = GenerativeHead(config) if stage.objectives.predicts else None
         # Only what takes part in the loss: processes wait for each other's gradient of every parameter.
-        distils = self.objectives.distil or self.objectives.co
-        other_dim = distils and teacher_dim not in (None, config.dim)
+        other_dim = self.objectives.copies and teacher_dim not in (None, config.dim)
         self.projection = nn.Linear(config.dim, teacher_dim or 0, bias=False) if other_dim else None
         self.gather: Callable[[Tensor], Tensor] = lambda vectors: vectors
         self.average: Callable[[Tensor], Tensor] = lambda number: number

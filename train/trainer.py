@@ -292,12 +292,14 @@ def require_fit(recipe: Recipe, ranks: int, teacher: Teacher | None) -> None:
             continue
         if teacher is None:
             raise DataError(f"stage {stage.name} distils and has no teacher; name its folder with --teacher")
-        if teacher.dim != recipe.dim and not stage.learning_rate:
+        if teacher.dim == recipe.dim or not stage.objectives.copies:
+            continue
+        if not stage.learning_rate:
             raise DataError(
                 f"stage {stage.name}: the teacher has {teacher.dim} dimensions, dim is {recipe.dim}; the projection "
                 "between them needs learning_rate above 0"
             )
-        if teacher.dim != recipe.dim and stage.prefixes and not stage.objectives.contrasts:
+        if stage.prefixes and not stage.objectives.contrasts:
             raise DataError(
                 f"stage {stage.name}: prefixes cannot be distilled from a teacher of {teacher.dim} dimensions into "
                 f"dim = {recipe.dim}; leave them out, or distil from a teacher of that dimension"

@@ -190,6 +190,11 @@ class Objectives:
         return bool(self.distil or self.co or self.relate)
 
     @property
+    def copies(self) -> bool:
+        """Whether the teacher's vectors are to be copied, for which they need the student's dimension."""
+        return bool(self.distil or self.co)
+
+    @property
     def reads_english(self) -> bool:
         """Whether the English side has to be encoded: distillation can do with the teacher's vectors of it."""
         distilled = [part for part in (self.distil, self.co) if part is not None]
