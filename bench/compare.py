@@ -13,10 +13,14 @@ from xsent.errors import DataError
 
 # Well below the tenth that must not go unseen: a figure that is a tenth slower comes out as 1.08 as often as 1.12.
 THRESHOLD = 0.05
+ENOUGH = 5  # turns; of fewer, chance alone puts all of one run beyond all of the other too often
+TAILS = ("p95_ms", "p99_ms")  # of few sentences, and mostly what else the machine did
 DEVIATIONS = 2.58  # of the normal distribution: chance alone is beyond them once in a hundred times
 
 # What makes figures of two runs incomparable; another xsent is what they are compared for.
-SAME = ("processor", "instructions", "cpus", "cpus_of_machine", "governor", "threads", "versions")
+SAME = ("processor", "instructions", "cpus", "cpus_of_machine", "governor", "threads", "versions", "bundles")
+
+TIMES = ("_ms", "_seconds", "_per_second")  # ends of their names; all other figures hardly know chance
 
 Verdict = Literal["slower", "faster", "same"]
 
@@ -33,8 +37,9 @@ class Change:
         ratio: New to old, turned round where more is better: above 1 is always worse.
         least: The lower end of the ratio's spread by the turns of both runs; the ratio itself where there were none.
         most: The upper end.
-        verdict: "slower" or "faster" if the ratio is beyond the threshold and its whole spread on that side of 1;
-            larger files and memory count as slower.
+        verdict: "slower" or "faster" if the ratio is beyond the threshold and its whole spread on that side of 1; the
+            spread of a time of fewer than five turns has to be beyond the threshold as well, and a time that was
+            taken once beyond twice of it. Larger files and memory and lower scores count as slower.
     """
 
     name: str
@@ -115,8 +120,8 @@ def compare(old: Results, new: Results, threshold: float = THRESHOLD) -> Compari
     """Compare the figures that two runs have in common.
 
     Left out are the shares of the time, which change whenever anything gets faster, other systems than ours, what
-    pytest-benchmark says of a single process, and the slope of memory, which is nothing or noise: memory after 100,000
-    sentences shows growth.
+    pytest-benchmark says of a single process, the slowest sentences (p95 and p99), and the slope of memory, which is
+    nothing or noise: memory after 100,000 sentences shows growth.
     """
     before = {m.name: m for m in old.measurements if _ours(m)}
     after = {m.name: m for m in new.measurements if _ours(m)}
@@ -126,6 +131,11 @@ def compare(old: Results, new: Results, threshold: float = THRESHOLD) -> Compari
     order = {name: number for number, name in enumerate(before)}
     remarks = [f"only in the old run: {name}" for name in before if name not in after]
     remarks += [f"only in the new run: {name}" for name in after if name not in before]
+    remarks += [
+        f"only in the old run: {figure} of {name}"
+        for name in before.keys() & after.keys()
+        for figure in sorted(before[name].figures.keys() - after[name].figures.keys())
+    ]
     return Comparison(threshold, sorted(changes, key=lambda change: order[change.name]), remarks)
 
 
@@ -151,18 +161,29 @@ def median_ratio(old: Sequence[float], new: Sequence[float]) -> tuple[float, flo
 def _changes(old: Measurement, new: Measurement, threshold: float) -> Iterator[Change]:
     for figure, before in old.figures.items():
         after = new.figures.get(figure, 0.0)
-        if figure == "slope_mib" or not (0 < before < math.inf and 0 < after < math.inf):
+        if figure == "slope_mib" or figure in TAILS or not 0 < before < math.inf or not 0 <= after < math.inf:
             continue
+        if not after:
+            if _more_is_better(old.group, figure) and figure in new.figures:
+                yield Change(old.name, figure, before, after, math.inf, math.inf, math.inf, "slower")
+            continue
+        turns = old.turns.get(figure, ()), new.turns.get(figure, ())
         ratio = after / before
-        least, most = median_ratio(old.turns.get(figure) or [before], new.turns.get(figure) or [after])
+        least, most = median_ratio(turns[0] or [before], turns[1] or [after])
         if _more_is_better(old.group, figure):
             ratio, least, most = 1 / ratio, 1 / most, 1 / least
+        bounds = _bounds(threshold, min(map(len, turns))) if figure.endswith(TIMES) else (1 + threshold, 1.0)
         verdict: Verdict = "same"
-        if ratio > 1 + threshold and least > 1:
+        if ratio > bounds[0] and least > bounds[1]:
             verdict = "slower"
-        if 1 / ratio > 1 + threshold and most < 1:
+        if 1 / ratio > bounds[0] and 1 / most > bounds[1]:
             verdict = "faster"
         yield Change(old.name, figure, before, after, ratio, least, most, verdict)
+
+
+def _bounds(threshold: float, turns: int) -> tuple[float, float]:
+    """What the ratio of a time and the nearer end of its spread have to be above."""
+    return 1 + threshold * (1 if turns else 2), 1 + threshold * (turns < ENOUGH)
 
 
 def _ours(measurement: Measurement) -> bool:

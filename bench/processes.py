@@ -20,12 +20,15 @@ def status(field: str) -> float:
     """A field of /proc/self/status in MiB, such as VmHWM (peak resident memory) or RssAnon (not backed by a file).
 
     Not `getrusage`: its peak starts with what the parent held when it started this process.
+
+    Raises:
+        OSError: The system has no such file or field.
     """
     for line in Path("/proc/self/status").read_text().splitlines():
         name, _, value = line.partition(":")
         if name == field:
             return int(value.split()[0]) * 1024 / MIB
-    raise ValueError(f"/proc/self/status has no {field}")
+    raise OSError(f"/proc/self/status has no {field}")
 
 
 def peak_memory() -> float:
@@ -119,6 +122,12 @@ def end_with_parent() -> None:
     threading.Thread(target=watch, daemon=True).start()
 
 
+def answer_alone() -> None:
+    """In a child: what libraries write to standard output goes to its messages; `sys.stdout` answers the parent."""
+    sys.stdout = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)
+
+
 def end(process: "subprocess.Popen[bytes]") -> None:
     """Stop a child if it still runs, and close its pipes."""
     process.kill()
@@ -146,13 +155,20 @@ def answers(
         try:
             assert child.stdout is not None
             for line in child.stdout:
-                yield json.loads(line)
+                yield _facts(line)
             if child.wait() != 0:
                 messages.seek(0)
                 last = messages.read().decode(errors="replace").strip().splitlines()[-1:]
                 raise DataError(last[0] if last else f"the process ended with {child.returncode}")
         finally:
             end(child)
+
+
+def _facts(line: bytes) -> dict[str, Any]:
+    try:
+        return dict(json.loads(line))
+    except ValueError as error:
+        raise DataError(f"said {line[:80]!r} instead of its figures") from error
 
 
 def wait_for_one(running: Sequence["subprocess.Popen[bytes]"]) -> list["subprocess.Popen[bytes]"]:

@@ -1,6 +1,7 @@
 """A whole run: everything that can be measured here, one part after the other, and its report."""
 
 import logging
+import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -64,12 +65,15 @@ def run(out: Path, work: Path, choices: Choices, *, force: bool, command: str) -
     """
     if (out / RESULTS).exists() and not force:
         raise DataError(f"{out / RESULTS}: there is a report; name another --out, or replace it with --force")
-    trained(choices.bundles, lambda _: None)  # what is wrong with them is said before half an hour has gone
+    bundles = trained(choices.bundles, lambda _: None)  # what is wrong with them is said before half an hour has gone
     if choices.evaluate:
         check_tests(choices.evaluate)
     for folder in (out, work):
         folder.mkdir(parents=True, exist_ok=True)
     results = Results(command)
+    results.environment = {
+        "bundles": {f"{layers} layers {precision}": b.fingerprint for (layers, precision), b in bundles.items()}
+    }
     return measure_parts(results, parts(results, work, choices), out)
 
 
@@ -86,7 +90,7 @@ def parts(results: Results, work: Path, choices: Choices) -> Sequence[tuple[str,
     plan = quick_plan() if quick else full_plan()
     found.append(("grid", lambda: measure_grid(plan, work, choices.bundles, note=note, fail=fail)))
     if folder := choices.evaluate:
-        found.append(("quality", lambda: measure_quality([builtin_path(), *choices.bundles], folder)))
+        found.append(("quality", lambda: measure_quality([builtin_path(), *choices.bundles], folder, fail)))
     if choices.peers:
         found.append(
             (
@@ -118,7 +122,7 @@ def measure_parts(results: Results, parts: Sequence[tuple[str, Part]], folder: P
     """Measure part after part, and write what there is after each measurement; however it ends, there is a report.
 
     Args:
-        results: What is filled; has the command line.
+        results: What is filled; has the command line, and what the environment has beside the machine.
         parts: Their names, and what measures them; one that fails is a line of the report.
         folder: Gets `results.json`, `report.md`, `report.html` and `plots/`; it must exist.
 
@@ -128,24 +132,28 @@ def measure_parts(results: Results, parts: Sequence[tuple[str, Part]], folder: P
     Raises:
         DataError: Nothing at all could be measured.
     """
-    machine = environment()
+    machine, minutes = {**environment(), **results.environment}, dict[str, float]()
     with Watch() as watch:
         try:
             for name, part in parts:
                 logger.info("%s", name)
+                began = time.perf_counter()
                 try:
                     for measurement in part():
                         logger.info("%s", measurement.name)
                         results.measurements.append(measurement)
                         results.environment = {**machine, "meanwhile": watch.figures()}
                         results.write(folder / RESULTS)
-                except (XsentError, ImportError, OSError) as error:
+                except (XsentError, ImportError, OSError, ValueError) as error:
                     results.failures.append(f"{name}: {error}")
-        except BaseException:
-            results.notes.append(CUT_SHORT)
+                minutes[name] = (time.perf_counter() - began) / 60
+        except BaseException as error:
+            results.notes.append(
+                CUT_SHORT + (f" {type(error).__name__}: {error}" if isinstance(error, Exception) else "")
+            )
             raise
         finally:
-            results.environment = {**machine, "meanwhile": watch.figures()}
+            results.environment = {**machine, "meanwhile": watch.figures(), "minutes": minutes}
             results.notes += watch.warnings()
             results.write(folder / RESULTS)
             report = write_report(results, folder)

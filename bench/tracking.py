@@ -59,11 +59,12 @@ def track(bundle: Path, *, command: str, by: str = AUTO) -> Results:
 
     Raises:
         DataError: There is no such way to measure, it does not work here, or a child failed.
+        BundleError: The bundle is missing or damaged.
     """
     if by not in (AUTO, TIME, *COUNTERS):
         raise DataError(f"no way to measure by {by!r}; there are {', '.join([AUTO, *COUNTERS, TIME])}")
     chosen = available() if by == AUTO else by
-    results = Results(command, environment())
+    results = Results(command, {**environment(), "bundles": {"tracked": Bundle.open(bundle).fingerprint}})
     with Watch() as watch:
         results.measurements += time_works(bundle) if chosen == TIME else count_works(bundle, chosen)
     results.environment = {**results.environment, "meanwhile": watch.figures()}

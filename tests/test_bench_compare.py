@@ -4,6 +4,7 @@ import random
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from statistics import median
 
 import pytest
 
@@ -65,7 +66,11 @@ def test_more_is_better_turns_the_spread_round() -> None:
 
 def test_a_change_within_the_spread_of_the_turns_is_none() -> None:
     assert verdicts(cell(1.0, [0.8, 1.0, 1.3]), cell(1.2, [1.1, 1.2, 1.4])) == {"p50_ms": "same"}
-    assert verdicts(cell(1.0, [0.9, 1.0, 1.05]), cell(1.2, [1.1, 1.2, 1.4])) == {"p50_ms": "slower"}
+    assert verdicts(cell(1.0, [0.9, 1.0, 1.05]), cell(1.2, [1.1, 1.2, 1.4])) == {"p50_ms": "same"}  # 1.1 / 1.05
+    assert verdicts(cell(1.0, [0.9, 1.0, 1.04]), cell(1.2, [1.1, 1.2, 1.4])) == {"p50_ms": "slower"}
+    five = [0.9, 1.0, 1.0, 1.0, 1.05], [1.1, 1.2, 1.2, 1.2, 1.4]
+    assert verdicts(cell(1.0, five[0]), cell(1.2, five[1])) == {"p50_ms": "slower"}
+    assert verdicts(cell(1.0), cell(1.09)) == {"p50_ms": "same"}  # taken once
     assert verdicts(cell(1.0, [1.0, 1.0, 1.0]), cell(1.04, [1.04, 1.04, 1.04])) == {"p50_ms": "same"}
 
 
@@ -87,6 +92,35 @@ def test_a_planted_tenth_is_caught_and_the_same_code_stays_quiet() -> None:
     first = noisy(random_, 1.0)
     assert [verdicts(first, noisy(random_, 1.0))["p50_ms"] for _ in range(10)] == ["same"] * 10
     assert [verdicts(first, noisy(random_, 1.1))["p50_ms"] for _ in range(10)] == ["slower"] * 10
+
+
+@pytest.mark.parametrize("turns", [2, 3])
+def test_few_turns_of_many_figures_stay_quiet(turns: int) -> None:
+    random_ = random.Random(turns)
+
+    def scattered() -> Results:
+        every = [[random_.lognormvariate(0, 0.03) for _ in range(turns)] for _ in range(200)]
+        cells = [Measurement("latency", {"cell": n}, {"p50_ms": median(t)}, {"p50_ms": t}) for n, t in enumerate(every)]
+        return run(*cells)
+
+    assert sum(change.verdict == "slower" for change in compare(scattered(), scattered()).changes) <= 200 // 25
+    twice = [
+        replace(cell, turns={"p50_ms": [2 * ms for ms in cell.turns["p50_ms"]]}) for cell in scattered().measurements
+    ]
+    twice = [replace(cell, figures={"p50_ms": 2 * cell.figures["p50_ms"]}) for cell in twice]
+    assert not compare(scattered(), run(*twice)).of("same")
+
+
+def test_a_score_that_collapsed_is_seen_and_one_that_is_gone_is_said() -> None:
+    old = Measurement("quality", {"bundle": "a"}, {"tatoeba": 90.0, "sts": 70.0})
+    comparison = compare(run(old), run(replace(old, figures={"sts": 0.0})))
+    assert [(change.figure, change.verdict) for change in comparison.changes] == [("sts", "slower")]
+    assert "SLOWER" in comparison.text() and "- only in the old run: tatoeba of quality bundle=a" in comparison.text()
+
+
+def test_the_slowest_sentences_are_not_judged() -> None:
+    old = Measurement("latency", {"layers": 2}, {"p50_ms": 1.0, "p95_ms": 1.0, "p99_ms": 1.0})
+    assert verdicts(old, replace(old, figures={"p50_ms": 1.0, "p95_ms": 3.0, "p99_ms": 3.0})) == {"p50_ms": "same"}
 
 
 def test_what_has_no_ratio_is_left_out() -> None:

@@ -124,7 +124,7 @@ def test_what_is_missing_or_crashes_is_a_line(mini_bundle: Path, fake: Path) -> 
         "peers system=xsent model=mini",
         "peers system=fastembed one by one model=all-MiniLM-L6",
     ]
-    assert notes[1] == "fastembed one by one: int8, batches of 1: its fastest."
+    assert notes[1] == "fastembed one by one: int8, batches of 1: the fastest of several where we tried."
     assert failures == [
         "onnxruntime LaBSE: OSError: [Errno 28] No space left on device: 'model.onnx'",
         "onnxruntime LASER2: no_such_package.inside is not installed; pip install 'xsent[peers]'",

@@ -63,7 +63,9 @@ def test_whatever_ends_a_run_leaves_a_report_of_what_there_is(tmp_path: Path, er
         measure_parts(Results(""), [("grid", found(2, error)), ("peers", never)], tmp_path)
     never.assert_not_called()
     results = Results.read(tmp_path / "results.json")
-    assert results.measurements == FOUND[:2] and CUT_SHORT in results.notes
+    assert results.measurements == FOUND[:2]
+    assert results.notes[0] == CUT_SHORT + (" RuntimeError: a bug" if isinstance(error, RuntimeError) else "")
+    assert results.environment["minutes"] == {}
     assert "## Latency" in (report := (tmp_path / "report.md").read_text()) and CUT_SHORT in report
 
 
@@ -91,11 +93,23 @@ def test_the_parts_are_those_that_are_chosen(tmp_path: Path) -> None:
 @pytest.mark.filterwarnings("ignore::xsent.options.LongSentenceWarning")  # the toy's words are not the tokenizer's
 def test_quality_stands_beside_cost(mini_bundle: Path, tmp_path: Path) -> None:
     write_toy_tests(tmp_path)
-    (measured,) = measure_quality([mini_bundle], tmp_path)
-    assert measured.axes == {"bundle": mini_bundle.name, "layers": 2, "precision": "int8"}
+    (measured,) = measure_quality([mini_bundle], tmp_path, print)
+    axes = {"bundle": mini_bundle.name, "layers": 2, "precision": "int8", "languages": "en,fr,de"}
+    assert measured.axes == axes
     assert measured.figures["bytes"] == sum(file.stat().st_size for file in mini_bundle.rglob("*") if file.is_file())
     assert all(0 <= measured.figures[name] <= 100 for name in ("tatoeba", "sib")) and "sts" in measured.figures
     assert measured.figures["p50_ms"] > 0
+
+
+@pytest.mark.filterwarnings("ignore::xsent.options.LongSentenceWarning")
+def test_a_test_that_fails_is_a_line_and_the_others_count(mini_bundle: Path, tmp_path: Path) -> None:
+    write_toy_tests(tmp_path)
+    (tmp_path / "sib200" / "en" / "train.tsv").unlink()
+    (tmp_path / "stsb" / "fr-test.csv").write_text("")
+    failures: list[str] = []
+    (measured,) = measure_quality([mini_bundle], tmp_path, failures.append)
+    assert "tatoeba" in measured.figures and not {"sib", "sts"} & measured.figures.keys()
+    assert [line.partition(":")[0] for line in failures] == [f"{test} of {mini_bundle.name}" for test in ("sib", "sts")]
 
 
 def test_test_sets_that_are_not_there(tmp_path: Path) -> None:

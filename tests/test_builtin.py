@@ -20,6 +20,10 @@ NOTES = {
     "de": ["Das Treffen ist am Freitag.", "Die Katze braucht Futter.", "Die Miete vor dem Monatsersten bezahlen."],
     "es": ["La reunión es el viernes.", "El gato necesita comida.", "Pagar el alquiler antes del primero de mes."],
     "it": ["La riunione è venerdì.", "Il gatto ha bisogno di cibo.", "Pagare l'affitto prima del primo del mese."],
+    "pt": ["A reunião é na sexta-feira.", "O gato precisa de comida.", "Pagar o aluguel antes do primeiro dia do mês."],
+    "nl": ["De vergadering is op vrijdag.", "De kat heeft voer nodig.", "De huur betalen voor de eerste van de maand."],
+    "ru": ["Встреча состоится в пятницу.", "Кошке нужен корм.", "Заплатить за квартиру до первого числа месяца."],
+    "ja": ["会議は金曜日です。", "猫には餌が必要です。", "月初めまでに家賃を払う。"],
 }
 
 
@@ -37,18 +41,18 @@ def test_it_is_small_and_says_what_it_is() -> None:
     bundle = Bundle.open(builtin_path())
     on_disk = sum(path.stat().st_size for path in builtin_path().iterdir())
     assert on_disk <= 32_000_000
-    assert bundle.languages == ("en", "fr", "de", "es", "it")
+    assert bundle.languages == tuple(NOTES)
     assert (bundle.dim, bundle.num_layers, bundle.precision) == (512, 2, "int8")
     assert set(bundle.parity["languages"]) == set(bundle.languages) - {"en"}
     card = (builtin_path() / "README.md").read_text(encoding="utf-8")
     assert bundle.fingerprint in card and "Tatoeba" in card
 
 
-@pytest.mark.parametrize("language", ["fr", "de", "es", "it"])
+@pytest.mark.parametrize("language", [code for code in NOTES if code != "en"])
 def test_translations_find_each_other(encoder: SentenceEncoder, language: str) -> None:
     cosines = encoder.encode(NOTES[language]) @ encoder.encode(NOTES["en"]).T
     assert (cosines.argmax(axis=1) == np.arange(3)).all()
-    assert cosines.diagonal().min() > 0.6 > 0.45 > (cosines - np.eye(3)).max()
+    assert cosines.diagonal().min() > 0.45 > 0.25 > (cosines - np.eye(3)).max()
 
 
 def test_a_vector_is_the_same_alone_in_company_and_in_two_threads(encoder: SentenceEncoder) -> None:

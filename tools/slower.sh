@@ -2,27 +2,28 @@
 # Is the code slower than it was? Measures the small stable set of `xsent-bench tracking` with the code of an old commit
 # and of the last one, on the same machine and model, and exits 1 where something got slower by more than a tenth:
 #     tools/slower.sh [OLD]        # the tenth commit before the last, unless named
-# Needs an environment with xsent[bench]. A history too short to hold the commit is said and is no failure.
+# Needs an environment with xsent[bench]. A history too short for the commit, or an old code that cannot be measured, is
+# said, and is a failure only where OLD was named.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-commit=${1:-HEAD~10}
-if ! git rev-parse --quiet --verify "$commit^{commit}" >/dev/null; then
-    [ $# = 0 ] || { echo "$commit: no such commit" >&2; exit 1; }
-    echo "nothing to compare with: no commit $commit here"
-    exit 0
-fi
+commit=${1:-HEAD~10} named=$#
+nothing() { # REASON
+    echo "nothing to compare with: $1" >&2
+    exit "$named"
+}
+git rev-parse --quiet --verify "$commit^{commit}" >/dev/null || nothing "no commit $commit here"
 
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 measure() { # NAME COMMIT: with the code of the commit, whatever else is installed
-    mkdir "$folder/$1-source"
-    git archive "$2" | tar -x -C "$folder/$1-source"
-    python -m pip install --quiet --disable-pip-version-check --no-deps --target "$folder/$1" "$folder/$1-source"
-    PYTHONPATH="$folder/$1" python -c "from xsent.bench.cli import main; main()" \
-        tracking "$folder/$1.json" --model runtime/builtin
+    mkdir "$folder/$1-source" &&
+        git archive "$2" | tar -x -C "$folder/$1-source" &&
+        python -m pip install --quiet --disable-pip-version-check --no-deps --target "$folder/$1" "$folder/$1-source" &&
+        PYTHONPATH="$folder/$1" python -c "from xsent.bench.cli import main; main()" \
+            tracking "$folder/$1.json" --model runtime/builtin
 }
 echo "slower than $(git rev-parse --short "$commit")?"
-measure old "$commit"
+measure old "$commit" || nothing "$commit cannot be measured"
 measure new HEAD
 xsent-bench compare "$folder/old.json" "$folder/new.json" --threshold 0.1

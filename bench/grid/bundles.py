@@ -1,5 +1,6 @@
 """The bundles that are measured: given ones, and random weights of the true shape where none is given."""
 
+import hashlib
 import os
 import shutil
 from collections.abc import Callable, Mapping, Sequence
@@ -9,8 +10,9 @@ from tempfile import TemporaryDirectory
 
 import torch
 
+from xsent import export
 from xsent.bench.peers.texts import sentences
-from xsent.bundle import TOKENIZER, Bundle, builtin_path
+from xsent.bundle import TOKENIZER, Bundle, builtin_path, file_digest
 from xsent.errors import BundleError, DataError
 from xsent.export.bundle import export_bundle
 from xsent.export.form import Form, Precision
@@ -55,10 +57,17 @@ class Bundles:
         found = self.given.get((layers, precision))
         if found is not None and (OPENVINO in found.files or not openvino):
             return found.path
-        path = self.work / f"{layers}-layers-{precision}{'-openvino' * openvino}"
-        if not self._is_good(path, openvino):
+        path, made = self.work / f"{layers}-layers-{precision}{'-openvino' * openvino}", self._made_of()
+        mark = path.with_suffix(".made-of")
+        if not (self._is_good(path, openvino) and mark.is_file() and mark.read_text() == made):
             write_random(Bundle.open(self.like), layers, precision, path, openvino=openvino)
+            mark.write_text(made)
         return path
+
+    def _made_of(self) -> str:
+        """A hash of what a made bundle depends on: the tokenizer, and the code that exports."""
+        files = [Bundle.open(self.like).tokenizer_path, *sorted(Path(export.__file__).parent.glob("*.py"))]
+        return hashlib.sha256("".join(map(file_digest, files)).encode()).hexdigest()
 
     def _is_good(self, path: Path, openvino: bool) -> bool:
         """Whether a made bundle is there, whole, and of the shape that is asked for."""

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from xsent.bench.peers.texts import mixed, sentences
-from xsent.bench.processes import end_with_parent, peak, resident
+from xsent.bench.processes import answer_alone, end_with_parent, peak, resident
 
 if TYPE_CHECKING:  # the process measures what loading it takes
     from xsent import SentenceEncoder
@@ -133,6 +133,7 @@ def measure(task: Task) -> None:
 def main() -> None:
     """Measure what the command line asks for."""
     end_with_parent()
+    answer_alone()
     measure(Task(**json.loads(sys.argv[1])))
 
 

@@ -14,6 +14,8 @@ from xsent.export.form import Precision
 
 logger = logging.getLogger(__name__)
 
+LONG = 100_000  # sentences
+
 
 @dataclass(frozen=True)
 class Family:
@@ -26,6 +28,7 @@ class Family:
         threads: Sentences encoded at once.
         turns: Turns of each, a fresh process each.
         stream: Sentences over which the memory is watched; 0 for not.
+        long: Numbers of layers whose memory is watched over 100,000 instead, for its slope.
     """
 
     precision: Precision
@@ -34,6 +37,7 @@ class Family:
     threads: int = 1
     turns: int = 3
     stream: int = 1000
+    long: Sequence[int] = ()
 
     def axes(self, layers: int) -> dict[str, Axis]:
         """What is measured, but for the threads and tokens."""
@@ -43,6 +47,8 @@ class Family:
         self, folders: Mapping[int, Path], *, lengths: Sequence[int], seconds: float, fail: Callable[[str], None]
     ) -> Iterator[Measurement]:
         """Measure them; an encoder that fails is left out of the turns after.
+
+        A turn before the others, which is not kept, has the system read the files.
 
         Args:
             folders: The bundle of each number of layers.
@@ -56,11 +62,13 @@ class Family:
         task = Task("", self.backend, self.threads, lengths, seconds)
         tasks = {layers: replace(task, bundle=str(folder)) for layers, folder in folders.items()}
         turns: dict[int, list[Turn]] = {layers: [] for layers in tasks}
+        for layers in list(tasks):
+            self._attempt(replace(tasks[layers], seconds=0), layers, tasks, [], fail)
         try:
             for number in range(self.turns):
                 for layers in list(tasks):
                     logger.info("%s, turn %d", self.name(layers), number + 1)
-                    self._attempt(layers, tasks, turns[layers], fail)
+                    self._attempt(tasks[layers], layers, tasks, turns[layers], fail)
         finally:
             for layers, done in turns.items():
                 if done:
@@ -68,10 +76,10 @@ class Family:
                     if self.threads == 1:
                         yield start(self.axes(layers), done)
         for layers in list(tasks) if self.stream else []:
-            logger.info("%s, memory over %s sentences", self.name(layers), f"{self.stream:,}")
+            stream = LONG if layers in self.long else self.stream
+            logger.info("%s, memory over %s sentences", self.name(layers), f"{stream:,}")
             streams: list[Turn] = []
-            tasks[layers] = replace(tasks[layers], lengths=(), stream=self.stream)
-            self._attempt(layers, tasks, streams, fail)
+            self._attempt(replace(tasks[layers], lengths=(), stream=stream), layers, tasks, streams, fail)
             if streams:
                 yield memory(self.axes(layers), streams[0])
 
@@ -79,10 +87,12 @@ class Family:
         """One of them in words."""
         return f"{layers} layers, {self.precision}, {self.backend}, threads {self.threads}"
 
-    def _attempt(self, layers: int, tasks: dict[int, Task], turns: list[Turn], fail: Callable[[str], None]) -> None:
+    def _attempt(
+        self, task: Task, layers: int, tasks: dict[int, Task], turns: list[Turn], fail: Callable[[str], None]
+    ) -> None:
         """One turn; an encoder that fails has no more tasks."""
         try:
-            turns.append(run_cell(tasks[layers]))
+            turns.append(run_cell(task))
         except (DataError, OSError) as error:
             fail(f"{self.name(layers)}: {error}")
             del tasks[layers]

@@ -10,15 +10,20 @@ from xsent.bench.grid.child import BLOCK
 from xsent.bench.results import Axis, Measurement
 
 PERCENTILES = {"p50_ms": 50, "p95_ms": 95, "p99_ms": 99}
+STEADY = 50_000  # sentences of a stream, below which its growth is rows of the table that are read for the first time
 
 
 def latencies(axes: Mapping[str, Axis], turns: Sequence[Turn]) -> Iterator[Measurement]:
-    """The figures of each length: percentiles over all sentences of all turns, rates as the median turn's."""
+    """The figures of each length: percentiles over all sentences of all turns, rates as the median turn's.
+
+    A percentile beyond which there would be no whole sentence is left out.
+    """
     for tokens in turns[0].ms:
         every = [one.ms[tokens] for one in turns]
         together = [ms for one in every for ms in one]
-        figures = {name: percentile(together, share) for name, share in PERCENTILES.items()}
-        by_turn = {name: [percentile(ms, share) for ms in every] for name, share in PERCENTILES.items()}
+        shares = {name: share for name, share in PERCENTILES.items() if (100 - share) * len(together) >= 100}
+        figures = {name: percentile(together, share) for name, share in shares.items()}
+        by_turn = {name: [percentile(ms, share) for ms in every] for name, share in shares.items()}
         rates = [one.rates[tokens] for one in turns]
         figures |= {"sentences_per_second": median(rates), "tokens_per_second": tokens * median(rates)}
         by_turn |= {"sentences_per_second": rates, "tokens_per_second": [tokens * rate for rate in rates]}
@@ -37,11 +42,11 @@ def start(axes: Mapping[str, Axis], turns: Sequence[Turn]) -> Measurement:
 
 
 def memory(axes: Mapping[str, Axis], turn: Turn) -> Measurement:
-    """The memory over a stream; with no slope for one that is too short to have halves."""
+    """The memory over a stream, with the slope of its second half if it is long enough to be steady by then."""
     shown = {number: mib for number, mib in turn.memory.items() if number in (BLOCK, max(turn.memory))}
     figures = {"mib_1": turn.first_mib, **{f"mib_{number}": mib for number, mib in shown.items()}}
     half = [(number, mib) for number, mib in turn.memory.items() if number >= max(turn.memory) / 2]
-    if len(half) > 1:
+    if max(turn.memory) >= STEADY:
         (first, before), (last, after) = half[0], half[-1]
         figures["slope_mib"] = (after - before) / (last - first) * 10_000
     return Measurement("memory", axes, {**figures, "peak_mib": turn.peak_mib})

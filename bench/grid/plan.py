@@ -19,7 +19,6 @@ from xsent.threads import available_cpus
 
 logger = logging.getLogger(__name__)
 
-STREAM = 100_000
 SHARE = "xsent.bench.grid.share"
 Say = Callable[[str], None]
 
@@ -67,8 +66,8 @@ def quick_plan() -> Plan:
 
 
 def full_plan() -> Plan:
-    """About twenty minutes on two cores, the training included."""
-    families = [Family("int8", "onnx", LAYERS, stream=STREAM)]
+    """Some twenty minutes on two cores, the training included."""
+    families = [Family("int8", "onnx", LAYERS, stream=5_000, long=(0, 2))]
     if (cpus := available_cpus()) > 1:
         families.append(Family("int8", "onnx", LAYERS, threads=cpus, stream=0))
     families += [

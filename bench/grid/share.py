@@ -14,7 +14,7 @@ import numpy as np
 
 from xsent.bench.peers.peak import TURNS, fastest, float_peak, matrix_peak, share_of_peak
 from xsent.bench.peers.texts import sentences
-from xsent.bench.processes import end_with_parent
+from xsent.bench.processes import answer_alone, end_with_parent
 from xsent.encoder import SentenceEncoder
 from xsent.tokenizer import Tokenizer
 
@@ -59,8 +59,10 @@ def shares(int8: Path, float32: Path | None) -> dict[str, float]:
 def main() -> None:
     """Say the figures of the bundles on the command line as a line of JSON."""
     end_with_parent()
+    answer_alone()
     int8, *others = (Path(name) for name in sys.argv[1:])
     sys.stdout.write(json.dumps(shares(int8, others[0] if others else None)) + "\n")
+    sys.stdout.flush()
 
 
 if __name__ == "__main__":

@@ -87,5 +87,5 @@ def race(folders: Mapping[str, Path], results: Mapping[str, Result], *, turns: i
                 continue
             try:
                 results[name].turns.append(run_child(name, folder, number=number)[0])
-            except DataError as error:
+            except (DataError, OSError) as error:
                 results[name].failure = str(error)

@@ -5,7 +5,7 @@ from pathlib import Path
 from statistics import median
 
 from xsent.bench.grid.bundles import Bundles
-from xsent.bench.machine import processor
+from xsent.bench.machine import Watch, processor
 from xsent.bench.markdown import markdown_table
 from xsent.bench.peers.entries import BARE, ENTRIES, OURS, Entry, choose, missing
 from xsent.bench.peers.peak import share_of_peak
@@ -107,9 +107,11 @@ def measure_peers(
     """
     notes: list[str] = []
     failures: list[str] = []
-    measured = list(
-        measure(bundle, work, only=only, turns=turns, number=number, note=notes.append, fail=failures.append)
-    )
+    with Watch() as watch:
+        measured = list(
+            measure(bundle, work, only=only, turns=turns, number=number, note=notes.append, fail=failures.append)
+        )
+    notes += watch.warnings()
     if not measured or measured[0].axes["system"] != OURS:
         raise DataError(failures[0])
     points = run_child(OURS, bundle, number=0, stream=stream)[1] if stream else []

@@ -10,7 +10,7 @@ import numpy as np
 
 from xsent.bench.peers.entries import Form
 from xsent.bench.peers.vocabulary import fill_vocabulary
-from xsent.bundle import TOKENIZER
+from xsent.bundle import TOKENIZER, file_digest
 from xsent.export.huggingface_tokenizer import write_tokenizer
 
 LONGEST = 512  # tokens
@@ -45,7 +45,7 @@ SHAPES = {
 
 
 def write_shape(name: str, form: Form, tokenizer: Path, work: Path) -> Path:
-    """A model as other systems read it; made if it is not there.
+    """A model as other systems read it; made if it is not there, or with another tokenizer.
 
     Args:
         name: One of `SHAPES`.
@@ -58,8 +58,10 @@ def write_shape(name: str, form: Form, tokenizer: Path, work: Path) -> Path:
         Its folder; nothing is left if it cannot be written.
     """
     folder, shape = work / f"{name}-{form}", SHAPES[name]
-    if folder.is_dir():
+    mark, made = folder / "made-of", file_digest(tokenizer)
+    if mark.is_file() and mark.read_text() == made:
         return folder
+    shutil.rmtree(folder, ignore_errors=True)
     partial = work / f"{name}-{form}.part"
     shutil.rmtree(partial, ignore_errors=True)
     partial.mkdir()
@@ -67,6 +69,7 @@ def write_shape(name: str, form: Form, tokenizer: Path, work: Path) -> Path:
         fill_vocabulary(tokenizer, shape.vocabulary, partial / TOKENIZER)
         write_tokenizer(partial / TOKENIZER, partial, LONGEST)
         WRITERS[form](shape, partial)
+        (partial / mark.name).write_text(made)
         partial.rename(folder)
     finally:
         shutil.rmtree(partial, ignore_errors=True)

@@ -1,7 +1,7 @@
 """How good bundles are, beside what they cost."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from statistics import fmean, median
 
@@ -12,7 +12,7 @@ from xsent.bench.quality import text_similarity, topics
 from xsent.bench.results import Axis, Measurement
 from xsent.bundle import Bundle
 from xsent.encoder import SentenceEncoder
-from xsent.errors import DataError
+from xsent.errors import DataError, XsentError
 from xsent.evaluation import tatoeba
 
 PROTOCOLS = {"tatoeba": "tatoeba", "sib": "sib200", "sts": "stsb"}  # figure and folder
@@ -31,48 +31,65 @@ def check_tests(folder: Path) -> list[str]:
     return found
 
 
-def measure_quality(bundles: Sequence[Path], folder: Path) -> Iterator[Measurement]:
+def measure_quality(bundles: Sequence[Path], folder: Path, fail: Callable[[str], None]) -> Iterator[Measurement]:
     """Scores of bundles with the time of a sentence and the size of each, one bundle after the other.
 
     Args:
-        bundles: Their folders.
+        bundles: Their folders. Each is tested in the languages that all of them have, or in its own if there is none.
         folder: Has `tatoeba`, `sib200` or `stsb`, see `xsent.bench.quality`; other folders in it do not matter.
+        fail: Is told which test of a bundle failed, and why.
 
     Raises:
-        XsentError: A bundle or a test set is missing or damaged.
+        XsentError: A bundle is missing or damaged, or there are no tests.
     """
     wanted = check_tests(folder)
+    common = set.intersection(*(set(Bundle.open(path).languages) for path in bundles))
     names = Counter(path.resolve().name for path in bundles)
     for path in bundles:
         bundle, name = Bundle.open(path), path.resolve().name
         named = name if names[name] == 1 else str(path)
         axes: dict[str, Axis] = {"bundle": named, "layers": bundle.num_layers, "precision": bundle.precision}
         costs = {"p50_ms": milliseconds(bundle), "bytes": size(bundle).figures["bytes"]}
-        yield Measurement("quality", axes, {**scores(SentenceEncoder(path), folder, wanted), **costs})
+        languages = [code for code in bundle.languages if len(common) < 2 or code in common]
+        axes["languages"] = ",".join(languages)
+        encoder, found = SentenceEncoder(path), dict[str, float]()
+        for test in wanted:
+            try:
+                found[test] = SCORES[test](encoder, folder / PROTOCOLS[test], languages)
+            except (XsentError, ValueError) as error:
+                fail(f"{test} of {named}: {error}")
+        yield Measurement("quality", axes, {**found, **costs})
 
 
-def scores(encoder: SentenceEncoder, folder: Path, wanted: Sequence[str]) -> Mapping[str, float]:
-    """The mean over the languages that the encoder was trained for and that there is a test of.
+def score_tatoeba(encoder: SentenceEncoder, folder: Path, languages: Sequence[str]) -> float:
+    """P@1 towards English, the mean over the languages that there is a test of."""
+    tested = [code for code in languages if (folder / f"en-{code}.tsv").is_file()]
+    return tatoeba(encoder, folder, tested or None).xx_en  # with none it says what it expects
 
-    Args:
-        encoder: What is measured.
-        folder: Has the test sets.
-        wanted: Figures: tatoeba (towards English), sib (from English to others), sts.
+
+def score_topics(encoder: SentenceEncoder, folder: Path, languages: Sequence[str]) -> float:
+    """Accuracy of a head trained in English, the mean over the other languages; over English if there is no other."""
+    others = [code for code in languages if code != "en" and (folder / code / "test.tsv").is_file()]
+    return fmean(topics(encoder, folder, others or ["en"]).accuracy.values())
+
+
+def score_similarity(encoder: SentenceEncoder, folder: Path, languages: Sequence[str]) -> float:
+    """Spearman's correlation with human scores × 100, the mean over the languages.
+
+    Raises:
+        DataError: There is no test of any.
     """
-    found = {}
-    others = [language for language in encoder.languages if language != "en"]
-    if "tatoeba" in wanted:
-        found["tatoeba"] = tatoeba(encoder, folder / PROTOCOLS["tatoeba"]).xx_en
-    if "sib" in wanted:
-        place = folder / PROTOCOLS["sib"]
-        tested = [language for language in others if (place / language / "test.tsv").is_file()] or ["en"]
-        found["sib"] = fmean(topics(encoder, place, tested).accuracy.values())
-    if "sts" in wanted:
-        place = folder / PROTOCOLS["sts"]
-        files = [file for code in encoder.languages if (file := place / f"{code}-test.csv").is_file()]
-        if files:
-            found["sts"] = fmean(text_similarity(encoder, file) for file in files)
-    return found
+    files = [file for code in languages if (file := folder / f"{code}-test.csv").is_file()]
+    if not files:
+        raise DataError(f"{folder}: no LANG-test.csv of {', '.join(languages)}")
+    return fmean(text_similarity(encoder, file) for file in files)
+
+
+SCORES: Mapping[str, Callable[[SentenceEncoder, Path, Sequence[str]], float]] = {
+    "tatoeba": score_tatoeba,
+    "sib": score_topics,
+    "sts": score_similarity,
+}
 
 
 def milliseconds(bundle: Bundle) -> float:
