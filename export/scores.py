@@ -1,8 +1,9 @@
 """Scores of published tests for the card of a bundle, each as a command of `xsent` prints it."""
 
 import logging
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from xsent.classification.topics import (
@@ -54,28 +55,34 @@ def check_tests(folder: Path) -> None:
 
 
 def scores(encoder: SentenceEncoder, folder: Path, dims: Sequence[int]) -> Iterator[Score]:
-    """Score a bundle by every test that lies in a folder.
+    """Score a bundle by every test that lies in a folder; one that cannot be read is warned of and left out.
 
     Args:
         encoder: The bundle's.
         folder: Has some of `TESTS` and `TOPICS`.
         dims: Dimensions that were trained to stand alone.
-
-    Raises:
-        DataError: A test cannot be read.
     """
-    for name, task in TESTS.items():
+    measures: list[tuple[str, Callable[[Path], Score]]] = [
+        (name, partial(_protocol, encoder, task)) for name, task in TESTS.items()
+    ]
+    if len(dims) > 1:
+        measures.append(("tatoeba", partial(_by_dimensions, encoder, dims)))
+    measures.append((TOPICS, partial(_topics, encoder)))
+    for name, measure in measures:
         if (folder / name).exists():
             logger.info("scores: %s", name)
-            found = PROTOCOLS[task](encoder, folder / name)
-            yield Score(f"xsent evaluate {task} {FOLDER}/{name}", found.rows(), found.note)
-    if (folder / "tatoeba").exists() and len(dims) > 1:
-        yield _by_dimensions(encoder, folder / "tatoeba", dims)
-    if (folder / TOPICS).exists():
-        yield _topics(encoder, folder / TOPICS)
+            try:
+                yield measure(folder / name)
+            except DataError as error:
+                logger.warning("no score: %s", error)
 
 
-def _by_dimensions(encoder: SentenceEncoder, folder: Path, dims: Sequence[int]) -> Score:
+def _protocol(encoder: SentenceEncoder, task: str, place: Path) -> Score:
+    found = PROTOCOLS[task](encoder, place)
+    return Score(f"xsent evaluate {task} {FOLDER}/{place.name}", found.rows(), found.note)
+
+
+def _by_dimensions(encoder: SentenceEncoder, dims: Sequence[int], folder: Path) -> Score:
     """The means of Tatoeba over all languages by the dimensions that are kept."""
     rows = []
     for dim in dims:
@@ -87,9 +94,10 @@ def _by_dimensions(encoder: SentenceEncoder, folder: Path, dims: Sequence[int]) 
 
 def _topics(encoder: SentenceEncoder, folder: Path) -> Score:
     """Heads trained in English, tested in every language of the bundle."""
-    logger.info("scores: %s", TOPICS)
-    train = read_examples(topic_files(folder, TRAIN_FILES)[ENGLISH], COLUMNS)
-    files = topic_files(folder, TEST_FILES)
+    trains, files = (topic_files(folder, pattern) for pattern in (TRAIN_FILES, TEST_FILES))
+    if ENGLISH not in trains:
+        raise DataError(f"{folder}: no {ENGLISH}/train.tsv to train a head on")
+    train = read_examples(trains[ENGLISH], COLUMNS)
     tests = {code: read_examples(files[code], COLUMNS) for code in encoder.languages if code in files}
     _, cells = transfer(encoder, {ENGLISH: train}, tests)
     command = f"xsent classify evaluate {FOLDER}/{TOPICS} --columns {','.join(COLUMNS)} --train {ENGLISH}"

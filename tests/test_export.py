@@ -63,6 +63,19 @@ def test_the_card_has_the_scores_of_tests_that_are_at_hand(mini_checkpoint: Path
     assert "--columns category,text --train en`" in card and "mean of others" in card
 
 
+@pytest.mark.filterwarnings("ignore::xsent.options.LongSentenceWarning")
+def test_a_test_that_cannot_be_read_is_left_out(
+    mini_checkpoint: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    write_toy_tests(tmp_path / "eval")
+    (tmp_path / "eval" / "sib200" / "en" / "train.tsv").unlink()
+    (tmp_path / "eval" / "xsr" / "en-fr.tsv").write_text("C\n")
+    out = export_bundle(load_checkpoint(mini_checkpoint), tmp_path / "out", tests=tmp_path / "eval").path
+    card = (out / "README.md").read_text(encoding="utf-8")
+    assert "xsent evaluate sts" in card and "evaluate xsr" not in card and "classify" not in card
+    assert "no en/train.tsv to train a head on" in caplog.text and "en-fr.tsv" in caplog.text
+
+
 def test_tests_that_are_not_there_are_said_before_all_the_work(mini_checkpoint: Path, tmp_path: Path) -> None:
     with pytest.raises(DataError, match="no tests; expected a folder with one of tatoeba, xsr, flores"):
         export_bundle(load_checkpoint(mini_checkpoint), tmp_path / "out", tests=tmp_path / "nowhere")
