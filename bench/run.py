@@ -8,6 +8,7 @@ from pathlib import Path
 
 from xsent.bench.grid import LAYERS
 from xsent.bench.grid.bundles import Bundles, trained
+from xsent.bench.grid.fit import fits
 from xsent.bench.grid.plan import full_plan, quick_plan
 from xsent.bench.grid.plan import measure as measure_grid
 from xsent.bench.machine import Watch, environment
@@ -157,6 +158,8 @@ def measure_parts(results: Results, parts: Sequence[tuple[str, Part]], folder: P
             results.notes += watch.warnings()
             results.write(folder / RESULTS)
             report = write_report(results, folder)
+            for line in fits(results.of("latency")):
+                logger.info("latency by layers: %s", line)
             logger.info("the report: %s", report)
     if not results.measurements:
         raise DataError(f"nothing could be measured; {'; '.join(results.failures) or 'there was nothing to do'}")

@@ -75,6 +75,12 @@ def test_a_run_without_a_figure_fails(tmp_path: Path) -> None:
     assert "no room" in (tmp_path / "report.md").read_text()
 
 
+def test_the_lines_are_printed(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO")
+    measure_parts(Results(""), [("grid", lambda: made_up_results().measurements)], tmp_path)
+    assert "tokens 8: 0.050 ms + 0.080 ms a layer, residual 0.000 ms, R² 1.0000" in caplog.text
+
+
 def test_a_busy_machine_is_said(tmp_path: Path) -> None:
     with mock.patch.object(whole.Watch, "warnings", return_value=["the machine was busy"]):
         report = measure_parts(Results(""), [("grid", found(1))], tmp_path)
