@@ -116,7 +116,7 @@ def test_the_bundle_that_ships(tmp_path: Path) -> None:
     config = checkpoint.config
     assert (config.num_layers, config.num_heads, config.ffn_dim, config.max_length) == (2, 8, 1024, 256)
     assert checkpoint.about["attribution"][1] == "Tatoeba sentences (tatoeba.org, CC-BY 2.0 FR)"
-    assert len(checkpoint.about["attribution"]) == 13
+    assert len(checkpoint.about["attribution"]) == 14
     EncoderGraph(checkpoint.encoder, Form.whole(checkpoint.config)).write(tmp_path)
     for name in ("model.onnx", TABLE, "weights.bin"):
         assert (tmp_path / name).read_bytes() == (builtin_path() / name).read_bytes()
