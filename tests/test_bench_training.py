@@ -94,7 +94,7 @@ def test_memory_is_measured() -> None:
         block.write(b"1" * len(block))
     assert peak.mib - before > 35
     assert processes.peak_memory() > peak.mib
-    with pytest.raises(ValueError, match="no VmNothing"):
+    with pytest.raises(OSError, match="no VmNothing"):
         processes.status("VmNothing")
 
 
