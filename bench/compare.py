@@ -107,12 +107,18 @@ def compare_files(old: Path, new: Path, *, threshold: float = THRESHOLD, force: 
     differences = list(_differences(before.environment, after.environment))
     if differences and not force:
         raise DataError(
-            f"{old} and {new} are of other machines or versions; --force compares: {'; '.join(differences)}"
+            f"{old} and {new} are of other machines, versions or bundles; --force compares: {'; '.join(differences)}"
         )
     comparison = compare(before, after, threshold)
     if not comparison.changes:
         raise DataError(f"{old} and {new} have no figure in common")
-    remarks = [*(f"differs: {difference}" for difference in differences), *comparison.remarks]
+    remarks = [f"differs: {difference}" for difference in differences]
+    remarks += [
+        f"only one of the runs says its {name}"
+        for name in SAME
+        if (name in before.environment) != (name in after.environment)
+    ]
+    remarks += comparison.remarks
     return Comparison(threshold, comparison.changes, remarks)
 
 
@@ -125,18 +131,16 @@ def compare(old: Results, new: Results, threshold: float = THRESHOLD) -> Compari
     """
     before = {m.name: m for m in old.measurements if _ours(m)}
     after = {m.name: m for m in new.measurements if _ours(m)}
-    changes = [
-        change for name in before.keys() & after.keys() for change in _changes(before[name], after[name], threshold)
-    ]
-    order = {name: number for number, name in enumerate(before)}
+    both = [name for name in before if name in after]
+    changes = [change for name in both for change in _changes(before[name], after[name], threshold)]
     remarks = [f"only in the old run: {name}" for name in before if name not in after]
     remarks += [f"only in the new run: {name}" for name in after if name not in before]
     remarks += [
         f"only in the old run: {figure} of {name}"
-        for name in before.keys() & after.keys()
+        for name in both
         for figure in sorted(before[name].figures.keys() - after[name].figures.keys())
     ]
-    return Comparison(threshold, sorted(changes, key=lambda change: order[change.name]), remarks)
+    return Comparison(threshold, changes, remarks)
 
 
 def median_ratio(old: Sequence[float], new: Sequence[float]) -> tuple[float, float]:
@@ -200,7 +204,9 @@ def _more_is_better(group: str, figure: str) -> bool:
 
 def _differences(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[str]:
     for name in SAME:
-        a, b = old.get(name), new.get(name)
+        if name not in old or name not in new:  # an older xsent did not say it
+            continue
+        a, b = old[name], new[name]
         if isinstance(a, Mapping) and isinstance(b, Mapping):
             yield from (
                 f"{key} {a.get(key, 'not there')} and {b.get(key, 'not there')}"

@@ -18,6 +18,7 @@ ENVIRONMENT = {
     "cpus": 4,
     "versions": {"numpy": "2.0", "xsent": "0.1.0"},
     "threads": {"OMP_NUM_THREADS": "1"},
+    "bundles": {"tracked": "a"},
     "system": "Linux 6.1",
 }
 
@@ -169,6 +170,7 @@ def test_the_text_has_what_changed_and_the_verdict(tmp_path: Path) -> None:
         ({"versions": {"numpy": "2.1", "xsent": "0.1.0"}}, r"numpy 2\.0 and 2\.1"),
         ({"versions": {"numpy": "2.0", "xsent": "0.1.0", "torch": "2"}}, "torch not there and 2"),
         ({"threads": {}}, "OMP_NUM_THREADS 1 and not there"),
+        ({"bundles": {"tracked": "b"}}, "tracked a and b"),
     ],
 )
 def test_other_machines_and_versions_are_refused(tmp_path: Path, changed: dict[str, object], message: str) -> None:
@@ -177,6 +179,14 @@ def test_other_machines_and_versions_are_refused(tmp_path: Path, changed: dict[s
     with pytest.raises(DataError, match=rf"old\.json and .*new\.json .*--force.*: {message}$"):
         compare_files(old, new)
     assert "- differs: " in compare_files(old, new, force=True).text()
+
+
+def test_what_an_older_xsent_did_not_say_is_a_remark(tmp_path: Path) -> None:
+    silent = {name: value for name, value in ENVIRONMENT.items() if name != "bundles"}
+    old = write(tmp_path, "old.json", replace(run(cell(1.0)), environment=silent))
+    new = write(tmp_path, "new.json", run(cell(2.0)))
+    comparison = compare_files(old, new)
+    assert comparison.remarks == ["only one of the runs says its bundles"] and comparison.of("slower")
 
 
 def test_another_xsent_is_what_is_compared(tmp_path: Path) -> None:
