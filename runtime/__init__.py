@@ -3,8 +3,13 @@
 Names load when they are first used, so that `import xsent` costs nothing.
 """
 
+import os
 from importlib import import_module
 from typing import TYPE_CHECKING
+
+# Offline means offline: since 1.29 onnxruntime reports its use over the network and leaves an identifier in the home
+# folder (its Privacy.md), unless this is set before it is imported.
+os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
 
 if TYPE_CHECKING:
     from xsent.bundle import Bundle as Bundle

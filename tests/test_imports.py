@@ -1,7 +1,9 @@
 """What importing costs, seen from a fresh interpreter."""
 
+import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -28,6 +30,21 @@ def test_the_encoder_needs_only_its_three() -> None:
     loaded = loaded_after("from xsent import SentenceEncoder; SentenceEncoder().encode('Anna')")
     assert {"numpy", "onnxruntime", "sentencepiece"} <= loaded
     assert not loaded & {"torch", "onnx", "openvino", "typer", "transformers", "tqdm"}
+
+
+@pytest.mark.skipif(os.name != "posix", reason="there onnxruntime leaves its identifier elsewhere")
+def test_encoding_leaves_no_trace(tmp_path: Path) -> None:
+    """An identifier in the home folder is the first sign of onnxruntime reporting its use; it does so unless told."""
+    script = "from xsent import SentenceEncoder; SentenceEncoder().encode('Anna')"
+    quiet = ("CI", "GITHUB_ACTIONS", "TF_BUILD", "ORT_DISABLE_TELEMETRY", "ORT_RUNNING_UNIT_TESTS", "XDG_CACHE_HOME")
+    environment = {name: value for name, value in os.environ.items() if name not in quiet}
+    subprocess.run([sys.executable, "-c", script], env={**environment, "HOME": str(tmp_path)}, check=True)
+    assert not list(tmp_path.rglob("*"))
+
+
+def test_who_wants_the_reports_keeps_them() -> None:
+    script = "import os, xsent; assert os.environ['ORT_DISABLE_TELEMETRY'] == '0'"
+    subprocess.run([sys.executable, "-c", script], env={**os.environ, "ORT_DISABLE_TELEMETRY": "0"}, check=True)
 
 
 def test_the_command_loads_nothing_heavy_for_its_help() -> None:

@@ -23,6 +23,7 @@ measure() { # NAME COMMIT: with the code of the commit, whatever else is install
         PYTHONPATH="$folder/$1" python -c "from xsent.bench.cli import main; main()" \
             tracking "$folder/$1.json" --model runtime/builtin
 }
+export ORT_DISABLE_TELEMETRY=1  # older code let onnxruntime's reports be counted
 echo "slower than $(git rev-parse --short "$commit")?"
 measure old "$commit" || nothing "$commit cannot be measured"
 measure new HEAD
