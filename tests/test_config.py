@@ -69,6 +69,12 @@ def test_minimal_recipe(tmp_path: Path) -> None:
         ("[[stage]]", "[stage]", "start with ..stage"),
         ('files = ["a.tsv"]', 'files = ["a.tsv"], weights = { talk = -1 }', "weight of 'talk', -1"),
         ("steps = 10", "steps = 10\nweights = { talk = -1 }", "weight of 'talk', -1, must be a number from 0 up"),
+        (
+            "steps = 10",
+            "steps = 10\nstarts_from = { table = 1 }",
+            "starts_from table, which is no stage before",
+        ),
+        ("steps = 10", "steps = 10\nstarts_from = { a = 0 }", "weight of 'a', 0, must be a number above 0"),
         ('name = "x"', "", "'name' is missing"),
         ('["de"]', '"de"', "languages = 'de' must be of type tuple"),
         ("[[stage]]", "[[stages]]", "unknown|no ..stage"),

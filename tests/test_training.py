@@ -27,9 +27,9 @@ from xsent.train.data.corpus import Corpus
 from xsent.train.data.preparation import TrainingPairs, prepare
 from xsent.train.objectives.settings import Align, Distil, Objectives, Relate
 from xsent.train.run import stage_folders
-from xsent.train.start import in_common, open_start
+from xsent.train.start import in_common, mean, open_start, require_fit
 from xsent.train.teacher import open_teacher
-from xsent.train.trainer import Trainer, require_fit
+from xsent.train.trainer import Trainer
 
 BUILTIN = Path(xsent.__file__).parent / "builtin"
 COMMAND = [sys.executable, "-c", "from xsent.train.cli import main; main()"]
@@ -148,6 +148,35 @@ def test_a_projection_goes_along_to_a_teacher_of_as_many_dimensions(trained: Pat
     start = dataclasses.replace(start, weights=weights)
     assert "projection.weight" in in_common(start, start.config, 7)
     assert "projection.weight" not in in_common(start, start.config, 8)
+
+
+def test_the_mean_of_checkpoints_by_hand(trained: Path) -> None:
+    table = load_checkpoint(trained.parent / "table-0000150")
+    deep = load_checkpoint(trained)
+    weight = "encoder.table.weight"
+    ones = dataclasses.replace(table, weights={weight: torch.ones(2, 2), "projection.weight": torch.ones(3, 2)})
+    fives = dataclasses.replace(deep, weights={weight: torch.full((2, 2), 5.0), "encoder.positions": torch.ones(4)})
+    found = mean([fives, ones], [1, 3])
+    assert found.config.num_layers == 0
+    assert list(found.weights) == [weight] and torch.equal(found.weights[weight], torch.full((2, 2), 2.0))
+
+
+def test_a_stage_starts_from_the_mean_of_earlier_ones(tmp_path: Path) -> None:
+    recipe = write_toy_recipe(tmp_path)
+    text = recipe.read_text()
+    table = text[text.index("[[stage]]") : text.rindex("[[stage]]")]
+    more = table.replace('"table"', '"more"').replace("steps = 150", "steps = 20")
+    frozen = table.replace("[[stage]]\nname = ", "").replace("table_learning_rate = 0.02", "learning_rate = 1e-4")
+    frozen = frozen.replace('"table"', '[[stage]]\nname = "last"\nstarts_from = { table = 1, more = 3 }')
+    last = frozen.replace("num_layers = 0", "num_layers = 1").replace("steps = 150", "steps = 2")
+    recipe.write_text(text[: text.index("[[stage]]")] + table + more + last)
+    end = load_checkpoint(train(recipe, tmp_path / "run"))
+    tables = [
+        load_checkpoint(tmp_path / "run" / "checkpoints" / name).weights["encoder.table.weight"]
+        for name in ("table-0000150", "more-0000020")
+    ]
+    assert not torch.equal(*tables)
+    torch.testing.assert_close(end.weights["encoder.table.weight"], tables[0] / 4 + tables[1] * 3 / 4)
 
 
 def test_a_start_without_layers_fits_any_heads(recipe: Path, trained: Path, tmp_path: Path) -> None:

@@ -47,8 +47,10 @@ def differences(saved: object, now: object, name: str = "") -> str:
                 continue
             if setting.name in saved:
                 parts.append(differences(saved[setting.name], getattr(now, setting.name), where))
-            elif setting.default is not MISSING:
-                default, value = setting.default, getattr(now, setting.name)
+            elif setting.default is not MISSING or setting.default_factory is not MISSING:
+                factory = setting.default_factory
+                default = setting.default if factory is MISSING else factory()
+                value = getattr(now, setting.name)
                 parts.append("" if default == value else f"{where}: {default!r} became {value!r}")
     elif isinstance(now, list | tuple) and isinstance(saved, list) and len(saved) == len(now):
         parts += [differences(a, b, f"{name}[{i}]") for i, (a, b) in enumerate(zip(saved, now, strict=True))]

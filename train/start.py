@@ -1,16 +1,49 @@
-"""Where a training starts from: a checkpoint's vocabulary and weights."""
+"""What a training starts from: a recipe that can be followed, a checkpoint's vocabulary and weights."""
 
 import logging
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
+import torch
 from torch import Tensor
 
 from xsent.errors import DataError
 from xsent.train.checkpoint import Checkpoint, load_checkpoint
 from xsent.train.config import Recipe
 from xsent.train.model import ModelConfig
+from xsent.train.teacher import Teacher
 
 logger = logging.getLogger(__name__)
+
+
+def require_fit(recipe: Recipe, ranks: int, teacher: Teacher | None) -> None:
+    """Refuse a recipe that this training cannot follow.
+
+    Raises:
+        DataError: A stage distils and there is no teacher, or batches cannot be divided among the processes.
+    """
+    for stage in recipe.stages:
+        if stage.batch_size % ranks:
+            raise DataError(
+                f"stage {stage.name}: batch_size = {stage.batch_size} cannot be divided by {ranks} processes"
+            )
+        if not stage.objectives.distils:
+            continue
+        if teacher is None:
+            raise DataError(f"stage {stage.name} distils and has no teacher; name its folder with --teacher")
+        if teacher.dim == recipe.dim or not stage.objectives.copies:
+            continue
+        if not stage.learning_rate:
+            raise DataError(
+                f"stage {stage.name}: the teacher has {teacher.dim} dimensions, dim is {recipe.dim}; the projection "
+                "between them needs learning_rate above 0"
+            )
+        if stage.prefixes and not stage.objectives.contrasts:
+            raise DataError(
+                f"stage {stage.name}: prefixes cannot be distilled from a teacher of {teacher.dim} dimensions into "
+                f"dim = {recipe.dim}; leave them out, or distil from a teacher of that dimension"
+            )
 
 
 def open_start(recipe: Recipe, path: Path) -> Checkpoint:
@@ -26,6 +59,23 @@ def open_start(recipe: Recipe, path: Path) -> Checkpoint:
         if its != ours:
             raise DataError(f"{path} has {name} = {its}, the recipe {ours}; to start from it they must be the same")
     return start
+
+
+def mean(checkpoints: Sequence[Checkpoint], shares: Sequence[float]) -> Checkpoint:
+    """The mean of checkpoints of one training, in the weights that all of them have (Wortsman et al. 2022).
+
+    Args:
+        checkpoints: At least one; what the mean is otherwise, such as its depth, the shallowest says.
+        shares: Of each; they need not add up to 1.
+    """
+    shallowest = min(checkpoints, key=lambda checkpoint: checkpoint.config.num_layers)
+    names = set.intersection(*(set(checkpoint.weights) for checkpoint in checkpoints))
+    scaled = [share / sum(shares) for share in shares]
+    weights = {
+        name: sum((share * c.weights[name] for share, c in zip(scaled, checkpoints, strict=True)), torch.zeros(()))
+        for name in sorted(names)
+    }
+    return replace(shallowest, weights=weights)
 
 
 def in_common(before: Checkpoint, config: ModelConfig, teacher_dim: int | None) -> dict[str, Tensor]:

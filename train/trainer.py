@@ -1,7 +1,7 @@
 """A whole training: data, stages one after the other, checkpoints to resume from."""
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
@@ -29,8 +29,8 @@ from xsent.train.model import ModelConfig
 from xsent.train.optimization import optimizer_state, parameter_groups, restore_optimizer
 from xsent.train.run import keep_only, refuse_other_data, refuse_other_store, stage_folders
 from xsent.train.stage import TrainingModel
-from xsent.train.start import in_common, open_start
-from xsent.train.teacher import Teacher, kept_pairs, open_teacher, teacher_vectors
+from xsent.train.start import in_common, mean, open_start, require_fit
+from xsent.train.teacher import kept_pairs, open_teacher, teacher_vectors
 from xsent.train.validation import Validation
 
 logger = logging.getLogger(__name__)
@@ -110,10 +110,17 @@ class Trainer:
             latest = self._latest(number, stage)
             if latest is None or latest.step < stage.steps:
                 logger.info("stage %s: %d layers, %d steps", stage.name, stage.num_layers, stage.steps)
-                latest = self._train_stage(number, stage, before, latest)
+                start = self._mean(stage.starts_from) if stage.starts_from else before
+                latest = self._train_stage(number, stage, start, latest)
             before = latest
         assert before is not None
         return before.path
+
+    def _mean(self, shares: Mapping[str, float]) -> Checkpoint:
+        """Of the ends of finished stages."""
+        stages = list(enumerate(self.recipe.stages))
+        ends = {stage.name: self._latest(number, stage) for number, stage in stages if stage.name in shares}
+        return mean([end for end in ends.values() if end is not None], [shares[name] for name in ends])
 
     def _latest(self, number: int, stage: StageConfig) -> Checkpoint | None:
         folders = stage_folders(self.run_folder, stage)
@@ -275,32 +282,3 @@ class Trainer:
                 for chunk in cluster_pairs(self.data.store, encoder, clusters=stage.clusters, dim=128, seed=seed):
                     file.write(chunk.tobytes())
         return np.memmap(path, np.uint16, "r")
-
-
-def require_fit(recipe: Recipe, ranks: int, teacher: Teacher | None) -> None:
-    """Refuse a recipe that this training cannot follow.
-
-    Raises:
-        DataError: A stage distils and there is no teacher, or batches cannot be divided among the processes.
-    """
-    for stage in recipe.stages:
-        if stage.batch_size % ranks:
-            raise DataError(
-                f"stage {stage.name}: batch_size = {stage.batch_size} cannot be divided by {ranks} processes"
-            )
-        if not stage.objectives.distils:
-            continue
-        if teacher is None:
-            raise DataError(f"stage {stage.name} distils and has no teacher; name its folder with --teacher")
-        if teacher.dim == recipe.dim or not stage.objectives.copies:
-            continue
-        if not stage.learning_rate:
-            raise DataError(
-                f"stage {stage.name}: the teacher has {teacher.dim} dimensions, dim is {recipe.dim}; the projection "
-                "between them needs learning_rate above 0"
-            )
-        if stage.prefixes and not stage.objectives.contrasts:
-            raise DataError(
-                f"stage {stage.name}: prefixes cannot be distilled from a teacher of {teacher.dim} dimensions into "
-                f"dim = {recipe.dim}; leave them out, or distil from a teacher of that dimension"
-            )
