@@ -66,18 +66,18 @@ def quick_plan() -> Plan:
 
 
 def full_plan() -> Plan:
-    """Some twenty minutes on two cores, the training included."""
+    """Most of half an hour on two cores, the training included."""
     families = [Family("int8", "onnx", LAYERS, stream=5_000, long=(0, 2))]
     if (cpus := available_cpus()) > 1:
-        families.append(Family("int8", "onnx", LAYERS, threads=cpus, stream=0))
+        families.append(Family("int8", "onnx", LAYERS, threads=cpus, turns=2, stream=0))
     families += [
-        Family("float32", "onnx", LAYERS),
-        Family("int4-table", "onnx", LAYERS),
+        Family("float32", "onnx", LAYERS, turns=2),
+        Family("int4-table", "onnx", LAYERS, turns=2),
         Family("int8", "openvino", LAYERS, turns=2),
         Family("int8", "numpy", LAYERS, turns=2),
-        Family("float32", "numpy", LAYERS, turns=2),
+        Family("float32", "numpy", (0, 2, 6), turns=2),
     ]
-    return Plan(families)
+    return Plan(families, seconds=0.3, shares=(0, 2, 6), training=(1, 2, 4, 6))
 
 
 def measure(plan: Plan, work: Path, given: Sequence[Path], *, note: Say, fail: Say) -> Iterator[Measurement]:
