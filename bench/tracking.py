@@ -24,6 +24,7 @@ from xsent.bench.results import Measurement, Results
 from xsent.bundle import Bundle
 from xsent.encoder import SentenceEncoder
 from xsent.errors import DataError
+from xsent.threads import available_cpus
 from xsent.tokenizer import Tokenizer
 
 Work = Callable[[], None]
@@ -104,7 +105,7 @@ def count_works(bundle: Path, counter: str) -> list[Measurement]:
     """Instructions of a sentence: the same sentences twice less once, so that the start of the process goes out."""
     number = {work: REPEATED[counter] * SENTENCES[work] for work in WORKS}
     children = [_child(work, bundle, times * number[work]) for work in WORKS for times in (1, 2)]
-    with ThreadPoolExecutor(os.cpu_count()) as pool:  # counts, unlike times, do not mind each other
+    with ThreadPoolExecutor(available_cpus()) as pool:  # counts, unlike times, do not mind each other
         counts = list(pool.map(lambda child: count(counter, child), children))
     return [
         Measurement("tracking", {"work": work, "by": counter}, {"instructions": (twice - once) / number[work]})

@@ -38,9 +38,9 @@ class Plan:
 
     families: Sequence[Family]
     lengths: Sequence[int] = LENGTHS
-    seconds: float = 0.4
-    shares: Sequence[int] = LAYERS
-    training: Sequence[int] = (1, 2, 3, 4, 6)
+    seconds: float = 0.3
+    shares: Sequence[int] = (0, 2, 6)
+    training: Sequence[int] = (1, 2, 4, 6)
     steps: int = 8
 
     def covering(self, kinds: Collection[Kind]) -> "Plan":
@@ -62,7 +62,7 @@ def quick_plan() -> Plan:
         Family("int4-table", "onnx", (2,), turns=2),
         Family("int8", "numpy", (2,), turns=2),
     ]
-    return Plan(families, lengths=(8, 32, 128), seconds=0.3, shares=(2,), training=())
+    return Plan(families, lengths=(8, 32, 128), shares=(2,), training=())
 
 
 def full_plan() -> Plan:
@@ -77,7 +77,7 @@ def full_plan() -> Plan:
         Family("int8", "numpy", LAYERS, turns=2),
         Family("float32", "numpy", (0, 2, 6), turns=2),
     ]
-    return Plan(families, seconds=0.3, shares=(0, 2, 6), training=(1, 2, 4, 6))
+    return Plan(families)
 
 
 def measure(plan: Plan, work: Path, given: Sequence[Path], *, note: Say, fail: Say) -> Iterator[Measurement]:
