@@ -24,6 +24,6 @@ def test_hundred_sentences(benchmark: Benchmark, path: Path, threads: int) -> No
     benchmark(SentenceEncoder(path, threads=threads).encode, sentences(100))
 
 
-def test_first_vector(benchmark: Benchmark, path: Path) -> None:
-    """From a folder to a vector, in a process that has all packages loaded."""
+def test_opening(benchmark: Benchmark, path: Path) -> None:
+    """From a folder to the first vector, in a process that has all packages loaded."""
     benchmark(encode_new, path)

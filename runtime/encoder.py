@@ -40,7 +40,8 @@ class SentenceEncoder:
         path: A bundle folder; None is the bundle that ships with the package.
         backend: "onnx", "numpy", or "openvino" for bundles that were exported with its files; None is onnx, or numpy
             where onnxruntime is not installed.
-        threads: Sentences to encode at once; None takes every CPU this process may use.
+        threads: Sentences to encode at once; None takes every CPU this process may use, and one for a bundle without
+            layers, whose sentences are over before a second thread gets the interpreter.
 
     Raises:
         BundleError: The bundle is missing, damaged or of an unknown version.
@@ -54,7 +55,6 @@ class SentenceEncoder:
     ) -> None:
         if threads is not None and threads < 1:
             raise ValueError(f"threads = {threads} must be at least 1")
-        self.threads = threads or available_cpus()
         backend = backend or default_backend()
         self.bundle = Bundle.open(builtin_path() if path is None else path)
         with importing(backend):
@@ -65,6 +65,7 @@ class SentenceEncoder:
                 f"{self.bundle.vocab_size:,} rows; export the bundle again"
             )
         self._backend = open_backend(backend, self.bundle)
+        self.threads = threads or (available_cpus() if self.bundle.num_layers else 1)
 
     def __repr__(self) -> str:
         return f"SentenceEncoder({str(self.bundle.path)!r}, name={self.bundle.name!r}, dim={self.dim})"

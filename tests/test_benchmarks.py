@@ -27,7 +27,7 @@ def test_every_benchmark_runs_for_a_bundle(mini_bundle: Path) -> None:
     assert "test_latency.py::test_one_sentence[2-32] PASSED" in done.stdout
     assert "test_latency.py::test_one_sentence[2-128] SKIPPED" in done.stdout  # the bundle takes 64
     assert "test_encode.py::test_hundred_sentences[2-1] PASSED" in done.stdout
-    assert "test_encode.py::test_first_vector[2] PASSED" in done.stdout
+    assert "test_encode.py::test_opening[2] PASSED" in done.stdout
 
 
 def test_a_bundle_that_is_not_there_is_one_line(tmp_path: Path) -> None:
@@ -40,7 +40,7 @@ def test_a_bundle_that_is_not_there_is_one_line(tmp_path: Path) -> None:
 def test_they_are_run_and_read(mini_bundle: Path) -> None:
     found = {measurement.name: measurement.figures for measurement in run_modules([mini_bundle], seconds=0.01)}
     assert "modules benchmark=one sentence layers=2 tokens=8" in found
-    assert "modules benchmark=first vector layers=2" in found
+    assert "modules benchmark=opening layers=2" in found
     assert all(0 < figures["min_ms"] <= figures["median_ms"] for figures in found.values())
 
 

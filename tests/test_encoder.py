@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from xsent import BackendError, BundleError, LongSentenceWarning, SentenceEncoder
+from xsent.bench.grid.bundles import Bundles
 from xsent.options import UnknownTextWarning
 
 SENTENCES = [
@@ -218,6 +219,14 @@ def test_similarity(encoder: SentenceEncoder) -> None:
 def test_golden_vectors(encoder: SentenceEncoder) -> None:
     golden = encoder.bundle.golden
     assert np.allclose(encoder.encode(golden.sentences), golden.vectors, atol=max(golden.tolerances["other"], 1e-6))
+
+
+@pytest.mark.filterwarnings("ignore::xsent.options.LongSentenceWarning")
+def test_a_table_alone_takes_one_thread(mini_bundle: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("xsent.encoder.available_cpus", lambda: 4)
+    table = Bundles(tmp_path, like=mini_bundle).path(0, "int8")
+    assert [SentenceEncoder(path).threads for path in (mini_bundle, table)] == [4, 1]
+    assert SentenceEncoder(table, threads=2).threads == 2
 
 
 def test_wrong_construction(mini_bundle: Path, tmp_path: Path) -> None:

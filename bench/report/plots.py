@@ -2,6 +2,8 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import cycle
+from typing import Any
 
 import numpy as np
 from matplotlib import colormaps
@@ -16,6 +18,7 @@ from xsent.bench.results import Axis, Measurement
 USUAL: dict[str, Axis] = {"precision": "int8", "backend": "onnx", "threads": 1}
 SCORES = ("tatoeba", "sib", "sts")
 SIZE = (7, 4.2)  # inches
+POINTS = 10  # of a score, the least that a panel spans: tenths of a point should look like what they are
 
 
 @dataclass(frozen=True)
@@ -79,11 +82,14 @@ def memory_by_layers(measured: Sequence[Measurement]) -> Plot | None:
     if len(layers) < 2 or not points_of(rows):
         return None
     figure, axes = canvas()
-    for precision, colour in coloured(axis_values(rows, "precision")):
-        for sentences, style in dict(zip(points_of(rows), ("o-", "s--"), strict=False)).items():
+    precisions = axis_values(rows, "precision")
+    for drawn, (precision, colour) in enumerate(coloured(precisions)):
+        width = 1.5 * (len(precisions) - drawn)  # lines that lie on each other are both seen
+        for sentences, style in dict(zip(points_of(rows), ("-", "--"), strict=False)).items():
             points = series(rows, "layers", f"mib_{sentences}", precision=precision)
             if points:
-                axes.plot(*zip(*points, strict=True), style, color=colour, label=f"{precision}, {sentences:,}")
+                look: dict[str, Any] = {"color": colour, "linewidth": width, "markersize": 4 + width}
+                axes.plot(*zip(*points, strict=True), f"o{style}", label=f"{precision}, {sentences:,}", **look)
     finish(axes, "layers", "MiB, resident", "precision, sentences")
     axes.set_xticks(layers)
     axes.set_ylim(bottom=0)
@@ -113,16 +119,21 @@ def against(measured: Sequence[Measurement], cost: str, label: str, name: str) -
     scores = [score for score in SCORES if any(score in m.figures for m in rows)]
     if not scores:
         return None
-    figure = Figure(figsize=(max(5.0, 3.6 * len(scores)), 3.8), layout="constrained")
-    for axes, score in zip(figure.subplots(1, len(scores), squeeze=False)[0], scores, strict=True):
-        for m in (m for m in rows if score in m.figures):
-            point = scaled(cost, m.figures[cost]), m.figures[score]
-            axes.plot(*point, "o", color="tab:blue")
-            axes.annotate(str(m.axes["bundle"]), point, (0, 6), textcoords="offset points", ha="center", fontsize=8)
+    figure = Figure(figsize=(3.4 * len(scores) + 1.6, 3.8), layout="constrained")
+    panels = figure.subplots(1, len(scores), squeeze=False)[0]
+    for axes, score in zip(panels, scores, strict=True):
+        for m, shape in zip(rows, cycle("osD^vP*X")):
+            if score in m.figures:
+                point, bundle = (scaled(cost, m.figures[cost]), m.figures[score]), str(m.axes["bundle"])
+                axes.plot(*point, shape, label=bundle, markersize=9, fillstyle="none", markeredgewidth=2, clip_on=False)
         axes.margins(0.25)
+        middle = sum(axes.get_ylim()) / 2
+        axes.set_ylim(min(axes.get_ylim()[0], middle - POINTS / 2), max(axes.get_ylim()[1], middle + POINTS / 2))
+        axes.set_xlim(left=0)
         axes.set_title(heading(score), fontsize=10)
         axes.set_xlabel(label)
         axes.grid(alpha=0.3)
+    panels[-1].legend(loc="center left", bbox_to_anchor=(1, 0.5), frameon=False)
     return titled(name, f"Quality against {label.partition(',')[0]}", figure)
 
 

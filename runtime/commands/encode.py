@@ -44,7 +44,8 @@ def encode(
         LongChoice, typer.Option(help="For sentences the model cannot read whole: cut, stop or split.")
     ] = LongChoice.WARN,
     threads: Annotated[
-        int | None, typer.Option(min=1, help="Sentences to encode at once; default: every CPU allowed.")
+        int | None,
+        typer.Option(min=1, help="Sentences to encode at once; default: all CPUs; 1 without layers."),
     ] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with an output that was cut short.")] = False,
     force: Annotated[bool, typer.Option("--force", help="Replace an existing output.")] = False,

@@ -35,7 +35,7 @@ def index(
         bool, typer.Option("--resume", help="Go on with a job that was stopped; the same lines must come again.")
     ] = False,
     threads: Annotated[
-        int | None, typer.Option(min=1, help="Lines to encode at once; default: every CPU allowed.")
+        int | None, typer.Option(min=1, help="Lines to encode at once; default: all CPUs; 1 without layers.")
     ] = None,
     force: Annotated[
         bool, typer.Option("--force", help="Replace an existing index; forget a job that was stopped.")
