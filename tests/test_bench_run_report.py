@@ -73,6 +73,7 @@ def test_the_report_says_every_group(markdown: str) -> None:
     titles = re.findall(r"^## (.*)$", markdown, re.MULTILINE)
     assert titles == [
         "To know",
+        "In short",
         "Machine",
         "Latency",
         "The straight line of latency over layers",
@@ -95,6 +96,7 @@ def test_the_report_says_every_group(markdown: str) -> None:
 
 def test_the_numbers_are_those_measured(markdown: str) -> None:
     # 2 layers: 0.05 + 0.01 × 2 × 8 = 0.21 ms, 1 / 0.21 ms = 4,762 sentences and 38,095 tokens a second.
+    assert "| 2 | 0.690 | 2.07 | 1,449 | 142 | 72.0 | 75.0 | 30.0 |" in markdown  # in short
     assert "| 2 | int8 | onnx | 1 | 0.210 / 0.420 / 0.630 | 0.690 / 1.38 / 2.07 |" in markdown
     assert "| 2 | int8 | onnx | 1 | 4,762 / 38,095 |" in markdown
     assert "| 2 | float32 | onnx | 182 | 185 | 187 | 0.010 | 189 |" in markdown

@@ -11,6 +11,7 @@ from xsent.bench.peers.race import COLUMNS
 from xsent.bench.peers.report import heading as peer_heading
 from xsent.bench.peers.report import rows
 from xsent.bench.report.plots import (
+    USUAL,
     Plot,
     latency_by_layers,
     memory_by_layers,
@@ -18,9 +19,15 @@ from xsent.bench.report.plots import (
     quality_by_milliseconds,
     throughput_by_length,
 )
-from xsent.bench.report.tables import NONE, Table, heading, listing, number, pivot
-from xsent.bench.results import Results
+from xsent.bench.report.tables import NONE, Table, heading, listing, number, order, pivot
+from xsent.bench.results import Axis, Measurement, Results
 
+SUMMARY = {  # the figures of each group that most readers came for
+    "latency": ("p50_ms", "p99_ms", "sentences_per_second"),
+    "start": ("first_ms",),
+    "memory": ("mib_1", "mib_1000"),
+    "size": ("bytes",),
+}
 PEER = "peer "  # begins the notes that stand with the peers: how each runs
 
 
@@ -46,7 +53,7 @@ class Section:
 def sections(results: Results) -> list[Section]:
     """Everything that there is to say about a run."""
     general = [note for note in results.notes if not note.startswith(PEER)]
-    found = [_points("To know", general), _environment(results.environment)]
+    found = [_points("To know", general), _summary(results), _environment(results.environment)]
     found += [make(results) for group, make in PARTS if results.of(group)]
     found.append(_points("Not measured", results.failures))
     return [section for section in found if section]
@@ -66,6 +73,24 @@ def plain(value: object) -> str:
     if isinstance(value, Mapping):
         return ", ".join(f"{heading(name) if name.islower() else name} {plain(inner)}" for name, inner in value.items())
     return number(value) if isinstance(value, float) else str(value)
+
+
+def _summary(results: Results) -> Section | None:
+    """The usual way to run, by layers."""
+    usual, found = {**USUAL, "tokens": 32}, dict[Axis, dict[str, float]]()
+    for group, figures in SUMMARY.items():
+        for m in results.of(group):
+            if all(m.axes[axis] == usual.get(axis, m.axes[axis]) for axis in m.axes):
+                row = found.setdefault(m.axes["layers"], {})
+                row.update((figure, m.figures[figure]) for figure in figures if figure in m.figures)
+    if not found:
+        return None
+    about = (
+        "One sentence of 32 tokens by layers, int8 in ONNX Runtime on one thread; the first vector from the start of "
+        "the process; memory that is resident in a process of its own."
+    )
+    rows = [Measurement("summary", {"layers": layers}, found[layers]) for layers in sorted(found, key=order)]
+    return Section("In short", [about], tables=[listing(rows)])
 
 
 def _latency(results: Results) -> Section:
