@@ -36,9 +36,11 @@ app.command(epilog="Example: xsent-bench mining --rows 200000 --rounds 1")(minin
 @one_line_errors()
 def whole_run(
     context: typer.Context,
-    quick: Annotated[bool, typer.Option("--quick", help="3 minutes on two cores instead of 30: less of all.")] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="Minutes instead of half an hour: less of all.")] = False,
     out: Annotated[Path, typer.Option(help="Folder of the report; made if it is not there.")] = Path("bench-report"),
-    work: Annotated[Path | None, typer.Option(help="Folder of the models made for it; default: OUT/work.")] = None,
+    work: Annotated[
+        Path | None, typer.Option(help="Folder of the models made for it, to be used again; default: OUT-work.")
+    ] = None,
     evaluate: Annotated[
         Path | None, typer.Option("--eval", help="Folder of test sets, to set quality beside the cost.")
     ] = None,
@@ -60,7 +62,7 @@ def whole_run(
     except ModuleNotFoundError as error:
         raise missing(error) from error
     choices = Choices(quick=quick, evaluate=evaluate, bundles=tuple(bundle or ()), peers=with_peers)
-    typer.echo(run(out, work or out / "work", choices, force=force, command=command_line()))
+    typer.echo(run(out, work or Path(f"{out}-work"), choices, force=force, command=command_line()))
 
 
 @app.command(epilog="Example: xsent-bench compare old/results.json new/results.json --threshold 0.1")

@@ -4,6 +4,7 @@ import os
 import platform
 import threading
 from collections.abc import Iterator
+from datetime import date
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -48,13 +49,14 @@ def environment(root: Path = ROOT) -> dict[str, Any]:
         root: Where `proc` and `sys` are; only tests need another.
 
     Returns:
-        processor, instructions (see `xsent.instruction_set`), cpus (that this process may use), cpus_of_machine,
+        date, processor, instructions (see `xsent.instruction_set`), cpus (that this process may use), cpus_of_machine,
         memory_mib (0 where it is not known), governor (of the frequency) and system; versions, by package, of those
         that are installed; threads, the variables that set the threads of libraries.
     """
     memory = _fields(root / "proc/meminfo").get("MemTotal", "0")
     governors = set(_texts(root, f"{CPU}/cpufreq/scaling_governor"))
     return {
+        "date": date.today().isoformat(),
         "processor": processor(root),
         "instructions": instruction_set(root / "proc/cpuinfo"),
         "cpus": available_cpus(root),

@@ -10,6 +10,7 @@ from xsent.classification.topics import (
     SEEDS_NOTE,
     TEST_FILES,
     TRAIN_FILES,
+    Cell,
     accuracy_rows,
     read_examples,
     topic_files,
@@ -94,11 +95,24 @@ def _by_dimensions(encoder: SentenceEncoder, dims: Sequence[int], folder: Path) 
 
 def _topics(encoder: SentenceEncoder, folder: Path) -> Score:
     """Heads trained in English, tested in every language of the bundle."""
-    trains, files = (topic_files(folder, pattern) for pattern in (TRAIN_FILES, TEST_FILES))
-    if ENGLISH not in trains:
-        raise DataError(f"{folder}: no {ENGLISH}/train.tsv to train a head on")
-    train = read_examples(trains[ENGLISH], COLUMNS)
-    tests = {code: read_examples(files[code], COLUMNS) for code in encoder.languages if code in files}
-    _, cells = transfer(encoder, {ENGLISH: train}, tests)
+    cells = topic_cells(encoder, folder, encoder.languages)
     command = f"xsent classify evaluate {FOLDER}/{TOPICS} --columns {','.join(COLUMNS)} --train {ENGLISH}"
     return Score(command, accuracy_rows(cells), SEEDS_NOTE)
+
+
+def topic_cells(encoder: SentenceEncoder, folder: Path, languages: Sequence[str]) -> list[Cell]:
+    """Heads trained on SIB-200 in English.
+
+    Args:
+        encoder: What encodes.
+        folder: Has `XX/{train,test}.tsv` a language.
+        languages: Codes to test in; those that there is no test of are left out.
+
+    Raises:
+        DataError: A file is missing or cannot be read.
+    """
+    trains, files = (topic_files(folder, pattern) for pattern in (TRAIN_FILES, TEST_FILES))
+    tests = {code: read_examples(files[code], COLUMNS) for code in languages if code in files}
+    if ENGLISH not in trains or not tests:
+        raise DataError(f"{folder}: expected {ENGLISH}/train.tsv, and a test.tsv of {', '.join(languages)}")
+    return transfer(encoder, {ENGLISH: read_examples(trains[ENGLISH], COLUMNS)}, tests)[1]

@@ -43,7 +43,7 @@ def test_numbers_have_three_digits_that_count() -> None:
 
 def test_figures_are_named_with_their_units() -> None:
     assert [heading(figure) for figure in ("p50_ms", "bytes", "model.onnx_bytes", "peak_mib", "mib_1000")] == [
-        *("p50, ms", "MB", "model.onnx, MB", "peak MiB", "MiB after 1,000")
+        *("p50, ms", "MB", "model.onnx, MB", "peak MiB", "MiB after 1,000 sentences")
     ]
     assert heading("some_thing") == "some thing"
 

@@ -76,7 +76,7 @@ def throughput_by_length(measured: Sequence[Measurement]) -> Plot | None:
 
 
 def memory_by_layers(measured: Sequence[Measurement]) -> Plot | None:
-    """MiB after the first sentence by layers, and after the most that there were, a colour for each precision."""
+    """MiB after the first sentence by layers, and after the most that all took, a colour for each precision."""
     rows, told = usual(measured, "backend")
     layers = axis_values(rows, "layers")
     if len(layers) < 2 or not points_of(rows):
@@ -160,9 +160,10 @@ def series(rows: Iterable[Measurement], x: str, figure: str, **axes: Axis) -> li
 
 
 def points_of(rows: Iterable[Measurement]) -> list[int]:
-    """The fewest and the most sentences after which memory was read."""
-    found = {int(name[4:]) for m in rows for name in m.figures if name.startswith("mib_")}
-    return sorted({min(found), max(found)}) if found else []
+    """The fewest and the most sentences after which memory was read everywhere."""
+    found = [{int(name[4:]) for name in m.figures if name.startswith("mib_")} for m in rows]
+    shared = set.intersection(*found) if found else set[int]()
+    return sorted({min(shared), max(shared)}) if shared else []
 
 
 def coloured(values: Sequence[Axis]) -> Iterable[tuple[Axis, tuple[float, ...]]]:

@@ -1,22 +1,25 @@
 """How good bundles are, beside what they cost."""
 
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from statistics import fmean, median
 
-from xsent.backends import default_backend, open_backend
+from xsent.bench.grid.child import TEXTS, text_of
 from xsent.bench.grid.plan import size
-from xsent.bench.latency import some_ids, timed
-from xsent.bench.quality import text_similarity, topics
+from xsent.bench.peers.texts import mixed
 from xsent.bench.results import Axis, Measurement
 from xsent.bundle import Bundle
 from xsent.encoder import SentenceEncoder
 from xsent.errors import DataError, XsentError
 from xsent.evaluation import tatoeba
+from xsent.export.scores import ENGLISH, topic_cells
+from xsent.sts import sts
+from xsent.tokenizer import Tokenizer
 
 PROTOCOLS = {"tatoeba": "tatoeba", "sib": "sib200", "sts": "stsb"}  # figure and folder
-TOKENS, TIMES = 32, 200
+TOKENS, ROUNDS = 32, 30
 
 
 def check_tests(folder: Path) -> list[str]:
@@ -36,7 +39,8 @@ def measure_quality(bundles: Sequence[Path], folder: Path, fail: Callable[[str],
 
     Args:
         bundles: Their folders. Each is tested in the languages that all of them have, or in its own if there is none.
-        folder: Has `tatoeba`, `sib200` or `stsb`, see `xsent.bench.quality`; other folders in it do not matter.
+        folder: Has `tatoeba`, `sib200` or `stsb`, as `xsent evaluate` and `xsent classify evaluate` read them; other
+            folders in it do not matter.
         fail: Is told which test of a bundle failed, and why.
 
     Raises:
@@ -49,10 +53,10 @@ def measure_quality(bundles: Sequence[Path], folder: Path, fail: Callable[[str],
         bundle, name = Bundle.open(path), path.resolve().name
         named = name if names[name] == 1 else str(path)
         axes: dict[str, Axis] = {"bundle": named, "layers": bundle.num_layers, "precision": bundle.precision}
-        costs = {"p50_ms": milliseconds(bundle), "bytes": size(bundle).figures["bytes"]}
         languages = [code for code in bundle.languages if len(common) < 2 or code in common]
         axes["languages"] = ",".join(languages)
         encoder, found = SentenceEncoder(path), dict[str, float]()
+        costs = {"p50_ms": milliseconds(encoder), "bytes": size(bundle).figures["bytes"]}
         for test in wanted:
             try:
                 found[test] = SCORES[test](encoder, folder / PROTOCOLS[test], languages)
@@ -68,21 +72,15 @@ def score_tatoeba(encoder: SentenceEncoder, folder: Path, languages: Sequence[st
 
 
 def score_topics(encoder: SentenceEncoder, folder: Path, languages: Sequence[str]) -> float:
-    """Accuracy of a head trained in English, the mean over the other languages; over English if there is no other."""
-    others = [code for code in languages if code != "en" and (folder / code / "test.tsv").is_file()]
-    return fmean(topics(encoder, folder, others or ["en"]).accuracy.values())
+    """Accuracy of heads trained in English, the mean over the other languages; over English if there is no other."""
+    others = [code for code in languages if code != ENGLISH] or [ENGLISH]
+    return fmean(cell.accuracy for cell in topic_cells(encoder, folder, others))
 
 
 def score_similarity(encoder: SentenceEncoder, folder: Path, languages: Sequence[str]) -> float:
-    """Spearman's correlation with human scores × 100, the mean over the languages.
-
-    Raises:
-        DataError: There is no test of any.
-    """
-    files = [file for code in languages if (file := folder / f"{code}-test.csv").is_file()]
-    if not files:
-        raise DataError(f"{folder}: no LANG-test.csv of {', '.join(languages)}")
-    return fmean(text_similarity(encoder, file) for file in files)
+    """Spearman's correlation with human scores × 100, the mean over the languages that there is a test of."""
+    tested = [code for code in languages if (folder / f"{code}-test.csv").is_file()]
+    return 100 * fmean(score.spearman for score in sts(encoder, folder, tested or None).languages)
 
 
 SCORES: Mapping[str, Callable[[SentenceEncoder, Path, Sequence[str]], float]] = {
@@ -92,11 +90,14 @@ SCORES: Mapping[str, Callable[[SentenceEncoder, Path, Sequence[str]], float]] = 
 }
 
 
-def milliseconds(bundle: Bundle) -> float:
-    """The median time of a sentence of up to 32 tokens, its tokens given, on one thread."""
-    embed = open_backend(default_backend(), bundle).embed
-    length = min(TOKENS, bundle.max_length)
-    sentences = [some_ids(bundle.vocab_size, length, seed) for seed in range(TIMES)]
-    for ids in sentences[:20]:
-        timed(embed, ids)
-    return 1000 * median(timed(embed, ids) for ids in sentences)
+def milliseconds(encoder: SentenceEncoder) -> float:
+    """The median time of a sentence of up to 32 tokens, tokenisation included."""
+    tokenizer, length, source = Tokenizer(encoder.bundle.tokenizer_path), min(TOKENS, encoder.max_length), mixed(1000)
+    texts = [text_of(lambda text: len(tokenizer.encode(text)), length, source) for _ in range(TEXTS)]
+
+    def seconds(text: str) -> float:
+        began = time.perf_counter()
+        encoder.encode(text)
+        return time.perf_counter() - began
+
+    return 1000 * median(seconds(text) for _ in range(ROUNDS) for text in texts)

@@ -50,7 +50,7 @@ def heading(figure: str) -> str:
         return NAMES[figure]
     rest, _, unit = figure.rpartition("_")
     if rest == "mib":
-        return f"MiB after {int(unit):,}"
+        return f"MiB after {int(unit):,} sentence{'s' if unit != '1' else ''}"
     return f"{rest.replace('_', ' ')}, {UNITS[unit]}" if rest and unit in UNITS else figure.replace("_", " ")
 
 
