@@ -2,6 +2,7 @@
 
 import re
 from base64 import b64decode
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import pytest
 from made_up_results import LAYERS, made_up_results
 
 from xsent.bench.report.files import write_report
+from xsent.bench.report.plots import points_of
 from xsent.bench.report.sections import plain, sections
 from xsent.bench.report.tables import Table, heading, listing, number, pivot
 from xsent.bench.results import Measurement, Results
@@ -37,7 +39,7 @@ def markdown(folder: Path) -> str:
 
 def test_numbers_have_three_digits_that_count() -> None:
     assert [number(n) for n in (0, 0.0512, 1.234, 12.34, 123.4, 12345.6, -0.5)] == [
-        *("0.00", "0.051", "1.23", "12.3", "123", "12,346", "-0.500")
+        *("0", "0.0512", "1.23", "12.3", "123", "12,346", "-0.500")
     ]
 
 
@@ -99,7 +101,7 @@ def test_the_numbers_are_those_measured(markdown: str) -> None:
     assert "| 2 | 0.690 | 2.07 | 1,449 | 142 | 72.0 | 75.0 | 30.0 |" in markdown  # in short
     assert "| 2 | int8 | onnx | 1 | 0.210 / 0.420 / 0.630 | 0.690 / 1.38 / 2.07 |" in markdown
     assert "| 2 | int8 | onnx | 1 | 4,762 / 38,095 |" in markdown
-    assert "| 2 | float32 | onnx | 182 | 185 | 187 | 0.010 | 189 |" in markdown
+    assert "| 2 | float32 | onnx | 182 | 185 | 187 | 0.0100 | 189 |" in markdown
     assert "| 2 | 3.00 | 55.0 | 20.0 | 12.5 |" in markdown
     assert "| builtin | 2 | int8 | 92.0 | 70.0 | 72.0 | 0.690 | 30.0 |" in markdown
 
@@ -120,8 +122,8 @@ def test_training_stands_beside_the_paper(markdown: str) -> None:
 
 
 def test_the_line_says_what_a_layer_takes(markdown: str) -> None:
-    assert "| int8 | onnx | 1 | 32 | 0.050 | 0.320 | 0.000 | 1.0000 |" in markdown
-    assert "| int8 | onnx | 1 | 256 | 0.050 | 2.56 | 0.000 | 1.0000 |" in markdown
+    assert "| int8 | onnx | 1 | 32 | 0.0500 | 0.320 | 0.0000 | 1.0000 |" in markdown
+    assert "| int8 | onnx | 1 | 256 | 0.0500 | 2.56 | 0.0000 | 1.0000 |" in markdown
 
 
 def test_every_plot_is_a_file_and_is_shown(folder: Path, markdown: str) -> None:
@@ -162,6 +164,21 @@ def test_any_beginning_of_a_run_has_a_report(count: int) -> None:
     results = made_up_results()
     results.measurements = results.measurements[:count] + results.measurements[-count:]
     assert sections(results)
+
+
+def test_latency_is_of_one_thread_and_throughput_of_all() -> None:
+    results = made_up_results()
+    results.measurements += [replace(m, axes={**m.axes, "threads": 2}) for m in results.of("latency")]
+    tables = {section.title: section.tables[0] for section in sections(results) if section.tables}
+    threads = {title: {row[3] for row in tables[title].rows} for title in ("Latency", "Throughput")}
+    assert threads == {"Latency": {"1"}, "Throughput": {"1", "2"}}
+    assert len(tables["The straight line of latency over layers"].rows) == 3  # lengths
+
+
+def test_memory_is_drawn_after_as_many_sentences_as_all_took() -> None:
+    after = [{"mib_1": 1.0, "mib_1000": 2.0, "mib_100000": 3.0}, {"mib_1": 1.0, "mib_1000": 2.0}]
+    assert points_of([Measurement("memory", {"layers": 2}, figures) for figures in after]) == [1, 1000]
+    assert points_of([]) == []
 
 
 def test_one_depth_is_no_line() -> None:

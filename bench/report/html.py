@@ -5,7 +5,7 @@ from base64 import b64encode
 from collections.abc import Mapping, Sequence
 from html import escape
 
-from xsent.bench.report.sections import Section
+from xsent.bench.report.section import Section
 from xsent.bench.report.tables import Table
 
 PAGE = """<!DOCTYPE html>

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from html import escape
 
 from xsent.bench.markdown import markdown_table
-from xsent.bench.report.sections import Section
+from xsent.bench.report.section import Section
 
 
 def markdown_report(title: str, about: str, parts: Sequence[Section], plots: str) -> str:

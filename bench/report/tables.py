@@ -27,6 +27,7 @@ NAMES = {
     "sts": "STS, Spearman × 100",
 }
 SHARES = {"tokenisation", "int8_peak", "float_peak"}
+COUNTS = {"rounds"}
 
 
 @dataclass(frozen=True)
@@ -38,9 +39,9 @@ class Table:
 
 
 def number(value: float) -> str:
-    """A number with three digits that count, and commas between thousands."""
+    """A number with three digits that count, but at most four decimals, and commas between thousands."""
     size = abs(value)
-    decimals = 0 if size >= 100 else 1 if size >= 10 else 2 if size >= 1 or not size else 3
+    decimals = 0 if size >= 100 or not size else 1 if size >= 10 else 2 if size >= 1 else 3 if size >= 0.1 else 4
     return f"{value:,.{decimals}f}"
 
 
@@ -64,7 +65,9 @@ def scaled(figure: str, value: float) -> float:
 def shown(measurement: Measurement, figure: str) -> str:
     """A figure in a cell."""
     found = measurement.figures.get(figure)
-    return NONE if found is None else number(scaled(figure, found))
+    if found is None:
+        return NONE
+    return f"{found:,.0f}" if figure in COUNTS else number(scaled(figure, found))
 
 
 def listing(measurements: Sequence[Measurement]) -> Table:
