@@ -112,7 +112,9 @@ def topic_cells(encoder: SentenceEncoder, folder: Path, languages: Sequence[str]
         DataError: A file is missing or cannot be read.
     """
     trains, files = (topic_files(folder, pattern) for pattern in (TRAIN_FILES, TEST_FILES))
+    if ENGLISH not in trains:
+        raise DataError(f"{folder}: no {ENGLISH}/train.tsv to train a head on")
     tests = {code: read_examples(files[code], COLUMNS) for code in languages if code in files}
-    if ENGLISH not in trains or not tests:
-        raise DataError(f"{folder}: expected {ENGLISH}/train.tsv, and a test.tsv of {', '.join(languages)}")
+    if not tests:
+        raise DataError(f"{folder}: no test.tsv of {', '.join(languages)}")
     return transfer(encoder, {ENGLISH: read_examples(trains[ENGLISH], COLUMNS)}, tests)[1]

@@ -73,7 +73,7 @@ def test_a_test_that_cannot_be_read_is_left_out(
     out = export_bundle(load_checkpoint(mini_checkpoint), tmp_path / "out", tests=tmp_path / "eval").path
     card = (out / "README.md").read_text(encoding="utf-8")
     assert "xsent evaluate sts" in card and "evaluate xsr" not in card and "classify" not in card
-    assert "expected en/train.tsv" in caplog.text and "en-fr.tsv" in caplog.text
+    assert "no en/train.tsv to train a head on" in caplog.text and "en-fr.tsv" in caplog.text
 
 
 def test_tests_that_are_not_there_are_said_before_all_the_work(mini_checkpoint: Path, tmp_path: Path) -> None:

@@ -18,6 +18,7 @@ from xsent.bench.processes import answer_alone, end_with_parent, peak, resident
 
 if TYPE_CHECKING:  # the process measures what loading it takes
     from xsent import SentenceEncoder
+    from xsent.tokenizer import Tokenizer
 
 FEWEST, MOST = 20, 1000  # sentences that are timed one by one
 TEXTS = 16  # different ones of each length
@@ -67,20 +68,31 @@ def text_of(count: Callable[[str], int], tokens: int, sources: Iterator[str]) ->
     raise ValueError(f"no text of {tokens} tokens was found")
 
 
+def texts_of(tokenizer: "Tokenizer", tokens: int, sources: Iterator[str]) -> list[str]:
+    """Different texts of exactly so many tokens, see `text_of`."""
+    return [text_of(lambda text: len(tokenizer.encode(text)), tokens, sources) for _ in range(TEXTS)]
+
+
 def time_length(encoder: "SentenceEncoder", texts: Sequence[str], seconds: float) -> dict[str, object]:
     """Milliseconds of sentences one by one, and how many a second when there are many at once."""
+    times = time_each(encoder, texts, seconds / 2)
+    began = time.perf_counter()
+    done = sum(1 for _ in encoder.encode_iter(until(began + seconds / 2, texts)))
+    rate = done / (time.perf_counter() - began)
+    return {"ms": times, "sentences_per_second": rate}
+
+
+def time_each(encoder: "SentenceEncoder", texts: Sequence[str], seconds: float) -> list[float]:
+    """Milliseconds of sentences one by one, over and over for so many seconds."""
     encoder.encode(texts[0])  # the first of a length allocates
     times: list[float] = []
     began = time.perf_counter()
-    while len(times) < FEWEST or (len(times) < MOST and time.perf_counter() < began + seconds / 2):
+    while len(times) < FEWEST or (len(times) < MOST and time.perf_counter() < began + seconds):
         text = texts[len(times) % len(texts)]
         start = time.perf_counter()
         encoder.encode(text)
         times.append(time.perf_counter() - start)
-    began = time.perf_counter()
-    done = sum(1 for _ in encoder.encode_iter(until(began + seconds / 2, texts)))
-    rate = done / (time.perf_counter() - began)
-    return {"ms": [round(1000 * taken, 5) for taken in times], "sentences_per_second": rate}
+    return [round(1000 * taken, 5) for taken in times]
 
 
 def until(ending: float, texts: Sequence[str]) -> Iterator[str]:
@@ -122,8 +134,7 @@ def measure(task: Task) -> None:
         tokenizer = Tokenizer(encoder.bundle.tokenizer_path)
         source = mixed(sys.maxsize)
         for tokens in (tokens for tokens in task.lengths if tokens <= encoder.max_length):
-            texts = [text_of(lambda text: len(tokenizer.encode(text)), tokens, source) for _ in range(TEXTS)]
-            say(tokens=tokens, **time_length(encoder, texts, task.seconds))
+            say(tokens=tokens, **time_length(encoder, texts_of(tokenizer, tokens, source), task.seconds))
     for after, mib in watch_memory(encoder, task.stream):
         seen.append(mib)
         say(after=after, mib=mib)

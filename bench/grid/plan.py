@@ -66,7 +66,7 @@ def quick_plan() -> Plan:
 
 
 def full_plan() -> Plan:
-    """Most of half an hour on two cores, the training included."""
+    """Some fifteen minutes on two cores, the training included."""
     families = [Family("int8", "onnx", LAYERS, stream=5_000, long=(0, 2))]
     if (cpus := available_cpus()) > 1:
         families.append(Family("int8", "onnx", LAYERS, threads=cpus, turns=2, stream=0))

@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import cycle
-from typing import Any
 
 import numpy as np
 from matplotlib import colormaps
@@ -88,8 +87,8 @@ def memory_by_layers(measured: Sequence[Measurement]) -> Plot | None:
         for sentences, style in dict(zip(points_of(rows), ("-", "--"), strict=False)).items():
             points = series(rows, "layers", f"mib_{sentences}", precision=precision)
             if points:
-                look: dict[str, Any] = {"color": colour, "linewidth": width, "markersize": 4 + width}
-                axes.plot(*zip(*points, strict=True), f"o{style}", label=f"{precision}, {sentences:,}", **look)
+                name, (line,) = f"{precision}, {sentences:,}", axes.plot(*zip(*points, strict=True), f"o{style}")
+                line.set(label=name, color=colour, linewidth=width, markersize=4 + width)
     finish(axes, "layers", "MiB, resident", "precision, sentences")
     axes.set_xticks(layers)
     axes.set_ylim(bottom=0)

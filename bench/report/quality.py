@@ -1,12 +1,11 @@
 """How good bundles are, beside what they cost."""
 
-import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from statistics import fmean, median
 
-from xsent.bench.grid.child import TEXTS, text_of
+from xsent.bench.grid.child import texts_of, time_each
 from xsent.bench.grid.plan import size
 from xsent.bench.peers.texts import mixed
 from xsent.bench.results import Axis, Measurement
@@ -19,7 +18,7 @@ from xsent.sts import sts
 from xsent.tokenizer import Tokenizer
 
 PROTOCOLS = {"tatoeba": "tatoeba", "sib": "sib200", "sts": "stsb"}  # figure and folder
-TOKENS, ROUNDS = 32, 30
+TOKENS, SECONDS = 32, 0.5
 
 
 def check_tests(folder: Path) -> list[str]:
@@ -92,12 +91,5 @@ SCORES: Mapping[str, Callable[[SentenceEncoder, Path, Sequence[str]], float]] = 
 
 def milliseconds(encoder: SentenceEncoder) -> float:
     """The median time of a sentence of up to 32 tokens, tokenisation included."""
-    tokenizer, length, source = Tokenizer(encoder.bundle.tokenizer_path), min(TOKENS, encoder.max_length), mixed(1000)
-    texts = [text_of(lambda text: len(tokenizer.encode(text)), length, source) for _ in range(TEXTS)]
-
-    def seconds(text: str) -> float:
-        began = time.perf_counter()
-        encoder.encode(text)
-        return time.perf_counter() - began
-
-    return 1000 * median(seconds(text) for _ in range(ROUNDS) for text in texts)
+    tokenizer, tokens = Tokenizer(encoder.bundle.tokenizer_path), min(TOKENS, encoder.max_length)
+    return median(time_each(encoder, texts_of(tokenizer, tokens, mixed(1000)), SECONDS))
