@@ -5,10 +5,10 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median
+from typing import Any
 
-from xsent.train.config import StageConfig
 from xsent.train.data.batching import Batch, Batches
-from xsent.train.stage import TrainingModel
+from xsent.train.feed import Feed
 from xsent.train.trainer import Trainer
 
 
@@ -77,10 +77,20 @@ class ClockedBatches(Batches):
         return self._clock.measured(self._batches.since(step))
 
 
+class ClockedFeed(Feed):
+    """The data of a training, with a clock."""
+
+    def __init__(self, feed: Feed, clock: Clock) -> None:
+        vars(self).update(vars(feed))
+        self._clock = clock
+
+    def batches(self, *of_stage: Any, **settings: Any) -> Batches:  # noqa: ANN401  whatever it takes
+        """The batches of a stage."""
+        return ClockedBatches(super().batches(*of_stage, **settings), self._clock)
+
+
 class ClockedTrainer(Trainer):
     """A training whose steps are measured."""
-
-    _clock: Clock
 
     def train_with(self, clock: Clock) -> Path:
         """Train all stages that are not finished.
@@ -91,8 +101,5 @@ class ClockedTrainer(Trainer):
         Returns:
             The last stage's checkpoint.
         """
-        self._clock = clock
+        self.feed = ClockedFeed(self.feed, clock)
         return self.train()
-
-    def _batches(self, number: int, stage: StageConfig, model: TrainingModel, *, resumed: bool) -> Batches:
-        return ClockedBatches(super()._batches(number, stage, model, resumed=resumed), self._clock)

@@ -28,7 +28,7 @@ def ablation(
 ) -> None:
     """Reproduce the papers' ablations: every variant on the same pairs and budget, a Markdown table and plots.
 
-    Groups: generative, contrastive, layers, sizes, norm, hictl, negatives, matryoshka, distillation. A finished row is
+    Groups: generative, contrastive, layers, sizes, hictl, negatives, matryoshka, distillation. A finished row is
     never trained again; Ctrl-C loses only the rows in training.
     """
     try:
@@ -157,7 +157,7 @@ def documents(
 @one_line_errors()
 def mining(
     rows: Annotated[int, typer.Option(min=4, help="Made-up sentences on each side.")] = 200_000,
-    dim: Annotated[int, typer.Option(min=1, help="Length of their vectors.")] = 512,
+    dim: Annotated[int, typer.Option(min=1, help="Length of their vectors.")] = 384,
     rounds: Annotated[int, typer.Option(min=1, help="Turns of each.")] = 1,
     folder: Annotated[Path | None, typer.Option(help="Where vectors are put; default: the temporary folder.")] = None,
 ) -> None:

@@ -110,7 +110,9 @@ def default_session(bundle: Path, folder: Path) -> Embed:
     """The weights of a bundle as the usual way to int8 runs them."""
     checkpoint = load_checkpoint(checkpoint_from_bundle(bundle, folder / "checkpoint"))
     whole, small = folder / "whole.onnx", folder / "small.onnx"
-    write_batch_graph(checkpoint.encoder, Form.whole(checkpoint.config, "float32"), whole)
+    config = checkpoint.config
+    write_batch_graph(checkpoint.encoder, Form.whole(config, "float32"), whole)
+    first, last = ([config.first], [config.last]) if config.num_layers else ([], [])
     with quiet():
         quantize_dynamic(whole, small, weight_type=QuantType.QInt8)
     options = onnxruntime.SessionOptions()
@@ -118,7 +120,8 @@ def default_session(bundle: Path, folder: Path) -> Embed:
     session = onnxruntime.InferenceSession(str(small), options, providers=["CPUExecutionProvider"])
 
     def embed(ids: Ids) -> NDArray[np.float32]:
-        (vectors,) = session.run(None, {"input_ids": ids[None], "attention_mask": np.ones_like(ids)[None]})
+        framed = np.array([[*first, *ids, *last]])
+        (vectors,) = session.run(None, {"input_ids": framed, "attention_mask": np.ones_like(framed)})
         vector: NDArray[np.float32] = vectors[0]
         return vector
 

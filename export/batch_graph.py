@@ -1,6 +1,7 @@
 """The encoder as one self-contained ONNX file for other people's tools: a padded batch in, vectors out.
 
-`input_ids`, `attention_mask` int64 [B, T] -> `sentence_embedding` float32 [B, D], not normalised. Standard operators
+`input_ids`, `attention_mask` int64 [B, T] -> `sentence_embedding` float32 [B, D], not normalised. With layers, each
+sentence stands between the first and the last token, which the ids name. Standard operators
 alone. In int8 the weights are stored in 8 bits and the arithmetic stays float32, so that neither padding nor company
 moves a vector; our own bundles, which run each sentence alone, calculate in 8 bits too.
 
@@ -19,7 +20,7 @@ from xsent.export.graph import INPUT, OUTPUT, EncoderGraph
 from xsent.export.quantization import quantize_columns
 from xsent.export.storage import ExternalFile
 from xsent.files import atomic_file
-from xsent.train.model import Encoder, Layer
+from xsent.train.model import Encoder, ModelConfig
 
 MASK = "attention_mask"
 LARGEST = 2**31 - 1  # bytes of a protobuf message
@@ -35,22 +36,25 @@ class BatchGraph(EncoderGraph):
         output = helper.make_tensor_value_info(OUTPUT, TensorProto.FLOAT, ["batch", self._form.dim])
         return self._make_model(inputs, output)
 
-    def _is_real(self) -> str:
+    def _frame(self, config: ModelConfig) -> str:
+        return INPUT  # the tokenizer has put the first and the last token there
+
+    def _is_real(self, ids: str) -> str:
         """Which positions hold a token, bool [B, T]."""
         return self._node("Cast", [MASK], "is_real", to=TensorProto.BOOL)
 
-    def _prepare(self, encoder: Encoder) -> None:
+    def _prepare(self, ids: str) -> None:
         """Add the masks."""
-        real = self._is_real()
+        self._length = self._node("Shape", [ids], "length", start=1, end=2)  # [1]
+        real = self._is_real(ids)
         # Chosen, not calculated: OpenVINO takes (mask - 1) * 1e9 for scaled 8-bit numbers and loses the attention.
         one, zero, below = (self._constant(n, np.array(v, np.float32)) for n, v in (("1", 1), ("0", 0), ("-1e9", -1e9)))
         mask = self._node("Where", [real, one, zero], "mask")  # [B, T]
-        self._real = self._node("Unsqueeze", [mask, self._integers("last", [-1])], "real")  # [B, T, 1]
+        self._real = self._node("Unsqueeze", [mask, self._integers("last_axis", [-1])], "real")  # [B, T, 1]
         count = self._node("ReduceSum", [mask, self._integers("one", [1])], "count", keepdims=1)  # [B, 1]
-        # An empty sentence is the zero vector.
+        # A sentence of nothing is the zero vector.
         self._count = self._node("Max", [count, one], "real_count")
-        if encoder.layers:
-            self._count_tokens()
+        if self._form.num_layers:
             hidden = self._node("Where", [real, zero, below], "hidden")
             self._below = self._node("Unsqueeze", [hidden, self._integers("heads_and_queries", [1, 2])], "score_mask")
 
@@ -58,11 +62,6 @@ class BatchGraph(EncoderGraph):
         total = self._node("Mul", [x, self._real], f"{name}.real")
         total = self._node("ReduceSum", [total, self._integers("one", [1])], f"{name}.total", keepdims=0)
         return self._node("Div", [total, self._count], name)
-
-    def _feed_forward(self, name: str, layer: Layer, x: str, *, last: bool) -> str:
-        x = super()._feed_forward(name, layer, x, last=False)
-        # Not the mean before the last projection: its bias would give an empty sentence a vector.
-        return self._mean(self._cut(x), OUTPUT) if last else x
 
     def _attend(self, name: str, heads: int, qkv: str) -> str:
         size = self._width // heads
@@ -83,11 +82,17 @@ class BatchGraph(EncoderGraph):
         mixed = self._node("Transpose", [mixed], f"{name}.joined", perm=[0, 2, 1, 3])
         return self._node("Reshape", [mixed, self._integers("join_heads", [0, 0, self._width])], name)
 
-    def _silu(self, x: str, name: str) -> str:
-        return self._node("Mul", [x, self._node("Sigmoid", [x], f"{name}.gate")], name)
+    def _activate(self, x: str, name: str) -> str:
+        if self._config.activation == "silu":
+            return self._node("Mul", [x, self._node("Sigmoid", [x], f"{name}.gate")], name)
+        # x * (1 + erf(x / sqrt(2))) / 2, in the words that readers of ONNX know as one operator.
+        root, one, half = (self._constant(f"gelu.{v:.1f}", np.array(v, np.float32)) for v in (2**0.5, 1, 0.5))
+        gate = self._node("Erf", [self._node("Div", [x, root], f"{name}.scaled")], f"{name}.erf")
+        gate = self._node("Mul", [x, self._node("Add", [gate, one], f"{name}.gate")], f"{name}.double")
+        return self._node("Mul", [gate, half], name)
 
     def _product(self, name: str, x: str, weight: NDArray[np.float32], bias: NDArray[np.float32]) -> str:
-        if not self._is_quantized(name):
+        if not self._is_quantized():
             return super()._product(name, x, weight, bias)
         numbers, scales = quantize_columns(weight, "vnni")  # all 8 bits: the sums are floats
         # Not DequantizeLinear: ONNX Runtime joins that with the product and calculates in 8 bits after all.

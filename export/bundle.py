@@ -12,13 +12,13 @@ from xsent.encoder import SentenceEncoder
 from xsent.errors import DataError
 from xsent.evaluation import shared_languages, tatoeba
 from xsent.export.card import CARD, COMMAND, render_card
-from xsent.export.fallback import within_budget
 from xsent.export.folder import new_bundle_folder
-from xsent.export.form import Form, trained_dims
+from xsent.export.form import Form, space_of, trained_dims, trained_layers
 from xsent.export.golden import golden, tolerances
 from xsent.export.graph import EncoderGraph
-from xsent.export.parity import Budget, Gate, Pairs, Parity, read_pairs
+from xsent.export.parity import EXACT, MORE_PIECES, Budget, Gate, Pairs, Parity, read_pairs
 from xsent.export.scores import check_tests, scores
+from xsent.export.smoothing import smoothing_of
 from xsent.train.checkpoint import Checkpoint, CheckpointEncoder
 from xsent.verification import verify
 
@@ -94,21 +94,19 @@ def export_bundle(
         config = checkpoint.config
         part = whole is not None or (form.num_layers, form.dim) != (config.num_layers, config.dim)
         gate = Gate(trained, pairs, budget, CheckpointEncoder(whole or checkpoint) if part else None)
-        writer = BundleWriter(checkpoint, folder, name or checkpoint.name)
-
-        def measure(form: Form, limit: int | None) -> Parity:
-            writer.write(form)
-            return gate.measure(SentenceEncoder(folder), limit)
+        writer = BundleWriter(checkpoint, folder, name or checkpoint.name, form, pairs)
 
         logger.info("measuring %s pairs", f"{sum(map(len, pairs.values())):,}")
-        form, parity = within_budget(form, measure, pieces=whole is None)
+        writer.write(form)
         encoder = SentenceEncoder(folder)
+        parity = gate.measure(encoder)
+        parity.check(advice=EXACT if whole is None else MORE_PIECES)
         if tatoeba_folder is not None:
             parity = replace(parity, tatoeba=_tatoeba(trained, encoder, tatoeba_folder))
         writer.manifest["parity"] = parity.as_json()
         if openvino is not None:
             writer.write_openvino(form, openvino, trained, pairs, budget)
-        writer.manifest["golden"] |= golden(encoder)
+        writer.manifest["golden"] = golden(encoder, form, parity.cosine_mean)
         dims = [dim for dim in trained_dims(checkpoint) if dim <= form.dim]
         measured = [] if tests is None else list(scores(encoder, tests, dims))
         card = render_card(checkpoint, writer.manifest, parity, measured, command)
@@ -127,9 +125,12 @@ class BundleWriter:
         manifest: The content of its `xsent.json`.
     """
 
-    def __init__(self, checkpoint: Checkpoint, folder: Path, name: str) -> None:
+    def __init__(self, checkpoint: Checkpoint, folder: Path, name: str, form: Form, pairs: Pairs) -> None:
         self.manifest: dict[str, Any] = {}
         self._checkpoint, self._folder, self._name = checkpoint, folder, name
+        self._encoder = checkpoint.encoder
+        self._calibration = [text for sides in pairs.values() for pair in sides[1::2] for text in pair]
+        self._smoothing = smoothing_of(checkpoint, form, self._calibration)
         shutil.copyfile(checkpoint.tokenizer, folder / TOKENIZER)
 
     @property
@@ -139,7 +140,7 @@ class BundleWriter:
 
     def write(self, form: Form) -> None:
         """Write the graph and its weights, over those of an earlier form."""
-        graph = EncoderGraph(self._checkpoint.encoder, form)
+        graph = EncoderGraph(self._encoder, form, self._smoothing)
         graph.write(self._folder)
         self.manifest.update(_manifest(self._checkpoint, form, self._name), network=graph.network)
         self.save()
@@ -156,9 +157,8 @@ class BundleWriter:
         from xsent.export.openvino_format import write_openvino  # optional
 
         logger.info("OpenVINO, %s", kind)
-        sentences = [text for sides in pairs.values() for pair in sides[1::2] for text in pair]
         (self._folder / "openvino").mkdir()
-        write_openvino(self._checkpoint, form, self._folder / "openvino", kind=kind, calibration=sentences)
+        write_openvino(self._checkpoint, form, self._folder / "openvino", kind=kind, calibration=self._calibration)
         self.save()
         between = {language: sides[::2] for language, sides in pairs.items()}
         parity = Gate(trained, between, budget).measure(SentenceEncoder(self._folder, backend="openvino"))
@@ -216,8 +216,12 @@ def _manifest(checkpoint: Checkpoint, form: Form, name: str) -> dict[str, Any]:
         "normalisation": "nmt_nfkc_cf",
         "precision": form.precision,
         "target": form.target,
-        **({"floats": sorted(form.floats)} if form.floats else {}),
-        "golden": {"sentences": [], "vectors": [], "tolerance": tolerances(form)},
+        "trained": {
+            "prefixes": [dim for dim in trained_dims(checkpoint) if dim <= form.dim],
+            "layers": [number for number in trained_layers(checkpoint) if number <= form.num_layers],
+        },
+        "space": space_of(checkpoint, form),
+        "golden": {"sentences": [], "vectors": [], "tolerance": tolerances(form, 1.0)},
         "parity": {},
     }
 

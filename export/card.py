@@ -5,11 +5,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from xsent.bundle import TABLE, TOKENIZER, WEIGHTS
-from xsent.export.form import Form
+from xsent.export.form import Form, space_of
 from xsent.export.parity import Parity
 from xsent.export.scores import Score
 from xsent.tables import format_table
 from xsent.train.checkpoint import Checkpoint
+from xsent.train.model import ModelConfig
 
 CARD = "README.md"
 COMMAND = "xsent-export CHECKPOINT OUT"
@@ -46,11 +47,11 @@ language. It runs offline on a CPU.
 | layers | {layers} |
 | vocabulary | {pieces:,} pieces, SentencePiece |
 | longest sentence | {max_length} tokens |
-| precision | {precision}{floats} |
+| precision | {precision} |
 | size | {megabytes:.1f} MB |
 | memory | {held:.1f} MB for layers and vocabulary; of the table's {table:.1f} MB only the rows that sentences use |
 | fingerprint | `{fingerprint}` |
-
+{space}
 ## Use
 
 ```python
@@ -63,6 +64,8 @@ vectors = encoder.encode(["The cat sleeps.", "Le chat dort."])  # [2, {dim}], of
 {parity}
 {tatoeba}{scores}
 """
+
+SPACE = "| space | that of {}: vectors of both can be compared |\n"
 
 PARITY = """## Parity
 
@@ -83,7 +86,7 @@ tags: [sentence-similarity, cross-lingual, sentence-embeddings, {kind}]
 # {name}
 
 A compact cross-lingual sentence encoder: sentences that mean the same get similar vectors, whatever their
-language. Languages: {languages}; {dim} numbers a vector, {layers} layers.
+language. Languages: {languages}; {dim} numbers a vector, {layers} layers.{space}
 
 {use}
 {parity}
@@ -91,7 +94,7 @@ language. Languages: {languages}; {dim} numbers a vector, {layers} layers.
 
 USES = {
     "onnx": """`model.onnx` takes `input_ids` and `attention_mask` (int64 [B, T]) and gives `sentence_embedding`
-(float32 [B, D], not of length 1). The ids are those of `sentencepiece.model`; nothing is added to them.""",
+(float32 [B, D], not of length 1). The ids are those of `sentencepiece.model`; {frame}.""",
     "sentence-transformers": """```python
 from sentence_transformers import SentenceTransformer
 
@@ -157,7 +160,6 @@ def render_card(
         language_tags=json.dumps(manifest["languages"]),
         licence_tag=json.dumps(manifest["licence"].lower()),
         precision=manifest["precision"],
-        floats=f" ({', '.join(manifest['floats'])} in float32)" if "floats" in manifest else "",
         command=command,
         dim=manifest["dim"],
         layers=manifest["num_layers"],
@@ -168,6 +170,7 @@ def render_card(
         held=(size[WEIGHTS] + size[TOKENIZER]) / 1e6,
         table=size[TABLE] / 1e6,
         fingerprint=manifest["fingerprint"],
+        space=SPACE.format(manifest["space"]) if manifest["space"] else "",
         parity=PARITY.format(table=_table(parity.rows())),
         tatoeba=TATOEBA.format(table=_table(parity.tatoeba_rows())) if parity.tatoeba else "",
         scores=SCORES + "".join(map(_score, scores)) if scores else "",
@@ -201,11 +204,16 @@ def render_foreign_card(
         licence_tag=json.dumps(checkpoint.licence.lower()),
         dim=form.dim,
         layers=form.num_layers,
-        use=USES[kind].format(name=checkpoint.name),
+        space=f" They can be compared with those of {space}." if (space := space_of(checkpoint, form)) else "",
+        use=USES[kind].format(name=checkpoint.name, frame=_frame(checkpoint.config, form)),
         parity="\n" + PARITY.format(table=_table(parity.rows())) + "\n" if parity else "",
         training=_training(checkpoint),
         data=_data(checkpoint.about.get("attribution", [])),
     )
+
+
+def _frame(config: ModelConfig, form: Form) -> str:
+    return f"id {config.first} stands before them, id {config.last} behind" if form.num_layers else "nothing is added"
 
 
 def _score(score: Score) -> str:

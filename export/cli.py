@@ -3,6 +3,7 @@
 import json
 import logging
 import sys
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -22,8 +23,11 @@ def export(
     checkpoint: Annotated[Path, typer.Argument(help="A checkpoint folder of xsent-train, or a bundle.")],
     out: Annotated[Path, typer.Argument(help="The bundle folder to make.")],
     format: Annotated[
-        Literal["bundle", "openvino", "onnx", "sentence-transformers", "web"],
-        typer.Option(help="bundle is ours; openvino adds files for that backend; the others are for other tools."),
+        Literal["bundle", "openvino", "onnx", "sentence-transformers", "web", "teacher"],
+        typer.Option(
+            help="bundle is ours; openvino adds files for that backend; onnx, sentence-transformers and web are for "
+            "other tools; teacher makes a BERT of sentence-transformers quick, for xsent-train --teacher."
+        ),
     ] = "bundle",
     int8: Annotated[bool, typer.Option("--int8", help="8 bits for all weights; the default.")] = False,
     int4_table: Annotated[bool, typer.Option("--int4-table", help="4 bits for the table, 8 for the layers.")] = False,
@@ -93,6 +97,18 @@ def export(
         tatoeba=tatoeba,
         tests=tests,
     )
+    if format == "teacher":
+        teacher = request.teacher()
+        agreement = teacher.agreement
+        if as_json:
+            facts = {"path": str(teacher.path), "fingerprint": teacher.fingerprint, "bytes": teacher.bytes}
+            typer.echo(json.dumps({**facts, "agreement": asdict(agreement)}))
+        else:
+            typer.echo(
+                f"{out}: {teacher.bytes / 1e6:.1f} MB, fingerprint {teacher.fingerprint}; cosine to the original over "
+                f"{agreement.sentences:,} sentences: mean {agreement.cosine_mean:.4f}, least {agreement.cosine_min:.4f}"
+            )
+        return
     if format in INTERCHANGE:
         written = request.interchange(format)
         parity = written.parity

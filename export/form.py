@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 from xsent.errors import DataError
 from xsent.export.quantization import Target
@@ -21,14 +21,12 @@ class Form:
         dim: Numbers kept of a vector, from the first.
         precision: "int8", "int4-table" (4 bits for the table, 8 for the layers) or "float32".
         target: Processors that the weights of the layers are made for.
-        floats: Linear layers that keep float32, by their names in the graph.
     """
 
     num_layers: int
     dim: int
     precision: Precision = "int8"
     target: Target = "portable"
-    floats: frozenset[str] = frozenset()
 
     @classmethod
     def whole(cls, config: ModelConfig, precision: Precision = "int8") -> "Form":
@@ -74,28 +72,25 @@ def choose_form(
 
 
 def trained_layers(checkpoint: Checkpoint) -> list[int]:
-    """The numbers of layers that a checkpoint can be used with.
-
-    Beside all, and those that were trained to stand alone: none, if the table was trained alone and then stayed as it
-    was under pre-norm layers, which only add to it.
-    """
-    stages, config = _stages(checkpoint), checkpoint.config
-    layers = {config.num_layers, *(stages[-1].get("layer_prefixes") or () if stages else ())}
-    alone = [number for number, stage in enumerate(stages) if stage["num_layers"] == 0]
-    if config.norm == "pre" and alone:
-        later = stages[alone[-1] + 1 :]
-        if not any(stage.get("table_learning_rate") for stage in later):
-            layers.add(0)
-    return sorted(layers)
+    """The layers that a checkpoint can be used with: all, those trained to stand alone, and none by a readout."""
+    config = checkpoint.config
+    none = [0] if config.readout else []
+    return sorted({config.num_layers, *none, *_trained(checkpoint, "layers", "layer_prefixes")})
 
 
 def trained_dims(checkpoint: Checkpoint) -> list[int]:
     """The dimensions that a checkpoint was trained to be cut to, and its own."""
-    stages = _stages(checkpoint)
-    return sorted({checkpoint.config.dim, *(stages[-1].get("prefixes") or () if stages else ())})
+    return sorted({checkpoint.config.dim, *_trained(checkpoint, "prefixes", "prefixes")})
 
 
-def _stages(checkpoint: Checkpoint) -> Sequence[Mapping[str, Any]]:
-    """The stages of its recipe; a checkpoint that was made of a bundle has none."""
-    stages: Sequence[Mapping[str, Any]] = checkpoint.about.get("recipe", {}).get("stages", [])
-    return stages
+def space_of(checkpoint: Checkpoint, form: Form) -> str | None:
+    """The model whose vectors can be compared with those of a form; a part of a vector lies nowhere else."""
+    space: str | None = checkpoint.about.get("space")
+    return space if form.dim == checkpoint.config.dim else None
+
+
+def _trained(checkpoint: Checkpoint, name: str, setting: str) -> Sequence[int]:
+    """What stands alone beside the whole: as the bundle says that it was made of, or the last stage of its recipe."""
+    stages = checkpoint.about.get("recipe", {}).get("stages") or [{}]
+    told: Mapping[str, Sequence[int]] = checkpoint.about.get("trained", {name: stages[-1].get(setting) or ()})
+    return told[name]

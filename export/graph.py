@@ -1,6 +1,7 @@
 """The encoder as an ONNX graph: token ids in, the sentence vector out.
 
-`input_ids` int64 [1, T] -> `sentence_embedding` float32 [1, D], not normalised: look-up, layers and mean inside.
+`input_ids` int64 [1, T] -> `sentence_embedding` float32 [1, D], not normalised: first and last token, look-up, layers
+and mean inside.
 Written node by node, not traced, so that the same weights always give the same bytes and every operator is one that
 ONNX Runtime runs fast.
 
@@ -8,6 +9,7 @@ Shapes: T tokens, D dimensions, H heads.
 """
 
 from pathlib import Path
+from types import MappingProxyType
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,10 +18,11 @@ from torch import Tensor, nn
 
 from xsent.bundle import GRAPH, TABLE, WEIGHTS
 from xsent.export.form import Form
-from xsent.export.nodes import CONTRIB, Nodes
+from xsent.export.nodes import CONTRIB, Nodes, place_of
 from xsent.export.quantization import block_size, quantize_columns, quantize_nibbles, quantize_rows
+from xsent.export.smoothing import Smoothing
 from xsent.export.storage import ExternalFile
-from xsent.train.model import Encoder, Layer
+from xsent.train.model import Encoder, Layer, ModelConfig
 
 INPUT, OUTPUT = "input_ids", "sentence_embedding"
 
@@ -30,24 +33,30 @@ class EncoderGraph(Nodes):
     Args:
         encoder: The trained encoder.
         form: What is made of it.
+        smoothing: Of its linear layers, where they are quantised; see `xsent.export.smoothing`.
 
     Raises:
         ValueError: A weight is not finite.
     """
 
-    def __init__(self, encoder: Encoder, form: Form) -> None:
+    def __init__(self, encoder: Encoder, form: Form, smoothing: Smoothing = MappingProxyType({})) -> None:
         super().__init__()
-        self._form = form
-        self._width = encoder.config.dim  # of the tokens; the vector's may be less
+        self._form, self._smoothing = form, smoothing
+        self._config = encoder.config
+        # Of the tokens; under layers the vector's may be less.
+        self._width = encoder.config.dim if form.num_layers else form.dim
         self._table = ExternalFile(TABLE)
         self._weights = ExternalFile(WEIGHTS)
-        self._config = encoder.config
         self._encoder(encoder.first(form.num_layers))
+        self._unread = self._readout(encoder)
 
     @property
     def network(self) -> dict[str, object]:
         """What else can run the same weights, see `xsent.manifest.Network`."""
-        return {"norm": self._config.norm, "heads": self._config.num_heads, "tensors": self._tensors()}
+        config = self._config
+        shape = {"heads": config.num_heads, "activation": config.activation, "norm_eps": config.norm_eps}
+        tensors = self._tensors() | self._unread
+        return {**shape, "first": config.first, "last": config.last, "tensors": tensors}
 
     def write(self, folder: Path) -> None:
         """Write the graph and its weights into a folder."""
@@ -60,67 +69,56 @@ class EncoderGraph(Nodes):
         vector = helper.make_tensor_value_info(OUTPUT, TensorProto.FLOAT, [1, self._form.dim])
         return self._make_model([ids], vector)
 
-    def _prepare(self, encoder: Encoder) -> None:
-        """Add what the length of the sentence decides."""
-        length = self._count_tokens()
-        count = self._node("Cast", [length], "count", to=TensorProto.FLOAT)
-        share = self._node("Reciprocal", [count], "share")
-        shape = self._node("Concat", [self._integers("one", [1]), length], "shares_shape", axis=0)
-        self._shares = self._node("Expand", [share, shape], "shares")  # [1, T], each 1 / T
-
-    def _count_tokens(self) -> str:
-        return self._node("Shape", [INPUT], "length", start=1, end=2)  # [1]
-
     def _encoder(self, encoder: Encoder) -> None:
-        self._prepare(encoder)
-        x = self._look_up(encoder.table)  # [1, T, D]
-        if encoder.positions is None:
-            self._mean(x, OUTPUT)
-            return
-        positions: str | None = self._positions(encoder.positions)
-        if encoder.table_norm is not None:
-            self._post_norm_layers(encoder, self._node("Add", [x, str(positions)], "positioned"))
-            return
-        last = len(encoder.layers) - 1
+        ids = self._frame(encoder.config) if encoder.layers else INPUT
+        self._prepare(ids)
+        x = self._look_up(encoder.table, ids)  # [1, T, D]
+        if encoder.positions is not None and encoder.table_norm is not None:
+            x = self._node("Add", [x, self._positions(encoder.positions)], "positioned")
+            x = self._norm("table_norm", encoder.table_norm, x)
         for number, layer in enumerate(encoder.layers):
             assert isinstance(layer, Layer)
-            x = self._attention(f"layer{number}", layer, x, positions)
-            x = self._feed_forward(f"layer{number}", layer, x, last=number == last)
-            positions = None
-
-    def _post_norm_layers(self, encoder: Encoder, x: str) -> None:
-        assert encoder.table_norm is not None
-        x = self._norm("table_norm", encoder.table_norm, x)
-        for number, layer in enumerate(encoder.layers):
-            assert isinstance(layer, Layer)
-            name = f"layer{number}"
-            x = self._node("Add", [x, self._mix(name, layer, x)], f"{name}.attended")
-            x = self._norm(f"{name}.attention_norm", layer.attention_norm, x)
-            hidden = self._linear(f"{name}.ffn_out", layer.ffn_out, self._expand(name, layer, x))
-            x = self._node("Add", [x, hidden], f"{name}.out")
-            x = self._norm(f"{name}.ffn_norm", layer.ffn_norm, x)
+            x = self._layer(f"layer{number}", layer, x)
         self._mean(self._cut(x), OUTPUT)
 
-    def _look_up(self, table: nn.Embedding) -> str:
-        values = _array(table.weight)
-        if not self._form.num_layers:
-            values = values[:, : self._form.dim]
+    def _frame(self, config: ModelConfig) -> str:
+        """The ids between those of the first and the last token."""
+        first, last = (self._constant(n, np.array([[getattr(config, n)]], np.int64)) for n in ("first", "last"))
+        return self._node("Concat", [first, INPUT, last], "framed", axis=1)
+
+    def _prepare(self, ids: str) -> None:
+        """Add what the length of the sentence decides."""
+        self._length = self._node("Shape", [ids], "length", start=1, end=2)  # [1]
+        share = self._node("Reciprocal", [self._node("Cast", [self._length], "count", to=TensorProto.FLOAT)], "share")
+        shape = self._node("Concat", [self._integers("one", [1]), self._length], "shares_shape", axis=0)
+        self._shares = self._node("Expand", [share, shape], "shares")  # [1, T], each 1 / T
+
+    def _layer(self, name: str, layer: Layer, x: str) -> str:
+        """A layer: norm(x + attention(x)), then norm(x + feed-forward(x))."""
+        x = self._node("Add", [x, self._mix(name, layer, x)], f"{name}.attended")
+        x = self._norm(f"{name}.attention_norm", layer.attention_norm, x)
+        hidden = self._activate(self._linear(f"{name}.ffn_in", layer.ffn_in, x), f"{name}.{self._config.activation}")
+        x = self._node("Add", [x, self._linear(f"{name}.ffn_out", layer.ffn_out, hidden)], f"{name}.out")
+        return self._norm(f"{name}.ffn_norm", layer.ffn_norm, x)
+
+    def _look_up(self, table: nn.Embedding, ids: str) -> str:
+        values = _array(table.weight)[:, : self._width]
         if self._form.precision == "float32":
-            return self._node("Gather", [self._weight("table", values, self._table), INPUT], "embedded")
+            return self._node("Gather", [self._weight("table", values, self._table), ids], "embedded")
         if self._form.precision == "int4-table":
-            return self._look_up_nibbles(values)
+            return self._look_up_nibbles(values, ids)
         # Scaled after the look-up, so that only the rows of the sentence are ever read from the disk.
         numbers, scales = quantize_rows(values)
-        rows = self._node("Gather", [self._weight("table", numbers, self._table), INPUT], "rows")
-        scale = self._node("Gather", [self._weight("table.scales", scales), INPUT], "row_scales")  # [1, T, 1]
+        rows = self._node("Gather", [self._weight("table", numbers, self._table), ids], "rows")
+        scale = self._node("Gather", [self._weight("table.scales", scales), ids], "row_scales")  # [1, T, 1]
         rows = self._node("Cast", [rows], "rows_float", to=TensorProto.FLOAT)
         return self._node("Mul", [rows, scale], "embedded")
 
-    def _look_up_nibbles(self, values: NDArray[np.float32]) -> str:
+    def _look_up_nibbles(self, values: NDArray[np.float32], ids: str) -> str:
         """Two numbers a byte, taken apart after the look-up with operators that every version has."""
         dim = values.shape[1]
         packed, scales = quantize_nibbles(values)
-        rows = self._node("Gather", [self._weight("table", packed, self._table), INPUT], "rows")  # [1, T, D/2]
+        rows = self._node("Gather", [self._weight("table", packed, self._table), ids], "rows")  # [1, T, D/2]
         high = self._node("BitShift", [rows, self._constant("four", np.array(4, np.uint8))], "high", direction="RIGHT")
         high, both = (
             self._node("Cast", [part], f"{name}_float", to=TensorProto.FLOAT)
@@ -130,7 +128,7 @@ class EncoderGraph(Nodes):
         low = self._node("Sub", [both, self._node("Mul", [high, sixteen], "high_part")], "low")
         numbers = self._node("Concat", [low, high], "unshifted", axis=-1)
         numbers = self._node("Sub", [numbers, eight], "numbers")  # [1, T, D]
-        scale = self._node("Gather", [self._weight("table.scales", scales), INPUT], "row_scales")  # [1, T, blocks]
+        scale = self._node("Gather", [self._weight("table.scales", scales), ids], "row_scales")  # [1, T, blocks]
         scale = self._node("Cast", [scale], "row_scales_float", to=TensorProto.FLOAT)
         split = self._integers("split_blocks", [0, 0, dim // block_size(dim), block_size(dim)])
         column = self._integers("split_scales", [0, 0, dim // block_size(dim), 1])
@@ -142,19 +140,12 @@ class EncoderGraph(Nodes):
         """The numbers of the tokens, or of a vector, that the vector keeps."""
         if self._form.dim == self._width:
             return x
-        ends = [self._integers("zero", [0]), self._integers("dim", [self._form.dim]), self._integers("last", [-1])]
+        ends = [self._integers("zero", [0]), self._integers("dim", [self._form.dim]), self._integers("last_axis", [-1])]
         return self._node("Slice", [x, *ends], f"{x}.cut")
 
     def _positions(self, positions: Tensor) -> str:
-        inputs = [self._weight("positions", _array(positions)), self._integers("zero", [0]), "length"]
+        inputs = [self._weight("positions", _array(positions)), self._integers("zero", [0]), self._length]
         return self._node("Slice", inputs, "first_positions")
-
-    def _attention(self, name: str, layer: Layer, x: str, positions: str | None) -> str:
-        """Add attention(norm(x) + positions) to x."""
-        hidden = self._norm(f"{name}.attention_norm", layer.attention_norm, x)
-        if positions is not None:
-            hidden = self._node("Add", [hidden, positions], f"{name}.positioned")
-        return self._node("Add", [x, self._mix(name, layer, hidden)], f"{name}.attended")
 
     def _mix(self, name: str, layer: Layer, hidden: str) -> str:
         """Attention with its projections."""
@@ -165,13 +156,10 @@ class EncoderGraph(Nodes):
         hidden = self._attend(f"{name}.heads", layer.num_heads, hidden)
         return self._linear(f"{name}.attention_out", layer.attention_out, hidden)
 
-    def _expand(self, name: str, layer: Layer, x: str) -> str:
-        """The inner side of the feed-forward block."""
-        hidden = self._linear(f"{name}.ffn_in", layer.ffn_in, x)
-        return self._silu(hidden, f"{name}.silu")
-
-    def _silu(self, x: str, name: str) -> str:
-        return self._node("QuickGelu", [x], name, CONTRIB, alpha=1.0)  # x * sigmoid(x)
+    def _activate(self, x: str, name: str) -> str:
+        if self._config.activation == "silu":
+            return self._node("QuickGelu", [x], name, CONTRIB, alpha=1.0)  # x * sigmoid(x)
+        return self._node("Gelu", [x], name, CONTRIB)
 
     def _attend(self, name: str, heads: int, qkv: str) -> str:
         """Mix the values of all tokens; plain operators, as the fused ones are no faster for one sentence."""
@@ -187,15 +175,6 @@ class EncoderGraph(Nodes):
         mixed = self._node("Transpose", [mixed], f"{name}.turned", perm=[0, 2, 1, 3])
         return self._node("Reshape", [mixed, self._integers("join_heads", [1, -1, self._width])], name)
 
-    def _feed_forward(self, name: str, layer: Layer, x: str, *, last: bool) -> str:
-        """Add feed_forward(norm(x)) to x; for the last layer only its mean over the tokens [1, D]."""
-        hidden = self._expand(name, layer, self._norm(f"{name}.ffn_norm", layer.ffn_norm, x))
-        if last:
-            # The mean is linear: taken before the last projection, that runs once, not once a token.
-            x, hidden = self._cut(self._mean(x, "mean")), self._mean(hidden, "mean_hidden")
-        hidden = self._linear(f"{name}.ffn_out", layer.ffn_out, hidden, keep=self._form.dim if last else None)
-        return self._node("Add", [x, hidden], OUTPUT if last else f"{name}.out")
-
     def _norm(self, name: str, norm: nn.LayerNorm, x: str) -> str:
         weights = [self._weight(f"{name}.{p}", _array(getattr(norm, p))) for p in ("weight", "bias")]
         return self._node("LayerNormalization", [x, *weights], name, axis=-1, epsilon=norm.eps)
@@ -206,28 +185,45 @@ class EncoderGraph(Nodes):
         mean = self._node("MatMul", [self._shares, x], f"{name}.row")  # [1, 1, D]
         return self._node("Squeeze", [mean, self._integers("one", [1])], name)
 
-    def _linear(
-        self, name: str, linear: nn.Linear, x: str, gain: NDArray[np.float32] | None = None, keep: int | None = None
-    ) -> str:
-        """Add a linear layer; `gain` [outputs] multiplies what comes out, `keep` is the number of outputs kept."""
-        weight, bias = _array(linear.weight)[:keep].T, _array(linear.bias)[:keep]  # [inputs, outputs], [outputs]
+    def _linear(self, name: str, linear: nn.Linear, x: str, gain: NDArray[np.float32] | None = None) -> str:
+        """Add a linear layer; `gain` [outputs] multiplies what comes out."""
+        weight, bias = _array(linear.weight).T, _array(linear.bias)  # [inputs, outputs], [outputs]
         if gain is not None:
             weight, bias = weight * gain, bias * gain
         return self._product(name, x, weight, bias)
 
-    def _is_quantized(self, name: str) -> bool:
-        return self._form.precision != "float32" and name not in self._form.floats
+    def _readout(self, encoder: Encoder) -> dict[str, dict[str, object]]:
+        """Keep what makes an encoder without layers of this one; the graph does not read it."""
+        if encoder.readout is None or not self._form.num_layers or self._form.dim < self._width:
+            return {}
+        weight, bias = _array(encoder.readout.weight).T, _array(encoder.readout.bias)
+        arrays: dict[str, NDArray[np.generic]] = {"weight": weight, "bias": bias}
+        if self._form.precision != "float32":
+            arrays["weight"], arrays["scales"] = quantize_columns(weight, self._form.target)
+        return {f"readout.{part}": place_of(self._weights.add(part, array)) for part, array in arrays.items()}
+
+    def _is_quantized(self) -> bool:
+        return self._form.precision != "float32"
 
     def _product(self, name: str, x: str, weight: NDArray[np.float32], bias: NDArray[np.float32]) -> str:
         """Add x @ weight + bias."""
         bias_name = self._weight(f"{name}.bias", bias)
-        if not self._is_quantized(name):
+        if not self._is_quantized():
             product = self._node("MatMul", [x, self._weight(f"{name}.weight", weight)], f"{name}.product")
             return self._node("Add", [product, bias_name], name)
+        x, weight = self._smooth(name, x, weight)
         # Activations get one scale a sentence, found anew each time.
         numbers, scales = quantize_columns(weight, self._form.target)
         columns = [self._weight(f"{name}.weight", numbers), self._weight(f"{name}.scales", scales)]
         return self._node("DynamicQuantizeMatMul", [x, *columns, "", bias_name], name, CONTRIB)
+
+    def _smooth(self, name: str, x: str, weight: NDArray[np.float32]) -> tuple[str, NDArray[np.float32]]:
+        """Move some of what is large in a linear layer's input into its weight."""
+        if name not in self._smoothing:
+            return x, weight
+        factors = self._smoothing[name]
+        x = self._node("Mul", [x, self._weight(f"{name}.smoothing", factors)], f"{name}.smoothed")
+        return x, weight / factors[:, None]
 
     def _weight(self, name: str, values: NDArray[np.generic], file: ExternalFile | None = None) -> str:
         self._initializers[name] = (file or self._weights).add(name, values)

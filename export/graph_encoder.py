@@ -12,6 +12,7 @@ from xsent.export.batch_graph import MASK
 from xsent.export.graph import INPUT, OUTPUT
 from xsent.similarity import unit_rows
 from xsent.threads import available_cpus
+from xsent.train.model import ModelConfig
 
 BATCH = 64
 
@@ -22,20 +23,22 @@ class GraphEncoder:
     Args:
         graph: The file.
         tokenizer: SentencePiece model.
-        max_length: Tokens after which a sentence is cut.
+        config: Of the encoder in it: where a sentence is cut, and, with layers, between which tokens it stands.
     """
 
-    def __init__(self, graph: Path, tokenizer: Path, max_length: int) -> None:
+    def __init__(self, graph: Path, tokenizer: Path, config: ModelConfig) -> None:
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = available_cpus()
         options.log_severity_level = 3  # errors only
         self._session = onnxruntime.InferenceSession(str(graph), options, providers=["CPUExecutionProvider"])
         self._processor = spm.SentencePieceProcessor(model_file=str(tokenizer))
-        self._max_length = max_length
+        self._max_length = config.max_length
+        self._first, self._last = ([config.first], [config.last]) if config.num_layers else ([], [])
 
     def encode(self, sentences: Sequence[str]) -> NDArray[np.float32]:
         """Unit vectors of sentences [n, D]."""
-        pieces = [ids[: self._max_length] for ids in self._processor.encode(list(sentences))]
+        texts = self._processor.encode(list(sentences))
+        pieces = [[*self._first, *ids[: self._max_length], *self._last] for ids in texts]
         order = sorted(range(len(pieces)), key=lambda i: len(pieces[i]))  # little padding; it changes no vector
         parts = [self._run([pieces[i] for i in order[at : at + BATCH]]) for at in range(0, len(order), BATCH)]
         return unit_rows(np.concatenate(parts)[np.argsort(order)])

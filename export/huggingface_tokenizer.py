@@ -22,6 +22,7 @@ from typing import Any
 
 from xsent.errors import DataError
 from xsent.export.sentencepiece_proto import ModelProto, SentencePiece
+from xsent.train.model import FRAME, ModelConfig
 
 TOKENIZER_JSON, TOKENIZER_CONFIG = "tokenizer.json", "tokenizer_config.json"
 NORMALISATION = "nmt_nfkc_cf"
@@ -43,13 +44,13 @@ FOLDED = {"ς": "σ", "\u0345": "ι"}  # what lower case leaves and case folding
 LEADING_SPACE = {"type": "Strip", "content": " ", "start": 1, "stop": 0}  # the one that is put before every text
 
 
-def write_tokenizer(model: Path, folder: Path, max_length: int, *, charsmap: bool = True) -> None:
+def write_tokenizer(model: Path, folder: Path, config: ModelConfig, *, charsmap: bool = True) -> None:
     """Write `tokenizer.json` and `tokenizer_config.json`.
 
     Args:
         model: SentencePiece model.
         folder: Where to write.
-        max_length: Tokens to which the reader cuts a text.
+        config: Of the encoder: how long a text it reads, and, with layers, between which tokens.
         charsmap: Add SentencePiece's own map of characters, for readers that have it.
 
     Raises:
@@ -60,6 +61,7 @@ def write_tokenizer(model: Path, folder: Path, max_length: int, *, charsmap: boo
     if reason:
         raise DataError(f"{model}: {reason}; such a tokenizer has no tokenizer.json, use --format onnx")
     names, unknown = piece_names(proto), proto.trainer_spec.unk_id
+    max_length = config.max_length + (FRAME if config.num_layers else 0)
     padding = names[proto.trainer_spec.pad_id if proto.trainer_spec.pad_id >= 0 else unknown]
     tokenizer: dict[str, Any] = {
         "version": "1.0",
@@ -68,7 +70,7 @@ def write_tokenizer(model: Path, folder: Path, max_length: int, *, charsmap: boo
         "added_tokens": [],  # none can be written in a text
         "normalizer": _normalizer(proto.normalizer_spec.precompiled_charsmap if charsmap else b""),
         "pre_tokenizer": _sequence("pretokenizers", _metaspace(), _byte_level()),
-        "post_processor": None,  # no token marks the begin or the end
+        "post_processor": _frame(names, config) if config.num_layers else None,
         "decoder": _sequence("decoders", _byte_level(), _replace({"String": "▁"}, " "), LEADING_SPACE),
         "model": {
             "type": "Unigram",
@@ -77,7 +79,7 @@ def write_tokenizer(model: Path, folder: Path, max_length: int, *, charsmap: boo
             "byte_fallback": False,  # bytes are pieces
         },
     }
-    config = {
+    about = {
         "tokenizer_class": "PreTrainedTokenizerFast",
         "model_input_names": ["input_ids", "attention_mask"],
         "model_max_length": max_length,
@@ -87,7 +89,7 @@ def write_tokenizer(model: Path, folder: Path, max_length: int, *, charsmap: boo
         "clean_up_tokenization_spaces": False,
     }
     _write(folder / TOKENIZER_JSON, tokenizer)
-    _write(folder / TOKENIZER_CONFIG, config)
+    _write(folder / TOKENIZER_CONFIG, about)
 
 
 def piece_names(proto: Any) -> list[str]:  # noqa: ANN401  protobuf has no types
@@ -155,6 +157,22 @@ def _normalizer(charsmap: bytes) -> dict[str, Any]:
         steps.append({"type": "Precompiled", "precompiled_charsmap": base64.b64encode(charsmap).decode()})
     steps.append(_replace({"Regex": "^ +| +$| +(?= )"}, ""))
     return _sequence("normalizers", *steps)
+
+
+def _frame(names: list[str], config: ModelConfig) -> dict[str, Any]:
+    """The first and the last token around a text."""
+    first, last = ({"SpecialToken": {"id": names[piece], "type_id": 0}} for piece in (config.first, config.last))
+    text, second = ({"Sequence": {"id": name, "type_id": 0}} for name in "AB")
+    tokens = {
+        names[piece]: {"id": names[piece], "ids": [piece], "tokens": [names[piece]]}
+        for piece in (config.first, config.last)
+    }
+    return {
+        "type": "TemplateProcessing",
+        "single": [first, text, last],
+        "pair": [first, text, last, second, last],
+        "special_tokens": tokens,
+    }
 
 
 def _replace(pattern: dict[str, str], content: str) -> dict[str, Any]:

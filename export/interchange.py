@@ -2,7 +2,7 @@
 
 import shutil
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from xsent.bundle import TOKENIZER
@@ -79,7 +79,7 @@ def _reader(kind: str, checkpoint: Checkpoint, form: Form, folder: Path) -> Enco
     graph = next(folder.rglob("*.onnx"), None)
     if graph is None:  # sentence-transformers: float32 weights as they are; only pieces can be missing
         return CheckpointEncoder(checkpoint, num_layers=form.num_layers, dim=form.dim)
-    return GraphEncoder(graph, checkpoint.tokenizer, checkpoint.config.max_length)
+    return GraphEncoder(graph, checkpoint.tokenizer, replace(checkpoint.config, num_layers=form.num_layers))
 
 
 def open_writer(kind: str) -> Callable[[Checkpoint, Form, Path], None]:

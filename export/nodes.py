@@ -26,7 +26,7 @@ class Nodes:
 
     def _tensors(self) -> dict[str, dict[str, object]]:
         """Where the constants outside the graph are, see `xsent.manifest.TensorEntry`."""
-        return {name: _place(tensor) for name, tensor in self._initializers.items() if tensor.external_data}
+        return {name: place_of(tensor) for name, tensor in self._initializers.items() if tensor.external_data}
 
     def _node(
         self,
@@ -50,7 +50,8 @@ class Nodes:
         return name
 
 
-def _place(tensor: TensorProto) -> dict[str, object]:
+def place_of(tensor: TensorProto) -> dict[str, object]:
+    """Where a constant outside a graph is, see `xsent.manifest.TensorEntry`."""
     outside = {entry.key: entry.value for entry in tensor.external_data}
     return {
         "file": outside["location"],

@@ -19,6 +19,9 @@ from xsent.retrieval import Encodes
 MAX_PAIRS = 1000  # a language; one more wrong answer is then 0.05 points of P@1
 
 Pairs = Mapping[str, Sequence[tuple[str, str]]]  # language to (English, translation)
+# What to do about an export that costs too much.
+EXACT = "--fp32 keeps the trained weights"
+MORE_PIECES = "a larger --sample, or a larger --max-size, keeps more pieces"
 
 
 @dataclass(frozen=True)
@@ -76,7 +79,12 @@ class Parity:
     whole: Mapping[str, float] = field(default_factory=dict)
     tatoeba: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
 
-    def check(self, form: str = "", advice: str = "--fp32 keeps the trained weights") -> None:
+    @property
+    def cosine_mean(self) -> float:
+        """The mean cosine of the worst language."""
+        return min(measured.cosine_mean for measured in self.languages.values())
+
+    def check(self, form: str = "", advice: str = EXACT) -> None:
         """Refuse an export that costs more than its budget.
 
         Args:
@@ -186,16 +194,11 @@ class Gate:
                 language: round(precision_at_1(*encode_sides(whole, sides)), 3) for language, sides in pairs.items()
             }
 
-    def measure(self, after: Encodes, limit: int | None = None) -> Parity:
-        """Compare a bundle.
-
-        Args:
-            after: The bundle.
-            limit: Pairs a language to compare; all unless given.
-        """
+    def measure(self, after: Encodes) -> Parity:
+        """Compare a bundle."""
         measured = {}
         for language, pairs in self._pairs.items():
-            old, new = [side[:limit] for side in self._before[language]], encode_sides(after, pairs[:limit])
+            old, new = self._before[language], encode_sides(after, pairs)
             cosines = np.concatenate([np.einsum("nd,nd->n", a, b) for a, b in zip(old, new, strict=True)])
             measured[language] = LanguageParity(
                 pairs=len(new[0]),

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from xsent.errors import DataError
 from xsent.export.sentencepiece_proto import ModelProto, SentencePiece
 from xsent.lines import read_lines
+from xsent.train.bundles import KEPT
 from xsent.train.checkpoint import TOKENIZER, VALIDATION, Checkpoint, load_checkpoint, save_checkpoint
 
 logger = logging.getLogger(__name__)
@@ -127,7 +128,7 @@ def with_pieces_of(checkpoint: Checkpoint, counts: PieceCounts, folder: Path, *,
     logger.info("%s of %s pieces stay for %s", f"{len(kept):,}", f"{len(counts.counts):,}", languages)
     about = {**checkpoint.about, "languages": list(counts.languages)}
     about["model"] = {**about["model"], "vocab_size": len(kept)}
-    weights = {name: weight for name, weight in checkpoint.weights.items() if name.startswith("encoder.")}
+    weights = {name: weight for name, weight in checkpoint.weights.items() if name.startswith(KEPT)}
     weights["encoder.table.weight"] = weights["encoder.table.weight"][kept]
     folder.mkdir(parents=True)
     files = [folder / TOKENIZER]

@@ -1,10 +1,11 @@
 """What is asked of an export, from checkpoint or bundle to the finished folder."""
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory, mkdtemp
+from types import MappingProxyType
 
 from xsent.bundle import MANIFEST
 from xsent.errors import DataError, ParityError
@@ -15,10 +16,12 @@ from xsent.export.form import Form, Precision, choose_form
 from xsent.export.golden import check_processor
 from xsent.export.interchange import Written, write_interchange
 from xsent.export.openvino_format import Kind
-from xsent.export.parity import Budget, Gate
+from xsent.export.parity import Budget, Gate, read_pairs
 from xsent.export.pieces import PieceCounts, count_pieces, with_pieces_of
 from xsent.export.quantization import Target
+from xsent.export.sentence_transformers import MODULES
 from xsent.export.size import Candidate, candidates, fitting, parse_size
+from xsent.export.teacher import WrittenTeacher, export_teacher
 from xsent.openvino_backend import import_openvino
 from xsent.train.bundles import checkpoint_from_bundle
 from xsent.train.checkpoint import Checkpoint, CheckpointEncoder, load_checkpoint
@@ -131,14 +134,7 @@ class Request:
         Raises:
             XsentError: It cannot be made; nothing was written.
         """
-        given = {
-            "--tatoeba": self.tatoeba,
-            "--eval": self.tests,
-            "--max-size": self.max_size,
-            "--force": self.force or None,
-        }
-        if unused := [name for name, value in given.items() if value is not None]:
-            raise DataError(f"{', '.join(unused)}: for bundles alone, not for --format {kind}")
+        self._refuse(kind)
         if kind == "sentence-transformers" and self.precision not in (None, "float32"):
             raise DataError("--format sentence-transformers is float32; leave --int8 and --int4-table out")
         with TemporaryDirectory() as folder:
@@ -149,6 +145,31 @@ class Request:
             checkpoint = replace(checkpoint, about={**checkpoint.about, "name": self.name or checkpoint.name})
             gate = self._gate(whole, checkpoint, choice.form)
             return write_interchange(kind, checkpoint, choice.form, self.out, self._command(kind), gate)
+
+    def teacher(self) -> WrittenTeacher:
+        """Write a teacher of sentence-transformers in few bits, for its vectors in training.
+
+        Raises:
+            XsentError: It cannot be made; nothing was written.
+        """
+        given = {"--layers": self.num_layers, "--dim": self.dim, "--languages": self.languages, "--name": self.name}
+        self._refuse("teacher", given | {"--tolerance": self.tolerance})
+        check_processor(self.target)
+        pairs = read_pairs(self.gate_data) if self.gate_data else {}
+        sentences = [english for language in pairs.values() for english, _ in language]
+        return export_teacher(self.source, self.out, self.precision or "int8", self.target, sentences)
+
+    def _refuse(self, kind: str, others: Mapping[str, object] = MappingProxyType({})) -> None:
+        """Refuse what a format has no use for: options for bundles alone, and others."""
+        given = {
+            "--tatoeba": self.tatoeba,
+            "--eval": self.tests,
+            "--max-size": self.max_size,
+            "--force": self.force or None,
+            **others,
+        }
+        if unused := [name for name, value in given.items() if value is not None]:
+            raise DataError(f"{', '.join(unused)}: not for --format {kind}; leave it out")
 
     def _gate(self, whole: Checkpoint, checkpoint: Checkpoint, form: Form) -> Gate | None:
         if self.gate_data is None and not checkpoint.validation.is_file():
@@ -197,6 +218,8 @@ class Request:
         return "int8-weights" if self.weights_only else "int8"
 
     def _checkpoint(self, folder: Path) -> Checkpoint:
+        if (self.source / MODULES).is_file():
+            raise DataError(f"{self.source}: a model of sentence-transformers; --format teacher makes a teacher of it")
         if not (self.source / MANIFEST).is_file():
             return load_checkpoint(self.source)
         return replace(load_checkpoint(checkpoint_from_bundle(self.source, folder / "checkpoint")), source=self.source)

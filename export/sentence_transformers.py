@@ -1,4 +1,7 @@
-"""A checkpoint as a folder that sentence-transformers loads: its own modules, no code and no pickle of ours."""
+"""A checkpoint as a folder that sentence-transformers loads: its own modules, no code and no pickle of ours.
+
+An encoder with layers is a BERT: these are its weights under their usual names, for every tool that reads one.
+"""
 
 import json
 from pathlib import Path
@@ -7,44 +10,89 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from xsent.errors import DataError
 from xsent.export.form import Form
 from xsent.export.huggingface_tokenizer import TOKENIZER_CONFIG, write_tokenizer
-from xsent.export.stock_bert import StockBert, stock_bert
 from xsent.train.checkpoint import Checkpoint, save_tensors
-from xsent.train.model import Encoder
+from xsent.train.model import FRAME, Encoder, ModelConfig
+from xsent.train.transfer import CONFIG, PARTS, POOLING, WEIGHTS
 
-WEIGHTS = "model.safetensors"
-DENSE = "2_Dense"
+MODULES = "modules.json"  # what tells such a folder from others
 
 
 def write_sentence_transformers(checkpoint: Checkpoint, form: Form, folder: Path) -> None:
     """Write a model for sentence-transformers.
 
     Its vectors are those of the trained encoder, of length 1; its weights are float32 whatever the form's precision.
-    Without layers it is a `StaticEmbedding`, else a BERT that transformers has. An empty text is the zero vector; with
-    layers, transformers refuses a batch that has no other.
+    Without layers it is a `StaticEmbedding`, else a BERT, which has a vector for an empty text too.
 
     Args:
         checkpoint: The trained encoder.
-        form: How many layers and dimensions of it.
+        form: How many layers of it; without layers, how many dimensions.
         folder: An empty folder.
 
     Raises:
-        DataError: The tokenizer is of a kind that cannot be written for it.
+        DataError: The tokenizer is of a kind that cannot be written for it, or dimensions of a BERT shall go.
     """
     encoder = checkpoint.encoder.first(form.num_layers)
-    write_tokenizer(checkpoint.tokenizer, folder, encoder.config.max_length)
-    types = _static(encoder, form, folder) if not encoder.layers else _transformer(encoder, form, folder)
+    if encoder.layers and form.dim < encoder.config.dim:
+        raise DataError(
+            f"--dim {form.dim}: a BERT has the vectors of its layers, {encoder.config.dim} numbers; leave it out and "
+            f"open the folder by SentenceTransformer(folder, truncate_dim={form.dim})"
+        )
+    write_tokenizer(checkpoint.tokenizer, folder, encoder.config)
+    types = _transformer(encoder, folder) if encoder.layers else _static(encoder, form, folder)
     types[f"{len(types)}_Normalize"] = "Normalize"
     modules = [
         {"idx": number, "name": str(number), "path": path, "type": f"sentence_transformers.models.{kind}"}
         for number, (path, kind) in enumerate(types.items())
     ]
-    _write(folder / "modules.json", modules)
+    _write(folder / MODULES, modules)
     _write(
         folder / "config_sentence_transformers.json",
         {"model_type": "SentenceTransformer", "similarity_fn_name": "cosine"},
     )
+
+
+def bert_config(config: ModelConfig) -> dict[str, Any]:
+    """What transformers calls the shape of an encoder with layers, the content of its `config.json`."""
+    return {
+        "architectures": ["BertModel"],
+        "model_type": "bert",
+        "vocab_size": config.vocab_size,
+        "hidden_size": config.dim,
+        "num_hidden_layers": config.num_layers,
+        "num_attention_heads": config.num_heads,
+        "intermediate_size": config.ffn_dim,
+        "hidden_act": config.activation,
+        "hidden_dropout_prob": 0.0,
+        "attention_probs_dropout_prob": 0.0,
+        "max_position_embeddings": config.max_length + FRAME,
+        "type_vocab_size": 1,
+        "layer_norm_eps": config.norm_eps,
+        "pad_token_id": 0,  # as xsent-train makes vocabularies; whatever stands there is masked
+        "dtype": "float32",
+    }
+
+
+def bert_weights(encoder: Encoder) -> dict[str, Tensor]:
+    """The weights of an encoder with layers by their names in transformers."""
+    state = encoder.state_dict()
+    weights = {
+        "embeddings.word_embeddings.weight": state["table.weight"],
+        "embeddings.position_embeddings.weight": state["positions"],
+        "embeddings.token_type_embeddings.weight": torch.zeros(1, encoder.config.dim),
+    }
+    for kind in ("weight", "bias"):
+        weights[f"embeddings.LayerNorm.{kind}"] = state[f"table_norm.{kind}"]
+        for number in range(len(encoder.layers)):
+            ours, its = f"layers.{number}", f"encoder.layer.{number}"
+            heads = state[f"{ours}.qkv.{kind}"].chunk(3)
+            for part, values in zip(("query", "key", "value"), heads, strict=True):
+                weights[f"{its}.attention.self.{part}.{kind}"] = values.clone()  # a file holds no part of another
+            for part, name in PARTS.items():
+                weights[f"{its}.{name}.{kind}"] = state[f"{ours}.{part}.{kind}"]
+    return weights
 
 
 def _static(encoder: Encoder, form: Form, folder: Path) -> dict[str, str]:
@@ -53,39 +101,16 @@ def _static(encoder: Encoder, form: Form, folder: Path) -> dict[str, str]:
     return {"": "StaticEmbedding"}
 
 
-def _transformer(encoder: Encoder, form: Form, folder: Path) -> dict[str, str]:
-    model = stock_bert(encoder)
-    _write(folder / "config.json", model.config)
-    save_tensors(model.weights, folder / WEIGHTS)
-    about = {"max_seq_length": encoder.config.max_length, "do_lower_case": False}
+def _transformer(encoder: Encoder, folder: Path) -> dict[str, str]:
+    config = encoder.config
+    _write(folder / CONFIG, bert_config(config))
+    save_tensors(bert_weights(encoder), folder / WEIGHTS)
+    about = {"max_seq_length": config.max_length + FRAME, "do_lower_case": False}
     _write(folder / "sentence_bert_config.json", {**about, "model_args": {"add_pooling_layer": False}})
-    types = {"": "Transformer", "1_Pooling": "Pooling"}
-    (folder / "1_Pooling").mkdir()
-    _write(
-        folder / "1_Pooling" / "config.json",
-        {"word_embedding_dimension": model.width, "pooling_mode_mean_tokens": True},
-    )
-    readout = _readout(encoder, form, model)
-    if readout is not None:
-        types[DENSE] = "Dense"
-        _write_dense(readout, folder / DENSE)
-    return types
-
-
-def _readout(encoder: Encoder, form: Form, model: StockBert) -> Tensor | None:
-    """What makes the vector of the mean hidden state [d, W]; None if it is the vector."""
-    if model.readout is not None:
-        return model.readout[: form.dim]
-    return None if form.dim == encoder.config.dim else torch.eye(model.width)[: form.dim]
-
-
-def _write_dense(weight: Tensor, folder: Path) -> None:
-    folder.mkdir()
-    save_tensors({"linear.weight": weight}, folder / WEIGHTS)
-    outputs, inputs = weight.shape
-    activation = "torch.nn.modules.linear.Identity"
-    about = {"in_features": inputs, "out_features": outputs, "bias": False, "activation_function": activation}
-    _write(folder / "config.json", about)
+    pooling = Path(POOLING)
+    (folder / pooling.parent).mkdir()
+    _write(folder / pooling, {"word_embedding_dimension": config.dim, "pooling_mode_mean_tokens": True})
+    return {"": "Transformer", pooling.parent.name: "Pooling"}
 
 
 def _write(path: Path, content: Any) -> None:  # noqa: ANN401  what JSON can hold

@@ -11,7 +11,7 @@ from xsent.export.pieces import PieceCounts
 from xsent.export.quantization import BLOCK
 from xsent.export.storage import PAGE
 from xsent.train.checkpoint import Checkpoint
-from xsent.train.model import ModelConfig
+from xsent.train.model import FRAME, ModelConfig
 
 UNITS = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "KIB": 2**10, "MIB": 2**20}
 SHARES = (1.0, 0.9999, 0.999, 0.997, 0.99, 0.98, 0.95)  # of a sample's tokens that keep their pieces
@@ -113,6 +113,9 @@ def layer_bytes(form: Form, config: ModelConfig) -> int:
         arrays = [4 * inputs * outputs for inputs, outputs in matrices]
     else:
         arrays = [size for inputs, outputs in matrices for size in (inputs * outputs, 4 * outputs)]  # with scales
+        arrays += [4 * dim, 4 * dim, 4 * inner]  # smoothing
     arrays += [4 * outputs for _, outputs in matrices] + 4 * [4 * dim]  # biases, norms
-    once = [4 * config.max_length * dim, *(2 * [4 * dim] if config.norm == "post" else [])]
+    once = [4 * (config.max_length + FRAME) * dim, 4 * dim, 4 * dim]  # positions, norm of the table
+    if config.readout and form.dim == dim:
+        once += [4 * dim * dim, 4 * dim] if form.precision == "float32" else [dim * dim, 4 * dim, 4 * dim]
     return sum(-(-size // PAGE) * PAGE for size in form.num_layers * arrays + once)

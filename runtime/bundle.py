@@ -14,7 +14,7 @@ from typing import Any
 from xsent.errors import BundleError
 from xsent.manifest import Manifest, parse_manifest
 
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 MANIFEST = "xsent.json"
 TOKENIZER = "sentencepiece.model"
 GRAPH = "model.onnx"
@@ -47,7 +47,8 @@ def compute_fingerprint(manifest: Mapping[str, Any]) -> str:
     """
     identity: list[object] = [manifest[key] for key in _IDENTITY]
     identity += [manifest["files"][name]["sha256"] for name in (TOKENIZER, GRAPH, TABLE, WEIGHTS)]
-    return hashlib.sha256(json.dumps(identity).encode()).hexdigest()[:16]
+    identity.append(manifest["network"])  # says again what the graph says, to backends that do not read it
+    return hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()[:16]
 
 
 @dataclass(frozen=True)
@@ -139,10 +140,13 @@ def _read_manifest(path: Path) -> dict[str, Any]:
         raise BundleError(f"{file}: expected a JSON object, found {type(raw).__name__}")
     version = raw.get("format_version")
     if version != FORMAT_VERSION or isinstance(version, bool):
-        raise BundleError(
-            f"{file}: format_version {version!r} is unknown, this xsent reads {FORMAT_VERSION}; "
-            "upgrade xsent or export the bundle again"
-        )
+        reason = "is unknown, this xsent reads {}; upgrade xsent or export the bundle again"
+        if version == 1 and not isinstance(version, bool):
+            reason = (
+                "is from before the encoder was a BERT, this xsent reads {}; take the built-in model, or train yours "
+                "again and export it"
+            )
+        raise BundleError(f"{file}: format_version {version!r} {reason.format(FORMAT_VERSION)}")
     return raw
 
 

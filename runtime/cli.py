@@ -79,17 +79,19 @@ def similarity(
 @app.command(epilog="Example: xsent info my-model")
 @one_line_errors()
 def info(bundle: BundleArgument = None, as_json: JsonOption = False) -> None:
-    """Say what a bundle is: languages, size, fingerprint and what export measured."""
+    """Say what a bundle is: languages, size, fingerprint, vector space and what export measured."""
     from xsent.bundle import Bundle, builtin_path
 
     opened = Bundle.open(bundle or builtin_path())
     facts = {key: value for key, value in asdict(opened).items() if key not in ("golden", "files", "parity", "network")}
     facts |= {"path": str(opened.path), "bytes": sum(entry.bytes for entry in opened.files.values())}
+    facts["trained"] = trained = {name: numbers for name, numbers in opened.trained._asdict().items() if numbers}
     if as_json:
         typer.echo(json.dumps({**facts, "parity": opened.parity}, ensure_ascii=False))
         return
     facts["languages"] = ", ".join(opened.languages)
-    _print_facts(facts)
+    facts["trained"] = "; ".join(f"{name} {', '.join(map(str, numbers))}" for name, numbers in trained.items())
+    _print_facts({name: value for name, value in facts.items() if value not in (None, "")})
     if languages := opened.parity.get("languages"):
         rows = [{"language": name, **measured} for name, measured in languages.items()]
         typer.echo("\nMeasured at export, against the trained encoder:\n" + format_table(rows))

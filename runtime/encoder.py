@@ -90,6 +90,14 @@ class SentenceEncoder:
         """Identity of the vector space: vectors of different fingerprints cannot be compared."""
         return self.bundle.fingerprint
 
+    @property
+    def space(self) -> str | None:
+        """Another model whose vectors can be compared with these, such as "sentence-transformers/all-MiniLM-L6-v2".
+
+        None for a space of its own. `xsent.evaluation.space` measures how near the two are.
+        """
+        return self.bundle.space
+
     def encode(
         self,
         sentences: str | Iterable[str],

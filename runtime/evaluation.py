@@ -47,6 +47,10 @@ class LanguageScore:
                 row[f"{name}_same_text"] = score.p_at_1_same_text
         return row
 
+    def figures(self) -> dict[str, float]:
+        """What means over languages are taken of."""
+        return {"xx_en": self.xx_en.p_at_1, "en_xx": self.en_xx.p_at_1}
+
 
 @dataclass(frozen=True)
 class Evaluation:
@@ -74,8 +78,9 @@ class Evaluation:
 
     def rows(self) -> list[dict[str, object]]:
         """A table with one row a language and one for the mean; fit for JSON."""
-        rows = [score.row() for score in self.languages]
-        return [*rows, {"language": "mean", "xx_en": self.xx_en, "en_xx": self.en_xx}]
+        figures = [score.figures() for score in self.languages]
+        means = {name: float(np.mean([row[name] for row in figures])) for name in figures[0]}
+        return [*(score.row() for score in self.languages), {"language": "mean", **means}]
 
 
 def shared_languages(encoder: Encodes, folder: str | Path) -> list[str]:
@@ -110,8 +115,7 @@ def tatoeba(
     scores = []
     with Progress("languages", len(languages), enabled=show_progress_bar) as progress:
         for language in languages:
-            file = _existing(Path(folder) / f"en-{language}.tsv", "English, translation")
-            english, other = _columns(read_fields(file, 2, "English, translation"), file)
+            english, other = read_tatoeba(folder, language)
             gold = range(len(english))
             scores.append(
                 LanguageScore(
@@ -159,6 +163,16 @@ def xsr(
                 )
             )
     return Evaluation("xsr", tuple(scores), XSR_NOTE)
+
+
+def read_tatoeba(folder: str | Path, language: str) -> Sequence[Sequence[str]]:
+    """The English sentences and their translations, as many.
+
+    Raises:
+        DataError: The file is missing or cannot be read.
+    """
+    file = _existing(Path(folder) / f"en-{language}.tsv", "English, translation")
+    return _columns(read_fields(file, 2, "English, translation"), file)
 
 
 def _existing(file: Path, layout: str) -> Path:

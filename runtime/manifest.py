@@ -65,14 +65,27 @@ class Network(NamedTuple):
     """The encoder for backends that do not read its graph.
 
     Attributes:
-        norm: Where the layers normalise: "pre" or "post".
         heads: Attention heads of a layer.
+        activation: Of the feed-forward block: "gelu" or "silu".
+        norm_eps: What the norms add to a variance.
+        first: Piece that the layers see before every sentence.
+        last: Piece that they see behind it.
         tensors: Every weight, by its name in the graph.
     """
 
-    norm: str
     heads: int
+    activation: str
+    norm_eps: float
+    first: int
+    last: int
     tensors: dict[str, TensorEntry]
+
+
+class Trained(NamedTuple):
+    """What was trained to stand alone, so that export may cut it out: first numbers of a vector, first layers."""
+
+    prefixes: tuple[int, ...] = ()
+    layers: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,7 +100,7 @@ class Manifest:
         dim: Length of a sentence vector (D).
         num_layers: Layers above the token table; 0 is the static encoder.
         vocab_size: Rows of the token table (V).
-        max_length: Longest sentence in tokens.
+        max_length: Longest sentence in tokens, the first and the last one not counted.
         pooling: How tokens become a sentence: "mean".
         normalisation: Text normalisation inside the SentencePiece model.
         precision: Of the weights: "int8", "int4-table" or "float32".
@@ -96,7 +109,9 @@ class Manifest:
         fingerprint: Identity of the vector space, see `xsent.bundle.compute_fingerprint`.
         golden: Sentences with their vectors.
         parity: What export measured against the trained encoder, as it wrote it.
-        network: The layers and where their weights are; None in bundles of older exports.
+        network: The layers and where their weights are.
+        trained: What may be cut out of it.
+        space: The other model that its vectors can be compared with the vectors of; None for a space of its own.
     """
 
     format_version: int
@@ -115,7 +130,9 @@ class Manifest:
     fingerprint: str
     golden: Golden
     parity: dict[str, Any]
-    network: Network | None
+    network: Network
+    trained: Trained
+    space: str | None
 
 
 def parse_manifest(raw: dict[str, Any], source: Path) -> Manifest:
@@ -147,7 +164,9 @@ def parse_manifest(raw: dict[str, Any], source: Path) -> Manifest:
         fingerprint=fields.get("fingerprint", str),
         golden=_golden(fields.inner("golden")),
         parity=fields.get("parity", dict),
-        network=_network(fields.inner("network")) if "network" in raw else None,
+        network=_network(fields.inner("network")),
+        trained=_trained(fields.inner("trained")) if "trained" in raw else Trained(),
+        space=fields.get("space", str) if raw.get("space") is not None else None,
     )
     shape = [len(vector) for vector in manifest.golden.vectors]
     if shape != [manifest.dim] * len(manifest.golden.sentences):
@@ -194,10 +213,17 @@ def _file_entry(fields: _Fields) -> FileEntry:
 def _network(fields: _Fields) -> Network:
     tensors = fields.inner("tensors")
     return Network(
-        norm=fields.get("norm", str),
         heads=fields.whole("heads"),
+        activation=fields.get("activation", str),
+        norm_eps=fields.get("norm_eps", float),
+        first=fields.whole("first", least=0),
+        last=fields.whole("last", least=0),
         tensors={name: _tensor_entry(tensors.inner(name)) for name in tensors.raw},
     )
+
+
+def _trained(fields: _Fields) -> Trained:
+    return Trained(fields.tuple_of("prefixes", int), fields.tuple_of("layers", int))
 
 
 def _tensor_entry(fields: _Fields) -> TensorEntry:

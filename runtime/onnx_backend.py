@@ -1,12 +1,21 @@
 """ONNX Runtime as a backend."""
 
-from typing import Any
+from pathlib import Path
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from xsent.bundle import Bundle
 from xsent.errors import BundleError, MissingExtraError
+
+
+class HasGraph(Protocol):
+    """A bundle, or whatever else has a graph of its form."""
+
+    @property
+    def graph_path(self) -> Path:
+        """The ONNX graph; its weights lie beside it."""
+        ...
 
 
 class OnnxBackend:
@@ -20,7 +29,7 @@ class OnnxBackend:
         MissingExtraError: onnxruntime is not installed.
     """
 
-    def __init__(self, bundle: Bundle) -> None:
+    def __init__(self, bundle: HasGraph) -> None:
         onnxruntime = _import_onnxruntime()
         try:
             # By path, never from bytes: only so are the table and the weights memory-mapped.

@@ -10,9 +10,9 @@ from itertools import islice
 from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from xsent.similarity import NearestSearch
+from xsent.similarity import NearestSearch, nearest
 
 _BLOCK = 4096  # candidates encoded and scored at once
 
@@ -66,13 +66,28 @@ def retrieve(encoder: Encodes, queries: Sequence[str], candidates: Iterable[str]
     for block in _blocks(candidates):
         search.add(encoder.encode(block))
         hashes.extend(map(hash, block))
-    found = search.indices[:, 0]
-    texts = np.frombuffer(hashes, np.int64)
+    return _judge(search.indices, hashes, gold)
+
+
+def retrieve_rows(queries: ArrayLike, candidates: ArrayLike, texts: Sequence[str]) -> Retrieval:
+    """Search the nearest candidate of every query, which should be that in the same row.
+
+    Args:
+        queries: Vectors [n, D].
+        candidates: Vectors [n, D].
+        texts: The candidates' texts [n].
+    """
+    return _judge(nearest(queries, candidates)[0], array("q", map(hash, texts)), range(len(texts)))
+
+
+def _judge(indices: NDArray[np.int64], hashes: "array[int]", gold: Sequence[int]) -> Retrieval:
+    """What was found [q, 1] against what should have been [q]."""
+    found, right, texts = indices[:, 0], np.asarray(gold), np.frombuffer(hashes, np.int64)
     return Retrieval(
-        queries=len(queries),
-        candidates=len(hashes),
-        correct=int((found == np.asarray(gold)).sum()),
-        same_text=int((texts[found] == texts[np.asarray(gold)]).sum()),
+        queries=len(right),
+        candidates=len(texts),
+        correct=int((found == right).sum()),
+        same_text=int((texts[found] == texts[right]).sum()),
     )
 
 

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import asdict
 from itertools import chain, combinations, islice
 from pathlib import Path
+from typing import Any
 
 import pytest
 import sentencepiece
@@ -11,6 +12,7 @@ import torch
 
 from xsent.export.bundle import export_bundle
 from xsent.train.checkpoint import load_checkpoint, save_checkpoint
+from xsent.train.data.vocabulary import FIRST, LAST, MASK_PIECE, PAD, UNK
 from xsent.train.model import Encoder, ModelConfig
 
 NAMES = ("Anna", "Boris", "Clara", "David", "Elena", "Frank", "Greta", "Henry", "Irina", "Jonas", "Karla", "Lukas")
@@ -29,9 +31,13 @@ def make_encoder() -> MakeEncoder:
     """A function that makes an encoder with random weights, none of them zero, always the same."""
 
     def make(
-        vocab_size: int = 50, dim: int = 32, num_layers: int = 2, out_scale: float = 1.0, norm: str = "pre"
+        vocab_size: int = 50,
+        dim: int = 32,
+        num_layers: int = 2,
+        out_scale: float = 1.0,
+        **shape: Any,  # noqa: ANN401  whatever a shape has
     ) -> Encoder:
-        config = ModelConfig(vocab_size, dim, num_layers, num_heads=4, ffn_dim=2 * dim, max_length=64, norm=norm)
+        config = ModelConfig(vocab_size, dim, num_layers, num_heads=4, ffn_dim=2 * dim, max_length=64, **shape)
         encoder = Encoder(config).eval()
         generator = torch.Generator().manual_seed(3)
         for name, parameter in encoder.named_parameters():
@@ -55,8 +61,11 @@ def mini_checkpoint(tmp_path_factory: pytest.TempPathFactory, make_encoder: Make
         hard_vocab_limit=False,
         normalization_rule_name="nmt_nfkc_cf",
         byte_fallback=True,
-        bos_id=-1,
-        eos_id=-1,
+        pad_id=PAD,
+        unk_id=UNK,
+        bos_id=FIRST,
+        eos_id=LAST,
+        control_symbols=[MASK_PIECE],
         minloglevel=2,
     )
     tokenizer = folder / "sentencepiece.model"

@@ -4,6 +4,7 @@ Reads its half of the batch of `joined_batch`, writes the losses and gradients t
 """
 
 import sys
+from collections.abc import Mapping
 from functools import partial
 
 import torch
@@ -15,12 +16,24 @@ from xsent.train.data.batching import Batch
 from xsent.train.data.hiding import Hiding, hide
 from xsent.train.devices import average, gather, launch
 from xsent.train.model import ModelConfig, Tokens
-from xsent.train.objectives.settings import Align, Co, Distil, Generative, Masked, Objectives, Relate, SentenceCtl, Sim
+from xsent.train.objectives.distillation import Whitening
+from xsent.train.objectives.settings import (
+    Align,
+    Co,
+    Distil,
+    Generative,
+    Masked,
+    Objectives,
+    Relate,
+    Rows,
+    SentenceCtl,
+    Sim,
+)
 from xsent.train.stage import TrainingModel
 
 PIECES, PAIRS, DIM = 50, 8, 16
 MASKABLE = torch.arange(PIECES) > 2
-STAGE = StageConfig(
+BOTH = StageConfig(
     name="both",
     num_layers=2,
     steps=1,
@@ -43,6 +56,10 @@ STAGE = StageConfig(
         relate=Relate(),
     ),
 )
+ROWS = StageConfig(
+    name="rows", num_layers=0, steps=1, table_learning_rate=0.1, ignore_above=0.9, objectives=Objectives(rows=Rows())
+)
+STAGES = (BOTH, ROWS)
 
 
 def joined_batch(rank: int = 0, ranks: int = 1) -> Batch:
@@ -55,7 +72,7 @@ def joined_batch(rank: int = 0, ranks: int = 1) -> Batch:
     teacher, queue = (torch.randn(n, DIM, generator=generator) for n in (PAIRS, 4))
     each = PAIRS // ranks
     start, stop = rank * each, (rank + 1) * each
-    hiding = hide((sides[0], sides[1]), STAGE.objectives, MASKABLE, 20, generator)
+    hiding = hide((sides[0], sides[1]), BOTH.objectives, MASKABLE, 20, generator)
     group = torch.tensor([0, 1, 2, 3, 0, 5, 6, 7])
     return Batch(part(hiding, start, stop), group, teacher[start:stop], queue)
 
@@ -72,32 +89,37 @@ def part(hiding: Hiding, start: int, stop: int) -> Hiding:
     )
 
 
-def training_model() -> TrainingModel:
+def training_model(stage: StageConfig) -> TrainingModel:
     """The same model in every process."""
     torch.manual_seed(1)
-    config = ModelConfig(PIECES, dim=DIM, num_layers=2, num_heads=2, ffn_dim=24, max_length=20)
-    model = TrainingModel(config, STAGE, MASKABLE, DIM)
-    for parameter in model.parameters():
-        torch.nn.init.normal_(parameter, std=0.3)
+    config = ModelConfig(PIECES, dim=DIM, num_layers=stage.num_layers, num_heads=2, ffn_dim=24, max_length=20)
+    model = TrainingModel(config, stage, MASKABLE, DIM)
+    model.whitening = Whitening.fit(torch.randn(50, DIM))
+    for name, parameter in model.named_parameters():
+        torch.nn.init.normal_(parameter.data, std=0.3).add_(1.0 if name.endswith("norm.weight") else 0.0)
     return model
 
 
-def gradients(model: TrainingModel) -> dict[str, Tensor]:
-    """The gradients by name."""
-    return {name: p.grad for name, p in model.named_parameters() if p.grad is not None}
+def found(stage: StageConfig, losses: Mapping[str, Tensor], model: TrainingModel) -> dict[str, Tensor]:
+    """Losses and gradients of a stage by name."""
+    gradients = {f"{stage.name}.{name}": p.grad for name, p in model.named_parameters() if p.grad is not None}
+    return {**{f"{stage.name}.loss.{name}": loss for name, loss in losses.items()}, **gradients}
 
 
 def main() -> None:
-    """Take one step and write what came out."""
-    fabric = launch(1, "32-true")
-    model = training_model()
-    model.gather, model.average = partial(gather, fabric), partial(average, fabric)
-    wrapped, _ = fabric.setup(model, torch.optim.SGD(model.parameters(), lr=0.1))
-    losses = wrapped(joined_batch(fabric.global_rank, fabric.world_size))
-    fabric.backward(torch.stack(list(losses.values())).sum())
-    mean = {name: fabric.all_reduce(loss.detach(), reduce_op="mean") for name, loss in losses.items()}
+    """Take one step of each stage and write what came out."""
+    fabric = launch(1)
+    everything: dict[str, Tensor] = {}
+    for stage in STAGES:
+        model = training_model(stage)
+        model.gather, model.average = partial(gather, fabric), partial(average, fabric)
+        wrapped, _ = fabric.setup(model, torch.optim.SGD(model.parameters(), lr=0.1))
+        losses = wrapped(joined_batch(fabric.global_rank, fabric.world_size))
+        fabric.backward(torch.stack(list(losses.values())).sum())
+        mean = {name: fabric.all_reduce(loss.detach(), reduce_op="mean") for name, loss in losses.items()}
+        everything |= found(stage, mean, model)
     if fabric.is_global_zero:
-        save_file({**{f"loss.{name}": loss for name, loss in mean.items()}, **gradients(model)}, sys.argv[1])
+        save_file(everything, sys.argv[1])
 
 
 if __name__ == "__main__":

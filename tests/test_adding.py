@@ -142,10 +142,9 @@ def test_what_cannot_be_done_is_refused(addition: Addition, added: object, tmp_p
         Adding(replace(addition, pairs_seen=99), threads=1).run()
 
 
-@pytest.mark.parametrize(("num_layers", "norm"), [(0, "pre"), (1, "post")])
+@pytest.mark.parametrize("num_layers", [0, 1])
 def test_another_encoder_and_pairs_without_old_languages(
     num_layers: int,
-    norm: str,
     mini_checkpoint: Path,
     make_encoder: MakeEncoder,
     pairs: Path,
@@ -155,7 +154,7 @@ def test_another_encoder_and_pairs_without_old_languages(
     opener = EntryPoint("checkpoint", "xsent.train.checkpoint:open_encoder", models.GROUP)
     monkeypatch.setattr(models, "entry_points", lambda group: [opener])
     old = load_checkpoint(mini_checkpoint)
-    encoder = make_encoder(old.config.vocab_size, num_layers=num_layers, norm=norm)
+    encoder = make_encoder(old.config.vocab_size, num_layers=num_layers, out_scale=0.05)
     weights = {f"encoder.{name}": weight for name, weight in encoder.state_dict().items()}
     model, alone = tmp_path / "model", tmp_path / "greek.tsv"
     about = {**old.about, "model": asdict(encoder.config)}
@@ -185,6 +184,15 @@ def test_losses_are_failures() -> None:
     alone = Comparison("el", (change("el", 1.0),), 10, 10, 10)
     assert alone.failures() == []
     assert "no old language was measured" in alone.notes()[1]
+
+
+def test_english_alone_says_what_must_be_read_as_before(pairs: Path, tmp_path: Path) -> None:
+    path = tmp_path / "more.tsv"
+    alone = [f"Sentence number {number}." for number in range(100)]
+    path.write_text(pairs.read_text() + "".join(f"wiki\t{text}\n" for text in alone))
+    newcomer = read_newcomer(path, "el", ["en", "fr", "de"], 0.03)
+    assert len(set(alone) & set(newcomer.kept)) > 90 and all(newcomer.kept)
+    assert not any(pair.alone for pair in newcomer.held_out)
 
 
 def test_a_sample_is_the_smallest_ranks() -> None:

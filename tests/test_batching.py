@@ -97,20 +97,6 @@ def test_in_order_of_length_without_shuffling(store: Store) -> None:
         assert lengths[start : start + window] == sorted(lengths[start : start + window])
 
 
-def test_mining_orders_a_window_and_is_asked_once_for_each(store: Store) -> None:
-    asked = []
-
-    def backwards(window: int, pairs: NDArray[np.int64]) -> NDArray[np.int64]:
-        asked.append(window)
-        return np.argsort(-pairs)
-
-    stage = replace(STAGE, shuffle=False, objectives=Objectives(co=Co(queue=20)))
-    parts = [batch.teacher for batch in batches(store, stage, mined=backwards, teacher=Numbers()).since(0)]
-    numbers = [int(number) for part in parts if part is not None for number in part.flatten()]
-    assert numbers[:24] == sorted(numbers[:24], reverse=True)
-    assert asked == list(range(7))
-
-
 def test_ahead_gives_the_same_items_and_the_same_errors() -> None:
     assert list(ahead(range(1, 5))) == [1, 2, 3, 4]
     assert list(ahead([])) == []

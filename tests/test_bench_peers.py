@@ -224,8 +224,8 @@ def test_the_slope_is_of_the_second_half() -> None:
 
 
 def test_arithmetic_by_hand(mini_bundle: Path) -> None:
-    # Two layers of 32 x (96 + 32 + 64) + 64 x 32 weights, and attention of 5 x 5 x 32, twice.
-    assert operations(mini_bundle, 5) == 2 * 5 * 2 * (32 * 96 + 32 * 32 + 32 * 64 + 64 * 32) + 2 * 4 * 25 * 32
+    # Two layers of 32 x (96 + 32 + 64) + 64 x 32 weights, and attention of 7 x 7 x 32, twice: 5 tokens between two.
+    assert operations(mini_bundle, 5) == 2 * 7 * 2 * (32 * 96 + 32 * 32 + 32 * 64 + 64 * 32) + 2 * 4 * 49 * 32
 
 
 def test_texts_are_many_and_different() -> None:

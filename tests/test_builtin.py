@@ -42,7 +42,7 @@ def test_it_is_small_and_says_what_it_is() -> None:
     on_disk = sum(path.stat().st_size for path in builtin_path().iterdir())
     assert on_disk <= 32_000_000
     assert bundle.languages == tuple(NOTES)
-    assert (bundle.dim, bundle.num_layers, bundle.precision) == (512, 2, "int8")
+    assert (bundle.dim, bundle.num_layers, bundle.precision) == (384, 6, "int8")
     assert set(bundle.parity["languages"]) == set(bundle.languages) - {"en"}
     card = (builtin_path() / "README.md").read_text(encoding="utf-8")
     assert bundle.fingerprint in card and "Tatoeba" in card

@@ -10,6 +10,7 @@ import pytest
 
 from xsent.bundle import Bundle, compute_fingerprint, file_digest
 from xsent.errors import BundleError
+from xsent.manifest import Trained
 
 Edit = Callable[[dict[str, Any]], object]
 
@@ -72,15 +73,32 @@ def test_manifest_that_is_no_object(bundle: Path) -> None:
     assert "object" in refusal(bundle)
 
 
-@pytest.mark.parametrize("version", [2, 0, "1", True, None])
+@pytest.mark.parametrize("version", [3, 0, "2", True, None])
 def test_unknown_version_names_the_known(bundle: Path, version: object) -> None:
     edit(bundle, lambda manifest: manifest.update(format_version=version))
     message = refusal(bundle)
-    assert repr(version) in message
-    assert "reads 1" in message
+    assert f"format_version {version!r} is unknown, this xsent reads 2" in message
 
 
-@pytest.mark.parametrize("key", ["name", "dim", "languages", "files", "golden", "fingerprint"])
+def test_a_bundle_of_the_old_encoder_says_what_to_do(bundle: Path) -> None:
+    edit(bundle, lambda manifest: manifest.update(format_version=1, network={"norm": "pre"}))
+    message = refusal(bundle)
+    assert "format_version 1 is from before the encoder was a BERT, this xsent reads 2" in message
+    assert message.endswith("take the built-in model, or train yours again and export it")
+
+
+def test_what_may_be_cut_out_and_the_space_are_optional(bundle: Path) -> None:
+    edit(bundle, lambda manifest: [manifest.pop(key, None) for key in ("trained", "space")])
+    opened = Bundle.open(bundle)
+    assert opened.trained == Trained((), ()) and opened.space is None
+    edit(bundle, lambda manifest: manifest.update(trained={"prefixes": [8, 16], "layers": [0]}, space="a/b"))
+    opened = Bundle.open(bundle)
+    assert opened.trained == Trained(prefixes=(8, 16), layers=(0,)) and opened.space == "a/b"
+    edit(bundle, lambda manifest: manifest.update(space=None))
+    assert Bundle.open(bundle).space is None
+
+
+@pytest.mark.parametrize("key", ["name", "dim", "languages", "files", "golden", "fingerprint", "network"])
 def test_missing_field_is_named(bundle: Path, key: str) -> None:
     edit(bundle, lambda manifest: manifest.pop(key))
     assert f"no '{key}'" in refusal(bundle)
@@ -96,6 +114,8 @@ def test_missing_field_is_named(bundle: Path, key: str) -> None:
         ("num_layers", -1),
         ("languages", "en"),
         ("languages", [1]),
+        ("space", 1),
+        ("trained", []),
     ],
 )
 def test_field_of_the_wrong_type_is_named(bundle: Path, key: str, value: object) -> None:
@@ -148,8 +168,15 @@ def test_file_names_stay_inside(bundle: Path, name: str) -> None:
     assert "outside" in refusal(bundle)
 
 
-def test_fingerprint_must_match(bundle: Path) -> None:
-    edit(bundle, lambda manifest: manifest.update(max_length=manifest["max_length"] + 1))
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda manifest: manifest.update(max_length=manifest["max_length"] + 1),
+        lambda manifest: manifest["network"].update(heads=1),
+    ],
+)
+def test_fingerprint_must_match(bundle: Path, change: Edit) -> None:
+    edit(bundle, change)
     assert "fingerprint" in refusal(bundle)
 
 
@@ -158,6 +185,8 @@ def test_fingerprint_must_match(bundle: Path) -> None:
     [
         lambda manifest: manifest.update(precision="float32"),
         lambda manifest: manifest.update(dim=7),
+        lambda manifest: manifest["network"].update(heads=1),
+        lambda manifest: manifest["network"]["tensors"]["table"].update(offset=64),
         lambda manifest: manifest["files"]["embeddings.bin"].update(sha256="0"),
         lambda manifest: manifest["files"]["sentencepiece.model"].update(sha256="0"),
     ],

@@ -1,6 +1,7 @@
 """The `xsent` command."""
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ COMMANDS: list[list[str]] = [
     ["evaluate"],
     ["evaluate", "xsim"],
     ["evaluate", "sts"],
+    ["evaluate", "space"],
     ["doctor"],
     ["mine"],
     ["score"],
@@ -67,6 +69,17 @@ def test_info(run: Runner, mini_bundle: Path) -> None:
     assert facts["dim"] == 32
     assert facts["bytes"] > 0
     assert "parity" in facts
+
+
+def test_info_says_the_space_and_what_may_be_cut_out(run: Runner, mini_bundle: Path, tmp_path: Path) -> None:
+    bundle = shutil.copytree(mini_bundle, tmp_path / "bundle")
+    manifest = json.loads((bundle / "xsent.json").read_text())
+    manifest |= {"space": "a/b", "trained": {"prefixes": [8, 16], "layers": [0]}}
+    (bundle / "xsent.json").write_text(json.dumps(manifest))
+    lines = [line.split(maxsplit=1) for line in run("info", bundle)[1].splitlines()]
+    assert ["space", "a/b"] in lines and ["trained", "prefixes 8, 16; layers 0"] in lines
+    facts = json.loads(run("info", bundle, "--json")[1])
+    assert facts["space"] == "a/b" and facts["trained"] == {"prefixes": [8, 16], "layers": [0]}
 
 
 def test_verify(run: Runner, mini_bundle: Path) -> None:

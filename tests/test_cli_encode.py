@@ -203,7 +203,7 @@ def test_encode_of_long_sentences(run: Runner, mini_bundle: Path, tmp_path: Path
 
 
 def test_encode_of_a_language_that_the_model_does_not_know(run: Runner, tmp_path: Path) -> None:
-    (tmp_path / "a.txt").write_text("Το σπίτι είναι μεγάλο.\nThe cat sleeps.\n", "utf-8")
+    (tmp_path / "a.txt").write_text("სახლი დიდია.\nThe cat sleeps.\n", "utf-8")
     code, _, err = run("encode", tmp_path / "a.txt", "--output", tmp_path / "a.npy")
     assert code == 0
     assert is_one_line(err)

@@ -40,3 +40,17 @@ def test_evaluate_without_data(run: Runner, mini_bundle: Path, tmp_path: Path) -
     assert code == 1
     assert is_one_line(err)
     assert "en-fr.tsv" in err
+
+
+def test_evaluate_space(run: Runner, mini_bundle: Path, tmp_path: Path) -> None:
+    (tmp_path / "en-fr.tsv").write_text("Anna\tAnna.\nBoris\tBoris.\n")
+    command = ("evaluate", "space", tmp_path, "--model", mini_bundle, "--english-by", mini_bundle)
+    code, out, _ = run(*command)
+    assert code == 0
+    assert "cosine_across" in out and "English encoded by the other model" in out
+    report = json.loads(run(*command, "--json")[1])
+    assert report["english_by"] == str(mini_bundle)
+    assert report["rows"][0]["cosine_english"] == pytest.approx(1)
+    code, _, err = run(*command[:-1], tmp_path / "nowhere")
+    assert (code, is_one_line(err)) == (1, True)
+    assert "nowhere: no such folder" in err

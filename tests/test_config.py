@@ -53,7 +53,14 @@ def test_minimal_recipe(tmp_path: Path) -> None:
         ("objectives = { align = 1 }", "", "'objectives' is missing"),
         ('name = "x"', 'name = "x"\nseed = -1', "seed = -1 must lie between 0 and"),
         ('name = "x"', 'name = "x"\ncheckpoint_minutes = nan', "checkpoint_minutes = nan must be a number"),
-        ('name = "x"', 'name = "x"\nnorm = "rms"', "norm = 'rms' must be one of pre, post"),
+        ('name = "x"', 'name = "x"\nactivation = "relu"', "activation = 'relu' must be gelu or silu"),
+        (
+            '[[stage]]\nname = "table"\nnum_layers = 0',
+            'teacher_layers = [0, 2]\n[[stage]]\nname = "table"\nnum_layers = 3',
+            "stage 'table' has more layers than teacher_layers, 2",
+        ),
+        ("{ align = 1 }", "{ rows = 1, distil = 1 }", "rows looks at the teacher's input.*not in one stage"),
+        ("{ align = 1 }", "{ rows = { contrast = -1 } }", "contrast = -1.* must not be negative"),
         ("steps = 10", 'steps = 10\norder = "sorted"', "must be one of random, length, cluster"),
         ("steps = 10", "steps = 10\nprefixes = [600]", "prefixes"),
         ("steps = 10", "steps = 10\nprefixes = [128]", "end with dim = 512"),
@@ -88,13 +95,6 @@ def test_mistakes_are_named(tmp_path: Path, old: str, new: str, message: str) ->
     with pytest.raises(DataError, match=message) as raised:
         load(tmp_path, MINIMAL.replace(old, new, 1))
     assert "r.toml" in str(raised.value)
-
-
-def test_gates_are_for_pre_norm(tmp_path: Path) -> None:
-    gated = MINIMAL.replace("steps = 10", "steps = 10\ngates = [0.5]")
-    assert load(tmp_path, gated) == "table"
-    with pytest.raises(DataError, match="gates of stage 'table' scale what pre-norm layers add"):
-        load(tmp_path, 'norm = "post"' + gated)
 
 
 def test_missing_recipe(tmp_path: Path) -> None:

@@ -31,8 +31,8 @@ def test_bad_lines_are_skipped_counted_and_reported_with_their_number(
     corpus = Corpus([path])
     with caplog.at_level(logging.WARNING):
         assert len(list(corpus)) == 2
-    assert corpus.skipped == {"1 fields instead of 4": 1, "not UTF-8": 1, "an empty field": 1}
-    assert f"{path}:2: skipped, 1 fields instead of 4" in caplog.text
+    assert corpus.skipped == {"1 fields instead of 4 or 2": 1, "not UTF-8": 1, "an empty field": 1}
+    assert f"{path}:2: skipped, 1 fields instead of 4 or 2" in caplog.text
     assert f"{path}:3: skipped, not UTF-8" in caplog.text
     assert "1 not UTF-8" in caplog.text.splitlines()[-1]
 
@@ -44,6 +44,15 @@ def test_a_flood_of_bad_lines_is_a_number_not_a_flood_of_messages(
     list(Corpus([tmp_path / "bad.tsv"]))
     assert len(caplog.records) == 6
     assert "1000 1 fields instead of 4" in caplog.records[-1].message
+
+
+def test_a_line_of_two_fields_is_english_alone_and_of_no_language(tmp_path: Path) -> None:
+    (tmp_path / "a.tsv").write_text("wiki\tRain fell.\n" + GOOD + "wiki\t \n", encoding="utf-8")
+    corpus = Corpus([tmp_path / "a.tsv"], frozenset(["fr"]))
+    (alone,) = corpus
+    assert alone == Pair("wiki", "en", "Rain fell.", "") and alone.alone and alone.cell == ("wiki", "en")
+    assert corpus.skipped == {"an empty field": 1}
+    assert not Pair("talk", "en", "Hello.", "Hi.").alone  # a paraphrase is a pair
 
 
 def test_other_languages_are_left_out(tmp_path: Path) -> None:

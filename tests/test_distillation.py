@@ -2,10 +2,11 @@
 
 import math
 
+import numpy as np
 import pytest
 import torch
 
-from xsent.train.objectives.distillation import co, distil, relate
+from xsent.train.objectives.distillation import FLAT, Whitening, co, distil, relate, rows
 
 NONE = torch.zeros(0, 2)
 
@@ -88,4 +89,39 @@ def test_relate_compares_all_cosines_with_the_teachers() -> None:
 def test_relate_teaches_the_student_alone() -> None:
     student, teacher = torch.randn(4, 3, requires_grad=True), torch.randn(4, 2, requires_grad=True)
     relate(student, student, teacher).backward()
+    assert student.grad is not None and student.grad.abs().sum() > 0 and teacher.grad is None
+
+
+def test_whitening_makes_all_directions_vary_nearly_alike() -> None:
+    generator = np.random.default_rng(1)
+    turn, _ = np.linalg.qr(generator.normal(size=(3, 3)))
+    vectors = generator.normal(size=(4000, 3)) * [5.0, 1.0, 0.001] @ turn + [1.0, -2.0, 3.0]
+    whitening = Whitening.fit(torch.from_numpy(vectors))
+    variances = np.linalg.eigvalsh(np.cov(vectors.T))
+    white = whitening(torch.from_numpy(vectors)).numpy()
+    assert np.allclose(white.mean(axis=0), 0, atol=1e-9)
+    assert np.allclose(np.cov(white.T), np.diag(variances / (variances + FLAT * variances.mean())), atol=1e-9)
+
+
+def test_rows_is_the_squared_error_and_the_contrast_in_the_white_space() -> None:
+    # In the white space (minus (1, 0), times 2 and 1) the student: (2, 0), (0, 1); the teacher: (2, 1), (0, 3).
+    student, teacher = torch.tensor([[2.0, 0.0], [1.0, 1.0]]), torch.tensor([[2.0, 1.0], [1.0, 3.0]])
+    whitening = Whitening(torch.tensor([1.0, 0.0]), torch.diag(torch.tensor([2.0, 1.0])))
+    error = (0 + 1 + 0 + 4) / 4
+    plain = rows(student, teacher, whitening, contrast=0.0, temperature=1.0)
+    assert plain.item() == pytest.approx(error)
+    # Cosines by row: 2 / sqrt 5 and 0; 1 / sqrt 5 and 1. Each finds its own among its row, and among its column.
+    cosines = np.array([[2 / 5**0.5, 0.0], [1 / 5**0.5, 1.0]]) / 0.5
+    own = np.diag(cosines)
+    contrast = [np.log(np.exp(cosines).sum(axis=axis)) - own for axis in (0, 1)]
+    loss = rows(student, teacher, whitening, contrast=3.0, temperature=0.5)
+    assert loss.item() == pytest.approx(error + 3 * np.mean(contrast))
+    alone = rows(student, teacher, whitening, contrast=3.0, temperature=0.5, ignore=~torch.eye(2, dtype=torch.bool))
+    assert alone.item() == pytest.approx(error)
+
+
+def test_rows_teaches_the_student_alone() -> None:
+    student, teacher = torch.randn(4, 3, requires_grad=True), torch.randn(4, 3, requires_grad=True)
+    whitening = Whitening.fit(torch.randn(9, 3))
+    rows(student, teacher, whitening, contrast=1.0, temperature=0.1).backward()
     assert student.grad is not None and student.grad.abs().sum() > 0 and teacher.grad is None

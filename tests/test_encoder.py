@@ -123,14 +123,14 @@ def test_long_sentences_in_a_stream_warn_at_its_end(encoder: SentenceEncoder) ->
     assert len(caught) == 1
 
 
-GREEK = "Η γάτα κοιμάται στο χαλί δίπλα στο παράθυρο."
+GEORGIAN = "კატას სძინავს ხალიჩაზე ფანჯარასთან."
 
 
 def test_texts_that_are_mostly_unknown_are_counted_in_one_warning() -> None:
     encoder = SentenceEncoder()
     texts = [
         "The cat sleeps.",
-        GREEK,
+        GEORGIAN,
         "",
         "Մեկ կատու քնում է գորգին։",
         "We saw the city of Tokyo (東) last year.",
@@ -149,10 +149,10 @@ def test_texts_that_are_mostly_unknown_are_counted_in_one_warning() -> None:
 def test_the_warning_of_unknown_text_changes_no_vector() -> None:
     encoder = SentenceEncoder()
     with pytest.warns(UnknownTextWarning, match="1 of 1"):
-        alone = encoder.encode(GREEK)
+        alone = encoder.encode(GEORGIAN)
     assert alone.any()
     with pytest.warns(UnknownTextWarning, match="40 of 80"):
-        assert np.array_equal(encoder.encode([GREEK, "The cat sleeps."] * 40)[-2], alone)
+        assert np.array_equal(encoder.encode([GEORGIAN, "The cat sleeps."] * 40)[-2], alone)
 
 
 @pytest.mark.parametrize("threads", [1, 2])
@@ -205,6 +205,7 @@ def test_properties(encoder: SentenceEncoder, mini_bundle: Path) -> None:
     assert encoder.max_length == manifest["max_length"] == 64
     assert encoder.languages == tuple(manifest["languages"])
     assert encoder.fingerprint == manifest["fingerprint"]
+    assert encoder.space == manifest.get("space")
     assert manifest["name"] in repr(encoder)
 
 

@@ -125,6 +125,13 @@ def test_what_is_no_translation_goes(
     assert pair_filter(Pair("test", language, english, translation)) is reason
 
 
+def test_english_alone_is_judged_by_itself(pair_filter: PairFilter) -> None:
+    assert pair_filter(Pair("test", "en", ENGLISH, "")) is None
+    assert pair_filter(Pair("test", "en", ENGLISH * 10, "")) is Reason.LENGTH
+    assert pair_filter(Pair("test", "en", GOOD["ru"], "")) is Reason.SCRIPT
+    assert pair_filter(Pair("test", "en", GOOD["de"], "")) is Reason.LANGUAGE
+
+
 def test_the_limits_themselves_are_allowed() -> None:
     rules = Rules(min_words=2, max_words=3, max_ratio=1.5)
     keep = PairFilter(rules)
@@ -194,7 +201,7 @@ def test_lines_come_back_as_they_are_with_their_verdicts(tmp_path: Path) -> None
     assert [text for text, _ in judged] == lines
     assert [tuple(verdict) for _, verdict in judged] == [
         ("fr", ""),
-        ("", "1 fields instead of 4"),
+        ("", "1 fields instead of 4 or 2"),
         ("de", "wrong language"),
         ("ru", "left out"),
         ("", "not UTF-8"),
@@ -264,12 +271,12 @@ def test_the_command_keeps_lines_and_says_what_went(corpus: Path) -> None:
     lines = corpus.read_bytes().splitlines(keepends=True)
     assert (code, stdout) == (0, "")
     assert out.read_bytes().splitlines(keepends=True) == [lines[0], lines[2], lines[4]]
-    assert rejected.read_bytes() == b"wrong language\t" + lines[1] + b"1 fields instead of 4\t" + lines[3]
+    assert rejected.read_bytes() == b"wrong language\t" + lines[1] + b"1 fields instead of 4 or 2\t" + lines[3]
     table = [row.split() for row in stderr.splitlines()]
     assert table[0][:4] == ["language", "pairs", "kept", "kept"]
     assert table[1] == ["fr", "2", "1", "50.0", "0", "0", "0", "0", "1"]
     assert table[-3] == ["total", "4", "3", "75.0", "0", "0", "0", "0", "1"]
-    assert stderr.splitlines()[-2] == "bad lines, 1 fields instead of 4: 1"
+    assert stderr.splitlines()[-2] == "bad lines, 1 fields instead of 4 or 2: 1"
     assert stderr.splitlines()[-1].endswith("their translations went unchecked: tlh")
 
 
@@ -277,7 +284,7 @@ def test_the_command_in_json(corpus: Path) -> None:
     code, stdout, stderr = run(corpus, corpus.with_name("kept.tsv"), "--languages", "fr,de", "--json")
     report = json.loads(stdout)
     assert (code, stderr) == (0, "")
-    assert (report["kept"], report["bad"], report["left_out"]) == (2, {"1 fields instead of 4": 1}, 1)
+    assert (report["kept"], report["bad"], report["left_out"]) == (2, {"1 fields instead of 4 or 2": 1}, 1)
     assert [(row["language"], row["kept"], row["wrong language"]) for row in report["rows"]] == [
         ("fr", 1, 1),
         ("de", 1, 0),
@@ -317,7 +324,7 @@ def test_a_place_where_no_file_can_be_is_found_before_the_work(corpus: Path) -> 
     [
         (b"", [], "empty; expected source, language, English, translation"),
         (b"fr\ttest\tYes.\tOui.\n", [], "no pair kept (no language code in the second field: 1); nothing written"),
-        (b"bad\n", [], "no pair kept (1 fields instead of 4: 1); nothing written"),
+        (b"bad\n", [], "no pair kept (1 fields instead of 4 or 2: 1); nothing written"),
         (line("fr", GOOD["de"]), [], "no pair kept (wrong language: 1); nothing written"),
         (line("fr", GOOD["fr"]), ["--languages", "it"], "no pair kept (not in it: 1); nothing written"),
     ],

@@ -12,15 +12,15 @@ from typer.testing import CliRunner
 
 from xsent.encoder import SentenceEncoder
 from xsent.errors import BundleError, DataError, ParityError
-from xsent.export import fallback, graph, quantization
+from xsent.export import graph, quantization
 from xsent.export.bundle import export_bundle
 from xsent.export.cli import app
 from xsent.export.form import Form, choose_form, trained_dims, trained_layers
 from xsent.export.graph import EncoderGraph
-from xsent.export.parity import Budget, LanguageParity, Parity
 from xsent.export.pieces import count_pieces, with_pieces_of
 from xsent.export.request import Request
 from xsent.export.size import OVERHEAD, layer_bytes, parse_size, table_bytes
+from xsent.export.smoothing import fit_smoothing
 from xsent.train.checkpoint import Checkpoint, CheckpointEncoder, load_checkpoint
 from xsent.train.model import Encoder
 from xsent.verification import verify
@@ -50,14 +50,12 @@ def test_only_what_was_trained_can_be_kept(checkpoint: Checkpoint) -> None:
         choose_form(checkpoint, dim=8)
 
 
-def test_a_table_that_was_trained_alone_stands_alone_under_pre_norm(checkpoint: Checkpoint) -> None:
-    stages = [{"num_layers": 0, "table_learning_rate": 0.1}, {"num_layers": 2, "table_learning_rate": 0.0}]
-    before = dataclasses.replace(checkpoint, about={**checkpoint.about, "recipe": {"stages": stages}})
-    assert trained_layers(before) == [0, 2]
-    moved = [stages[0], {"num_layers": 2, "table_learning_rate": 0.1}]
-    assert trained_layers(dataclasses.replace(before, about={**before.about, "recipe": {"stages": moved}})) == [2]
-    model = {**before.about["model"], "norm": "post"}
-    assert trained_layers(dataclasses.replace(before, about={**before.about, "model": model})) == [2]
+def test_without_layers_by_a_readout_or_by_training(checkpoint: Checkpoint) -> None:
+    model = {**checkpoint.about["model"], "readout": True}
+    assert trained_layers(dataclasses.replace(checkpoint, about={**checkpoint.about, "model": model})) == [0, 1, 2]
+    stages = [{"num_layers": 2, "layer_prefixes": [0, 2]}]
+    trained = dataclasses.replace(checkpoint, about={**checkpoint.about, "recipe": {"stages": stages}})
+    assert (trained_layers(trained), trained_dims(trained)) == ([0, 2], [32])
 
 
 def test_a_part_is_exported_and_measured_against_the_whole(checkpoint: Checkpoint, tmp_path: Path) -> None:
@@ -132,7 +130,7 @@ def test_samples_that_do_not_fit_are_refused(
 @pytest.mark.parametrize("form", [Form(2, 256), Form(2, 256, "int4-table"), Form(2, 256, "float32"), Form(0, 128)])
 def test_sizes_are_foreseen(make_encoder: Callable[..., Encoder], tmp_path: Path, form: Form) -> None:
     encoder = make_encoder(vocab_size=9000, dim=256)
-    EncoderGraph(encoder, form).write(tmp_path)
+    EncoderGraph(encoder, form, fit_smoothing(encoder, [[1, 2, 3]])).write(tmp_path)
     real = sum((tmp_path / name).stat().st_size for name in ("embeddings.bin", "weights.bin"))
     foreseen = table_bytes(form, encoder.config, 9000) + layer_bytes(form, encoder.config)
     assert abs(real - foreseen) < 2 * 4096
@@ -209,31 +207,6 @@ def test_every_language_has_to_be_measured(mini_checkpoint: Path, tmp_path: Path
         Request(mini_checkpoint, tmp_path / "out", gate_data=pairs).run()
 
 
-def measured(cosine: float) -> Parity:
-    return Parity({"fr": LanguageParity(2, cosine, cosine, cosine, 100.0, 100.0)}, Budget())
-
-
-def test_the_layer_that_costs_most_keeps_its_numbers() -> None:
-    cosines = {frozenset[str](): 0.99, frozenset(["layer1.ffn_in"]): 0.999, frozenset(["layer0.qkv"]): 0.996}
-    seen: list[tuple[Form, int | None]] = []
-
-    def measure(form: Form, limit: int | None) -> Parity:
-        seen.append((form, limit))
-        return measured(cosines.get(form.floats, 0.99))
-
-    form, parity = fallback.within_budget(Form(2, 32), measure)
-    assert form.floats == {"layer1.ffn_in"} and parity.languages["fr"].cosine_mean == 0.999
-    assert seen[0] == (Form(2, 32), None) and seen[-1] == (form, None)
-    assert len(seen) == 2 + 8 and all(limit == fallback.FEW for _, limit in seen[1:-1])
-
-
-def test_what_one_layer_does_not_save_is_refused() -> None:
-    with pytest.raises(ParityError, match=r"even with layer0.qkv in float32, differs .*fr mean cosine 0\.9900"):
-        fallback.within_budget(Form(1, 32), lambda form, limit: measured(0.99))
-    with pytest.raises(ParityError, match=r"mean cosine 0\.9900"):
-        fallback.within_budget(Form(0, 32), lambda form, limit: measured(0.99))
-
-
 def test_the_card_names_the_command(mini_checkpoint: Path, tmp_path: Path) -> None:
     request = Request(mini_checkpoint, tmp_path / "out", "int4-table", num_layers=2, tolerance=5.0, max_size="9MB")
     card = (request.run().path / "README.md").read_text()
@@ -250,7 +223,7 @@ def test_one_language_cannot_be_measured(mini_checkpoint: Path, tmp_path: Path) 
 
 
 def test_what_a_format_does_not_use_is_refused(mini_checkpoint: Path, tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="--max-size, --force: for bundles alone"):
+    with pytest.raises(DataError, match="--max-size, --force: not for --format onnx"):
         Request(mini_checkpoint, tmp_path / "out", max_size="1MB", force=True).interchange("onnx")
     with pytest.raises(DataError, match="--target vnni is for quantised weights"):
         Request(mini_checkpoint, tmp_path / "out", "float32", target="vnni")

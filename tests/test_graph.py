@@ -34,62 +34,80 @@ def vectors(encoder: Encoder, folder: Path, precision: Precision) -> list[tuple[
     return pairs
 
 
-@pytest.mark.parametrize("norm", ["pre", "post"])
+@pytest.mark.parametrize("activation", ["gelu", "silu"])
 @pytest.mark.parametrize("num_layers", [0, 1, 2, 6])
 def test_float32_is_the_encoder(
-    num_layers: int, norm: str, make_encoder: Callable[..., Encoder], tmp_path: Path
+    num_layers: int, activation: str, make_encoder: Callable[..., Encoder], tmp_path: Path
 ) -> None:
-    encoder = make_encoder(num_layers=num_layers, norm=norm)
+    encoder = make_encoder(num_layers=num_layers, activation=activation)
     for trained, exported in vectors(encoder, tmp_path, "float32"):
         np.testing.assert_allclose(exported, trained, rtol=1e-5, atol=1e-5)
 
 
-@pytest.mark.parametrize("norm", ["pre", "post"])
+@pytest.mark.parametrize("activation", ["gelu", "silu"])
 @pytest.mark.parametrize("num_layers", [0, 1, 2, 6])
-def test_int8_is_close(num_layers: int, norm: str, make_encoder: Callable[..., Encoder], tmp_path: Path) -> None:
-    encoder = make_encoder(num_layers=num_layers, norm=norm)
+def test_int8_is_close(num_layers: int, activation: str, make_encoder: Callable[..., Encoder], tmp_path: Path) -> None:
+    encoder = make_encoder(num_layers=num_layers, activation=activation)
     for trained, exported in vectors(encoder, tmp_path, "int8"):
         cosine = trained @ exported / np.linalg.norm(trained) / np.linalg.norm(exported)
         assert cosine >= 0.99
 
 
-@pytest.mark.parametrize("norm", ["pre", "post"])
+@pytest.mark.parametrize("activation", ["gelu", "silu"])
 @pytest.mark.parametrize("num_layers", [0, 2])
 def test_four_bits_for_the_table_are_closer_than_chance(
-    num_layers: int, norm: str, make_encoder: Callable[..., Encoder], tmp_path: Path
+    num_layers: int, activation: str, make_encoder: Callable[..., Encoder], tmp_path: Path
 ) -> None:
-    encoder = make_encoder(num_layers=num_layers, norm=norm, dim=128)
+    encoder = make_encoder(num_layers=num_layers, activation=activation, dim=128)
     for trained, exported in vectors(encoder, tmp_path, "int4-table"):
         assert trained @ exported / np.linalg.norm(trained) / np.linalg.norm(exported) >= 0.98
 
 
-@pytest.mark.parametrize("norm", ["pre", "post"])
+@pytest.mark.parametrize("activation", ["gelu", "silu"])
 @pytest.mark.parametrize(("num_layers", "dim"), [(0, 16), (1, 32), (1, 8), (2, 16)])
 def test_a_part_is_the_encoder_inside(
-    num_layers: int, dim: int, norm: str, make_encoder: Callable[..., Encoder], tmp_path: Path
+    num_layers: int, dim: int, activation: str, make_encoder: Callable[..., Encoder], tmp_path: Path
 ) -> None:
-    encoder = make_encoder(num_layers=2, norm=norm)
+    encoder = make_encoder(num_layers=2, activation=activation)
     EncoderGraph(encoder, Form(num_layers, dim, "float32")).write(tmp_path)
     session = onnxruntime.InferenceSession(tmp_path / "model.onnx", providers=["CPUExecutionProvider"])
     tokens = Tokens(torch.arange(9), torch.tensor([9]))
     with torch.inference_mode():
-        whole = encoder.mean(encoder.states(tokens)[num_layers], tokens)
+        whole = encoder.first(num_layers)(tokens)
     (exported,) = session.run(["sentence_embedding"], {"input_ids": tokens.ids[None].numpy()})
     np.testing.assert_allclose(exported, whole[:, :dim], rtol=1e-5, atol=1e-5)
 
 
-def test_a_linear_layer_can_keep_its_numbers(make_encoder: Callable[..., Encoder], tmp_path: Path) -> None:
-    encoder = make_encoder(num_layers=1)
-    EncoderGraph(encoder, Form(1, 32, floats=frozenset(["layer0.qkv"]))).write(tmp_path)
-    stored = {t.name: t.data_type for t in onnx.load(tmp_path / "model.onnx").graph.initializer}
-    assert stored["layer0.qkv.weight"] == onnx.TensorProto.FLOAT
-    assert stored["layer0.ffn_in.weight"] == stored["table"] == onnx.TensorProto.INT8
-
-
-def test_an_untrained_layer_changes_nothing(tmp_path: Path, make_encoder: Callable[..., Encoder]) -> None:
+def test_a_layer_of_zeros_gives_numbers(tmp_path: Path, make_encoder: Callable[..., Encoder]) -> None:
     encoder = make_encoder(out_scale=0.0)
     for _, exported in vectors(encoder, tmp_path, "int8"):
         assert np.isfinite(exported).all()
+
+
+@pytest.mark.parametrize(("precision", "step"), [("int8", 1 / 64), ("float32", 0)])
+def test_the_readout_lies_beside_the_graph(
+    precision: Precision, step: float, tmp_path: Path, make_encoder: Callable[..., Encoder]
+) -> None:
+    encoder = make_encoder(readout=True)
+    assert encoder.readout is not None
+    written = EncoderGraph(encoder, Form.whole(encoder.config, precision))
+    written.write(tmp_path)
+    assert not [t for t in onnx.load(tmp_path / "model.onnx").graph.initializer if "readout" in t.name]
+    places = written.network["tensors"]
+    assert isinstance(places, dict)
+
+    def read(name: str) -> NDArray[np.generic]:
+        place = places[f"readout.{name}"]
+        count = int(np.prod(place["shape"]))
+        stored = np.fromfile(tmp_path / place["file"], place["dtype"], count, offset=place["offset"])
+        return stored.reshape(place["shape"])
+
+    weight = read("weight") * (read("scales") if precision == "int8" else 1)
+    expected = encoder.readout.weight.detach().numpy().T
+    np.testing.assert_allclose(weight, expected, atol=step * np.abs(expected).max() / 2)
+    np.testing.assert_array_equal(read("bias"), encoder.readout.bias.detach().numpy())
+    cut = EncoderGraph(encoder, Form(2, 16)).network["tensors"]
+    assert isinstance(cut, dict) and "readout.weight" not in cut  # nobody could use it
 
 
 def test_weights_can_be_mapped(tmp_path: Path, make_encoder: Callable[..., Encoder]) -> None:

@@ -9,9 +9,11 @@ from texts import multilingual, train_tokenizer
 
 from xsent.errors import DataError
 from xsent.export.huggingface_tokenizer import write_tokenizer
+from xsent.train.model import ModelConfig
 
 transformers = pytest.importorskip("transformers")
 MAX_LENGTH = 50
+STATIC, LAYERS = (ModelConfig(900, 32, num_layers, 4, max_length=MAX_LENGTH) for num_layers in (0, 2))
 
 
 @pytest.fixture(scope="module")
@@ -27,7 +29,7 @@ def processor(model: Path) -> SentencePieceProcessor:
 @pytest.fixture(scope="module")
 def tokenizer(model: Path, tmp_path_factory: pytest.TempPathFactory):  # noqa: ANN201  a type of transformers
     folder = tmp_path_factory.mktemp("written")
-    write_tokenizer(model, folder, MAX_LENGTH)
+    write_tokenizer(model, folder, STATIC)
     return transformers.AutoTokenizer.from_pretrained(folder, local_files_only=True)
 
 
@@ -51,9 +53,31 @@ def test_every_character(tokenizer, processor: SentencePieceProcessor) -> None: 
     assert [text for text, ids, same in zip(texts, got, expected, strict=True) if ids != same] == []
 
 
-def test_a_small_vocabulary_without_padding(mini_checkpoint: Path, tmp_path: Path) -> None:
-    model = mini_checkpoint / "sentencepiece.model"
-    write_tokenizer(model, tmp_path, MAX_LENGTH)
+def test_layers_read_a_text_between_the_first_and_the_last_token(
+    model: Path, processor: SentencePieceProcessor, tmp_path: Path
+) -> None:
+    write_tokenizer(model, tmp_path, LAYERS)
+    tokenizer = transformers.AutoTokenizer.from_pretrained(tmp_path, local_files_only=True)
+    texts = multilingual(200)
+    assert tokenizer(texts)["input_ids"] == processor.encode(texts, add_bos=True, add_eos=True)
+    long = "the cat " * 100
+    expected = [LAYERS.first, *processor.encode(long)[:MAX_LENGTH], LAYERS.last]
+    assert tokenizer(long, truncation=True)["input_ids"] == expected
+    assert tokenizer.model_max_length == MAX_LENGTH + 2
+
+
+def test_a_small_vocabulary_without_padding(tmp_path: Path) -> None:
+    sentencepiece.SentencePieceTrainer.train(
+        sentence_iterator=iter(["the cat sleeps", "a dog runs", "two birds sing"] * 20),
+        model_prefix=str(tmp_path / "small"),
+        vocab_size=300,
+        hard_vocab_limit=False,
+        normalization_rule_name="nmt_nfkc_cf",
+        byte_fallback=True,
+        minloglevel=2,
+    )
+    model = tmp_path / "small.model"
+    write_tokenizer(model, tmp_path, STATIC)
     tokenizer = transformers.AutoTokenizer.from_pretrained(tmp_path, local_files_only=True)
     processor = SentencePieceProcessor(model_file=str(model))
     texts = multilingual(100)
@@ -94,7 +118,7 @@ def test_other_models_are_refused(settings: dict[str, object], reason: str, tmp_
         **(usual | settings),
     )
     with pytest.raises(DataError) as caught:
-        write_tokenizer(tmp_path / "other.model", tmp_path, MAX_LENGTH)
+        write_tokenizer(tmp_path / "other.model", tmp_path, STATIC)
     assert reason in str(caught.value)
     assert "\n" not in str(caught.value)
     assert not (tmp_path / "tokenizer.json").exists()
@@ -104,6 +128,6 @@ def test_the_same_model_gives_the_same_bytes(model: Path, tmp_path: Path) -> Non
     written = []
     for name in ("one", "two"):
         (tmp_path / name).mkdir()
-        write_tokenizer(model, tmp_path / name, MAX_LENGTH)
+        write_tokenizer(model, tmp_path / name, STATIC)
         written.append({file.name: file.read_bytes() for file in (tmp_path / name).iterdir()})
     assert written[0] == written[1]

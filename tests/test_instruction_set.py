@@ -39,11 +39,17 @@ def test_without_proc_it_is_the_least(tmp_path: Path, monkeypatch: pytest.Monkey
 
 
 def test_a_processor_that_is_not_named_may_differ_more() -> None:
-    allowed = tolerances(Form(2, 100, target="vnni"))
+    allowed = tolerances(Form(2, 100, target="vnni"), 1.0)
     assert allowed == {"avx512_vnni": 0.002, "avx_vnni": 0.002, "other": 0.02}
     golden = Golden((), (), allowed)
     assert (golden.tolerance("avx_vnni"), golden.tolerance("avx2")) == (0.002, 0.02)
-    assert tolerances(Form(2, 100, "float32")) == {"other": 0.0001}
+    assert tolerances(Form(2, 100, "float32"), 1.0) == {"other": 0.0001}
+
+
+def test_a_bundle_that_rounds_more_may_differ_more() -> None:
+    allowed = tolerances(Form(2, 100, target="vnni"), 0.995)  # noise of 0.1 of a vector, six times that
+    assert allowed == {"avx512_vnni": 0.06, "avx_vnni": 0.06, "other": 0.06}
+    assert tolerances(Form(0, 100), 0.995)["avx2"] == 0.002  # without layers nothing adds up
 
 
 def test_old_and_new_tolerances_are_read(mini_bundle: Path) -> None:

@@ -18,8 +18,11 @@ MAY_IMPORT = {
     "bench": {"runtime", "train", "export"},
     "apps": {"runtime"},
 }
-# From the train room, export needs the model and what it can be read from, nothing else.
-EXPORT_FROM_TRAIN = {"xsent.train.model", "xsent.train.checkpoint", "xsent.train.bundles"}
+# From the train room, export needs models and teachers and what they can be read from, nothing else.
+EXPORT_FROM_TRAIN = {
+    *("xsent.train.model", "xsent.train.checkpoint", "xsent.train.bundles"),
+    *("xsent.train.teacher", "xsent.train.transfer", "xsent.train.quick_teacher"),
+}
 RUNTIME_THIRD_PARTY = {"numpy", "onnxruntime", "sentencepiece", "typer"}
 # One module each may use an optional package.
 OPTIONAL = {

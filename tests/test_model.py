@@ -22,10 +22,11 @@ def test_without_layers_the_vector_is_the_mean_of_the_rows() -> None:
     assert torch.allclose(encoder(batch(A, B, EMPTY)), expected, atol=1e-7)
 
 
-@torch.no_grad()
-def test_new_layers_start_as_exactly_the_table() -> None:
-    encoder = Encoder(ModelConfig(vocab_size=40, dim=8, num_layers=3, num_heads=2, ffn_dim=16))
-    assert torch.allclose(encoder(batch(A, B)), encoder.static(batch(A, B)), atol=1e-7)
+def test_sentences_are_framed_for_the_layers() -> None:
+    framed = batch(A, EMPTY, B).framed(3, 4)
+    assert framed.ids.tolist() == [3, *A, 4, 3, 4, 3, *B, 4]
+    assert framed.lengths.tolist() == [6, 2, 4]
+    assert framed.ids[batch(A, EMPTY, B).inside()].tolist() == [*A, *B]
 
 
 @torch.no_grad()
@@ -34,7 +35,7 @@ def test_a_vector_does_not_depend_on_its_batch(make_encoder: MakeEncoder) -> Non
     together = encoder(batch(A, EMPTY, B))
     assert torch.allclose(together[[0]], encoder(batch(A)), atol=1e-6)
     assert torch.allclose(together[[2]], encoder(batch(B)), atol=1e-6)
-    assert not together[1].any()
+    assert torch.allclose(together[[1]], encoder(batch(EMPTY)), atol=1e-6)
 
 
 @torch.no_grad()
@@ -43,16 +44,6 @@ def test_layers_see_the_order_of_words_and_the_table_does_not(make_encoder: Make
     one, other = batch([5, 9, 30]), batch([30, 9, 5])
     assert torch.allclose(encoder.static(one), encoder.static(other), atol=1e-6)
     assert not torch.allclose(encoder(one), encoder(other), atol=1e-3)
-
-
-@torch.no_grad()
-def test_scaled_layers_lie_between_the_table_and_the_encoder(make_encoder: MakeEncoder) -> None:
-    encoder = make_encoder()
-    whole = encoder(batch(A, B))
-    encoder.scale_layers(0.5)
-    assert not torch.allclose(encoder(batch(A, B)), whole, atol=1e-3)
-    encoder.scale_layers(0.0)
-    assert torch.allclose(encoder(batch(A, B)), encoder.static(batch(A, B)), atol=1e-6)
 
 
 def test_a_frozen_table_gets_no_gradient(make_encoder: MakeEncoder) -> None:
@@ -65,13 +56,25 @@ def test_a_frozen_table_gets_no_gradient(make_encoder: MakeEncoder) -> None:
 
 @torch.no_grad()
 def test_the_encoder_inside_has_the_states_of_the_whole(make_encoder: MakeEncoder) -> None:
-    for norm in ("pre", "post"):
-        encoder = make_encoder(norm=norm)
-        for layers in (0, 1, 2):
-            inside = encoder.first(layers)
-            assert inside.config.num_layers == layers and not inside.training
-            expected = encoder.mean(encoder.states(batch(A, B))[layers], batch(A, B))
-            assert torch.allclose(inside(batch(A, B)), expected, atol=1e-6)
-        assert inside.table.weight.data_ptr() == encoder.table.weight.data_ptr()  # shared, not copied
-        with pytest.raises(ValueError, match="num_layers = 3 must be at most 2"):
-            encoder.first(3)
+    encoder, sentences = make_encoder(), batch(A, B)
+    framed = encoder.framed(sentences)
+    for layers in (1, 2):
+        inside = encoder.first(layers)
+        assert inside.config.num_layers == layers and not inside.training
+        assert torch.allclose(inside(sentences), encoder.mean(encoder.states(framed)[layers], framed), atol=1e-6)
+    table = encoder.first(0)
+    assert torch.equal(table(sentences), encoder.static(sentences))
+    assert table.table.weight.data_ptr() == encoder.table.weight.data_ptr()  # shared, not copied
+    with pytest.raises(ValueError, match="num_layers = 3 must be at most 2"):
+        encoder.first(3)
+
+
+@torch.no_grad()
+def test_the_table_inside_is_read_out(make_encoder: MakeEncoder) -> None:
+    """The map of a mean is the mean of the mapped rows."""
+    encoder = make_encoder(readout=True)
+    assert encoder.readout is not None
+    sentences = batch(A, B)
+    table = encoder.first(1).first(0)
+    assert table.readout is None and not table.layers
+    assert torch.allclose(table(sentences), encoder.readout(encoder.static(sentences)), atol=1e-6)

@@ -8,9 +8,10 @@ import torch
 from xsent.train.config import StageConfig
 from xsent.train.data.batching import Batch
 from xsent.train.data.hiding import Labelled, hide
+from xsent.train.devices import launch
 from xsent.train.model import ModelConfig, Tokens
 from xsent.train.objectives.contrastive import align
-from xsent.train.objectives.distillation import relate
+from xsent.train.objectives.distillation import Whitening, relate
 from xsent.train.objectives.settings import (
     Align,
     Co,
@@ -19,6 +20,7 @@ from xsent.train.objectives.settings import (
     Masked,
     Objectives,
     Relate,
+    Rows,
     SentenceCtl,
     Sim,
     WordCtl,
@@ -112,7 +114,7 @@ def test_layer_and_dimension_prefixes_are_trained_to_stand_alone() -> None:
     expected = []
     tokens = [side.tokens for side in batch.hiding.read]
     for depth in (0, 2):
-        u, v = (model.encoder.mean(model.encoder.states(side)[depth], side) for side in tokens)
+        u, v = (model.encoder.first(depth)(side) for side in tokens)
         expected += [align(u[:, :d], v[:, :d], temperature=0.05) for d in (4, DIM)]
     assert float(loss.detach()) == pytest.approx(float(torch.stack(expected).mean().detach()), rel=1e-5)
 
@@ -168,3 +170,49 @@ def test_a_teachers_cosines_are_asked_of_both_sides_and_all_prefixes() -> None:
     assert batch.teacher is not None
     expected = [relate(side[:, :d], u[:, :d], batch.teacher) for side in (u, v) for d in (4, DIM)]
     assert float(model(batch)["relate"].detach()) == pytest.approx(float(torch.stack(expected).mean().detach()))
+
+
+@pytest.mark.parametrize("chunk", [0, 3])
+@pytest.mark.parametrize(
+    ("num_layers", "objectives"),
+    [
+        (
+            2,
+            Objectives(align=Align(), sim=Sim(), sentence_ctl=SentenceCtl(), distil=Distil(), co=Co(), relate=Relate()),
+        ),
+        (0, Objectives(rows=Rows())),
+    ],
+)
+def test_english_alone_is_a_pair_with_itself(num_layers: int, objectives: Objectives, chunk: int) -> None:
+    assert objectives.takes_english_alone
+    stage = dataclasses.replace(STAGE, num_layers=num_layers, chunk=chunk, objectives=objectives)
+    model, batch = model_and_batch(stage, teacher_dim=DIM)
+    model.whitening = Whitening.fit(torch.randn(40, DIM).double())
+    english, translation = batch.hiding.sides
+    there = torch.tensor([True, False] * 4)[:PAIRS]
+    kept = Tokens(translation.ids[there[translation.sentence]], translation.lengths * there)
+    parts = [(translation if there[i] else english).part(i, i + 1) for i in range(PAIRS)]
+    doubled = Tokens(torch.cat([part.ids for part in parts]), torch.cat([part.lengths for part in parts]))
+    losses = []
+    for other in (kept, doubled):
+        hiding = hide((english, other), objectives, MASKABLE, 20, torch.Generator())
+        found = model(batch._replace(hiding=hiding))
+        losses.append({name: float(loss.detach()) for name, loss in found.items()})
+    assert losses[0] == pytest.approx(losses[1]) and set(losses[0]) == set(objectives.weights)
+
+
+def test_english_alone_is_for_a_teacher_of_both_sides() -> None:
+    assert not Objectives(align=Align()).takes_english_alone
+    assert not Objectives(distil=Distil(english=False)).takes_english_alone
+    assert not Objectives(distil=Distil(), xtr=Generative()).takes_english_alone
+
+
+def test_bfloat16_leaves_vectors_and_what_the_teacher_says_as_they_are() -> None:
+    objectives = Objectives(distil=Distil(), co=Co(ignore_above=0.9), relate=Relate(), align=Align())
+    model, batch = model_and_batch(dataclasses.replace(STAGE, num_layers=0, objectives=objectives), teacher_dim=DIM)
+    assert batch.teacher is not None and batch.queue is not None
+    model, batch = model.float(), batch._replace(teacher=batch.teacher.float(), queue=batch.queue.float())
+    expected = {name: loss.item() for name, loss in model(batch).items()}
+    model.mixed = True
+    module, _ = launch(1).setup(model, torch.optim.SGD(model.parameters(), lr=0.1))
+    assert {name: loss.item() for name, loss in module(batch).items()} == expected

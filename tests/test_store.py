@@ -10,7 +10,7 @@ from toy import toy_pairs
 from xsent.errors import DataError
 from xsent.train.data.corpus import Pair
 from xsent.train.data.store import Store, build_store
-from xsent.train.data.vocabulary import MASK, maskable_pieces, train_vocabulary
+from xsent.train.data.vocabulary import FIRST, LAST, MASK, maskable_pieces, train_vocabulary
 
 PAIRS = [Pair(*pair) for pair in toy_pairs(300)]
 
@@ -57,6 +57,15 @@ def test_pairs_of_invisible_characters_are_left_out(tmp_path: Path, tokenizer: P
     assert len(build(tmp_path / "store", tokenizer, [*PAIRS, invisible])) == 300
 
 
+def test_english_alone_has_an_empty_other_side(tmp_path: Path, tokenizer: Path) -> None:
+    alone = [Pair("wiki", "en", "The cat sleeps.", ""), Pair("wiki", "en", "\u200b", "")]
+    store = build(tmp_path / "store", tokenizer, [*alone, *PAIRS, *alone])
+    assert len(store) == 302 and store.cells[0] == ("wiki", "en")
+    for number in (0, 301):
+        lengths = [int(store.lengths(np.array([number]), side)[0]) for side in (0, 1)]
+        assert lengths[0] > 3 and lengths[1] == 0
+
+
 @pytest.mark.parametrize("name", ["ids.u16", "ends.u64", "rows.u32", "group.u32", "store.json"])
 def test_a_damaged_store_is_refused(tmp_path: Path, tokenizer: Path, name: str) -> None:
     folder = tmp_path / "store"
@@ -74,4 +83,5 @@ def test_the_mask_is_a_piece_that_no_text_has(tokenizer: Path) -> None:
     maskable = maskable_pieces(processor)
     assert maskable[processor.piece_to_id("▁cat")]
     assert not maskable[MASK] and not maskable[processor.piece_to_id(".")]
+    assert (processor.bos_id(), processor.eos_id()) == (FIRST, LAST) and not maskable[[FIRST, LAST]].any()
     assert not any(maskable[i] for i in range(len(maskable)) if processor.is_byte(i))

@@ -5,6 +5,8 @@ from pathlib import Path
 
 import sentencepiece
 
+from xsent.train.data.vocabulary import FIRST, LAST, MASK_PIECE, PAD, UNK
+
 SENTENCES = [
     "The cat sleeps on the mat.",
     "Le chat dort près de la fenêtre, n’est-ce pas ?",
@@ -68,11 +70,11 @@ def train_tokenizer(folder: Path) -> Path:
         character_coverage=0.98,
         normalization_rule_name="nmt_nfkc_cf",
         byte_fallback=True,
-        pad_id=0,
-        unk_id=1,
-        bos_id=-1,
-        eos_id=-1,
-        control_symbols=["[MASK]"],
+        pad_id=PAD,
+        unk_id=UNK,
+        bos_id=FIRST,
+        eos_id=LAST,
+        control_symbols=[MASK_PIECE],
         minloglevel=2,
     )
     return folder / "sentencepiece.model"

@@ -71,18 +71,18 @@ table_learning_rate = 1e-4
 warmup = 3
 learning_rate = 2e-4
 ignore_above = 0.9
-gates = [0.5, 1.0]
 """
 
-MINED = """
+QUEUED = """
 [[stage]]
-name = "mined"
+name = "queued"
 num_layers = 2
 steps = 14
 batch_size = 16
 chunk = 5
 window = 4
-order = "mined"
+order = "cluster"
+clusters = 5
 ignore_above = 0.9
 dropout = 0.1
 layer_prefixes = [0, 2]

@@ -38,7 +38,7 @@ logger = logging.getLogger(__name__)
 
 CLAIM, OLD_PAIRS = "adding.json", "old-pairs.tsv"
 TABLE = "encoder.table.weight"
-SHAPE = ("dim", "num_heads", "ffn_dim", "norm", "max_length")
+SHAPE = ("dim", "num_heads", "ffn_dim", "activation", "norm_eps", "max_length")
 HELD_OUT_SHARE = 0.03  # of a language of few pairs, enough are left to tell half a point of P@1
 EPOCHS, MOST_SEEN = 10, 2_000_000
 
@@ -182,9 +182,7 @@ class Adding:
         steps = max(seen // batch, 1)
         return StageConfig(
             name="table",
-            # Post-norm layers make something else of the table. Others refine it: training through them takes ten times
-            # as long, and measured, gains next to nothing.
-            num_layers=shape.num_layers if shape.norm == "post" else 0,
+            num_layers=shape.num_layers,
             steps=steps,
             objectives=Objectives(co=Co(ignore_above=0.9, english=False)),
             batch_size=batch,
@@ -211,6 +209,7 @@ class Adding:
             "languages": grown.languages,
             "licence": addition.licence or before.licence,
             "attribution": list(dict.fromkeys([*before.about.get("attribution", []), *addition.attribution])),
+            "space": before.about.get("space"),
             "model": asdict(grown.config),
             "step": trained.step,
             "recipe": {**recipe, "stages": [*recipe.get("stages", []), {**stages[0], "name": addition.language}]},

@@ -4,7 +4,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import torch
@@ -12,11 +11,14 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from xsent.bundle import Bundle
-from xsent.errors import BundleError, MissingExtraError
+from xsent.errors import BundleError
 from xsent.train.checkpoint import save_checkpoint
 from xsent.train.model import Encoder, ModelConfig
+from xsent.weights import Weights
 
 CARD, SOURCES = "README.md", "Trained on text from:"
+SMOOTHING = "smoothing."  # before the names of such weights of a checkpoint, see `xsent.export.smoothing`
+KEPT = ("encoder.", SMOOTHING)  # what a checkpoint keeps when its vocabulary changes
 
 
 def checkpoint_from_bundle(bundle: Path, out: Path) -> Path:
@@ -33,9 +35,8 @@ def checkpoint_from_bundle(bundle: Path, out: Path) -> Path:
         `out`.
 
     Raises:
-        BundleError: The bundle is missing or damaged, or its graph is not one of `xsent-export`.
+        BundleError: The bundle is missing or damaged, or of an unknown version.
         DataError: The checkpoint cannot be written.
-        MissingExtraError: onnx is not installed.
     """
     opened = Bundle.open(bundle)
     opened.verify()
@@ -45,13 +46,15 @@ def checkpoint_from_bundle(bundle: Path, out: Path) -> Path:
         )
     with _readable(opened):
         weights = BundleWeights(opened)
-        state = {f"encoder.{name}": weight for name, weight in weights.state()}
+        state = {f"encoder.{name}": weight for name, weight in weights.state()} | weights.smoothing()
         about = {
             "name": opened.name,
             "languages": list(opened.languages),
             "licence": opened.licence,
             "attribution": _attribution(opened),
             "model": asdict(weights.config),
+            "trained": opened.trained._asdict(),
+            "space": opened.space,
             "bundle": opened.fingerprint,
             "step": 0,
         }
@@ -61,12 +64,12 @@ def checkpoint_from_bundle(bundle: Path, out: Path) -> Path:
 
 @contextmanager
 def _readable(bundle: Bundle) -> Iterator[None]:
-    """Turn whatever an unexpected graph raises into one line."""
+    """Turn whatever unexpected weights raise into one line."""
     try:
         yield
-    except (LookupError, ValueError, RuntimeError, OSError) as error:
+    except (LookupError, TypeError, ValueError, OSError) as error:
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise BundleError(f"{bundle.graph_path}: cannot be read back ({reason})") from error
+        raise BundleError(f"{bundle.path}: cannot be read back ({reason})") from error
 
 
 class BundleWeights:
@@ -77,8 +80,8 @@ class BundleWeights:
     """
 
     def __init__(self, bundle: Bundle) -> None:
-        self._arrays = read_graph(bundle)
-        width = self._arrays["table"].shape[1]
+        self._weights, network = Weights(bundle), bundle.network
+        width = self._weights.mapped("table").shape[1]
         if width > bundle.dim:
             raise ValueError(f"its vectors were cut from {width} to {bundle.dim} numbers; take its checkpoint")
         layers = bundle.num_layers
@@ -86,10 +89,14 @@ class BundleWeights:
             vocab_size=bundle.vocab_size,
             dim=bundle.dim,
             num_layers=layers,
-            num_heads=int(self._arrays["split_heads"][2]) if layers else 1,
-            ffn_dim=self._arrays["layer0.ffn_in.weight"].shape[1] if layers else 2 * bundle.dim,
+            num_heads=network.heads if layers else 1,
+            ffn_dim=self._weights.mapped("layer0.ffn_in.weight").shape[1] if layers else 2 * bundle.dim,
             max_length=bundle.max_length,
-            norm="post" if "table_norm.weight" in self._arrays else "pre",
+            activation=network.activation,
+            norm_eps=network.norm_eps,
+            first=network.first,
+            last=network.last,
+            readout="readout.weight" in self._weights,
         )
 
     def state(self) -> Iterator[tuple[str, Tensor]]:
@@ -107,35 +114,28 @@ class BundleWeights:
                 raise ValueError(f"{name} should be finite numbers of shape {list(weight.shape)}")
             yield name, torch.tensor(values)
 
+    def smoothing(self) -> dict[str, Tensor]:
+        """What export multiplied the inputs of linear layers by, so that it can do so again."""
+        end = ".smoothing"
+        names = [name for name in self._weights if name.endswith(end)]
+        return {SMOOTHING + name.removesuffix(end): torch.tensor(self._weights.floats(name)) for name in names}
+
     def _read(self, name: str) -> NDArray[np.float32]:
         """A weight by its name in the encoder."""
         place = "table" if name == "table.weight" else name.replace("layers.", "layer")
-        values = self._arrays[place]
+        values = self._weights.mapped(place)
         if values.dtype == np.int8:
             # Exported again, this gives the same bytes: s = a / 127 survives 127 s / 127, though not every float does.
-            values = values * self._arrays[f"{place.removesuffix('.weight')}.scales"]
+            values = values * self._weights.mapped(f"{place.removesuffix('.weight')}.scales")
+        smoothing = f"{place.removesuffix('.weight')}.smoothing"
+        if place.endswith(".weight") and smoothing in self._weights:
+            values = values * self._weights.mapped(smoothing)[:, None]
         if ".qkv." in name:  # the scale of the attention scores is folded into the queries
             dim = self.config.dim
             gain = np.ones(3 * dim, np.float32)
             gain[:dim] = (dim // self.config.num_heads) ** -0.5
             values = values / gain
-        return values.T if name.startswith("layers.") else values
-
-
-def read_graph(bundle: Bundle) -> dict[str, NDArray[Any]]:
-    """The constants of a bundle's graph by name, as they are stored.
-
-    Raises:
-        MissingExtraError: onnx is not installed.
-    """
-    try:  # not everybody who trains has it
-        import onnx
-        from onnx import numpy_helper
-    except ModuleNotFoundError as error:
-        raise MissingExtraError(f"{error.name} is not installed; pip install 'xsent[export]'") from error
-    # Where the files really are: of weights that are a link, as in an editable install, onnx reads none.
-    model = onnx.load(bundle.graph_path.resolve())
-    return {tensor.name: numpy_helper.to_array(tensor) for tensor in model.graph.initializer}
+        return values.T if name.startswith(("layers.", "readout.")) else values
 
 
 def _attribution(bundle: Bundle) -> list[str]:

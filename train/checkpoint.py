@@ -28,7 +28,7 @@ from xsent.errors import DataError
 from xsent.files import atomic_folder
 from xsent.train.model import Encoder, ModelConfig, Tokens
 
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 ABOUT, MODEL, OPTIMIZER = "checkpoint.json", "model.safetensors", "optimizer.safetensors"
 TOKENIZER, VALIDATION = "sentencepiece.model", "validation.tsv"
 
@@ -157,6 +157,11 @@ def read_about(path: Path) -> dict[str, Any]:
     with readable(path):
         about: dict[str, Any] = json.loads((path / ABOUT).read_text())
         version = about["format_version"]
+        if version == 1:
+            raise DataError(
+                f"{path}: checkpoint of version 1, from before the encoder was a BERT (pre-norm); train it again, or "
+                "take the built-in bundle"
+            )
         if version != FORMAT_VERSION:
             raise DataError(f"{path}: checkpoint of version {version}; this xsent reads version {FORMAT_VERSION}")
     return about
@@ -216,12 +221,13 @@ class CheckpointEncoder:
 
     @torch.inference_mode()
     def encode(self, sentences: Sequence[str]) -> NDArray[np.float32]:
-        """Unit vectors of sentences [n, dim]; each is cut at the encoder's `max_length` tokens."""
+        """Unit vectors of sentences [n, dim], zero if empty; each is cut at the encoder's `max_length` tokens."""
         parts = []
         for start in range(0, len(sentences), 256):
             tokens = to_tokens(self._processor.encode(list(sentences[start : start + 256])), self._encoder)
-            vectors = self._encoder(tokens.to(self._device))[:, : self.dim]
-            parts.append(F.normalize(vectors, dim=1).cpu().numpy())
+            vectors = self._encoder(tokens.to(self._device))[:, : self.dim].cpu()
+            # Of an empty sentence the layers see the first and the last token; as in a bundle it is the zero vector.
+            parts.append((F.normalize(vectors, dim=1) * (tokens.lengths > 0)[:, None]).numpy())
         return np.concatenate(parts) if parts else np.zeros((0, self.dim), np.float32)
 
 

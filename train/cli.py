@@ -60,6 +60,9 @@ def train(
     teacher: Annotated[
         Path | None, typer.Option(help="Model to distil from: a bundle, a checkpoint, a sentence-transformers folder.")
     ] = None,
+    fast_teacher: Annotated[
+        Path | None, typer.Option(help="The teacher in 8 bits, made by xsent-export; gives its vectors sooner.")
+    ] = None,
     start: Annotated[
         Path | None, typer.Option(help="Checkpoint whose vocabulary and weights the training starts from.")
     ] = None,
@@ -86,6 +89,7 @@ def train(
         threads=threads or max(1, available_cpus() // int(os.environ.get("LOCAL_WORLD_SIZE", devices))),
         devices=devices,
         teacher=teacher,
+        fast_teacher=fast_teacher,
         start=start,
     )
     path = trainer.train()

@@ -11,11 +11,11 @@ from xsent.errors import DataError
 from xsent.train.objectives.settings import Objectives
 from xsent.train.settings import require, section, tables
 
-ORDERS = ("random", "length", "cluster", "mined")
-NORMS = ("pre", "post")
+ACTIVATIONS = ("gelu", "silu")
+ORDERS = ("random", "length", "cluster")
 PRECISIONS = ("auto", "32-true", "bf16-mixed")
 NOT_NEGATIVE = (
-    *("learning_rate", "residual_rate", "table_learning_rate", "warmup", "weight_decay", "clip", "dropout"),
+    *("learning_rate", "table_learning_rate", "warmup", "weight_decay", "clip", "dropout"),
     *("ignore_above", "chunk", "frozen_rows"),
 )
 
@@ -88,16 +88,12 @@ class StageConfig:
         chunk: Pairs encoded at a time, so that a large batch fits a small device; 0 encodes all at once.
         weights: Factors by source in this stage, beside the corpus's; 0 leaves a source out.
         order: What a window is ordered by before it is cut into batches: random; length; cluster (hard negatives from
-            all over the corpus, found once); mined (the nearest wrong neighbours in the window, under the current
-            encoder).
+            all over the corpus, found once).
         shuffle: Whether the batches of a window are shuffled.
         window: Batches drawn together.
         clusters: Clusters for `order = "cluster"`.
-        neighbours: Wrong neighbours put beside a pair by `order = "mined"`.
         max_tokens: Tokens kept of a sentence in training.
         learning_rate: Peak rate of the layers and of what is not exported; 0 freezes the layers.
-        residual_rate: Factor of that rate for the projections that write onto the table's vectors. They start at zero,
-            and at the full rate they bury within a hundred steps what the table knows.
         table_learning_rate: Peak rate of the token table; 0 freezes it.
         frozen_rows: Rows of the table, from the first, that stay as they are.
         warmup: Steps of linear warm-up, before a cosine to zero.
@@ -107,8 +103,6 @@ class StageConfig:
         ignore_above: Cosine above which two pairs are no negatives of each other; 1 ignores equal English sides only.
         prefixes: Dimensions that are trained to stand alone (Matryoshka); the full dimension among them.
         layer_prefixes: Numbers of layers that are trained to stand alone; all layers among them.
-        gates: Factors to try at the end on what the layers add; the one of the least validation loss stays. Between
-            the table and the trained layers there is often a better encoder than either (Wortsman et al. 2022).
         validate_every: Steps between validations.
     """
 
@@ -124,10 +118,8 @@ class StageConfig:
     shuffle: bool = True
     window: int = 64
     clusters: int = 4096
-    neighbours: int = 3
     max_tokens: int = 200
     learning_rate: float = 3e-4
-    residual_rate: float = 0.1
     table_learning_rate: float = 0.0
     frozen_rows: int = 0
     warmup: int = 100
@@ -137,7 +129,6 @@ class StageConfig:
     ignore_above: float = 1.0
     prefixes: tuple[int, ...] = ()
     layer_prefixes: tuple[int, ...] = ()
-    gates: tuple[float, ...] = ()
     validate_every: int = 500
 
     def __post_init__(self) -> None:
@@ -145,7 +136,7 @@ class StageConfig:
         require(good is not None, f"name = {self.name!r} must be of letters, digits, '-', '_' and '.'")
         require(0 <= self.num_layers <= 6, f"num_layers = {self.num_layers} must lie between 0 and 6")
         require(self.batch_size >= 2, f"batch_size = {self.batch_size} must be at least 2")
-        for name in ("steps", "window", "clusters", "neighbours", "max_tokens", "validate_every"):
+        for name in ("steps", "window", "clusters", "max_tokens", "validate_every"):
             require(getattr(self, name) >= 1, f"{name} = {getattr(self, name)} must be at least 1")
         require(self.clusters <= 65_536, f"clusters = {self.clusters} must be at most 65536")
         require(self.order in ORDERS, f"order = {self.order!r} must be one of {', '.join(ORDERS)}")
@@ -154,7 +145,6 @@ class StageConfig:
             require(0 <= value < math.inf, f"{name} = {value} must be a number from 0 up")
         require_weights(self.weights, zero=True)
         require_weights(self.starts_from, zero=False)
-        require(all(0 < gate <= 1 for gate in self.gates), f"gates = {list(self.gates)} must be above 0 and at most 1")
         require(self.dropout < 1, f"dropout = {self.dropout} must be below 1")
         trained = (self.num_layers and self.learning_rate) or self.table_learning_rate
         require(bool(trained), "nothing to train: no layers that learn, and table_learning_rate is 0")
@@ -182,7 +172,11 @@ class Recipe:
         dim: Sentence dimension.
         num_heads: Attention heads.
         ffn_dim: Inner size of the feed-forward blocks.
-        norm: pre, or post as in the papers and in BERT.
+        activation: Of the feed-forward blocks: silu as in mao2021, or gelu as in BERT.
+        norm_eps: What the norms add to a variance.
+        teacher_layers: Layers of the teacher that the encoder's start as, from 0. Its width, heads, inner size,
+            activation and norms are then the teacher's, whatever stands here.
+        space: Name of the model whose vector space the vectors lie in, if they are distilled from one.
         max_length: Longest sentence that the encoder takes, in tokens.
         seed: Seed of everything.
         compile: Whether torch.compile makes the layers faster; it takes a minute at the start.
@@ -202,7 +196,10 @@ class Recipe:
     dim: int = 512
     num_heads: int = 8
     ffn_dim: int = 1024
-    norm: str = "pre"
+    activation: str = "silu"
+    norm_eps: float = 1e-5
+    teacher_layers: tuple[int, ...] = ()
+    space: str | None = None
     max_length: int = 256
     seed: int = 1
     compile: bool = False
@@ -219,7 +216,7 @@ class Recipe:
         require(fits, f"num_heads = {self.num_heads} must divide dim = {self.dim}")
         for name in ("ffn_dim", "max_length"):
             require(getattr(self, name) >= 1, f"{name} = {getattr(self, name)} must be at least 1")
-        require(self.norm in NORMS, f"norm = {self.norm!r} must be one of {', '.join(NORMS)}")
+        require(self.activation in ACTIVATIONS, f"activation = {self.activation!r} must be gelu or silu")
         require(self.precision in PRECISIONS, f"precision = {self.precision!r} must be one of {', '.join(PRECISIONS)}")
         require(0 <= self.seed < 2**32, f"seed = {self.seed} must lie between 0 and 2^32")
         minutes = self.checkpoint_minutes
@@ -227,8 +224,18 @@ class Recipe:
         for number, stage in enumerate(self.stages):
             later = ", ".join(name for name in stage.starts_from if name not in names[:number])
             require(not later, f"stage {stage.name!r} starts_from {later}, which is no stage before it")
-            gates = self.norm == "pre" or not stage.gates
-            require(gates, f"gates of stage {stage.name!r} scale what pre-norm layers add to the table; norm is 'post'")
+            layers = len(self.teacher_layers) or stage.num_layers
+            require(stage.num_layers <= layers, f"stage {stage.name!r} has more layers than teacher_layers, {layers}")
+        if not self.teacher_layers:
+            self.require_prefixes()
+
+    def require_prefixes(self) -> None:
+        """Refuse prefixes that do not fit the dimension.
+
+        Raises:
+            ValueError: They do not.
+        """
+        for stage in self.stages:
             good = not stage.prefixes or (min(stage.prefixes) > 0 and max(stage.prefixes) == self.dim)
             require(good, f"prefixes of stage {stage.name!r} must be above 0 and end with dim = {self.dim}")
 

@@ -15,17 +15,16 @@ Precision = Literal["32-true", "bf16-mixed"]
 M_TRIM_THRESHOLD, M_MMAP_MAX = -1, -4  # options of glibc's mallopt
 
 
-def launch(devices: int, precision: Precision) -> Fabric:
+def launch(devices: int) -> Fabric:
     """Start or join the processes that train together.
 
     Args:
         devices: Processes on this machine, one a GPU where there are GPUs; `torchrun` decides where it started us.
-        precision: Precision of training.
     """
     devices = int(os.environ.get("LOCAL_WORLD_SIZE", devices))
     strategy = "ddp" if int(os.environ.get("WORLD_SIZE", devices)) > 1 else "auto"
     nodes = int(os.environ.get("GROUP_WORLD_SIZE", 1))
-    fabric = Fabric(accelerator="auto", devices=devices, num_nodes=nodes, strategy=strategy, precision=precision)
+    fabric = Fabric(accelerator="auto", devices=devices, num_nodes=nodes, strategy=strategy)
     fabric.launch()
     if not fabric.is_global_zero:
         logging.getLogger("xsent").setLevel(logging.ERROR)  # once is enough
@@ -53,8 +52,10 @@ def average(fabric: Fabric, number: Tensor) -> Tensor:
 def precision(wanted: str) -> Precision:
     """The precision to train in; `auto` is bfloat16 where matrices are multiplied in it by hardware."""
     if wanted == "auto":
-        cuda = torch.cuda.is_available()
-        bf16 = torch.cuda.is_bf16_supported(including_emulation=False) if cuda else torch.cpu._is_amx_tile_supported()
+        if torch.cuda.is_available():
+            bf16 = torch.cuda.is_bf16_supported(including_emulation=False)
+        else:
+            bf16 = torch.cpu._is_avx512_bf16_supported()
         return "bf16-mixed" if bf16 else "32-true"
     return "bf16-mixed" if wanted == "bf16-mixed" else "32-true"
 

@@ -18,6 +18,7 @@ from torch import Tensor
 
 from xsent.errors import DataError
 from xsent.files import atomic_file
+from xsent.train.bundles import KEPT
 from xsent.train.checkpoint import TOKENIZER, load_checkpoint, save_checkpoint
 from xsent.train.data.scripts import measure
 from xsent.train.data.vocabulary import train_vocabulary
@@ -97,7 +98,7 @@ def grow_checkpoint(checkpoint: Path, tokenizer: Path, language: str, out: Path)
     old, new = read_model(before.tokenizer), read_model(tokenizer)
     if not new.startswith(old):
         raise DataError(f"{tokenizer}: did not grow out of {before.tokenizer}; grow that one")
-    weights = {name: weight for name, weight in before.weights.items() if name.startswith("encoder.")}
+    weights = {name: weight for name, weight in before.weights.items() if name.startswith(KEPT)}
     table = weights["encoder.table.weight"]
     weights["encoder.table.weight"] = torch.cat([table, first_rows(table, old, new)])
     about = dict(before.about)

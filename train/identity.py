@@ -9,7 +9,7 @@ from pathlib import Path
 from xsent.train.checkpoint import Checkpoint
 from xsent.train.config import Recipe
 
-FREE = ("licence", "attribution", "checkpoint_minutes")  # settings that change no weight
+FREE = ("licence", "attribution", "space", "checkpoint_minutes")  # settings that change no weight
 
 
 def digest(path: Path) -> str:

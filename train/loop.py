@@ -111,8 +111,6 @@ class StageLoop:
             for done, batch in enumerate(batches.since(start), start + 1):
                 self._step(done - 1, batch)
                 bar.update()
-                if done == steps:
-                    self._gate()
                 if first and (done % self._stage.validate_every == 0 or done == steps):
                     self._validate(done, (done - start) / (time.monotonic() - began))
                 asked, late = self._agree(interrupt.asked, time.monotonic() - saved > 60 * minutes)
@@ -162,36 +160,19 @@ class StageLoop:
                 raise diverged(self._stage, step, "the gradients are no longer numbers")
         self._optimizer.step()
 
-    def _gate(self) -> None:
-        """Scale what the layers add by the factor that finds translations best."""
-        encoder, losses, now = self._model.encoder, {}, 1.0
-        for gate in self._stage.gates:
-            encoder.scale_layers(gate / now)
-            now = gate
-            losses[gate] = mean(self._validation.measure(encoder).loss)
-            logger.info("%s: layers x %g, validation loss %.4f", self._stage.name, gate, losses[gate])
-        if losses:
-            encoder.scale_layers(min(losses, key=losses.__getitem__) / now)
-
     def _validate(self, done: int, rate: float) -> None:
         measured = self._validation.measure(self._model.encoder)
-        layers = self._stage.num_layers  # without any, the encoder is its table
-        table = self._validation.measure(self._model.encoder, table_only=True) if layers else measured
-        self._scores = {"p1": measured.p1, "p1_table": table.p1, "loss": measured.loss, "loss_table": table.loss}
+        self._scores = {"p1": measured.p1, "loss": measured.loss}
         with open(self._log, "a") as log:
             log.write(json.dumps({"stage": self._stage.name, "step": done, **self._losses, **self._scores}) + "\n")
         logger.info(
-            "%s %d/%d  %s  P@1 %.2f (table %.2f)  loss %.4f (table %.4f)  %.0f pairs/s, %.0f min left",
+            "%s %d/%d  %s  P@1 %.2f  loss %.4f  %.0f pairs/s, %.0f min left",
             self._stage.name,
             done,
             self._stage.steps,
             "  ".join(f"{name} {loss:.4f}" for name, loss in self._losses.items()),
             mean(measured.p1),
-            mean(table.p1),
             mean(measured.loss),
-            mean(table.loss),
             rate * self._stage.batch_size,
             (self._stage.steps - done) / rate / 60,
         )
-        if done == self._stage.steps and mean(measured.loss) > mean(table.loss):
-            logger.warning("the layers are worse than the table they stand on: this run has failed")

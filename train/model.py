@@ -1,22 +1,26 @@
-"""The compact encoder: a token table, a few layers, the mean.
+"""The compact encoder: a BERT (Devlin et al. 2019, mao2021 section 3.1), a token table, a few layers, the mean.
 
-The paper's encoder (mao2021, section 3.1) is post-norm, like BERT. Ours is pre-norm with output projections that start
-at zero, so that N layers begin as exactly the table they stand on (the sentence vector is the mean of the rows) and
-can only learn to correct it; the paper's form stays selectable. Layers run on the real tokens alone: padding exists
-only inside attention, so the vector of a sentence does not depend on its batch mates.
+Learned positions, a first and a last token around every sentence, and the mean over all of them. Layers run on the real
+tokens alone: padding exists only inside attention, so the vector of a sentence does not depend on its batch mates.
+Without layers the encoder is the mean of a sentence's rows, without first and last token.
 
 Shapes: B sentences, T longest sentence, N tokens of the batch in one row, D dimensions, V pieces.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import NamedTuple
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from xsent.train.data.vocabulary import FIRST, LAST
 from xsent.train.packing import Group, pack, token_positions
+
+FRAME = 2  # the first and the last token
+ACTIVATIONS: Mapping[str, Callable[[Tensor], Tensor]] = MappingProxyType({"gelu": F.gelu, "silu": F.silu})
 
 
 @dataclass(frozen=True)
@@ -29,9 +33,13 @@ class ModelConfig:
         num_layers: Layers above the table; 0 is the static encoder.
         num_heads: Attention heads; must divide `dim`.
         ffn_dim: Inner size of the feed-forward block.
-        max_length: Longest sentence in tokens.
+        max_length: Longest sentence in tokens, the first and the last one not counted.
         dropout: Share of activations dropped in training.
-        norm: "pre", or "post" for the paper's form.
+        activation: Of the feed-forward block: gelu as in BERT, or silu as in mao2021.
+        norm_eps: What the norms add to a variance.
+        first: Piece that stands before every sentence.
+        last: Piece that stands behind it.
+        readout: Whether it knows a linear map from the mean of a sentence's rows to its vector, see `Encoder.first`.
     """
 
     vocab_size: int
@@ -41,15 +49,19 @@ class ModelConfig:
     ffn_dim: int = 1024
     max_length: int = 256
     dropout: float = 0.0
-    norm: str = "pre"
+    activation: str = "silu"
+    norm_eps: float = 1e-5
+    first: int = FIRST
+    last: int = LAST
+    readout: bool = False
 
     def __post_init__(self) -> None:
         if self.dim % self.num_heads:
             raise ValueError(f"num_heads = {self.num_heads} must divide dim = {self.dim}")
-        if not 0 <= self.num_layers <= 6:
-            raise ValueError(f"num_layers = {self.num_layers} must lie between 0 and 6")
-        if self.norm not in ("pre", "post"):
-            raise ValueError(f"norm = {self.norm!r} must be 'pre' or 'post'")
+        if self.num_layers < 0:
+            raise ValueError(f"num_layers = {self.num_layers} must not be negative")
+        if self.activation not in ACTIVATIONS:
+            raise ValueError(f"activation = {self.activation!r} must be one of {', '.join(ACTIVATIONS)}")
 
 
 class Tokens(NamedTuple):
@@ -90,41 +102,49 @@ class Tokens(NamedTuple):
         begin, end = (int(self.lengths[:i].sum()) for i in (start, stop))
         return Tokens(self.ids[begin:end], self.lengths[start:stop])
 
+    def framed(self, first: int, last: int) -> "Tokens":
+        """The same sentences, each between a first and a last token."""
+        lengths = self.lengths + FRAME
+        ids = self.ids.new_full((len(self.ids) + FRAME * len(lengths),), first)
+        ids[lengths.cumsum(0) - 1] = last
+        return Tokens(ids.index_copy_(0, self.inside(), self.ids), lengths)
+
+    def inside(self) -> Tensor:
+        """Where each token stands in `framed` [N]."""
+        return torch.arange(len(self.ids), device=self.ids.device) + FRAME * self.sentence + 1
+
     def to(self, device: torch.device) -> "Tokens":
         """The same batch on another device."""
         return Tokens(self.ids.to(device, non_blocking=True), self.lengths.to(device, non_blocking=True))
 
 
 class Layer(nn.Module):
-    """One pre-norm transformer layer: x + attention(norm(x)), then x + feed-forward(norm(x))."""
+    """One layer: norm(x + attention(x)), then norm(x + feed-forward(x))."""
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
-        self.num_heads = config.num_heads
-        self.dropout = config.dropout
-        self.attention_norm = nn.LayerNorm(config.dim)
+        self.num_heads, self.dropout = config.num_heads, config.dropout
+        self.activation = ACTIVATIONS[config.activation]
         self.qkv = nn.Linear(config.dim, 3 * config.dim)
         self.attention_out = nn.Linear(config.dim, config.dim)
-        self.ffn_norm = nn.LayerNorm(config.dim)
+        self.attention_norm = nn.LayerNorm(config.dim, eps=config.norm_eps)
         self.ffn_in = nn.Linear(config.dim, config.ffn_dim)
         self.ffn_out = nn.Linear(config.ffn_dim, config.dim)
-        for projection in (self.attention_out, self.ffn_out):
-            nn.init.zeros_(projection.weight)
+        self.ffn_norm = nn.LayerNorm(config.dim, eps=config.norm_eps)
+        for projection in (self.qkv, self.attention_out, self.ffn_in, self.ffn_out):
+            nn.init.normal_(projection.weight, std=0.02)
             nn.init.zeros_(projection.bias)
 
-    def forward(self, x: Tensor, positions: Tensor | None, groups: Sequence[Group]) -> Tensor:
+    def forward(self, x: Tensor, groups: Sequence[Group]) -> Tensor:
         """Transform tokens.
 
         Args:
             x: Tokens [N, D].
-            positions: Position vectors to add to the attention's input [N, D]; the first layer only.
             groups: The sentences of the tokens, see `xsent.train.packing`.
         """
-        hidden = self.attention_norm(x)
-        if positions is not None:
-            hidden = hidden + positions
-        x = x + self._drop(self.attention_out(self._attend(self.qkv(hidden), groups)))
-        return x + self._drop(self.ffn_out(F.silu(self.ffn_in(self.ffn_norm(x)))))
+        x = self.attention_norm(x + self._drop(self.attention_out(self._attend(self.qkv(x), groups))))
+        hidden: Tensor = self.ffn_norm(x + self._drop(self.ffn_out(self.activation(self.ffn_in(x)))))
+        return hidden
 
     def _attend(self, qkv: Tensor, groups: Sequence[Group]) -> Tensor:
         parts = torch.split(qkv, [group.tokens for group in groups])
@@ -139,31 +159,30 @@ class Layer(nn.Module):
         heads = padded.view(*group.shape, 3, self.num_heads, width // (3 * self.num_heads))
         q, k, v = heads.permute(2, 0, 3, 1, 4)  # 3 x [b, H, T, D/H]
         mask = None if group.mask is None else group.mask[:, None, None, :]
-        out = F.scaled_dot_product_attention(q, k, v, attn_mask=mask).transpose(1, 2).flatten(2)
+        out = attend(q, k, v, mask).transpose(1, 2).flatten(2)
         return out.flatten(0, 1) if group.mask is None else out[group.where]  # [tokens, D]
 
     def _drop(self, x: Tensor) -> Tensor:
         return F.dropout(x, self.dropout, self.training)
 
 
-class PostNormLayer(Layer):
-    """One post-norm layer, as in the paper and in BERT: norm(x + attention(x)), then norm(x + feed-forward(x))."""
+def attend(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None) -> Tensor:
+    """What each token takes from the others [b, H, T, D/H].
 
-    def __init__(self, config: ModelConfig) -> None:
-        super().__init__(config)
-        for projection in (self.qkv, self.attention_out, self.ffn_in, self.ffn_out):
-            nn.init.normal_(projection.weight, std=0.02)
-            nn.init.zeros_(projection.bias)
-
-    def forward(self, x: Tensor, positions: Tensor | None, groups: Sequence[Group]) -> Tensor:
-        """Transform tokens; positions are part of them already."""
-        x = self.attention_norm(x + self._drop(self.attention_out(self._attend(self.qkv(x), groups))))
-        hidden: Tensor = self.ffn_norm(x + self._drop(self.ffn_out(F.silu(self.ffn_in(x)))))
-        return hidden
+    Written out for bfloat16 on a processor, where PyTorch's fused form takes six to nine times as long.
+    """
+    if q.device.type != "cpu" or q.dtype != torch.bfloat16:
+        return F.scaled_dot_product_attention(q, k, v, attn_mask=mask)
+    with torch.autocast("cpu", enabled=False):
+        scores = (q * q.shape[-1] ** -0.5) @ k.transpose(-1, -2)  # [b, H, T, T]
+        if mask is not None:
+            scores = scores.masked_fill(~mask, torch.finfo(scores.dtype).min)
+        mixed: Tensor = scores.softmax(dim=-1) @ v
+    return mixed
 
 
 class Encoder(nn.Module):
-    """Sentences to vectors: table look-up, layers, mean over the tokens (mao2021, section 3.1)."""
+    """Sentences to vectors: table look-up, layers, mean over the tokens."""
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
@@ -171,11 +190,15 @@ class Encoder(nn.Module):
         self.table = nn.Embedding(config.vocab_size, config.dim)
         # Small, so that a piece that training hardly meets hardly weighs in the mean.
         nn.init.normal_(self.table.weight, std=0.02)
-        post = config.norm == "post" and config.num_layers > 0
+        places = config.max_length + FRAME
         # Zero, so that positions which training never reaches carry no noise.
-        self.positions = nn.Parameter(torch.zeros(config.max_length, config.dim)) if config.num_layers else None
-        self.table_norm = nn.LayerNorm(config.dim) if post else None
-        self.layers = nn.ModuleList((PostNormLayer if post else Layer)(config) for _ in range(config.num_layers))
+        self.positions = nn.Parameter(torch.zeros(places, config.dim)) if config.num_layers else None
+        self.table_norm = nn.LayerNorm(config.dim, eps=config.norm_eps) if config.num_layers else None
+        self.layers = nn.ModuleList(Layer(config) for _ in range(config.num_layers))
+        self.readout = nn.Linear(config.dim, config.dim) if config.readout else None
+        if self.readout is not None:
+            nn.init.eye_(self.readout.weight)
+            nn.init.zeros_(self.readout.bias)
 
     def forward(self, tokens: Tokens) -> Tensor:
         """Encode a batch.
@@ -184,39 +207,56 @@ class Encoder(nn.Module):
             tokens: The batch; every sentence at most `max_length` tokens.
 
         Returns:
-            Sentence vectors [B, D], not normalised; an empty sentence is the zero vector.
+            Sentence vectors [B, D], not normalised.
         """
-        return self.mean(self.states(tokens)[-1], tokens) if self.layers else self.static(tokens)
+        if not self.layers:
+            return self.static(tokens)
+        framed = self.framed(tokens)
+        return self.mean(self.states(framed)[-1], framed)
 
-    def states(self, tokens: Tokens) -> list[Tensor]:
-        """The vectors of the tokens after 0, 1, ... layers, num_layers + 1 times [N, D]."""
-        x = self.table(tokens.ids)  # [N, D]
-        states = [x]
-        if self.positions is None:
-            return states
-        packing, place = pack(tokens.lengths), tokens.position
+    def framed(self, tokens: Tokens) -> Tokens:
+        """The sentences as the layers read them, each between the first and the last token."""
+        return tokens.framed(self.config.first, self.config.last)
+
+    def states(self, framed: Tokens) -> list[Tensor]:
+        """The vectors of the tokens after 0, 1, ... layers, num_layers + 1 times [N, D]; first and last token included.
+
+        Raises:
+            ValueError: The encoder has no layers.
+        """
+        if self.positions is None or self.table_norm is None:
+            raise ValueError("an encoder without layers has no states; its vectors are `static`")
+        packing, ids, place = pack(framed.lengths), framed.ids, framed.position
         if packing.order is not None:
-            x, place = x.index_select(0, packing.order), place[packing.order]
-        positions: Tensor | None = F.embedding(place, self.positions)
-        if self.table_norm is not None:
-            x = F.dropout(self.table_norm(x + positions), self.config.dropout, self.training)
+            ids, place = ids[packing.order], place[packing.order]
+        x = self.table_norm(self.table(ids) + F.embedding(place, self.positions))  # [N, D]
+        x = F.dropout(x, self.config.dropout, self.training)
+        states = [x]
         for layer in self.layers:
-            x = layer(x, positions, packing.groups)
-            states.append(x if packing.back is None else x.index_select(0, packing.back))
-            positions = None
-        return states
+            states.append(layer(states[-1], packing.groups))
+        return states if packing.back is None else [x.index_select(0, packing.back) for x in states]
 
     def first(self, num_layers: int) -> "Encoder":
         """The encoder inside this one that stops after some of its layers; it shares the weights.
+
+        Without layers it is another table: its rows are this one's through `readout`, so that the mean of a sentence's
+        rows lies where the layers would bring it. The map of a mean is the mean of the mapped rows.
 
         Raises:
             ValueError: This one has fewer layers.
         """
         if num_layers > self.config.num_layers:
             raise ValueError(f"num_layers = {num_layers} must be at most {self.config.num_layers}")
+        if num_layers == self.config.num_layers:
+            return self
         with torch.device("meta"):
-            encoder = Encoder(replace(self.config, num_layers=num_layers))
+            encoder = Encoder(
+                replace(self.config, num_layers=num_layers, readout=self.config.readout and num_layers > 0)
+            )
         state = self.state_dict()
+        if self.readout is not None and not num_layers:
+            with torch.no_grad():
+                state["table.weight"] = self.readout(self.table.weight)
         encoder.load_state_dict({name: state[name] for name in encoder.state_dict()}, assign=True)
         return encoder.train(self.training)
 
@@ -227,17 +267,8 @@ class Encoder(nn.Module):
         vectors: Tensor = total / tokens.lengths.clamp(min=1)[:, None]
         return vectors
 
-    @torch.no_grad()
-    def scale_layers(self, factor: float) -> None:
-        """Scale what every layer adds to the table's vectors; 0 leaves the table alone."""
-        for layer in self.layers:
-            assert isinstance(layer, Layer)
-            for projection in (layer.attention_out, layer.ffn_out):
-                projection.weight.mul_(factor)
-                projection.bias.mul_(factor)
-
     def static(self, tokens: Tokens) -> Tensor:
-        """The vectors of the table alone, the 0-layer encoder inside this one [B, D]."""
+        """The means of the sentences' rows [B, D]."""
         return F.embedding_bag(tokens.ids, self.table.weight, tokens.offsets, mode="mean")
 
 

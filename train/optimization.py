@@ -14,18 +14,14 @@ from xsent.train.stage import TrainingModel
 def parameter_groups(model: TrainingModel) -> list[dict[str, Any]]:
     """Parameters by how they are trained, each group with its peak learning rate and weight decay.
 
-    Three rates: the table, the projections that write onto its vectors, everything else. Only matrices decay.
+    Two rates: the table, and everything else. Only matrices decay.
     """
-    stage, residual = model.stage, model.encoder.config.norm == "pre"
+    stage = model.stage
     groups: dict[tuple[float, float], list[nn.Parameter]] = {}
-    for name, parameter in model.named_parameters():
-        if parameter is model.encoder.table.weight:
-            rate = stage.table_learning_rate
-        elif "_out." in name and residual:
-            rate = stage.learning_rate * stage.residual_rate
-        else:
-            rate = stage.learning_rate
-        decays = parameter.ndim > 1 and parameter is not model.encoder.table.weight
+    for parameter in model.parameters():
+        table = parameter is model.encoder.table.weight
+        rate = stage.table_learning_rate if table else stage.learning_rate
+        decays = parameter.ndim > 1 and not table
         if parameter.requires_grad:
             groups.setdefault((rate, stage.weight_decay if decays else 0.0), []).append(parameter)
     return [{"params": params, "peak": peak, "weight_decay": decay} for (peak, decay), params in groups.items()]

@@ -13,7 +13,7 @@ from xsent.train.data.hiding import NOT_HIDDEN, Hiding, Labelled
 from xsent.train.data.masking import join_pairs
 from xsent.train.model import Encoder, GenerativeHead, ModelConfig, Tokens
 from xsent.train.objectives.contrastive import align, false_negatives, sentence_ctl, sim
-from xsent.train.objectives.distillation import co, distil, relate
+from xsent.train.objectives.distillation import Whitening, co, distil, relate, rows
 from xsent.train.objectives.generative import (
     Targets,
     generative_loss,
@@ -36,6 +36,8 @@ class TrainingModel(nn.Module):
         projection: From the student's to the teacher's dimension, where they differ; never exported.
         gather: From this rank's vectors [L, b, D] to those of all ranks [L, B, D], gradients included.
         average: From a number of this rank to its mean over all ranks.
+        whitening: Of the teacher's input vectors, for `rows`.
+        mixed: Whether matrices are multiplied in bfloat16.
     """
 
     def __init__(
@@ -58,18 +60,26 @@ class TrainingModel(nn.Module):
         self.projection = nn.Linear(config.dim, teacher_dim or 0, bias=False) if other_dim else None
         self.gather: Callable[[Tensor], Tensor] = lambda vectors: vectors
         self.average: Callable[[Tensor], Tensor] = lambda number: number
+        self.whitening: Whitening | None = None
+        self.mixed = False
         self.register_buffer("_maskable", maskable, persistent=False)
         for parameter in self.encoder.parameters():
             parameter.requires_grad_(stage.learning_rate > 0)
+        if self.encoder.readout is not None:
+            self.encoder.readout.requires_grad_(False)  # it is fitted at the end of a stage
         self.encoder.table.weight.requires_grad_(stage.table_learning_rate > 0)
 
     def forward(self, batch: Batch) -> Losses:
         """The objectives of a batch of B pairs, before their weights."""
-        device = self.encoder.table.weight.device
-        batch = batch.to(device)
+        device, full = self.encoder.table.weight.device, self.encoder.table.weight.dtype
+        # Not by Fabric, which would round the teacher's vectors too.
+        with torch.autocast(device.type, torch.bfloat16, enabled=self.mixed):
+            return {name: loss.to(full) for name, loss in self._losses(batch.to(device)).items()}
+
+    def _losses(self, batch: Batch) -> Losses:
+        device, full = self.encoder.table.weight.device, self.encoder.table.weight.dtype
         u, v, states, labels = self._encode(batch.hiding)
         # In full precision: bfloat16 rounds a cosine near 1 by more than hard negatives differ.
-        full = self.encoder.table.weight.dtype
         u, v = u.to(full), v.to(full)
         with torch.autocast(device.type, enabled=False):
             losses = self._contrast(u, v, batch)
@@ -102,6 +112,8 @@ class TrainingModel(nn.Module):
             parts.append(self._recomputed(tokens, torch.cat([english.labels, translation.labels])))
         sides = [part[0].chunk(2, dim=1) if self.objectives.reads_english else (part[0], part[0]) for part in parts]
         u, v = (torch.cat([side[i] for side in sides], dim=1) for i in (0, 1))
+        # A sentence without translation stands for itself: what a teacher says of it is learnt all the same.
+        v = torch.where((hiding.sides[1].lengths == 0)[:, None], u, v)
         return u, v, torch.cat([part[1] for part in parts]), torch.cat([part[2] for part in parts])
 
     def _read_joined(self, joined: Labelled) -> tuple[Tensor, Tensor]:
@@ -128,25 +140,28 @@ class TrainingModel(nn.Module):
 
     def _vectors(self, tokens: Tokens, labelled: Tensor) -> tuple[Tensor, Tensor]:
         encoder = self.encoder
-        if not encoder.layers and not len(labelled):
-            return encoder.static(tokens)[None], encoder.table.weight[:0]
-        states = encoder.states(tokens)
+        if not encoder.layers:
+            return encoder.static(tokens)[None], encoder.table(tokens.ids[labelled])
+        framed = encoder.framed(tokens)
+        states = encoder.states(framed)
         depths = self.stage.layer_prefixes or (self.stage.num_layers,)
-        return torch.stack([encoder.mean(states[depth], tokens) for depth in sorted(depths)]), states[-1][labelled]
+        vectors = [encoder.mean(states[depth], framed) if depth else encoder.static(tokens) for depth in sorted(depths)]
+        return torch.stack(vectors), states[-1][tokens.inside()[labelled]]
 
     # -----------------------------------------------------------------------------------------------------------------
     # objectives
 
     def _contrast(self, u: Tensor, v: Tensor, batch: Batch) -> Losses:
         wanted = self.objectives
-        if not (wanted.contrasts or wanted.relate):
+        if not (wanted.contrasts or wanted.relate or wanted.rows):
             return {}
         u, v = self.gather(u), self.gather(v)
         prefixes = self.stage.prefixes or (u.shape[2],)
         views = [(a[:, :d], b[:, :d]) for a, b in zip(u, v, strict=True) for d in prefixes]
         small = min(prefixes)  # enough to see what is nearly the same
         ignore = false_negatives(u[-1, :, :small], v[-1, :, :small], batch.group, self.stage.ignore_above)
-        losses, chunk = {}, self.stage.chunk
+        losses: Losses = {}
+        chunk = self.stage.chunk
         if wanted.align:
             temperature, margin = wanted.align.temperature or None, wanted.align.margin
             settings: dict[str, Any] = {"temperature": temperature, "margin": margin, "ignore": ignore, "chunk": chunk}
@@ -159,9 +174,15 @@ class TrainingModel(nn.Module):
         if wanted.sentence_ctl:
             settings = {"temperature": wanted.sentence_ctl.temperature, "ignore": ignore, "chunk": chunk}
             losses["sentence_ctl"] = mean(sentence_ctl(a, b, **settings) for a, b in views)
-        if wanted.relate and batch.teacher is not None:
-            teacher = self.gather(batch.teacher[None])[0]
+        if batch.teacher is None:
+            return losses
+        teacher = self.gather(batch.teacher[None])[0]
+        if wanted.relate:
             losses["relate"] = mean(relate(side, english, teacher) for english, v in views for side in (english, v))
+        if wanted.rows:
+            assert self.whitening is not None
+            settings = {"contrast": wanted.rows.contrast, "temperature": wanted.rows.temperature, "ignore": ignore}
+            losses["rows"] = mean(rows(side[-1], teacher, self.whitening, **settings) for side in (u, v))
         return losses
 
     def _distil(self, u: Tensor, v: Tensor, batch: Batch) -> Losses:

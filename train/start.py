@@ -10,14 +10,13 @@ from torch import Tensor
 
 from xsent.errors import DataError
 from xsent.train.checkpoint import Checkpoint, load_checkpoint
-from xsent.train.config import Recipe
+from xsent.train.config import Recipe, StageConfig
 from xsent.train.model import ModelConfig
-from xsent.train.teacher import Teacher
 
 logger = logging.getLogger(__name__)
 
 
-def require_fit(recipe: Recipe, ranks: int, teacher: Teacher | None) -> None:
+def require_fit(recipe: Recipe, ranks: int, teacher_dim: int | None) -> None:
     """Refuse a recipe that this training cannot follow.
 
     Raises:
@@ -30,18 +29,20 @@ def require_fit(recipe: Recipe, ranks: int, teacher: Teacher | None) -> None:
             )
         if not stage.objectives.distils:
             continue
-        if teacher is None:
+        if teacher_dim is None:
             raise DataError(f"stage {stage.name} distils and has no teacher; name its folder with --teacher")
-        if teacher.dim == recipe.dim or not stage.objectives.copies:
+        if stage.objectives.rows and not recipe.teacher_layers:
+            raise DataError(f"stage {stage.name}: rows brings the table under a teacher's layers; name teacher_layers")
+        if teacher_dim == recipe.dim or not stage.objectives.copies:
             continue
         if not stage.learning_rate:
             raise DataError(
-                f"stage {stage.name}: the teacher has {teacher.dim} dimensions, dim is {recipe.dim}; the projection "
+                f"stage {stage.name}: the teacher has {teacher_dim} dimensions, dim is {recipe.dim}; the projection "
                 "between them needs learning_rate above 0"
             )
         if stage.prefixes and not stage.objectives.contrasts:
             raise DataError(
-                f"stage {stage.name}: prefixes cannot be distilled from a teacher of {teacher.dim} dimensions into "
+                f"stage {stage.name}: prefixes cannot be distilled from a teacher of {teacher_dim} dimensions into "
                 f"dim = {recipe.dim}; leave them out, or distil from a teacher of that dimension"
             )
 
@@ -53,12 +54,32 @@ def open_start(recipe: Recipe, path: Path) -> Checkpoint:
         DataError: It is none, or its shape is not the recipe's.
     """
     start = load_checkpoint(path)
-    names = ("dim", "num_heads", "ffn_dim", "max_length")
+    names = ("dim", "num_heads", "ffn_dim", "activation", "norm_eps", "max_length")
     for name in names if start.config.num_layers else names[:1]:  # a table has a dimension alone
         its, ours = getattr(start.config, name), getattr(recipe, name)
         if its != ours:
             raise DataError(f"{path} has {name} = {its}, the recipe {ours}; to start from it they must be the same")
     return start
+
+
+def model_config(
+    recipe: Recipe, stage: StageConfig, vocab_size: int, before: Checkpoint | None, *, readout: bool
+) -> ModelConfig:
+    """The shape of a stage's encoder; its first and last piece are those of the checkpoint that it starts from."""
+    frame = {name: getattr(before.config, name) for name in ("first", "last")} if before is not None else {}
+    return ModelConfig(
+        vocab_size=vocab_size,
+        dim=recipe.dim,
+        num_layers=stage.num_layers,
+        num_heads=recipe.num_heads,
+        ffn_dim=recipe.ffn_dim,
+        max_length=recipe.max_length,
+        dropout=stage.dropout,
+        activation=recipe.activation,
+        norm_eps=recipe.norm_eps,
+        readout=readout,
+        **frame,
+    )
 
 
 def mean(checkpoints: Sequence[Checkpoint], shares: Sequence[float]) -> Checkpoint:
@@ -93,9 +114,6 @@ def in_common(before: Checkpoint, config: ModelConfig, teacher_dim: int | None) 
             "goes on with the vocabulary that it started with"
         )
     its, ours = before.config, config
-    if its.num_layers and its.norm != ours.norm:
-        logger.warning("%s is %s-norm, the recipe %s-norm: only its table is taken", before.path, its.norm, ours.norm)
-        return {"encoder.table.weight": before.weights["encoder.table.weight"]}
     if its.num_layers > ours.num_layers:
         text = "%s has %d layers, the stage %d: the upper ones are not taken"
         logger.warning(text, before.path, its.num_layers, ours.num_layers)

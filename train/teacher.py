@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable, Iterator
 from itertools import islice
 from pathlib import Path
+from typing import Protocol
 
 import numpy as np
 import sentencepiece as spm
@@ -29,6 +30,18 @@ MODEL_FILES = {".json", ".model", ".safetensors", ".txt"}  # suffixes of what ma
 VISIBLE = re.compile("[!-~]")  # no normaliser drops these
 
 
+class Teaches(Protocol):
+    """What gives vectors to learn from."""
+
+    path: Path
+    identity: str
+    dim: int
+
+    def encode(self, sentences: list[str]) -> NDArray[np.float32]:
+        """Vectors of sentences [n, dim]."""
+        ...
+
+
 class Teacher:
     """A frozen encoder.
 
@@ -36,10 +49,12 @@ class Teacher:
         path: Its folder.
         identity: Hash that changes when the model does, 16 hex digits.
         dim: Length of a vector.
+        original: Identity of the teacher whose 8-bit form it is; None where it is no such form.
     """
 
     def __init__(self, path: Path, encoder: Encodes, identity: str) -> None:
         """Set up a teacher; encodes a word to see what comes."""
+        self.original: str | None = getattr(encoder, "original", None)
         self.path, self.identity, self._encoder = path, identity, encoder
         self.dim = int(encoder.encode(["a"]).shape[1])
 
@@ -83,7 +98,7 @@ def files_identity(path: Path) -> str:
 
 
 def teacher_vectors(
-    teacher: Teacher, pairs: Iterable[Pair], needed: NDArray[np.int64], folder: Path, *, key: str, side: int = 0
+    teacher: Teaches, pairs: Iterable[Pair], needed: NDArray[np.int64], folder: Path, *, key: str, side: int = 0
 ) -> TeacherVectors:
     """A teacher's vectors of pairs of a store: those on disk, and what is missing is made, in constant memory.
 
@@ -122,7 +137,7 @@ def teacher_vectors(
     return vectors
 
 
-def encode_texts(teacher: Teacher, texts: list[str], counts: NDArray[np.int64], bar: tqdm) -> NDArray[np.float16]:
+def encode_texts(teacher: Teaches, texts: list[str], counts: NDArray[np.int64], bar: tqdm) -> NDArray[np.float16]:
     """Vectors of texts [n, dim], in chunks; `counts` says how many pairs each stands for on the progress bar."""
     vectors = np.empty((len(texts), teacher.dim), np.float16)
     for start in range(0, len(texts), CHUNK):
@@ -151,5 +166,6 @@ def kept_pairs(pairs: Iterable[Pair], tokenizer: Path) -> Iterator[Pair]:
     """
     processor = spm.SentencePieceProcessor(model_file=str(tokenizer))
     for pair in pairs:
-        if all(VISIBLE.search(text) or processor.encode(text) for text in (pair.english, pair.translation)):
+        texts = (pair.english,) if pair.alone else (pair.english, pair.translation)
+        if all(VISIBLE.search(text) or processor.encode(text) for text in texts):
             yield pair

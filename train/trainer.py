@@ -6,34 +6,28 @@ from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
 
-import numpy as np
-import sentencepiece as spm
 import torch
-from numpy.typing import NDArray
 
 from xsent.errors import DataError
-from xsent.files import atomic_file, remove_folder
 from xsent.train.checkpoint import Checkpoint, load_checkpoint, load_optimizer, save_checkpoint
 from xsent.train.config import Recipe, StageConfig
-from xsent.train.data.batching import Batches, earliest_step
-from xsent.train.data.clusters import cluster_pairs
-from xsent.train.data.corpus import Corpus
-from xsent.train.data.mining import Miner, forget_orders
-from xsent.train.data.preparation import TrainingPairs, corpus_shares, preparation_key, prepare
-from xsent.train.data.sampling import reweigh
-from xsent.train.data.vocabulary import maskable_pieces
+from xsent.train.data.sampling import evenly
 from xsent.train.devices import average, gather, keep_freed_memory, launch, precision
+from xsent.train.feed import Feed
 from xsent.train.identity import differences, plain, weights_digest
 from xsent.train.loop import Scores, StageLoop, diverged
-from xsent.train.model import ModelConfig
+from xsent.train.objectives.distillation import Whitening
 from xsent.train.optimization import optimizer_state, parameter_groups, restore_optimizer
-from xsent.train.run import keep_only, refuse_other_data, refuse_other_store, stage_folders
+from xsent.train.readout import fit_readout
+from xsent.train.run import keep_only, stage_folders
 from xsent.train.stage import TrainingModel
-from xsent.train.start import in_common, mean, open_start, require_fit
-from xsent.train.teacher import kept_pairs, open_teacher, teacher_vectors
+from xsent.train.start import in_common, mean, model_config, open_start, require_fit
+from xsent.train.teachers import open_teachers
 from xsent.train.validation import Validation
 
 logger = logging.getLogger(__name__)
+
+WHITENED = 50_000  # vectors of the teacher's input that their whitening is fitted on
 
 
 class Trainer:
@@ -49,6 +43,7 @@ class Trainer:
         devices: int = 1,
         prepared: Path | None = None,
         teacher: Path | None = None,
+        fast_teacher: Path | None = None,
         start: Path | None = None,
     ) -> None:
         """Prepare the data and the devices.
@@ -60,39 +55,26 @@ class Trainer:
             threads: Processor threads.
             devices: Processes that train together, one a GPU; the command starts the others, or `torchrun` has.
             prepared: Folder of vocabulary, held-out pairs and store; the run's unless given. Runs may share it.
-            teacher: Model to distil from.
+            teacher: Model to distil from, and whose layers the recipe may take over.
+            fast_teacher: Its 8-bit form, which gives its vectors sooner.
             start: Checkpoint whose vocabulary and weights the training starts from.
 
         Raises:
             DataError: The data, the teacher or the start cannot be used.
         """
-        self.recipe, self.run_folder = recipe, run
+        self.run_folder = run
+        self.teachers = open_teachers(recipe, teacher, fast_teacher)
+        self.recipe = recipe = self.teachers.shape(recipe)
         torch.set_num_threads(threads)
         keep_freed_memory()
         self.precision = precision(recipe.precision)
-        self.fabric = launch(devices, self.precision)
+        self.fabric = launch(devices)
         self.start = open_start(recipe, start) if start else None
         self._start_digest = weights_digest(self.start) if self.start else None
-        self.teacher = open_teacher(teacher) if teacher else None
-        require_fit(recipe, self.fabric.world_size, self.teacher)
-        self.prepared = prepared or run
+        require_fit(recipe, self.fabric.world_size, self.teachers.dim)
         vocabulary = self.start.tokenizer if self.start else None
-        with self.fabric.rank_zero_first():
-            if self.fabric.is_global_zero:
-                key = preparation_key(recipe, files, vocabulary)
-                refuse_other_data(run, key)
-                refuse_other_store(self.prepared, run, key)
-            self.data = prepare(recipe, files, self.prepared, threads=threads, vocabulary=vocabulary)
-        run.mkdir(parents=True, exist_ok=True)  # what was prepared may lie elsewhere
-        corpus = Corpus(files, frozenset(recipe.languages))
-        self.pairs = TrainingPairs(corpus, recipe.corpus.validation_share)
-        self.validation = Validation(self.data.validation, self.data.tokenizer)
-        self.processor = spm.SentencePieceProcessor(model_file=str(self.data.tokenizer))
-        self.maskable = torch.from_numpy(maskable_pieces(self.processor))
-        store = self.data.store
-        sizes = np.diff(store.cell_starts).tolist()
-        shares = corpus_shares(recipe.corpus, dict(zip(store.cells, sizes, strict=True)))
-        self.shares = np.array([shares[cell] for cell in store.cells])
+        self.feed = Feed(recipe, files, run, self.fabric, threads=threads, prepared=prepared, vocabulary=vocabulary)
+        self.validation = Validation(self.feed.data.validation, self.feed.data.tokenizer)
 
     def train(self) -> Path:
         """Train all stages that are not finished.
@@ -143,94 +125,67 @@ class Trainer:
 
     def _sources(self, number: int) -> dict[str, str | int | None]:
         """What a checkpoint of a stage depends on beside recipe and data."""
-        distils = any(stage.objectives.distils for stage in self.recipe.stages[: number + 1])
         return {
             "start": self._start_digest,
-            "teacher": self.teacher.identity if self.teacher and distils else None,
+            **self.teachers.identities(self.recipe.stages[: number + 1]),
             "world_size": self.fabric.world_size,
         }
 
     def _train_stage(
         self, number: int, stage: StageConfig, before: Checkpoint | None, latest: Checkpoint | None
     ) -> Checkpoint:
-        recipe = self.recipe
+        recipe, fabric = self.recipe, self.fabric
         torch.manual_seed(recipe.seed + number)
-        config = ModelConfig(
-            vocab_size=self.processor.vocab_size(),
-            dim=recipe.dim,
-            num_layers=stage.num_layers,
-            num_heads=recipe.num_heads,
-            ffn_dim=recipe.ffn_dim,
-            max_length=recipe.max_length,
-            dropout=stage.dropout,
-            norm=recipe.norm,
-        )
-        teacher_dim = self.teacher.dim if self.teacher else None
-        model = TrainingModel(config, stage, self.maskable, teacher_dim)
-        model.gather, model.average = partial(gather, self.fabric), partial(average, self.fabric)
-        if before is not None:
-            model.load_state_dict(in_common(before, config, teacher_dim), strict=False)
-        if recipe.compile:
-            for layer in model.encoder.layers:
-                layer.compile(dynamic=True)
-        batches = self._batches(number, stage, model, resumed=latest is not None)
-        if latest is not None:
-            model.load_state_dict(dict(latest.weights))
+        teacher = self.teachers.of(stage)
+        vectors = self.feed.teacher_vectors(number, stage, teacher) if teacher is not None else None
+        model = self._model(stage, before, latest)
+        if stage.objectives.rows and vectors is not None:
+            drawn = self.feed.drawn(number, stage)
+            sample = torch.from_numpy(vectors.rows(drawn[evenly(len(drawn), WHITENED)]))
+            model.whitening = Whitening.fit(sample).to(fabric.device)
+        batches = self.feed.batches(number, stage, model.encoder, vectors, resumed=latest is not None)
         optimizer = torch.optim.AdamW(parameter_groups(model), fused=True)
         if latest is not None:
-            model.to(self.fabric.device)
+            model.to(fabric.device)
             restore_optimizer(model, optimizer, load_optimizer(latest.path))
         loop = StageLoop(
             stage,
             model,
             optimizer,
-            fabric=self.fabric,
+            fabric=fabric,
             validation=self.validation,
             log=self.run_folder / "log.jsonl",
             seed=(recipe.seed + number) * 1_000_003,
         )
 
         def save(step: int, scores: Scores) -> Path:
+            if step == stage.steps and model.encoder.readout is not None and vectors is not None:
+                fit_readout(model.encoder, self.feed.data.store, vectors, self.feed.drawn(number, stage))
             return self._save(number, stage, model, optimizer, step, scores)
 
         start = latest.step if latest else 0
         return load_checkpoint(loop.run(batches, start, save=save, minutes=recipe.checkpoint_minutes))
 
-    def _batches(self, number: int, stage: StageConfig, model: TrainingModel, *, resumed: bool) -> Batches:
-        """The batches of a stage, and what it takes to draw them."""
-        seed = self.recipe.seed + 1000 * number
-        rank = (self.fabric.global_rank, self.fabric.world_size)
-        draw = partial(
-            Batches,
-            self.data.store,
-            reweigh(self.shares, self.data.store.cells, stage.weights),
-            stage,
-            seed=seed,
-            maskable=self.maskable,
-            rank=rank,
-        )
-        draw = partial(draw, max_length=self.recipe.max_length)
-        teacher, store = None, self.data.store
-        # The first rank makes what is kept on disk; the others find it there.
-        with self.fabric.rank_zero_first():
-            if self.teacher is not None and stage.objectives.distils:
-                folder = self.prepared / "teachers"
-                pairs = kept_pairs(self.pairs, self.data.tokenizer)
-                teacher = teacher_vectors(self.teacher, pairs, draw().drawn(), folder, key=store.key)
-            clusters = self._clusters(number, stage, model, resumed=resumed)
-        if stage.order != "mined":
-            return draw(teacher=teacher, clusters=clusters)
-        orders = self.run_folder / f"mined-{stage.name}"
-        if self.fabric.is_global_zero and not resumed and orders.exists():
-            remove_folder(orders)  # of a run that was begun anew
-        self.fabric.barrier()
-        miner = Miner(store, model.encoder, stage, orders)
-
-        def mined(window: int, pairs: NDArray[np.int64]) -> NDArray[np.int64]:
-            with self.fabric.rank_zero_first():
-                return miner(window, pairs)
-
-        return draw(teacher=teacher, mined=mined)
+    def _model(self, stage: StageConfig, before: Checkpoint | None, latest: Checkpoint | None) -> TrainingModel:
+        """The encoder of a stage with its objectives, as it starts or as it was left."""
+        recipe, teachers, feed = self.recipe, self.teachers, self.feed
+        reads_out = teachers.reads_out(stage, recipe.dim)
+        config = model_config(recipe, stage, feed.processor.vocab_size(), before, readout=reads_out)
+        model = TrainingModel(config, stage, feed.maskable, teachers.dim)
+        model.mixed = self.precision == "bf16-mixed"
+        model.gather, model.average = partial(gather, self.fabric), partial(average, self.fabric)
+        if latest is not None:
+            model.load_state_dict(dict(latest.weights))
+        else:
+            teachers.start_layers(model.encoder, recipe.teacher_layers)
+            if before is None:
+                teachers.start_table(model.encoder, feed.processor, feed.data.store)
+            else:  # over the teacher's: a stage may have layers that the one before has not
+                model.load_state_dict(in_common(before, config, teachers.dim), strict=False)
+        if recipe.compile:
+            for layer in model.encoder.layers:
+                layer.compile(dynamic=True)
+        return model
 
     def _save(
         self,
@@ -252,33 +207,19 @@ class Trainer:
             "languages": ["en", *self.recipe.languages],
             "licence": self.recipe.licence,
             "attribution": list(self.recipe.attribution),
+            "space": self.recipe.space,
             "model": asdict(model.encoder.config),
             "stage": stage.name,
             "step": step,
             "seed": self.recipe.seed,
-            "preparation_key": self.data.store.key,
+            "preparation_key": self.feed.data.store.key,
             "validation": scores,
             "recipe": plain(asdict(self._recipe_until(number))),
             **self._sources(number),
         }
         state = None if step == stage.steps else optimizer_state(model, optimizer)
-        save_checkpoint(path, about, model.state_dict(), state, [self.data.tokenizer, self.data.validation])
+        data = self.feed.data
+        save_checkpoint(path, about, model.state_dict(), state, [data.tokenizer, data.validation])
         keep_only(path, self.run_folder, stage)
-        forget_orders(self.run_folder / f"mined-{stage.name}", earliest_step(stage, step) // stage.window)
         self.fabric.barrier()
         return path
-
-    def _clusters(
-        self, number: int, stage: StageConfig, model: TrainingModel, *, resumed: bool
-    ) -> NDArray[np.uint16] | None:
-        """The cluster of each pair, as the encoder sees them at the start of the stage; kept for a resume."""
-        if stage.order != "cluster":
-            return None
-        path = self.run_folder / f"clusters-{stage.name}.u16"
-        if self.fabric.is_global_zero and not (resumed and path.exists()):
-            encoder = model.encoder.to(self.fabric.device)
-            seed = self.recipe.seed + number
-            with atomic_file(path) as file:
-                for chunk in cluster_pairs(self.data.store, encoder, clusters=stage.clusters, dim=128, seed=seed):
-                    file.write(chunk.tobytes())
-        return np.memmap(path, np.uint16, "r")

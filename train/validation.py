@@ -1,6 +1,5 @@
-"""Retrieval on held-out pairs: the encoder, and beside it the table it stands on."""
+"""Retrieval on held-out pairs."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,7 +10,7 @@ from torch import Tensor
 
 from xsent.train.checkpoint import to_tokens
 from xsent.train.data.corpus import Corpus
-from xsent.train.model import Encoder, Tokens
+from xsent.train.model import Encoder
 
 BATCH = 256
 TEMPERATURE = 0.05
@@ -50,20 +49,18 @@ class Validation:
         self._translations: list[list[int]] = processor.encode([pair.translation for pair in pairs])
 
     @torch.inference_mode()
-    def measure(self, encoder: Encoder, *, table_only: bool = False) -> Retrieval:
+    def measure(self, encoder: Encoder) -> Retrieval:
         """Search every translation, by cosine.
 
         Args:
             encoder: The encoder; dropout is off while it is measured.
-            table_only: Leave its layers out.
         """
         was_training = encoder.training
         encoder.eval()
-        encode = encoder.static if table_only else encoder
-        candidates = self._encode(self._english, encoder, encode)
+        candidates = self._encode(self._english, encoder)
         hits, losses = [], []
         for start in range(0, len(self._translations), BATCH):
-            queries = self._encode(self._translations[start : start + BATCH], encoder, encode)
+            queries = self._encode(self._translations[start : start + BATCH], encoder)
             scores, gold = queries @ candidates.T, self._gold[start : start + BATCH].to(queries.device)
             hits.append(100.0 * (scores.argmax(dim=1) == gold))
             losses.append(F.cross_entropy(scores / TEMPERATURE, gold, reduction="none"))
@@ -75,10 +72,10 @@ class Validation:
         return {name: float(values[self._language == i].mean()) for i, name in enumerate(self.languages)}
 
     @staticmethod
-    def _encode(sentences: list[list[int]], encoder: Encoder, encode: Callable[[Tokens], Tensor]) -> Tensor:
+    def _encode(sentences: list[list[int]], encoder: Encoder) -> Tensor:
         device = encoder.table.weight.device
         parts = [sentences[i : i + BATCH] for i in range(0, len(sentences), BATCH)]
-        return torch.cat([F.normalize(encode(to_tokens(part, encoder).to(device)), dim=1) for part in parts])
+        return torch.cat([F.normalize(encoder(to_tokens(part, encoder).to(device)), dim=1) for part in parts])
 
 
 def mean(by_language: dict[str, float]) -> float:

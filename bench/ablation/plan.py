@@ -54,7 +54,7 @@ class Plan:
     distractors: int = 20_000
     threads: int = 1
 
-    def recipe(self, name: str, stage: StageConfig, *, dim: int, norm: str, seed: int) -> Recipe:
+    def recipe(self, name: str, stage: StageConfig, *, dim: int, seed: int) -> Recipe:
         """The recipe of one row; all rows prepare the same vocabulary, validation pairs and store."""
         corpus = CorpusConfig(
             files=("corpus.tsv",),
@@ -70,7 +70,6 @@ class Plan:
             dim=dim,
             num_heads=max(1, dim // 64),
             ffn_dim=2 * dim,
-            norm=norm,
             max_length=2 * self.max_tokens,
             seed=seed,
             checkpoint_minutes=60,
@@ -114,7 +113,7 @@ class Plan:
     def short_pairs(self) -> Iterator[Pair]:
         """The pairs whose sides are both short enough for many rows to be affordable."""
         for pair in Corpus([self.source], frozenset(self.languages)):
-            if max(len(pair.english), len(pair.translation)) <= self.characters:
+            if not pair.alone and max(len(pair.english), len(pair.translation)) <= self.characters:
                 yield pair
 
     def write_corpus(self, path: Path) -> None:

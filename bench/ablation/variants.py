@@ -32,7 +32,6 @@ class Variant:
         key: Its name, also of its folder.
         stage: How it is trained.
         warm: Whether it starts from the table that all warm variants share; else from nothing.
-        norm: Pre- or post-norm.
         dim: Dimension; None is the plan's.
         shorter: Prefixes of its vectors to measure too.
         shallower: Numbers of its layers to measure too.
@@ -41,7 +40,6 @@ class Variant:
     key: str
     stage: StageConfig
     warm: bool = False
-    norm: str = "pre"
     dim: int | None = None
     shorter: tuple[int, ...] = ()
     shallower: tuple[int, ...] = ()
@@ -53,7 +51,7 @@ class Variant:
 
     def recipe(self, plan: Plan, seed: int) -> Recipe:
         """Its recipe."""
-        return plan.recipe(self.key, self.stage, dim=self.dim or plan.dim, norm=self.norm, seed=seed)
+        return plan.recipe(self.key, self.stage, dim=self.dim or plan.dim, seed=seed)
 
 
 def variants(plan: Plan) -> dict[str, Variant]:
@@ -83,10 +81,7 @@ def table(plan: Plan) -> Variant:
 
 
 def from_scratch(plan: Plan, key: str, objectives: Objectives, *, num_layers: int = 2, batch: int = 0) -> Variant:
-    """A variant that starts from nothing: every one at the same learning rates and for the same number of pairs.
-
-    Post-norm, as the papers' encoders are; pre-norm layers that start as nothing are made to stand on a table.
-    """
+    """A variant that starts from nothing: every one at the same learning rates and for the same number of pairs."""
     batch = batch or plan.batch_size
     steps = max(1, plan.pairs // batch)
     stage = StageConfig(
@@ -97,16 +92,15 @@ def from_scratch(plan: Plan, key: str, objectives: Objectives, *, num_layers: in
         batch_size=batch,
         max_tokens=plan.max_tokens,
         learning_rate=1e-3,
-        residual_rate=1.0,
         table_learning_rate=6e-3,
         warmup=max(1, steps // 10),
         validate_every=steps,
     )
-    return Variant(key, stage, norm="post")
+    return Variant(key, stage)
 
 
 def from_table(plan: Plan, key: str, *, objectives: Objectives | None = None, num_layers: int = 2) -> Variant:
-    """A variant on the shared table, which goes on learning a little; the layers start as nothing on top of it."""
+    """A variant on the shared table, which goes on learning a little under new layers."""
     batch = 2 * plan.batch_size
     steps = max(1, plan.pairs // batch)
     stage = StageConfig(
@@ -152,14 +146,11 @@ def contrastive(plan: Plan) -> list[Variant]:
 
 
 def sizes(plan: Plan) -> list[Variant]:
-    """The paper's system in other sizes and forms: layers, batch, dimension, norm (tables 5 and 9, figure 2)."""
+    """The paper's system in other sizes: layers, batch, dimension (tables 5 and 9, figure 2)."""
     system = Objectives(ugt=Generative(), align=INNER, sim=MASKED_SIM)
-    literal = Objectives(ugt=Generative(), align=INNER, sim=LITERAL)
     found = [from_scratch(plan, f"scratch-{n}", system, num_layers=n) for n in (0, 1, 4)]
     found += [from_scratch(plan, f"batch-{n}", system, batch=n) for n in batches(plan)]
-    found += [replace(from_scratch(plan, f"dim-{n}", system), dim=n) for n in dims(plan)]
-    found.append(replace(from_scratch(plan, "pre-scratch", literal), norm="pre"))
-    return found
+    return [*found, *(replace(from_scratch(plan, f"dim-{n}", system), dim=n) for n in dims(plan))]
 
 
 def hictl(plan: Plan) -> list[Variant]:
@@ -175,7 +166,7 @@ def hictl(plan: Plan) -> list[Variant]:
 
 
 def warm(plan: Plan) -> list[Variant]:
-    """What is built on the shared table: layers, norm, negatives, Matryoshka prefixes, distillation."""
+    """What is built on the shared table: layers, negatives, Matryoshka prefixes, distillation."""
     short, depths = (plan.dim // 4, plan.dim), (0, 1, 2)
     base = replace(from_table(plan, "layers-2"), shorter=short[:1], shallower=depths[:2])
     others = [from_table(plan, f"layers-{n}", num_layers=n) for n in (0, 1, 3, 4, 6)]
@@ -194,9 +185,7 @@ def warm(plan: Plan) -> list[Variant]:
     return [
         base,
         *others,
-        replace(changed("post"), norm="post"),
         changed("cluster", order="cluster", clusters=plan.clusters),
-        changed("mined", order="mined"),
         changed("prefixes", prefixes=short),
         changed("layer-prefixes", layer_prefixes=depths),
         *students.values(),

@@ -117,7 +117,7 @@ def write_random(like: Bundle, layers: int, precision: Precision, path: Path, *,
     """Export an encoder with random weights: what it says is nonsense, what it costs is not.
 
     Args:
-        like: The bundle whose vocabulary, dimensions and longest sentence it has.
+        like: The bundle whose vocabulary, dimensions, heads, activation and longest sentence it has.
         layers: Its layers.
         precision: float32, int8 or int4-table.
         path: The folder; what is there is replaced.
@@ -156,8 +156,18 @@ def forget(folder: Path) -> None:
 
 
 def _random_checkpoint(like: Bundle, layers: int, folder: Path) -> Checkpoint:
+    network = like.network
     config = ModelConfig(
-        like.vocab_size, dim=like.dim, num_layers=layers, ffn_dim=2 * like.dim, max_length=like.max_length
+        vocab_size=like.vocab_size,
+        dim=like.dim,
+        num_layers=layers,
+        num_heads=network.heads,
+        ffn_dim=4 * like.dim,  # a BERT's
+        max_length=like.max_length,
+        activation=network.activation,
+        norm_eps=network.norm_eps,
+        first=network.first,
+        last=network.last,
     )
     generator = torch.Generator().manual_seed(1)
     encoder = Encoder(config)

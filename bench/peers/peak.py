@@ -1,5 +1,7 @@
 """How near the arithmetic of a sentence comes to what the processor can do, in 8 bits and in floats."""
 
+import math
+import re
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -15,7 +17,7 @@ from xsent.backends import open_backend
 from xsent.bench.latency import some_ids, timed
 from xsent.bundle import Bundle
 from xsent.export.nodes import IR_VERSION, OPSET
-from xsent.train.bundles import read_graph
+from xsent.train.model import FRAME
 
 ROWS, INNER, COLUMNS = 512, 1024, 1024  # of the product that the peak is taken from
 TURNS = 5
@@ -46,15 +48,12 @@ def fastest(run: Callable[[], object], rounds: int) -> float:
 
 
 def operations(bundle: Path, tokens: int) -> int:
-    """Multiplications and additions of the linear layers and of attention for one sentence.
-
-    Counted for an encoder that runs every layer on every token, whatever the graph saves.
-    """
+    """Multiplications and additions of the linear layers and of attention for one sentence, its frame among it."""
     opened = Bundle.open(bundle)
-    weights = [w for name, w in read_graph(opened).items() if name.endswith(".weight") and w.ndim == 2]
-    linear = sum(w.size for w in weights if w.shape[0] != opened.vocab_size)
-    width = opened.dim
-    return 2 * tokens * linear + opened.num_layers * 4 * tokens * tokens * width
+    tensors = opened.network.tensors.items()
+    linear = sum(math.prod(t.shape) for name, t in tensors if re.fullmatch(r"layer\d.*(qkv|_out|_in)\.weight", name))
+    length = tokens + FRAME
+    return 2 * length * linear + opened.num_layers * 4 * length * length * opened.dim
 
 
 def share_of_peak(bundle: Path, peak: Callable[[], float] = matrix_peak, tokens: int = 32) -> tuple[float, float]:

@@ -12,6 +12,7 @@ from xsent.bench.peers.entries import Form
 from xsent.bench.peers.vocabulary import fill_vocabulary
 from xsent.bundle import TOKENIZER, file_digest
 from xsent.export.huggingface_tokenizer import write_tokenizer
+from xsent.train.model import ModelConfig
 
 LONGEST = 512  # tokens
 
@@ -67,7 +68,7 @@ def write_shape(name: str, form: Form, tokenizer: Path, work: Path) -> Path:
     partial.mkdir()
     try:
         fill_vocabulary(tokenizer, shape.vocabulary, partial / TOKENIZER)
-        write_tokenizer(partial / TOKENIZER, partial, LONGEST)
+        write_tokenizer(partial / TOKENIZER, partial, ModelConfig(shape.vocabulary, num_layers=0, max_length=LONGEST))
         WRITERS[form](shape, partial)
         (partial / mark.name).write_text(made)
         partial.rename(folder)

@@ -51,7 +51,7 @@ def run_training_benchmarks(
         "# What training costs",
         f"`{command}` on {where}, {spec.threads} thread{'s' * (spec.threads > 1)}. Made-up sentences of about "
         f"{spec.length:g} words and 25 tokens a side, lengths log-normal; {spec.vocabulary:,} pieces, {spec.dim} "
-        "dimensions, 8 heads; UGT + 2 align + 2 sim (literal), post-norm, dropout 0.1, as in mao2021.",
+        "dimensions, 8 heads; UGT + 2 align + 2 sim (literal), dropout 0.1, as in mao2021.",
     ]
     for name, part in (("plain", against_plain), ("layers", by_layers)):
         if not only or name in only:

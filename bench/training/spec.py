@@ -76,7 +76,7 @@ class Spec:
 
     @property
     def recipe(self) -> Recipe:
-        """The whole training: mao2021's sizes, post-norm."""
+        """The whole training: mao2021's sizes."""
         return Recipe(
             name="benchmark",
             languages=("xx",),
@@ -86,7 +86,6 @@ class Spec:
             dim=self.dim,
             num_heads=8,
             ffn_dim=2 * self.dim,
-            norm="post",
             compile=self.compile,
             checkpoint_minutes=60,
         )

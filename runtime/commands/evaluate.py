@@ -2,8 +2,9 @@
 
 import json
 import sys
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -17,6 +18,10 @@ from xsent.commands.options import (
 )
 from xsent.failures import one_line_errors
 from xsent.tables import format_table
+
+if TYPE_CHECKING:
+    from xsent.protocols import Evaluated
+    from xsent.retrieval import Encodes
 
 app = typer.Typer(
     help="Measure an encoder with a published protocol.",
@@ -47,34 +52,29 @@ def _protocol(task: str, summary: str, example: str) -> None:
         truncate_dim: TruncateOption = None,
         as_json: JsonOption = False,
     ) -> None:
-        _evaluate(task, data_folder, model, languages, precision, truncate_dim, as_json)
+        from xsent.models import open_model
+        from xsent.protocols import PROTOCOLS
+        from xsent.stored import Stored
+
+        encoder = Stored(precision.value, truncate_dim).of(open_model(model))
+        result = PROTOCOLS[task](encoder, data_folder, _codes(languages), show_progress_bar=sys.stderr.isatty())
+        form = {"precision": precision.value, "truncate_dim": truncate_dim}
+        _report(result, encoder, {"task": task, "model": str(model or "built-in"), **form}, as_json)
 
 
-def _evaluate(
-    task: str,
-    folder: Path,
-    model: Path | None,
-    languages: str | None,
-    precision: PrecisionChoice,
-    truncate_dim: int | None,
-    as_json: bool,
-) -> None:
+def _codes(languages: str | None) -> list[str] | None:
     from xsent.errors import DataError
-    from xsent.models import open_model
-    from xsent.protocols import PROTOCOLS
-    from xsent.stored import Stored
 
-    encoder = Stored(precision.value, truncate_dim).of(open_model(model))
     codes = None if languages is None else split_names(languages)
     if codes == []:
         raise DataError(f"--languages {languages!r} names none; expected codes with commas between, such as fr,de")
-    result = PROTOCOLS[task](encoder, folder, codes, show_progress_bar=sys.stderr.isatty())
+    return codes
+
+
+def _report(result: "Evaluated", encoder: "Encodes", about: Mapping[str, object], as_json: bool) -> None:
     if as_json:
-        identity = {"task": task, "model": str(model or "built-in")}
-        form = {"precision": precision.value, "truncate_dim": truncate_dim}
         fingerprint = getattr(encoder, "fingerprint", None)
-        report = {**identity, **form, "fingerprint": fingerprint, "rows": result.rows(), "note": result.note}
-        typer.echo(json.dumps(report))
+        typer.echo(json.dumps({**about, "fingerprint": fingerprint, "rows": result.rows(), "note": result.note}))
     else:
         typer.echo(f"{format_table(result.rows())}\n{result.note}")
 
@@ -104,3 +104,26 @@ _protocol(
     "Hard negatives: translations against sentences of nearly the same words and another meaning.",
     "bench/contrasts.tsv",
 )
+
+
+@app.command(epilog="Example: xsent evaluate space data/eval/tatoeba --english-by all-MiniLM-L6-v2")
+@one_line_errors()
+def space(
+    data_folder: FolderArgument,
+    english_by: Annotated[
+        Path, typer.Option(help="The other model: a folder of sentence-transformers, or one of ours.")
+    ],
+    model: ModelOption = None,
+    languages: LanguagesOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Another model's space: P@1 between its English and this one's translations, and how near both lie."""
+    from xsent.models import open_model
+    from xsent.space import space as measure
+
+    encoder, codes = open_model(model), _codes(languages)
+    result = measure(
+        encoder, data_folder, codes, english_by=open_model(english_by), show_progress_bar=sys.stderr.isatty()
+    )
+    about = {"task": "space", "model": str(model or "built-in"), "english_by": str(english_by)}
+    _report(result, encoder, about, as_json)

@@ -1,6 +1,6 @@
 """The batches of a stage: pairs drawn by the sampler, ordered, read from the store, pieces hidden."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple, Protocol, TypeVar
 
@@ -15,7 +15,6 @@ from xsent.train.data.sampling import Sampler
 from xsent.train.data.store import Store
 
 Rows = NDArray[np.int64]
-Order = Callable[[int, Rows], NDArray[np.int64]]  # number of a window and its pairs to the order of the pairs
 T = TypeVar("T")
 
 
@@ -62,7 +61,6 @@ class Batches:
         maskable: Tensor,
         max_length: int,
         clusters: NDArray[np.uint16] | None = None,
-        mined: Order | None = None,
         teacher: Looks | None = None,
         rank: tuple[int, int] = (0, 1),
     ) -> None:
@@ -76,22 +74,19 @@ class Batches:
             maskable: Which pieces may be hidden [V].
             max_length: Longest sentence that the encoder reads, in tokens.
             clusters: Cluster of each pair, for `order = "cluster"`.
-            mined: What orders a window for `order = "mined"`.
             teacher: The teacher's vectors, for distillation.
             rank: This process and the number of all: each reads its part of every batch.
         """
         self._store, self._stage, self._seed, self._maskable = store, stage, seed, maskable
         self._longest_pair = min(2 * stage.max_tokens, max_length)
-        self._clusters, self._mined, self._teacher = clusters, mined, teacher
+        self._clusters, self._teacher = clusters, teacher
         self._rank, self._world = rank
         self._sampler = Sampler(store.cell_starts, shares, batch_size=stage.batch_size, window=stage.window, seed=seed)
         self._cuts: dict[int, NDArray[np.int64]] = {}  # the batches of the latest windows
 
     def since(self, step: int) -> Iterator[Batch]:
         """The batches of the steps from `step` to the last of the stage."""
-        batches = (self._read(now) for now in range(step, self._stage.steps))
-        # Mining looks at the encoder as it is after the step before: it cannot run ahead.
-        return batches if self._mined else ahead(batches)
+        return ahead(self._read(now) for now in range(step, self._stage.steps))
 
     def drawn(self) -> Rows:
         """All pairs that the stage will draw, each once, in order."""
@@ -111,9 +106,7 @@ class Batches:
 
     def _order(self, window: int) -> NDArray[np.int64]:
         pairs = self._store.pairs(self._sampler.rows(window))
-        if self._mined is not None:
-            order = self._mined(window, pairs)
-        elif self._clusters is not None:
+        if self._clusters is not None:
             order = np.argsort(self._clusters[pairs], kind="stable")
         elif self._stage.order == "length":
             order = np.argsort(self._store.lengths(pairs, 0) + self._store.lengths(pairs, 1), kind="stable")

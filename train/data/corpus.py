@@ -1,6 +1,7 @@
 """Parallel text on disk, read as a stream.
 
-One pair a line, UTF-8, tab-separated, no header: source, language, English, translation. Plain, `.gz` or `.xz`.
+One pair a line, UTF-8, tab-separated, no header: source, language, English, translation. A line of source and English
+alone is a sentence without translation, for a teacher of meaning. Plain, `.gz` or `.xz`.
 """
 
 import hashlib
@@ -16,16 +17,22 @@ from xsent.lines import BOM, DAMAGED, open_binary
 
 logger = logging.getLogger(__name__)
 
+ENGLISH = "en"  # language of a line without translation
 REPORTED_LINES = 5  # bad lines named one by one before only their number is given
 
 
 class Pair(NamedTuple):
-    """An English sentence and its translation."""
+    """An English sentence and its translation, empty where it has none."""
 
     source: str
     language: str
     english: str
     translation: str
+
+    @property
+    def alone(self) -> bool:
+        """Whether it is an English sentence without translation."""
+        return not self.translation
 
     @property
     def cell(self) -> tuple[str, str]:
@@ -44,7 +51,7 @@ class Corpus:
 
     Attributes:
         files: The files, read in this order.
-        languages: Languages to keep beside English; empty keeps all.
+        languages: Languages to keep beside English alone; empty keeps all.
         skipped: Bad lines of the last full reading, by reason.
     """
 
@@ -77,7 +84,7 @@ class Corpus:
                     pair = parse_line(line.removeprefix(BOM) if number == 1 else line)
                     if isinstance(pair, str):
                         self._skip(path, number, pair)
-                    elif not self.languages or pair.language in self.languages:
+                    elif not self.languages or pair.alone or pair.language in self.languages:
                         yield pair
         except (OSError, *DAMAGED) as error:
             raise DataError(f"{path}: cannot be read: {error}") from error
@@ -94,7 +101,8 @@ def parse_line(line: bytes) -> Pair | str:
         fields = line.decode("utf-8").rstrip("\r\n").split("\t")
     except UnicodeDecodeError:
         return "not UTF-8"
-    if len(fields) != 4:
-        return f"{len(fields)} fields instead of 4"
-    pair = Pair(*fields)
-    return pair if all(text.strip() for text in pair) else "an empty field"
+    if len(fields) not in (2, 4):
+        return f"{len(fields)} fields instead of 4 or 2"
+    if not all(text.strip() for text in fields):
+        return "an empty field"
+    return Pair(fields[0], ENGLISH, fields[1], "") if len(fields) == 2 else Pair(*fields)

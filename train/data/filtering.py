@@ -91,15 +91,15 @@ class PairFilter:
         rules = self._rules
         if pair.english.strip().casefold() == pair.translation.strip().casefold():
             return Reason.IDENTICAL
-        sides = (pair.english, "en"), (pair.translation, base_code(pair.language))
-        english, translation = (measure(text) for text, _ in sides)
-        if not rules.min_words <= min(english.words, translation.words):
+        both = (pair.english, "en"), (pair.translation, base_code(pair.language))
+        sides = both[:1] if pair.alone else both
+        found = [measure(text) for text, _ in sides]
+        words, widths = [text.words for text in found], [text.width for text in found]
+        if not rules.min_words <= min(words) or not max(words) <= rules.max_words:
             return Reason.LENGTH
-        if not max(english.words, translation.words) <= rules.max_words:
-            return Reason.LENGTH
-        if max(english.width, translation.width) > rules.max_ratio * min(english.width, translation.width):
+        if max(widths) > rules.max_ratio * min(widths):
             return Reason.RATIO
-        if min(english.share("en"), translation.share(sides[1][1])) < rules.min_script:
+        if any(text.share(language) < rules.min_script for text, (_, language) in zip(found, sides, strict=True)):
             return Reason.SCRIPT
         if any(self._odds(text, language) > rules.max_odds for text, language in sides):
             return Reason.LANGUAGE
@@ -126,7 +126,7 @@ def judge(
     Args:
         source: A file of pairs, `.gz` and `.xz` too; `-` is standard input.
         rules: What a pair must be like.
-        languages: Only pairs of these are judged, others left out; empty judges all.
+        languages: Only pairs of these, and English alone, are judged, others left out; empty judges all.
         processes: How many processes judge, each with a model of its own. With 1 it is this one.
 
     Yields:
@@ -179,7 +179,7 @@ def _verdicts(rules: Rules, languages: frozenset[str], lines: list[bytes]) -> li
             verdicts.append(Verdict("", pair))
         elif not _CODE.fullmatch(pair.language):
             verdicts.append(Verdict("", NO_CODE))
-        elif languages and pair.language not in languages:
+        elif languages and not pair.alone and pair.language not in languages:
             verdicts.append(Verdict(pair.language, LEFT_OUT))
         else:
             verdicts.append(Verdict(pair.language, _pair_filter(rules)(pair) or ""))

@@ -8,10 +8,9 @@ from typing import Generic, TypeVar
 
 from xsent.errors import DataError
 from xsent.files import atomic_file
-from xsent.train.data.corpus import Corpus, Pair
+from xsent.train.data.corpus import ENGLISH, Corpus, Pair
 from xsent.train.data.preparation import TrainingPairs
 
-ENGLISH = "en"
 TEXT = 50_000  # sentences that the vocabulary grows from
 KEPT = 200_000  # sentences of the old languages that must be cut as before
 HELD_OUT = 1000  # pairs an old language
@@ -86,8 +85,10 @@ def read_newcomer(path: Path, language: str, known: Sequence[str], held_out_shar
         digest = pair.digest
         if not pairs.held_out(pair):
             kept[ENGLISH].add(digest, pair.english)
+            if pair.alone:
+                continue
             (text if pair.language == language else kept[pair.language]).add(digest, pair.translation)
-        elif pair.language != language:
+        elif pair.language != language and not pair.alone:
             # By the bits that decide what is held out: the first ones are so in every training, whatever its share.
             held_out[pair.language].add(digest & 0xFFFFFFFF, pair)
     return Newcomer(

@@ -67,6 +67,11 @@ def draw(seed: int, cell: int, size: int, start: int, stop: int) -> NDArray[np.i
     return np.concatenate(rows) if rows else np.empty(0, np.int64)
 
 
+def evenly(count: int, most: int) -> NDArray[np.int64]:
+    """At most so many of the numbers from 0 to `count`, all equally far apart."""
+    return np.unique(np.linspace(0, count - 1, min(count, most)).astype(np.int64))
+
+
 def coprime(rng: np.random.Generator, size: int) -> int:
     """A random number below `size` that shares no factor with it (1 for a size of 1)."""
     while True:

@@ -157,7 +157,7 @@ def tokenise(
     texts = [text for pair in pairs for text in (pair.english, pair.translation)]
     sentences: list[list[int]] = processor.encode(texts, num_threads=threads)
     sides = list(zip(sentences[::2], sentences[1::2], strict=True))
-    whole = [bool(english and translation) for english, translation in sides]
+    whole = [bool(sides[i][0]) and (pair.alone or bool(sides[i][1])) for i, pair in enumerate(pairs)]
     return list(compress(pairs, whole)), [sentence for side in compress(sides, whole) for sentence in side]
 
 

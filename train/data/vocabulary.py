@@ -14,7 +14,7 @@ from xsent.files import atomic_file
 from xsent.train.data.corpus import Pair
 from xsent.train.data.sampling import Cell
 
-PAD, UNK, MASK = 0, 1, 2
+PAD, UNK, MASK, FIRST, LAST = 0, 1, 2, 3, 4
 MASK_PIECE = "[MASK]"
 
 
@@ -35,8 +35,9 @@ def sample_text(
     for pair in pairs:
         digest = pair.digest
         if digest / 2**64 < rates[pair.cell]:
-            yield pair.translation
-            if digest & 1:
+            if not pair.alone:
+                yield pair.translation
+            if pair.alone or digest & 1:
                 yield pair.english
 
 
@@ -66,8 +67,8 @@ def train_vocabulary(text: Iterator[str], path: Path, *, size: int, threads: int
             character_coverage=0.9999,
             pad_id=PAD,
             unk_id=UNK,
-            bos_id=-1,
-            eos_id=-1,
+            bos_id=FIRST,
+            eos_id=LAST,
             control_symbols=[MASK_PIECE],
             num_threads=threads,
             minloglevel=1,

@@ -3,10 +3,14 @@
 Shapes: B sentences, D dimensions, N vectors in the queue. No gradient reaches the teacher or the queue.
 """
 
+from typing import NamedTuple
+
 import torch
 from torch import Tensor
 
-from xsent.train.objectives.contrastive import unit
+from xsent.train.objectives.contrastive import align, unit
+
+FLAT = 0.05  # of the mean variance, added to that of every axis: the flattest ones are noise
 
 
 def distil(student: Tensor, teacher: Tensor) -> Tensor:
@@ -62,3 +66,62 @@ def relate(student: Tensor, others: Tensor, teacher: Tensor) -> Tensor:
     """
     own, key = unit(student) @ unit(others).T, unit(teacher.detach())
     return (own - key @ key.T).square().mean()
+
+
+class Whitening(NamedTuple):
+    """A linear map after which all directions of a set of vectors vary nearly alike.
+
+    Attributes:
+        centre: Their mean [D].
+        matrix: The map of what is left [D, D].
+    """
+
+    centre: Tensor
+    matrix: Tensor
+
+    @staticmethod
+    def fit(vectors: Tensor) -> "Whitening":
+        """The map that a sample of vectors [n, D] asks for."""
+        centre = vectors.mean(dim=0)
+        variances, axes = torch.linalg.eigh(torch.cov((vectors - centre).T))
+        return Whitening(centre, axes / (variances + FLAT * variances.mean()).sqrt())
+
+    def to(self, device: torch.device) -> "Whitening":
+        """The same on another device."""
+        return Whitening(self.centre.to(device), self.matrix.to(device))
+
+    def __call__(self, vectors: Tensor) -> Tensor:
+        """Vectors [B, D] in the white space."""
+        return (vectors - self.centre) @ self.matrix
+
+
+def rows(
+    student: Tensor,
+    teacher: Tensor,
+    whitening: Whitening,
+    *,
+    contrast: float,
+    temperature: float,
+    ignore: Tensor | None = None,
+) -> Tensor:
+    """Bring the means of a student's rows to those of the teacher's input rows of the English sides.
+
+    Squared error where all directions count alike; in the plain space a few hold most of the variance. Finding the
+    right one in the batch, by cosine there, asks for what tells sentences apart.
+
+    Args:
+        student: The means of the student's rows [B, D].
+        teacher: The means of the teacher's rows [B, D].
+        whitening: Of the teacher's means.
+        contrast: Weight of the second part, the mean of both directions.
+        temperature: Divisor of its cosines.
+        ignore: Pairs that are no negatives of each other [B, B].
+
+    Returns:
+        A scalar.
+    """
+    student, teacher = whitening(student), whitening(teacher.detach())
+    error = (student - teacher).square().mean()
+    if not contrast:
+        return error
+    return error + contrast * align(student, teacher, temperature=temperature, ignore=ignore) / 2

@@ -139,6 +139,24 @@ class Co(Objective):
 
 
 @dataclass(frozen=True)
+class Rows(Objective):
+    """The mean of a sentence's rows where the teacher's input has its English translation (Artetxe et al. 2020).
+
+    Attributes:
+        contrast: Weight of finding the translation among those of the batch, beside the squared error.
+        temperature: Divisor of the cosines.
+    """
+
+    contrast: float = 1.0
+    temperature: float = 0.05
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        require(self.contrast >= 0, f"contrast = {self.contrast} must not be negative")
+        require(self.temperature > 0, f"temperature = {self.temperature} must be above 0")
+
+
+@dataclass(frozen=True)
 class Relate(Objective):
     """The teacher's cosines between the sentences of a batch, within English and across (Tung & Mori 2019)."""
 
@@ -159,9 +177,12 @@ class Objectives:
     distil: Distil | None = None
     co: Co | None = None
     relate: Relate | None = None
+    rows: Rows | None = None
 
     def __post_init__(self) -> None:
         require(bool(self.weights), f"no objective; known are {', '.join(f.name for f in fields(self))}")
+        mixed = self.rows is not None and bool(self.distil or self.co or self.relate)
+        require(not mixed, "rows looks at the teacher's input, distil, co and relate at its vectors: not in one stage")
 
     @property
     def weights(self) -> dict[str, float]:
@@ -187,7 +208,12 @@ class Objectives:
     @property
     def distils(self) -> bool:
         """Whether a teacher is needed."""
-        return bool(self.distil or self.co or self.relate)
+        return bool(self.distil or self.co or self.relate or self.rows)
+
+    @property
+    def takes_english_alone(self) -> bool:
+        """Whether sentences without translation have something to learn from, and nothing asks for the other side."""
+        return self.distils and self.reads_english and not (self.predicts or self.word_ctl)
 
     @property
     def copies(self) -> bool:

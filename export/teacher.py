@@ -1,0 +1,146 @@
+"""A teacher of sentence-transformers as an 8-bit graph: its vectors for training, on a processor."""
+
+import json
+import logging
+import shutil
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from xsent.errors import BundleError, ParityError
+from xsent.export.folder import check_parent
+from xsent.export.form import Form, Precision
+from xsent.export.graph import EncoderGraph
+from xsent.export.quantization import Target
+from xsent.export.smoothing import fit_smoothing
+from xsent.files import atomic_folder
+from xsent.train.model import FRAME
+from xsent.train.quick_teacher import ABOUT, FORMAT_VERSION, TOKENIZER, QuickTeacher, fingerprint
+from xsent.train.teacher import Teacher, open_teacher
+from xsent.train.transfer import TeacherBert, read_teacher
+
+logger = logging.getLogger(__name__)
+
+LEAST = 0.98  # mean cosine; 8 bits through six layers come to 0.996
+LIMITS = "sentence_bert_config.json"
+SENTENCES = (  # of all lengths, for who has no others
+    "Yes.",
+    "Good morning!",
+    "A man is playing a guitar.",
+    "Three dogs run across a field of snow.",
+    "What is the capital of Australia?",
+    "Press the button for five seconds to reset the device.",
+    "The committee rejected the proposal by 14 votes to 3.",
+    "I would rather stay at home than go out in this weather.",
+    "The train from Zürich arrives at 17:45 on platform 9¾.",
+    "error: cannot open file 'config.json' (No such file or directory)",
+    "Photosynthesis turns light, water and carbon dioxide into sugar and oxygen.",
+    "She said that she had never seen so many people in the small museum before.",
+    "All rights reserved; no part of this publication may be reproduced without permission.",
+    "Although the price of oil fell sharply in March, airlines did not lower their fares, because most of them had "
+    "bought their fuel a year in advance.",
+    "The patient was admitted with fever, cough and shortness of breath, and after ten days of treatment with two "
+    "antibiotics the symptoms had gone, although the scans still showed shadows in the left lung.",
+)
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """How near an exported teacher is to the original.
+
+    Attributes:
+        sentences: Sentences that both encoded.
+        cosine_mean: Mean cosine of a sentence's two vectors.
+        cosine_min: The least.
+    """
+
+    sentences: int
+    cosine_mean: float
+    cosine_min: float
+
+
+@dataclass(frozen=True)
+class WrittenTeacher:
+    """A teacher that was written.
+
+    Attributes:
+        path: Its folder.
+        fingerprint: Identity of its vector space.
+        bytes: Size of its files.
+        agreement: What was measured.
+    """
+
+    path: Path
+    fingerprint: str
+    bytes: int
+    agreement: Agreement
+
+
+def export_teacher(
+    source: Path,
+    out: Path,
+    precision: Precision = "int8",
+    target: Target = "portable",
+    sentences: Sequence[str] = (),
+) -> WrittenTeacher:
+    """Write a teacher for `xsent-train --teacher` and measure it against the original.
+
+    Args:
+        source: A folder of sentence-transformers whose model is a BERT.
+        out: The folder to make.
+        precision: See `xsent.export.form.Form`.
+        target: See there.
+        sentences: English sentences to measure with; `SENTENCES` unless given.
+
+    Raises:
+        BundleError: `out` exists, or is no place for a folder.
+        DataError: The source is no such teacher.
+        ParityError: The two differ too much.
+        MissingExtraError: sentence-transformers is not installed.
+    """
+    if out.exists():
+        raise BundleError(f"{out}: exists; name another folder")
+    check_parent(out.resolve())
+    teacher, original = read_teacher(source), open_teacher(source)
+    encoder = teacher.encoder(max_length(teacher))
+    with atomic_folder(out.resolve()) as folder:
+        # Always the same ones: what a teacher becomes does not depend on what it is measured with.
+        ids = [teacher.tokenizer.encode(text, add_special_tokens=False).ids for text in SENTENCES]
+        form = replace(Form.whole(encoder.config, precision), target=target)
+        EncoderGraph(encoder, form, fit_smoothing(encoder, ids)).write(folder)
+        shutil.copyfile(source / TOKENIZER, folder / TOKENIZER)
+        about = {
+            "format_version": FORMAT_VERSION,
+            "name": source.resolve().name,
+            "teacher": original.identity,
+            "dim": encoder.config.dim,
+            "max_length": encoder.config.max_length,
+            "precision": precision,
+            "fingerprint": fingerprint(folder),
+        }
+        (folder / ABOUT).write_text(json.dumps(about))
+        agreement = _compare(original, QuickTeacher(folder), list(sentences or SENTENCES))
+        (folder / ABOUT).write_text(json.dumps({**about, "agreement": asdict(agreement)}, indent=1) + "\n")
+    size = sum(file.stat().st_size for file in out.iterdir())
+    return WrittenTeacher(out, str(about["fingerprint"]), size, agreement)
+
+
+def max_length(teacher: TeacherBert) -> int:
+    """The tokens of a text that a teacher reads, the first and the last one not counted."""
+    file, longest = teacher.path / LIMITS, int(teacher.config["max_position_embeddings"])
+    limits = json.loads(file.read_bytes()) if file.is_file() else {}
+    return min(limits.get("max_seq_length") or longest, longest) - FRAME
+
+
+def _compare(original: Teacher, quick: QuickTeacher, sentences: list[str]) -> Agreement:
+    logger.info("measuring %d sentences", len(sentences))
+    cosines = np.sum(original.encode(sentences) * quick.encode(sentences), axis=1)
+    mean, worst = float(cosines.mean()), float(cosines.min())
+    if not mean >= LEAST:  # so that NaN fails too
+        raise ParityError(
+            f"{original.path}: mean cosine {mean:.4f} to the original's vectors, expected at least {LEAST}; is there a "
+            "module beside BERT, mean and length 1?"
+        )
+    return Agreement(len(sentences), round(mean, 5), round(worst, 5))

@@ -1,0 +1,107 @@
+"""Teachers whose layers cannot be taken over, and recipes that do not fit one: one line, and nothing is written."""
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from tiny_bert import STUDENT, write_student, write_tiny_bert
+from trainings import command
+
+
+@pytest.fixture(scope="module")
+def bert(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    pytest.importorskip("sentence_transformers")
+    return write_tiny_bert(tmp_path_factory.mktemp("teacher") / "bert")
+
+
+@pytest.fixture(scope="module")
+def recipe(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_student(tmp_path_factory.mktemp("student"))
+
+
+def configure(**changes: object) -> Callable[[Path], None]:
+    """A change of a teacher's configuration."""
+
+    def change(folder: Path) -> None:
+        config = json.loads((folder / "config.json").read_text())
+        (folder / "config.json").write_text(json.dumps(config | changes))
+
+    return change
+
+
+def pickle_weights(folder: Path) -> None:
+    (folder / "model.safetensors").rename(folder / "pytorch_model.bin")
+
+
+def pool_by_first(folder: Path) -> None:
+    (folder / "1_Pooling" / "config.json").write_text('{"pooling_mode": "cls"}')
+
+
+def cut_weights(folder: Path) -> None:
+    file = folder / "model.safetensors"
+    file.write_bytes(file.read_bytes()[:1000])
+
+
+@pytest.mark.parametrize(
+    ("damage", "message"),
+    [
+        (configure(model_type="distilbert"), "is of type 'distilbert'; only the layers of a 'bert' can be taken over"),
+        (configure(hidden_act="relu"), "its activation is 'relu'; known are gelu, silu"),
+        (configure(intermediate_size=50), r"does not fit config.json: .*ffn_in.weight is \[48, 32\]"),
+        (configure(num_hidden_layers=4), "do not make a BERT: .*encoder.layer.3"),
+        (configure(hidden_size="wide"), "do not make a BERT"),
+        (pickle_weights, "pytorch_model.bin: pickled weights, which can run code"),
+        (lambda folder: (folder / "model.safetensors").unlink(), "No such file.*expected .* model.safetensors"),
+        (lambda folder: (folder / "config.json").write_text("[1]"), "not a teacher whose layers can be taken over"),
+        (cut_weights, "not a teacher whose layers can be taken over"),
+        (pool_by_first, "does not pool by the mean"),
+    ],
+)
+def test_what_is_no_bert_to_take_layers_from(
+    damage: Callable[[Path], None], message: str, recipe: Path, bert: Path, tmp_path: Path
+) -> None:
+    folder = Path(shutil.copytree(bert, tmp_path / "bert"))
+    damage(folder)
+    code, err = command(recipe, tmp_path / "run", "--teacher", folder)
+    assert code == 1 and err.count("\n") == 1 and err.startswith("Error: ") and str(folder) in err
+    assert pytest.raises(AssertionError, match=message).matches(AssertionError(err))
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("teacher_layers = [0, 2]", "teacher_layers = [0, 3]", "has layers 0 to 2; teacher_layers names 3"),
+        ("[16, 32]", "[16, 48]", "has 32 dimensions: prefixes of stage 'frozen' must be above 0 and end with dim = 32"),
+        ("max_length = 24", "max_length = 39", "reads 38 tokens; max_length = 39 must be at most that"),
+        ("teacher_layers = [0, 2]", "dim = 32\nnum_heads = 2", "stage rows: rows brings the table under a teacher's"),
+    ],
+)
+def test_a_recipe_that_does_not_fit_the_teacher(
+    old: str, new: str, message: str, recipe: Path, bert: Path, tmp_path: Path
+) -> None:
+    wrong = recipe.with_name("wrong.toml")
+    assert old in STUDENT
+    wrong.write_text(STUDENT.replace(old, new))
+    code, err = command(wrong, tmp_path / "run", "--teacher", bert)
+    assert code == 1 and err.count("\n") == 1 and message in err
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_vocabulary_that_meets_no_english_word(recipe: Path, tmp_path: Path) -> None:
+    greek = write_tiny_bert(tmp_path / "bert", words=["α", "β"])
+    alone = recipe.with_name("alone.toml")  # sentence-transformers would refuse the teacher before
+    alone.write_text(STUDENT[: STUDENT.index("[[stage]]", STUDENT.index("rows"))])
+    code, err = command(alone, tmp_path / "run", "--teacher", greek)
+    assert code == 1 and "none of 360 pieces is an English word that it knows; the vocabulary needs" in err
+    assert not (tmp_path / "run" / "checkpoints").exists()
+
+
+def test_what_needs_a_teacher_says_so(recipe: Path, bert: Path, tmp_path: Path) -> None:
+    code, err = command(recipe, tmp_path / "run")
+    assert (code, err.count("\n")) == (1, 1) and "teacher_layers takes over the layers of a teacher; name its" in err
+    code, err = command(recipe, tmp_path / "run", "--fast-teacher", bert)
+    assert (code, err.count("\n")) == (1, 1) and "name its folder with --teacher" in err
+    assert not (tmp_path / "run").exists()

@@ -1,0 +1,109 @@
+"""A teacher in 8 bits: its vectors, and the folder that holds it."""
+
+import json
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tiny_bert import WIDTH, write_tiny_bert
+from typer.testing import CliRunner
+
+from xsent.errors import BundleError, DataError, ParityError
+from xsent.export import teacher as teachers
+from xsent.export.cli import app
+from xsent.export.teacher import export_teacher
+from xsent.train.quick_teacher import open_quick_teacher
+from xsent.train.sentence_transformer import open_sentence_transformer
+from xsent.train.teacher import open_teacher
+
+pytest.importorskip("sentence_transformers")
+
+TEXTS = ["The cat sleeps under the old tree.", "dog", "", "Never see a wet bird! " * 20]
+
+
+@pytest.fixture(scope="module")
+def original(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_tiny_bert(tmp_path_factory.mktemp("teacher") / "bert")
+
+
+@pytest.fixture(scope="module")
+def quick(original: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return export_teacher(original, tmp_path_factory.mktemp("quick") / "out").path
+
+
+def test_its_vectors_are_nearly_those_of_the_original(original: Path, quick: Path) -> None:
+    theirs = open_sentence_transformer(original)
+    assert theirs is not None
+    teacher = open_teacher(quick)
+    vectors = teacher.encode(TEXTS)
+    assert teacher.dim == WIDTH and vectors.shape == (4, WIDTH) and vectors.dtype == np.float32
+    assert (vectors * theirs.encode(TEXTS)).sum(axis=1).min() > 0.99
+    np.testing.assert_array_equal(teacher.encode(TEXTS[:1] * 100), np.repeat(vectors[:1], 100, axis=0))
+    assert open_quick_teacher(original) is None
+
+
+def test_float32_has_the_vectors_of_the_original(original: Path, tmp_path: Path) -> None:
+    written = export_teacher(original, tmp_path / "out", "float32")
+    assert written.agreement.cosine_min == 1
+    theirs, ours = open_sentence_transformer(original), open_quick_teacher(written.path)
+    assert theirs is not None and ours is not None and len(ours.encode([])) == 0
+    np.testing.assert_allclose(ours.encode(TEXTS), theirs.encode(TEXTS), atol=1e-5)
+
+
+def test_its_identity_is_its_own(original: Path, quick: Path, tmp_path: Path) -> None:
+    again = export_teacher(original, tmp_path / "again", sentences=["a cat", "two dogs"])
+    assert again.agreement.sentences == 2
+    same, other = open_teacher(again.path).identity, open_teacher(original).identity
+    assert open_teacher(quick).identity == same == again.fingerprint != other
+    assert json.loads((quick / "teacher.json").read_bytes())["teacher"] == other
+
+
+def test_the_command_says_how_near_it_is(original: Path, tmp_path: Path) -> None:
+    pairs = tmp_path / "pairs.tsv"
+    pairs.write_text("web\tfr\ta cat\tun chat\nweb\tfr\tthe old tree\tle vieil arbre\n")
+    arguments = [str(original), str(tmp_path / "out"), "--format", "teacher", "--gate-data", str(pairs)]
+    result = CliRunner().invoke(app, arguments)
+    assert result.exit_code == 0, result.output
+    assert "cosine to the original over 2 sentences: mean 0.99" in result.stdout
+    told = json.loads(CliRunner().invoke(app, [*arguments[:1], str(tmp_path / "b"), *arguments[2:], "--json"]).stdout)
+    assert told["agreement"]["sentences"] == 2 and told["bytes"] > 1000
+
+
+@pytest.mark.parametrize("name", ["model.onnx", "weights.bin", "embeddings.bin", "tokenizer.json", "teacher.json"])
+def test_a_damaged_teacher_is_one_line(name: str, quick: Path, tmp_path: Path) -> None:
+    damaged = Path(shutil.copytree(quick, tmp_path / "damaged"))
+    content = (damaged / name).read_bytes()
+    for broken in (content[: len(content) // 2], None):
+        (damaged / name).unlink()
+        if broken is not None:
+            (damaged / name).write_bytes(broken)
+        with pytest.raises(DataError, match=r"damaged.*export it again|known kinds") as caught:
+            open_teacher(damaged)
+        assert "\n" not in str(caught.value)
+
+
+def test_other_folders_are_refused_and_nothing_is_left(
+    original: Path, mini_bundle: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pytest.raises(BundleError, match="exists; name another folder"):
+        export_teacher(original, tmp_path)
+    with pytest.raises(DataError, match="not a teacher whose layers can be taken over"):
+        export_teacher(mini_bundle, tmp_path / "out")
+    monkeypatch.setattr(teachers, "LEAST", 1.01)
+    with pytest.raises(ParityError, match=r"to the original's vectors, expected at least 1\.01"):
+        export_teacher(original, tmp_path / "out")
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ([], "a model of sentence-transformers; --format teacher makes a teacher of it"),
+        (["--format", "teacher", "--layers", "2", "--force"], "--force, --layers: not for --format teacher"),
+    ],
+)
+def test_what_makes_no_sense_is_one_line(options: list[str], message: str, original: Path, tmp_path: Path) -> None:
+    result = CliRunner().invoke(app, [str(original), str(tmp_path / "out"), *options])
+    assert result.exit_code == 1 and message in result.stderr and len(result.stderr.splitlines()) == 1
+    assert not list(tmp_path.iterdir())

@@ -1,0 +1,145 @@
+"""A teacher's layers in our encoder: the vectors of sentence-transformers, chosen layers, first rows."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import sentencepiece as spm
+import torch
+from numpy.typing import NDArray
+from tiny_bert import WIDTH, WORDS, write_tiny_bert
+from toy import toy_pairs, write_toy_corpus
+
+from xsent.train.data.corpus import Corpus
+from xsent.train.data.store import Store, build_store
+from xsent.train.data.vocabulary import train_vocabulary
+from xsent.train.model import Encoder, Tokens
+from xsent.train.teacher_rows import TeacherInput, piece_counts
+from xsent.train.teachers import Teachers
+from xsent.train.transfer import TeacherBert, pools_by_mean, read_teacher
+
+TEXTS = ["The cat sleeps under the old tree.", "dog", "Never see a wet bird before the stone house!", "King and queen?"]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_tiny_bert(tmp_path_factory.mktemp("teacher") / "bert")
+
+
+@pytest.fixture(scope="module")
+def teacher(folder: Path) -> TeacherBert:
+    return read_teacher(folder)
+
+
+def read(teacher: TeacherBert, texts: list[str]) -> Tokens:
+    """Texts as the pieces of a teacher."""
+    ids = [encoding.ids for encoding in teacher.tokenizer.encode_batch(texts, add_special_tokens=False)]
+    return Tokens(
+        torch.tensor([i for sentence in ids for i in sentence]), torch.tensor([len(sentence) for sentence in ids])
+    )
+
+
+def unit(vectors: torch.Tensor) -> NDArray[np.float64]:
+    return torch.nn.functional.normalize(vectors.double(), dim=1).numpy()
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("activation", ["gelu", "silu"])
+def test_the_whole_teacher_gives_the_vectors_of_sentence_transformers(activation: str, tmp_path: Path) -> None:
+    sentence_transformers = pytest.importorskip("sentence_transformers")
+    folder = write_tiny_bert(tmp_path / "bert", hidden_act=activation)
+    teacher = read_teacher(folder)
+    theirs = sentence_transformers.SentenceTransformer(str(folder), device="cpu").encode(TEXTS)
+    ours = unit(teacher.encoder(max_length=38)(read(teacher, TEXTS)))
+    assert ((ours * unit(torch.from_numpy(theirs))).sum(axis=1) > 1 - 1e-6).all()
+
+
+@torch.no_grad()
+def test_chosen_layers_stand_on_each_other(teacher: TeacherBert) -> None:
+    whole = teacher.encoder(max_length=20)
+    two = Encoder(Encoder(whole.config).first(2).config)
+    two.load_state_dict({"table.weight": teacher.table, **teacher.layers([0, 2], max_length=20)})
+    del whole.layers[1]
+    sentences = read(teacher, TEXTS)
+    assert torch.equal(two.eval()(sentences), whole(sentences))
+    assert not torch.allclose(two(sentences), teacher.encoder(max_length=20).first(2)(sentences), atol=1e-2)
+
+
+def test_layers_start_as_those_that_are_named(teacher: TeacherBert) -> None:
+    deep = Encoder(teacher.encoder(max_length=20).config)
+    Teachers(teacher).start_layers(deep, [2, 0, 1])
+    for place, number in enumerate([2, 0, 1]):
+        expected = teacher.weights[f"encoder.layer.{number}.output.dense.weight"]
+        assert torch.equal(deep.layers[place].ffn_out.weight, expected)
+
+
+@pytest.mark.parametrize(("layers", "width"), [(12, 32), (7, 16)])
+def test_a_teacher_may_have_more_layers_than_an_encoder(layers: int, width: int, tmp_path: Path) -> None:
+    teacher = read_teacher(write_tiny_bert(tmp_path / "bert", layers=layers, hidden_size=width))
+    assert len(teacher.encoder(max_length=8).layers) == layers
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> tuple[Store, spm.SentencePieceProcessor]:
+    folder = tmp_path_factory.mktemp("store")
+    corpus = write_toy_corpus(folder / "pairs.tsv")
+    texts = (text for pair in toy_pairs(600) for text in pair[2:])
+    train_vocabulary(texts, folder / "sentencepiece.model", size=360, threads=1)
+    build_store(folder / "store", Corpus([corpus]), folder / "sentencepiece.model", key="k", max_length=24, threads=1)
+    return Store(folder / "store"), spm.SentencePieceProcessor(model_file=str(folder / "sentencepiece.model"))
+
+
+def test_pieces_are_counted_by_side(store: tuple[Store, spm.SentencePieceProcessor]) -> None:
+    pairs, processor = store
+    counts = piece_counts(pairs, len(processor))
+    english = [i for pair in toy_pairs(600) for i in processor.encode(pair[2])]
+    assert counts[0].tolist() == np.bincount(english, minlength=len(processor)).tolist()
+    assert counts.sum() == int(sum(pairs.lengths(np.arange(len(pairs)), side).sum() for side in (0, 1)))
+
+
+def test_english_pieces_start_at_the_teachers_rows(
+    teacher: TeacherBert, store: tuple[Store, spm.SentencePieceProcessor]
+) -> None:
+    processor = store[1]
+    encoder = Encoder(teacher.encoder(max_length=8).first(0).config)
+    encoder.table = torch.nn.Embedding(len(processor), WIDTH)
+    Teachers(teacher).start_table(encoder, processor, store[0])
+    rows, table, known = encoder.table.weight.detach(), teacher.table, teacher.tokenizer.get_vocab()
+    mean = table.mean(dim=0)
+    assert torch.equal(rows[processor.piece_to_id("▁cat")], table[known["cat"]])
+    spelled = table[[known[piece] for piece in ("f", "##i", "##s", "##h")]].mean(dim=0)
+    assert "fish" not in WORDS and torch.equal(rows[processor.piece_to_id("▁fish")], spelled)
+    counts = piece_counts(store[0], len(processor))
+    foreign = ((counts[0] == 0) & (counts[1] > 50)).nonzero()[0].tolist()
+    assert len(foreign) > 5
+    for piece in (*foreign, processor.piece_to_id("<0x41>")):
+        assert torch.equal(rows[piece], mean)
+    for piece, symbol in ((3, "[CLS]"), (4, "[SEP]"), (1, "[UNK]")):
+        assert torch.equal(rows[piece], table[known[symbol]])
+
+
+def test_the_input_of_a_teacher_is_the_mean_of_its_rows(teacher: TeacherBert) -> None:
+    inputs = TeacherInput(teacher)
+    known = teacher.tokenizer.get_vocab()
+    vectors = inputs.encode(["cat dog", "\u200b", "fish"])
+    assert np.allclose(vectors[0], teacher.table[[known["cat"], known["dog"]]].mean(dim=0), atol=1e-6)
+    assert np.allclose(vectors[2], teacher.table[[known[p] for p in ("f", "##i", "##s", "##h")]].mean(dim=0), atol=1e-6)
+    assert not vectors[1].any() and not inputs.encode(["", ""]).any()
+    assert inputs.dim == WIDTH and inputs.identity == f"{teacher.identity}-input"
+
+
+@pytest.mark.parametrize(
+    ("pooling", "good"),
+    [
+        ({}, True),
+        ({"pooling_mode": "mean"}, True),
+        ({"pooling_mode": ["mean"], "include_prompt": True}, True),
+        ({"pooling_mode": "cls"}, False),
+        ({"pooling_mode": ["mean", "cls"]}, False),
+        ({"pooling_mode_mean_tokens": True, "pooling_mode_cls_token": False}, True),
+        ({"pooling_mode_mean_tokens": False, "pooling_mode_cls_token": True}, False),
+        ({"pooling_mode_mean_tokens": True, "pooling_mode_max_tokens": True}, False),
+    ],
+)
+def test_the_mean_alone_pools(pooling: dict[str, object], good: bool) -> None:
+    assert pools_by_mean(pooling) is good

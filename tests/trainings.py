@@ -1,0 +1,63 @@
+"""Trainings of toy recipes: in this process, as commands, killed."""
+
+import io
+import subprocess
+import sys
+import time
+from contextlib import redirect_stderr
+from pathlib import Path
+from unittest import mock
+
+import numpy as np
+import pytest
+from safetensors.numpy import load_file
+
+from xsent.train import cli
+from xsent.train.checkpoint import load_checkpoint
+from xsent.train.config import load_recipe
+from xsent.train.trainer import Trainer
+
+COMMAND = [sys.executable, "-c", "from xsent.train.cli import main; main()"]
+
+
+def train(recipe: Path, run: Path, threads: int = 1, *, teacher: Path | None = None, start: Path | None = None) -> Path:
+    """Train in this process."""
+    config = load_recipe(recipe)
+    files = [recipe.parent / file for file in config.corpus.files]
+    return Trainer(config, files, run, threads=threads, teacher=teacher, start=start).train()
+
+
+def arguments(recipe: Path, run: Path, threads: int = 1) -> list[str]:
+    """The command that trains."""
+    return [*COMMAND, str(recipe), "--data", str(recipe.parent), "--out", str(run), "--threads", str(threads)]
+
+
+def kill_in_the_middle(command: list[str], run: Path, stage: str, steps: int) -> None:
+    """Start a training and kill it between the third and the last step of a stage."""
+    process = subprocess.Popen(command, stderr=subprocess.PIPE)
+    deadline = time.monotonic() + 120
+    while not any(path.name > f"{stage}-0000003" for path in run.glob(f"checkpoints/{stage}-*")):
+        assert process.poll() is None, process.communicate()[1].decode()
+        assert time.monotonic() < deadline
+        time.sleep(0.005)
+    process.kill()
+    process.communicate()
+    assert load_checkpoint(max(run.glob(f"checkpoints/{stage}-*"))).step < steps  # really in the middle
+
+
+def assert_same_weights(resumed: Path, whole: Path) -> None:
+    """Compare two checkpoints to the bit."""
+    there, expected = load_file(resumed / "model.safetensors"), load_file(whole / "model.safetensors")
+    assert there.keys() == expected.keys()
+    for name, weights in expected.items():
+        assert np.array_equal(there[name], weights), name
+
+
+def command(recipe: Path, out: Path, *options: object) -> tuple[int, str]:
+    """Exit code and standard error of `xsent-train`."""
+    arguments = ["xsent-train", recipe, "--data", recipe.parent, "--out", out, "--threads", 1, *options]
+    written = io.StringIO()
+    with mock.patch.object(sys, "argv", [str(argument) for argument in arguments]), redirect_stderr(written):
+        with pytest.raises(SystemExit) as ending:
+            cli.main()
+    return int(ending.value.code or 0), written.getvalue()

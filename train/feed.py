@@ -1,0 +1,133 @@
+"""What the stages of a training read: the batches, and what its teacher says of their pairs."""
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import sentencepiece as spm
+import torch
+from lightning_fabric import Fabric
+from numpy.typing import NDArray
+
+from xsent.files import atomic_file
+from xsent.train.config import Recipe, StageConfig
+from xsent.train.data.batching import Batches
+from xsent.train.data.clusters import cluster_pairs
+from xsent.train.data.corpus import ENGLISH, Corpus
+from xsent.train.data.preparation import TrainingPairs, corpus_shares, preparation_key, prepare
+from xsent.train.data.sampling import reweigh
+from xsent.train.data.teacher_vectors import TeacherVectors
+from xsent.train.data.vocabulary import maskable_pieces
+from xsent.train.model import Encoder
+from xsent.train.run import refuse_other_data, refuse_other_store
+from xsent.train.teacher import Teaches, kept_pairs, teacher_vectors
+
+
+class Feed:
+    """The data of a training.
+
+    Attributes:
+        data: Tokenizer, held-out pairs and store.
+        processor: The tokenizer.
+        maskable: Which pieces may be hidden [V].
+    """
+
+    def __init__(
+        self,
+        recipe: Recipe,
+        files: Sequence[Path],
+        run: Path,
+        fabric: Fabric,
+        *,
+        threads: int,
+        prepared: Path | None = None,
+        vocabulary: Path | None = None,
+    ) -> None:
+        """Prepare the data.
+
+        Args:
+            recipe: The recipe.
+            files: Files of pairs.
+            run: Folder of the training.
+            fabric: Its devices.
+            threads: Processor threads.
+            prepared: Folder of vocabulary, held-out pairs and store; the run's unless given. Runs may share it.
+            vocabulary: A SentencePiece model to use as it is; None trains one.
+
+        Raises:
+            DataError: The data cannot be used.
+        """
+        self._recipe, self._run, self._fabric, self._prepared = recipe, run, fabric, prepared or run
+        with fabric.rank_zero_first():
+            if fabric.is_global_zero:
+                key = preparation_key(recipe, files, vocabulary)
+                refuse_other_data(run, key)
+                refuse_other_store(self._prepared, run, key)
+            self.data = prepare(recipe, files, self._prepared, threads=threads, vocabulary=vocabulary)
+        run.mkdir(parents=True, exist_ok=True)  # what was prepared may lie elsewhere
+        self._pairs = TrainingPairs(Corpus(files, frozenset(recipe.languages)), recipe.corpus.validation_share)
+        self.processor = spm.SentencePieceProcessor(model_file=str(self.data.tokenizer))
+        self.maskable = torch.from_numpy(maskable_pieces(self.processor))
+        store = self.data.store
+        sizes = np.diff(store.cell_starts).tolist()
+        shares = corpus_shares(recipe.corpus, dict(zip(store.cells, sizes, strict=True)))
+        self._shares = np.array([shares[cell] for cell in store.cells])
+
+    def drawn(self, number: int, stage: StageConfig) -> NDArray[np.int64]:
+        """The pairs that a stage, by its number and settings, will draw; each once, in order."""
+        return self._draw(number, stage)().drawn()
+
+    def batches(
+        self, number: int, stage: StageConfig, encoder: Encoder, teacher: TeacherVectors | None, *, resumed: bool
+    ) -> Batches:
+        """The batches of a stage.
+
+        Args:
+            number: Of the stage.
+            stage: Its settings.
+            encoder: What is trained; orders the pairs where the stage wants them in its order.
+            teacher: What the teacher says of the pairs.
+            resumed: Whether the stage goes on: orders that were made are then used.
+        """
+        with self._fabric.rank_zero_first():
+            clusters = self._clusters(number, stage, encoder, resumed=resumed)
+        return self._draw(number, stage)(teacher=teacher, clusters=clusters)
+
+    def teacher_vectors(self, number: int, stage: StageConfig, teacher: Teaches) -> TeacherVectors:
+        """What a teacher says of the pairs of a stage; kept on disk."""
+        # The first rank makes it; the others find it there.
+        with self._fabric.rank_zero_first():
+            pairs, folder = kept_pairs(self._pairs, self.data.tokenizer), self._prepared / "teachers"
+            return teacher_vectors(teacher, pairs, self.drawn(number, stage), folder, key=self.data.store.key)
+
+    def _draw(self, number: int, stage: StageConfig) -> Callable[..., Batches]:
+        """What makes the batches of a stage."""
+        store, shares = self.data.store, self._shares
+        if not stage.objectives.takes_english_alone:
+            paired = shares * [language != ENGLISH for _, language in store.cells]
+            shares = paired / paired.sum() if (paired != shares).any() else shares
+        return partial(
+            Batches,
+            store,
+            reweigh(shares, store.cells, stage.weights),
+            stage,
+            seed=self._recipe.seed + 1000 * number,
+            maskable=self.maskable,
+            rank=(self._fabric.global_rank, self._fabric.world_size),
+            max_length=self._recipe.max_length,
+        )
+
+    def _clusters(
+        self, number: int, stage: StageConfig, encoder: Encoder, *, resumed: bool
+    ) -> NDArray[np.uint16] | None:
+        """The cluster of each pair, as the encoder sees them at the start of the stage; kept for a resume."""
+        if stage.order != "cluster":
+            return None
+        path = self._run / f"clusters-{stage.name}.u16"
+        if self._fabric.is_global_zero and not (resumed and path.exists()):
+            encoder, seed = encoder.to(self._fabric.device), self._recipe.seed + number
+            with atomic_file(path) as file:
+                for chunk in cluster_pairs(self.data.store, encoder, clusters=stage.clusters, dim=128, seed=seed):
+                    file.write(chunk.tobytes())
+        return np.memmap(path, np.uint16, "r")

@@ -1,0 +1,202 @@
+"""What an encoder takes over from an English teacher: its layers as they are.
+
+The layers of a model of language carry over to languages that it never saw, when their pieces lie where the pieces of
+their English translations lie (Artetxe et al. 2020). So only the table has to be learnt anew.
+"""
+
+import json
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import load_file
+from torch import Tensor
+
+from xsent.errors import DataError, MissingExtraError
+from xsent.train.config import ACTIVATIONS, Recipe
+from xsent.train.model import FRAME, Encoder, ModelConfig
+from xsent.train.sentence_transformer import refuse_pickle
+from xsent.train.teacher import files_identity
+
+if TYPE_CHECKING:
+    from tokenizers import Tokenizer
+
+logger = logging.getLogger(__name__)
+
+POSITIONS = "embeddings.position_embeddings.weight"
+WEIGHTS, CONFIG, TOKENIZER, POOLING = "model.safetensors", "config.json", "tokenizer.json", "1_Pooling/config.json"
+PARTS = {  # names of a layer here and in the files of a BERT
+    "attention_out": "attention.output.dense",
+    "attention_norm": "attention.output.LayerNorm",
+    "ffn_in": "intermediate.dense",
+    "ffn_out": "output.dense",
+    "ffn_norm": "output.LayerNorm",
+}
+
+
+@dataclass(frozen=True)
+class TeacherBert:
+    """A teacher's network.
+
+    Attributes:
+        path: Its folder, one of sentence-transformers.
+        config: Its `config.json`.
+        weights: Its tensors by their names in a BERT.
+    """
+
+    path: Path
+    config: Mapping[str, Any]
+    weights: Mapping[str, Tensor]
+
+    @cached_property
+    def identity(self) -> str:
+        """Identity of the files of its folder."""
+        return files_identity(self.path)
+
+    @cached_property
+    def tokenizer(self) -> "Tokenizer":
+        """Its tokenizer, without limits of length.
+
+        Raises:
+            DataError: It cannot be read.
+            MissingExtraError: The library is not installed.
+        """
+        try:
+            from tokenizers import Tokenizer
+        except ImportError as error:
+            raise MissingExtraError(f"{self.path}: needs tokenizers; pip install 'xsent[teacher]'") from error
+        try:
+            tokenizer = Tokenizer.from_file(str(self.path / TOKENIZER))
+        except Exception as error:  # the library raises nothing more exact
+            raise DataError(f"{self.path / TOKENIZER}: cannot be read as a tokenizer: {error}") from error
+        tokenizer.no_padding()
+        tokenizer.no_truncation()
+        return tokenizer
+
+    @property
+    def table(self) -> Tensor:
+        """Its rows by the ids of its own tokenizer [V, D]."""
+        return self.weights["embeddings.word_embeddings.weight"]
+
+    def piece(self, name: str) -> int:
+        """The id of a symbol such as [CLS].
+
+        Raises:
+            DataError: It has none.
+        """
+        found = self.tokenizer.token_to_id(name)
+        if found is None:
+            raise DataError(f"{self.path / TOKENIZER}: has no {name}; only a BERT's layers can be taken over")
+        return int(found)
+
+    def shape(self, recipe: Recipe) -> Recipe:
+        """The recipe with this teacher's shape.
+
+        Raises:
+            DataError: It lacks layers that are asked for, reads shorter texts, or prefixes do not fit its dimension.
+        """
+        layers, longest = self.config["num_hidden_layers"], len(self.weights[POSITIONS]) - FRAME
+        if missing := [number for number in recipe.teacher_layers if not 0 <= number < layers]:
+            raise DataError(f"{self.path}: has layers 0 to {layers - 1}; teacher_layers names {missing[0]}")
+        if recipe.max_length > longest:
+            raise DataError(
+                f"{self.path}: reads {longest} tokens; max_length = {recipe.max_length} must be at most that"
+            )
+        model = self.model_config(recipe.max_length)
+        names = ("dim", "num_heads", "ffn_dim", "activation", "norm_eps")
+        shaped = replace(recipe, **{name: getattr(model, name) for name in names})
+        try:
+            shaped.require_prefixes()
+        except ValueError as error:
+            raise DataError(f"{self.path}: has {shaped.dim} dimensions: {error}") from error
+        return shaped
+
+    def model_config(self, max_length: int) -> ModelConfig:
+        """The shape of the encoder that it is."""
+        return ModelConfig(
+            vocab_size=len(self.table),
+            dim=self.config["hidden_size"],
+            num_layers=self.config["num_hidden_layers"],
+            num_heads=self.config["num_attention_heads"],
+            ffn_dim=self.config["intermediate_size"],
+            max_length=max_length,
+            activation=self.config["hidden_act"],
+            norm_eps=self.config["layer_norm_eps"],
+        )
+
+    def layers(self, numbers: Sequence[int], max_length: int) -> dict[str, Tensor]:
+        """All but the table, by the names of an encoder with these of its layers."""
+        embeddings, weights = "embeddings", self.weights
+        positions = weights[POSITIONS][: max_length + FRAME]
+        state = {"positions": positions + weights[f"{embeddings}.token_type_embeddings.weight"][0]}
+        for kind in ("weight", "bias"):
+            state[f"table_norm.{kind}"] = weights[f"{embeddings}.LayerNorm.{kind}"]
+            for place, number in enumerate(numbers):
+                name = f"encoder.layer.{number}"
+                heads = [weights[f"{name}.attention.self.{part}.{kind}"] for part in ("query", "key", "value")]
+                state[f"layers.{place}.qkv.{kind}"] = torch.cat(heads)
+                for ours, its in PARTS.items():
+                    state[f"layers.{place}.{ours}.{kind}"] = weights[f"{name}.{its}.{kind}"]
+        return state
+
+    def encoder(self, max_length: int = 254) -> Encoder:
+        """The whole teacher, which reads the ids of its own tokenizer."""
+        config = replace(self.model_config(max_length), first=self.piece("[CLS]"), last=self.piece("[SEP]"))
+        encoder = Encoder(config)
+        numbers = range(config.num_layers)
+        encoder.load_state_dict({"table.weight": self.table, **self.layers(numbers, max_length)})
+        return encoder.eval()
+
+
+def read_teacher(path: Path) -> TeacherBert:
+    """Read a teacher whose layers can be taken over.
+
+    Args:
+        path: A folder of sentence-transformers whose model is a BERT that pools by the mean.
+
+    Raises:
+        DataError: It is something else, is damaged, or has pickled weights alone.
+    """
+    refuse_pickle(path)
+    try:
+        config = dict(json.loads((path / CONFIG).read_text()))
+        pooling = dict(json.loads((path / POOLING).read_text())) if (path / POOLING).is_file() else {}
+        weights = {
+            name.removeprefix("bert."): w.float()
+            for name, w in load_file(path / WEIGHTS).items()
+            if w.is_floating_point()
+        }
+    except (OSError, ValueError, TypeError, SafetensorError) as error:
+        reason = str(error).splitlines()[0]
+        raise DataError(
+            f"{path}: not a teacher whose layers can be taken over ({reason}); expected a folder of "
+            f"sentence-transformers with {CONFIG} and {WEIGHTS}"
+        ) from error
+    kind, activation = config.get("model_type"), config.get("hidden_act")
+    if kind != "bert":
+        raise DataError(f"{path}: is of type {kind!r}; only the layers of a 'bert' can be taken over")
+    if activation not in ACTIVATIONS:
+        raise DataError(f"{path}: its activation is {activation!r}; known are {', '.join(ACTIVATIONS)}")
+    if not pools_by_mean(pooling):
+        raise DataError(f"{path}: does not pool by the mean over its tokens, as an encoder of ours does")
+    teacher = TeacherBert(path, config, weights)
+    try:
+        shapes = {name: weight.shape for name, weight in Encoder(teacher.model_config(1)).state_dict().items()}
+        state = {"table.weight": teacher.table, **teacher.layers(range(config["num_hidden_layers"]), 1)}
+        wrong = [name for name, shape in shapes.items() if state[name].shape != shape]
+    except (KeyError, TypeError, ValueError) as error:
+        raise DataError(f"{path}: its {CONFIG} and {WEIGHTS} do not make a BERT: {error}") from error
+    if wrong:
+        raise DataError(f"{path}: {WEIGHTS} does not fit {CONFIG}: {wrong[0]} is {list(state[wrong[0]].shape)}")
+    return teacher
+
+
+def pools_by_mean(pooling: Mapping[str, Any]) -> bool:
+    """Whether a configuration of pooling, of today's form or of that with a flag for each kind, is the mean alone."""
+    flags = {name for name, on in pooling.items() if name.startswith("pooling_mode_") and on is True}
+    return pooling.get("pooling_mode", "mean") in ("mean", ["mean"]) and flags <= {"pooling_mode_mean_tokens"}
