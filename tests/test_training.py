@@ -348,6 +348,7 @@ def test_without_torch_the_command_says_what_to_install(recipe: Path) -> None:
         (lambda folder: (folder / "checkpoint.json").write_text("{}"), "format_version"),
         (lambda folder: (folder / "checkpoint.json").write_text('{"format_version": 9}'), "version 9"),
         (lambda folder: (folder / "model.safetensors").unlink(), "not a readable checkpoint"),
+        (lambda folder: (folder / "checkpoint.json").unlink(), "no checkpoint.json in it; expected a checkpoint"),
     ],
 )
 def test_damaged_checkpoints_are_one_clear_line(trained: Path, tmp_path: Path, damage: object, message: str) -> None:

@@ -154,6 +154,8 @@ def read_about(path: Path) -> dict[str, Any]:
     Raises:
         DataError: The folder is no checkpoint, or of a version that this xsent does not know.
     """
+    if not (path / ABOUT).is_file():
+        raise DataError(f"{path}: no {ABOUT} in it; expected a checkpoint of xsent-train, or a bundle")
     with readable(path):
         about: dict[str, Any] = json.loads((path / ABOUT).read_text())
         version = about["format_version"]
