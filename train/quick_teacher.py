@@ -4,7 +4,7 @@ import hashlib
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,9 @@ from xsent.onnx_backend import OnnxBackend
 from xsent.parallel import ordered_map
 from xsent.similarity import unit_rows
 from xsent.threads import available_cpus
+
+if TYPE_CHECKING:
+    from tokenizers import Tokenizer
 
 ABOUT, TOKENIZER = "teacher.json", "tokenizer.json"
 FILES = (GRAPH, TABLE, WEIGHTS, TOKENIZER)
@@ -41,17 +44,10 @@ class QuickTeacher:
     """
 
     def __init__(self, path: Path) -> None:
-        try:
-            from tokenizers import Tokenizer
-        except ImportError as error:
-            raise MissingExtraError(f"{path}: needs tokenizers; pip install 'xsent[teacher]'") from error
         self.graph_path, about = path / GRAPH, _read(path)
         self.dim, self.fingerprint, self._longest = about["dim"], about["fingerprint"], about["max_length"]
         self.original = about["teacher"]
-        # Without its specials and limits: the graph adds the first and the last token.
-        self._tokenizer = Tokenizer.from_file(str(path / TOKENIZER))
-        self._tokenizer.no_padding()
-        self._tokenizer.no_truncation()
+        self._tokenizer = read_tokenizer(path)  # without specials: the graph adds the first and the last token
         self._backend = OnnxBackend(self)
 
     def encode(self, sentences: Sequence[str]) -> NDArray[np.float32]:
@@ -63,6 +59,26 @@ class QuickTeacher:
     def _encode(self, sentences: Sequence[str]) -> NDArray[np.float32]:
         read = (self._tokenizer.encode(text, add_special_tokens=False).ids for text in sentences)
         return unit_rows(np.stack([self._backend.embed(np.array(ids[: self._longest], np.int64)) for ids in read]))
+
+
+def read_tokenizer(path: Path) -> "Tokenizer":
+    """The tokenizer in a teacher's folder, without limits of length.
+
+    Raises:
+        DataError: It cannot be read.
+        MissingExtraError: The library is not installed.
+    """
+    try:
+        from tokenizers import Tokenizer
+    except ImportError as error:
+        raise MissingExtraError(f"{path}: needs tokenizers; pip install 'xsent[teacher]'") from error
+    try:
+        tokenizer = Tokenizer.from_file(str(path / TOKENIZER))
+    except Exception as error:  # the library raises nothing more exact
+        raise DataError(f"{path / TOKENIZER}: cannot be read as a tokenizer: {error}") from error
+    tokenizer.no_padding()
+    tokenizer.no_truncation()
+    return tokenizer
 
 
 def fingerprint(path: Path) -> str:

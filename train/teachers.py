@@ -94,6 +94,6 @@ def open_teachers(recipe: Recipe, path: Path | None, fast: Path | None) -> Teach
     if not distils and bert is not None:
         return Teachers(bert)
     vectors = open_teacher(fast or path)
-    if fast is not None and vectors.original != files_identity(path):
+    if fast is not None and vectors.original != (bert.identity if bert is not None else files_identity(path)):
         raise DataError(f"{fast}: is not the 8-bit form of {path}; xsent-export {path} NEW --format teacher makes it")
     return Teachers(bert, vectors)

@@ -5,7 +5,6 @@ their English translations lie (Artetxe et al. 2020). So only the table has to b
 """
 
 import json
-import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -17,19 +16,18 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file
 from torch import Tensor
 
-from xsent.errors import DataError, MissingExtraError
+from xsent.errors import DataError
 from xsent.train.config import ACTIVATIONS, Recipe
 from xsent.train.model import FRAME, Encoder, ModelConfig
+from xsent.train.quick_teacher import TOKENIZER, read_tokenizer
 from xsent.train.sentence_transformer import refuse_pickle
 from xsent.train.teacher import files_identity
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
-logger = logging.getLogger(__name__)
-
 POSITIONS = "embeddings.position_embeddings.weight"
-WEIGHTS, CONFIG, TOKENIZER, POOLING = "model.safetensors", "config.json", "tokenizer.json", "1_Pooling/config.json"
+WEIGHTS, CONFIG, POOLING = "model.safetensors", "config.json", "1_Pooling/config.json"
 PARTS = {  # names of a layer here and in the files of a BERT
     "attention_out": "attention.output.dense",
     "attention_norm": "attention.output.LayerNorm",
@@ -60,23 +58,8 @@ class TeacherBert:
 
     @cached_property
     def tokenizer(self) -> "Tokenizer":
-        """Its tokenizer, without limits of length.
-
-        Raises:
-            DataError: It cannot be read.
-            MissingExtraError: The library is not installed.
-        """
-        try:
-            from tokenizers import Tokenizer
-        except ImportError as error:
-            raise MissingExtraError(f"{self.path}: needs tokenizers; pip install 'xsent[teacher]'") from error
-        try:
-            tokenizer = Tokenizer.from_file(str(self.path / TOKENIZER))
-        except Exception as error:  # the library raises nothing more exact
-            raise DataError(f"{self.path / TOKENIZER}: cannot be read as a tokenizer: {error}") from error
-        tokenizer.no_padding()
-        tokenizer.no_truncation()
-        return tokenizer
+        """Its tokenizer, see `xsent.train.quick_teacher.read_tokenizer`."""
+        return read_tokenizer(self.path)
 
     @property
     def table(self) -> Tensor:
@@ -131,11 +114,11 @@ class TeacherBert:
 
     def layers(self, numbers: Sequence[int], max_length: int) -> dict[str, Tensor]:
         """All but the table, by the names of an encoder with these of its layers."""
-        embeddings, weights = "embeddings", self.weights
+        weights = self.weights
         positions = weights[POSITIONS][: max_length + FRAME]
-        state = {"positions": positions + weights[f"{embeddings}.token_type_embeddings.weight"][0]}
+        state = {"positions": positions + weights["embeddings.token_type_embeddings.weight"][0]}
         for kind in ("weight", "bias"):
-            state[f"table_norm.{kind}"] = weights[f"{embeddings}.LayerNorm.{kind}"]
+            state[f"table_norm.{kind}"] = weights[f"embeddings.LayerNorm.{kind}"]
             for place, number in enumerate(numbers):
                 name = f"encoder.layer.{number}"
                 heads = [weights[f"{name}.attention.self.{part}.{kind}"] for part in ("query", "key", "value")]
