@@ -22,7 +22,8 @@ from typing import Any
 
 from xsent.errors import DataError
 from xsent.export.sentencepiece_proto import ModelProto, SentencePiece
-from xsent.train.model import FRAME, ModelConfig
+from xsent.train.model import ModelConfig
+from xsent.train.tokens import FRAME
 
 TOKENIZER_JSON, TOKENIZER_CONFIG = "tokenizer.json", "tokenizer_config.json"
 NORMALISATION = "nmt_nfkc_cf"

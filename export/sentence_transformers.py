@@ -14,7 +14,8 @@ from xsent.errors import DataError
 from xsent.export.form import Form
 from xsent.export.huggingface_tokenizer import TOKENIZER_CONFIG, write_tokenizer
 from xsent.train.checkpoint import Checkpoint, save_tensors
-from xsent.train.model import FRAME, Encoder, ModelConfig
+from xsent.train.model import Encoder, ModelConfig
+from xsent.train.tokens import FRAME
 from xsent.train.transfer import CONFIG, PARTS, POOLING, WEIGHTS
 
 MODULES = "modules.json"  # what tells such a folder from others

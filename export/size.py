@@ -11,7 +11,8 @@ from xsent.export.pieces import PieceCounts
 from xsent.export.quantization import BLOCK
 from xsent.export.storage import PAGE
 from xsent.train.checkpoint import Checkpoint
-from xsent.train.model import FRAME, ModelConfig
+from xsent.train.model import ModelConfig
+from xsent.train.tokens import FRAME
 
 UNITS = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "KIB": 2**10, "MIB": 2**20}
 SHARES = (1.0, 0.9999, 0.999, 0.997, 0.99, 0.98, 0.95)  # of a sample's tokens that keep their pieces

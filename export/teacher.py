@@ -16,9 +16,9 @@ from xsent.export.graph import EncoderGraph
 from xsent.export.quantization import Target
 from xsent.export.smoothing import fit_smoothing
 from xsent.files import atomic_folder
-from xsent.train.model import FRAME
 from xsent.train.quick_teacher import ABOUT, FORMAT_VERSION, TOKENIZER, QuickTeacher, fingerprint
 from xsent.train.teacher import Teacher, open_teacher
+from xsent.train.tokens import FRAME
 from xsent.train.transfer import TeacherBert, read_teacher
 
 logger = logging.getLogger(__name__)

@@ -15,7 +15,7 @@ from xsent.train.config import StageConfig
 from xsent.train.data.batching import Batch
 from xsent.train.data.hiding import Hiding, hide
 from xsent.train.devices import average, gather, launch
-from xsent.train.model import ModelConfig, Tokens
+from xsent.train.model import ModelConfig
 from xsent.train.objectives.distillation import Whitening
 from xsent.train.objectives.settings import (
     Align,
@@ -30,6 +30,7 @@ from xsent.train.objectives.settings import (
     Sim,
 )
 from xsent.train.stage import TrainingModel
+from xsent.train.tokens import Tokens
 
 PIECES, PAIRS, DIM = 50, 8, 16
 MASKABLE = torch.arange(PIECES) > 2

@@ -17,7 +17,8 @@ from xsent.export import batch_graph
 from xsent.export.batch_graph import write_batch_graph
 from xsent.export.form import Form, Precision
 from xsent.train.checkpoint import load_checkpoint
-from xsent.train.model import Encoder, Tokens
+from xsent.train.model import Encoder
+from xsent.train.tokens import Tokens
 
 Vectors = NDArray[np.float32]
 SENTENCES = [[1, 2, 3], [4], [5, 6, 7, 8, 9, 10, 11], []]

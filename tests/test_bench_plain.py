@@ -5,10 +5,11 @@ import torch
 
 from xsent.bench.training.plain import PlainSystem, adam, dense_loss, dense_targets, inner_align, literal_sim, padded
 from xsent.train.data.hiding import hide
-from xsent.train.model import ModelConfig, Tokens
+from xsent.train.model import ModelConfig
 from xsent.train.objectives.contrastive import align, sim
 from xsent.train.objectives.generative import generative_loss, ugt_targets, uniform_targets
 from xsent.train.objectives.settings import Align, Generative, Objectives, Sim
+from xsent.train.tokens import Tokens
 
 ENGLISH = Tokens(torch.tensor([3, 4, 4, 5, 6, 7, 8]), torch.tensor([4, 1, 2]))
 OTHER = Tokens(torch.tensor([9, 3, 10, 11, 12]), torch.tensor([2, 2, 1]))

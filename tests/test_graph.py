@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from xsent.export.form import Form, Precision
 from xsent.export.graph import EncoderGraph
-from xsent.train.model import Encoder, Tokens
+from xsent.train.model import Encoder
+from xsent.train.tokens import Tokens
 
 Vector = NDArray[np.float32]
 LENGTHS = (1, 2, 7, 64)

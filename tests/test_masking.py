@@ -3,7 +3,7 @@
 import torch
 
 from xsent.train.data.masking import join_pairs, mask_one_side, mask_tokens
-from xsent.train.model import Tokens
+from xsent.train.tokens import Tokens
 
 MASK = 2
 MASKABLE = torch.tensor([False, False, False, False] + [True] * 6)  # 3 is punctuation

@@ -4,7 +4,8 @@ import pytest
 import torch
 from conftest import MakeEncoder
 
-from xsent.train.model import Encoder, ModelConfig, Tokens
+from xsent.train.model import Encoder, ModelConfig
+from xsent.train.tokens import Tokens
 
 A, B, EMPTY = [5, 9, 9, 30], [7, 2], []
 

@@ -21,7 +21,8 @@ from xsent.export.form import Form
 from xsent.export.openvino_format import Kind, write_openvino
 from xsent.openvino_backend import OpenVinoBackend, import_openvino, prepared_lengths
 from xsent.train.checkpoint import Checkpoint, CheckpointEncoder, load_checkpoint
-from xsent.train.model import Encoder, Tokens
+from xsent.train.model import Encoder
+from xsent.train.tokens import Tokens
 
 try:
     openvino = import_openvino()

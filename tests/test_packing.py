@@ -6,8 +6,9 @@ import pytest
 import torch
 
 from xsent.train import model
-from xsent.train.model import Encoder, Tokens
+from xsent.train.model import Encoder
 from xsent.train.packing import Packing, group_of, group_sizes, pack
+from xsent.train.tokens import Tokens
 
 
 def test_a_group_is_of_nearly_one_length() -> None:

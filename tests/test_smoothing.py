@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from xsent.export.form import Form
 from xsent.export.graph import EncoderGraph
 from xsent.export.smoothing import Smoothing, fit_smoothing
-from xsent.train.model import Encoder, Tokens
+from xsent.train.model import Encoder
+from xsent.train.tokens import Tokens
 
 SENTENCES = [[5, 6, 7, 8], [9, 10], [11, 12, 13, 14, 15, 16, 17], [20]] * 3
 

@@ -9,7 +9,7 @@ from xsent.train.config import StageConfig
 from xsent.train.data.batching import Batch
 from xsent.train.data.hiding import Labelled, hide
 from xsent.train.devices import launch
-from xsent.train.model import ModelConfig, Tokens
+from xsent.train.model import ModelConfig
 from xsent.train.objectives.contrastive import align
 from xsent.train.objectives.distillation import Whitening, relate
 from xsent.train.objectives.settings import (
@@ -26,6 +26,7 @@ from xsent.train.objectives.settings import (
     WordCtl,
 )
 from xsent.train.stage import TrainingModel
+from xsent.train.tokens import Tokens
 
 PIECES, PAIRS, DIM, TEACHER_DIM = 40, 7, 16, 12
 EVERYTHING = Objectives(

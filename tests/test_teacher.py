@@ -2,9 +2,9 @@
 
 import errno
 import json
+import os
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
 from importlib.metadata import EntryPoint
 from pathlib import Path
 
@@ -17,7 +17,6 @@ from toy import toy_pairs
 from xsent import models
 from xsent.errors import DataError
 from xsent.train import teacher as teachers
-from xsent.train.data import teacher_vectors as cache
 from xsent.train.data.corpus import Pair
 from xsent.train.data.store import tokenise
 from xsent.train.data.teacher_vectors import TeacherVectors
@@ -25,6 +24,7 @@ from xsent.train.data.vocabulary import train_vocabulary
 from xsent.train.teacher import Teacher, kept_pairs, open_teacher, teacher_vectors
 
 DIM = 24
+ABOUT = {"teacher": "0123456789abcdef", "store": "k", "side": "english"}
 PAIRS = [Pair(*pair) for pair in toy_pairs(300)]
 OPENERS = ("xsent.train.checkpoint:open_encoder", "xsent.train.sentence_transformer:open_sentence_transformer")
 
@@ -125,10 +125,10 @@ def test_equal_sentences_are_encoded_once(tmp_path: Path, teacher: Teacher, enco
     assert np.array_equal(rows, rows[[0, 0, 2, 2, 0, 0]])
 
 
-def test_an_interrupted_run_goes_on_after_its_last_segment(
+def test_an_interrupted_run_goes_on_after_its_last_batch(
     tmp_path: Path, teacher: Teacher, encoder: Hashing, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(teachers, "SEGMENT", 40)
+    monkeypatch.setattr(teachers, "BATCH", 40)
     monkeypatch.setattr(teachers, "CHUNK", 16)
 
     def stop_in_the_third() -> Iterator[Pair]:
@@ -140,29 +140,29 @@ def test_an_interrupted_run_goes_on_after_its_last_segment(
     with pytest.raises(KeyboardInterrupt):
         teacher_vectors(teacher, stop_in_the_third(), every(1), tmp_path, key="k")
     assert set(encoder.asked) == {pair.english for pair in PAIRS[:80]}
-    (left := tmp_path / f"teacher-{teacher.identity}" / ".segment-000002.1.part").mkdir()
+    with open(tmp_path / f"teacher-{teacher.identity}" / "vectors.f16", "ab") as file:
+        file.write(b"part of a batch that was killed")
     encoder.asked.clear()
     vectors = teacher_vectors(teacher, PAIRS, every(1), tmp_path, key="k")
     assert set(encoder.asked) == {pair.english for pair in PAIRS[80:]}
     assert np.allclose(vectors.rows(every(1)), expected(every(1)), atol=1e-3)
-    assert not left.exists()
 
 
 def test_a_full_disk_keeps_what_was_made(
     tmp_path: Path, teacher: Teacher, encoder: Hashing, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(teachers, "SEGMENT", 100)
-    real = cache.atomic_folder
+    monkeypatch.setattr(teachers, "BATCH", 100)
+    real, synced = os.fsync, []
 
-    @contextmanager
-    def full(path: Path) -> Iterator[Path]:
-        with real(path) as folder:
-            yield folder
-            if path.name == "segment-000001":
-                raise OSError(errno.ENOSPC, "No space left on device")
+    def full(file: int) -> None:
+        synced.append(file)
+        if len(synced) > 2:  # after the first batch
+            raise OSError(errno.ENOSPC, "No space left on device")
+        real(file)
 
+    TeacherVectors(tmp_path / f"teacher-{teacher.identity}", dim=DIM, about=ABOUT)
     with monkeypatch.context() as context:
-        context.setattr(cache, "atomic_folder", full)
+        context.setattr(os, "fsync", full)
         with pytest.raises(DataError, match="No space left on device; make room"):
             teacher_vectors(teacher, PAIRS, every(1), tmp_path, key="k")
     encoder.asked.clear()
@@ -183,7 +183,7 @@ def test_a_corpus_with_fewer_pairs_than_the_store(tmp_path: Path, teacher: Teach
         teacher_vectors(teacher, PAIRS[:250], every(1), tmp_path, key="k")
 
 
-@pytest.mark.parametrize("name", ["about.json", "pairs.u32", "vectors.f16"])
+@pytest.mark.parametrize("name", ["about.json", "vectors.f16"])
 @pytest.mark.parametrize("size", [0, 20])
 def test_a_damaged_cache_is_refused(tmp_path: Path, teacher: Teacher, name: str, size: int) -> None:
     path = teacher_vectors(teacher, PAIRS, every(2), tmp_path, key="k").path
@@ -202,12 +202,20 @@ def test_a_cache_of_another_store_is_refused(tmp_path: Path, teacher: Teacher) -
         teacher_vectors(teacher, PAIRS, every(2), tmp_path, key="other")
 
 
-def test_unsorted_pairs_in_a_segment_are_refused(tmp_path: Path) -> None:
-    vectors = TeacherVectors(tmp_path / "cache", dim=2, about={})
-    vectors.add(np.array([1, 5]), np.zeros((2, 2), np.float16))
-    (tmp_path / "cache/segment-000000/pairs.u32").write_bytes(np.array([5, 1], np.uint32).tobytes())
-    with pytest.raises(DataError, match="the files of segment-000000 do not fit together"):
-        TeacherVectors(tmp_path / "cache", dim=2, about={})
+def test_two_trainings_do_not_write_over_each_other(tmp_path: Path) -> None:
+    first, second = (TeacherVectors(tmp_path / "cache", dim=2, about={}) for _ in range(2))
+    first.add(np.array([3, 1]), np.array([[1, 0], [0, 1]], np.float16))
+    with pytest.raises(DataError, match="another training adds to it"):
+        second.add(np.array([2]), np.zeros((1, 2), np.float16))
+    assert np.array_equal(TeacherVectors(tmp_path / "cache", dim=2, about={}).rows(np.array([1, 3])), [[0, 1], [1, 0]])
+
+
+def test_what_has_lost_its_pairs_is_made_again(tmp_path: Path, teacher: Teacher) -> None:
+    path = teacher_vectors(teacher, PAIRS, every(2), tmp_path, key="k").path
+    (path / "pairs.u32").write_bytes((path / "pairs.u32").read_bytes()[:20])
+    assert len(TeacherVectors(path, dim=DIM, about=ABOUT)) == 5
+    vectors = teacher_vectors(teacher, PAIRS, every(2), tmp_path, key="k")
+    assert np.allclose(vectors.rows(every(2)), expected(every(2)), atol=1e-3)
 
 
 def test_a_vector_that_is_no_number(encoder: Hashing, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,9 +13,10 @@ from toy import toy_pairs, write_toy_corpus
 from xsent.train.data.corpus import Corpus
 from xsent.train.data.store import Store, build_store
 from xsent.train.data.vocabulary import train_vocabulary
-from xsent.train.model import Encoder, Tokens
+from xsent.train.model import Encoder
 from xsent.train.teacher_rows import TeacherInput, piece_counts
 from xsent.train.teachers import Teachers
+from xsent.train.tokens import Tokens
 from xsent.train.transfer import TeacherBert, pools_by_mean, read_teacher
 
 TEXTS = ["The cat sleeps under the old tree.", "dog", "Never see a wet bird before the stone house!", "King and queen?"]

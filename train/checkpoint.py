@@ -26,7 +26,8 @@ from torch import Tensor
 
 from xsent.errors import DataError
 from xsent.files import atomic_folder
-from xsent.train.model import Encoder, ModelConfig, Tokens
+from xsent.train.model import Encoder, ModelConfig
+from xsent.train.tokens import Tokens
 
 FORMAT_VERSION = 2
 ABOUT, MODEL, OPTIMIZER = "checkpoint.json", "model.safetensors", "optimizer.safetensors"

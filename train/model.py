@@ -10,50 +10,34 @@ Shapes: B sentences, T longest sentence, N tokens of the batch in one row, D dim
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
-from typing import NamedTuple
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
 from xsent.train.data.vocabulary import FIRST, LAST
-from xsent.train.packing import Group, pack, token_positions
+from xsent.train.packing import Group, pack
+from xsent.train.tokens import FRAME, Tokens
 
-FRAME = 2  # the first and the last token
 ACTIVATIONS: Mapping[str, Callable[[Tensor], Tensor]] = MappingProxyType({"gelu": F.gelu, "silu": F.silu})
 
 
 @dataclass(frozen=True)
 class ModelConfig:
-    """The shape of an encoder.
+    """The shape of an encoder."""
 
-    Attributes:
-        vocab_size: Rows of the token table (V).
-        dim: Hidden size and sentence dimension (D).
-        num_layers: Layers above the table; 0 is the static encoder.
-        num_heads: Attention heads; must divide `dim`.
-        ffn_dim: Inner size of the feed-forward block.
-        max_length: Longest sentence in tokens, the first and the last one not counted.
-        dropout: Share of activations dropped in training.
-        activation: Of the feed-forward block: gelu as in BERT, or silu as in mao2021.
-        norm_eps: What the norms add to a variance.
-        first: Piece that stands before every sentence.
-        last: Piece that stands behind it.
-        readout: Whether it knows a linear map from the mean of a sentence's rows to its vector, see `Encoder.first`.
-    """
-
-    vocab_size: int
-    dim: int = 512
-    num_layers: int = 2
+    vocab_size: int  # rows of the token table (V)
+    dim: int = 512  # of tokens and sentences (D)
+    num_layers: int = 2  # above the table; 0 is the static encoder
     num_heads: int = 8
-    ffn_dim: int = 1024
-    max_length: int = 256
+    ffn_dim: int = 1024  # inner size of the feed-forward block
+    max_length: int = 256  # longest sentence in tokens, the first and the last one not counted
     dropout: float = 0.0
-    activation: str = "silu"
-    norm_eps: float = 1e-5
-    first: int = FIRST
-    last: int = LAST
-    readout: bool = False
+    activation: str = "silu"  # as in mao2021, or gelu as in BERT
+    norm_eps: float = 1e-5  # what the norms add to a variance
+    first: int = FIRST  # piece that stands before every sentence
+    last: int = LAST  # piece that stands behind it
+    readout: bool = False  # whether the mean of a sentence's rows has a linear map to its vector, see `Encoder.first`
 
     def __post_init__(self) -> None:
         if self.dim % self.num_heads:
@@ -62,60 +46,6 @@ class ModelConfig:
             raise ValueError(f"num_layers = {self.num_layers} must not be negative")
         if self.activation not in ACTIVATIONS:
             raise ValueError(f"activation = {self.activation!r} must be one of {', '.join(ACTIVATIONS)}")
-
-
-class Tokens(NamedTuple):
-    """A batch of sentences as one row of tokens.
-
-    Attributes:
-        ids: Piece ids of all sentences, one after the other, shape [N].
-        lengths: Tokens of each sentence, shape [B]; a sentence may be empty.
-    """
-
-    ids: Tensor
-    lengths: Tensor
-
-    @property
-    def offsets(self) -> Tensor:
-        """Where each sentence starts in `ids`, shape [B]."""
-        return self.lengths.cumsum(0) - self.lengths
-
-    @property
-    def sentence(self) -> Tensor:
-        """The sentence that each token belongs to, shape [N]."""
-        return torch.repeat_interleave(self.lengths)
-
-    @property
-    def position(self) -> Tensor:
-        """The position of each token in its sentence, shape [N]."""
-        return token_positions(self.lengths)
-
-    @staticmethod
-    def join(sides: "tuple[Tokens, Tokens]") -> "Tokens":
-        """Two batches as one."""
-        return Tokens(torch.cat([s.ids for s in sides]), torch.cat([s.lengths for s in sides]))
-
-    def part(self, start: int, stop: int) -> "Tokens":
-        """The sentences from `start` to `stop` (exclusive)."""
-        if start == 0 and stop == len(self.lengths):
-            return self
-        begin, end = (int(self.lengths[:i].sum()) for i in (start, stop))
-        return Tokens(self.ids[begin:end], self.lengths[start:stop])
-
-    def framed(self, first: int, last: int) -> "Tokens":
-        """The same sentences, each between a first and a last token."""
-        lengths = self.lengths + FRAME
-        ids = self.ids.new_full((len(self.ids) + FRAME * len(lengths),), first)
-        ids[lengths.cumsum(0) - 1] = last
-        return Tokens(ids.index_copy_(0, self.inside(), self.ids), lengths)
-
-    def inside(self) -> Tensor:
-        """Where each token stands in `framed` [N]."""
-        return torch.arange(len(self.ids), device=self.ids.device) + FRAME * self.sentence + 1
-
-    def to(self, device: torch.device) -> "Tokens":
-        """The same batch on another device."""
-        return Tokens(self.ids.to(device, non_blocking=True), self.lengths.to(device, non_blocking=True))
 
 
 class Layer(nn.Module):
@@ -136,12 +66,7 @@ class Layer(nn.Module):
             nn.init.zeros_(projection.bias)
 
     def forward(self, x: Tensor, groups: Sequence[Group]) -> Tensor:
-        """Transform tokens.
-
-        Args:
-            x: Tokens [N, D].
-            groups: The sentences of the tokens, see `xsent.train.packing`.
-        """
+        """Transform the tokens [N, D] of sentences in groups, see `xsent.train.packing`."""
         x = self.attention_norm(x + self._drop(self.attention_out(self._attend(self.qkv(x), groups))))
         hidden: Tensor = self.ffn_norm(x + self._drop(self.ffn_out(self.activation(self.ffn_in(x)))))
         return hidden
@@ -201,14 +126,7 @@ class Encoder(nn.Module):
             nn.init.zeros_(self.readout.bias)
 
     def forward(self, tokens: Tokens) -> Tensor:
-        """Encode a batch.
-
-        Args:
-            tokens: The batch; every sentence at most `max_length` tokens.
-
-        Returns:
-            Sentence vectors [B, D], not normalised.
-        """
+        """Sentence vectors [B, D], not normalised; every sentence has at most `max_length` tokens."""
         if not self.layers:
             return self.static(tokens)
         framed = self.framed(tokens)

@@ -6,47 +6,33 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from xsent.train.tokens import token_positions
+
 # A group's longest sentence has at most STRETCH times the tokens of its shortest, and SLACK more.
 STRETCH, SLACK = 1.2, 4
 
 
 class Group(NamedTuple):
-    """Sentences whose tokens lie together.
+    """Sentences whose tokens lie together."""
 
-    Attributes:
-        tokens: How many tokens they have.
-        where: For each token its sentence in the group and its position there, 2 x [tokens].
-        mask: Real positions [b, T]; None where all sentences are equally long.
-        shape: Sentences and the tokens of the longest (b, T).
-    """
-
-    tokens: int
-    where: tuple[Tensor, Tensor]
-    mask: Tensor | None
-    shape: tuple[int, int]
+    tokens: int  # how many they have
+    where: tuple[Tensor, Tensor]  # for each token its sentence in the group and its position there, 2 x [tokens]
+    mask: Tensor | None  # real positions [b, T]; None where all sentences are equally long
+    shape: tuple[int, int]  # sentences and the tokens of the longest (b, T)
 
 
 class Packing(NamedTuple):
-    """The tokens of a batch in groups.
-
-    Attributes:
-        groups: The groups.
-        order: The token of the batch at each place [N]; None where they stay as they are.
-        back: The place of each token of the batch [N].
-    """
+    """The tokens of a batch in groups."""
 
     groups: Sequence[Group]
-    order: Tensor | None
-    back: Tensor | None
+    order: Tensor | None  # the token of the batch at each place [N]; None where they stay as they are
+    back: Tensor | None  # the place of each token of the batch [N]
 
 
 def pack(lengths: Tensor) -> Packing:
-    """Put the sentences of a batch into groups of nearly one length.
+    """Put the sentences of a batch, by their lengths [B], into groups of nearly one length.
 
     On a processor attention over padding is what costs; on a GPU many small calls are, so that all stay together there.
-
-    Args:
-        lengths: Tokens of each sentence [B].
     """
     device = lengths.device
     if device.type != "cpu":
@@ -61,12 +47,6 @@ def pack(lengths: Tensor) -> Packing:
     back = torch.empty_like(order)
     back[order] = torch.arange(len(order))
     return Packing(groups, order, back)
-
-
-def token_positions(lengths: Tensor) -> Tensor:
-    """The position of each token in its sentence, sentence after sentence [N]."""
-    start = torch.repeat_interleave(lengths.cumsum(0) - lengths, lengths)
-    return torch.arange(len(start), device=lengths.device) - start
 
 
 def group_sizes(lengths: Sequence[int]) -> list[int]:

@@ -11,7 +11,7 @@ from xsent.train.config import StageConfig
 from xsent.train.data.batching import Batch
 from xsent.train.data.hiding import NOT_HIDDEN, Hiding, Labelled
 from xsent.train.data.masking import join_pairs
-from xsent.train.model import Encoder, GenerativeHead, ModelConfig, Tokens
+from xsent.train.model import Encoder, GenerativeHead, ModelConfig
 from xsent.train.objectives.contrastive import align, false_negatives, sentence_ctl, sim
 from xsent.train.objectives.distillation import Whitening, co, distil, relate, rows
 from xsent.train.objectives.generative import (
@@ -23,6 +23,7 @@ from xsent.train.objectives.generative import (
     uniform_targets,
 )
 from xsent.train.objectives.words import word_ctl
+from xsent.train.tokens import Tokens
 
 Losses = dict[str, Tensor]
 

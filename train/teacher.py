@@ -23,7 +23,7 @@ from xsent.train.data.teacher_vectors import TeacherVectors
 
 logger = logging.getLogger(__name__)
 
-SEGMENT = 65_536  # vectors written at a time: what an interruption costs at most
+BATCH = 65_536  # vectors written at a time: what an interruption costs at most
 CHUNK = 4096  # sentences encoded at a time
 SIDES = ("english", "translation")
 MODEL_FILES = {".json", ".model", ".safetensors", ".txt"}  # suffixes of what may move a model's vectors
@@ -124,8 +124,8 @@ def teacher_vectors(
     texts = select_texts(pairs, missing, side)
     encoded = 0
     with tqdm(total=len(needed), initial=there, desc="teacher", unit="pair", disable=None) as bar:
-        for start in range(0, len(missing), SEGMENT):
-            numbers = missing[start : start + SEGMENT]
+        for start in range(0, len(missing), BATCH):
+            numbers = missing[start : start + BATCH]
             batch = list(islice(texts, len(numbers)))
             if len(batch) < len(numbers):
                 raise DataError(f"pair {numbers[len(batch)]} of the store is not in the corpus; prepare it again")

@@ -18,10 +18,11 @@ from torch import Tensor
 
 from xsent.errors import DataError
 from xsent.train.config import ACTIVATIONS, Recipe
-from xsent.train.model import FRAME, Encoder, ModelConfig
+from xsent.train.model import Encoder, ModelConfig
 from xsent.train.quick_teacher import TOKENIZER, read_tokenizer
 from xsent.train.sentence_transformer import refuse_pickle
 from xsent.train.teacher import files_identity
+from xsent.train.tokens import FRAME
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer

@@ -17,7 +17,7 @@ from xsent.backends import open_backend
 from xsent.bench.latency import some_ids, timed
 from xsent.bundle import Bundle
 from xsent.export.nodes import IR_VERSION, OPSET
-from xsent.train.model import FRAME
+from xsent.train.tokens import FRAME
 
 ROWS, INNER, COLUMNS = 512, 1024, 1024  # of the product that the peak is taken from
 TURNS = 5

@@ -11,7 +11,8 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from xsent.train.data.hiding import Hiding
-from xsent.train.model import ModelConfig, Tokens
+from xsent.train.model import ModelConfig
+from xsent.train.tokens import Tokens
 
 PAD = 0
 

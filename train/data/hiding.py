@@ -7,8 +7,8 @@ from torch import Tensor
 
 from xsent.train.data.masking import join_pairs, mask_one_side, mask_tokens
 from xsent.train.data.vocabulary import MASK
-from xsent.train.model import Tokens
 from xsent.train.objectives.settings import Objectives
+from xsent.train.tokens import Tokens
 
 NOT_HIDDEN = -1
 

@@ -6,7 +6,7 @@ Pieces are hidden on the CPU, where batches are made. Shapes: B pairs, N tokens,
 import torch
 from torch import Tensor
 
-from xsent.train.model import Tokens
+from xsent.train.tokens import Tokens
 
 # Of the tokens that are chosen, as in BERT (Devlin et al. 2019): the share that becomes [MASK], the share that becomes
 # any piece; the rest stays, so that the encoder must have a mind about tokens that it can see.

@@ -23,7 +23,7 @@ from xsent.errors import DataError
 from xsent.files import atomic_folder
 from xsent.train.data.corpus import Pair
 from xsent.train.data.sampling import Cell
-from xsent.train.model import Tokens
+from xsent.train.tokens import Tokens
 
 logger = logging.getLogger(__name__)
 

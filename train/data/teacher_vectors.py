@@ -1,36 +1,30 @@
 """What a teacher says about pairs of a store, kept on disk as it is made.
 
-A cache is a folder: `about.json` (which teacher, which store) and folders `segment-000000` and on, each with
-`pairs.u32` (sorted pair numbers) and `vectors.f16` (their vectors, row by row). A segment appears whole or not at all,
-so that an interrupted run goes on after the last one, and a training that draws other pairs adds segments for those.
+A cache is a folder: `about.json` (which teacher, which store), `vectors.f16` (vectors in the order they were made in) and
+`pairs.u32` (the pair of each). Both only grow. A pair is written after its vector is on the disk, so that what an
+interruption leaves of a batch does not count, and the next one is written over it.
 """
 
 import json
 import mmap
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TypeVar
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
 from xsent.errors import DataError
-from xsent.files import atomic_folder, sweep
+from xsent.files import atomic_folder
 
 ABOUT, PAIRS, VECTORS = "about.json", "pairs.u32", "vectors.f16"
-
-N = TypeVar("N", bound=np.generic)
 
 
 class TeacherVectors:
     """A teacher's vectors of some pairs, read where they lie.
 
     They are kept as float16: a unit vector is off by less than 2^-11 + sqrt(dim) 2^-25, its cosines by as much.
-
-    Attributes:
-        dim: Length of a vector.
     """
 
     def __init__(self, path: Path, *, dim: int, about: Mapping[str, str | int]) -> None:
@@ -45,25 +39,24 @@ class TeacherVectors:
             DataError: The cache is damaged, or was made for something else.
         """
         self.path, self.dim = path, dim
-        about = {**about, "dim": dim}
+        about = {**about, "dim": dim, "layout": 2}
         if not path.exists():
             path.parent.mkdir(parents=True, exist_ok=True)
             with atomic_folder(path) as folder:
                 (folder / ABOUT).write_text(json.dumps(about, indent=1))
-        sweep(path)
+                (folder / PAIRS).touch()
+                (folder / VECTORS).touch()
         try:
             saved = dict(json.loads((path / ABOUT).read_text()))
-            segments = sorted(path.glob("segment-*"))
-            self._segments = [Segment(segment, dim) for segment in segments]
-            self._next = int(segments[-1].name.removeprefix("segment-")) + 1 if segments else 0
         except (OSError, ValueError, TypeError) as error:
-            raise DataError(f"{path}: damaged teacher vectors ({error}); delete it and it is made again") from error
+            raise self._damaged(error) from error
         if saved != about:
             other = ", ".join(name for name, value in about.items() if saved.get(name) != value) or "kind"
             raise DataError(f"{path}: teacher vectors of another {other}; delete it and it is made again")
+        self._open()
 
     def __len__(self) -> int:
-        return sum(len(segment.pairs) for segment in self._segments)
+        return self._count
 
     def rows(self, pairs: NDArray[np.int64]) -> NDArray[np.float32]:
         """The vectors of some pairs [n, dim], in their order.
@@ -71,95 +64,63 @@ class TeacherVectors:
         Raises:
             DataError: There is none of one of them.
         """
-        vectors = np.empty((len(pairs), self.dim), np.float16)
-        unknown = np.ones(len(pairs), np.bool_)
-        for segment, found, rows in self._find(pairs):
-            vectors[found] = segment.vectors[rows]
-            unknown[found] = False
-            segment.forget()
-        if unknown.any():
-            raise DataError(f"{self.path}: no vector of pair {pairs[unknown][0]}; run the training again to make it")
+        if len(unknown := self.missing(pairs)):
+            raise DataError(f"{self.path}: no vector of pair {unknown[0]}; run the training again to make it")
+        if not len(pairs):
+            return np.empty((0, self.dim), np.float32)
+        vectors = np.frombuffer(self._pages, np.float16, self._count * self.dim).reshape(-1, self.dim)[self._row[pairs]]
+        self._pages.madvise(mmap.MADV_DONTNEED)  # in memory the pages would add up to the whole file
         wide: NDArray[np.float32] = torch.from_numpy(vectors).float().numpy()  # NumPy takes several times as long
         return wide
 
     def missing(self, pairs: NDArray[np.int64]) -> NDArray[np.int64]:
         """Those of some pairs that have no vector yet, in their order."""
-        unknown = np.ones(len(pairs), np.bool_)
-        for segment, found, _ in self._find(pairs):
-            unknown[found] = False
-            segment.forget()
-        return pairs[unknown]
+        known = pairs < len(self._row)
+        known[known] = self._row[pairs[known]] >= 0
+        return pairs[~known]
 
     def add(self, pairs: NDArray[np.int64], vectors: NDArray[np.float16]) -> None:
-        """Write a segment.
-
-        Args:
-            pairs: Sorted pair numbers that have no vectors yet [n].
-            vectors: Their vectors [n, dim].
+        """Keep the vectors [n, dim] of pairs that have none yet [n].
 
         Raises:
-            DataError: It cannot be written, say because the disk is full; the segments before are kept.
+            DataError: They cannot be written, say because the disk is full; those before are kept. Or another training
+                adds vectors too.
         """
-        path = self.path / f"segment-{self._next:06d}"
+        if (self.path / PAIRS).stat().st_size // 4 != self._count:
+            raise DataError(f"{self.path}: another training adds to it; run this one again when that has its vectors")
         try:
-            with atomic_folder(path) as folder:
-                (folder / PAIRS).write_bytes(pairs.astype(np.uint32).data)
-                (folder / VECTORS).write_bytes(np.ascontiguousarray(vectors, np.float16).data)
-            self._segments.append(Segment(path, self.dim))
+            self._append(VECTORS, 2 * self.dim, vectors.astype(np.float16, copy=False))
+            self._append(PAIRS, 4, pairs.astype(np.uint32))
         except OSError as error:
             reason = os.strerror(error.errno or 0)
             raise DataError(
-                f"{path}: cannot be written: {reason}; make room and run the same command again, it goes on from here"
+                f"{self.path}: cannot be written: {reason}; make room and run the same command again, it goes on from "
+                "here"
             ) from error
-        self._next += 1
+        self._open()
 
-    def _find(self, pairs: NDArray[np.int64]) -> Iterator[tuple["Segment", NDArray[np.int64], NDArray[np.int64]]]:
-        """For each segment that holds some of the pairs: which of them, and in which of its rows."""
-        order = np.argsort(pairs, kind="stable")
-        # In the type of the files: NumPy would copy a whole segment to search it for another one.
-        wanted = pairs[order].astype(np.uint32)
-        starts = np.searchsorted(wanted, np.array([segment.first for segment in self._segments], np.uint32))
-        stops = np.searchsorted(wanted, np.array([segment.last for segment in self._segments], np.uint32), "right")
-        for number in np.flatnonzero(starts < stops):
-            segment, here = self._segments[number], slice(starts[number], stops[number])
-            rows = np.searchsorted(segment.pairs, wanted[here])
-            hit = segment.pairs[rows] == wanted[here]
-            yield segment, order[here][hit], rows[hit]
+    def _append(self, name: str, size: int, rows: NDArray[np.generic]) -> None:
+        """Write after the rows that count, each of so many bytes."""
+        with open(self.path / name, "r+b") as file:
+            file.seek(self._count * size)
+            file.write(np.ascontiguousarray(rows).data)
+            file.truncate()
+            os.fsync(file.fileno())
 
+    def _open(self) -> None:
+        """Look at what there is now."""
+        try:
+            pairs = np.fromfile(self.path / PAIRS, np.uint32)
+            self._count = len(pairs)
+            with open(self.path / VECTORS, "rb") as file:
+                if os.fstat(file.fileno()).st_size < 2 * self.dim * self._count:
+                    raise ValueError("fewer vectors than pairs")
+                if self._count:
+                    self._pages = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+        except (OSError, ValueError) as error:
+            raise self._damaged(error) from error
+        self._row = np.full(int(pairs.max(initial=0)) + 1, -1, np.int32)  # the row of each pair, -1 where there is none
+        self._row[pairs] = np.arange(self._count, dtype=np.int32)
 
-class Segment:
-    """Vectors of sorted pairs, mapped into memory.
-
-    Attributes:
-        pairs: Pair numbers [n].
-        vectors: Their vectors [n, dim].
-        first: The smallest pair number.
-        last: The largest.
-    """
-
-    def __init__(self, path: Path, dim: int) -> None:
-        """Open a segment.
-
-        Raises:
-            ValueError: Its files do not fit together.
-            OSError: They cannot be read.
-        """
-        pairs, self.pairs = _map(path / PAIRS, np.uint32)
-        pages, vectors = _map(path / VECTORS, np.float16)
-        self._maps = (pairs, pages)
-        if len(vectors) != len(self.pairs) * dim or (self.pairs[1:] <= self.pairs[:-1]).any():
-            raise ValueError(f"the files of {path.name} do not fit together")
-        self.vectors = vectors.reshape(-1, dim)
-        self.first, self.last = int(self.pairs[0]), int(self.pairs[-1])
-        self.forget()
-
-    def forget(self) -> None:
-        """Let go of the pages that were read: in memory they would add up to the whole segment."""
-        for pages in self._maps:
-            pages.madvise(mmap.MADV_DONTNEED)
-
-
-def _map(path: Path, kind: type[N]) -> tuple[mmap.mmap, NDArray[N]]:
-    with open(path, "rb") as file:
-        pages = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-    return pages, np.frombuffer(pages, kind)
+    def _damaged(self, error: Exception) -> DataError:
+        return DataError(f"{self.path}: damaged teacher vectors ({error}); delete it and it is made again")
