@@ -15,10 +15,10 @@ import sentencepiece as spm
 from numpy.typing import NDArray
 
 from xsent.errors import DataError
-from xsent.export.sentencepiece_proto import ModelProto, SentencePiece
 from xsent.lines import read_lines
 from xsent.train.bundles import KEPT
 from xsent.train.checkpoint import TOKENIZER, VALIDATION, Checkpoint, load_checkpoint, save_checkpoint
+from xsent.train.sentencepiece_proto import ModelProto, SentencePiece
 
 logger = logging.getLogger(__name__)
 

@@ -45,27 +45,16 @@ EPOCHS, MOST_SEEN = 10, 2_000_000
 
 @dataclass(frozen=True)
 class Addition:
-    """What is added to what.
+    """What is added to what."""
 
-    Attributes:
-        model: A bundle or a checkpoint.
-        pairs: A file of pairs of the new language, and of old ones: these say what must be read as before.
-        language: Code of the new language.
-        out: Folder of the run.
-        pieces: Pieces of the new language's own vocabulary.
-        pairs_seen: Pairs to train on, repetitions counted; None decides by how many there are.
-        licence: Licence of the new weights; None takes the model's.
-        attribution: Sources of the pairs, for the model card.
-    """
-
-    model: Path
-    pairs: Path
-    language: str
-    out: Path
-    pieces: int = 8000
-    pairs_seen: int | None = None
-    licence: str | None = None
-    attribution: tuple[str, ...] = ()
+    model: Path  # a bundle or a checkpoint
+    pairs: Path  # a file of pairs of the new language, and of old ones: these say what must be read as before
+    language: str  # code of the new language
+    out: Path  # folder of the run
+    pieces: int = 8000  # pieces of the new language's own vocabulary
+    pairs_seen: int | None = None  # pairs to train on, repetitions counted; None decides by how many there are
+    licence: str | None = None  # licence of the new weights; None takes the model's
+    attribution: tuple[str, ...] = ()  # sources of the pairs, for the model card
 
 
 class Adding:
@@ -77,10 +66,6 @@ class Adding:
 
     def __init__(self, addition: Addition, *, threads: int) -> None:
         """Look at model, pairs and folder; nothing is trained yet.
-
-        Args:
-            addition: What to do.
-            threads: Processor threads.
 
         Raises:
             DataError: The model is missing or knows the language, no pair is in it, or `out` holds something else.

@@ -22,17 +22,10 @@ KEPT = ("encoder.", SMOOTHING)  # what a checkpoint keeps when its vocabulary ch
 
 
 def checkpoint_from_bundle(bundle: Path, out: Path) -> Path:
-    """Turn a bundle into a checkpoint.
+    """Turn a bundle, int8 or float32, with any number of layers, into a checkpoint; an older one at `out` is replaced.
 
     int8 weights become the numbers that they stand for; exported again, the table is the same to the byte. A bundle
     has no held-out pairs, so neither has this checkpoint.
-
-    Args:
-        bundle: Folder of the bundle, int8 or float32, with any number of layers.
-        out: Folder of the checkpoint; an older one there is replaced.
-
-    Returns:
-        `out`.
 
     Raises:
         BundleError: The bundle is missing or damaged, or of an unknown version.

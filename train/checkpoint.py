@@ -36,19 +36,12 @@ TOKENIZER, VALIDATION = "sentencepiece.model", "validation.tsv"
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """A trained encoder and what it is.
-
-    Attributes:
-        path: The folder.
-        about: All of `checkpoint.json`.
-        weights: Tensors by name, `encoder.*` and `head.*`.
-        source: What it was made of, where the folder is only a passing copy.
-    """
+    """A trained encoder and what it is."""
 
     path: Path
-    about: Mapping[str, Any]
-    weights: Mapping[str, Tensor]
-    source: Path | None = None
+    about: Mapping[str, Any]  # all of `checkpoint.json`
+    weights: Mapping[str, Tensor]  # tensors by name, `encoder.*` and `head.*`
+    source: Path | None = None  # what it was made of, where the folder is only a passing copy
 
     @property
     def name(self) -> str:
@@ -114,7 +107,7 @@ def save_checkpoint(
         about: What it is: name, languages, licence, model, step and whatever else should be known.
         weights: Tensors by name.
         optimizer: Optimiser state by name; None for a finished stage.
-        files: Files to put beside them, the tokenizer and the validation pairs.
+        files: The tokenizer and the validation pairs.
 
     Raises:
         DataError: It cannot be written, say because the disk is full; nothing is left behind.
@@ -206,13 +199,7 @@ def load_optimizer(path: Path) -> dict[str, Tensor]:
 
 
 class CheckpointEncoder:
-    """A checkpoint as an encoder of texts, for evaluation and for the parity gate.
-
-    Args:
-        checkpoint: The checkpoint.
-        num_layers: Layers to run; all unless given.
-        dim: Length of the vectors, a prefix; whole unless given.
-    """
+    """A checkpoint, or some of its layers and a prefix, as an encoder of texts: for evaluation and the parity gate."""
 
     def __init__(self, checkpoint: Checkpoint, *, num_layers: int | None = None, dim: int | None = None) -> None:
         self._device = torch.device("cuda" if torch.cuda.is_available() else "cpu")

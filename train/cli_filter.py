@@ -26,16 +26,11 @@ from xsent.train.data.identification import unchecked
 
 @dataclass
 class Tally:
-    """What became of the lines of a corpus.
+    """What became of the lines of a corpus."""
 
-    Attributes:
-        bad: Lines that hold no pair, by what is bad about them.
-        left_out: Pairs in languages that were not asked for.
-        languages: Verdicts on the other pairs by language; "" are those kept.
-    """
-
-    bad: Counter[str] = field(default_factory=Counter)
-    left_out: int = 0
+    bad: Counter[str] = field(default_factory=Counter)  # lines that hold no pair, by what is bad about them
+    left_out: int = 0  # pairs in languages that were not asked for
+    # verdicts on the other pairs by language; "" are those kept
     languages: dict[str, Counter[str]] = field(default_factory=dict)
 
     def add(self, verdict: Verdict) -> None:

@@ -20,20 +20,14 @@ Scores = dict[str, float]  # P@1 in per cent, by what was searched
 
 @dataclass(frozen=True)
 class Change:
-    """One language.
-
-    Attributes:
-        language: Its code.
-        pairs: Held-out pairs of it.
-        before: P@1 in per cent: `held_out` (a translation's English among that of all languages), and of Tatoeba
-            `xx_en` and `en_xx`.
-        after: The same afterwards.
-    """
+    """One language."""
 
     language: str
-    pairs: int
+    pairs: int  # held-out pairs of it
+    # P@1 in per cent: `held_out` (a translation's English among that of all languages), and of Tatoeba `xx_en` and
+    # `en_xx`
     before: Scores
-    after: Scores
+    after: Scores  # the same afterwards
 
     @property
     def changes(self) -> Scores:
@@ -50,21 +44,13 @@ class Change:
 
 @dataclass(frozen=True)
 class Comparison:
-    """All languages.
+    """All languages."""
 
-    Attributes:
-        language: The new one.
-        changes: The scores of every language, the new one last.
-        sentences: Held-out sentences of the old languages, English among them.
-        same_pieces: How many of them are cut into pieces as before.
-        same_vectors: How many of those have the same vector, to the bit.
-    """
-
-    language: str
-    changes: tuple[Change, ...]
-    sentences: int
-    same_pieces: int
-    same_vectors: int
+    language: str  # the new one
+    changes: tuple[Change, ...]  # the scores of every language, the new one last
+    sentences: int  # held-out sentences of the old languages, English among them
+    same_pieces: int  # how many of them are cut into pieces as before
+    same_vectors: int  # how many of those have the same vector, to the bit
 
     def rows(self) -> list[dict[str, object]]:
         """One row a language."""
@@ -101,12 +87,8 @@ class Comparison:
 def compare(before: Checkpoint, after: Checkpoint, tatoeba_folder: Path | None) -> Comparison:
     """Measure an encoder before and after it learnt a language, the last of its languages.
 
-    Both run in the same way, so that nothing but the training makes a difference.
-
-    Args:
-        before: The encoder as it was.
-        after: The one that learnt; its held-out pairs are searched.
-        tatoeba_folder: Test files of `xsent.evaluation.tatoeba`.
+    Both run in the same way, so that nothing but the training makes a difference. Searched are the held-out pairs of
+    the second, and test files of `xsent.evaluation.tatoeba`.
 
     Raises:
         DataError: A test file cannot be read.

@@ -81,14 +81,9 @@ class Feed:
     def batches(
         self, number: int, stage: StageConfig, encoder: Encoder, teacher: TeacherVectors | None, *, resumed: bool
     ) -> Batches:
-        """The batches of a stage.
+        """The batches of a stage, in the order that its encoder sees in the pairs if the stage wants that.
 
-        Args:
-            number: Of the stage.
-            stage: Its settings.
-            encoder: What is trained; orders the pairs where the stage wants them in its order.
-            teacher: What the teacher says of the pairs.
-            resumed: Whether the stage goes on: orders that were made are then used.
+        A stage that is resumed goes on in the order that was made for it.
         """
         with self._fabric.rank_zero_first():
             clusters = self._clusters(number, stage, encoder, resumed=resumed)

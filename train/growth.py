@@ -6,7 +6,6 @@ piece that would cut old text in another way is left out.
 
 import logging
 import shutil
-import struct
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -22,6 +21,7 @@ from xsent.train.bundles import KEPT
 from xsent.train.checkpoint import TOKENIZER, load_checkpoint, save_checkpoint
 from xsent.train.data.scripts import measure
 from xsent.train.data.vocabulary import train_vocabulary
+from xsent.train.sentencepiece_proto import ModelProto, SentencePiece
 
 logger = logging.getLogger(__name__)
 
@@ -30,15 +30,10 @@ SMALL = 0.02  # standard deviation of a row that starts from nothing, as in a ne
 
 
 class Piece(NamedTuple):
-    """A piece of a vocabulary.
+    """A piece of a vocabulary."""
 
-    Attributes:
-        text: The piece; a space is written ▁.
-        score: Its log-probability.
-    """
-
-    text: str
-    score: float
+    text: str  # the piece; a space is written ▁
+    score: float  # its log-probability
 
 
 def grow_vocabulary(old: Path, text: Iterator[str], out: Path, *, size: int, keep: Iterable[str], threads: int) -> int:
@@ -54,7 +49,7 @@ def grow_vocabulary(old: Path, text: Iterator[str], out: Path, *, size: int, kee
         size: Pieces of the new language's own vocabulary; fewer where the text has no more.
         keep: Sentences of the old languages, which shall be cut into pieces exactly as before. Those with letters of a
             script that the old vocabulary does not have quote some other language, and are not kept.
-        threads: Threads to use.
+        threads: Processor threads.
 
     Returns:
         How many pieces were added; their ids follow the old ones.
@@ -77,19 +72,10 @@ def grow_vocabulary(old: Path, text: Iterator[str], out: Path, *, size: int, kee
 
 
 def grow_checkpoint(checkpoint: Path, tokenizer: Path, language: str, out: Path) -> Path:
-    """Give a checkpoint's table a row for each new piece of a grown vocabulary.
+    """Give a checkpoint's table a row for each piece that `grow_vocabulary` added to its vocabulary.
 
     The row of a new piece starts as the mean of the rows of the pieces that it was cut into before; measured, that is
     better than their sum and than noise. A piece that was spelled in bytes starts as small noise: bytes mean nothing.
-
-    Args:
-        checkpoint: The encoder to grow.
-        tokenizer: The vocabulary that `grow_vocabulary` made of the checkpoint's.
-        language: Code of the new language.
-        out: Folder of the grown checkpoint.
-
-    Returns:
-        `out`.
 
     Raises:
         DataError: The vocabulary did not grow out of the checkpoint's, or a file cannot be read or written.
@@ -139,17 +125,11 @@ def missing_pieces(model: bytes, alone: bytes) -> list[Piece]:
 
 
 def harmless_pieces(model: bytes, pieces: Sequence[Piece], keep: Iterable[str], *, threads: int) -> list[Piece]:
-    """Leave out the pieces with which a sentence of the sample would be cut in another way than before.
+    """Leave out the pieces with which a sentence of a sample, `keep`, would be cut in another way than before.
 
     A sentence that no new piece turns up in is cut as before: its best cut is still there, and still the best. When
     pieces go, others may take their place, so it takes a few rounds; each looks at the sentences that changed in the
     round before.
-
-    Args:
-        model: The old SentencePiece model.
-        pieces: Pieces to add to it.
-        keep: The sample, see `grow_vocabulary`.
-        threads: Threads to use.
     """
     old = _processor(model)
     scripts = {script for i in range(len(old)) for script in measure(old.id_to_piece(i)).letters}
@@ -169,15 +149,14 @@ def with_pieces(model: bytes, pieces: Iterable[Piece]) -> bytes:
 
     A protobuf message goes on where another ends: its repeated fields grow, and the old bytes stay what they are.
     """
-    # ModelProto { repeated SentencePiece pieces = 1; }, SentencePiece { string piece = 1; float score = 2; }
-    added = (_field(1, text.encode()) + b"\x15" + struct.pack("<f", score) for text, score in pieces)
-    return model + b"".join(_field(1, piece) for piece in added)
+    added = ModelProto(pieces=[SentencePiece(piece=text, score=score) for text, score in pieces])
+    return model + bytes(added.SerializeToString())
 
 
 def first_rows(table: Tensor, old: bytes, new: bytes) -> Tensor:
     """Rows for the pieces that a grown model has and the old one has not, see `grow_checkpoint` [V' - V, D]."""
-    # A piece with its own spaces alone. normalizer_spec { add_dummy_prefix: false, remove_extra_whitespaces: false }
-    cutter = _processor(old + _field(3, b"\x18\x00\x20\x00"))
+    spaces = {"add_dummy_prefix": False, "remove_extra_whitespaces": False}  # a piece with its own spaces alone
+    cutter = _processor(old + ModelProto(normalizer_spec=spaces).SerializeToString())
     grown = _processor(new)
     rows = torch.empty(len(grown) - len(table), table.shape[1])
     rows.normal_(std=SMALL, generator=torch.Generator().manual_seed(1))
@@ -195,10 +174,3 @@ def _processor(model: bytes) -> spm.SentencePieceProcessor:
 def _is_text(processor: spm.SentencePieceProcessor, piece: int) -> bool:
     """Whether a piece is text: no byte, no control symbol, not the unknown one."""
     return not (processor.is_byte(piece) or processor.is_control(piece) or processor.is_unknown(piece))
-
-
-def _field(number: int, content: bytes) -> bytes:
-    """A field of bytes in a protobuf message."""
-    if len(content) > 127:
-        raise ValueError(f"{len(content)} bytes do not fit into a short field of 127")
-    return bytes([number << 3 | 2, len(content)]) + content

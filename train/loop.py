@@ -87,16 +87,7 @@ class StageLoop:
         self._scores: Scores = {}
 
     def run(self, batches: Batches, start: int, *, save: Save, minutes: float) -> Path:
-        """Train from step `start` to the end of the stage.
-
-        Args:
-            batches: The batches.
-            start: Steps already done.
-            save: Writes a checkpoint.
-            minutes: Time between checkpoints.
-
-        Returns:
-            The last checkpoint.
+        """Train from step `start` to the end, with a checkpoint every so many minutes; returns the last one.
 
         Raises:
             KeyboardInterrupt: Ctrl-C; a checkpoint was written.

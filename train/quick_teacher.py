@@ -29,13 +29,8 @@ class QuickTeacher:
     """Runs the graph of a teacher, each sentence alone, one thread a sentence.
 
     Attributes:
-        dim: Length of a vector.
         fingerprint: Identity of its vector space.
         original: Identity of the teacher that it was made of.
-        graph_path: The ONNX graph.
-
-    Args:
-        path: Its folder.
 
     Raises:
         BundleError: The graph cannot be loaded.

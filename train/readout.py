@@ -22,12 +22,6 @@ def fit_readout(encoder: Encoder, store: Store, teacher: Looks, pairs: NDArray[n
 
     Both sides of a pair are to lie at the teacher's vector of its English side. In double precision, and in one pass:
     only sums over the sentences are kept.
-
-    Args:
-        encoder: The encoder; it has a readout.
-        store: The pairs.
-        teacher: The teacher's vectors of them, as long as the encoder's.
-        pairs: Numbers of the pairs to fit on, in any order.
     """
     assert encoder.readout is not None
     device, width = encoder.table.weight.device, encoder.config.dim

@@ -44,14 +44,7 @@ class TrainingModel(nn.Module):
     def __init__(
         self, config: ModelConfig, stage: StageConfig, maskable: Tensor, teacher_dim: int | None = None
     ) -> None:
-        """Set up a stage.
-
-        Args:
-            config: Shape of the encoder.
-            stage: Its objectives, and how they are computed.
-            maskable: Words, never punctuation [V].
-            teacher_dim: Dimension of the teacher's vectors.
-        """
+        """Set up a stage for a teacher of so many dimensions; only pieces that are `maskable` [V] are ever hidden."""
         super().__init__()
         self.stage, self.objectives = stage, stage.objectives
         self.encoder = Encoder(config)

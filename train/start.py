@@ -85,9 +85,7 @@ def model_config(
 def mean(checkpoints: Sequence[Checkpoint], shares: Sequence[float]) -> Checkpoint:
     """The mean of checkpoints of one training, in the weights that all of them have (Wortsman et al. 2022).
 
-    Args:
-        checkpoints: At least one; what the mean is otherwise, such as its depth, the shallowest says.
-        shares: Of each; they need not add up to 1.
+    Shares need not add up to 1. What the mean is otherwise, such as its depth, the shallowest says.
     """
     shallowest = min(checkpoints, key=lambda checkpoint: checkpoint.config.num_layers)
     names = set.intersection(*(set(checkpoint.weights) for checkpoint in checkpoints))

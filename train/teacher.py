@@ -74,10 +74,7 @@ class Teacher:
 
 
 def open_teacher(path: Path) -> Teacher:
-    """Open a teacher.
-
-    Args:
-        path: A bundle, a checkpoint, or a folder of whatever kind `xsent.models.open_model` knows.
+    """Open a bundle, a checkpoint, or a folder of whatever kind `xsent.models.open_model` knows.
 
     Raises:
         DataError: It is missing, damaged, or of no known kind.

@@ -52,10 +52,7 @@ class TeacherInput:
 def first_rows(teacher: TeacherBert, processor: spm.SentencePieceProcessor, counts: NDArray[np.int64]) -> Tensor:
     """Rows for a vocabulary of ours: a teacher's own where a piece is English, their mean elsewhere [V, D].
 
-    Args:
-        teacher: The teacher.
-        processor: The vocabulary.
-        counts: How often each piece stands in English, and in other languages [2, V].
+    `counts` says how often each piece stands in English, and in other languages [2, V].
 
     Raises:
         DataError: No piece is an English word or a part of one.

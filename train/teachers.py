@@ -18,15 +18,10 @@ from xsent.train.transfer import TeacherBert, read_teacher
 
 @dataclass(frozen=True)
 class Teachers:
-    """The teacher of a training, by what is needed of it.
+    """The teacher of a training, by what is needed of it."""
 
-    Attributes:
-        bert: Its network, where layers are taken over.
-        vectors: What gives its sentence vectors.
-    """
-
-    bert: TeacherBert | None = None
-    vectors: Teacher | None = None
+    bert: TeacherBert | None = None  # its network, where layers are taken over
+    vectors: Teacher | None = None  # what gives its sentence vectors
 
     @property
     def dim(self) -> int | None:
@@ -73,12 +68,7 @@ class Teachers:
 
 
 def open_teachers(recipe: Recipe, path: Path | None, fast: Path | None) -> Teachers:
-    """Open what the stages of a recipe need of a teacher.
-
-    Args:
-        recipe: The recipe.
-        path: The teacher.
-        fast: Its 8-bit form.
+    """Open what the stages of a recipe need of a teacher, which may have an 8-bit form, `fast`.
 
     Raises:
         DataError: There is none although layers are to be taken over, it cannot be read, or `fast` is of another.

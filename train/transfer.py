@@ -40,17 +40,11 @@ PARTS = {  # names of a layer here and in the files of a BERT
 
 @dataclass(frozen=True)
 class TeacherBert:
-    """A teacher's network.
+    """A teacher's network."""
 
-    Attributes:
-        path: Its folder, one of sentence-transformers.
-        config: Its `config.json`.
-        weights: Its tensors by their names in a BERT.
-    """
-
-    path: Path
-    config: Mapping[str, Any]
-    weights: Mapping[str, Tensor]
+    path: Path  # its folder, one of sentence-transformers
+    config: Mapping[str, Any]  # its `config.json`
+    weights: Mapping[str, Tensor]  # its tensors by their names in a BERT
 
     @cached_property
     def identity(self) -> str:
@@ -138,10 +132,7 @@ class TeacherBert:
 
 
 def read_teacher(path: Path) -> TeacherBert:
-    """Read a teacher whose layers can be taken over.
-
-    Args:
-        path: A folder of sentence-transformers whose model is a BERT that pools by the mean.
+    """Read a folder of sentence-transformers whose model is a BERT that pools by the mean.
 
     Raises:
         DataError: It is something else, is damaged, or has pickled weights alone.

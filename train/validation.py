@@ -18,15 +18,11 @@ TEMPERATURE = 0.05
 
 @dataclass(frozen=True)
 class Retrieval:
-    """How well translations are found.
+    """How well translations are found."""
 
-    Attributes:
-        p1: P@1 in per cent, by language.
-        loss: Cross-entropy of cosine / 0.05 against the right sentence, by language: it still tells encoders apart
-            whose P@1 is the same.
-    """
-
-    p1: dict[str, float]
+    p1: dict[str, float]  # P@1 in per cent, by language
+    # cross-entropy of cosine / 0.05 against the right sentence, by language: it still tells encoders apart whose P@1 is
+    # the same
     loss: dict[str, float]
 
 
@@ -50,11 +46,7 @@ class Validation:
 
     @torch.inference_mode()
     def measure(self, encoder: Encoder) -> Retrieval:
-        """Search every translation, by cosine.
-
-        Args:
-            encoder: The encoder; dropout is off while it is measured.
-        """
+        """Search every translation, by cosine; dropout is off meanwhile."""
         was_training = encoder.training
         encoder.eval()
         candidates = self._encode(self._english, encoder)

@@ -3,7 +3,7 @@
 from itertools import count, islice
 from pathlib import Path
 
-from xsent.export.sentencepiece_proto import ModelProto, SentencePiece
+from xsent.train.sentencepiece_proto import ModelProto, SentencePiece
 
 # Korean syllables: none of our texts has one, so that no piece made of them is ever used.
 _FIRST, _SYLLABLES = ord("가"), 11_172

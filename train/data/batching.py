@@ -27,19 +27,12 @@ class Looks(Protocol):
 
 
 class Batch(NamedTuple):
-    """One step's pairs.
+    """One step's pairs."""
 
-    Attributes:
-        hiding: English and translation, whole and with pieces hidden.
-        group: Identity of each English sentence, over the devices of all ranks [B].
-        teacher: The teacher's vectors of this rank's pairs [b, Dt].
-        queue: The teacher's vectors of earlier batches [Q, Dt], the latest last.
-    """
-
-    hiding: Hiding
-    group: Tensor
-    teacher: Tensor | None = None
-    queue: Tensor | None = None
+    hiding: Hiding  # English and translation, whole and with pieces hidden
+    group: Tensor  # identity of each English sentence, over the devices of all ranks [B]
+    teacher: Tensor | None = None  # the teacher's vectors of this rank's pairs [b, Dt]
+    queue: Tensor | None = None  # the teacher's vectors of earlier batches [Q, Dt], the latest last
 
     def to(self, device: torch.device) -> "Batch":
         """The same on another device."""

@@ -29,17 +29,9 @@ ITERATIONS = 8
 def cluster_pairs(
     store: Store, encoder: Encoder, *, clusters: int, dim: int, seed: int
 ) -> Iterator[NDArray[np.uint16]]:
-    """Assign every pair of a store to a cluster, in constant memory.
+    """Assign every pair of a store to a cluster, in constant memory; yields the clusters chunk after chunk.
 
-    Args:
-        store: The pairs.
-        encoder: Encoder whose table says how similar English sides are.
-        clusters: How many clusters.
-        dim: Prefix of the vectors that is compared.
-        seed: Seed of the sample and the first centroids.
-
-    Yields:
-        The clusters of the next pairs, from the first pair of the store to the last.
+    How similar English sides are is said by the encoder's table, in the first `dim` numbers.
     """
     rng = np.random.default_rng((seed, 3))
     sample = np.unique(rng.integers(len(store), size=SAMPLE_PER_CLUSTER * clusters))

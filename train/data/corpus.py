@@ -47,17 +47,11 @@ class Pair(NamedTuple):
 
 @dataclass
 class Corpus:
-    """Files of pairs, filtered by language.
+    """Files of pairs, filtered by language."""
 
-    Attributes:
-        files: The files, read in this order.
-        languages: Languages to keep beside English alone; empty keeps all.
-        skipped: Bad lines of the last full reading, by reason.
-    """
-
-    files: Sequence[Path]
-    languages: frozenset[str] = frozenset()
-    skipped: Counter[str] = field(default_factory=Counter)
+    files: Sequence[Path]  # the files, read in this order
+    languages: frozenset[str] = frozenset()  # languages to keep beside English alone; empty keeps all
+    skipped: Counter[str] = field(default_factory=Counter)  # bad lines of the last full reading, by reason
 
     def __iter__(self) -> Iterator[Pair]:
         """Read all pairs; a bad line is skipped, counted, and reported with its number.

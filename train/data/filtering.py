@@ -41,22 +41,17 @@ class Reason(StrEnum):
 
 @dataclass(frozen=True)
 class Rules:
-    """What a pair must be like to be kept.
+    """What a pair must be like to be kept."""
 
-    Attributes:
-        min_words: Words that a side has at least; see `xsent.train.data.scripts.Writing` for scripts without spaces.
-        max_words: Words that a side has at most.
-        max_ratio: How many times as wide as the other a side may be.
-        min_script: Share of a side's letters that are in a script of its language, at least. Manuals in Chinese are
-            full of English names: what this finds is text that is not translated at all.
-        max_odds: How many times as probable as the claimed language another may be. Well above 1, because the claim
-            itself is evidence, and most of it where a text is short.
-    """
-
+    # words that a side has at least; see `xsent.train.data.scripts.Writing` for scripts without spaces
     min_words: int = 1
-    max_words: int = 100
-    max_ratio: float = 2.5
+    max_words: int = 100  # words that a side has at most
+    max_ratio: float = 2.5  # how many times as wide as the other a side may be
+    # share of a side's letters that are in a script of its language, at least. Manuals in Chinese are full of English
+    # names: what this finds is text that is not translated at all.
     min_script: float = 0.2
+    # how many times as probable as the claimed language another may be. Well above 1, because the claim itself is
+    # evidence, and most of it where a text is short.
     max_odds: float = 5.0
 
     def __post_init__(self) -> None:
@@ -75,11 +70,7 @@ class Rules:
 
 
 class PairFilter:
-    """Judges pairs one by one.
-
-    Args:
-        rules: What a pair must be like.
-    """
+    """Judges pairs one by one."""
 
     def __init__(self, rules: Rules) -> None:
         self._rules = rules
@@ -107,15 +98,10 @@ class PairFilter:
 
 
 class Verdict(NamedTuple):
-    """What becomes of a line.
+    """What becomes of a line."""
 
-    Attributes:
-        language: Of the translation; empty if the line is bad.
-        reason: Why it goes: a `Reason`, what is bad about the line, or `LEFT_OUT`; empty if it stays.
-    """
-
-    language: str
-    reason: str
+    language: str  # of the translation; empty if the line is bad
+    reason: str  # why it goes: a `Reason`, what is bad about the line, or `LEFT_OUT`; empty if it stays
 
 
 def judge(

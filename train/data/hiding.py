@@ -14,15 +14,10 @@ NOT_HIDDEN = -1
 
 
 class Labelled(NamedTuple):
-    """Sentences of which some tokens are to be predicted from their own position.
+    """Sentences of which some tokens are to be predicted from their own position."""
 
-    Attributes:
-        tokens: What the encoder reads.
-        labels: What stood at each position, or -1 where nothing is to be predicted [N].
-    """
-
-    tokens: Tokens
-    labels: Tensor
+    tokens: Tokens  # what the encoder reads
+    labels: Tensor  # what stood at each position, or -1 where nothing is to be predicted [N]
 
     def part(self, start: int, stop: int) -> "Labelled":
         """The sentences from `start` to `stop` (exclusive)."""
@@ -37,21 +32,13 @@ class Labelled(NamedTuple):
 
 
 class Hiding(NamedTuple):
-    """Both sides of B pairs, and what of them is hidden.
+    """Both sides of B pairs, and what of them is hidden."""
 
-    Attributes:
-        sides: English and translation as they are.
-        read: What the encoder reads of them.
-        piece: The one piece that is hidden of each pair [B]; None where no objective hides one.
-        masked: For each side whether it is the one that the piece is hidden of [B].
-        joined: The pairs as one sentence each, for TLM.
-    """
-
-    sides: tuple[Tokens, Tokens]
-    read: tuple[Labelled, Labelled]
-    piece: Tensor | None = None
-    masked: tuple[Tensor, Tensor] | None = None
-    joined: Labelled | None = None
+    sides: tuple[Tokens, Tokens]  # English and translation as they are
+    read: tuple[Labelled, Labelled]  # what the encoder reads of them
+    piece: Tensor | None = None  # the one piece that is hidden of each pair [B]; None where no objective hides one
+    masked: tuple[Tensor, Tensor] | None = None  # for each side whether it is the one that the piece is hidden of [B]
+    joined: Labelled | None = None  # the pairs as one sentence each, for TLM
 
     def to(self, device: torch.device) -> "Hiding":
         """The same on another device."""
@@ -71,14 +58,9 @@ def hide(
     max_length: int,
     generator: torch.Generator,
 ) -> Hiding:
-    """Hide what the objectives of a stage want hidden.
+    """Hide of English and translation what the objectives of a stage want hidden.
 
-    Args:
-        sides: English and translation.
-        objectives: The objectives.
-        maskable: Which pieces may be hidden [V].
-        max_length: Longest joined pair in tokens.
-        generator: Source of chance.
+    Only what is `maskable` [V]; pairs that are joined are cut to `max_length` tokens.
     """
     read, piece, masked = sides, None, None
     if objectives.generative:

@@ -18,11 +18,7 @@ def mask_one_side(
 ) -> tuple[tuple[Tokens, Tokens], Tensor, tuple[Tensor, Tensor]]:
     """Replace one random word piece of one random side of every pair.
 
-    Args:
-        sides: Both sides of a batch of B pairs.
-        maskable: Which pieces may be hidden [V]: words, never punctuation.
-        mask_id: The piece that stands in.
-        generator: Source of chance.
+    Pieces that are not `maskable` [V], as punctuation, are never hidden.
 
     Returns:
         The two sides with pieces hidden; the hidden piece of each pair [B]; for each side, whether it was the one
@@ -57,15 +53,8 @@ def mask_tokens(
 ) -> tuple[Tokens, Tensor, Tensor]:
     """Choose a share of the tokens to be predicted, and hide most of them (MLM, Devlin et al. 2019).
 
-    Of the chosen, 80% become [MASK], 10% a random maskable piece, 10% stay.
-
-    Args:
-        tokens: A batch of sentences.
-        maskable: Which pieces may be chosen [V].
-        share: Probability of each such token.
-        generator: Source of chance.
-        mask_id: The piece that stands in; where it stands already, nothing is chosen.
-        protected: Tokens that are not to be chosen either [N].
+    Of the chosen, 80% become [MASK], 10% a random maskable piece, 10% stay. Never chosen are tokens that are hidden
+    already, not `maskable` [V], or `protected` [N].
 
     Returns:
         The sentences with pieces hidden; the places of the chosen tokens in `ids` [M]; what stood there [M].
@@ -85,9 +74,7 @@ def mask_tokens(
 def join_pairs(sides: tuple[Tokens, Tokens], max_length: int) -> Tokens:
     """Each pair as one sentence, English first, for objectives that read both at once (TLM, wei2020 section 3.1).
 
-    Args:
-        sides: English and translation of B pairs.
-        max_length: Longest joined sentence in tokens; each side is cut at half of it.
+    Each side is cut at half of `max_length` tokens.
     """
     half = max_length // 2
     cut = [Tokens(side.ids[side.position < half], side.lengths.clamp(max=half)) for side in sides]

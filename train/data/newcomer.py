@@ -42,17 +42,11 @@ class Sample(Generic[T]):
 
 @dataclass(frozen=True)
 class Newcomer:
-    """Text for a new language beside old ones.
+    """Text for a new language beside old ones."""
 
-    Attributes:
-        text: Sentences of the new language to train on.
-        kept: Sentences of the old languages, English among them.
-        held_out: Pairs of the old languages that share no English sentence with those to train on.
-    """
-
-    text: list[str]
-    kept: list[str]
-    held_out: list[Pair]
+    text: list[str]  # sentences of the new language to train on
+    kept: list[str]  # sentences of the old languages, English among them
+    held_out: list[Pair]  # pairs of the old languages that share no English sentence with those to train on
 
 
 def count_pairs(path: Path, language: str) -> int:
@@ -69,14 +63,7 @@ def count_pairs(path: Path, language: str) -> int:
 
 
 def read_newcomer(path: Path, language: str, known: Sequence[str], held_out_share: float) -> Newcomer:
-    """Read a file once and keep bounded samples of it.
-
-    Args:
-        path: The pairs; those in languages that are neither new nor old are left out.
-        language: The new language.
-        known: The old ones, English among them.
-        held_out_share: Share of English sentences held out.
-    """
+    """Read a file of pairs once and keep bounded samples of it; languages neither new nor known are left out."""
     pairs = TrainingPairs(Corpus([path], frozenset([language, *known])), held_out_share)
     text = Sample[str](TEXT)
     kept = {code: Sample[str](KEPT // len(known)) for code in known}

@@ -23,17 +23,11 @@ EDGE = 1 << 20  # bytes at either end of a file that tell it from another of the
 
 @dataclass(frozen=True)
 class Prepared:
-    """What a training reads.
+    """What a training reads."""
 
-    Attributes:
-        tokenizer: SentencePiece model.
-        validation: Held-out pairs, in the layout of a corpus.
-        store: Tokenised training pairs.
-    """
-
-    tokenizer: Path
-    validation: Path
-    store: Store
+    tokenizer: Path  # a SentencePiece model
+    validation: Path  # held-out pairs, in the layout of a corpus
+    store: Store  # tokenised training pairs
 
 
 @dataclass(frozen=True)
@@ -92,12 +86,7 @@ def prepare(
 ) -> Prepared:
     """Make what is not there yet; a second call with the same recipe and files makes nothing.
 
-    Args:
-        recipe: The recipe.
-        files: Files of pairs.
-        run: Folder to prepare in.
-        threads: Threads for the vocabulary and the tokeniser.
-        vocabulary: A SentencePiece model to use as it is; None trains one.
+    A SentencePiece model that is given is used as it is; else one is trained.
 
     Raises:
         DataError: A file is missing, or holds no pair to train or to validate on.

@@ -23,10 +23,7 @@ def cell_shares(
 ) -> dict[Cell, float]:
     """The share of each cell in training: proportional to weight x size^temperature.
 
-    Args:
-        counts: Pairs of each cell.
-        temperature: 1 keeps the corpus as it is, 0 makes all cells equal.
-        weights: Factors by source; 1 where not named.
+    A temperature of 1 keeps the corpus as it is, 0 makes all cells equal; weights are by source, 1 where not named.
     """
     factors = weights or {}
     mass = {cell: factors.get(cell[0], 1.0) * n**temperature for cell, n in counts.items()}
@@ -98,12 +95,7 @@ class Sampler:
     ) -> None:
         """Set up a sampler.
 
-        Args:
-            cell_starts: Rows of cell c are cell_starts[c] to cell_starts[c + 1], shape [cells + 1].
-            shares: Share of each cell, summing to 1, shape [cells].
-            batch_size: Pairs in a batch.
-            window: Batches in a window.
-            seed: Seed of all draws.
+        Rows of cell c are cell_starts[c] to cell_starts[c + 1] [cells + 1]; the cells' shares add up to 1 [cells].
         """
         self.batch_size, self.window, self.seed = batch_size, window, seed
         self._starts, self._shares = cell_starts, shares

@@ -46,19 +46,15 @@ SCRIPTS: dict[str, frozenset[str]] = {
 
 
 class Writing(NamedTuple):
-    """A text, measured.
+    """A text, measured."""
 
-    Attributes:
-        width: Its columns without spaces. A Chinese character, a kana or a Hangul syllable takes two, any other
-            character one; so measured, a sentence is about as long as its translation in any of these scripts.
-        words: About how many words it has. Where no spaces stand between words, four columns of double width make
-            one, and a text has at least a word in ten columns (Thai).
-        letters: Columns of letters by script.
-    """
-
+    # its columns without spaces. A Chinese character, a kana or a Hangul syllable takes two, any other character one;
+    # so measured, a sentence is about as long as its translation in any of these scripts.
     width: int
+    # about how many words it has. Where no spaces stand between words, four columns of double width make one, and a
+    # text has at least a word in ten columns (Thai).
     words: int
-    letters: Mapping[str, int]
+    letters: Mapping[str, int]  # columns of letters by script
 
     def share(self, language: str) -> float:
         """Share of the letters that are in a script of the language, 0 to 1; 1 if its scripts are not known."""

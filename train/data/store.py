@@ -109,13 +109,8 @@ def chunks(items: Iterable[Pair], size: int) -> Iterator[list[Pair]]:
 def build_store(path: Path, pairs: Iterable[Pair], tokenizer: Path, *, key: str, max_length: int, threads: int) -> None:
     """Tokenise pairs into a store, in constant memory; the folder appears when it is complete.
 
-    Args:
-        path: Folder to make.
-        pairs: The pairs.
-        tokenizer: SentencePiece model.
-        key: Identity of corpus, vocabulary and settings; lets a later run see whether the store is still right.
-        max_length: Tokens kept of a sentence; the number of cut ones is logged.
-        threads: Threads that tokenise.
+    `key` is the identity of corpus, vocabulary and settings: it lets a later run see whether the store is still right.
+    Sentences are cut at `max_length` tokens; how many were is logged.
     """
     processor = spm.SentencePieceProcessor(model_file=str(tokenizer))
     sizes: dict[Cell, int] = {}

@@ -1,8 +1,8 @@
 """What a teacher says about pairs of a store, kept on disk as it is made.
 
-A cache is a folder: `about.json` (which teacher, which store), `vectors.f16` (vectors in the order they were made in) and
-`pairs.u32` (the pair of each). Both only grow. A pair is written after its vector is on the disk, so that what an
-interruption leaves of a batch does not count, and the next one is written over it.
+A cache is a folder: `about.json` (which teacher, which store), `vectors.f16` (vectors in the order in which they were
+made) and `pairs.u32` (the pair of each). Both only grow. A pair is written after its vector is on the disk, so that
+what an interruption leaves of a batch does not count, and the next one is written over it.
 """
 
 import json

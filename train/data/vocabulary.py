@@ -21,15 +21,9 @@ MASK_PIECE = "[MASK]"
 def sample_text(
     pairs: Iterable[Pair], counts: Mapping[Cell, int], shares: Mapping[Cell, float], sentences: int
 ) -> Iterator[str]:
-    """Sentences to train a vocabulary on, drawn per cell in proportion to its share.
+    """About so many sentences to train a vocabulary on, drawn per cell in proportion to its share.
 
     English stands in every pair and would make up half of the text, so that every second English side is left out.
-
-    Args:
-        pairs: Where the sentences come from.
-        counts: Pairs of each cell.
-        shares: Share of each cell in training.
-        sentences: About how many sentences to draw.
     """
     rates = {cell: sentences * shares[cell] / (1.5 * counts[cell]) for cell in counts}
     for pair in pairs:
@@ -48,7 +42,7 @@ def train_vocabulary(text: Iterator[str], path: Path, *, size: int, threads: int
         text: Sentences.
         path: Where the model is written.
         size: Pieces, at most 65,536 so that ids fit into 16 bits.
-        threads: Threads to use.
+        threads: Processor threads.
         exact: Whether fewer pieces, because the text is too small for them, are an error.
 
     Raises:

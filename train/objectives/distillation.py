@@ -69,15 +69,10 @@ def relate(student: Tensor, others: Tensor, teacher: Tensor) -> Tensor:
 
 
 class Whitening(NamedTuple):
-    """A linear map after which all directions of a set of vectors vary nearly alike.
+    """A linear map after which all directions of a set of vectors vary nearly alike."""
 
-    Attributes:
-        centre: Their mean [D].
-        matrix: The map of what is left [D, D].
-    """
-
-    centre: Tensor
-    matrix: Tensor
+    centre: Tensor  # their mean [D]
+    matrix: Tensor  # the map of what is left [D, D]
 
     @staticmethod
     def fit(vectors: Tensor) -> "Whitening":

@@ -13,17 +13,11 @@ from torch.utils.checkpoint import checkpoint
 
 @dataclass(frozen=True)
 class Targets:
-    """A sparse distribution over the pieces for each sentence.
+    """A sparse distribution over the pieces for each sentence."""
 
-    Attributes:
-        ids: Pieces with mass [M].
-        sentence: The sentence of each entry [M].
-        weight: Its mass [M]; the entries of one sentence add up to 1, or it has none and predicts nothing.
-    """
-
-    ids: Tensor
-    sentence: Tensor
-    weight: Tensor
+    ids: Tensor  # pieces with mass [M]
+    sentence: Tensor  # the sentence of each entry [M]
+    weight: Tensor  # its mass [M]; the entries of one sentence add up to 1, or it has none and predicts nothing
 
     @staticmethod
     def join(parts: "Sequence[Targets]", count: int) -> "Targets":
@@ -53,9 +47,7 @@ class Targets:
 def uniform_targets(ids: Tensor, lengths: Tensor) -> Targets:
     """All mass spread evenly over the distinct pieces of each sentence (XTR, mao2021 eq. 2 and 3).
 
-    Args:
-        ids: Pieces of all sentences, one after the other [N].
-        lengths: Pieces of each sentence [B].
+    Pieces of all sentences stand one after the other [N]; `lengths` says how many each has [B].
     """
     # One number for sentence and piece: distinct rows of a matrix would take fifty times as long.
     distinct = torch.unique(torch.repeat_interleave(lengths.long()) << 32 | ids)
@@ -128,15 +120,7 @@ def generative_loss(hidden: Tensor, table: Tensor, bias: Tensor, targets: Target
 def token_loss(hidden: Tensor, table: Tensor, bias: Tensor, ids: Tensor, *, chunk: int = 0) -> Tensor:
     """Cross-entropy of hidden tokens, each predicted from its own place (MLM and TLM, the baselines of mao2021).
 
-    Args:
-        hidden: Output of the generative head at the hidden tokens [M, D].
-        table: Token table, tied with the encoder's [V, D].
-        bias: Bias of each piece [V].
-        ids: The pieces that stood there [M].
-        chunk: Tokens whose logits are in memory at a time; 0 keeps the logits of all.
-
-    Returns:
-        The mean over the hidden tokens, a scalar; 0 where there are none.
+    As `generative_loss` for the hidden tokens [M, D], of which `ids` [M] says what stood there; 0 where there are none.
     """
     targets = Targets(ids, torch.arange(len(ids), device=ids.device), torch.ones(len(ids), device=ids.device))
     return generative_loss(hidden, table, bias, targets, chunk=chunk)
