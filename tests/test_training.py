@@ -335,12 +335,11 @@ def test_an_empty_sentence_is_the_zero_vector(trained: Path) -> None:
     assert not vectors[1].any() and np.allclose(vectors[[0, 2]], encoder.encode(["cat", "dog house"]), atol=1e-6)
 
 
-@pytest.mark.parametrize("package", ["torch", "pydantic"])
-def test_without_a_package_the_command_says_what_to_install(recipe: Path, package: str) -> None:
-    program = f"import sys; sys.modules['{package}'] = None; from xsent.train.cli import main; main()"
+def test_without_torch_the_command_says_what_to_install(recipe: Path) -> None:
+    program = "import sys; sys.modules['torch'] = None; from xsent.train.cli import main; main()"
     result = subprocess.run([sys.executable, "-c", program, str(recipe)], capture_output=True, text=True)
     assert result.returncode == 1
-    assert result.stderr == f"Error: {package} is not installed; pip install 'xsent[train]'\n"
+    assert result.stderr == "Error: torch is not installed; pip install 'xsent[train]'\n"
 
 
 @pytest.mark.parametrize(
