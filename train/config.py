@@ -19,7 +19,7 @@ class CorpusConfig(Settings):
     validation_share: Share = 0.005  # of the English sentences, held out by hash
     validation_pairs: Annotated[int, Field(ge=2)] = 1000  # a language kept of them, drawn like the training pairs
     temperature: NonNegativeFloat = 0.5  # exponent of a source's size in sampling: 1 as it is, 0 makes sources equal
-    weights: Mapping[str, Factor] = {}  # by source
+    weights: Mapping[str, Factor] = {}  # factors by source
 
 
 class VocabularyConfig(Settings):
@@ -36,11 +36,11 @@ class StageConfig(Settings):
     num_layers: Annotated[int, Field(ge=0, le=6)]  # above the table
     steps: PositiveInt
     objectives: Objectives
-    starts_from: Mapping[str, Factor] = {}  # earlier stages: the mean, by shares (Wortsman et al. 2022)
+    starts_from: Mapping[str, Factor] = {}  # shares of earlier stages; it starts from their mean (Wortsman et al. 2022)
     batch_size: Annotated[int, Field(ge=2)] = 512  # pairs in a step, over all devices
     chunk: NonNegativeInt = 0  # pairs encoded at a time, so that a large batch fits a small device; 0 is all
     weights: Mapping[str, NonNegativeFloat] = {}  # factors by source, beside the corpus's; 0 leaves a source out
-    order: Literal["random", "length", "cluster"] = "random"  # in a window; cluster is of hard negatives
+    order: Literal["random", "length", "cluster"] = "random"  # of the pairs of a window; cluster makes hard negatives
     shuffle: bool = True  # the batches of a window
     window: PositiveInt = 64  # batches drawn together
     clusters: Annotated[int, Field(ge=1, le=65_536)] = 4096  # found once, for order = "cluster"
