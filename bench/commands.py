@@ -63,7 +63,7 @@ def training(
         raise DataError(f"--device {device} must be auto or cpu")
     spec = Spec(folder=str(out), steps=steps, threads=threads, compile=compiled)
     out.mkdir(parents=True, exist_ok=True)
-    parts, sizes = split_names(only), numbers(batches)
+    parts, sizes = split_names(only), numbers(batches, least=2)
     typer.echo(
         run_training_benchmarks(spec, only=parts, batches=sizes, device=device, turns=turns, command=command_line())
     )

@@ -1,6 +1,5 @@
 """The batches of a stage: functions of the step, divided among ranks, with the queue that a step would have."""
 
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -18,7 +17,7 @@ from xsent.train.objectives.settings import Align, Co, Masked, Objectives
 STAGE = StageConfig(
     name="s", num_layers=1, steps=20, batch_size=8, window=3, order="length", objectives=Objectives(align=Align())
 )
-DISTILS = replace(STAGE, objectives=Objectives(co=Co(queue=20)))
+DISTILS = STAGE.model_copy(update={"objectives": Objectives(co=Co(queue=20))})
 
 
 class Numbers:
@@ -48,7 +47,7 @@ def ids(batch: Batch) -> list[list[int]]:
 
 
 def test_a_resume_sees_the_same_batches(store: Store) -> None:
-    stage = replace(STAGE, objectives=Objectives(mlm=Masked()))
+    stage = STAGE.model_copy(update={"objectives": Objectives(mlm=Masked())})
     whole = list(batches(store, stage).since(0))
     assert len(whole) == 20
     for now, expected in zip(batches(store, stage).since(7), whole[7:], strict=True):
@@ -90,7 +89,7 @@ def test_drawn_names_the_pairs_of_all_batches(store: Store) -> None:
 
 def test_in_order_of_length_without_shuffling(store: Store) -> None:
     lengths = []
-    for batch in batches(store, replace(STAGE, shuffle=False)).since(0):
+    for batch in batches(store, STAGE.model_copy(update={"shuffle": False})).since(0):
         lengths += [sum(pair) for pair in zip(*(side.lengths.tolist() for side in batch.hiding.sides), strict=True)]
     window = 3 * 8
     for start in range(0, len(lengths) - window, window):

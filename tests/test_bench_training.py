@@ -86,6 +86,12 @@ def test_numbers_that_are_none(text: str) -> None:
         numbers(text)
 
 
+def test_numbers_that_are_too_small() -> None:
+    assert numbers("2,4", least=2) == [2, 4]
+    with pytest.raises(DataError, match="'4,1': 1 must be at least 2"):
+        numbers("4,1", least=2)
+
+
 def test_memory_is_measured() -> None:
     with processes.AnonymousPeak() as peak:
         before = peak.mib

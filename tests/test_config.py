@@ -7,6 +7,7 @@ import pytest
 import xsent.train
 from xsent.errors import DataError
 from xsent.train.config import load_recipe
+from xsent.train.objectives.settings import Align
 
 MINIMAL = """
 name = "x"
@@ -34,67 +35,107 @@ def test_minimal_recipe(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ("steps = 10", "stepps = 10", "unknown setting 'stepps' in .stage.; did you mean 'steps'"),
-        ("steps = 10", "", "'steps' is missing"),
-        ("steps = 10", 'steps = "ten"', "stage.steps = 'ten' must be of type int"),
-        ("steps = 10", "steps = true", "must be of type int"),
+        ("steps = 10", "stepps = 10", r"stages\[0\]: unknown setting 'stepps'; did you mean 'steps'\?$"),
+        ("steps = 10", "", r"setting 'stages\[0\].steps' is missing$"),
+        ("steps = 10", 'steps = "ten"', r"stages\[0\].steps = 'ten' must be a valid integer$"),
+        ("steps = 10", "steps = true", r"stages\[0\].steps = True must be a valid integer$"),
         ("{ align = 1 }", "{}", "no objective; known are mlm, tlm, .*co"),
-        ("{ align = 1 }", "{ algin = 1 }", "unknown setting 'algin' in .stage.objectives.; did you mean 'align'"),
-        ("{ align = 1 }", "{ align = 0 }", "weight = 0.* must be above 0; leave the objective out"),
-        ("{ align = 1 }", "{ align = { temprature = 1 } }", "'temprature' in .*align.; did you mean 'temperature'"),
+        ("{ align = 1 }", "{ algin = 1 }", r"stages\[0\].objectives: unknown setting 'algin'; did you mean 'align'"),
+        ("{ align = 1 }", "{ align = 0 }", "objectives.align.weight: 0.0 must be above 0; leave the objective out"),
+        (
+            "{ align = 1 }",
+            "{ align = { temprature = 1 } }",
+            "objectives.align: unknown .*'temprature'; did you mean 'temperature'",
+        ),
         ("{ align = 1 }", "{ align = { margin = 0.1, temperature = 0 } }", "margin = 0.1 needs a temperature"),
-        ("{ align = 1 }", "{ align = 'yes' }", "stage.objectives.align. must be a table"),
-        ("{ align = 1 }", "{ mlm = { share = 1.5 } }", "share = 1.5 must lie between 0 and 1"),
-        ("{ align = 1 }", "{ co = { queue = 0 } }", "queue = 0 must be above 0"),
+        ("{ align = 1 }", "{ align = 'yes' }", r"stages\[0\].objectives.align = 'yes' must be a table of settings$"),
+        ("{ align = 1 }", "{ mlm = { share = 1.5 } }", "objectives.mlm.share = 1.5 must be less than 1"),
+        ("{ align = 1 }", "{ co = { queue = 0 } }", "objectives.co.queue = 0 must be greater than 0"),
         ("{ align = 1 }", "{ mlm = 1 }\nlearning_rate = 0", "leaves the head untrained"),
         ("{ align = 1 }", "{ align = 1 }\nlayer_prefixes = [0, 1]", "layer_prefixes = .0, 1. must lie between"),
         ("{ align = 1 }", "{ ugt = 1 }\nprefixes = [512]", "prefixes needs an objective that compares vectors: align"),
         ("{ align = 1 }", "{ mlm = 1 }\nlayer_prefixes = [0]", "layer_prefixes needs an objective that compares"),
-        ("objectives = { align = 1 }", "", "'objectives' is missing"),
-        ('name = "x"', 'name = "x"\nseed = -1', "seed = -1 must lie between 0 and"),
-        ('name = "x"', 'name = "x"\ncheckpoint_minutes = nan', "checkpoint_minutes = nan must be a number"),
-        ('name = "x"', 'name = "x"\nactivation = "relu"', "activation = 'relu' must be gelu or silu"),
+        ("objectives = { align = 1 }", "", r"setting 'stages\[0\].objectives' is missing"),
+        ('name = "x"', 'name = "x"\nseed = -1', ": seed = -1 must be greater than or equal to 0"),
+        ('name = "x"', 'name = "x"\ncheckpoint_minutes = nan', ": checkpoint_minutes = nan must be a finite number"),
+        ('name = "x"', 'name = "x"\nactivation = "relu"', ": activation = 'relu' must be 'gelu' or 'silu'"),
         (
             '[[stage]]\nname = "table"\nnum_layers = 0',
             'teacher_layers = [0, 2]\n[[stage]]\nname = "table"\nnum_layers = 3',
             "stage 'table' has more layers than teacher_layers, 2",
         ),
         ("{ align = 1 }", "{ rows = 1, distil = 1 }", "rows looks at the teacher's input.*not in one stage"),
-        ("{ align = 1 }", "{ rows = { contrast = -1 } }", "contrast = -1.* must not be negative"),
-        ("steps = 10", 'steps = 10\norder = "sorted"', "must be one of random, length, cluster"),
+        ("{ align = 1 }", "{ rows = { contrast = -1 } }", "rows.contrast = -1 must be greater than or equal to 0"),
+        ("steps = 10", 'steps = 10\norder = "sorted"', "order = 'sorted' must be 'random', 'length' or 'cluster'"),
         ("steps = 10", "steps = 10\nprefixes = [600]", "prefixes"),
         ("steps = 10", "steps = 10\nprefixes = [128]", "end with dim = 512"),
-        ("steps = 10", "steps = 10\nbatch_size = 1", "batch_size = 1 must be at least 2"),
-        ("steps = 10", "steps = 10\nvalidate_every = 0", "validate_every = 0 must be at least 1"),
-        ("steps = 10", "steps = 10\nclusters = 70000", "at most 65536"),
-        ("steps = 10", "steps = 10\ndropout = 1.5", "dropout = 1.5 must be below 1"),
-        ("steps = 10", "steps = 10\nlearning_rate = nan", "learning_rate = nan must be a number"),
-        ("num_layers = 0", "num_layers = 9", "num_layers = 9 must lie between 0 and 6"),
+        ("steps = 10", "steps = 10\nbatch_size = 1", "batch_size = 1 must be greater than or equal to 2"),
+        ("steps = 10", "steps = 10\nvalidate_every = 0", "validate_every = 0 must be greater than 0"),
+        ("steps = 10", "steps = 10\nclusters = 70000", "clusters = 70000 must be less than or equal to 65536"),
+        ("steps = 10", "steps = 10\ndropout = 1.5", "dropout = 1.5 must be less than 1"),
+        ("steps = 10", "steps = 10\nlearning_rate = nan", "learning_rate = nan must be a finite number"),
+        ("num_layers = 0", "num_layers = 9", "num_layers = 9 must be less than or equal to 6"),
         ("table_learning_rate = 0.01", "", "nothing to train"),
-        ('name = "table"', 'name = "a/b"', "must be of letters"),
+        ('name = "table"', 'name = "a/b"', r"stages\[0\].name = 'a/b' must match pattern '.*A-Z"),
         ('name = "x"', 'name = "x"\nnum_heads = 7', "num_heads = 7 must divide dim = 512"),
-        ("[[stage]]", "[stage]", "start with ..stage"),
-        ('files = ["a.tsv"]', 'files = ["a.tsv"], weights = { talk = -1 }', "weight of 'talk', -1"),
-        ("steps = 10", "steps = 10\nweights = { talk = -1 }", "weight of 'talk', -1, must be a number from 0 up"),
+        ("[[stage]]", "[stage]", r"one or more stages, tables that start with \[\[stage"),
+        (
+            'files = ["a.tsv"]',
+            'files = ["a.tsv"], weights = { talk = -1 }',
+            ": corpus.weights.talk = -1 must be greater than 0",
+        ),
+        (
+            "steps = 10",
+            "steps = 10\nweights = { talk = -1 }",
+            r"stages\[0\].weights.talk = -1 must be greater than or equal to 0",
+        ),
         (
             "steps = 10",
             "steps = 10\nstarts_from = { table = 1 }",
             "starts_from table, which is no stage before",
         ),
-        ("steps = 10", "steps = 10\nstarts_from = { a = 0 }", "weight of 'a', 0, must be a number above 0"),
-        ('name = "x"', "", "'name' is missing"),
-        ('["de"]', '"de"', "languages = 'de' must be of type tuple"),
-        ("[[stage]]", "[[stages]]", "unknown|no ..stage"),
-        ('files = ["a.tsv"]', "files = []", "files is empty"),
+        ("steps = 10", "steps = 10\nstarts_from = { a = 0 }", "starts_from.a = 0 must be greater than 0"),
+        ('name = "x"', "", "setting 'name' is missing"),
+        ('["de"]', '"de"', ": languages = 'de' must be a list$"),
+        ("[[stage]]", "[[stages]]", r"one or more stages, tables that start with \[\[stage"),
+        ('files = ["a.tsv"]', "files = []", r"corpus.files = \[\] must have at least 1 item"),
         ('name = "x"', "name = ", "cannot be read as a TOML recipe"),
-        ('name = "x"', 'name = "x"\nvocabulary = { size = 70000 }', "65536"),
+        (
+            'name = "x"',
+            'name = "x"\nvocabulary = { size = 70000 }',
+            ": vocabulary.size = 70000 must be less than or equal to 65536",
+        ),
+        ("steps = 10", "steps = 2.5", "steps = 2.5 must be a valid integer"),
+        ("steps = 10", "steps = 10\nclip = true", "clip = True must be a valid number"),
+        ("steps = 10", "steps = 10\nclip = '1'", "clip = '1' must be a valid number"),
+        ("steps = 10", "steps = 10\nshuffle = 1", "shuffle = 1 must be a valid boolean"),
+        ("steps = 10", "steps = 10\nweights = { a = true }", "weights.a = True must be a valid number"),
+        ("steps = 10", "steps = 10\nzzz = 1", "unknown setting 'zzz'; known are name, num_layers, steps"),
+        ("{ align = 1 }", "{ align = true }", "objectives.align = True must be a table of settings"),
+        ('files = ["a.tsv"]', "files = [3]", r"corpus.files\[0\] = 3 must be a valid string"),
+        ('corpus = { files = ["a.tsv"] }', "corpus = 3", ": corpus = 3 must be a table of settings"),
+        ('name = "x"', 'name = "x"\nspace = 1', ": space = 1 must be a valid string"),
+        ('name = "x"', 'name = "x"\nlicense = "MIT"', ": unknown setting 'license'; did you mean 'licence'"),
     ],
 )
 def test_mistakes_are_named(tmp_path: Path, old: str, new: str, message: str) -> None:
     assert old in MINIMAL
     with pytest.raises(DataError, match=message) as raised:
         load(tmp_path, MINIMAL.replace(old, new, 1))
-    assert "r.toml" in str(raised.value)
+    assert str(raised.value).startswith(f"{tmp_path / 'r.toml'}: ") and "\n" not in str(raised.value)
+
+
+def test_what_toml_writes_otherwise(tmp_path: Path) -> None:
+    path = tmp_path / "r.toml"
+    short = MINIMAL.replace(
+        "{ align = 1 }", "{ align = 2, distil = { english = false } }\nclip = 2\nprefixes = [64, 512]"
+    )
+    path.write_text(short.replace('["a.tsv"]', '["a.tsv"], weights = { a = 2, b = 2.0 }'))
+    recipe = load_recipe(path)
+    stage, dumped = recipe.stages[0], recipe.model_dump()
+    assert stage.objectives.align == Align(weight=2.0) and stage.objectives.weights == {"align": 2.0, "distil": 1.0}
+    assert repr(stage.clip) == "2.0" and stage.prefixes == (64, 512)
+    assert repr(dumped["corpus"]["weights"]) == "{'a': 2, 'b': 2.0}"  # what prepared data is known by
 
 
 def test_missing_recipe(tmp_path: Path) -> None:

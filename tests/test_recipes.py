@@ -1,6 +1,5 @@
 """The recipes of the repository train, cut down to a toy corpus and two steps."""
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -9,10 +8,11 @@ from toy import write_toy_corpus
 
 import xsent.train
 from xsent.train.checkpoint import load_checkpoint
-from xsent.train.config import VocabularyConfig, load_recipe
+from xsent.train.config import Recipe, VocabularyConfig, load_recipe
 from xsent.train.trainer import Trainer
 
 RECIPES = sorted((Path(xsent.train.__file__).parent / "recipes").glob("*.toml"))
+SMALL = {"steps": 2, "batch_size": 8, "window": 2, "clusters": 3}
 
 
 def test_each_paper_has_a_recipe() -> None:
@@ -23,13 +23,12 @@ def test_each_paper_has_a_recipe() -> None:
 def test_the_recipe_trains(path: Path, tmp_path: Path, mini_bundle: Path) -> None:
     recipe = load_recipe(path)
     stages = tuple(
-        replace(stage, steps=2, batch_size=8, window=2, clusters=3, prefixes=(16, 32) if stage.prefixes else ())
-        for stage in recipe.stages
+        stage.model_copy(update={**SMALL, "prefixes": (16, 32) if stage.prefixes else ()}) for stage in recipe.stages
     )
     small = {"dim": 32, "num_heads": 2, "ffn_dim": 48, "vocabulary": VocabularyConfig(size=360), "stages": stages}
-    corpus = replace(recipe.corpus, validation_share=0.1, validation_pairs=20, weights={})
+    corpus = recipe.corpus.model_copy(update={"validation_share": 0.1, "validation_pairs": 20, "weights": {}})
     pairs = write_toy_corpus(tmp_path / "pairs.tsv")
-    recipe = replace(recipe, languages=("fr",), corpus=corpus, **small)
+    recipe = Recipe(**{**dict(recipe), "languages": ("fr",), "corpus": corpus, **small})
     teacher = mini_bundle if any(stage.objectives.distils for stage in stages) else None
     if recipe.teacher_layers:
         teacher = write_tiny_bert(tmp_path / "bert", layers=6, max_position_embeddings=256)

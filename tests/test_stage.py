@@ -1,7 +1,5 @@
 """The losses of a stage: chunks change nothing, prefixes stand alone, frozen things stay."""
 
-import dataclasses
-
 import pytest
 import torch
 
@@ -46,6 +44,11 @@ STAGE = StageConfig(name="all", num_layers=2, steps=1, batch_size=PAIRS, table_l
 MASKABLE = torch.arange(PIECES) > 3
 
 
+def changed(**settings: object) -> StageConfig:
+    """The stage with other settings, checked like any."""
+    return StageConfig(**{**dict(STAGE), **settings})
+
+
 def model_and_batch(stage: StageConfig, teacher_dim: int = TEACHER_DIM) -> tuple[TrainingModel, Batch]:
     torch.manual_seed(3)
     config = ModelConfig(PIECES, dim=DIM, num_layers=stage.num_layers, num_heads=2, ffn_dim=24, max_length=20)
@@ -78,7 +81,7 @@ def losses_and_gradients(stage: StageConfig) -> tuple[dict[str, float], dict[str
 def test_chunks_change_neither_losses_nor_gradients(chunk: int) -> None:
     losses, gradients = losses_and_gradients(STAGE)
     assert set(losses) == set(EVERYTHING.weights) and len(losses) == 11
-    chunked_losses, chunked = losses_and_gradients(dataclasses.replace(STAGE, chunk=chunk))
+    chunked_losses, chunked = losses_and_gradients(changed(chunk=chunk))
     assert chunked_losses == pytest.approx(losses, rel=1e-9)
     assert chunked.keys() == gradients.keys()
     for name, gradient in gradients.items():
@@ -88,7 +91,7 @@ def test_chunks_change_neither_losses_nor_gradients(chunk: int) -> None:
 
 def test_chunks_keep_their_dropout() -> None:
     """The second pass over a chunk must drop what the first one dropped: else the gradient is of another loss."""
-    stage = dataclasses.replace(STAGE, chunk=2, objectives=Objectives(align=Align()))
+    stage = changed(chunk=2, objectives=Objectives(align=Align()))
     model, batch = model_and_batch(stage)
     for layer in model.encoder.layers:
         layer.dropout = 0.5
@@ -109,7 +112,7 @@ def test_chunks_keep_their_dropout() -> None:
 
 
 def test_layer_and_dimension_prefixes_are_trained_to_stand_alone() -> None:
-    stage = dataclasses.replace(STAGE, objectives=Objectives(align=Align()), prefixes=(4, DIM), layer_prefixes=(0, 2))
+    stage = changed(objectives=Objectives(align=Align()), prefixes=(4, DIM), layer_prefixes=(0, 2))
     model, batch = model_and_batch(stage)
     loss = model(batch)["align"]
     expected = []
@@ -130,7 +133,7 @@ def test_a_teacher_of_another_dimension_gets_a_projection() -> None:
 
 def test_the_english_side_can_be_left_alone() -> None:
     wanted = Objectives(distil=Distil(english=False))
-    model, batch = model_and_batch(dataclasses.replace(STAGE, num_layers=0, objectives=wanted))
+    model, batch = model_and_batch(changed(num_layers=0, objectives=wanted))
     model(batch)["distil"].backward()
     gradient = model.encoder.table.weight.grad
     assert gradient is not None
@@ -143,9 +146,7 @@ def test_the_english_side_is_encoded_only_where_an_objective_reads_it() -> None:
     assert not Objectives(distil=left, co=Co(english=False)).reads_english
     assert Objectives(distil=left, co=Co()).reads_english
     assert Objectives(distil=left, align=Align()).reads_english
-    alone, beside = (
-        dataclasses.replace(STAGE, objectives=Objectives(distil=left, xtr=xtr)) for xtr in (None, Generative())
-    )
+    alone, beside = (changed(objectives=Objectives(distil=left, xtr=xtr)) for xtr in (None, Generative()))
     first, batch = model_and_batch(alone)
     second, _ = model_and_batch(beside)
     second.load_state_dict(first.state_dict(), strict=False)
@@ -157,14 +158,14 @@ def test_the_english_side_is_encoded_only_where_an_objective_reads_it() -> None:
 
 
 def test_learning_rate_zero_freezes_the_layers() -> None:
-    stage = dataclasses.replace(STAGE, learning_rate=0.0, objectives=Objectives(align=Align()))
+    stage = changed(learning_rate=0.0, objectives=Objectives(align=Align()))
     model, batch = model_and_batch(stage)
     model(batch)["align"].backward()
     assert [name for name, p in model.encoder.named_parameters() if p.requires_grad] == ["table.weight"]
 
 
 def test_a_teachers_cosines_are_asked_of_both_sides_and_all_prefixes() -> None:
-    stage = dataclasses.replace(STAGE, num_layers=0, objectives=Objectives(relate=Relate()), prefixes=(4, DIM))
+    stage = changed(num_layers=0, objectives=Objectives(relate=Relate()), prefixes=(4, DIM))
     model, batch = model_and_batch(stage)
     assert model.projection is None and stage.objectives.reads_english  # cosines need no common dimension
     u, v = (model.encoder.static(side.tokens) for side in batch.hiding.read)
@@ -186,7 +187,7 @@ def test_a_teachers_cosines_are_asked_of_both_sides_and_all_prefixes() -> None:
 )
 def test_english_alone_is_a_pair_with_itself(num_layers: int, objectives: Objectives, chunk: int) -> None:
     assert objectives.takes_english_alone
-    stage = dataclasses.replace(STAGE, num_layers=num_layers, chunk=chunk, objectives=objectives)
+    stage = changed(num_layers=num_layers, chunk=chunk, objectives=objectives)
     model, batch = model_and_batch(stage, teacher_dim=DIM)
     model.whitening = Whitening.fit(torch.randn(40, DIM).double())
     english, translation = batch.hiding.sides
@@ -210,7 +211,7 @@ def test_english_alone_is_for_a_teacher_of_both_sides() -> None:
 
 def test_bfloat16_leaves_vectors_and_what_the_teacher_says_as_they_are() -> None:
     objectives = Objectives(distil=Distil(), co=Co(ignore_above=0.9), relate=Relate(), align=Align())
-    model, batch = model_and_batch(dataclasses.replace(STAGE, num_layers=0, objectives=objectives), teacher_dim=DIM)
+    model, batch = model_and_batch(changed(num_layers=0, objectives=objectives), teacher_dim=DIM)
     assert batch.teacher is not None and batch.queue is not None
     model, batch = model.float(), batch._replace(teacher=batch.teacher.float(), queue=batch.queue.float())
     expected = {name: loss.item() for name, loss in model(batch).items()}

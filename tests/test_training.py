@@ -146,7 +146,7 @@ def test_a_stage_starts_from_the_mean_of_earlier_ones(tmp_path: Path) -> None:
 
 def test_a_start_without_layers_fits_any_heads(recipe: Path, trained: Path, tmp_path: Path) -> None:
     table = trained.parent / "table-0000150"
-    other = dataclasses.replace(load_recipe(recipe), num_heads=4, ffn_dim=64)
+    other = load_recipe(recipe).model_copy(update={"num_heads": 4, "ffn_dim": 64})
     assert open_start(other, table).step == 150
     with pytest.raises(DataError, match="num_heads = 2, the recipe 4"):
         open_start(other, trained)
@@ -234,6 +234,7 @@ def test_a_setting_that_came_later_does_not_stop_a_resume(recipe: Path, trained:
     for folder in (run / "checkpoints").iterdir():
         about = json.loads((folder / "checkpoint.json").read_text())
         del about["recipe"]["activation"], about["recipe"]["stages"][0]["chunk"]
+        about["recipe"]["stages"][0]["neighbours"] = 3  # one that is gone
         (folder / "checkpoint.json").write_text(json.dumps(about))
     assert train(recipe, run).name == trained.name
 
@@ -283,8 +284,8 @@ def test_only_what_copies_a_teacher_of_another_dimension_needs_a_projection(
 ) -> None:
     """A frozen projection would stay random; cosines alone need none."""
     config = load_recipe(recipe)
-    stage = dataclasses.replace(config.stages[0], objectives=objectives, learning_rate=0.0, table_learning_rate=1e-3)
-    config = dataclasses.replace(config, stages=(stage,))
+    changes = {"objectives": objectives, "learning_rate": 0.0, "table_learning_rate": 1e-3}
+    config = config.model_copy(update={"stages": (config.stages[0].model_copy(update=changes),)})
     with pytest.raises(DataError, match=refused) if refused else nullcontext():
         require_fit(config, 1, config.dim + 1)
 

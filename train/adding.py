@@ -146,7 +146,7 @@ class Adding:
         recipe = Recipe(
             name=addition.language,
             languages=(addition.language,),
-            corpus=CorpusConfig((addition.pairs.name,), validation_share=HELD_OUT_SHARE),
+            corpus=CorpusConfig(files=(addition.pairs.name,), validation_share=HELD_OUT_SHARE),
             stages=(self._stage(grown.config),),
             **{name: getattr(grown.config, name) for name in SHAPE},
         )

@@ -15,7 +15,6 @@ from xsent.failures import one_line_errors
 from xsent.threads import available_cpus
 from xsent.train.cli_distill import distill
 from xsent.train.cli_filter import filter_pairs
-from xsent.train.config import load_recipe
 
 
 class RecipeFirst(TyperGroup):
@@ -77,8 +76,10 @@ def train(
     """
     # A waiting thread that spins takes the core from the other threads and from everybody else.
     os.environ.setdefault("OMP_WAIT_POLICY", "passive")
-    recipe = load_recipe(config)
-    try:  # torch takes a second to import: help and mistakes in the recipe do without
+    try:
+        from xsent.train.config import load_recipe
+
+        recipe = load_recipe(config)  # torch takes a second to import: mistakes in the recipe do without
         from xsent.train.trainer import Trainer
     except ModuleNotFoundError as error:
         raise MissingExtraError(f"{error.name} is not installed; pip install 'xsent[train]'") from error
@@ -106,8 +107,10 @@ def vocabulary(config: Config, data: Data = Path(), out: Out = None, threads: Th
 
     Example: xsent-train vocabulary train/recipes/builtin.toml --data data --out runs/builtin
     """
-    recipe = load_recipe(config)
     try:
+        from xsent.train.config import load_recipe
+
+        recipe = load_recipe(config)
         from xsent.train.data.preparation import prepare
     except ModuleNotFoundError as error:
         raise MissingExtraError(f"{error.name} is not installed; pip install 'xsent[train]'") from error

@@ -1,70 +1,57 @@
-"""Settings in a TOML table as a dataclass, with every mistake named."""
+"""The settings of a table in a recipe: what they may be, and what is said of a mistake."""
 
-from collections.abc import Mapping
-from dataclasses import MISSING, fields, is_dataclass
+import re
+from collections.abc import Callable, Mapping
 from difflib import get_close_matches
-from pathlib import Path
-from types import NoneType, UnionType
-from typing import Any, TypeVar, get_args, get_origin, get_type_hints
+from typing import Annotated
 
-from xsent.errors import DataError
-
-T = TypeVar("T")
+from pydantic import BaseModel, ConfigDict, Field, PositiveFloat, ValidationError, WrapValidator, model_validator
 
 
-def require(condition: bool, message: str) -> None:
-    """Refuse a setting.
+def as_written(value: float, check: Callable[[float], float]) -> float:
+    """A checked number as the recipe has it: prepared data is known by its settings, and 2 is not written as 2.0."""
+    check(value)
+    return value
 
-    Raises:
-        ValueError: The condition does not hold.
-    """
+
+Factor = Annotated[PositiveFloat, WrapValidator(as_written)]
+Share = Annotated[float, Field(gt=0, lt=1)]
+Names = Annotated[tuple[str, ...], Field(strict=False)]  # TOML has lists
+Numbers = Annotated[tuple[int, ...], Field(strict=False)]
+
+
+class Settings(BaseModel):
+    """A table of settings; a truth value is no number, nor is a text."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _refuse_unknown(cls, values: object) -> object:
+        """Offer the nearest setting for an unknown one, before anything else is said."""
+        known = cls.model_fields
+        for key in values if isinstance(values, Mapping) else ():
+            if key not in known:
+                near = get_close_matches(key, known, n=1)
+                hint = f"did you mean {near[0]!r}?" if near else f"known are {', '.join(known)}"
+                raise ValueError(f"unknown setting {key!r}; {hint}")
+        return values
+
+
+def require(condition: object, message: str) -> None:
+    """Raise a ValueError unless settings go together."""
     if not condition:
         raise ValueError(message)
 
 
-def section(path: Path, name: str, kind: type[T], values: object) -> T:
-    """Build one part of a recipe from its TOML table, naming what is unknown, missing or of the wrong type."""
-    title = f"[{name}]" if name else "the recipe"
-    if not isinstance(values, Mapping):
-        raise DataError(f"{path}: {title} must be a table of settings, not {values!r}")
-    known = {f.name: f for f in fields(kind)}  # type: ignore[arg-type]
-    for key in values:
-        if key not in known:
-            near = get_close_matches(key, known, n=1)
-            hint = f"; did you mean {near[0]!r}?" if near else f"; known are {', '.join(known)}"
-            raise DataError(f"{path}: unknown setting {key!r} in {title}{hint}")
-    settings: dict[str, Any] = {}
-    for key, setting in known.items():
-        if key in values:
-            settings[key] = convert(path, f"{name}.{key}".lstrip("."), get_type_hints(kind)[key], values[key])
-        elif setting.default is MISSING and setting.default_factory is MISSING:
-            raise DataError(f"{path}: setting {key!r} is missing in {title}")
-    try:
-        return kind(**settings)
-    except ValueError as error:
-        raise DataError(f"{path}: {title}: {error}") from error
-
-
-def tables(path: Path, stages: object) -> list[Any]:
-    """The stages of a recipe as a list."""
-    if not isinstance(stages, list):
-        raise DataError(f"{path}: stages are tables that start with [[stage]], not stage = {stages!r}")
-    return stages
-
-
-def convert(path: Path, name: str, hint: Any, value: object) -> Any:  # noqa: ANN401  a type, and a value of it
-    """A TOML value as the type of its setting."""
-    kind = get_origin(hint) or hint
-    if kind is UnionType:  # a part of its own that may be left out
-        kind = next(option for option in get_args(hint) if option is not NoneType)
-        if type(value) in (int, float):  # short for the first setting alone, which is its weight
-            value = {fields(kind)[0].name: value}
-    if is_dataclass(kind) and isinstance(kind, type) and not isinstance(value, kind):
-        return section(path, name, kind, value)
-    if kind is tuple and isinstance(value, list | tuple):
-        return tuple(convert(path, name, get_args(hint)[0], item) for item in value)
-    if kind is float and type(value) is int:
-        return float(value)
-    if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
-        raise DataError(f"{path}: {name} = {value!r} must be of type {kind.__name__.lower()}")
-    return value
+def first_mistake(error: ValidationError) -> str:
+    """The first mistake in a line: where it stands, what was given, what was expected."""
+    mistake = error.errors()[0]
+    where = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in mistake["loc"]).lstrip(".")
+    if mistake["type"] == "missing":
+        return f"setting {where!r} is missing"
+    if mistake["type"] == "value_error":  # in our words
+        return f"{where}: {mistake['ctx']['error']}".removeprefix(": ")
+    expected = re.sub(r"^\w+ should", "must", mistake["msg"]).replace(" after validation", "")
+    expected = re.sub("a valid dictionary.*", "a table of settings", expected).replace("a valid tuple", "a list")
+    return f"{where} = {mistake['input']!r} {expected}"

@@ -2,19 +2,19 @@
 
 import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 
 import torch
 
 from xsent.errors import DataError
-from xsent.train.checkpoint import Checkpoint, load_checkpoint, load_optimizer, save_checkpoint
+from xsent.train.checkpoint import MODEL, Checkpoint, load_checkpoint, load_optimizer, save_checkpoint
 from xsent.train.config import Recipe, StageConfig
 from xsent.train.data.sampling import evenly
 from xsent.train.devices import average, gather, keep_freed_memory, launch, precision
 from xsent.train.feed import Feed
-from xsent.train.identity import differences, plain, weights_digest
+from xsent.train.identity import differences, digest
 from xsent.train.loop import Scores, StageLoop, diverged
 from xsent.train.objectives.distillation import Whitening
 from xsent.train.optimization import optimizer_state, parameter_groups, restore_optimizer
@@ -70,7 +70,7 @@ class Trainer:
         self.precision = precision(recipe.precision)
         self.fabric = launch(devices)
         self.start = open_start(recipe, start) if start else None
-        self._start_digest = weights_digest(self.start) if self.start else None
+        self._start_digest = digest(self.start.path / MODEL) if self.start else None
         require_fit(recipe, self.fabric.world_size, self.teachers.dim)
         vocabulary = self.start.tokenizer if self.start else None
         self.feed = Feed(recipe, files, run, self.fabric, threads=threads, prepared=prepared, vocabulary=vocabulary)
@@ -121,7 +121,7 @@ class Trainer:
         """The settings that a checkpoint of a stage depends on."""
         stages = self.recipe.stages[: number + 1]
         # What `auto` came to: another device may choose otherwise.
-        return replace(self.recipe, stages=stages, precision=self.precision)
+        return self.recipe.model_copy(update={"stages": stages, "precision": self.precision})
 
     def _sources(self, number: int) -> dict[str, str | int | None]:
         """What a checkpoint of a stage depends on beside recipe and data."""
@@ -214,7 +214,7 @@ class Trainer:
             "seed": self.recipe.seed,
             "preparation_key": self.feed.data.store.key,
             "validation": scores,
-            "recipe": plain(asdict(self._recipe_until(number))),
+            "recipe": self._recipe_until(number).model_dump(mode="json"),
             **self._sources(number),
         }
         state = None if step == stage.steps else optimizer_state(model, optimizer)

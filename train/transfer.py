@@ -17,8 +17,8 @@ from safetensors.torch import load_file
 from torch import Tensor
 
 from xsent.errors import DataError
-from xsent.train.config import ACTIVATIONS, Recipe
-from xsent.train.model import Encoder, ModelConfig
+from xsent.train.config import Recipe
+from xsent.train.model import ACTIVATIONS, Encoder, ModelConfig
 from xsent.train.quick_teacher import TOKENIZER, read_tokenizer
 from xsent.train.sentence_transformer import refuse_pickle
 from xsent.train.teacher import files_identity
@@ -87,7 +87,7 @@ class TeacherBert:
             )
         model = self.model_config(recipe.max_length)
         names = ("dim", "num_heads", "ffn_dim", "activation", "norm_eps")
-        shaped = replace(recipe, **{name: getattr(model, name) for name in names})
+        shaped = recipe.model_copy(update={name: getattr(model, name) for name in names})
         try:
             shaped.require_prefixes()
         except ValueError as error:

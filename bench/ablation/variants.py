@@ -138,9 +138,9 @@ def contrastive(plan: Plan) -> list[Variant]:
         "ugt-align": Objectives(ugt=ugt, align=INNER),
         "ugt-align-sim-literal": Objectives(ugt=ugt, align=INNER, sim=LITERAL),
         "ugt-align-sim": Objectives(ugt=ugt, align=INNER, sim=MASKED_SIM),
-        "align-inner": Objectives(align=replace(INNER, weight=1.0)),
+        "align-inner": Objectives(align=INNER.model_copy(update={"weight": 1.0})),
         "align-cosine": Objectives(align=COSINE),
-        "align-margin": Objectives(align=replace(COSINE, margin=0.1)),
+        "align-margin": Objectives(align=COSINE.model_copy(update={"margin": 0.1})),
     }
     return [from_scratch(plan, key, objectives) for key, objectives in tasks.items()]
 
@@ -172,7 +172,7 @@ def warm(plan: Plan) -> list[Variant]:
     others = [from_table(plan, f"layers-{n}", num_layers=n) for n in (0, 1, 3, 4, 6)]
 
     def changed(key: str, **settings: object) -> Variant:
-        return replace(base, key=key, stage=replace(base.stage, name=key, **settings))  # type: ignore[arg-type]
+        return replace(base, key=key, stage=StageConfig(**{**dict(base.stage), "name": key, **settings}))
 
     distilled = {
         "distil": Objectives(distil=Distil()),
@@ -180,7 +180,7 @@ def warm(plan: Plan) -> list[Variant]:
         "co-filter": Objectives(co=Co(ignore_above=0.9)),
     }
     students = {key: from_table(plan, key, objectives=objectives) for key, objectives in distilled.items()}
-    by_length = replace(students["co-filter"].stage, order="length", shuffle=False)
+    by_length = students["co-filter"].stage.model_copy(update={"order": "length", "shuffle": False})
     students["co-filter"] = replace(students["co-filter"], stage=by_length)
     return [
         base,

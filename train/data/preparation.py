@@ -5,7 +5,7 @@ import json
 import logging
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from xsent.errors import DataError
@@ -149,10 +149,10 @@ def write_validation(path: Path, survey: Survey, shares: dict[Cell, float], lang
 
 def preparation_key(recipe: Recipe, files: Sequence[Path], vocabulary: Path | None = None) -> str:
     """Identity of everything that preparation depends on: files, languages, split, sampling, vocabulary."""
-    pieces: object = asdict(recipe.vocabulary)
+    pieces: object = recipe.vocabulary.model_dump()
     if vocabulary is not None:
         pieces = hashlib.sha256(vocabulary.read_bytes()).hexdigest()
-    parts = [recipe.languages, asdict(recipe.corpus), pieces, recipe.max_length]
+    parts = [recipe.languages, recipe.corpus.model_dump(), pieces, recipe.max_length]
     digest = hashlib.sha256(json.dumps(parts, sort_keys=True).encode())
     for path in files:
         try:

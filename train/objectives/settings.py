@@ -1,168 +1,103 @@
 """The settings of each objective; a recipe names the objectives it wants under [stage.objectives]."""
 
-from dataclasses import dataclass, fields
+from typing import Self
 
-from xsent.train.settings import require
+from pydantic import NonNegativeFloat, PositiveFloat, PositiveInt, field_validator, model_validator
+
+from xsent.train.settings import Settings, Share, require
 
 
-@dataclass(frozen=True)
-class Objective:
-    """What all objectives have: their weight in the sum."""
+class Objective(Settings):
+    """What all objectives have: their weight in the sum. `distil = 2` is short for `distil = { weight = 2 }`."""
 
     weight: float = 1.0
 
-    def __post_init__(self) -> None:
-        require(self.weight > 0, f"weight = {self.weight} must be above 0; leave the objective out to be without it")
-        temperature = getattr(self, "temperature", 0.0)
-        require(temperature >= 0, f"temperature = {temperature} must not be negative")
+    @model_validator(mode="before")
+    @classmethod
+    def _weight_alone(cls, values: object) -> object:
+        return {"weight": values} if type(values) in (int, float) else values
+
+    @field_validator("weight")
+    @classmethod
+    def _is_wanted(cls, weight: float) -> float:
+        require(weight > 0, f"{weight} must be above 0; leave the objective out to be without it")
+        return weight
 
 
-@dataclass(frozen=True)
 class Generative(Objective):
     """SMLM, XTR or UGT: the sentence vector predicts pieces (mao2021 eq. 1 to 4)."""
 
 
-@dataclass(frozen=True)
 class Masked(Objective):
-    """MLM or TLM: hidden tokens are predicted from their own position.
+    """MLM or TLM: hidden tokens are predicted from their own position."""
 
-    Attributes:
-        share: Share of the tokens that is hidden.
-    """
-
-    share: float = 0.15
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        require(0 < self.share < 1, f"share = {self.share} must lie between 0 and 1")
+    share: Share = 0.15  # of the tokens that is hidden
 
 
-@dataclass(frozen=True)
 class Align(Objective):
-    """Find the translation in the batch (mao2021 eq. 5).
+    """Find the translation in the batch (mao2021 eq. 5)."""
 
-    Attributes:
-        temperature: Divisor of the cosines; 0 is the paper's inner product.
-        margin: Subtracted from the true pair's cosine.
-    """
+    temperature: NonNegativeFloat = 0.05  # divisor of the cosines, here and below; 0 is the paper's inner product
+    margin: NonNegativeFloat = 0.0  # subtracted from the true pair's cosine
 
-    temperature: float = 0.05
-    margin: float = 0.0
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        require(self.margin >= 0, f"margin = {self.margin} must not be negative")
-        require(not self.margin or self.temperature > 0, f"margin = {self.margin} needs a temperature above 0")
+    @model_validator(mode="after")
+    def _margin_is_of_cosines(self) -> Self:
+        require(self.temperature or not self.margin, f"margin = {self.margin} needs a temperature above 0")
+        return self
 
 
-@dataclass(frozen=True)
 class Sim(Objective):
-    """Equal similarity matrices in both languages (mao2021 eq. 6).
+    """Equal similarity matrices in both languages (mao2021 eq. 6)."""
 
-    Attributes:
-        temperature: Divisor of the cosines.
-        literal: The paper's form of it: inner products, diagonal included.
-    """
+    temperature: NonNegativeFloat = 0.05
+    literal: bool = False  # the paper's form: inner products, diagonal included
 
-    temperature: float = 0.05
-    literal: bool = False
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        require(self.literal or self.temperature > 0, "temperature = 0 is for the literal form alone")
+    @model_validator(mode="after")
+    def _cosines_are_divided(self) -> Self:
+        require(self.literal or self.temperature, "temperature = 0 is for the literal form alone")
+        return self
 
 
-@dataclass(frozen=True)
 class SentenceCtl(Objective):
-    """HiCTL between sentences (wei2020 eq. 2 to 4).
+    """HiCTL between sentences (wei2020 eq. 2 to 4)."""
 
-    Attributes:
-        temperature: Divisor of the cosines.
-    """
-
-    temperature: float = 0.05
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        require(self.temperature > 0, f"temperature = {self.temperature} must be above 0")
+    temperature: PositiveFloat = 0.05
 
 
-@dataclass(frozen=True)
 class WordCtl(Objective):
-    """HiCTL between a pair and its words (wei2020 eq. 5 and 6).
+    """HiCTL between a pair and its words (wei2020 eq. 5 and 6)."""
 
-    Attributes:
-        temperature: Divisor of the cosines.
-        negatives: Pieces drawn against each pair.
-    """
-
-    temperature: float = 0.1
-    negatives: int = 2048
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        require(self.temperature > 0, f"temperature = {self.temperature} must be above 0")
-        require(self.negatives > 0, f"negatives = {self.negatives} must be above 0")
+    temperature: PositiveFloat = 0.1
+    negatives: PositiveInt = 2048  # pieces drawn against each pair
 
 
-@dataclass(frozen=True)
 class Distil(Objective):
-    """The cosine to the teacher's vector (LASER3; tan2022 section 2).
+    """The cosine to the teacher's vector (LASER3; tan2022 section 2)."""
 
-    Attributes:
-        english: Whether the English side learns too, not the translation alone.
-    """
-
-    english: bool = True
+    english: bool = True  # whether the English side learns too, not the translation alone
 
 
-@dataclass(frozen=True)
 class Co(Objective):
-    """Find the teacher's vector among those of earlier batches (LASER3-CO; tan2022 section 3).
+    """Find the teacher's vector among those of earlier batches (LASER3-CO; tan2022 section 3)."""
 
-    Attributes:
-        temperature: Divisor of the cosines.
-        queue: Teacher vectors of earlier batches that are negatives.
-        ignore_above: Cosine to the right vector above which an entry of the queue is no negative (CO-Filter: 0.9).
-        english: Whether the English side learns too, not the translation alone.
-    """
-
-    temperature: float = 0.05
-    queue: int = 4096
-    ignore_above: float = 1.0
-    english: bool = True
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        require(self.temperature > 0, f"temperature = {self.temperature} must be above 0")
-        require(self.queue > 0, f"queue = {self.queue} must be above 0")
+    temperature: PositiveFloat = 0.05
+    queue: PositiveInt = 4096  # vectors of earlier batches
+    ignore_above: float = 1.0  # cosine to the right vector above which one of the queue is no negative (CO-Filter: 0.9)
+    english: bool = True  # as in Distil
 
 
-@dataclass(frozen=True)
 class Rows(Objective):
-    """The mean of a sentence's rows where the teacher's input has its English translation (Artetxe et al. 2020).
+    """The mean of a sentence's rows where the teacher's input has its English translation (Artetxe et al. 2020)."""
 
-    Attributes:
-        contrast: Weight of finding the translation among those of the batch, beside the squared error.
-        temperature: Divisor of the cosines.
-    """
-
-    contrast: float = 1.0
-    temperature: float = 0.05
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        require(self.contrast >= 0, f"contrast = {self.contrast} must not be negative")
-        require(self.temperature > 0, f"temperature = {self.temperature} must be above 0")
+    contrast: NonNegativeFloat = 1.0  # weight of finding the translation in the batch, beside the squared error
+    temperature: PositiveFloat = 0.05
 
 
-@dataclass(frozen=True)
 class Relate(Objective):
     """The teacher's cosines between the sentences of a batch, within English and across (Tung & Mori 2019)."""
 
 
-@dataclass(frozen=True)
-class Objectives:
+class Objectives(Settings):
     """The objectives of a stage; None where one is not wanted."""
 
     mlm: Masked | None = None
@@ -179,16 +114,17 @@ class Objectives:
     relate: Relate | None = None
     rows: Rows | None = None
 
-    def __post_init__(self) -> None:
-        require(bool(self.weights), f"no objective; known are {', '.join(f.name for f in fields(self))}")
-        mixed = self.rows is not None and bool(self.distil or self.co or self.relate)
+    @model_validator(mode="after")
+    def _can_be_learnt_together(self) -> Self:
+        require(self.weights, f"no objective; known are {', '.join(type(self).model_fields)}")
+        mixed = self.rows and (self.distil or self.co or self.relate)
         require(not mixed, "rows looks at the teacher's input, distil, co and relate at its vectors: not in one stage")
+        return self
 
     @property
     def weights(self) -> dict[str, float]:
         """The weight of each objective that is wanted."""
-        wanted = {f.name: getattr(self, f.name) for f in fields(self)}
-        return {name: objective.weight for name, objective in wanted.items() if objective is not None}
+        return {name: objective.weight for name, objective in self if objective is not None}
 
     @property
     def generative(self) -> tuple[str, ...]:
