@@ -10,10 +10,20 @@ from xsent.export.parity import Parity
 from xsent.export.scores import Score
 from xsent.tables import format_table
 from xsent.train.checkpoint import Checkpoint
-from xsent.train.model import ModelConfig
 
 CARD = "README.md"
-COMMAND = "xsent-export CHECKPOINT OUT"
+
+HEAD = """---
+language: {language_tags}
+license: {licence_tag}
+pipeline_tag: sentence-similarity
+tags: [sentence-similarity, cross-lingual, sentence-embeddings, {tags}]
+---
+
+# {name}
+
+A compact cross-lingual sentence encoder: sentences that mean the same get similar vectors, whatever their
+language. """
 
 ORIGIN = """## Training
 
@@ -28,17 +38,7 @@ Exported with `{command}`.
 The weights: {licence}.
 """
 
-TEMPLATE = """---
-language: {language_tags}
-license: {licence_tag}
-pipeline_tag: sentence-similarity
-tags: [sentence-similarity, cross-lingual, sentence-embeddings, {precision}, onnx, xsent]
----
-
-# {name}
-
-A compact cross-lingual sentence encoder: sentences that mean the same get similar vectors, whatever their
-language. It runs offline on a CPU.
+BUNDLE = """It runs offline on a CPU.
 
 | property | value |
 |---|---|
@@ -75,18 +75,7 @@ translation, the mean of both directions.
 
 {table}"""
 
-
-FOREIGN = """---
-language: {language_tags}
-license: {licence_tag}
-pipeline_tag: sentence-similarity
-tags: [sentence-similarity, cross-lingual, sentence-embeddings, {kind}]
----
-
-# {name}
-
-A compact cross-lingual sentence encoder: sentences that mean the same get similar vectors, whatever their
-language. Languages: {languages}; {dim} numbers a vector, {layers} layers.{space}
+FOREIGN = """Languages: {languages}; {dim} numbers a vector, {layers} layers.{space}
 
 {use}
 {parity}
@@ -118,7 +107,6 @@ Tatoeba similarity search: P@1, in per cent, of up to 1,000 sentences a language
 {table}
 """
 
-
 SCORES = """
 ## Scores
 
@@ -139,28 +127,14 @@ SCORE = """
 def render_card(
     checkpoint: Checkpoint, manifest: Mapping[str, Any], parity: Parity, scores: Sequence[Score], command: str
 ) -> str:
-    """Write the card of a bundle.
-
-    Args:
-        checkpoint: Where the bundle comes from.
-        manifest: The content of its `xsent.json`, without this card.
-        parity: What export measured.
-        scores: What published tests found.
-        command: What made it.
-
-    Returns:
-        Markdown with YAML front matter.
-    """
+    """The card of a bundle, whose manifest does not list it yet."""
     size = {name: entry["bytes"] for name, entry in manifest["files"].items()}
-    return (TEMPLATE + ORIGIN).format(
-        name=manifest["name"],
-        languages=", ".join(manifest["languages"]),
-        licence=manifest["licence"],
-        # Quoted: Norwegian is "no", which YAML takes for false.
-        language_tags=json.dumps(manifest["languages"]),
-        licence_tag=json.dumps(manifest["licence"].lower()),
+    return _render(
+        BUNDLE,
+        checkpoint,
+        command,
+        tags=f"{manifest['precision']}, onnx, xsent",
         precision=manifest["precision"],
-        command=command,
         dim=manifest["dim"],
         layers=manifest["num_layers"],
         pieces=manifest["vocab_size"],
@@ -174,46 +148,39 @@ def render_card(
         parity=PARITY.format(table=_table(parity.rows())),
         tatoeba=TATOEBA.format(table=_table(parity.tatoeba_rows())) if parity.tatoeba else "",
         scores=SCORES + "".join(map(_score, scores)) if scores else "",
-        training=_training(checkpoint),
-        data=_data(checkpoint.about.get("attribution", [])),
     )
 
 
-def render_foreign_card(
-    kind: str, checkpoint: Checkpoint, form: Form, command: str, parity: Parity | None = None
-) -> str:
-    """Write the card of a folder for another tool.
-
-    Args:
-        kind: One of `USES`.
-        checkpoint: Where it comes from.
-        form: What was made of it.
-        command: What made it.
-        parity: What export measured, if anything.
-
-    Returns:
-        Markdown with YAML front matter.
-    """
-    return (FOREIGN + ORIGIN).format(
-        kind=kind,
-        command=command,
-        name=checkpoint.name,
-        languages=", ".join(checkpoint.languages),
-        licence=checkpoint.licence,
-        language_tags=json.dumps(checkpoint.languages),
-        licence_tag=json.dumps(checkpoint.licence.lower()),
+def render_foreign_card(checkpoint: Checkpoint, form: Form, parity: Parity | None, kind: str, command: str) -> str:
+    """The card of a folder for another tool, one of `USES`."""
+    config = checkpoint.config
+    frame = f"id {config.first} stands before them, id {config.last} behind" if form.num_layers else "nothing is added"
+    return _render(
+        FOREIGN,
+        checkpoint,
+        command,
+        tags=kind,
         dim=form.dim,
         layers=form.num_layers,
         space=f" They can be compared with those of {space}." if (space := space_of(checkpoint, form)) else "",
-        use=USES[kind].format(name=checkpoint.name, frame=_frame(checkpoint.config, form)),
+        use=USES[kind].format(name=checkpoint.name, frame=frame),
         parity="\n" + PARITY.format(table=_table(parity.rows())) + "\n" if parity else "",
-        training=_training(checkpoint),
-        data=_data(checkpoint.about.get("attribution", [])),
     )
 
 
-def _frame(config: ModelConfig, form: Form) -> str:
-    return f"id {config.first} stands before them, id {config.last} behind" if form.num_layers else "nothing is added"
+def _render(template: str, checkpoint: Checkpoint, command: str, **facts: object) -> str:
+    return (HEAD + template + ORIGIN).format(
+        name=checkpoint.name,
+        languages=", ".join(checkpoint.languages),
+        licence=checkpoint.licence,
+        # Quoted: Norwegian is "no", which YAML takes for false.
+        language_tags=json.dumps(checkpoint.languages),
+        licence_tag=json.dumps(checkpoint.licence.lower()),
+        training=_training(checkpoint),
+        data=_data(checkpoint.about.get("attribution", [])),
+        command=command,
+        **facts,
+    )
 
 
 def _score(score: Score) -> str:

@@ -7,7 +7,7 @@ from xsent.encoder import SentenceEncoder
 from xsent.errors import DataError
 from xsent.export.form import Form
 from xsent.export.quantization import Target
-from xsent.instruction_set import instruction_set
+from xsent.instruction_set import SATURATING, instruction_set
 from xsent.manifest import OTHER
 from xsent.options import UnknownTextWarning
 from xsent.tokenizer import Tokenizer
@@ -27,7 +27,6 @@ GOLDEN = (
 # noise of it: between onnxruntime and numpy a number in tens of thousands differs by 4 times its deviation. A wrong
 # tokenizer or saturated sums move numbers by their own size.
 FLOAT, SAME, FOREIGN, NOISE = 0.001, 0.02, 0.2, 6.0
-SATURATING = ("avx512", "avx2", "x86")
 INSTRUCTIONS: dict[Target, tuple[str, ...]] = {
     "portable": ("avx512_vnni", "avx_vnni", "avx512", "avx2", "arm64_dot", "arm64"),
     "vnni": ("avx512_vnni", "avx_vnni"),

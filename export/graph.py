@@ -18,7 +18,7 @@ from torch import Tensor, nn
 
 from xsent.bundle import GRAPH, TABLE, WEIGHTS
 from xsent.export.form import Form
-from xsent.export.nodes import CONTRIB, Nodes, place_of
+from xsent.export.nodes import CONTRIB, Nodes
 from xsent.export.quantization import block_size, quantize_columns, quantize_nibbles, quantize_rows
 from xsent.export.smoothing import Smoothing
 from xsent.export.storage import ExternalFile
@@ -48,14 +48,14 @@ class EncoderGraph(Nodes):
         self._table = ExternalFile(TABLE)
         self._weights = ExternalFile(WEIGHTS)
         self._encoder(encoder.first(form.num_layers))
-        self._unread = self._readout(encoder)
+        self._readout(encoder)
 
     @property
     def network(self) -> dict[str, object]:
         """What else can run the same weights, see `xsent.manifest.Network`."""
         config = self._config
         shape = {"heads": config.num_heads, "activation": config.activation, "norm_eps": config.norm_eps}
-        tensors = self._tensors() | self._unread
+        tensors = self._table.places | self._weights.places
         return {**shape, "first": config.first, "last": config.last, "tensors": tensors}
 
     def write(self, folder: Path) -> None:
@@ -192,15 +192,16 @@ class EncoderGraph(Nodes):
             weight, bias = weight * gain, bias * gain
         return self._product(name, x, weight, bias)
 
-    def _readout(self, encoder: Encoder) -> dict[str, dict[str, object]]:
+    def _readout(self, encoder: Encoder) -> None:
         """Keep what makes an encoder without layers of this one; the graph does not read it."""
         if encoder.readout is None or not self._form.num_layers or self._form.dim < self._width:
-            return {}
+            return
         weight, bias = _array(encoder.readout.weight).T, _array(encoder.readout.bias)
         arrays: dict[str, NDArray[np.generic]] = {"weight": weight, "bias": bias}
         if self._form.precision != "float32":
             arrays["weight"], arrays["scales"] = quantize_columns(weight, self._form.target)
-        return {f"readout.{part}": place_of(self._weights.add(part, array)) for part, array in arrays.items()}
+        for part, array in arrays.items():
+            self._weights.add(f"readout.{part}", array)
 
     def _is_quantized(self) -> bool:
         return self._form.precision != "float32"
