@@ -50,7 +50,7 @@ def export_bundle(checkpoint: Checkpoint, out: Path, options: ExportOptions = DE
 
     def make(choice: Candidate) -> Written:
         with new_folder(out, replace=options.force) as folder, kept_pieces(checkpoint, counts, choice.share) as kept:
-            maker = BundleMaker(kept, choice.form, folder, options)
+            maker = _Maker(kept, choice.form, folder, options)
             maker.write()
             if options.max_size is not None:
                 logger.info("for %s: %s", options.max_size, choice)
@@ -61,12 +61,8 @@ def export_bundle(checkpoint: Checkpoint, out: Path, options: ExportOptions = DE
     return first_good(list(candidates(checkpoint, options)), make)
 
 
-class BundleMaker:
-    """One bundle in the making.
-
-    Attributes:
-        manifest: The content of its `xsent.json`.
-    """
+class _Maker:
+    """One bundle in the making."""
 
     def __init__(self, checkpoint: Checkpoint, form: Form, folder: Path, options: ExportOptions) -> None:
         self._checkpoint, self._form, self._folder, self._options = checkpoint, form, folder, options
@@ -75,7 +71,7 @@ class BundleMaker:
 
     @property
     def sizes(self) -> dict[str, int]:
-        """Bytes of all files that the manifest lists."""
+        """Of all files that the manifest lists."""
         return {name: entry["bytes"] for name, entry in self.manifest["files"].items()}
 
     @property
@@ -87,12 +83,7 @@ class BundleMaker:
         return "int8-weights" if self._options.weights_only else "int8"
 
     def write(self) -> None:
-        """Write the graph and its weights, and OpenVINO's.
-
-        Raises:
-            TooLargeError: They are larger than was asked for.
-            MissingExtraError: openvino is asked for and not installed.
-        """
+        """Write the graph and its weights, and OpenVINO's; a TooLargeError if they are larger than was asked for."""
         checkpoint, form, folder = self._checkpoint, self._form, self._folder
         # Of every other pair: OpenVINO's files are measured on those between.
         calibration = [text for sides in self._pairs.values() for pair in sides[1::2] for text in pair]
@@ -108,11 +99,7 @@ class BundleMaker:
             self._save(room=CARD_ROOM)
 
     def measure(self, whole: Checkpoint) -> Parity:
-        """Compare the bundle with the checkpoint that it is a part of, or all of.
-
-        Raises:
-            ParityError: It is beyond the budget.
-        """
+        """Compare the bundle with what it is a part of, or all of; a ParityError if it is beyond the budget."""
         form, config, options = self._form, whole.config, self._options
         logger.info("measuring %s pairs", f"{sum(map(len, self._pairs.values())):,}")
         trained = CheckpointEncoder(whole, num_layers=form.num_layers, dim=form.dim)
@@ -132,11 +119,7 @@ class BundleMaker:
         return parity
 
     def finish(self, parity: Parity) -> None:
-        """Add golden vectors and the card.
-
-        Raises:
-            TooLargeError: With the card the bundle is larger than was asked for.
-        """
+        """Add golden vectors and the card."""
         form, tests, encoder = self._form, self._options.tests, SentenceEncoder(self._folder)
         self.manifest["golden"] = golden(encoder, form, parity.cosine_mean)
         measured = [] if tests is None else list(scores(encoder, tests, self.manifest["trained"]["prefixes"]))
@@ -190,10 +173,9 @@ def _tatoeba(trained: CheckpointEncoder, encoder: SentenceEncoder, folder: Path)
     before, after = (tatoeba(either, folder, languages) for either in (trained, encoder))
     return {
         old.language: {
-            "xx_en_before": old.xx_en.p_at_1,
-            "xx_en_after": new.xx_en.p_at_1,
-            "en_xx_before": old.en_xx.p_at_1,
-            "en_xx_after": new.en_xx.p_at_1,
+            f"{direction}_{when}": score.figures()[direction]
+            for direction in ("xx_en", "en_xx")
+            for when, score in (("before", old), ("after", new))
         }
         for old, new in zip(before.languages, after.languages, strict=True)
     }

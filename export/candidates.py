@@ -31,11 +31,7 @@ class Candidate:
 
 
 def candidates(checkpoint: Checkpoint, options: ExportOptions) -> Iterator[Candidate]:
-    """What may be made: with `max_size`, bits of the table go before rare pieces, these before dimensions.
-
-    Raises:
-        DataError: See `ExportOptions.form`.
-    """
+    """What may be made: with `max_size`, bits of the table go before rare pieces, these before dimensions."""
     form = options.form(checkpoint)
     if options.max_size is None:
         yield Candidate(form)

@@ -147,7 +147,7 @@ def render_card(
         space=SPACE.format(manifest["space"]) if manifest["space"] else "",
         parity=PARITY.format(table=_table(parity.rows())),
         tatoeba=TATOEBA.format(table=_table(parity.tatoeba_rows())) if parity.tatoeba else "",
-        scores=SCORES + "".join(map(_score, scores)) if scores else "",
+        scores=_scores(scores),
     )
 
 
@@ -183,8 +183,9 @@ def _render(template: str, checkpoint: Checkpoint, command: str, **facts: object
     )
 
 
-def _score(score: Score) -> str:
-    return SCORE.format(command=score.command, table=format_table(score.rows), note=score.note)
+def _scores(scores: Sequence[Score]) -> str:
+    parts = (SCORE.format(command=score.command, table=format_table(score.rows), note=score.note) for score in scores)
+    return SCORES + "".join(parts) if scores else ""
 
 
 def _table(rows: Sequence[Mapping[str, object]]) -> str:

@@ -12,21 +12,13 @@ from xsent.files import atomic_folder
 
 @dataclass(frozen=True)
 class Written:
-    """A folder that was written.
-
-    Attributes:
-        path: The folder.
-        bytes: Size of its files; of a bundle, of those that its manifest lists.
-        parity: What was measured; None without pairs to measure with.
-        agreement: Of a teacher, what was measured.
-        fingerprint: Identity of its vector space; "" where the format has none.
-    """
+    """A folder that was written, and what was measured."""
 
     path: Path
-    bytes: int
-    parity: Parity | None = None
-    agreement: Agreement | None = None
-    fingerprint: str = ""
+    bytes: int  # of a bundle without its manifest
+    parity: Parity | None = None  # None without pairs to measure with
+    agreement: Agreement | None = None  # of a teacher
+    fingerprint: str = ""  # of its vector space, where the format has one
 
 
 def new_folder(out: Path, *, replace: bool | None = None) -> AbstractContextManager[Path]:
@@ -40,11 +32,7 @@ def new_folder(out: Path, *, replace: bool | None = None) -> AbstractContextMana
 
 
 def check_place(out: Path, *, replace: bool | None) -> None:
-    """See whether a folder may be put somewhere.
-
-    Args:
-        out: Where.
-        replace: Whether a bundle that is there may be replaced; None where that cannot be asked for.
+    """See whether a folder may be put somewhere; `replace` is None where replacing a bundle cannot be asked for.
 
     Raises:
         BundleError: `out` exists and may not be replaced, or its parent does not exist.

@@ -8,24 +8,17 @@ from xsent.export.quantization import Target
 from xsent.train.checkpoint import Checkpoint
 from xsent.train.model import ModelConfig
 
-Precision = Literal["int8", "int4-table", "float32"]
+Precision = Literal["int8", "int4-table", "float32"]  # int4-table: 4 bits for the table, 8 for the layers
 
 
 @dataclass(frozen=True)
 class Form:
-    """What is made of a checkpoint.
-
-    Attributes:
-        num_layers: Layers kept, from the first.
-        dim: Numbers kept of a vector, from the first.
-        precision: "int8", "int4-table" (4 bits for the table, 8 for the layers) or "float32".
-        target: Processors that the weights of the layers are made for.
-    """
+    """What is made of a checkpoint: the first of its layers, the first numbers of its vectors."""
 
     num_layers: int
     dim: int
     precision: Precision = "int8"
-    target: Target = "portable"
+    target: Target = "portable"  # processors that the weights of the layers are made for
 
     @classmethod
     def whole(cls, config: ModelConfig, precision: Precision = "int8", target: Target = "portable") -> "Form":

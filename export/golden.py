@@ -37,9 +37,7 @@ INSTRUCTIONS: dict[Target, tuple[str, ...]] = {
 def tolerances(form: Form, cosine: float) -> dict[str, float]:
     """The largest difference of a number that is no fault, by the processor's instructions.
 
-    Args:
-        form: The form of the bundle.
-        cosine: Mean cosine between its vectors and those of the trained encoder.
+    The mean cosine between the bundle's vectors and the trained ones says how much noise rounding makes.
     """
     if form.precision == "float32":
         shares = {OTHER: FLOAT}
@@ -53,12 +51,8 @@ def tolerances(form: Form, cosine: float) -> dict[str, float]:
 def check_processor(target: Target, instructions: str | None = None) -> None:
     """Refuse a target whose sums would saturate here: neither the gate nor golden vectors would say anything of it.
 
-    Args:
-        target: What the weights are made for.
-        instructions: This processor's; only tests need others.
-
     Raises:
-        DataError: They would.
+        DataError: They would, by the `instructions` of a processor; only tests name others than this one's.
     """
     here = instructions or instruction_set()
     if target != "portable" and here in SATURATING:

@@ -30,11 +30,6 @@ INPUT, OUTPUT = "input_ids", "sentence_embedding"
 class EncoderGraph(Nodes):
     """An encoder as a graph and its two files of weights.
 
-    Args:
-        encoder: The trained encoder.
-        form: What is made of it.
-        smoothing: Of its linear layers, where they are quantised; see `xsent.export.smoothing`.
-
     Raises:
         ValueError: A weight is not finite.
     """
@@ -59,12 +54,13 @@ class EncoderGraph(Nodes):
         return {**shape, "first": config.first, "last": config.last, "tensors": tensors}
 
     def write(self, folder: Path) -> None:
-        """Write the graph and its weights into a folder."""
-        (folder / GRAPH).write_bytes(self._model().SerializeToString(deterministic=True))
+        """Write the graph and its two files of weights."""
+        (folder / GRAPH).write_bytes(self.model().SerializeToString(deterministic=True))
         self._table.write(folder)
         self._weights.write(folder)
 
-    def _model(self) -> ModelProto:
+    def model(self) -> ModelProto:
+        """The graph, without what lies in other files."""
         ids = helper.make_tensor_value_info(INPUT, TensorProto.INT64, [1, "tokens"])
         vector = helper.make_tensor_value_info(OUTPUT, TensorProto.FLOAT, [1, self._form.dim])
         return self._make_model([ids], vector)
@@ -87,7 +83,6 @@ class EncoderGraph(Nodes):
         return self._node("Concat", [first, INPUT, last], "framed", axis=1)
 
     def _prepare(self, ids: str) -> None:
-        """Add what the length of the sentence decides."""
         self._length = self._node("Shape", [ids], "length", start=1, end=2)  # [1]
         share = self._node("Reciprocal", [self._node("Cast", [self._length], "count", to=TensorProto.FLOAT)], "share")
         shape = self._node("Concat", [self._integers("one", [1]), self._length], "shares_shape", axis=0)
@@ -148,7 +143,6 @@ class EncoderGraph(Nodes):
         return self._node("Slice", inputs, "first_positions")
 
     def _mix(self, name: str, layer: Layer, hidden: str) -> str:
-        """Attention with its projections."""
         # The scale of the attention scores, folded into the queries.
         gain = np.ones(3 * self._width, np.float32)
         gain[: self._width] = (self._width // layer.num_heads) ** -0.5
@@ -180,7 +174,6 @@ class EncoderGraph(Nodes):
         return self._node("LayerNormalization", [x, *weights], name, axis=-1, epsilon=norm.eps)
 
     def _mean(self, x: str, name: str) -> str:
-        """The mean over the tokens [1, D]."""
         # A product with shares of 1 / T: ReduceMean takes five times as long.
         mean = self._node("MatMul", [self._shares, x], f"{name}.row")  # [1, 1, D]
         return self._node("Squeeze", [mean, self._integers("one", [1])], name)
@@ -207,7 +200,6 @@ class EncoderGraph(Nodes):
         return self._form.precision != "float32"
 
     def _product(self, name: str, x: str, weight: NDArray[np.float32], bias: NDArray[np.float32]) -> str:
-        """Add x @ weight + bias."""
         bias_name = self._weight(f"{name}.bias", bias)
         if not self._is_quantized():
             product = self._node("MatMul", [x, self._weight(f"{name}.weight", weight)], f"{name}.product")

@@ -18,13 +18,7 @@ BATCH = 64
 
 
 class GraphEncoder:
-    """Runs a file of `xsent.export.batch_graph`.
-
-    Args:
-        graph: The file.
-        tokenizer: SentencePiece model.
-        config: Of the encoder in it: where a sentence is cut, and, with layers, between which tokens it stands.
-    """
+    """Runs a file of `xsent.export.batch_graph`; `config` is that of the encoder in it."""
 
     def __init__(self, graph: Path, tokenizer: Path, config: ModelConfig) -> None:
         options = onnxruntime.SessionOptions()
@@ -49,5 +43,4 @@ class GraphEncoder:
         ids = np.zeros(mask.shape, np.int64)
         ids[mask] = [i for sentence in batch for i in sentence]
         (vectors,) = self._session.run([OUTPUT], {INPUT: ids, MASK: mask.astype(np.int64)})
-        vector: NDArray[np.float32] = vectors
-        return vector
+        return np.asarray(vectors, np.float32)

@@ -35,20 +35,11 @@ class Budget:
 
 @dataclass(frozen=True)
 class LanguageParity:
-    """What was measured in one language.
+    """What was measured in one language: cosines between the vectors before and after, and P@1, in per cent."""
 
-    Attributes:
-        pairs: Pairs measured; the cosines are over both their sides.
-        cosine_mean: Mean cosine between the vectors before and after.
-        cosine_p1: Its 1st percentile.
-        cosine_min: Its minimum.
-        p1_before: P@1 of the trained encoder, in per cent.
-        p1_after: P@1 of the bundle, in per cent.
-    """
-
-    pairs: int
+    pairs: int  # the cosines are over both their sides
     cosine_mean: float
-    cosine_p1: float
+    cosine_p1: float  # 1st percentile
     cosine_min: float
     p1_before: float
     p1_after: float
@@ -59,8 +50,6 @@ class Parity:
     """What was measured in all languages, and what was allowed.
 
     Attributes:
-        languages: On held-out pairs, by language.
-        budget: What was allowed.
         whole: P@1 of all layers, dimensions and pieces by language, where the bundle holds fewer of them; else empty.
         tatoeba: P@1 of the Tatoeba test by language, before and after, in both directions; empty if not measured.
     """
@@ -125,9 +114,9 @@ class Parity:
     def as_json(self) -> dict[str, object]:
         """The `parity` field of a manifest."""
         languages = {language: asdict(measured) for language, measured in self.languages.items()}
-        measured: dict[str, object] = {"languages": languages, "tolerance": asdict(self.budget)}
         extra = {"whole": self.whole, "tatoeba": self.tatoeba}
-        return measured | {name: dict(scores) for name, scores in extra.items() if scores}
+        found = {name: dict(scores) for name, scores in extra.items() if scores}
+        return {"languages": languages, "tolerance": asdict(self.budget), **found}
 
 
 @dataclass(frozen=True)
@@ -142,11 +131,7 @@ class Agreement:
 class Gate:
     """The trained encoder's vectors of held-out pairs, to compare bundles with.
 
-    Args:
-        before: The trained encoder.
-        pairs: What both encode.
-        budget: What may be lost; not enforced here.
-        whole: The encoder with all its layers and dimensions, if `before` has fewer.
+    The budget is not enforced here. `whole` is the encoder with all its layers and dimensions, if `before` has fewer.
     """
 
     def __init__(self, before: Encodes, pairs: Pairs, budget: Budget, whole: Encodes | None = None) -> None:
@@ -174,7 +159,6 @@ class Gate:
 
 
 def _encode(encoder: Encodes, pairs: Sequence[tuple[str, str]]) -> list[NDArray[np.float32]]:
-    """The vectors of both sides."""
     return [encoder.encode(list(side)) for side in zip(*pairs, strict=True)]
 
 

@@ -35,17 +35,11 @@ ALWAYS = {SentencePiece.UNKNOWN, SentencePiece.CONTROL, SentencePiece.USER_DEFIN
 
 @dataclass(frozen=True)
 class PieceCounts:
-    """How often the pieces of a checkpoint occur in a sample of some languages.
-
-    Attributes:
-        languages: The languages.
-        model: The whole vocabulary.
-        counts: Occurrences of each piece [V].
-    """
+    """How often the pieces of a checkpoint occur in a sample of some languages."""
 
     languages: Sequence[str]
-    model: Any  # a ModelProto
-    counts: NDArray[np.int64]
+    model: Any  # a ModelProto, the whole vocabulary
+    counts: NDArray[np.int64]  # of each piece [V]
 
     def kept(self, share: float = 1.0) -> NDArray[np.int64]:
         """The ids of the pieces that stay, in order; at least those of a share of the sample's tokens.
@@ -72,16 +66,11 @@ class PieceCounts:
         del small.pieces[:]
         small.pieces.extend(self.model.pieces[int(number)] for number in kept)
         small.trainer_spec.vocab_size = len(kept)
-        vocabulary: bytes = small.SerializeToString(deterministic=True)
-        return vocabulary
+        return bytes(small.SerializeToString(deterministic=True))
 
 
 def count_asked(checkpoint: Checkpoint, options: ExportOptions) -> PieceCounts | None:
-    """The pieces of the languages that are asked for; None where all are.
-
-    Raises:
-        DataError: See `count_pieces`.
-    """
+    """See `count_pieces`, for the languages that are asked for; None where all are."""
     if options.languages is None or options.sample is None:
         return None
     return count_pieces(checkpoint, options.languages, options.sample)
@@ -90,11 +79,8 @@ def count_asked(checkpoint: Checkpoint, options: ExportOptions) -> PieceCounts |
 def count_pieces(checkpoint: Checkpoint, languages: Sequence[str], sample: Path) -> PieceCounts:
     """Count the pieces of a checkpoint in a sample of some of its languages.
 
-    Args:
-        checkpoint: Whose vocabulary.
-        languages: Languages to keep.
-        sample: Their sentences, a line each; or a corpus of pairs (source, language, English, translation), of which
-            only those in these languages are read.
+    The sample is their sentences, a line each; or a corpus of pairs (source, language, English, translation), of which
+    only those in these languages are read.
 
     Raises:
         DataError: The checkpoint does not have one of the languages, or the sample cannot be read or has no text.
@@ -134,13 +120,9 @@ def kept_pieces(checkpoint: Checkpoint, counts: PieceCounts | None, share: float
 
 
 def with_pieces_of(checkpoint: Checkpoint, counts: PieceCounts, folder: Path, *, share: float = 1.0) -> Checkpoint:
-    """A checkpoint that keeps the pieces of some languages alone, see `PieceCounts.kept`, and their held-out pairs.
-
-    Its tokenizer and its pairs are written into an existing folder.
-    """
+    """A checkpoint of the pieces that stay, see `PieceCounts.kept`; its tokenizer and pairs are put into a folder."""
     kept = counts.kept(share)
-    languages = ", ".join(counts.languages)
-    logger.info("%s of %s pieces stay for %s", f"{len(kept):,}", f"{len(counts.counts):,}", languages)
+    logger.info(f"{len(kept):,} of {len(counts.counts):,} pieces stay for {', '.join(counts.languages)}")
     about = {**checkpoint.about, "languages": list(counts.languages)}
     about["model"] = {**about["model"], "vocab_size": len(kept)}
     weights = {name: weight for name, weight in checkpoint.weights.items() if name.startswith(KEPT)}

@@ -32,13 +32,7 @@ COLUMNS = ["category", "text"]
 
 @dataclass(frozen=True)
 class Score:
-    """The result of one test.
-
-    Attributes:
-        command: What prints it.
-        rows: Its table.
-        note: What to know when comparing.
-    """
+    """The result of one test: the command that prints it, its table, and what to know when comparing."""
 
     command: str
     rows: Sequence[Mapping[str, object]]
@@ -58,33 +52,28 @@ def check_tests(folder: Path) -> None:
 def scores(encoder: SentenceEncoder, folder: Path, dims: Sequence[int]) -> Iterator[Score]:
     """Score a bundle by every test that lies in a folder; one that cannot be read is warned of and left out.
 
-    Args:
-        encoder: The bundle's.
-        folder: Has some of `TESTS` and `TOPICS`.
-        dims: Dimensions that were trained to stand alone.
+    With several `dims`, dimensions trained to stand alone, Tatoeba is scored by each of them too.
     """
-    measures: list[tuple[str, Callable[[Path], Score]]] = [
-        (name, partial(_protocol, encoder, task)) for name, task in TESTS.items()
-    ]
+    measures: list[tuple[str, Callable[[SentenceEncoder, Path], Score]]]
+    measures = [(name, partial(_protocol, task)) for name, task in TESTS.items()]
     if len(dims) > 1:
-        measures.append(("tatoeba", partial(_by_dimensions, encoder, dims)))
-    measures.append((TOPICS, partial(_topics, encoder)))
-    for name, measure in measures:
+        measures.append(("tatoeba", partial(_by_dimensions, dims)))
+    for name, measure in [*measures, (TOPICS, _topics)]:
         if (folder / name).exists():
             logger.info("scores: %s", name)
             try:
-                yield measure(folder / name)
+                yield measure(encoder, folder / name)
             except DataError as error:
                 logger.warning("no score: %s", error)
 
 
-def _protocol(encoder: SentenceEncoder, task: str, place: Path) -> Score:
+def _protocol(task: str, encoder: SentenceEncoder, place: Path) -> Score:
     found = PROTOCOLS[task](encoder, place)
     return Score(f"xsent evaluate {task} {FOLDER}/{place.name}", found.rows(), found.note)
 
 
-def _by_dimensions(encoder: SentenceEncoder, dims: Sequence[int], folder: Path) -> Score:
-    """The means of Tatoeba over all languages by the dimensions that are kept."""
+def _by_dimensions(dims: Sequence[int], encoder: SentenceEncoder, folder: Path) -> Score:
+    """The means over all languages by the dimensions that are kept."""
     rows = []
     for dim in dims:
         mean = PROTOCOLS["tatoeba"](Stored(truncate_dim=dim).of(encoder), folder).rows()[-1]
@@ -94,19 +83,12 @@ def _by_dimensions(encoder: SentenceEncoder, dims: Sequence[int], folder: Path) 
 
 
 def _topics(encoder: SentenceEncoder, folder: Path) -> Score:
-    """Heads trained in English, tested in every language of the bundle."""
-    cells = topic_cells(encoder, folder, encoder.languages)
     command = f"xsent classify evaluate {FOLDER}/{TOPICS} --columns {','.join(COLUMNS)} --train {ENGLISH}"
-    return Score(command, accuracy_rows(cells), SEEDS_NOTE)
+    return Score(command, accuracy_rows(topic_cells(encoder, folder, encoder.languages)), SEEDS_NOTE)
 
 
 def topic_cells(encoder: SentenceEncoder, folder: Path, languages: Sequence[str]) -> list[Cell]:
-    """Heads trained on SIB-200 in English.
-
-    Args:
-        encoder: What encodes.
-        folder: Has `XX/{train,test}.tsv` a language.
-        languages: Codes to test in; those that there is no test of are left out.
+    """Heads trained on SIB-200 in English, tested in those languages that the folder has an `XX/test.tsv` of.
 
     Raises:
         DataError: A file is missing or cannot be read.
