@@ -112,12 +112,7 @@ class BatchGraph(EncoderGraph):
 
 
 def write_batch_graph(encoder: Encoder, form: Form, path: Path) -> None:
-    """Write an encoder as one ONNX file.
-
-    Raises:
-        DataError: It does not fit into one.
-        ValueError: A weight is not finite.
-    """
+    """Write an encoder as one ONNX file; a DataError where it does not fit into one."""
     model = BatchGraph(encoder, form).serialized(path, "one ONNX file of at most 2.1; export to int8")
     with atomic_file(path) as file:
         file.write(model)

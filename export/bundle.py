@@ -10,9 +10,9 @@ from typing import Any
 from xsent.bundle import FORMAT_VERSION, MANIFEST, TOKENIZER, compute_fingerprint, file_digest
 from xsent.encoder import SentenceEncoder
 from xsent.evaluation import shared_languages, tatoeba
-from xsent.export.candidates import Candidate, candidates, first_good
+from xsent.export.candidates import Candidate, TooLargeError, candidates, first_good
 from xsent.export.card import CARD, render_card
-from xsent.export.folder import Written, check_place, new_folder
+from xsent.export.folder import Written, new_folder
 from xsent.export.form import Form, space_of, trained_dims, trained_layers
 from xsent.export.golden import golden, tolerances
 from xsent.export.graph import EncoderGraph
@@ -22,7 +22,6 @@ from xsent.export.pairs import Pairs, held_out_pairs
 from xsent.export.parity import EXACT, MORE_PIECES, Gate, Parity
 from xsent.export.pieces import count_asked, kept_pieces
 from xsent.export.scores import check_tests, scores
-from xsent.export.size import TooLargeError
 from xsent.export.smoothing import smoothing_of
 from xsent.train.checkpoint import Checkpoint, CheckpointEncoder
 from xsent.verification import verify
@@ -42,7 +41,6 @@ def export_bundle(checkpoint: Checkpoint, out: Path, options: ExportOptions = DE
         MissingExtraError: openvino is asked for and not installed.
         OSError: It cannot be written; like every failure, this leaves nothing behind.
     """
-    check_place(out, replace=options.force)
     if options.tests is not None:
         check_tests(options.tests)  # before all the work
     checkpoint = options.named(checkpoint)
@@ -67,20 +65,16 @@ class _Maker:
     def __init__(self, checkpoint: Checkpoint, form: Form, folder: Path, options: ExportOptions) -> None:
         self._checkpoint, self._form, self._folder, self._options = checkpoint, form, folder, options
         self._pairs = held_out_pairs(checkpoint, options.gate_data)
+        self._openvino: Kind | None = None
+        if options.format == "openvino":
+            quantised: Kind = "int8-weights" if options.weights_only else "int8"
+            self._openvino = "fp32" if form.precision == "float32" else quantised
         self.manifest = _manifest(checkpoint, form)
 
     @property
     def sizes(self) -> dict[str, int]:
         """Of all files that the manifest lists."""
         return {name: entry["bytes"] for name, entry in self.manifest["files"].items()}
-
-    @property
-    def _openvino(self) -> Kind | None:
-        if self._options.format != "openvino":
-            return None
-        if self._form.precision == "float32":
-            return "fp32"
-        return "int8-weights" if self._options.weights_only else "int8"
 
     def write(self) -> None:
         """Write the graph and its weights, and OpenVINO's; a TooLargeError if they are larger than was asked for."""

@@ -1,14 +1,14 @@
 """What may be made of a checkpoint, the best first, and the first of it that will do."""
 
 import logging
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
-from xsent.errors import ParityError
+from xsent.bundle import TABLE, TOKENIZER, WEIGHTS
+from xsent.errors import DataError, ParityError
 from xsent.export.form import Form, Precision, trained_dims
 from xsent.export.options import ExportOptions
-from xsent.export.size import TooLargeError
 from xsent.train.checkpoint import Checkpoint
 
 logger = logging.getLogger(__name__)
@@ -16,6 +16,20 @@ logger = logging.getLogger(__name__)
 SHARES = (1.0, 0.9999, 0.999, 0.997, 0.99, 0.98, 0.95)  # of a sample's tokens that keep their pieces
 
 T = TypeVar("T")
+
+
+class TooLargeError(DataError):
+    """A bundle, whose files have these sizes, is larger than was asked for."""
+
+    def __init__(self, sizes: Mapping[str, int], limit: int) -> None:
+        self.bytes = sum(sizes.values())
+        parts = {"table": sizes[TABLE], "layers and scales": sizes[WEIGHTS], "tokenizer": sizes[TOKENIZER]}
+        parts["graph and card"] = self.bytes - sum(parts.values())
+        listed = ", ".join(f"{name} {size / 1e6:.1f}" for name, size in parts.items())
+        super().__init__(
+            f"{limit / 1e6:.1f} MB cannot be reached: the smallest is {self.bytes / 1e6:.1f} MB, {listed}; "
+            "fewer --languages with a --sample, or fewer --layers, make it smaller"
+        )
 
 
 @dataclass(frozen=True)
@@ -49,9 +63,7 @@ def candidates(checkpoint: Checkpoint, options: ExportOptions) -> Iterator[Candi
 def first_good(choices: Sequence[Candidate], make: Callable[[Candidate], T]) -> T:
     """What is made of the first candidate that is small enough and passes its gate.
 
-    Raises:
-        ParityError: None of those that are small enough does; of the last.
-        TooLargeError: None is small enough; of the smallest.
+    Otherwise raises the ParityError of the last that is small enough, or the TooLargeError of the smallest.
     """
     failed: ParityError | None = None
     smallest: TooLargeError | None = None

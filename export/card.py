@@ -13,6 +13,8 @@ from xsent.train.checkpoint import Checkpoint
 
 CARD = "README.md"
 
+FACTS = ("dim", "num_layers", "vocab_size", "max_length", "precision", "fingerprint")  # what a card has of it
+
 HEAD = """---
 language: {language_tags}
 license: {licence_tag}
@@ -44,8 +46,8 @@ BUNDLE = """It runs offline on a CPU.
 |---|---|
 | languages | {languages} |
 | vector | {dim} numbers |
-| layers | {layers} |
-| vocabulary | {pieces:,} pieces, SentencePiece |
+| layers | {num_layers} |
+| vocabulary | {vocab_size:,} pieces, SentencePiece |
 | longest sentence | {max_length} tokens |
 | precision | {precision} |
 | size | {megabytes:.1f} MB |
@@ -133,17 +135,12 @@ def render_card(
         BUNDLE,
         checkpoint,
         command,
+        **{name: manifest[name] for name in FACTS},
         tags=f"{manifest['precision']}, onnx, xsent",
-        precision=manifest["precision"],
-        dim=manifest["dim"],
-        layers=manifest["num_layers"],
-        pieces=manifest["vocab_size"],
-        max_length=manifest["max_length"],
         megabytes=sum(size.values()) / 1e6,
         # Calculated: what is measured differs from run to run, and a bundle may not.
         held=(size[WEIGHTS] + size[TOKENIZER]) / 1e6,
         table=size[TABLE] / 1e6,
-        fingerprint=manifest["fingerprint"],
         space=SPACE.format(manifest["space"]) if manifest["space"] else "",
         parity=PARITY.format(table=_table(parity.rows())),
         tatoeba=TATOEBA.format(table=_table(parity.tatoeba_rows())) if parity.tatoeba else "",
@@ -209,6 +206,5 @@ def _stage(stage: Mapping[str, Any], done: int) -> str:
 
 
 def _data(attribution: Sequence[str]) -> str:
-    if not attribution:
-        return "The sources of the training text are not recorded."
-    return "\n".join(["Trained on text from:", "", *(f"- {source}" for source in attribution)])
+    listed = "".join(f"\n- {source}" for source in attribution)
+    return f"Trained on text from:\n{listed}" if listed else "The sources of the training text are not recorded."

@@ -110,9 +110,8 @@ def _told(written: "Written", as_json: bool) -> str:
     lines = [format_table(parity.rows())] if parity else []
     if parity and parity.tatoeba:
         lines.append(f"\nTatoeba, P@1:\n{format_table(parity.tatoeba_rows())}\n")
-    made = f"{written.path}: {written.bytes / 1e6:.1f} MB"
-    if written.fingerprint:
-        made += f", fingerprint {written.fingerprint}"
+    identity = f", fingerprint {written.fingerprint}" if written.fingerprint else ""
+    made = f"{written.path}: {written.bytes / 1e6:.1f} MB{identity}"
     if agreement:
         made += f"; cosine to the original over {agreement.sentences:,} sentences: mean "
         made += f"{agreement.cosine_mean:.4f}, least {agreement.cosine_min:.4f}"

@@ -21,11 +21,7 @@ from xsent.train.checkpoint import Checkpoint, load_checkpoint
 
 
 def export(source: Path, out: Path, options: ExportOptions = DEFAULTS) -> Written:
-    """Make a folder of a format; what cannot be made is refused before all the work, where that can be known.
-
-    Raises:
-        XsentError: It cannot be made; nothing was written.
-    """
+    """Make a folder; an XsentError where it cannot be made, before all the work where that can be known."""
     foreign = options.format in WRITERS
     check_place(out, replace=options.force if options.format in BUNDLES else None)
     if not foreign:
@@ -40,12 +36,7 @@ def export(source: Path, out: Path, options: ExportOptions = DEFAULTS) -> Writte
 
 @contextmanager
 def open_source(source: Path) -> Iterator[Checkpoint]:
-    """A checkpoint, or what a bundle becomes as one while the block runs.
-
-    Raises:
-        BundleError: The bundle is damaged, or too coarse to start from.
-        DataError: It is neither.
-    """
+    """A checkpoint, or what a bundle becomes as one while the block runs."""
     if (source / MODULES).is_file():
         raise DataError(f"{source}: a model of sentence-transformers; --format teacher makes a teacher of it")
     if not (source / MANIFEST).is_file():

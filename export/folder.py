@@ -22,21 +22,13 @@ class Written:
 
 
 def new_folder(out: Path, *, replace: bool | None = None) -> AbstractContextManager[Path]:
-    """An empty folder to fill; it takes its place once it is complete and on the disk, see `atomic_folder`.
-
-    Raises:
-        BundleError: See `check_place`.
-    """
+    """An empty folder to fill; it takes its place, see `check_place`, once it is complete: see `atomic_folder`."""
     check_place(out, replace=replace)
     return atomic_folder(out.resolve())
 
 
 def check_place(out: Path, *, replace: bool | None) -> None:
-    """See whether a folder may be put somewhere; `replace` is None where replacing a bundle cannot be asked for.
-
-    Raises:
-        BundleError: `out` exists and may not be replaced, or its parent does not exist.
-    """
+    """Refuse a place that is taken or whose parent is missing; `replace` is None where that cannot be asked for."""
     out = out.resolve()
     if not out.parent.is_dir():
         raise BundleError(f"{out.parent}: no such folder; create it first")

@@ -35,10 +35,7 @@ INSTRUCTIONS: dict[Target, tuple[str, ...]] = {
 
 
 def tolerances(form: Form, cosine: float) -> dict[str, float]:
-    """The largest difference of a number that is no fault, by the processor's instructions.
-
-    The mean cosine between the bundle's vectors and the trained ones says how much noise rounding makes.
-    """
+    """The largest difference of a number that is no fault, by processor; `cosine` is the mean that was measured."""
     if form.precision == "float32":
         shares = {OTHER: FLOAT}
     else:
@@ -49,12 +46,8 @@ def tolerances(form: Form, cosine: float) -> dict[str, float]:
 
 
 def check_processor(target: Target, instructions: str | None = None) -> None:
-    """Refuse a target whose sums would saturate here: neither the gate nor golden vectors would say anything of it.
-
-    Raises:
-        DataError: They would, by the `instructions` of a processor; only tests name others than this one's.
-    """
-    here = instructions or instruction_set()
+    """Refuse a target whose sums would saturate here: neither the gate nor golden vectors would say anything of it."""
+    here = instructions or instruction_set()  # only tests name others
     if target != "portable" and here in SATURATING:
         raise DataError(
             f"--target {target} cannot be measured here: 8-bit sums saturate on this processor ({here}); export on one "

@@ -28,11 +28,7 @@ INPUT, OUTPUT = "input_ids", "sentence_embedding"
 
 
 class EncoderGraph(Nodes):
-    """An encoder as a graph and its two files of weights.
-
-    Raises:
-        ValueError: A weight is not finite.
-    """
+    """An encoder as a graph and its two files of weights; a ValueError where one is not finite."""
 
     def __init__(self, encoder: Encoder, form: Form, smoothing: Smoothing = MappingProxyType({})) -> None:
         super().__init__()

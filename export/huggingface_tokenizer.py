@@ -49,11 +49,8 @@ LEADING_SPACE = {"type": "Strip", "content": " ", "start": 1, "stop": 0}  # the 
 def write_tokenizer(model: Path, folder: Path, config: ModelConfig, *, charsmap: bool = True) -> None:
     """Write a SentencePiece model as `tokenizer.json` and `tokenizer_config.json`.
 
-    Args:
-        model: The SentencePiece model.
-        folder: Where to write.
-        config: Of the encoder: how long a text it reads, and, with layers, between which tokens.
-        charsmap: Add SentencePiece's own map of characters, for readers that have it.
+    The encoder's shape says how long a text may be, and, with layers, between which tokens it stands. `charsmap` adds
+    SentencePiece's own map of characters, for readers that have it.
 
     Raises:
         DataError: The model is of a kind that cannot be told in these words.
@@ -159,17 +156,14 @@ def _normalizer(charsmap: bytes) -> dict[str, Any]:
 
 def _frame(names: list[str], config: ModelConfig) -> dict[str, Any]:
     """The first and the last token around a text."""
-    first, last = ({"SpecialToken": {"id": names[piece], "type_id": 0}} for piece in (config.first, config.last))
+    ends = [(names[piece], piece) for piece in (config.first, config.last)]
+    first, last = ({"SpecialToken": {"id": name, "type_id": 0}} for name, _ in ends)
     text, second = ({"Sequence": {"id": name, "type_id": 0}} for name in "AB")
-    tokens = {
-        names[piece]: {"id": names[piece], "ids": [piece], "tokens": [names[piece]]}
-        for piece in (config.first, config.last)
-    }
     return {
         "type": "TemplateProcessing",
         "single": [first, text, last],
         "pair": [first, text, last, second, last],
-        "special_tokens": tokens,
+        "special_tokens": {name: {"id": name, "ids": [piece], "tokens": [name]} for name, piece in ends},
     }
 
 

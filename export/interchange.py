@@ -27,7 +27,7 @@ def export_interchange(checkpoint: Checkpoint, out: Path, options: ExportOptions
     """Write a checkpoint for another tool, and measure it if there are pairs to do that with.
 
     Raises:
-        BundleError: `out` exists, or is no place for a folder.
+        BundleError: `out` is no place for a folder, as when it exists.
         DataError: The tool has no such encoder.
         ParityError: It is beyond the budget; nothing is left behind.
     """

@@ -24,6 +24,7 @@ from xsent.errors import DataError, MissingExtraError
 from xsent.export.batch_graph import BatchGraph
 from xsent.export.form import Form, Precision
 from xsent.export.graph import INPUT, EncoderGraph
+from xsent.export.pairs import spread
 from xsent.export.smoothing import smoothing_of
 from xsent.openvino_backend import FILES, import_openvino, without_telemetry
 from xsent.tokenizer import Tokenizer
@@ -71,14 +72,10 @@ class PaddedGraph(BatchGraph):
 def write_openvino(checkpoint: Checkpoint, form: Form, folder: Path, *, kind: Kind, calibration: Sequence[str]) -> None:
     """Write an encoder as OpenVINO IR into an existing folder; the same weights and sentences give the same bytes.
 
-    Args:
-        checkpoint: The trained encoder.
-        form: Its layers and dimensions; the precision is that of `kind`.
-        folder: Where `model.xml` and `model.bin` go.
-        kind: "fp32", "int8-weights" (8 bits for the weights, float32 arithmetic) or "int8" (8 bits for both; the
-            table in 8 bits as well, with one scale a row, and in the layers weights that cannot saturate on AVX2).
-        calibration: Sentences that "int8" finds the scales of the activations with, in the languages and of the
-            lengths that it will meet, not those that it is measured with; `MAX_SENTENCES` of them are used.
+    The precision is that of the kind: "fp32", "int8-weights" (8 bits for the weights, float32 arithmetic) or "int8" (8
+    bits for both; the table in 8 bits as well, with one scale a row, and in the layers weights that cannot saturate on
+    AVX2). By the sentences for calibration "int8" finds the scales of the activations: give some in the languages and
+    of the lengths that it will meet, not those that it is measured with; `MAX_SENTENCES` of them are used.
 
     Raises:
         DataError: "int8" without sentences, or an encoder too large for OpenVINO's reader of ONNX.
@@ -115,9 +112,8 @@ def write_openvino(checkpoint: Checkpoint, form: Form, folder: Path, *, kind: Ki
 
 def _samples(checkpoint: Checkpoint, sentences: Sequence[str]) -> list[NDArray[np.int64]]:
     tokenizer, longest = Tokenizer(checkpoint.tokenizer), checkpoint.config.max_length
-    count = min(MAX_SENTENCES, len(sentences))
-    chosen = (sentences[i * len(sentences) // count] for i in range(count))
-    samples = [np.array([ids[:longest]], np.int64) for text in chosen if (ids := tokenizer.encode(text))]
+    found = (tokenizer.encode(text) for text in spread(sentences, MAX_SENTENCES))
+    samples = [np.array([ids[:longest]], np.int64) for ids in found if ids]
     if not samples:
         languages = ", ".join(checkpoint.languages)
         raise DataError(f"{checkpoint.given}: no sentences to calibrate int8 with; give some in {languages}")

@@ -1,5 +1,6 @@
 """What is asked of an export."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -9,28 +10,19 @@ from xsent.errors import DataError
 from xsent.export.form import Form, Precision, trained_dims, trained_layers
 from xsent.export.parity import Budget
 from xsent.export.quantization import Target
-from xsent.export.size import parse_size
 from xsent.train.checkpoint import Checkpoint
 
 Format = Literal["bundle", "openvino", "onnx", "sentence-transformers", "web", "teacher"]
 BUNDLES = ("bundle", "openvino")  # formats that are bundles
+UNITS = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "KIB": 2**10, "MIB": 2**20}
 
 
 @dataclass(frozen=True)
 class ExportOptions:
-    """The options of `xsent-export`, where each is explained.
-
-    Attributes:
-        precision: None is int8, or what `max_size` asks for.
-        tests: `--eval`.
-        least_cosine: Least mean cosine to the trained vectors in the worst language; by the precision unless given.
-
-    Raises:
-        DataError: They contradict each other, or `format` has no use for one.
-    """
+    """The options of `xsent-export`, where each is explained; a DataError where they make no sense together."""
 
     format: Format = "bundle"
-    precision: Precision | None = None
+    precision: Precision | None = None  # None is int8, or what `max_size` asks for
     weights_only: bool = False
     target: Target = "portable"
     num_layers: int | None = None
@@ -40,11 +32,11 @@ class ExportOptions:
     max_size: str | None = None
     gate_data: Path | None = None
     tolerance: float | None = None
-    least_cosine: float | None = None
+    least_cosine: float | None = None  # to the trained vectors, the mean; by the precision unless given
     name: str | None = None
     force: bool = False
     tatoeba: Path | None = None
-    tests: Path | None = None
+    tests: Path | None = None  # --eval
 
     def __post_init__(self) -> None:
         if self.precision == "float32" and self.target != "portable":
@@ -75,11 +67,7 @@ class ExportOptions:
         return None if self.max_size is None else parse_size(self.max_size)
 
     def form(self, checkpoint: Checkpoint) -> Form:
-        """The form of a checkpoint that is asked for.
-
-        Raises:
-            DataError: It was not trained for so many layers or dimensions; names those it was trained for.
-        """
+        """The form that is asked for; a DataError where the checkpoint was not trained for it, says for what it was."""
         config = checkpoint.config
         for name, asked, trained, setting in (
             ("--layers", self.num_layers, trained_layers(checkpoint), "layer_prefixes"),
@@ -129,3 +117,11 @@ class ExportOptions:
 
 
 DEFAULTS = ExportOptions()
+
+
+def parse_size(text: str) -> int:
+    """A size such as 16MB, 15.5MiB or 16000000 in bytes."""
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([A-Za-z]*)", text.strip())
+    if match is None or match[2].upper() not in UNITS:
+        raise DataError(f"--max-size {text!r} is no size; expected such as 16MB or 15.5MiB")
+    return int(float(match[1]) * UNITS[match[2].upper()])

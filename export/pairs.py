@@ -3,10 +3,13 @@
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import TypeVar
 
 from xsent.errors import DataError
 from xsent.lines import read_fields
 from xsent.train.checkpoint import Checkpoint
+
+T = TypeVar("T")
 
 MAX_PAIRS = 1000  # a language; one more wrong answer is then 0.05 points of P@1
 
@@ -14,11 +17,7 @@ Pairs = Mapping[str, Sequence[tuple[str, str]]]  # language to (English, transla
 
 
 def held_out_pairs(checkpoint: Checkpoint, gate_data: Path | None) -> Pairs:
-    """The pairs to measure an export of a checkpoint with: those of a file, else its own.
-
-    Raises:
-        DataError: There are none, or they are of other languages.
-    """
+    """The pairs to measure an export with: those of a file, else its own; a DataError where a language has none."""
     if gate_data is None and not checkpoint.validation.is_file():
         raise DataError(
             f"{checkpoint.given}: has no held-out pairs to measure with; name a file of pairs by --gate-data"
@@ -54,8 +53,10 @@ def read_pairs(path: Path, limit: int = MAX_PAIRS) -> Pairs:
             pairs[language].append((english, translation))
     if not pairs:
         raise DataError(f"{path}: empty; expected held-out pairs to measure the export with")
-    return {language: _spread(pairs[language], limit) for language in sorted(pairs)}
+    return {language: spread(pairs[language], limit) for language in sorted(pairs)}
 
 
-def _spread(items: list[tuple[str, str]], limit: int) -> list[tuple[str, str]]:
-    return [items[i * len(items) // limit] for i in range(limit)] if len(items) > limit else items
+def spread(items: Sequence[T], limit: int) -> list[T]:
+    """At most so many of some items, from all over them."""
+    count = min(limit, len(items))
+    return [items[i * len(items) // count] for i in range(count)]

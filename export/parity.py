@@ -47,16 +47,13 @@ class LanguageParity:
 
 @dataclass(frozen=True)
 class Parity:
-    """What was measured in all languages, and what was allowed.
-
-    Attributes:
-        whole: P@1 of all layers, dimensions and pieces by language, where the bundle holds fewer of them; else empty.
-        tatoeba: P@1 of the Tatoeba test by language, before and after, in both directions; empty if not measured.
-    """
+    """What was measured in all languages, and what was allowed."""
 
     languages: Mapping[str, LanguageParity]
     budget: Budget
+    # P@1 of all layers, dimensions and pieces by language, where the bundle holds fewer of them.
     whole: Mapping[str, float] = field(default_factory=dict)
+    # P@1 of the test by language, before and after, in both directions, if measured.
     tatoeba: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
 
     @property
@@ -65,11 +62,7 @@ class Parity:
         return min(measured.cosine_mean for measured in self.languages.values())
 
     def check(self, form: str = "", advice: str = EXACT) -> None:
-        """Refuse an export that costs more than its budget; `form` says what was tried.
-
-        Raises:
-            ParityError: A language is beyond the budget; names each with its numbers.
-        """
+        """Refuse an export, of what `form` says, that costs more than its budget; names each language with numbers."""
         least, most = self.budget.cosine_mean, self.budget.p1_loss
         failures = []
         for language, measured in self.languages.items():
@@ -129,10 +122,7 @@ class Agreement:
 
 
 class Gate:
-    """The trained encoder's vectors of held-out pairs, to compare bundles with.
-
-    The budget is not enforced here. `whole` is the encoder with all its layers and dimensions, if `before` has fewer.
-    """
+    """The trained encoder's vectors of held-out pairs, to compare with; `whole` is all of it, if `before` is a part."""
 
     def __init__(self, before: Encodes, pairs: Pairs, budget: Budget, whole: Encodes | None = None) -> None:
         self._pairs, self._budget = pairs, budget

@@ -40,20 +40,13 @@ class Score:
 
 
 def check_tests(folder: Path) -> None:
-    """See whether there is something to score.
-
-    Raises:
-        DataError: There is no test in the folder.
-    """
+    """Refuse a folder that has nothing to score."""
     if not any((folder / name).exists() for name in [*TESTS, TOPICS]):
         raise DataError(f"{folder}: no tests; expected a folder with one of {', '.join([*TESTS, TOPICS])}")
 
 
 def scores(encoder: SentenceEncoder, folder: Path, dims: Sequence[int]) -> Iterator[Score]:
-    """Score a bundle by every test that lies in a folder; one that cannot be read is warned of and left out.
-
-    With several `dims`, dimensions trained to stand alone, Tatoeba is scored by each of them too.
-    """
+    """Score a bundle by every test in a folder that can be read, Tatoeba by each of several trained `dims` too."""
     measures: list[tuple[str, Callable[[SentenceEncoder, Path], Score]]]
     measures = [(name, partial(_protocol, task)) for name, task in TESTS.items()]
     if len(dims) > 1:
@@ -88,11 +81,7 @@ def _topics(encoder: SentenceEncoder, folder: Path) -> Score:
 
 
 def topic_cells(encoder: SentenceEncoder, folder: Path, languages: Sequence[str]) -> list[Cell]:
-    """Heads trained on SIB-200 in English, tested in those languages that the folder has an `XX/test.tsv` of.
-
-    Raises:
-        DataError: A file is missing or cannot be read.
-    """
+    """Heads trained on SIB-200 in English, tested in those languages that the folder has an `XX/test.tsv` of."""
     trains, files = (topic_files(folder, pattern) for pattern in (TRAIN_FILES, TEST_FILES))
     if ENGLISH not in trains:
         raise DataError(f"{folder}: no {ENGLISH}/train.tsv to train a head on")

@@ -23,10 +23,8 @@ def write_sentence_transformers(checkpoint: Checkpoint, form: Form, folder: Path
     """Write a model for sentence-transformers into an empty folder.
 
     Its vectors are those of the trained encoder, of length 1; its weights are float32 whatever the form's precision.
-    Without layers it is a `StaticEmbedding`, else a BERT, which has a vector for an empty text too.
-
-    Raises:
-        DataError: The tokenizer is of a kind that cannot be written for it, or dimensions of a BERT shall go.
+    Without layers it is a `StaticEmbedding`, else a BERT, which has a vector for an empty text too. A DataError where
+    the tokenizer is of a kind that cannot be written for it, or dimensions of a BERT shall go.
     """
     encoder = checkpoint.encoder.first(form.num_layers)
     if encoder.layers and form.dim < encoder.config.dim:

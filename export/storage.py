@@ -10,17 +10,13 @@ PAGE = 4096
 
 
 class ExternalFile:
-    """A file of tensors that an ONNX graph refers to.
-
-    Attributes:
-        places: Where each tensor is, see `xsent.manifest.TensorEntry`.
-    """
+    """A file of tensors that an ONNX graph refers to."""
 
     def __init__(self, name: str) -> None:
         self._name = name
         self._arrays: list[tuple[int, NDArray[np.generic]]] = []
         self._end = 0
-        self.places: dict[str, dict[str, object]] = {}
+        self.places: dict[str, dict[str, object]] = {}  # see `xsent.manifest.TensorEntry`
 
     def add(self, name: str, array: NDArray[np.generic]) -> TensorProto:
         """Give an array, which is not copied, the next free page; returns what refers to it in the graph."""

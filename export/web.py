@@ -17,10 +17,6 @@ def write_web(checkpoint: Checkpoint, form: Form, folder: Path) -> None:
     """Write a model for transformers.js, in Node or in a browser, into an empty folder.
 
     `AutoTokenizer` and `AutoModel` open it; the model gives `sentence_embedding` [B, D], not normalised.
-
-    Raises:
-        DataError: The tokenizer is of a kind that cannot be written for it, or the graph is too large.
-        ValueError: A weight is not finite.
     """
     (folder / GRAPH).parent.mkdir()
     write_batch_graph(checkpoint.encoder, form, folder / GRAPH)

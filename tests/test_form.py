@@ -18,10 +18,10 @@ from xsent.export.candidates import candidates
 from xsent.export.cli import app
 from xsent.export.exporting import export
 from xsent.export.form import Form, trained_dims, trained_layers
-from xsent.export.options import ExportOptions
-from xsent.export.parity import Gate
+from xsent.export.options import ExportOptions, parse_size
+from xsent.export.parity import Gate, Parity
 from xsent.export.pieces import count_pieces, with_pieces_of
-from xsent.export.size import parse_size
+from xsent.retrieval import Encodes
 from xsent.train.checkpoint import Checkpoint, CheckpointEncoder, load_checkpoint
 from xsent.verification import verify
 
@@ -140,17 +140,23 @@ def test_what_is_no_size_is_refused(text: str) -> None:
 def test_a_size_chooses_what_to_give_up(mini_checkpoint: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pairs = mini_checkpoint / "validation.tsv"
     fewer = ["--languages", "en,fr,de", "--sample", str(pairs)]
-    sizes, measure, measured = {}, Gate.measure, []
+    sizes: dict[str, int] = {}
+    measure, measured = Gate.measure, list[Gate]()
+
+    def counted(gate: Gate, after: Encodes) -> Parity:
+        measured.append(gate)
+        return measure(gate, after)
+
     for precision in ("int8", "int4-table"):
         options = ExportOptions(precision=precision, tolerance=5)
         made = export(mini_checkpoint, tmp_path / precision, options)
         sizes[precision] = made.bytes - (made.path / "README.md").stat().st_size + CARD_ROOM
-    monkeypatch.setattr(Gate, "measure", lambda *args: measured.append(args) or measure(*args))
+    monkeypatch.setattr(Gate, "measure", counted)
     for limit, precision, more in (
         (sizes["int8"], "int8", []),
         (sizes["int8"] - 1, "int4-table", []),
         (sizes["int4-table"], "int4-table", []),
-        (sizes["int4-table"] - 1, "int4-table", fewer),
+        (sizes["int4-table"] - 1, "int4-table", fewer),  # pieces that are in no pair went
     ):
         out, before = tmp_path / f"{limit}", len(measured)
         result = CliRunner().invoke(
