@@ -24,7 +24,7 @@ class TooLargeError(DataError):
     def __init__(self, sizes: Mapping[str, int], limit: int) -> None:
         self.bytes = sum(sizes.values())
         parts = {"table": sizes[TABLE], "layers and scales": sizes[WEIGHTS], "tokenizer": sizes[TOKENIZER]}
-        parts["graph and card"] = self.bytes - sum(parts.values())
+        parts["the rest"] = self.bytes - sum(parts.values())
         listed = ", ".join(f"{name} {size / 1e6:.1f}" for name, size in parts.items())
         super().__init__(
             f"{limit / 1e6:.1f} MB cannot be reached: the smallest is {self.bytes / 1e6:.1f} MB, {listed}; "

@@ -186,6 +186,8 @@ def test_the_table_s_bits_go_before_rare_pieces_and_these_before_dimensions(chec
     pieces = listed(num_layers=0, **sample)
     assert pieces[:3] == [*listed(), "int8, 32 dimensions, the pieces of 99.99% of the sample"]
     assert len(pieces) == 28 and pieces[-1] == "int4-table, 16 dimensions, the pieces of 95.00% of the sample"
+    static = dataclasses.replace(static, about={**static.about, "trained": {"prefixes": [15, 32], "layers": [0, 2]}})
+    assert listed(num_layers=0, precision="int4-table") == ["int4-table, 32 dimensions"]  # an odd one has no 4 bits
 
 
 def test_a_size_is_reached_by_what_passes_the_gate(

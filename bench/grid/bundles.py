@@ -132,8 +132,8 @@ def write_random(like: Bundle, layers: int, precision: Precision, path: Path, *,
     shutil.rmtree(path, ignore_errors=True)
     with TemporaryDirectory() as folder:
         # Random weights have nothing to lose.
-        form: Format = "openvino" if openvino else "bundle"
-        options = ExportOptions(form, precision, least_cosine=-2, tolerance=101)
+        kind: Format = "openvino" if openvino else "bundle"
+        options = ExportOptions(kind, precision, least_cosine=-2, tolerance=101)
         export_bundle(_random_checkpoint(like, layers, Path(folder)), path, options)
     forget(path)
 
