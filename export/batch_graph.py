@@ -29,8 +29,15 @@ LARGEST = 2**31 - 1  # bytes of a protobuf message
 class BatchGraph(EncoderGraph):
     """An encoder as a graph of padded batches, its weights inside."""
 
+    def serialized(self, name: Path, place: str) -> bytes:
+        """The bytes of the whole; a DataError where they are too many for their place."""
+        model = self.model()
+        if (size := model.ByteSize()) > LARGEST:
+            raise DataError(f"{name}: {size / 1e9:.1f} GB do not fit into {place}")
+        return bytes(model.SerializeToString(deterministic=True))
+
     def model(self) -> ModelProto:
-        """The whole file."""
+        """The graph with its weights."""
         shape = ["batch", "tokens"]
         inputs = [helper.make_tensor_value_info(name, TensorProto.INT64, shape) for name in (INPUT, MASK)]
         output = helper.make_tensor_value_info(OUTPUT, TensorProto.FLOAT, ["batch", self._form.dim])
@@ -40,11 +47,10 @@ class BatchGraph(EncoderGraph):
         return INPUT  # the tokenizer has put the first and the last token there
 
     def _is_real(self, ids: str) -> str:
-        """Which positions hold a token, bool [B, T]."""
+        """Which positions hold a token [B, T]."""
         return self._node("Cast", [MASK], "is_real", to=TensorProto.BOOL)
 
     def _prepare(self, ids: str) -> None:
-        """Add the masks."""
         self._length = self._node("Shape", [ids], "length", start=1, end=2)  # [1]
         real = self._is_real(ids)
         # Chosen, not calculated: OpenVINO takes (mask - 1) * 1e9 for scaled 8-bit numbers and loses the attention.
@@ -106,19 +112,7 @@ class BatchGraph(EncoderGraph):
 
 
 def write_batch_graph(encoder: Encoder, form: Form, path: Path) -> None:
-    """Write an encoder as one ONNX file.
-
-    Args:
-        encoder: The trained encoder.
-        form: What is made of it.
-        path: The file.
-
-    Raises:
-        DataError: It does not fit into one file.
-        ValueError: A weight is not finite.
-    """
-    model = BatchGraph(encoder, form).model()
-    if (size := model.ByteSize()) > LARGEST:
-        raise DataError(f"{path}: {size / 1e9:.1f} GB do not fit into one ONNX file of at most 2.1; export to int8")
+    """Write an encoder as one ONNX file; a DataError where it does not fit into one."""
+    model = BatchGraph(encoder, form).serialized(path, "one ONNX file of at most 2.1; export to int8")
     with atomic_file(path) as file:
-        file.write(model.SerializeToString(deterministic=True))
+        file.write(model)

@@ -10,10 +10,22 @@ from xsent.export.parity import Parity
 from xsent.export.scores import Score
 from xsent.tables import format_table
 from xsent.train.checkpoint import Checkpoint
-from xsent.train.model import ModelConfig
 
 CARD = "README.md"
-COMMAND = "xsent-export CHECKPOINT OUT"
+
+FACTS = ("dim", "num_layers", "vocab_size", "max_length", "precision", "fingerprint")  # what a card has of it
+
+HEAD = """---
+language: {language_tags}
+license: {licence_tag}
+pipeline_tag: sentence-similarity
+tags: [sentence-similarity, cross-lingual, sentence-embeddings, {tags}]
+---
+
+# {name}
+
+A compact cross-lingual sentence encoder: sentences that mean the same get similar vectors, whatever their
+language. """
 
 ORIGIN = """## Training
 
@@ -28,24 +40,14 @@ Exported with `{command}`.
 The weights: {licence}.
 """
 
-TEMPLATE = """---
-language: {language_tags}
-license: {licence_tag}
-pipeline_tag: sentence-similarity
-tags: [sentence-similarity, cross-lingual, sentence-embeddings, {precision}, onnx, xsent]
----
-
-# {name}
-
-A compact cross-lingual sentence encoder: sentences that mean the same get similar vectors, whatever their
-language. It runs offline on a CPU.
+BUNDLE = """It runs offline on a CPU.
 
 | property | value |
 |---|---|
 | languages | {languages} |
 | vector | {dim} numbers |
-| layers | {layers} |
-| vocabulary | {pieces:,} pieces, SentencePiece |
+| layers | {num_layers} |
+| vocabulary | {vocab_size:,} pieces, SentencePiece |
 | longest sentence | {max_length} tokens |
 | precision | {precision} |
 | size | {megabytes:.1f} MB |
@@ -75,18 +77,7 @@ translation, the mean of both directions.
 
 {table}"""
 
-
-FOREIGN = """---
-language: {language_tags}
-license: {licence_tag}
-pipeline_tag: sentence-similarity
-tags: [sentence-similarity, cross-lingual, sentence-embeddings, {kind}]
----
-
-# {name}
-
-A compact cross-lingual sentence encoder: sentences that mean the same get similar vectors, whatever their
-language. Languages: {languages}; {dim} numbers a vector, {layers} layers.{space}
+FOREIGN = """Languages: {languages}; {dim} numbers a vector, {layers} layers.{space}
 
 {use}
 {parity}
@@ -118,7 +109,6 @@ Tatoeba similarity search: P@1, in per cent, of up to 1,000 sentences a language
 {table}
 """
 
-
 SCORES = """
 ## Scores
 
@@ -139,85 +129,60 @@ SCORE = """
 def render_card(
     checkpoint: Checkpoint, manifest: Mapping[str, Any], parity: Parity, scores: Sequence[Score], command: str
 ) -> str:
-    """Write the card of a bundle.
-
-    Args:
-        checkpoint: Where the bundle comes from.
-        manifest: The content of its `xsent.json`, without this card.
-        parity: What export measured.
-        scores: What published tests found.
-        command: What made it.
-
-    Returns:
-        Markdown with YAML front matter.
-    """
+    """The card of a bundle, whose manifest does not list it yet."""
     size = {name: entry["bytes"] for name, entry in manifest["files"].items()}
-    return (TEMPLATE + ORIGIN).format(
-        name=manifest["name"],
-        languages=", ".join(manifest["languages"]),
-        licence=manifest["licence"],
-        # Quoted: Norwegian is "no", which YAML takes for false.
-        language_tags=json.dumps(manifest["languages"]),
-        licence_tag=json.dumps(manifest["licence"].lower()),
-        precision=manifest["precision"],
-        command=command,
-        dim=manifest["dim"],
-        layers=manifest["num_layers"],
-        pieces=manifest["vocab_size"],
-        max_length=manifest["max_length"],
+    return _render(
+        BUNDLE,
+        checkpoint,
+        command,
+        **{name: manifest[name] for name in FACTS},
+        tags=f"{manifest['precision']}, onnx, xsent",
         megabytes=sum(size.values()) / 1e6,
         # Calculated: what is measured differs from run to run, and a bundle may not.
         held=(size[WEIGHTS] + size[TOKENIZER]) / 1e6,
         table=size[TABLE] / 1e6,
-        fingerprint=manifest["fingerprint"],
         space=SPACE.format(manifest["space"]) if manifest["space"] else "",
         parity=PARITY.format(table=_table(parity.rows())),
         tatoeba=TATOEBA.format(table=_table(parity.tatoeba_rows())) if parity.tatoeba else "",
-        scores=SCORES + "".join(map(_score, scores)) if scores else "",
-        training=_training(checkpoint),
-        data=_data(checkpoint.about.get("attribution", [])),
+        scores=_scores(scores),
     )
 
 
-def render_foreign_card(
-    kind: str, checkpoint: Checkpoint, form: Form, command: str, parity: Parity | None = None
-) -> str:
-    """Write the card of a folder for another tool.
-
-    Args:
-        kind: One of `USES`.
-        checkpoint: Where it comes from.
-        form: What was made of it.
-        command: What made it.
-        parity: What export measured, if anything.
-
-    Returns:
-        Markdown with YAML front matter.
-    """
-    return (FOREIGN + ORIGIN).format(
-        kind=kind,
-        command=command,
-        name=checkpoint.name,
-        languages=", ".join(checkpoint.languages),
-        licence=checkpoint.licence,
-        language_tags=json.dumps(checkpoint.languages),
-        licence_tag=json.dumps(checkpoint.licence.lower()),
+def render_foreign_card(checkpoint: Checkpoint, form: Form, parity: Parity | None, kind: str, command: str) -> str:
+    """The card of a folder for another tool, one of `USES`."""
+    config = checkpoint.config
+    frame = f"id {config.first} stands before them, id {config.last} behind" if form.num_layers else "nothing is added"
+    return _render(
+        FOREIGN,
+        checkpoint,
+        command,
+        tags=kind,
         dim=form.dim,
         layers=form.num_layers,
         space=f" They can be compared with those of {space}." if (space := space_of(checkpoint, form)) else "",
-        use=USES[kind].format(name=checkpoint.name, frame=_frame(checkpoint.config, form)),
+        use=USES[kind].format(name=checkpoint.name, frame=frame),
         parity="\n" + PARITY.format(table=_table(parity.rows())) + "\n" if parity else "",
-        training=_training(checkpoint),
-        data=_data(checkpoint.about.get("attribution", [])),
     )
 
 
-def _frame(config: ModelConfig, form: Form) -> str:
-    return f"id {config.first} stands before them, id {config.last} behind" if form.num_layers else "nothing is added"
+def _render(template: str, checkpoint: Checkpoint, command: str, **facts: object) -> str:
+    return (HEAD + template + ORIGIN).format(
+        name=checkpoint.name,
+        languages=", ".join(checkpoint.languages),
+        licence=checkpoint.licence,
+        # Quoted: Norwegian is "no", which YAML takes for false.
+        language_tags=json.dumps(checkpoint.languages),
+        licence_tag=json.dumps(checkpoint.licence.lower()),
+        training=_training(checkpoint),
+        data=_data(checkpoint.about.get("attribution", [])),
+        command=command,
+        **facts,
+    )
 
 
-def _score(score: Score) -> str:
-    return SCORE.format(command=score.command, table=format_table(score.rows), note=score.note)
+def _scores(scores: Sequence[Score]) -> str:
+    parts = (SCORE.format(command=score.command, table=format_table(score.rows), note=score.note) for score in scores)
+    return SCORES + "".join(parts) if scores else ""
 
 
 def _table(rows: Sequence[Mapping[str, object]]) -> str:
@@ -241,6 +206,5 @@ def _stage(stage: Mapping[str, Any], done: int) -> str:
 
 
 def _data(attribution: Sequence[str]) -> str:
-    if not attribution:
-        return "The sources of the training text are not recorded."
-    return "\n".join(["Trained on text from:", "", *(f"- {source}" for source in attribution)])
+    listed = "".join(f"\n- {source}" for source in attribution)
+    return f"Trained on text from:\n{listed}" if listed else "The sources of the training text are not recorded."

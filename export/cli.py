@@ -5,7 +5,7 @@ import logging
 import sys
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -13,6 +13,9 @@ from xsent.commands.options import split_names
 from xsent.errors import MissingExtraError
 from xsent.failures import one_line_errors
 from xsent.tables import format_table
+
+if TYPE_CHECKING:  # it imports torch
+    from xsent.export.folder import Written
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
 
@@ -71,18 +74,16 @@ def export(
     language the command tries again with the costliest layer in float32, then fails and leaves nothing behind.
     """
     try:  # torch and onnx take seconds to import: help and typing errors do without
-        from xsent.export.interchange import INTERCHANGE
-        from xsent.export.request import Request
+        from xsent.export import exporting
+        from xsent.export.options import ExportOptions
     except ModuleNotFoundError as error:
         raise MissingExtraError(f"{error.name} is not installed; pip install 'xsent[export]'") from error
 
     if int8 + int4_table + fp32 > 1:
         raise typer.BadParameter("--int8, --int4-table and --fp32 exclude each other; name one")
-    request = Request(
-        checkpoint,
-        out,
+    options = ExportOptions(
+        format=format,
         precision="float32" if fp32 else "int4-table" if int4_table else "int8" if int8 else None,
-        openvino=format == "openvino",
         weights_only=weights_only,
         target=target,
         num_layers=layers,
@@ -97,36 +98,24 @@ def export(
         tatoeba=tatoeba,
         tests=tests,
     )
-    if format == "teacher":
-        teacher = request.teacher()
-        agreement = teacher.agreement
-        if as_json:
-            facts = {"path": str(teacher.path), "fingerprint": teacher.fingerprint, "bytes": teacher.bytes}
-            typer.echo(json.dumps({**facts, "agreement": asdict(agreement)}))
-        else:
-            typer.echo(
-                f"{out}: {teacher.bytes / 1e6:.1f} MB, fingerprint {teacher.fingerprint}; cosine to the original over "
-                f"{agreement.sentences:,} sentences: mean {agreement.cosine_mean:.4f}, least {agreement.cosine_min:.4f}"
-            )
-        return
-    if format in INTERCHANGE:
-        written = request.interchange(format)
-        parity = written.parity
-        if as_json:
-            facts = {"path": str(written.path), "bytes": written.bytes, "parity": parity and parity.as_json()}
-            typer.echo(json.dumps(facts))
-        else:
-            typer.echo((format_table(parity.rows()) + "\n" if parity else "") + f"{out}: {written.bytes / 1e6:.1f} MB")
-        return
-    result = request.run()
+    typer.echo(_told(exporting.export(checkpoint, out, options), as_json))
+
+
+def _told(written: "Written", as_json: bool) -> str:
+    parity, agreement = written.parity, written.agreement
     if as_json:
-        facts = {"path": str(result.path), "fingerprint": result.fingerprint, "bytes": result.bytes}
-        typer.echo(json.dumps({**facts, "parity": result.parity.as_json()}))
-    else:
-        typer.echo(format_table(result.parity.rows()))
-        if result.parity.tatoeba:
-            typer.echo("\nTatoeba, P@1:\n" + format_table(result.parity.tatoeba_rows()) + "\n")
-        typer.echo(f"{result.path}: {result.bytes / 1e6:.1f} MB, fingerprint {result.fingerprint}")
+        facts = {"path": str(written.path), "fingerprint": written.fingerprint, "bytes": written.bytes}
+        found = {"agreement": asdict(agreement)} if agreement else {"parity": parity and parity.as_json()}
+        return json.dumps({name: fact for name, fact in facts.items() if fact} | found)
+    lines = [format_table(parity.rows())] if parity else []
+    if parity and parity.tatoeba:
+        lines.append(f"\nTatoeba, P@1:\n{format_table(parity.tatoeba_rows())}\n")
+    identity = f", fingerprint {written.fingerprint}" if written.fingerprint else ""
+    made = f"{written.path}: {written.bytes / 1e6:.1f} MB{identity}"
+    if agreement:
+        made += f"; cosine to the original over {agreement.sentences:,} sentences: mean "
+        made += f"{agreement.cosine_mean:.4f}, least {agreement.cosine_min:.4f}"
+    return "\n".join([*lines, made])
 
 
 def main() -> None:

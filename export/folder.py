@@ -1,58 +1,47 @@
-"""A bundle folder that appears whole or not at all."""
+"""A folder that is written whole or not at all."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from pathlib import Path
 
 from xsent.bundle import MANIFEST
 from xsent.errors import BundleError
+from xsent.export.parity import Agreement, Parity
 from xsent.files import atomic_folder
 
 
-@contextmanager
-def new_bundle_folder(out: Path, *, replace: bool) -> Iterator[Path]:
-    """Fill a folder beside `out` and put it in its place once it is complete and on the disk.
+@dataclass(frozen=True)
+class Written:
+    """A folder that was written, and what was measured."""
 
-    Whatever goes wrong (a full disk, Ctrl-C) leaves nothing behind, and an older bundle as it was.
+    path: Path
+    bytes: int  # of a bundle without its manifest
+    parity: Parity | None = None  # None without pairs to measure with
+    agreement: Agreement | None = None  # of a teacher
+    fingerprint: str = ""  # of its vector space, where the format has one
 
-    Args:
-        out: Where the bundle shall be; its parent must exist.
-        replace: Replace a bundle that is there.
 
-    Yields:
-        An empty folder to fill.
-
-    Raises:
-        BundleError: `out` exists and may not be replaced, or its parent does not exist.
-    """
-    out = out.resolve()
+def new_folder(out: Path, *, replace: bool | None = None) -> AbstractContextManager[Path]:
+    """An empty folder to fill; it takes its place, see `check_place`, once it is complete: see `atomic_folder`."""
     check_place(out, replace=replace)
-    with atomic_folder(out) as folder:
-        yield folder
+    return atomic_folder(out.resolve())
 
 
-def check_parent(out: Path) -> None:
-    """See whether there is a folder to put something in.
-
-    Raises:
-        BundleError: There is none.
-    """
+def check_place(out: Path, *, replace: bool | None) -> None:
+    """Refuse a place that is taken or whose parent is missing; `replace` is None where that cannot be asked for."""
+    out = out.resolve()
     if not out.parent.is_dir():
         raise BundleError(f"{out.parent}: no such folder; create it first")
-
-
-def check_place(out: Path, *, replace: bool) -> None:
-    """See whether a bundle may be put somewhere.
-
-    Raises:
-        BundleError: See `new_bundle_folder`.
-    """
-    out = out.resolve()
-    check_parent(out)
     if not out.exists():
         return
     if not replace:
-        raise BundleError(f"{out}: exists; name another folder, or replace it with --force")
+        force = "" if replace is None else ", or replace it with --force"
+        raise BundleError(f"{out}: exists; name another folder{force}")
     # A slip of the hand must not delete a folder of something else.
     if not (out / MANIFEST).is_file():
         raise BundleError(f"{out}: is not a bundle and will not be replaced; name another folder")
+
+
+def folder_size(folder: Path) -> int:
+    """Bytes of all files in a folder."""
+    return sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())

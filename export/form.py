@@ -4,71 +4,26 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from xsent.errors import DataError
 from xsent.export.quantization import Target
 from xsent.train.checkpoint import Checkpoint
 from xsent.train.model import ModelConfig
 
-Precision = Literal["int8", "int4-table", "float32"]
+Precision = Literal["int8", "int4-table", "float32"]  # int4-table: 4 bits for the table, 8 for the layers
 
 
 @dataclass(frozen=True)
 class Form:
-    """What is made of a checkpoint.
-
-    Attributes:
-        num_layers: Layers kept, from the first.
-        dim: Numbers kept of a vector, from the first.
-        precision: "int8", "int4-table" (4 bits for the table, 8 for the layers) or "float32".
-        target: Processors that the weights of the layers are made for.
-    """
+    """What is made of a checkpoint: the first of its layers, the first numbers of its vectors."""
 
     num_layers: int
     dim: int
     precision: Precision = "int8"
-    target: Target = "portable"
+    target: Target = "portable"  # processors that the weights of the layers are made for
 
     @classmethod
-    def whole(cls, config: ModelConfig, precision: Precision = "int8") -> "Form":
+    def whole(cls, config: ModelConfig, precision: Precision = "int8", target: Target = "portable") -> "Form":
         """All layers and dimensions of an encoder."""
-        return cls(config.num_layers, config.dim, precision)
-
-
-def choose_form(
-    checkpoint: Checkpoint,
-    *,
-    precision: Precision = "int8",
-    target: Target = "portable",
-    num_layers: int | None = None,
-    dim: int | None = None,
-) -> Form:
-    """The form that is asked for.
-
-    Args:
-        checkpoint: What is exported.
-        precision: See `Form`.
-        target: See `Form`.
-        num_layers: Layers; all unless given.
-        dim: Dimensions; all unless given.
-
-    Raises:
-        DataError: The checkpoint was not trained for so many layers or dimensions; names those it was trained for.
-    """
-    config = checkpoint.config
-    for name, asked, trained in (
-        ("--layers", num_layers, trained_layers(checkpoint)),
-        ("--dim", dim, trained_dims(checkpoint)),
-    ):
-        if asked is not None and asked not in trained:
-            known = " and ".join(str(number) for number in trained) + (" was" if len(trained) == 1 else " were")
-            raise DataError(
-                f"{checkpoint.given}: {name} {asked} was not trained, {known}; "
-                f"train with {'layer_prefixes' if name == '--layers' else 'prefixes'} to have others"
-            )
-    if precision == "int4-table" and (dim or config.dim) % 2:
-        raise DataError(f"--int4-table needs an even number of dimensions, not {dim or config.dim}")
-    layers = config.num_layers if num_layers is None else num_layers
-    return Form(layers, config.dim if dim is None else dim, precision, target)
+        return cls(config.num_layers, config.dim, precision, target)
 
 
 def trained_layers(checkpoint: Checkpoint) -> list[int]:

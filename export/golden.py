@@ -7,7 +7,7 @@ from xsent.encoder import SentenceEncoder
 from xsent.errors import DataError
 from xsent.export.form import Form
 from xsent.export.quantization import Target
-from xsent.instruction_set import instruction_set
+from xsent.instruction_set import SATURATING, instruction_set
 from xsent.manifest import OTHER
 from xsent.options import UnknownTextWarning
 from xsent.tokenizer import Tokenizer
@@ -27,7 +27,6 @@ GOLDEN = (
 # noise of it: between onnxruntime and numpy a number in tens of thousands differs by 4 times its deviation. A wrong
 # tokenizer or saturated sums move numbers by their own size.
 FLOAT, SAME, FOREIGN, NOISE = 0.001, 0.02, 0.2, 6.0
-SATURATING = ("avx512", "avx2", "x86")
 INSTRUCTIONS: dict[Target, tuple[str, ...]] = {
     "portable": ("avx512_vnni", "avx_vnni", "avx512", "avx2", "arm64_dot", "arm64"),
     "vnni": ("avx512_vnni", "avx_vnni"),
@@ -36,12 +35,7 @@ INSTRUCTIONS: dict[Target, tuple[str, ...]] = {
 
 
 def tolerances(form: Form, cosine: float) -> dict[str, float]:
-    """The largest difference of a number that is no fault, by the processor's instructions.
-
-    Args:
-        form: The form of the bundle.
-        cosine: Mean cosine between its vectors and those of the trained encoder.
-    """
+    """The largest difference of a number that is no fault, by processor; `cosine` is the mean that was measured."""
     if form.precision == "float32":
         shares = {OTHER: FLOAT}
     else:
@@ -52,16 +46,8 @@ def tolerances(form: Form, cosine: float) -> dict[str, float]:
 
 
 def check_processor(target: Target, instructions: str | None = None) -> None:
-    """Refuse a target whose sums would saturate here: neither the gate nor golden vectors would say anything of it.
-
-    Args:
-        target: What the weights are made for.
-        instructions: This processor's; only tests need others.
-
-    Raises:
-        DataError: They would.
-    """
-    here = instructions or instruction_set()
+    """Refuse a target whose sums would saturate here: neither the gate nor golden vectors would say anything of it."""
+    here = instructions or instruction_set()  # only tests name others
     if target != "portable" and here in SATURATING:
         raise DataError(
             f"--target {target} cannot be measured here: 8-bit sums saturate on this processor ({here}); export on one "

@@ -18,7 +18,7 @@ from torch import Tensor, nn
 
 from xsent.bundle import GRAPH, TABLE, WEIGHTS
 from xsent.export.form import Form
-from xsent.export.nodes import CONTRIB, Nodes, place_of
+from xsent.export.nodes import CONTRIB, Nodes
 from xsent.export.quantization import block_size, quantize_columns, quantize_nibbles, quantize_rows
 from xsent.export.smoothing import Smoothing
 from xsent.export.storage import ExternalFile
@@ -28,16 +28,7 @@ INPUT, OUTPUT = "input_ids", "sentence_embedding"
 
 
 class EncoderGraph(Nodes):
-    """An encoder as a graph and its two files of weights.
-
-    Args:
-        encoder: The trained encoder.
-        form: What is made of it.
-        smoothing: Of its linear layers, where they are quantised; see `xsent.export.smoothing`.
-
-    Raises:
-        ValueError: A weight is not finite.
-    """
+    """An encoder as a graph and its two files of weights; a ValueError where one is not finite."""
 
     def __init__(self, encoder: Encoder, form: Form, smoothing: Smoothing = MappingProxyType({})) -> None:
         super().__init__()
@@ -48,23 +39,24 @@ class EncoderGraph(Nodes):
         self._table = ExternalFile(TABLE)
         self._weights = ExternalFile(WEIGHTS)
         self._encoder(encoder.first(form.num_layers))
-        self._unread = self._readout(encoder)
+        self._readout(encoder)
 
     @property
     def network(self) -> dict[str, object]:
         """What else can run the same weights, see `xsent.manifest.Network`."""
         config = self._config
         shape = {"heads": config.num_heads, "activation": config.activation, "norm_eps": config.norm_eps}
-        tensors = self._tensors() | self._unread
+        tensors = self._table.places | self._weights.places
         return {**shape, "first": config.first, "last": config.last, "tensors": tensors}
 
     def write(self, folder: Path) -> None:
-        """Write the graph and its weights into a folder."""
-        (folder / GRAPH).write_bytes(self._model().SerializeToString(deterministic=True))
+        """Write the graph and its two files of weights."""
+        (folder / GRAPH).write_bytes(self.model().SerializeToString(deterministic=True))
         self._table.write(folder)
         self._weights.write(folder)
 
-    def _model(self) -> ModelProto:
+    def model(self) -> ModelProto:
+        """The graph, without what lies in other files."""
         ids = helper.make_tensor_value_info(INPUT, TensorProto.INT64, [1, "tokens"])
         vector = helper.make_tensor_value_info(OUTPUT, TensorProto.FLOAT, [1, self._form.dim])
         return self._make_model([ids], vector)
@@ -87,7 +79,6 @@ class EncoderGraph(Nodes):
         return self._node("Concat", [first, INPUT, last], "framed", axis=1)
 
     def _prepare(self, ids: str) -> None:
-        """Add what the length of the sentence decides."""
         self._length = self._node("Shape", [ids], "length", start=1, end=2)  # [1]
         share = self._node("Reciprocal", [self._node("Cast", [self._length], "count", to=TensorProto.FLOAT)], "share")
         shape = self._node("Concat", [self._integers("one", [1]), self._length], "shares_shape", axis=0)
@@ -148,7 +139,6 @@ class EncoderGraph(Nodes):
         return self._node("Slice", inputs, "first_positions")
 
     def _mix(self, name: str, layer: Layer, hidden: str) -> str:
-        """Attention with its projections."""
         # The scale of the attention scores, folded into the queries.
         gain = np.ones(3 * self._width, np.float32)
         gain[: self._width] = (self._width // layer.num_heads) ** -0.5
@@ -180,7 +170,6 @@ class EncoderGraph(Nodes):
         return self._node("LayerNormalization", [x, *weights], name, axis=-1, epsilon=norm.eps)
 
     def _mean(self, x: str, name: str) -> str:
-        """The mean over the tokens [1, D]."""
         # A product with shares of 1 / T: ReduceMean takes five times as long.
         mean = self._node("MatMul", [self._shares, x], f"{name}.row")  # [1, 1, D]
         return self._node("Squeeze", [mean, self._integers("one", [1])], name)
@@ -192,21 +181,21 @@ class EncoderGraph(Nodes):
             weight, bias = weight * gain, bias * gain
         return self._product(name, x, weight, bias)
 
-    def _readout(self, encoder: Encoder) -> dict[str, dict[str, object]]:
+    def _readout(self, encoder: Encoder) -> None:
         """Keep what makes an encoder without layers of this one; the graph does not read it."""
         if encoder.readout is None or not self._form.num_layers or self._form.dim < self._width:
-            return {}
+            return
         weight, bias = _array(encoder.readout.weight).T, _array(encoder.readout.bias)
         arrays: dict[str, NDArray[np.generic]] = {"weight": weight, "bias": bias}
         if self._form.precision != "float32":
             arrays["weight"], arrays["scales"] = quantize_columns(weight, self._form.target)
-        return {f"readout.{part}": place_of(self._weights.add(part, array)) for part, array in arrays.items()}
+        for part, array in arrays.items():
+            self._weights.add(f"readout.{part}", array)
 
     def _is_quantized(self) -> bool:
         return self._form.precision != "float32"
 
     def _product(self, name: str, x: str, weight: NDArray[np.float32], bias: NDArray[np.float32]) -> str:
-        """Add x @ weight + bias."""
         bias_name = self._weight(f"{name}.bias", bias)
         if not self._is_quantized():
             product = self._node("MatMul", [x, self._weight(f"{name}.weight", weight)], f"{name}.product")

@@ -18,13 +18,7 @@ BATCH = 64
 
 
 class GraphEncoder:
-    """Runs a file of `xsent.export.batch_graph`.
-
-    Args:
-        graph: The file.
-        tokenizer: SentencePiece model.
-        config: Of the encoder in it: where a sentence is cut, and, with layers, between which tokens it stands.
-    """
+    """Runs a file of `xsent.export.batch_graph`; `config` is that of the encoder in it."""
 
     def __init__(self, graph: Path, tokenizer: Path, config: ModelConfig) -> None:
         options = onnxruntime.SessionOptions()
@@ -32,13 +26,13 @@ class GraphEncoder:
         options.log_severity_level = 3  # errors only
         self._session = onnxruntime.InferenceSession(str(graph), options, providers=["CPUExecutionProvider"])
         self._processor = spm.SentencePieceProcessor(model_file=str(tokenizer))
-        self._max_length = config.max_length
-        self._first, self._last = ([config.first], [config.last]) if config.num_layers else ([], [])
+        self._config = config
 
     def encode(self, sentences: Sequence[str]) -> NDArray[np.float32]:
         """Unit vectors of sentences [n, D]."""
-        texts = self._processor.encode(list(sentences))
-        pieces = [[*self._first, *ids[: self._max_length], *self._last] for ids in texts]
+        pieces = [ids[: self._config.max_length] for ids in self._processor.encode(list(sentences))]
+        if self._config.num_layers:
+            pieces = [[self._config.first, *ids, self._config.last] for ids in pieces]
         order = sorted(range(len(pieces)), key=lambda i: len(pieces[i]))  # little padding; it changes no vector
         parts = [self._run([pieces[i] for i in order[at : at + BATCH]]) for at in range(0, len(order), BATCH)]
         return unit_rows(np.concatenate(parts)[np.argsort(order)])
@@ -49,5 +43,4 @@ class GraphEncoder:
         ids = np.zeros(mask.shape, np.int64)
         ids[mask] = [i for sentence in batch for i in sentence]
         (vectors,) = self._session.run([OUTPUT], {INPUT: ids, MASK: mask.astype(np.int64)})
-        vector: NDArray[np.float32] = vectors
-        return vector
+        return np.asarray(vectors, np.float32)

@@ -42,26 +42,24 @@ UNSORTED = (
 )
 APART = "\ufdd2"
 FOLDED = {"ς": "σ", "\u0345": "ι"}  # what lower case leaves and case folding does not
+METASPACE = {"type": "Metaspace", "replacement": "▁", "prepend_scheme": "always", "split": True}
+BYTE_LEVEL = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": False, "use_regex": False}
 LEADING_SPACE = {"type": "Strip", "content": " ", "start": 1, "stop": 0}  # the one that is put before every text
 
 
 def write_tokenizer(model: Path, folder: Path, config: ModelConfig, *, charsmap: bool = True) -> None:
-    """Write `tokenizer.json` and `tokenizer_config.json`.
+    """Write a SentencePiece model as `tokenizer.json` and `tokenizer_config.json`.
 
-    Args:
-        model: SentencePiece model.
-        folder: Where to write.
-        config: Of the encoder: how long a text it reads, and, with layers, between which tokens.
-        charsmap: Add SentencePiece's own map of characters, for readers that have it.
+    The encoder's shape says how long a text may be, and, with layers, between which tokens it stands. `charsmap` adds
+    SentencePiece's own map of characters, for readers that have it.
 
     Raises:
         DataError: The model is of a kind that cannot be told in these words.
     """
     proto = ModelProto.FromString(model.read_bytes())
-    reason = _unlike_ours(proto)
-    if reason:
+    if reason := _unlike_ours(proto):
         raise DataError(f"{model}: {reason}; such a tokenizer has no tokenizer.json, use --format onnx")
-    names, unknown = piece_names(proto), proto.trainer_spec.unk_id
+    names, unknown = _piece_names(proto), proto.trainer_spec.unk_id
     max_length = config.max_length + (FRAME if config.num_layers else 0)
     padding = names[proto.trainer_spec.pad_id if proto.trainer_spec.pad_id >= 0 else unknown]
     tokenizer: dict[str, Any] = {
@@ -70,9 +68,9 @@ def write_tokenizer(model: Path, folder: Path, config: ModelConfig, *, charsmap:
         "padding": None,
         "added_tokens": [],  # none can be written in a text
         "normalizer": _normalizer(proto.normalizer_spec.precompiled_charsmap if charsmap else b""),
-        "pre_tokenizer": _sequence("pretokenizers", _metaspace(), _byte_level()),
+        "pre_tokenizer": _sequence("pretokenizers", METASPACE, BYTE_LEVEL),
         "post_processor": _frame(names, config) if config.num_layers else None,
-        "decoder": _sequence("decoders", _byte_level(), _replace({"String": "▁"}, " "), LEADING_SPACE),
+        "decoder": _sequence("decoders", BYTE_LEVEL, _replace({"String": "▁"}, " "), LEADING_SPACE),
         "model": {
             "type": "Unigram",
             "unk_id": unknown,
@@ -89,13 +87,13 @@ def write_tokenizer(model: Path, folder: Path, config: ModelConfig, *, charsmap:
         "split_special_tokens": True,  # a text that says <PAD> is a text
         "clean_up_tokenization_spaces": False,
     }
-    _write(folder / TOKENIZER_JSON, tokenizer)
-    _write(folder / TOKENIZER_CONFIG, about)
+    write_json(folder / TOKENIZER_JSON, tokenizer, indent=1)
+    write_json(folder / TOKENIZER_CONFIG, about, indent=1)
 
 
-def piece_names(proto: Any) -> list[str]:  # noqa: ANN401  protobuf has no types
+def _piece_names(proto: Any) -> list[str]:  # noqa: ANN401  protobuf has no types
     """What each piece is called in `tokenizer.json`: its bytes, or what no text can be."""
-    alphabet = byte_alphabet()
+    alphabet = _byte_alphabet()
     ascii_pieces = {p.piece for p in proto.pieces if p.type == SentencePiece.NORMAL and p.piece.isascii()}
     names = []
     for piece in proto.pieces:
@@ -109,7 +107,7 @@ def piece_names(proto: Any) -> list[str]:  # noqa: ANN401  protobuf has no types
     return names
 
 
-def byte_alphabet() -> list[str]:
+def _byte_alphabet() -> list[str]:
     """The character that stands for each byte: its own where that can be seen, else one from U+0100 on."""
     seen = [*range(ord("!"), ord("~") + 1), *range(ord("¡"), ord("¬") + 1), *range(ord("®"), ord("ÿ") + 1)]
     others = iter(range(256, 512))
@@ -132,14 +130,11 @@ def _unlike_ours(proto: Any) -> str | None:  # noqa: ANN401
 
 def _scores(proto: Any) -> list[float]:  # noqa: ANN401
     unknown = min(p.score for p in proto.pieces if p.type == SentencePiece.NORMAL) - UNKNOWN_PENALTY
-    return [_score(piece, unknown) for piece in proto.pieces]
-
-
-def _score(piece: Any, unknown: float) -> float:  # noqa: ANN401
-    if piece.type == SentencePiece.NORMAL:
-        return float(piece.score)
-    follows = piece.type == SentencePiece.BYTE and 0x80 <= int(piece.piece[3:5], 16) < 0xC0
-    return 0.0 if follows else unknown
+    scores = []
+    for piece in proto.pieces:
+        follows = piece.type == SentencePiece.BYTE and 0x80 <= int(piece.piece[3:5], 16) < 0xC0
+        scores.append(piece.score if piece.type == SentencePiece.NORMAL else 0.0 if follows else unknown)
+    return scores
 
 
 def _normalizer(charsmap: bytes) -> dict[str, Any]:
@@ -162,17 +157,14 @@ def _normalizer(charsmap: bytes) -> dict[str, Any]:
 
 def _frame(names: list[str], config: ModelConfig) -> dict[str, Any]:
     """The first and the last token around a text."""
-    first, last = ({"SpecialToken": {"id": names[piece], "type_id": 0}} for piece in (config.first, config.last))
+    ends = [(names[piece], piece) for piece in (config.first, config.last)]
+    first, last = ({"SpecialToken": {"id": name, "type_id": 0}} for name, _ in ends)
     text, second = ({"Sequence": {"id": name, "type_id": 0}} for name in "AB")
-    tokens = {
-        names[piece]: {"id": names[piece], "ids": [piece], "tokens": [names[piece]]}
-        for piece in (config.first, config.last)
-    }
     return {
         "type": "TemplateProcessing",
         "single": [first, text, last],
         "pair": [first, text, last, second, last],
-        "special_tokens": tokens,
+        "special_tokens": {name: {"id": name, "ids": [piece], "tokens": [name]} for name, piece in ends},
     }
 
 
@@ -180,17 +172,10 @@ def _replace(pattern: dict[str, str], content: str) -> dict[str, Any]:
     return {"type": "Replace", "pattern": pattern, "content": content}
 
 
-def _metaspace() -> dict[str, Any]:
-    return {"type": "Metaspace", "replacement": "▁", "prepend_scheme": "always", "split": True}
-
-
-def _byte_level() -> dict[str, Any]:
-    return {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": False, "use_regex": False}
-
-
 def _sequence(field: str, *steps: dict[str, Any]) -> dict[str, Any]:
     return {"type": "Sequence", field: list(steps)}
 
 
-def _write(path: Path, content: dict[str, Any]) -> None:
-    path.write_text(json.dumps(content, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
+def write_json(path: Path, content: object, indent: int = 2) -> None:
+    """Write a file of JSON for people to read."""
+    path.write_text(json.dumps(content, ensure_ascii=False, indent=indent) + "\n", encoding="utf-8")

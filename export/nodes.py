@@ -24,10 +24,6 @@ class Nodes:
         opsets = [helper.make_opsetid(domain, 1 if domain else OPSET) for domain in domains]
         return helper.make_model(graph, opset_imports=opsets, ir_version=IR_VERSION, producer_name="xsent")
 
-    def _tensors(self) -> dict[str, dict[str, object]]:
-        """Where the constants outside the graph are, see `xsent.manifest.TensorEntry`."""
-        return {name: place_of(tensor) for name, tensor in self._initializers.items() if tensor.external_data}
-
     def _node(
         self,
         op: str,
@@ -48,14 +44,3 @@ class Nodes:
     def _constant(self, name: str, value: NDArray[np.generic]) -> str:
         self._initializers[name] = numpy_helper.from_array(value, name)
         return name
-
-
-def place_of(tensor: TensorProto) -> dict[str, object]:
-    """Where a constant outside a graph is, see `xsent.manifest.TensorEntry`."""
-    outside = {entry.key: entry.value for entry in tensor.external_data}
-    return {
-        "file": outside["location"],
-        "offset": int(outside["offset"]),
-        "dtype": helper.tensor_dtype_to_np_dtype(tensor.data_type).name,
-        "shape": list(tensor.dims),
-    }

@@ -21,9 +21,10 @@ from numpy.typing import NDArray
 from onnx import ModelProto
 
 from xsent.errors import DataError, MissingExtraError
-from xsent.export.batch_graph import LARGEST, BatchGraph
+from xsent.export.batch_graph import BatchGraph
 from xsent.export.form import Form, Precision
-from xsent.export.graph import INPUT
+from xsent.export.graph import INPUT, EncoderGraph
+from xsent.export.pairs import spread
 from xsent.export.smoothing import smoothing_of
 from xsent.openvino_backend import FILES, import_openvino, without_telemetry
 from xsent.tokenizer import Tokenizer
@@ -39,8 +40,8 @@ class PaddedGraph(BatchGraph):
     """An encoder as a graph of one sentence, whose negative ids are padding."""
 
     def model(self) -> ModelProto:
-        """The whole file; it asks for what our own graph asks for."""
-        return self._model()
+        """The graph with its weights, which asks for what our own graph asks for."""
+        return EncoderGraph.model(self)
 
     def _frame(self, config: ModelConfig) -> str:
         """The ids after that of the first token, the last one in the place of the first padding."""
@@ -69,16 +70,12 @@ class PaddedGraph(BatchGraph):
 
 
 def write_openvino(checkpoint: Checkpoint, form: Form, folder: Path, *, kind: Kind, calibration: Sequence[str]) -> None:
-    """Write an encoder as OpenVINO IR; the same weights and sentences give the same bytes.
+    """Write an encoder as OpenVINO IR into an existing folder; the same weights and sentences give the same bytes.
 
-    Args:
-        checkpoint: The trained encoder.
-        form: Its layers and dimensions; the precision is that of `kind`.
-        folder: An existing folder; `model.xml` and `model.bin` are written into it.
-        kind: "fp32", "int8-weights" (8 bits for the weights, float32 arithmetic) or "int8" (8 bits for both; the
-            table in 8 bits as well, with one scale a row, and in the layers weights that cannot saturate on AVX2).
-        calibration: Sentences that "int8" finds the scales of the activations with, in the languages and of the
-            lengths that it will meet, not those that it is measured with; `MAX_SENTENCES` of them are used.
+    The precision is that of the kind: "fp32", "int8-weights" (8 bits for the weights, float32 arithmetic) or "int8" (8
+    bits for both; the table in 8 bits as well, with one scale a row, and in the layers weights that cannot saturate on
+    AVX2). By the sentences for calibration "int8" finds the scales of the activations: give some in the languages and
+    of the lengths that it will meet, not those that it is measured with; `MAX_SENTENCES` of them are used.
 
     Raises:
         DataError: "int8" without sentences, or an encoder too large for OpenVINO's reader of ONNX.
@@ -90,15 +87,22 @@ def write_openvino(checkpoint: Checkpoint, form: Form, folder: Path, *, kind: Ki
     precision: Precision = "float32" if kind == "fp32" else "int8"
     form = Form(form.num_layers, form.dim, precision)
     smoothing = smoothing_of(checkpoint, form, calibration) if kind == "int8" else {}
-    model = PaddedGraph(checkpoint.encoder, form, smoothing).model()
-    if (size := model.ByteSize()) > LARGEST:
-        raise DataError(f"{checkpoint.given}: {size / 1e9:.1f} GB in float32, OpenVINO is given at most 2.1")
+    model = PaddedGraph(checkpoint.encoder, form, smoothing).serialized(
+        checkpoint.given, "what OpenVINO reads, at most 2.1"
+    )
     samples = _samples(checkpoint, calibration) if kind == "int8" else []
-    with _capable(openvino.__version__):
-        converted = openvino.Core().read_model(model.SerializeToString(deterministic=True))
+    try:
+        converted = openvino.Core().read_model(model)
         if kind != "fp32":
             converted = _quantize(converted, samples)
         _name_by_place(converted)
+    except MissingExtraError:
+        raise
+    except Exception as error:  # of an unsuitable version; theirs share no base class
+        raise MissingExtraError(
+            f"openvino {openvino.__version__} or its nncf cannot write this encoder ({_line(error)}); "
+            "pip install -U 'xsent[export]'"
+        ) from error
     xml = folder / FILES[0]
     try:
         openvino.save_model(converted, xml, compress_to_fp16=False)
@@ -107,11 +111,9 @@ def write_openvino(checkpoint: Checkpoint, form: Form, folder: Path, *, kind: Ki
 
 
 def _samples(checkpoint: Checkpoint, sentences: Sequence[str]) -> list[NDArray[np.int64]]:
-    """Ids [1, T] of sentences spread over all that there are."""
     tokenizer, longest = Tokenizer(checkpoint.tokenizer), checkpoint.config.max_length
-    count = min(MAX_SENTENCES, len(sentences))
-    chosen = (sentences[i * len(sentences) // count] for i in range(count))
-    samples = [np.array([ids[:longest]], np.int64) for text in chosen if (ids := tokenizer.encode(text))]
+    found = (tokenizer.encode(text) for text in spread(sentences, MAX_SENTENCES))
+    samples = [np.array([ids[:longest]], np.int64) for ids in found if ids]
     if not samples:
         languages = ", ".join(checkpoint.languages)
         raise DataError(f"{checkpoint.given}: no sentences to calibrate int8 with; give some in {languages}")
@@ -157,7 +159,7 @@ def _name_by_place(model: Any) -> None:  # noqa: ANN401
 
 @contextlib.contextmanager
 def _silent() -> Iterator[None]:
-    """Keep tables and progress bars from standard output, which is for results."""
+    # Tables and progress bars stay off standard output, which is for results.
     logger = logging.getLogger("nncf")
     level = logger.level
     logger.setLevel(logging.ERROR)
@@ -166,19 +168,6 @@ def _silent() -> Iterator[None]:
             yield
     finally:
         logger.setLevel(level)
-
-
-@contextlib.contextmanager
-def _capable(version: str) -> Iterator[None]:
-    """Turn whatever an unsuitable version raises into one line."""
-    try:
-        yield
-    except MissingExtraError:
-        raise
-    except Exception as error:  # theirs share no base class
-        raise MissingExtraError(
-            f"openvino {version} or its nncf cannot write this encoder ({_line(error)}); pip install -U 'xsent[export]'"
-        ) from error
 
 
 def _line(error: Exception) -> str:

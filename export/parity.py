@@ -4,60 +4,42 @@ Both encode the same held-out pairs. The cosine of a sentence's two vectors says
 of translations within a language, the mean of both directions, in per cent) says whether that matters.
 """
 
-from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from xsent.errors import DataError, ParityError
-from xsent.lines import read_fields
+from xsent.errors import ParityError
+from xsent.export.pairs import Pairs
 from xsent.retrieval import Encodes
 
-MAX_PAIRS = 1000  # a language; one more wrong answer is then 0.05 points of P@1
-
-Pairs = Mapping[str, Sequence[tuple[str, str]]]  # language to (English, translation)
 # What to do about an export that costs too much.
 EXACT = "--fp32 keeps the trained weights"
 MORE_PIECES = "a larger --sample, or a larger --max-size, keeps more pieces"
+TATOEBA = {  # columns of its table, and what they show
+    "xx→en trained": "xx_en_before",
+    "xx→en bundle": "xx_en_after",
+    "en→xx trained": "en_xx_before",
+    "en→xx bundle": "en_xx_after",
+}
 
 
 @dataclass(frozen=True)
 class Budget:
-    """What an export may cost in the worst language.
-
-    Attributes:
-        cosine_mean: Least mean cosine between the vectors before and after.
-        p1_loss: Most points of P@1 lost.
-    """
+    """What an export may cost in the worst language: the least mean cosine, and the most points of P@1 lost."""
 
     cosine_mean: float = 0.995
     p1_loss: float = 0.5
 
-    @classmethod
-    def of(cls, precision: str) -> "Budget":
-        """The budget of a precision: whoever asks for 4 bits knows that vectors move; what they find must not."""
-        return cls(cosine_mean=0.98) if precision == "int4-table" else cls()
-
 
 @dataclass(frozen=True)
 class LanguageParity:
-    """What was measured in one language.
+    """What was measured in one language: cosines between the vectors before and after, and P@1, in per cent."""
 
-    Attributes:
-        pairs: Pairs measured; the cosines are over both their sides.
-        cosine_mean: Mean cosine between the vectors before and after.
-        cosine_p1: Its 1st percentile.
-        cosine_min: Its minimum.
-        p1_before: P@1 of the trained encoder, in per cent.
-        p1_after: P@1 of the bundle, in per cent.
-    """
-
-    pairs: int
+    pairs: int  # the cosines are over both their sides
     cosine_mean: float
-    cosine_p1: float
+    cosine_p1: float  # 1st percentile
     cosine_min: float
     p1_before: float
     p1_after: float
@@ -65,18 +47,13 @@ class LanguageParity:
 
 @dataclass(frozen=True)
 class Parity:
-    """What was measured in all languages, and what was allowed.
-
-    Attributes:
-        languages: On held-out pairs, by language.
-        budget: What was allowed.
-        whole: P@1 of all layers, dimensions and pieces by language, where the bundle holds fewer of them; else empty.
-        tatoeba: P@1 of the Tatoeba test by language, before and after, in both directions; empty if not measured.
-    """
+    """What was measured in all languages, and what was allowed."""
 
     languages: Mapping[str, LanguageParity]
     budget: Budget
+    # P@1 of all layers, dimensions and pieces by language, where the bundle holds fewer of them.
     whole: Mapping[str, float] = field(default_factory=dict)
+    # P@1 of the test by language, before and after, in both directions, if measured.
     tatoeba: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
 
     @property
@@ -85,15 +62,7 @@ class Parity:
         return min(measured.cosine_mean for measured in self.languages.values())
 
     def check(self, form: str = "", advice: str = EXACT) -> None:
-        """Refuse an export that costs more than its budget.
-
-        Args:
-            form: What was tried, for the message.
-            advice: What to do, for the message.
-
-        Raises:
-            ParityError: A language is beyond the budget; names each with its numbers.
-        """
+        """Refuse an export, of what `form` says, that costs more than its budget; names each language with numbers."""
         least, most = self.budget.cosine_mean, self.budget.p1_loss
         failures = []
         for language, measured in self.languages.items():
@@ -126,102 +95,65 @@ class Parity:
         ]
 
     def tatoeba_rows(self) -> list[dict[str, object]]:
-        """The Tatoeba scores for a table, one row a language and one for the mean."""
-        columns = {
-            "xx→en trained": "xx_en_before",
-            "xx→en bundle": "xx_en_after",
-            "en→xx trained": "en_xx_before",
-            "en→xx bundle": "en_xx_after",
-        }
-        scores = dict(self.tatoeba)
+        """The Tatoeba scores for a table, one row a language and one for the mean; none if not measured."""
+        scores = list(self.tatoeba.items())
         if scores:
-            keys = columns.values()
-            scores["mean"] = {key: sum(s[key] for s in self.tatoeba.values()) / len(self.tatoeba) for key in keys}
+            scores.append(("mean", {key: sum(s[key] for _, s in scores) / len(scores) for key in TATOEBA.values()}))
         return [
-            {"language": language, **{column: f"{score[key]:.2f}" for column, key in columns.items()}}
-            for language, score in scores.items()
+            {"language": language, **{column: f"{score[key]:.2f}" for column, key in TATOEBA.items()}}
+            for language, score in scores
         ]
 
     def as_json(self) -> dict[str, object]:
         """The `parity` field of a manifest."""
         languages = {language: asdict(measured) for language, measured in self.languages.items()}
-        measured: dict[str, object] = {"languages": languages, "tolerance": asdict(self.budget)}
         extra = {"whole": self.whole, "tatoeba": self.tatoeba}
-        return measured | {name: dict(scores) for name, scores in extra.items() if scores}
+        found = {name: dict(scores) for name, scores in extra.items() if scores}
+        return {"languages": languages, "tolerance": asdict(self.budget), **found}
 
 
-def read_pairs(path: Path, limit: int = MAX_PAIRS) -> Pairs:
-    """Read held-out pairs by language.
+@dataclass(frozen=True)
+class Agreement:
+    """How near an exported teacher is to the original: over some sentences, the mean and the least cosine."""
 
-    Within a language each sentence is kept once, on either side: a search among equals has no right answer. Neither has
-    one for nothing: a pair with a blank side is left out.
-
-    Args:
-        path: Lines of `source`, `language`, `English`, `translation`, with tabs between.
-        limit: Pairs to keep a language, spread over the file.
-
-    Raises:
-        DataError: The file is missing, damaged or empty.
-    """
-    pairs: dict[str, list[tuple[str, str]]] = defaultdict(list)
-    seen: set[tuple[str, str, str]] = set()
-    for _, language, english, translation in read_fields(path, 4, "source, language, English, translation"):
-        sides = {(language, "en", english), (language, "xx", translation)}
-        if english.strip() and translation.strip() and not sides & seen:
-            seen |= sides
-            pairs[language].append((english, translation))
-    if not pairs:
-        raise DataError(f"{path}: empty; expected held-out pairs to measure the export with")
-    return {language: _spread(pairs[language], limit) for language in sorted(pairs)}
+    sentences: int
+    cosine_mean: float
+    cosine_min: float
 
 
 class Gate:
-    """The trained encoder's vectors of held-out pairs, to compare bundles with.
-
-    Args:
-        before: The trained encoder.
-        pairs: See `read_pairs`.
-        budget: What may be lost; not enforced here.
-        whole: The encoder with all its layers and dimensions, if `before` has fewer.
-    """
+    """The trained encoder's vectors of held-out pairs, to compare with; `whole` is all of it, if `before` is a part."""
 
     def __init__(self, before: Encodes, pairs: Pairs, budget: Budget, whole: Encodes | None = None) -> None:
         self._pairs, self._budget = pairs, budget
-        self._before = {language: encode_sides(before, sides) for language, sides in pairs.items()}
+        self._before = {language: _encode(before, sides) for language, sides in pairs.items()}
         self._whole = {}
         if whole is not None:
-            self._whole = {
-                language: round(precision_at_1(*encode_sides(whole, sides)), 3) for language, sides in pairs.items()
-            }
+            self._whole = {language: round(_p_at_1(*_encode(whole, sides)), 3) for language, sides in pairs.items()}
 
     def measure(self, after: Encodes) -> Parity:
         """Compare a bundle."""
         measured = {}
         for language, pairs in self._pairs.items():
-            old, new = self._before[language], encode_sides(after, pairs)
+            old, new = self._before[language], _encode(after, pairs)
             cosines = np.concatenate([np.einsum("nd,nd->n", a, b) for a, b in zip(old, new, strict=True)])
             measured[language] = LanguageParity(
                 pairs=len(new[0]),
                 cosine_mean=round(float(cosines.mean()), 6),
                 cosine_p1=round(float(np.percentile(cosines, 1)), 6),
                 cosine_min=round(float(cosines.min()), 6),
-                p1_before=round(precision_at_1(*old), 3),
-                p1_after=round(precision_at_1(*new), 3),
+                p1_before=round(_p_at_1(*old), 3),
+                p1_after=round(_p_at_1(*new), 3),
             )
         return Parity(measured, self._budget, self._whole)
 
 
-def encode_sides(encoder: Encodes, pairs: Sequence[tuple[str, str]]) -> list[NDArray[np.float32]]:
-    """The vectors of both sides of some pairs."""
+def _encode(encoder: Encodes, pairs: Sequence[tuple[str, str]]) -> list[NDArray[np.float32]]:
     return [encoder.encode(list(side)) for side in zip(*pairs, strict=True)]
 
 
-def precision_at_1(english: NDArray[np.float32], translations: NDArray[np.float32]) -> float:
+def _p_at_1(english: NDArray[np.float32], translations: NDArray[np.float32]) -> float:
     """Share of right nearest neighbours, the mean of both directions, in per cent."""
     cosines = english @ translations.T
     gold = np.arange(len(cosines))
     return 50 * float((cosines.argmax(axis=0) == gold).mean() + (cosines.argmax(axis=1) == gold).mean())
-
-
-def _spread(items: list[tuple[str, str]], limit: int) -> list[tuple[str, str]]:
-    return [items[i * len(items) // limit] for i in range(limit)] if len(items) > limit else items

@@ -5,9 +5,11 @@ A sentence whose pieces all stay is cut and encoded exactly as before.
 
 import logging
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from contextlib import contextmanager
+from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -15,9 +17,10 @@ import sentencepiece as spm
 from numpy.typing import NDArray
 
 from xsent.errors import DataError
+from xsent.export.options import ExportOptions
 from xsent.lines import read_lines
 from xsent.train.bundles import KEPT
-from xsent.train.checkpoint import TOKENIZER, VALIDATION, Checkpoint, load_checkpoint, save_checkpoint
+from xsent.train.checkpoint import TOKENIZER, VALIDATION, Checkpoint
 from xsent.train.sentencepiece_proto import ModelProto, SentencePiece
 
 logger = logging.getLogger(__name__)
@@ -32,17 +35,11 @@ ALWAYS = {SentencePiece.UNKNOWN, SentencePiece.CONTROL, SentencePiece.USER_DEFIN
 
 @dataclass(frozen=True)
 class PieceCounts:
-    """How often the pieces of a checkpoint occur in a sample of some languages.
-
-    Attributes:
-        languages: The languages.
-        model: The whole vocabulary.
-        counts: Occurrences of each piece [V].
-    """
+    """How often the pieces of a checkpoint occur in a sample of some languages."""
 
     languages: Sequence[str]
-    model: Any  # a ModelProto
-    counts: NDArray[np.int64]
+    model: Any  # a ModelProto, the whole vocabulary
+    counts: NDArray[np.int64]  # of each piece [V]
 
     def kept(self, share: float = 1.0) -> NDArray[np.int64]:
         """The ids of the pieces that stay, in order; at least those of a share of the sample's tokens.
@@ -69,23 +66,21 @@ class PieceCounts:
         del small.pieces[:]
         small.pieces.extend(self.model.pieces[int(number)] for number in kept)
         small.trainer_spec.vocab_size = len(kept)
-        vocabulary: bytes = small.SerializeToString(deterministic=True)
-        return vocabulary
+        return bytes(small.SerializeToString(deterministic=True))
 
-    def sizes(self, share: float) -> tuple[int, int]:
-        """Pieces, and bytes of the vocabulary's file."""
-        kept = self.kept(share)
-        return len(kept), len(self.vocabulary(kept))
+
+def count_asked(checkpoint: Checkpoint, options: ExportOptions) -> PieceCounts | None:
+    """See `count_pieces`, for the languages that are asked for; None where all are."""
+    if options.languages is None or options.sample is None:
+        return None
+    return count_pieces(checkpoint, options.languages, options.sample)
 
 
 def count_pieces(checkpoint: Checkpoint, languages: Sequence[str], sample: Path) -> PieceCounts:
-    """Count the pieces of a checkpoint in a sample.
+    """Count the pieces of a checkpoint in a sample of some of its languages.
 
-    Args:
-        checkpoint: Whose vocabulary.
-        languages: Languages to keep.
-        sample: Their sentences, a line each; or a corpus of pairs (source, language, English, translation), of which
-            only those in these languages are read.
+    The sample is their sentences, a line each; or a corpus of pairs (source, language, English, translation), of which
+    only those in these languages are read.
 
     Raises:
         DataError: The checkpoint does not have one of the languages, or the sample cannot be read or has no text.
@@ -100,7 +95,7 @@ def count_pieces(checkpoint: Checkpoint, languages: Sequence[str], sample: Path)
         raise DataError(f"{checkpoint.given}: has no language {', '.join(unknown)}; it has {known}")
     processor = spm.SentencePieceProcessor(model_file=str(checkpoint.tokenizer))
     counts, total, seen = np.zeros(len(processor), np.int64), 0, set[str]()
-    source = sample_sentences(sample, languages, seen)
+    source = _sentences(sample, languages, seen)
     while chunk := list(islice(source, CHUNK)):
         ids = [i for sentence in processor.encode(chunk) for i in sentence]
         counts += np.bincount(np.array(ids, np.int64), minlength=len(counts))
@@ -114,34 +109,32 @@ def count_pieces(checkpoint: Checkpoint, languages: Sequence[str], sample: Path)
     return PieceCounts(languages, ModelProto.FromString(checkpoint.tokenizer.read_bytes()), counts)
 
 
-def with_pieces_of(checkpoint: Checkpoint, counts: PieceCounts, folder: Path, *, share: float = 1.0) -> Checkpoint:
-    """A checkpoint that keeps the pieces of some languages alone, and only their held-out pairs.
+@contextmanager
+def kept_pieces(checkpoint: Checkpoint, counts: PieceCounts | None, share: float = 1.0) -> Iterator[Checkpoint]:
+    """The checkpoint with the pieces that stay, while the block runs; itself where all do."""
+    if counts is None:
+        yield checkpoint
+        return
+    with TemporaryDirectory() as folder:
+        yield with_pieces_of(checkpoint, counts, Path(folder), share=share)
 
-    Args:
-        checkpoint: The whole one.
-        counts: Of its pieces.
-        folder: Where the new one is written.
-        share: See `PieceCounts.kept`.
-    """
+
+def with_pieces_of(checkpoint: Checkpoint, counts: PieceCounts, folder: Path, *, share: float = 1.0) -> Checkpoint:
+    """A checkpoint of the pieces that stay, see `PieceCounts.kept`; its tokenizer and pairs are put into a folder."""
     kept = counts.kept(share)
-    languages = ", ".join(counts.languages)
-    logger.info("%s of %s pieces stay for %s", f"{len(kept):,}", f"{len(counts.counts):,}", languages)
+    logger.info(f"{len(kept):,} of {len(counts.counts):,} pieces stay for {', '.join(counts.languages)}")
     about = {**checkpoint.about, "languages": list(counts.languages)}
     about["model"] = {**about["model"], "vocab_size": len(kept)}
     weights = {name: weight for name, weight in checkpoint.weights.items() if name.startswith(KEPT)}
     weights["encoder.table.weight"] = weights["encoder.table.weight"][kept]
-    folder.mkdir(parents=True)
-    files = [folder / TOKENIZER]
-    files[0].write_bytes(counts.vocabulary(kept))
+    (folder / TOKENIZER).write_bytes(counts.vocabulary(kept))
     if checkpoint.validation.exists():
-        files.append(folder / VALIDATION)
         lines = [line for line in read_lines(checkpoint.validation) if line.split("\t")[1] in counts.languages]
-        files[1].write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
-    save_checkpoint(folder / "checkpoint", about, weights, None, files)
-    return replace(load_checkpoint(folder / "checkpoint"), source=checkpoint.given)
+        (folder / VALIDATION).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    return Checkpoint(folder, about, weights, checkpoint.given)
 
 
-def sample_sentences(sample: Path, languages: Sequence[str], seen: set[str]) -> Iterator[str]:
+def _sentences(sample: Path, languages: Sequence[str], seen: set[str]) -> Iterator[str]:
     """The sentences of a text, or of the pairs in some languages of a corpus; `seen` gets the languages of these."""
     for line in read_lines(sample):
         match line.split("\t"):
@@ -149,7 +142,6 @@ def sample_sentences(sample: Path, languages: Sequence[str], seen: set[str]) -> 
                 if language in languages:
                     seen.add(language)
                     yield translation
-                    if ENGLISH in languages:
-                        yield english
+                    yield english
             case _:
                 yield line

@@ -1,16 +1,15 @@
-"""Symmetric quantisation, in numpy: value = integer x scale, no zero point.
+"""Symmetric quantisation, in numpy: value = integer x scale, no zero point. Infinities and NaN are a ValueError.
 
 A table keeps one scale a row (int8) or one a block of a row (int4), so that an outlier costs its own word only; a
 linear layer keeps one scale an output channel.
 """
 
-from typing import Literal, get_args
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 Target = Literal["portable", "vnni", "arm64"]
-TARGETS: tuple[Target, ...] = get_args(Target)
 
 TABLE_LIMIT = 127
 # Two products of an unsigned 8-bit activation and a weight are added in 16 bits on CPUs without VNNI
@@ -24,51 +23,21 @@ SHRINK = np.linspace(0.7, 1.0, 13, dtype=np.float32)
 
 
 def quantize_rows(table: NDArray[np.float32]) -> tuple[NDArray[np.int8], NDArray[np.float32]]:
-    """Quantise a table with one scale a row.
-
-    Args:
-        table: Finite numbers [V, D].
-
-    Returns:
-        The int8 rows [V, D] in -127..127, and the scales [V, 1]; `rows * scales` is the table again.
-
-    Raises:
-        ValueError: The table holds infinities or NaN.
-    """
+    """The int8 rows of a table [V, D] in -127..127 and their scales [V, 1]; their product is the table again."""
     return _quantize(table, axis=1, limit=TABLE_LIMIT)
 
 
 def quantize_columns(weight: NDArray[np.float32], target: Target) -> tuple[NDArray[np.int8], NDArray[np.float32]]:
-    """Quantise the weight of a linear layer with one scale an output channel.
-
-    Args:
-        weight: Finite numbers [inputs, outputs].
-        target: "portable" keeps to -64..64 (about 7 bits), safe on every CPU; the others use all 8 bits.
-
-    Returns:
-        The int8 weight [inputs, outputs], and the scales [outputs].
-
-    Raises:
-        ValueError: The weight holds infinities or NaN.
-    """
+    """The int8 weight of a linear layer [inputs, outputs], within `WEIGHT_LIMITS`, and the scales of its outputs."""
     rows, scales = _quantize(weight, axis=0, limit=WEIGHT_LIMITS[target])
     return rows, scales[0]
 
 
 def quantize_nibbles(table: NDArray[np.float32]) -> tuple[NDArray[np.uint8], NDArray[np.float16]]:
-    """Quantise a table to 4 bits, with one scale a block of numbers of a row, see `block_size`.
+    """A table [V, D], D even, in 4 bits, and the scales of its blocks [V, D / block], see `block_size`.
 
-    Each block takes the scale of the least squared error among some that clip a little and one that does not.
-
-    Args:
-        table: Finite numbers [V, D], D even.
-
-    Returns:
-        Two numbers a byte [V, D / 2], each plus 8: byte i of a row holds number i low and number D / 2 + i high; and
-        the scales [V, D / block].
-
-    Raises:
-        ValueError: The table holds infinities or NaN.
+    Each block takes the scale of the least squared error among some that clip a little and one that does not. Two
+    numbers a byte [V, D / 2], each plus 8: byte i of a row holds number i low and number D / 2 + i high.
     """
     rows, dim = table.shape
     packed = np.empty((rows, dim // 2), np.uint8)

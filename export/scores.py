@@ -32,13 +32,7 @@ COLUMNS = ["category", "text"]
 
 @dataclass(frozen=True)
 class Score:
-    """The result of one test.
-
-    Attributes:
-        command: What prints it.
-        rows: Its table.
-        note: What to know when comparing.
-    """
+    """The result of one test: the command that prints it, its table, and what to know when comparing."""
 
     command: str
     rows: Sequence[Mapping[str, object]]
@@ -46,45 +40,33 @@ class Score:
 
 
 def check_tests(folder: Path) -> None:
-    """See whether there is something to score.
-
-    Raises:
-        DataError: There is no test in the folder.
-    """
+    """Refuse a folder that has nothing to score."""
     if not any((folder / name).exists() for name in [*TESTS, TOPICS]):
         raise DataError(f"{folder}: no tests; expected a folder with one of {', '.join([*TESTS, TOPICS])}")
 
 
 def scores(encoder: SentenceEncoder, folder: Path, dims: Sequence[int]) -> Iterator[Score]:
-    """Score a bundle by every test that lies in a folder; one that cannot be read is warned of and left out.
-
-    Args:
-        encoder: The bundle's.
-        folder: Has some of `TESTS` and `TOPICS`.
-        dims: Dimensions that were trained to stand alone.
-    """
-    measures: list[tuple[str, Callable[[Path], Score]]] = [
-        (name, partial(_protocol, encoder, task)) for name, task in TESTS.items()
-    ]
+    """Score a bundle by every test in a folder that can be read, Tatoeba by each of several trained `dims` too."""
+    measures: list[tuple[str, Callable[[SentenceEncoder, Path], Score]]]
+    measures = [(name, partial(_protocol, task)) for name, task in TESTS.items()]
     if len(dims) > 1:
-        measures.append(("tatoeba", partial(_by_dimensions, encoder, dims)))
-    measures.append((TOPICS, partial(_topics, encoder)))
-    for name, measure in measures:
+        measures.append(("tatoeba", partial(_by_dimensions, dims)))
+    for name, measure in [*measures, (TOPICS, _topics)]:
         if (folder / name).exists():
             logger.info("scores: %s", name)
             try:
-                yield measure(folder / name)
+                yield measure(encoder, folder / name)
             except DataError as error:
                 logger.warning("no score: %s", error)
 
 
-def _protocol(encoder: SentenceEncoder, task: str, place: Path) -> Score:
+def _protocol(task: str, encoder: SentenceEncoder, place: Path) -> Score:
     found = PROTOCOLS[task](encoder, place)
     return Score(f"xsent evaluate {task} {FOLDER}/{place.name}", found.rows(), found.note)
 
 
-def _by_dimensions(encoder: SentenceEncoder, dims: Sequence[int], folder: Path) -> Score:
-    """The means of Tatoeba over all languages by the dimensions that are kept."""
+def _by_dimensions(dims: Sequence[int], encoder: SentenceEncoder, folder: Path) -> Score:
+    """The means over all languages by the dimensions that are kept."""
     rows = []
     for dim in dims:
         mean = PROTOCOLS["tatoeba"](Stored(truncate_dim=dim).of(encoder), folder).rows()[-1]
@@ -94,23 +76,12 @@ def _by_dimensions(encoder: SentenceEncoder, dims: Sequence[int], folder: Path) 
 
 
 def _topics(encoder: SentenceEncoder, folder: Path) -> Score:
-    """Heads trained in English, tested in every language of the bundle."""
-    cells = topic_cells(encoder, folder, encoder.languages)
     command = f"xsent classify evaluate {FOLDER}/{TOPICS} --columns {','.join(COLUMNS)} --train {ENGLISH}"
-    return Score(command, accuracy_rows(cells), SEEDS_NOTE)
+    return Score(command, accuracy_rows(topic_cells(encoder, folder, encoder.languages)), SEEDS_NOTE)
 
 
 def topic_cells(encoder: SentenceEncoder, folder: Path, languages: Sequence[str]) -> list[Cell]:
-    """Heads trained on SIB-200 in English.
-
-    Args:
-        encoder: What encodes.
-        folder: Has `XX/{train,test}.tsv` a language.
-        languages: Codes to test in; those that there is no test of are left out.
-
-    Raises:
-        DataError: A file is missing or cannot be read.
-    """
+    """Heads trained on SIB-200 in English, tested in those languages that the folder has an `XX/test.tsv` of."""
     trains, files = (topic_files(folder, pattern) for pattern in (TRAIN_FILES, TEST_FILES))
     if ENGLISH not in trains:
         raise DataError(f"{folder}: no {ENGLISH}/train.tsv to train a head on")

@@ -3,7 +3,6 @@
 An encoder with layers is a BERT: these are its weights under their usual names, for every tool that reads one.
 """
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +11,7 @@ from torch import Tensor
 
 from xsent.errors import DataError
 from xsent.export.form import Form
-from xsent.export.huggingface_tokenizer import TOKENIZER_CONFIG, write_tokenizer
+from xsent.export.huggingface_tokenizer import TOKENIZER_CONFIG, write_json, write_tokenizer
 from xsent.train.checkpoint import Checkpoint, save_tensors
 from xsent.train.model import Encoder, ModelConfig
 from xsent.train.tokens import FRAME
@@ -22,18 +21,11 @@ MODULES = "modules.json"  # what tells such a folder from others
 
 
 def write_sentence_transformers(checkpoint: Checkpoint, form: Form, folder: Path) -> None:
-    """Write a model for sentence-transformers.
+    """Write a model for sentence-transformers into an empty folder.
 
     Its vectors are those of the trained encoder, of length 1; its weights are float32 whatever the form's precision.
-    Without layers it is a `StaticEmbedding`, else a BERT, which has a vector for an empty text too.
-
-    Args:
-        checkpoint: The trained encoder.
-        form: How many layers of it; without layers, how many dimensions.
-        folder: An empty folder.
-
-    Raises:
-        DataError: The tokenizer is of a kind that cannot be written for it, or dimensions of a BERT shall go.
+    Without layers it is a `StaticEmbedding`, else a BERT, which has a vector for an empty text too. A DataError where
+    the tokenizer is of a kind that cannot be written for it, or dimensions of a BERT shall go.
     """
     encoder = checkpoint.encoder.first(form.num_layers)
     if encoder.layers and form.dim < encoder.config.dim:
@@ -48,11 +40,9 @@ def write_sentence_transformers(checkpoint: Checkpoint, form: Form, folder: Path
         {"idx": number, "name": str(number), "path": path, "type": f"sentence_transformers.models.{kind}"}
         for number, (path, kind) in enumerate(types.items())
     ]
-    _write(folder / MODULES, modules)
-    _write(
-        folder / "config_sentence_transformers.json",
-        {"model_type": "SentenceTransformer", "similarity_fn_name": "cosine"},
-    )
+    write_json(folder / MODULES, modules)
+    about = {"model_type": "SentenceTransformer", "similarity_fn_name": "cosine"}
+    write_json(folder / "config_sentence_transformers.json", about)
 
 
 def bert_config(config: ModelConfig) -> dict[str, Any]:
@@ -76,7 +66,7 @@ def bert_config(config: ModelConfig) -> dict[str, Any]:
     }
 
 
-def bert_weights(encoder: Encoder) -> dict[str, Tensor]:
+def _bert_weights(encoder: Encoder) -> dict[str, Tensor]:
     """The weights of an encoder with layers by their names in transformers."""
     state = encoder.state_dict()
     weights = {
@@ -104,15 +94,11 @@ def _static(encoder: Encoder, form: Form, folder: Path) -> dict[str, str]:
 
 def _transformer(encoder: Encoder, folder: Path) -> dict[str, str]:
     config = encoder.config
-    _write(folder / CONFIG, bert_config(config))
-    save_tensors(bert_weights(encoder), folder / WEIGHTS)
+    write_json(folder / CONFIG, bert_config(config))
+    save_tensors(_bert_weights(encoder), folder / WEIGHTS)
     about = {"max_seq_length": config.max_length + FRAME, "do_lower_case": False}
-    _write(folder / "sentence_bert_config.json", {**about, "model_args": {"add_pooling_layer": False}})
+    write_json(folder / "sentence_bert_config.json", {**about, "model_args": {"add_pooling_layer": False}})
     pooling = Path(POOLING)
     (folder / pooling.parent).mkdir()
-    _write(folder / pooling, {"word_embedding_dimension": config.dim, "pooling_mode_mean_tokens": True})
+    write_json(folder / pooling, {"word_embedding_dimension": config.dim, "pooling_mode_mean_tokens": True})
     return {"": "Transformer", pooling.parent.name: "Pooling"}
-
-
-def _write(path: Path, content: Any) -> None:  # noqa: ANN401  what JSON can hold
-    path.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")

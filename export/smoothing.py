@@ -7,6 +7,7 @@ factor, and the layer's weights for it are divided by it: the product stays, and
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 
 import numpy as np
 import torch
@@ -32,12 +33,7 @@ Smoothing = Mapping[str, NDArray[np.float32]]  # what input channels are multipl
 def smoothing_of(checkpoint: Checkpoint, form: Form, sentences: Sequence[str]) -> Smoothing:
     """The factors for a form of a checkpoint: those of the bundle that it was made of, or found anew.
 
-    With the same factors the weights of a bundle are rounded as they were before.
-
-    Args:
-        checkpoint: The trained encoder.
-        form: What is made of it; only quantised layers are smoothed.
-        sentences: Text to find them with.
+    With the same factors the weights of a bundle are rounded as they were before. Only quantised layers are smoothed.
     """
     if not form.num_layers or form.precision == "float32":
         return {}
@@ -50,19 +46,14 @@ def smoothing_of(checkpoint: Checkpoint, form: Form, sentences: Sequence[str]) -
 
 @torch.inference_mode()
 def fit_smoothing(encoder: Encoder, sentences: Sequence[Sequence[int]]) -> Smoothing:
-    """Find the factors for the linear layers of an encoder (their eq. 4).
+    """Find the factors for the linear layers of an encoder (their eq. 4) by the ids of text like that it will read.
 
-    Args:
-        encoder: The trained encoder.
-        sentences: The ids of text like that which it will read.
-
-    Returns:
-        Powers of two by the names of the layers, such as `layer0.qkv`; their median is 1. Nothing for no sentences.
+    They are powers of two, with a median of 1, by the names of the layers, such as `layer0.qkv`.
     """
     if not sentences:
         return {}
     chosen = sentences[:: -(-len(sentences) // SENTENCES) or 1]
-    with largest_inputs(encoder) as largest:
+    with _largest_inputs(encoder) as largest:
         for start in range(0, len(chosen), BATCH):
             encoder(to_tokens(chosen[start : start + BATCH], encoder))
     smoothing = {}
@@ -70,7 +61,7 @@ def fit_smoothing(encoder: Encoder, sentences: Sequence[Sequence[int]]) -> Smoot
         linear = encoder.get_submodule(name)
         assert isinstance(linear, nn.Linear)
         weights = linear.weight.abs().amax(dim=0).clamp(min=LEAST)
-        share = SHARES[kind_of(name)]
+        share = SHARES[_kind(name)]
         factors = inputs.clamp(min=LEAST) ** share / weights ** (1 - share)  # as theirs: what inputs are divided by
         # Powers of two: no product is rounded by them, and the last digits of what was measured change nothing.
         exponents = (factors.median() / factors).log2().round()
@@ -79,21 +70,17 @@ def fit_smoothing(encoder: Encoder, sentences: Sequence[Sequence[int]]) -> Smoot
 
 
 @contextmanager
-def largest_inputs(encoder: Encoder) -> Iterator[dict[str, Tensor]]:
+def _largest_inputs(encoder: Encoder) -> Iterator[dict[str, Tensor]]:
     """The largest absolute value of each input channel of the linear layers, over all that is encoded meanwhile."""
-    found: dict[str, Tensor] = {}
+    modules = ((name, part) for name, part in encoder.named_modules() if _kind(name) in SHARES)
+    linears = {name: part for name, part in modules if isinstance(part, nn.Linear)}
+    found = {name: torch.zeros(linear.in_features) for name, linear in linears.items()}
 
-    def watch(name: str, linear: nn.Linear) -> torch.utils.hooks.RemovableHandle:
-        found[name] = torch.zeros(linear.in_features)
+    def note(name: str, _: nn.Module, inputs: tuple[Tensor, ...]) -> None:
+        if len(inputs[0]):
+            found[name] = torch.maximum(found[name], inputs[0].abs().amax(dim=0))
 
-        def note(_: nn.Module, inputs: tuple[Tensor, ...]) -> None:
-            if len(inputs[0]):
-                found[name] = torch.maximum(found[name], inputs[0].abs().amax(dim=0))
-
-        return linear.register_forward_pre_hook(note)
-
-    named = [(name, part) for name, part in encoder.named_modules() if kind_of(name) in SHARES]
-    hooks = [watch(name, part) for name, part in named if isinstance(part, nn.Linear)]
+    hooks = [linear.register_forward_pre_hook(partial(note, name)) for name, linear in linears.items()]
     try:
         yield found
     finally:
@@ -101,6 +88,5 @@ def largest_inputs(encoder: Encoder) -> Iterator[dict[str, Tensor]]:
             hook.remove()
 
 
-def kind_of(name: str) -> str:
-    """What a part of a layer is, such as `qkv`."""
+def _kind(name: str) -> str:
     return name.rsplit(".", 1)[-1]

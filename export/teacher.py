@@ -3,19 +3,19 @@
 import json
 import logging
 import shutil
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
 
-from xsent.errors import BundleError, ParityError
-from xsent.export.folder import check_parent
-from xsent.export.form import Form, Precision
+from xsent.errors import ParityError
+from xsent.export.folder import Written, folder_size, new_folder
+from xsent.export.form import Form
 from xsent.export.graph import EncoderGraph
-from xsent.export.quantization import Target
+from xsent.export.options import DEFAULTS, ExportOptions
+from xsent.export.pairs import read_pairs
+from xsent.export.parity import Agreement
 from xsent.export.smoothing import fit_smoothing
-from xsent.files import atomic_folder
 from xsent.train.quick_teacher import ABOUT, FORMAT_VERSION, TOKENIZER, QuickTeacher, fingerprint
 from xsent.train.teacher import Teacher, open_teacher
 from xsent.train.tokens import FRAME
@@ -46,69 +46,23 @@ SENTENCES = (  # of all lengths, for who has no others
 )
 
 
-@dataclass(frozen=True)
-class Agreement:
-    """How near an exported teacher is to the original.
-
-    Attributes:
-        sentences: Sentences that both encoded.
-        cosine_mean: Mean cosine of a sentence's two vectors.
-        cosine_min: The least.
-    """
-
-    sentences: int
-    cosine_mean: float
-    cosine_min: float
-
-
-@dataclass(frozen=True)
-class WrittenTeacher:
-    """A teacher that was written.
-
-    Attributes:
-        path: Its folder.
-        fingerprint: Identity of its vector space.
-        bytes: Size of its files.
-        agreement: What was measured.
-    """
-
-    path: Path
-    fingerprint: str
-    bytes: int
-    agreement: Agreement
-
-
-def export_teacher(
-    source: Path,
-    out: Path,
-    precision: Precision = "int8",
-    target: Target = "portable",
-    sentences: Sequence[str] = (),
-) -> WrittenTeacher:
-    """Write a teacher for `xsent-train --teacher` and measure it against the original.
-
-    Args:
-        source: A folder of sentence-transformers whose model is a BERT.
-        out: The folder to make.
-        precision: See `xsent.export.form.Form`.
-        target: See there.
-        sentences: English sentences to measure with; `SENTENCES` unless given.
+def export_teacher(source: Path, out: Path, options: ExportOptions = DEFAULTS) -> Written:
+    """Write a folder of sentence-transformers, whose model is a BERT, for `xsent-train --teacher`, and measure it.
 
     Raises:
         BundleError: `out` exists, or is no place for a folder.
-        DataError: The source is no such teacher.
-        ParityError: The two differ too much.
+        DataError: The source is no such teacher, or the pairs to measure with cannot be read.
+        ParityError: Its vectors differ too much from the original's.
         MissingExtraError: sentence-transformers is not installed.
     """
-    if out.exists():
-        raise BundleError(f"{out}: exists; name another folder")
-    check_parent(out.resolve())
+    pairs = read_pairs(options.gate_data) if options.gate_data else {}
+    sentences = [english for language in pairs.values() for english, _ in language]
     teacher, original = read_teacher(source), open_teacher(source)
-    encoder = teacher.encoder(max_length(teacher))
-    with atomic_folder(out.resolve()) as folder:
+    encoder = teacher.encoder(_max_length(teacher))
+    form = Form.whole(encoder.config, options.precision or "int8", options.target)
+    with new_folder(out) as folder:
         # Always the same ones: what a teacher becomes does not depend on what it is measured with.
         ids = [teacher.tokenizer.encode(text, add_special_tokens=False).ids for text in SENTENCES]
-        form = replace(Form.whole(encoder.config, precision), target=target)
         EncoderGraph(encoder, form, fit_smoothing(encoder, ids)).write(folder)
         shutil.copyfile(source / TOKENIZER, folder / TOKENIZER)
         about = {
@@ -117,17 +71,16 @@ def export_teacher(
             "teacher": original.identity,
             "dim": encoder.config.dim,
             "max_length": encoder.config.max_length,
-            "precision": precision,
+            "precision": form.precision,
             "fingerprint": fingerprint(folder),
         }
         (folder / ABOUT).write_text(json.dumps(about))
-        agreement = _compare(original, QuickTeacher(folder), list(sentences or SENTENCES))
+        agreement = _compare(original, QuickTeacher(folder), sentences or list(SENTENCES))
         (folder / ABOUT).write_text(json.dumps({**about, "agreement": asdict(agreement)}, indent=1) + "\n")
-    size = sum(file.stat().st_size for file in out.iterdir())
-    return WrittenTeacher(out, str(about["fingerprint"]), size, agreement)
+        return Written(out, folder_size(folder), agreement=agreement, fingerprint=str(about["fingerprint"]))
 
 
-def max_length(teacher: TeacherBert) -> int:
+def _max_length(teacher: TeacherBert) -> int:
     """The tokens of a text that a teacher reads, the first and the last one not counted."""
     file, longest = teacher.path / LIMITS, int(teacher.config["max_position_embeddings"])
     limits = json.loads(file.read_bytes()) if file.is_file() else {}

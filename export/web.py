@@ -1,12 +1,11 @@
 """A checkpoint as a folder for transformers.js: the graph of padded batches and the tokenizer that JavaScript reads."""
 
-import json
 from dataclasses import replace
 from pathlib import Path
 
 from xsent.export.batch_graph import write_batch_graph
 from xsent.export.form import Form
-from xsent.export.huggingface_tokenizer import write_tokenizer
+from xsent.export.huggingface_tokenizer import write_json, write_tokenizer
 from xsent.export.sentence_transformers import bert_config
 from xsent.train.checkpoint import Checkpoint
 from xsent.train.transfer import CONFIG
@@ -15,18 +14,9 @@ GRAPH = "onnx/model.onnx"
 
 
 def write_web(checkpoint: Checkpoint, form: Form, folder: Path) -> None:
-    """Write a model for transformers.js, in Node or in a browser.
+    """Write a model for transformers.js, in Node or in a browser, into an empty folder.
 
     `AutoTokenizer` and `AutoModel` open it; the model gives `sentence_embedding` [B, D], not normalised.
-
-    Args:
-        checkpoint: The trained encoder.
-        form: What is made of it.
-        folder: An empty folder.
-
-    Raises:
-        DataError: The tokenizer is of a kind that cannot be written for it, or the graph is too large.
-        ValueError: A weight is not finite.
     """
     (folder / GRAPH).parent.mkdir()
     write_batch_graph(checkpoint.encoder, form, folder / GRAPH)
@@ -38,4 +28,4 @@ def write_web(checkpoint: Checkpoint, form: Form, folder: Path) -> None:
         "hidden_size": form.dim,
         "transformers.js_config": {"dtype": "fp32"},  # of the file's name: there is no other, whatever is inside
     }
-    (folder / CONFIG).write_text(json.dumps(config, indent=2) + "\n", encoding="utf-8")
+    write_json(folder / CONFIG, config)

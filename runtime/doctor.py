@@ -17,7 +17,7 @@ from typing import Any, Literal
 
 from xsent.backends import default_backend
 from xsent.bundle import Bundle
-from xsent.instruction_set import instruction_set
+from xsent.instruction_set import SATURATING, instruction_set
 from xsent.threads import available_cpus
 
 Status = Literal["good", "warning", "problem"]
@@ -31,7 +31,6 @@ PROCESSORS = {
     "arm64_dot": "ARM with 8-bit dot products, as in a Raspberry Pi 5: int8 is fast here",
     "arm64": "ARM without 8-bit dot products, as in a Raspberry Pi 3, 4 or Zero 2: int8 saves memory more than time",
 }
-SATURATING = ("avx512", "avx2", "x86")  # unless the bundle's weights are "portable"
 
 OLDEST = (1, 18)
 BAD_VERSIONS = {

@@ -7,6 +7,7 @@ from pathlib import Path
 # By the flag of /proc/cpuinfo that tells them, the best first.
 X86 = {"avx512_vnni": "avx512_vnni", "avx_vnni": "avx_vnni", "avx512f": "avx512", "avx2": "avx2"}
 ARM = {"asimddp": "arm64_dot"}
+SATURATING = ("avx512", "avx2", "x86")  # 8-bit sums overflow there unless the weights are made "portable"
 
 
 def instruction_set(cpuinfo: Path = Path("/proc/cpuinfo")) -> str:

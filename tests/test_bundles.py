@@ -3,7 +3,7 @@
 import json
 import shutil
 from collections.abc import Callable
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import numpy as np
@@ -16,11 +16,11 @@ from xsent.bundle import MANIFEST, TABLE, Bundle, builtin_path, compute_fingerpr
 from xsent.encoder import SentenceEncoder
 from xsent.errors import BundleError, DataError
 from xsent.export.bundle import export_bundle
+from xsent.export.exporting import export
 from xsent.export.form import Form, Precision, trained_dims, trained_layers
 from xsent.export.graph import EncoderGraph
-from xsent.export.parity import Budget
+from xsent.export.options import ExportOptions
 from xsent.export.quantization import quantize_rows
-from xsent.export.request import Request
 from xsent.manifest import Trained
 from xsent.train.bundles import BundleWeights, checkpoint_from_bundle
 from xsent.train.checkpoint import CheckpointEncoder, load_checkpoint, save_checkpoint
@@ -42,8 +42,8 @@ def exported(
     weights = {f"encoder.{name}": weight for name, weight in encoder.state_dict().items()}
     files = [tokenizer, checkpoint / "validation.tsv"]
     save_checkpoint(out / "checkpoint", {**about, "model": asdict(encoder.config)}, weights, None, files)
-    form = Form.whole(encoder.config, precision)
-    return export_bundle(load_checkpoint(out / "checkpoint"), out / "bundle", form=form).path
+    options = ExportOptions(precision=precision)
+    return export_bundle(load_checkpoint(out / "checkpoint"), out / "bundle", options).path
 
 
 @pytest.fixture(scope="module")
@@ -154,7 +154,7 @@ def test_a_bundle_of_the_deleted_form_says_what_to_do(mini_bundle: Path, tmp_pat
     manifest = json.loads((old / MANIFEST).read_bytes())
     (old / MANIFEST).write_text(json.dumps({**manifest, "format_version": 1}))
     with pytest.raises(BundleError, match="from before the encoder was a BERT") as raised:
-        Request(old, tmp_path / "out").run()
+        export(old, tmp_path / "out")
     assert "\n" not in str(raised.value) and not (tmp_path / "out").exists()
 
 
@@ -173,7 +173,8 @@ def test_what_was_trained_is_known_again(
     assert (trained_layers(read), trained_dims(read)) == ([0, 1, 2], [16, 32])
     pairs = mini_checkpoint / "validation.tsv"
     for number, options in enumerate(({"num_layers": 0}, {"num_layers": 0, "dim": 16}, {"num_layers": 1})):
-        part = Request(bundle, tmp_path / str(number), gate_data=pairs, tolerance=20, **options).run().path
+        asked = ExportOptions(gate_data=pairs, tolerance=20, **options)
+        part = export(bundle, tmp_path / str(number), asked).path
         exact = CheckpointEncoder(
             load_checkpoint(tmp_path / "checkpoint"), num_layers=options["num_layers"], dim=options.get("dim")
         )
@@ -189,11 +190,15 @@ def test_no_place_for_it(mini_bundle: Path, tmp_path: Path) -> None:
 
 def test_what_was_made_coarser_or_shorter_cannot_be_read_back(mini_checkpoint: Path, tmp_path: Path) -> None:
     checkpoint = load_checkpoint(mini_checkpoint)
-    for form, message in (
-        (Form(2, 32, "int4-table"), r"is int4-table, too coarse to start from; take its checkpoint"),
-        (Form(2, 16), r"vectors were cut from 32 to 16 numbers; take its checkpoint"),
+    stages = [{"name": "t", "num_layers": 2, "steps": 7, "prefixes": [16]}]
+    checkpoint = replace(checkpoint, about={**checkpoint.about, "recipe": {"stages": stages}})
+    for number, (options, message) in enumerate(
+        (
+            (ExportOptions(precision="int4-table"), r"is int4-table, too coarse to start from; take its checkpoint"),
+            (ExportOptions(dim=16), r"vectors were cut from 32 to 16 numbers; take its checkpoint"),
+        )
     ):
-        bundle = export_bundle(checkpoint, tmp_path / f"{form.precision}-{form.dim}", form=form, budget=Budget(0.5, 50))
+        bundle = export_bundle(checkpoint, tmp_path / str(number), replace(options, least_cosine=0.5, tolerance=50))
         with pytest.raises(BundleError, match=message):
             checkpoint_from_bundle(bundle.path, tmp_path / "none")
     assert not (tmp_path / "none").exists()

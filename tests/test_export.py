@@ -14,7 +14,7 @@ from xsent.encoder import SentenceEncoder
 from xsent.errors import BundleError, DataError
 from xsent.export.bundle import export_bundle
 from xsent.export.cli import app
-from xsent.export.form import Form
+from xsent.export.options import ExportOptions
 from xsent.protocols import PROTOCOLS
 from xsent.tables import format_table
 from xsent.train.checkpoint import CheckpointEncoder, load_checkpoint
@@ -46,7 +46,7 @@ def test_the_card_says_what_was_measured(mini_bundle: Path) -> None:
 
 def test_the_card_has_tatoeba_scores_where_the_test_is_at_hand(mini_checkpoint: Path, tmp_path: Path) -> None:
     (tmp_path / "en-fr.tsv").write_text("Anna and Boris.\tAnna et Boris.\nGreta and Lukas.\tGreta et Lukas.\n")
-    out = export_bundle(load_checkpoint(mini_checkpoint), tmp_path / "out", tatoeba_folder=tmp_path).path
+    out = export_bundle(load_checkpoint(mini_checkpoint), tmp_path / "out", ExportOptions(tatoeba=tmp_path)).path
     assert "| mean | 100.00 | 100.00 | 100.00 | 100.00 |" in (out / "README.md").read_text(encoding="utf-8")
     assert SentenceEncoder(out).bundle.parity["tatoeba"]["fr"]["xx_en_after"] == 100
 
@@ -54,7 +54,7 @@ def test_the_card_has_tatoeba_scores_where_the_test_is_at_hand(mini_checkpoint: 
 @pytest.mark.filterwarnings("ignore::xsent.options.LongSentenceWarning")  # the toy's words are not the tokenizer's
 def test_the_card_has_the_scores_of_tests_that_are_at_hand(mini_checkpoint: Path, tmp_path: Path) -> None:
     write_toy_tests(tmp_path / "eval")
-    out = export_bundle(load_checkpoint(mini_checkpoint), tmp_path / "out", tests=tmp_path / "eval").path
+    out = export_bundle(load_checkpoint(mini_checkpoint), tmp_path / "out", ExportOptions(tests=tmp_path / "eval")).path
     card = (out / "README.md").read_text(encoding="utf-8")
     encoder = SentenceEncoder(out)
     for task, folder in (("tatoeba", "tatoeba"), ("xsr", "xsr"), ("sts", "stsb")):
@@ -70,7 +70,7 @@ def test_a_test_that_cannot_be_read_is_left_out(
     write_toy_tests(tmp_path / "eval")
     (tmp_path / "eval" / "sib200" / "en" / "train.tsv").unlink()
     (tmp_path / "eval" / "xsr" / "en-fr.tsv").write_text("C\n")
-    out = export_bundle(load_checkpoint(mini_checkpoint), tmp_path / "out", tests=tmp_path / "eval").path
+    out = export_bundle(load_checkpoint(mini_checkpoint), tmp_path / "out", ExportOptions(tests=tmp_path / "eval")).path
     card = (out / "README.md").read_text(encoding="utf-8")
     assert "xsent evaluate sts" in card and "evaluate xsr" not in card and "classify" not in card
     assert "no en/train.tsv to train a head on" in caplog.text and "en-fr.tsv" in caplog.text
@@ -78,13 +78,13 @@ def test_a_test_that_cannot_be_read_is_left_out(
 
 def test_tests_that_are_not_there_are_said_before_all_the_work(mini_checkpoint: Path, tmp_path: Path) -> None:
     with pytest.raises(DataError, match="no tests; expected a folder with one of tatoeba, xsr, flores"):
-        export_bundle(load_checkpoint(mini_checkpoint), tmp_path / "out", tests=tmp_path / "nowhere")
+        export_bundle(load_checkpoint(mini_checkpoint), tmp_path / "out", ExportOptions(tests=tmp_path / "nowhere"))
     assert not (tmp_path / "out").exists()
 
 
 def test_float32_gives_the_trained_vectors(mini_checkpoint: Path, tmp_path: Path) -> None:
     checkpoint = load_checkpoint(mini_checkpoint)
-    out = export_bundle(checkpoint, tmp_path / "out", form=Form.whole(checkpoint.config, "float32"), name="other").path
+    out = export_bundle(checkpoint, tmp_path / "out", ExportOptions(precision="float32", name="other")).path
     encoder = SentenceEncoder(out)
     assert encoder.bundle.name == "other"
     texts = ["Anna, Boris, Clara and David.", "Greta"]
@@ -130,7 +130,7 @@ def test_an_old_bundle_survives_a_failed_replacement(
 
     monkeypatch.setattr(Path, "rename", fail_for_the_new_one)
     with pytest.raises(OSError, match="Input/output"):
-        export_bundle(load_checkpoint(mini_checkpoint), out, name="new", force=True)
+        export_bundle(load_checkpoint(mini_checkpoint), out, ExportOptions(name="new", force=True))
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
     assert contents(out) == contents(mini_bundle)
 
@@ -139,8 +139,8 @@ def test_nothing_is_replaced_unless_asked(mini_checkpoint: Path, mini_bundle: Pa
     checkpoint = load_checkpoint(mini_checkpoint)
     out = shutil.copytree(mini_bundle, tmp_path / "out")
     with pytest.raises(BundleError, match="--force"):
-        export_bundle(checkpoint, out, name="new")
-    export_bundle(checkpoint, out, name="new", force=True)
+        export_bundle(checkpoint, out, ExportOptions(name="new"))
+    export_bundle(checkpoint, out, ExportOptions(name="new", force=True))
     assert SentenceEncoder(out).bundle.name == "new"
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
 
@@ -148,7 +148,7 @@ def test_nothing_is_replaced_unless_asked(mini_checkpoint: Path, mini_bundle: Pa
 def test_force_does_not_delete_other_folders(mini_checkpoint: Path, tmp_path: Path) -> None:
     (tmp_path / "thesis.txt").touch()
     with pytest.raises(BundleError, match="is not a bundle"):
-        export_bundle(load_checkpoint(mini_checkpoint), tmp_path, force=True)
+        export_bundle(load_checkpoint(mini_checkpoint), tmp_path, ExportOptions(force=True))
     assert (tmp_path / "thesis.txt").exists()
 
 

@@ -2,8 +2,8 @@
 
 import dataclasses
 import json
-from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,16 +13,16 @@ from typer.testing import CliRunner
 from xsent.encoder import SentenceEncoder
 from xsent.errors import BundleError, DataError, ParityError
 from xsent.export import graph, quantization
-from xsent.export.bundle import export_bundle
+from xsent.export.bundle import CARD_ROOM, export_bundle
+from xsent.export.candidates import candidates
 from xsent.export.cli import app
-from xsent.export.form import Form, choose_form, trained_dims, trained_layers
-from xsent.export.graph import EncoderGraph
+from xsent.export.exporting import export
+from xsent.export.form import Form, trained_dims, trained_layers
+from xsent.export.options import ExportOptions, parse_size
+from xsent.export.parity import Gate, Parity
 from xsent.export.pieces import count_pieces, with_pieces_of
-from xsent.export.request import Request
-from xsent.export.size import OVERHEAD, layer_bytes, parse_size, table_bytes
-from xsent.export.smoothing import fit_smoothing
+from xsent.retrieval import Encodes
 from xsent.train.checkpoint import Checkpoint, CheckpointEncoder, load_checkpoint
-from xsent.train.model import Encoder
 from xsent.verification import verify
 
 
@@ -43,11 +43,11 @@ def text_of(checkpoint: Checkpoint, language: str, path: Path) -> Path:
 
 def test_only_what_was_trained_can_be_kept(checkpoint: Checkpoint) -> None:
     assert (trained_layers(checkpoint), trained_dims(checkpoint)) == ([1, 2], [16, 32])
-    assert choose_form(checkpoint, num_layers=1, dim=16) == Form(1, 16)
+    assert ExportOptions(num_layers=1, dim=16).form(checkpoint) == Form(1, 16)
     with pytest.raises(DataError, match=r"--layers 0 was not trained, 1 and 2 were; train with layer_prefixes"):
-        choose_form(checkpoint, num_layers=0)
+        ExportOptions(num_layers=0).form(checkpoint)
     with pytest.raises(DataError, match=r"--dim 8 was not trained, 16 and 32 were; train with prefixes"):
-        choose_form(checkpoint, dim=8)
+        ExportOptions(dim=8).form(checkpoint)
 
 
 def test_without_layers_by_a_readout_or_by_training(checkpoint: Checkpoint) -> None:
@@ -59,20 +59,19 @@ def test_without_layers_by_a_readout_or_by_training(checkpoint: Checkpoint) -> N
 
 
 def test_a_part_is_exported_and_measured_against_the_whole(checkpoint: Checkpoint, tmp_path: Path) -> None:
-    result = export_bundle(checkpoint, tmp_path / "out", form=Form(1, 16))
+    result = export_bundle(checkpoint, tmp_path / "out", ExportOptions(num_layers=1, dim=16))
     encoder = SentenceEncoder(result.path)
     assert (encoder.dim, encoder.bundle.num_layers) == (16, 1)
     trained = CheckpointEncoder(checkpoint, num_layers=1, dim=16)
     texts = ["Anna, Boris, Clara and David.", "Greta"]
     assert (np.einsum("nd,nd->n", encoder.encode(texts), trained.encode(texts)) > 0.995).all()
-    assert set(result.parity.whole) == {"de", "fr"}
+    assert result.parity is not None and set(result.parity.whole) == {"de", "fr"}
     assert "P@1 whole" in (result.path / "README.md").read_text()
 
 
 def test_languages_keep_the_vectors_of_their_sentences(checkpoint: Checkpoint, tmp_path: Path) -> None:
     sample = text_of(checkpoint, "fr", tmp_path / "sample.txt")
-    counts = count_pieces(checkpoint, ["en", "fr"], sample)
-    small = with_pieces_of(checkpoint, counts, tmp_path / "small")
+    small = with_pieces_of(checkpoint, count_pieces(checkpoint, ["en", "fr"], sample), tmp_path)
     assert small.languages == ["en", "fr"]
     assert small.config.vocab_size < checkpoint.config.vocab_size
     texts = sample.read_text().splitlines()
@@ -83,7 +82,7 @@ def test_languages_keep_the_vectors_of_their_sentences(checkpoint: Checkpoint, t
 
 def test_text_without_its_pieces_is_still_encoded(checkpoint: Checkpoint, tmp_path: Path) -> None:
     sample = text_of(checkpoint, "fr", tmp_path / "sample.txt")
-    small = with_pieces_of(checkpoint, count_pieces(checkpoint, ["en", "fr"], sample), tmp_path / "small")
+    small = with_pieces_of(checkpoint, count_pieces(checkpoint, ["en", "fr"], sample), tmp_path)
     processor = sentencepiece.SentencePieceProcessor(model_file=str(small.tokenizer))
     for text in ("und Ω 猫 🙂", "Zażółć gęślą jaźń"):
         ids = processor.encode(text)
@@ -127,15 +126,6 @@ def test_samples_that_do_not_fit_are_refused(
         count_pieces(checkpoint, languages, sample)
 
 
-@pytest.mark.parametrize("form", [Form(2, 256), Form(2, 256, "int4-table"), Form(2, 256, "float32"), Form(0, 128)])
-def test_sizes_are_foreseen(make_encoder: Callable[..., Encoder], tmp_path: Path, form: Form) -> None:
-    encoder = make_encoder(vocab_size=9000, dim=256)
-    EncoderGraph(encoder, form, fit_smoothing(encoder, [[1, 2, 3]])).write(tmp_path)
-    real = sum((tmp_path / name).stat().st_size for name in ("embeddings.bin", "weights.bin"))
-    foreseen = table_bytes(form, encoder.config, 9000) + layer_bytes(form, encoder.config)
-    assert abs(real - foreseen) < 2 * 4096
-
-
 @pytest.mark.parametrize(("text", "size"), [("16MB", 16_000_000), ("1.5 MiB", 1_572_864), ("70000", 70_000)])
 def test_sizes_are_read(text: str, size: int) -> None:
     assert parse_size(text) == size
@@ -147,22 +137,57 @@ def test_what_is_no_size_is_refused(text: str) -> None:
         parse_size(text)
 
 
-def test_a_size_chooses_what_to_give_up(mini_checkpoint: Path, tmp_path: Path) -> None:
-    run = CliRunner().invoke
-    whole = load_checkpoint(mini_checkpoint)
-    rest = OVERHEAD + whole.tokenizer.stat().st_size + layer_bytes(Form(2, 32), whole.config)
-    int8, int4 = (
-        table_bytes(Form(2, 32, bits), whole.config, whole.config.vocab_size) for bits in ("int8", "int4-table")
-    )
-    for limit, precision in ((rest + int8, "int8"), (rest + int4, "int4-table")):
-        out = tmp_path / str(limit)
-        result = run(app, [str(mini_checkpoint), str(out), "--max-size", str(limit), "--tolerance", "5"])
+def test_a_size_chooses_what_to_give_up(mini_checkpoint: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pairs = mini_checkpoint / "validation.tsv"
+    fewer = ["--languages", "en,fr,de", "--sample", str(pairs)]
+    sizes: dict[str, int] = {}
+    measure, measured = Gate.measure, list[Gate]()
+
+    def counted(gate: Gate, after: Encodes) -> Parity:
+        measured.append(gate)
+        return measure(gate, after)
+
+    for precision in ("int8", "int4-table"):
+        options = ExportOptions(precision=precision, tolerance=5)
+        made = export(mini_checkpoint, tmp_path / precision, options)
+        sizes[precision] = made.bytes - (made.path / "README.md").stat().st_size + CARD_ROOM
+    monkeypatch.setattr(Gate, "measure", counted)
+    for limit, precision, more in (
+        (sizes["int8"], "int8", []),
+        (sizes["int8"] - 1, "int4-table", []),
+        (sizes["int4-table"], "int4-table", []),
+        (sizes["int4-table"] - 1, "int4-table", fewer),  # pieces that are in no pair went
+    ):
+        out, before = tmp_path / f"{limit}", len(measured)
+        result = CliRunner().invoke(
+            app, [str(mini_checkpoint), str(out), "--max-size", str(limit), "--tolerance", "20", *more]
+        )
         assert result.exit_code == 0, result.output
         assert json.loads((out / "xsent.json").read_bytes())["precision"] == precision
         assert sum(path.stat().st_size for path in out.iterdir() if path.name != "xsent.json") <= limit
-    result = run(app, [str(mini_checkpoint), str(tmp_path / "none"), "--max-size", "100KB"])
+        assert len(measured) == before + 1  # nothing that is too large is measured: that takes minutes
+    result = CliRunner().invoke(app, [str(mini_checkpoint), str(tmp_path / "none"), "--max-size", "100KB"])
     assert result.exit_code == 1 and not (tmp_path / "none").exists()
-    assert "0.1 MB cannot be reached: the smallest is" in result.stderr and "tokenizer" in result.stderr
+    assert "0.1 MB cannot be reached: the smallest is 0.5 MB, table 0.0, layers" in result.stderr
+    assert "tokenizer 0.3" in result.stderr and len(measured) == 4
+
+
+def test_the_table_s_bits_go_before_rare_pieces_and_these_before_dimensions(checkpoint: Checkpoint) -> None:
+    model = {**checkpoint.about["model"], "readout": True}
+    static = dataclasses.replace(checkpoint, about={**checkpoint.about, "model": model})
+    sample = {"languages": ["en"], "sample": checkpoint.validation}
+
+    def listed(**options: Any) -> list[str]:  # noqa: ANN401
+        return [str(candidate) for candidate in candidates(static, ExportOptions(max_size="1MB", **options))]
+
+    assert listed() == ["int8, 32 dimensions", "int4-table, 32 dimensions"]  # under layers a table stays as wide
+    assert listed(num_layers=0) == [*listed(), "int8, 16 dimensions", "int4-table, 16 dimensions"]
+    assert listed(num_layers=0, dim=16, precision="int8") == ["int8, 16 dimensions"]
+    pieces = listed(num_layers=0, **sample)
+    assert pieces[:3] == [*listed(), "int8, 32 dimensions, the pieces of 99.99% of the sample"]
+    assert len(pieces) == 28 and pieces[-1] == "int4-table, 16 dimensions, the pieces of 95.00% of the sample"
+    static = dataclasses.replace(static, about={**static.about, "trained": {"prefixes": [15, 32], "layers": [0, 2]}})
+    assert listed(num_layers=0, precision="int4-table") == ["int4-table, 32 dimensions"]  # an odd one has no 4 bits
 
 
 def test_a_size_is_reached_by_what_passes_the_gate(
@@ -172,30 +197,29 @@ def test_a_size_is_reached_by_what_passes_the_gate(
     whole = quantization.quantize_rows
     monkeypatch.setattr(graph, "quantize_rows", lambda table: (whole(table)[0], whole(table)[1][::-1]))
     with caplog.at_level("INFO"):
-        result = Request(mini_checkpoint, tmp_path / "out", max_size="9MB", tolerance=5).run()
+        result = export(mini_checkpoint, tmp_path / "out", ExportOptions(max_size="9MB", tolerance=5))
     assert SentenceEncoder(result.path).bundle.precision == "int4-table"
     assert "differs too much" in caplog.text and "for 9MB: int4-table, 32 dimensions" in caplog.text
     with pytest.raises(DataError, match="--max-size '9 apples' is no size"):
-        Request(tmp_path / "no checkpoint", tmp_path / "none", max_size="9 apples")
+        ExportOptions(max_size="9 apples")
 
 
 def test_messages_name_the_bundle_that_was_given(mini_bundle: Path, tmp_path: Path) -> None:
     with pytest.raises(DataError, match=rf"^{mini_bundle}: --layers 5 was not trained"):
-        Request(mini_bundle, tmp_path / "out", num_layers=5).run()
+        export(mini_bundle, tmp_path / "out", ExportOptions(num_layers=5))
 
 
-def test_languages_and_sample_belong_together(mini_checkpoint: Path, tmp_path: Path) -> None:
+def test_languages_and_sample_belong_together() -> None:
     with pytest.raises(DataError, match="--languages and --sample belong together"):
-        Request(mini_checkpoint, tmp_path / "out", languages=["en"])
+        ExportOptions(languages=["en"])
 
 
 def test_a_bundle_is_exported_again_in_another_form(mini_bundle: Path, mini_checkpoint: Path, tmp_path: Path) -> None:
     with pytest.raises(DataError, match="no held-out pairs to measure with; name a file of pairs by --gate-data"):
-        Request(mini_bundle, tmp_path / "none").run()
+        export(mini_bundle, tmp_path / "none")
     pairs = mini_checkpoint / "validation.tsv"
-    result = Request(
-        mini_bundle, tmp_path / "out", languages=["en", "fr"], sample=pairs, gate_data=pairs, tolerance=5
-    ).run()
+    options = ExportOptions(languages=["en", "fr"], sample=pairs, gate_data=pairs, tolerance=5)
+    result = export(mini_bundle, tmp_path / "out", options)
     assert verify(result.path).sentences >= 5
     assert SentenceEncoder(result.path).languages == ("en", "fr")
 
@@ -204,46 +228,40 @@ def test_every_language_has_to_be_measured(mini_checkpoint: Path, tmp_path: Path
     pairs = tmp_path / "pairs.tsv"
     pairs.write_text("web\tfr\tone\tun\nweb\tfr\ttwo\tdeux\n")
     with pytest.raises(DataError, match=r"pairs.tsv: no pairs in de, but in fr; every language has to be measured"):
-        Request(mini_checkpoint, tmp_path / "out", gate_data=pairs).run()
+        export(mini_checkpoint, tmp_path / "out", ExportOptions(gate_data=pairs))
 
 
 def test_the_card_names_the_command(mini_checkpoint: Path, tmp_path: Path) -> None:
-    request = Request(mini_checkpoint, tmp_path / "out", "int4-table", num_layers=2, tolerance=5.0, max_size="9MB")
-    card = (request.run().path / "README.md").read_text()
+    options = ExportOptions(precision="int4-table", num_layers=2, tolerance=5.0, max_size="9MB")
+    card = (export(mini_checkpoint, tmp_path / "out", options).path / "README.md").read_text()
     assert "`xsent-export CHECKPOINT OUT --int4-table --layers 2 --max-size 9MB --tolerance 5.0`" in card
-    pairs = mini_checkpoint / "validation.tsv"
-    plain = Request(mini_checkpoint, tmp_path / "none", languages=["en"], sample=pairs, num_layers=0)
-    assert plain._command("web") == ("xsent-export CHECKPOINT OUT --format web --layers 0 --languages en --sample TEXT")
+    plain = ExportOptions("web", languages=["en"], sample=Path("text"), num_layers=0)
+    assert plain.command == "xsent-export CHECKPOINT OUT --format web --layers 0 --languages en --sample TEXT"
 
 
 def test_one_language_cannot_be_measured(mini_checkpoint: Path, tmp_path: Path) -> None:
     pairs = mini_checkpoint / "validation.tsv"
     with pytest.raises(DataError, match="no text in en"):
-        Request(mini_checkpoint, tmp_path / "out", languages=["en"], sample=pairs, gate_data=pairs).run()
+        export(mini_checkpoint, tmp_path / "out", ExportOptions(languages=["en"], sample=pairs, gate_data=pairs))
 
 
-def test_what_a_format_does_not_use_is_refused(mini_checkpoint: Path, tmp_path: Path) -> None:
+def test_what_a_format_does_not_use_is_refused() -> None:
     with pytest.raises(DataError, match="--max-size, --force: not for --format onnx"):
-        Request(mini_checkpoint, tmp_path / "out", max_size="1MB", force=True).interchange("onnx")
+        ExportOptions("onnx", max_size="1MB", force=True)
     with pytest.raises(DataError, match="--target vnni is for quantised weights"):
-        Request(mini_checkpoint, tmp_path / "out", "float32", target="vnni")
+        ExportOptions(precision="float32", target="vnni")
 
 
 def test_an_existing_folder_is_refused_before_anything_is_done(mini_checkpoint: Path, tmp_path: Path) -> None:
     with pytest.raises(BundleError, match="exists; name another folder"):
-        Request(tmp_path / "no checkpoint", tmp_path).run()
+        export(tmp_path / "no checkpoint", tmp_path)
 
 
 @pytest.mark.filterwarnings("ignore::xsent.options.UnknownTextWarning")
 def test_pieces_are_blamed_before_layers(mini_checkpoint: Path, tmp_path: Path) -> None:
     sample = tmp_path / "sample.txt"
     sample.write_text("Anna\n")
-    request = Request(
-        mini_checkpoint,
-        tmp_path / "out",
-        languages=["en", "fr"],
-        sample=sample,
-        gate_data=mini_checkpoint / "validation.tsv",
-    )
+    pairs = mini_checkpoint / "validation.tsv"
+    options = ExportOptions(languages=["en", "fr"], sample=sample, gate_data=pairs)
     with pytest.raises(ParityError, match=r"fr mean cosine .*; nothing was written; a larger --sample"):
-        request.run()
+        export(mini_checkpoint, tmp_path / "out", options)

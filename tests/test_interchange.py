@@ -15,9 +15,9 @@ from xsent.encoder import SentenceEncoder
 from xsent.errors import BundleError
 from xsent.export import batch_graph, openvino_format
 from xsent.export.cli import app
-from xsent.export.form import Form
 from xsent.export.graph_encoder import GraphEncoder
-from xsent.export.interchange import write_interchange
+from xsent.export.interchange import export_interchange
+from xsent.export.options import ExportOptions
 from xsent.train import checkpoint as checkpoints
 from xsent.train.checkpoint import CheckpointEncoder, load_checkpoint
 
@@ -72,7 +72,7 @@ def test_without_pairs_it_is_said_that_nothing_was_measured(mini_bundle: Path, t
 
 def test_what_plain_onnxruntime_encodes_does_not_depend_on_company(mini_checkpoint: Path, tmp_path: Path) -> None:
     checkpoint = load_checkpoint(mini_checkpoint)
-    write_interchange("onnx", checkpoint, Form.whole(checkpoint.config, "float32"), tmp_path / "out")
+    export_interchange(checkpoint, tmp_path / "out", ExportOptions("onnx", "float32"))
     encoder = GraphEncoder(tmp_path / "out" / "model.onnx", checkpoint.tokenizer, checkpoint.config)
     texts = ["Anna, Boris, Clara and David. " * 9, "", "Greta", "Anna and Boris"]
     together = encoder.encode(texts)
@@ -86,19 +86,19 @@ def test_nothing_is_overwritten_or_left_half_written(
     mini_checkpoint: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     checkpoint = load_checkpoint(mini_checkpoint)
-    form = Form.whole(checkpoint.config)
+    options = ExportOptions("onnx")
     (tmp_path / "there").mkdir()
     with pytest.raises(BundleError, match=r"there: exists; name another folder"):
-        write_interchange("onnx", checkpoint, form, tmp_path / "there")
+        export_interchange(checkpoint, tmp_path / "there", options)
     with pytest.raises(BundleError, match=r"nowhere: no such folder; create it first"):
-        write_interchange("onnx", checkpoint, form, tmp_path / "nowhere" / "out")
+        export_interchange(checkpoint, tmp_path / "nowhere" / "out", options)
 
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(batch_graph.BatchGraph, "model", full)
     with pytest.raises(OSError, match="No space"):
-        write_interchange("onnx", checkpoint, form, tmp_path / "out")
+        export_interchange(checkpoint, tmp_path / "out", options)
     assert [path.name for path in tmp_path.iterdir()] == ["there"]
 
 

@@ -14,8 +14,10 @@ from xsent.encoder import SentenceEncoder
 from xsent.errors import DataError, ParityError
 from xsent.export import graph
 from xsent.export.bundle import export_bundle
-from xsent.export.form import Form
-from xsent.export.parity import Budget, Gate, LanguageParity, Parity, read_pairs
+from xsent.export.options import ExportOptions
+from xsent.export.pairs import read_pairs
+from xsent.export.parity import Budget, Gate, LanguageParity, Parity
+from xsent.export.quantization import Target
 from xsent.train.checkpoint import load_checkpoint
 
 Vectors = NDArray[np.float32]
@@ -104,7 +106,8 @@ def test_a_layer_of_zeros_is_refused(mini_checkpoint: Path, tmp_path: Path, monk
     for name in ("attention_out", "ffn_out"):  # of a size that matters
         weights[f"encoder.layers.1.{name}.weight"] = 10 * weights[f"encoder.layers.1.{name}.weight"]
     strong = dataclasses.replace(checkpoint, weights=weights)
-    assert export_bundle(strong, tmp_path / "good", budget=Budget(0.97, 20)).path.is_dir()
+    loose = ExportOptions(least_cosine=0.97, tolerance=20)
+    assert export_bundle(strong, tmp_path / "good", loose).path.is_dir()
     linear = graph.EncoderGraph._linear
 
     def zeroed(self: graph.EncoderGraph, name: str, layer: torch.nn.Linear, *rest: object, **options: object) -> str:
@@ -115,17 +118,16 @@ def test_a_layer_of_zeros_is_refused(mini_checkpoint: Path, tmp_path: Path, monk
 
     monkeypatch.setattr(graph.EncoderGraph, "_linear", zeroed)
     with pytest.raises(ParityError, match="mean cosine"):
-        export_bundle(strong, tmp_path / "out", budget=Budget(0.97, 20))
+        export_bundle(strong, tmp_path / "out", loose)
     assert [path.name for path in tmp_path.iterdir()] == ["good"]
 
 
 @pytest.mark.filterwarnings("ignore::xsent.options.UnknownTextWarning")
 def test_targets_differ_less_than_processors_may(mini_checkpoint: Path, tmp_path: Path) -> None:
     checkpoint = load_checkpoint(mini_checkpoint)
-    bundles = []
-    for target in ("portable", "vnni"):
-        form = dataclasses.replace(Form.whole(checkpoint.config), target=target)
-        bundles.append(SentenceEncoder(export_bundle(checkpoint, tmp_path / target, form=form).path))
+    targets: tuple[Target, ...] = ("portable", "vnni")
+    made = [export_bundle(checkpoint, tmp_path / target, ExportOptions(target=target)) for target in targets]
+    bundles = [SentenceEncoder(each.path) for each in made]
     assert [encoder.bundle.target for encoder in bundles] == ["portable", "vnni"]
     assert bundles[0].fingerprint != bundles[1].fingerprint
     texts = list(bundles[0].bundle.golden.sentences)

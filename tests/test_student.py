@@ -13,6 +13,7 @@ from tiny_bert import STEPS, write_student, write_tiny_bert
 from toy import toy_pairs
 from trainings import arguments, assert_same_weights, command, kill_in_the_middle, train
 
+from xsent.export.options import ExportOptions
 from xsent.export.teacher import export_teacher
 from xsent.similarity import unit_rows
 from xsent.train.checkpoint import CheckpointEncoder, load_checkpoint
@@ -121,7 +122,7 @@ def test_english_alone_is_drawn_with_a_teacher_alone(recipe: Path, bert: Path, t
 
 def test_the_8_bit_form_teaches_in_the_teachers_place(recipe: Path, bert: Path, tmp_path: Path) -> None:
     fast = tmp_path / "fast"
-    export_teacher(bert, fast, precision="float32")
+    export_teacher(bert, fast, ExportOptions("teacher", "float32"))
     texts = [pair[2] for pair in toy_pairs(20)]
     cosines = unit_rows(open_teacher(fast).encode(texts)) * unit_rows(open_teacher(bert).encode(texts))
     assert cosines.sum(axis=1).min() > 0.9999

@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 from xsent.errors import BundleError, DataError, ParityError
 from xsent.export import teacher as teachers
 from xsent.export.cli import app
+from xsent.export.options import ExportOptions
 from xsent.export.teacher import export_teacher
 from xsent.train.quick_teacher import open_quick_teacher
 from xsent.train.sentence_transformer import open_sentence_transformer
@@ -44,16 +45,18 @@ def test_its_vectors_are_nearly_those_of_the_original(original: Path, quick: Pat
 
 
 def test_float32_has_the_vectors_of_the_original(original: Path, tmp_path: Path) -> None:
-    written = export_teacher(original, tmp_path / "out", "float32")
-    assert written.agreement.cosine_min == 1
+    written = export_teacher(original, tmp_path / "out", ExportOptions("teacher", "float32"))
+    assert written.agreement is not None and written.agreement.cosine_min == 1
     theirs, ours = open_sentence_transformer(original), open_quick_teacher(written.path)
     assert theirs is not None and ours is not None and len(ours.encode([])) == 0
     np.testing.assert_allclose(ours.encode(TEXTS), theirs.encode(TEXTS), atol=1e-5)
 
 
 def test_its_identity_is_its_own(original: Path, quick: Path, tmp_path: Path) -> None:
-    again = export_teacher(original, tmp_path / "again", sentences=["a cat", "two dogs"])
-    assert again.agreement.sentences == 2
+    pairs = tmp_path / "pairs.tsv"
+    pairs.write_text("web\tfr\ta cat\tun chat\nweb\tfr\ttwo dogs\tdeux chiens\n")
+    again = export_teacher(original, tmp_path / "again", ExportOptions("teacher", gate_data=pairs))
+    assert again.agreement is not None and again.agreement.sentences == 2
     same, other = open_teacher(again.path).identity, open_teacher(original).identity
     assert open_teacher(quick).identity == same == again.fingerprint != other
     assert json.loads((quick / "teacher.json").read_bytes())["teacher"] == other

@@ -15,8 +15,8 @@ from xsent.bench.peers.texts import sentences
 from xsent.bundle import TOKENIZER, Bundle, builtin_path, file_digest
 from xsent.errors import BundleError, DataError
 from xsent.export.bundle import export_bundle
-from xsent.export.form import Form, Precision
-from xsent.export.parity import Budget
+from xsent.export.form import Precision
+from xsent.export.options import ExportOptions, Format
 from xsent.openvino_backend import FILES, FOLDER, import_openvino
 from xsent.train.checkpoint import VALIDATION, Checkpoint
 from xsent.train.model import Encoder, ModelConfig
@@ -131,14 +131,10 @@ def write_random(like: Bundle, layers: int, precision: Precision, path: Path, *,
         import_openvino("bench")  # before all the work
     shutil.rmtree(path, ignore_errors=True)
     with TemporaryDirectory() as folder:
-        checkpoint = _random_checkpoint(like, layers, Path(folder))
-        export_bundle(
-            checkpoint,
-            path,
-            form=Form.whole(checkpoint.config, precision),
-            budget=Budget(cosine_mean=-2, p1_loss=101),  # random weights have nothing to lose
-            openvino=("fp32" if precision == "float32" else "int8") if openvino else None,
-        )
+        # Random weights have nothing to lose.
+        kind: Format = "openvino" if openvino else "bundle"
+        options = ExportOptions(kind, precision, least_cosine=-2, tolerance=101)
+        export_bundle(_random_checkpoint(like, layers, Path(folder)), path, options)
     forget(path)
 
 

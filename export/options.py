@@ -1,0 +1,127 @@
+"""What is asked of an export."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Literal
+
+from xsent.errors import DataError
+from xsent.export.form import Form, Precision, trained_dims, trained_layers
+from xsent.export.parity import Budget
+from xsent.export.quantization import Target
+from xsent.train.checkpoint import Checkpoint
+
+Format = Literal["bundle", "openvino", "onnx", "sentence-transformers", "web", "teacher"]
+BUNDLES = ("bundle", "openvino")  # formats that are bundles
+UNITS = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "KIB": 2**10, "MIB": 2**20}
+
+
+@dataclass(frozen=True)
+class ExportOptions:
+    """The options of `xsent-export`, where each is explained; a DataError where they make no sense together."""
+
+    format: Format = "bundle"
+    precision: Precision | None = None  # None is int8, or what `max_size` asks for
+    weights_only: bool = False
+    target: Target = "portable"
+    num_layers: int | None = None
+    dim: int | None = None
+    languages: Sequence[str] | None = None
+    sample: Path | None = None
+    max_size: str | None = None
+    gate_data: Path | None = None
+    tolerance: float | None = None
+    least_cosine: float | None = None  # to the trained vectors, the mean; by the precision unless given
+    name: str | None = None
+    force: bool = False
+    tatoeba: Path | None = None
+    tests: Path | None = None  # --eval
+
+    def __post_init__(self) -> None:
+        if self.precision == "float32" and self.target != "portable":
+            raise DataError(f"--target {self.target} is for quantised weights; leave it out with --fp32")
+        if self.weights_only and (self.format != "openvino" or self.precision == "float32"):
+            raise DataError("--weights-only is for --format openvino with quantised weights")
+        if bool(self.languages) != bool(self.sample):
+            raise DataError("--languages and --sample belong together: pieces that are in none of the sample go")
+        if useless := self._useless():
+            raise DataError(f"{', '.join(useless)}: not for --format {self.format}; leave it out")
+        if self.format == "sentence-transformers" and self.precision not in (None, "float32"):
+            raise DataError("--format sentence-transformers is float32; leave --int8 and --int4-table out")
+        if self.max_size is not None:
+            parse_size(self.max_size)
+
+    def _useless(self) -> list[str]:
+        """What was given that the format has no use for."""
+        given: dict[str, object] = {"--tatoeba": self.tatoeba, "--eval": self.tests, "--max-size": self.max_size}
+        given["--force"] = self.force or None
+        if self.format == "teacher":
+            given |= {"--layers": self.num_layers, "--dim": self.dim, "--languages": self.languages}
+            given |= {"--name": self.name, "--tolerance": self.tolerance}
+        return [] if self.format in BUNDLES else [name for name, value in given.items() if value is not None]
+
+    @property
+    def limit(self) -> int | None:
+        """The bytes that a bundle may have."""
+        return None if self.max_size is None else parse_size(self.max_size)
+
+    def form(self, checkpoint: Checkpoint) -> Form:
+        """The form that is asked for; a DataError where the checkpoint was not trained for it, says for what it was."""
+        config = checkpoint.config
+        for name, asked, trained, setting in (
+            ("--layers", self.num_layers, trained_layers(checkpoint), "layer_prefixes"),
+            ("--dim", self.dim, trained_dims(checkpoint), "prefixes"),
+        ):
+            if asked is not None and asked not in trained:
+                known = " and ".join(map(str, trained)) + (" was" if len(trained) == 1 else " were")
+                raise DataError(
+                    f"{checkpoint.given}: {name} {asked} was not trained, {known}; train with {setting} to have others"
+                )
+        layers, dim = (config.num_layers if self.num_layers is None else self.num_layers), self.dim or config.dim
+        if self.precision == "int4-table" and dim % 2:
+            raise DataError(f"--int4-table needs an even number of dimensions, not {dim}")
+        return Form(layers, dim, self.precision or "int8", self.target)
+
+    def named(self, checkpoint: Checkpoint) -> Checkpoint:
+        """A checkpoint by the name that is asked for."""
+        return replace(checkpoint, about={**checkpoint.about, "name": self.name or checkpoint.name})
+
+    def budget(self, precision: Precision) -> Budget:
+        """What may be lost."""
+        # Whoever asks for 4 bits knows that vectors move; what they find must not.
+        usual = 0.98 if precision == "int4-table" else Budget.cosine_mean
+        least = usual if self.least_cosine is None else self.least_cosine
+        return Budget(least, Budget.p1_loss if self.tolerance is None else self.tolerance)
+
+    @property
+    def command(self) -> str:
+        """The command that asks for this, without the names of files."""
+        options: dict[str, object] = {
+            "format": self.format if self.format != "bundle" else "",
+            (self.precision or "").replace("float32", "fp32"): True if self.precision else None,
+            "weights-only": self.weights_only,
+            "target": self.target if self.target != "portable" else "",
+            "layers": self.num_layers,
+            "dim": self.dim,
+            "languages": ",".join(self.languages or ()),
+            "sample": "TEXT" if self.sample else "",
+            "max-size": self.max_size,
+            "gate-data": "PAIRS" if self.gate_data else "",
+            "tolerance": self.tolerance,
+        }
+        # Not `in (None, False)`: no layers, 0, is something that was asked for.
+        given = ((n, v) for n, v in options.items() if v is not None and v is not False and v != "")
+        words = (f"--{name}" if value is True else f"--{name} {value}" for name, value in given)
+        return " ".join(["xsent-export CHECKPOINT OUT", *words])
+
+
+DEFAULTS = ExportOptions()
+
+
+def parse_size(text: str) -> int:
+    """A size such as 16MB, 15.5MiB or 16000000 in bytes."""
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([A-Za-z]*)", text.strip())
+    if match is None or match[2].upper() not in UNITS:
+        raise DataError(f"--max-size {text!r} is no size; expected such as 16MB or 15.5MiB")
+    return int(float(match[1]) * UNITS[match[2].upper()])
