@@ -9,7 +9,7 @@ from typing import Any
 
 from xsent.bundle import FORMAT_VERSION, MANIFEST, TOKENIZER, compute_fingerprint, file_digest
 from xsent.encoder import SentenceEncoder
-from xsent.evaluation import shared_languages, tatoeba
+from xsent.evaluation.translation import DIRECTIONS, languages_of, tatoeba
 from xsent.export.candidates import Candidate, TooLargeError, candidates, first_good
 from xsent.export.card import CARD, render_card
 from xsent.export.folder import Written, new_folder
@@ -163,13 +163,9 @@ def _manifest(checkpoint: Checkpoint, form: Form) -> dict[str, Any]:
 
 
 def _tatoeba(trained: CheckpointEncoder, encoder: SentenceEncoder, folder: Path) -> dict[str, dict[str, float]]:
-    languages = shared_languages(encoder, folder)
-    before, after = (tatoeba(either, folder, languages) for either in (trained, encoder))
+    languages = languages_of(encoder, folder)
+    measured = {when: tatoeba(e, folder, languages).scores for when, e in (("before", trained), ("after", encoder))}
     return {
-        old.language: {
-            f"{direction}_{when}": score.figures()[direction]
-            for direction in ("xx_en", "en_xx")
-            for when, score in (("before", old), ("after", new))
-        }
-        for old, new in zip(before.languages, after.languages, strict=True)
+        language: {f"{way}_{when}": scores[language][way] for way in DIRECTIONS for when, scores in measured.items()}
+        for language in languages
     }

@@ -17,7 +17,7 @@ from xsent.export.parity import Gate, Parity
 from xsent.export.pieces import count_asked, kept_pieces
 from xsent.export.sentence_transformers import write_sentence_transformers
 from xsent.export.web import write_web
-from xsent.retrieval import Encodes
+from xsent.models import SupportsEncode
 from xsent.train.checkpoint import Checkpoint, CheckpointEncoder
 
 logger = logging.getLogger(__name__)
@@ -52,7 +52,7 @@ def _measure(whole: Checkpoint, kept: Checkpoint, form: Form, folder: Path, opti
     return parity
 
 
-def _reader(checkpoint: Checkpoint, form: Form, folder: Path) -> Encodes:
+def _reader(checkpoint: Checkpoint, form: Form, folder: Path) -> SupportsEncode:
     """What encodes as the other tool will."""
     graph = next(folder.rglob("*.onnx"), None)
     if graph is None:  # sentence-transformers: float32 weights as they are; only pieces can be missing

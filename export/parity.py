@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from xsent.errors import ParityError
 from xsent.export.pairs import Pairs
-from xsent.retrieval import Encodes
+from xsent.models import SupportsEncode
 
 # What to do about an export that costs too much.
 EXACT = "--fp32 keeps the trained weights"
@@ -124,14 +124,16 @@ class Agreement:
 class Gate:
     """The trained encoder's vectors of held-out pairs, to compare with; `whole` is all of it, if `before` is a part."""
 
-    def __init__(self, before: Encodes, pairs: Pairs, budget: Budget, whole: Encodes | None = None) -> None:
+    def __init__(
+        self, before: SupportsEncode, pairs: Pairs, budget: Budget, whole: SupportsEncode | None = None
+    ) -> None:
         self._pairs, self._budget = pairs, budget
         self._before = {language: _encode(before, sides) for language, sides in pairs.items()}
         self._whole = {}
         if whole is not None:
             self._whole = {language: round(_p_at_1(*_encode(whole, sides)), 3) for language, sides in pairs.items()}
 
-    def measure(self, after: Encodes) -> Parity:
+    def measure(self, after: SupportsEncode) -> Parity:
         """Compare a bundle."""
         measured = {}
         for language, pairs in self._pairs.items():
@@ -148,7 +150,7 @@ class Gate:
         return Parity(measured, self._budget, self._whole)
 
 
-def _encode(encoder: Encodes, pairs: Sequence[tuple[str, str]]) -> list[NDArray[np.float32]]:
+def _encode(encoder: SupportsEncode, pairs: Sequence[tuple[str, str]]) -> list[NDArray[np.float32]]:
     return [encoder.encode(list(side)) for side in zip(*pairs, strict=True)]
 
 

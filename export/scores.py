@@ -6,28 +6,18 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from xsent.classification.topics import (
-    SEEDS_NOTE,
-    TEST_FILES,
-    TRAIN_FILES,
-    Cell,
-    accuracy_rows,
-    read_examples,
-    topic_files,
-    transfer,
-)
+from xsent.classification.topics import COLUMNS, ENGLISH, SEEDS_NOTE, accuracy_rows, transfer_from_english
 from xsent.encoder import SentenceEncoder
 from xsent.errors import DataError
-from xsent.protocols import PROTOCOLS
+from xsent.evaluation.protocols import PROTOCOLS
 from xsent.stored import Stored
 
 logger = logging.getLogger(__name__)
 
-ENGLISH, FOLDER = "en", "DATA/eval"
+FOLDER = "DATA/eval"
 # What may lie in a folder of tests, and the protocol that reads it.
 TESTS = {"tatoeba": "tatoeba", "xsr": "xsr", "flores": "xsim", "stsb": "sts", "contrasts.tsv": "contrasts"}
 TOPICS = "sib200"
-COLUMNS = ["category", "text"]
 
 
 @dataclass(frozen=True)
@@ -69,23 +59,12 @@ def _by_dimensions(dims: Sequence[int], encoder: SentenceEncoder, folder: Path) 
     """The means over all languages by the dimensions that are kept."""
     rows = []
     for dim in dims:
-        mean = PROTOCOLS["tatoeba"](Stored(truncate_dim=dim).of(encoder), folder).rows()[-1]
-        rows.append({"dimensions": dim, "xx_en": mean["xx_en"], "en_xx": mean["en_xx"]})
+        measured = PROTOCOLS["tatoeba"](Stored(truncate_dim=dim).of(encoder), folder)
+        rows.append({"dimensions": dim, **measured.mean})
     command = f"xsent evaluate tatoeba {FOLDER}/tatoeba --truncate-dim DIMENSIONS"
     return Score(command, rows, "The last row of each, the mean of all languages.")
 
 
 def _topics(encoder: SentenceEncoder, folder: Path) -> Score:
     command = f"xsent classify evaluate {FOLDER}/{TOPICS} --columns {','.join(COLUMNS)} --train {ENGLISH}"
-    return Score(command, accuracy_rows(topic_cells(encoder, folder, encoder.languages)), SEEDS_NOTE)
-
-
-def topic_cells(encoder: SentenceEncoder, folder: Path, languages: Sequence[str]) -> list[Cell]:
-    """Heads trained on SIB-200 in English, tested in those languages that the folder has an `XX/test.tsv` of."""
-    trains, files = (topic_files(folder, pattern) for pattern in (TRAIN_FILES, TEST_FILES))
-    if ENGLISH not in trains:
-        raise DataError(f"{folder}: no {ENGLISH}/train.tsv to train a head on")
-    tests = {code: read_examples(files[code], COLUMNS) for code in languages if code in files}
-    if not tests:
-        raise DataError(f"{folder}: no test.tsv of {', '.join(languages)}")
-    return transfer(encoder, {ENGLISH: read_examples(trains[ENGLISH], COLUMNS)}, tests)[1]
+    return Score(command, accuracy_rows(transfer_from_english(encoder, folder, encoder.languages)), SEEDS_NOTE)

@@ -32,7 +32,7 @@ _Chunk: TypeAlias = tuple[int, list[str]]  # number of its first sentence, sente
 
 
 class SentenceEncoder:
-    """Encodes sentences of any of its languages into one vector space.
+    """SupportsEncode sentences of any of its languages into one vector space.
 
     Safe to share between threads.
 
@@ -94,7 +94,7 @@ class SentenceEncoder:
     def space(self) -> str | None:
         """Another model whose vectors can be compared with these, such as "sentence-transformers/all-MiniLM-L6-v2".
 
-        None for a space of its own. `xsent.evaluation.space` measures how near the two are.
+        None for a space of its own. `xsent.evaluation.translation.space` measures how near the two are.
         """
         return self.bundle.space
 

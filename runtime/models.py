@@ -6,16 +6,27 @@ with `encode(sentences)`, or None if the folder is not of its kind. So imports k
 
 from importlib.metadata import entry_points
 from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
 
 from xsent.bundle import MANIFEST
 from xsent.encoder import SentenceEncoder
 from xsent.errors import BundleError, MissingExtraError
-from xsent.retrieval import Encodes
 
 GROUP = "xsent.encoders"
 
 
-def open_model(path: str | Path | None = None) -> Encodes:
+class SupportsEncode(Protocol):
+    """Anything that turns sentences into vectors."""
+
+    def encode(self, sentences: list[str], /) -> NDArray[np.floating[Any]]:
+        """Vectors [n, D] of n sentences."""
+        ...
+
+
+def open_model(path: str | Path | None = None) -> SupportsEncode:
     """Open a model.
 
     Args:
@@ -35,7 +46,7 @@ def open_model(path: str | Path | None = None) -> Encodes:
     for entry in entry_points(group=GROUP):
         names.append(entry.name)
         try:
-            encoder: Encodes | None = entry.load()(path)
+            encoder: SupportsEncode | None = entry.load()(path)
         except MissingExtraError:  # it says what to install
             raise
         except ImportError as error:

@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 from typer.testing import CliRunner
 
 from xsent.cli import app
-from xsent.contrasts import HEADER, contrasts
 from xsent.errors import DataError
+from xsent.evaluation.contrasts import HEADER, contrasts
 
 OURS = Path(__file__).parent.parent / "bench" / "contrasts.tsv"
 ROWS = (
@@ -23,7 +23,7 @@ DEGREES = {"A": 0, "near": 10, "far": 80}
 
 
 class Angles:
-    """Encodes a text of a known angle."""
+    """SupportsEncode a text of a known angle."""
 
     languages = ("en", "fr", "de")
 
@@ -45,7 +45,12 @@ def test_nearer_to_the_translation_counts_and_equally_near_half(tmp_path: Path) 
         {"kind": "numbers", "sentences": 1, "fr": 100.0, "mean": 100.0},
         {"kind": "mean", "sentences": 5, "de": 100.0, "fr": 62.5, "mean": 70.0},
     ]
-    assert len(contrasts(Angles(), tmp_path / "c.tsv", ["de"]).scores) == 1
+    assert contrasts(Angles(), tmp_path / "c.tsv", ["de"]).rows()[0] == {
+        "kind": "order",
+        "sentences": 1,
+        "de": 100.0,
+        "mean": 100.0,
+    }
 
 
 def test_bad_files_are_named(tmp_path: Path) -> None:
@@ -54,7 +59,7 @@ def test_bad_files_are_named(tmp_path: Path) -> None:
         contrasts(Angles(), file, ["fr", "it"])
     with pytest.raises(DataError, match=r"c.tsv:2: 3 fields, expected 5 with tabs between: kind, English, "):
         contrasts(Angles(), write(file, "order\tA\tfr"))
-    with pytest.raises(DataError, match="no sentences in a language of the model"):
+    with pytest.raises(DataError, match="nothing in a language of the model; expected one of it"):
         contrasts(Angles(), write(file, "order\tA\tit\tnear\tfar"))
     file.write_text("\n".join(ROWS))
     with pytest.raises(DataError, match="its first line must be kind english language translation changed"):

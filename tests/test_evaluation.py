@@ -9,7 +9,7 @@ import pytest
 from numpy.typing import NDArray
 
 from xsent.errors import DataError
-from xsent.evaluation import shared_languages, tatoeba, xsr
+from xsent.evaluation.translation import languages_of, tatoeba, xsr
 
 
 class Letters:
@@ -51,10 +51,10 @@ def test_tatoeba_by_hand(folder: Path) -> None:
 
 def test_xsr_by_hand(xsr_folder: Path) -> None:
     result = xsr(Letters(), xsr_folder, ["xx"])
-    (score,) = result.languages
-    assert (score.en_xx.queries, score.en_xx.candidates, score.en_xx.correct) == (3, 6, 2)  # "gh" finds a distractor
-    assert (score.xx_en.queries, score.xx_en.candidates, score.xx_en.correct) == (3, 4, 3)
-    assert result.en_xx == pytest.approx(200 / 3)
+    score = result.scores["xx"]
+    assert (score["queries"], score["en_xx_candidates"], score["xx_en_candidates"]) == (3, 6, 4)
+    assert score["en_xx"] == pytest.approx(200 / 3) == result.mean["en_xx"]  # "gh" finds a distractor
+    assert score["xx_en"] == 100
     assert "only the rows' English" in result.note
     assert "Europarl" in result.note
 
@@ -89,12 +89,12 @@ def test_unusable_file(xsr_folder: Path, protocol: type, content: str) -> None:
 
 def test_languages_default_to_what_both_have(folder: Path) -> None:
     encoder = Letters()
-    assert shared_languages(encoder, folder) == ["xx", "yy"]
+    assert languages_of(encoder, folder) == ["xx", "yy"]
     encoder.languages = ("en", "yy", "zz")  # type: ignore[attr-defined]
-    assert shared_languages(encoder, folder) == ["yy"]
+    assert languages_of(encoder, folder) == ["yy"]
     encoder.languages = ("en",)  # type: ignore[attr-defined]
     with pytest.raises(DataError, match=r"en-fr\.tsv"):
-        shared_languages(encoder, folder)
+        languages_of(encoder, folder)
 
 
 def test_progress(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -12,10 +12,10 @@ from typer.testing import CliRunner
 
 from xsent.encoder import SentenceEncoder
 from xsent.errors import BundleError, DataError
+from xsent.evaluation.protocols import PROTOCOLS
 from xsent.export.bundle import export_bundle
 from xsent.export.cli import app
 from xsent.export.options import ExportOptions
-from xsent.protocols import PROTOCOLS
 from xsent.tables import format_table
 from xsent.train.checkpoint import CheckpointEncoder, load_checkpoint
 from xsent.verification import verify

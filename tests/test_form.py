@@ -21,7 +21,7 @@ from xsent.export.form import Form, trained_dims, trained_layers
 from xsent.export.options import ExportOptions, parse_size
 from xsent.export.parity import Gate, Parity
 from xsent.export.pieces import count_pieces, with_pieces_of
-from xsent.retrieval import Encodes
+from xsent.models import SupportsEncode
 from xsent.train.checkpoint import Checkpoint, CheckpointEncoder, load_checkpoint
 from xsent.verification import verify
 
@@ -143,7 +143,7 @@ def test_a_size_chooses_what_to_give_up(mini_checkpoint: Path, tmp_path: Path, m
     sizes: dict[str, int] = {}
     measure, measured = Gate.measure, list[Gate]()
 
-    def counted(gate: Gate, after: Encodes) -> Parity:
+    def counted(gate: Gate, after: SupportsEncode) -> Parity:
         measured.append(gate)
         return measure(gate, after)
 

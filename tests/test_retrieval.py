@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from xsent.retrieval import Retrieval, retrieve
+from xsent.evaluation.retrieval import Retrieval, retrieve
 
 ANGLES = {"a": 0, "b": 30, "c": 60, "d": 90, "A": 1, "B": 29, "C": 80, "D": 89}
 

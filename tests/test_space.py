@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from xsent import SentenceEncoder, semantic_search
 from xsent.errors import DataError
-from xsent.space import space
+from xsent.evaluation.translation import space
 
 MINILM = "sentence-transformers/all-MiniLM-L6-v2"
 DOCUMENTS = [
@@ -30,7 +30,7 @@ QUERIES = [
 
 
 class Angles:
-    """Encodes a text as the angle that it says, in degrees; French ones end in °."""
+    """SupportsEncode a text as the angle that it says, in degrees; French ones end in °."""
 
     def __init__(self, turn: int = 0, dim: int = 2) -> None:
         self._turn, self._dim = turn, dim

@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 from xsent.cli import app
 from xsent.errors import DataError
-from xsent.sts import ranks, read_sts, spearman, sts, sts_languages
+from xsent.evaluation.sts import ranks, read_sts, spearman, sts
 
 FILE = 'A cat.,A dog.,1.0\n"One, two.",Three.,4.5\nA,B,3\n'
 
@@ -18,7 +18,7 @@ DEGREES = {"A cat.": 0, "A dog.": 80, "One, two.": 0, "Three.": 10, "A": 0, "B":
 
 
 class Angles:
-    """Encodes a sentence of a known angle."""
+    """SupportsEncode a sentence of a known angle."""
 
     languages = ("en",)
 
@@ -35,13 +35,13 @@ def test_ranks_of_equals_are_shared() -> None:
 def test_spearman_by_hand() -> None:
     assert spearman([1, 2, 3], [10, 20, 15]) == pytest.approx(0.5)  # 1 - 6 * (0 + 1 + 1) / (3 * 8)
     assert spearman([1, 2, 3], [3, 2, 1]) == pytest.approx(-1)
+    assert spearman([1, 1, 1], [3, 2, 1]) == 0  # an encoder that gives all the same vector
 
 
 def test_cosines_are_compared_with_scores(tmp_path: Path) -> None:
     (tmp_path / "en-test.csv").write_text(FILE)
-    assert sts_languages(Angles(), tmp_path) == ["en"]
-    result = sts(Angles(), tmp_path, ["en"])
-    assert result.languages[0].pairs == 3 and result.languages[0].spearman == pytest.approx(1)
+    result = sts(Angles(), tmp_path)
+    assert result.scores == {"en": {"pairs": 3, "spearman": pytest.approx(1)}}
     assert result.rows()[-1] == {"language": "mean", "spearman": pytest.approx(1)}
 
 
@@ -57,8 +57,8 @@ def test_what_is_no_pair_is_named(tmp_path: Path) -> None:
         file.write_text(text)
         with pytest.raises(DataError, match=message):
             read_sts(file)
-    with pytest.raises(DataError, match=r"no XX-test.csv of a language of the model"):
-        sts_languages(Angles(), tmp_path / "nowhere")
+    with pytest.raises(DataError, match=r"nothing in a language of the model; expected an XX-test.csv"):
+        sts(Angles(), tmp_path / "nowhere")
 
 
 def test_the_command_prints_a_table(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import sentencepiece as spm
 
-from xsent.evaluation import shared_languages, tatoeba
+from xsent.evaluation.translation import DIRECTIONS, languages_of, tatoeba
 from xsent.train.checkpoint import Checkpoint, CheckpointEncoder
 from xsent.train.data.corpus import Corpus
 from xsent.train.validation import Validation
@@ -88,7 +88,7 @@ def compare(before: Checkpoint, after: Checkpoint, tatoeba_folder: Path | None) 
     """Measure an encoder before and after it learnt a language, the last of its languages.
 
     Both run in the same way, so that nothing but the training makes a difference. Searched are the held-out pairs of
-    the second, and test files of `xsent.evaluation.tatoeba`.
+    the second, and test files of `xsent.evaluation.translation.tatoeba`.
 
     Raises:
         DataError: A test file cannot be read.
@@ -101,7 +101,7 @@ def compare(before: Checkpoint, after: Checkpoint, tatoeba_folder: Path | None) 
         p1 = Validation(after.validation, checkpoint.tokenizer).measure(checkpoint.encoder).p1
         scores.append({language: {"held_out": score} for language, score in p1.items()})
     if tatoeba_folder is not None:
-        languages = shared_languages(CheckpointEncoder(after), tatoeba_folder)
+        languages = languages_of(CheckpointEncoder(after), tatoeba_folder)
         for checkpoint, measured in zip((before, after), scores, strict=True):
             for language, score in _tatoeba(checkpoint, tatoeba_folder, languages).items():
                 measured[language] = measured.get(language, {}) | score
@@ -118,7 +118,7 @@ def compare(before: Checkpoint, after: Checkpoint, tatoeba_folder: Path | None) 
 
 def _tatoeba(checkpoint: Checkpoint, folder: Path, languages: Sequence[str]) -> dict[str, Scores]:
     result = tatoeba(CheckpointEncoder(checkpoint), folder, languages, show_progress_bar=sys.stderr.isatty())
-    return {score.language: {"xx_en": score.xx_en.p_at_1, "en_xx": score.en_xx.p_at_1} for score in result.languages}
+    return {language: {way: score[way] for way in DIRECTIONS} for language, score in result.scores.items()}
 
 
 def _unmoved(before: Checkpoint, after: Checkpoint, sentences: list[str]) -> tuple[int, int]:

@@ -16,8 +16,7 @@ from tqdm import tqdm
 
 from xsent.bundle import file_digest
 from xsent.errors import BundleError, DataError
-from xsent.models import open_model
-from xsent.retrieval import Encodes
+from xsent.models import SupportsEncode, open_model
 from xsent.train.data.corpus import Pair
 from xsent.train.data.teacher_vectors import TeacherVectors
 
@@ -52,7 +51,7 @@ class Teacher:
         original: Identity of the teacher whose 8-bit form it is; None where it is no such form.
     """
 
-    def __init__(self, path: Path, encoder: Encodes, identity: str) -> None:
+    def __init__(self, path: Path, encoder: SupportsEncode, identity: str) -> None:
         """Set up a teacher; encodes a word to see what comes."""
         self.original: str | None = getattr(encoder, "original", None)
         self.path, self.identity, self._encoder = path, identity, encoder

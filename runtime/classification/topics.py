@@ -19,12 +19,14 @@ from xsent.classification.classifier import UNKNOWN, ClassWeight, LinearClassifi
 from xsent.encoder import SentenceEncoder
 from xsent.errors import DataError
 from xsent.lines import read_lines
+from xsent.models import SupportsEncode
 from xsent.progress import Progress
-from xsent.retrieval import Encodes
 
 # By language: MLDoc's own names, and a folder a language. Of MLDoc's training files the protocol takes the smallest.
 TRAIN_FILES = ("{}.train.1000", "{}/train.tsv")
 TEST_FILES = ("{}.test", "{}/test.tsv")
+
+ENGLISH, COLUMNS = "en", ["category", "text"]  # of SIB-200
 
 SEEDS_NOTE = (
     "L2 is chosen by cross-validation within the training file. The optimum of a linear head knows no chance: seeds "
@@ -46,7 +48,7 @@ class Examples:
     labels: list[str]
     texts: list[str]
 
-    def encode(self, encoder: Encodes, *, show_progress_bar: bool = False) -> NDArray[Any]:
+    def encode(self, encoder: SupportsEncode, *, show_progress_bar: bool = False) -> NDArray[Any]:
         """Vectors [n, D], or [n, 2, D] of pairs; our own encoders read a long text in windows, none of it is cut."""
         if isinstance(encoder, SentenceEncoder):
             vectors = encoder.encode(self.texts, on_long="split", show_progress_bar=show_progress_bar)
@@ -166,7 +168,7 @@ def topic_files(folder: str | Path, patterns: Sequence[str]) -> dict[str, Path]:
 
 
 def transfer(
-    encoder: Encodes,
+    encoder: SupportsEncode,
     train: Mapping[str, Examples],
     test: Mapping[str, Examples],
     *,
@@ -208,6 +210,21 @@ def transfer(
                 raise DataError(f"{examples.source}: {error}") from error
             cells += [Cell(source, name, _confusion(heads, test[name], encoded[name])) for name in test]
     return labels, cells
+
+
+def transfer_from_english(encoder: SupportsEncode, folder: Path, languages: Sequence[str]) -> list[Cell]:
+    """Heads trained on SIB-200 in English, tested in those languages that the folder has an `XX/test.tsv` of.
+
+    Raises:
+        DataError: There is no English training file, or no test in one of the languages.
+    """
+    trains, files = (topic_files(folder, pattern) for pattern in (TRAIN_FILES, TEST_FILES))
+    if ENGLISH not in trains:
+        raise DataError(f"{folder}: no {ENGLISH}/train.tsv to train a head on")
+    tests = {code: read_examples(files[code], COLUMNS) for code in languages if code in files}
+    if not tests:
+        raise DataError(f"{folder}: no test.tsv of {', '.join(languages)}")
+    return transfer(encoder, {ENGLISH: read_examples(trains[ENGLISH], COLUMNS)}, tests)[1]
 
 
 def accuracy_rows(cells: Sequence[Cell]) -> list[dict[str, object]]:

@@ -20,8 +20,8 @@ from xsent.failures import one_line_errors
 from xsent.tables import format_table
 
 if TYPE_CHECKING:
-    from xsent.protocols import Evaluated
-    from xsent.retrieval import Encodes
+    from xsent.evaluation.result import Evaluation
+    from xsent.models import SupportsEncode
 
 app = typer.Typer(
     help="Measure an encoder with a published protocol.",
@@ -52,8 +52,8 @@ def _protocol(task: str, summary: str, example: str) -> None:
         truncate_dim: TruncateOption = None,
         as_json: JsonOption = False,
     ) -> None:
+        from xsent.evaluation.protocols import PROTOCOLS
         from xsent.models import open_model
-        from xsent.protocols import PROTOCOLS
         from xsent.stored import Stored
 
         encoder = Stored(precision.value, truncate_dim).of(open_model(model))
@@ -71,7 +71,7 @@ def _codes(languages: str | None) -> list[str] | None:
     return codes
 
 
-def _report(result: "Evaluated", encoder: "Encodes", about: Mapping[str, object], as_json: bool) -> None:
+def _report(result: "Evaluation", encoder: "SupportsEncode", about: Mapping[str, object], as_json: bool) -> None:
     if as_json:
         fingerprint = getattr(encoder, "fingerprint", None)
         typer.echo(json.dumps({**about, "fingerprint": fingerprint, "rows": result.rows(), "note": result.note}))
@@ -118,8 +118,8 @@ def space(
     as_json: JsonOption = False,
 ) -> None:
     """Another model's space: P@1 between its English and this one's translations, and how near both lie."""
+    from xsent.evaluation.translation import space as measure
     from xsent.models import open_model
-    from xsent.space import space as measure
 
     encoder, codes = open_model(model), _codes(languages)
     result = measure(

@@ -7,97 +7,48 @@ The protocol of STS-B: Spearman's rank correlation between the cosine of a pair 
 import csv
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from xsent.errors import DataError
+from xsent.evaluation.result import Evaluation, choose_languages
 from xsent.lines import read_lines
+from xsent.models import SupportsEncode
 from xsent.progress import Progress
-from xsent.retrieval import Encodes
 
+END = "-test.csv"
 NOTE = "Spearman's correlation of cosine and human score."
 
 
-@dataclass(frozen=True)
-class StsScore:
-    """One language.
-
-    Attributes:
-        language: Its code.
-        pairs: Pairs of sentences.
-        spearman: Correlation from -1 to 1.
-    """
-
-    language: str
-    pairs: int
-    spearman: float
-
-
-@dataclass(frozen=True)
-class StsEvaluation:
-    """The result of the protocol.
-
-    Attributes:
-        languages: Scores by language.
-        note: What to know when comparing.
-    """
-
-    languages: tuple[StsScore, ...]
-    note: str = NOTE
-
-    def rows(self) -> list[dict[str, object]]:
-        """A table with one row a language and one for the mean; fit for JSON."""
-        rows: list[dict[str, object]] = [vars(score) for score in self.languages]
-        mean = float(np.mean([score.spearman for score in self.languages]))
-        return [*rows, {"language": "mean", "spearman": mean}]
-
-
-def sts_languages(encoder: Encodes, folder: str | Path, split: str = "test") -> list[str]:
-    """Languages that a folder has an `XX-SPLIT.csv` for and that the encoder, if it says which, was trained for.
-
-    Raises:
-        DataError: There are none.
-    """
-    found = sorted(file.name.removesuffix(f"-{split}.csv") for file in Path(folder).glob(f"*-{split}.csv"))
-    known = getattr(encoder, "languages", found)
-    shared = [language for language in found if language in known]
-    if not shared:
-        raise DataError(f"{folder}: no XX-{split}.csv of a language of the model; expected e.g. en-{split}.csv")
-    return shared
-
-
 def sts(
-    encoder: Encodes,
+    encoder: SupportsEncode,
     folder: str | Path,
     languages: Sequence[str] | None = None,
     *,
-    split: str = "test",
     show_progress_bar: bool = False,
-) -> StsEvaluation:
+) -> Evaluation:
     """STS-B and its translations.
 
     Args:
         encoder: What encodes.
-        folder: Has `XX-SPLIT.csv` a language: sentence, sentence, score.
+        folder: Has `XX-test.csv` a language: sentence, sentence, score.
         languages: Codes; None takes all that the folder has and that the encoder, if it says which, was trained for.
-        split: "test" or "dev".
         show_progress_bar: Report progress on standard error.
 
     Raises:
         DataError: A file is missing or cannot be read.
     """
-    languages = sts_languages(encoder, folder, split) if languages is None else languages
-    scores = []
+    found = (file.name.removesuffix(END) for file in Path(folder).glob(f"*{END}"))
+    languages = choose_languages(encoder, found, languages, folder, f"an XX{END} such as en{END}")
+    scores = {}
     with Progress("languages", len(languages), enabled=show_progress_bar) as progress:
-        for language in languages:
-            left, right, gold = read_sts(Path(folder) / f"{language}-{split}.csv")
+        for language in progress.count(languages):
+            left, right, gold = read_sts(Path(folder) / f"{language}{END}")
             cosines = row_cosines(encoder.encode(left), encoder.encode(right))
-            scores.append(StsScore(language, len(gold), spearman(cosines, gold)))
-            progress.advance()
-    return StsEvaluation(tuple(scores))
+            scores[language] = {"pairs": len(gold), "spearman": spearman(cosines, gold)}
+    return Evaluation.of(scores, ["spearman"], NOTE)
 
 
 def read_sts(file: Path) -> tuple[list[str], list[str], list[float]]:
@@ -123,8 +74,11 @@ def read_sts(file: Path) -> tuple[list[str], list[str], list[float]]:
 
 
 def spearman(a: ArrayLike, b: ArrayLike) -> float:
-    """Spearman's rank correlation of two lists of numbers; equal numbers share the mean of their ranks."""
-    return float(np.corrcoef(ranks(a), ranks(b))[0, 1])
+    """Spearman's rank correlation of two lists of numbers; 0 where all of one are equal."""
+    left, right = ranks(a), ranks(b)
+    if np.ptp(left) == 0 or np.ptp(right) == 0:  # an encoder that has collapsed has no order to correlate
+        return 0.0
+    return float(np.corrcoef(left, right)[0, 1])
 
 
 def ranks(values: ArrayLike) -> NDArray[np.float64]:

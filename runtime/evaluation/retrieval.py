@@ -7,39 +7,24 @@ from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from xsent.models import SupportsEncode
 from xsent.similarity import NearestSearch, nearest
 
 _BLOCK = 4096  # candidates encoded and scored at once
 
 
-class Encodes(Protocol):
-    """Anything that turns sentences into vectors."""
-
-    def encode(self, sentences: list[str], /) -> NDArray[np.floating[Any]]:
-        """Vectors [n, D] of n sentences."""
-        ...
-
-
 @dataclass(frozen=True)
 class Retrieval:
-    """One search: so many queries among so many candidates.
-
-    Attributes:
-        queries: Queries asked.
-        candidates: Sentences searched.
-        correct: Queries whose nearest candidate is the gold one.
-        same_text: Queries whose nearest candidate reads the same as the gold one.
-    """
+    """One search: so many queries among so many candidates."""
 
     queries: int
     candidates: int
-    correct: int
-    same_text: int
+    correct: int  # queries whose nearest candidate is the gold one
+    same_text: int  # queries whose nearest candidate reads the same as the gold one
 
     @property
     def p_at_1(self) -> float:
@@ -52,7 +37,9 @@ class Retrieval:
         return 100 * self.same_text / self.queries
 
 
-def retrieve(encoder: Encodes, queries: Sequence[str], candidates: Iterable[str], gold: Sequence[int]) -> Retrieval:
+def retrieve(
+    encoder: SupportsEncode, queries: Sequence[str], candidates: Iterable[str], gold: Sequence[int]
+) -> Retrieval:
     """Search the nearest candidate of every query; candidates are encoded in blocks and not kept.
 
     Args:

@@ -1,0 +1,78 @@
+"""Contrasts: does a sentence lie nearer to its translation than to one of nearly the same words and another meaning?
+
+What changes is the order of the words, a negation, who does what to whom, or a number. An encoder that only collects
+words is at 50 per cent where the words stay the same.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from xsent.errors import DataError
+from xsent.evaluation.result import Evaluation, choose_languages
+from xsent.evaluation.sts import row_cosines
+from xsent.lines import read_fields
+from xsent.models import SupportsEncode
+from xsent.progress import Progress
+
+HEADER = ["kind", "english", "language", "translation", "changed"]
+LAYOUT = "kind, English, language, translation, changed translation with tabs between"
+SAME = 1e-6  # cosines that differ by less are equal but for rounding
+NOTE = "Per cent of sentences that lie nearer to their translation than to a changed one; equally near counts half."
+
+
+def contrasts(
+    encoder: SupportsEncode,
+    file: str | Path,
+    languages: Sequence[str] | None = None,
+    *,
+    show_progress_bar: bool = False,
+) -> Evaluation:
+    """Measure an encoder on contrasts: a row for each kind of change, a column for each language.
+
+    Args:
+        encoder: What encodes.
+        file: Tab-separated: kind, English, language, translation, changed translation, under a line with these names.
+        languages: Codes; None takes all that the file has and that the encoder, if it says which, was trained for.
+        show_progress_bar: Report progress on standard error.
+
+    Raises:
+        DataError: The file is missing or of another form, or has none of the languages.
+    """
+    lines = list(read_fields(file, len(HEADER), LAYOUT))
+    if not lines or lines[0] != HEADER:
+        raise DataError(f"{file}: its first line must be {' '.join(HEADER)}, with tabs between")
+    found = sorted({line[2] for line in lines[1:]})
+    wanted = sorted(choose_languages(encoder, found, languages, file, f"one of {', '.join(found)}"))
+    if missing := [code for code in wanted if code not in found]:
+        raise DataError(f"{file}: has no sentences in {', '.join(missing)}; it has {', '.join(found)}")
+    parts: dict[tuple[str, str], list[list[str]]] = {}  # of the file, by kind and language
+    for line in lines[1:]:
+        if line[2] in wanted:
+            parts.setdefault((line[0], line[2]), []).append(line)
+    right = {}
+    with Progress("languages and kinds", len(parts), enabled=show_progress_bar) as progress:
+        for part in progress.count(parts):
+            right[part] = _right(encoder, parts[part])
+    kinds = dict.fromkeys(kind for kind, _ in parts)
+    scores = {kind: _row([(code, right[k, code]) for k, code in sorted(parts) if k == kind]) for kind in kinds}
+    return Evaluation(scores, _row([(code, right[kind, code]) for kind, code in sorted(parts)]), NOTE, by="kind")
+
+
+def _right(encoder: SupportsEncode, lines: Sequence[Sequence[str]]) -> list[float]:
+    """For each sentence 1 if it lies nearer to its translation, 0 if to the changed one."""
+    english, right, wrong = (encoder.encode([line[column] for line in lines]) for column in (1, 3, 4))
+    gap = row_cosines(english, right) - row_cosines(english, wrong)
+    nearer: list[float] = np.where(np.abs(gap) < SAME, 0.5, gap > 0).tolist()
+    return nearer
+
+
+def _row(parts: Sequence[tuple[str, list[float]]]) -> dict[str, float]:
+    """The shares in per cent by language and over all, where every sentence counts the same."""
+    by_language: dict[str, list[float]] = {}
+    for code, right in sorted(parts):
+        by_language.setdefault(code, []).extend(right)
+    everything = [one for right in by_language.values() for one in right]
+    shares = {code: 100 * sum(right) / len(right) for code, right in [*by_language.items(), ("mean", everything)]}
+    return {"sentences": len(everything), **shares}

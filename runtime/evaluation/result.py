@@ -1,0 +1,48 @@
+"""What a protocol gives, and the languages that it measures."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+from xsent.errors import DataError
+from xsent.models import SupportsEncode
+
+Figures = Mapping[str, Any]  # by name, fit for JSON
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """The result of a protocol."""
+
+    scores: Mapping[str, Figures]  # by language, or by kind of contrast
+    mean: Figures
+    note: str  # what to know when comparing
+    by: str = "language"
+
+    @classmethod
+    def of(cls, scores: Mapping[str, Figures], averaged: Sequence[str], note: str) -> "Evaluation":
+        """With the means of some figures over the languages."""
+        return cls(scores, {name: fmean(row[name] for row in scores.values()) for name in averaged}, note)
+
+    def rows(self) -> list[dict[str, Any]]:
+        """A table with one row a language and one for the mean."""
+        return [{self.by: name, **row} for name, row in {**self.scores, "mean": self.mean}.items()]
+
+
+def choose_languages(
+    encoder: SupportsEncode, found: Iterable[str], asked: Sequence[str] | None, place: str | Path, expected: str
+) -> list[str]:
+    """The languages that are asked for; else those with a test that the encoder, if it says which, was trained for.
+
+    Raises:
+        DataError: There are none.
+    """
+    if asked is not None:
+        return list(asked)
+    there = sorted(found)
+    known = getattr(encoder, "languages", there)
+    if chosen := [language for language in there if language in known]:
+        return chosen
+    raise DataError(f"{place}: nothing in a language of the model; expected {expected}")

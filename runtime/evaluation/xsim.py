@@ -1,0 +1,90 @@
+"""xsim: how often retrieval by margin misses the translation, on parallel sentences.
+
+The error rate of LASER's xsim: for every source sentence, the best by margin among its k nearest targets must be
+the sentence of the same place.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from xsent.errors import DataError
+from xsent.evaluation.result import Evaluation, choose_languages
+from xsent.lines import read_lines
+from xsent.mining.bitext import mine_bitext
+from xsent.mining.margin import Margin
+from xsent.models import SupportsEncode
+from xsent.progress import Progress
+
+_SUFFIXES = (".txt", ".dev", ".devtest")
+
+
+def xsim(
+    encoder: SupportsEncode,
+    folder: str | Path,
+    languages: Sequence[str] | None = None,
+    *,
+    pivot: str = "en",
+    margin: Margin = "ratio",
+    k: int = 4,
+    show_progress_bar: bool = False,
+) -> Evaluation:
+    """Error rates in per cent of every language against one, both directions.
+
+    Args:
+        encoder: What encodes.
+        folder: One file of parallel lines a language, as FLORES and NTREX have them; the code is the file's name
+            without its ending (`fr.txt`, `fra_Latn.devtest`), after the last dot in it (`newstest2019-ref.fra.txt`).
+        languages: Codes; None takes all that the folder has and that the encoder, if it says which, was trained for.
+        pivot: Code of the language that the others are compared with.
+        margin: See `margin_scores`.
+        k: Neighbours that are candidates, and that a score is compared with.
+        show_progress_bar: Report progress on standard error.
+
+    Raises:
+        DataError: A file is missing, empty or of another number of lines than the pivot's, or there is no language.
+    """
+    files = {file.stem.rpartition(".")[2]: file for file in sorted(Path(folder).glob("*")) if file.suffix in _SUFFIXES}
+    asked = None if languages is None else [code for code in languages if code != pivot]
+    languages = choose_languages(encoder, files.keys() - {pivot}, asked, folder, f"files beside {pivot}'s, as fr.txt")
+    vectors, scores = encoder.encode(anchor := _sentences(files, folder, pivot)), {}
+    with Progress("languages", len(languages), enabled=show_progress_bar) as progress:
+        for code in progress.count(languages):
+            texts = _sentences(files, folder, code)
+            if len(texts) != len(anchor):
+                lengths = f"{len(texts):,} lines, {files[pivot].name} {len(anchor):,}"
+                raise DataError(f"{files[code]}: {lengths}; expected parallel lines")
+            other = encoder.encode(texts)
+            errors = {
+                f"xx_{pivot}": xsim_errors(other, vectors, margin=margin, k=k),
+                f"{pivot}_xx": xsim_errors(vectors, other, margin=margin, k=k),
+            }
+            rates = {direction: 100 * count / len(texts) for direction, count in errors.items()}
+            scores[code] = {"sentences": len(texts), **rates}
+    note = f"Error rate in percent of retrieval by margin ({margin}, k = {k}); lower is better."
+    return Evaluation.of(scores, [f"xx_{pivot}", f"{pivot}_xx"], note)
+
+
+def xsim_errors(src: ArrayLike, trg: ArrayLike, *, margin: Margin = "ratio", k: int = 4) -> int:
+    """Count the source vectors [n, D] whose best target [n, D] by margin is not the one of the same row.
+
+    A zero vector is an error. For margin and k see `xsim`.
+
+    Raises:
+        ValueError: The sides differ in number, or as `mine_bitext`.
+    """
+    n, m = len(np.asanyarray(src)), len(np.asanyarray(trg))
+    if n != m:
+        raise ValueError(f"{n:,} and {m:,} sentences are not parallel; expected as many on both sides")
+    found = mine_bitext(src, trg, margin=margin, retrieval="fwd", k=k)
+    return n - int((found.src == found.trg).sum())
+
+
+def _sentences(files: dict[str, Path], folder: str | Path, code: str) -> list[str]:
+    if code not in files:
+        raise DataError(f"{folder}: no file of {code}; expected e.g. {code}.txt with one sentence a line")
+    if not (sentences := list(read_lines(files[code]))):
+        raise DataError(f"{files[code]}: empty; expected one sentence a line")
+    return sentences
