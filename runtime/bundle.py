@@ -53,13 +53,9 @@ def compute_fingerprint(manifest: Mapping[str, Any]) -> str:
 
 @dataclass(frozen=True)
 class Bundle(Manifest):
-    """An opened bundle: its folder and what its manifest says.
+    """An opened bundle: its folder and what its manifest says."""
 
-    Attributes:
-        path: The folder.
-    """
-
-    path: Path
+    path: Path  # the folder
 
     @classmethod
     def open(cls, path: str | Path) -> "Bundle":

@@ -48,17 +48,11 @@ _CHILD = "import sys; from xsent.probe import main; main(*sys.argv[1:])"
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing that was looked at.
+    """One thing that was looked at."""
 
-    Attributes:
-        subject: What.
-        status: "good"; "warning": works, but not as well as it could; "problem": something does not work.
-        text: What was found, and what to do about it.
-    """
-
-    subject: str
-    status: Status
-    text: str
+    subject: str  # what
+    status: Status  # "good"; "warning": works, but not as well as it could; "problem": something does not work
+    text: str  # what was found, and what to do about it
 
 
 def examine(bundle: Bundle, root: Path = Path("/")) -> Iterator[Finding]:

@@ -15,29 +15,19 @@ OTHER = "other"
 
 
 class FileEntry(NamedTuple):
-    """What the manifest says about one file.
+    """What the manifest says about one file."""
 
-    Attributes:
-        sha256: Checksum in hex.
-        bytes: Size.
-    """
-
-    sha256: str
-    bytes: int
+    sha256: str  # checksum in hex
+    bytes: int  # size
 
 
 class Golden(NamedTuple):
-    """Sentences and the vectors that a healthy bundle gives them.
+    """Sentences and the vectors that a healthy bundle gives them."""
 
-    Attributes:
-        sentences: n sentences.
-        vectors: Their vectors [n, dim], of length 1.
-        tolerances: Largest difference of a number that processors may cause, by their instructions (see
-            `xsent.instruction_set`); "other" is for those that are not named.
-    """
-
-    sentences: tuple[str, ...]
-    vectors: tuple[tuple[float, ...], ...]
+    sentences: tuple[str, ...]  # n sentences
+    vectors: tuple[tuple[float, ...], ...]  # their vectors [n, dim], of length 1
+    # largest difference of a number that processors may cause, by their instructions (see `xsent.instruction_set`);
+    # "other" is for those that are not named
     tolerances: dict[str, float]
 
     def tolerance(self, instructions: str) -> float:
@@ -46,39 +36,23 @@ class Golden(NamedTuple):
 
 
 class TensorEntry(NamedTuple):
-    """Where the numbers of one weight are.
+    """Where the numbers of one weight are."""
 
-    Attributes:
-        file: The file they are in, by its name in the manifest.
-        offset: Bytes before them.
-        dtype: Their type, by numpy's name; little-endian.
-        shape: Their shape, row by row.
-    """
-
-    file: str
-    offset: int
-    dtype: str
-    shape: tuple[int, ...]
+    file: str  # the file they are in, by its name in the manifest
+    offset: int  # bytes before them
+    dtype: str  # their type, by numpy's name; little-endian
+    shape: tuple[int, ...]  # their shape, row by row
 
 
 class Network(NamedTuple):
-    """The encoder for backends that do not read its graph.
+    """The encoder for backends that do not read its graph."""
 
-    Attributes:
-        heads: Attention heads of a layer.
-        activation: Of the feed-forward block: "gelu" or "silu".
-        norm_eps: What the norms add to a variance.
-        first: Piece that the layers see before every sentence.
-        last: Piece that they see behind it.
-        tensors: Every weight, by its name in the graph.
-    """
-
-    heads: int
-    activation: str
-    norm_eps: float
-    first: int
-    last: int
-    tensors: dict[str, TensorEntry]
+    heads: int  # attention heads of a layer
+    activation: str  # of the feed-forward block: "gelu" or "silu"
+    norm_eps: float  # what the norms add to a variance
+    first: int  # piece that the layers see before every sentence
+    last: int  # piece that they see behind it
+    tensors: dict[str, TensorEntry]  # every weight, by its name in the graph
 
 
 class Trained(NamedTuple):
@@ -90,48 +64,27 @@ class Trained(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Manifest:
-    """What a bundle says about itself.
+    """What a bundle says about itself."""
 
-    Attributes:
-        format_version: Version of the folder layout.
-        name: Name of the model.
-        languages: Language codes it was trained for.
-        licence: Licence of the weights.
-        dim: Length of a sentence vector (D).
-        num_layers: Layers above the token table; 0 is the static encoder.
-        vocab_size: Rows of the token table (V).
-        max_length: Longest sentence in tokens, the first and the last one not counted.
-        pooling: How tokens become a sentence: "mean".
-        normalisation: Text normalisation inside the SentencePiece model.
-        precision: Of the weights: "int8", "int4-table" or "float32".
-        target: Processors that the layers' weights are made for: "portable", "vnni" or "arm64".
-        files: Every file of the folder but the manifest, by relative path.
-        fingerprint: Identity of the vector space, see `xsent.bundle.compute_fingerprint`.
-        golden: Sentences with their vectors.
-        parity: What export measured against the trained encoder, as it wrote it.
-        network: The layers and where their weights are.
-        trained: What may be cut out of it.
-        space: The other model that its vectors can be compared with the vectors of; None for a space of its own.
-    """
-
-    format_version: int
-    name: str
-    languages: tuple[str, ...]
-    licence: str
-    dim: int
-    num_layers: int
-    vocab_size: int
-    max_length: int
-    pooling: str
-    normalisation: str
-    precision: str
-    target: str
-    files: dict[str, FileEntry]
-    fingerprint: str
-    golden: Golden
-    parity: dict[str, Any]
-    network: Network
-    trained: Trained
+    format_version: int  # version of the folder layout
+    name: str  # name of the model
+    languages: tuple[str, ...]  # language codes it was trained for
+    licence: str  # licence of the weights
+    dim: int  # length of a sentence vector (D)
+    num_layers: int  # layers above the token table; 0 is the static encoder
+    vocab_size: int  # rows of the token table (V)
+    max_length: int  # longest sentence in tokens, the first and the last one not counted
+    pooling: str  # how tokens become a sentence: "mean"
+    normalisation: str  # text normalisation inside the SentencePiece model
+    precision: str  # of the weights: "int8", "int4-table" or "float32"
+    target: str  # processors that the layers' weights are made for: "portable", "vnni" or "arm64"
+    files: dict[str, FileEntry]  # every file of the folder but the manifest, by relative path
+    fingerprint: str  # identity of the vector space, see `xsent.bundle.compute_fingerprint`
+    golden: Golden  # sentences with their vectors
+    parity: dict[str, Any]  # what export measured against the trained encoder, as it wrote it
+    network: Network  # the layers and where their weights are
+    trained: Trained  # what may be cut out of it
+    # the other model that its vectors can be compared with the vectors of; None for a space of its own
     space: str | None
 
 

@@ -61,19 +61,12 @@ def to_int8(vector: NDArray[np.float32]) -> NDArray[np.int8]:
 
 @dataclass(frozen=True)
 class EncodeOptions:
-    """Checked options of one call.
+    """Checked options of one call."""
 
-    Attributes:
-        dim: Length of the vectors (D); binary ones have D / 8 bytes.
-        normalize: Whether vectors get length 1; the zero vector stays.
-        precision: Form of their numbers.
-        on_long: What to do with a sentence over `max_length` tokens.
-    """
-
-    dim: int
-    normalize: bool
-    precision: Precision
-    on_long: OnLong
+    dim: int  # length of the vectors (D); binary ones have D / 8 bytes
+    normalize: bool  # whether vectors get length 1; the zero vector stays
+    precision: Precision  # form of their numbers
+    on_long: OnLong  # what to do with a sentence over `max_length` tokens
 
     @classmethod
     def check(

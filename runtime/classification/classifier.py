@@ -35,28 +35,18 @@ class LinearClassifier:
 
     Vectors are brought to one length, so it is all the same whether they were normalised. A vector counts with
     numbers of about size one, x = √D · v / ‖v‖, a pair as [u; v; |u − v|; u ∘ v] of two such (wei2020).
-
-    Attributes:
-        fingerprint: Identity of the vector space that it was fitted in.
-        dim: Length of a vector (D).
-        pairs: Whether it labels pairs of texts.
-        labels: Its labels, sorted: the order of the columns of `predict_proba`.
-        unknown: Probability below which `predict` gives None.
-        examples: How many it was fitted on.
-        choice: What cross-validation chose and measured.
-        weight: [K, F], divided by the temperature, so that the softmax gives calibrated probabilities.
-        bias: [K], likewise.
     """
 
-    fingerprint: str
-    dim: int
-    pairs: bool
-    labels: tuple[str, ...]
-    unknown: float
-    examples: int
-    choice: Choice
+    fingerprint: str  # identity of the vector space that it was fitted in
+    dim: int  # length of a vector (D)
+    pairs: bool  # whether it labels pairs of texts
+    labels: tuple[str, ...]  # its labels, sorted: the order of the columns of `predict_proba`
+    unknown: float  # probability below which `predict` gives None
+    examples: int  # how many it was fitted on
+    choice: Choice  # what cross-validation chose and measured
+    # [K, F], divided by the temperature, so that the softmax gives calibrated probabilities
     weight: NDArray[np.float32]
-    bias: NDArray[np.float32]
+    bias: NDArray[np.float32]  # [K], likewise
 
     def __repr__(self) -> str:
         kind = "pairs" if self.pairs else "texts"

@@ -30,15 +30,10 @@ Objective = Callable[[Floats], tuple[float, Floats]]
 
 @dataclass(frozen=True)
 class Logistic:
-    """A linear map to the scores of K classes.
+    """A linear map to the scores of K classes."""
 
-    Attributes:
-        weight: W, [K, F].
-        bias: b, [K].
-    """
-
-    weight: Floats
-    bias: Floats
+    weight: Floats  # W, [K, F]
+    bias: Floats  # b, [K]
 
     def scores(self, features: Floats) -> Floats:
         """Scores [n, K] of features [n, F]; their softmax is the probability of each class."""
@@ -47,18 +42,12 @@ class Logistic:
 
 @dataclass(frozen=True)
 class Choice:
-    """What cross-validation chose.
+    """What cross-validation chose."""
 
-    Attributes:
-        l2: Strength of the penalty, one of `STRENGTHS`.
-        temperature: What to divide scores by, so that held-out probabilities are true to their frequency.
-        accuracy: Share of right held-out predictions.
-        log_loss: Mean of -log(probability of the true class), held out, at that temperature; weighted as the loss is.
-    """
-
-    l2: float
-    temperature: float
-    accuracy: float
+    l2: float  # strength of the penalty, one of `STRENGTHS`
+    temperature: float  # what to divide scores by, so that held-out probabilities are true to their frequency
+    accuracy: float  # share of right held-out predictions
+    # mean of -log(probability of the true class), held out, at that temperature; weighted as the loss is
     log_loss: float
 
 

@@ -36,17 +36,11 @@ SEEDS_NOTE = (
 
 @dataclass(frozen=True)
 class Examples:
-    """Labelled texts, or labelled pairs of texts.
+    """Labelled texts, or labelled pairs of texts."""
 
-    Attributes:
-        source: Their file.
-        labels: One a text or pair.
-        texts: In order; of a pair both.
-    """
-
-    source: str
-    labels: list[str]
-    texts: list[str]
+    source: str  # their file
+    labels: list[str]  # one a text or pair
+    texts: list[str]  # in order; of a pair both
 
     def encode(self, encoder: SupportsEncode, *, show_progress_bar: bool = False) -> NDArray[Any]:
         """Vectors [n, D], or [n, 2, D] of pairs; our own encoders read a long text in windows, none of it is cut."""
@@ -59,17 +53,12 @@ class Examples:
 
 @dataclass(frozen=True)
 class Cell:
-    """Heads trained on one set and tested on another.
+    """Heads trained on one set and tested on another."""
 
-    Attributes:
-        train: Name of the training set.
-        test: Name of the test set.
-        confusion: For every seed how many examples of a label (row) got a label (column); the last column counts
-            those that the head did not know. [S, K, K + 1]
-    """
-
-    train: str
-    test: str
+    train: str  # name of the training set
+    test: str  # name of the test set
+    # for every seed how many examples of a label (row) got a label (column); the last column counts those that the head
+    # did not know. [S, K, K + 1]
     confusion: NDArray[np.int64]
 
     @cached_property

@@ -19,17 +19,11 @@ from xsent.similarity import UnitRows
 
 @dataclass(frozen=True)
 class Pair:
-    """Two documents that were aligned.
+    """Two documents that were aligned."""
 
-    Attributes:
-        a: Row of the one.
-        b: Row of the other.
-        score: Their margin score.
-    """
-
-    a: int
-    b: int
-    score: float
+    a: int  # row of the one
+    b: int  # row of the other
+    score: float  # their margin score
 
 
 def align_documents(a: ArrayLike, b: ArrayLike, *, margin: Margin = "ratio", k: int = 4) -> list[Pair]:

@@ -25,21 +25,13 @@ _SAME = 3e-5  # of the vectors' length: points no further apart differ by roundi
 
 @dataclass(frozen=True)
 class Density:
-    """A fitted density.
+    """A fitted density."""
 
-    Attributes:
-        center: Mean vector of the corpus [D].
-        axes: Principal axes [d, D].
-        points: The corpus's sentences on these axes [p, d].
-        bandwidth: Radius of the ball.
-        scale: Half the mean density of the points, the b of equation 3.
-    """
-
-    center: Floats
-    axes: Floats
-    points: Floats
-    bandwidth: float
-    scale: float
+    center: Floats  # mean vector of the corpus [D]
+    axes: Floats  # principal axes [d, D]
+    points: Floats  # the corpus's sentences on these axes [p, d]
+    bandwidth: float  # radius of the ball
+    scale: float  # half the mean density of the points, the b of equation 3
 
     @classmethod
     def fit(cls, vectors: Floats) -> "Density":

@@ -30,15 +30,10 @@ Arrays = dict[str, NDArray[Any]]
 
 @dataclass(frozen=True)
 class LanguageSpace:
-    """What is known of a language.
+    """What is known of a language."""
 
-    Attributes:
-        directions: What to remove from its sentence vectors [m, D].
-        density: Where its sentence weights come from; None weights all alike.
-    """
-
-    directions: Floats
-    density: Density | None
+    directions: Floats  # what to remove from its sentence vectors [m, D]
+    density: Density | None  # where its sentence weights come from; None weights all alike
 
     def document(self, sentences: Floats) -> Floats:
         """The vector [D] of a document's sentence vectors [s, D]: the weighted sum of debiased ones (equation 3)."""
@@ -49,17 +44,11 @@ class LanguageSpace:
 
 @dataclass(frozen=True)
 class DocumentSpace:
-    """All that was fitted.
+    """All that was fitted."""
 
-    Attributes:
-        encoder: Fingerprint of the sentence encoder.
-        languages: By code.
-        choice: How many directions are removed, and why.
-    """
-
-    encoder: str
-    languages: Mapping[str, LanguageSpace]
-    choice: RankChoice
+    encoder: str  # fingerprint of the sentence encoder
+    languages: Mapping[str, LanguageSpace]  # by code
+    choice: RankChoice  # how many directions are removed, and why
 
     @property
     def fingerprint(self) -> str:

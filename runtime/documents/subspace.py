@@ -68,19 +68,12 @@ class Moments:
 
 @dataclass(frozen=True)
 class Survey:
-    """What one pass over a language's sentences leaves, however many there are.
+    """What one pass over a language's sentences leaves, however many there are."""
 
-    Attributes:
-        train: Moments of the sentences to learn from.
-        held_out: Moments of the sentences to test with.
-        train_sample: Some of the first, at random [n, D].
-        held_out_sample: Some of the others.
-    """
-
-    train: Moments
-    held_out: Moments
-    train_sample: Floats
-    held_out_sample: Floats
+    train: Moments  # moments of the sentences to learn from
+    held_out: Moments  # moments of the sentences to test with
+    train_sample: Floats  # some of the first, at random [n, D]
+    held_out_sample: Floats  # some of the others
 
     @property
     def sample(self) -> Floats:
@@ -129,15 +122,11 @@ def remove_directions(vectors: Floats, directions: Floats) -> Floats:
 
 @dataclass(frozen=True)
 class RankChoice:
-    """How many directions to remove, and why.
+    """How many directions to remove, and why."""
 
-    Attributes:
-        rank: That many (m).
-        accuracies: Share of held-out sentences whose language a linear classifier tells, balanced over the languages,
-            without the first 0, 1, ..., m directions.
-    """
-
-    rank: int
+    rank: int  # that many (m)
+    # share of held-out sentences whose language a linear classifier tells, balanced over the languages, without the
+    # first 0, 1, ..., m directions
     accuracies: tuple[float, ...]
 
 

@@ -28,17 +28,11 @@ _BLOCK = 8192  # rows looked at for zero vectors at once
 
 @dataclass(frozen=True)
 class Bitext:
-    """Pairs that were mined, the best first; of equal scores in the order of the source.
+    """Pairs that were mined, the best first; of equal scores in the order of the source."""
 
-    Attributes:
-        src: Their rows on the source side [p].
-        trg: Their rows on the target side [p].
-        scores: Their margin scores [p].
-    """
-
-    src: Ints
-    trg: Ints
-    scores: Floats
+    src: Ints  # their rows on the source side [p]
+    trg: Ints  # their rows on the target side [p]
+    scores: Floats  # their margin scores [p]
 
     def __len__(self) -> int:
         return len(self.scores)

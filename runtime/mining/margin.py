@@ -33,15 +33,10 @@ _STRIP = 8 * QUERIES  # rows that share one reading of the other side
 
 @dataclass(frozen=True)
 class Neighbours:
-    """The k nearest of every row.
+    """The k nearest of every row."""
 
-    Attributes:
-        indices: Rows of the other side [n, k], best first; of equal cosines the lower.
-        cosines: Theirs, of the same shape.
-    """
-
-    indices: Ints
-    cosines: Floats
+    indices: Ints  # rows of the other side [n, k], best first; of equal cosines the lower
+    cosines: Floats  # theirs, of the same shape
 
     @property
     def means(self) -> Floats:

@@ -52,19 +52,12 @@ class PairScorer:
 
 @dataclass(frozen=True)
 class Calibration:
-    """A threshold for pairs, and what to expect of it.
+    """A threshold for pairs, and what to expect of it."""
 
-    Attributes:
-        threshold: Least score of a pair that is taken.
-        precision: Estimated share of right pairs among those taken; at least what was asked for.
-        accepted: Pairs taken.
-        pairs: Pairs looked at.
-    """
-
-    threshold: float
-    precision: float
-    accepted: int
-    pairs: int
+    threshold: float  # least score of a pair that is taken
+    precision: float  # estimated share of right pairs among those taken; at least what was asked for
+    accepted: int  # pairs taken
+    pairs: int  # pairs looked at
 
 
 def calibrate(scores: ArrayLike, wrong: ArrayLike, precision: float) -> Calibration:
