@@ -49,9 +49,6 @@ def importing(name: str) -> Iterator[None]:
 
     Only onnxruntime is worth it. The backend itself is opened in the caller's thread: what a second thread allocates
     for good costs 5 MiB more. An import that fails does so again in `open_backend`, which says why.
-
-    Args:
-        name: One of `BACKENDS`, or any other.
     """
     if name != "onnx" or "onnxruntime" in sys.modules:
         yield
@@ -70,11 +67,7 @@ def importing(name: str) -> Iterator[None]:
 
 
 def open_backend(name: str, bundle: Bundle) -> Backend:
-    """Open a bundle with a backend.
-
-    Args:
-        name: One of `BACKENDS`.
-        bundle: The bundle.
+    """Open a bundle with one of `BACKENDS`.
 
     Raises:
         BackendError: There is no such backend; names those there are.

@@ -37,14 +37,7 @@ def file_digest(path: Path) -> str:
 
 
 def compute_fingerprint(manifest: Mapping[str, Any]) -> str:
-    """Identity of a vector space: a hash over everything that moves vectors.
-
-    Args:
-        manifest: The content of `xsent.json`; `fingerprint` itself is not read.
-
-    Returns:
-        The first 16 hex digits of a SHA-256.
-    """
+    """Identity of a vector space: the first 16 digits of a SHA-256 over everything in a manifest that moves vectors."""
     identity: list[object] = [manifest[key] for key in _IDENTITY]
     identity += [manifest["files"][name]["sha256"] for name in (TOKENIZER, GRAPH, TABLE, WEIGHTS)]
     identity.append(manifest["network"])  # says again what the graph says, to backends that do not read it
@@ -59,13 +52,10 @@ class Bundle(Manifest):
 
     @classmethod
     def open(cls, path: str | Path) -> "Bundle":
-        """Read and check a bundle.
-
-        Args:
-            path: The folder.
+        """Read and check a bundle's folder.
 
         Raises:
-            BundleError: The folder is missing or damaged, or was written by an unknown version.
+            BundleError: It is missing or damaged, or was written by an unknown version.
         """
         path = Path(path)
         raw = _read_manifest(path)

@@ -32,7 +32,7 @@ _Chunk: TypeAlias = tuple[int, list[str]]  # number of its first sentence, sente
 
 
 class SentenceEncoder:
-    """SupportsEncode sentences of any of its languages into one vector space.
+    """Encodes sentences of any of its languages into one vector space.
 
     Safe to share between threads.
 

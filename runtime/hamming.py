@@ -12,13 +12,9 @@ _BITS_OF_BYTE = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1).s
 
 
 def pack_signs(vectors: ArrayLike) -> NDArray[np.uint8]:
-    """Keep one bit a number: whether it is above zero.
+    """Keep one bit a number, whether it is above zero: [..., D] to bytes [..., D / 8].
 
-    Args:
-        vectors: Numbers [..., D]; D a multiple of 8.
-
-    Returns:
-        Bytes [..., D / 8], the first number in the highest bit: "ubinary" of sentence-transformers.
+    The first number is in the highest bit, as in "ubinary" of sentence-transformers.
 
     Raises:
         ValueError: 8 does not divide D.
@@ -30,13 +26,9 @@ def pack_signs(vectors: ArrayLike) -> NDArray[np.uint8]:
 
 
 def unpack_signs(packed: ArrayLike) -> NDArray[np.float32]:
-    """The vectors that packed signs stand for.
+    """The vectors that packed signs stand for: bytes [..., D / 8] to numbers [..., D], 1 or -1.
 
-    Args:
-        packed: Bytes [..., D / 8].
-
-    Returns:
-        Numbers [..., D], 1 or -1; 0 for the zero vector. Their cosines are those of `binary_similarity`.
+    0 for the zero vector. Their cosines are those of `binary_similarity`.
     """
     bits = np.unpackbits(np.asarray(packed, np.uint8), axis=-1)
     signs = bits.astype(np.float32) * 2 - 1
@@ -44,14 +36,9 @@ def unpack_signs(packed: ArrayLike) -> NDArray[np.float32]:
 
 
 def hamming_distances(a: ArrayLike, b: ArrayLike) -> NDArray[np.int32]:
-    """Number of bits in which every vector of `a` differs from every vector of `b`.
+    """Number of bits, 0 to D, in which each of `a` [n, D / 8] differs from each of `b` [m, D / 8]: [n, m].
 
-    Args:
-        a: Packed signs [n, D / 8], or one [D / 8].
-        b: Packed signs [m, D / 8], or one [D / 8].
-
-    Returns:
-        Distances [n, m] between 0 and D.
+    Either may be a single vector.
 
     Raises:
         TypeError: `a` or `b` does not hold bytes.
@@ -68,14 +55,9 @@ def hamming_distances(a: ArrayLike, b: ArrayLike) -> NDArray[np.int32]:
 
 
 def binary_similarity(a: ArrayLike, b: ArrayLike) -> NDArray[np.float32]:
-    """Cosine of the signs of every vector of `a` with those of every vector of `b`.
+    """Cosine of the signs of each of `a` [n, D / 8] with those of each of `b` [m, D / 8]: [n, m].
 
-    Args:
-        a: Packed signs [n, D / 8], or one [D / 8].
-        b: Packed signs [m, D / 8], or one [D / 8].
-
-    Returns:
-        Cosines [n, m], `1 - 2 distance / D`: 1 for equal signs, -1 for opposite ones; 0 for a zero vector.
+    `1 - 2 distance / D`: 1 for equal signs, -1 for opposite ones; 0 for a zero vector. Either may be a single vector.
 
     Raises:
         TypeError: `a` or `b` does not hold bytes.

@@ -89,11 +89,7 @@ class Manifest:
 
 
 def parse_manifest(raw: dict[str, Any], source: Path) -> Manifest:
-    """Turn the JSON object of a manifest into its typed form.
-
-    Args:
-        raw: The object.
-        source: The file it was read from, for messages.
+    """Turn the JSON object of a manifest, read from a file, into its typed form.
 
     Raises:
         BundleError: A field is missing or of the wrong type.

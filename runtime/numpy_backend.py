@@ -32,11 +32,8 @@ class NumpyBackend:
     The token table stays on the disk, of which only the rows of a sentence are read; the layers are held in memory,
     four bytes a weight.
 
-    Args:
-        bundle: The bundle to run.
-
     Raises:
-        BundleError: It is damaged.
+        BundleError: The bundle is damaged.
     """
 
     def __init__(self, bundle: Bundle) -> None:
@@ -201,11 +198,7 @@ ACTIVATIONS: Mapping[str, Callable[[Floats], Floats]] = MappingProxyType({"gelu"
 def quantize(x: Floats) -> tuple[Floats, np.float32]:
     """Round activations to 256 steps between their extremes and 0, as ONNX's DynamicQuantizeLinear does.
 
-    Args:
-        x: Numbers of any shape.
-
-    Returns:
-        Steps from 0 as whole numbers of the same shape, and the size of a step: their product is nearly `x`.
+    Returns steps from 0 as whole numbers, and the size of a step: their product is nearly `x`.
     """
     low, high = np.minimum(x.min(), np.float32(0)), np.maximum(x.max(), np.float32(0))
     step = (high - low) / np.float32(255) or np.float32(1)

@@ -29,15 +29,10 @@ _MOST_STREAMS = 4
 
 
 class OpenVinoBackend:
-    """OpenVINO on the CPU, one thread a sentence.
-
-    All lengths are compiled at the start.
-
-    Args:
-        bundle: The bundle to run, exported with OpenVINO's files in it.
+    """OpenVINO on the CPU, one thread a sentence; all lengths are compiled at the start.
 
     Raises:
-        BundleError: It has no such files, or they are damaged.
+        BundleError: The bundle was exported without OpenVINO's files, or they are damaged.
         MissingExtraError: openvino is not installed.
     """
 
@@ -93,10 +88,7 @@ def prepared_lengths(max_length: int) -> list[int]:
 
 
 def import_openvino(extra: str = "openvino") -> Any:  # noqa: ANN401  it has no types
-    """The openvino package.
-
-    Args:
-        extra: The extra of ours that brings it, for the message.
+    """The openvino package; the message names the extra of ours that brings it.
 
     Raises:
         MissingExtraError: It is not installed, or does not run here.

@@ -30,14 +30,7 @@ class UnknownTextWarning(UserWarning):
 
 
 def stored_as(precision: str, dim: int) -> tuple[np.dtype[Any], int]:
-    """How a vector of `dim` numbers is kept.
-
-    Args:
-        precision: One of `Precision`.
-        dim: Length of the vector (D).
-
-    Returns:
-        Type and number of what is stored: for "binary" bytes, of eight numbers each.
+    """Type and number of what is stored of a vector of `dim` numbers: for "binary" bytes, of eight numbers each.
 
     Raises:
         ValueError: There is no such precision, or eight does not divide the length of binary vectors.

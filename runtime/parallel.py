@@ -12,15 +12,9 @@ R = TypeVar("R")
 
 
 def ordered_map(work: Callable[[T], R], items: Iterable[T], threads: int) -> Iterator[R]:
-    """Apply `work` to every item on several threads.
+    """Apply `work`, safe to call from several threads, to every item; yields the results in the order of the items.
 
-    Args:
-        work: A function that is safe to call from several threads.
-        items: Read in the caller's thread, at most `2 * threads` items ahead of the results.
-        threads: Threads to use; with 1 everything runs in the caller's thread.
-
-    Yields:
-        The results, in the order of the items.
+    Items are read in the caller's thread, at most `2 * threads` ahead of the results; one thread is the caller's own.
     """
     if threads == 1:
         yield from map(work, items)

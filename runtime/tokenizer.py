@@ -12,9 +12,6 @@ from xsent.errors import BundleError
 class Tokenizer:
     """A SentencePiece model; safe to share between threads.
 
-    Args:
-        path: The model file.
-
     Raises:
         BundleError: The file cannot be read as a SentencePiece model.
     """
@@ -32,13 +29,7 @@ class Tokenizer:
         return int(self._processor.get_piece_size())
 
     def encode(self, text: str) -> list[int]:
-        """Cut a text into pieces.
-
-        Args:
-            text: Any text; it is normalised by the model and by nothing else.
-
-        Returns:
-            Piece ids, without begin or end marks; empty for an empty or blank text.
+        """Cut a text into piece ids, without begin or end marks; it is normalised by the model and by nothing else.
 
         Raises:
             TypeError: `text` is not a str.

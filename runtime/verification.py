@@ -36,11 +36,7 @@ class Verification:
 
 
 def verify(path: str | Path | None = None, backend: str | None = None) -> Verification:
-    """Check every file of a bundle and the vectors that it gives here.
-
-    Args:
-        path: The bundle; None is the one that ships with the package.
-        backend: What calculates the vectors, see `xsent.backends.open_backend`.
+    """Check every file of a bundle, the built-in one unless given, and the vectors that it gives here.
 
     Raises:
         BundleError: A file is damaged, or the vectors differ beyond the tolerance.

@@ -23,7 +23,7 @@ DEGREES = {"A": 0, "near": 10, "far": 80}
 
 
 class Angles:
-    """SupportsEncode a text of a known angle."""
+    """Encodes a text of a known angle."""
 
     languages = ("en", "fr", "de")
 

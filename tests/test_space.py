@@ -30,7 +30,7 @@ QUERIES = [
 
 
 class Angles:
-    """SupportsEncode a text as the angle that it says, in degrees; French ones end in °."""
+    """Encodes a text as the angle that it says, in degrees; French ones end in °."""
 
     def __init__(self, turn: int = 0, dim: int = 2) -> None:
         self._turn, self._dim = turn, dim

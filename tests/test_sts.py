@@ -18,7 +18,7 @@ DEGREES = {"A cat.": 0, "A dog.": 80, "One, two.": 0, "Three.": 10, "A": 0, "B":
 
 
 class Angles:
-    """SupportsEncode a sentence of a known angle."""
+    """Encodes a sentence of a known angle."""
 
     languages = ("en",)
 

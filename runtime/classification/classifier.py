@@ -100,10 +100,7 @@ class LinearClassifier:
         )
 
     def predict_proba(self, vectors: ArrayLike) -> NDArray[np.float32]:
-        """Probability of every label, [n, K].
-
-        Args:
-            vectors: [n, D], or [n, 2, D] where the head is for pairs.
+        """Probability of every label [n, K] for vectors [n, D], or [n, 2, D] where the head is for pairs.
 
         Raises:
             TypeError: `vectors` are not made of numbers.
@@ -138,14 +135,10 @@ class LinearClassifier:
         return [self.labels[label] if known else None for label, known in zip(best, sure, strict=True)]
 
     def save(self, path: str | Path, *, force: bool = False) -> None:
-        """Write `NAME.npz` with the numbers and `NAME.json` with the rest.
-
-        Args:
-            path: The first of them.
-            force: Replace an existing head.
+        """Write `NAME.npz` with the numbers and `NAME.json` with the rest; `force` replaces an existing head.
 
         Raises:
-            FileExistsError: One of the files exists and `force` is not set.
+            FileExistsError: One of the files exists.
             OSError: They cannot be written.
             ValueError: The name does not end in `.npz`.
         """
@@ -161,11 +154,7 @@ class LinearClassifier:
 
     @classmethod
     def load(cls, path: str | Path, *, fingerprint: str) -> "LinearClassifier":
-        """Read a head that `save` wrote.
-
-        Args:
-            path: The `.npz` file; `NAME.json` lies beside it.
-            fingerprint: The encoder's.
+        """Read a head that `save` wrote, for the encoder of a fingerprint.
 
         Raises:
             DataError: A file is missing, damaged, of another head or of another version.
@@ -187,12 +176,7 @@ class LinearClassifier:
 
 
 def head_files(path: str | Path, *, new: bool = False) -> tuple[Path, Path]:
-    """The two files of a head, numbers and note; see `LinearClassifier.save` for what it raises.
-
-    Args:
-        path: The first of them.
-        new: See that neither exists.
-    """
+    """The two files of a head, numbers and note, which must not exist if `new`; raises as `LinearClassifier.save`."""
     file = Path(path)
     if file.suffix != ".npz":
         raise ValueError(f"{file}: a head's name ends in .npz")

@@ -54,14 +54,9 @@ class Choice:
 def fit_logistic(
     features: Floats, classes: Ints, *, l2: float, weights: Floats | None = None, start: Logistic | None = None
 ) -> Logistic:
-    """Minimise the loss; it is convex, so the answer does not depend on the start.
+    """Minimise the loss for features x [n, F], classes y [n] that all occur, and weights s [n], 1 unless given.
 
-    Args:
-        features: x, [n, F].
-        classes: y, [n], from 0 to K - 1; each occurs.
-        l2: Strength of the penalty, above 0.
-        weights: s, [n]; None weighs all examples 1.
-        start: Where to begin: an optimum nearby saves time.
+    It is convex, so the answer does not depend on the start; an optimum nearby saves time.
     """
     n, width = features.shape
     weights = np.ones(n) if weights is None else weights
@@ -84,13 +79,7 @@ def cross_validate(features: Floats, classes: Ints, weights: Floats, *, seed: in
     """Choose L2 strength and temperature by the log loss of stratified 5-fold cross-validation.
 
     One pass from the strongest penalty on, each fold from its last optimum, until the held-out loss no longer falls:
-    the weak penalties, which take longest, are rarely tried.
-
-    Args:
-        features: x, [n, F].
-        classes: y, [n], each at least twice.
-        weights: s, [n].
-        seed: Of the folds.
+    the weak penalties, which take longest, are rarely tried. The seed is of the folds; each class occurs twice.
     """
     folds = stratified_folds(classes, seed=seed)
     fitted: list[Logistic | None] = [None] * (folds.max() + 1)
@@ -125,13 +114,8 @@ def stratified_folds(classes: Ints, *, seed: int) -> Ints:
 def fit_temperature(scores: Floats, classes: Ints, weights: Floats) -> float:
     """The temperature of lowest log loss (Guo et al. 2017, "On Calibration of Modern Neural Networks", section 4.2).
 
-    By Laplace's rule one of n + 2 examples counts as of any class: were all predictions right, the lowest loss
-    would be at temperature 0, that is certainty, which n examples cannot prove.
-
-    Args:
-        scores: Held-out scores, [n, K].
-        classes: y, [n].
-        weights: s, [n].
+    From held-out scores [n, K]. By Laplace's rule one of n + 2 examples counts as of any class: were all predictions
+    right, the lowest loss would be at temperature 0, that is certainty, which n examples cannot prove.
     """
     doubt = 1 / (len(classes) + 2)
     gold = (1 - doubt) * scores[np.arange(len(classes)), classes] + doubt * scores.mean(axis=1)
@@ -153,10 +137,7 @@ def log_softmax(scores: Floats) -> Floats:
 def minimize(objective: Objective, start: Floats, *, tolerance: float) -> Floats:
     """Minimise a smooth convex function by L-BFGS (Nocedal & Wright 2006, "Numerical Optimization", algorithm 7.5).
 
-    Args:
-        objective: Gives value and slope at a point.
-        start: The first point, of any shape.
-        tolerance: Stop where the slope is no longer than this.
+    The objective gives value and slope at a point of any shape; it stops where the slope is no longer than `tolerance`.
     """
     point = start
     value, slope = objective(point)

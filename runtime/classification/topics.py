@@ -137,11 +137,7 @@ def _places(source: str | Path, fields: list[str], columns: Sequence[str] | None
 
 
 def topic_files(folder: str | Path, patterns: Sequence[str]) -> dict[str, Path]:
-    """Files of a folder by language, sorted.
-
-    Args:
-        folder: Of MLDoc, or with a folder a language.
-        patterns: `TRAIN_FILES` or `TEST_FILES`.
+    """Files of a folder by language, sorted: of MLDoc, or with a folder a language; for `TRAIN_FILES` or `TEST_FILES`.
 
     Raises:
         DataError: There are none; says what was looked for.

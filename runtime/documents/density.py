@@ -74,13 +74,10 @@ class Density:
 
 
 def choose_bandwidth(points: Floats) -> float:
-    """The radius under which held-out points are most likely, by 5-fold cross-validation (section 10.2).
+    """The radius under which held-out points [p, d], more than one, are most likely, by 5-fold cross-validation (10.2).
 
     A held-out point with no other in its ball has no likelihood at all, so no radius below the largest distance from
     a held-out point to its nearest is possible: the search begins there, and ends where every ball holds everything.
-
-    Args:
-        points: [p, d], more than one.
     """
     rows = points.astype(np.float64)
     folds = [np.arange(fold, len(rows), FOLDS) for fold in range(min(FOLDS, len(rows)))]

@@ -42,7 +42,7 @@ class EncodesStreams(Protocol):
 
 
 class DocumentEncoder:
-    """SupportsEncode documents of any languages that it was fitted on into one vector space.
+    """Encodes documents of any languages that it was fitted on into one vector space.
 
     Args:
         encoder: What encodes sentences; those longer than it reads are split.
