@@ -13,7 +13,8 @@ from commands import Runner, hear_interrupts, is_one_line, start
 
 from xsent import SentenceEncoder
 from xsent.options import Precision, Vectors
-from xsent.vectors import VectorOutput, open_vectors
+from xsent.vector_output import VectorOutput
+from xsent.vectors import open_vectors
 
 
 @pytest.fixture
@@ -139,7 +140,7 @@ def test_an_input_that_changes_while_it_is_read(
                 file.write_text("Anna sees Clara.\n" * 2_000)
 
     monkeypatch.setattr(VectorOutput, "write", change_once)
-    monkeypatch.setattr("xsent.vectors.STEP", 10**6)
+    monkeypatch.setattr("xsent.vector_output.STEP", 10**6)
     code, out, err = run("encode", file, "--output", tmp_path / "a.npy", "--model", mini_bundle)
     assert (code, out) == (1, "")
     assert err == f"Error: {file}: changed while it was read; run it again once the file is complete\n"

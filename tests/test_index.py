@@ -16,7 +16,6 @@ from indexes import LINES, Replay, Stop, contents, overwrite, replayed, until
 from xsent.encoder import SentenceEncoder
 from xsent.errors import DataError, FingerprintError
 from xsent.search.building import build_index, extend_index
-from xsent.search.held_file import HeldFile
 from xsent.search.index import SearchIndex, semantic_search
 from xsent.search.vectors import STORED, IndexVectors, widen
 
@@ -147,7 +146,7 @@ def test_texts_may_hold_anything(path: Path) -> None:
 def test_another_encoder_is_refused_with_both_fingerprints(
     made: Path, encoder: SentenceEncoder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("xsent.search.building._SAVE_EVERY", 4)
+    monkeypatch.setattr("xsent.search.writer.SAVE_EVERY", 4)
     other: Any = Replay(np.eye(32))
     both = f"{encoder.fingerprint}, the model makes {other.fingerprint}"
     with pytest.raises(FingerprintError, match=both):
@@ -159,20 +158,6 @@ def test_another_encoder_is_refused_with_both_fingerprints(
         build_index(new, until(LINES, 40), encoder)
     with pytest.raises(FingerprintError, match=both):
         build_index(new, ["1"], other, resume=True)
-
-
-def test_a_held_file_is_read_where_preadv_is_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    file = tmp_path / "x"
-    file.write_bytes(b"Anna sees Boris")
-    held, out = HeldFile(file), bytearray(4)
-    file.unlink()
-    for place, there in ((5, True), (13, False)):
-        assert held.read_into(place, memoryview(out)) is there
-        with monkeypatch.context() as patch:
-            patch.delattr(os, "preadv", raising=False)
-            assert held.read_into(place, memoryview(out)) is there
-        assert not there or out == b"sees"
-
 
 def damage_manifest(path: Path, **fields: object) -> None:
     file = path / "index.json"

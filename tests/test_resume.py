@@ -21,7 +21,8 @@ from xsent import SentenceEncoder
 from xsent.bundle import builtin_path
 from xsent.errors import DataError, FingerprintError
 from xsent.options import Vectors
-from xsent.vectors import VectorNote, VectorOutput, vector_file
+from xsent.vector_output import VectorOutput, vector_file
+from xsent.vectors import VectorNote
 from xsent.vectors import _publish_note as publish_note
 
 FORMATS = ["a.npy", "a.f32", "a.jsonl", "a.parquet"]
@@ -40,7 +41,7 @@ class Killed(BaseException):
 
 @pytest.fixture(autouse=True)
 def small_steps(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("xsent.vectors.STEP", 4)
+    monkeypatch.setattr("xsent.vector_output.STEP", 4)
 
 
 @pytest.fixture
@@ -234,7 +235,7 @@ def test_an_output_that_is_being_published_is_locked(tmp_path: Path, name: str) 
 def test_without_locks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     if name.endswith("parquet"):
         pytest.importorskip("pyarrow")
-    monkeypatch.setattr("xsent.resume._LOCKS", False)
+    monkeypatch.setattr("xsent.part_file._LOCKS", False)
     with killed():
         write(tmp_path / name, 3)
     assert names(tmp_path) == set()
@@ -321,7 +322,7 @@ def test_a_disk_without_room_for_the_journal(tmp_path: Path, full: int, first: i
 
     json_dump = json.dump
     advice = "nothing was kept" if first is None else "make room, then --resume goes on"
-    with mock.patch("xsent.resume.json.dump", dump), pytest.raises(OSError, match=advice):
+    with mock.patch("xsent.part_file.json.dump", dump), pytest.raises(OSError, match=advice):
         write(tmp_path / "a.npy")
     assert bool(names(tmp_path)) == (first is not None)
     assert write(tmp_path / "a.npy", resume=True) == (first or 0)
@@ -359,7 +360,7 @@ def test_without_a_job_nothing_is_left(tmp_path: Path) -> None:
 def start_in_small_steps(
     *arguments: object, preexec_fn: Callable[[], object] | None = None
 ) -> "subprocess.Popen[bytes]":
-    script = "import xsent.vectors; xsent.vectors.STEP = 100; from xsent.cli import main; main()"
+    script = "import xsent.vector_output; xsent.vector_output.STEP = 100; from xsent.cli import main; main()"
     command = [sys.executable, "-c", script, *map(str, arguments)]
     return subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.PIPE, preexec_fn=preexec_fn)
 
@@ -390,7 +391,7 @@ def test_a_killed_command_goes_on(mini_bundle: Path, tmp_path: Path, name: str) 
     assert (process.returncode, err.startswith(b"Going on after line ")) == (0, True)
     assert names(tmp_path) == {name, f"{name}.json"}
     vectors = SentenceEncoder(mini_bundle).encode(texts)
-    with mock.patch("xsent.vectors.STEP", 100):
+    with mock.patch("xsent.vector_output.STEP", 100):
         note = VectorNote(**json.loads((tmp_path / f"{name}.json").read_text()))
         with vector_file(tmp_path / f"whole{output.suffix}", note) as whole:
             for text, vector in zip(texts, vectors, strict=True):

@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from xsent.errors import DataError, FingerprintError, MissingExtraError
 from xsent.options import Vectors
-from xsent.vectors import VectorNote, check_same_space, open_vectors, vector_file
+from xsent.vector_output import vector_file
+from xsent.vectors import VectorNote, check_same_space, open_vectors
 
 VECTORS = np.random.default_rng(0).normal(size=(300, 7)).astype(np.float32)
 NOTE = VectorNote("0123456789abcdef", 7, "float32", normalized=False)
@@ -82,7 +83,7 @@ def test_raw_float32_is_the_numbers_alone(tmp_path: Path) -> None:
 @pytest.mark.parametrize("precision", ["float32", "float16", "int8", "uint8"])
 def test_parquet(tmp_path: Path, precision: str, monkeypatch: pytest.MonkeyPatch) -> None:
     parquet = pytest.importorskip("pyarrow.parquet")
-    monkeypatch.setattr("xsent.vectors.STEP", 128)
+    monkeypatch.setattr("xsent.vector_output.STEP", 128)
     vectors = (VECTORS * 20).astype(precision)
     note = VectorNote("f", 56 if precision == "uint8" else 7, precision.replace("uint8", "binary"), normalized=True)
     write(tmp_path / "a.parquet", vectors, note)
