@@ -19,7 +19,7 @@ from xsent.classification.topics import (
 from xsent.encoder import SentenceEncoder
 from xsent.errors import DataError
 from xsent.protocols import PROTOCOLS
-from xsent.stored import Stored
+from xsent.vector_form import VectorForm as Stored
 
 logger = logging.getLogger(__name__)
 

@@ -20,10 +20,10 @@ _DAMAGE = (OSError, ValueError, TypeError, KeyError, AttributeError, EOFError, z
 
 @contextmanager
 def naming_full_disk(path: Path, kept: Callable[[], bool] = lambda: False) -> Iterator[None]:
-    """Turn a full disk into one line: a write knows no name, or that of what is half-written.
+    """Turn a full disk into one line with what was asked for: a write knows no name, or that of what is half-written.
 
     Args:
-        path: The file or folder that was asked for.
+        path: What was asked for.
         kept: Says whether --resume could go on.
     """
     try:
@@ -62,15 +62,9 @@ def to_json(content: Mapping[str, object]) -> bytes:
 
 @contextmanager
 def atomic_file(path: Path) -> Iterator[IO[bytes]]:
-    """Write a file under another name and rename it once it is complete and on the disk.
+    """Write a file, seekable, under another name and rename it once it is complete and on the disk.
 
     Whatever goes wrong (a full disk, Ctrl-C) leaves nothing behind, and an older file as it was.
-
-    Args:
-        path: Where the file shall be; its folder must exist.
-
-    Yields:
-        The file to write to, seekable.
     """
     with naming_full_disk(path):
         handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".part", dir=path.parent)
@@ -90,12 +84,6 @@ def atomic_folder(path: Path) -> Iterator[Path]:
     """Fill a folder beside `path` and put it in its place once it is complete and on the disk.
 
     Whatever goes wrong (a full disk, Ctrl-C) leaves nothing behind, and an older folder as it was.
-
-    Args:
-        path: Where the folder shall be; its parent must exist; an older folder there is replaced.
-
-    Yields:
-        An empty folder to fill.
     """
     partial = _beside(path, "part")
     try:
@@ -139,14 +127,11 @@ def sweep(folder: Path) -> None:
 
 @contextmanager
 def only_writer(path: Path, flags: int = os.O_RDONLY) -> Iterator[None]:
-    """Keep other processes from writing a file or folder; without effect on Windows.
+    """Keep other processes from writing a file or folder, by a DataError there; without effect on Windows.
 
     Args:
-        path: Its name may be given up before the end.
-        flags: What `os.open` opens it with.
-
-    Raises:
-        DataError: Another process writes it.
+        path: What is written; its name may be given up before the end.
+        flags: For `os.open`.
     """
     try:
         import fcntl

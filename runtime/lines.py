@@ -21,16 +21,13 @@ DAMAGED = (EOFError, zlib.error, lzma.LZMAError, gzip.BadGzipFile)
 
 
 def read_lines(source: str | Path) -> Iterator[str]:
-    """Read UTF-8 text as a stream of lines without their ends.
+    """Read UTF-8 text as a stream of lines without their ends; a DataError names file and line that cannot be read.
 
     Only a line feed ends a line (and a carriage return before it is dropped): a rare separator inside a
     sentence must not shift all lines after it.
 
     Args:
         source: A file, packed if it ends in `.gz` or `.xz`; `-` is standard input.
-
-    Raises:
-        DataError: The file is missing or damaged, or a line is not UTF-8; names file and line.
     """
     name = "standard input" if str(source) == "-" else str(source)
     try:
@@ -51,16 +48,7 @@ def steady_lines(source: str | Path) -> Iterator[str]:
 
 
 def read_fields(source: str | Path, count: int, layout: str) -> Iterator[list[str]]:
-    """Read tab-separated lines as a stream.
-
-    Args:
-        source: See `read_lines`.
-        count: Fields a line.
-        layout: Their names, for messages.
-
-    Raises:
-        DataError: As `read_lines`; or a line has another number of fields.
-    """
+    """Read tab-separated lines, see `read_lines`, which all have `count` fields; `layout` names them in messages."""
     for number, line in enumerate(read_lines(source), 1):
         fields = line.split("\t")
         if len(fields) != count:
@@ -90,7 +78,7 @@ def file_state(source: str | Path) -> tuple[int, ...] | None:
 
 
 class LineDigest:
-    """What is remembered of lines that were read, so that a job that was stopped goes on with the same ones."""
+    """What is remembered of lines that were read, so that a job goes on with the same ones."""
 
     def __init__(self) -> None:
         self._digest = hashlib.sha256()
@@ -105,16 +93,9 @@ class LineDigest:
         return self._digest.hexdigest()
 
     def skip(self, lines: Iterable[str], count: int, known: str, path: Path) -> Iterator[str]:
-        """Pass over the lines that were read before the job was stopped.
+        """Pass over the lines that were read before a job was stopped, if those are the ones of digest `known`.
 
-        Args:
-            lines: All, from the first.
-            count: Those that were read.
-            known: Their digest.
-            path: What the job makes, for the message.
-
-        Raises:
-            DataError: They are others.
+        Otherwise a DataError says so; `path` is what the job makes.
         """
         source = iter(lines)
         for line in islice(source, count):

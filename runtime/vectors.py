@@ -39,14 +39,7 @@ class VectorFile:
 
 
 def open_vectors(path: str | Path) -> VectorFile:
-    """Open vectors that `xsent.vector_output` or `xsent encode` wrote.
-
-    Args:
-        path: A `.npy` file, or raw float32 (`.f32`, the layout of LASER); its note lies beside it.
-
-    Raises:
-        DataError: The file or its note is missing or damaged, or it is of another format.
-    """
+    """Open a `.npy` or `.f32` file that `xsent encode` wrote; its note must lie beside it."""
     path = Path(path)
     if path.suffix not in (".npy", ".f32"):
         raise DataError(f"{path}: expected vectors in a .npy or .f32 file")
@@ -69,12 +62,7 @@ def open_vectors(path: str | Path) -> VectorFile:
 
 
 def check_same_space(a: VectorFile, b: VectorFile) -> None:
-    """See whether two files can be compared.
-
-    Raises:
-        FingerprintError: Different encoders made them; names both.
-        DataError: They differ in dimension or in the type of the numbers.
-    """
+    """See whether two files can be compared: a FingerprintError or a DataError says in what they differ."""
     if a.note.fingerprint != b.note.fingerprint:
         raise FingerprintError(
             f"{a.path} has vectors of {a.note.fingerprint}, {b.path} of {b.note.fingerprint}: use one model"

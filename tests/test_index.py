@@ -159,6 +159,7 @@ def test_another_encoder_is_refused_with_both_fingerprints(
     with pytest.raises(FingerprintError, match=both):
         build_index(new, ["1"], other, resume=True)
 
+
 def damage_manifest(path: Path, **fields: object) -> None:
     file = path / "index.json"
     file.write_text(json.dumps({**json.loads(file.read_text()), **fields}))

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from xsent.errors import DataError
 from xsent.files import naming_full_disk, only_writer, replace_folder
 from xsent.progress import Progress
-from xsent.search.database import UNFINISHED, VECTORS, IndexDatabase, IndexState, has_index
+from xsent.search.database import INDEX, UNFINISHED, VECTORS, IndexDatabase, IndexState, has_index
 from xsent.search.graph import extend_graph, require_usearch
 from xsent.search.index import SearchIndex
 from xsent.search.writer import IndexWriter
@@ -57,7 +57,7 @@ def build_index(
     Raises:
         DataError: No line has text; a resumed job has read other lines; another process is writing; a folder that
             would be replaced holds other things than an index.
-        FileExistsError: There is an index (without `force`) or a stopped job (without `force` or `resume`).
+        FileExistsError: There is an index, or a stopped job, and the options do not say what to do with it.
         FingerprintError: Another encoder began the job.
         MissingExtraError: usearch, which makes the graph, is not installed.
     """
@@ -167,15 +167,18 @@ def _fill(
     """Add what the job is missing, and make it the index."""
     writer.state.check_fingerprint(encoder.fingerprint, writer.folder)
     with naming_full_disk(path, lambda: writer.stopped() is not None):
-        texts, sentences = tee(writer.skip_known(texts))  # the encoder reads a few dozen ahead, no more
+        state = writer.state
+        rest = writer.digest.skip(texts, state.lines - state.start, state.digest, writer.folder)
+        texts, sentences = tee(rest)  # the encoder reads a few dozen ahead, no more
         vectors = encoder.encode_iter(sentences, precision="float16", on_long="split")
         with Progress("lines", enabled=show_progress_bar) as progress:
             for vector, text in zip(progress.count(vectors), texts, strict=False):
                 writer.add(text, vector)
-        state = writer.finish()
+        writer.finish()
+        state = writer.state
         if graph:
             state = extend_graph(writer.folder, state, show_progress_bar=show_progress_bar)
-        writer.publish(state)
+        writer.database.save(INDEX, state)
     for file in writer.folder.glob("graph-*.usearch"):
         if file.name != state.graph_file:
             file.unlink()

@@ -35,9 +35,6 @@ def semantic_search(queries: ArrayLike, corpus: ArrayLike, top_k: int = 10) -> l
 
     Returns:
         For every query its results, best first: `{"corpus_id": row of the corpus, "score": cosine}`.
-
-    Raises:
-        ValueError: `top_k` is less than 1, or the dimensions differ.
     """
     corpus = np.asanyarray(corpus)
     rows, scores = nearest(queries, corpus, min(top_k, max(len(UnitRows(corpus)), 1)))
@@ -100,27 +97,21 @@ class SearchIndex:
 
         Raises:
             DataError: The index is damaged.
-            FingerprintError: Another encoder made the index; names both fingerprints.
-            MissingExtraError: The index has a graph, and usearch, which reads it, is not installed.
+            FingerprintError: Another encoder made it; names both fingerprints.
+            MissingExtraError: It has a graph, and usearch, which reads it, is not installed.
         """
         if isinstance(queries, str):
             raise TypeError("search takes a list of queries, not one str")
         self.state.check_fingerprint(encoder.fingerprint, self.path)
         vectors = encoder.encode(queries, on_long="split")
         rows, scores = self.nearest(vectors, k, exact=exact)
-        return [
-            [self._hit(row, score) for row, score in zip(found, cosines, strict=True)] if vector.any() else []
-            for vector, found, cosines in zip(vectors, rows.tolist(), scores.tolist(), strict=True)
-        ]
+        scores[~vectors.any(axis=1)] = -np.inf
+        return [self._hits(*pair) for pair in zip(rows.tolist(), scores.tolist(), strict=True)]
 
     def nearest(
         self, vectors: Vectors, k: int = 10, *, exact: bool = False
     ) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
-        """Find the rows of highest cosine; whether the vectors [q, D] are of the index's encoder is up to the caller.
-
-        Returns:
-            Rows [q, min(k, n)] counted from 0 and their cosines, best first.
-        """
+        """Rows [q, min(k, n)] of highest cosine with vectors [q, D] of the index's encoder, and cosines, best first."""
         check_same_dim(vectors.shape[1], self.state.dim)
         k = min(k, max(len(self), 1))  # less than 1 is refused where the rows are kept
         if exact or _SPARE * k >= self.state.graph:
@@ -168,10 +159,15 @@ class SearchIndex:
         except (DataError, MissingExtraError) as error:
             return error.with_traceback(None)
 
-    def _hit(self, row: int, score: float) -> Hit:
-        (passage,) = self._database.passages(row)
-        self._check(row, passage)
-        return Hit(score, passage.line, passage.text, passage.source)
+    def _hits(self, rows: list[int], scores: list[float]) -> list[Hit]:
+        hits = []
+        for row, score in zip(rows, scores, strict=True):
+            if score > -np.inf:  # not of an empty query
+                (passage,) = self._database.passages(row)
+                self._check(row, passage)
+                hits.append(Hit(score, passage.line, passage.text, passage.source))
+        self._vectors.let_go()
+        return hits
 
     def _check(self, row: int, passage: Passage) -> None:
         if Passage.of(*passage[:3], self._vectors.stored(row)).digest != passage.digest:

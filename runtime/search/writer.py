@@ -2,7 +2,6 @@
 
 import errno
 import os
-from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -18,29 +17,23 @@ _MOST_TEXT = 1 << 22  # characters that wait to be saved
 
 
 class IndexWriter:
-    """Appends the lines of one job.
-
-    Args:
-        folder: The index, or the folder where a new one grows.
-        base: What is there before the job.
-        source: Where the lines come from.
-    """
+    """Appends lines from a source to what a folder has as `base`; in the folder of a new index that is nothing."""
 
     def __init__(self, folder: Path, base: IndexState, source: str) -> None:
+        self._base, self._source = base, source
+        self._file = folder / VECTORS
+        self.database = IndexDatabase(folder, create=True)
+        self.close = self.database.close
         self.folder = folder
         self.state = base  # what is saved
-        self._base, self._source = base, source
-        self._database = IndexDatabase(folder, create=True)
-        self.close = self._database.close
-        self._file = folder / VECTORS
-        self._lines, self._digest = base.lines, LineDigest()
-        self._passages: list[Passage] = []
+        self.digest = LineDigest()
+        self._passages: list[Passage] = []  # that wait to be saved, with their vectors
         self._vectors = bytearray()
-        self._text = 0  # characters
+        self._text = 0  # their characters
 
     def stopped(self) -> IndexState | None:
         """What a job has saved that was stopped; of a new index that has no name yet, all of it."""
-        return self._database.state(UNFINISHED) or (None if self._base.rows else self._database.state(INDEX))
+        return self.database.state(UNFINISHED) or (None if self._base.rows else self.database.state(INDEX))
 
     def begin(self, *, resume: bool, force: bool) -> None:
         """Go on with a job that was stopped, or forget it; complains if neither is wanted."""
@@ -50,20 +43,16 @@ class IndexWriter:
             reason = f"holds {done} of a job that was stopped; --resume goes on with it, --force starts again"
             raise FileExistsError(errno.EEXIST, reason, str(self.folder))
         if stopped and resume:
-            self.state, self._lines = stopped, stopped.lines
+            self.state = stopped
         else:
-            self._database.forget(self.state.rows)
+            self.database.forget(self.state.rows)
         if self.state.rows:
-            check_length(self._file, self._end)
-
-    def skip_known(self, texts: Iterable[str]) -> Iterator[str]:
-        """Pass over the lines that were saved before the job was stopped."""
-        known = self.state.lines - self.state.start
-        return self._digest.skip(texts, known, self.state.digest, self.folder)
+            check_length(self._file, self._saved_bytes)
+        self._lines = self.state.lines
 
     def add(self, text: str, vector: Vectors) -> None:
         """Append a line and its vector [D]; a line whose vector is zero is counted, but never found."""
-        self._digest.add(text)
+        self.digest.add(text)
         self._lines += 1
         if vector.any():
             stored = vector.astype(STORED, copy=False).tobytes()
@@ -73,35 +62,29 @@ class IndexWriter:
         if (self._lines - self._base.start) % SAVE_EVERY == 0 or self._text > _MOST_TEXT:
             self._save()
 
-    def finish(self) -> IndexState:
-        """Save what is left, and say what there is now."""
+    def finish(self) -> None:
+        """Save what is left."""
         if self.state.rows + len(self._passages) == self._base.rows:
-            self._database.forget(self._base.rows)  # empty lines are not worth resuming
+            self.database.forget(self._base.rows)  # empty lines are not worth resuming
             raise DataError(f"nothing to index: of {self._lines - self._base.start:,} lines none has text")
         self._save()
-        return self.state
-
-    def publish(self, state: IndexState) -> None:
-        """Make what is saved the index."""
-        self._database.save(INDEX, state)
-
-    @property
-    def _end(self) -> int:
-        """Bytes of the vectors that are saved."""
-        return self.state.rows * self.state.dim * STORED.itemsize
 
     def _save(self) -> None:
         """Bring everything to the disk: first the vectors, then the state that says how many of them count."""
-        rows = self.state.rows + len(self._passages)
-        state = replace(self.state, lines=self._lines, rows=rows, digest=self._digest.hex)
         try:
             with self._file.open("ab") as file:
-                file.truncate(self._end)  # without what a killed process has left
+                file.truncate(self._saved_bytes)  # without what a killed process has left
                 file.write(self._vectors)
                 sync(file)
         except OSError:
-            os.truncate(self._file, self._end)
+            os.truncate(self._file, self._saved_bytes)
             raise
-        self._database.save(UNFINISHED, state, self.state.rows, self._passages)
+        rows = self.state.rows + len(self._passages)
+        state = replace(self.state, lines=self._lines, rows=rows, digest=self.digest.hex)
+        self.database.save(UNFINISHED, state, self.state.rows, self._passages)
         self.state = state
         self._passages, self._vectors, self._text = [], bytearray(), 0
+
+    @property
+    def _saved_bytes(self) -> int:
+        return self.state.rows * self.state.dim * STORED.itemsize
