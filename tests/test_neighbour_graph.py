@@ -54,7 +54,7 @@ def test_lines_behind_the_graph_are_found_and_a_new_graph_takes_them_in(path: Pa
     texts = list(map(str, range(3000)))
     build_index(path, texts[:2000], encoder, graph=True)
     extend_index(path, texts[2000:2990], encoder)
-    assert SearchIndex(path).manifest.graph == 2000
+    assert SearchIndex(path).state.graph == 2000
     asked = texts[5::300]
     assert [hits[0].text for hits in SearchIndex(path).search(encoder, asked, k=2)] == asked
     extend_index(path, texts[2990:], encoder, graph=True)
@@ -103,7 +103,7 @@ def test_a_graph_that_finds_no_room_leaves_the_index_as_it_was(path: Path, clust
     assert len(SearchIndex(path)) == 1000
     assert not list(path.glob("graph*"))
     extend_index(path, ["3"], encoder, graph=True, resume=True)
-    assert SearchIndex(path).manifest.graph == 1001
+    assert SearchIndex(path).state.graph == 1001
 
 
 def test_a_graph_without_usearch_is_refused_before_any_work(
