@@ -72,16 +72,16 @@ def build_index(
         if not has_index(partial) or (force and not resume):
             for left in partial.iterdir():
                 left.unlink()
-        with closing(IndexWriter(partial, base, source)) as writer:
-            try:
+        try:
+            with closing(IndexWriter(partial, base, source)) as writer:
                 writer.begin(resume=resume, force=force)
                 state = _fill(path, writer, texts, encoder, graph=graph, show_progress_bar=show_progress_bar)
-                if path.exists():
-                    _check_ours(path)
-            except BaseException:
-                if not writer.stopped():
-                    shutil.rmtree(partial, ignore_errors=True)
-                raise
+            if path.exists():
+                _check_ours(path)
+        except BaseException:
+            if not _is_kept(partial):
+                shutil.rmtree(partial)
+            raise
         replace_folder(partial, path) if force else partial.rename(path)
     return state
 
@@ -122,6 +122,15 @@ def can_resume(path: Path, *, add: bool) -> bool:
     """Whether a job that made an index, or added to one, was stopped and has saved something."""
     folder = path if add else _partial(path)
     return has_index(folder) and IndexDatabase(folder).state(UNFINISHED) is not None
+
+
+def _is_kept(partial: Path) -> bool:
+    """Whether a job that made an index has saved something, or something that we cannot read."""
+    try:
+        with closing(IndexDatabase(partial, create=True)) as database:
+            return any(database.state(name) for name in (UNFINISHED, INDEX))
+    except (DataError, OSError):
+        return True
 
 
 def _partial(path: Path) -> Path:
