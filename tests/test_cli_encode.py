@@ -91,7 +91,7 @@ def test_encode_to_parquet(run: Runner, mini_bundle: Path, sentences: Path) -> N
         (["--precision", "int8", "--no-normalize"], "precision = 'int8' keeps no lengths"),
         (["--precision", "binary", "--truncate-dim", "9"], "truncate_dim = 9 must be a multiple of 8"),
         (["--truncate-dim", "33"], "truncate_dim = 33 must lie between 1 and 32"),
-        (["--output", "nowhere/a.npy"], "nowhere/.a.npy.part: No such file or directory"),
+        (["--output", "nowhere/a.npy"], "nowhere/.a.npy.part.json: No such file or directory"),
     ],
 )
 def test_encode_refuses_options_that_cannot_be(
