@@ -109,42 +109,29 @@ def test_queries_from_a_pipe(made: Path, mini_bundle: Path, arguments: list[str]
 
 
 def test_search_wants_one_kind_of_query(run: Runner, made: Path) -> None:
-    assert run("search", made)[0] == 2
-    assert run("search", made, "Anna", "--queries", "-")[0] == 2
-    assert run("search", made, "Anna", "--k", 0)[0] == 2
+    for options in ([], ["Anna", "--queries", "-"], ["Anna", "--k", 0]):
+        assert run("search", made, *options)[0] == 2
+    for query in ("", "  "):
+        assert run("search", made, query) == (1, "", "Error: the query is empty; ask for something\n")
 
 
-@pytest.mark.parametrize("query", ["", "  "])
-def test_an_empty_query_is_refused(run: Runner, made: Path, mini_bundle: Path, query: str) -> None:
-    refused = (1, "", "Error: the query is empty; ask for something\n")
-    assert run("search", made, query, "--model", mini_bundle) == refused
-
-
-def test_a_complete_index_has_nothing_to_resume(run: Runner, made: Path, notes: Path, mini_bundle: Path) -> None:
-    code, out, err = run("index", notes, made, "--model", mini_bundle, "--resume")
-    assert (code, out) == (1, "")
-    reason = "complete, there is nothing to resume; --force replaces it, --add adds to it"
-    assert err == f"Error: {made}: {reason}\n"
-    code, _, err = run("index", notes, made, "--model", mini_bundle, "--add", "--resume")
-    assert (code, err.split(": ")[2]) == (
-        1,
-        "complete, there is nothing to resume; without --resume the lines are added\n",
-    )
+def test_what_is_there_is_neither_replaced_nor_resumed(run: Runner, made: Path, notes: Path, mini_bundle: Path) -> None:
+    arguments = ["index", notes, made, "--model", mini_bundle]
+    for options, message in (
+        ([], "exists; --force replaces it, --add adds to it"),
+        (["--resume"], "complete, there is nothing to resume; --force replaces it, --add adds to it"),
+        (["--add", "--resume"], "complete, there is nothing to resume; without --resume the lines are added"),
+    ):
+        assert run(*arguments, *options) == (1, "", f"Error: {made}: {message}\n")
+    assert run(*arguments, "--force")[0] == 0
 
 
 def test_add_continues_the_numbers(run: Runner, made: Path, mini_bundle: Path) -> None:
     more = made.with_name("more.txt")
     more.write_text("Henry and Irina\n")
     assert run("index", more, made, "--add", "--model", mini_bundle)[0] == 0
-    _, out, _ = run("search", made, "Henry and Irina", "--k", 1, "--model", mini_bundle)
-    assert out == "1.0000\t5\tHenry and Irina\n"
-
-
-def test_index_overwrites_nothing_without_force(run: Runner, made: Path, notes: Path, mini_bundle: Path) -> None:
-    code, out, err = run("index", notes, made, "--model", mini_bundle)
-    assert (code, out) == (1, "")
-    assert err == f"Error: {made}: exists; --force replaces it, --add adds to it\n"
-    assert run("index", notes, made, "--model", mini_bundle, "--force")[0] == 0
+    found = run("search", made, "Henry and Irina", "--k", 1, "--model", mini_bundle)
+    assert found == (0, "1.0000\t5\tHenry and Irina\n", "")
 
 
 @pytest.mark.parametrize(
@@ -181,15 +168,13 @@ def test_an_input_that_shrinks_is_refused(
 def test_another_model_and_a_damaged_index_are_one_line(run: Runner, made: Path, mini_bundle: Path) -> None:
     fingerprint = SentenceEncoder(mini_bundle).fingerprint
     code, out, err = run("search", made, "Anna")
-    assert (code, out) == (1, "")
+    assert (code, out, is_one_line(err)) == (1, "", True)
     assert err.startswith(f"Error: {made} has vectors of {fingerprint}, the model makes ")
-    assert is_one_line(err)
     (made / "vectors.f16").write_bytes(b"")
-    code, out, err = run("search", made, "Anna", "--model", mini_bundle)
-    assert (code, out) == (1, "")
-    assert err == f"Error: {made}/vectors.f16: 0 bytes, expected 192; build the index again\n"
-    code, _, err = run("search", made.parent, "Anna", "--model", mini_bundle)
-    assert err == f"Error: {made.parent}: not an index; make one with xsent index\n"
+    damaged = f"Error: {made}/vectors.f16: 0 bytes, expected 192; build the index again\n"
+    assert run("search", made, "Anna", "--model", mini_bundle) == (1, "", damaged)
+    none = f"Error: {made.parent}: not an index; make one with xsent index\n"
+    assert run("search", made.parent, "Anna", "--model", mini_bundle) == (1, "", none)
 
 
 def test_a_killed_job_is_resumed(run: Runner, tmp_path: Path, mini_bundle: Path) -> None:
