@@ -4,8 +4,8 @@ import errno
 import json
 import os
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import closing, contextmanager, suppress
-from dataclasses import asdict, dataclass
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from xsent.errors import DataError, FingerprintError
@@ -23,11 +23,11 @@ STEP = 4096
 class Checkpoint:
     """How far an unfinished file is."""
 
-    job: Mapping[str, object]  # everything that moves its content, but for the sentences
-    rows: int  # that are on the disk
-    bytes: int  # length of the file with them
-    digest: str  # of their sentences
-    replaces: bool  # whether it was begun to replace an older file
+    job: Mapping[str, object] = field(default_factory=dict)  # all that moves its content, but for the sentences
+    rows: int = 0  # that are on the disk
+    bytes: int = 0  # length of the file with them
+    digest: str = ""  # of their sentences
+    replaces: bool = False  # whether it was begun to replace an older file
 
 
 class VectorOutput:
@@ -40,24 +40,25 @@ class VectorOutput:
         self._part, self._journal = _parts(path)
         self._job = None if job is None else {**asdict(note), **job}
         self._digest = LineDigest()
-        self._last = last = self._find(resume=resume, force=force)
-        if last is None:
+        self._last = self._find(resume=resume, force=force)
+        if not self._last.rows:
             self._journal.write_bytes(b"")
-        self._replaces = force or (last is not None and last.replaces)
+            self._part.write_bytes(b"")
+        self._replaces = force or self._last.replaces
         self.rows = self.kept  # that it has
-        self._file = self._part.open("r+b" if last else "wb")
-        self._file.truncate(last.bytes if last else 0)
+        self._file = self._part.open("r+b")
+        self._file.truncate(self._last.bytes)
         self._file.seek(0, os.SEEK_END)
         self._writer = FORMATS[path.suffix](self._file, note.precision, note.dim)
 
     @property
     def kept(self) -> int:
         """Rows that outlive this process if it stops now."""
-        return self._last.rows if self._last else 0
+        return self._last.rows
 
     def remaining(self, sentences: Iterable[str]) -> Iterator[str]:
         """The sentences that have no row yet; a DataError says that the others are not those that have one."""
-        return self._digest.skip(sentences, self.kept, self._last.digest if self._last else "", self._path)
+        return self._digest.skip(sentences, self._last.rows, self._last.digest, self._path)
 
     def write(self, sentence: str, vector: Vectors) -> None:
         """Append one sentence and its vector, [D] or [D / 8]."""
@@ -109,28 +110,27 @@ class VectorOutput:
             raise
         self._last = last
 
-    def _find(self, *, resume: bool, force: bool) -> Checkpoint | None:
+    def _find(self, *, resume: bool, force: bool) -> Checkpoint:
         """The checkpoint to go on from; complains about what must not be overwritten."""
-        last = None if self._job is None or (force and not resume) else self._read()
-        replaces = force or (resume and last is not None and last.replaces)
-        if self._path.exists() and not replaces:
+        last = Checkpoint() if self._job is None or (force and not resume) else self._read()
+        if self._path.exists() and not (force or (resume and last.replaces)):
             advice = "complete already; there is nothing to resume" if resume else "exists; --force replaces it"
             raise FileExistsError(errno.EEXIST, advice, str(self._path))
-        if last and not resume:
+        if last.rows and not resume:
             advice = f"an unfinished run got to line {last.rows:,}; --resume goes on, --force starts over"
             raise FileExistsError(errno.EEXIST, advice, str(self._path))
-        if last:
+        if last.rows:
             self._check(last)
         elif note_file(self._path).exists() and not force:
             raise FileExistsError(errno.EEXIST, "exists; --force replaces it", str(note_file(self._path)))
         return last
 
-    def _read(self) -> Checkpoint | None:
+    def _read(self) -> Checkpoint:
         if not self._part.exists():  # it has got its name, and the process was killed right after that
-            return None
+            return Checkpoint()
         with naming_damage(self._journal, "--force starts over"):
             whole, end, _ = self._journal.read_bytes().rpartition(b"\n")
-            last = Checkpoint(**json.loads(whole.rpartition(b"\n")[2])) if whole else None
+            last = Checkpoint(**json.loads(whole.rpartition(b"\n")[2])) if whole else Checkpoint()
             os.truncate(self._journal, len(whole + end))  # a kill may have cut the last line
             return last
 
@@ -154,7 +154,7 @@ def vector_file(
     """Write vectors to a file that appears, with its note, once it is complete; one process can write it at a time.
 
     Args:
-        path: The file; its ending says what it holds: `.npy`, `.jsonl`, `.parquet` or `.f32` (raw float32).
+        path: The file; its ending says what it holds, see `FORMATS`.
         note: What to write beside it.
         force: Replace an existing file, finished or not.
         job: What else moves the vectors, beside note and sentences. With it, what is written outlives errors and kills
@@ -164,8 +164,6 @@ def vector_file(
     Raises:
         FileExistsError: The file exists, finished or not, and `force` is not set, nor `resume` for an unfinished one;
             `resume` replaces a finished one if the unfinished one was begun with `force`.
-        ValueError: There is no such format, or it cannot hold such vectors.
-        MissingExtraError: The format's package is not installed.
         FingerprintError: The one left holds vectors of another encoder.
         DataError: The one left is of another job or damaged, or another process writes it.
     """
@@ -175,14 +173,16 @@ def vector_file(
     def kept() -> bool:
         return journal.exists() and journal.stat().st_size > 0
 
+    output = None
     with only_writer(journal, os.O_RDWR | os.O_CREAT):
         try:
             with naming_full_disk(path, kept):
                 output = VectorOutput(path, note, job, resume=resume, force=force)
-                with closing(output):
-                    yield output
-                    output.publish()
+                yield output
+                output.publish()
         finally:
+            if output:
+                output.close()
             if not kept():
                 part.unlink(missing_ok=True)
                 journal.unlink(missing_ok=True)  # last: it holds the lock

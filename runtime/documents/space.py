@@ -97,7 +97,7 @@ class DocumentSpace:
             DataError: The folder is missing, damaged or of an unknown version.
             FingerprintError: It belongs to another sentence encoder.
         """
-        remedy = "fit the documents again, as DocumentEncoder.save or xsent documents fit does"
+        remedy = "fit the documents again"
         with naming_damage(path, remedy):
             about = read_json(path / _ABOUT, remedy)
             if about["format_version"] != FORMAT_VERSION:
