@@ -5,8 +5,6 @@ import json
 import os
 import shutil
 import tempfile
-import zipfile
-import zlib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,7 +13,7 @@ from typing import IO, Any
 from xsent.errors import DataError
 
 _NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}  # what a full disk, or a full share of one, raises
-_DAMAGE = (OSError, ValueError, TypeError, KeyError, AttributeError, EOFError, zipfile.BadZipFile, zlib.error)
+_DAMAGE = (OSError, ValueError, TypeError, KeyError, AttributeError, EOFError)
 
 
 @contextmanager
@@ -36,13 +34,19 @@ def naming_full_disk(path: Path, kept: Callable[[], bool] = lambda: False) -> It
 
 
 @contextmanager
-def naming_damage(path: Path, remedy: str) -> Iterator[None]:
-    """Turn what reading raises into one line: the file that is missing or damaged, and what to do."""
+def naming_damage(path: Path, remedy: str, *also: type[Exception]) -> Iterator[None]:
+    """Turn what reading raises into one line: the file that is missing or damaged, and what to do.
+
+    Args:
+        path: The file.
+        remedy: What to do.
+        also: More errors that say that it is damaged.
+    """
     try:
         yield
     except FileNotFoundError as error:
         raise DataError(f"{error.filename or path}: missing; {remedy}") from error
-    except _DAMAGE as error:
+    except _DAMAGE + also as error:
         raise DataError(f"{path}: damaged ({error}); {remedy}") from error
 
 

@@ -6,6 +6,7 @@ Shapes: n texts or pairs of texts, D dimensions, F features, K labels.
 import errno
 import hashlib
 import io
+import zipfile
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -182,7 +183,7 @@ class LinearClassifier:
         """
         file, beside = head_files(path)
         remedy = f"a head is two files, {file.name} and {beside.name}; if one is damaged or lost, fit the head again"
-        with naming_damage(file, remedy):
+        with naming_damage(file, remedy, zipfile.BadZipFile):
             head = _parse(read_json(beside, remedy), file.read_bytes())
         if head.fingerprint != fingerprint:
             raise FingerprintError(

@@ -5,6 +5,8 @@ Nothing in the folder is pickled; its fingerprint covers the sentence encoder an
 
 import errno
 import hashlib
+import zipfile
+import zlib
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -98,7 +100,7 @@ class DocumentSpace:
             FingerprintError: It belongs to another sentence encoder.
         """
         remedy = "fit the documents again"
-        with naming_damage(path, remedy):
+        with naming_damage(path, remedy, zipfile.BadZipFile, zlib.error):
             about = read_json(path / _ABOUT, remedy)
             if about["format_version"] != FORMAT_VERSION:
                 raise DataError(

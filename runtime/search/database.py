@@ -6,7 +6,7 @@ and the state says how many rows count: what a killed process has left behind th
 
 import errno
 import hashlib
-import secrets
+import os
 import sqlite3
 import threading
 import weakref
@@ -81,7 +81,7 @@ class IndexDatabase:
         found = sorted(folder.glob(_NAMES))
         if not found and not create:
             raise _no_index(folder)
-        self.path = found[0] if found else folder / _NAMES.replace("*", secrets.token_hex(4))
+        self.path = found[0] if found else folder / _NAMES.replace("*", os.urandom(4).hex())
         self._lock = threading.Lock()
         address = f"{self.path.absolute().as_uri()}?mode={'rwc' if create else 'rw'}"  # rw reads where it cannot write
         with self._naming_errors():
