@@ -90,7 +90,8 @@ class IndexDatabase:
             ((version,),) = self._connection.execute("PRAGMA user_version")
             if create and not version:
                 self._connection.executescript(_TABLES)
-        if version not in (VERSION, 0 if create else VERSION):
+                version = VERSION
+        if version != VERSION:
             reason = f"version {version} is unknown, this xsent reads {VERSION}"
             raise DataError(f"{self.path}: {reason}; upgrade xsent or build the index again")
 

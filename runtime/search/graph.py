@@ -9,8 +9,6 @@ English queries among 195,000 French sentences it finds 9.9, in 14 ms of one cor
 """
 
 import errno
-import hashlib
-import os
 from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
@@ -19,7 +17,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from xsent.bundle import file_digest
 from xsent.errors import DataError, MissingExtraError
+from xsent.files import sync
 from xsent.progress import Progress
 from xsent.search.database import VECTORS, IndexState
 from xsent.search.vectors import IndexVectors
@@ -82,13 +82,13 @@ def extend_graph(folder: Path, state: IndexState, *, show_progress_bar: bool = F
             progress.advance(len(block))
     grown = replace(state, graph=state.rows)
     _save(graph, folder / grown.graph_file)
-    return replace(grown, graph_digest=_digest(folder / grown.graph_file))
+    return replace(grown, graph_digest=file_digest(folder / grown.graph_file))
 
 
 def check_graph(folder: Path, state: IndexState) -> None:
     """See whether the graph of an index, if it has one, is what was written; a DataError says that it is not."""
     file = folder / state.graph_file
-    if state.graph and (not file.is_file() or _digest(file) != state.graph_digest):
+    if state.graph and (not file.is_file() or file_digest(file) != state.graph_digest):
         raise DataError(f"{file}: damaged (its checksum is wrong); build the index again")
 
 
@@ -107,9 +107,4 @@ def _save(graph: "Index", file: Path) -> None:
         file.unlink(missing_ok=True)
         raise OSError(errno.ENOSPC, str(error), str(file)) from error
     with file.open("rb+") as opened:
-        os.fsync(opened.fileno())
-
-
-def _digest(file: Path) -> str:
-    with file.open("rb") as opened:
-        return hashlib.file_digest(opened, "sha256").hexdigest()
+        sync(opened)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from xsent.errors import DataError, MissingExtraError
+from xsent.errors import DataError, XsentError
 from xsent.options import Vectors
 from xsent.search.database import VECTORS, IndexDatabase, Passage
 from xsent.search.graph import NeighbourGraph, check_graph
@@ -66,14 +66,9 @@ class SearchIndex:
 
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
-        self._database = IndexDatabase(self.path)
-        if (state := self._database.state()) is None:
-            raise DataError(f"{self.path}: an unfinished index; xsent index --resume goes on with it")
-        self.state = state  # what the index says about itself
-        self._vectors = IndexVectors(self.path / VECTORS, state.rows, state.dim)
-        self._graph = self._open_graph()
-        if not self._database.path.exists():  # it was replaced in between
-            self.__init__(self.path)  # type: ignore[misc]
+        self._open()
+        while not self._database.path.exists():  # it was replaced in between
+            self._open()
 
     def __len__(self) -> int:
         return self.state.rows
@@ -114,9 +109,9 @@ class SearchIndex:
         """Rows [q, min(k, n)] of highest cosine with vectors [q, D] of the index's encoder, and cosines, best first."""
         check_same_dim(vectors.shape[1], self.state.dim)
         k = min(k, max(len(self), 1))  # less than 1 is refused where the rows are kept
-        if exact or _SPARE * k >= self.state.graph:
+        if exact or self._graph is None or _SPARE * k >= self.state.graph:
             return self._exact(vectors, k)
-        return self._approximate(vectors, k)
+        return self._approximate(self._graph, vectors, k)
 
     def verify(self) -> None:
         """Read everything and compare it with its checksums; a DataError names what is damaged."""
@@ -133,9 +128,11 @@ class SearchIndex:
             search.add_unit(block)
         return start + search.indices, search.scores
 
-    def _approximate(self, vectors: Vectors, k: int) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+    def _approximate(
+        self, graph: NeighbourGraph | XsentError, vectors: Vectors, k: int
+    ) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
         """The best of what the graph proposes and of the rows that were added behind it."""
-        if isinstance(graph := self._graph, Exception):
+        if isinstance(graph, XsentError):
             raise graph.with_traceback(None)
         added, _ = self._exact(vectors, k, self.state.graph)
         indices = np.empty((len(vectors), k), np.int64)
@@ -150,13 +147,19 @@ class SearchIndex:
             scores[place] = search.scores[0]
         return indices, scores
 
-    def _open_graph(self) -> NeighbourGraph | DataError | MissingExtraError:
+    def _open(self) -> None:
+        self._database = IndexDatabase(self.path)
+        if (state := self._database.state()) is None:
+            raise DataError(f"{self.path}: an unfinished index; xsent index --resume goes on with it")
+        self.state = state  # what the index says about itself
+        self._vectors = IndexVectors(self.path / VECTORS, state.rows, state.dim)
+        self._graph = self._open_graph() if state.graph else None
+
+    def _open_graph(self) -> NeighbourGraph | XsentError:
         """The graph, or what is wrong with it: that matters only to a search which needs it."""
-        if not self.state.graph:
-            return DataError(f"{self.path}: has no graph")
         try:
             return NeighbourGraph(self.path / self.state.graph_file, self.state.dim, self.state.graph)
-        except (DataError, MissingExtraError) as error:
+        except XsentError as error:
             return error.with_traceback(None)
 
     def _hits(self, rows: list[int], scores: list[float]) -> list[Hit]:
