@@ -10,7 +10,7 @@ from xsent.classification.topics import COLUMNS, ENGLISH, SEEDS_NOTE, accuracy_r
 from xsent.encoder import SentenceEncoder
 from xsent.errors import DataError
 from xsent.evaluation.protocols import PROTOCOLS
-from xsent.stored import Stored
+from xsent.evaluation.vector_form import VectorForm
 
 logger = logging.getLogger(__name__)
 
@@ -59,7 +59,7 @@ def _by_dimensions(dims: Sequence[int], encoder: SentenceEncoder, folder: Path) 
     """The means over all languages by the dimensions that are kept."""
     rows = []
     for dim in dims:
-        measured = PROTOCOLS["tatoeba"](Stored(truncate_dim=dim).of(encoder), folder)
+        measured = PROTOCOLS["tatoeba"](VectorForm(truncate_dim=dim).of(encoder), folder)
         rows.append({"dimensions": dim, **measured.mean})
     command = f"xsent evaluate tatoeba {FOLDER}/tatoeba --truncate-dim DIMENSIONS"
     return Score(command, rows, "The last row of each, the mean of all languages.")

@@ -109,16 +109,16 @@ def verify(
     as_json: JsonOption = False,
 ) -> None:
     """Check every file of a bundle and the vectors that it gives on this machine; or every file of an index."""
+    from xsent.search.database import has_index
     from xsent.search.index import SearchIndex
-    from xsent.search.manifest import MANIFEST
     from xsent.verification import verify as verify_bundle
 
-    if bundle is not None and (bundle / MANIFEST).is_file():
+    if bundle is not None and has_index(bundle):
         index = SearchIndex(bundle)
         index.verify()
         result: dict[str, object] = {
             "path": str(bundle),
-            "fingerprint": index.manifest.fingerprint,
+            "fingerprint": index.state.fingerprint,
             "rows": len(index),
         }
     else:

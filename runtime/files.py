@@ -1,47 +1,86 @@
-"""Files and folders that appear whole or not at all."""
+"""Files and folders that appear whole or not at all; what a full disk, a damaged file and a second writer say."""
 
 import errno
+import json
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
-NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}  # what a full disk, or a full share of one, raises
+from xsent.errors import DataError
+
+_NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}  # what a full disk, or a full share of one, raises
+_DAMAGE = (OSError, ValueError, TypeError, KeyError, AttributeError, EOFError)
+
+
+@contextmanager
+def naming_full_disk(path: Path, kept: Callable[[], bool] = lambda: False) -> Iterator[None]:
+    """Turn a full disk into one line with what was asked for: a write knows no name, or that of what is half-written.
+
+    Args:
+        path: What was asked for.
+        kept: Says whether --resume could go on.
+    """
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in _NO_ROOM:
+            raise
+        advice = "make room, then --resume goes on" if kept() else "nothing was kept, make room and run it again"
+        raise OSError(error.errno, f"{os.strerror(error.errno or 0)}; {advice}", str(path)) from error
+
+
+@contextmanager
+def naming_damage(path: Path, remedy: str, *also: type[Exception]) -> Iterator[None]:
+    """Turn what reading raises into one line: the file that is missing or damaged, and what to do.
+
+    Args:
+        path: The file.
+        remedy: What to do.
+        also: More errors that say that it is damaged.
+    """
+    try:
+        yield
+    except FileNotFoundError as error:
+        raise DataError(f"{error.filename or path}: missing; {remedy}") from error
+    except _DAMAGE + also as error:
+        raise DataError(f"{path}: damaged ({error}); {remedy}") from error
+
+
+def read_json(path: Path, remedy: str) -> dict[str, Any]:
+    """Read an object that `to_json` wrote; a DataError says whether it is missing or damaged, and the remedy."""
+    with naming_damage(path, remedy):
+        content = json.loads(path.read_bytes())
+        if not isinstance(content, dict):
+            raise ValueError(f"expected a JSON object, found {type(content).__name__}")
+        return content
+
+
+def to_json(content: Mapping[str, object]) -> bytes:
+    """An object as it lies beside a file."""
+    return json.dumps(content, indent=1, ensure_ascii=False).encode() + b"\n"
 
 
 @contextmanager
 def atomic_file(path: Path) -> Iterator[IO[bytes]]:
-    """Write a file under another name and rename it once it is complete and on the disk.
+    """Write a file, seekable, under another name and rename it once it is complete and on the disk.
 
     Whatever goes wrong (a full disk, Ctrl-C) leaves nothing behind, and an older file as it was.
-
-    Args:
-        path: Where the file shall be; its folder must exist.
-
-    Yields:
-        The file to write to, seekable.
-
-    Raises:
-        OSError: It cannot be written; names `path` also when the disk is full.
     """
-    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".part", dir=path.parent)
-    partial = Path(name)
-    try:
-        with open(handle, "wb") as file:
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
-        partial.chmod(0o666 & ~_umask())
-        os.replace(partial, path)
-    except OSError as error:
-        if error.errno in NO_ROOM and error.filename is None:  # of a file within, it has that one's name
-            raise _no_room(error, path) from error
-        raise
-    finally:
-        partial.unlink(missing_ok=True)
+    with naming_full_disk(path):
+        handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".part", dir=path.parent)
+        partial = Path(name)
+        try:
+            with open(handle, "wb") as file:
+                yield file
+                sync(file)
+            partial.chmod(0o666 & ~_umask())
+            os.replace(partial, path)
+        finally:
+            partial.unlink(missing_ok=True)
 
 
 @contextmanager
@@ -49,27 +88,32 @@ def atomic_folder(path: Path) -> Iterator[Path]:
     """Fill a folder beside `path` and put it in its place once it is complete and on the disk.
 
     Whatever goes wrong (a full disk, Ctrl-C) leaves nothing behind, and an older folder as it was.
-
-    Args:
-        path: Where the folder shall be; its parent must exist; an older folder there is replaced.
-
-    Yields:
-        An empty folder to fill.
     """
     partial = _beside(path, "part")
     try:
-        partial.mkdir()
-        yield partial
-        for file in sorted(file for file in partial.rglob("*") if file.is_file()):
-            with file.open("rb+") as opened:
-                os.fsync(opened.fileno())
-        replace_folder(partial, path)
-    except OSError as error:
-        if error.errno in NO_ROOM:
-            raise _no_room(error, path) from error
-        raise
+        with naming_full_disk(path):
+            partial.mkdir()
+            yield partial
+            for file in sorted(file for file in partial.rglob("*") if file.is_file()):
+                with file.open("rb+") as opened:
+                    sync(opened)
+            replace_folder(partial, path)
     finally:
         shutil.rmtree(partial, ignore_errors=True)
+
+
+def replace_folder(partial: Path, path: Path) -> None:
+    """Put a complete folder in the place of another, if there is one, which goes only once the new one is there."""
+    old = _beside(path, "old")
+    try:
+        if path.exists():
+            path.rename(old)
+        partial.rename(path)
+    except BaseException:
+        if old.exists() and not path.exists():
+            old.rename(path)
+        raise
+    shutil.rmtree(old, ignore_errors=True)
 
 
 def remove_folder(path: Path) -> None:
@@ -85,36 +129,41 @@ def sweep(folder: Path) -> None:
         shutil.rmtree(leftover) if leftover.is_dir() else leftover.unlink()
 
 
-def replace_folder(partial: Path, path: Path) -> None:
-    """Put a folder in the place of another, which goes only once the new one is there.
+@contextmanager
+def only_writer(path: Path, flags: int = os.O_RDONLY) -> Iterator[None]:
+    """Keep other processes from writing a file or folder, by a DataError there; without effect on Windows.
 
     Args:
-        partial: The new folder, complete and beside the old one.
-        path: Where it shall be; there need not be an old one.
-
-    Raises:
-        OSError: A rename failed; the old folder is where it was.
+        path: What is written; its name may be given up before the end.
+        flags: For `os.open`.
     """
-    old = _beside(path, "old")
     try:
-        if path.exists():
-            path.rename(old)
-        partial.rename(path)
-    except BaseException:
-        if old.exists() and not path.exists():
-            old.rename(path)
-        raise
-    shutil.rmtree(old, ignore_errors=True)
+        import fcntl
+    except ImportError:
+        yield
+        return
+    handle = os.open(path, flags, 0o666)
+    try:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            free = path.exists() and os.path.samestat(os.fstat(handle), path.stat())  # not renamed since it was opened
+        except BlockingIOError:
+            free = False
+        if not free:
+            raise DataError(f"{path}: another process is writing it; wait until it is done, or choose another name")
+        yield
+    finally:
+        os.close(handle)
+
+
+def sync(file: IO[bytes]) -> None:
+    """Bring what was written to the disk."""
+    file.flush()
+    os.fsync(file.fileno())
 
 
 def _beside(path: Path, suffix: str) -> Path:
     return path.with_name(f".{path.name}.{os.getpid()}.{suffix}")
-
-
-def _no_room(error: OSError, path: Path) -> OSError:
-    """A full disk with the name that was asked for: a write knows none, or that of what is half-written."""
-    reason = os.strerror(error.errno or 0)
-    return OSError(error.errno, f"{reason}; nothing was kept, make room and run it again", str(path))
 
 
 def _umask() -> int:

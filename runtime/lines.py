@@ -1,6 +1,7 @@
 """Text read one line at a time: plain, `.gz`, `.xz` or standard input."""
 
 import gzip
+import hashlib
 import lzma
 import os
 import stat
@@ -8,6 +9,7 @@ import sys
 import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, nullcontext
+from itertools import islice
 from pathlib import Path
 
 from xsent.errors import DataError
@@ -19,19 +21,13 @@ DAMAGED = (EOFError, zlib.error, lzma.LZMAError, gzip.BadGzipFile)
 
 
 def read_lines(source: str | Path) -> Iterator[str]:
-    """Read UTF-8 text as a stream.
+    """Read UTF-8 text as a stream of lines without their ends; a DataError names file and line that cannot be read.
 
     Only a line feed ends a line (and a carriage return before it is dropped): a rare separator inside a
     sentence must not shift all lines after it.
 
     Args:
         source: A file, packed if it ends in `.gz` or `.xz`; `-` is standard input.
-
-    Yields:
-        The lines without their ends.
-
-    Raises:
-        DataError: The file is missing or damaged, or a line is not UTF-8; names file and line.
     """
     name = "standard input" if str(source) == "-" else str(source)
     try:
@@ -44,11 +40,7 @@ def read_lines(source: str | Path) -> Iterator[str]:
 
 
 def steady_lines(source: str | Path) -> Iterator[str]:
-    """Read UTF-8 text that must not change meanwhile, see `read_lines`.
-
-    Raises:
-        DataError: As `read_lines`; or the file was changed before its end was read.
-    """
+    """The same; a DataError in the end says so if the file was changed meanwhile."""
     before = file_state(source)
     yield from read_lines(source)
     if file_state(source) != before:
@@ -56,19 +48,7 @@ def steady_lines(source: str | Path) -> Iterator[str]:
 
 
 def read_fields(source: str | Path, count: int, layout: str) -> Iterator[list[str]]:
-    """Read tab-separated lines as a stream.
-
-    Args:
-        source: See `read_lines`.
-        count: Fields a line.
-        layout: Their names, for messages.
-
-    Yields:
-        The fields of each line.
-
-    Raises:
-        DataError: As `read_lines`; or a line has another number of fields.
-    """
+    """Read tab-separated lines, see `read_lines`, which all have `count` fields; `layout` names them in messages."""
     for number, line in enumerate(read_lines(source), 1):
         fields = line.split("\t")
         if len(fields) != count:
@@ -77,11 +57,7 @@ def read_fields(source: str | Path, count: int, layout: str) -> Iterator[list[st
 
 
 def open_binary(source: str | Path) -> AbstractContextManager[Iterable[bytes]]:
-    """Open text for reading as lines of bytes.
-
-    Args:
-        source: A file, unpacked if it ends in `.gz` or `.xz`; `-` is standard input.
-    """
+    """Open a source, see `read_lines`, as lines of bytes."""
     if str(source) == "-":
         return nullcontext(sys.stdin.buffer)
     path = Path(source)
@@ -90,6 +66,46 @@ def open_binary(source: str | Path) -> AbstractContextManager[Iterable[bytes]]:
     if path.suffix == ".xz":
         return lzma.open(path, "rb")
     return path.open("rb")
+
+
+def file_state(source: str | Path) -> tuple[int, ...] | None:
+    """Size of a plain file, when it was changed, and which it is; None for a pipe."""
+    try:
+        found = os.stat(source)
+    except OSError:  # standard input; or missing, which reading it will say
+        return None
+    return (found.st_size, found.st_mtime_ns, found.st_ino) if stat.S_ISREG(found.st_mode) else None
+
+
+class LineDigest:
+    """What is remembered of lines that were read, so that a job goes on with the same ones."""
+
+    def __init__(self) -> None:
+        self._digest = hashlib.sha256()
+
+    def add(self, line: str) -> None:
+        """Remember one more."""
+        self._digest.update(line.encode() + b"\n")
+
+    @property
+    def hex(self) -> str:
+        """All of them in 64 letters."""
+        return self._digest.hexdigest()
+
+    def skip(self, lines: Iterable[str], count: int, known: str, path: Path) -> Iterator[str]:
+        """Pass over the lines that were read before a job was stopped, if those are the ones of digest `known`.
+
+        Otherwise a DataError says so; `path` is what the job makes.
+        """
+        source = iter(lines)
+        for line in islice(source, count):
+            self.add(line)
+        if count and self.hex != known:
+            raise DataError(
+                f"{path}: the input does not begin with the {count:,} lines that were read before it was stopped; "
+                "resume with the same input, or start again with --force"
+            )
+        return source
 
 
 def _decode(file: Iterable[bytes], name: str) -> Iterator[str]:
@@ -103,12 +119,3 @@ def _decode(file: Iterable[bytes], name: str) -> Iterator[str]:
                 f"{name}:{number}: not UTF-8 (byte 0x{line[error.start]:02x} at {error.start + 1}); "
                 "convert the file to UTF-8"
             ) from error
-
-
-def file_state(source: str | Path) -> tuple[int, ...] | None:
-    """Size of a plain file, when it was changed, and which it is; None for a pipe."""
-    try:
-        found = os.stat(source)
-    except OSError:  # standard input; or missing, which reading it will say
-        return None
-    return (found.st_size, found.st_mtime_ns, found.st_ino) if stat.S_ISREG(found.st_mode) else None

@@ -5,9 +5,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 from numpy.typing import NDArray
 
+from xsent.encoder import SentenceEncoder
 from xsent.search.building import build_index
+from xsent.search.database import IndexDatabase
 from xsent.search.index import SearchIndex
 
 LINES = [f"Anna sees Boris {number} times." if number % 7 else "" for number in range(1, 51)]  # 43 have text
@@ -52,17 +55,33 @@ def until(lines: Iterable[str], count: int) -> Iterator[str]:
         yield line
 
 
-def note(lines: Iterable[str], into: list[str]) -> Iterator[str]:
-    for line in lines:
-        into.append(line)
-        yield line
-
-
-def contents(folder: Path) -> dict[str, bytes]:
-    return {file.name: file.read_bytes() for file in sorted(folder.iterdir())}
+def contents(folder: Path) -> dict[str, object]:
+    """Everything in an index: its files, and instead of the database what is in that."""
+    found: dict[str, object] = {file.name: file.read_bytes() for file in folder.iterdir() if file.suffix != ".db"}
+    database = IndexDatabase(folder)
+    for name in ("index", "unfinished"):
+        found[name] = database.state(name)
+    state = database.state() or database.state("unfinished")
+    return {**found, "passages": database.passages(0, state.rows if state else 0)}
 
 
 def overwrite(file: Path, place: int, data: bytes) -> None:
     content = bytearray(file.read_bytes())
     content[place : place + len(data)] = data
     file.write_bytes(content)
+
+
+@pytest.fixture(scope="module")
+def encoder(mini_bundle: Path) -> SentenceEncoder:
+    return SentenceEncoder(mini_bundle, threads=1)
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "notes.index"
+
+
+@pytest.fixture
+def made(path: Path, encoder: SentenceEncoder) -> Path:
+    build_index(path, LINES, encoder)
+    return path

@@ -1,5 +1,6 @@
 """`xsent encode`."""
 
+import importlib
 import json
 import os
 import signal
@@ -13,7 +14,11 @@ from commands import Runner, hear_interrupts, is_one_line, start
 
 from xsent import SentenceEncoder
 from xsent.options import Precision, Vectors
-from xsent.vectors import VectorOutput, open_vectors
+from xsent.vector_output import VectorOutput
+from xsent.vectors import open_vectors
+
+TEXTS = ["Anna sees Boris.", "", "David voit Elena"]
+EMPTY = "Warning: 1 of 3 lines are empty; their vectors are zero\n"
 
 
 @pytest.fixture
@@ -24,27 +29,16 @@ def run(capfd: pytest.CaptureFixture[str]) -> Runner:
 @pytest.fixture
 def sentences(tmp_path: Path) -> Path:
     file = tmp_path / "sentences.txt"
-    file.write_text("Anna sees Boris.\n\nDavid voit Elena\n")
+    file.write_text("".join(f"{text}\n" for text in TEXTS))
     return file
 
 
-def test_encode_to_npy(run: Runner, mini_bundle: Path, sentences: Path) -> None:
+def test_encode_to_npy_with_a_note_beside(run: Runner, mini_bundle: Path, sentences: Path) -> None:
     output = sentences.with_name("out.npy")
-    code, out, err = run("encode", sentences, "--output", output, "--model", mini_bundle)
-    assert (code, out) == (0, "")
-    assert err == "Warning: 1 of 3 lines are empty; their vectors are zero\n"
+    assert run("encode", sentences, "--output", output, "--model", mini_bundle) == (0, "", EMPTY)
     encoder = SentenceEncoder(mini_bundle)
-    assert np.array_equal(np.load(output), encoder.encode(["Anna sees Boris.", "", "David voit Elena"]))
+    assert np.array_equal(np.load(output), encoder.encode(TEXTS))
     assert json.loads(output.with_name("out.npy.json").read_text())["fingerprint"] == encoder.fingerprint
-
-
-def test_encode_to_standard_output(run: Runner, mini_bundle: Path, sentences: Path) -> None:
-    options = ["--truncate-dim", 4, "--precision", "float16", "--no-normalize", "--threads", 1]
-    code, out, _ = run("encode", sentences, "--model", mini_bundle, *options)
-    rows = [json.loads(line) for line in out.splitlines()]
-    assert code == 0
-    assert [row["sentence"] for row in rows] == ["Anna sees Boris.", "", "David voit Elena"]
-    assert all(len(row["vector"]) == 4 for row in rows)
 
 
 @pytest.mark.parametrize("precision", ["float16", "int8", "binary"])
@@ -52,34 +46,34 @@ def test_encode_in_every_precision(run: Runner, mini_bundle: Path, sentences: Pa
     output = sentences.with_name("out.npy")
     options = ["--precision", precision, "--truncate-dim", 16, "--model", mini_bundle]
     assert run("encode", sentences, "--output", output, *options)[0] == 0
-    texts = sentences.read_text().splitlines()
-    expected = SentenceEncoder(mini_bundle).encode(texts, precision=precision, truncate_dim=16)
+    expected = SentenceEncoder(mini_bundle).encode(TEXTS, precision=precision, truncate_dim=16)
     opened = open_vectors(output)
     assert (opened.note.precision, opened.note.dim, opened.rows.dtype) == (precision, 16, expected.dtype)
     assert np.array_equal(opened.rows, expected)
     code, out, _ = run("encode", sentences, *options)
-    rows = [json.loads(line)["vector"] for line in out.splitlines()]
+    rows = [json.loads(line) for line in out.splitlines()]
     assert code == 0
-    assert np.array_equal(np.array(rows, expected.dtype), expected)
+    assert [row["sentence"] for row in rows] == TEXTS
+    assert np.array_equal(np.array([row["vector"] for row in rows], expected.dtype), expected)
 
 
-def test_encode_to_raw_float32(run: Runner, mini_bundle: Path, sentences: Path) -> None:
-    output = sentences.with_name("out.f32")
+@pytest.mark.parametrize("suffix", [".f32", ".jsonl", ".parquet"])
+def test_encode_to_other_formats(run: Runner, mini_bundle: Path, sentences: Path, suffix: str) -> None:
+    if suffix == ".parquet":
+        pytest.importorskip("pyarrow")
+    output = sentences.with_name(f"out{suffix}")
     assert run("encode", sentences, "--output", output, "--model", mini_bundle)[0] == 0
-    expected = SentenceEncoder(mini_bundle).encode(sentences.read_text().splitlines())
-    assert np.array_equal(np.fromfile(output, "<f4").reshape(3, -1), expected)
-    assert np.array_equal(open_vectors(output).rows, expected)
-
-
-def test_encode_to_parquet(run: Runner, mini_bundle: Path, sentences: Path) -> None:
-    parquet = pytest.importorskip("pyarrow.parquet")
-    output = sentences.with_name("out.parquet")
-    assert run("encode", sentences, "--output", output, "--model", mini_bundle)[0] == 0
-    table = parquet.read_table(output)
-    texts = sentences.read_text().splitlines()
-    assert table["sentence"].to_pylist() == texts
-    assert np.array_equal(np.array(table["vector"].to_pylist(), np.float32), SentenceEncoder(mini_bundle).encode(texts))
-    assert json.loads(output.with_name("out.parquet.json").read_text())["dim"] == 32
+    expected = SentenceEncoder(mini_bundle).encode(TEXTS)
+    if suffix == ".f32":
+        assert output.read_bytes() == expected.tobytes()
+        assert np.array_equal(open_vectors(output).rows, expected)
+        return
+    if suffix == ".jsonl":
+        rows = [json.loads(line) for line in output.read_text().splitlines()]
+    else:
+        rows = importlib.import_module("pyarrow.parquet").read_table(output).to_pylist()
+    assert [row["sentence"] for row in rows] == TEXTS
+    assert np.array_equal(np.array([row["vector"] for row in rows], np.float32), expected)
 
 
 @pytest.mark.parametrize(
@@ -90,7 +84,7 @@ def test_encode_to_parquet(run: Runner, mini_bundle: Path, sentences: Path) -> N
         (["--precision", "int8", "--no-normalize"], "precision = 'int8' keeps no lengths"),
         (["--precision", "binary", "--truncate-dim", "9"], "truncate_dim = 9 must be a multiple of 8"),
         (["--truncate-dim", "33"], "truncate_dim = 33 must lie between 1 and 32"),
-        (["--output", "nowhere/a.npy"], "nowhere/.a.npy.part: No such file or directory"),
+        (["--output", "nowhere/a.npy"], "nowhere/.a.npy.part.json: No such file or directory"),
     ],
 )
 def test_encode_refuses_options_that_cannot_be(
@@ -139,7 +133,7 @@ def test_an_input_that_changes_while_it_is_read(
                 file.write_text("Anna sees Clara.\n" * 2_000)
 
     monkeypatch.setattr(VectorOutput, "write", change_once)
-    monkeypatch.setattr("xsent.vectors.STEP", 10**6)
+    monkeypatch.setattr("xsent.vector_output.STEP", 10**6)
     code, out, err = run("encode", file, "--output", tmp_path / "a.npy", "--model", mini_bundle)
     assert (code, out) == (1, "")
     assert err == f"Error: {file}: changed while it was read; run it again once the file is complete\n"
@@ -151,17 +145,6 @@ def test_encode_reads_standard_input(mini_bundle: Path) -> None:
     out, _ = process.communicate(b"Anna\nClara\n")
     assert process.returncode == 0
     assert len(out.splitlines()) == 2
-
-
-def test_encode_overwrites_nothing_without_force(run: Runner, mini_bundle: Path, sentences: Path) -> None:
-    output = sentences.with_name("out.jsonl")
-    output.write_text("old")
-    code, _, err = run("encode", sentences, "--output", output, "--model", mini_bundle)
-    assert code == 1
-    assert err == f"Error: {output}: exists; --force replaces it\n"
-    assert output.read_text() == "old"
-    assert run("encode", sentences, "--output", output, "--model", mini_bundle, "--force")[0] == 0
-    assert len(output.read_text().splitlines()) == 3
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,8 @@ from commands import Runner, is_one_line
 from conftest import sentences
 
 from xsent import SentenceEncoder
-from xsent.vectors import VectorNote, vector_file
+from xsent.vector_output import vector_file
+from xsent.vectors import VectorNote
 
 ENGLISH = [
     "The cat sleeps on the sofa.",

@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 from commands import Runner, hear_interrupts, is_one_line, start
 
-from xsent import SentenceEncoder
+from xsent import SearchIndex, SentenceEncoder
+from xsent.search.building import can_resume
 
 NOTES = "Anna sees Boris.\n\nClara, David and Elena.\nFrank\tvoit Greta\n"
 
@@ -35,12 +36,21 @@ def made(run: Runner, notes: Path, mini_bundle: Path) -> Path:
     return index
 
 
-def wait_for(file: Path) -> None:
+def stop(index: Path, lines: int, signal_number: int) -> tuple[int, bytes]:
+    """Start to index so many lines from a pipe, and stop it once it waits for more; exit code and standard error."""
+    model = index.with_name("model")
+    process = start("index", "-", index, "--model", model, stdin=subprocess.PIPE, preexec_fn=hear_interrupts)
+    assert process.stdin is not None
+    process.stdin.write("".join(f"Anna sees Boris {number} times.\n" for number in range(lines)).encode())
+    process.stdin.flush()
+    vectors = index.with_name(f".{index.name}.partial") / "vectors.f16"
     for _ in range(1200):
-        if file.exists():
-            return
+        if (vectors.exists() and can_resume(index, add=False)) or (lines < 10_000 and vectors.parent.exists()):
+            break
         time.sleep(0.05)
-    raise AssertionError(f"{file} did not appear")
+    os.kill(process.pid, signal_number)
+    _, err = process.communicate()
+    return process.returncode, err
 
 
 def test_index_says_what_it_left_out(run: Runner, notes: Path, mini_bundle: Path) -> None:
@@ -50,7 +60,7 @@ def test_index_says_what_it_left_out(run: Runner, notes: Path, mini_bundle: Path
         "",
         "Warning: 1 of 4 lines are empty; they are never found\n",
     )
-    assert json.loads((index / "index.json").read_text())["fingerprint"] == SentenceEncoder(mini_bundle).fingerprint
+    assert SearchIndex(index).state.fingerprint == SentenceEncoder(mini_bundle).fingerprint
 
 
 def test_search_prints_score_line_and_text(run: Runner, made: Path, mini_bundle: Path) -> None:
@@ -99,42 +109,29 @@ def test_queries_from_a_pipe(made: Path, mini_bundle: Path, arguments: list[str]
 
 
 def test_search_wants_one_kind_of_query(run: Runner, made: Path) -> None:
-    assert run("search", made)[0] == 2
-    assert run("search", made, "Anna", "--queries", "-")[0] == 2
-    assert run("search", made, "Anna", "--k", 0)[0] == 2
+    for options in ([], ["Anna", "--queries", "-"], ["Anna", "--k", 0]):
+        assert run("search", made, *options)[0] == 2
+    for query in ("", "  "):
+        assert run("search", made, query) == (1, "", "Error: the query is empty; ask for something\n")
 
 
-@pytest.mark.parametrize("query", ["", "  "])
-def test_an_empty_query_is_refused(run: Runner, made: Path, mini_bundle: Path, query: str) -> None:
-    refused = (1, "", "Error: the query is empty; ask for something\n")
-    assert run("search", made, query, "--model", mini_bundle) == refused
-
-
-def test_a_complete_index_has_nothing_to_resume(run: Runner, made: Path, notes: Path, mini_bundle: Path) -> None:
-    code, out, err = run("index", notes, made, "--model", mini_bundle, "--resume")
-    assert (code, out) == (1, "")
-    reason = "complete, there is nothing to resume; --force replaces it, --add adds to it"
-    assert err == f"Error: {made}: {reason}\n"
-    code, _, err = run("index", notes, made, "--model", mini_bundle, "--add", "--resume")
-    assert (code, err.split(": ")[2]) == (
-        1,
-        "complete, there is nothing to resume; without --resume the lines are added\n",
-    )
+def test_what_is_there_is_neither_replaced_nor_resumed(run: Runner, made: Path, notes: Path, mini_bundle: Path) -> None:
+    arguments = ["index", notes, made, "--model", mini_bundle]
+    for options, message in (
+        ([], "exists; --force replaces it, --add adds to it"),
+        (["--resume"], "complete, there is nothing to resume; --force replaces it, --add adds to it"),
+        (["--add", "--resume"], "complete, there is nothing to resume; without --resume the lines are added"),
+    ):
+        assert run(*arguments, *options) == (1, "", f"Error: {made}: {message}\n")
+    assert run(*arguments, "--force")[0] == 0
 
 
 def test_add_continues_the_numbers(run: Runner, made: Path, mini_bundle: Path) -> None:
     more = made.with_name("more.txt")
     more.write_text("Henry and Irina\n")
     assert run("index", more, made, "--add", "--model", mini_bundle)[0] == 0
-    _, out, _ = run("search", made, "Henry and Irina", "--k", 1, "--model", mini_bundle)
-    assert out == "1.0000\t5\tHenry and Irina\n"
-
-
-def test_index_overwrites_nothing_without_force(run: Runner, made: Path, notes: Path, mini_bundle: Path) -> None:
-    code, out, err = run("index", notes, made, "--model", mini_bundle)
-    assert (code, out) == (1, "")
-    assert err == f"Error: {made}: exists; --force replaces it, --add adds to it\n"
-    assert run("index", notes, made, "--model", mini_bundle, "--force")[0] == 0
+    found = run("search", made, "Henry and Irina", "--k", 1, "--model", mini_bundle)
+    assert found == (0, "1.0000\t5\tHenry and Irina\n", "")
 
 
 @pytest.mark.parametrize(
@@ -171,75 +168,46 @@ def test_an_input_that_shrinks_is_refused(
 def test_another_model_and_a_damaged_index_are_one_line(run: Runner, made: Path, mini_bundle: Path) -> None:
     fingerprint = SentenceEncoder(mini_bundle).fingerprint
     code, out, err = run("search", made, "Anna")
-    assert (code, out) == (1, "")
+    assert (code, out, is_one_line(err)) == (1, "", True)
     assert err.startswith(f"Error: {made} has vectors of {fingerprint}, the model makes ")
-    assert is_one_line(err)
     (made / "vectors.f16").write_bytes(b"")
-    code, out, err = run("search", made, "Anna", "--model", mini_bundle)
-    assert (code, out) == (1, "")
-    assert err == f"Error: {made}/vectors.f16: 0 bytes, expected 192; build the index again\n"
-    code, _, err = run("search", made.parent, "Anna", "--model", mini_bundle)
-    assert err == f"Error: {made.parent}: not an index, it has no index.json; make one with xsent index\n"
+    damaged = f"Error: {made}/vectors.f16: 0 bytes, expected 192; build the index again\n"
+    assert run("search", made, "Anna", "--model", mini_bundle) == (1, "", damaged)
+    none = f"Error: {made.parent}: not an index; make one with xsent index\n"
+    assert run("search", made.parent, "Anna", "--model", mini_bundle) == (1, "", none)
 
 
 def test_a_killed_job_is_resumed(run: Runner, tmp_path: Path, mini_bundle: Path) -> None:
-    file = tmp_path / "many.txt"
+    (tmp_path / "model").symlink_to(mini_bundle)
+    index, file = tmp_path / "many.index", tmp_path / "many.txt"
     file.write_text("".join(f"Anna sees Boris {number} times.\n" for number in range(10_100)))
-    index, partial = tmp_path / "many.index", tmp_path / ".many.index.partial"
-    process = start("index", "-", index, "--model", mini_bundle, stdin=subprocess.PIPE)
-    assert process.stdin is not None
-    process.stdin.write(file.read_bytes())
-    process.stdin.flush()
-    wait_for(partial / "unfinished.json")
-    process.kill()
-    process.communicate()
+    assert stop(index, 10_050, signal.SIGKILL)[0] == -signal.SIGKILL
     assert not index.exists()
     code, _, err = run("index", file, index, "--model", mini_bundle)
     assert code == 1
     assert "holds 10,000 lines of a job that was stopped; --resume goes on with it, --force starts again" in err
-    assert run("index", tmp_path / "many.txt", index, "--model", mini_bundle, "--resume") == (0, "", "")
+    assert run("index", file, index, "--model", mini_bundle, "--resume") == (0, "", "")
     _, out, _ = run("search", index, "Anna sees Boris 10099 times.", "--k", 1, "--model", mini_bundle)
     assert out == "1.0000\t10100\tAnna sees Boris 10099 times.\n"
-    assert not partial.exists()
+    assert not list(tmp_path.glob(".*"))
 
 
-def test_interrupt_exits_130_and_leaves_nothing(tmp_path: Path, mini_bundle: Path) -> None:
-    index = tmp_path / "x.index"
-    arguments = ("index", "-", index, "--model", mini_bundle)
-    process = start(*arguments, stdin=subprocess.PIPE, preexec_fn=hear_interrupts)
-    assert process.stdin is not None
-    process.stdin.write(b"Anna sees Boris.\n" * 100)
-    process.stdin.flush()
-    wait_for(tmp_path / ".x.index.partial" / "texts.txt")
-    os.kill(process.pid, signal.SIGINT)
-    _, err = process.communicate()
-    assert process.returncode == 130
-    assert err == b"Error: interrupted\n"
-    assert not list(tmp_path.iterdir())
-
-
-def test_interrupt_says_what_is_kept(tmp_path: Path, mini_bundle: Path) -> None:
-    index = tmp_path / "x.index"
-    process = start("index", "-", index, "--model", mini_bundle, stdin=subprocess.PIPE, preexec_fn=hear_interrupts)
-    assert process.stdin is not None
-    process.stdin.write(b"Anna sees Boris.\n" * 10_100)
-    process.stdin.flush()
-    wait_for(tmp_path / ".x.index.partial" / "unfinished.json")
-    os.kill(process.pid, signal.SIGINT)
-    _, err = process.communicate()
-    assert process.returncode == 130
-    kept = b"What was indexed is kept; the same command with --resume goes on.\n"
-    assert err == kept + b"Error: interrupted\n"
+@pytest.mark.parametrize(("lines", "kept"), [(100, False), (10_100, True)])
+def test_interrupt_exits_130_and_says_what_is_kept(tmp_path: Path, mini_bundle: Path, lines: int, kept: bool) -> None:
+    (tmp_path / "model").symlink_to(mini_bundle)
+    code, err = stop(tmp_path / "x.index", lines, signal.SIGINT)
+    message = b"What was indexed is kept; the same command with --resume goes on.\n" if kept else b""
+    assert (code, err) == (130, message + b"Error: interrupted\n")
+    assert (tmp_path / ".x.index.partial").exists() == kept
 
 
 def test_a_full_disk_is_one_line_and_leaves_nothing(tmp_path: Path, mini_bundle: Path) -> None:
     resource = pytest.importorskip("resource")
-    file = tmp_path / "a.txt"
+    file, index = tmp_path / "a.txt", tmp_path / "x.index"
     file.write_text("Anna sees Boris.\n" * 3000)
     limit = lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))  # noqa: E731
-    process = start("index", file, tmp_path / "x.index", "--model", mini_bundle, preexec_fn=limit)
+    process = start("index", file, index, "--model", mini_bundle, preexec_fn=limit)
     _, err = process.communicate()
     assert process.returncode == 1
-    assert is_one_line(err.decode())
-    assert "File too large; make room and run it again" in err.decode()
-    assert not list(tmp_path.glob("x.index*"))
+    assert err.decode() == f"Error: {index}: File too large; nothing was kept, make room and run it again\n"
+    assert list(tmp_path.iterdir()) == [file]

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from xsent.files import atomic_file, atomic_folder, remove_folder, sweep
+from xsent.errors import DataError
+from xsent.files import atomic_file, atomic_folder, read_json, remove_folder, sweep, to_json
 
 
 def test_file_appears_when_complete(tmp_path: Path) -> None:
@@ -57,7 +58,7 @@ def test_missing_folder(tmp_path: Path) -> None:
         pass
 
 
-def test_full_disk_of_nested_files_names_the_inner(tmp_path: Path) -> None:
+def test_full_disk_of_nested_files_is_named_once(tmp_path: Path) -> None:
     with (
         pytest.raises(OSError, match="nothing was kept") as caught,
         atomic_file(tmp_path / "outer"),
@@ -65,7 +66,19 @@ def test_full_disk_of_nested_files_names_the_inner(tmp_path: Path) -> None:
     ):
         raise OSError(errno.ENOSPC, "No space left on device")
     assert str(caught.value).count("nothing was kept") == 1
-    assert caught.value.filename == str(tmp_path / "inner")
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"), [(None, "missing"), (b"{", "damaged"), (b"[]", "damaged"), (b"\xff", "d")]
+)
+def test_json_that_cannot_be_read_is_named(tmp_path: Path, content: bytes | None, reason: str) -> None:
+    file = tmp_path / "a.json"
+    if content is not None:
+        file.write_bytes(content)
+    with pytest.raises(DataError, match=rf"a\.json: {reason}.*; fit it again"):
+        read_json(file, "fit it again")
+    file.write_bytes(to_json({"name": "é"}))
+    assert read_json(file, "fit it again") == {"name": "é"}
 
 
 def test_a_folder_is_never_seen_with_files_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,46 +1,42 @@
 """Indexes made, added to, stopped, killed and resumed."""
 
+import errno
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
+from unittest import mock
 
 import pytest
-from indexes import LINES, Stop, contents, note, until
+from indexes import LINES, Stop, contents, encoder, made, path, until
 
 from xsent.encoder import SentenceEncoder
 from xsent.errors import DataError
-from xsent.search import building as indexing
 from xsent.search.building import build_index, extend_index
+from xsent.search.database import IndexDatabase
 from xsent.search.index import SearchIndex
-from xsent.search.manifest import IndexManifest
 
-
-@pytest.fixture(scope="module")
-def encoder(mini_bundle: Path) -> SentenceEncoder:
-    return SentenceEncoder(mini_bundle, threads=1)
-
-
-@pytest.fixture
-def path(tmp_path: Path) -> Path:
-    return tmp_path / "notes.index"
-
-
-@pytest.fixture
-def made(path: Path, encoder: SentenceEncoder) -> Path:
-    build_index(path, LINES, encoder)
-    return path
+__all__ = ["encoder", "made", "path"]
 
 
 @pytest.fixture
 def often(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(indexing, "_SAVE_EVERY", 4)
+    monkeypatch.setattr("xsent.search.writer.SAVE_EVERY", 4)
+
+
+def names(folder: Path) -> list[str]:
+    return sorted(entry.name for entry in folder.iterdir())
 
 
 @pytest.mark.parametrize("lines", [[], ["", "  "]])
 def test_nothing_to_index_leaves_nothing(path: Path, encoder: SentenceEncoder, lines: list[str]) -> None:
     with pytest.raises(DataError, match=f"of {len(lines)} lines none has text"):
         build_index(path, lines, encoder)
-    assert not list(path.parent.iterdir())
+    assert not names(path.parent)
 
 
 def test_an_index_is_replaced_only_by_force_and_nothing_else_ever(made: Path, encoder: SentenceEncoder) -> None:
@@ -50,24 +46,25 @@ def test_an_index_is_replaced_only_by_force_and_nothing_else_ever(made: Path, en
     with pytest.raises(Stop):
         build_index(made, until(LINES, 2), encoder, force=True)
     assert contents(made) == before
+    with mock.patch.object(Path, "rename", side_effect=Stop), pytest.raises(Stop):
+        build_index(made, ["Boris"], encoder, force=True)
+    assert contents(made) == before
     build_index(made, ["Boris"], encoder, force=True)
-    assert [entry.name for entry in made.parent.iterdir()] == [made.name]
+    assert names(made.parent) == [made.name]
     assert len(SearchIndex(made)) == 1
-    mine = made.with_name("mine")
+    mine, file = made.with_name("mine"), made.with_name("file")
     mine.mkdir()
-    (mine / "letter.txt").write_text("dear")
+    for letter in (mine / "letter.txt", made / "letter.txt", file):
+        letter.write_text("dear")
     with pytest.raises(DataError, match="not an index, so it is not replaced"):
         build_index(mine, ["Boris"], encoder, force=True)
-    assert (mine / "letter.txt").read_text() == "dear"
-    (made / "letter.txt").write_text("dear")
     with pytest.raises(DataError, match=r"holds letter\.txt, which is of no index"):
         build_index(made, ["Boris"], encoder, force=True)
-    assert len(SearchIndex(made)) == 1
-    file = made.with_name("file")
-    file.write_text("dear")
     for work in (build_index, extend_index):
         with pytest.raises(DataError, match="not an index"):
             work(file, ["Boris"], encoder)
+    assert names(mine) == ["letter.txt"]
+    assert len(SearchIndex(made)) == 1
 
 
 @pytest.mark.parametrize("force", [False, True])
@@ -77,25 +74,17 @@ def test_a_folder_of_the_user_is_left_alone(path: Path, encoder: SentenceEncoder
     (mine / "letter.txt").write_text("dear")
     with pytest.raises(DataError, match=r"\.notes\.index\.partial: holds letter\.txt"):
         build_index(path, LINES, encoder, force=force)
-    assert contents(mine) == {"letter.txt": b"dear"}
+    assert names(mine) == ["letter.txt"]
 
 
-def test_the_old_index_goes_last(made: Path, encoder: SentenceEncoder, monkeypatch: pytest.MonkeyPatch) -> None:
-    before = contents(made)
-    rename = Path.rename
-
-    def fail_for_the_new_one(self: Path, target: Path) -> Path:
-        if self.suffix == ".partial":
-            raise Stop
-        return rename(self, target)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(Path, "rename", fail_for_the_new_one)
-        with pytest.raises(Stop):
-            build_index(made, ["Boris"], encoder, force=True)
-    assert contents(made) == before
-    build_index(made, ["Boris"], encoder, force=True)
-    assert [entry.name for entry in made.parent.iterdir()] == [made.name]
+def test_an_older_index_is_replaced_by_force(path: Path, encoder: SentenceEncoder) -> None:
+    path.mkdir()
+    for name in ("index.json", "rows.u64", "texts.txt", "vectors.f16"):
+        (path / name).write_text("old")
+    with pytest.raises(DataError, match="was made by an older xsent; index the text again"):
+        extend_index(path, LINES, encoder)
+    build_index(path, LINES, encoder, force=True)
+    assert len(SearchIndex(path)) == 43
 
 
 @pytest.mark.usefixtures("often")
@@ -103,7 +92,6 @@ def test_empty_lines_that_were_added_block_nothing(made: Path, encoder: Sentence
     before = contents(made)
     with pytest.raises(DataError, match="of 9 lines none has text"):
         extend_index(made, [""] * 9, encoder)
-    assert contents(made) == before
     with pytest.raises(Stop):
         extend_index(made, until([""] * 50, 40), encoder)
     with pytest.raises(DataError, match="of 40 lines none has text"):
@@ -113,81 +101,74 @@ def test_empty_lines_that_were_added_block_nothing(made: Path, encoder: Sentence
 
 def test_adding_gives_what_indexing_at_once_gives(made: Path, encoder: SentenceEncoder) -> None:
     more = ["Clara sees Boris.", "", "David voit Elena."]
-    manifest = extend_index(made, more, encoder)
-    assert (manifest.lines, manifest.rows, manifest.start) == (53, 45, 50)
+    state = extend_index(made, more, encoder)
+    assert (state.lines, state.rows, state.start) == (53, 45, 50)
     whole = made.with_name("whole")
     build_index(whole, LINES + more, encoder)
-    del (one := contents(made))["index.json"], (two := contents(whole))["index.json"]
-    assert one == two
+    assert contents(made)["passages"] == contents(whole)["passages"]
+    assert (made / "vectors.f16").read_bytes() == (whole / "vectors.f16").read_bytes()
     ((hit,),) = SearchIndex(made).search(encoder, ["David voit Elena."], k=1)
     assert (hit.line, hit.text) == (53, "David voit Elena.")
 
 
-def test_an_addition_that_fails_leaves_the_index_as_it_was(made: Path, encoder: SentenceEncoder) -> None:
-    before = contents(made)
+def test_sources_are_kept(made: Path, encoder: SentenceEncoder) -> None:
+    extend_index(made, ["Clara"], encoder, source="more.txt")
+    ((hit,),) = SearchIndex(made).search(encoder, ["Clara"], k=1)
+    assert (hit.source, hit.line) == ("more.txt", 51)
+
+
+def test_an_addition_that_fails_or_is_killed_leaves_the_index(made: Path, encoder: SentenceEncoder) -> None:
+    before, found = contents(made), SearchIndex(made).search(encoder, ["Anna"], k=100)
     with pytest.raises(Stop):
         extend_index(made, until(LINES, 3), encoder)
     assert contents(made) == before
-    with pytest.raises(DataError, match="none has text"):
-        extend_index(made, [""], encoder)
-    assert contents(made) == before
-
-
-def test_an_addition_that_was_killed_leaves_the_index_usable(made: Path, encoder: SentenceEncoder) -> None:
-    found = SearchIndex(made).search(encoder, ["Anna"], k=100)
-    for name in ("vectors.f16", "rows.u64", "texts.txt"):
-        with (made / name).open("ab") as file:
-            file.write(b"half a li")
+    with (made / "vectors.f16").open("ab") as file:
+        file.write(b"half a li")
     assert SearchIndex(made).search(encoder, ["Anna"], k=100) == found
-    SearchIndex(made).verify()
     extend_index(made, ["Clara"], encoder)
-    ((hit,),) = SearchIndex(made).search(encoder, ["Clara"], k=1)
-    assert (hit.line, hit.text) == (51, "Clara")
+    assert SearchIndex(made).search(encoder, ["Clara"], k=1)[0][0].line == 51
+    SearchIndex(made).verify()
 
 
 @pytest.mark.usefixtures("often")
-def test_a_stopped_addition_is_resumed_while_the_old_index_serves(made: Path, encoder: SentenceEncoder) -> None:
-    found = SearchIndex(made).search(encoder, ["Anna"], k=100)
+def test_a_stopped_addition_is_resumed_or_forgotten_while_the_index_serves(
+    made: Path, encoder: SentenceEncoder
+) -> None:
+    opened = SearchIndex(made)
+    found = opened.search(encoder, ["Anna"], k=100)
     with pytest.raises(Stop):
         extend_index(made, until(LINES, 40), encoder)
-    assert SearchIndex(made).search(encoder, ["Anna"], k=100) == found
+    assert opened.search(encoder, ["Anna"], k=100) == SearchIndex(made).search(encoder, ["Anna"], k=100) == found
     with pytest.raises(FileExistsError, match="holds 32 lines of a job that was stopped; --resume goes on with it"):
         extend_index(made, LINES, encoder)
     extend_index(made, LINES, encoder, resume=True)
+    assert opened.search(encoder, ["Anna"], k=100) == found
     whole = made.with_name("whole")
     build_index(whole, LINES + LINES, encoder)
-    del (one := contents(made))["index.json"], (two := contents(whole))["index.json"]
-    assert one == two
-
-
-@pytest.mark.usefixtures("often")
-def test_a_stopped_addition_can_be_forgotten(made: Path, encoder: SentenceEncoder) -> None:
+    assert contents(made)["passages"] == contents(whole)["passages"]
     with pytest.raises(Stop):
         extend_index(made, until(LINES, 40), encoder)
     extend_index(made, ["Clara"], encoder, force=True)
-    assert len(SearchIndex(made)) == 44
+    assert len(SearchIndex(made)) == 87
     SearchIndex(made).verify()
 
 
 @pytest.mark.usefixtures("often")
-def test_a_stopped_job_is_resumed_where_it_was(
-    path: Path, encoder: SentenceEncoder, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_stopped_job_is_resumed_where_it_was(path: Path, encoder: SentenceEncoder) -> None:
     with pytest.raises(Stop):
         build_index(path, until(LINES, 40), encoder)
-    assert not path.exists()
     partial = path.with_name(".notes.index.partial")
+    assert names(path.parent) == [partial.name]
     with pytest.raises(FileExistsError, match="holds 32 lines"):
         build_index(path, LINES, encoder)
-    with (partial / "texts.txt").open("ab") as file:
+    with (partial / "vectors.f16").open("ab") as file:
         file.write(b"of a kill")
     encoded: list[str] = []
     encode_iter = encoder.encode_iter
-    with monkeypatch.context() as patch:
-        patch.setattr(encoder, "encode_iter", lambda texts, **options: encode_iter(note(texts, encoded), **options))
+    note = lambda texts, **options: encode_iter((encoded.append(text) or text for text in texts), **options)  # noqa: E731
+    with mock.patch.object(encoder, "encode_iter", note):
         build_index(path, LINES, encoder, resume=True)
     assert encoded == LINES[32:]
-    assert not partial.exists()
     whole = path.with_name("whole")
     build_index(whole, LINES, encoder)
     assert contents(path) == contents(whole)
@@ -203,6 +184,9 @@ def test_a_resume_refuses_other_input(path: Path, encoder: SentenceEncoder, line
     with pytest.raises(DataError, match="does not begin with the 32 lines that were read before"):
         build_index(path, lines, encoder, resume=True)
     assert contents(partial) == before
+    (partial / "vectors.f16").write_bytes(b"short")
+    with pytest.raises(DataError, match=r"vectors\.f16: 5 bytes, expected"):
+        build_index(path, LINES, encoder, resume=True)
     build_index(path, ["Clara"], encoder, force=True)
     assert len(SearchIndex(path)) == 1
 
@@ -212,23 +196,13 @@ def test_a_resume_without_a_stopped_job_starts_one(path: Path, encoder: Sentence
     assert len(SearchIndex(path)) == 43
 
 
-def test_a_job_that_stops_early_leaves_nothing(path: Path, encoder: SentenceEncoder) -> None:
-    with pytest.raises(Stop):
-        build_index(path, until(LINES, 3), encoder)
-    assert not list(path.parent.iterdir())
-
-
 def test_a_kill_just_before_the_end_is_resumed(made: Path, encoder: SentenceEncoder) -> None:
-    manifest = IndexManifest.read(made / "index.json")
-    partial = made.with_name(".notes.index.partial")
-    made.rename(partial)
-    manifest.write(partial / "unfinished.json")
+    made.rename(made.with_name(".notes.index.partial"))
+    with pytest.raises(FileExistsError, match="holds 50 lines of a job that was stopped"):
+        build_index(made, LINES, encoder)
     build_index(made, LINES, encoder, resume=True)
-    assert [entry.name for entry in made.parent.iterdir()] == [made.name]
-    # And after the end: what a complete addition could not remove is no stopped one.
-    replace(manifest, start=3).write(made / "unfinished.json")
-    extend_index(made, ["Clara"], encoder)
-    assert not (made / "unfinished.json").exists()
+    assert names(made.parent) == [made.name]
+    assert len(SearchIndex(made)) == 43
 
 
 def test_two_writers_do_not_meet(made: Path, encoder: SentenceEncoder) -> None:
@@ -236,8 +210,52 @@ def test_two_writers_do_not_meet(made: Path, encoder: SentenceEncoder) -> None:
 
     def lines() -> Iterator[str]:
         yield "Boris"
-        with pytest.raises(DataError, match="another process is writing to it"):
+        with pytest.raises(DataError, match="another process is writing it; wait until it is done"):
             extend_index(made, ["Clara"], encoder)
 
     extend_index(made, lines(), encoder)
     assert len(SearchIndex(made)) == 44
+
+
+def full_database() -> sqlite3.OperationalError:
+    error = sqlite3.OperationalError("database or disk is full")
+    error.sqlite_errorcode = sqlite3.SQLITE_FULL
+    return error
+
+
+@pytest.mark.usefixtures("often")
+@pytest.mark.parametrize("place", ["vectors", "database"])
+def test_a_full_disk_leaves_the_old_state(made: Path, encoder: SentenceEncoder, place: str) -> None:
+    before = contents(made)
+    target = "xsent.search.writer.sync" if place == "vectors" else "xsent.search.database.enumerate"
+    error = OSError(errno.ENOSPC, "full") if place == "vectors" else full_database()
+    new = made.with_name("new")
+    with mock.patch(target, side_effect=error, create=True):
+        for work, folder in ((extend_index, made), (build_index, new)):
+            with pytest.raises(OSError, match="No space left on device; nothing was kept, make room") as caught:
+                work(folder, LINES, encoder)
+            assert caught.value.filename == str(folder)
+    assert names(made.parent) == [made.name]
+    assert {**contents(made), "vectors.f16": b""} == {**before, "vectors.f16": b""}
+    extend_index(made, LINES, encoder)
+    SearchIndex(made).verify()
+
+
+def test_a_kill_at_any_moment_is_resumed(mini_bundle: Path, path: Path, tmp_path: Path) -> None:
+    """Killed again and again, at moments that are spread over the job, it still ends in the whole index."""
+    text = tmp_path / "text.txt"
+    text.write_text("".join(f"Anna sees Boris {number} times.\n" for number in range(2000)))
+    script = "import xsent.search.writer as w; w.SAVE_EVERY = 20; from xsent.cli import main; main()"
+    command = [sys.executable, "-c", script, "index", str(text), str(path), "--model", str(mini_bundle), "--resume"]
+    partial = path.with_name(".notes.index.partial")
+    for wait in range(6):
+        process = subprocess.Popen(command, stderr=subprocess.DEVNULL)
+        while process.poll() is None and not partial.exists():
+            time.sleep(0.01)
+        time.sleep(0.013 * wait)
+        os.kill(process.pid, signal.SIGKILL)
+        process.wait()
+    if not path.exists():
+        assert subprocess.run(command, check=False).returncode == 0
+    SearchIndex(path).verify()
+    assert [passage.line for passage in IndexDatabase(path).passages(0, 2000)] == list(range(1, 2001))

@@ -6,7 +6,6 @@ Shapes: n texts or pairs of texts, D dimensions, F features, K labels.
 import errno
 import hashlib
 import io
-import json
 import zipfile
 from collections import Counter
 from collections.abc import Sequence
@@ -18,8 +17,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from xsent.classification.logistic import Choice, cross_validate, fit_logistic, log_softmax
-from xsent.errors import DataError, FingerprintError
-from xsent.files import atomic_file
+from xsent.errors import FingerprintError
+from xsent.files import atomic_file, naming_damage, read_json, to_json
 
 FORMAT_VERSION = 1
 
@@ -150,7 +149,7 @@ class LinearClassifier:
         del note["weight"], note["bias"]
         with atomic_file(beside) as description, atomic_file(file) as opened:
             opened.write(numbers)
-            description.write(json.dumps(note, indent=1, ensure_ascii=False).encode() + b"\n")
+            description.write(to_json(note))
 
     @classmethod
     def load(cls, path: str | Path, *, fingerprint: str) -> "LinearClassifier":
@@ -162,12 +161,9 @@ class LinearClassifier:
             ValueError: The name does not end in `.npz`.
         """
         file, beside = head_files(path)
-        try:
-            head = _parse(json.loads(beside.read_text(encoding="utf-8")), file.read_bytes())
-        except FileNotFoundError as error:
-            raise DataError(f"{error.filename}: missing; a head is two files, {file.name} and {beside.name}") from error
-        except (OSError, ValueError, TypeError, KeyError, AttributeError, zipfile.BadZipFile) as error:
-            raise DataError(f"{file}: this or {beside.name} is damaged ({error}); fit the head again") from error
+        remedy = f"a head is two files, {file.name} and {beside.name}; if one is damaged or lost, fit the head again"
+        with naming_damage(file, remedy, zipfile.BadZipFile):
+            head = _parse(read_json(beside, remedy), file.read_bytes())
         if head.fingerprint != fingerprint:
             raise FingerprintError(
                 f"{file} is for vectors of {head.fingerprint}, the model is {fingerprint}: fit the head again"

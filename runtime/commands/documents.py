@@ -100,8 +100,9 @@ def embed(
     Without --fitted the default removes no directions, as there is no other language to compare with, and the vectors
     are comparable only with each other.
     """
-    from xsent.vectors import VectorNote, vector_file
-    from xsent.writers import check_format
+    from xsent.vector_formats import check_format
+    from xsent.vector_output import vector_file
+    from xsent.vectors import VectorNote
 
     check_format(output.name, "float32")
     if not force:

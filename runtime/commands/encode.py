@@ -2,7 +2,7 @@
 
 import sys
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from enum import StrEnum
 from itertools import tee
@@ -15,7 +15,10 @@ from xsent.commands.options import BundleOption, PrecisionChoice, PrecisionOptio
 from xsent.failures import one_line_errors
 
 if TYPE_CHECKING:
-    from xsent.vectors import VectorNote, VectorOutput
+    from xsent.options import Vectors
+    from xsent.vector_formats import JsonLinesWriter
+    from xsent.vector_output import VectorOutput
+    from xsent.vectors import VectorNote
 
 
 class LongChoice(StrEnum):
@@ -91,16 +94,31 @@ def encode(
         warnings.warn(f"{empty:,} of {writer.rows - done:,} lines are empty; their vectors are zero", stacklevel=1)
 
 
+class _StandardOutput:
+    """JSON lines for whoever reads them at once."""
+
+    def __init__(self, writer: "JsonLinesWriter") -> None:
+        self._writer = writer
+        self.rows = 0
+
+    def remaining(self, sentences: Iterable[str]) -> Iterator[str]:
+        return iter(sentences)
+
+    def write(self, sentence: str, vector: "Vectors") -> None:
+        self._writer.write(sentence, vector)
+        self.rows += 1
+
+
 @contextmanager
 def _vector_output(
     path: Path | None, note: "VectorNote", job: dict[str, object], force: bool, resume: bool
-) -> "Iterator[VectorOutput]":
+) -> "Iterator[VectorOutput | _StandardOutput]":
     """A file of vectors, or JSON lines on standard output."""
-    from xsent.vectors import VectorOutput, vector_file
-    from xsent.writers import JsonLinesWriter
+    from xsent.vector_formats import JsonLinesWriter
+    from xsent.vector_output import vector_file
 
     if path is None:
-        yield VectorOutput(JsonLinesWriter(sys.stdout.buffer))
+        yield _StandardOutput(JsonLinesWriter(sys.stdout.buffer, note.precision, note.dim))
         return
     output = None
     try:

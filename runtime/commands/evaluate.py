@@ -54,9 +54,9 @@ def _protocol(task: str, summary: str, example: str) -> None:
     ) -> None:
         from xsent.evaluation.protocols import PROTOCOLS
         from xsent.models import open_model
-        from xsent.stored import Stored
+        from xsent.evaluation.vector_form import VectorForm
 
-        encoder = Stored(precision.value, truncate_dim).of(open_model(model))
+        encoder = VectorForm(precision.value, truncate_dim).of(open_model(model))
         result = PROTOCOLS[task](encoder, data_folder, _codes(languages), show_progress_bar=sys.stderr.isatty())
         form = {"precision": precision.value, "truncate_dim": truncate_dim}
         _report(result, encoder, {"task": task, "model": str(model or "built-in"), **form}, as_json)

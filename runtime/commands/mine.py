@@ -214,7 +214,8 @@ def _open_encoder(model: Path | None, like: "VectorFile | None") -> "tuple[Sente
 def _encode(encoder: "SentenceEncoder", texts: Sequence[str], note: "VectorNote", path: Path) -> "VectorFile":
     """Vectors on the disk: those of a large text do not fit into memory."""
     from xsent.progress import Progress
-    from xsent.vectors import open_vectors, vector_file
+    from xsent.vector_output import vector_file
+    from xsent.vectors import open_vectors
 
     vectors = encoder.encode_iter(
         texts,

@@ -3,7 +3,6 @@
 import json
 import sys
 import warnings
-from dataclasses import asdict
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -44,8 +43,7 @@ def index(
     """Index a file, one text a line, for `xsent search`; empty lines keep their numbers and are never found."""
     from xsent.encoder import SentenceEncoder
     from xsent.lines import steady_lines
-    from xsent.search.building import build_index, extend_index, partial_folder
-    from xsent.search.manifest import UNFINISHED
+    from xsent.search.building import build_index, can_resume, extend_index
 
     work = extend_index if add else build_index
     try:
@@ -53,13 +51,14 @@ def index(
             index,
             steady_lines(file),
             SentenceEncoder(model, threads=threads),
+            source=file,
             graph=graph,
             resume=resume,
             force=force,
             show_progress_bar=sys.stderr.isatty(),
         )
     except KeyboardInterrupt:
-        if ((index if add else partial_folder(index)) / UNFINISHED).exists():
+        if can_resume(index, add=add):
             typer.echo("What was indexed is kept; the same command with --resume goes on.", err=True)
         raise
     if empty := made.lines - made.rows:
@@ -100,7 +99,8 @@ def search(
         for text, hits in zip(batch, opened.search(encoder, batch, k, exact=exact), strict=True):
             number += 1
             if as_json:
-                typer.echo(json.dumps({"query": text, "hits": [asdict(hit) for hit in hits]}, ensure_ascii=False))
+                found = [{"score": hit.score, "line": hit.line, "text": hit.text} for hit in hits]
+                typer.echo(json.dumps({"query": text, "hits": found}, ensure_ascii=False))
             else:
                 _print_hits(hits, f"{number}\t" if source else "")
     if not number:

@@ -5,7 +5,6 @@ Nothing in the folder is pickled; its fingerprint covers the sentence encoder an
 
 import errno
 import hashlib
-import json
 import zipfile
 import zlib
 from collections.abc import Mapping
@@ -19,11 +18,10 @@ from numpy.typing import NDArray
 from xsent.documents.density import Density
 from xsent.documents.subspace import Floats, RankChoice, remove_directions
 from xsent.errors import DataError, FingerprintError
-from xsent.files import atomic_folder
+from xsent.files import atomic_folder, naming_damage, read_json, to_json
 
 FORMAT_VERSION = 1
 _ABOUT, _ARRAYS = "documents.json", "documents.npz"
-_DAMAGED = (OSError, ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile, zlib.error)
 
 Arrays = dict[str, NDArray[Any]]
 
@@ -74,7 +72,7 @@ class DocumentSpace:
             **asdict(self.choice),
         }
         with atomic_folder(path) as folder:
-            (folder / _ABOUT).write_text(json.dumps(about, indent=1) + "\n", encoding="utf-8")
+            (folder / _ABOUT).write_bytes(to_json(about))
             with (folder / _ARRAYS).open("wb") as file:
                 np.savez(file, allow_pickle=False, **self._arrays())
 
@@ -90,8 +88,9 @@ class DocumentSpace:
             DataError: The folder is missing, damaged or of an unknown version.
             FingerprintError: It belongs to another sentence encoder.
         """
-        try:
-            about = json.loads((path / _ABOUT).read_text(encoding="utf-8"))
+        remedy = "fit the documents again"
+        with naming_damage(path, remedy, zipfile.BadZipFile, zlib.error):
+            about = read_json(path / _ABOUT, remedy)
             if about["format_version"] != FORMAT_VERSION:
                 raise DataError(
                     f"{path}: format version {about['format_version']!r}, this version of xsent reads "
@@ -107,10 +106,6 @@ class DocumentSpace:
             space = cls(encoder, languages, RankChoice(about["rank"], tuple(about["accuracies"])))
             if space.fingerprint != about["fingerprint"]:
                 raise ValueError("its fingerprint is not that of its content")
-        except FileNotFoundError as error:
-            raise DataError(f"{error.filename}: missing; expected what DocumentEncoder.save wrote") from error
-        except _DAMAGED as error:
-            raise DataError(f"{path}: damaged ({error}); fit the documents again") from error
         return space
 
     def _arrays(self) -> Arrays:

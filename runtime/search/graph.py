@@ -9,7 +9,6 @@ English queries among 195,000 French sentences it finds 9.9, in 14 ms of one cor
 """
 
 import errno
-import os
 from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
@@ -18,10 +17,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from xsent.bundle import file_digest
 from xsent.errors import DataError, MissingExtraError
+from xsent.files import sync
 from xsent.progress import Progress
-from xsent.search.growing_file import FileState
-from xsent.search.manifest import VECTORS, IndexManifest
+from xsent.search.database import VECTORS, IndexState
 from xsent.search.vectors import IndexVectors
 
 if TYPE_CHECKING:
@@ -32,15 +32,10 @@ _EFFORT = 1024
 
 
 class NeighbourGraph:
-    """A graph on disk, mapped into memory: a query touches only the rows that it passes.
-
-    Args:
-        file: The graph.
-        dim: Length of a vector (D).
-        rows: Rows that it holds.
+    """A graph of so many rows on disk, mapped into memory: a query touches only the rows that it passes.
 
     Raises:
-        DataError: It is not that graph.
+        DataError: The file is not that graph.
         MissingExtraError: usearch is not installed.
     """
 
@@ -61,49 +56,40 @@ class NeighbourGraph:
 
 
 def require_usearch() -> None:
-    """See whether usearch is there.
-
-    Raises:
-        MissingExtraError: It is not installed.
-    """
+    """See whether usearch is there; a MissingExtraError says how to get it."""
     if find_spec("usearch") is None:
         raise MissingExtraError("usearch is not installed; pip install 'xsent[index]'")
 
 
-def extend_graph(folder: Path, manifest: IndexManifest, *, show_progress_bar: bool = False) -> IndexManifest:
-    """Write a graph over all rows, which starts from the graph that is there, if there is one.
+def extend_graph(folder: Path, state: IndexState, *, show_progress_bar: bool = False) -> IndexState:
+    """Write a graph over all rows of an index, which starts from the graph that is there, if there is one.
 
     One thread adds the rows, so that the same index always gets the same graph. All of it is in memory meanwhile,
     about 700 bytes a row at 512 dimensions.
 
-    Args:
-        folder: The index.
-        manifest: What is in it.
-        show_progress_bar: Report progress on standard error.
-
     Returns:
-        The manifest with the new graph, to be written.
-
-    Raises:
-        DataError: The old graph is damaged.
-        OSError: There is no room for the new one.
+        The state with the new graph, to be saved.
     """
-    graph = _new_graph(manifest.dim)
-    known = folder / manifest.graph_file
-    if manifest.graph:
-        manifest.files[known.name].check(known)
-        graph.load(known)
-    vectors = IndexVectors(folder / VECTORS, manifest.rows, manifest.dim)
-    with Progress("rows in the graph", manifest.rows, enabled=show_progress_bar) as progress:
-        progress.advance(manifest.graph)
-        for block in vectors.blocks(manifest.graph):
+    graph = _new_graph(state.dim)
+    check_graph(folder, state)
+    if state.graph:
+        graph.load(folder / state.graph_file)
+    vectors = IndexVectors(folder / VECTORS, state.rows, state.dim)
+    with Progress("rows in the graph", state.rows, enabled=show_progress_bar) as progress:
+        progress.advance(state.graph)
+        for block in vectors.blocks(state.graph):
             graph.add(np.arange(len(graph), len(graph) + len(block)), block, threads=1)
             progress.advance(len(block))
-    grown = replace(manifest, graph=manifest.rows)
-    file = folder / grown.graph_file
-    _save(graph, file)
-    files = {name: state for name, state in manifest.files.items() if name != known.name}
-    return replace(grown, files={**files, file.name: FileState.of(file)})
+    grown = replace(state, graph=state.rows)
+    _save(graph, folder / grown.graph_file)
+    return replace(grown, graph_digest=file_digest(folder / grown.graph_file))
+
+
+def check_graph(folder: Path, state: IndexState) -> None:
+    """See whether the graph of an index, if it has one, is what was written; a DataError says that it is not."""
+    file = folder / state.graph_file
+    if state.graph and (not file.is_file() or file_digest(file) != state.graph_digest):
+        raise DataError(f"{file}: damaged (its checksum is wrong); build the index again")
 
 
 def _new_graph(dim: int) -> "Index":
@@ -119,6 +105,6 @@ def _save(graph: "Index", file: Path) -> None:
         NeighbourGraph(file, graph.ndim, len(graph))  # for usearch does not always say that the disk is full
     except (RuntimeError, DataError) as error:
         file.unlink(missing_ok=True)
-        raise OSError(errno.ENOSPC, f"{os.strerror(errno.ENOSPC)}; make room and run it again", str(file)) from error
+        raise OSError(errno.ENOSPC, str(error), str(file)) from error
     with file.open("rb+") as opened:
-        os.fsync(opened.fileno())
+        sync(opened)

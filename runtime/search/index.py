@@ -11,12 +11,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from xsent.errors import DataError, MissingExtraError
+from xsent.errors import DataError, XsentError
 from xsent.options import Vectors
-from xsent.search.graph import NeighbourGraph
-from xsent.search.held_file import HeldFile
-from xsent.search.manifest import ROWS, TEXTS, VECTORS, IndexManifest, map_rows
-from xsent.search.vectors import IndexVectors
+from xsent.search.database import VECTORS, IndexDatabase, Passage
+from xsent.search.graph import NeighbourGraph, check_graph
+from xsent.search.vectors import BLOCK, IndexVectors
 from xsent.similarity import NearestSearch, UnitRows, check_same_dim, nearest
 
 if TYPE_CHECKING:
@@ -36,9 +35,6 @@ def semantic_search(queries: ArrayLike, corpus: ArrayLike, top_k: int = 10) -> l
 
     Returns:
         For every query its results, best first: `{"corpus_id": row of the corpus, "score": cosine}`.
-
-    Raises:
-        ValueError: `top_k` is less than 1, or the dimensions differ.
     """
     corpus = np.asanyarray(corpus)
     rows, scores = nearest(queries, corpus, min(top_k, max(len(UnitRows(corpus)), 1)))
@@ -50,31 +46,19 @@ def semantic_search(queries: ArrayLike, corpus: ArrayLike, top_k: int = 10) -> l
 
 @dataclass(frozen=True)
 class Hit:
-    """A line that was found.
+    """A line that was found."""
 
-    Attributes:
-        score: Its cosine with the query.
-        line: Its number, from 1.
-        text: What it says.
-    """
-
-    score: float
-    line: int
+    score: float  # its cosine with the query
+    line: int  # its number, from 1
     text: str
+    source: str = ""  # where it comes from, such as a file
 
 
 class SearchIndex:
-    """An index on disk, opened for searching; made by `xsent.search.building.build_index` or `xsent index`.
+    """An index on disk, opened for searching; made by `xsent.build_index` or `xsent index`.
 
-    Vectors and texts stay on the disk and are read in blocks, or only where the graph leads. Its files stay open: once
-    another index takes the place of this one, it still answers from this one.
-
-    Args:
-        path: The folder.
-
-    Attributes:
-        path: The folder.
-        manifest: What the index says about itself.
+    Vectors and texts stay on the disk and are read in blocks, or only where the graph leads. What is opened is the
+    index as it is now: it answers from that also while lines are added, or once another one takes its place.
 
     Raises:
         DataError: There is no index, it is damaged, or it was written by another version.
@@ -82,17 +66,15 @@ class SearchIndex:
 
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
-        self.manifest = IndexManifest.open(self.path)
-        self._hold()
-        while (manifest := IndexManifest.open(self.path)) != self.manifest:  # it was replaced in between
-            self.manifest = manifest
-            self._hold()
+        self._open()
+        while not self._database.path.exists():  # it was replaced in between
+            self._open()
 
     def __len__(self) -> int:
-        return self.manifest.rows
+        return self.state.rows
 
     def __repr__(self) -> str:
-        return f"SearchIndex({str(self.path)!r}, rows={len(self)}, dim={self.manifest.dim})"
+        return f"SearchIndex({str(self.path)!r}, rows={len(self)}, dim={self.state.dim})"
 
     def search(
         self, encoder: "SentenceEncoder", queries: Sequence[str], k: int = 10, *, exact: bool = False
@@ -110,53 +92,34 @@ class SearchIndex:
 
         Raises:
             DataError: The index is damaged.
-            FingerprintError: Another encoder made the index; names both fingerprints.
-            MissingExtraError: The index has a graph, and usearch, which reads it, is not installed.
-            TypeError: `queries` is one str.
-            ValueError: `k` is less than 1.
+            FingerprintError: Another encoder made it; names both fingerprints.
+            MissingExtraError: It has a graph, and usearch, which reads it, is not installed.
         """
         if isinstance(queries, str):
             raise TypeError("search takes a list of queries, not one str")
-        self.manifest.check_fingerprint(encoder.fingerprint, self.path)
+        self.state.check_fingerprint(encoder.fingerprint, self.path)
         vectors = encoder.encode(queries, on_long="split")
         rows, scores = self.nearest(vectors, k, exact=exact)
-        return [
-            [self._hit(row, score) for row, score in zip(found, cosines, strict=True)] if vector.any() else []
-            for vector, found, cosines in zip(vectors, rows.tolist(), scores.tolist(), strict=True)
-        ]
+        scores[~vectors.any(axis=1)] = -np.inf
+        return [self._hits(*pair) for pair in zip(rows.tolist(), scores.tolist(), strict=True)]
 
     def nearest(
         self, vectors: Vectors, k: int = 10, *, exact: bool = False
     ) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
-        """Find the rows of highest cosine; whether the vectors are of the index's encoder is up to the caller.
-
-        Args:
-            vectors: Queries [q, D].
-            k: Rows a query.
-            exact: See `search`.
-
-        Returns:
-            Rows [q, min(k, n)] counted from 0 and their cosines, best first.
-
-        Raises:
-            DataError: The index is damaged.
-            MissingExtraError: usearch is needed and not installed.
-            ValueError: `k` is less than 1, or the dimensions differ.
-        """
-        check_same_dim(vectors.shape[1], self.manifest.dim)
+        """Rows [q, min(k, n)] of highest cosine with vectors [q, D] of the index's encoder, and cosines, best first."""
+        check_same_dim(vectors.shape[1], self.state.dim)
         k = min(k, max(len(self), 1))  # less than 1 is refused where the rows are kept
-        if exact or _SPARE * k >= self.manifest.graph:
+        if exact or self._graph is None or _SPARE * k >= self.state.graph:
             return self._exact(vectors, k)
-        return self._approximate(vectors, k)
+        return self._approximate(self._graph, vectors, k)
 
     def verify(self) -> None:
-        """Read every file and compare it with its checksum.
-
-        Raises:
-            DataError: A file is damaged; names it.
-        """
-        for name, state in self.manifest.files.items():
-            state.check(self.path / name)
+        """Read everything and compare it with its checksums; a DataError names what is damaged."""
+        for first in range(0, len(self), BLOCK):
+            for row, passage in enumerate(self._database.passages(first, min(BLOCK, len(self) - first)), first):
+                self._check(row, passage)
+            self._vectors.let_go()
+        check_graph(self.path, self.state)
 
     def _exact(self, vectors: Vectors, k: int, start: int = 0) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
         """The best of the rows from `start` on."""
@@ -165,11 +128,13 @@ class SearchIndex:
             search.add_unit(block)
         return start + search.indices, search.scores
 
-    def _approximate(self, vectors: Vectors, k: int) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+    def _approximate(
+        self, graph: NeighbourGraph | XsentError, vectors: Vectors, k: int
+    ) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
         """The best of what the graph proposes and of the rows that were added behind it."""
-        if isinstance(graph := self._graph, Exception):
+        if isinstance(graph, XsentError):
             raise graph.with_traceback(None)
-        added, _ = self._exact(vectors, k, self.manifest.graph)
+        added, _ = self._exact(vectors, k, self.state.graph)
         indices = np.empty((len(vectors), k), np.int64)
         scores = np.empty((len(vectors), k), np.float32)
         for place, (vector, others) in enumerate(zip(vectors, added, strict=True)):
@@ -182,45 +147,31 @@ class SearchIndex:
             scores[place] = search.scores[0]
         return indices, scores
 
-    def _hold(self) -> None:
-        """Open all files of the manifest."""
-        self._vectors = IndexVectors(self.path / VECTORS, len(self), self.manifest.dim)
-        self._rows = map_rows(self.path, self.manifest)
-        self._texts = HeldFile(self.path / TEXTS)
-        self._graph = self._open_graph()
+    def _open(self) -> None:
+        self._database = IndexDatabase(self.path)
+        if (state := self._database.state()) is None:
+            raise DataError(f"{self.path}: an unfinished index; xsent index --resume goes on with it")
+        self.state = state  # what the index says about itself
+        self._vectors = IndexVectors(self.path / VECTORS, state.rows, state.dim)
+        self._graph = self._open_graph() if state.graph else None
 
-    def _open_graph(self) -> NeighbourGraph | DataError | MissingExtraError:
+    def _open_graph(self) -> NeighbourGraph | XsentError:
         """The graph, or what is wrong with it: that matters only to a search which needs it."""
-        if not self.manifest.graph:
-            return DataError(f"{self.path}: has no graph")
         try:
-            return NeighbourGraph(self.path / self.manifest.graph_file, self.manifest.dim, self.manifest.graph)
-        except (DataError, MissingExtraError) as error:
+            return NeighbourGraph(self.path / self.state.graph_file, self.state.dim, self.state.graph)
+        except XsentError as error:
             return error.with_traceback(None)
 
-    def _hit(self, row: int, score: float) -> Hit:
-        (before, start), (line, end) = self._row(row - 1), self._row(row)
-        if not (before < line < self._row(row + 1)[0] and start < end <= self.manifest.files[TEXTS].bytes):
-            raise self._damaged(ROWS)
-        raw = bytearray(end - start)
-        if not self._texts.read_into(start, memoryview(raw)):
-            raise self._damaged(TEXTS)
-        try:
-            text, feed, rest = raw.decode("utf-8").rpartition("\n")
-        except UnicodeDecodeError as error:
-            raise self._damaged(TEXTS) from error
-        if rest or not feed:
-            raise self._damaged(TEXTS)
-        return Hit(score, line, text)
+    def _hits(self, rows: list[int], scores: list[float]) -> list[Hit]:
+        hits = []
+        for row, score in zip(rows, scores, strict=True):
+            if score > -np.inf:  # not of an empty query
+                (passage,) = self._database.passages(row)
+                self._check(row, passage)
+                hits.append(Hit(score, passage.line, passage.text, passage.source))
+        self._vectors.let_go()
+        return hits
 
-    def _row(self, row: int) -> tuple[int, int]:
-        """Number of the line and end of the text; also for the row before the first and the one behind the last."""
-        if row < 0:
-            return 0, 0
-        if row >= len(self):
-            return self.manifest.lines + 1, self.manifest.files[TEXTS].bytes
-        line, end = map(int, self._rows[row])
-        return line, end
-
-    def _damaged(self, name: str) -> DataError:
-        return DataError(f"{self.path / name}: damaged; build the index again")
+    def _check(self, row: int, passage: Passage) -> None:
+        if Passage.of(*passage[:3], self._vectors.stored(row)).digest != passage.digest:
+            raise self._database.damaged(f"row {row:,} of it or of {VECTORS} is not what it was")

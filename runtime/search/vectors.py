@@ -6,6 +6,7 @@ same, and scores differ by 0.00003 at most. int8 would halve it again, but loses
 Shapes: n rows, D dimensions.
 """
 
+import mmap
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,54 +14,46 @@ import numpy as np
 from numpy.typing import NDArray
 
 from xsent.errors import DataError
-from xsent.search.held_file import HeldFile
 
 STORED = np.dtype("<f2")
+BLOCK = 2048  # rows read at once
 
-_BLOCK = 2048  # rows read at once
 _TWO = 0x4000  # set in a float16 of 2 or more, or that is no number: there is none in a vector of length 1
 _TINY = np.finfo(np.float32).tiny
 _NOT_COPIES = np.array(0x8FFFE000, np.uint32).view(np.int32)
 
 
 class IndexVectors:
-    """Vectors in a file, which may be longer; it stays open.
-
-    Args:
-        file: The file.
-        rows: How many of them count (n).
-        dim: Length of a vector (D).
-    """
+    """The first rows of a file, mapped into memory: it stays the same one for its reader, whatever takes its name."""
 
     def __init__(self, file: Path, rows: int, dim: int) -> None:
-        self._file = HeldFile(file)
-        self._rows = rows
-        self._map = np.memmap(file, STORED, "r", shape=(rows, dim))
+        self._file = file
+        check_length(file, expected := rows * dim * STORED.itemsize)
+        with file.open("rb") as opened:
+            self._map = mmap.mmap(opened.fileno(), expected, access=mmap.ACCESS_READ)
+        self._rows = np.frombuffer(self._map, STORED).reshape(rows, dim)
 
     def blocks(self, start: int = 0) -> Iterator[NDArray[np.float32]]:
-        """Rows from `start` on, some [b, D] at a time; each is overwritten by the next.
-
-        Raises:
-            DataError: A vector is damaged.
-        """
-        dim = self._map.shape[1]
-        stored = np.empty((_BLOCK, dim), STORED)
-        wide = np.empty((_BLOCK, dim), np.float32)
-        # Read rather than mapped: pages of a map would count as memory of this process.
-        for first in range(start, self._rows, _BLOCK):
-            count = min(_BLOCK, self._rows - first)
-            if not self._file.read_into(first * dim * STORED.itemsize, stored[:count].view(np.uint8).data):
-                raise self._damaged("it became shorter")
-            yield self._checked(stored[:count], wide[:count])
+        """Rows from `start` on, some [b, D] at a time; each is overwritten by the next."""
+        wide = np.empty((BLOCK, self._rows.shape[1]), np.float32)
+        for first in range(start, len(self._rows), BLOCK):
+            stored = self._rows[first : first + BLOCK]
+            yield self._checked(stored, wide[: len(stored)])
+            self.let_go()
 
     def take(self, rows: NDArray[np.int64]) -> NDArray[np.float32]:
-        """Some rows [r, D].
-
-        Raises:
-            DataError: A vector is damaged.
-        """
-        stored = self._map[rows]
+        """Some rows [r, D]."""
+        stored = self._rows[rows]
         return self._checked(stored, np.empty(stored.shape, np.float32))
+
+    def stored(self, row: int) -> bytes:
+        """One row as it lies on the disk."""
+        return bytes(self._rows[row].data)
+
+    def let_go(self) -> None:
+        """Stop holding what was read: its pages would count as ours until memory is short."""
+        if hasattr(mmap.mmap, "madvise"):
+            self._map.madvise(mmap.MADV_DONTNEED)
 
     def _checked(self, stored: NDArray[np.float16], wide: NDArray[np.float32]) -> NDArray[np.float32]:
         if np.bitwise_or.reduce(stored.view(np.uint16), axis=None) & _TWO:
@@ -71,7 +64,15 @@ class IndexVectors:
         return wide
 
     def _damaged(self, reason: str) -> DataError:
-        return DataError(f"{self._file.path}: damaged ({reason}); build the index again")
+        return DataError(f"{self._file}: damaged ({reason}); build the index again")
+
+
+def check_length(file: Path, expected: int) -> None:
+    """See that a file has so many bytes; it may have more."""
+    if not file.is_file():
+        raise DataError(f"{file}: missing; build the index again")
+    if (size := file.stat().st_size) < expected:
+        raise DataError(f"{file}: {size:,} bytes, expected {expected:,}; build the index again")
 
 
 def widen(halves: NDArray[np.float16], out: NDArray[np.float32]) -> None:

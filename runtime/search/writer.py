@@ -1,96 +1,90 @@
-"""Appending lines to the folder of an index."""
+"""Appending lines to an index: what was saved outlives errors and kills."""
 
-import hashlib
-from collections.abc import Iterable, Iterator
-from contextlib import ExitStack, closing
+import errno
+import os
 from dataclasses import replace
 from pathlib import Path
-from typing import Self
-
-import numpy as np
 
 from xsent.errors import DataError
+from xsent.files import sync
+from xsent.lines import LineDigest
 from xsent.options import Vectors
-from xsent.search.growing_file import GrowingFile
-from xsent.search.manifest import GROWING, ROW_TYPE, ROWS, TEXTS, VECTORS, IndexManifest
-from xsent.search.vectors import STORED
+from xsent.search.database import INDEX, UNFINISHED, VECTORS, IndexDatabase, IndexState, Passage
+from xsent.search.vectors import STORED, check_length
+
+SAVE_EVERY = 10_000  # lines: about a minute's work on a Raspberry Pi
+_MOST_TEXT = 1 << 22  # characters that wait to be saved
 
 
 class IndexWriter:
-    """Appends lines with their vectors; a context manager, whose end drops what was not saved.
+    """Appends lines from a source to what a folder has as `base`; in the folder of a new index that is nothing."""
 
-    Args:
-        folder: The index, or the folder where a new one grows.
-        state: What is there; its lines after `state.start` are of this addition.
+    def __init__(self, folder: Path, base: IndexState, source: str) -> None:
+        self._base, self._source = base, source
+        self._file = folder / VECTORS
+        self.database = IndexDatabase(folder, create=True)
+        self.close = self.database.close
+        self.folder = folder
+        self.state = base  # what is saved
+        self.digest = LineDigest()
+        self._passages: list[Passage] = []  # that wait to be saved, with their vectors
+        self._vectors = bytearray()
+        self._text = 0  # their characters
 
-    Attributes:
-        lines: Lines in the index by now.
-        rows: Those that have a vector.
+    def stopped(self) -> IndexState | None:
+        """What a job has saved that was stopped; of a new index that has no name yet, all of it."""
+        return self.database.state(UNFINISHED) or (None if self._base.rows else self.database.state(INDEX))
 
-    Raises:
-        DataError: A file is not what it was.
-    """
-
-    def __init__(self, folder: Path, state: IndexManifest) -> None:
-        self._folder = folder
-        self._state = state
-        self.lines = state.lines
-        self.rows = state.rows
-        self._input = hashlib.sha256()
-        with ExitStack() as stack:
-            self._files = {
-                name: stack.enter_context(closing(GrowingFile(folder / name, state.files[name]))) for name in GROWING
-            }
-            self._open = stack.pop_all()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._open.close()
-
-    def skip_known(self, texts: Iterable[str]) -> Iterator[str]:
-        """Pass over the lines that were saved before the job was stopped.
-
-        Args:
-            texts: The lines of this addition, from the first.
-
-        Yields:
-            Those that are still to be added.
-
-        Raises:
-            DataError: The first lines are not those that were saved.
-        """
-        source = iter(texts)
-        known = self._state.lines - self._state.start
-        for _, text in zip(range(known), source, strict=False):  # the range first: it must not cost a line more
-            self._note(text)
-        if self._input.hexdigest() != self._state.input:
-            raise DataError(
-                f"{self._folder}: the input does not begin with the {known:,} lines that were read before it was "
-                "stopped; resume with the same input, or start again with --force"
-            )
-        yield from source
+    def begin(self, *, resume: bool, force: bool) -> None:
+        """Go on with a job that was stopped, or forget it; complains if neither is wanted."""
+        stopped = self.stopped()
+        if stopped and not (resume or force):
+            done = f"{stopped.lines - stopped.start:,} lines"
+            reason = f"holds {done} of a job that was stopped; --resume goes on with it, --force starts again"
+            raise FileExistsError(errno.EEXIST, reason, str(self.folder))
+        if stopped and resume:
+            self.state = stopped
+        else:
+            self.database.forget(self.state.rows)
+        if self.state.rows:
+            check_length(self._file, self._saved_bytes)
+        self._lines = self.state.lines
 
     def add(self, text: str, vector: Vectors) -> None:
         """Append a line and its vector [D]; a line whose vector is zero is counted, but never found."""
-        self._note(text)
-        self.lines += 1
+        self.digest.add(text)
+        self._lines += 1
         if vector.any():
-            self.rows += 1
-            self._files[TEXTS].write(f"{text}\n".encode())
-            self._files[VECTORS].write(vector.astype(STORED, copy=False).tobytes())
-            self._files[ROWS].write(np.array([self.lines, self._files[TEXTS].size], ROW_TYPE).tobytes())
+            stored = vector.astype(STORED, copy=False).tobytes()
+            self._passages.append(Passage.of(self._source, self._lines, text, stored))
+            self._vectors += stored
+            self._text += len(text)
+        if (self._lines - self._base.start) % SAVE_EVERY == 0 or self._text > _MOST_TEXT:
+            self._save()
 
-    def save(self) -> IndexManifest:
-        """Bring everything to the disk; a manifest that is written next makes it part of the index."""
-        return replace(
-            self._state,
-            lines=self.lines,
-            rows=self.rows,
-            input=self._input.hexdigest(),
-            files={**self._state.files, **{name: file.save() for name, file in self._files.items()}},
-        )
+    def finish(self) -> None:
+        """Save what is left."""
+        if self.state.rows + len(self._passages) == self._base.rows:
+            self.database.forget(self._base.rows)  # empty lines are not worth resuming
+            raise DataError(f"nothing to index: of {self._lines - self._base.start:,} lines none has text")
+        self._save()
 
-    def _note(self, text: str) -> None:
-        self._input.update(f"{text}\n".encode())
+    def _save(self) -> None:
+        """Bring everything to the disk: first the vectors, then the state that says how many of them count."""
+        try:
+            with self._file.open("ab") as file:
+                file.truncate(self._saved_bytes)  # without what a killed process has left
+                file.write(self._vectors)
+                sync(file)
+        except OSError:
+            os.truncate(self._file, self._saved_bytes)
+            raise
+        rows = self.state.rows + len(self._passages)
+        state = replace(self.state, lines=self._lines, rows=rows, digest=self.digest.hex)
+        self.database.save(UNFINISHED, state, self.state.rows, self._passages)
+        self.state = state
+        self._passages, self._vectors, self._text = [], bytearray(), 0
+
+    @property
+    def _saved_bytes(self) -> int:
+        return self.state.rows * self.state.dim * STORED.itemsize

@@ -8,21 +8,21 @@ from typer.testing import CliRunner
 
 from xsent.cli import app
 from xsent.encoder import SentenceEncoder
-from xsent.stored import Stored
+from xsent.vector_form import VectorForm
 
 TEXTS = ["The cat sleeps.", "Pay the rent before the first.", ""]
 
 
 def test_what_is_stored_as_it_is_stays_the_encoder(mini_bundle: Path) -> None:
     encoder = SentenceEncoder(mini_bundle)
-    assert Stored().of(encoder) is encoder
+    assert VectorForm().of(encoder) is encoder
 
 
 @pytest.mark.parametrize("precision", ["float16", "int8", "binary"])
 def test_cosines_are_those_of_what_was_stored(mini_bundle: Path, precision: str) -> None:
     encoder = SentenceEncoder(mini_bundle)
     stored = encoder.encode(TEXTS, precision=precision, truncate_dim=16)  # type: ignore[arg-type]
-    vectors = Stored(precision, 16).of(encoder).encode(TEXTS)  # type: ignore[arg-type]
+    vectors = VectorForm(precision, 16).of(encoder).encode(TEXTS)  # type: ignore[arg-type]
     lengths = np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-9)
     unit = vectors / lengths
     np.testing.assert_allclose(unit @ unit.T, encoder.similarity(stored, stored), atol=1e-5)
@@ -30,7 +30,7 @@ def test_cosines_are_those_of_what_was_stored(mini_bundle: Path, precision: str)
 
 def test_only_bundles_are_stored() -> None:
     with pytest.raises(ValueError, match="are for bundles; export the checkpoint first"):
-        Stored("int8").of(object())  # type: ignore[arg-type]
+        VectorForm("int8").of(object())  # type: ignore[arg-type]
 
 
 def test_the_command_takes_a_precision(tmp_path: Path) -> None:

@@ -1,0 +1,192 @@
+"""Vectors on their way to a file that outlives the process which writes it, until it is complete."""
+
+import errno
+import json
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+from xsent.errors import DataError, FingerprintError
+from xsent.files import atomic_file, naming_damage, naming_full_disk, only_writer, sync, to_json
+from xsent.lines import LineDigest
+from xsent.options import Vectors
+from xsent.vector_formats import FORMATS, arrow_to_parquet, check_format
+from xsent.vectors import VectorNote, note_file
+
+# Rows between two checkpoints, and in a row group of Parquet: about a second of encoding on a laptop.
+STEP = 4096
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """How far an unfinished file is."""
+
+    job: Mapping[str, object] = field(default_factory=dict)  # all that moves its content, but for the sentences
+    rows: int = 0  # that are on the disk
+    bytes: int = 0  # length of the file with them
+    digest: str = ""  # of their sentences
+    replaces: bool = False  # whether it was begun to replace an older file
+
+
+class VectorOutput:
+    """`.NAME.part`, which becomes NAME; `.NAME.part.json` has its checkpoints, a line each. See `vector_file`."""
+
+    def __init__(
+        self, path: Path, note: VectorNote, job: Mapping[str, object] | None, *, resume: bool, force: bool
+    ) -> None:
+        self._path, self._note = path, note
+        self._part, self._journal = _parts(path)
+        self._job = None if job is None else {**asdict(note), **job}
+        self._digest = LineDigest()
+        self._last = self._find(resume=resume, force=force)
+        if not self._last.rows:
+            self._journal.write_bytes(b"")
+            self._part.write_bytes(b"")
+        self._replaces = force or self._last.replaces
+        self.rows = self.kept  # that it has
+        self._file = self._part.open("r+b")
+        self._file.truncate(self._last.bytes)
+        self._file.seek(0, os.SEEK_END)
+        self._writer = FORMATS[path.suffix](self._file, note.precision, note.dim)
+
+    @property
+    def kept(self) -> int:
+        """Rows that outlive this process if it stops now."""
+        return self._last.rows
+
+    def remaining(self, sentences: Iterable[str]) -> Iterator[str]:
+        """The sentences that have no row yet; a DataError says that the others are not those that have one."""
+        return self._digest.skip(sentences, self._last.rows, self._last.digest, self._path)
+
+    def write(self, sentence: str, vector: Vectors) -> None:
+        """Append one sentence and its vector, [D] or [D / 8]."""
+        self._writer.write(sentence, vector)
+        self._digest.add(sentence)
+        self.rows += 1
+        if self.rows % STEP == 0:
+            self._writer.flush()
+            if self._job is not None:
+                self._checkpoint(self._job)
+
+    def publish(self) -> None:
+        """Give the complete file its name: the note first, for vectors without one are of no use."""
+        self._writer.finish(self.rows)
+        sync(self._file)
+        self._file.close()
+        if self._path.suffix == ".parquet":
+            with atomic_file(self._path) as file:
+                arrow_to_parquet(self._part, file)
+                sync(file)
+                self._publish_note()
+        else:
+            self._publish_note()
+            os.replace(self._part, self._path)
+        os.truncate(self._journal, 0)
+
+    def close(self) -> None:
+        """Close the file, whether or not what waits to be written can be."""
+        with suppress(OSError):
+            self._file.close()
+
+    def _publish_note(self) -> None:
+        with atomic_file(note_file(self._path)) as file:
+            file.write(to_json(asdict(self._note)))
+            sync(file)
+            self._path.unlink(missing_ok=True)  # older vectors must not stand beside the new note
+
+    def _checkpoint(self, job: Mapping[str, object]) -> None:
+        """Put everything on the disk and note it."""
+        sync(self._file)
+        last = Checkpoint(job, self.rows, self._file.tell(), self._digest.hex, self._replaces)
+        before = self._journal.stat().st_size
+        try:
+            with self._journal.open("ab") as journal:
+                journal.write(json.dumps(asdict(last)).encode() + b"\n")
+                sync(journal)
+        except OSError:
+            os.truncate(self._journal, before)
+            raise
+        self._last = last
+
+    def _find(self, *, resume: bool, force: bool) -> Checkpoint:
+        """The checkpoint to go on from; complains about what must not be overwritten."""
+        last = Checkpoint() if self._job is None or (force and not resume) else self._read()
+        if self._path.exists() and not (force or (resume and last.replaces)):
+            advice = "complete already; there is nothing to resume" if resume else "exists; --force replaces it"
+            raise FileExistsError(errno.EEXIST, advice, str(self._path))
+        if last.rows and not resume:
+            advice = f"an unfinished run got to line {last.rows:,}; --resume goes on, --force starts over"
+            raise FileExistsError(errno.EEXIST, advice, str(self._path))
+        if last.rows:
+            self._check(last)
+        elif note_file(self._path).exists() and not force:
+            raise FileExistsError(errno.EEXIST, "exists; --force replaces it", str(note_file(self._path)))
+        return last
+
+    def _read(self) -> Checkpoint:
+        if not self._part.exists():  # it has got its name, and the process was killed right after that
+            return Checkpoint()
+        with naming_damage(self._journal, "--force starts over"):
+            whole, end, _ = self._journal.read_bytes().rpartition(b"\n")
+            last = Checkpoint(**json.loads(whole.rpartition(b"\n")[2])) if whole else Checkpoint()
+            os.truncate(self._journal, len(whole + end))  # a kill may have cut the last line
+            return last
+
+    def _check(self, last: Checkpoint) -> None:
+        """See that the job is still the same, and the file is what its checkpoint says."""
+        new, old = self._job or {}, last.job
+        for key in {**new, **old}:  # the fingerprint first
+            if old.get(key) != new.get(key):
+                raise (FingerprintError if key == "fingerprint" else DataError)(
+                    f"{self._path}: cannot be gone on with: {key} was {old.get(key)}, is now {new.get(key)}; "
+                    "give the same, or --force to start over"
+                )
+        if self._part.stat().st_size < last.bytes:
+            raise DataError(f"{self._part}: shorter than its journal says; --force starts over")
+
+
+@contextmanager
+def vector_file(
+    path: Path, note: VectorNote, *, force: bool = False, job: Mapping[str, object] | None = None, resume: bool = False
+) -> Iterator[VectorOutput]:
+    """Write vectors to a file that appears, with its note, once it is complete; one process can write it at a time.
+
+    Args:
+        path: The file; its ending says what it holds, see `FORMATS`.
+        note: What to write beside it.
+        force: Replace an existing file, finished or not.
+        job: What else moves the vectors, beside note and sentences. With it, what is written outlives errors and kills
+            from every `STEP` rows on.
+        resume: Go on with what a process with the same job has left, if there is anything.
+
+    Raises:
+        FileExistsError: The file exists, finished or not, and `force` is not set, nor `resume` for an unfinished one;
+            `resume` replaces a finished one if the unfinished one was begun with `force`.
+        FingerprintError: The one left holds vectors of another encoder.
+        DataError: The one left is of another job or damaged, or another process writes it.
+    """
+    check_format(path.name, note.precision)
+    part, journal = _parts(path)
+
+    def kept() -> bool:
+        return journal.exists() and journal.stat().st_size > 0
+
+    output = None
+    with only_writer(journal, os.O_RDWR | os.O_CREAT):
+        try:
+            with naming_full_disk(path, kept):
+                output = VectorOutput(path, note, job, resume=resume, force=force)
+                yield output
+                output.publish()
+        finally:
+            if output:
+                output.close()
+            if not kept():
+                part.unlink(missing_ok=True)
+                journal.unlink(missing_ok=True)  # last: it holds the lock
+
+
+def _parts(path: Path) -> tuple[Path, Path]:
+    return path.with_name(f".{path.name}.part"), path.with_name(f".{path.name}.part.json")

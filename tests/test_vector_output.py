@@ -1,0 +1,405 @@
+"""Going on after a kill: the same bytes, nothing encoded twice, nothing mixed up."""
+
+import errno
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+import numpy as np
+import pytest
+from commands import Runner, is_one_line
+
+from xsent import SentenceEncoder
+from xsent.bundle import builtin_path
+from xsent.errors import DataError, FingerprintError
+from xsent.options import Vectors
+from xsent.vector_output import VectorOutput, vector_file
+from xsent.vectors import VectorNote
+
+FORMATS = ["a.npy", "a.f32", "a.jsonl", "a.parquet"]
+NOTE = VectorNote("0123456789abcdef", 8, "float32", normalized=True)
+JOB: dict[str, object] = {"on_long": "warn"}
+ROWS = 13
+VECTORS = np.random.default_rng(0).normal(size=(ROWS, 8)).astype(np.float32)
+KEPT = "4 lines are encoded and kept; --resume goes on."
+GOING_ON = "Going on after line 4; warnings count the lines after it only.\n"
+TEXTS = [f"Anna {row}" for row in range(ROWS)]
+PARTS = {".a.npy.part", ".a.npy.part.json"}
+OTHER_TEXT = "a.npy: the input does not begin with the 8 lines that were read before it was stopped"
+
+
+class Killed(BaseException):
+    """Stands for the end of a process."""
+
+
+@pytest.fixture(autouse=True)
+def small_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("xsent.vector_output.STEP", 4)
+
+
+@pytest.fixture
+def run(capfd: pytest.CaptureFixture[str]) -> Runner:
+    return Runner(capfd)
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "a.npy"
+
+
+@contextmanager
+def killed() -> Iterator[None]:
+    with pytest.raises(Killed):
+        yield
+
+
+def write(path: Path, stop: int = ROWS, texts: list[str] = TEXTS, **options: Any) -> int:  # noqa: ANN401
+    """Write rows up to `stop`, there the process ends; returns the first row that was written."""
+    if path.suffix == ".parquet":
+        pytest.importorskip("pyarrow")
+    with vector_file(path, **{"note": NOTE, "job": JOB, **options}) as output:
+        first = output.rows
+        for text in output.remaining(texts):
+            if output.rows == stop:
+                raise Killed
+            output.write(text, VECTORS[output.rows])
+        return first
+
+
+def names(folder: Path) -> set[str]:
+    return {path.name for path in folder.iterdir()}
+
+
+@pytest.mark.parametrize("name", FORMATS)
+@pytest.mark.parametrize("stop", [0, 3, 4, 5, 8, 12])
+def test_the_bytes_are_those_of_a_run_without_a_break(tmp_path: Path, name: str, stop: int) -> None:
+    whole, broken = tmp_path / "whole" / name, tmp_path / "broken" / name
+    for path in (whole, broken):
+        path.parent.mkdir()
+    write(whole)
+    with killed():
+        write(broken, stop)
+    assert names(broken.parent) == (set() if stop < 4 else {f".{name}.part", f".{name}.part.json"})
+    with killed():
+        write(broken, max(stop, 2), resume=True)
+    assert write(broken, resume=True) == stop // 4 * 4
+    assert names(broken.parent) == {name, f"{name}.json"}
+    for end in (name, f"{name}.json"):
+        assert broken.with_name(end).read_bytes() == whole.with_name(end).read_bytes()
+
+
+def test_what_was_cut_short_is_neither_lost_nor_used_unasked(path: Path) -> None:
+    with killed():
+        write(path, 10)
+    kept = path.with_name(".a.npy.part").read_bytes()
+    with pytest.raises(FileExistsError, match=r"got to line 8; --resume goes on, --force starts over"):
+        write(path)
+    assert path.with_name(".a.npy.part").read_bytes() == kept
+    with killed():
+        write(path, 2, force=True)
+    assert names(path.parent) == set()
+    assert write(path, resume=True) == 0
+
+
+def test_an_older_output_stays_until_the_new_one_is_complete(path: Path) -> None:
+    write(path)
+    old = path.read_bytes()
+    with killed():
+        write(path, 10, force=True)
+    with pytest.raises(FileExistsError, match="exists; --force replaces it"):
+        write(path)
+    assert path.read_bytes() == old
+    assert write(path, resume=True) == 8  # it was begun with force
+    assert names(path.parent) == {"a.npy", "a.npy.json"}
+
+
+def test_an_output_that_is_complete_is_not_resumed(path: Path) -> None:
+    write(path)
+    for _ in range(2):
+        with pytest.raises(FileExistsError, match="complete already; there is nothing to resume"):
+            write(path, resume=True)
+        with killed():
+            write(path.with_name("b.npy"), 10)
+        for end in ("", ".json"):  # a file that came from elsewhere is no output to replace either
+            path.with_name(f".b.npy.part{end}").replace(path.with_name(f".a.npy.part{end}"))
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"job": {"on_long": "split"}}, "a.npy: cannot be gone on with: on_long was warn, is now split"),
+        ({"job": {**JOB, "bytes of input": 5}}, "bytes of input was None, is now 5"),
+        ({"note": VectorNote("0123456789abcdef", 8, "float16", True)}, "precision was float32, is now float16"),
+        ({"note": VectorNote("0123456789abcdef", 4, "float32", True)}, "dim was 8, is now 4"),
+        ({"note": VectorNote("fedcba9876543210", 8, "float32", True)}, "0123456789abcdef, is now fedcba9876543210"),
+        ({"texts": ["Anna 0", "other", *TEXTS[2:]]}, OTHER_TEXT),
+        ({"texts": TEXTS[:7]}, OTHER_TEXT),
+    ],
+)
+def test_another_job_is_refused_and_nothing_is_lost(path: Path, change: dict[str, Any], message: str) -> None:
+    with killed():
+        write(path, 10)
+    journal = path.with_name(".a.npy.part.json").read_bytes()
+    kind = FingerprintError if "fedc" in message else DataError
+    with pytest.raises(kind, match=message):
+        write(path, resume=True, **change)
+    assert path.with_name(".a.npy.part.json").read_bytes() == journal
+    assert write(path, resume=True) == 8
+
+
+@pytest.mark.parametrize(
+    ("end", "content", "message"),
+    [(".json", b"{\n", r"part\.json: damaged .*; --force"), ("", b"x", "part: shorter than its journal says; --force")],
+)
+def test_damaged_leftovers_are_named(path: Path, end: str, content: bytes, message: str) -> None:
+    with killed():
+        write(path, 10)
+    path.with_name(f".a.npy.part{end}").write_bytes(content)
+    with pytest.raises(DataError, match=f"{message} starts over"):
+        write(path, resume=True)
+    assert write(path, force=True) == 0
+
+
+def test_a_checkpoint_that_a_kill_has_cut_does_not_count(path: Path) -> None:
+    with killed():
+        write(path, 10)
+    journal = path.with_name(".a.npy.part.json")
+    journal.write_bytes(journal.read_bytes()[:-9])
+    assert write(path, resume=True) == 4
+    assert np.array_equal(np.load(path), VECTORS)
+
+
+@pytest.mark.parametrize("name", ["a.npy", "a.parquet"])
+def test_two_processes_do_not_write_one_file(tmp_path: Path, name: str) -> None:
+    pytest.importorskip("fcntl")
+    path = tmp_path / name
+    replace, refused = os.replace, []
+
+    def publish(source: Path, target: Path) -> None:  # also while a note or a file gets its name, and after that
+        for when in (lambda: None, lambda: replace(source, target)):
+            when()
+            for options in ({"force": True}, {"resume": True}):
+                with pytest.raises(DataError, match=r"part\.json: another process is writing it") as error:
+                    write(path, **options)
+                refused.append(error)
+
+    with mock.patch("os.replace", publish):
+        write(path)
+    assert len(refused) == 8
+    assert names(tmp_path) == {name, f"{name}.json"}
+
+
+def test_a_lock_on_a_journal_that_went_meanwhile_does_not_count(path: Path) -> None:
+    fcntl = pytest.importorskip("fcntl")
+    flock = fcntl.flock
+
+    def go_first(*arguments: object) -> None:
+        path.with_name(".a.npy.part.json").unlink()
+        flock(*arguments)
+
+    with mock.patch("fcntl.flock", go_first), pytest.raises(DataError, match="another process is writing it"):
+        write(path)
+
+
+@pytest.mark.parametrize("step", ["arrow_to_parquet", "atomic_file"])
+@pytest.mark.parametrize("old", [False, True])
+def test_a_disk_that_is_full_in_the_end(tmp_path: Path, step: str, old: bool) -> None:
+    path = tmp_path / "a.parquet"
+    if old:
+        write(path)
+    before = {name: (tmp_path / name).read_bytes() for name in names(tmp_path)}
+    with (
+        mock.patch(f"xsent.vector_output.{step}", side_effect=OSError(errno.ENOSPC, "full")),
+        pytest.raises(OSError, match="make room, then --resume goes on") as error,
+    ):
+        write(path, force=old)
+    assert error.value.filename == str(path)
+    assert names(tmp_path) == {*before, ".a.parquet.part", ".a.parquet.part.json"}
+    assert all((tmp_path / name).read_bytes() == content for name, content in before.items())
+    assert write(path, resume=True) == 12
+    assert names(tmp_path) == {"a.parquet", "a.parquet.json"}
+
+
+@pytest.mark.parametrize(("full", "first"), [(1, 0), (2, 4)])
+def test_a_disk_without_room_for_a_checkpoint(path: Path, full: int, first: int) -> None:
+    dumps, calls = json.dumps, iter(range(1, 9))
+
+    def dump(*arguments: Any) -> str:  # noqa: ANN401
+        if next(calls) == full:
+            raise OSError(errno.ENOSPC, "full")
+        return dumps(*arguments)
+
+    advice = "make room, then --resume goes on" if first else "nothing was kept"
+    with mock.patch("xsent.vector_output.json.dumps", dump), pytest.raises(OSError, match=advice):
+        write(path)
+    assert names(path.parent) == (PARTS if first else set())
+    assert write(path, resume=True) == first
+
+
+@pytest.mark.parametrize("old", [False, True])
+@pytest.mark.parametrize("name", ["a.npy", "a.parquet"])
+def test_vectors_never_lack_their_note(tmp_path: Path, name: str, old: bool) -> None:
+    path = tmp_path / name
+    if old:
+        write(path, note=VectorNote("fedcba9876543210", 8, "float32", normalized=True))
+    replace = os.replace
+
+    def stop(source: Path, target: Path) -> None:
+        if target == path:
+            raise Killed
+        replace(source, target)
+
+    with mock.patch("os.replace", stop), killed():
+        write(path, force=old)
+    assert names(tmp_path) == {f"{name}.json", f".{name}.part", f".{name}.part.json"}
+    assert write(path, resume=True) == 12
+    assert names(tmp_path) == {name, f"{name}.json"}
+
+
+def test_without_a_job_nothing_is_left(path: Path) -> None:
+    with killed():
+        write(path, 10, job=None)
+    assert names(path.parent) == set()
+
+
+def start_in_small_steps(*arguments: object, limit: Callable[[], object] | None = None) -> "subprocess.Popen[bytes]":
+    script = "import xsent.vector_output; xsent.vector_output.STEP = 100; from xsent.cli import main; main()"
+    command = [sys.executable, "-c", script, *map(str, arguments)]
+    return subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.PIPE, preexec_fn=limit)
+
+
+def test_a_killed_command_goes_on(mini_bundle: Path, path: Path) -> None:
+    texts = [f"Anna {row % 50}, Boris" for row in range(450)]
+    lines = "".join(f"{text}\n" for text in texts).encode()
+    arguments = ("encode", "-", "--output", path, "--model", mini_bundle)
+    process = start_in_small_steps(*arguments)
+    assert process.stdin is not None
+    process.stdin.write(lines)
+    process.stdin.flush()
+    journal = path.with_name(".a.npy.part.json")
+    for _ in range(600):
+        if journal.exists() and journal.stat().st_size:
+            break
+        time.sleep(0.05)
+    process.kill()  # SIGKILL
+    process.communicate()
+    assert names(path.parent) == PARTS
+    process = start_in_small_steps(*arguments, "--resume")
+    _, err = process.communicate(lines)
+    assert (process.returncode, err.startswith(b"Going on after line ")) == (0, True)
+    assert names(path.parent) == {"a.npy", "a.npy.json"}
+    assert np.array_equal(np.load(path), SentenceEncoder(mini_bundle).encode(texts))
+
+
+def test_a_full_disk_keeps_what_a_checkpoint_covers(mini_bundle: Path, path: Path) -> None:
+    resource = pytest.importorskip("resource")
+    file = path.with_name("a.txt")
+    file.write_text("Anna sees Boris.\n" * 450)
+    arguments = ("encode", file, "--output", path, "--model", mini_bundle)
+    limit = lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (30_000, 30_000))  # noqa: E731
+    _, err = start_in_small_steps(*arguments, limit=limit).communicate()
+    assert err.decode() == f"Error: {path}: File too large; make room, then --resume goes on\n"
+    assert is_one_line(start_in_small_steps(*arguments, "--resume").communicate()[1].decode())
+    assert len(np.load(path)) == 450
+
+
+def interrupt(command: Callable[[], tuple[int, str, str]]) -> tuple[int, str, str]:
+    """Run a command that is interrupted in its seventh line; four are kept."""
+    write = VectorOutput.write
+
+    def stop(self: VectorOutput, sentence: str, vector: Vectors) -> None:
+        if self.rows == 6:
+            raise KeyboardInterrupt
+        write(self, sentence, vector)
+
+    with mock.patch.object(VectorOutput, "write", stop):
+        return command()
+
+
+@pytest.fixture
+def interrupted(run: Runner, path: Path, mini_bundle: Path) -> list[object]:
+    """The arguments of a command that was interrupted."""
+    file = path.with_name("a.txt")
+    file.write_text("".join(f"{text}\n" for text in TEXTS))
+    arguments = ["encode", file, "--output", path, "--model", mini_bundle, "--threads", 1]
+    assert interrupt(lambda: run(*arguments)) == (130, "", f"{path}: {KEPT}\nError: interrupted\n")
+    return arguments
+
+
+def test_only_the_rest_is_encoded(run: Runner, interrupted: list[object], mini_bundle: Path, path: Path) -> None:
+    encoded: list[str] = []
+    encode_iter = SentenceEncoder.encode_iter
+
+    def note_down(self: SentenceEncoder, sentences: Iterable[str], **options: Any) -> Iterator[Vectors]:  # noqa: ANN401
+        return encode_iter(self, (encoded.append(text) or text for text in sentences), **options)
+
+    message = "an unfinished run got to line 4; --resume goes on, --force starts over"
+    assert run(*interrupted) == (1, "", f"Error: {path}: {message}\n")
+    with mock.patch.object(SentenceEncoder, "encode_iter", note_down):
+        assert run(*interrupted, "--resume") == (0, "", GOING_ON)
+    assert encoded == TEXTS[4:]
+    assert np.array_equal(np.load(path), SentenceEncoder(mini_bundle).encode(TEXTS))
+    message = "complete already; there is nothing to resume"
+    assert run(*interrupted, "--resume") == (1, "", f"Error: {path}: {message}\n")
+    assert run(*interrupted, "--force") == (0, "", "")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [("Anna 0", "Boris and Clara", "bytes of input was 94, is now"), ("Anna 2", "Emma 2", "does not begin with the 4")],
+)
+def test_a_changed_input_is_refused(
+    run: Runner, interrupted: list[object], path: Path, old: str, new: str, message: str
+) -> None:
+    file = path.with_name("a.txt")
+    file.write_text(file.read_text().replace(old, new))
+    code, out, err = run(*interrupted, "--resume")
+    assert (code, out, is_one_line(err)) == (1, "", True)
+    assert message in err
+
+
+def test_other_options_are_refused(run: Runner, interrupted: list[object], mini_bundle: Path) -> None:
+    both = f"was {SentenceEncoder(mini_bundle).fingerprint}, is now {SentenceEncoder().fingerprint}"
+    for options, message in (
+        (["--precision", "int8"], "precision was float32, is now int8"),
+        (["--truncate-dim", 8], "dim was 32, is now 8"),
+        (["--no-normalize"], "normalized was True, is now False"),
+        (["--on-long", "split"], "on_long was warn, is now split"),
+        (["--model", builtin_path()], both),
+        (["--force"], "--resume goes on and --force starts over: give one of them"),
+    ):
+        code, out, err = run(*interrupted, "--resume", *options)
+        assert (code, out, is_one_line(err)) == (1, "", True)
+        assert message in err
+    assert run(*interrupted, "--resume") == (0, "", GOING_ON)
+
+
+def test_resume_needs_a_file(run: Runner) -> None:
+    assert run("encode", "-", "--resume") == (1, "", "Error: --resume goes on with a file: name it with --output\n")
+
+
+@pytest.mark.parametrize("on_long", ["warn", "error"])
+def test_lines_are_counted_and_numbered(run: Runner, mini_bundle: Path, path: Path, on_long: str) -> None:
+    lines = [f"Anna {row}" for row in range(20)]
+    lines[1] = lines[18] = ""
+    lines[17] = "Anna " * 100
+    path.with_name("a.txt").write_text("".join(f"{line}\n" for line in lines))
+    arguments = ["encode", path.with_name("a.txt"), "--output", path, "--model", mini_bundle]
+    arguments += ["--threads", 1, "--on-long", on_long]
+    assert interrupt(lambda: run(*arguments))[0] == 130
+    code, _, err = run(*arguments, "--resume")
+    assert err.startswith(GOING_ON)
+    if on_long == "error":
+        assert code == 1
+        assert "Error: sentence 18 (counted from 1): " in err
+    else:
+        assert code == 0
+        assert "Warning: 1 of 16 sentences had more than 64 tokens" in err
+        assert "Warning: 1 of 16 lines are empty" in err
