@@ -53,8 +53,8 @@ def _protocol(task: str, summary: str, example: str) -> None:
         as_json: JsonOption = False,
     ) -> None:
         from xsent.evaluation.protocols import PROTOCOLS
-        from xsent.models import open_model
         from xsent.evaluation.vector_form import VectorForm
+        from xsent.models import open_model
 
         encoder = VectorForm(precision.value, truncate_dim).of(open_model(model))
         result = PROTOCOLS[task](encoder, data_folder, _codes(languages), show_progress_bar=sys.stderr.isatty())

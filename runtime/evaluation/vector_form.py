@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 
 from xsent.encoder import SentenceEncoder
 from xsent.hamming import unpack_signs
+from xsent.models import SupportsEncode
 from xsent.options import Precision
-from xsent.retrieval import Encodes
 
 
 @dataclass(frozen=True)
@@ -19,7 +19,7 @@ class VectorForm:
     precision: Precision = "float32"
     truncate_dim: int | None = None
 
-    def of(self, encoder: Encodes) -> Encodes:
+    def of(self, encoder: SupportsEncode) -> SupportsEncode:
         """The encoder, with vectors as they come out of a file; a ValueError says that it is no bundle's."""
         if self == VectorForm():
             return encoder
