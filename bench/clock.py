@@ -3,7 +3,6 @@
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from pathlib import Path
 from statistics import median
 from typing import Any
 
@@ -12,27 +11,17 @@ from xsent.train.feed import Feed
 from xsent.train.trainer import Trainer
 
 
-def nothing(step: int) -> None:
-    """What is done before a step unless asked otherwise."""
-
-
 @dataclass
 class Clock:
     """What the steps of a training cost; a step begins when it asks for its batch.
 
     The last step is left out: validation follows it.
-
-    Attributes:
-        before: Called with the number of each step before it begins.
-        steps: Seconds of each step on the wall.
-        processor: The same in seconds of processor time, of all threads.
-        waits: Seconds of each of them spent waiting for the batch.
     """
 
-    before: Callable[[int], None] = nothing
-    steps: list[float] = field(default_factory=list)
-    processor: list[float] = field(default_factory=list)
-    waits: list[float] = field(default_factory=list)
+    before: Callable[[int], object] = id  # called with the number of each step before it begins
+    steps: list[float] = field(default_factory=list)  # seconds of each step on the wall
+    processor: list[float] = field(default_factory=list)  # the same in processor time, of all threads
+    waits: list[float] = field(default_factory=list)  # seconds of each of them spent waiting for the batch
 
     def measured(self, batches: Iterator[Batch]) -> Iterator[Batch]:
         """The same batches, with the clock running."""
@@ -56,50 +45,28 @@ class Clock:
         return median(self.steps)
 
     @property
-    def processor_step(self) -> float:
-        """Mean processor seconds of a step; unlike the wall's they do not count what other processes took."""
-        return sum(self.processor) / len(self.processor)
-
-    @property
     def waiting(self) -> float:
         """Share of the time spent waiting for data."""
         return sum(self.waits) / sum(self.steps)
 
-
-class ClockedBatches(Batches):
-    """Batches with a clock."""
-
-    def __init__(self, batches: Batches, clock: Clock) -> None:
-        self._batches, self._clock = batches, clock
-
-    def since(self, step: int) -> Iterator[Batch]:
-        """The batches of the steps from `step` on."""
-        return self._clock.measured(self._batches.since(step))
+    def attach(self, trainer: Trainer) -> Trainer:
+        """The same training, with the clock running."""
+        trainer.feed = _ClockedFeed(trainer.feed, self)
+        return trainer
 
 
-class ClockedFeed(Feed):
-    """The data of a training, with a clock."""
-
+class _ClockedFeed(Feed):
     def __init__(self, feed: Feed, clock: Clock) -> None:
         vars(self).update(vars(feed))
         self._clock = clock
 
     def batches(self, *of_stage: Any, **settings: Any) -> Batches:  # noqa: ANN401  whatever it takes
-        """The batches of a stage."""
-        return ClockedBatches(super().batches(*of_stage, **settings), self._clock)
+        return _ClockedBatches(super().batches(*of_stage, **settings), self._clock)
 
 
-class ClockedTrainer(Trainer):
-    """A training whose steps are measured."""
+class _ClockedBatches(Batches):
+    def __init__(self, batches: Batches, clock: Clock) -> None:
+        self._batches, self._clock = batches, clock
 
-    def train_with(self, clock: Clock) -> Path:
-        """Train all stages that are not finished.
-
-        Args:
-            clock: What measures the steps.
-
-        Returns:
-            The last stage's checkpoint.
-        """
-        self.feed = ClockedFeed(self.feed, clock)
-        return self.train()
+    def since(self, step: int) -> Iterator[Batch]:
+        return self._clock.measured(self._batches.since(step))

@@ -14,7 +14,6 @@ from xsent.instruction_set import instruction_set
 from xsent.threads import available_cpus
 
 ROOT = Path("/")
-UNKNOWN = "unknown"
 PACKAGES = ("numpy", "onnxruntime", "openvino", "sentencepiece", "torch")
 # Beginnings of the variables that set the threads of libraries.
 THREAD_SETTINGS = ("OMP_", "OPENBLAS_", "MKL_", "KMP_AFFINITY", "KMP_BLOCKTIME", "GOMP_", "TOKENIZERS_PARALLELISM")
@@ -33,36 +32,23 @@ LIMITS = {
 
 
 def processor(root: Path = ROOT) -> str:
-    """The processor of this machine in words.
-
-    Args:
-        root: Where `proc` is; only tests need another.
-    """
+    """The processor of this machine in words; `root` has `proc`, only tests need another."""
     fields = _fields(root / "proc/cpuinfo")
     return fields.get("Model") or fields.get("model name") or platform.processor() or platform.machine()
 
 
 def environment(root: Path = ROOT) -> dict[str, Any]:
-    """What figures depend on beside our code.
-
-    Args:
-        root: Where `proc` and `sys` are; only tests need another.
-
-    Returns:
-        date, processor, instructions (see `xsent.instruction_set`), cpus (that this process may use), cpus_of_machine,
-        memory_mib (0 where it is not known), governor (of the frequency) and system; versions, by package, of those
-        that are installed; threads, the variables that set the threads of libraries.
-    """
+    """What figures depend on beside our code; `root` has `proc` and `sys`, only tests need another."""
     memory = _fields(root / "proc/meminfo").get("MemTotal", "0")
     governors = set(_texts(root, f"{CPU}/cpufreq/scaling_governor"))
     return {
         "date": date.today().isoformat(),
         "processor": processor(root),
         "instructions": instruction_set(root / "proc/cpuinfo"),
-        "cpus": available_cpus(root),
+        "cpus": available_cpus(root),  # that this process may use
         "cpus_of_machine": os.cpu_count() or 1,
-        "memory_mib": int(memory.split()[0]) // 1024,
-        "governor": ", ".join(sorted(governors)) or UNKNOWN,
+        "memory_mib": int(memory.split()[0]) // 1024,  # 0 where it is not known
+        "governor": ", ".join(sorted(governors)) or "unknown",  # of the frequency
         "system": f"{platform.system()} {platform.release()} on {platform.machine()}",
         "versions": {"python": platform.python_version(), "xsent": xsent.__version__, **dict(_versions())},
         "threads": {name: value for name, value in sorted(os.environ.items()) if name.startswith(THREAD_SETTINGS)},
@@ -70,14 +56,7 @@ def environment(root: Path = ROOT) -> dict[str, Any]:
 
 
 class Watch:
-    """Looks at the machine from time to time while the block runs.
-
-    What a system does not tell is left out.
-
-    Args:
-        root: Where `proc` and `sys` are; only tests need another.
-        seconds: Time between two looks.
-    """
+    """Looks at the machine every so many seconds while the block runs; what a system does not tell is left out."""
 
     def __init__(self, root: Path = ROOT, seconds: float = 2.0) -> None:
         self._root, self._seconds = root, seconds

@@ -1,19 +1,29 @@
-"""Numbers of the papers that ours stand beside."""
+"""What mao2021 says that layers cost (table 5), and ours beside it."""
 
-from typing import NamedTuple
+from collections.abc import Mapping
 
+from xsent.bench.report.tables import NONE, Table, number
 
-class LayerCost(NamedTuple):
-    """Memory in MB, and minutes per 10,000 steps at batch 128 on a V100."""
-
-    memory: float
-    minutes: float
-
-
-TABLE_5 = {  # mao2021: number of layers and what training with them costs
-    1: LayerCost(7_135, 19),
-    2: LayerCost(11_607, 24),
-    3: LayerCost(16_804, 29),
-    4: LayerCost(21_923, 34),
-    6: LayerCost(28_024, 44),
+TABLE_5 = {  # layers: memory in MB, and minutes per 10,000 steps at batch 128 on a V100
+    1: (7_135, 19),
+    2: (11_607, 24),
+    3: (16_804, 29),
+    4: (21_923, 34),
+    6: (28_024, 44),
 }
+
+
+def beside_table_5(ours: Mapping[int, tuple[float, float]], headings: tuple[str, str]) -> Table:
+    """Time and memory by layers, and the paper's, each also as a multiple of one layer's."""
+    rows = []
+    for layers, costs in ours.items():
+        cells = [str(layers)]
+        for place, paper in ((0, 1), (1, 0)):
+            cells += [number(costs[place]), number(costs[place] / ours[1][place]) if 1 in ours else NONE]
+            if layers in TABLE_5:
+                cells += [number(TABLE_5[layers][paper]), number(TABLE_5[layers][paper] / TABLE_5[1][paper])]
+            else:
+                cells += [NONE, NONE]
+        rows.append(cells)
+    times = "× 1 layer"
+    return Table(["layers", headings[0], times, "paper, min", times, headings[1], times, "paper, MB", times], rows)

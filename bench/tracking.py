@@ -11,7 +11,7 @@ import re
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from statistics import median
@@ -19,19 +19,17 @@ from statistics import median
 import numpy as np
 
 from xsent.bench.machine import Watch, environment
-from xsent.bench.peers.texts import sentences
 from xsent.bench.results import Measurement, Results
+from xsent.bench.texts import sentences
 from xsent.bundle import Bundle
 from xsent.encoder import SentenceEncoder
 from xsent.errors import DataError
+from xsent.probe import time_call
 from xsent.threads import available_cpus
 from xsent.tokenizer import Tokenizer
 
-Work = Callable[[], None]
-
-WORKS = ("tokenise", "encode")
-TIMED = ("encode",)  # what other programs slow down as much as numpy's work: searching pieces they do not
 SENTENCES = {"tokenise": 1000, "encode": 20}  # at once: some ten milliseconds, or 100 million instructions
+TIMED = "encode"  # what other programs slow down as much as numpy's work: searching pieces they do not
 # Processes, because how one lies in memory makes a difference of its own; turns of every process.
 PROCESSES, TURNS = 11, 10
 TIME, AUTO = "time", "auto"
@@ -47,17 +45,10 @@ SETTINGS = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "PYTHONHASHSEED
 
 
 def track(bundle: Path, *, command: str, by: str = AUTO) -> Results:
-    """Measure the stable set.
+    """Measure the stable set: instructions of a sentence, or ratios with one turn for each process.
 
-    Args:
-        bundle: What to encode with.
-        command: The command line, for the results.
-        by: "perf" or "valgrind" count instructions; "time" takes ratios; "auto" the first of them that works here.
-
-    Returns:
-        Measurements of group tracking with axes work and by, so that only figures of one kind are compared. Figures:
-        instructions (of a sentence) or ratio (of the time of a block of sentences to that of numpy's work) with one
-        turn for each process.
+    Its axes are the work and what it was measured by: "perf", "valgrind", "time" or, by "auto", the first of them that
+    works here. So only figures of one kind are compared.
 
     Raises:
         DataError: There is no such way to measure, it does not work here, or a child failed.
@@ -68,7 +59,7 @@ def track(bundle: Path, *, command: str, by: str = AUTO) -> Results:
     chosen = available() if by == AUTO else by
     results = Results(command, {**environment(), "bundles": {"tracked": Bundle.open(bundle).fingerprint}})
     with Watch() as watch:
-        results.measurements += time_works(bundle) if chosen == TIME else count_works(bundle, chosen)
+        results.measurements += time_work(bundle) if chosen == TIME else count_works(bundle, chosen)
     results.environment = {**results.environment, "meanwhile": watch.figures()}
     if chosen == TIME:  # others do not change counts
         results.notes += watch.warnings()
@@ -103,70 +94,51 @@ def count(counter: str, command: Sequence[str]) -> int:
 
 def count_works(bundle: Path, counter: str) -> list[Measurement]:
     """Instructions of a sentence: the same sentences twice less once, so that the start of the process goes out."""
-    number = {work: REPEATED[counter] * SENTENCES[work] for work in WORKS}
-    children = [_child(work, bundle, times * number[work]) for work in WORKS for times in (1, 2)]
+    number = {work: REPEATED[counter] * at_once for work, at_once in SENTENCES.items()}
+    children = [_child(work, bundle, times * number[work]) for work in number for times in (1, 2)]
     with ThreadPoolExecutor(available_cpus()) as pool:  # counts, unlike times, do not mind each other
         counts = list(pool.map(lambda child: count(counter, child), children))
+    each = zip(number, counts[::2], counts[1::2], strict=True)
     return [
         Measurement("tracking", {"work": work, "by": counter}, {"instructions": (twice - once) / number[work]})
-        for work, once, twice in zip(WORKS, counts[::2], counts[1::2], strict=True)
+        for work, once, twice in each
     ]
 
 
-def time_works(bundle: Path) -> list[Measurement]:
+def time_work(bundle: Path) -> list[Measurement]:
     """Ratios to numpy's work: the median of processes that themselves take the median of their turns."""
-    return merged([json.loads(_run(_child(TIME, bundle, TURNS)).stdout) for _ in range(PROCESSES)])
+    turns = [{"ratio": json.loads(_run(_child(TIME, bundle, TURNS)).stdout)} for _ in range(PROCESSES)]
+    return [Measurement.of_turns("tracking", {"work": TIMED, "by": TIME}, turns)]
 
 
-def merged(processes: Sequence[Mapping[str, float]]) -> list[Measurement]:
-    """What several processes found, as `ratios` gives it."""
-    turns = {work: [found[work] for found in processes] for work in processes[0]}
-    return [
-        Measurement("tracking", {"work": work, "by": TIME}, {"ratio": median(values)}, {"ratio": values})
-        for work, values in turns.items()
-    ]
+def median_of_turns(
+    work: Callable[[], None], reference: Callable[[], None], turns: int, clock: Callable[[], float]
+) -> float:
+    """The time of work in times of the reference right before and after it, the median of all turns but the first.
 
-
-def ratios(works: Mapping[str, Work], reference: Work, turns: int, clock: Callable[[], float]) -> dict[str, float]:
-    """The time of each work in times of the reference right before and after it, the median of all turns.
-
-    Args:
-        works: What is measured.
-        reference: What it is measured by.
-        turns: Of each; one more warms up.
-        clock: Seconds of this process; other programs do not let it run.
+    The clock says seconds of this process: other programs do not let it run.
     """
-
-    def seconds(work: Work) -> float:
-        began = clock()
-        work()
-        return clock() - began
-
-    found: dict[str, list[float]] = {name: [] for name in works}
+    ratios = []
     for _ in range(turns + 1):
-        before = seconds(reference)
-        for name, work in works.items():
-            took, after = seconds(work), seconds(reference)
-            found[name].append(2 * took / (before + after))
-            before = after
-    return {name: median(values[1:]) for name, values in found.items()}
+        before, took, after = (time_call(run, clock) for run in (reference, work, reference))
+        ratios.append(2 * took / (before + after))
+    return median(ratios[1:])  # the first warms up
 
 
-def open_work(name: str, bundle: Path, texts: Sequence[str]) -> Work:
-    """One of `WORKS` on some sentences."""
-    if name == "tokenise":
-        encode: Callable[[str], object] = Tokenizer(Bundle.open(bundle).tokenizer_path).encode
-    else:
-        encode = SentenceEncoder(bundle, threads=1).encode
+def open_work(name: str, bundle: Path, number: int) -> Callable[[], None]:
+    """One of `SENTENCES` on so many sentences."""
+    opened, texts = Bundle.open(bundle), sentences(SENTENCES[name])
+    system = Tokenizer(opened.tokenizer_path) if name == "tokenise" else SentenceEncoder(bundle, threads=1)
+    encode: Callable[[str], object] = system.encode
 
     def run() -> None:
-        for text in texts:
+        for text in texts * (number // len(texts)):
             encode(text)
 
     return run
 
 
-def numpy_work() -> Work:
+def numpy_work() -> Callable[[], None]:
     """What everything is compared with, arithmetic and memory: products with 4 MiB of weights, rows of a table."""
     rng = np.random.default_rng(0)
     x, weight = rng.standard_normal((32, 512), np.float32), rng.standard_normal((512, 2048), np.float32)
@@ -195,16 +167,14 @@ def _last_line(text: str) -> str:
     return next((line for line in reversed(text.splitlines()) if line.strip()), "it said nothing")
 
 
-def main() -> None:
-    """Work on so many sentences once, or time what can be timed in so many turns and print their ratios as JSON."""
-    name, bundle, number = sys.argv[1], Path(sys.argv[2]), int(sys.argv[3])
+def main(name: str, bundle: Path, number: int) -> None:
+    """Work on so many sentences once, or time what can be timed in so many turns and print the ratio as JSON."""
     if name == TIME:
-        works = {work: open_work(work, bundle, sentences(SENTENCES[work])) for work in TIMED}
-        sys.stdout.write(json.dumps(ratios(works, numpy_work(), number, time.process_time)))
+        work = open_work(TIMED, bundle, SENTENCES[TIMED])
+        sys.stdout.write(json.dumps(median_of_turns(work, numpy_work(), number, time.process_time)))
     else:
-        texts = sentences(SENTENCES[name])
-        open_work(name, bundle, texts * (number // len(texts)))()
+        open_work(name, bundle, number)()
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1], Path(sys.argv[2]), int(sys.argv[3]))

@@ -26,11 +26,7 @@ OUTPUT = "last_hidden_state"
 
 
 class LastStates(nn.Module):
-    """A BERT that gives its last states alone.
-
-    Args:
-        bert: The whole.
-    """
+    """A BERT that gives its last states alone."""
 
     def __init__(self, bert: BertModel) -> None:
         super().__init__()
@@ -70,12 +66,7 @@ def write_torch(shape: Shape, folder: Path) -> None:
 
 
 def write_openvino(shape: Shape, folder: Path) -> None:
-    """`openvino/openvino_model.xml` in int8, weights and activations, by OpenVINO's own tools.
-
-    Raises:
-        MissingExtraError: openvino is not installed.
-        ModuleNotFoundError: Nor is nncf.
-    """
+    """`openvino/openvino_model.xml` in int8, weights and activations, by OpenVINO's own tools."""
     openvino = import_openvino("peers")
     with without_telemetry():
         import nncf

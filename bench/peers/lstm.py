@@ -14,11 +14,7 @@ DIRECTIONS, GATES = 2, 4
 
 
 class LstmGraph(Nodes):
-    """Ids and mask, int64 [B, T], to vectors, float32 [B, 2 x width]; what is masked moves nothing.
-
-    Args:
-        shape: Its size.
-    """
+    """Ids and mask, int64 [B, T], to vectors, float32 [B, 2 x width]; what is masked moves nothing."""
 
     def __init__(self, shape: Shape) -> None:
         super().__init__()

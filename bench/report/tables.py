@@ -7,9 +7,7 @@ from xsent.bench.results import Axis, Measurement
 
 NONE = "–"
 UNITS = {"ms": "ms", "mib": "MiB", "seconds": "s", "bytes": "MB", "share": "%", "second": "/s"}
-MEGABYTE = 1e6
-# What its last word does not say.
-NAMES = {
+NAMES = {  # what its last word does not say
     "bytes": "MB",
     "first_ms": "first vector, ms",
     "first_mib": "MiB after the first vector",
@@ -27,7 +25,6 @@ NAMES = {
     "sts": "STS, Spearman × 100",
 }
 SHARES = {"tokenisation", "int8_peak", "float_peak"}
-COUNTS = {"rounds"}
 
 
 @dataclass(frozen=True)
@@ -36,6 +33,11 @@ class Table:
 
     headings: Sequence[str]
     rows: Sequence[Sequence[str]]
+
+    def markdown(self) -> str:
+        """The first column stands left, the others right."""
+        lines = [self.headings, ["---", *["---:"] * (len(self.headings) - 1)], *self.rows]
+        return "\n".join("| " + " | ".join(text.replace("|", "\\|") for text in line) + " |" for line in lines)
 
 
 def number(value: float) -> str:
@@ -59,7 +61,7 @@ def scaled(figure: str, value: float) -> float:
     """A figure in the unit of its heading."""
     if figure in SHARES or figure.endswith("_share"):
         return 100 * value
-    return value / MEGABYTE if figure.endswith("bytes") else value
+    return value / 1e6 if figure.endswith("bytes") else value
 
 
 def shown(measurement: Measurement, figure: str) -> str:
@@ -67,7 +69,7 @@ def shown(measurement: Measurement, figure: str) -> str:
     found = measurement.figures.get(figure)
     if found is None:
         return NONE
-    return f"{found:,.0f}" if figure in COUNTS else number(scaled(figure, found))
+    return f"{found:,.0f}" if figure == "rounds" else number(scaled(figure, found))
 
 
 def listing(measurements: Sequence[Measurement]) -> Table:
@@ -82,13 +84,7 @@ def listing(measurements: Sequence[Measurement]) -> Table:
 
 
 def pivot(measurements: Sequence[Measurement], column: str, figures: Sequence[str]) -> Table:
-    """One column for each value of an axis, one row for each combination of the others.
-
-    Args:
-        measurements: What to show.
-        column: The axis of the columns.
-        figures: What a cell has, with slashes between.
-    """
+    """One column for each value of an axis, one row for each combination of the others; figures by slashes."""
     values = sorted({m.axes[column] for m in measurements}, key=order)
     rows: dict[tuple[tuple[str, Axis], ...], dict[Axis, Measurement]] = {}
     for m in measurements:

@@ -1,0 +1,131 @@
+"""Latency, memory, size and start by layers, precision, backend and threads; where time goes; a training step."""
+
+import logging
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from xsent.bench import LAYERS, LENGTHS
+from xsent.bench.bundles import Bundles, Kind, trained
+from xsent.bench.family import Family
+from xsent.bench.processes import answers
+from xsent.bench.results import Measurement
+from xsent.bench.training.spec import Spec
+from xsent.bench.training.speed import run as run_training
+from xsent.bundle import MANIFEST, Bundle
+from xsent.errors import MissingExtraError, XsentError
+from xsent.openvino_backend import FOLDER
+from xsent.threads import available_cpus
+
+logger = logging.getLogger(__name__)
+
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What is measured."""
+
+    families: Sequence[Family]  # the most telling first, for whoever ends a run early
+    lengths: Sequence[int] = LENGTHS  # tokens of the sentences that are timed; those that a bundle takes
+    seconds: float = 0.3  # for each length in a turn
+    shares: Sequence[int] = (0, 2, 6)  # layers whose distance to the machine's peaks is measured
+    training: Sequence[int] = (1, 2, 4, 6)  # layers that are trained with
+    steps: int = 8  # of each training
+
+    def covering(self, kinds: Collection[Kind]) -> "Plan":
+        """The same plan, in which every bundle of these layers and precisions runs at least in onnx on one thread."""
+        families = []
+        for family in self.families:
+            if (family.backend, family.threads) == ("onnx", 1):
+                more = (layers for layers, precision in kinds if precision == family.precision)
+                family = replace(family, layers=sorted({*family.layers, *more}))
+            families.append(family)
+        return replace(self, families=families)
+
+    def measure(self, bundles: Bundles, fail: Say) -> Iterator[Measurement]:
+        """Size, latency, start and memory of each family, then shares, then training; what fails is told."""
+        sized = set[Path]()
+        for family in self.families:
+            folders: dict[int, Path] = {}
+            for layers in family.layers:
+                logger.info("bundle: %s", family.name(layers))
+                try:
+                    folders[layers] = bundles.path(layers, family.precision, openvino=family.backend == "openvino")
+                except MissingExtraError as error:
+                    fail(f"{family.precision}, {family.backend}: {error}")
+                    break
+                except (XsentError, OSError) as error:
+                    fail(f"{family.name(layers)}: {error}")
+            if family.backend != "openvino":
+                yield from (size(Bundle.open(path)) for path in folders.values() if path not in sized)
+                sized |= {*folders.values()}
+            yield from family.measure(folders, self.lengths, self.seconds, fail)
+        for name, layers, measure in [
+            *(("share of the peaks", layers, share) for layers in self.shares),
+            *(("training", layers, self._training) for layers in self.training),
+        ]:
+            logger.info("%s, %d layers", name, layers)
+            try:
+                yield measure(bundles, layers)
+            except (XsentError, OSError) as error:
+                fail(f"{name}, {layers} layers: {error}")
+
+    def _training(self, bundles: Bundles, layers: int) -> Measurement:
+        """The cost of a training step on one thread of the processor."""
+        folder = bundles.work / "training"
+        folder.mkdir(exist_ok=True)
+        cost = run_training(Spec(str(folder), num_layers=layers, steps=self.steps), {"CUDA_VISIBLE_DEVICES": ""})
+        return Measurement("training", {"layers": layers}, {"step_seconds": cost["step"], "peak_mib": cost["peak"]})
+
+
+def quick_plan() -> Plan:
+    """About a minute and a half on two cores; no training, whose vocabulary alone takes half as long."""
+    families = [
+        Family("int8", "onnx", (0, 1, 2, 4, 6), turns=2, stream=5_000),
+        Family("float32", "onnx", (2,), turns=2),
+        Family("int4-table", "onnx", (2,), turns=2),
+        Family("int8", "numpy", (2,), turns=2),
+    ]
+    return Plan(families, lengths=(8, 32, 128), shares=(2,), training=())
+
+
+def full_plan() -> Plan:
+    """Some fifteen minutes on two cores, the training included."""
+    families = [Family("int8", "onnx", LAYERS, stream=5_000, long=(0, 2))]
+    if (cpus := available_cpus()) > 1:
+        families.append(Family("int8", "onnx", LAYERS, threads=cpus, turns=2, stream=0))
+    families += [
+        Family("float32", "onnx", LAYERS, turns=2),
+        Family("int4-table", "onnx", LAYERS, turns=2),
+        Family("int8", "openvino", LAYERS, turns=2),
+        Family("int8", "numpy", LAYERS, turns=2),
+        Family("float32", "numpy", (0, 2, 6), turns=2),
+    ]
+    return Plan(families)
+
+
+def measure_grid(plan: Plan, work: Path, given: Sequence[Path], *, note: Say, fail: Say) -> Iterator[Measurement]:
+    """Measure a plan; what is made for it is kept in `work`, and used again.
+
+    A given bundle takes the place of the made one of its layers and precision, which is noted; that one cannot be
+    opened, or that two are alike, is raised before anything is measured.
+    """
+    bundles = Bundles(work, trained(given, note))
+    work.mkdir(parents=True, exist_ok=True)
+    return plan.covering(bundles.given).measure(bundles, fail)
+
+
+def size(bundle: Bundle) -> Measurement:
+    """The bytes of a bundle and of each of its files; without those for OpenVINO, which a bundle need not have."""
+    names = [MANIFEST, *(name for name in bundle.files if not name.startswith(f"{FOLDER}/"))]
+    files = {name: (bundle.path / name).stat().st_size for name in names}
+    figures = {"bytes": sum(files.values()), **{f"{name}_bytes": count for name, count in files.items()}}
+    return Measurement("size", {"layers": bundle.num_layers, "precision": bundle.precision}, figures)
+
+
+def share(bundles: Bundles, layers: int) -> Measurement:
+    """Where the time of a sentence goes, and how near it comes to the machine's peaks."""
+    folders = [str(bundles.path(layers, precision)) for precision in ("int8", "float32")]
+    (figures,) = answers("xsent.bench.peak", folders)
+    return Measurement("share", {"layers": layers}, figures)
