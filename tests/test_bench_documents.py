@@ -1,11 +1,15 @@
-"""The ablation of document alignment: what is compared, and that the numbers are those of the library."""
+"""Document alignment and mining, measured: what is compared, and that the numbers are those of the library."""
 
+import re
 from pathlib import Path
 
+import numpy as np
 import pytest
 from toy_documents import ToyEncoder, toy_documents
 
 from xsent.bench.documents import Remembering, ablate, make_documents, measure_documents, read_parallel
+from xsent.bench.mining import measure_mining, product, write_vectors
+from xsent.bench.processes import answers
 from xsent.documents.alignment import align_documents, recall
 from xsent.documents.encoder import DocumentEncoder
 from xsent.errors import DataError
@@ -88,3 +92,28 @@ def test_files_that_are_not_parallel(folder: Path, tmp_path: Path) -> None:
 def test_one_language_is_nothing_to_align(folder: Path) -> None:
     with pytest.raises(ValueError, match="at least two different"):
         measure_documents(ToyEncoder(), folder, ["en", "en"], command="")
+
+
+def test_mining_stands_beside_a_plain_product(tmp_path: Path) -> None:
+    report = measure_mining(rows=50, dim=8, rounds=1, command="xsent-bench mining", folder=tmp_path)
+    assert "`xsent-bench mining` on " in report
+    assert "50 × 50 sentences of 8 numbers" in report
+    for task in ("product", "mining"):
+        assert re.search(rf"\| {task} \| [\d.]+ \| [\d.]+ \| [1-9][\d.]+ \|", report)
+    assert re.search(r"Mining takes [\d.]+ times", report)
+    assert not list(tmp_path.iterdir())
+
+
+def test_made_up_vectors_are_the_same_each_time(tmp_path: Path) -> None:
+    for folder in (tmp_path / "a", tmp_path / "b"):
+        folder.mkdir()
+        write_vectors(folder, 9, 4)
+    src, trg = np.load(tmp_path / "a" / "src.npy"), np.load(tmp_path / "a" / "trg.npy")
+    assert src.shape == trg.shape == (9, 4)
+    assert np.array_equal(src, np.load(tmp_path / "b" / "src.npy"))
+    product(src, trg)
+
+
+def test_a_turn_of_mining_that_fails_is_no_result(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"No such file.*src\.npy"):
+        list(answers("xsent.bench.mining", ["mining", str(tmp_path)]))

@@ -24,10 +24,10 @@ def run(*arguments: str, bundle: Path, folder: Path = ROOT) -> "subprocess.Compl
 def test_every_benchmark_runs_for_a_bundle(mini_bundle: Path) -> None:
     done = run("bench", bundle=mini_bundle)
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "test_latency.py::test_one_sentence[2-32] PASSED" in done.stdout
-    assert "test_latency.py::test_one_sentence[2-128] SKIPPED" in done.stdout  # the bundle takes 64
-    assert "test_encode.py::test_hundred_sentences[2-1] PASSED" in done.stdout
-    assert "test_encode.py::test_opening[2] PASSED" in done.stdout
+    assert "test_encoding.py::test_one_sentence[2-32] PASSED" in done.stdout
+    assert "test_encoding.py::test_one_sentence[2-128] SKIPPED" in done.stdout  # the bundle takes 64
+    assert "test_encoding.py::test_hundred_sentences[2-1] PASSED" in done.stdout
+    assert "test_encoding.py::test_opening[2] PASSED" in done.stdout
 
 
 def test_a_bundle_that_is_not_there_is_one_line(tmp_path: Path) -> None:

@@ -73,11 +73,14 @@ def measure_peers(
     if not results.of("peers", system=OURS):
         raise DataError(results.failures[0])
     if stream:
-        axes: dict[str, Axis] = {"layers": Bundle.open(bundle).num_layers, "backend": "onnx"}
+        ours = Bundle.open(bundle)
+        axes: dict[str, Axis] = {"layers": ours.num_layers, "precision": ours.precision, "backend": "onnx"}
         results.measurements.append(memory(axes, run_turn(Task(str(bundle), stream=stream))))
     share, peak = share_of_peak(bundle, int8_peak, TOKENS)
     results.notes += [f"{turns} turns, {number:,} sentences.", REACHED.format(share, peak / 1e9), *watch.warnings()]
-    return markdown("Peers", f"`{command}` on {processor()}.", sections(results)[::-1])
+    parts = {part.title: part for part in sections(results)}
+    shown = [parts[title] for title in ("Peers", "Memory", "To know", "Not measured") if title in parts]
+    return markdown("Peers", f"`{command}` on {processor()}.", shown)
 
 
 def _measurement(name: str, folder: str, turns: Sequence[Turn]) -> Measurement:

@@ -85,9 +85,9 @@ def write_static(shape: Shape, folder: Path) -> None:
     (folder / "config.json").write_text(json.dumps({"normalize": True}))
 
 
-def _late(module: str, name: str) -> Callable[[Shape, Path], None]:
-    """What is loaded only when it writes: transformers is missed only where a BERT is written."""
-    return lambda shape, folder: getattr(import_module(f"xsent.bench.peers.{module}"), name)(shape, folder)
+def _late(name: str) -> Callable[[Shape, Path], None]:
+    """What loads what it needs only when it writes: a missing package is missed only there."""
+    return lambda shape, folder: getattr(import_module("xsent.bench.peers.networks"), name)(shape, folder)
 
 
 def _piece(number: int) -> str:
@@ -96,9 +96,9 @@ def _piece(number: int) -> str:
 
 
 WRITERS: Mapping[Form, Callable[[Shape, Path], None]] = {
-    "onnx": _late("bert", "write_onnx"),
-    "torch": _late("bert", "write_torch"),
-    "openvino": _late("bert", "write_openvino"),
-    "lstm": _late("lstm", "write_lstm"),
+    "onnx": _late("write_onnx"),
+    "torch": _late("write_torch"),
+    "openvino": _late("write_openvino"),
+    "lstm": _late("write_lstm"),
     "static": write_static,
 }

@@ -8,7 +8,7 @@ from statistics import median
 from xsent.bench.fit import fits
 from xsent.bench.papers import beside_table_5
 from xsent.bench.peers.systems import OURS
-from xsent.bench.report import plots
+from xsent.bench.report import plots as drawings
 from xsent.bench.report.pages import Section, write_pages
 from xsent.bench.report.tables import Table, heading, listing, number, order, pivot
 from xsent.bench.results import Axis, Measurement, Results
@@ -40,7 +40,7 @@ class Part:
     title: str
     about: str
     table: Callable[[Measured], Table | None] = listing
-    plots: Sequence[Callable[[Measured], plots.Plot | None]] = ()
+    plots: Sequence[Callable[[Measured], drawings.Plot | None]] = ()
 
 
 def write_report(results: Results, folder: Path) -> Path:
@@ -71,7 +71,7 @@ def sections(results: Results) -> list[Section]:
 
 def summary(results: Results) -> list[Section]:
     """The usual way to run, by layers."""
-    usual, found = {**plots.USUAL, "tokens": 32}, dict[Axis, dict[str, float]]()
+    usual, found = {**drawings.USUAL, "tokens": 32}, dict[Axis, dict[str, float]]()
     for group, figures in SUMMARY.items():
         for m in results.of(group):
             if all(m.axes[axis] == usual.get(axis, m.axes[axis]) for axis in m.axes):
@@ -150,7 +150,7 @@ PARTS: Sequence[Part] = (
         "Milliseconds of one sentence, tokenisation included: median / 95th / 99th percentile; the last two where "
         "there were 20 and 100 sentences or more.",
         lambda measured: _LATENCY(one_by_one(measured)),
-        [lambda measured: plots.latency_by_layers(one_by_one(measured))],
+        [lambda measured: drawings.latency_by_layers(one_by_one(measured))],
     ),
     Part(
         "latency",
@@ -166,7 +166,7 @@ PARTS: Sequence[Part] = (
         "Sentences a second / tokens a second, by the tokens of a sentence. Threads take sentences each; beside a "
         "table alone the interpreter is the limit, so that takes one thread where none is asked for.",
         pivoted(["sentences_per_second", "tokens_per_second"]),
-        [plots.throughput_by_length],
+        [drawings.throughput_by_length],
     ),
     Part(
         "start",
@@ -180,7 +180,7 @@ PARTS: Sequence[Part] = (
         "the most it ever held, over as many sentences as its row has; the interpreter, its libraries and the mapped "
         "pages of the model included. The sentences are made up of few different words: real text maps more of the "
         "table.",
-        plots=[plots.memory_by_layers],
+        plots=[drawings.memory_by_layers],
     ),
     Part("size", "Size on the disk", "Megabytes, 1,000,000 bytes each."),
     Part(
@@ -205,7 +205,7 @@ PARTS: Sequence[Part] = (
         "What a bundle is worth beside what it costs: means over languages, in per cent, higher is better, as "
         "`xsent evaluate` and `xsent classify evaluate` have them. The milliseconds are of a sentence of 32 tokens on "
         "one thread.",
-        plots=[plots.quality_by_milliseconds, plots.quality_by_megabytes],
+        plots=[drawings.quality_by_milliseconds, drawings.quality_by_megabytes],
     ),
     Part(
         "peers",
