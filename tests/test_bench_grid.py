@@ -4,7 +4,6 @@ import io
 import json
 from collections.abc import Iterator
 from contextlib import redirect_stdout
-from dataclasses import replace
 from itertools import cycle
 from pathlib import Path
 from typing import Any
