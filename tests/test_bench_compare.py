@@ -1,6 +1,5 @@
 """Two runs side by side, and the stable set: a slowdown is seen on a machine that is never the same."""
 
-import os
 import random
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -12,17 +11,7 @@ import pytest
 from xsent.bench import tracking
 from xsent.bench.compare import compare, compare_files, median_ratio
 from xsent.bench.results import Measurement, Results
-from xsent.bench.tracking import (
-    COUNTERS,
-    SENTENCES,
-    TIME,
-    available,
-    count,
-    count_works,
-    median_of_turns,
-    open_work,
-    track,
-)
+from xsent.bench.tracking import median_of_turns, track
 from xsent.errors import BundleError, DataError
 
 ENVIRONMENT = {
@@ -275,93 +264,15 @@ def test_ratios_to_work_around_it_by_hand() -> None:
     assert median_of_turns(work, reference, 1, lambda: now) == 5 / 7
 
 
-def test_instructions_of_a_sentence_leave_the_start_out(monkeypatch: pytest.MonkeyPatch, mini_bundle: Path) -> None:
-    each = {"tokenise": 50, "encode": 7000}
-
-    def counted(counter: str, command: Sequence[str]) -> int:
-        work, bundle, number = command[-3:]
-        assert bundle == str(mini_bundle)
-        return 1_000_000 + each[work] * int(number)
-
-    monkeypatch.setattr(tracking, "count", counted)
-    for counter in COUNTERS:
-        assert count_works(mini_bundle, counter) == [
-            Measurement("tracking", {"work": work, "by": counter}, {"instructions": each[work]}) for work in SENTENCES
-        ]
-
-
-def test_a_real_slowdown_is_counted() -> None:
-    counter = available()
-    if counter == TIME:
-        pytest.skip("nothing counts instructions here")
-
-    def run(number: int) -> Results:
-        loop = f"i=0; while [ $i -lt {number} ]; do i=$((i+1)); done"
-        figures = {"instructions": count(counter, ["sh", "-c", loop])}
-        return Results("", {}, [Measurement("tracking", {"by": counter}, figures)])
-
-    old = run(2_000)
-    assert not compare(old, run(2_000)).of("slower")
-    assert compare(old, run(2_200)).of("slower")
-
-
-def tool(folder: Path, name: str, says: str) -> None:
-    """A program that says something on standard error."""
-    folder.mkdir(exist_ok=True)
-    (folder / name).write_text(f"#!/bin/sh\necho '{says}' >&2\n")
-    (folder / name).chmod(0o755)
-
-
-@pytest.mark.skipif(os.name != "posix", reason="the tools are shell scripts")
-@pytest.mark.parametrize(
-    ("name", "says", "chosen"),
-    [
-        ("perf", "1234567,,instructions:u,9,100.00,,", "perf"),
-        ("perf", "<not supported>,,instructions:u,0,100.00,,", "time"),
-        ("perf", "1234,,cpu_core/instructions:u/,9,50.00,,", "perf"),
-        ("valgrind", "==9== I   refs:      1,280,645", "valgrind"),
-        ("other", "", "time"),
-    ],
-)
-def test_the_best_counter_that_works(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, says: str, chosen: str
-) -> None:
-    tool(tmp_path / "bin", name, says)
-    monkeypatch.setenv("PATH", str(tmp_path / "bin"))
-    assert available() == chosen
-
-
-@pytest.mark.skipif(os.name != "posix", reason="the tools are shell scripts")
-def test_counts_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PATH", str(tmp_path / "bin"))
-    tool(tmp_path / "bin", "valgrind", "==9== I   refs:      1,280,645")
-    assert count("valgrind", ["x"]) == 1_280_645
-    tool(tmp_path / "bin", "perf", "12,,cpu_atom/instructions:u/,9,50,,\n30,,cpu_core/instructions:u/,9,50,,")
-    assert count("perf", ["x"]) == 42
-    tool(tmp_path / "bin", "perf", "<not counted>,,instructions:u,0,100.00,,")
-    with pytest.raises(DataError, match=r"^perf counts no instructions here: <not counted>"):
-        count("perf", ["x"])
-
-
-def test_the_set_is_timed_in_processes(mini_bundle: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_encoding_is_timed_in_processes(mini_bundle: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tracking, "PROCESSES", 2)
     monkeypatch.setattr(tracking, "TURNS", 1)
-    results = track(mini_bundle, command="xsent-bench tracking", by="time")
-    assert [m.axes for m in results.measurements] == [{"work": "encode", "by": "time"}]
-    assert all(len(m.turns["ratio"]) == 2 and m.figures["ratio"] > 0 for m in results.measurements)
+    results = track(mini_bundle, command="xsent-bench tracking")
+    (found,) = results.measurements
+    assert (
+        found.name == "tracking work=encode by=time" and len(found.turns["ratio"]) == 2 and found.figures["ratio"] > 0
+    )
     assert results.command == "xsent-bench tracking" and results.environment["processor"]
-    assert "meanwhile" in results.environment
-    assert len(compare(results, results).changes) == 1
-
-
-@pytest.mark.filterwarnings("ignore::xsent.options.LongSentenceWarning")
-@pytest.mark.parametrize("work", SENTENCES)
-def test_every_work_runs(mini_bundle: Path, work: str) -> None:
-    open_work(work, mini_bundle, SENTENCES[work])()
-
-
-def test_what_cannot_be_tracked_is_one_clear_line(mini_bundle: Path, tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="no way to measure by 'guess'; there are auto, perf, valgrind, time"):
-        track(mini_bundle, command="", by="guess")
+    assert "meanwhile" in results.environment and len(compare(results, results).changes) == 1
     with pytest.raises(BundleError, match="nowhere: no such folder"):
-        track(tmp_path / "nowhere", command="", by="time")
+        track(tmp_path / "nowhere", command="")
