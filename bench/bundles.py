@@ -37,12 +37,7 @@ class Bundles:
     like: Path = field(default_factory=builtin_path)  # the bundle whose shape and tokenizer the made ones have
 
     def path(self, layers: int, precision: Precision, *, openvino: bool = False) -> Path:
-        """The bundle to measure, with OpenVINO's files where asked for; made if it is neither given nor there.
-
-        Raises:
-            MissingExtraError: A package that makes it is not installed.
-            XsentError: It cannot be made.
-        """
+        """The bundle to measure, with OpenVINO's files where asked for; made if it is neither given nor there."""
         found = self.given.get((layers, precision))
         if found is not None and (OPENVINO in found.files or not openvino):
             return found.path
@@ -69,42 +64,26 @@ class Bundles:
 
 
 def trained(paths: Sequence[Path], note: Callable[[str], None] = lambda _: None) -> dict[Kind, Bundle]:
-    """Bundles by what they are, the built-in one among them where none is like it; a report is told which they are.
-
-    Raises:
-        BundleError: One is missing or damaged.
-        DataError: Two have the same layers and precision.
-    """
+    """Bundles by layers and precision, the built-in one too where none is like it; a report is told which they are."""
     found: dict[Kind, Bundle] = {}
-    for path in paths:
-        bundle = Bundle.open(path)
+    for bundle in map(Bundle.open, paths):
         kind = bundle.num_layers, bundle.precision
         if kind in found:
-            raise DataError(
-                f"{path} and {found[kind].path}: both are {bundle.num_layers} layers in {bundle.precision}; "
-                "give one of them"
-            )
+            alike = f"{bundle.path} and {found[kind].path}: both are {kind[0]} layers in {kind[1]}"
+            raise DataError(f"{alike}; give one of them")
         found[kind] = bundle
     builtin = Bundle.open(builtin_path())
     found.setdefault((builtin.num_layers, builtin.precision), builtin)
-    for bundle in found.values():
-        forget(bundle.path)
-    named = ", ".join(
-        f"{bundle.num_layers} layers in {bundle.precision} ({bundle.name}, {bundle.vocab_size:,} pieces, {bundle.dim} "
-        "dimensions)"
-        for bundle in found.values()
-    )
-    note(f"Trained bundles: {named}. All others have random weights in the shape of the built-in one.")
+    named = []
+    for (layers, precision), b in found.items():
+        forget(b.path)
+        named.append(f"{layers} layers in {precision} ({b.name}, {b.vocab_size:,} pieces, {b.dim} dimensions)")
+    note(f"Trained bundles: {', '.join(named)}. All others have random weights in the shape of the built-in one.")
     return found
 
 
 def write_random(like: Bundle, layers: int, precision: Precision, path: Path, *, openvino: bool) -> None:
-    """Export an encoder with random weights, otherwise like a bundle: what it says is nonsense, what it costs is not.
-
-    Raises:
-        MissingExtraError: A package that makes it is not installed.
-        XsentError: It cannot be made; nothing was written, and what was there is gone.
-    """
+    """Export an encoder with random weights, else like a bundle: what it says is nonsense, what it costs is not."""
     if openvino:
         import_openvino("bench")  # before all the work
     shutil.rmtree(path, ignore_errors=True)

@@ -31,11 +31,7 @@ ThreadsOption = Annotated[int, typer.Option(min=1, help="Processor threads of a 
 
 
 def numbers(text: str) -> list[int]:
-    """Numbers with commas between.
-
-    Raises:
-        DataError: One is no number, or there is none.
-    """
+    """Numbers with commas between, at least one."""
     expected = "expected whole numbers with commas between, such as 1,2,3"
     try:
         found = [int(name) for name in split_names(text)]

@@ -77,12 +77,7 @@ class Comparison:
 
 
 def compare_files(old: Path, new: Path, *, threshold: float = THRESHOLD, force: bool = False) -> Comparison:
-    """Compare what two runs wrote; of other machines, versions of libraries or thread settings only if forced to.
-
-    Raises:
-        DataError: A file is no results, they have nothing in common, or differ in what `force` allows.
-        ValueError: The threshold is not positive.
-    """
+    """Compare what two runs wrote; of other machines, versions of libraries or thread settings only if forced to."""
     if not threshold > 0:
         raise ValueError(f"threshold {threshold}: expected a share above 0, such as {THRESHOLD}")
     before, after = Results.read(old), Results.read(new)

@@ -40,11 +40,7 @@ class Remembering:
 
 
 def read_parallel(folder: Path, languages: Sequence[str]) -> dict[str, list[str]]:
-    """Lines by language of a folder with `XX.txt` each, such as FLORES: the same line says the same in all.
-
-    Raises:
-        DataError: A file is missing, or they differ in length.
-    """
+    """Lines by language of a folder with `XX.txt` each, such as FLORES: the same line says the same in all."""
     texts = {language: [line.strip() for line in read_lines(folder / f"{language}.txt")] for language in languages}
     if len(counts := {len(lines) for lines in texts.values()}) != 1:
         found = ", ".join(f"{language} {len(lines):,}" for language, lines in texts.items())
@@ -99,12 +95,7 @@ def measure_documents(
     command: str,
     sets: Sequence[tuple[int, int]] = SETS,
 ) -> str:
-    """Align parallel documents, see `read_parallel`, with every row of the paper's tables, in Markdown.
-
-    Raises:
-        DataError: A file is missing, or they differ in length.
-        ValueError: There are fewer than two languages.
-    """
+    """Align parallel documents, see `read_parallel`, with every row of the paper's tables, in Markdown."""
     if len(set(languages)) < 2:
         raise ValueError(f"languages = {','.join(languages)} must be at least two different ones")
     texts = read_parallel(folder, languages)

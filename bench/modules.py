@@ -19,14 +19,10 @@ SETTINGS = ["--benchmark-only", "--benchmark-min-rounds=3", "-q", "-p", "no:cach
 
 
 def run_modules(bundles: Sequence[Path], *, seconds: float) -> Iterator[Measurement]:
-    """Run it in a process of its own, as `pytest --pyargs xsent.bench` does.
+    """Run it as `pytest --pyargs xsent.bench` does, on a bundle for each number of layers.
 
-    Args:
-        bundles: What encodes; one for each number of layers.
-        seconds: How long each benchmark is repeated, at most, in rounds of its own choice.
-
-    Raises:
-        DataError: pytest fails; has the last error that it tells.
+    Each benchmark is repeated so many seconds at most, in rounds of its own choice. If pytest fails, a DataError has
+    the last error that it tells.
     """
     with TemporaryDirectory() as folder:
         report = Path(folder) / "report.json"

@@ -91,11 +91,7 @@ class Child:
         return self._process.poll() is not None
 
     def answer(self) -> dict[str, Any] | None:
-        """The next line that it says; None once it has ended well.
-
-        Raises:
-            DataError: It failed; has the last line of its messages.
-        """
+        """The next line that it says, None once it has ended well; else a DataError has its last message."""
         assert self._process.stdout is not None
         if line := self._process.stdout.readline():
             try:
@@ -124,11 +120,7 @@ class Child:
 def answers(
     module: str, arguments: Sequence[str], *, threads: int = 1, environment: Mapping[str, str] | None = None
 ) -> Iterator[dict[str, Any]]:
-    """All that a `Child` says, as it says it.
-
-    Raises:
-        DataError: It failed.
-    """
+    """All that a `Child` says, as it says it."""
     with Child(module, arguments, threads=threads, environment=environment) as child:
         while (said := child.answer()) is not None:
             yield said

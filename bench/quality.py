@@ -3,7 +3,7 @@
 import lzma
 import shutil
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 from statistics import fmean, median
@@ -30,11 +30,7 @@ TOKENS, SECONDS = 32, 0.5
 
 
 def check_tests(folder: Path) -> list[str]:
-    """The figures that a folder has the test sets of.
-
-    Raises:
-        DataError: It has none.
-    """
+    """The figures that a folder has the test sets of; that it has none is a DataError."""
     found = [name for name, place in PLACES.items() if (folder / place).is_dir()]
     if not found:
         raise DataError(f"{folder}: no test set; expected a folder with one of {', '.join(PLACES.values())}")
@@ -46,9 +42,6 @@ def measure_quality(bundles: Sequence[Path], folder: Path, fail: Callable[[str],
 
     Each is tested in the languages that all of them have, or in its own if there is none. Of the folder `tatoeba`,
     `sib200` and `stsb` are read, as `xsent evaluate` and `xsent classify evaluate` do; what fails is told.
-
-    Raises:
-        XsentError: A bundle is missing or damaged, or there are no tests.
     """
     wanted = check_tests(folder)
     common = set.intersection(*(set(Bundle.open(path).languages) for path in bundles))
@@ -60,53 +53,34 @@ def measure_quality(bundles: Sequence[Path], folder: Path, fail: Callable[[str],
         languages = [code for code in bundle.languages if len(common) < 2 or code in common]
         axes["languages"] = ",".join(languages)
         encoder, found = SentenceEncoder(path), dict[str, float]()
-        costs = {"p50_ms": milliseconds(encoder), "bytes": size(bundle).figures["bytes"]}
+        texts = texts_of(min(TOKENS, encoder.max_length), Tokenizer(bundle.tokenizer_path).encode, mixed(1000))
+        times = time_each(encoder.encode, texts, least=FEWEST, most=MOST, seconds=SECONDS)
+        costs = {"p50_ms": 1000 * median(times), "bytes": size(bundle).figures["bytes"]}
         for test in wanted:
             try:
-                found[test] = SCORES[test](encoder, folder / PLACES[test], languages)
+                found[test] = score(test, encoder, folder, languages)
             except (XsentError, ValueError) as error:
                 fail(f"{test} of {named}: {error}")
         yield Measurement("quality", axes, {**found, **costs})
 
 
-def score_tatoeba(encoder: Encodes, folder: Path, languages: Sequence[str]) -> float:
-    """P@1 towards English, the mean over the languages that there is a test of."""
-    tested = [code for code in languages if (folder / f"en-{code}.tsv").is_file()]
-    return tatoeba(encoder, folder, tested or None).xx_en  # with none it says what it expects
+def score(test: str, encoder: Encodes, tests: Path, languages: Sequence[str]) -> float:
+    """The mean over the languages that there is a test of.
 
-
-def score_topics(encoder: Encodes, folder: Path, languages: Sequence[str]) -> float:
-    """Accuracy of heads trained in English, the mean over the other languages; over English if there is no other."""
-    others = [code for code in languages if code != "en" and (folder / code / "test.tsv").is_file()]
-    return fmean(topics(encoder, folder, others or ["en"]).values())
-
-
-def score_similarity(encoder: Encodes, folder: Path, languages: Sequence[str]) -> float:
-    """Spearman's correlation with human scores × 100, the mean over the languages that there is a test of."""
-    tested = [code for code in languages if (folder / f"{code}-test.csv").is_file()]
-    return 100 * fmean(score.spearman for score in sts(encoder, folder, tested or None).languages)
-
-
-SCORES: Mapping[str, Callable[[Encodes, Path, Sequence[str]], float]] = {
-    "tatoeba": score_tatoeba,
-    "sib": score_topics,
-    "sts": score_similarity,
-}
-
-
-def milliseconds(encoder: SentenceEncoder) -> float:
-    """The median time of a sentence of up to 32 tokens, tokenisation included."""
-    tokenizer, tokens = Tokenizer(encoder.bundle.tokenizer_path), min(TOKENS, encoder.max_length)
-    texts = texts_of(tokens, tokenizer.encode, mixed(1000))
-    return 1000 * median(time_each(encoder.encode, texts, least=FEWEST, most=MOST, seconds=SECONDS))
+    Of P@1 towards English; of the accuracy of heads trained in English, over English itself if there is no other; or of
+    Spearman's correlation with human scores × 100.
+    """
+    pattern, folder = {"tatoeba": "en-{}.tsv", "sib": "{}/test.tsv", "sts": "{}-test.csv"}[test], tests / PLACES[test]
+    tested = [code for code in languages if (folder / pattern.format(code)).is_file()]
+    if test == "tatoeba":
+        return tatoeba(encoder, folder, tested or None).xx_en  # with none it says what it expects
+    if test == "sts":
+        return 100 * fmean(one.spearman for one in sts(encoder, folder, tested or None).languages)
+    return fmean(topics(encoder, folder, [code for code in tested if code != "en"] or ["en"]).values())
 
 
 def topics(encoder: Encodes, folder: Path, languages: Sequence[str]) -> dict[str, float]:
-    """Accuracy of heads trained on SIB-200 in English, in per cent, by language.
-
-    Raises:
-        DataError: A file is missing or cannot be read.
-    """
+    """Accuracy of heads trained on SIB-200 in English, in per cent, by language."""
     train = {"en": read_examples(folder / "en" / "train.tsv", COLUMNS)}
     test = {code: read_examples(folder / code / "test.tsv", COLUMNS) for code in languages}
     return {cell.test: cell.accuracy for cell in transfer(encoder, train, test)[1]}
@@ -115,28 +89,24 @@ def topics(encoder: Encodes, folder: Path, languages: Sequence[str]) -> dict[str
 def retrieval(encoder: Encodes, folder: Path, languages: Sequence[str]) -> dict[str, float]:
     """P@1 of Tatoeba by direction, for a table."""
     found = {}
-    for score in tatoeba(encoder, folder, languages).languages:
-        found[f"Tatoeba {score.language}→en"] = score.xx_en.p_at_1
-        found[f"Tatoeba en→{score.language}"] = score.en_xx.p_at_1
+    for one in tatoeba(encoder, folder, languages).languages:
+        found[f"Tatoeba {one.language}→en"] = one.xx_en.p_at_1
+        found[f"Tatoeba en→{one.language}"] = one.en_xx.p_at_1
     return found
 
 
 def every_score(encoder: Encodes, tests: Path, small_xsr: Path, languages: Sequence[str]) -> dict[str, float]:
     """Every protocol, as the ablation reports them: a number by name, in per cent.
 
-    Args:
-        encoder: What encodes.
-        tests: Has `tatoeba`, `sib200` and `stsb`.
-        small_xsr: See `write_small_xsr`.
-        languages: Languages beside English; XSR and STS-B are for the first one alone.
+    Of the languages, which are those beside English, XSR and STS-B are for the first one alone.
     """
     first, found = languages[0], retrieval(encoder, tests / "tatoeba", languages)
-    (score,) = xsr(encoder, small_xsr, [first]).languages
-    found |= {f"XSR en→{first}": score.en_xx.p_at_1, f"XSR {first}→en": score.xx_en.p_at_1}
+    (one,) = xsr(encoder, small_xsr, [first]).languages
+    found |= {f"XSR en→{first}": one.en_xx.p_at_1, f"XSR {first}→en": one.xx_en.p_at_1}
     accuracy = topics(encoder, tests / "sib200", ["en", *languages])
     found |= {f"SIB en→{language}": share for language, share in accuracy.items()}
     similar = sts(encoder, tests / "stsb", ["en", first]).languages
-    return found | {f"STS {score.language}": 100 * score.spearman for score in similar}
+    return found | {f"STS {one.language}": 100 * one.spearman for one in similar}
 
 
 def write_small_xsr(source: Path, folder: Path, language: str, distractors: int) -> None:

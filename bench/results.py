@@ -59,11 +59,7 @@ class Results:
 
     @staticmethod
     def read(path: Path) -> "Results":
-        """Read what `write` wrote.
-
-        Raises:
-            DataError: The file is missing, of another version, or no results.
-        """
+        """Read what `write` wrote; that the file is missing, of another version, or no results is a DataError."""
         try:
             raw = json.loads(path.read_bytes())
             version = raw.pop("format_version")

@@ -39,16 +39,7 @@ class Choices:
 
 
 def run(out: Path, work: Path, choices: Choices, *, force: bool, command: str) -> Path:
-    """Measure everything, and write the report; the models that are made for it are kept in `work`, and used again.
-
-    Returns:
-        The Markdown file.
-
-    Raises:
-        DataError: There are results in `out` that are not to be replaced by force, no test sets where they should be,
-            or two bundles are alike.
-        BundleError: A bundle is missing or damaged.
-    """
+    """Measure everything and write the report into `out`; the models that are made for it are kept, and used again."""
     if (out / RESULTS).exists() and not force:
         raise DataError(f"{out / RESULTS}: there is a report; name another --out, or replace it with --force")
     bundles = trained(choices.bundles)  # what is wrong with them is said before half an hour has gone
@@ -95,18 +86,10 @@ def parts(results: Results, work: Path, choices: Choices) -> list[tuple[str, Par
 
 
 def measure_parts(results: Results, parts: Sequence[tuple[str, Part]], folder: Path) -> Path:
-    """Measure part after part, and write what there is after each measurement; however it ends, there is a report.
+    """Measure part after part into results that have the command line and what the environment has beside the machine.
 
-    Args:
-        results: What is filled; has the command line, and what the environment has beside the machine.
-        parts: Their names, and what measures them; one that fails is a line of the report.
-        folder: Gets `results.json`, `report.md`, `report.html` and `plots/`; it must exist.
-
-    Returns:
-        The Markdown file.
-
-    Raises:
-        DataError: Nothing at all could be measured.
+    What there is is written after each measurement; however it ends, there is a report. A part that fails is a line of
+    it; that nothing at all could be measured is a DataError.
     """
     machine, minutes = {**environment(), **results.environment}, dict[str, float]()
     with Watch() as watch:

@@ -50,11 +50,7 @@ def mixed(number: int) -> Iterator[str]:
 
 
 def texts_of(tokens: int, cut: Callable[[str], list[int]], sources: Iterator[str], number: int = TEXTS) -> list[str]:
-    """Texts of exactly so many tokens: beginnings of longer ones, joined from sentences.
-
-    Raises:
-        ValueError: There is none.
-    """
+    """Texts of exactly so many tokens: beginnings of longer ones, joined from sentences."""
     return [_text_of(tokens, lambda text: len(cut(text)), sources) for _ in range(number)]
 
 

@@ -15,9 +15,8 @@ from xsent.backends import open_backend
 from xsent.bench import bundles as bundles_module
 from xsent.bench import grid, peak, processes, turn
 from xsent.bench.bundles import OPENVINO, Bundles, trained
-from xsent.bench.family import Family, latencies, memory, start
 from xsent.bench.fit import fit, fits
-from xsent.bench.grid import Plan, full_plan, measure_grid, quick_plan, size
+from xsent.bench.grid import Family, Plan, full_plan, latencies, measure_grid, memory, quick_plan, size, start
 from xsent.bench.latency import DEFAULT, compare, default_session, measure_latency, some_ids
 from xsent.bench.results import Measurement
 from xsent.bench.texts import mixed, texts_of

@@ -12,8 +12,7 @@ from typer.testing import CliRunner
 
 from xsent.bench import run as whole
 from xsent.bench.cli import app
-from xsent.bench.family import Family
-from xsent.bench.grid import Plan
+from xsent.bench.grid import Family, Plan
 from xsent.bench.quality import check_tests, measure_quality
 from xsent.bench.results import Measurement, Results
 from xsent.bench.run import CUT_SHORT, Choices, Part, measure_parts, parts

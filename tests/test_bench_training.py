@@ -14,11 +14,10 @@ import torch
 
 from xsent.bench import processes
 from xsent.bench.cli import numbers
-from xsent.bench.clock import Clock
 from xsent.bench.training.plain import PlainSystem, adam, dense_loss, dense_targets, inner_align, literal_sim, padded
 from xsent.bench.training.spec import Spec, made_up_lines, made_up_words
 from xsent.bench.training.speed import against_plain, by_corpus, by_layers, race, run, throughput
-from xsent.bench.training.work import measure
+from xsent.bench.training.work import Clock, measure
 from xsent.errors import DataError
 from xsent.probe import process_memory
 from xsent.train.data.batching import Batch

@@ -16,11 +16,11 @@ from typing import Any
 from xsent.bench.ablation.groups import chosen, variants
 from xsent.bench.ablation.plan import TABLE, Plan, Variant
 from xsent.bench.ablation.report import VALIDATION, write_report
-from xsent.bench.clock import Clock
 from xsent.bench.machine import environment
 from xsent.bench.processes import Child, answer_alone, answers, end_with_parent, peak_memory, say
 from xsent.bench.quality import every_score, retrieval, write_small_xsr
 from xsent.bench.results import Measurement, Results
+from xsent.bench.training.work import Clock
 from xsent.bundle import builtin_path
 from xsent.errors import DataError, XsentError
 from xsent.failures import one_line_errors
@@ -54,7 +54,7 @@ def run_ablation(
     rows = [key for key in keys if key[0] != TABLE and not ablation.has(key)]
     if rows or not ablation.has((TABLE, 1)):
         # In a process of its own, so that its memory is not counted as a row's.
-        list(answers(MODULE, [*ablation.arguments], threads=plan.threads))
+        list(answers(MODULE, [json.dumps(asdict(plan)), str(folder)], threads=plan.threads))
     if not ablation.has((TABLE, 1)):
         ablation.train([(TABLE, 1)], 1)
     if not ablation.failed:
@@ -87,11 +87,6 @@ class Ablation:
     results: Results
     failed: list[Key] = field(default_factory=list)
 
-    @property
-    def arguments(self) -> list[str]:
-        """What every process of it is told."""
-        return [json.dumps(asdict(self.plan)), str(self.folder)]
-
     def has(self, key: Key) -> bool:
         """Whether a row is finished."""
         return bool(self.results.of("ablation", variant=key[0], seed=key[1]))
@@ -108,15 +103,12 @@ class Ablation:
     def train(self, rows: Sequence[Key], processes: int) -> None:
         """Train rows, so many at once; of those that distil one at a time, as they share what the teacher says."""
         logger.info("%d rows to train, %d at once", len(rows), processes)
-        known, waiting, running = variants(self.plan), list(rows), dict[Key, Child]()
-
-        def distils(key: Key) -> bool:
-            return known[key[0]].stage.objectives.distils
-
+        distil = {key for key, variant in variants(self.plan).items() if variant.stage.objectives.distils}
+        waiting, running = list(rows), dict[Key, Child]()
         try:
             while waiting or running:
-                blocked = any(map(distils, running))
-                free = [key for key in waiting if not (blocked and distils(key))]
+                blocked = distil if any(key in distil for key, _ in running) else ()
+                free = [key for key in waiting if key[0] not in blocked]
                 if free and len(running) < processes:
                     waiting.remove(free[0])
                     running[free[0]] = self._start(free[0])
@@ -130,9 +122,8 @@ class Ablation:
                     child.interrupt()
 
     def _start(self, key: Key) -> Child:
-        messages = self.log(key).open("w+b")
-        arguments = [*self.arguments, key[0], str(key[1])]
-        return Child(MODULE, arguments, threads=self.plan.threads, messages=messages)
+        arguments = [json.dumps(asdict(self.plan)), str(self.folder), key[0], str(key[1])]
+        return Child(MODULE, arguments, threads=self.plan.threads, messages=self.log(key).open("w+b"))
 
     def _finish(self, key: Key, child: Child) -> None:
         with child:

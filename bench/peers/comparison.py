@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from xsent.bench.bundles import Bundles
-from xsent.bench.family import memory
+from xsent.bench.grid import memory
 from xsent.bench.machine import Watch, processor
 from xsent.bench.peak import int8_peak, share_of_peak
 from xsent.bench.peers.shapes import write_shape
@@ -59,11 +59,7 @@ def measure(
 def measure_peers(
     bundle: Path, work: Path, *, only: Sequence[str], turns: int, number: int, stream: int, command: str
 ) -> str:
-    """Compare a bundle with other systems, see `measure`, and watch its memory over a stream; in Markdown.
-
-    Raises:
-        DataError: There is no such system, or ours fails.
-    """
+    """Compare a bundle with other systems, see `measure`, and watch its memory over a stream; in Markdown."""
     results = Results(command)
     note, fail = results.notes.append, results.failures.append
     with Watch() as watch:

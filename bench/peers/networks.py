@@ -150,16 +150,18 @@ def _config(shape: Shape, vocabulary: int) -> "BertConfig":
 def _write_about(shape: Shape, folder: Path) -> None:
     """What sentence-transformers reads beside the weights."""
     _config(shape, shape.vocabulary).save_pretrained(folder)
-    names = {"": "Transformer", "1_Pooling": "Pooling"}
-    modules = [
-        {"idx": number, "name": str(number), "path": path, "type": f"sentence_transformers.models.{name}"}
-        for number, (path, name) in enumerate(names.items())
-    ]
-    (folder / "modules.json").write_text(json.dumps(modules))
-    pooling = {"word_embedding_dimension": shape.width, "pooling_mode_mean_tokens": True}
+    kind = "sentence_transformers.models"
+    files = {
+        "modules.json": [
+            {"idx": 0, "name": "0", "path": "", "type": f"{kind}.Transformer"},
+            {"idx": 1, "name": "1", "path": "1_Pooling", "type": f"{kind}.Pooling"},
+        ],
+        "1_Pooling/config.json": {"word_embedding_dimension": shape.width, "pooling_mode_mean_tokens": True},
+        "sentence_bert_config.json": {"max_seq_length": 256},
+    }
     (folder / "1_Pooling").mkdir()
-    (folder / "1_Pooling" / "config.json").write_text(json.dumps(pooling))
-    (folder / "sentence_bert_config.json").write_text(json.dumps({"max_seq_length": 256}))
+    for name, content in files.items():
+        (folder / name).write_text(json.dumps(content))
 
 
 @contextmanager

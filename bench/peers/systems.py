@@ -44,11 +44,7 @@ class System:
 
 
 def choose(only: Sequence[str]) -> list[str]:
-    """The names of the systems that are asked for, in their order; ours always, all unless some are named.
-
-    Raises:
-        DataError: There is no such system.
-    """
+    """The names of the systems that are asked for, in their order; ours always, all unless some are named."""
     if unknown := [name for name in only if name not in SYSTEMS]:
         raise DataError(f"no system {', '.join(unknown)}; there are {', '.join(SYSTEMS)}")
     return [name for name in SYSTEMS if name in (OURS, *only) or not only]

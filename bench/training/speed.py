@@ -40,9 +40,6 @@ def run_training_benchmarks(
 
     The batch sizes are those of the throughput; the turns are those of ours and the plain system. Device "cpu" leaves a
     GPU alone.
-
-    Raises:
-        DataError: A part is unknown, or a measured training failed.
     """
     if unknown := sorted(set(only) - set(PARTS)):
         raise DataError(f"no part {', '.join(unknown)}; there are {', '.join(PARTS)}")
