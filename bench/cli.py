@@ -65,15 +65,9 @@ def whole_run(
     context: typer.Context,
     quick: Annotated[bool, typer.Option("--quick", help="Minutes instead of half an hour: less of all.")] = False,
     out: Annotated[Path, typer.Option(help="Folder of the report; made if it is not there.")] = Path("bench-report"),
-    work: Annotated[
-        Path | None, typer.Option(help="Folder of the models made for it, to be used again; default: OUT-work.")
-    ] = None,
-    evaluate: Annotated[
-        Path | None, typer.Option("--eval", help="Folder of test sets, to set quality beside the cost.")
-    ] = None,
-    bundle: Annotated[
-        list[Path] | None, typer.Option(help="A trained bundle beside the built-in one; may be given again.")
-    ] = None,
+    work: Annotated[Path | None, typer.Option(help="Folder of models made for it, kept; default: OUT-work.")] = None,
+    evaluate: Annotated[Path | None, typer.Option("--eval", help="Folder of test sets: quality beside cost.")] = None,
+    bundle: Annotated[list[Path] | None, typer.Option(help="A trained bundle too; may be given again.")] = None,
     with_peers: Annotated[bool, typer.Option("--peers/--no-peers", help="Whether other systems run too.")] = True,
     force: Annotated[bool, typer.Option("--force", help="Replace a report that is there.")] = False,
 ) -> None:
@@ -111,8 +105,8 @@ def ablation(
     from xsent.bench.ablation.rows import run_ablation
 
     model = str(teacher.resolve()) if teacher else ""
-    plan, names = Plan(data=str(data.resolve()), teacher=model, pairs=budget, threads=threads), split_names(only)
-    typer.echo(run_ablation(plan, out, seeds=numbers(seeds), only=names, processes=processes, command=command_line()))
+    plan = Plan(data=str(data.resolve()), teacher=model, pairs=budget, threads=threads)
+    typer.echo(run_ablation(plan, out, numbers(seeds), split_names(only), processes, command_line()))
 
 
 @app.command(epilog="Example: xsent-bench training --out runs/speed --threads 2")
@@ -135,10 +129,7 @@ def training(
         raise DataError(f"--device {device} must be auto or cpu")
     spec = Spec(folder=str(out), steps=steps, threads=threads, compile=compiled)
     out.mkdir(parents=True, exist_ok=True)
-    parts, sizes = split_names(only), numbers(batches)
-    typer.echo(
-        run_training_benchmarks(spec, only=parts, batches=sizes, device=device, turns=turns, command=command_line())
-    )
+    typer.echo(run_training_benchmarks(spec, split_names(only), numbers(batches), device, turns, command_line()))
 
 
 @app.command(epilog="Example: xsent-bench corpus-memory --pairs 1000000,20000000 --out runs/memory")
@@ -164,20 +155,13 @@ def latency(
     bundles: Annotated[list[Path], typer.Argument(help="Bundles; all are compared with the first.")],
     tokens: Annotated[str, typer.Option(help="Tokens of the sentences, with commas between.")] = "20,64",
     backends: Annotated[str, typer.Option(help="Backends that run each bundle, with commas between.")] = "onnx",
-    default: Annotated[
-        bool, typer.Option("--default", help="Also the first one's weights as ONNX Runtime's own tools quantise them.")
-    ] = False,
+    default: Annotated[bool, typer.Option("--default", help="The first as ONNX Runtime quantises it, too.")] = False,
     rounds: Annotated[int, typer.Option(min=1, help="Turns of each.")] = 20,
 ) -> None:
     """Measure what a sentence takes: bundles take turns in one process, one thread."""
     from xsent.bench.latency import measure_latency
 
-    lengths, names = numbers(tokens), split_names(backends)
-    typer.echo(
-        measure_latency(
-            bundles, lengths=lengths, backends=names, default=default, rounds=rounds, command=command_line()
-        )
-    )
+    typer.echo(measure_latency(bundles, numbers(tokens), split_names(backends), default, rounds, command_line()))
 
 
 @app.command(epilog="Example: xsent-bench peers --out runs/peers")
@@ -194,10 +178,8 @@ def peers(
     from xsent.bench.peers.comparison import measure_peers
 
     out.mkdir(parents=True, exist_ok=True)
-    path, systems = bundle or builtin_path(), split_names(only)
-    typer.echo(
-        measure_peers(path, out, only=systems, turns=turns, number=number, stream=stream, command=command_line())
-    )
+    path = bundle or builtin_path()
+    typer.echo(measure_peers(path, out, split_names(only), turns, number, stream, command_line()))
 
 
 @app.command(epilog="Example: xsent-bench documents data/eval/flores --languages en,fr,de,es,it")

@@ -124,40 +124,33 @@ def median_ratio(old: Sequence[float], new: Sequence[float]) -> tuple[float, flo
 
 
 def _changes(old: Measurement, new: Measurement, threshold: float) -> Iterator[Change]:
-    for figure, before in old.figures.items():
-        after = new.figures.get(figure, 0.0)
-        if figure in UNSTEADY or not 0 < before < math.inf or not 0 <= after < math.inf:
-            continue
-        more_is_better = figure.endswith("_per_second")
-        if old.group == "quality":
-            more_is_better = not figure.endswith(("_ms", "bytes"))
-        if after:
-            yield _judged(old, new, figure, more_is_better, threshold)
-        elif more_is_better and figure in new.figures:
-            yield Change(old.name, figure, before, after, math.inf, math.inf, math.inf, "slower")
-
-
-def _judged(old: Measurement, new: Measurement, figure: str, more_is_better: bool, threshold: float) -> Change:
     """Slower or faster if the ratio is beyond the threshold and its whole spread on that side of 1.
 
     The spread of a time of fewer than five turns has to be beyond the threshold as well, and a time that was taken once
     beyond twice of it.
     """
-    before, after = old.figures[figure], new.figures[figure]
-    turns = [old.turns.get(figure, ()), new.turns.get(figure, ())]
-    ratio, (least, most) = after / before, median_ratio(turns[0] or [before], turns[1] or [after])
-    if more_is_better:
-        ratio, least, most = 1 / ratio, 1 / most, 1 / least
-    centre, end = 1 + threshold, 1.0
-    if figure.endswith(TIMES):
-        count = min(map(len, turns))
-        centre, end = 1 + threshold * (1 if count else 2), 1 + threshold * (count < ENOUGH)
-    verdict: Verdict = "same"
-    if ratio > centre and least > end:
-        verdict = "slower"
-    elif 1 / ratio > centre and 1 / most > end:
-        verdict = "faster"
-    return Change(old.name, figure, before, after, ratio, least, most, verdict)
+    for figure in (figure for figure in old.figures if figure in new.figures and figure not in UNSTEADY):
+        before, after = old.figures[figure], new.figures[figure]
+        is_score = old.group == "quality" and not figure.endswith(("_ms", "bytes"))
+        more_is_better = is_score or figure.endswith("_per_second")
+        if not 0 < before < math.inf or not 0 <= after < math.inf or not (after or more_is_better):
+            continue
+        turns = old.turns.get(figure, ()), new.turns.get(figure, ())
+        ratio, (least, most) = after / before, median_ratio(turns[0] or [before], turns[1] or [after])
+        if more_is_better:
+            ratio, least, most = (1 / share if share else math.inf for share in (ratio, most, least))
+        centre, end = _bounds(threshold, min(map(len, turns))) if figure.endswith(TIMES) else (1 + threshold, 1.0)
+        verdict: Verdict = "same"
+        if ratio > centre and least > end:
+            verdict = "slower"
+        elif 1 / ratio > centre and 1 / most > end:
+            verdict = "faster"
+        yield Change(old.name, figure, before, after, ratio, least, most, verdict)
+
+
+def _bounds(threshold: float, turns: int) -> tuple[float, float]:
+    """What the ratio of a time and the nearer end of its spread have to be above."""
+    return 1 + threshold * (1 if turns else 2), 1 + threshold * (turns < ENOUGH)
 
 
 def _is_ours(measurement: Measurement) -> bool:

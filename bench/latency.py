@@ -33,24 +33,12 @@ HEADINGS = ["bundle, backend", "tokens", "ms, median", "ms, 95th percentile", "t
 
 
 def measure_latency(
-    bundles: Sequence[Path],
-    *,
-    lengths: Sequence[int],
-    backends: Sequence[str],
-    default: bool,
-    rounds: int,
-    command: str,
+    bundles: Sequence[Path], lengths: Sequence[int], backends: Sequence[str], default: bool, rounds: int, command: str
 ) -> str:
-    """Compare bundles, and say in Markdown how many times faster each is than the first.
+    """Compare bundles in every backend, and say in Markdown how many times faster each is than the first.
 
-    Args:
-        bundles: Folders.
-        lengths: Tokens of the sentences.
-        backends: What runs each bundle.
-        default: Whether the first bundle's weights are also run as ONNX Runtime's own tools make them: a padded-batch
-            graph through `quantize_dynamic` with default settings, in a session with default optimisation.
-        rounds: Turns of each.
-        command: The command line, for the report.
+    By default, the first bundle's weights are also run as ONNX Runtime's own tools make them: a padded-batch graph
+    through `quantize_dynamic` with default settings, in a session with default optimisation.
     """
     runners: dict[str, Embed] = {}
     opened = [Bundle.open(path) for path in bundles]

@@ -253,9 +253,7 @@ def test_plans_begin_with_what_tells_most() -> None:
 
 
 def test_side_by_side_every_bundle_has_a_row_for_every_length(mini_bundle: Path) -> None:
-    text = measure_latency(
-        [mini_bundle], lengths=[5, 9], backends=["onnx"], default=True, rounds=1, command="xsent-bench latency mini"
-    )
+    text = measure_latency([mini_bundle], [5, 9], ["onnx"], default=True, rounds=1, command="xsent-bench latency mini")
     lines = text.splitlines()
     assert lines[0].startswith("`xsent-bench latency mini` on ")
     cells = [[cell.strip() for cell in line.split("|")[1:-1]] for line in lines[4:]]

@@ -39,7 +39,7 @@ Key = tuple[str, int]  # variant and seed
 
 
 def run_ablation(
-    plan: Plan, folder: Path, *, seeds: Sequence[int], only: Sequence[str], processes: int, command: str
+    plan: Plan, folder: Path, seeds: Sequence[int], only: Sequence[str], processes: int, command: str
 ) -> Path:
     """Train and measure what is not finished, so many rows at once, and write the report after each.
 

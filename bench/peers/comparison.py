@@ -57,7 +57,7 @@ def measure(
 
 
 def measure_peers(
-    bundle: Path, work: Path, *, only: Sequence[str], turns: int, number: int, stream: int, command: str
+    bundle: Path, work: Path, only: Sequence[str], turns: int, number: int, stream: int, command: str
 ) -> str:
     """Compare a bundle with other systems, see `measure`, and watch its memory over a stream; in Markdown."""
     results = Results(command)

@@ -34,7 +34,7 @@ Environment = Mapping[str, str]
 
 
 def run_training_benchmarks(
-    spec: Spec, *, only: Sequence[str], batches: Sequence[int], device: str, turns: int, command: str
+    spec: Spec, only: Sequence[str], batches: Sequence[int], device: str, turns: int, command: str
 ) -> Path:
     """Run some of `PARTS`, or all, and write `training.md` into the folder of the made-up corpus.
 
