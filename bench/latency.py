@@ -1,8 +1,6 @@
 """What a sentence takes in several bundles, side by side: they take turns in one process, one thread each."""
 
-import logging
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from statistics import median, quantiles
 from tempfile import TemporaryDirectory
@@ -14,6 +12,7 @@ from onnxruntime.quantization import QuantType, quantize_dynamic
 
 from xsent.backends import open_backend
 from xsent.bench.machine import processor
+from xsent.bench.processes import silent
 from xsent.bench.report.tables import Table
 from xsent.bundle import Bundle
 from xsent.errors import DataError
@@ -91,7 +90,7 @@ def default_session(bundle: Path, folder: Path) -> Embed:
     config = checkpoint.config
     write_batch_graph(checkpoint.encoder, Form.whole(config, "float32"), whole)
     first, last = ([config.first], [config.last]) if config.num_layers else ([], [])
-    with quiet():
+    with silent():
         quantize_dynamic(whole, small, weight_type=QuantType.QInt8)
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = 1
@@ -104,14 +103,3 @@ def default_session(bundle: Path, folder: Path) -> Embed:
         return vector
 
     return embed
-
-
-@contextmanager
-def quiet() -> Iterator[None]:
-    """Keep the advice of other tools off the screen."""
-    level = logging.root.manager.disable
-    logging.disable(logging.WARNING)
-    try:
-        yield
-    finally:
-        logging.disable(level)

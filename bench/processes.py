@@ -1,12 +1,15 @@
 """Measuring processes: how much memory one takes, and children that say figures and end with their parent."""
 
 import json
+import logging
 import os
 import signal
 import subprocess
 import sys
 import threading
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from tempfile import TemporaryFile
 from typing import IO, Any
 
@@ -146,3 +149,22 @@ def say(facts: Mapping[str, object]) -> None:
     """In a child: one line for the parent."""
     sys.stdout.write(json.dumps(facts) + "\n")
     sys.stdout.flush()
+
+
+@contextmanager
+def silent() -> Iterator[None]:
+    """Keep advice, warnings and progress bars of other tools off the screen, those in C++ too."""
+    before, nowhere, level = [os.dup(1), os.dup(2)], os.open(os.devnull, os.O_WRONLY), logging.root.manager.disable
+    logging.disable(logging.WARNING)
+    try:
+        for place in (1, 2):
+            os.dup2(nowhere, place)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        logging.disable(level)
+        for place, kept in enumerate(before, 1):
+            os.dup2(kept, place)
+        for file in (*before, nowhere):
+            os.close(file)

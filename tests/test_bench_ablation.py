@@ -17,7 +17,7 @@ from toy import ENGLISH
 
 from xsent.bench.ablation.groups import Group, Row, chosen, groups, variants
 from xsent.bench.ablation.plan import Plan
-from xsent.bench.ablation.report import Value, descending, headings, orders, section, values, write_report
+from xsent.bench.ablation.report import Value, section, values
 from xsent.bench.ablation.rows import open_results, prepare_rows, run_ablation, train_and_measure
 from xsent.bench.quality import every_score, write_small_xsr
 from xsent.bench.results import Measurement, Results
@@ -171,24 +171,6 @@ def test_a_table_has_our_numbers_and_the_papers() -> None:
         *("XSR en→fr, best first, ours: B > A", "r, best first: A > B"),
         *("SIB en→fr, best first, ours: A > B", "c, best first: B > A"),
     ]
-
-
-def test_measures_of_a_prefix_stand_apart() -> None:
-    results = Results(
-        "", {}, [measured("a", 1, 50.0, 30.0, **{"XSR en→fr 8 dimensions": 40.0}), RESULTS.measurements[2]]
-    )
-    assert values(Row("A", A, measures="8 dimensions"), results) == {"XSR en→fr": Value(40.0, None)}
-    assert "XSR en→fr 8 dimensions" not in headings(results)
-
-
-def test_orders_join_equals_and_need_all_rows() -> None:
-    assert descending({"a": 1.0, "b": 3.0, "c": 1.0}) == "b > a = c"
-    assert orders(TABLE, {"A": {"XSR en→fr": Value(1, None)}, "B": {}, "C": {}}) == []
-
-
-def test_a_report_without_a_row_says_how_it_is_measured(tmp_path: Path) -> None:
-    text = write_report(Plan(data="."), Results("xsent-bench ablation ."), tmp_path).read_text()
-    assert text.startswith("# Ablation") and "`xsent-bench ablation .`" in text and text.count("##") == 1
 
 
 WORDS = {word: number for number, word in enumerate(ENGLISH)} | {

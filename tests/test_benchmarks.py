@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from xsent.bench.modules import measurement, run_modules
+from xsent.bench.modules import run_modules
 from xsent.errors import DataError
 
 ROOT = Path(__file__).parent.parent
@@ -47,11 +47,3 @@ def test_they_are_run_and_read(mini_bundle: Path) -> None:
 def test_pytest_fails(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"pytest ended with \d: .*no such folder; expected a bundle"):
         list(run_modules([tmp_path / "nowhere"], seconds=0.01))
-
-
-def test_seconds_become_milliseconds() -> None:
-    stats = {"min": 0.001, "median": 0.002, "mean": 0.003, "stddev": 0.5, "rounds": 7}
-    name, params = "test_one_sentence[2-8]", {"layers": 2, "tokens": 8}
-    found = measurement({"name": name, "params": params, "stats": stats})
-    assert found.axes == {"benchmark": "one sentence", **params}
-    assert found.figures == {"min_ms": 1, "median_ms": 2, "mean_ms": 3, "stddev_ms": 500, "rounds": 7}

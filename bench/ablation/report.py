@@ -11,10 +11,9 @@ from matplotlib.figure import Figure
 from xsent.bench.ablation.groups import CLASSIFICATION, RETRIEVAL, Group, Row, groups
 from xsent.bench.ablation.plan import Plan
 from xsent.bench.machine import processor
-from xsent.bench.papers import TABLE_5
 from xsent.bench.report.pages import Section, write_pages
 from xsent.bench.report.plots import Plot
-from xsent.bench.report.tables import NONE, Table
+from xsent.bench.report.tables import NONE, TABLE_5, Table
 from xsent.bench.results import Results
 
 VALIDATION = {"p1": "held-out P@1", "loss": "held-out loss"}  # in a checkpoint, and as a heading

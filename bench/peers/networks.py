@@ -1,10 +1,7 @@
 """Networks of any size with random weights: a BERT, and an LSTM pooled by the largest, the shape of LASER2."""
 
 import json
-import os
-import warnings
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,8 +12,8 @@ from onnx import numpy_helper
 from onnxruntime.quantization import QuantType, quantize_dynamic
 from torch import Tensor, nn
 
-from xsent.bench.latency import quiet
 from xsent.bench.peers.shapes import LONGEST, Shape
+from xsent.bench.processes import silent
 from xsent.openvino_backend import import_openvino, without_telemetry
 
 if TYPE_CHECKING:
@@ -96,7 +93,7 @@ def write_openvino(shape: Shape, folder: Path) -> None:
     ids = [rng.integers(0, shape.vocabulary, (1, TOKENS)) for _ in range(SAMPLES)]
     samples = [dict(zip(INPUTS, (sample, np.ones_like(sample), np.zeros_like(sample)), strict=True)) for sample in ids]
     whole = folder / "whole.onnx"
-    with _silent():
+    with silent():
         _export(LastStates(shape, shape.vocabulary), INPUTS, whole)
         model = nncf.quantize(
             openvino.Core().read_model(whole),
@@ -114,7 +111,7 @@ def _write_int8(network: nn.Module, inputs: Sequence[str], folder: Path) -> Path
     graph = folder / "onnx" / "model.onnx"
     graph.parent.mkdir()
     whole = graph.with_suffix(".fp32")
-    with _silent():
+    with silent():
         _export(network, inputs, whole)
         quantize_dynamic(whole, graph, weight_type=QuantType.QInt8)
     whole.unlink()
@@ -162,20 +159,3 @@ def _write_about(shape: Shape, folder: Path) -> None:
     (folder / "1_Pooling").mkdir()
     for name, content in files.items():
         (folder / name).write_text(json.dumps(content))
-
-
-@contextmanager
-def _silent() -> Iterator[None]:
-    """Keep advice, warnings and progress bars of other tools off the screen, those in C++ too."""
-    before, nowhere = [os.dup(1), os.dup(2)], os.open(os.devnull, os.O_WRONLY)
-    try:
-        for place in (1, 2):
-            os.dup2(nowhere, place)
-        with quiet(), warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            yield
-    finally:
-        for place, kept in enumerate(before, 1):
-            os.dup2(kept, place)
-        for file in (*before, nowhere):
-            os.close(file)

@@ -6,11 +6,10 @@ from pathlib import Path
 from statistics import median
 
 from xsent.bench.fit import fits
-from xsent.bench.papers import beside_table_5
 from xsent.bench.peers.systems import OURS
 from xsent.bench.report import plots as drawings
 from xsent.bench.report.pages import Section, write_pages
-from xsent.bench.report.tables import Table, heading, listing, number, order, pivot
+from xsent.bench.report.tables import Table, beside_table_5, heading, listing, number, order, pivot
 from xsent.bench.results import Axis, Measurement, Results
 
 TITLE = "What xsent costs"

@@ -1,6 +1,6 @@
 """Measurements as tables: what their axes and figures are called, and how many digits are worth showing."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from xsent.bench.results import Axis, Measurement
@@ -23,6 +23,13 @@ NAMES = {  # what its last word does not say
     "tatoeba": "Tatoeba xx→en, P@1",
     "sib": "SIB-200 en→xx, accuracy",
     "sts": "STS, Spearman × 100",
+}
+TABLE_5 = {  # of mao2021, what layers cost: memory in MB, and minutes per 10,000 steps at batch 128 on a V100
+    1: (7_135, 19),
+    2: (11_607, 24),
+    3: (16_804, 29),
+    4: (21_923, 34),
+    6: (28_024, 44),
 }
 SHARES = {"tokenisation", "int8_peak", "float_peak"}
 
@@ -104,3 +111,19 @@ def pivot(measurements: Sequence[Measurement], column: str, figures: Sequence[st
 def order(value: Axis) -> tuple[float, str]:
     """Numbers by size, then words by letter."""
     return (float("inf"), value) if isinstance(value, str) else (value, "")
+
+
+def beside_table_5(ours: Mapping[int, tuple[float, float]], headings: tuple[str, str]) -> Table:
+    """Time and memory by layers, and the paper's, each also as a multiple of one layer's."""
+    rows = []
+    for layers, costs in ours.items():
+        cells = [str(layers)]
+        for place, paper in ((0, 1), (1, 0)):
+            cells += [number(costs[place]), number(costs[place] / ours[1][place]) if 1 in ours else NONE]
+            if layers in TABLE_5:
+                cells += [number(TABLE_5[layers][paper]), number(TABLE_5[layers][paper] / TABLE_5[1][paper])]
+            else:
+                cells += [NONE, NONE]
+        rows.append(cells)
+    times = "× 1 layer"
+    return Table(["layers", headings[0], times, "paper, min", times, headings[1], times, "paper, MB", times], rows)

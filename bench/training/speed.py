@@ -13,10 +13,9 @@ from statistics import median
 from typing import Any
 
 from xsent.bench.machine import processor
-from xsent.bench.papers import TABLE_5, beside_table_5
 from xsent.bench.processes import Child, answers
 from xsent.bench.report.pages import Section, markdown
-from xsent.bench.report.tables import Table
+from xsent.bench.report.tables import TABLE_5, Table, beside_table_5
 from xsent.bench.training.spec import Spec
 from xsent.errors import DataError
 from xsent.files import atomic_file
