@@ -233,17 +233,15 @@ def compare(
 def tracking(
     out: Annotated[Path, typer.Argument(help="The file of results to write.")],
     model: BundleOption = None,
-    by: Annotated[str, typer.Option(help="time, or auto, which is the same: it takes ratios.")] = "auto",
+    by: Annotated[str, typer.Option(help="perf or valgrind count instructions, time takes ratios; auto.")] = "auto",
     force: Annotated[bool, typer.Option("--force", help="Replace a file that is there.")] = False,
 ) -> None:
     """Measure what stays the same on a machine that is not quiet as long as the code does, for `compare`."""
-    if by not in ("auto", "time"):
-        raise DataError(f"no way to measure by {by!r}; there are auto, time")
     if out.exists() and not force:
         raise DataError(f"{out}: exists; name another, or replace it with --force")
     from xsent.bench.tracking import track
 
-    track(model or builtin_path(), command=command_line()).write(out)
+    track(model or builtin_path(), command=command_line(), by=by).write(out)
     typer.echo(out)
 
 

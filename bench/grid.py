@@ -14,9 +14,9 @@ from xsent.bench.processes import answers
 from xsent.bench.results import Axis, Measurement
 from xsent.bench.training.spec import Spec
 from xsent.bench.training.speed import run as run_training
-from xsent.bench.turn import BLOCK, Task, Turn, take_turns
+from xsent.bench.turn import BLOCK, Task, Turn, run_turn
 from xsent.bundle import MANIFEST, Bundle
-from xsent.errors import MissingExtraError, XsentError
+from xsent.errors import DataError, MissingExtraError, XsentError
 from xsent.export.form import Precision
 from xsent.openvino_backend import FOLDER
 from xsent.threads import available_cpus
@@ -189,6 +189,17 @@ def share(bundles: Bundles, layers: int) -> Measurement:
     folders = [str(bundles.path(layers, precision)) for precision in ("int8", "float32")]
     (figures,) = answers("xsent.bench.peak", folders)
     return Measurement("share", {"layers": layers}, figures)
+
+
+def take_turns(tasks: dict[str, Task], found: Mapping[str, list[Turn]], fail: Say) -> None:
+    """A turn of each, by name; one that fails is told and has no more tasks."""
+    for name in list(tasks):
+        logger.info("%s", name)
+        try:
+            found[name].append(run_turn(tasks[name]))
+        except (DataError, OSError) as error:
+            fail(f"{name}: {error}")
+            del tasks[name]
 
 
 def latencies(axes: Mapping[str, Axis], turns: Sequence[Turn]) -> Iterator[Measurement]:

@@ -1,13 +1,11 @@
 """Measuring processes: how much memory one takes, and children that say figures and end with their parent."""
 
 import json
-import logging
 import os
 import signal
 import subprocess
 import sys
 import threading
-import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from tempfile import TemporaryFile
@@ -154,6 +152,9 @@ def say(facts: Mapping[str, object]) -> None:
 @contextmanager
 def silent() -> Iterator[None]:
     """Keep advice, warnings and progress bars of other tools off the screen, those in C++ too."""
+    import logging  # not above: a child whose memory is measured loads neither
+    import warnings
+
     before, nowhere, level = [os.dup(1), os.dup(2)], os.open(os.devnull, os.O_WRONLY), logging.root.manager.disable
     logging.disable(logging.WARNING)
     try:

@@ -81,7 +81,7 @@ def parts(results: Results, work: Path, choices: Choices) -> list[tuple[str, Par
     if choices.peers:
         found.append(("peers", peers))
     found.append(("pytest-benchmark", modules))
-    found.append(("tracking", lambda: track(builtin, command=results.command).measurements))
+    found.append(("tracking", lambda: track(builtin, command=results.command, by="time").measurements))
     return found
 
 

@@ -1,10 +1,9 @@
 """One turn of a system, ours or another, in a fresh process: python -m xsent.bench.turn TASK."""
 
 import json
-import logging
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from itertools import cycle, islice
 from pathlib import Path
@@ -13,13 +12,10 @@ from typing import TYPE_CHECKING, Any
 from xsent.bench.peers.systems import SYSTEMS
 from xsent.bench.processes import answer_alone, answers, end_with_parent, peak_memory, resident, say
 from xsent.bench.texts import mixed, sentences, texts_of
-from xsent.errors import DataError
 from xsent.probe import time_each
 
 if TYPE_CHECKING:  # the process measures what loading it takes
     from xsent import SentenceEncoder
-
-logger = logging.getLogger(__name__)
 
 FEWEST, MOST = 20, 1000  # sentences of a length that are timed one by one
 ALONE = 200  # sentences of mixed lengths that are
@@ -71,17 +67,6 @@ def run_turn(task: Task) -> Turn:
         else:
             vars(turn).update(said)
     return turn
-
-
-def take_turns(tasks: dict[str, Task], found: Mapping[str, list[Turn]], fail: Callable[[str], None]) -> None:
-    """A turn of each, by name; one that fails is told and has no more tasks."""
-    for name in list(tasks):
-        logger.info("%s", name)
-        try:
-            found[name].append(run_turn(tasks[name]))
-        except (DataError, OSError) as error:
-            fail(f"{name}: {error}")
-            del tasks[name]
 
 
 def measure(task: Task) -> None:

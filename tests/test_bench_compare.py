@@ -1,5 +1,6 @@
 """Two runs side by side, and the stable set: a slowdown is seen on a machine that is never the same."""
 
+import os
 import random
 from collections.abc import Sequence
 from dataclasses import replace
@@ -11,7 +12,7 @@ import pytest
 from xsent.bench import tracking
 from xsent.bench.compare import compare, compare_files, median_ratio
 from xsent.bench.results import Measurement, Results
-from xsent.bench.tracking import median_of_turns, track
+from xsent.bench.tracking import COUNTERS, SENTENCES, available, count, median_of_turns, open_work, track
 from xsent.errors import BundleError, DataError
 
 ENVIRONMENT = {
@@ -203,7 +204,7 @@ def test_ratios_to_work_around_it_by_hand() -> None:
 def test_encoding_is_timed_in_processes(mini_bundle: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tracking, "PROCESSES", 2)
     monkeypatch.setattr(tracking, "TURNS", 1)
-    results = track(mini_bundle, command="xsent-bench tracking")
+    results = track(mini_bundle, command="xsent-bench tracking", by="time")
     (found,) = results.measurements
     assert (
         found.name == "tracking work=encode by=time" and len(found.turns["ratio"]) == 2 and found.figures["ratio"] > 0
@@ -211,4 +212,39 @@ def test_encoding_is_timed_in_processes(mini_bundle: Path, tmp_path: Path, monke
     assert results.command == "xsent-bench tracking" and results.environment["processor"]
     assert "meanwhile" in results.environment and len(compare(results, results).changes) == 1
     with pytest.raises(BundleError, match="nowhere: no such folder"):
-        track(tmp_path / "nowhere", command="")
+        track(tmp_path / "nowhere", command="", by="time")
+    with pytest.raises(DataError, match="no way to measure by 'guess'; there are auto, perf, valgrind, time"):
+        track(mini_bundle, command="", by="guess")
+
+
+@pytest.mark.filterwarnings("ignore::xsent.options.LongSentenceWarning")
+def test_instructions_of_a_sentence_leave_the_start_out(monkeypatch: pytest.MonkeyPatch, mini_bundle: Path) -> None:
+    monkeypatch.setattr(tracking, "count", lambda counter, command: 1_000_000 + 7 * int(command[-1]))
+    for counter in COUNTERS:
+        assert track(mini_bundle, command="", by=counter).measurements == [
+            Measurement("tracking", {"work": work, "by": counter}, {"instructions": 7}) for work in SENTENCES
+        ]
+    for work in SENTENCES:
+        open_work(work, mini_bundle, SENTENCES[work])()
+
+
+@pytest.mark.skipif(os.name != "posix", reason="the tools are shell scripts")
+@pytest.mark.parametrize(
+    ("name", "says", "found"),
+    [
+        ("perf", "1234567,,instructions:u,9,100.00,,", 1234567),
+        ("perf", "<not supported>,,instructions:u,0,100.00,,", None),
+        ("perf", "12,,cpu_atom/instructions:u/,9,50,,\n30,,cpu_core/instructions:u/,9,50,,", 42),
+        ("valgrind", "==9== I   refs:      1,280,645", 1280645),
+        ("other", "", None),
+    ],
+)
+def test_the_best_counter_that_works(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, says: str, found: int | None
+) -> None:
+    (tmp_path / name).write_text(f"#!/bin/sh\necho '{says}' >&2\n")
+    (tmp_path / name).chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert available() == (name if found else "time")
+    if found:
+        assert count(name, ["x"]) == found

@@ -12,7 +12,7 @@ import pytest
 
 from xsent.backends import open_backend
 from xsent.bench import bundles as bundles_module
-from xsent.bench import peak, processes, turn
+from xsent.bench import grid, peak, processes, turn
 from xsent.bench.bundles import OPENVINO, Bundles, trained
 from xsent.bench.fit import fit, fits
 from xsent.bench.grid import Family, Plan, full_plan, latencies, measure_grid, memory, quick_plan, size, start
@@ -114,7 +114,7 @@ def turns_of(monkeypatch: pytest.MonkeyPatch, outcomes: Iterator[object]) -> lis
         assert isinstance(outcome, Turn)
         return outcome
 
-    monkeypatch.setattr(turn, "run_turn", run)
+    monkeypatch.setattr(grid, "run_turn", run)
     return tasks
 
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from sentencepiece import SentencePieceProcessor
 from typer.testing import CliRunner
 
-from xsent.bench import turn
+from xsent.bench import grid
 from xsent.bench.cli import app
 from xsent.bench.peers import comparison, shapes
 from xsent.bench.peers.comparison import measure, measure_peers
@@ -64,7 +64,7 @@ def fake(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
 
     systems = {name: replace(system, needs=()) for name, system in SYSTEMS.items()}
     systems["onnxruntime LASER2"] = replace(SYSTEMS["onnxruntime LASER2"], needs=["sys", "no_such_package.inside"])
-    monkeypatch.setattr(turn, "run_turn", fake_turn)
+    monkeypatch.setattr(grid, "run_turn", fake_turn)
     monkeypatch.setattr(comparison, "write_shape", write)
     monkeypatch.setattr(comparison, "SYSTEMS", systems)
     return tmp_path

@@ -152,7 +152,7 @@ def test_the_stable_set_is_written_once(mini_bundle: Path, tmp_path: Path) -> No
         result = CliRunner().invoke(app, ["tracking", str(out), "--model", str(mini_bundle), "--by", "time"])
         again = CliRunner().invoke(app, ["tracking", str(out)])
     assert result.exit_code == 0 and result.stdout.strip() == str(out) and Results.read(out) == made_up_results()
-    track.assert_called_once_with(mini_bundle, command=mock.ANY)
+    track.assert_called_once_with(mini_bundle, command=mock.ANY, by="time")
     assert again.exit_code == 1 and "exists; name another, or replace it with --force" in again.stderr
 
 

@@ -21,7 +21,7 @@ measure() { # NAME COMMIT: with the code of the commit, whatever else is install
         git archive "$2" | tar -x -C "$folder/$1-source" &&
         python -m pip install --quiet --disable-pip-version-check --no-deps --target "$folder/$1" "$folder/$1-source" &&
         PYTHONPATH="$folder/$1" python -c "from xsent.bench.cli import main; main()" \
-            tracking "$folder/$1.json" --model runtime/builtin --by time
+            tracking "$folder/$1.json" --model runtime/builtin
 }
 echo "slower than $(git rev-parse --short "$commit")?"
 measure old "$commit" || nothing "$commit cannot be measured"

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from xsent.bench.bundles import Bundles
-from xsent.bench.grid import memory
+from xsent.bench.grid import memory, take_turns
 from xsent.bench.machine import Watch, processor
 from xsent.bench.peak import int8_peak, share_of_peak
 from xsent.bench.peers.shapes import write_shape
@@ -12,7 +12,7 @@ from xsent.bench.peers.systems import BARE, OURS, SYSTEMS, System, choose
 from xsent.bench.report.pages import markdown
 from xsent.bench.report.sections import PEER, PEER_FIGURES, sections
 from xsent.bench.results import Axis, Measurement, Results
-from xsent.bench.turn import Task, Turn, run_turn, take_turns
+from xsent.bench.turn import Task, Turn, run_turn
 from xsent.bundle import Bundle
 from xsent.errors import DataError, XsentError
 
