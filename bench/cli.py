@@ -54,8 +54,6 @@ def measuring() -> Iterator[None]:
         try:
             yield
         except ModuleNotFoundError as error:
-            if isinstance(error, MissingExtraError):
-                raise
             raise MissingExtraError(f"{error.name} is not installed; pip install 'xsent[bench]'") from error
 
 
@@ -178,8 +176,7 @@ def peers(
     from xsent.bench.peers.comparison import measure_peers
 
     out.mkdir(parents=True, exist_ok=True)
-    path = bundle or builtin_path()
-    typer.echo(measure_peers(path, out, split_names(only), turns, number, stream, command_line()))
+    typer.echo(measure_peers(bundle or builtin_path(), out, split_names(only), turns, number, stream, command_line()))
 
 
 @app.command(epilog="Example: xsent-bench documents data/eval/flores --languages en,fr,de,es,it")

@@ -1,6 +1,8 @@
 """The training benchmarks: clock, corpora, tables, processes; the plain baseline is slower, not another system."""
 
 import mmap
+import subprocess
+import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -116,6 +118,16 @@ def test_every_system_is_measured(spec: Spec, system: str) -> None:
 def test_systems_take_turns(spec: Spec) -> None:
     ours, plain = race(replace(spec, steps=8), {}, turns=3)
     assert len(ours) == len(plain) == 2 and min(*ours, *plain) > (0, 0)
+    assert not list(Path(spec.folder).glob("run-*"))
+
+
+def test_a_child_ends_with_its_parent() -> None:
+    program = "import time; from xsent.bench.processes import end_with_parent, say; end_with_parent(); say({}); "
+    with subprocess.Popen([sys.executable, "-c", program + "time.sleep(60)"], stdin=-1, stdout=-1) as child:
+        assert child.stdout is not None and child.stdin is not None
+        child.stdout.readline()
+        child.stdin.close()
+        assert child.wait(timeout=20) == 1
 
 
 def test_a_failed_measurement_says_why(tmp_path: Path) -> None:

@@ -108,6 +108,8 @@ def race(spec: Spec, environment: Environment, turns: int) -> tuple[Steps, Steps
                 child.go_on()
                 said = child.answer() or {}
                 steps.append((median(said["steps"]), median(said["processor"])))
+    for left in Path(spec.folder).glob("run-*"):  # a training that was ended after its turns
+        shutil.rmtree(left)
     return found[0][1:], found[1][1:]
 
 
