@@ -1,20 +1,23 @@
-"""The `xsent-bench` command: a whole run with its report, or one of the measurements alone."""
+"""The `xsent-bench` command: a whole run with its report, or one of the measurements alone.
+
+What measures loads inside the commands: a missing package is one line, and `--help` is quick.
+"""
 
 import json
 import logging
+import shlex
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from xsent.bench.commands import ablation, corpus_memory, documents, latency, mining, peers, training
-from xsent.bench.compare import THRESHOLD, compare_files
-from xsent.bench.options import command_line, missing
 from xsent.bundle import builtin_path
-from xsent.commands.options import BundleOption, JsonOption
-from xsent.errors import DataError
+from xsent.commands.options import BundleArgument, BundleOption, JsonOption, split_names
+from xsent.errors import DataError, MissingExtraError
 from xsent.failures import FAILED, one_line_errors
 
 app = typer.Typer(
@@ -23,30 +26,48 @@ app = typer.Typer(
     rich_markup_mode=None,
     epilog="Example: xsent-bench --quick --out my-report",
 )
-app.command(epilog="Example: xsent-bench ablation DATA --out runs/ablation --only generative --seeds 1,2,3")(ablation)
-app.command(epilog="Example: xsent-bench training --out runs/speed --threads 2")(training)
-app.command(epilog="Example: xsent-bench corpus-memory --pairs 1000000,20000000 --out runs/memory")(corpus_memory)
-app.command(epilog="Example: xsent-bench latency my-int8 my-fp32 --tokens 20,64 --default")(latency)
-app.command(epilog="Example: xsent-bench peers --out runs/peers")(peers)
-app.command(epilog="Example: xsent-bench documents data/eval/flores --languages en,fr,de,es,it")(documents)
-app.command(epilog="Example: xsent-bench mining --rows 200000 --rounds 1")(mining)
+OutOption = Annotated[Path, typer.Option(help="Folder of everything that is written; a second run goes on in it.")]
+ThreadsOption = Annotated[int, typer.Option(min=1, help="Processor threads of a training.")]
+
+
+def numbers(text: str, least: int = 0) -> list[int]:
+    """Numbers with commas between, at least one."""
+    expected = "expected whole numbers with commas between, such as 1,2,3"
+    try:
+        found = [int(name) for name in split_names(text)]
+    except ValueError as error:
+        raise DataError(f"{text!r}: {expected}") from error
+    if not found:
+        raise DataError(f"no number given; {expected}")
+    if min(found) < least:
+        raise DataError(f"{text!r}: {min(found)} must be at least {least}")
+    return found
+
+
+def command_line() -> str:
+    """The command as it was typed."""
+    return shlex.join(["xsent-bench", *sys.argv[1:]])
+
+
+@contextmanager
+def measuring() -> Iterator[None]:
+    """What goes wrong is one line; also a decorator for commands."""
+    with one_line_errors():
+        try:
+            yield
+        except ModuleNotFoundError as error:
+            raise MissingExtraError(f"{error.name} is not installed; pip install 'xsent[bench]'") from error
 
 
 @app.callback(invoke_without_command=True)
-@one_line_errors()
+@measuring()
 def whole_run(
     context: typer.Context,
     quick: Annotated[bool, typer.Option("--quick", help="Minutes instead of half an hour: less of all.")] = False,
     out: Annotated[Path, typer.Option(help="Folder of the report; made if it is not there.")] = Path("bench-report"),
-    work: Annotated[
-        Path | None, typer.Option(help="Folder of the models made for it, to be used again; default: OUT-work.")
-    ] = None,
-    evaluate: Annotated[
-        Path | None, typer.Option("--eval", help="Folder of test sets, to set quality beside the cost.")
-    ] = None,
-    bundle: Annotated[
-        list[Path] | None, typer.Option(help="A trained bundle beside the built-in one; may be given again.")
-    ] = None,
+    work: Annotated[Path | None, typer.Option(help="Folder of models made for it, kept; default: OUT-work.")] = None,
+    evaluate: Annotated[Path | None, typer.Option("--eval", help="Folder of test sets: quality beside cost.")] = None,
+    bundle: Annotated[list[Path] | None, typer.Option(help="A trained bundle too; may be given again.")] = None,
     with_peers: Annotated[bool, typer.Option("--peers/--no-peers", help="Whether other systems run too.")] = True,
     force: Annotated[bool, typer.Option("--force", help="Replace a report that is there.")] = False,
 ) -> None:
@@ -57,24 +78,151 @@ def whole_run(
     """
     if context.invoked_subcommand:
         return
-    try:
-        from xsent.bench.run import Choices, run
-    except ModuleNotFoundError as error:
-        raise missing(error) from error
+    from xsent.bench.run import Choices, run
+
     choices = Choices(quick=quick, evaluate=evaluate, bundles=tuple(bundle or ()), peers=with_peers)
     typer.echo(run(out, work or Path(f"{out}-work"), choices, force=force, command=command_line()))
 
 
+@app.command(epilog="Example: xsent-bench ablation DATA --out runs/ablation --only generative --seeds 1,2,3")
+@measuring()
+def ablation(
+    data: Annotated[Path, typer.Argument(help="Folder with train/pairs.tsv (or packed) and the test sets in eval.")],
+    out: OutOption,
+    budget: Annotated[int, typer.Option(min=1, help="Pairs that a row sees.")] = 64_000,
+    seeds: Annotated[str, typer.Option(help="Seeds with commas between; all rows of one before the next.")] = "1",
+    only: Annotated[str, typer.Option(help="Names of groups with commas between; default: all.")] = "",
+    processes: Annotated[int, typer.Option(min=1, help="Rows trained at once.")] = 2,
+    threads: ThreadsOption = 1,
+    teacher: Annotated[Path | None, typer.Option(help="Model to distil from; default: the built-in one.")] = None,
+) -> None:
+    """Reproduce the papers' ablations: every variant on the same pairs and budget, a Markdown table and plots.
+
+    Groups: generative, contrastive, layers, sizes, hictl, negatives, matryoshka, distillation. A finished row is
+    never trained again; after Ctrl-C the same command goes on.
+    """
+    from xsent.bench.ablation.plan import Plan
+    from xsent.bench.ablation.rows import run_ablation
+
+    model = str(teacher.resolve()) if teacher else ""
+    plan = Plan(data=str(data.resolve()), teacher=model, pairs=budget, threads=threads)
+    typer.echo(run_ablation(plan, out, numbers(seeds), split_names(only), processes, command_line()))
+
+
+@app.command(epilog="Example: xsent-bench training --out runs/speed --threads 2")
+@measuring()
+def training(
+    out: OutOption,
+    only: Annotated[str, typer.Option(help="Parts: plain, layers, throughput; default: all.")] = "",
+    batches: Annotated[str, typer.Option(help="Batch sizes of the throughput, with commas between.")] = "128",
+    steps: Annotated[int, typer.Option(min=2, help="Steps of each measured training.")] = 12,
+    turns: Annotated[int, typer.Option(min=2, help="Turns that ours and the plain system take; one more first.")] = 6,
+    device: Annotated[str, typer.Option(help="auto takes a GPU where there is one; cpu does not.")] = "auto",
+    compiled: Annotated[bool, typer.Option("--compile", help="Compile the layers with torch.compile.")] = False,
+    threads: ThreadsOption = 1,
+) -> None:
+    """Measure a training step: against a plain implementation of mao2021, by layers, its throughput, its data path."""
+    from xsent.bench.training.spec import Spec
+    from xsent.bench.training.speed import run_training_benchmarks
+
+    if device not in ("auto", "cpu"):
+        raise DataError(f"--device {device} must be auto or cpu")
+    spec = Spec(folder=str(out), steps=steps, threads=threads, compile=compiled)
+    out.mkdir(parents=True, exist_ok=True)
+    typer.echo(
+        run_training_benchmarks(spec, split_names(only), numbers(batches, least=2), device, turns, command_line())
+    )
+
+
+@app.command(epilog="Example: xsent-bench corpus-memory --pairs 1000000,20000000 --out runs/memory")
+@measuring()
+def corpus_memory(
+    out: OutOption,
+    pairs: Annotated[str, typer.Option(help="Sizes of the made-up corpora, with commas between.")] = "1000000,20000000",
+    steps: Annotated[int, typer.Option(min=2, help="Steps of training.")] = 300,
+    keep: Annotated[bool, typer.Option("--keep", help="Leave the corpora on the disk.")] = False,
+    threads: ThreadsOption = 1,
+) -> None:
+    """Measure the memory of preparation and training on made-up corpora of several sizes."""
+    from xsent.bench.training.spec import SMALL_TABLE
+    from xsent.bench.training.speed import run_corpus_memory
+
+    spec = SMALL_TABLE(str(out), steps=steps, threads=threads)
+    typer.echo(run_corpus_memory(spec, numbers(pairs), keep=keep, command=command_line()))
+
+
+@app.command(epilog="Example: xsent-bench latency my-int8 my-fp32 --tokens 20,64 --default")
+@measuring()
+def latency(
+    bundles: Annotated[list[Path], typer.Argument(help="Bundles; all are compared with the first.")],
+    tokens: Annotated[str, typer.Option(help="Tokens of the sentences, with commas between.")] = "20,64",
+    backends: Annotated[str, typer.Option(help="Backends that run each bundle, with commas between.")] = "onnx",
+    default: Annotated[bool, typer.Option("--default", help="The first as ONNX Runtime quantises it, too.")] = False,
+    rounds: Annotated[int, typer.Option(min=1, help="Turns of each.")] = 20,
+) -> None:
+    """Measure what a sentence takes: bundles take turns in one process, one thread."""
+    from xsent.bench.latency import measure_latency
+
+    typer.echo(measure_latency(bundles, numbers(tokens), split_names(backends), default, rounds, command_line()))
+
+
+@app.command(epilog="Example: xsent-bench peers --out runs/peers")
+@measuring()
+def peers(
+    out: Annotated[Path, typer.Option(help="Folder for the models of other systems; made once.")],
+    bundle: BundleArgument = None,
+    only: Annotated[str, typer.Option(help="Systems beside ours, with commas between; default: all.")] = "",
+    turns: Annotated[int, typer.Option(min=1, help="Turns of each system, a fresh process each.")] = 5,
+    number: Annotated[int, typer.Option("--sentences", min=20, help="Sentences to time in a turn.")] = 2_000,
+    stream: Annotated[int, typer.Option(min=0, help="Sentences to watch our memory over.")] = 100_000,
+) -> None:
+    """Compare a bundle with other systems: speed, start and memory, in turns, each in processes of its own."""
+    from xsent.bench.peers.comparison import measure_peers
+
+    out.mkdir(parents=True, exist_ok=True)
+    typer.echo(measure_peers(bundle or builtin_path(), out, split_names(only), turns, number, stream, command_line()))
+
+
+@app.command(epilog="Example: xsent-bench documents data/eval/flores --languages en,fr,de,es,it")
+@measuring()
+def documents(
+    folder: Annotated[Path, typer.Argument(help="Has XX.txt a language; equal lines are translations.")],
+    languages: Annotated[str, typer.Option(help="Codes; the first is aligned with each other one.")] = "en,fr,de,es,it",
+    model: BundleOption = None,
+) -> None:
+    """Align parallel documents: biased or debiased, mean or weighted, cosine or margin (LAWDR)."""
+    from xsent.bench.documents import measure_documents
+    from xsent.encoder import SentenceEncoder
+
+    typer.echo(measure_documents(SentenceEncoder(model), folder, split_names(languages), command=command_line()))
+
+
+@app.command(epilog="Example: xsent-bench mining --rows 200000 --rounds 1")
+@measuring()
+def mining(
+    rows: Annotated[int, typer.Option(min=4, help="Made-up sentences on each side.")] = 200_000,
+    dim: Annotated[int, typer.Option(min=1, help="Length of their vectors.")] = 384,
+    rounds: Annotated[int, typer.Option(min=1, help="Turns of each.")] = 1,
+    folder: Annotated[Path | None, typer.Option(help="Where vectors are put; default: the temporary folder.")] = None,
+) -> None:
+    """Measure mining against a plain blocked product of the same vectors: they take turns, one thread."""
+    from xsent.bench.mining import measure_mining
+
+    typer.echo(measure_mining(rows=rows, dim=dim, rounds=rounds, folder=folder, command=command_line()))
+
+
 @app.command(epilog="Example: xsent-bench compare old/results.json new/results.json --threshold 0.1")
-@one_line_errors()
+@measuring()
 def compare(
     old: Annotated[Path, typer.Argument(help="The results.json of one run.")],
     new: Annotated[Path, typer.Argument(help="That of a later one.")],
-    threshold: Annotated[float, typer.Option(help="Share by which a figure may be slower or larger.")] = THRESHOLD,
+    threshold: Annotated[float, typer.Option(help="Share by which a figure may be slower or larger.")] = 0.05,
     force: Annotated[bool, typer.Option("--force", help="Compare other machines and versions too.")] = False,
     as_json: JsonOption = False,
 ) -> None:
     """Compare two runs; exits with 1 where a figure is worse past the threshold and beyond its own spread."""
+    from xsent.bench.compare import compare_files
+
     found = compare_files(old, new, threshold=threshold, force=force)
     typer.echo(json.dumps(asdict(found)) if as_json else found.text())
     if found.of("slower"):
@@ -82,22 +230,18 @@ def compare(
 
 
 @app.command(epilog="Example: xsent-bench tracking new.json && xsent-bench compare old.json new.json")
-@one_line_errors()
+@measuring()
 def tracking(
     out: Annotated[Path, typer.Argument(help="The file of results to write.")],
     model: BundleOption = None,
-    by: Annotated[
-        str, typer.Option(help="perf or valgrind count instructions, time takes ratios; auto: what works here.")
-    ] = "auto",
+    by: Annotated[str, typer.Option(help="perf or valgrind count instructions, time takes ratios; auto.")] = "auto",
     force: Annotated[bool, typer.Option("--force", help="Replace a file that is there.")] = False,
 ) -> None:
-    """Measure a small set whose figures stay the same on a machine that is not quiet, for `compare`."""
+    """Measure what stays the same on a machine that is not quiet as long as the code does, for `compare`."""
     if out.exists() and not force:
         raise DataError(f"{out}: exists; name another, or replace it with --force")
-    try:
-        from xsent.bench.tracking import track
-    except ModuleNotFoundError as error:
-        raise missing(error) from error
+    from xsent.bench.tracking import track
+
     track(model or builtin_path(), command=command_line(), by=by).write(out)
     typer.echo(out)
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from xsent.bench.markdown import markdown_table
+from xsent.bench.report.tables import Table
 from xsent.documents.alignment import align_documents, recall
 from xsent.documents.encoder import DocumentEncoder, EncodesStreams
 from xsent.errors import DataError
@@ -26,12 +26,7 @@ Corpus = Mapping[str, Sequence[Sequence[str]]]
 
 
 class Remembering:
-    """An encoder that encodes every sentence once, however many documents have it.
-
-    Args:
-        encoder: What encodes.
-        sentences: All there are.
-    """
+    """An encoder that encodes every sentence of those there are once, however many documents have it."""
 
     def __init__(self, encoder: EncodesStreams, sentences: Iterable[str]) -> None:
         self.dim = encoder.dim
@@ -45,15 +40,7 @@ class Remembering:
 
 
 def read_parallel(folder: Path, languages: Sequence[str]) -> dict[str, list[str]]:
-    """Lines that are translations of each other, by language.
-
-    Args:
-        folder: Has `XX.txt` a language, such as FLORES; the same line says the same in all.
-        languages: Codes.
-
-    Raises:
-        DataError: A file is missing, or they differ in length.
-    """
+    """Lines by language of a folder with `XX.txt` each, such as FLORES: the same line says the same in all."""
     texts = {language: [line.strip() for line in read_lines(folder / f"{language}.txt")] for language in languages}
     if len(counts := {len(lines) for lines in texts.values()}) != 1:
         found = ", ".join(f"{language} {len(lines):,}" for language, lines in texts.items())
@@ -75,12 +62,6 @@ def ablate(
     encoder: EncodesStreams, texts: Mapping[str, Sequence[str]], length: int, step: int
 ) -> tuple[list[list[str]], str]:
     """Recall of every row of the paper's tables, aligning the first language with each other one.
-
-    Args:
-        encoder: What encodes sentences.
-        texts: Parallel lines, by language.
-        length: Sentences a document.
-        step: Lines from the start of a document to that of the next.
 
     Returns:
         Rows of the table, and a line on what debiasing removed.
@@ -114,22 +95,7 @@ def measure_documents(
     command: str,
     sets: Sequence[tuple[int, int]] = SETS,
 ) -> str:
-    """Align parallel documents with every row of the paper's tables.
-
-    Args:
-        encoder: What encodes sentences.
-        folder: Has `XX.txt` a language, see `read_parallel`.
-        languages: Codes; the first is aligned with each of the others.
-        command: The command line, for the report.
-        sets: Sentences a document, and lines from the start of one to that of the next, for each table.
-
-    Returns:
-        Markdown.
-
-    Raises:
-        DataError: A file is missing, or they differ in length.
-        ValueError: There are fewer than two languages.
-    """
+    """Align parallel documents, see `read_parallel`, with every row of the paper's tables, in Markdown."""
     if len(set(languages)) < 2:
         raise ValueError(f"languages = {','.join(languages)} must be at least two different ones")
     texts = read_parallel(folder, languages)
@@ -140,6 +106,6 @@ def measure_documents(
         rows, told = ablate(remembering, texts, length, step)
         count = (len(texts[first]) - length) // step + 1
         title = f"{count:,} documents of {length} consecutive sentences, one starting every {step}"
-        table = markdown_table(["row", *(f"{first}–{other}" for other in others), "mean"], rows)
+        table = Table(["row", *(f"{first}–{other}" for other in others), "mean"], rows).markdown()
         parts.append(f"### {title}\n\n{table}\n\n{told}")
     return "\n\n".join(parts)

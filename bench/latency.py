@@ -1,9 +1,6 @@
 """What a sentence takes in several bundles, side by side: they take turns in one process, one thread each."""
 
-import logging
-import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from statistics import median, quantiles
 from tempfile import TemporaryDirectory
@@ -15,11 +12,13 @@ from onnxruntime.quantization import QuantType, quantize_dynamic
 
 from xsent.backends import open_backend
 from xsent.bench.machine import processor
-from xsent.bench.markdown import markdown_table
+from xsent.bench.processes import silent
+from xsent.bench.report.tables import Table
 from xsent.bundle import Bundle
 from xsent.errors import DataError
 from xsent.export.batch_graph import write_batch_graph
 from xsent.export.form import Form
+from xsent.probe import time_each
 from xsent.train.bundles import checkpoint_from_bundle
 from xsent.train.checkpoint import load_checkpoint
 
@@ -28,38 +27,23 @@ Embed = Callable[[Ids], NDArray[np.float32]]
 
 DEFAULT = "ONNX Runtime's defaults"
 MIXED = (4, 48)  # fewest and most tokens of the mixed lengths
+REPEATED = 3  # times in a row that a sentence is encoded
+HEADINGS = ["bundle, backend", "tokens", "ms, median", "ms, 95th percentile", "times faster than the first"]
 
 
 def measure_latency(
-    bundles: Sequence[Path],
-    *,
-    lengths: Sequence[int],
-    backends: Sequence[str],
-    default: bool,
-    rounds: int,
-    command: str,
+    bundles: Sequence[Path], lengths: Sequence[int], backends: Sequence[str], default: bool, rounds: int, command: str
 ) -> str:
-    """Compare bundles, and say how many times faster each is than the first.
+    """Compare bundles in every backend, and say in Markdown how many times faster each is than the first.
 
-    Args:
-        bundles: Folders.
-        lengths: Tokens of the sentences.
-        backends: What runs each bundle.
-        default: Whether the first bundle's weights are also run as ONNX Runtime's own tools make them: a padded-batch
-            graph through `quantize_dynamic` with default settings, in a session with default optimisation.
-        rounds: Turns of each.
-        command: The command line, for the report.
-
-    Returns:
-        Markdown.
+    By default, the first bundle's weights are also run as ONNX Runtime's own tools make them: a padded-batch graph
+    through `quantize_dynamic` with default settings, in a session with default optimisation.
     """
     runners: dict[str, Embed] = {}
     opened = [Bundle.open(path) for path in bundles]
-    shortest = min(bundle.max_length for bundle in opened)
-    if max([*lengths, MIXED[1]]) > shortest:
-        raise DataError(
-            f"a bundle takes at most {shortest} tokens; sentences of {max([*lengths, MIXED[1]])} do not fit"
-        )
+    shortest, longest = min(bundle.max_length for bundle in opened), max([*lengths, MIXED[1]])
+    if longest > shortest:
+        raise DataError(f"a bundle takes at most {shortest} tokens; sentences of {longest} do not fit")
     for number, bundle in enumerate(opened, 1):
         for backend in backends:
             runners[f"{number}: {bundle.path.name}, {backend}"] = open_backend(backend, bundle).embed
@@ -72,16 +56,16 @@ def measure_latency(
             rows += compare(runners, [some_ids(pieces, length, seed) for seed in range(8)], str(length), rounds)
         mixed = [some_ids(pieces, MIXED[0] + i % (MIXED[1] - MIXED[0] + 1), i) for i in range(180)]
         rows += compare(runners, mixed, f"{MIXED[0]} to {MIXED[1]}", rounds)
-    headings = ["bundle, backend", "tokens", "ms, median", "ms, 95th percentile", "times faster than the first"]
-    return f"`{command}` on {processor()}, one thread.\n\n{markdown_table(headings, rows)}"
+    return f"`{command}` on {processor()}, one thread.\n\n{Table(HEADINGS, rows).markdown()}"
 
 
 def compare(runners: Mapping[str, Embed], sentences: Sequence[Ids], tokens: str, rounds: int) -> list[list[str]]:
     """One row for each runner; in every round each encodes the same sentences in turn."""
     times: dict[str, list[list[float]]] = {name: [] for name in runners}
+    repeated = [sentence for sentence in sentences for _ in range(REPEATED)]
     for number in range(rounds + 1):
         for name, embed in runners.items():
-            found = [timed(embed, sentence) for sentence in sentences for _ in range(3)]
+            found = time_each(embed, repeated, least=len(repeated))
             if number:  # the first warms up
                 times[name].append(found)
     first = next(iter(times.values()))
@@ -92,13 +76,6 @@ def compare(runners: Mapping[str, Embed], sentences: Sequence[Ids], tokens: str,
         cells = [f"{1000 * median(every):.3f}", f"{1000 * quantiles(every, n=20)[-1]:.3f}", f"{ratio:.2f}"]
         rows.append([name, tokens, *cells])
     return rows
-
-
-def timed(embed: Embed, sentence: Ids) -> float:
-    """Seconds of one sentence."""
-    began = time.perf_counter()
-    embed(sentence)
-    return time.perf_counter() - began
 
 
 def some_ids(pieces: int, length: int, seed: int) -> Ids:
@@ -113,7 +90,7 @@ def default_session(bundle: Path, folder: Path) -> Embed:
     config = checkpoint.config
     write_batch_graph(checkpoint.encoder, Form.whole(config, "float32"), whole)
     first, last = ([config.first], [config.last]) if config.num_layers else ([], [])
-    with quiet():
+    with silent():
         quantize_dynamic(whole, small, weight_type=QuantType.QInt8)
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = 1
@@ -126,14 +103,3 @@ def default_session(bundle: Path, folder: Path) -> Embed:
         return vector
 
     return embed
-
-
-@contextmanager
-def quiet() -> Iterator[None]:
-    """Keep the advice of other tools off the screen."""
-    level = logging.root.manager.disable
-    logging.disable(logging.WARNING)
-    try:
-        yield
-    finally:
-        logging.disable(level)

@@ -14,14 +14,12 @@ from xsent.instruction_set import instruction_set
 from xsent.threads import available_cpus
 
 ROOT = Path("/")
-UNKNOWN = "unknown"
 PACKAGES = ("numpy", "onnxruntime", "openvino", "sentencepiece", "torch")
 # Beginnings of the variables that set the threads of libraries.
 THREAD_SETTINGS = ("OMP_", "OPENBLAS_", "MKL_", "KMP_AFFINITY", "KMP_BLOCKTIME", "GOMP_", "TOKENIZERS_PARALLELISM")
 CPU = "sys/devices/system/cpu/cpu[0-9]*"
 PI_STATE = "sys/devices/platform/soc/soc:firmware/get_throttled"
 PI_SLOWED = 0xF  # bits for now: voltage too low, frequency capped, slowed down, near the limit of heat
-
 COUNTERS = ("busy", "own", "stolen", "all", "elapsed", "throttles")  # what only grows, of what a `Watch` sees
 # What a figure of `Watch` may be, and what to say of more.
 LIMITS = {
@@ -33,51 +31,35 @@ LIMITS = {
 
 
 def processor(root: Path = ROOT) -> str:
-    """The processor of this machine in words.
-
-    Args:
-        root: Where `proc` is; only tests need another.
-    """
-    fields = _fields(root / "proc/cpuinfo")
+    """The processor of this machine in words; `root` has `proc`, only tests need another."""
+    fields = _fields(root, "proc/cpuinfo")
     return fields.get("Model") or fields.get("model name") or platform.processor() or platform.machine()
 
 
 def environment(root: Path = ROOT) -> dict[str, Any]:
-    """What figures depend on beside our code.
-
-    Args:
-        root: Where `proc` and `sys` are; only tests need another.
-
-    Returns:
-        date, processor, instructions (see `xsent.instruction_set`), cpus (that this process may use), cpus_of_machine,
-        memory_mib (0 where it is not known), governor (of the frequency) and system; versions, by package, of those
-        that are installed; threads, the variables that set the threads of libraries.
-    """
-    memory = _fields(root / "proc/meminfo").get("MemTotal", "0")
-    governors = set(_texts(root, f"{CPU}/cpufreq/scaling_governor"))
+    """What figures depend on beside our code; `root` has `proc` and `sys`, only tests need another."""
+    versions = {"python": platform.python_version(), "xsent": xsent.__version__}
+    for package in PACKAGES:
+        try:
+            versions[package] = version(package)
+        except PackageNotFoundError:
+            pass  # nothing that ran depends on it
     return {
         "date": date.today().isoformat(),
         "processor": processor(root),
         "instructions": instruction_set(root / "proc/cpuinfo"),
-        "cpus": available_cpus(root),
+        "cpus": available_cpus(root),  # that this process may use
         "cpus_of_machine": os.cpu_count() or 1,
-        "memory_mib": int(memory.split()[0]) // 1024,
-        "governor": ", ".join(sorted(governors)) or UNKNOWN,
+        "memory_mib": int(_fields(root, "proc/meminfo").get("MemTotal", "0").split()[0]) // 1024,  # 0: not known
+        "governor": ", ".join(sorted({*_texts(root, f"{CPU}/cpufreq/scaling_governor")})) or "unknown",
         "system": f"{platform.system()} {platform.release()} on {platform.machine()}",
-        "versions": {"python": platform.python_version(), "xsent": xsent.__version__, **dict(_versions())},
+        "versions": versions,
         "threads": {name: value for name, value in sorted(os.environ.items()) if name.startswith(THREAD_SETTINGS)},
     }
 
 
 class Watch:
-    """Looks at the machine from time to time while the block runs.
-
-    What a system does not tell is left out.
-
-    Args:
-        root: Where `proc` and `sys` are; only tests need another.
-        seconds: Time between two looks.
-    """
+    """Looks at the machine every so many seconds while the block runs; what a system does not tell is left out."""
 
     def __init__(self, root: Path = ROOT, seconds: float = 2.0) -> None:
         self._root, self._seconds = root, seconds
@@ -86,14 +68,14 @@ class Watch:
         self._thread = threading.Thread(target=self._run, daemon=True)
 
     def __enter__(self) -> "Watch":
-        self._look()
+        self._looks.append(dict(_state(self._root)))
         self._thread.start()
         return self
 
     def __exit__(self, *_: object) -> None:
         self._ended.set()
         self._thread.join()
-        self._look()
+        self._looks.append(dict(_state(self._root)))
 
     def figures(self) -> dict[str, float]:
         """What was seen so far.
@@ -121,19 +103,13 @@ class Watch:
 
     def warnings(self) -> list[str]:
         """What makes the figures doubtful, in words; nothing on a machine that was quiet and cool."""
-        found = self.figures()
-        return [
-            f"{text.format(found[name])}; figures may be too slow: measure again when it is quiet and cool"
-            for name, (limit, text) in LIMITS.items()
-            if found.get(name, 0.0) > limit
-        ]
+        found, advice = self.figures(), "figures may be too slow: measure again when it is quiet and cool"
+        said = {name: text for name, (limit, text) in LIMITS.items() if found.get(name, 0.0) > limit}
+        return [f"{text.format(found[name])}; {advice}" for name, text in said.items()]
 
     def _run(self) -> None:
         while not self._ended.wait(self._seconds):
-            self._look()
-
-    def _look(self) -> None:
-        self._looks.append(dict(_state(self._root)))
+            self._looks.append(dict(_state(self._root)))
 
     def _seen(self, name: str) -> list[float]:
         return [look[name] for look in self._looks if name in look]
@@ -169,19 +145,10 @@ def _cpu_seconds(stat: str) -> Iterator[tuple[str, float]]:
     yield "own", sum(os.times()[:4])
 
 
-def _versions() -> Iterator[tuple[str, str]]:
-    for package in PACKAGES:
-        try:
-            yield package, version(package)
-        except PackageNotFoundError:
-            pass  # nothing that ran depends on it
-
-
-def _fields(file: Path) -> dict[str, str]:
+def _fields(root: Path, file: str) -> dict[str, str]:
     """The fields of a file of `/proc`; of those that come again, the last."""
-    for text in _texts(file.parent, file.name):
-        return {name.strip(): value.strip() for name, _, value in (line.partition(":") for line in text.splitlines())}
-    return {}
+    lines = (line.partition(":") for text in _texts(root, file) for line in text.splitlines())
+    return {name.strip(): value.strip() for name, _, value in lines}
 
 
 def _numbers(root: Path, pattern: str) -> list[int]:

@@ -1,4 +1,4 @@
-"""The pytest-benchmark modules of this room, run on bundles, and what they found."""
+"""The pytest-benchmark module of this room, run on bundles, and what it found."""
 
 import json
 import os
@@ -13,29 +13,22 @@ from typing import Any
 from xsent.bench.results import Measurement
 from xsent.errors import DataError
 
-ROOM = "xsent.bench"
-MILLISECONDS = 1000
 ERROR = r"^E +(.*)"  # how pytest begins the lines of what was raised
 SHOWN = ("min", "median", "mean", "stddev")
+SETTINGS = ["--benchmark-only", "--benchmark-min-rounds=3", "-q", "-p", "no:cacheprovider", "-c", os.devnull]
 
 
 def run_modules(bundles: Sequence[Path], *, seconds: float) -> Iterator[Measurement]:
-    """Run the modules in a process of their own, as `pytest --pyargs xsent.bench` does.
+    """Run it as `pytest --pyargs xsent.bench` does, on a bundle for each number of layers.
 
-    Args:
-        bundles: What encodes; one for each number of layers.
-        seconds: How long each benchmark is repeated, at most, in rounds of its own choice.
-
-    Returns:
-        Measurements of group modules with the axes benchmark and layers, and those of the benchmark.
-
-    Raises:
-        DataError: pytest fails; has the last error that it tells.
+    Each benchmark is repeated so many seconds at most, in rounds of its own choice. If pytest fails, a DataError has
+    the last error that it tells.
     """
     with TemporaryDirectory() as folder:
         report = Path(folder) / "report.json"
+        settings = [*SETTINGS, "--rootdir", ".", "--benchmark-json", str(report), f"--benchmark-max-time={seconds}"]
         done = subprocess.run(
-            _command(report, seconds),
+            [sys.executable, "-m", "pytest", "--pyargs", "xsent.bench", *settings],
             cwd=folder,  # not the settings of whatever project the user stands in
             env={**os.environ, "XSENT_BUNDLES": os.pathsep.join(str(path.resolve()) for path in bundles)},
             capture_output=True,
@@ -51,13 +44,7 @@ def run_modules(bundles: Sequence[Path], *, seconds: float) -> Iterator[Measurem
 def measurement(benchmark: Mapping[str, Any]) -> Measurement:
     """One benchmark of a report of pytest-benchmark, in milliseconds."""
     name = str(benchmark["name"]).partition("[")[0].removeprefix("test_").replace("_", " ")
-    parameters: Mapping[str, Any] = benchmark["params"] or {}
     stats = benchmark["stats"]
-    figures = {f"{figure}_ms": MILLISECONDS * stats[figure] for figure in SHOWN}
-    return Measurement("modules", {"benchmark": name, **parameters}, {**figures, "rounds": stats["rounds"]})
-
-
-def _command(report: Path, seconds: float) -> list[str]:
-    settings = ["--benchmark-only", "--benchmark-json", str(report), f"--benchmark-max-time={seconds}"]
-    settings += ["--benchmark-min-rounds=3", "-q", "-p", "no:cacheprovider", "-c", os.devnull, "--rootdir", "."]
-    return [sys.executable, "-m", "pytest", "--pyargs", ROOM, *settings]
+    figures = {f"{figure}_ms": 1000 * stats[figure] for figure in SHOWN}
+    axes = {"benchmark": name, **(benchmark["params"] or {})}
+    return Measurement("modules", axes, {**figures, "rounds": stats["rounds"]})

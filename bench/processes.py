@@ -1,68 +1,40 @@
-"""Measuring processes: how much memory one takes, and children that end with their parent."""
+"""Measuring processes: how much memory one takes, and children that say figures and end with their parent."""
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
+from contextlib import contextmanager
 from tempfile import TemporaryFile
 from typing import IO, Any
 
 from xsent.errors import DataError
-
-MIB = 2**20
-
-
-def status(field: str) -> float:
-    """A field of /proc/self/status in MiB, such as VmHWM (peak resident memory) or RssAnon (not backed by a file).
-
-    Not `getrusage`: its peak starts with what the parent held when it started this process.
-
-    Raises:
-        OSError: The system has no such file or field.
-    """
-    for line in Path("/proc/self/status").read_text().splitlines():
-        name, _, value = line.partition(":")
-        if name == field:
-            return int(value.split()[0]) * 1024 / MIB
-    raise OSError(f"/proc/self/status has no {field}")
+from xsent.probe import process_memory
 
 
 def peak_memory() -> float:
     """The most memory that this process ever held, in MiB, mapped files included."""
-    return status("VmHWM")
+    return process_memory("VmHWM")
 
 
 def resident() -> float:
     """Memory of this process in MiB, mapped files included."""
     try:
-        return status("VmRSS")
+        return process_memory("VmRSS")
     except OSError:  # not Linux
         import psutil  # type: ignore[import-untyped]  # it has no types
 
-        return float(psutil.Process().memory_info().rss) / MIB
-
-
-def peak(least: float) -> float:
-    """The most memory in MiB that this process ever held; where the system does not say, the most that was seen."""
-    try:
-        return peak_memory()
-    except OSError:
-        return least
+        return float(psutil.Process().memory_info().rss) / 2**20
 
 
 class AnonymousPeak:
-    """The most memory beside mapped files that this process holds while the block runs, looked at every 50 ms.
-
-    Attributes:
-        mib: The peak in MiB, once the block has ended.
-    """
+    """The most memory beside mapped files, `mib`, that this process holds while the block runs; seen every 50 ms."""
 
     def __init__(self) -> None:
-        self.mib = status("RssAnon")
+        self.mib = process_memory("RssAnon")
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._watch, daemon=True)
 
@@ -73,43 +45,86 @@ class AnonymousPeak:
     def __exit__(self, *_: object) -> None:
         self._ended.set()
         self._thread.join()
-        self.mib = max(self.mib, status("RssAnon"))
+        self.mib = max(self.mib, process_memory("RssAnon"))
 
     def _watch(self) -> None:
         while not self._ended.wait(0.05):
-            self.mib = max(self.mib, status("RssAnon"))
+            self.mib = max(self.mib, process_memory("RssAnon"))
 
 
-def start_child(
-    module: str,
-    arguments: Sequence[str],
-    *,
-    threads: int,
-    environment: Mapping[str, str] | None = None,
-    stdout: int | IO[bytes] | None = None,
-    stderr: int | IO[bytes] | None = None,
-) -> "subprocess.Popen[bytes]":
-    """Run a module of ours in a process of its own, so that its memory and its allocator are its own.
+class Child:
+    """A module of ours in a process of its own, so that its memory and its allocator are its own; ends with the block.
 
-    Its standard input is a pipe that nobody but us holds: see `end_with_parent`.
-
-    Args:
-        module: Its dotted name.
-        arguments: Its command line.
-        threads: Threads of numerical libraries.
-        environment: Variables to set beside those of this process.
-        stdout: Where its output goes.
-        stderr: Where its messages go.
+    It says lines of JSON, see `say`. Its standard input is a pipe that nobody but us holds, see `end_with_parent`.
     """
-    limits = {"OMP_NUM_THREADS": str(threads), "OPENBLAS_NUM_THREADS": str(threads), "OMP_WAIT_POLICY": "passive"}
-    return subprocess.Popen(
-        [sys.executable, "-m", module, *arguments],
-        env={**os.environ, **limits, **(environment or {})},
-        stdin=subprocess.PIPE,
-        stdout=stdout,
-        stderr=stderr,
-        start_new_session=True,  # Ctrl-C is for the parent, which then ends its children
-    )
+
+    def __init__(
+        self,
+        module: str,
+        arguments: Sequence[str],
+        *,
+        threads: int = 1,  # of numerical libraries
+        environment: Mapping[str, str] | None = None,
+        messages: IO[bytes] | None = None,  # where its standard error goes; kept for the reason of a failure
+    ) -> None:
+        limits = {"OMP_NUM_THREADS": str(threads), "OPENBLAS_NUM_THREADS": str(threads), "OMP_WAIT_POLICY": "passive"}
+        self._messages = messages or TemporaryFile()
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", module, *arguments],
+            env={**os.environ, **limits, **(environment or {})},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._messages,
+            start_new_session=True,  # Ctrl-C is for the parent, which then ends its children
+        )
+
+    def __enter__(self) -> "Child":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._process.kill()
+        self._process.communicate()
+        self._messages.close()
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether it does not run any more."""
+        return self._process.poll() is not None
+
+    def answer(self) -> dict[str, Any] | None:
+        """The next line that it says, None once it has ended well; else a DataError has its last message."""
+        assert self._process.stdout is not None
+        if line := self._process.stdout.readline():
+            try:
+                return dict(json.loads(line))
+            except ValueError as error:
+                raise DataError(f"said {line[:80]!r} instead of its figures") from error
+        if self._process.wait() != 0:
+            self._messages.seek(0)
+            last = self._messages.read().decode(errors="replace").strip().splitlines()[-1:]
+            reason = last[0].removeprefix("Error: ") if last else f"the process ended with {self._process.returncode}"
+            raise DataError(reason)
+        return None
+
+    def go_on(self) -> None:
+        """Tell it that it is its turn."""
+        assert self._process.stdin is not None
+        self._process.stdin.write(b"\n")
+        self._process.stdin.flush()
+
+    def interrupt(self) -> None:
+        """Let it save what it has, as on Ctrl-C, and wait until it has."""
+        self._process.send_signal(signal.SIGINT)
+        self._process.wait()
+
+
+def answers(
+    module: str, arguments: Sequence[str], *, threads: int = 1, environment: Mapping[str, str] | None = None
+) -> Iterator[dict[str, Any]]:
+    """All that a `Child` says, as it says it."""
+    with Child(module, arguments, threads=threads, environment=environment) as child:
+        while (said := child.answer()) is not None:
+            yield said
 
 
 def end_with_parent() -> None:
@@ -128,51 +143,29 @@ def answer_alone() -> None:
     os.dup2(2, 1)
 
 
-def end(process: "subprocess.Popen[bytes]") -> None:
-    """Stop a child if it still runs, and close its pipes."""
-    process.kill()
-    process.communicate()
+def say(facts: Mapping[str, object]) -> None:
+    """In a child: one line for the parent."""
+    sys.stdout.write(json.dumps(facts) + "\n")
+    sys.stdout.flush()
 
 
-def answers(
-    module: str, arguments: Sequence[str], *, threads: int = 1, environment: Mapping[str, str] | None = None
-) -> Iterator[dict[str, Any]]:
-    """The lines of JSON that a module of ours says in a process of its own, as it says them.
+@contextmanager
+def silent() -> Iterator[None]:
+    """Keep advice, warnings and progress bars of other tools off the screen, those in C++ too."""
+    import logging  # not above: a child whose memory is measured loads neither
+    import warnings
 
-    Args:
-        module: Its dotted name.
-        arguments: Its command line.
-        threads: Threads of numerical libraries.
-        environment: Variables to set beside those of this process.
-
-    Raises:
-        DataError: It failed; has the last line of what it wrote.
-    """
-    with TemporaryFile() as messages:
-        child = start_child(
-            module, arguments, threads=threads, environment=environment, stdout=subprocess.PIPE, stderr=messages
-        )
-        try:
-            assert child.stdout is not None
-            for line in child.stdout:
-                yield _facts(line)
-            if child.wait() != 0:
-                messages.seek(0)
-                last = messages.read().decode(errors="replace").strip().splitlines()[-1:]
-                raise DataError(last[0] if last else f"the process ended with {child.returncode}")
-        finally:
-            end(child)
-
-
-def _facts(line: bytes) -> dict[str, Any]:
+    before, nowhere, level = [os.dup(1), os.dup(2)], os.open(os.devnull, os.O_WRONLY), logging.root.manager.disable
+    logging.disable(logging.WARNING)
     try:
-        return dict(json.loads(line))
-    except ValueError as error:
-        raise DataError(f"said {line[:80]!r} instead of its figures") from error
-
-
-def wait_for_one(running: Sequence["subprocess.Popen[bytes]"]) -> list["subprocess.Popen[bytes]"]:
-    """The children that have ended, as soon as there are any."""
-    while not (ended := [process for process in running if process.poll() is not None]):
-        time.sleep(0.1)
-    return ended
+        for place in (1, 2):
+            os.dup2(nowhere, place)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        logging.disable(level)
+        for place, kept in enumerate(before, 1):
+            os.dup2(kept, place)
+        for file in (*before, nowhere):
+            os.close(file)

@@ -1,9 +1,10 @@
 """What a run measured, in the form that is written, reported and compared."""
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 from xsent.errors import DataError
@@ -16,19 +17,12 @@ Axis = str | int | float
 
 @dataclass(frozen=True)
 class Measurement:
-    """The figures of one thing.
+    """The figures of one thing."""
 
-    Attributes:
-        group: What kind of figures: latency, start, memory, size, share, training, quality, peers, modules
-            or tracking.
-        axes: What was measured: layers, precision, backend, threads, tokens, system, …
-        figures: What came out; the unit ends the name, as in `p50_ms` and `peak_mib`.
-        turns: The same figures by turn, where there were several; their spread says what a difference is worth.
-    """
-
-    group: str
-    axes: Mapping[str, Axis]
-    figures: Mapping[str, float]
+    group: str  # latency, start, memory, size, share, training, quality, peers, modules, tracking or ablation
+    axes: Mapping[str, Axis]  # what was measured: layers, precision, backend, threads, tokens, system, …
+    figures: Mapping[str, float]  # what came out; the unit ends the name, as in `p50_ms` and `peak_mib`
+    # The same figures by turn, where there were several; their spread says what a difference is worth.
     turns: Mapping[str, Sequence[float]] = field(default_factory=dict)
 
     @property
@@ -36,24 +30,22 @@ class Measurement:
         """The group and all axes; the same thing has the same name in every run."""
         return " ".join([self.group, *(f"{axis}={value}" for axis, value in self.axes.items())])
 
+    @staticmethod
+    def of_turns(group: str, axes: Mapping[str, Axis], turns: Sequence[Mapping[str, float]]) -> "Measurement":
+        """The medians over turns, and the turns."""
+        by_turn = {figure: [turn[figure] for turn in turns] for figure in turns[0]}
+        return Measurement(group, axes, {figure: median(values) for figure, values in by_turn.items()}, by_turn)
+
 
 @dataclass
 class Results:
-    """A whole run.
+    """A whole run."""
 
-    Attributes:
-        command: The command line.
-        environment: The machine and its software, see `xsent.bench.machine`.
-        measurements: What was measured, in the order it was.
-        notes: What a reader must know, such as that weights are random or that the machine was busy.
-        failures: What could not be measured, and why.
-    """
-
-    command: str
-    environment: Mapping[str, Any] = field(default_factory=dict)
-    measurements: list[Measurement] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)
-    failures: list[str] = field(default_factory=list)
+    command: str  # the command line
+    environment: Mapping[str, Any] = field(default_factory=dict)  # machine and software, see `xsent.bench.machine`
+    measurements: list[Measurement] = field(default_factory=list)  # in the order they were made
+    notes: list[str] = field(default_factory=list)  # what a reader must know: random weights, a busy machine
+    failures: list[str] = field(default_factory=list)  # what could not be measured, and why
 
     def of(self, group: str, **axes: Axis) -> list[Measurement]:
         """The measurements of a group that have all these axes."""
@@ -67,11 +59,7 @@ class Results:
 
     @staticmethod
     def read(path: Path) -> "Results":
-        """Read what `write` wrote.
-
-        Raises:
-            DataError: The file is missing, of another version, or no results.
-        """
+        """Read what `write` wrote; that the file is missing, of another version, or no results is a DataError."""
         try:
             raw = json.loads(path.read_bytes())
             version = raw.pop("format_version")
@@ -80,10 +68,6 @@ class Results:
         if version != FORMAT_VERSION:
             raise DataError(f"{path}: results of version {version!r}, this xsent reads {FORMAT_VERSION}")
         try:
-            return Results(**{**raw, "measurements": list(_measurements(raw["measurements"]))})
+            return Results(**{**raw, "measurements": [Measurement(**row) for row in raw["measurements"]]})
         except (KeyError, TypeError) as error:
             raise DataError(f"{path}: no results of xsent-bench ({error})") from error
-
-
-def _measurements(rows: Iterable[Mapping[str, Any]]) -> Iterable[Measurement]:
-    return (Measurement(**row) for row in rows)

@@ -1,5 +1,6 @@
-"""Two runs side by side."""
+"""Two runs side by side, and the stable set: a slowdown is seen on a machine that is never the same."""
 
+import os
 import random
 from collections.abc import Sequence
 from dataclasses import replace
@@ -8,9 +9,11 @@ from statistics import median
 
 import pytest
 
+from xsent.bench import tracking
 from xsent.bench.compare import compare, compare_files, median_ratio
 from xsent.bench.results import Measurement, Results
-from xsent.errors import DataError
+from xsent.bench.tracking import COUNTERS, SENTENCES, available, count, median_of_turns, open_work, track
+from xsent.errors import BundleError, DataError
 
 ENVIRONMENT = {
     "processor": "A53",
@@ -55,14 +58,6 @@ def test_the_spread_is_of_the_ratios_of_turns() -> None:
     assert median_ratio([2.0], [5.0]) == (2.5, 2.5)
     # Of 81 ratios 40.5 - 2.58 × sqrt(81 × 19 / 12) = 11.3 go at each end: all nine of a turn and two of the next.
     assert median_ratio([1.0] * 9, [*range(2, 11)]) == (3.0, 9.0)
-
-
-def test_more_is_better_turns_the_spread_round() -> None:
-    old = Measurement("peers", {"system": "xsent"}, {"sentences_per_second": 15}, {"sentences_per_second": [10, 20]})
-    new = Measurement("peers", {"system": "xsent"}, {"sentences_per_second": 45}, {"sentences_per_second": [40, 50]})
-    (change,) = compare(run(old), run(new)).changes
-    assert (change.least, change.most) == (10 / 50, 20 / 40)
-    assert change.ratio == pytest.approx(1 / 3) and change.verdict == "faster"
 
 
 def test_a_change_within_the_spread_of_the_turns_is_none() -> None:
@@ -119,21 +114,12 @@ def test_a_score_that_collapsed_is_seen_and_one_that_is_gone_is_said() -> None:
     assert "SLOWER" in comparison.text() and "- only in the old run: tatoeba of quality bundle=a" in comparison.text()
 
 
-def test_the_slowest_sentences_are_not_judged() -> None:
-    old = Measurement("latency", {"layers": 2}, {"p50_ms": 1.0, "p95_ms": 1.0, "p99_ms": 1.0})
-    assert verdicts(old, replace(old, figures={"p50_ms": 1.0, "p95_ms": 3.0, "p99_ms": 3.0})) == {"p50_ms": "same"}
-
-
-def test_what_has_no_ratio_is_left_out() -> None:
-    figures = {"mib_1": 70.0, "slope_mib": 0.01, "peak_mib": 0.0}
-    old = Measurement("memory", {"layers": 2}, figures)
-    new = Measurement("memory", {"layers": 2}, {**figures, "slope_mib": 5.0, "peak_mib": 80.0})
-    assert verdicts(old, new) == {"mib_1": "same"}
-
-
-def test_other_systems_and_shares_are_not_judged() -> None:
-    old = [Measurement("peers", {"system": "other"}, {"latency_ms": 1}), Measurement("share", {}, {"int8_peak": 0.5})]
-    assert not compare(run(*old), run(*old)).changes
+def test_what_is_not_judged() -> None:
+    unsteady = {"p95_ms": 1.0, "p99_ms": 1.0, "slope_mib": 0.01, "peak_mib": 0.0}
+    old = Measurement("memory", {"layers": 2}, {**unsteady, "mib_1": 70.0})
+    assert verdicts(old, replace(old, figures={**dict.fromkeys(unsteady, 5.0), "mib_1": 70.0})) == {"mib_1": "same"}
+    for group, axes in (("peers", {"system": "other"}), ("share", {}), ("modules", {})):
+        assert not verdicts(replace(old, group=group, axes=axes), replace(old, group=group, axes=axes))
 
 
 def test_quality_falls_when_its_number_does() -> None:
@@ -189,13 +175,6 @@ def test_what_an_older_xsent_did_not_say_is_a_remark(tmp_path: Path) -> None:
     assert comparison.remarks == ["only one of the runs says its bundles"] and comparison.of("slower")
 
 
-def test_another_xsent_is_what_is_compared(tmp_path: Path) -> None:
-    versions = {"numpy": "2.0", "xsent": "0.2.0"}
-    old = write(tmp_path, "old.json", run(cell(1.0)))
-    new = write(tmp_path, "new.json", replace(run(cell(1.0)), environment={**ENVIRONMENT, "versions": versions}))
-    assert not compare_files(old, new).of("slower")
-
-
 def test_files_that_cannot_be_compared(tmp_path: Path) -> None:
     old = write(tmp_path, "old.json", run(cell(1.0)))
     with pytest.raises(DataError, match="no figure in common"):
@@ -204,3 +183,68 @@ def test_files_that_cannot_be_compared(tmp_path: Path) -> None:
         compare_files(old, tmp_path / "nowhere")
     with pytest.raises(ValueError, match="threshold 0: expected a share above 0"):
         compare_files(old, old, threshold=0)
+
+
+def test_ratios_to_work_around_it_by_hand() -> None:
+    now, turn = 0.0, 0
+
+    def reference() -> None:
+        nonlocal now, turn
+        turn += 1
+        now += 2.0 * turn  # the reference takes 2 s and then, each time it runs, as long again: 2, 4, 6, …
+
+    def work() -> None:
+        nonlocal now
+        now += 5.0
+
+    # The first turn warms up (2, 4); in the second the reference takes 6 and 8 s.
+    assert median_of_turns(work, reference, 1, lambda: now) == 5 / 7
+
+
+def test_encoding_is_timed_in_processes(mini_bundle: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tracking, "PROCESSES", 2)
+    monkeypatch.setattr(tracking, "TURNS", 1)
+    results = track(mini_bundle, command="xsent-bench tracking", by="time")
+    (found,) = results.measurements
+    assert (
+        found.name == "tracking work=encode by=time" and len(found.turns["ratio"]) == 2 and found.figures["ratio"] > 0
+    )
+    assert results.command == "xsent-bench tracking" and results.environment["processor"]
+    assert "meanwhile" in results.environment and len(compare(results, results).changes) == 1
+    with pytest.raises(BundleError, match="nowhere: no such folder"):
+        track(tmp_path / "nowhere", command="", by="time")
+    with pytest.raises(DataError, match="no way to measure by 'guess'; there are auto, perf, valgrind, time"):
+        track(mini_bundle, command="", by="guess")
+
+
+@pytest.mark.filterwarnings("ignore::xsent.options.LongSentenceWarning")
+def test_instructions_of_a_sentence_leave_the_start_out(monkeypatch: pytest.MonkeyPatch, mini_bundle: Path) -> None:
+    monkeypatch.setattr(tracking, "count", lambda counter, command: 1_000_000 + 7 * int(command[-1]))
+    for counter in COUNTERS:
+        assert track(mini_bundle, command="", by=counter).measurements == [
+            Measurement("tracking", {"work": work, "by": counter}, {"instructions": 7}) for work in SENTENCES
+        ]
+    for work in SENTENCES:
+        open_work(work, mini_bundle, SENTENCES[work])()
+
+
+@pytest.mark.skipif(os.name != "posix", reason="the tools are shell scripts")
+@pytest.mark.parametrize(
+    ("name", "says", "found"),
+    [
+        ("perf", "1234567,,instructions:u,9,100.00,,", 1234567),
+        ("perf", "<not supported>,,instructions:u,0,100.00,,", None),
+        ("perf", "12,,cpu_atom/instructions:u/,9,50,,\n30,,cpu_core/instructions:u/,9,50,,", 42),
+        ("valgrind", "==9== I   refs:      1,280,645", 1280645),
+        ("other", "", None),
+    ],
+)
+def test_the_best_counter_that_works(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, says: str, found: int | None
+) -> None:
+    (tmp_path / name).write_text(f"#!/bin/sh\necho '{says}' >&2\n")
+    (tmp_path / name).chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert available() == (name if found else "time")
+    if found:
+        assert count(name, ["x"]) == found

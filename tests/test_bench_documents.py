@@ -1,13 +1,14 @@
-"""The ablation of document alignment: what is compared, and that the numbers are those of the library."""
+"""Document alignment and mining, measured: what is compared, and that the numbers are those of the library."""
 
+import re
 from pathlib import Path
 
 import pytest
 from toy_documents import ToyEncoder, toy_documents
 
-from xsent.bench.documents import Remembering, ablate, make_documents, measure_documents, read_parallel
-from xsent.documents.alignment import align_documents, recall
-from xsent.documents.encoder import DocumentEncoder
+from xsent.bench.documents import make_documents, measure_documents, read_parallel
+from xsent.bench.mining import measure_mining
+from xsent.bench.processes import answers
 from xsent.errors import DataError
 
 LINES = {code: [line for document in toy_documents(code, 20) for line in document] for code in ("en", "fr")}
@@ -48,32 +49,6 @@ def test_the_report_has_every_row_for_every_set(folder: Path) -> None:
     assert text.count("m = ") == 2
 
 
-def test_the_numbers_are_those_of_the_library() -> None:
-    encoder = Remembering(ToyEncoder(), (line for lines in LINES.values() for line in lines))
-    rows, told = ablate(encoder, LINES, 3, 1)
-    blocks, windows = make_documents(LINES, 3, 3), make_documents(LINES, 3, 1)
-    fitted = DocumentEncoder(ToyEncoder()).fit(blocks)
-    pairs = align_documents(*(fitted.encode(windows[code], code) for code in LINES))
-    expected = recall(pairs, {(row, row) for row in range(len(windows["en"]))})
-    assert rows[-1][1] == f"{expected:.1f}"
-    accuracies = fitted.space.choice.accuracies
-    assert f"told {100 * accuracies[0]:.1f} %" in told
-    assert f"{100 * accuracies[-1]:.1f} % after it (chance 50.0 %)" in told
-
-
-def test_every_sentence_is_encoded_once() -> None:
-    seen: list[str] = []
-
-    class Counting(ToyEncoder):
-        def vector(self, sentence: str) -> object:  # type: ignore[override]
-            seen.append(sentence)
-            return super().vector(sentence)
-
-    encoder = Remembering(Counting(), ["en1", "en2", "en1"])
-    assert len([*encoder.encode_iter(["en1", "en1", "en2"], on_long="split")]) == 3
-    assert seen == ["en1", "en2"]
-
-
 def test_files_that_are_not_parallel(folder: Path, tmp_path: Path) -> None:
     (tmp_path / "de.txt").write_text("one line\n")
     with pytest.raises(DataError, match=r"not parallel.* de 1"):
@@ -83,8 +58,20 @@ def test_files_that_are_not_parallel(folder: Path, tmp_path: Path) -> None:
     with pytest.raises(DataError, match="empty"):
         (tmp_path / "it.txt").write_text("")
         read_parallel(folder, ["it"])
-
-
-def test_one_language_is_nothing_to_align(folder: Path) -> None:
     with pytest.raises(ValueError, match="at least two different"):
         measure_documents(ToyEncoder(), folder, ["en", "en"], command="")
+
+
+def test_mining_stands_beside_a_plain_product(tmp_path: Path) -> None:
+    report = measure_mining(rows=50, dim=8, rounds=1, command="xsent-bench mining", folder=tmp_path)
+    assert "`xsent-bench mining` on " in report
+    assert "50 × 50 sentences of 8 numbers" in report
+    for task in ("product", "mining"):
+        assert re.search(rf"\| {task} \| [\d.]+ \| [\d.]+ \| [1-9][\d.]+ \|", report)
+    assert re.search(r"Mining takes [\d.]+ times", report)
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_turn_of_mining_that_fails_is_no_result(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"No such file.*src\.npy"):
+        list(answers("xsent.bench.mining", ["mining", str(tmp_path)]))

@@ -4,32 +4,38 @@ import io
 import json
 from collections.abc import Iterator
 from contextlib import redirect_stdout
-from dataclasses import replace
-from itertools import cycle
+from itertools import cycle, islice
 from pathlib import Path
 
+import numpy as np
 import pytest
 
-from xsent.bench import processes
-from xsent.bench.grid import bundles as bundles_module
-from xsent.bench.grid import child, family, plan, share
-from xsent.bench.grid.bundles import OPENVINO, Bundles, trained
-from xsent.bench.grid.cells import Turn, run_cell
-from xsent.bench.grid.child import Task, text_of
-from xsent.bench.grid.family import Family
-from xsent.bench.grid.figures import latencies, memory, start
-from xsent.bench.grid.fit import fit, fits
-from xsent.bench.grid.plan import Grid, Plan, full_plan, quick_plan, size
-from xsent.bench.peers import peak
+from xsent.backends import open_backend
+from xsent.bench import bundles as bundles_module
+from xsent.bench import grid, peak, processes, turn
+from xsent.bench.bundles import OPENVINO, Bundles, trained
+from xsent.bench.fit import fit, fits
+from xsent.bench.grid import Family, Plan, full_plan, latencies, measure_grid, memory, quick_plan, size, start
+from xsent.bench.latency import DEFAULT, default_session, measure_latency, some_ids
 from xsent.bench.results import Measurement
+from xsent.bench.texts import mixed, texts_of
+from xsent.bench.turn import Task, Turn, run_turn
 from xsent.bundle import Bundle, builtin_path
-from xsent.encoder import SentenceEncoder
 from xsent.errors import BundleError, DataError, MissingExtraError
+from xsent.probe import time_each
+from xsent.tokenizer import Tokenizer
 
 # The miniature model takes 64 tokens, fewer than many of the texts have.
 pytestmark = pytest.mark.filterwarnings("ignore::xsent.options.LongSentenceWarning")
 
 AXES: dict[str, str | int | float] = {"layers": 2, "precision": "int8", "backend": "onnx"}
+
+
+def test_calls_are_timed_in_turn_after_one_that_warms_up() -> None:
+    seen: list[str] = []
+    times = time_each(seen.append, ["a", "b"], least=3)
+    assert seen == ["a", "a", "b", "a"] and len(times) == 3 and min(times) >= 0
+    assert len(time_each(seen.append, ["a"], least=1, most=7, seconds=60)) == 7
 
 
 def test_percentiles_are_over_all_turns_and_rates_the_median_turns() -> None:
@@ -57,50 +63,43 @@ def test_a_line_by_hand() -> None:
     exact = fit([(0, 0.5), (1, 0.75), (4, 1.5)])
     assert (exact.start, exact.slope) == (pytest.approx(0.5), pytest.approx(0.25))
     assert exact.residual == pytest.approx(0, abs=1e-9) and exact.explained == pytest.approx(1)
+    rows = [Measurement("latency", {"layers": n, "tokens": 8}, {"p50_ms": 0.1 + 0.2 * n}) for n in (0, 1, 4)]
+    rows += [Measurement("latency", {"layers": n, "tokens": 16}, {"p50_ms": 1.0}) for n in (0, 1)]
+    assert [*map(str, fits(rows))] == ["tokens 8: 0.100 ms + 0.200 ms a layer, residual 0.000 ms, R² 1.0000"]
     # y = 1 + x lies 1 below, 2 above, 1 below: sqrt(6 / 3); around their mean 2 the figures vary by (4 + 4 + 0) / 3.
     bent = fit([(0, 0), (1, 4), (2, 2)])
     assert (bent.start, bent.slope) == (pytest.approx(1), pytest.approx(1))
     assert bent.residual == pytest.approx(2**0.5) and bent.explained == pytest.approx(0.25)
 
 
-def test_there_is_a_line_for_each_length_with_three_layer_counts() -> None:
-    rows = [Measurement("latency", {"layers": n, "tokens": 8}, {"p50_ms": 0.1 + 0.2 * n}) for n in (0, 1, 4)]
-    rows += [Measurement("latency", {"layers": n, "tokens": 16}, {"p50_ms": 1.0}) for n in (0, 1)]
-    (line,) = fits(rows)
-    assert str(line) == "tokens 8: 0.100 ms + 0.200 ms a layer, residual 0.000 ms, R² 1.0000"
-
-
 def test_texts_have_exactly_so_many_tokens(mini_bundle: Path) -> None:
-    tokenizer = SentenceEncoder(mini_bundle)._tokenizer
-    source = child.mixed(1000)
+    tokenizer = Tokenizer(Bundle.open(mini_bundle).tokenizer_path)
     for tokens in (5, 8, 64):
-        assert len(tokenizer.encode(text_of(lambda text: len(tokenizer.encode(text)), tokens, source))) == tokens
+        assert {len(tokenizer.encode(text)) for text in texts_of(tokens, tokenizer.encode, mixed(1000))} == {tokens}
     with pytest.raises(ValueError, match="no text of 3 tokens was found"):
-        text_of(lambda text: 2 * len(text), 3, cycle(["abc"]))
+        texts_of(3, lambda text: [0] * 2 * len(text), cycle(["abc"]))
 
 
 def test_a_process_says_all_figures(mini_bundle: Path) -> None:
-    turn = run_cell(Task(str(mini_bundle), lengths=(8, 128), seconds=0.01, stream=2500))
-    assert turn.first_ms > 0 and 0 < turn.first_mib <= turn.peak_mib
-    assert list(turn.ms) == list(turn.rates) == [8]  # the bundle takes 64
-    assert len(turn.ms[8]) >= child.FEWEST and min(turn.ms[8]) > 0
-    assert list(turn.memory) == [1000, 2000, 2500]
-
-
-def test_a_process_that_fails_says_why(tmp_path: Path) -> None:
+    found = run_turn(Task(str(mini_bundle), lengths=(8, 128), seconds=0.01, sentences=20, stream=2500))
+    assert found.first_ms > 0 and 0 < found.first_mib <= found.peak_mib
+    assert list(found.ms) == list(found.rates) == [8]  # the bundle takes 64
+    assert len(found.ms[8]) >= turn.FEWEST and min(found.ms[8]) > 0
+    assert found.latency_ms > 0 and found.sentences_per_second > 0
+    assert list(found.memory) == [1000, 2000, 2500]
     with pytest.raises(DataError, match=r"BundleError: .*nowhere: no such folder"):
-        run_cell(Task(str(tmp_path / "nowhere")))
+        run_turn(Task("nowhere"))
 
 
 def test_a_machine_without_proc_is_measured(mini_bundle: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def missing(*_: object) -> float:
+    def missing(field: str) -> float:
         raise FileNotFoundError("/proc/self/status")
 
-    monkeypatch.setattr(processes, "status", missing)
+    monkeypatch.setattr(processes, "process_memory", missing)
     with redirect_stdout(io.StringIO()) as said:
-        child.measure(Task(str(mini_bundle), stream=1000))
-    first, after, peak = (json.loads(line) for line in said.getvalue().splitlines())
-    assert first["first_mib"] > 10 and peak["peak_mib"] == max(first["first_mib"], after["mib"])
+        turn.measure(Task(str(mini_bundle), stream=1000))
+    first, after, most = (json.loads(line) for line in said.getvalue().splitlines())
+    assert first["first_mib"] > 10 and most["peak_mib"] >= max(first["first_mib"], after["mib"])
 
 
 def turns_of(monkeypatch: pytest.MonkeyPatch, outcomes: Iterator[object]) -> list[Task]:
@@ -115,33 +114,24 @@ def turns_of(monkeypatch: pytest.MonkeyPatch, outcomes: Iterator[object]) -> lis
         assert isinstance(outcome, Turn)
         return outcome
 
-    monkeypatch.setattr(family, "run_cell", run)
+    monkeypatch.setattr(grid, "run_turn", run)
     return tasks
 
 
-TURN = Turn(10, 50, {8: [1.0]}, {8: 100.0}, {1000: 60.0}, 61)
+TURN = Turn(10, 50, {8: [1.0]}, {8: 100.0}, memory={1000: 60.0}, peak_mib=61)
 FOLDERS = {1: Path("one"), 2: Path("two")}
 
 
 def test_encoders_take_turns_and_one_that_fails_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
     tasks = turns_of(monkeypatch, iter([TURN, TURN, TURN, DataError("out of memory"), TURN, TURN]))
     failures: list[str] = []
-    found = list(Family("int8", "onnx", (1, 2), turns=2).measure(FOLDERS, lengths=[8], seconds=1, fail=failures.append))
-    assert [task.bundle for task in tasks] == ["one", "two", "one", "two", "one", "one"]
+    found = list(Family("int8", "onnx", (1, 2), turns=2).measure(FOLDERS, [8], 1, failures.append))
+    assert [task.folder for task in tasks] == ["one", "two", "one", "two", "one", "one"]
     assert [task.seconds for task in tasks] == [0, 0, 1, 1, 1, 1]  # the first turns only read the files
     assert [task.stream for task in tasks] == [0, 0, 0, 0, 0, 1000]
     assert failures == ["2 layers, int8, onnx, threads 1: out of memory"]
     assert [(m.group, m.axes["layers"]) for m in found] == [("latency", 1), ("start", 1), ("memory", 1)]
     assert found[0].turns["p50_ms"] == [1.0, 1.0]
-
-
-def test_what_was_measured_before_ctrl_c_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    turns_of(monkeypatch, iter([TURN, TURN, TURN, TURN, KeyboardInterrupt()]))
-    found = []
-    with pytest.raises(KeyboardInterrupt):
-        for measurement in Family("int8", "onnx", (1, 2)).measure(FOLDERS, lengths=[8], seconds=1, fail=print):
-            found.append(measurement)
-    assert [(m.group, m.axes["layers"]) for m in found if m.group == "latency"] == [("latency", 1), ("latency", 2)]
 
 
 def test_made_bundles_have_the_true_shape_and_are_made_once(mini_bundle: Path, tmp_path: Path) -> None:
@@ -169,10 +159,12 @@ def test_a_given_bundle_takes_the_place_of_its_depth(mini_bundle: Path, tmp_path
 
 
 def test_given_bundles_that_cannot_be_measured(mini_bundle: Path, tmp_path: Path) -> None:
-    with pytest.raises(BundleError, match="nowhere: no such folder"):
-        plan.measure(quick_plan(), tmp_path / "work", [tmp_path / "nowhere"], note=print, fail=print)
-    with pytest.raises(DataError, match="both are 2 layers in int8; give one of them"):
-        plan.measure(quick_plan(), tmp_path / "work", [mini_bundle, mini_bundle], note=print, fail=print)
+    for given, error, message in (
+        ([tmp_path / "nowhere"], BundleError, "nowhere: no such folder"),
+        ([mini_bundle, mini_bundle], DataError, "both are 2 layers in int8; give one of them"),
+    ):
+        with pytest.raises(error, match=message):
+            measure_grid(quick_plan(), tmp_path / "work", given, note=print, fail=print)
     assert not (tmp_path / "work").exists()
 
 
@@ -185,15 +177,18 @@ def test_what_cannot_be_made_is_told_and_the_rest_goes_on(
     monkeypatch.setattr(bundles_module, "write_random", write)
     turns_of(monkeypatch, iter([TURN] * 9))
     failures: list[str] = []
-    small = Plan(
-        [Family("int8", "openvino", (1, 2)), Family("int8", "onnx", (1, 2), turns=1)], training=(), shares=(1,)
-    )
-    given = {(2, "int8"): Bundle.open(mini_bundle)}
-    found = list(Grid(small, Bundles(tmp_path, given, like=mini_bundle), failures.append).measurements())
+    families = [Family("int8", "openvino", (1, 2)), Family("int8", "onnx", (1, 2), turns=1)]
+    bundles = Bundles(tmp_path, {(2, "int8"): Bundle.open(mini_bundle)}, like=mini_bundle)
+    found = list(Plan(families, training=(), shares=(1,)).measure(bundles, failures.append))
     assert [(m.group, m.axes["layers"]) for m in found] == [("size", 2), ("latency", 2), ("start", 2), ("memory", 2)]
     assert failures[0] == "int8, openvino: openvino cannot be imported"  # once, not for every depth
     assert failures[1].startswith("1 layers, int8, onnx, threads 1: ") and "No space left" in failures[1]
     assert failures[2].startswith("share of the peaks, 1 layers: ") and len(failures) == 3
+    turns_of(monkeypatch, iter([TURN, TURN, TURN, TURN, KeyboardInterrupt()]))
+    measured = Family("int8", "onnx", (1, 2)).measure(FOLDERS, [8], 1, print)  # Ctrl-C keeps what there is
+    assert [(m.group, m.axes["layers"]) for m in islice(measured, 3)] == [("latency", 1), ("start", 1), ("latency", 2)]
+    with pytest.raises(KeyboardInterrupt):
+        list(measured)
 
 
 def test_the_size_is_of_all_files(mini_bundle: Path) -> None:
@@ -202,39 +197,22 @@ def test_the_size_is_of_all_files(mini_bundle: Path) -> None:
     assert figures == {"bytes": sum(files.values()), **{f"{name}_bytes": bytes_ for name, bytes_ in files.items()}}
 
 
-def test_shares_and_training_are_measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    specs = []
-
-    def train(spec: plan.Spec, environment: dict[str, str]) -> dict[str, float]:
-        specs.append(spec)
-        return {"step": 0.5, "peak": 700.0}
-
-    monkeypatch.setattr(plan, "run_training", train)
-    monkeypatch.setattr(plan, "answers", lambda module, folders: iter([{folder: 1.0 for folder in folders}]))
-    monkeypatch.setattr(Bundles, "path", lambda self, layers, precision: f"{layers}-{precision}")
-    shared, *trainings = Grid(Plan([], shares=(3,), training=(1, 6), steps=3), Bundles(tmp_path), print).measurements()
-    assert shared == Measurement("share", {"layers": 3}, {"3-int8": 1.0, "3-float32": 1.0})
-    assert [(m.name, m.figures) for m in trainings] == [
-        (f"training layers={layers}", {"step_seconds": 0.5, "peak_mib": 700.0}) for layers in (1, 6)
-    ]
-    assert [(spec.num_layers, spec.steps) for spec in specs] == [(1, 3), (6, 3)]
-
-
 def test_a_peak_share_by_hand(mini_bundle: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(peak, "timed", lambda embed, ids: 0.5)
-    monkeypatch.setattr(peak, "operations", lambda bundle, tokens: 100 * tokens)
-    assert peak.share_of_peak(mini_bundle, lambda: 64_000.0)[0] == pytest.approx(3200 / 0.5 / 64_000)
-    assert share.float_peak(rounds=1) > 0 and share.bandwidth(numbers=1000, rounds=1) > 0
+    # Two layers of 32 x (96 + 32 + 64) + 64 x 32 weights, and attention of 7 x 7 x 32, twice: 5 tokens between two.
+    whole = 2 * 7 * 2 * (32 * 96 + 32 * 32 + 32 * 64 + 64 * 32) + 2 * 4 * 49 * 32
+    assert peak.operations(mini_bundle, 5) == whole
+    monkeypatch.setattr(peak, "time_each", lambda run, inputs, least: [0.5])
+    assert peak.share_of_peak(mini_bundle, lambda: 64_000.0, 5)[0] == pytest.approx(whole / 0.5 / 64_000)
 
 
 def test_all_shares_are_said(mini_bundle: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("matrix_peak", "float_peak"):
-        monkeypatch.setattr(share, name, lambda: 1e12)
-    monkeypatch.setattr(share, "bandwidth", lambda: 7.0)
-    found = share.shares(mini_bundle, mini_bundle)
+    assert peak.float_peak(rounds=1) > 0 and peak.bandwidth(numbers=1000, rounds=1) > 0
+    for name, value in (("int8_peak", 1e12), ("float_peak", 1e12), ("bandwidth", 7.0)):
+        monkeypatch.setattr(peak, name, lambda value=value: value)
+    found = peak.shares(mini_bundle, mini_bundle)
     assert list(found) == ["tokenisation", "int8_peak", "float_peak", "gib_per_second"]
     assert 0 < found["tokenisation"] < 1 and 0 < found["int8_peak"] < 1 and found["gib_per_second"] == 7
-    assert "float_peak" not in share.shares(mini_bundle, None)
+    assert "float_peak" not in peak.shares(mini_bundle, None)
 
 
 def test_plans_begin_with_what_tells_most() -> None:
@@ -244,11 +222,24 @@ def test_plans_begin_with_what_tells_most() -> None:
     full = full_plan()
     assert 2 in full.families[0].long and full.families[0].layers == (0, 1, 2, 3, 4, 6)
     assert {f.precision for f in full.families} == {"float32", "int8", "int4-table"}
-    assert full.lengths == (8, 16, 32, 64, 128, 256)
     assert {f.backend for f in full.families} == {"onnx", "openvino", "numpy"}
-    assert replace(full.families[0], threads=2).axes(3) == {"layers": 3, "precision": "int8", "backend": "onnx"}
-
-
-def test_a_given_bundle_of_any_depth_is_measured() -> None:
     families = quick_plan().covering([(5, "int8"), (6, "float32"), (2, "int4-table")]).families
-    assert [list(f.layers) for f in families] == [[0, 1, 2, 4, 5, 6], [2, 6], [2], [2]]
+    assert [list(f.layers) for f in families] == [[0, 1, 2, 4, 5, 6], [2, 6], [2], [2]]  # those that are given too
+
+
+def test_side_by_side_every_bundle_has_a_row_for_every_length(mini_bundle: Path) -> None:
+    text = measure_latency([mini_bundle], [5, 9], ["onnx"], default=True, rounds=1, command="xsent-bench latency mini")
+    lines = text.splitlines()
+    assert lines[0].startswith("`xsent-bench latency mini` on ")
+    cells = [[cell.strip() for cell in line.split("|")[1:-1]] for line in lines[4:]]
+    assert [row[:2] for row in cells] == [
+        [f"1: mini, {name}", tokens] for tokens in ("5", "9", "4 to 48") for name in ("onnx", DEFAULT)
+    ]
+    assert all(row[4] == "1.00" for row in cells[::2])
+
+
+def test_side_by_side_the_rival_has_the_same_weights(mini_bundle: Path, tmp_path: Path) -> None:
+    ids = some_ids(Bundle.open(mini_bundle).vocab_size, 7, 1)
+    ours = open_backend("onnx", Bundle.open(mini_bundle)).embed(ids)
+    theirs = default_session(mini_bundle, tmp_path)(ids)
+    assert ours @ theirs / np.linalg.norm(ours) / np.linalg.norm(theirs) > 0.95

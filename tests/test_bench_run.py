@@ -12,12 +12,11 @@ from typer.testing import CliRunner
 
 from xsent.bench import run as whole
 from xsent.bench.cli import app
-from xsent.bench.grid.family import Family
-from xsent.bench.grid.plan import Plan
-from xsent.bench.report.quality import check_tests, measure_quality
+from xsent.bench.grid import Family, Plan
+from xsent.bench.quality import measure_quality
 from xsent.bench.results import Measurement, Results
 from xsent.bench.run import CUT_SHORT, Choices, Part, measure_parts, parts
-from xsent.errors import BundleError, DataError, XsentError
+from xsent.errors import DataError, XsentError
 
 FOUND = made_up_results().measurements[:4]
 TINY = Plan([Family("int8", "onnx", (2,), turns=1, stream=0)], lengths=(8,), seconds=0.01, shares=(), training=())
@@ -54,6 +53,8 @@ def test_a_part_that_fails_is_a_line_and_the_rest_goes_on(tmp_path: Path, error:
     results = Results.read(tmp_path / "results.json")
     assert results.failures == ["grid: no room"] and len(results.measurements) == 3
     assert "- grid: no room" in (tmp_path / "report.md").read_text()
+    with pytest.raises(DataError, match="nothing could be measured; grid: no room"):
+        measure_parts(Results(""), [("grid", found(0, error))], tmp_path)
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt(), RuntimeError("a bug")])
@@ -67,24 +68,6 @@ def test_whatever_ends_a_run_leaves_a_report_of_what_there_is(tmp_path: Path, er
     assert results.notes[0] == CUT_SHORT + (" RuntimeError: a bug" if isinstance(error, RuntimeError) else "")
     assert results.environment["minutes"] == {}
     assert "## Latency" in (report := (tmp_path / "report.md").read_text()) and CUT_SHORT in report
-
-
-def test_a_run_without_a_figure_fails(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="nothing could be measured; grid: no room"):
-        measure_parts(Results(""), [("grid", found(0, XsentError("no room")))], tmp_path)
-    assert "no room" in (tmp_path / "report.md").read_text()
-
-
-def test_the_lines_are_printed(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    caplog.set_level("INFO")
-    measure_parts(Results(""), [("grid", lambda: made_up_results().measurements)], tmp_path)
-    assert "tokens 8: 0.050 ms + 0.080 ms a layer, residual 0.000 ms, R² 1.0000" in caplog.text
-
-
-def test_a_busy_machine_is_said(tmp_path: Path) -> None:
-    with mock.patch.object(whole.Watch, "warnings", return_value=["the machine was busy"]):
-        report = measure_parts(Results(""), [("grid", found(1))], tmp_path)
-    assert "- the machine was busy" in report.read_text()
 
 
 def test_the_parts_are_those_that_are_chosen(tmp_path: Path) -> None:
@@ -118,13 +101,6 @@ def test_a_test_that_fails_is_a_line_and_the_others_count(mini_bundle: Path, tmp
     assert [line.partition(":")[0] for line in failures] == [f"{test} of {mini_bundle.name}" for test in ("sib", "sts")]
 
 
-def test_test_sets_that_are_not_there(tmp_path: Path) -> None:
-    (tmp_path / "stsb").mkdir()
-    assert check_tests(tmp_path) == ["sts"]
-    with pytest.raises(DataError, match="no test set; expected a folder with one of tatoeba, sib200, stsb"):
-        check_tests(tmp_path / "nowhere")
-
-
 def test_the_command_measures_and_says_where_the_report_is(mini_bundle: Path, tmp_path: Path) -> None:
     out = tmp_path / "new" / "report"
     command = ["--quick", "--no-peers", "--bundle", str(mini_bundle), "--out", str(out), "--work", str(tmp_path / "w")]
@@ -152,18 +128,6 @@ def test_bad_input_is_one_line_before_anything_is_measured(tmp_path: Path, optio
     result = CliRunner().invoke(app, [*options, "--out", str(tmp_path / "out")])
     assert result.exit_code == 1 and result.stderr.startswith("Error: ") and message in result.stderr
     assert result.stderr.count("\n") == 1 and not (tmp_path / "out").exists()
-
-
-def test_two_bundles_that_are_alike_are_refused(mini_bundle: Path, tmp_path: Path) -> None:
-    with pytest.raises((DataError, BundleError), match="give one of them"):
-        whole.run(tmp_path, tmp_path, Choices(bundles=[mini_bundle, mini_bundle]), force=False, command="")
-
-
-def test_ctrl_c_ends_the_command_with_its_report(tmp_path: Path) -> None:
-    with mock.patch.object(whole, "parts", return_value=[("grid", found(1, KeyboardInterrupt()))]):
-        result = CliRunner().invoke(app, ["--out", str(tmp_path)])
-    assert result.exit_code == 130 and "interrupted" in result.stderr
-    assert (tmp_path / "report.md").exists() and len(Results.read(tmp_path / "results.json").measurements) == 1
 
 
 def test_runs_are_compared_by_the_command(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""The training benchmarks: what the clock counts, made-up corpora, tables; and the measured processes as a whole."""
+"""The training benchmarks: clock, corpora, tables, processes; the plain baseline is slower, not another system."""
 
 import mmap
 import subprocess
@@ -10,17 +10,24 @@ from typing import Any
 from unittest import mock
 
 import pytest
+import torch
 
 from xsent.bench import processes
-from xsent.bench.clock import Clock
-from xsent.bench.options import numbers
-from xsent.bench.training.corpus_memory import report
-from xsent.bench.training.spec import Spec
-from xsent.bench.training.speed import Race, Turn, answer, layers_table, race, throughput_table
-from xsent.bench.training.synthetic import made_up_lines, made_up_words
-from xsent.bench.training.work import measure
-from xsent.errors import DataError, XsentError
+from xsent.bench.cli import numbers
+from xsent.bench.training.plain import PlainSystem, dense_loss, dense_targets, inner_align, literal_sim, padded
+from xsent.bench.training.spec import Spec, made_up_lines, made_up_words
+from xsent.bench.training.speed import against_plain, by_corpus, by_layers, race, run
+from xsent.bench.training.work import Clock, measure
+from xsent.errors import DataError
+from xsent.probe import process_memory
 from xsent.train.data.batching import Batch
+from xsent.train.model import ModelConfig
+from xsent.train.objectives.contrastive import align, sim
+from xsent.train.objectives.generative import generative_loss, ugt_targets, uniform_targets
+from xsent.train.tokens import Tokens
+
+ENGLISH = Tokens(torch.tensor([3, 4, 4, 5, 6, 7, 8]), torch.tensor([4, 1, 2]))
+OTHER = Tokens(torch.tensor([9, 3, 10, 11, 12]), torch.tensor([2, 2, 1]))
 
 
 def test_the_clock_leaves_out_the_last_step() -> None:
@@ -48,36 +55,31 @@ def test_made_up_pairs_are_different_words_of_the_wanted_length() -> None:
 
 
 def test_the_ratio_of_a_race_is_the_median_over_its_turns() -> None:
-    ours, plain = ([Turn(step, 2 * step) for step in steps] for steps in ([1.0, 2.0, 1.0], [4.0, 10.0, 3.0]))
-    found = Race(ours, plain, batch_size=8)
-    assert found.ratio == 4.0
-    text = found.markdown()
-    assert "| ours | 1.000 | 8.0 | 2.000 |" in text and "| plain | 4.000 | 2.0 | 8.000 |" in text
-    assert "**4.00 times** faster (turns: 4.00, 5.00, 3.00; bar: 4)" in text
+    ours, plain = ([(step, 2 * step) for step in steps] for steps in ([1.0, 2.0, 1.0], [4.0, 10.0, 3.0]))
+    section = against_plain(Spec(".", batch_size=8), ours, plain)
+    assert section.tables[0].rows == [["ours", "1.000", "8.0", "2.000"], ["plain", "4.000", "2.0", "8.000"]]
+    assert "**4.00 times** faster (turns: 4.00, 5.00, 3.00; bar: 4)" in section.text
 
 
 @pytest.mark.parametrize(("device", "kind"), [("cpu", "processor"), ("GPU", "step")])
 def test_layers_stand_beside_the_papers(device: str, kind: str) -> None:
     costs = {"step": 99.0, "processor": 99.0, "device": device}
     results = {1: {**costs, kind: 0.6, "peak": 1000.0}, 6: {**costs, kind: 1.2, "peak": 1500.0}}
-    text = layers_table(results, 128)
-    assert "| 1 | 100.0 | 1.00 | 19 | 1.00 | 1,000 | 1.00 | 7,135 | 1.00 |" in text
-    assert "| 6 | 200.0 | 2.00 | 44 | 2.32 | 1,500 | 1.50 | 28,024 | 3.93 |" in text
-    assert ("processor min" in text) == (device == "cpu")
-
-
-def test_throughput() -> None:
-    text = throughput_table({"ours": (Spec("."), {"step": 0.064, "waiting": 0.0123, "peak": 2048.0})})
-    assert "| ours | 128 | 2,000 | 1.23 | 2,048 |" in text
+    (table,) = by_layers(Spec("."), results).tables
+    assert [" ".join(row) for row in table.rows] == [
+        "1 100 1.00 19.0 1.00 1,000 1.00 7,135 1.00",
+        "6 200 2.00 44.0 2.32 1,500 1.50 28,024 3.93",
+    ]
+    assert ("processor min" in table.headings[1]) == (device == "cpu")
 
 
 def test_memory_is_compared_with_the_smallest_corpus() -> None:
     one = {"prepare": {"anonymous": 100.0, "peak": 150.0}, "train": {"anonymous": 200.0, "peak": 300.0}}
     ten = {"prepare": {"anonymous": 105.0, "peak": 170.0}, "train": {"anonymous": 250.0, "peak": 900.0}}
-    text = report(Spec(".", steps=5, batch_size=7), {10: one, 100: ten}, "xsent-bench corpus-memory")
-    assert "| 100 | train | 250 | 900 |" in text and "5 steps of 7 pairs" in text
-    assert "- prepare: 100 pairs take 1.050 times what 10 take (bar: 1.10)" in text
-    assert "- train: 100 pairs take 1.250 times" in text
+    section = by_corpus({10: one, 100: ten})
+    assert section.tables[0].rows[-1] == ["100", "train", "250", "900"]
+    assert section.points[0] == "prepare: 100 pairs take 1.050 times what 10 take (bar: 1.10)"
+    assert section.points[1].startswith("train: 100 pairs take 1.250 times")
 
 
 @pytest.mark.parametrize("text", ["1,x", "", ","])
@@ -101,18 +103,7 @@ def test_memory_is_measured() -> None:
     assert peak.mib - before > 35
     assert processes.peak_memory() > peak.mib
     with pytest.raises(OSError, match="no VmNothing"):
-        processes.status("VmNothing")
-
-
-def test_a_child_ends_with_its_parent() -> None:
-    program = (
-        "import time; from xsent.bench.processes import end_with_parent; end_with_parent(); print(1, flush=True); "
-    )
-    with subprocess.Popen([sys.executable, "-c", program + "time.sleep(60)"], stdin=-1, stdout=-1) as child:
-        assert child.stdout is not None and child.stdin is not None
-        child.stdout.readline()
-        child.stdin.close()
-        assert child.wait(timeout=20) == 1
+        process_memory("VmNothing")
 
 
 @pytest.fixture(scope="module")
@@ -125,18 +116,49 @@ def spec(tmp_path_factory: pytest.TempPathFactory) -> Spec:
 
 @pytest.mark.parametrize("system", ["ours", "plain", "table"])
 def test_every_system_is_measured(spec: Spec, system: str) -> None:
-    result = measure(replace(spec, system=system))
+    result = measure("train", replace(spec, system=system))
     assert 0 < float(result["step"]) < 10 and 0 <= float(result["waiting"]) < 1 and float(result["peak"]) > 50
     assert [path.name for path in Path(spec.folder).glob("run-*")] == []
 
 
 def test_systems_take_turns(spec: Spec) -> None:
-    found = race(replace(spec, steps=8), {}, turns=3)
-    assert len(found.ours) == len(found.plain) == 2 and found.ratio > 0
+    ours, plain = race(replace(spec, steps=8), {}, turns=3)
+    assert len(ours) == len(plain) == 2 and min(*ours, *plain) > (0, 0)
+    assert not list(Path(spec.folder).glob("run-*"))
 
 
-def test_a_failed_measurement_says_why() -> None:
-    program = "import sys; sys.exit('noise\\nError: no room')"
-    with subprocess.Popen([sys.executable, "-c", program], stdout=-1, stderr=-1) as child:
-        with pytest.raises(XsentError, match=r"^a measured training failed: Error: no room$"):
-            answer(child)
+def test_a_child_ends_with_its_parent() -> None:
+    program = "import time; from xsent.bench.processes import end_with_parent, say; end_with_parent(); say({}); "
+    with subprocess.Popen([sys.executable, "-c", program + "time.sleep(60)"], stdin=-1, stdout=-1) as child:
+        assert child.stdout is not None and child.stdin is not None
+        child.stdout.readline()
+        child.stdin.close()
+        assert child.wait(timeout=20) == 1
+
+
+def test_a_failed_measurement_says_why(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"^(?!Error).*nowhere"):
+        run(Spec(str(tmp_path / "nowhere")), {}, "write")
+
+
+@pytest.mark.parametrize("masked", [[True, False, True], [False, False, False]])
+def test_ugt_is_ours(masked: list[bool]) -> None:
+    generator = torch.Generator().manual_seed(1)
+    hidden, table = torch.randn(3, 8, generator=generator), torch.randn(20, 8, generator=generator)
+    bias, piece, where = torch.randn(20, generator=generator), torch.tensor([3, 6, 8]), torch.tensor(masked)
+    plain = dense_loss(hidden @ table.T + bias, dense_targets(OTHER, piece, where, 20))
+    ours = ugt_targets(piece, where, uniform_targets(OTHER.ids, OTHER.lengths))
+    torch.testing.assert_close(plain, generative_loss(hidden, table, bias, ours))
+
+
+def test_contrastive_losses_are_ours() -> None:
+    u, v = torch.randn(2, 6, 5, generator=torch.Generator().manual_seed(2)).unbind()
+    torch.testing.assert_close(inner_align(u, v), align(u, v))
+    torch.testing.assert_close(literal_sim(u, v), sim(u, v, literal=True))
+
+
+def test_padding_does_not_move_a_vector() -> None:
+    assert padded(ENGLISH).tolist() == [[3, 4, 4, 5], [6, 0, 0, 0], [7, 8, 0, 0]]
+    system = PlainSystem(ModelConfig(vocab_size=20, dim=16, num_layers=2, num_heads=2, ffn_dim=32)).eval()
+    alone = system.encode(Tokens(torch.tensor([7, 8]), torch.tensor([2])))
+    torch.testing.assert_close(system.encode(ENGLISH)[2:], alone)

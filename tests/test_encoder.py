@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from xsent import BackendError, BundleError, LongSentenceWarning, SentenceEncoder
-from xsent.bench.grid.bundles import Bundles
+from xsent.bench.bundles import Bundles
 from xsent.options import UnknownTextWarning
 
 SENTENCES = [

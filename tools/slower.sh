@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Is the code slower than it was? Measures the small stable set of `xsent-bench tracking` with the code of an old commit
+# Is the code slower than it was? Measures what `xsent-bench tracking` does with the code of an old commit
 # and of the last one, on the same machine and model, and exits 1 where something got slower by more than a tenth:
 #     tools/slower.sh [OLD]        # the tenth commit before the last, unless named
 # Needs an environment with xsent[bench]. A history too short for the commit, or an old code that cannot be measured, is
@@ -23,7 +23,6 @@ measure() { # NAME COMMIT: with the code of the commit, whatever else is install
         PYTHONPATH="$folder/$1" python -c "from xsent.bench.cli import main; main()" \
             tracking "$folder/$1.json" --model runtime/builtin
 }
-export ORT_DISABLE_TELEMETRY=1  # older code let onnxruntime's reports be counted
 echo "slower than $(git rev-parse --short "$commit")?"
 measure old "$commit" || nothing "$commit cannot be measured"
 measure new HEAD

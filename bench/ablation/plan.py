@@ -1,88 +1,52 @@
-"""The scale of an ablation: the data, the sizes and the budget that all of its rows share."""
+"""The scale of an ablation, and how its variants are trained: the data, the sizes and the budget that they share."""
 
-import json
-import logging
-from collections.abc import Iterator
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from xsent.errors import DataError
-from xsent.files import atomic_file
 from xsent.train.config import CorpusConfig, Recipe, StageConfig, VocabularyConfig
-from xsent.train.data.corpus import Corpus, Pair
+from xsent.train.objectives.settings import Align, Objectives
 
-logger = logging.getLogger(__name__)
+TABLE = "table"  # the variant that warm ones start from
+COSINE = Objectives(align=Align(temperature=0.05))
 
-PLAN = "plan.json"
+
+@dataclass(frozen=True)
+class Variant:
+    """One encoder to train and measure."""
+
+    key: str  # also of its folder
+    stage: StageConfig
+    dim: int
+    warm: bool = False  # whether it starts from the table that all warm variants share; else from nothing
+    shorter: tuple[int, ...] = ()  # prefixes of its vectors to measure too
+    shallower: tuple[int, ...] = ()  # numbers of its layers to measure too
 
 
 @dataclass(frozen=True)
 class Plan:
-    """What every row of an ablation has in common.
+    """What every row of an ablation has in common."""
 
-    Attributes:
-        data: Folder with `train/pairs.tsv` (or packed) and the test sets under `eval`.
-        teacher: Folder of the model to distil from; empty is the built-in one.
-        pairs: Pairs that a row sees.
-        table_pairs: Pairs that the table sees which warm rows start from.
-        languages: Languages beside English.
-        characters: Longest sentence, on either side, that is kept of the corpus.
-        vocabulary: Pieces.
-        dim: Dimension, unless a row is about it.
-        max_tokens: Tokens read of a sentence in training.
-        batch_size: Pairs in a step, unless a row is about it.
-        clusters: Clusters that batches of hard negatives are cut along.
-        validation_share: Share of English sentences held out.
-        validation_pairs: Pairs a language held out.
-        distractors: Further candidates of the retrieval test.
-        threads: Threads of a row.
-    """
-
-    data: str
-    teacher: str = ""
-    pairs: int = 64_000
-    table_pairs: int = 1_024_000
-    languages: tuple[str, ...] = ("fr", "de")
-    characters: int = 120
+    data: str  # folder with `train/pairs.tsv` (or packed) and the test sets under `eval`
+    teacher: str = ""  # folder of the model to distil from; empty is the built-in one
+    pairs: int = 64_000  # that a row sees
+    table_pairs: int = 1_024_000  # that the table sees which warm rows start from
+    languages: tuple[str, ...] = ("fr", "de")  # beside English
+    characters: int = 120  # of the longest sentence, on either side, that is kept: many rows must be affordable
     vocabulary: int = 8_000
-    dim: int = 128
-    max_tokens: int = 32
-    batch_size: int = 128
-    clusters: int = 1024
-    validation_share: float = 0.005
-    validation_pairs: int = 1000
-    distractors: int = 20_000
-    threads: int = 1
-
-    def recipe(self, name: str, stage: StageConfig, *, dim: int, seed: int) -> Recipe:
-        """The recipe of one row; all rows prepare the same vocabulary, validation pairs and store."""
-        corpus = CorpusConfig(
-            files=("corpus.tsv",),
-            validation_share=self.validation_share,
-            validation_pairs=self.validation_pairs,
-            temperature=0.5,
-        )
-        return Recipe(
-            name=name,
-            languages=self.languages,
-            corpus=corpus,
-            stages=(stage,),
-            dim=dim,
-            num_heads=max(1, dim // 64),
-            ffn_dim=2 * dim,
-            max_length=2 * self.max_tokens,
-            seed=seed,
-            checkpoint_minutes=60,
-            vocabulary=VocabularyConfig(size=self.vocabulary, sentences=300_000),
-        )
+    dim: int = 128  # unless a row is about it
+    max_tokens: int = 32  # read of a sentence in training
+    batch_size: int = 128  # unless a row is about it
+    clusters: int = 1024  # that batches of hard negatives are cut along
+    validation_share: float = 0.005  # of English sentences, held out
+    validation_pairs: int = 1000  # a language, held out
+    distractors: int = 20_000  # further candidates of the retrieval test
+    threads: int = 1  # of a row
 
     @property
     def source(self) -> Path:
-        """The file of pairs.
-
-        Raises:
-            DataError: There is none.
-        """
+        """The file of pairs; that there is none is a DataError."""
         found = sorted((Path(self.data) / "train").glob("pairs.tsv*"))
         if not found:
             raise DataError(f"{self.data}: no train/pairs.tsv, .gz or .xz in this folder; name the data folder")
@@ -90,65 +54,58 @@ class Plan:
 
     @property
     def tests(self) -> Path:
-        """The folder of the test sets.
-
-        Raises:
-            DataError: There is none.
-        """
-        folder = Path(self.data) / "eval"
-        if not folder.is_dir():
-            raise DataError(f"{self.data}: no folder eval in it; expected eval/tatoeba, xsr, sib200 and stsb")
-        return folder
+        """The folder of the test sets."""
+        return Path(self.data) / "eval"
 
     def check(self) -> None:
-        """Refuse data that is not there, before anything is trained.
-
-        Raises:
-            DataError: There are no pairs, no test sets, or no such teacher.
-        """
-        logger.info("pairs of %s, test sets of %s", self.source, self.tests)
+        """Refuse data that is not there, before anything is trained."""
+        if self.source and not self.tests.is_dir():
+            raise DataError(f"{self.data}: no folder eval in it; expected eval/tatoeba, xsr, sib200 and stsb")
         if self.teacher and not Path(self.teacher).is_dir():
             raise DataError(f"{self.teacher}: no such folder; --teacher takes the folder of a model")
 
-    def short_pairs(self) -> Iterator[Pair]:
-        """The pairs whose sides are both short enough for many rows to be affordable."""
-        for pair in Corpus([self.source], frozenset(self.languages)):
-            if not pair.alone and max(len(pair.english), len(pair.translation)) <= self.characters:
-                yield pair
+    def recipe(self, variant: Variant, seed: int) -> Recipe:
+        """The recipe of one row; all rows prepare the same vocabulary, validation pairs and store."""
+        return Recipe(
+            name=variant.key,
+            languages=self.languages,
+            corpus=CorpusConfig(
+                files=("corpus.tsv",),
+                validation_share=self.validation_share,
+                validation_pairs=self.validation_pairs,
+                temperature=0.5,
+            ),
+            stages=(variant.stage,),
+            dim=variant.dim,
+            num_heads=max(1, variant.dim // 64),
+            ffn_dim=2 * variant.dim,
+            max_length=2 * self.max_tokens,
+            seed=seed,
+            checkpoint_minutes=10,
+            vocabulary=VocabularyConfig(size=self.vocabulary, sentences=300_000),
+        )
 
-    def write_corpus(self, path: Path) -> None:
-        """Write the short pairs to a file, once."""
-        if path.exists():
-            return
-        with atomic_file(path) as file:
-            for pair in self.short_pairs():
-                file.write(("\t".join(pair) + "\n").encode())
+    def table(self) -> Variant:
+        """The table that warm variants start from: mean of rows, cosine, large random batches."""
+        batch, rates = 8 * self.batch_size, {"table_learning_rate": 5e-3}
+        return self._variant(TABLE, COSINE, batch, self.table_pairs, num_layers=0, clip=0.0, **rates)
 
-    def open(self, folder: Path) -> None:
-        """Take a folder for this plan, or find that it is already.
+    def scratch(self, key: str, objectives: Objectives, *, batch: int = 0, num_layers: int = 2) -> Variant:
+        """A variant that starts from nothing: every one at the same learning rates and for the same number of pairs."""
+        rates = {"learning_rate": 1e-3, "table_learning_rate": 6e-3}
+        return self._variant(key, objectives, batch or self.batch_size, self.pairs, num_layers=num_layers, **rates)
 
-        Raises:
-            DataError: The folder belongs to another plan.
-        """
-        folder.mkdir(parents=True, exist_ok=True)
-        if not (folder / PLAN).exists():
-            with atomic_file(folder / PLAN) as file:
-                file.write(json.dumps(asdict(self), indent=1).encode())
-        before = load_plan(folder)
-        changed = [f.name for f in fields(self) if getattr(self, f.name) != getattr(before, f.name)]
-        if changed:
-            was = ", ".join(f"{name} = {getattr(before, name)!r}" for name in changed)
-            raise DataError(f"{folder} holds an ablation with {was}; name another --out, or the same settings")
+    def warm(self, key: str, objectives: Objectives = COSINE, **settings: Any) -> Variant:  # noqa: ANN401
+        """A variant on the shared table, which goes on learning a little under new layers."""
+        batch, rates = 2 * self.batch_size, {"learning_rate": 3e-4, "table_learning_rate": 3e-4}
+        return replace(self._variant(key, objectives, batch, self.pairs, **rates, **settings), warm=True)
 
+    def two_layers(self, key: str = "layers-2", **settings: Any) -> Variant:  # noqa: ANN401
+        """A warm variant, measured with the encoders inside it."""
+        return replace(self.warm(key, **settings), shorter=(self.dim // 4,), shallower=(0, 1))
 
-def load_plan(folder: Path) -> Plan:
-    """The plan of a folder.
-
-    Raises:
-        DataError: It has none that can be read.
-    """
-    try:
-        raw = json.loads((folder / PLAN).read_text())
-        return Plan(**raw | {"languages": tuple(raw["languages"])})
-    except (OSError, ValueError, TypeError, KeyError) as error:
-        raise DataError(f"{folder / PLAN}: not the plan of an ablation: {error}; name another --out") from error
+    def _variant(self, key: str, objectives: Objectives, batch: int, pairs: int, **settings: Any) -> Variant:  # noqa: ANN401
+        settings, steps = {"num_layers": 2, "max_tokens": self.max_tokens, **settings}, max(1, pairs // batch)
+        settings |= {"warmup": max(1, steps // 10), "validate_every": steps}
+        stage = StageConfig(name=key, steps=steps, objectives=objectives, batch_size=batch, **settings)
+        return Variant(key, stage, self.dim)

@@ -4,34 +4,30 @@ import json
 import shutil
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from importlib import import_module
+from itertools import count, islice
 from pathlib import Path
 
 import numpy as np
 
-from xsent.bench.peers.entries import Form
-from xsent.bench.peers.vocabulary import fill_vocabulary
+from xsent.bench.peers.systems import Form
 from xsent.bundle import TOKENIZER, file_digest
 from xsent.export.huggingface_tokenizer import write_tokenizer
 from xsent.train.model import ModelConfig
+from xsent.train.sentencepiece_proto import ModelProto, SentencePiece
 
 LONGEST = 512  # tokens
+# Korean syllables: none of our texts has one, so that no piece made of them is ever used.
+FIRST, SYLLABLES = ord("가"), 11_172
 
 
 @dataclass(frozen=True)
 class Shape:
-    """The size of a network.
+    """The size of a network."""
 
-    Attributes:
-        vocabulary: Rows of its table, and pieces of its tokenizer.
-        row: Numbers of a row.
-        width: Hidden size; of each direction where there are two.
-        layers: Layers.
-        heads: Attention heads.
-    """
-
-    vocabulary: int
-    row: int
-    width: int = 0
+    vocabulary: int  # rows of its table, and pieces of its tokenizer
+    row: int  # numbers of a row
+    width: int = 0  # hidden size; of each direction where there are two
     layers: int = 0
     heads: int = 0
 
@@ -46,17 +42,10 @@ SHAPES = {
 
 
 def write_shape(name: str, form: Form, tokenizer: Path, work: Path) -> Path:
-    """A model as other systems read it; made if it is not there, or with another tokenizer.
+    """A model as other systems read it, in a folder of `work`; made if it is not there, or with another tokenizer.
 
-    Args:
-        name: One of `SHAPES`.
-        form: One of `WRITERS`.
-        tokenizer: Our SentencePiece model, to which pieces are added up to the shape's number: all systems then read
-            as many tokens, and each loads a tokenizer of its true size.
-        work: Where its folder is.
-
-    Returns:
-        Its folder; nothing is left if it cannot be written.
+    To our SentencePiece model pieces are added up to the shape's number: all systems then read as many tokens, and each
+    loads a tokenizer of its true size. Nothing is left if it cannot be written.
     """
     folder, shape = work / f"{name}-{form}", SHAPES[name]
     mark, made = folder / "made-of", file_digest(tokenizer)
@@ -77,6 +66,16 @@ def write_shape(name: str, form: Form, tokenizer: Path, work: Path) -> Path:
     return folder
 
 
+def fill_vocabulary(model: Path, size: int, path: Path) -> None:
+    """Write a SentencePiece model with pieces added up to a size: it loads and weighs as one of that size does."""
+    proto = ModelProto.FromString(model.read_bytes())
+    least = min(piece.score for piece in proto.pieces)
+    have = {piece.piece for piece in proto.pieces}
+    for text in islice((text for text in map(_piece, count()) if text not in have), max(0, size - len(have))):
+        proto.pieces.append(SentencePiece(piece=text, score=least))
+    path.write_bytes(proto.SerializeToString(deterministic=True))
+
+
 def write_static(shape: Shape, folder: Path) -> None:
     """A table alone, as model2vec reads it."""
     from safetensors.numpy import save_file
@@ -86,35 +85,20 @@ def write_static(shape: Shape, folder: Path) -> None:
     (folder / "config.json").write_text(json.dumps({"normalize": True}))
 
 
-def _onnx(shape: Shape, folder: Path) -> None:
-    from xsent.bench.peers.bert import write_onnx
-
-    write_onnx(shape, folder)
-
-
-def _torch(shape: Shape, folder: Path) -> None:
-    from xsent.bench.peers.bert import write_torch
-
-    write_torch(shape, folder)
+def _late(name: str) -> Callable[[Shape, Path], None]:
+    """What loads what it needs only when it writes: a missing package is missed only there."""
+    return lambda shape, folder: getattr(import_module("xsent.bench.peers.networks"), name)(shape, folder)
 
 
-def _openvino(shape: Shape, folder: Path) -> None:
-    from xsent.bench.peers.bert import write_openvino
-
-    write_openvino(shape, folder)
-
-
-def _lstm(shape: Shape, folder: Path) -> None:
-    from xsent.bench.peers.lstm import write_lstm
-
-    write_lstm(shape, folder)
+def _piece(number: int) -> str:
+    """Three syllables, as long in bytes as the pieces of a large multilingual vocabulary; no two numbers share one."""
+    return "".join(chr(FIRST + part % SYLLABLES) for part in (number, 7919 * number, number // SYLLABLES))
 
 
-# Each loads what it needs itself: transformers is missed only where a BERT is written.
 WRITERS: Mapping[Form, Callable[[Shape, Path], None]] = {
-    "onnx": _onnx,
-    "torch": _torch,
-    "openvino": _openvino,
-    "lstm": _lstm,
+    "onnx": _late("write_onnx"),
+    "torch": _late("write_torch"),
+    "openvino": _late("write_openvino"),
+    "lstm": _late("write_lstm"),
     "static": write_static,
 }

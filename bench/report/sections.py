@@ -1,38 +1,87 @@
 """What a report says: a section for each group of figures that were measured."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
 
-from xsent.bench.papers import TABLE_5
-from xsent.bench.peers.entries import OURS
-from xsent.bench.peers.race import COLUMNS
-from xsent.bench.peers.report import heading as peer_heading
-from xsent.bench.peers.report import rows
-from xsent.bench.report import costs
-from xsent.bench.report.plots import quality_by_megabytes, quality_by_milliseconds
-from xsent.bench.report.section import Section, existing
-from xsent.bench.report.tables import NONE, Table, heading, listing, number
-from xsent.bench.results import Results
+from xsent.bench.fit import fits
+from xsent.bench.peers.systems import OURS
+from xsent.bench.report import plots as drawings
+from xsent.bench.report.pages import Section, write_pages
+from xsent.bench.report.tables import Table, beside_table_5, heading, listing, number, order, pivot
+from xsent.bench.results import Axis, Measurement, Results
 
+TITLE = "What xsent costs"
 PEER = "peer "  # begins the notes that stand with the peers: how each runs
+PEER_FIGURES = {  # what peers are compared by, its heading and its decimals
+    "sentences_per_second": ("sentences/s", 0),
+    "latency_ms": ("ms, one sentence", 2),
+    "first_ms": ("ms to the first vector", 0),
+    "first_mib": ("MiB after one sentence", 0),
+    "peak_mib": ("peak MiB", 0),
+}
+SUMMARY = {  # the figures of each group that most readers came for
+    "latency": ("p50_ms", "p99_ms", "sentences_per_second"),
+    "start": ("first_ms",),
+    "memory": ("mib_1", "mib_1000"),
+    "size": ("bytes",),
+}
+
+Measured = Sequence[Measurement]
+
+
+@dataclass(frozen=True)
+class Part:
+    """A section for a group of figures; there is none where its table says so."""
+
+    group: str
+    title: str
+    about: str
+    table: Callable[[Measured], Table | None] = listing
+    plots: Sequence[Callable[[Measured], drawings.Plot | None]] = ()
+
+
+def write_report(results: Results, folder: Path) -> Path:
+    """Write `report.md`, which is returned, `report.html` and `plots/` of a run or of a part of one."""
+    machine = results.environment.get("processor")
+    return write_pages(TITLE, f"`{results.command}`{f' on {machine}' if machine else ''}.", sections(results), folder)
 
 
 def sections(results: Results) -> list[Section]:
     """Everything that there is to say about a run."""
-    general = [note for note in results.notes if not note.startswith(PEER)]
-    found = [_points("To know", general), costs.summary(results), _environment(results.environment)]
-    found += [make(results) for group, make in PARTS if results.of(group)]
-    found.append(_points("Not measured", results.failures))
-    return [section for section in found if section]
+    about_peers = [note.removeprefix(PEER) for note in results.notes if note.startswith(PEER)]
+    words = {heading(name): plain(value) for name, value in results.environment.items()}
+    found = [
+        Section("To know", points=[note for note in results.notes if not note.startswith(PEER)]),
+        *summary(results),
+        Section("Machine", points=[f"{name}: {text}" for name, text in words.items() if text]),
+    ]
+    for part in PARTS:
+        measured = results.of(part.group)
+        table = part.table(measured) if measured else None
+        if table:
+            drawn = [plot for draw in part.plots if (plot := draw(measured))]
+            points = about_peers if part.group == "peers" else ()
+            found.append(Section(part.title, part.about, points, [table], drawn))
+    found.append(Section("Not measured", points=results.failures))
+    return [section for section in found if section.points or section.tables]
 
 
-def _points(title: str, points: Sequence[str]) -> Section | None:
-    return Section(title, points=points) if points else None
-
-
-def _environment(environment: Mapping[str, Any]) -> Section | None:
-    words = ((heading(name), plain(value)) for name, value in environment.items())
-    return _points("Machine", [f"{name}: {text}" for name, text in words if text])
+def summary(results: Results) -> list[Section]:
+    """The usual way to run, by layers."""
+    usual, found = {**drawings.USUAL, "tokens": 32}, dict[Axis, dict[str, float]]()
+    for group, figures in SUMMARY.items():
+        for m in results.of(group):
+            if all(m.axes[axis] == usual.get(axis, m.axes[axis]) for axis in m.axes):
+                row = found.setdefault(m.axes["layers"], {})
+                row.update((figure, m.figures[figure]) for figure in figures if figure in m.figures)
+    about = (
+        "One sentence of 32 tokens by layers, int8 in ONNX Runtime on one thread; the first vector from the start of "
+        "the process; memory that is resident in a process of its own."
+    )
+    rows = [Measurement("summary", {"layers": layers}, found[layers]) for layers in sorted(found, key=order)]
+    return [Section("In short", about, tables=[listing(rows)])] if rows else []
 
 
 def plain(value: object) -> str:
@@ -42,91 +91,141 @@ def plain(value: object) -> str:
     return number(value) if isinstance(value, float) else str(value)
 
 
-def _training(results: Results) -> Section:
-    about = (
+def one_by_one(measured: Measured) -> Measured:
+    """Latencies on the fewest threads: one sentence never takes more than one."""
+    fewest = min(int(m.axes["threads"]) for m in measured)
+    return [m for m in measured if m.axes["threads"] == fewest]
+
+
+def lines(measured: Measured) -> Table | None:
+    """The straight lines of latency over layers."""
+    found = fits(one_by_one(measured))
+    if not found:
+        return None
+    rows = []
+    for fit in found:
+        figures = [number(value) for value in (fit.start, fit.slope, fit.residual)]
+        rows.append([*map(str, fit.axes.values()), *figures, f"{fit.explained:.4f}"])
+    return Table([*found[0].axes, "no layer, ms", "a layer, ms", "residual, ms", "R²"], rows)
+
+
+def training(measured: Measured) -> Table:
+    """Training steps beside the paper's."""
+    figures = {int(m.axes["layers"]): m.figures for m in measured}
+    wanted = ("step_seconds", "peak_mib")
+    costs = {layers: (f[wanted[0]], f[wanted[1]]) for layers, f in figures.items() if f.keys() >= set(wanted)}
+    return beside_table_5(costs, ("s/step", "peak MiB"))
+
+
+def peers(measured: Measured) -> Table:
+    """Ours first, then the others with how many times better ours is: the median over turns; not where ours failed."""
+    ours, rows = measured[0], []
+    if ours.axes["system"] != OURS:
+        return listing(measured)
+    for other in measured:
+        cells = [str(other.axes["system"]), str(other.axes["model"])]
+        for figure, (_, decimals) in PEER_FIGURES.items():
+            cell = f"{other.figures[figure]:,.{decimals}f}" if figure in other.figures else ""
+            if cell and other is not ours:
+                pairs = zip(other.turns[figure], ours.turns[figure], strict=False)  # one that failed has fewer
+                ratio = median(b / a if figure.endswith("_per_second") else a / b for a, b in pairs)
+                cell += f" ({ratio:.2f} ×)"
+            cells.append(cell)
+        rows.append(cells)
+    return Table(["system", "model", *(heading for heading, _ in PEER_FIGURES.values())], rows)
+
+
+def pivoted(figures: Sequence[str]) -> Callable[[Measured], Table]:
+    """What makes a table with a column for each length."""
+    return lambda measured: pivot(measured, "tokens", figures)
+
+
+_LATENCY = pivoted(["p50_ms", "p95_ms", "p99_ms"])
+
+PARTS: Sequence[Part] = (
+    Part(
+        "latency",
+        "Latency",
+        "Milliseconds of one sentence, tokenisation included: median / 95th / 99th percentile; the last two where "
+        "there were 20 and 100 sentences or more.",
+        lambda measured: _LATENCY(one_by_one(measured)),
+        [lambda measured: drawings.latency_by_layers(one_by_one(measured))],
+    ),
+    Part(
+        "latency",
+        "The straight line of latency over layers",
+        "The straight line through the medians, by least squares: what it starts from, what a layer adds, the root of "
+        "the mean square of the distances from it, and the share of the variance that it explains. It starts below "
+        "zero where later layers take longer than the first.",
+        lines,
+    ),
+    Part(
+        "latency",
+        "Throughput",
+        "Sentences a second / tokens a second, by the tokens of a sentence. Threads take sentences each; beside a "
+        "table alone the interpreter is the limit, so that takes one thread where none is asked for.",
+        pivoted(["sentences_per_second", "tokens_per_second"]),
+        [drawings.throughput_by_length],
+    ),
+    Part(
+        "start",
+        "First vector",
+        "From the start of the process to the first vector, everything loaded from the disk's cache.",
+    ),
+    Part(
+        "memory",
+        "Memory",
+        "Resident memory of a fresh process after so many sentences, its growth over the second half of 100,000, and "
+        "the most it ever held, over as many sentences as its row has; the interpreter, its libraries and the mapped "
+        "pages of the model included. The sentences are made up of few different words: real text maps more of the "
+        "table.",
+        plots=[drawings.memory_by_layers],
+    ),
+    Part("size", "Size on the disk", "Megabytes, 1,000,000 bytes each."),
+    Part(
+        "share",
+        "Distance to the machine's own limits",
+        "The peaks are large matrix products that this machine was seen to do on one thread; arithmetic is counted for "
+        "every layer on every token. Sentences of 32 tokens, of 20 in the mean for tokenisation's share; the float "
+        "peak is for the float32 bundle. Memory: what one thread of this machine reads from arrays that no cache "
+        "holds.",
+    ),
+    Part(
+        "training",
+        "Training",
         "A training step of 128 pairs by layers, ours on made-up text and one thread of the processor, beside "
         "mao2021's table 5 (as many pairs, one V100; megabytes, minutes per 10,000 steps): compare the columns of "
-        "× 1 layer."
-    )
-    measured = [m for m in results.of("training") if {"step_seconds", "peak_mib"} <= m.figures.keys()]
-    one = next((m.figures for m in measured if m.axes.get("layers") == 1), None)
-    rows = []
-    for m in measured:
-        seconds, peak = m.figures["step_seconds"], m.figures["peak_mib"]
-        paper, first = TABLE_5.get(int(m.axes["layers"])), TABLE_5[1]
-        rows.append(
-            [
-                str(m.axes["layers"]),
-                number(seconds),
-                number(seconds / one["step_seconds"]) if one else NONE,
-                number(paper.minutes) if paper else NONE,
-                number(paper.minutes / first.minutes) if paper else NONE,
-                number(peak),
-                number(peak / one["peak_mib"]) if one else NONE,
-                number(paper.memory) if paper else NONE,
-                number(paper.memory / first.memory) if paper else NONE,
-            ]
-        )
-    headings = ["layers", "s/step", "× 1 layer", "paper, min", "× 1 layer"]
-    headings += ["peak MiB", "× 1 layer", "paper, MB", "× 1 layer"]
-    return Section("Training", [about], tables=[Table(headings, rows)])
-
-
-def _quality(results: Results) -> Section:
-    about = (
+        "× 1 layer.",
+        training,
+    ),
+    Part(
+        "quality",
+        "Quality and cost",
         "What a bundle is worth beside what it costs: means over languages, in per cent, higher is better, as "
         "`xsent evaluate` and `xsent classify evaluate` have them. The milliseconds are of a sentence of 32 tokens on "
-        "one thread."
-    )
-    measured = results.of("quality")
-    plots = existing(quality_by_milliseconds(measured), quality_by_megabytes(measured))
-    return Section("Quality and cost", [about], tables=[listing(measured)], plots=plots)
-
-
-def _peers(results: Results) -> Section:
-    about = (
+        "one thread.",
+        plots=[drawings.quality_by_milliseconds, drawings.quality_by_megabytes],
+    ),
+    Part(
+        "peers",
+        "Peers",
         "Other systems beside ours, in turns, every turn a fresh process: medians of the turns, in brackets how many "
         "times better ours is, the median over turns. One thread unless said; sentences in four languages, of 20 "
         "tokens in the mean and as different in length as real ones. Their models have random weights in the shape of "
         "their layers, and our tokenizer, filled up to their number of pieces where they have more: all read the same "
-        "tokens."
-    )
-    measured = results.of("peers")
-    table = listing(measured)
-    if measured[0].axes["system"] == OURS:
-        table = Table(["system", "model", *map(peer_heading, COLUMNS)], rows(measured))
-    return Section(
-        "Peers", [about], [note.removeprefix(PEER) for note in results.notes if note.startswith(PEER)], [table]
-    )
-
-
-def _modules(results: Results) -> Section:
-    about = (
+        "tokens.",
+        peers,
+    ),
+    Part(
+        "modules",
+        "pytest-benchmark",
         "What the pytest-benchmark modules say (`pytest --pyargs xsent.bench`), on one thread where none is named: one "
-        "pass in one process, so that a slow moment of the machine falls on few rows. Compare by the tables above."
-    )
-    return Section("pytest-benchmark", [about], tables=[listing(results.of("modules"))])
-
-
-def _tracking(results: Results) -> Section:
-    about = (
+        "pass in one process, so that a slow moment of the machine falls on few rows. Compare by the tables above.",
+    ),
+    Part(
+        "tracking",
+        "Tracking",
         "What `xsent-bench compare` tells apart even on a machine that is not quiet: the time of some sentences over "
-        "that of a fixed product of matrices in numpy, in turns."
-    )
-    return Section("Tracking", [about], tables=[listing(results.of("tracking"))])
-
-
-PARTS: Sequence[tuple[str, Callable[[Results], Section | None]]] = (
-    ("latency", costs.latency),
-    ("latency", costs.lines),
-    ("latency", costs.throughput),
-    ("start", costs.start),
-    ("memory", costs.memory),
-    ("size", costs.size),
-    ("share", costs.share),
-    ("training", _training),
-    ("quality", _quality),
-    ("peers", _peers),
-    ("modules", _modules),
-    ("tracking", _tracking),
+        "that of a fixed product of matrices in numpy, in turns.",
+    ),
 )

@@ -1,15 +1,13 @@
 """Measurements as tables: what their axes and figures are called, and how many digits are worth showing."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from xsent.bench.results import Axis, Measurement
 
 NONE = "–"
 UNITS = {"ms": "ms", "mib": "MiB", "seconds": "s", "bytes": "MB", "share": "%", "second": "/s"}
-MEGABYTE = 1e6
-# What its last word does not say.
-NAMES = {
+NAMES = {  # what its last word does not say
     "bytes": "MB",
     "first_ms": "first vector, ms",
     "first_mib": "MiB after the first vector",
@@ -26,8 +24,14 @@ NAMES = {
     "sib": "SIB-200 en→xx, accuracy",
     "sts": "STS, Spearman × 100",
 }
+TABLE_5 = {  # of mao2021, what layers cost: memory in MB, and minutes per 10,000 steps at batch 128 on a V100
+    1: (7_135, 19),
+    2: (11_607, 24),
+    3: (16_804, 29),
+    4: (21_923, 34),
+    6: (28_024, 44),
+}
 SHARES = {"tokenisation", "int8_peak", "float_peak"}
-COUNTS = {"rounds"}
 
 
 @dataclass(frozen=True)
@@ -36,6 +40,11 @@ class Table:
 
     headings: Sequence[str]
     rows: Sequence[Sequence[str]]
+
+    def markdown(self) -> str:
+        """The first column stands left, the others right."""
+        lines = [self.headings, ["---", *["---:"] * (len(self.headings) - 1)], *self.rows]
+        return "\n".join("| " + " | ".join(text.replace("|", "\\|") for text in line) + " |" for line in lines)
 
 
 def number(value: float) -> str:
@@ -59,7 +68,7 @@ def scaled(figure: str, value: float) -> float:
     """A figure in the unit of its heading."""
     if figure in SHARES or figure.endswith("_share"):
         return 100 * value
-    return value / MEGABYTE if figure.endswith("bytes") else value
+    return value / 1e6 if figure.endswith("bytes") else value
 
 
 def shown(measurement: Measurement, figure: str) -> str:
@@ -67,7 +76,7 @@ def shown(measurement: Measurement, figure: str) -> str:
     found = measurement.figures.get(figure)
     if found is None:
         return NONE
-    return f"{found:,.0f}" if figure in COUNTS else number(scaled(figure, found))
+    return f"{found:,.0f}" if figure == "rounds" else number(scaled(figure, found))
 
 
 def listing(measurements: Sequence[Measurement]) -> Table:
@@ -82,13 +91,7 @@ def listing(measurements: Sequence[Measurement]) -> Table:
 
 
 def pivot(measurements: Sequence[Measurement], column: str, figures: Sequence[str]) -> Table:
-    """One column for each value of an axis, one row for each combination of the others.
-
-    Args:
-        measurements: What to show.
-        column: The axis of the columns.
-        figures: What a cell has, with slashes between.
-    """
+    """One column for each value of an axis, one row for each combination of the others; figures by slashes."""
     values = sorted({m.axes[column] for m in measurements}, key=order)
     rows: dict[tuple[tuple[str, Axis], ...], dict[Axis, Measurement]] = {}
     for m in measurements:
@@ -108,3 +111,19 @@ def pivot(measurements: Sequence[Measurement], column: str, figures: Sequence[st
 def order(value: Axis) -> tuple[float, str]:
     """Numbers by size, then words by letter."""
     return (float("inf"), value) if isinstance(value, str) else (value, "")
+
+
+def beside_table_5(ours: Mapping[int, tuple[float, float]], headings: tuple[str, str]) -> Table:
+    """Time and memory by layers, and the paper's, each also as a multiple of one layer's."""
+    rows = []
+    for layers, costs in ours.items():
+        cells = [str(layers)]
+        for place, paper in ((0, 1), (1, 0)):
+            cells += [number(costs[place]), number(costs[place] / ours[1][place]) if 1 in ours else NONE]
+            if layers in TABLE_5:
+                cells += [number(TABLE_5[layers][paper]), number(TABLE_5[layers][paper] / TABLE_5[1][paper])]
+            else:
+                cells += [NONE, NONE]
+        rows.append(cells)
+    times = "× 1 layer"
+    return Table(["layers", headings[0], times, "paper, min", times, headings[1], times, "paper, MB", times], rows)

@@ -71,14 +71,7 @@ def padded(tokens: Tokens) -> Tensor:
 
 
 def dense_targets(other: Tokens, piece: Tensor, masked: Tensor, pieces: int) -> Tensor:
-    """UGT's targets as a matrix [B, V]: even over the other side's pieces; half on the hidden one where it is masked.
-
-    Args:
-        other: The other side, whole.
-        piece: The hidden piece of each pair [B].
-        masked: Whether this is the side that it is hidden of [B].
-        pieces: V.
-    """
+    """UGT's targets [B, V]: even over the other side's pieces; half on the hidden one [B] where masked [B]."""
     targets = torch.zeros(len(other.lengths), pieces, device=other.ids.device)
     targets[other.sentence, other.ids] = 1
     targets /= targets.sum(dim=1, keepdim=True)

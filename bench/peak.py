@@ -1,8 +1,11 @@
-"""How near the arithmetic of a sentence comes to what the processor can do, in 8 bits and in floats."""
+"""Where the time of a sentence goes, and how near it comes to what the machine can do, on one thread.
+
+python -m xsent.bench.peak INT8-BUNDLE [FLOAT32-BUNDLE]
+"""
 
 import math
 import re
-import time
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from statistics import median
@@ -14,37 +17,40 @@ from numpy.typing import NDArray
 from onnx import helper, numpy_helper
 
 from xsent.backends import open_backend
-from xsent.bench.latency import some_ids, timed
+from xsent.bench.latency import some_ids
+from xsent.bench.processes import answer_alone, end_with_parent, say
+from xsent.bench.texts import sentences
 from xsent.bundle import Bundle
+from xsent.encoder import SentenceEncoder
 from xsent.export.nodes import IR_VERSION, OPSET
+from xsent.probe import time_each
+from xsent.tokenizer import Tokenizer
 from xsent.train.tokens import FRAME
 
 ROWS, INNER, COLUMNS = 512, 1024, 1024  # of the product that the peak is taken from
-TURNS = 5
+ROUNDS, TURNS = 15, 5
+ARRAY = 2**24  # numbers in each of two arrays: 128 MiB in all, more than any cache
 
 
-def matrix_peak(rounds: int = 15) -> float:
+def int8_peak(rounds: int = ROUNDS) -> float:
     """Operations a second of a large 8-bit matrix product in ONNX Runtime on one thread, the best of all rounds."""
     rng = np.random.default_rng(0)
     weight = rng.integers(-64, 65, (INNER, COLUMNS), np.int8)
     return _product_peak("MatMulInteger", rng.integers(0, 256, (ROWS, INNER), np.uint8), weight, np.int32, rounds)
 
 
-def float_peak(rounds: int = 15) -> float:
+def float_peak(rounds: int = ROUNDS) -> float:
     """The same of a float32 matrix product."""
     rng = np.random.default_rng(0)
     weight = rng.random((INNER, COLUMNS), np.float32)
     return _product_peak("MatMul", rng.random((ROWS, INNER), np.float32), weight, np.float32, rounds)
 
 
-def fastest(run: Callable[[], object], rounds: int) -> float:
-    """Seconds of the fastest of some runs."""
-    times = []
-    for _ in range(rounds):
-        began = time.perf_counter()
-        run()
-        times.append(time.perf_counter() - began)
-    return min(times)
+def bandwidth(numbers: int = ARRAY, rounds: int = TURNS) -> float:
+    """GiB that one thread reads from memory in a second, the best of all rounds."""
+    left, right = np.ones(numbers, np.float32), np.ones(numbers, np.float32)
+    times = time_each(lambda other: np.dot(left, other), [right], least=rounds)
+    return (left.nbytes + right.nbytes) / 2**30 / min(times)
 
 
 def operations(bundle: Path, tokens: int) -> int:
@@ -56,21 +62,35 @@ def operations(bundle: Path, tokens: int) -> int:
     return 2 * length * linear + opened.num_layers * 4 * length * length * opened.dim
 
 
-def share_of_peak(bundle: Path, peak: Callable[[], float] = matrix_peak, tokens: int = 32) -> tuple[float, float]:
-    """The share of a peak that the arithmetic of a sentence reaches, and that peak; they take turns.
-
-    Args:
-        bundle: The bundle.
-        peak: Measures the peak, in operations a second.
-        tokens: Tokens of the sentence.
-    """
+def share_of_peak(bundle: Path, peak: Callable[[], float], tokens: int = 32) -> tuple[float, float]:
+    """The share of a peak that the arithmetic of a sentence reaches, and that peak; they take turns."""
     opened = Bundle.open(bundle)
     backend, ids = open_backend("onnx", opened), some_ids(opened.vocab_size, tokens, 0)
-    peaks, times = [], []
+    peaks, times = list[float](), list[float]()
     for _ in range(TURNS):
         peaks.append(peak())
-        times += [timed(backend.embed, ids) for _ in range(40)]
+        times += time_each(backend.embed, [ids], least=40)
     return operations(bundle, tokens) / median(times) / max(peaks), max(peaks)
+
+
+def tokenisation_share(bundle: Path) -> float:
+    """The share of the time of sentences, as long as real ones, that cutting them into tokens takes."""
+    encoder, texts = SentenceEncoder(bundle, threads=1), sentences(100)
+    tokenizer = Tokenizer(encoder.bundle.tokenizer_path)
+    ratios = [
+        sum(time_each(tokenizer.encode, texts, least=len(texts)))
+        / sum(time_each(encoder.encode, texts, least=len(texts)))
+        for _ in range(TURNS + 1)
+    ]
+    return median(ratios[1:])  # the first warms up
+
+
+def shares(int8: Path, float32: Path | None) -> dict[str, float]:
+    """The figures of an encoder in 8 bits and, for the distance to the float peak, in float32."""
+    figures = {"tokenisation": tokenisation_share(int8), "int8_peak": share_of_peak(int8, int8_peak)[0]}
+    if float32 is not None:
+        figures["float_peak"] = share_of_peak(float32, float_peak)[0]
+    return {**figures, "gib_per_second": bandwidth()}
 
 
 def _product_peak(operator: str, x: NDArray[Any], weight: NDArray[Any], kind: type, rounds: int) -> float:
@@ -83,4 +103,12 @@ def _product_peak(operator: str, x: NDArray[Any], weight: NDArray[Any], kind: ty
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = 1
     session = onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
-    return 2 * ROWS * INNER * COLUMNS / fastest(lambda: session.run(None, {"x": x}), rounds)
+    times = time_each(lambda x: session.run(None, {"x": x}), [x], least=rounds)
+    return 2 * ROWS * INNER * COLUMNS / min(times)
+
+
+if __name__ == "__main__":
+    end_with_parent()
+    answer_alone()
+    int8, *others = (Path(name) for name in sys.argv[1:])
+    say(shares(int8, others[0] if others else None))

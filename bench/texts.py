@@ -1,8 +1,10 @@
 """Made-up sentences in several languages, as long as real ones; what they say makes no difference to the time."""
 
-from collections.abc import Iterator
+from bisect import bisect_left
+from collections.abc import Callable, Iterator
 from itertools import count, islice
 
+TEXTS = 16  # different ones of each length
 # Words of a sentence: the twentieths of the training pairs' translations, which makes 20 tokens in the mean; out of
 # order, as in any text.
 LENGTHS = (14, 5, 30, 9, 18, 2, 12, 24, 6, 45, 10, 16, 3, 21, 7, 12, 35, 4, 15, 8)
@@ -45,6 +47,22 @@ def mixed(number: int) -> Iterator[str]:
     for i in range(number):
         whole = " ".join(next(source) for _ in range(1 + i % 5))
         yield whole[: 12 + (i * 37) % len(whole)]
+
+
+def texts_of(tokens: int, cut: Callable[[str], list[int]], sources: Iterator[str], number: int = TEXTS) -> list[str]:
+    """Texts of exactly so many tokens: beginnings of longer ones, joined from sentences."""
+    return [_text_of(tokens, lambda text: len(cut(text)), sources) for _ in range(number)]
+
+
+def _text_of(tokens: int, length: Callable[[str], int], sources: Iterator[str]) -> str:
+    for _ in range(100):
+        source = next(sources)
+        while length(source) < tokens:
+            source = f"{source} {next(sources)}"
+        end = bisect_left(range(len(source)), tokens, key=lambda end: length(source[:end]))
+        if length(source[:end]) == tokens:
+            return source[:end]
+    raise ValueError(f"no text of {tokens} tokens was found")
 
 
 def _words(language: str) -> Iterator[str]:

@@ -10,21 +10,13 @@ from xsent.bench.results import Axis, Measurement
 
 @dataclass(frozen=True)
 class Fit:
-    """A straight line through figures by layers, by least squares.
+    """A straight line through figures by layers, by least squares."""
 
-    Attributes:
-        start: Its value at no layers, in the figure's unit.
-        slope: What a layer adds.
-        residual: The typical distance of a figure from it: the root of the mean square.
-        explained: The share of the figures' variance that it explains, R².
-        axes: What is measured, beside the layers.
-    """
-
-    start: float
-    slope: float
-    residual: float
-    explained: float
-    axes: Mapping[str, Axis] = field(default_factory=dict)
+    start: float  # its value at no layers, in the figure's unit
+    slope: float  # what a layer adds
+    residual: float  # the typical distance of a figure from it: the root of the mean square
+    explained: float  # the share of the figures' variance that it explains, R²
+    axes: Mapping[str, Axis] = field(default_factory=dict)  # what is measured, beside the layers
 
     def __str__(self) -> str:
         named = ", ".join(f"{axis} {value}" for axis, value in self.axes.items())
@@ -35,12 +27,7 @@ class Fit:
 
 
 def fit(points: Sequence[tuple[float, float]], axes: Mapping[str, Axis] | None = None) -> Fit:
-    """The line through points.
-
-    Args:
-        points: Layers and figure; at least two, of different layers.
-        axes: What is measured, for the text.
-    """
+    """The line through points of layers and figure; at least two, of different layers."""
     layers, values = np.array(points, dtype=float).T
     slope, start = np.polyfit(layers, values, 1)
     squares = (values - start - slope * layers) ** 2
@@ -50,10 +37,7 @@ def fit(points: Sequence[tuple[float, float]], axes: Mapping[str, Axis] | None =
 
 
 def fits(measurements: Iterable[Measurement], figure: str = "p50_ms") -> list[Fit]:
-    """The line for everything that was measured with three or more numbers of layers.
-
-    Two points are always on a line.
-    """
+    """The line for everything that was measured with three or more numbers of layers: two points are always on one."""
     series: dict[tuple[tuple[str, Axis], ...], dict[float, float]] = {}
     for measurement in measurements:
         if "layers" in measurement.axes and figure in measurement.figures:

@@ -11,7 +11,7 @@ from tempfile import TemporaryDirectory
 import torch
 
 from xsent import export
-from xsent.bench.peers.texts import sentences
+from xsent.bench.texts import sentences
 from xsent.bundle import TOKENIZER, Bundle, builtin_path, file_digest
 from xsent.errors import BundleError, DataError
 from xsent.export.bundle import export_bundle
@@ -30,30 +30,14 @@ Kind = tuple[int, str]  # layers and precision
 
 @dataclass
 class Bundles:
-    """Bundles by layers and precision.
+    """Bundles by layers and precision."""
 
-    Args:
-        work: Folder for those that are made; kept, and used again. It must exist.
-        given: Trained bundles by layers and precision, see `trained`; each takes the place of a made one.
-        like: The bundle whose shape and tokenizer the made ones have; the built-in one unless given.
-    """
-
-    work: Path
-    given: Mapping[Kind, Bundle] = field(default_factory=dict)
-    like: Path = field(default_factory=builtin_path)
+    work: Path  # folder for those that are made; kept, and used again; it must exist
+    given: Mapping[Kind, Bundle] = field(default_factory=dict)  # each takes the place of a made one, see `trained`
+    like: Path = field(default_factory=builtin_path)  # the bundle whose shape and tokenizer the made ones have
 
     def path(self, layers: int, precision: Precision, *, openvino: bool = False) -> Path:
-        """The bundle to measure; made if it is neither given nor there.
-
-        Args:
-            layers: Its layers.
-            precision: float32, int8 or int4-table.
-            openvino: Whether it needs OpenVINO's files; a given one without them is not taken.
-
-        Raises:
-            MissingExtraError: A package that makes it is not installed.
-            XsentError: It cannot be made.
-        """
+        """The bundle to measure, with OpenVINO's files where asked for; made if it is neither given nor there."""
         found = self.given.get((layers, precision))
         if found is not None and (OPENVINO in found.files or not openvino):
             return found.path
@@ -79,54 +63,27 @@ class Bundles:
         return same and (OPENVINO in found.files or not openvino)
 
 
-def trained(paths: Sequence[Path], note: Callable[[str], None]) -> dict[Kind, Bundle]:
-    """Bundles by what they are; the built-in one among them where none is like it.
-
-    Args:
-        paths: Folders of bundles.
-        note: Is told which they are, for the report.
-
-    Raises:
-        BundleError: One is missing or damaged.
-        DataError: Two have the same layers and precision.
-    """
+def trained(paths: Sequence[Path], note: Callable[[str], None] = lambda _: None) -> dict[Kind, Bundle]:
+    """Bundles by layers and precision, the built-in one too where none is like it; a report is told which they are."""
     found: dict[Kind, Bundle] = {}
-    for path in paths:
-        bundle = Bundle.open(path)
+    for bundle in map(Bundle.open, paths):
         kind = bundle.num_layers, bundle.precision
         if kind in found:
-            raise DataError(
-                f"{path} and {found[kind].path}: both are {bundle.num_layers} layers in {bundle.precision}; "
-                "give one of them"
-            )
+            alike = f"{bundle.path} and {found[kind].path}: both are {kind[0]} layers in {kind[1]}"
+            raise DataError(f"{alike}; give one of them")
         found[kind] = bundle
     builtin = Bundle.open(builtin_path())
     found.setdefault((builtin.num_layers, builtin.precision), builtin)
-    for bundle in found.values():
-        forget(bundle.path)
-    named = ", ".join(
-        f"{bundle.num_layers} layers in {bundle.precision} ({bundle.name}, {bundle.vocab_size:,} pieces, {bundle.dim} "
-        "dimensions)"
-        for bundle in found.values()
-    )
-    note(f"Trained bundles: {named}. All others have random weights in the shape of the built-in one.")
+    named = []
+    for (layers, precision), b in found.items():
+        forget(b.path)
+        named.append(f"{layers} layers in {precision} ({b.name}, {b.vocab_size:,} pieces, {b.dim} dimensions)")
+    note(f"Trained bundles: {', '.join(named)}. All others have random weights in the shape of the built-in one.")
     return found
 
 
-def write_random(like: Bundle, layers: int, precision: Precision, path: Path, *, openvino: bool = False) -> None:
-    """Export an encoder with random weights: what it says is nonsense, what it costs is not.
-
-    Args:
-        like: The bundle whose vocabulary, dimensions, heads, activation and longest sentence it has.
-        layers: Its layers.
-        precision: float32, int8 or int4-table.
-        path: The folder; what is there is replaced.
-        openvino: Whether OpenVINO's files are added.
-
-    Raises:
-        MissingExtraError: A package that makes it is not installed.
-        XsentError: It cannot be made; nothing was written.
-    """
+def write_random(like: Bundle, layers: int, precision: Precision, path: Path, *, openvino: bool) -> None:
+    """Export an encoder with random weights, else like a bundle: what it says is nonsense, what it costs is not."""
     if openvino:
         import_openvino("bench")  # before all the work
     shutil.rmtree(path, ignore_errors=True)

@@ -1,0 +1,234 @@
+"""Latency, memory, size and start by layers, precision, backend and threads; where time goes; a training step."""
+
+import logging
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from statistics import median
+
+import numpy as np
+
+from xsent.bench import LAYERS, LENGTHS
+from xsent.bench.bundles import Bundles, Kind, trained
+from xsent.bench.processes import answers
+from xsent.bench.results import Axis, Measurement
+from xsent.bench.training.spec import Spec
+from xsent.bench.training.speed import run as run_training
+from xsent.bench.turn import BLOCK, Task, Turn, run_turn
+from xsent.bundle import MANIFEST, Bundle
+from xsent.errors import DataError, MissingExtraError, XsentError
+from xsent.export.form import Precision
+from xsent.openvino_backend import FOLDER
+from xsent.threads import available_cpus
+
+logger = logging.getLogger(__name__)
+
+LONG = 100_000  # sentences
+PERCENTILES = {"p50_ms": 50, "p95_ms": 95, "p99_ms": 99}
+STEADY = 50_000  # sentences of a stream, below which its growth is rows of the table that are read for the first time
+
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Family:
+    """Encoders that differ in their layers alone."""
+
+    precision: Precision
+    backend: str
+    layers: Sequence[int]
+    threads: int = 1  # sentences encoded at once
+    turns: int = 3  # of each, a fresh process each
+    stream: int = 1000  # sentences over which the memory is watched; 0 for not
+    long: Sequence[int] = ()  # numbers of layers whose memory is watched over 100,000 instead, for its slope
+
+    def name(self, layers: int) -> str:
+        """One of them in words."""
+        return f"{layers} layers, {self.precision}, {self.backend}, threads {self.threads}"
+
+    def measure(
+        self, folders: Mapping[int, Path], lengths: Sequence[int], seconds: float, fail: Say
+    ) -> Iterator[Measurement]:
+        """Measure the bundle of each number of layers, so many seconds a length and turn; one that fails is left out.
+
+        Yields:
+            Latency and start once all turns are over, or on Ctrl-C those of the turns so far; then memory.
+        """
+        settings: Mapping[str, str | int] = {"backend": self.backend, "threads": self.threads}
+        numbers = {self.name(layers): layers for layers in folders}
+        tasks = {name: Task(str(folders[n]), "xsent", settings, lengths, seconds) for name, n in numbers.items()}
+        unseen, found, streams = ({name: list[Turn]() for name in tasks} for _ in range(3))
+        first = {name: replace(task, seconds=0) for name, task in tasks.items()}
+        take_turns(first, unseen, fail)  # has the system read the files
+        tasks = {name: tasks[name] for name in first}
+        axes = {name: self._axes(layers) for name, layers in numbers.items()}
+        try:
+            for _ in range(self.turns):
+                take_turns(tasks, found, fail)
+        finally:
+            for name, done in found.items():
+                if done:
+                    yield from latencies({**axes[name], "threads": self.threads}, done)
+                    if self.threads == 1:
+                        yield start(axes[name], done)
+        if self.stream:
+            watched = {name: LONG if numbers[name] in self.long else self.stream for name in tasks}
+            tasks = {name: replace(task, lengths=(), stream=watched[name]) for name, task in tasks.items()}
+            take_turns(tasks, streams, fail)
+            yield from (memory(axes[name], streams[name][0]) for name in tasks)
+
+    def _axes(self, layers: int) -> dict[str, Axis]:
+        """What is measured, but for the threads and tokens."""
+        return {"layers": layers, "precision": self.precision, "backend": self.backend}
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What is measured."""
+
+    families: Sequence[Family]  # the most telling first, for whoever ends a run early
+    lengths: Sequence[int] = LENGTHS  # tokens of the sentences that are timed; those that a bundle takes
+    seconds: float = 0.3  # for each length in a turn
+    shares: Sequence[int] = (0, 2, 6)  # layers whose distance to the machine's peaks is measured
+    training: Sequence[int] = (1, 2, 4, 6)  # layers that are trained with
+    steps: int = 8  # of each training
+
+    def covering(self, kinds: Collection[Kind]) -> "Plan":
+        """The same plan, in which every bundle of these layers and precisions runs at least in onnx on one thread."""
+        families = []
+        for family in self.families:
+            if (family.backend, family.threads) == ("onnx", 1):
+                more = (layers for layers, precision in kinds if precision == family.precision)
+                family = replace(family, layers=sorted({*family.layers, *more}))
+            families.append(family)
+        return replace(self, families=families)
+
+    def measure(self, bundles: Bundles, fail: Say) -> Iterator[Measurement]:
+        """Size, latency, start and memory of each family, then shares, then training; what fails is told."""
+        sized = set[Path]()
+        for family in self.families:
+            folders: dict[int, Path] = {}
+            for layers in family.layers:
+                logger.info("bundle: %s", family.name(layers))
+                try:
+                    folders[layers] = bundles.path(layers, family.precision, openvino=family.backend == "openvino")
+                except MissingExtraError as error:
+                    fail(f"{family.precision}, {family.backend}: {error}")
+                    break
+                except (XsentError, OSError) as error:
+                    fail(f"{family.name(layers)}: {error}")
+            if family.backend != "openvino":
+                yield from (size(Bundle.open(path)) for path in folders.values() if path not in sized)
+                sized |= {*folders.values()}
+            yield from family.measure(folders, self.lengths, self.seconds, fail)
+        for name, layers, measure in [
+            *(("share of the peaks", layers, share) for layers in self.shares),
+            *(("training", layers, self._training) for layers in self.training),
+        ]:
+            logger.info("%s, %d layers", name, layers)
+            try:
+                yield measure(bundles, layers)
+            except (XsentError, OSError) as error:
+                fail(f"{name}, {layers} layers: {error}")
+
+    def _training(self, bundles: Bundles, layers: int) -> Measurement:
+        """The cost of a training step on one thread of the processor."""
+        folder = bundles.work / "training"
+        folder.mkdir(exist_ok=True)
+        cost = run_training(Spec(str(folder), num_layers=layers, steps=self.steps), {"CUDA_VISIBLE_DEVICES": ""})
+        return Measurement("training", {"layers": layers}, {"step_seconds": cost["step"], "peak_mib": cost["peak"]})
+
+
+def quick_plan() -> Plan:
+    """About a minute and a half on two cores; no training, whose vocabulary alone takes half as long."""
+    families = [
+        Family("int8", "onnx", (0, 1, 2, 4, 6), turns=2, stream=5_000),
+        Family("float32", "onnx", (2,), turns=2),
+        Family("int4-table", "onnx", (2,), turns=2),
+        Family("int8", "numpy", (2,), turns=2),
+    ]
+    return Plan(families, lengths=(8, 32, 128), shares=(2,), training=())
+
+
+def full_plan() -> Plan:
+    """Some fifteen minutes on two cores, the training included."""
+    families = [Family("int8", "onnx", LAYERS, stream=5_000, long=(0, 2))]
+    if (cpus := available_cpus()) > 1:
+        families.append(Family("int8", "onnx", LAYERS, threads=cpus, turns=2, stream=0))
+    families += [
+        Family("float32", "onnx", LAYERS, turns=2),
+        Family("int4-table", "onnx", LAYERS, turns=2),
+        Family("int8", "openvino", LAYERS, turns=2),
+        Family("int8", "numpy", LAYERS, turns=2),
+        Family("float32", "numpy", (0, 2, 6), turns=2),
+    ]
+    return Plan(families)
+
+
+def measure_grid(plan: Plan, work: Path, given: Sequence[Path], *, note: Say, fail: Say) -> Iterator[Measurement]:
+    """Measure a plan; what is made for it is kept in `work`, and used again.
+
+    A given bundle takes the place of the made one of its layers and precision, which is noted; that one cannot be
+    opened, or that two are alike, is raised before anything is measured.
+    """
+    bundles = Bundles(work, trained(given, note))
+    work.mkdir(parents=True, exist_ok=True)
+    return plan.covering(bundles.given).measure(bundles, fail)
+
+
+def size(bundle: Bundle) -> Measurement:
+    """The bytes of a bundle and of each of its files; without those for OpenVINO, which a bundle need not have."""
+    names = [MANIFEST, *(name for name in bundle.files if not name.startswith(f"{FOLDER}/"))]
+    files = {name: (bundle.path / name).stat().st_size for name in names}
+    figures = {"bytes": sum(files.values()), **{f"{name}_bytes": count for name, count in files.items()}}
+    return Measurement("size", {"layers": bundle.num_layers, "precision": bundle.precision}, figures)
+
+
+def share(bundles: Bundles, layers: int) -> Measurement:
+    """Where the time of a sentence goes, and how near it comes to the machine's peaks."""
+    folders = [str(bundles.path(layers, precision)) for precision in ("int8", "float32")]
+    (figures,) = answers("xsent.bench.peak", folders)
+    return Measurement("share", {"layers": layers}, figures)
+
+
+def take_turns(tasks: dict[str, Task], found: Mapping[str, list[Turn]], fail: Say) -> None:
+    """A turn of each, by name; one that fails is told and has no more tasks."""
+    for name in list(tasks):
+        logger.info("%s", name)
+        try:
+            found[name].append(run_turn(tasks[name]))
+        except (DataError, OSError) as error:
+            fail(f"{name}: {error}")
+            del tasks[name]
+
+
+def latencies(axes: Mapping[str, Axis], turns: Sequence[Turn]) -> Iterator[Measurement]:
+    """The figures of each length: percentiles over all sentences of all turns, rates as the median turn's.
+
+    A percentile beyond which there would be no whole sentence is left out.
+    """
+    for tokens in turns[0].ms:
+        every = [one.ms[tokens] for one in turns]
+        together = [ms for one in every for ms in one]
+        shares = {name: share for name, share in PERCENTILES.items() if (100 - share) * len(together) >= 100}
+        figures = {name: float(np.percentile(together, share)) for name, share in shares.items()}
+        by_turn = {name: [float(np.percentile(ms, share)) for ms in every] for name, share in shares.items()}
+        rates = [one.rates[tokens] for one in turns]
+        figures |= {"sentences_per_second": median(rates), "tokens_per_second": tokens * median(rates)}
+        by_turn |= {"sentences_per_second": rates, "tokens_per_second": [tokens * rate for rate in rates]}
+        yield Measurement("latency", {**axes, "tokens": tokens}, figures, by_turn)
+
+
+def start(axes: Mapping[str, Axis], turns: Sequence[Turn]) -> Measurement:
+    """The first vector of a process."""
+    return Measurement.of_turns("start", axes, [{"first_ms": t.first_ms, "first_mib": t.first_mib} for t in turns])
+
+
+def memory(axes: Mapping[str, Axis], turn: Turn) -> Measurement:
+    """The memory over a stream; if it is long enough to be steady by then, with what its second half adds by 10,000."""
+    most = max(turn.memory)
+    figures = {"mib_1": turn.first_mib, **{f"mib_{n}": turn.memory[n] for n in turn.memory if n in (BLOCK, most)}}
+    if most >= STEADY:
+        half = min(number for number in turn.memory if number >= most / 2)
+        figures["slope_mib"] = (turn.memory[most] - turn.memory[half]) / (most - half) * 10_000
+    return Measurement("memory", axes, {**figures, "peak_mib": turn.peak_mib})

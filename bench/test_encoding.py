@@ -1,0 +1,81 @@
+"""What encoding takes, for pytest-benchmark: one sentence by its tokens, many, and opening; by layers.
+
+`pytest bench` in the repository, `pytest --pyargs xsent.bench` where it is installed. Encoders are the built-in one and
+random weights, or the bundles that the variable XSENT_BUNDLES names, separated as in PATH.
+"""
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from xsent.bench import LAYERS, LENGTHS
+from xsent.bench.texts import mixed, sentences, texts_of
+from xsent.bundle import Bundle
+from xsent.encoder import SentenceEncoder
+from xsent.errors import BundleError
+from xsent.threads import available_cpus
+from xsent.tokenizer import Tokenizer
+
+Benchmark = Callable[..., object]
+
+
+def given() -> dict[int, Path]:
+    """The bundles that the environment names, by layers."""
+    paths = [Path(name) for name in os.environ.get("XSENT_BUNDLES", "").split(os.pathsep) if name]
+    return {Bundle.open(path).num_layers: path for path in paths}
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """One benchmark for each number of layers; those of one number are a group."""
+    try:
+        numbers = sorted(given()) or LAYERS
+    except BundleError as error:
+        raise pytest.UsageError(str(error)) from error
+    groups = [pytest.param(number, marks=pytest.mark.benchmark(group=f"{number} layers")) for number in numbers]
+    metafunc.parametrize("layers", groups, scope="session")
+
+
+@pytest.fixture(scope="session")
+def path(layers: int, request: pytest.FixtureRequest) -> Path:
+    """A bundle with so many layers; random weights are made once and kept with pytest's cache."""
+    if layers in given():
+        return given()[layers]
+    from xsent.bench.bundles import Bundles, trained  # they load what exports, for nothing where all is given
+
+    assert request.config.cache is not None
+    return Bundles(Path(request.config.cache.mkdir("xsent-bundles")), trained([])).path(layers, "int8")
+
+
+@pytest.fixture(scope="session")
+def encoder(path: Path) -> SentenceEncoder:
+    """An encoder of one sentence at a time."""
+    return SentenceEncoder(path, threads=1)
+
+
+@pytest.mark.parametrize("tokens", LENGTHS)
+def test_one_sentence(benchmark: Benchmark, encoder: SentenceEncoder, tokens: int) -> None:
+    """A sentence of so many tokens, from text to vector."""
+    if tokens > encoder.max_length:
+        pytest.skip(f"takes at most {encoder.max_length} tokens")
+    tokenizer = Tokenizer(encoder.bundle.tokenizer_path)
+    benchmark(encoder.encode, *texts_of(tokens, tokenizer.encode, mixed(1000), 1))
+
+
+def test_tokenizer(benchmark: Benchmark, encoder: SentenceEncoder) -> None:
+    """The part of it that cuts 32 tokens out of a text."""
+    tokenizer = Tokenizer(encoder.bundle.tokenizer_path)
+    benchmark(tokenizer.encode, *texts_of(32, tokenizer.encode, mixed(1000), 1))
+
+
+@pytest.mark.filterwarnings("ignore::xsent.options.LongSentenceWarning")
+@pytest.mark.parametrize("threads", sorted({1, available_cpus()}))
+def test_hundred_sentences(benchmark: Benchmark, path: Path, threads: int) -> None:
+    """A hundred sentences as long as real ones, on one thread and on all."""
+    benchmark(SentenceEncoder(path, threads=threads).encode, sentences(100))
+
+
+def test_opening(benchmark: Benchmark, path: Path) -> None:
+    """From a folder to the first vector, in a process that has all packages loaded."""
+    benchmark(lambda: SentenceEncoder(path, threads=1).encode("Anna"))
