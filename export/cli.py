@@ -71,7 +71,7 @@ def export(
     """Turn a checkpoint into a bundle that runs without torch.
 
     The bundle is measured against the checkpoint on pairs held out from training. Beyond the budget in the worst
-    language the command tries again with the costliest layer in float32, then fails and leaves nothing behind.
+    language the command fails and leaves nothing behind.
     """
     try:  # torch and onnx take seconds to import: help and typing errors do without
         from xsent.export import exporting
