@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 import sentencepiece
 import torch
+from tiny_bert import write_student, write_tiny_bert
 
 from xsent.export.bundle import export_bundle
 from xsent.train.checkpoint import load_checkpoint, save_checkpoint
@@ -89,3 +90,16 @@ def mini_bundle(mini_checkpoint: Path, tmp_path_factory: pytest.TempPathFactory)
     """The int8 bundle of `mini_checkpoint`; tests that change it copy it first."""
     out = tmp_path_factory.mktemp("bundles") / "mini"
     return export_bundle(load_checkpoint(mini_checkpoint), out).path
+
+
+@pytest.fixture(scope="session")
+def bert(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A tiny BERT as sentence-transformers saves it."""
+    pytest.importorskip("sentence_transformers")
+    return write_tiny_bert(tmp_path_factory.mktemp("teacher") / "bert")
+
+
+@pytest.fixture(scope="module")
+def student(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The recipe of a training on its layers, with pairs and English text beside it."""
+    return write_student(tmp_path_factory.mktemp("student"))

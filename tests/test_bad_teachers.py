@@ -6,19 +6,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from tiny_bert import STUDENT, write_student, write_tiny_bert
+from tiny_bert import STUDENT, write_tiny_bert
 from trainings import command
-
-
-@pytest.fixture(scope="module")
-def bert(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    pytest.importorskip("sentence_transformers")
-    return write_tiny_bert(tmp_path_factory.mktemp("teacher") / "bert")
-
-
-@pytest.fixture(scope="module")
-def recipe(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return write_student(tmp_path_factory.mktemp("student"))
 
 
 def configure(**changes: object) -> Callable[[Path], None]:
@@ -60,11 +49,11 @@ def cut_weights(folder: Path) -> None:
     ],
 )
 def test_what_is_no_bert_to_take_layers_from(
-    damage: Callable[[Path], None], message: str, recipe: Path, bert: Path, tmp_path: Path
+    damage: Callable[[Path], None], message: str, student: Path, bert: Path, tmp_path: Path
 ) -> None:
     folder = Path(shutil.copytree(bert, tmp_path / "bert"))
     damage(folder)
-    code, err = command(recipe, tmp_path / "run", "--teacher", folder)
+    code, err = command(student, tmp_path / "run", "--teacher", folder)
     assert code == 1 and err.count("\n") == 1 and err.startswith("Error: ") and str(folder) in err
     assert pytest.raises(AssertionError, match=message).matches(AssertionError(err))
     assert not (tmp_path / "run").exists()
@@ -80,9 +69,9 @@ def test_what_is_no_bert_to_take_layers_from(
     ],
 )
 def test_a_recipe_that_does_not_fit_the_teacher(
-    old: str, new: str, message: str, recipe: Path, bert: Path, tmp_path: Path
+    old: str, new: str, message: str, student: Path, bert: Path, tmp_path: Path
 ) -> None:
-    wrong = recipe.with_name("wrong.toml")
+    wrong = student.with_name("wrong.toml")
     assert old in STUDENT
     wrong.write_text(STUDENT.replace(old, new))
     code, err = command(wrong, tmp_path / "run", "--teacher", bert)
@@ -90,18 +79,18 @@ def test_a_recipe_that_does_not_fit_the_teacher(
     assert not (tmp_path / "run").exists()
 
 
-def test_a_vocabulary_that_meets_no_english_word(recipe: Path, tmp_path: Path) -> None:
+def test_a_vocabulary_that_meets_no_english_word(student: Path, tmp_path: Path) -> None:
     greek = write_tiny_bert(tmp_path / "bert", words=["α", "β"])
-    alone = recipe.with_name("alone.toml")  # sentence-transformers would refuse the teacher before
+    alone = student.with_name("alone.toml")  # sentence-transformers would refuse the teacher before
     alone.write_text(STUDENT[: STUDENT.index("[[stage]]", STUDENT.index("rows"))])
     code, err = command(alone, tmp_path / "run", "--teacher", greek)
     assert code == 1 and "none of 360 pieces is an English word that it knows; the vocabulary needs" in err
     assert not (tmp_path / "run" / "checkpoints").exists()
 
 
-def test_what_needs_a_teacher_says_so(recipe: Path, bert: Path, tmp_path: Path) -> None:
-    code, err = command(recipe, tmp_path / "run")
+def test_what_needs_a_teacher_says_so(student: Path, bert: Path, tmp_path: Path) -> None:
+    code, err = command(student, tmp_path / "run")
     assert (code, err.count("\n")) == (1, 1) and "teacher_layers takes over the layers of a teacher; name its" in err
-    code, err = command(recipe, tmp_path / "run", "--fast-teacher", bert)
+    code, err = command(student, tmp_path / "run", "--fast-teacher", bert)
     assert (code, err.count("\n")) == (1, 1) and "name its folder with --teacher" in err
     assert not (tmp_path / "run").exists()

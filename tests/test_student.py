@@ -9,7 +9,7 @@ from unittest import mock
 import numpy as np
 import pytest
 import torch
-from tiny_bert import STEPS, write_student, write_tiny_bert
+from tiny_bert import STEPS, write_tiny_bert
 from toy import toy_pairs
 from trainings import arguments, assert_same_weights, command, kill_in_the_middle, train
 
@@ -24,20 +24,9 @@ from xsent.train.transfer import read_teacher
 
 
 @pytest.fixture(scope="module")
-def bert(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    pytest.importorskip("sentence_transformers")
-    return write_tiny_bert(tmp_path_factory.mktemp("teacher") / "bert")
-
-
-@pytest.fixture(scope="module")
-def recipe(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return write_student(tmp_path_factory.mktemp("student"))
-
-
-@pytest.fixture(scope="module")
-def trained(recipe: Path, bert: Path) -> Path:
+def trained(student: Path, bert: Path) -> Path:
     """An uninterrupted run; the stages before the last stay beside it."""
-    return train(recipe, recipe.parent / "whole", teacher=bert)
+    return train(student, student.parent / "whole", teacher=bert)
 
 
 def test_it_comes_near_its_teacher_in_all_languages(trained: Path, bert: Path) -> None:
@@ -63,11 +52,11 @@ def test_frozen_layers_are_the_teachers(trained: Path, bert: Path) -> None:
     assert not any(torch.equal(moved[f"encoder.{name}"], weight) for name, weight in teacher.items())
 
 
-def test_a_deeper_stage_takes_the_layers_that_the_one_before_has_not(recipe: Path, trained: Path, bert: Path) -> None:
-    whole, files = load_checkpoint(trained), [recipe.parent / name for name in ("pairs.tsv", "english.tsv")]
+def test_a_deeper_stage_takes_the_layers_that_the_one_before_has_not(student: Path, trained: Path, bert: Path) -> None:
+    whole, files = load_checkpoint(trained), [student.parent / name for name in ("pairs.tsv", "english.tsv")]
     weights = {name: weight for name, weight in whole.weights.items() if "layers.1." not in name}
     about = {**whole.about, "model": {**whole.about["model"], "num_layers": 1, "first": 7}}
-    trainer = Trainer(load_recipe(recipe), files, trained.parent.parent, threads=1, teacher=bert)
+    trainer = Trainer(load_recipe(student), files, trained.parent.parent, threads=1, teacher=bert)
     shallow = dataclasses.replace(whole, about=about, weights=weights)
     encoder = trainer._model(trainer.recipe.stages[-1], shallow, None).encoder
     assert encoder.config.num_layers == 2 and encoder.config.first == 7
@@ -90,23 +79,23 @@ def test_a_table_can_be_cut_out(trained: Path, bert: Path) -> None:
     assert (table * teacher).sum(axis=1).mean() > (raw * teacher).sum(axis=1).mean() + 0.1
 
 
-def test_killed_in_every_stage_it_resumes_to_the_bit(recipe: Path, trained: Path, bert: Path, tmp_path: Path) -> None:
+def test_killed_in_every_stage_it_resumes_to_the_bit(student: Path, trained: Path, bert: Path, tmp_path: Path) -> None:
     run = tmp_path / "run"
     for stage in ("rows", "frozen", "everything"):
-        kill_in_the_middle([*arguments(recipe, run), "--teacher", str(bert)], run, stage, STEPS)
-    assert_same_weights(train(recipe, run, teacher=bert), trained)
+        kill_in_the_middle([*arguments(student, run), "--teacher", str(bert)], run, stage, STEPS)
+    assert_same_weights(train(student, run, teacher=bert), trained)
     assert_same_weights(run / "checkpoints" / f"frozen-{STEPS:07d}", trained.parent / f"frozen-{STEPS:07d}")
 
 
-def test_a_teacher_that_changed_stops_a_resume(recipe: Path, trained: Path, bert: Path, tmp_path: Path) -> None:
+def test_a_teacher_that_changed_stops_a_resume(student: Path, trained: Path, bert: Path, tmp_path: Path) -> None:
     other = write_tiny_bert(tmp_path / "other", layer_norm_eps=1e-6)
-    code, err = command(recipe, trained.parent.parent, "--teacher", other)
+    code, err = command(student, trained.parent.parent, "--teacher", other)
     assert code == 1 and "norm_eps: 1e-07 became 1e-06" in err and "teacher_layers: '" in err
 
 
-def test_english_alone_is_drawn_with_a_teacher_alone(recipe: Path, bert: Path, tmp_path: Path) -> None:
-    text = recipe.read_text().replace("align = 1, distil = 1, relate = 10", "align = 1")
-    shutil.copytree(recipe.parent, tmp_path / "data", ignore=shutil.ignore_patterns("whole", "*.toml"))
+def test_english_alone_is_drawn_with_a_teacher_alone(student: Path, bert: Path, tmp_path: Path) -> None:
+    text = student.read_text().replace("align = 1, distil = 1, relate = 10", "align = 1")
+    shutil.copytree(student.parent, tmp_path / "data", ignore=shutil.ignore_patterns("whole", "*.toml"))
     config = tmp_path / "data" / "other.toml"
     config.write_text(text)
     files = [tmp_path / "data" / name for name in ("pairs.tsv", "english.tsv")]
@@ -120,14 +109,14 @@ def test_english_alone_is_drawn_with_a_teacher_alone(recipe: Path, bert: Path, t
         assert all(len(batch.group) == stage.batch_size for batch in batches.since(0))
 
 
-def test_the_8_bit_form_teaches_in_the_teachers_place(recipe: Path, bert: Path, tmp_path: Path) -> None:
+def test_the_8_bit_form_teaches_in_the_teachers_place(student: Path, bert: Path, tmp_path: Path) -> None:
     fast = tmp_path / "fast"
     export_teacher(bert, fast, ExportOptions("teacher", "float32"))
     texts = [pair[2] for pair in toy_pairs(20)]
     cosines = unit_rows(open_teacher(fast).encode(texts)) * unit_rows(open_teacher(bert).encode(texts))
     assert cosines.sum(axis=1).min() > 0.9999
-    short = recipe.with_name("short.toml")
-    short.write_text(recipe.read_text().replace(f"steps = {STEPS}", "steps = 2"))
+    short = student.with_name("short.toml")
+    short.write_text(student.read_text().replace(f"steps = {STEPS}", "steps = 2"))
     code, err = command(short, tmp_path / "run", "--teacher", bert, "--fast-teacher", fast)
     assert code == 0, err
     other = write_tiny_bert(tmp_path / "other", hidden_act="silu")
@@ -136,13 +125,13 @@ def test_the_8_bit_form_teaches_in_the_teachers_place(recipe: Path, bert: Path, 
         assert code == 1 and f"Error: {wrong}: is not the 8-bit form of {other}; xsent-export" in err
 
 
-def test_a_start_of_another_form_or_kind(recipe: Path, trained: Path, bert: Path, tmp_path: Path) -> None:
+def test_a_start_of_another_form_or_kind(student: Path, trained: Path, bert: Path, tmp_path: Path) -> None:
     start = Path(shutil.copytree(trained, tmp_path / "start"))
     about = json.loads((start / "checkpoint.json").read_text())
 
     def refusal(changes: dict[str, object]) -> str:
         (start / "checkpoint.json").write_text(json.dumps({**about, **changes}))
-        code, err = command(recipe, tmp_path / "run", "--teacher", bert, "--start", start)
+        code, err = command(student, tmp_path / "run", "--teacher", bert, "--start", start)
         assert (code, err.count("\n")) == (1, 1)
         return err
 
