@@ -50,6 +50,15 @@ def naming_damage(path: Path, remedy: str, *also: type[Exception]) -> Iterator[N
         raise DataError(f"{path}: damaged ({error}); {remedy}") from error
 
 
+@contextmanager
+def naming_failed_write(path: Path, remedy: str) -> Iterator[None]:
+    """Turn what writing raises into one line: what cannot be written, why, and what to do."""
+    try:
+        yield
+    except OSError as error:
+        raise DataError(f"{path}: cannot be written: {os.strerror(error.errno or 0)}; {remedy}") from error
+
+
 def read_json(path: Path, remedy: str) -> dict[str, Any]:
     """Read an object that `to_json` wrote; a DataError says whether it is missing or damaged, and the remedy."""
     with naming_damage(path, remedy):

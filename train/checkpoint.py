@@ -6,7 +6,6 @@
 
 import errno
 import json
-import os
 import re
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
@@ -25,7 +24,7 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 from xsent.errors import DataError
-from xsent.files import atomic_folder
+from xsent.files import atomic_folder, naming_failed_write
 from xsent.train.model import Encoder, ModelConfig
 from xsent.train.tokens import Tokens
 
@@ -112,7 +111,8 @@ def save_checkpoint(
     Raises:
         DataError: It cannot be written, say because the disk is full; nothing is left behind.
     """
-    try:
+    remedy = "make room and run the same command again, it goes on from the checkpoint before"
+    with naming_failed_write(path, remedy):
         path.parent.mkdir(parents=True, exist_ok=True)
         with atomic_folder(path) as folder:
             (folder / ABOUT).write_text(json.dumps({"format_version": FORMAT_VERSION, **about}, indent=1))
@@ -121,12 +121,6 @@ def save_checkpoint(
                 save_tensors(optimizer, folder / OPTIMIZER)
             for file in files:
                 shutil.copy(file, folder)
-    except OSError as error:
-        reason = os.strerror(error.errno or 0)
-        raise DataError(
-            f"{path}: cannot be written: {reason}; make room and run the same command again, it goes on from the "
-            "checkpoint before"
-        ) from error
 
 
 def save_tensors(tensors: Mapping[str, Tensor], path: Path) -> None:

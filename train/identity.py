@@ -1,11 +1,11 @@
 """What a checkpoint depends on, and how a run's settings differ from it."""
 
-import hashlib
 from collections.abc import Mapping
 from pathlib import Path
 
 from pydantic_core import to_jsonable_python
 
+from xsent.bundle import file_digest
 from xsent.train.settings import Settings
 
 FREE = ("licence", "attribution", "space", "checkpoint_minutes")  # settings that change no weight
@@ -13,8 +13,7 @@ FREE = ("licence", "attribution", "space", "checkpoint_minutes")  # settings tha
 
 def digest(path: Path) -> str:
     """A short hash of a file."""
-    with open(path, "rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()[:16]
+    return file_digest(path)[:16]
 
 
 def differences(saved: object, now: object, name: str = "") -> str:

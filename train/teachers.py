@@ -46,9 +46,8 @@ class Teachers:
 
     def identities(self, stages: Sequence[StageConfig]) -> dict[str, str | None]:
         """What stages depend on."""
-        distils = any(stage.objectives.distils and not stage.objectives.rows for stage in stages)
         return {
-            "teacher": self.vectors.identity if self.vectors is not None and distils else None,
+            "teacher": self.vectors.identity if self.vectors is not None and read_vectors(stages) else None,
             "teacher_layers": self.bert.identity if self.bert is not None else None,
         }
 
@@ -67,6 +66,11 @@ class Teachers:
             encoder.load_state_dict(state, strict=False)
 
 
+def read_vectors(stages: Sequence[StageConfig]) -> bool:
+    """Whether one of some stages looks at a teacher's sentence vectors; `rows` looks at its input."""
+    return any(stage.objectives.distils and not stage.objectives.rows for stage in stages)
+
+
 def open_teachers(recipe: Recipe, path: Path | None, fast: Path | None) -> Teachers:
     """Open what the stages of a recipe need of a teacher, which may have an 8-bit form, `fast`.
 
@@ -80,8 +84,7 @@ def open_teachers(recipe: Recipe, path: Path | None, fast: Path | None) -> Teach
             raise DataError(f"{fast}: an 8-bit form stands beside its teacher; name that with --teacher")
         return Teachers()
     bert = read_teacher(path) if recipe.teacher_layers else None
-    distils = any(stage.objectives.distils and not stage.objectives.rows for stage in recipe.stages)
-    if not distils and bert is not None:
+    if bert is not None and not read_vectors(recipe.stages):
         return Teachers(bert)
     vectors = open_teacher(fast or path)
     if fast is not None and vectors.original != (bert.identity if bert is not None else files_identity(path)):

@@ -5,6 +5,7 @@ words is at 50 per cent where the words stay the same.
 """
 
 from collections.abc import Sequence
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
@@ -51,13 +52,12 @@ def contrasts(
     for line in lines[1:]:
         if line[2] in wanted:
             parts.setdefault((line[0], line[2]), []).append(line)
-    right = {}
+    kinds: dict[str, list[tuple[str, list[float]]]] = {}  # language and what is right in it
     with Progress("languages and kinds", len(parts), enabled=show_progress_bar) as progress:
-        for part in progress.count(parts):
-            right[part] = _right(encoder, parts[part])
-    kinds = dict.fromkeys(kind for kind, _ in parts)
-    scores = {kind: _row([(code, right[k, code]) for k, code in sorted(parts) if k == kind]) for kind in kinds}
-    return Evaluation(scores, _row([(code, right[kind, code]) for kind, code in sorted(parts)]), NOTE, by="kind")
+        for kind, code in progress.count(parts):
+            kinds.setdefault(kind, []).append((code, _right(encoder, parts[kind, code])))
+    scores = {kind: _row(measured) for kind, measured in kinds.items()}
+    return Evaluation(scores, _row(list(chain.from_iterable(kinds.values()))), NOTE, by="kind")
 
 
 def _right(encoder: SupportsEncode, lines: Sequence[Sequence[str]]) -> list[float]:

@@ -1,6 +1,6 @@
 """What a protocol gives, and the languages that it measures."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean
@@ -8,6 +8,7 @@ from typing import Any
 
 from xsent.errors import DataError
 from xsent.models import SupportsEncode
+from xsent.progress import Progress
 
 Figures = Mapping[str, Any]  # by name, fit for JSON
 
@@ -29,6 +30,20 @@ class Evaluation:
     def rows(self) -> list[dict[str, Any]]:
         """A table with one row a language and one for the mean."""
         return [{self.by: name, **row} for name, row in {**self.scores, "mean": self.mean}.items()]
+
+
+def measure_each(
+    languages: Sequence[str],
+    measure: Callable[[str], Figures],
+    averaged: Sequence[str],
+    note: str,
+    *,
+    show_progress_bar: bool,
+) -> Evaluation:
+    """Measure one language after the other."""
+    with Progress("languages", len(languages), enabled=show_progress_bar) as progress:
+        scores = {language: measure(language) for language in progress.count(languages)}
+    return Evaluation.of(scores, averaged, note)
 
 
 def choose_languages(

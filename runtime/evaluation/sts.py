@@ -13,10 +13,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from xsent.errors import DataError
-from xsent.evaluation.result import Evaluation, choose_languages
+from xsent.evaluation.result import Evaluation, Figures, choose_languages, measure_each
 from xsent.lines import read_lines
 from xsent.models import SupportsEncode
-from xsent.progress import Progress
 
 END = "-test.csv"
 NOTE = "Spearman's correlation of cosine and human score."
@@ -42,13 +41,13 @@ def sts(
     """
     found = (file.name.removesuffix(END) for file in Path(folder).glob(f"*{END}"))
     languages = choose_languages(encoder, found, languages, folder, f"an XX{END} such as en{END}")
-    scores = {}
-    with Progress("languages", len(languages), enabled=show_progress_bar) as progress:
-        for language in progress.count(languages):
-            left, right, gold = read_sts(Path(folder) / f"{language}{END}")
-            cosines = row_cosines(encoder.encode(left), encoder.encode(right))
-            scores[language] = {"pairs": len(gold), "spearman": spearman(cosines, gold)}
-    return Evaluation.of(scores, ["spearman"], NOTE)
+
+    def measure(language: str) -> Figures:
+        left, right, gold = read_sts(Path(folder) / f"{language}{END}")
+        cosines = row_cosines(encoder.encode(left), encoder.encode(right))
+        return {"pairs": len(gold), "spearman": spearman(cosines, gold)}
+
+    return measure_each(languages, measure, ["spearman"], NOTE, show_progress_bar=show_progress_bar)
 
 
 def read_sts(file: Path) -> tuple[list[str], list[str], list[float]]:

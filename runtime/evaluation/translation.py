@@ -8,7 +8,7 @@ from itertools import chain
 from pathlib import Path
 
 from xsent.errors import DataError
-from xsent.evaluation.result import Evaluation, choose_languages
+from xsent.evaluation.result import Evaluation, Figures, choose_languages, measure_each
 from xsent.evaluation.retrieval import Retrieval, retrieve, retrieve_rows
 from xsent.evaluation.sts import row_cosines
 from xsent.lines import read_fields, read_lines
@@ -48,15 +48,14 @@ def tatoeba(
     Raises:
         DataError: A file is missing or cannot be read.
     """
-    languages, scores = languages_of(encoder, folder, languages), {}
-    with Progress("languages", len(languages), enabled=show_progress_bar) as progress:
-        for language in progress.count(languages):
-            english, other = read_tatoeba(folder, language)
-            gold = range(len(english))
-            scores[language] = _figures(
-                retrieve(encoder, other, english, gold), retrieve(encoder, english, other, gold)
-            )
-    return Evaluation.of(scores, DIRECTIONS, TATOEBA_NOTE)
+
+    def measure(language: str) -> Figures:
+        english, other = read_tatoeba(folder, language)
+        gold = range(len(english))
+        return _figures(retrieve(encoder, other, english, gold), retrieve(encoder, english, other, gold))
+
+    languages = languages_of(encoder, folder, languages)
+    return measure_each(languages, measure, DIRECTIONS, TATOEBA_NOTE, show_progress_bar=show_progress_bar)
 
 
 def xsr(
@@ -112,16 +111,17 @@ def space(
         DataError: A file is missing or cannot be read.
         ValueError: The vectors of the two differ in length.
     """
-    languages, scores = languages_of(encoder, folder, languages), {}
+
+    def measure(language: str) -> Figures:
+        english, other = map(list, read_tatoeba(folder, language))
+        theirs, translated = english_by.encode(english), encoder.encode(other)
+        found = retrieve_rows(translated, theirs, english), retrieve_rows(theirs, translated, other)
+        near = (float(row_cosines(ours, theirs).mean()) for ours in (encoder.encode(english), translated))
+        return {**_figures(*found), **dict(zip(COSINES, near, strict=True))}
+
+    languages, averaged = languages_of(encoder, folder, languages), (*DIRECTIONS, *COSINES)
     _check_dims(encoder, english_by)
-    with Progress("languages", len(languages), enabled=show_progress_bar) as progress:
-        for language in progress.count(languages):
-            english, other = map(list, read_tatoeba(folder, language))
-            theirs, translated = english_by.encode(english), encoder.encode(other)
-            found = retrieve_rows(translated, theirs, english), retrieve_rows(theirs, translated, other)
-            near = (float(row_cosines(ours, theirs).mean()) for ours in (encoder.encode(english), translated))
-            scores[language] = {**_figures(*found), **dict(zip(COSINES, near, strict=True))}
-    return Evaluation.of(scores, (*DIRECTIONS, *COSINES), SPACE_NOTE)
+    return measure_each(languages, measure, averaged, SPACE_NOTE, show_progress_bar=show_progress_bar)
 
 
 def languages_of(encoder: SupportsEncode, folder: str | Path, asked: Sequence[str] | None = None) -> list[str]:

@@ -11,12 +11,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from xsent.errors import DataError
-from xsent.evaluation.result import Evaluation, choose_languages
+from xsent.evaluation.result import Evaluation, Figures, choose_languages, measure_each
 from xsent.lines import read_lines
 from xsent.mining.bitext import mine_bitext
 from xsent.mining.margin import Margin
 from xsent.models import SupportsEncode
-from xsent.progress import Progress
 
 _SUFFIXES = (".txt", ".dev", ".devtest")
 
@@ -49,22 +48,21 @@ def xsim(
     files = {file.stem.rpartition(".")[2]: file for file in sorted(Path(folder).glob("*")) if file.suffix in _SUFFIXES}
     asked = None if languages is None else [code for code in languages if code != pivot]
     languages = choose_languages(encoder, files.keys() - {pivot}, asked, folder, f"files beside {pivot}'s, as fr.txt")
-    vectors, scores = encoder.encode(anchor := _sentences(files, folder, pivot)), {}
-    with Progress("languages", len(languages), enabled=show_progress_bar) as progress:
-        for code in progress.count(languages):
-            texts = _sentences(files, folder, code)
-            if len(texts) != len(anchor):
-                lengths = f"{len(texts):,} lines, {files[pivot].name} {len(anchor):,}"
-                raise DataError(f"{files[code]}: {lengths}; expected parallel lines")
-            other = encoder.encode(texts)
-            errors = {
-                f"xx_{pivot}": xsim_errors(other, vectors, margin=margin, k=k),
-                f"{pivot}_xx": xsim_errors(vectors, other, margin=margin, k=k),
-            }
-            rates = {direction: 100 * count / len(texts) for direction, count in errors.items()}
-            scores[code] = {"sentences": len(texts), **rates}
+    anchor = _sentences(files, folder, pivot)
+    vectors, directions = encoder.encode(anchor), (f"xx_{pivot}", f"{pivot}_xx")
+
+    def measure(code: str) -> Figures:
+        texts = _sentences(files, folder, code)
+        if len(texts) != len(anchor):
+            lengths = f"{len(texts):,} lines, {files[pivot].name} {len(anchor):,}"
+            raise DataError(f"{files[code]}: {lengths}; expected parallel lines")
+        other = encoder.encode(texts)
+        errors = (xsim_errors(*sides, margin=margin, k=k) for sides in ((other, vectors), (vectors, other)))
+        rates = (100 * count / len(texts) for count in errors)
+        return {"sentences": len(texts), **dict(zip(directions, rates, strict=True))}
+
     note = f"Error rate in percent of retrieval by margin ({margin}, k = {k}); lower is better."
-    return Evaluation.of(scores, [f"xx_{pivot}", f"{pivot}_xx"], note)
+    return measure_each(languages, measure, directions, note, show_progress_bar=show_progress_bar)
 
 
 def xsim_errors(src: ArrayLike, trg: ArrayLike, *, margin: Margin = "ratio", k: int = 4) -> int:

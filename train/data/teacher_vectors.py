@@ -16,7 +16,7 @@ import torch
 from numpy.typing import NDArray
 
 from xsent.errors import DataError
-from xsent.files import atomic_folder
+from xsent.files import atomic_folder, naming_failed_write, sync
 
 ABOUT, PAIRS, VECTORS = "about.json", "pairs.u32", "vectors.f16"
 
@@ -88,15 +88,9 @@ class TeacherVectors:
         """
         if (self.path / PAIRS).stat().st_size // 4 != self._count:
             raise DataError(f"{self.path}: another training adds to it; run this one again when that has its vectors")
-        try:
+        with naming_failed_write(self.path, "make room and run the same command again, it goes on from here"):
             self._append(VECTORS, 2 * self.dim, vectors.astype(np.float16, copy=False))
             self._append(PAIRS, 4, pairs.astype(np.uint32))
-        except OSError as error:
-            reason = os.strerror(error.errno or 0)
-            raise DataError(
-                f"{self.path}: cannot be written: {reason}; make room and run the same command again, it goes on from "
-                "here"
-            ) from error
         self._open()
 
     def _append(self, name: str, size: int, rows: NDArray[np.generic]) -> None:
@@ -105,7 +99,7 @@ class TeacherVectors:
             file.seek(self._count * size)
             file.write(np.ascontiguousarray(rows).data)
             file.truncate()
-            os.fsync(file.fileno())
+            sync(file)
 
     def _open(self) -> None:
         """Look at what there is now."""
