@@ -16,8 +16,7 @@ from xsent.commands.evaluate import app as evaluate
 from xsent.commands.mine import mine, score
 from xsent.commands.options import BundleArgument, JsonOption, ModelOption
 from xsent.commands.search import index, search
-from xsent.failures import one_line_errors
-from xsent.tables import format_table
+from xsent.terminal import format_table, one_line_errors
 
 app = typer.Typer(
     help="Sentence vectors across languages, on the CPU and offline.",

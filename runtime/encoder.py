@@ -17,12 +17,10 @@ from xsent.backends import default_backend, importing, open_backend
 from xsent.bundle import Bundle, builtin_path
 from xsent.errors import BundleError
 from xsent.hamming import binary_similarity
-from xsent.options import EncodeOptions, OnLong, Precision, Vectors
-from xsent.parallel import ordered_map
-from xsent.progress import Progress
-from xsent.remarks import Remarks
+from xsent.options import EncodeOptions, OnLong, Precision, Remarks, Vectors
 from xsent.similarity import cosine_similarity
-from xsent.threads import available_cpus
+from xsent.terminal import Progress
+from xsent.threads import available_cpus, ordered_map
 from xsent.tokenizer import Tokenizer
 
 # Sentences handed to a thread at once: enough to make the hand-over free, few enough to keep all busy.

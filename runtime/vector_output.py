@@ -12,8 +12,7 @@ from xsent.errors import DataError, FingerprintError
 from xsent.files import atomic_file, naming_damage, naming_full_disk, only_writer, sync, to_json
 from xsent.lines import LineDigest
 from xsent.options import Vectors
-from xsent.vector_formats import FORMATS, arrow_to_parquet, check_format
-from xsent.vectors import VectorNote, note_file
+from xsent.vectors import FORMATS, VectorNote, arrow_to_parquet, check_format, note_file
 
 # Rows between two checkpoints, and in a row group of Parquet: about a second of encoding on a laptop.
 STEP = 4096

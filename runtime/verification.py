@@ -10,8 +10,8 @@ from xsent.backends import default_backend
 from xsent.bundle import Bundle, builtin_path
 from xsent.encoder import SentenceEncoder
 from xsent.errors import BundleError
-from xsent.instruction_set import instruction_set
 from xsent.options import UnknownTextWarning
+from xsent.probe import instruction_set
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from xsent import blas
-from xsent.blas import OneThread
+from xsent.threads import OneThread
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ import errno
 import pytest
 
 from xsent.errors import BundleError
-from xsent.failures import one_line_errors
+from xsent.terminal import one_line_errors
 
 
 @pytest.mark.parametrize(

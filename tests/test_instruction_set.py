@@ -9,8 +9,8 @@ import pytest
 from xsent.errors import BundleError, DataError
 from xsent.export.form import Form
 from xsent.export.golden import check_processor, tolerances
-from xsent.instruction_set import instruction_set
 from xsent.manifest import Golden, parse_manifest
+from xsent.probe import instruction_set
 
 
 @pytest.mark.parametrize(

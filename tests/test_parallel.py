@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from xsent.parallel import ordered_map
+from xsent.threads import ordered_map
 
 
 @pytest.mark.parametrize("threads", [1, 2, 5])

@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from xsent.progress import Progress
+from xsent.terminal import Progress
 
 
 @pytest.fixture

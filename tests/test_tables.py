@@ -1,6 +1,6 @@
 """Tables for people."""
 
-from xsent.tables import format_table
+from xsent.terminal import format_table
 
 
 def test_columns_line_up() -> None:

@@ -20,7 +20,7 @@ from xsent.encoder import SentenceEncoder
 from xsent.errors import DataError
 from xsent.lines import read_lines
 from xsent.models import SupportsEncode
-from xsent.progress import Progress
+from xsent.terminal import Progress
 
 # By language: MLDoc's own names, and a folder a language. Of MLDoc's training files the protocol takes the smallest.
 TRAIN_FILES = ("{}.train.1000", "{}/train.tsv")

@@ -13,8 +13,7 @@ import typer
 
 from xsent.commands.options import BundleOption, JsonOption, ModelOption, split_names
 from xsent.errors import DataError, MissingExtraError
-from xsent.failures import one_line_errors
-from xsent.tables import format_table
+from xsent.terminal import format_table, one_line_errors
 
 if TYPE_CHECKING:
     from xsent.classification.classifier import ClassWeight, LinearClassifier

@@ -5,7 +5,7 @@ import json
 import typer
 
 from xsent.commands.options import BundleArgument, JsonOption
-from xsent.failures import FAILED, one_line_errors
+from xsent.terminal import FAILED, one_line_errors
 
 
 @one_line_errors()

@@ -13,7 +13,7 @@ import typer
 
 from xsent.commands.mine import MarginChoice, MarginOption
 from xsent.commands.options import BundleOption, JsonOption
-from xsent.failures import one_line_errors
+from xsent.terminal import one_line_errors
 
 if TYPE_CHECKING:
     from xsent.documents.encoder import DocumentEncoder
@@ -100,9 +100,8 @@ def embed(
     Without --fitted the default removes no directions, as there is no other language to compare with, and the vectors
     are comparable only with each other.
     """
-    from xsent.vector_formats import check_format
     from xsent.vector_output import vector_file
-    from xsent.vectors import VectorNote
+    from xsent.vectors import VectorNote, check_format
 
     check_format(output.name, "float32")
     if not force:

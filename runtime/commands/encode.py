@@ -12,13 +12,12 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from xsent.commands.options import BundleOption, PrecisionChoice, PrecisionOption, TruncateOption
-from xsent.failures import one_line_errors
+from xsent.terminal import one_line_errors
 
 if TYPE_CHECKING:
     from xsent.options import Vectors
-    from xsent.vector_formats import JsonLinesWriter
     from xsent.vector_output import VectorOutput
-    from xsent.vectors import VectorNote
+    from xsent.vectors import JsonLinesWriter, VectorNote
 
 
 class LongChoice(StrEnum):
@@ -57,7 +56,7 @@ def encode(
     from xsent.encoder import SentenceEncoder
     from xsent.errors import DataError
     from xsent.lines import file_state, steady_lines
-    from xsent.progress import Progress
+    from xsent.terminal import Progress
     from xsent.vectors import VectorNote
 
     if resume and output is None:
@@ -114,8 +113,8 @@ def _vector_output(
     path: Path | None, note: "VectorNote", job: dict[str, object], force: bool, resume: bool
 ) -> "Iterator[VectorOutput | _StandardOutput]":
     """A file of vectors, or JSON lines on standard output."""
-    from xsent.vector_formats import JsonLinesWriter
     from xsent.vector_output import vector_file
+    from xsent.vectors import JsonLinesWriter
 
     if path is None:
         yield _StandardOutput(JsonLinesWriter(sys.stdout.buffer, note.precision, note.dim))

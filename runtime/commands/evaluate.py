@@ -16,8 +16,7 @@ from xsent.commands.options import (
     TruncateOption,
     split_names,
 )
-from xsent.failures import one_line_errors
-from xsent.tables import format_table
+from xsent.terminal import format_table, one_line_errors
 
 if TYPE_CHECKING:
     from xsent.evaluation.result import Evaluation

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from xsent.commands.options import BundleOption
-from xsent.failures import one_line_errors
+from xsent.terminal import one_line_errors
 
 if TYPE_CHECKING:
     from xsent.encoder import SentenceEncoder
@@ -213,7 +213,7 @@ def _open_encoder(model: Path | None, like: "VectorFile | None") -> "tuple[Sente
 
 def _encode(encoder: "SentenceEncoder", texts: Sequence[str], note: "VectorNote", path: Path) -> "VectorFile":
     """Vectors on the disk: those of a large text do not fit into memory."""
-    from xsent.progress import Progress
+    from xsent.terminal import Progress
     from xsent.vector_output import vector_file
     from xsent.vectors import open_vectors
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from xsent.commands.options import BundleOption, JsonOption
-from xsent.failures import one_line_errors
+from xsent.terminal import one_line_errors
 
 if TYPE_CHECKING:
     from xsent.search.index import Hit

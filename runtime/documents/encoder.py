@@ -18,7 +18,7 @@ from xsent.documents.segments import Document, sentences_of
 from xsent.documents.space import DocumentSpace, LanguageSpace
 from xsent.documents.subspace import Floats, RankChoice, Survey, choose_rank, survey
 from xsent.options import OnLong, Vectors
-from xsent.progress import Progress
+from xsent.terminal import Progress
 
 _HELD_OUT = 5  # every fifth document tests the rank: 8 : 2, as in section 2
 

@@ -15,7 +15,7 @@ from xsent.evaluation.result import Evaluation, choose_languages
 from xsent.evaluation.sts import row_cosines
 from xsent.lines import read_fields
 from xsent.models import SupportsEncode
-from xsent.progress import Progress
+from xsent.terminal import Progress
 
 HEADER = ["kind", "english", "language", "translation", "changed"]
 LAYOUT = "kind, English, language, translation, changed translation with tabs between"

@@ -8,7 +8,7 @@ from typing import Any
 
 from xsent.errors import DataError
 from xsent.models import SupportsEncode
-from xsent.progress import Progress
+from xsent.terminal import Progress
 
 Figures = Mapping[str, Any]  # by name, fit for JSON
 

@@ -13,7 +13,7 @@ from xsent.evaluation.retrieval import Retrieval, retrieve, retrieve_rows
 from xsent.evaluation.sts import row_cosines
 from xsent.lines import read_fields, read_lines
 from xsent.models import SupportsEncode
-from xsent.progress import Progress
+from xsent.terminal import Progress
 
 DIRECTIONS = ("xx_en", "en_xx")
 COSINES = ("cosine_english", "cosine_across")

@@ -18,8 +18,8 @@ from xsent.mining.margin import (
     count_blocks,
     nearest_both_ways,
 )
-from xsent.progress import Progress
 from xsent.similarity import Floats, Ints, UnitRows
+from xsent.terminal import Progress
 
 Retrieval = Literal["max", "fwd", "bwd", "intersect"]
 

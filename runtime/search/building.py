@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING
 
 from xsent.errors import DataError
 from xsent.files import naming_full_disk, only_writer, replace_folder
-from xsent.progress import Progress
 from xsent.search.database import INDEX, UNFINISHED, VECTORS, IndexDatabase, IndexState, has_index
 from xsent.search.graph import extend_graph, require_usearch
 from xsent.search.index import SearchIndex
 from xsent.search.writer import IndexWriter
+from xsent.terminal import Progress
 
 if TYPE_CHECKING:
     from xsent.encoder import SentenceEncoder

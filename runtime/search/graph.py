@@ -20,9 +20,9 @@ from numpy.typing import NDArray
 from xsent.bundle import file_digest
 from xsent.errors import DataError, MissingExtraError
 from xsent.files import sync
-from xsent.progress import Progress
 from xsent.search.database import VECTORS, IndexState
 from xsent.search.vectors import IndexVectors
+from xsent.terminal import Progress
 
 if TYPE_CHECKING:
     from usearch.index import Index
