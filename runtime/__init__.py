@@ -14,7 +14,6 @@ os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
 if TYPE_CHECKING:
     from xsent.bundle import Bundle as Bundle
     from xsent.classification.classifier import LinearClassifier as LinearClassifier
-    from xsent.documents.alignment import align_documents as align_documents
     from xsent.documents.encoder import DocumentEncoder as DocumentEncoder
     from xsent.encoder import SentenceEncoder as SentenceEncoder
     from xsent.errors import BackendError as BackendError
@@ -24,6 +23,7 @@ if TYPE_CHECKING:
     from xsent.errors import MissingExtraError as MissingExtraError
     from xsent.errors import ParityError as ParityError
     from xsent.errors import XsentError as XsentError
+    from xsent.mining.bitext import align_documents as align_documents
     from xsent.mining.bitext import mine_bitext as mine_bitext
     from xsent.mining.margin import margin_scores as margin_scores
     from xsent.options import LongSentenceWarning as LongSentenceWarning
@@ -52,7 +52,7 @@ _HOME = {
     "SentenceEncoder": "encoder",
     "UnknownTextWarning": "options",
     "XsentError": "errors",
-    "align_documents": "documents.alignment",
+    "align_documents": "mining.bitext",
     "build_index": "search.building",
     "cosine_similarity": "similarity",
     "extend_index": "search.building",

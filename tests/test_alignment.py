@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from xsent.documents.alignment import Pair, align_documents, recall
+from xsent.mining.bitext import DocumentPair, align_documents, recall
 from xsent.mining.margin import margin_scores
 
 
@@ -70,7 +70,7 @@ def test_dimensions_must_agree() -> None:
 
 
 def test_recall_by_hand() -> None:
-    pairs = [Pair(0, 0, 1.0), Pair(1, 2, 0.9), Pair(2, 1, 0.8)]
+    pairs = [DocumentPair(0, 0, 1.0), DocumentPair(1, 2, 0.9), DocumentPair(2, 1, 0.8)]
     assert recall(pairs, {(0, 0), (1, 1), (2, 2), (2, 1)}) == 50
     with pytest.raises(ValueError, match="no true pair"):
         recall(pairs, set())

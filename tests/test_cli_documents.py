@@ -11,9 +11,9 @@ from commands import is_one_line
 from typer.testing import CliRunner, Result
 
 from xsent.commands.documents import app
-from xsent.documents.alignment import align_documents
 from xsent.documents.encoder import DocumentEncoder
 from xsent.encoder import SentenceEncoder
+from xsent.mining.bitext import align_documents
 from xsent.vectors import open_vectors
 
 NAMES = ("Anna", "Boris", "Clara", "David", "Elena", "Frank", "Greta", "Henry")

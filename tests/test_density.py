@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from xsent.documents.density import DIMENSIONS, Density, choose_bandwidth
+from xsent.documents.space import DIMENSIONS, Density, choose_bandwidth
 
 
 def corpus(count: int = 60, dim: int = 20, seed: int = 0) -> np.ndarray:

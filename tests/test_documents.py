@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from toy_documents import DIM, ToyEncoder, toy_documents
 
-from xsent.documents.alignment import align_documents
 from xsent.documents.encoder import DocumentEncoder
 from xsent.documents.space import DocumentSpace
 from xsent.encoder import SentenceEncoder
 from xsent.errors import DataError, FingerprintError
+from xsent.mining.bitext import align_documents
 
 CORPORA = {language: toy_documents(language) for language in ("en", "fr")}
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from xsent.evaluation.retrieval import Retrieval, retrieve
+from xsent.evaluation.translation import SearchScore, retrieve
 
 ANGLES = {"a": 0, "b": 30, "c": 60, "d": 90, "A": 1, "B": 29, "C": 80, "D": 89}
 
@@ -21,7 +21,7 @@ class Angles:
 
 def test_by_hand() -> None:
     found = retrieve(Angles(), ["A", "B", "C", "D"], iter("abcd"), range(4))
-    assert found == Retrieval(queries=4, candidates=4, correct=3, same_text=3)  # C, at 80, is nearer to d than to c
+    assert found == SearchScore(queries=4, candidates=4, correct=3, same_text=3)  # C, at 80, is nearer to d than to c
     assert found.p_at_1 == 75
 
 
@@ -48,5 +48,5 @@ def test_candidates_are_encoded_in_blocks() -> None:
         yield "a"
 
     found = retrieve(Counting(), ["A"], candidates(), [9999])
-    assert found == Retrieval(1, 10_000, 1, 1)
+    assert found == SearchScore(1, 10_000, 1, 1)
     assert max(sizes) <= 4096

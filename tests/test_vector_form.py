@@ -8,7 +8,7 @@ from typer.testing import CliRunner
 
 from xsent.cli import app
 from xsent.encoder import SentenceEncoder
-from xsent.evaluation.vector_form import VectorForm
+from xsent.evaluation.protocols import VectorForm
 
 TEXTS = ["The cat sleeps.", "Pay the rent before the first.", ""]
 

@@ -144,8 +144,8 @@ def align(
 
     The name of a document is its file's without .txt, or in a file its number from 1. Empty documents take no part.
     """
-    from xsent.documents.alignment import align_documents
-    from xsent.documents.alignment import recall as share_found
+    from xsent.mining.bitext import align_documents
+    from xsent.mining.bitext import recall as share_found
 
     codes = [code.strip() for code in languages.split(",")]
     if len(codes) != 2 or not all(codes) or codes[0] == codes[1]:

@@ -51,8 +51,7 @@ def _protocol(task: str, summary: str, example: str) -> None:
         truncate_dim: TruncateOption = None,
         as_json: JsonOption = False,
     ) -> None:
-        from xsent.evaluation.protocols import PROTOCOLS
-        from xsent.evaluation.vector_form import VectorForm
+        from xsent.evaluation.protocols import PROTOCOLS, VectorForm
         from xsent.models import open_model
 
         encoder = VectorForm(precision.value, truncate_dim).of(open_model(model))

@@ -13,9 +13,8 @@ from typing import Protocol, Self
 
 import numpy as np
 
-from xsent.documents.density import Density
 from xsent.documents.segments import Document, sentences_of
-from xsent.documents.space import DocumentSpace, LanguageSpace
+from xsent.documents.space import Density, DocumentSpace, LanguageSpace
 from xsent.documents.subspace import Floats, RankChoice, Survey, choose_rank, survey
 from xsent.options import OnLong, Vectors
 from xsent.terminal import Progress
