@@ -32,9 +32,6 @@ class NumpyBackend:
 
     The token table stays on the disk, of which only the rows of a sentence are read; the layers are held in memory,
     four bytes a weight.
-
-    Raises:
-        BundleError: The bundle is damaged.
     """
 
     def __init__(self, bundle: Bundle) -> None:

@@ -10,11 +10,7 @@ from xsent.errors import BundleError
 
 
 class Tokenizer:
-    """A SentencePiece model; safe to share between threads.
-
-    Raises:
-        BundleError: The file cannot be read as a SentencePiece model.
-    """
+    """A SentencePiece model; safe to share between threads."""
 
     def __init__(self, path: str | Path) -> None:
         try:

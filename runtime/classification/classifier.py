@@ -73,8 +73,7 @@ class LinearClassifier:
             seed: Of the folds; the optimum itself knows no chance.
 
         Raises:
-            TypeError: `vectors` are not made of numbers, or a label is not a str.
-            ValueError: Too few labels or examples, or arguments that do not fit together.
+            TypeError, ValueError: They are of another kind or form, too few, or do not fit together.
         """
         if class_weight not in (None, "balanced"):
             raise ValueError(f"class_weight = {class_weight!r} must be None or 'balanced'")
@@ -99,12 +98,7 @@ class LinearClassifier:
         )
 
     def predict_proba(self, vectors: ArrayLike) -> NDArray[np.float32]:
-        """Probability of every label [n, K] for vectors [n, D], or [n, 2, D] where the head is for pairs.
-
-        Raises:
-            TypeError: `vectors` are not made of numbers.
-            ValueError: They have another shape than those that the head was fitted on.
-        """
+        """Probability of every label [n, K] for vectors [n, D], or [n, 2, D] where the head is for pairs."""
         rows = np.asarray(vectors)
         expected = (2, self.dim) if self.pairs else (self.dim,)
         if rows.shape[1:] != expected or rows.ndim == 1:
@@ -114,17 +108,10 @@ class LinearClassifier:
         return np.exp(log_softmax(scores.astype(np.float64))).astype(np.float32)
 
     def predict(self, vectors: ArrayLike, *, unknown: float | None = None) -> list[str | None]:
-        """The most probable label of every text.
+        """The most probable label of every text, see `predict_proba`.
 
-        Args:
-            vectors: See `predict_proba`.
-            unknown: Probability below which the answer is None; by default what was given to `fit`.
-
-        Returns:
-            n labels; None for what the head does not know, and for the zero vector, that is a text without words.
-
-        Raises:
-            TypeError, ValueError: See `predict_proba`; or `unknown` is no probability.
+        None where it is less probable than `unknown`, by default what was given to `fit`, and for the zero vector, that
+        is a text without words.
         """
         threshold = self.unknown if unknown is None else _probability(unknown)
         probabilities = self.predict_proba(vectors)
@@ -134,13 +121,7 @@ class LinearClassifier:
         return [self.labels[label] if known else None for label, known in zip(best, sure, strict=True)]
 
     def save(self, path: str | Path, *, force: bool = False) -> None:
-        """Write `NAME.npz` with the numbers and `NAME.json` with the rest; `force` replaces an existing head.
-
-        Raises:
-            FileExistsError: One of the files exists.
-            OSError: They cannot be written.
-            ValueError: The name does not end in `.npz`.
-        """
+        """Write `NAME.npz` with the numbers and `NAME.json` with the rest; `force` replaces an existing head."""
         file, beside = head_files(path, new=not force)
         buffer = io.BytesIO()
         np.savez(buffer, weight=self.weight, bias=self.bias)

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from xsent.commands.mine import MarginChoice, MarginOption
-from xsent.commands.options import BundleOption, JsonOption
+from xsent.commands.options import BundleOption, ForceOption, JsonOption, MarginOption
 from xsent.terminal import one_line_errors
 
 if TYPE_CHECKING:
@@ -93,7 +92,7 @@ def embed(
     rank: RankOption = None,
     weights: WeightsOption = True,
     sentences: SplitOption = False,
-    force: Annotated[bool, typer.Option("--force", help="Replace an existing output.")] = False,
+    force: ForceOption = False,
 ) -> None:
     """Encode documents of one language; an empty one becomes the zero vector.
 
@@ -128,7 +127,7 @@ def align(
     rank: RankOption = None,
     weights: WeightsOption = True,
     sentences: SplitOption = False,
-    margin: MarginOption = MarginChoice.RATIO,
+    margin: MarginOption = "ratio",
     k: Annotated[
         int,
         typer.Option(
@@ -144,8 +143,7 @@ def align(
 
     The name of a document is its file's without .txt, or in a file its number from 1. Empty documents take no part.
     """
-    from xsent.mining.bitext import align_documents
-    from xsent.mining.bitext import recall as share_found
+    from xsent.mining import bitext
 
     codes = [code.strip() for code in languages.split(",")]
     if len(codes) != 2 or not all(codes) or codes[0] == codes[1]:
@@ -154,10 +152,10 @@ def align(
     gold = _same_names(corpora) if recall else set()
     encoder = _document_encoder(model, fitted, corpora, rank, weights)
     left, right = (encoder.encode(corpora[code].documents, code) for code in codes)
-    pairs = align_documents(left, right, margin=margin.value, k=k)
+    pairs = bitext.align_documents(left, right, margin=margin, k=k)
     names = [corpora[code].names for code in codes]
     rows = [{"score": pair.score, "a": names[0][pair.a], "b": names[1][pair.b]} for pair in pairs]
-    found = share_found(pairs, gold) if recall else None
+    found = bitext.recall(pairs, gold) if recall else None
     if as_json:
         typer.echo(json.dumps({"pairs": rows} | ({"recall": found} if recall else {}), ensure_ascii=False))
         return

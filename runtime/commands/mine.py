@@ -3,14 +3,13 @@
 import json
 import sys
 from collections.abc import Sequence
-from enum import StrEnum
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from xsent.commands.options import BundleOption
+from xsent.commands.options import BundleOption, MarginOption
 from xsent.terminal import one_line_errors
 
 if TYPE_CHECKING:
@@ -20,26 +19,6 @@ if TYPE_CHECKING:
     from xsent.vectors import VectorFile, VectorNote
 
 
-class MarginChoice(StrEnum):
-    """Values of --margin."""
-
-    RATIO = "ratio"
-    DISTANCE = "distance"
-    ABSOLUTE = "absolute"
-
-
-class RetrievalChoice(StrEnum):
-    """Values of --retrieval."""
-
-    MAX = "max"
-    FWD = "fwd"
-    BWD = "bwd"
-    INTERSECT = "intersect"
-
-
-MarginOption = Annotated[
-    MarginChoice, typer.Option(help="Cosine over, or minus, the mean cosine to both neighbourhoods; absolute: cosine.")
-]
 NeighborsOption = Annotated[
     int, typer.Option("-k", "--neighbors", "--neighborhood", min=1, help="Nearest sentences that a score looks at.")
 ]
@@ -57,11 +36,11 @@ def mine(
         Path | None, typer.Option(help="Vectors of SRC by xsent encode; default: they are made.")
     ] = None,
     trg_vectors: Annotated[Path | None, typer.Option(help="Vectors of TRG.")] = None,
-    margin: MarginOption = MarginChoice.RATIO,
+    margin: MarginOption = "ratio",
     retrieval: Annotated[
-        RetrievalChoice,
+        Literal["max", "fwd", "bwd", "intersect"],
         typer.Option(help="Best target of each source, the reverse, pairs in both, or of either while both are free."),
-    ] = RetrievalChoice.MAX,
+    ] = "max",
     k: NeighborsOption = 4,
     threshold: Annotated[float | None, typer.Option(help="Least score of a pair; default: all pairs.")] = None,
     unify: Annotated[bool, typer.Option(help="Let only the first of equal lines take part.")] = True,
@@ -82,8 +61,8 @@ def mine(
         pairs = mine_bitext(
             left.rows,
             right.rows,
-            margin=margin.value,
-            retrieval=retrieval.value,
+            margin=margin,
+            retrieval=retrieval,
             k=k,
             src_rows=_taking_part(texts[0], unify=unify),
             trg_rows=_taking_part(texts[1], unify=unify),
@@ -105,7 +84,7 @@ def score(
         str, typer.Argument(metavar="PAIRS", help="Source, tab, target on each line; - reads standard input.")
     ] = "-",
     model: BundleOption = None,
-    margin: MarginOption = MarginChoice.RATIO,
+    margin: MarginOption = "ratio",
     k: NeighborsOption = 4,
     precision: Annotated[
         float | None, typer.Option(help="Say which threshold keeps this share of pairs right, such as 0.95.")
@@ -130,7 +109,7 @@ def score(
     (src_texts, src_rows), (trg_texts, trg_rows) = (_distinct([pair[side] for pair in given]) for side in (0, 1))
     with TemporaryDirectory(prefix="xsent-") as folder:
         left, right = _vectors(Path(folder), (src_texts, trg_texts), (None, None), model)
-        scorer = PairScorer(left.rows, right.rows, margin=margin.value, k=k)
+        scorer = PairScorer(left.rows, right.rows, margin=margin, k=k)
         scores = scorer.score(src_rows, trg_rows)
         advice = None
         if precision is not None:

@@ -24,6 +24,9 @@ INDEX, UNFINISHED = "index", "unfinished"  # names of states
 
 _NAMES = "passages-*.db"  # each index another: SQLite would take a journal of that name for one of its own
 
+# All that an index may have, the last four of version 1.
+_FILES = (f"{_NAMES}*", VECTORS, "graph-*.usearch", "index.json", "unfinished.json", "rows.u64", "texts.txt")
+
 
 @dataclass(frozen=True)
 class IndexState:
@@ -146,6 +149,15 @@ class IndexDatabase:
 def has_index(folder: Path) -> bool:
     """Whether an index lies in a folder, of whichever version."""
     return any(folder.glob(_NAMES)) or (folder / "index.json").is_file()
+
+
+def check_replaceable(folder: Path, *, complete: bool = True) -> None:
+    """See that nothing but an index would be lost if a folder went."""
+    if folder.is_symlink() or not folder.is_dir() or (complete and not has_index(folder)):
+        raise DataError(f"{folder}: not an index, so it is not replaced; choose another name")
+    for entry in sorted(folder.iterdir()):
+        if not (entry.is_file() and any(entry.match(pattern) for pattern in _FILES)):
+            raise DataError(f"{folder}: holds {entry.name}, which is of no index; move it, or choose another name")
 
 
 def _no_index(folder: Path) -> DataError:

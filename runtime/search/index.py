@@ -91,7 +91,6 @@ class SearchIndex:
             The hits of every query, best first; of equal scores the earlier line.
 
         Raises:
-            DataError: The index is damaged.
             FingerprintError: Another encoder made it; names both fingerprints.
             MissingExtraError: It has a graph, and usearch, which reads it, is not installed.
         """
