@@ -37,56 +37,21 @@ if TYPE_CHECKING:
 
     __version__: str
 
-_HOME = {
-    "BackendError": "errors",
-    "Bundle": "bundle",
-    "BundleError": "errors",
-    "DataError": "errors",
-    "DocumentEncoder": "documents.encoder",
-    "FingerprintError": "errors",
-    "LinearClassifier": "classification.classifier",
-    "LongSentenceWarning": "options",
-    "MissingExtraError": "errors",
-    "ParityError": "errors",
-    "SearchIndex": "search.index",
-    "SentenceEncoder": "encoder",
-    "UnknownTextWarning": "options",
-    "XsentError": "errors",
-    "align_documents": "mining.bitext",
-    "build_index": "search.building",
-    "cosine_similarity": "similarity",
-    "extend_index": "search.building",
-    "margin_scores": "mining.margin",
-    "mine_bitext": "mining.bitext",
-    "nearest": "similarity",
-    "semantic_search": "search.index",
+_NAMES = {  # by module
+    "bundle": "Bundle",
+    "classification.classifier": "LinearClassifier",
+    "documents.encoder": "DocumentEncoder",
+    "encoder": "SentenceEncoder",
+    "errors": "BackendError BundleError DataError FingerprintError MissingExtraError ParityError XsentError",
+    "mining.bitext": "align_documents mine_bitext",
+    "mining.margin": "margin_scores",
+    "options": "LongSentenceWarning UnknownTextWarning",
+    "search.building": "build_index extend_index",
+    "search.index": "SearchIndex semantic_search",
+    "similarity": "cosine_similarity nearest",
 }
-
-__all__ = [
-    "BackendError",
-    "Bundle",
-    "BundleError",
-    "DataError",
-    "DocumentEncoder",
-    "FingerprintError",
-    "LinearClassifier",
-    "LongSentenceWarning",
-    "MissingExtraError",
-    "ParityError",
-    "SearchIndex",
-    "SentenceEncoder",
-    "UnknownTextWarning",
-    "XsentError",
-    "__version__",
-    "align_documents",
-    "build_index",
-    "cosine_similarity",
-    "extend_index",
-    "margin_scores",
-    "mine_bitext",
-    "nearest",
-    "semantic_search",
-]
+_HOME = {name: module for module, names in _NAMES.items() for name in names.split()}
+__all__ = sorted([*_HOME, "__version__"])
 
 
 def __getattr__(name: str) -> object:

@@ -91,11 +91,7 @@ class Manifest:
 
 
 def parse_manifest(raw: dict[str, Any], source: Path) -> Manifest:
-    """Turn the JSON object of a manifest, read from a file, into its typed form.
-
-    Raises:
-        BundleError: A field is missing or of the wrong type.
-    """
+    """Turn the JSON object of a manifest into its typed form; a BundleError names the source and the field."""
     filled = {"target": "portable", "trained": {"prefixes": [], "layers": []}, "space": None, **raw}
     golden = filled.get("golden")
     if isinstance(golden, dict) and isinstance(golden.get("tolerance"), float):  # one for all

@@ -51,10 +51,8 @@ def system_fields(file: Path) -> list[tuple[str, str]]:
 def process_memory(field: str) -> float:
     """A field of /proc/self/status in MiB, such as VmHWM (peak resident memory) or RssAnon (not backed by a file).
 
-    Not `getrusage`: its peak starts with what the parent held when it started this process.
-
-    Raises:
-        OSError: The system has no such file or field.
+    Not `getrusage`: its peak starts with what the parent held when it started this process. An OSError says that the
+    system has no such file or field.
     """
     for name, value in system_fields(Path("/proc/self/status")):
         if name == field:

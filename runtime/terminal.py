@@ -56,10 +56,7 @@ def _drop_stdout() -> None:
 class Progress:
     """How far, how fast, how long to go: a line on standard error that is written over and over; a context manager.
 
-    Args:
-        unit: What is counted, plural.
-        total: How many there are, if known.
-        enabled: Whether to write anything; None writes if standard error is a terminal.
+    The unit is what is counted, plural. None for `enabled` writes if standard error is a terminal.
     """
 
     def __init__(self, unit: str, total: int | None = None, *, enabled: bool | None = None) -> None:

@@ -25,12 +25,7 @@ class Tokenizer:
         return int(self._processor.get_piece_size())
 
     def encode(self, text: str) -> list[int]:
-        """Cut a text into piece ids, without begin or end marks; it is normalised by the model and by nothing else.
-
-        Raises:
-            TypeError: `text` is not a str.
-            ValueError: `text` holds half of a surrogate pair, which no encoding can express.
-        """
+        """Cut a text into piece ids, without begin or end marks; it is normalised by the model and by nothing else."""
         if not isinstance(text, str):
             raise TypeError(f"expected str, got {type(text).__name__}")
         try:

@@ -160,11 +160,9 @@ def vector_file(
             from every `STEP` rows on.
         resume: Go on with what a process with the same job has left, if there is anything.
 
-    Raises:
-        FileExistsError: The file exists, finished or not, and `force` is not set, nor `resume` for an unfinished one;
-            `resume` replaces a finished one if the unfinished one was begun with `force`.
-        FingerprintError: The one left holds vectors of another encoder.
-        DataError: The one left is of another job or damaged, or another process writes it.
+    A FileExistsError says that the file exists, finished or not, and that neither `force` nor `resume` tells what to do
+    with it; `resume` replaces a finished one if the unfinished one was begun with `force`. A FingerprintError or a
+    DataError says that what is left is of another job or damaged, or that another process writes it.
     """
     check_format(path.name, note.precision)
     part, journal = _parts(path)

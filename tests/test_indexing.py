@@ -25,7 +25,7 @@ __all__ = ["encoder", "made", "path"]
 
 @pytest.fixture
 def often(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("xsent.search.building.SAVE_EVERY", 4)
+    monkeypatch.setattr("xsent.search.database.SAVE_EVERY", 4)
 
 
 def names(folder: Path) -> list[str]:
@@ -227,7 +227,7 @@ def full_database() -> sqlite3.OperationalError:
 @pytest.mark.parametrize("place", ["vectors", "database"])
 def test_a_full_disk_leaves_the_old_state(made: Path, encoder: SentenceEncoder, place: str) -> None:
     before = contents(made)
-    target = "xsent.search.building.sync" if place == "vectors" else "xsent.search.database.enumerate"
+    target = "xsent.search.database.sync" if place == "vectors" else "xsent.search.database.enumerate"
     error = OSError(errno.ENOSPC, "full") if place == "vectors" else full_database()
     new = made.with_name("new")
     with mock.patch(target, side_effect=error, create=True):
@@ -245,7 +245,7 @@ def test_a_kill_at_any_moment_is_resumed(mini_bundle: Path, path: Path, tmp_path
     """Killed again and again, at moments that are spread over the job, it still ends in the whole index."""
     text = tmp_path / "text.txt"
     text.write_text("".join(f"Anna sees Boris {number} times.\n" for number in range(2000)))
-    script = "import xsent.search.building as w; w.SAVE_EVERY = 20; from xsent.cli import main; main()"
+    script = "import xsent.search.database as w; w.SAVE_EVERY = 20; from xsent.cli import main; main()"
     command = [sys.executable, "-c", script, "index", str(text), str(path), "--model", str(mini_bundle), "--resume"]
     partial = path.with_name(".notes.index.partial")
     for wait in range(6):

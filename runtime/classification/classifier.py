@@ -71,9 +71,6 @@ class LinearClassifier:
             class_weight: "balanced" lets every label count the same, however rare, also in the probabilities.
             unknown: Probability below which `predict` gives None.
             seed: Of the folds; the optimum itself knows no chance.
-
-        Raises:
-            TypeError, ValueError: They are of another kind or form, too few, or do not fit together.
         """
         if class_weight not in (None, "balanced"):
             raise ValueError(f"class_weight = {class_weight!r} must be None or 'balanced'")
@@ -134,13 +131,7 @@ class LinearClassifier:
 
     @classmethod
     def load(cls, path: str | Path, *, fingerprint: str) -> "LinearClassifier":
-        """Read a head that `save` wrote, for the encoder of a fingerprint.
-
-        Raises:
-            DataError: A file is missing, damaged, of another head or of another version.
-            FingerprintError: The head was fitted on vectors of another encoder; names both.
-            ValueError: The name does not end in `.npz`.
-        """
+        """Read a head that `save` wrote, for the encoder of a fingerprint; a FingerprintError names another one's."""
         file, beside = head_files(path)
         remedy = f"a head is two files, {file.name} and {beside.name}; if one is damaged or lost, fit the head again"
         with naming_damage(file, remedy, zipfile.BadZipFile):

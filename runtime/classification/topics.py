@@ -221,9 +221,7 @@ def _common_labels(train: Mapping[str, Examples], test: Mapping[str, Examples]) 
     first = next(iter(train.values()))
     labels = set(first.labels)
     for other in chain(train.values(), test.values()):
-        strange = set(other.labels) - labels
-        if other in train.values():
-            strange |= labels - set(other.labels)
+        strange = set(other.labels) ^ labels if other in train.values() else set(other.labels) - labels
         if strange:
             raise DataError(f"{other.source}: label {min(strange)!r} is not in both this file and {first.source}")
     return tuple(sorted(labels))

@@ -6,6 +6,7 @@ import sys
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -203,13 +204,7 @@ def _read_corpus(source: str, *, split: bool) -> _Corpus:
 
 def _blocks(lines: Iterable[str]) -> list[list[str]]:
     """Lines between empty lines; several of these in a row are one."""
-    blocks: list[list[str]] = [[]]
-    for line in lines:
-        if line.strip():
-            blocks[-1].append(line)
-        elif blocks[-1]:
-            blocks.append([])
-    return blocks if blocks[-1] else blocks[:-1]
+    return [list(block) for full, block in groupby(lines, lambda line: bool(line.strip())) if full]
 
 
 def _same_names(corpora: Mapping[str, _Corpus]) -> set[tuple[int, int]]:

@@ -14,7 +14,6 @@ from xsent.terminal import one_line_errors
 
 if TYPE_CHECKING:
     from xsent.encoder import SentenceEncoder
-    from xsent.mining.scoring import Calibration, PairScorer
     from xsent.similarity import Ints
     from xsent.vectors import VectorFile, VectorNote
 
@@ -101,7 +100,7 @@ def score(
 
     from xsent.errors import DataError
     from xsent.lines import read_fields
-    from xsent.mining.scoring import PairScorer
+    from xsent.mining.scoring import PairScorer, calibrate, shuffled_pairs
 
     given = list(read_fields(pairs, 2, "source, target"))
     if not given:
@@ -114,7 +113,9 @@ def score(
         advice = None
         if precision is not None:
             full = [row for row, pair in enumerate(given) if all(map(str.strip, pair))]
-            advice = _calibrate(scorer, src_rows[full], trg_rows[full], precision)
+            src_rows, trg_rows = src_rows[full], trg_rows[full]
+            wrong = scorer.score(*shuffled_pairs(src_rows, trg_rows))
+            advice = calibrate(scorer.score(src_rows, trg_rows), wrong, precision)
     for value, (source, target) in zip(scores, given, strict=True):
         _print(value, source, target, {} if as_json else None)
     if advice is not None:
@@ -154,8 +155,9 @@ def _vectors(
     folder: Path, texts: tuple[Sequence[str], Sequence[str]], given: tuple[Path | None, Path | None], model: Path | None
 ) -> "tuple[VectorFile, VectorFile]":
     """The vectors of both sides, those that are not given encoded into a folder in the form of those that are."""
-    from xsent.errors import DataError
-    from xsent.vectors import check_same_space, open_vectors
+    from xsent.encoder import SentenceEncoder
+    from xsent.errors import DataError, FingerprintError
+    from xsent.vectors import VectorNote, check_same_space, open_vectors
 
     files = {side: open_vectors(path) for side, path in enumerate(given) if path is not None}
     for side, file in files.items():  # before the other side is encoded
@@ -165,29 +167,19 @@ def _vectors(
             lines = f"{len(texts[side]):,} lines of text"
             raise DataError(f"{file.path}: {len(file):,} vectors for {lines}; encode it again")
     if len(files) < 2:
-        encoder, note = _open_encoder(model, next(iter(files.values()), None))
+        encoder = SentenceEncoder(model)
+        note = VectorNote(encoder.fingerprint, encoder.dim, "float32", normalized=True)
+        for file in files.values():  # the vectors that are made get the form of those that there are
+            note = file.note
+            if note.fingerprint != encoder.fingerprint:
+                raise FingerprintError(
+                    f"{file.path} has vectors of {note.fingerprint}, the model makes {encoder.fingerprint}; --model "
+                    "names the one that made them"
+                )
         for side in {0, 1} - files.keys():
             files[side] = _encode(encoder, texts[side], note, folder / f"{side}.npy")
-    left, right = files[0], files[1]
-    check_same_space(left, right)
-    return left, right
-
-
-def _open_encoder(model: Path | None, like: "VectorFile | None") -> "tuple[SentenceEncoder, VectorNote]":
-    """The encoder, and the form of the vectors that it shall make: that of a file that there is, if any."""
-    from xsent.encoder import SentenceEncoder
-    from xsent.errors import FingerprintError
-    from xsent.vectors import VectorNote
-
-    encoder = SentenceEncoder(model)
-    if like is None:
-        return encoder, VectorNote(encoder.fingerprint, encoder.dim, "float32", normalized=True)
-    if like.note.fingerprint != encoder.fingerprint:
-        raise FingerprintError(
-            f"{like.path} has vectors of {like.note.fingerprint}, the model makes {encoder.fingerprint}; --model names "
-            "the one that made them"
-        )
-    return encoder, like.note
+    check_same_space(files[0], files[1])
+    return files[0], files[1]
 
 
 def _encode(encoder: "SentenceEncoder", texts: Sequence[str], note: "VectorNote", path: Path) -> "VectorFile":
@@ -207,13 +199,6 @@ def _encode(encoder: "SentenceEncoder", texts: Sequence[str], note: "VectorNote"
             writer.write(text, vector)
             progress.advance()
     return open_vectors(path)
-
-
-def _calibrate(scorer: "PairScorer", src_rows: "Ints", trg_rows: "Ints", precision: float) -> "Calibration":
-    from xsent.mining.scoring import calibrate, shuffled_pairs
-
-    wrong = scorer.score(*shuffled_pairs(src_rows, trg_rows))
-    return calibrate(scorer.score(src_rows, trg_rows), wrong, precision)
 
 
 def _print(score: float, source: str, target: str, more: dict[str, int] | None) -> None:

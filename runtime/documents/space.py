@@ -215,8 +215,6 @@ class DocumentSpace:
 def _language(arrays: Mapping[str, NDArray[Any]], code: str, weighted: bool) -> LanguageSpace:
     density = None
     if weighted:
-        center, axes, points, bandwidth, scale = (
-            arrays[f"{code}/{name}"] for name in ("center", "axes", "points", "bandwidth", "scale")
-        )
+        center, axes, points, bandwidth, scale = (arrays[f"{code}/{name}"] for name in Density.__annotations__)
         density = Density(center, axes, points, float(bandwidth), float(scale))
     return LanguageSpace(arrays[f"{code}/directions"], density)

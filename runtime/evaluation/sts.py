@@ -41,11 +41,7 @@ def sts(
 
 
 def read_sts(file: Path) -> tuple[list[str], list[str], list[float]]:
-    """The sentences of both sides and their scores.
-
-    Raises:
-        DataError: The file is missing, has no two different scores, or a line is no pair with a score.
-    """
+    """The sentences of both sides and their scores, at least two different ones."""
     left, right, gold = [], [], []
     reader = csv.reader(f"{line}\n" for line in read_lines(file))
     try:

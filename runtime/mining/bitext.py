@@ -117,9 +117,7 @@ def mine_bitext(
         The pairs; rows are counted in `src` and `trg` as given.
 
     Raises:
-        TypeError: `src` or `trg` is not made of numbers.
-        ValueError: An argument is not offered, `k` is more than the rows of a side that take part, the dimensions
-            differ, or a number is not finite.
+        ValueError: `k` is more than the rows of a side that take part, or the vectors cannot be compared.
     """
     if retrieval not in get_args(Retrieval):
         raise ValueError(f"retrieval = {retrieval!r} must be one of {', '.join(get_args(Retrieval))}")
@@ -150,9 +148,7 @@ def align_documents(a: ArrayLike, b: ArrayLike, *, margin: Margin = "ratio", k: 
         The pairs, best first; of equal scores in the order of the documents.
 
     Raises:
-        TypeError: `a` or `b` is not made of numbers.
-        ValueError: `margin` is not offered, the dimensions differ, or a side has fewer than `k` documents that are not
-            empty ("absolute" is content with fewer).
+        ValueError: A side has fewer than `k` documents that are not empty ("absolute" is content with fewer).
     """
     left, right = _present_rows(a), _present_rows(b)
     smaller = min(len(left), len(right))
