@@ -5,7 +5,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from commands import Runner, is_one_line
+from commands import Runner, assert_refused
 
 COMMANDS: list[list[str]] = [
     [],
@@ -27,11 +27,6 @@ COMMANDS: list[list[str]] = [
     ["evaluate", "tatoeba"],
     ["evaluate", "xsr"],
 ]
-
-
-@pytest.fixture
-def run(capfd: pytest.CaptureFixture[str]) -> Runner:
-    return Runner(capfd)
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -91,7 +86,4 @@ def test_verify(run: Runner, mini_bundle: Path) -> None:
 
 @pytest.mark.parametrize("command", [["info"], ["verify"], ["similarity", "a", "b", "--model"]])
 def test_missing_bundle_is_one_line(run: Runner, tmp_path: Path, command: list[str]) -> None:
-    code, out, err = run(*command, tmp_path / "nothing")
-    assert (code, out) == (1, "")
-    assert is_one_line(err)
-    assert "no such folder" in err
+    assert_refused(run(*command, tmp_path / "nothing"), "no such folder")

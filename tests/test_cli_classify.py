@@ -8,7 +8,7 @@ from pathlib import Path
 from unittest import mock
 
 import pytest
-from commands import Runner, is_one_line, start
+from commands import Runner, assert_refused, is_one_line, start
 
 from xsent import SentenceEncoder
 from xsent.classification.classifier import LinearClassifier
@@ -19,11 +19,6 @@ TEXTS = {
     "weather": ("It is raining.", "Snow and cold wind.", "The sun shines today.", "A storm with thunder."),
 }
 FRENCH = {"animals": "Le chien et le chat.", "money": "La banque et les impôts.", "weather": "Pluie, vent et neige."}
-
-
-@pytest.fixture
-def run(capfd: pytest.CaptureFixture[str]) -> Runner:
-    return Runner(capfd)
 
 
 @pytest.fixture
@@ -110,9 +105,7 @@ def test_pairs(run: Runner, tmp_path: Path) -> None:
     _, out, _ = run("classify", "predict", head, file, "--json")
     assert json.loads(out.splitlines()[0])["text"] == ["The red house.", "The red house."]
     file.write_text("only one\n")
-    code, _, err = run("classify", "predict", head, file)
-    assert code == 1
-    assert "new.tsv:1: 1 fields, expected 2" in err
+    assert_refused(run("classify", "predict", head, file), "new.tsv:1: 1 fields, expected 2")
 
 
 def test_evaluate_a_folder(run: Runner, folder: Path) -> None:

@@ -22,11 +22,6 @@ EMPTY = "Warning: 1 of 3 lines are empty; their vectors are zero\n"
 
 
 @pytest.fixture
-def run(capfd: pytest.CaptureFixture[str]) -> Runner:
-    return Runner(capfd)
-
-
-@pytest.fixture
 def sentences(tmp_path: Path) -> Path:
     file = tmp_path / "sentences.txt"
     file.write_text("".join(f"{text}\n" for text in TEXTS))

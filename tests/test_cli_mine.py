@@ -2,13 +2,12 @@
 
 import io
 import json
-import re
 import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
-from commands import Runner, is_one_line
+from commands import Runner, assert_refused, is_one_line
 from conftest import sentences
 
 from xsent import SentenceEncoder
@@ -32,11 +31,6 @@ FRENCH = [
     "Le chat dort sur le canapé.",
 ]
 PAIRS = set(zip(ENGLISH, reversed(FRENCH), strict=True))
-
-
-@pytest.fixture
-def run(capfd: pytest.CaptureFixture[str]) -> Runner:
-    return Runner(capfd)
 
 
 def text(path: Path, lines: list[str]) -> Path:
@@ -154,18 +148,12 @@ def test_vectors_of_another_model(run: Runner, src: Path, trg: Path, tmp_path: P
 
 def test_vectors_of_another_text(run: Runner, src: Path, trg: Path, tmp_path: Path) -> None:
     vectors = encode(tmp_path / "s.npy", ENGLISH[:5])
-    code, out, err = run("mine", src, trg, "--src-vectors", vectors)
-    assert (code, out) == (1, "")
-    assert is_one_line(err)
-    assert "5 vectors for 6 lines" in err
+    assert_refused(run("mine", src, trg, "--src-vectors", vectors), "5 vectors for 6 lines")
 
 
 def test_vectors_without_cosines(run: Runner, src: Path, trg: Path, tmp_path: Path) -> None:
     left, right = encode(tmp_path / "s.npy", ENGLISH, "binary"), encode(tmp_path / "t.npy", FRENCH, "binary")
-    code, _, err = run("mine", src, trg, "--src-vectors", left, "--trg-vectors", right)
-    assert code == 1
-    assert is_one_line(err)
-    assert "binary" in err
+    assert_refused(run("mine", src, trg, "--src-vectors", left, "--trg-vectors", right), "binary")
 
 
 @pytest.mark.parametrize(
@@ -178,10 +166,7 @@ def test_vectors_without_cosines(run: Runner, src: Path, trg: Path, tmp_path: Pa
     ],
 )
 def test_mining_that_cannot_be_done(run: Runner, src: Path, trg: Path, arguments: list[object], message: str) -> None:
-    code, out, err = run("mine", src, trg, *arguments)
-    assert (code, out) == (1, "")
-    assert is_one_line(err)
-    assert re.search(message, err)
+    assert_refused(run("mine", src, trg, *arguments), message)
 
 
 def test_texts_that_cannot_be_mined(run: Runner, src: Path, tmp_path: Path) -> None:
@@ -190,9 +175,7 @@ def test_texts_that_cannot_be_mined(run: Runner, src: Path, tmp_path: Path) -> N
         assert (code, out) == (1, "")
         assert message in err
         assert is_one_line(err)
-    code, _, err = run("mine", src, tmp_path / "none.txt")
-    assert code == 1
-    assert "none.txt" in err
+    assert_refused(run("mine", src, tmp_path / "none.txt"), "none.txt")
     (tmp_path / "latin.txt").write_bytes(b"caf\xe9\n")
     assert "latin.txt:1: not UTF-8" in run("mine", src, tmp_path / "latin.txt")[2]
 
@@ -259,10 +242,7 @@ def test_a_precision_out_of_reach_prints_no_scores(run: Runner, tmp_path: Path) 
 @pytest.mark.parametrize(("content", "message"), [("", "empty; expected a pair a line"), ("a\tb\na\n", ":2: 1 fields")])
 def test_pairs_that_cannot_be_read(run: Runner, tmp_path: Path, content: str, message: str) -> None:
     (tmp_path / "pairs.tsv").write_text(content)
-    code, out, err = run("score", tmp_path / "pairs.tsv")
-    assert (code, out) == (1, "")
-    assert is_one_line(err)
-    assert message in err
+    assert_refused(run("score", tmp_path / "pairs.tsv"), message)
 
 
 @pytest.mark.parametrize("command", ["mine", "score"])

@@ -18,11 +18,6 @@ NOTES = "Anna sees Boris.\n\nClara, David and Elena.\nFrank\tvoit Greta\n"
 
 
 @pytest.fixture
-def run(capfd: pytest.CaptureFixture[str]) -> Runner:
-    return Runner(capfd)
-
-
-@pytest.fixture
 def notes(tmp_path: Path) -> Path:
     file = tmp_path / "notes.txt"
     file.write_text(NOTES)

@@ -14,7 +14,7 @@ from unittest import mock
 
 import numpy as np
 import pytest
-from commands import Runner, is_one_line
+from commands import Runner, assert_refused, is_one_line
 
 from xsent import SentenceEncoder
 from xsent.bundle import builtin_path
@@ -42,11 +42,6 @@ class Killed(BaseException):
 @pytest.fixture(autouse=True)
 def small_steps(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("xsent.vector_output.STEP", 4)
-
-
-@pytest.fixture
-def run(capfd: pytest.CaptureFixture[str]) -> Runner:
-    return Runner(capfd)
 
 
 @pytest.fixture
@@ -360,9 +355,7 @@ def test_a_changed_input_is_refused(
 ) -> None:
     file = path.with_name("a.txt")
     file.write_text(file.read_text().replace(old, new))
-    code, out, err = run(*interrupted, "--resume")
-    assert (code, out, is_one_line(err)) == (1, "", True)
-    assert message in err
+    assert_refused(run(*interrupted, "--resume"), message)
 
 
 def test_other_options_are_refused(run: Runner, interrupted: list[object], mini_bundle: Path) -> None:
