@@ -233,10 +233,3 @@ def test_wrong_commands_end_in_one_line(
     assert (code, out) == (1, "")
     assert is_one_line(err)
     assert message in err
-
-
-@pytest.mark.parametrize("command", ["fit", "predict", "evaluate"])
-def test_help_has_an_example(run: Runner, command: str) -> None:
-    code, out, _ = run("classify", command, "--help")
-    assert code == 0
-    assert f"Example: xsent classify {command}" in out

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import typer
 from commands import is_one_line
 from typer.testing import CliRunner, Result
 
@@ -200,11 +199,3 @@ def test_another_model_is_refused(run: Run, sources: dict[str, Path], tmp_path: 
     assert (result.exit_code, is_one_line(result.stderr)) == (1, True)
     assert "use the model it was fitted with" in result.stderr
     assert not (tmp_path / "x.npy").exists()
-
-
-@pytest.mark.parametrize("command", [[], ["fit"], ["embed"], ["align"]])
-def test_help_has_an_example(command: list[str]) -> None:
-    result = CliRunner().invoke(app, [*command, "--help"])
-    assert result.exit_code == 0
-    assert "Example: xsent documents" in " ".join(result.stdout.split())
-    assert isinstance(app, typer.Typer)

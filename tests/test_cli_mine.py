@@ -243,10 +243,3 @@ def test_a_precision_out_of_reach_prints_no_scores(run: Runner, tmp_path: Path) 
 def test_pairs_that_cannot_be_read(run: Runner, tmp_path: Path, content: str, message: str) -> None:
     (tmp_path / "pairs.tsv").write_text(content)
     assert_refused(run("score", tmp_path / "pairs.tsv"), message)
-
-
-@pytest.mark.parametrize("command", ["mine", "score"])
-def test_help_has_an_example(run: Runner, command: str) -> None:
-    code, out, _ = run(command, "--help")
-    assert code == 0
-    assert f"Example: xsent {command} " in out
