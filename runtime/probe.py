@@ -87,7 +87,7 @@ def time_each(
 
 
 @dataclass(frozen=True)
-class Measurement:
+class Trial:
     """What a backend did."""
 
     difference: float  # the largest of a number to the golden vectors, which was within the tolerance
@@ -96,7 +96,7 @@ class Measurement:
     mebibytes: float  # of memory at the most after the first sentence; 0 where the system does not say
 
 
-def try_backend(path: Path, backend: str) -> Measurement:
+def try_backend(path: Path, backend: str) -> Trial:
     """Run a bundle; an XsentError says that it does not work, or gives other vectors than it should."""
     # Not above: a process that only times other things would load and weigh more.
     from statistics import median
@@ -114,7 +114,7 @@ def try_backend(path: Path, backend: str) -> Measurement:
         mebibytes = 0.0
     times = time_each(encoder.encode, [text], least=_LEAST, seconds=_SECONDS)
     tokens = len(Tokenizer(encoder.bundle.tokenizer_path).encode(text))
-    return Measurement(verify(path, backend).difference, tokens, 1000 * median(times), mebibytes)
+    return Trial(verify(path, backend).difference, tokens, 1000 * median(times), mebibytes)
 
 
 @one_line_errors()

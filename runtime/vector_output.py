@@ -19,7 +19,7 @@ STEP = 4096
 
 
 @dataclass(frozen=True)
-class Checkpoint:
+class Milestone:
     """How far an unfinished file is."""
 
     job: Mapping[str, object] = field(default_factory=dict)  # all that moves its content, but for the sentences
@@ -98,7 +98,7 @@ class VectorOutput:
     def _checkpoint(self, job: Mapping[str, object]) -> None:
         """Put everything on the disk and note it."""
         sync(self._file)
-        last = Checkpoint(job, self.rows, self._file.tell(), self._digest.hex, self._replaces)
+        last = Milestone(job, self.rows, self._file.tell(), self._digest.hex, self._replaces)
         before = self._journal.stat().st_size
         try:
             with self._journal.open("ab") as journal:
@@ -109,9 +109,9 @@ class VectorOutput:
             raise
         self._last = last
 
-    def _find(self, *, resume: bool, force: bool) -> Checkpoint:
+    def _find(self, *, resume: bool, force: bool) -> Milestone:
         """The checkpoint to go on from; complains about what must not be overwritten."""
-        last = Checkpoint() if self._job is None or (force and not resume) else self._read()
+        last = Milestone() if self._job is None or (force and not resume) else self._read()
         if self._path.exists() and not (force or (resume and last.replaces)):
             advice = "complete already; there is nothing to resume" if resume else "exists; --force replaces it"
             raise FileExistsError(errno.EEXIST, advice, str(self._path))
@@ -124,16 +124,16 @@ class VectorOutput:
             raise FileExistsError(errno.EEXIST, "exists; --force replaces it", str(note_file(self._path)))
         return last
 
-    def _read(self) -> Checkpoint:
+    def _read(self) -> Milestone:
         if not self._part.exists():  # it has got its name, and the process was killed right after that
-            return Checkpoint()
+            return Milestone()
         with naming_damage(self._journal, "--force starts over"):
             whole, end, _ = self._journal.read_bytes().rpartition(b"\n")
-            last = Checkpoint(**json.loads(whole.rpartition(b"\n")[2])) if whole else Checkpoint()
+            last = Milestone(**json.loads(whole.rpartition(b"\n")[2])) if whole else Milestone()
             os.truncate(self._journal, len(whole + end))  # a kill may have cut the last line
             return last
 
-    def _check(self, last: Checkpoint) -> None:
+    def _check(self, last: Milestone) -> None:
         """See that the job is still the same, and the file is what its checkpoint says."""
         new, old = self._job or {}, last.job
         for key in {**new, **old}:  # the fingerprint first

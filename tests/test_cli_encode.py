@@ -28,14 +28,6 @@ def sentences(tmp_path: Path) -> Path:
     return file
 
 
-def test_more_threads_than_cores_change_nothing(run: Runner, mini_bundle: Path, tmp_path: Path) -> None:
-    (tmp_path / "a.txt").write_text("".join(f"Anna {row}, Boris\n" for row in range(200)))
-    for threads in (1, 64):
-        options = ["--output", tmp_path / f"{threads}.npy", "--model", mini_bundle, "--threads", threads]
-        assert run("encode", tmp_path / "a.txt", *options) == (0, "", "")
-    assert (tmp_path / "1.npy").read_bytes() == (tmp_path / "64.npy").read_bytes()
-
-
 @pytest.mark.parametrize("change", ["shrinks", "grows", "is replaced", "goes away"])
 def test_an_input_that_changes_while_it_is_read(
     run: Runner, mini_bundle: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: str

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from commands import Runner, hear_interrupts, is_one_line, start
+from commands import Runner, assert_refused, hear_interrupts, is_one_line, start
 
 from xsent import SearchIndex, SentenceEncoder
 from xsent.search.building import can_resume

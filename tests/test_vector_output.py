@@ -90,52 +90,6 @@ def test_the_bytes_are_those_of_a_run_without_a_break(tmp_path: Path, name: str,
         assert broken.with_name(end).read_bytes() == whole.with_name(end).read_bytes()
 
 
-def test_an_older_output_stays_until_the_new_one_is_complete(path: Path) -> None:
-    write(path)
-    old = path.read_bytes()
-    with killed():
-        write(path, 10, force=True)
-    with pytest.raises(FileExistsError, match="exists; --force replaces it"):
-        write(path)
-    assert path.read_bytes() == old
-    assert write(path, resume=True) == 8  # it was begun with force
-    assert names(path.parent) == {"a.npy", "a.npy.json"}
-
-
-def test_an_output_that_is_complete_is_not_resumed(path: Path) -> None:
-    write(path)
-    for _ in range(2):
-        with pytest.raises(FileExistsError, match="complete already; there is nothing to resume"):
-            write(path, resume=True)
-        with killed():
-            write(path.with_name("b.npy"), 10)
-        for end in ("", ".json"):  # a file that came from elsewhere is no output to replace either
-            path.with_name(f".b.npy.part{end}").replace(path.with_name(f".a.npy.part{end}"))
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"job": {"on_long": "split"}}, "a.npy: cannot be gone on with: on_long was warn, is now split"),
-        ({"job": {**JOB, "bytes of input": 5}}, "bytes of input was None, is now 5"),
-        ({"note": VectorNote("0123456789abcdef", 8, "float16", True)}, "precision was float32, is now float16"),
-        ({"note": VectorNote("0123456789abcdef", 4, "float32", True)}, "dim was 8, is now 4"),
-        ({"note": VectorNote("fedcba9876543210", 8, "float32", True)}, "0123456789abcdef, is now fedcba9876543210"),
-        ({"texts": ["Anna 0", "other", *TEXTS[2:]]}, OTHER_TEXT),
-        ({"texts": TEXTS[:7]}, OTHER_TEXT),
-    ],
-)
-def test_another_job_is_refused_and_nothing_is_lost(path: Path, change: dict[str, Any], message: str) -> None:
-    with killed():
-        write(path, 10)
-    journal = path.with_name(".a.npy.part.json").read_bytes()
-    kind = FingerprintError if "fedc" in message else DataError
-    with pytest.raises(kind, match=message):
-        write(path, resume=True, **change)
-    assert path.with_name(".a.npy.part.json").read_bytes() == journal
-    assert write(path, resume=True) == 8
-
-
 @pytest.mark.parametrize("name", ["a.npy", "a.parquet"])
 def test_two_processes_do_not_write_one_file(tmp_path: Path, name: str) -> None:
     path, flock = tmp_path / name, pytest.importorskip("fcntl").flock
@@ -371,3 +325,27 @@ def test_another_input_or_other_options_are_refused(
     file.write_text(before)
     assert run(*interrupted, "--resume") == (0, "", GOING_ON)
     assert run("encode", "-", "--resume") == (1, "", "Error: --resume goes on with a file: name it with --output\n")
+
+
+def test_an_older_output_stays_until_the_new_one_is_complete(path: Path) -> None:
+    write(path)
+    old = path.read_bytes()
+    with killed():
+        write(path, 10, force=True)
+    with pytest.raises(FileExistsError, match="exists; --force replaces it"):
+        write(path)
+    for texts in (["Anna 0", "other", *TEXTS[2:]], TEXTS[:7]):
+        with pytest.raises(DataError, match=OTHER_TEXT):
+            write(path, resume=True, texts=texts)
+    with pytest.raises(FingerprintError, match="0123456789abcdef, is now fedcba9876543210"):
+        write(path, resume=True, note=VectorNote("fedcba9876543210", 8, "float32", True))
+    assert path.read_bytes() == old
+    assert write(path, resume=True) == 8  # it was begun with force
+    assert names(path.parent) == {"a.npy", "a.npy.json"}
+    for _ in range(2):
+        with pytest.raises(FileExistsError, match="complete already; there is nothing to resume"):
+            write(path, resume=True)
+        with killed():
+            write(path.with_name("b.npy"), 10)
+        for end in ("", ".json"):  # a file that came from elsewhere is no output to replace either
+            path.with_name(f".b.npy.part{end}").replace(path.with_name(f".a.npy.part{end}"))

@@ -15,7 +15,7 @@ import numpy as np
 
 from xsent.documents.segments import Document, sentences_of
 from xsent.documents.space import Density, DocumentSpace, LanguageSpace
-from xsent.documents.subspace import Floats, RankChoice, Survey, choose_rank, survey
+from xsent.documents.subspace import Floats, LanguageSurvey, RankChoice, choose_rank, survey
 from xsent.options import OnLong, Vectors
 from xsent.terminal import Progress
 
@@ -159,7 +159,7 @@ class DocumentEncoder:
         loaded._space = DocumentSpace.load(Path(path), encoder.fingerprint)
         return loaded
 
-    def _survey(self, texts: Sequence[Sequence[str]], progress: Progress) -> Survey:
+    def _survey(self, texts: Sequence[Sequence[str]], progress: Progress) -> LanguageSurvey:
         held_out = np.array(
             [number % _HELD_OUT == _HELD_OUT - 1 for number, sentences in enumerate(texts) for _ in sentences], bool
         )
@@ -168,7 +168,7 @@ class DocumentEncoder:
         stream = self._encoder.encode_iter(chain.from_iterable(texts), on_long="split")
         return survey(progress.count(stream), held_out, self.dim)
 
-    def _choose(self, surveys: Mapping[str, Survey], rank: int | None) -> RankChoice:
+    def _choose(self, surveys: Mapping[str, LanguageSurvey], rank: int | None) -> RankChoice:
         if not self._debias:
             return RankChoice(0, ())
         if rank is not None:

@@ -58,7 +58,7 @@ class Moments:
 
 
 @dataclass(frozen=True)
-class Survey:
+class LanguageSurvey:
     """What one pass over a language's sentences leaves, however many there are."""
 
     train: Moments  # moments of the sentences to learn from
@@ -76,7 +76,7 @@ class Survey:
         return (self.train + self.held_out).directions(rank)
 
 
-def survey(vectors: Iterable[NDArray[Any]], held_out: NDArray[np.bool_], dim: int) -> Survey:
+def survey(vectors: Iterable[NDArray[Any]], held_out: NDArray[np.bool_], dim: int) -> LanguageSurvey:
     """Pass once over the sentence vectors [D] of a language; `held_out` says whether each is for testing [n]."""
     kept = np.zeros(len(held_out), bool)
     kept[np.random.default_rng(0).permutation(len(held_out))[:SAMPLE]] = True
@@ -89,7 +89,7 @@ def survey(vectors: Iterable[NDArray[Any]], held_out: NDArray[np.bool_], dim: in
         for side in moments:
             moments[side].add(rows[held_out[where] == side])
             samples[side].append(rows[(held_out[where] == side) & kept[where]])
-    return Survey(moments[False], moments[True], np.concatenate(samples[False]), np.concatenate(samples[True]))
+    return LanguageSurvey(moments[False], moments[True], np.concatenate(samples[False]), np.concatenate(samples[True]))
 
 
 def dominant_directions(gram: Doubles, rank: int) -> Doubles:
