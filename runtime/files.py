@@ -51,6 +51,11 @@ def naming_failed_write(path: Path, remedy: str) -> Iterator[None]:
         raise DataError(f"{path}: cannot be written: {os.strerror(error.errno or 0)}; {remedy}") from error
 
 
+def existing(path: Path, advice: str = "exists; --force replaces it") -> FileExistsError:
+    """What to raise where something must not be replaced."""
+    return FileExistsError(errno.EEXIST, advice, str(path))
+
+
 def read_json(path: Path, remedy: str) -> dict[str, Any]:
     """Read an object that `to_json` wrote; a DataError says whether it is missing or damaged, and the remedy."""
     with naming_damage(path, remedy):

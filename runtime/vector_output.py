@@ -1,6 +1,5 @@
 """Vectors on their way to a file that outlives the process which writes it, until it is complete."""
 
-import errno
 import json
 import os
 from collections.abc import Iterable, Iterator, Mapping
@@ -9,7 +8,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from xsent.errors import DataError, FingerprintError
-from xsent.files import atomic_file, naming_damage, naming_full_disk, only_writer, sync, to_json
+from xsent.files import atomic_file, existing, naming_damage, naming_full_disk, only_writer, sync, to_json
 from xsent.lines import LineDigest
 from xsent.options import Vectors
 from xsent.vectors import FORMATS, VectorNote, arrow_to_parquet, check_format, note_file
@@ -114,14 +113,14 @@ class VectorOutput:
         last = Milestone() if self._job is None or (force and not resume) else self._read()
         if self._path.exists() and not (force or (resume and last.replaces)):
             advice = "complete already; there is nothing to resume" if resume else "exists; --force replaces it"
-            raise FileExistsError(errno.EEXIST, advice, str(self._path))
+            raise existing(self._path, advice)
         if last.rows and not resume:
             advice = f"an unfinished run got to line {last.rows:,}; --resume goes on, --force starts over"
-            raise FileExistsError(errno.EEXIST, advice, str(self._path))
+            raise existing(self._path, advice)
         if last.rows:
             self._check(last)
         elif note_file(self._path).exists() and not force:
-            raise FileExistsError(errno.EEXIST, "exists; --force replaces it", str(note_file(self._path)))
+            raise existing(note_file(self._path))
         return last
 
     def _read(self) -> Milestone:

@@ -3,7 +3,6 @@
 Shapes: n texts or pairs of texts, D dimensions, F features, K labels.
 """
 
-import errno
 import hashlib
 import io
 import zipfile
@@ -18,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from xsent.classification.logistic import Choice, cross_validate, fit_logistic, log_softmax
 from xsent.errors import FingerprintError
-from xsent.files import atomic_file, naming_damage, read_json, to_json
+from xsent.files import atomic_file, existing, naming_damage, read_json, to_json
 
 FORMAT_VERSION = 1
 
@@ -149,9 +148,9 @@ def head_files(path: str | Path, *, new: bool = False) -> tuple[Path, Path]:
     if file.suffix != ".npz":
         raise ValueError(f"{file}: a head's name ends in .npz")
     files = file, file.with_suffix(".json")
-    for existing in files:
-        if new and existing.exists():
-            raise FileExistsError(errno.EEXIST, "exists; --force replaces it", str(existing))
+    for taken in files:
+        if new and taken.exists():
+            raise existing(taken)
     return files
 
 

@@ -1,6 +1,5 @@
 """`xsent documents`: document vectors that do not depend on the language, and aligned documents."""
 
-import errno
 import json
 import sys
 import warnings
@@ -12,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from xsent.commands.options import BundleOption, ForceOption, JsonOption, MarginOption
+from xsent.commands.options import BundleOption, ForceOption, JsonOption, MarginOption, NeighborsOption
 from xsent.terminal import one_line_errors
 
 if TYPE_CHECKING:
@@ -64,7 +63,10 @@ def fit(
     as_json: JsonOption = False,
 ) -> None:
     """Learn what the sentences of each language have in common, for embed and align; say what was found."""
-    _refuse_existing(output, "choose another name or remove it")
+    from xsent.files import existing
+
+    if output.exists():  # said before the work, not after it
+        raise existing(output, "exists; choose another name or remove it")
     corpora = {}
     for language, equals, source in (text.partition("=") for text in sources):
         if not (language and equals and source) or language in corpora:
@@ -100,12 +102,13 @@ def embed(
     Without --fitted the default removes no directions, as there is no other language to compare with, and the vectors
     are comparable only with each other.
     """
+    from xsent.files import existing
     from xsent.vector_output import vector_file
     from xsent.vectors import VectorNote, check_format
 
     check_format(output.name, "float32")
-    if not force:
-        _refuse_existing(output, "--force replaces it")
+    if output.exists() and not force:
+        raise existing(output)
     corpus = _read_corpus(source, split=sentences)
     encoder = _document_encoder(model, fitted, {language: corpus}, rank, weights)
     note = VectorNote(encoder.fingerprint, encoder.dim, "float32", normalized=True)
@@ -129,12 +132,7 @@ def align(
     weights: WeightsOption = True,
     sentences: SplitOption = False,
     margin: MarginOption = "ratio",
-    k: Annotated[
-        int,
-        typer.Option(
-            "-k", "--neighbors", min=1, help="Nearest documents that are candidates and that a score is compared with."
-        ),
-    ] = 4,
+    k: NeighborsOption = 4,
     recall: Annotated[
         bool, typer.Option("--recall", help="Documents of the same name are translations: say how many were found.")
     ] = False,
@@ -217,9 +215,3 @@ def _same_names(corpora: Mapping[str, _Corpus]) -> set[tuple[int, int]]:
     if not gold:
         raise DataError("--recall: no document has the name of one on the other side; expected the same file names")
     return gold
-
-
-def _refuse_existing(path: Path, remedy: str) -> None:
-    """Say so before the work, not after it."""
-    if path.exists():
-        raise FileExistsError(errno.EEXIST, f"exists; {remedy}", str(path))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from xsent.commands.options import BundleOption, MarginOption
+from xsent.commands.options import BundleOption, MarginOption, NeighborsOption
 from xsent.terminal import one_line_errors
 
 if TYPE_CHECKING:
@@ -18,9 +18,6 @@ if TYPE_CHECKING:
     from xsent.vectors import VectorFile, VectorNote
 
 
-NeighborsOption = Annotated[
-    int, typer.Option("-k", "--neighbors", "--neighborhood", min=1, help="Nearest sentences that a score looks at.")
-]
 JsonLinesOption = Annotated[bool, typer.Option("--json", help="Print one JSON object a line.")]
 
 

@@ -14,6 +14,12 @@ MarginOption = Annotated[
     Literal["ratio", "distance", "absolute"],
     typer.Option(help="Cosine over, or minus, the mean cosine to both neighbourhoods; absolute: cosine."),
 ]
+NeighborsOption = Annotated[
+    int,
+    typer.Option(
+        "-k", "--neighbors", "--neighborhood", min=1, help="Nearest candidates, whose cosines a score looks at."
+    ),
+]
 BundleArgument = Annotated[Path | None, typer.Argument(metavar="[BUNDLE]", help="Default: the built-in one.")]
 BundleOption = Annotated[Path | None, typer.Option("--model", help="A bundle; default: the built-in one.")]
 ModelOption = Annotated[

@@ -5,7 +5,6 @@ folder is pickled; its fingerprint covers the sentence encoder and every number.
 corpus, D dimensions, d = 16 of them left.
 """
 
-import errno
 import hashlib
 import zipfile
 import zlib
@@ -26,7 +25,7 @@ from xsent.documents.subspace import (
     remove_directions,
 )
 from xsent.errors import DataError, FingerprintError
-from xsent.files import atomic_folder, naming_damage, read_json, to_json
+from xsent.files import atomic_folder, existing, naming_damage, read_json, to_json
 
 FORMAT_VERSION = 1
 _ABOUT, _ARRAYS = "documents.json", "documents.npz"
@@ -167,7 +166,7 @@ class DocumentSpace:
     def save(self, path: Path) -> None:
         """Write a folder; a FileExistsError says that there is something of that name."""
         if path.exists():
-            raise FileExistsError(errno.EEXIST, "exists; choose another name or remove it", str(path))
+            raise existing(path, "exists; choose another name or remove it")
         about = {
             "format_version": FORMAT_VERSION,
             "encoder": self.encoder,

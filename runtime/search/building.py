@@ -1,6 +1,5 @@
 """Lines of text to an index: made new, or added to one. A job that was stopped can be resumed."""
 
-import errno
 import shutil
 from collections.abc import Iterable
 from contextlib import closing
@@ -10,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from xsent.errors import DataError
-from xsent.files import naming_full_disk, only_writer, replace_folder
+from xsent.files import existing, naming_full_disk, only_writer, replace_folder
 from xsent.search.database import (
     INDEX,
     UNFINISHED,
@@ -26,6 +25,9 @@ from xsent.terminal import Progress
 
 if TYPE_CHECKING:
     from xsent.encoder import SentenceEncoder
+
+
+_COMPLETE = "complete, there is nothing to resume"
 
 
 def build_index(
@@ -112,7 +114,7 @@ def extend_index(
         base = replace(index.state, start=index.state.lines, digest="")
         with closing(IndexWriter(path, base, source)) as writer:
             if resume and not force and not writer.stopped():
-                raise _complete(path, "without --resume the lines are added")
+                raise existing(path, f"{_COMPLETE}; without --resume the lines are added")
             writer.begin(resume=resume, force=force)
             return _fill(path, writer, texts, encoder, graph, show_progress_bar)
 
@@ -144,14 +146,10 @@ def _check_free(path: Path, partial: Path, *, resume: bool, force: bool) -> None
     elif path.exists():
         advice = "--force replaces it, --add adds to it"
         if resume and not partial.exists():
-            raise _complete(path, advice)
-        raise FileExistsError(errno.EEXIST, f"exists; {advice}", str(path))
+            raise existing(path, f"{_COMPLETE}; {advice}")
+        raise existing(path, f"exists; {advice}")
     if partial.exists() or partial.is_symlink():
         check_replaceable(partial, complete=False)
-
-
-def _complete(path: Path, advice: str) -> FileExistsError:
-    return FileExistsError(errno.EEXIST, f"complete, there is nothing to resume; {advice}", str(path))
 
 
 def _fill(

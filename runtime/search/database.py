@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from xsent.errors import DataError, FingerprintError
-from xsent.files import sync
+from xsent.files import existing, sync
 from xsent.lines import LineDigest
 from xsent.options import Vectors
 from xsent.search.vectors import STORED, check_length
@@ -180,7 +180,7 @@ class IndexWriter:
         if stopped and not (resume or force):
             done = f"{stopped.lines - stopped.start:,} lines"
             reason = f"holds {done} of a job that was stopped; --resume goes on with it, --force starts again"
-            raise FileExistsError(errno.EEXIST, reason, str(self.folder))
+            raise existing(self.folder, reason)
         if stopped and resume:
             self.state = stopped
         else:
