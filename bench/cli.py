@@ -18,7 +18,7 @@ import typer
 from xsent.bundle import builtin_path
 from xsent.commands.options import BundleArgument, BundleOption, JsonOption, split_names
 from xsent.errors import DataError, MissingExtraError
-from xsent.failures import FAILED, one_line_errors
+from xsent.terminal import FAILED, one_line_errors
 
 app = typer.Typer(
     add_completion=False,

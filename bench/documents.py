@@ -12,10 +12,10 @@ from pathlib import Path
 import numpy as np
 
 from xsent.bench.report.tables import Table
-from xsent.documents.alignment import align_documents, recall
 from xsent.documents.encoder import DocumentEncoder, EncodesStreams
 from xsent.errors import DataError
 from xsent.lines import read_lines
+from xsent.mining.bitext import align_documents, recall
 from xsent.mining.margin import Margin
 from xsent.options import OnLong, Vectors
 

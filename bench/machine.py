@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import xsent
-from xsent.instruction_set import instruction_set
+from xsent.probe import instruction_set
 from xsent.threads import available_cpus
 
 ROOT = Path("/")

@@ -8,7 +8,7 @@ from xsent.bundle import TABLE, TOKENIZER, WEIGHTS
 from xsent.export.form import Form, space_of
 from xsent.export.parity import Parity
 from xsent.export.scores import Score
-from xsent.tables import format_table
+from xsent.terminal import format_table
 from xsent.train.checkpoint import Checkpoint
 
 CARD = "README.md"

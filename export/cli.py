@@ -11,8 +11,7 @@ import typer
 
 from xsent.commands.options import split_names
 from xsent.errors import MissingExtraError
-from xsent.failures import one_line_errors
-from xsent.tables import format_table
+from xsent.terminal import format_table, one_line_errors
 
 if TYPE_CHECKING:  # it imports torch
     from xsent.export.folder import Written

@@ -7,9 +7,9 @@ from xsent.encoder import SentenceEncoder
 from xsent.errors import DataError
 from xsent.export.form import Form
 from xsent.export.quantization import Target
-from xsent.instruction_set import SATURATING, instruction_set
 from xsent.manifest import OTHER
 from xsent.options import UnknownTextWarning
+from xsent.probe import SATURATING, instruction_set
 from xsent.tokenizer import Tokenizer
 
 # Some of everything that can go wrong elsewhere: scripts, signs, case, bytes outside the vocabulary, length.

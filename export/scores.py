@@ -9,8 +9,7 @@ from pathlib import Path
 from xsent.classification.topics import COLUMNS, ENGLISH, SEEDS_NOTE, accuracy_rows, transfer_from_english
 from xsent.encoder import SentenceEncoder
 from xsent.errors import DataError
-from xsent.evaluation.protocols import PROTOCOLS
-from xsent.evaluation.vector_form import VectorForm
+from xsent.evaluation.protocols import PROTOCOLS, VectorForm
 
 logger = logging.getLogger(__name__)
 

@@ -14,7 +14,6 @@ os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
 if TYPE_CHECKING:
     from xsent.bundle import Bundle as Bundle
     from xsent.classification.classifier import LinearClassifier as LinearClassifier
-    from xsent.documents.alignment import align_documents as align_documents
     from xsent.documents.encoder import DocumentEncoder as DocumentEncoder
     from xsent.encoder import SentenceEncoder as SentenceEncoder
     from xsent.errors import BackendError as BackendError
@@ -24,6 +23,7 @@ if TYPE_CHECKING:
     from xsent.errors import MissingExtraError as MissingExtraError
     from xsent.errors import ParityError as ParityError
     from xsent.errors import XsentError as XsentError
+    from xsent.mining.bitext import align_documents as align_documents
     from xsent.mining.bitext import mine_bitext as mine_bitext
     from xsent.mining.margin import margin_scores as margin_scores
     from xsent.options import LongSentenceWarning as LongSentenceWarning
@@ -37,56 +37,21 @@ if TYPE_CHECKING:
 
     __version__: str
 
-_HOME = {
-    "BackendError": "errors",
-    "Bundle": "bundle",
-    "BundleError": "errors",
-    "DataError": "errors",
-    "DocumentEncoder": "documents.encoder",
-    "FingerprintError": "errors",
-    "LinearClassifier": "classification.classifier",
-    "LongSentenceWarning": "options",
-    "MissingExtraError": "errors",
-    "ParityError": "errors",
-    "SearchIndex": "search.index",
-    "SentenceEncoder": "encoder",
-    "UnknownTextWarning": "options",
-    "XsentError": "errors",
-    "align_documents": "documents.alignment",
-    "build_index": "search.building",
-    "cosine_similarity": "similarity",
-    "extend_index": "search.building",
-    "margin_scores": "mining.margin",
-    "mine_bitext": "mining.bitext",
-    "nearest": "similarity",
-    "semantic_search": "search.index",
+_NAMES = {  # by module
+    "bundle": "Bundle",
+    "classification.classifier": "LinearClassifier",
+    "documents.encoder": "DocumentEncoder",
+    "encoder": "SentenceEncoder",
+    "errors": "BackendError BundleError DataError FingerprintError MissingExtraError ParityError XsentError",
+    "mining.bitext": "align_documents mine_bitext",
+    "mining.margin": "margin_scores",
+    "options": "LongSentenceWarning UnknownTextWarning",
+    "search.building": "build_index extend_index",
+    "search.index": "SearchIndex semantic_search",
+    "similarity": "cosine_similarity nearest",
 }
-
-__all__ = [
-    "BackendError",
-    "Bundle",
-    "BundleError",
-    "DataError",
-    "DocumentEncoder",
-    "FingerprintError",
-    "LinearClassifier",
-    "LongSentenceWarning",
-    "MissingExtraError",
-    "ParityError",
-    "SearchIndex",
-    "SentenceEncoder",
-    "UnknownTextWarning",
-    "XsentError",
-    "__version__",
-    "align_documents",
-    "build_index",
-    "cosine_similarity",
-    "extend_index",
-    "margin_scores",
-    "mine_bitext",
-    "nearest",
-    "semantic_search",
-]
+_HOME = {name: module for module, names in _NAMES.items() for name in names.split()}
+__all__ = sorted([*_HOME, "__version__"])
 
 
 def __getattr__(name: str) -> object:

@@ -19,14 +19,7 @@ class Backend(Protocol):
     """Runs the graph of a bundle; may be called from several threads at once."""
 
     def embed(self, ids: NDArray[np.int64]) -> NDArray[np.float32]:
-        """Encode one sentence.
-
-        Args:
-            ids: Piece ids [T], 1 <= T <= max_length.
-
-        Returns:
-            The sentence vector [D], not normalised.
-        """
+        """Piece ids [T], 1 <= T <= max_length, of one sentence to its vector [D], not normalised."""
         ...
 
 
@@ -67,13 +60,7 @@ def importing(name: str) -> Iterator[None]:
 
 
 def open_backend(name: str, bundle: Bundle) -> Backend:
-    """Open a bundle with one of `BACKENDS`.
-
-    Raises:
-        BackendError: There is no such backend; names those there are.
-        BundleError: The bundle lacks what the backend runs, or it is damaged.
-        MissingExtraError: The backend's package is not installed.
-    """
+    """Open a bundle with one of `BACKENDS`; a BackendError names those there are."""
     if name not in BACKENDS:
         raise BackendError(f"backend {name!r} is not available; available: {', '.join(sorted(BACKENDS))}")
     module, kind = BACKENDS[name]

@@ -6,13 +6,18 @@ other weights are read page by page while encoding, so only `Bundle.verify` read
 
 import hashlib
 import json
-from collections.abc import Mapping
+import math
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath, PureWindowsPath
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from xsent.errors import BundleError
 from xsent.manifest import Manifest, parse_manifest
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 FORMAT_VERSION = 2
 MANIFEST = "xsent.json"
@@ -23,6 +28,7 @@ WEIGHTS = "weights.bin"
 
 _IDENTITY = ("format_version", "dim", "num_layers", "pooling", "normalisation", "precision", "max_length")
 _SMALL = (TOKENIZER, GRAPH)
+_DTYPES = ("float32", "float16", "int8", "uint8")  # of weights
 
 
 def builtin_path() -> Path:
@@ -52,11 +58,7 @@ class Bundle(Manifest):
 
     @classmethod
     def open(cls, path: str | Path) -> "Bundle":
-        """Read and check a bundle's folder.
-
-        Raises:
-            BundleError: It is missing or damaged, or was written by an unknown version.
-        """
+        """Read and check a folder; a BundleError says that it is missing, damaged or of an unknown version."""
         path = Path(path)
         raw = _read_manifest(path)
         manifest = parse_manifest(raw, path / MANIFEST)
@@ -80,11 +82,7 @@ class Bundle(Manifest):
         return self.path / GRAPH
 
     def verify(self) -> None:
-        """Read every file and compare it with its checksum.
-
-        Raises:
-            BundleError: A file differs; names it.
-        """
+        """Read every file and compare it with its checksum; a BundleError names one that differs."""
         for name in self.files:
             self._check_digest(name)
 
@@ -110,6 +108,37 @@ class Bundle(Manifest):
                 f"{self.path / name}: damaged (sha256 {digest[:12]}…, expected "
                 f"{self.files[name].sha256[:12]}…); copy the whole bundle again"
             )
+
+
+class Weights:
+    """The weights of a bundle by their names in the graph, read without it."""
+
+    def __init__(self, bundle: Bundle) -> None:
+        self.network = bundle.network
+        self._bundle = bundle
+
+    def __contains__(self, name: str) -> bool:
+        return name in self.network.tensors
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.network.tensors)
+
+    def mapped(self, name: str) -> "NDArray[Any]":
+        """A weight as it lies on the disk; only what is used of it is read."""
+        import numpy as np  # here, not above: what a bundle says about itself needs no arrays
+
+        entry, files = self.network.tensors[name], self._bundle.files
+        if entry.file not in files or entry.dtype not in _DTYPES:
+            raise ValueError(f"{name} is {entry.dtype} in {entry.file}")
+        dtype = np.dtype(entry.dtype).newbyteorder("<")
+        if entry.offset + dtype.itemsize * math.prod(entry.shape) > files[entry.file].bytes:
+            raise ValueError(f"{name} ends after {entry.file}")
+        return np.asarray(np.memmap(self._bundle.path / entry.file, dtype, "r", entry.offset, entry.shape))
+
+    def floats(self, name: str) -> "NDArray[np.float32]":
+        """A weight in memory."""
+        weight: NDArray[np.float32] = self.mapped(name).astype("float32")  # a copy
+        return weight
 
 
 def _read_manifest(path: Path) -> dict[str, Any]:

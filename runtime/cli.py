@@ -9,15 +9,13 @@ from typing import Annotated
 import typer
 
 from xsent.commands.classify import app as classify
-from xsent.commands.doctor import doctor
 from xsent.commands.documents import app as documents
 from xsent.commands.encode import encode
 from xsent.commands.evaluate import app as evaluate
 from xsent.commands.mine import mine, score
 from xsent.commands.options import BundleArgument, JsonOption, ModelOption
 from xsent.commands.search import index, search
-from xsent.failures import one_line_errors
-from xsent.tables import format_table
+from xsent.terminal import FAILED, format_table, one_line_errors
 
 app = typer.Typer(
     help="Sentence vectors across languages, on the CPU and offline.",
@@ -28,7 +26,6 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 app.command(epilog="Example: xsent encode sentences.txt --output vectors.npy")(encode)
-app.command(epilog="Example: xsent doctor")(doctor)
 app.command(epilog="Example: xsent mine en.txt fr.txt --threshold 1.1 > pairs.tsv")(mine)
 app.command(epilog="Example: xsent score pairs.tsv --precision 0.95 > scored.tsv")(score)
 app.command(epilog="Example: xsent index notes.txt notes.index")(index)
@@ -127,6 +124,30 @@ def verify(
         typer.echo(json.dumps(result))
     else:
         _print_facts(result)
+
+
+@app.command(epilog="Example: xsent doctor")
+@one_line_errors()
+def doctor(bundle: BundleArgument = None, as_json: JsonOption = False) -> None:
+    """Say what this machine is good for, what encoding takes on it, and what to mend.
+
+    Exits with 1 if something does not work.
+    """
+    from xsent.bundle import Bundle, builtin_path
+    from xsent.doctor import examine
+
+    findings = []
+    for finding in examine(Bundle.open(bundle or builtin_path())):
+        findings.append(finding)
+        if not as_json:
+            typer.echo(f"{finding.status:<7}  {finding.subject:<13}  {finding.text}")
+    problems = sum(finding.status == "problem" for finding in findings)
+    if as_json:
+        typer.echo(json.dumps({"problems": problems, "findings": [asdict(finding) for finding in findings]}))
+    else:
+        typer.echo(f"{problems} problem{'s' * (problems > 1)}" if problems else "xsent works here")
+    if problems:
+        raise typer.Exit(FAILED)
 
 
 def _print_facts(facts: dict[str, object]) -> None:

@@ -17,12 +17,12 @@ from typing import Any, Literal
 
 from xsent.backends import default_backend
 from xsent.bundle import Bundle
-from xsent.instruction_set import SATURATING, instruction_set
+from xsent.probe import SATURATING, instruction_set, system_fields
 from xsent.threads import available_cpus
 
 Status = Literal["good", "warning", "problem"]
 
-# By instruction set, see `xsent.instruction_set`.
+# By instruction set, see `xsent.probe.instruction_set`.
 PROCESSORS = {
     "avx512_vnni": "AVX-512 with 8-bit dot products (VNNI): int8 is fast here",
     "avx_vnni": "AVX2 with 8-bit dot products (VNNI): int8 is fast here",
@@ -56,14 +56,9 @@ class Finding:
 
 
 def examine(bundle: Bundle, root: Path = Path("/")) -> Iterator[Finding]:
-    """Look at this machine, then encode with it.
+    """Look at this machine, then encode with it: findings as they are made, the last ones take a few seconds.
 
-    Args:
-        bundle: What to encode with.
-        root: Where `proc` and `sys` are; only tests need another.
-
-    Yields:
-        The findings, as they are made; the last ones take a few seconds.
+    `root` is where `proc` and `sys` are; only tests need another.
     """
     yield system()
     yield processor(bundle, root / "proc/cpuinfo")
@@ -160,9 +155,5 @@ def _reason(child: "subprocess.CompletedProcess[str]") -> str:
 
 def _field(file: Path, *names: str) -> str | None:
     """The value of the first of some fields that a file of `/proc` has."""
-    try:
-        lines = file.read_text().splitlines()
-    except OSError:  # not Linux
-        return None
-    values = {name.strip(): value.strip() for name, _, value in (line.partition(":") for line in lines)}
+    values = dict(system_fields(file))
     return next((values[name] for name in names if name in values), None)

@@ -17,12 +17,10 @@ from xsent.backends import default_backend, importing, open_backend
 from xsent.bundle import Bundle, builtin_path
 from xsent.errors import BundleError
 from xsent.hamming import binary_similarity
-from xsent.options import EncodeOptions, OnLong, Precision, Vectors
-from xsent.parallel import ordered_map
-from xsent.progress import Progress
-from xsent.remarks import Remarks
+from xsent.options import EncodeOptions, OnLong, Precision, Remarks, Vectors
 from xsent.similarity import cosine_similarity
-from xsent.threads import available_cpus
+from xsent.terminal import Progress
+from xsent.threads import available_cpus, ordered_map
 from xsent.tokenizer import Tokenizer
 
 # Sentences handed to a thread at once: enough to make the hand-over free, few enough to keep all busy.
@@ -150,22 +148,9 @@ class SentenceEncoder:
         on_long: OnLong = "warn",
         start: int = 0,
     ) -> Iterator[Vectors]:
-        """Encode a stream in constant memory.
+        """Encode a stream in constant memory, see `encode`; sentences are read a few dozen ahead of their vectors [D].
 
-        Args:
-            sentences: Any number of sentences; read a few dozen ahead of the vectors.
-            normalize_embeddings: See `encode`, like the rest.
-            truncate_dim: Keep only the first so many numbers of each vector.
-            precision: Form of the numbers: "float32", "float16", "int8" or "binary".
-            on_long: What to do with a sentence over `max_length` tokens.
-            start: Sentences that were encoded before these; the number of a sentence in an error counts them too.
-
-        Returns:
-            The vectors [D], in the order of the sentences.
-
-        Raises:
-            TypeError: A sentence is not a str, or `sentences` is one.
-            ValueError: An argument is not offered, or a sentence is too long and `on_long` is "error".
+        `start` is how many were encoded before these: the number of a sentence in an error counts them too.
         """
         options = EncodeOptions.check(self.dim, normalize_embeddings, truncate_dim, precision, on_long)
         if isinstance(sentences, str):
@@ -173,19 +158,10 @@ class SentenceEncoder:
         return self._iterate(sentences, options, start)
 
     def similarity(self, a: ArrayLike, b: ArrayLike) -> NDArray[np.float32]:
-        """Cosine of every vector of `a` with every vector of `b`, of any one precision.
+        """Cosines [n, m] of every vector of `a` with every vector of `b`, see `xsent.cosine_similarity`.
 
-        Args:
-            a: Vectors [n, D], or one [D]; of any precision.
-            b: Vectors [m, D], or one [D]; binary if and only if `a` is.
-
-        Returns:
-            Cosines [n, m], see `xsent.cosine_similarity`; for binary vectors those of their signs, see
-            `xsent.hamming.binary_similarity`.
-
-        Raises:
-            TypeError: One is binary and the other is not, or they are not vectors.
-            ValueError: They differ in D.
+        Of any precision; of binary vectors, which both are then, those of their signs, see
+        `xsent.hamming.binary_similarity`.
         """
         left, right = np.asarray(a), np.asarray(b)
         binary = np.uint8 in (left.dtype, right.dtype)

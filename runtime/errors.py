@@ -1,15 +1,4 @@
-"""Errors that a caller can act on.
-
-XsentError
-├── BundleError        a bundle is missing, damaged or of an unknown version
-├── FingerprintError   vectors or heads that belong to another encoder
-├── BackendError       the backend asked for is not available
-├── DataError          a line of input that cannot be read
-├── ParityError        an exported encoder that differs too much from the trained one
-└── MissingExtraError  an optional dependency that is not installed (also an ImportError)
-
-Wrong arguments stay `ValueError` and `TypeError`.
-"""
+"""Errors that a caller can act on. Wrong arguments stay `ValueError` and `TypeError`."""
 
 
 class XsentError(Exception):

@@ -20,9 +20,7 @@ _DAMAGE = (OSError, ValueError, TypeError, KeyError, AttributeError, EOFError)
 def naming_full_disk(path: Path, kept: Callable[[], bool] = lambda: False) -> Iterator[None]:
     """Turn a full disk into one line with what was asked for: a write knows no name, or that of what is half-written.
 
-    Args:
-        path: What was asked for.
-        kept: Says whether --resume could go on.
+    `kept` says whether --resume could go on.
     """
     try:
         yield
@@ -35,13 +33,7 @@ def naming_full_disk(path: Path, kept: Callable[[], bool] = lambda: False) -> It
 
 @contextmanager
 def naming_damage(path: Path, remedy: str, *also: type[Exception]) -> Iterator[None]:
-    """Turn what reading raises into one line: the file that is missing or damaged, and what to do.
-
-    Args:
-        path: The file.
-        remedy: What to do.
-        also: More errors that say that it is damaged.
-    """
+    """Turn what reading raises, `also` by other errors, into one line: the missing or damaged file, and the remedy."""
     try:
         yield
     except FileNotFoundError as error:
@@ -57,6 +49,11 @@ def naming_failed_write(path: Path, remedy: str) -> Iterator[None]:
         yield
     except OSError as error:
         raise DataError(f"{path}: cannot be written: {os.strerror(error.errno or 0)}; {remedy}") from error
+
+
+def existing(path: Path, advice: str = "exists; --force replaces it") -> FileExistsError:
+    """What to raise where something must not be replaced."""
+    return FileExistsError(errno.EEXIST, advice, str(path))
 
 
 def read_json(path: Path, remedy: str) -> dict[str, Any]:
@@ -142,9 +139,7 @@ def sweep(folder: Path) -> None:
 def only_writer(path: Path, flags: int = os.O_RDONLY) -> Iterator[None]:
     """Keep other processes from writing a file or folder, by a DataError there; without effect on Windows.
 
-    Args:
-        path: What is written; its name may be given up before the end.
-        flags: For `os.open`.
+    Its name may be given up before the end. The flags are for `os.open`.
     """
     try:
         import fcntl

@@ -14,10 +14,7 @@ _BITS_OF_BYTE = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1).s
 def pack_signs(vectors: ArrayLike) -> NDArray[np.uint8]:
     """Keep one bit a number, whether it is above zero: [..., D] to bytes [..., D / 8].
 
-    The first number is in the highest bit, as in "ubinary" of sentence-transformers.
-
-    Raises:
-        ValueError: 8 does not divide D.
+    The first number is in the highest bit, as in "ubinary" of sentence-transformers. 8 must divide D.
     """
     array = np.asarray(vectors)
     if array.shape[-1] % 8:
@@ -39,10 +36,6 @@ def hamming_distances(a: ArrayLike, b: ArrayLike) -> NDArray[np.int32]:
     """Number of bits, 0 to D, in which each of `a` [n, D / 8] differs from each of `b` [m, D / 8]: [n, m].
 
     Either may be a single vector.
-
-    Raises:
-        TypeError: `a` or `b` does not hold bytes.
-        ValueError: They differ in D.
     """
     left, right = _words(a, b)
     columns = np.ascontiguousarray(right.T)
@@ -58,10 +51,6 @@ def binary_similarity(a: ArrayLike, b: ArrayLike) -> NDArray[np.float32]:
     """Cosine of the signs of each of `a` [n, D / 8] with those of each of `b` [m, D / 8]: [n, m].
 
     `1 - 2 distance / D`: 1 for equal signs, -1 for opposite ones; 0 for a zero vector. Either may be a single vector.
-
-    Raises:
-        TypeError: `a` or `b` does not hold bytes.
-        ValueError: They differ in D.
     """
     left, right = np.atleast_2d(np.asarray(a)), np.atleast_2d(np.asarray(b))
     distances = hamming_distances(left, right)

@@ -5,20 +5,22 @@ Named tuples where they will do: Python takes a millisecond to make each data cl
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from types import UnionType
+from typing import Annotated, Any, NamedTuple, get_args, get_origin
 
 from xsent.errors import BundleError
 
-T = TypeVar("T")
-
 OTHER = "other"
+
+Count = Annotated[int, 0]  # with the least that it may be
+Size = Annotated[int, 1]
 
 
 class FileEntry(NamedTuple):
     """What the manifest says about one file."""
 
     sha256: str  # checksum in hex
-    bytes: int  # size
+    bytes: Count  # size
 
 
 class Golden(NamedTuple):
@@ -26,7 +28,7 @@ class Golden(NamedTuple):
 
     sentences: tuple[str, ...]  # n sentences
     vectors: tuple[tuple[float, ...], ...]  # their vectors [n, dim], of length 1
-    # largest difference of a number that processors may cause, by their instructions (see `xsent.instruction_set`);
+    # largest difference of a number that processors may cause, by their instructions (`xsent.probe.instruction_set`);
     # "other" is for those that are not named
     tolerances: dict[str, float]
 
@@ -39,19 +41,19 @@ class TensorEntry(NamedTuple):
     """Where the numbers of one weight are."""
 
     file: str  # the file they are in, by its name in the manifest
-    offset: int  # bytes before them
+    offset: Count  # bytes before them
     dtype: str  # their type, by numpy's name; little-endian
-    shape: tuple[int, ...]  # their shape, row by row
+    shape: tuple[Size, ...]  # their shape, row by row
 
 
 class Network(NamedTuple):
     """The encoder for backends that do not read its graph."""
 
-    heads: int  # attention heads of a layer
+    heads: Size  # attention heads of a layer
     activation: str  # of the feed-forward block: "gelu" or "silu"
     norm_eps: float  # what the norms add to a variance
-    first: int  # piece that the layers see before every sentence
-    last: int  # piece that they see behind it
+    first: Count  # piece that the layers see before every sentence
+    last: Count  # piece that they see behind it
     tensors: dict[str, TensorEntry]  # every weight, by its name in the graph
 
 
@@ -66,14 +68,14 @@ class Trained(NamedTuple):
 class Manifest:
     """What a bundle says about itself."""
 
-    format_version: int  # version of the folder layout
+    format_version: Size  # version of the folder layout
     name: str  # name of the model
     languages: tuple[str, ...]  # language codes it was trained for
     licence: str  # licence of the weights
-    dim: int  # length of a sentence vector (D)
-    num_layers: int  # layers above the token table; 0 is the static encoder
-    vocab_size: int  # rows of the token table (V)
-    max_length: int  # longest sentence in tokens, the first and the last one not counted
+    dim: Size  # length of a sentence vector (D)
+    num_layers: Count  # layers above the token table; 0 is the static encoder
+    vocab_size: Size  # rows of the token table (V)
+    max_length: Size  # longest sentence in tokens, the first and the last one not counted
     pooling: str  # how tokens become a sentence: "mean"
     normalisation: str  # text normalisation inside the SentencePiece model
     precision: str  # of the weights: "int8", "int4-table" or "float32"
@@ -89,108 +91,54 @@ class Manifest:
 
 
 def parse_manifest(raw: dict[str, Any], source: Path) -> Manifest:
-    """Turn the JSON object of a manifest, read from a file, into its typed form.
-
-    Raises:
-        BundleError: A field is missing or of the wrong type.
-    """
-    fields = _Fields(raw, str(source))
-    files = fields.inner("files")
-    manifest = Manifest(
-        format_version=fields.whole("format_version"),
-        name=fields.get("name", str),
-        languages=fields.tuple_of("languages", str),
-        licence=fields.get("licence", str),
-        dim=fields.whole("dim"),
-        num_layers=fields.whole("num_layers", least=0),
-        vocab_size=fields.whole("vocab_size"),
-        max_length=fields.whole("max_length"),
-        pooling=fields.get("pooling", str),
-        normalisation=fields.get("normalisation", str),
-        precision=fields.get("precision", str),
-        target=fields.get("target", str) if "target" in raw else "portable",
-        files={name: _file_entry(files.inner(name)) for name in files.raw},
-        fingerprint=fields.get("fingerprint", str),
-        golden=_golden(fields.inner("golden")),
-        parity=fields.get("parity", dict),
-        network=_network(fields.inner("network")),
-        trained=_trained(fields.inner("trained")) if "trained" in raw else Trained(),
-        space=fields.get("space", str) if raw.get("space") is not None else None,
-    )
+    """Turn the JSON object of a manifest into its typed form; a BundleError names the source and the field."""
+    filled = {"target": "portable", "trained": {"prefixes": [], "layers": []}, "space": None, **raw}
+    golden = filled.get("golden")
+    if isinstance(golden, dict) and isinstance(golden.get("tolerance"), float):  # one for all
+        filled["golden"] = {**golden, "tolerance": {OTHER: golden["tolerance"]}}
+    manifest: Manifest = _read(Manifest, filled, str(source))
+    if OTHER not in manifest.golden.tolerances:
+        raise BundleError(f"{source}: golden: tolerance: no {OTHER!r}; export the bundle again")
     shape = [len(vector) for vector in manifest.golden.vectors]
     if shape != [manifest.dim] * len(manifest.golden.sentences):
         raise BundleError(f"{source}: golden needs one vector of {manifest.dim} numbers a sentence")
     return manifest
 
 
-class _Fields(NamedTuple):
-    """A JSON object whose fields are read with their types checked."""
-
-    raw: dict[str, Any]
-    where: str
-
-    def get(self, key: str, kind: type[T]) -> T:
-        if key not in self.raw:
-            raise BundleError(f"{self.where}: no {key!r}; export the bundle again")
-        return self._checked(key, self.raw[key], kind)
-
-    def whole(self, key: str, least: int = 1) -> int:
-        value = self.get(key, int)
-        if value < least:
-            raise BundleError(f"{self.where}: {key!r} is {value}, expected at least {least}")
+def _read(kind: Any, value: Any, where: str, key: str = "") -> Any:  # noqa: ANN401  whatever a field may be
+    """A JSON value as the type that a field has; `where` and `key` name it in messages."""
+    if type(value) is kind:
         return value
-
-    def inner(self, key: str) -> "_Fields":
-        return _Fields(self.get(key, dict), f"{self.where}: {key}")
-
-    def tuple_of(self, key: str, kind: type[T]) -> tuple[T, ...]:
-        return tuple(self._checked(key, value, kind) for value in self.get(key, list))
-
-    def _checked(self, key: str, value: object, kind: type[T]) -> T:
-        if kind is float and type(value) is int:
-            value = float(value)
-        if type(value) is not kind:  # not isinstance: a JSON true is no number
-            found = type(value).__name__
-            raise BundleError(f"{self.where}: {key!r} is of type {found}, expected {kind.__name__}")
-        return value
-
-
-def _file_entry(fields: _Fields) -> FileEntry:
-    return FileEntry(fields.get("sha256", str), fields.whole("bytes", least=0))
-
-
-def _network(fields: _Fields) -> Network:
-    tensors = fields.inner("tensors")
-    return Network(
-        heads=fields.whole("heads"),
-        activation=fields.get("activation", str),
-        norm_eps=fields.get("norm_eps", float),
-        first=fields.whole("first", least=0),
-        last=fields.whole("last", least=0),
-        tensors={name: _tensor_entry(tensors.inner(name)) for name in tensors.raw},
-    )
+    kind, least = get_args(kind) if get_origin(kind) is Annotated else (kind, None)
+    if get_origin(kind) is UnionType:  # of something and None
+        if value is None:
+            return None
+        kind = get_args(kind)[0]
+    made_of = kind.__annotations__ if kind is Manifest or hasattr(kind, "_fields") else None
+    expected = dict if made_of else {tuple: list}.get(get_origin(kind), get_origin(kind) or kind)
+    if expected is float and type(value) is int:
+        value = float(value)
+    if type(value) is not expected:  # not isinstance: a JSON true is no number
+        found = type(value).__name__
+        raise BundleError(f"{where}: {key!r} is of type {found}, expected {expected.__name__}")
+    if least is not None and value < least:
+        raise BundleError(f"{where}: {key!r} is {value}, expected at least {least}")
+    inside = f"{where}: {key}" if key else where
+    if made_of:
+        return kind(**{name: _field(of, value, inside, _STORED.get(name, name)) for name, of in made_of.items()})
+    if expected is list:
+        (kind, *_) = get_args(kind)
+        # Not all by a call: there are thousands of numbers in golden vectors, and a millisecond is seen at every start.
+        return tuple([one if type(one) is kind else _read(kind, one, where, key) for one in value])
+    if expected is dict and get_args(kind)[1] is not Any:
+        return {name: _read(get_args(kind)[1], one, inside, name) for name, one in value.items()}
+    return value
 
 
-def _trained(fields: _Fields) -> Trained:
-    return Trained(fields.tuple_of("prefixes", int), fields.tuple_of("layers", int))
+def _field(kind: Any, raw: dict[str, Any], where: str, key: str) -> Any:  # noqa: ANN401
+    if key not in raw:
+        raise BundleError(f"{where}: no {key!r}; export the bundle again")
+    return _read(kind, raw[key], where, key)
 
 
-def _tensor_entry(fields: _Fields) -> TensorEntry:
-    offset, shape = fields.whole("offset", least=0), fields.tuple_of("shape", int)
-    if min(shape, default=1) < 1:
-        raise BundleError(f"{fields.where}: 'shape' is {list(shape)}, expected numbers from 1")
-    return TensorEntry(fields.get("file", str), offset, fields.get("dtype", str), shape)
-
-
-def _golden(fields: _Fields) -> Golden:
-    rows = fields.tuple_of("vectors", list)
-    vectors = tuple(_Fields({"vectors": row}, fields.where).tuple_of("vectors", float) for row in rows)
-    return Golden(fields.tuple_of("sentences", str), vectors, _tolerances(fields))
-
-
-def _tolerances(fields: _Fields) -> dict[str, float]:
-    if not isinstance(fields.raw.get("tolerance"), dict):  # one for all
-        return {OTHER: fields.get("tolerance", float)}
-    inner = fields.inner("tolerance")
-    inner.get(OTHER, float)
-    return {name: inner.get(name, float) for name in inner.raw}
+_STORED = {"tolerances": "tolerance"}  # names of fields in the file, where they differ

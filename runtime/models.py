@@ -27,14 +27,9 @@ class SupportsEncode(Protocol):
 
 
 def open_model(path: str | Path | None = None) -> SupportsEncode:
-    """Open a model.
+    """Open a bundle, by default the one that ships with the package, or a folder of another kind.
 
-    Args:
-        path: A bundle, or a folder of another kind; None is the bundle that ships with the package.
-
-    Raises:
-        BundleError: It is of no known kind, or a damaged bundle.
-        MissingExtraError: Something that might open it is not installed.
+    A BundleError says that it is of no known kind or damaged, a MissingExtraError that what might open it is missing.
     """
     if path is None or (Path(path) / MANIFEST).is_file():
         return SentenceEncoder(path)
@@ -56,5 +51,4 @@ def open_model(path: str | Path | None = None) -> SupportsEncode:
             return encoder
     if missing is not None:
         raise MissingExtraError(f"{path}: no bundle, and {missing}; pip install xsent[train]") from missing
-    kinds = ", ".join(["bundle", *names])
-    raise BundleError(f"{path}: no model in this folder; known kinds: {kinds}")
+    raise BundleError(f"{path}: no model in this folder; known kinds: {', '.join(['bundle', *names])}")

@@ -15,15 +15,16 @@ from types import MappingProxyType
 import numpy as np
 from numpy.typing import NDArray
 
-from xsent.blas import ONE_THREAD
-from xsent.bundle import Bundle
+from xsent.bundle import Bundle, Weights
 from xsent.errors import BundleError
-from xsent.weights import Floats, Weights
+from xsent.similarity import Floats
+from xsent.threads import OneThread
 
 # So few tokens are multiplied by blocks of so many outputs: OpenBLAS then takes a kernel that does not copy the weights
 # first, a fifth to a third faster on AVX-512, as fast elsewhere.
 _FEW, _BLOCK = 20, 32
 _FRAME = 2  # the first and the last token
+_ONE_THREAD = OneThread()
 
 
 class NumpyBackend:
@@ -31,9 +32,6 @@ class NumpyBackend:
 
     The token table stays on the disk, of which only the rows of a sentence are read; the layers are held in memory,
     four bytes a weight.
-
-    Raises:
-        BundleError: The bundle is damaged.
     """
 
     def __init__(self, bundle: Bundle) -> None:
@@ -53,7 +51,7 @@ class NumpyBackend:
 
     def embed(self, ids: NDArray[np.int64]) -> Floats:
         """See `Backend.embed`."""
-        with ONE_THREAD:
+        with _ONE_THREAD:
             return self._run(ids)
 
     def _run(self, ids: NDArray[np.int64]) -> Floats:

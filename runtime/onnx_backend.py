@@ -19,15 +19,7 @@ class HasGraph(Protocol):
 
 
 class OnnxBackend:
-    """ONNX Runtime on the CPU, one thread a sentence.
-
-    Args:
-        bundle: The bundle to run.
-
-    Raises:
-        BundleError: The graph cannot be loaded.
-        MissingExtraError: onnxruntime is not installed.
-    """
+    """ONNX Runtime on the CPU, one thread a sentence; a BundleError says that the graph cannot be loaded."""
 
     def __init__(self, bundle: HasGraph) -> None:
         onnxruntime = _import_onnxruntime()

@@ -31,9 +31,7 @@ _MOST_STREAMS = 4
 class OpenVinoBackend:
     """OpenVINO on the CPU, one thread a sentence; all lengths are compiled at the start.
 
-    Raises:
-        BundleError: The bundle was exported without OpenVINO's files, or they are damaged.
-        MissingExtraError: openvino is not installed.
+    A BundleError says that the bundle was exported without OpenVINO's files, or that they are damaged.
     """
 
     def __init__(self, bundle: Bundle) -> None:
@@ -88,11 +86,7 @@ def prepared_lengths(max_length: int) -> list[int]:
 
 
 def import_openvino(extra: str = "openvino") -> Any:  # noqa: ANN401  it has no types
-    """The openvino package; the message names the extra of ours that brings it.
-
-    Raises:
-        MissingExtraError: It is not installed, or does not run here.
-    """
+    """The openvino package; if it cannot be imported, the message names the extra of ours that brings it."""
     try:
         with without_telemetry():
             import openvino

@@ -1,6 +1,7 @@
-"""How sentences are encoded: what happens to long ones, and the form of the vectors."""
+"""How sentences are encoded: what happens to long and strange ones, and the form of the vectors."""
 
 import math
+import warnings
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
@@ -32,8 +33,7 @@ class UnknownTextWarning(UserWarning):
 def stored_as(precision: str, dim: int) -> tuple[np.dtype[Any], int]:
     """Type and number of what is stored of a vector of `dim` numbers: for "binary" bytes, of eight numbers each.
 
-    Raises:
-        ValueError: There is no such precision, or eight does not divide the length of binary vectors.
+    A ValueError says that there is no such precision, or that eight does not divide `dim`.
     """
     if precision not in _STORED_AS:
         raise ValueError(f"precision = {precision!r} must be one of {', '.join(_STORED_AS)}")
@@ -65,18 +65,7 @@ class EncodeOptions:
     def check(
         cls, full_dim: int, normalize: bool, truncate_dim: int | None, precision: Precision, on_long: OnLong
     ) -> "EncodeOptions":
-        """Check the arguments of a call.
-
-        Args:
-            full_dim: The encoder's dimension.
-            normalize: See `SentenceEncoder.encode`, like the rest.
-            truncate_dim: Prefix of the vector to keep.
-            precision: Name of the number type.
-            on_long: Policy for long sentences.
-
-        Raises:
-            ValueError: A value that is not offered; says which are.
-        """
+        """Check the arguments of `SentenceEncoder.encode`; a ValueError says what is offered."""
         if truncate_dim is not None and not 1 <= truncate_dim <= full_dim:
             raise ValueError(f"truncate_dim = {truncate_dim} must lie between 1 and {full_dim}")
         dim = truncate_dim or full_dim
@@ -102,3 +91,33 @@ class EncodeOptions:
         if self.normalize and norm > 0:
             vector = vector / np.float32(norm)
         return to_int8(vector) if self.precision == "int8" else vector.astype(self.precision, copy=False)
+
+
+@dataclass
+class Remarks:
+    """What a call has to say about its sentences once it has seen them all: one warning of a kind."""
+
+    sentences: int = 0  # how many there were
+    cut: int = 0  # those with more tokens than the encoder reads, cut
+    unknown: int = 0  # those mostly of characters that no piece of the vocabulary has
+
+    def add(self, other: "Remarks") -> None:
+        """Count the sentences of another part too."""
+        self.sentences += other.sentences
+        self.cut += other.cut
+        self.unknown += other.unknown
+
+    def warn(self, max_length: int, languages: tuple[str, ...]) -> None:
+        """Warn the caller of the function that calls this."""
+        if self.cut:
+            message = (
+                f"{self.cut:,} of {self.sentences:,} sentences had more than {max_length} tokens and were cut; "
+                "on_long='split' encodes all of them"
+            )
+            warnings.warn(message, LongSentenceWarning, stacklevel=3)
+        if self.unknown:
+            message = (
+                f"{self.unknown:,} of {self.sentences:,} sentences are mostly of characters that this model does not "
+                f"know, their vectors mean little; it was trained for {', '.join(languages)}"
+            )
+            warnings.warn(message, UnknownTextWarning, stacklevel=3)

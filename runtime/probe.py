@@ -1,6 +1,7 @@
-"""What a sentence takes: the one way to time it, and a backend tried by it, run by `xsent.doctor` in a process."""
+"""What a processor can do, and what a call takes on it: the one way to time it. `xsent.doctor` tries backends by it."""
 
 import json
+import platform
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
@@ -8,21 +9,55 @@ from pathlib import Path
 from time import perf_counter
 from typing import TypeVar
 
-from xsent.failures import one_line_errors
+from xsent.terminal import one_line_errors
 
 _SECONDS, _LEAST = 0.5, 5  # time to measure a backend for, and sentences at least
 
 Input = TypeVar("Input")
 
+# Which arithmetic instructions there are decides the last digits of a vector, and what int8 gains. By the flag of
+# /proc/cpuinfo that tells them, the best first.
+X86 = {"avx512_vnni": "avx512_vnni", "avx_vnni": "avx_vnni", "avx512f": "avx512", "avx2": "avx2"}
+ARM = {"asimddp": "arm64_dot"}
+SATURATING = ("avx512", "avx2", "x86")  # 8-bit sums overflow there unless the weights are made "portable"
 
-@dataclass(frozen=True)
-class Measurement:
-    """What a backend did."""
 
-    difference: float  # the largest of a number to the golden vectors, which was within the tolerance
-    tokens: int  # of the sentence that was timed
-    milliseconds: float  # for it, text to vector, on one thread: the median
-    mebibytes: float  # of memory at the most after the first sentence; 0 where the system does not say
+def instruction_set(cpuinfo: Path = Path("/proc/cpuinfo")) -> str:
+    """The best set of instructions of this processor that vectors are calculated with; only tests need another file.
+
+    On x86 "avx512_vnni", "avx_vnni", "avx512", "avx2" or "x86"; on ARM "arm64_dot" or "arm64"; elsewhere the machine's
+    name.
+    """
+    machine = platform.machine().lower()
+    flags = {flag for name, value in system_fields(cpuinfo) if name in ("flags", "Features") for flag in value.split()}
+    if machine in ("x86_64", "amd64"):
+        return next((name for flag, name in X86.items() if flag in flags), "x86")
+    if machine in ("aarch64", "arm64"):
+        if sys.platform == "darwin":  # every Mac of this kind has them
+            return "arm64_dot"
+        return next((name for flag, name in ARM.items() if flag in flags), "arm64")
+    return machine
+
+
+def system_fields(file: Path) -> list[tuple[str, str]]:
+    """The lines `name: value` of a file of `/proc`; none on systems without it."""
+    try:
+        lines = file.read_text().splitlines()
+    except OSError:  # not Linux
+        return []
+    return [(name.strip(), value.strip()) for name, _, value in (line.partition(":") for line in lines)]
+
+
+def process_memory(field: str) -> float:
+    """A field of /proc/self/status in MiB, such as VmHWM (peak resident memory) or RssAnon (not backed by a file).
+
+    Not `getrusage`: its peak starts with what the parent held when it started this process. An OSError says that the
+    system has no such file or field.
+    """
+    for name, value in system_fields(Path("/proc/self/status")):
+        if name == field:
+            return int(value.split()[0]) / 1024
+    raise OSError(f"/proc/self/status has no {field}")
 
 
 def time_call(run: Callable[[], object], clock: Callable[[], float] = perf_counter) -> float:
@@ -51,27 +86,18 @@ def time_each(
     return times
 
 
-def process_memory(field: str) -> float:
-    """A field of /proc/self/status in MiB, such as VmHWM (peak resident memory) or RssAnon (not backed by a file).
+@dataclass(frozen=True)
+class Trial:
+    """What a backend did."""
 
-    Not `getrusage`: its peak starts with what the parent held when it started this process.
-
-    Raises:
-        OSError: The system has no such file or field.
-    """
-    for line in Path("/proc/self/status").read_text().splitlines():
-        name, _, value = line.partition(":")
-        if name == field:
-            return int(value.split()[0]) / 1024
-    raise OSError(f"/proc/self/status has no {field}")
+    difference: float  # the largest of a number to the golden vectors, which was within the tolerance
+    tokens: int  # of the sentence that was timed
+    milliseconds: float  # for it, text to vector, on one thread: the median
+    mebibytes: float  # of memory at the most after the first sentence; 0 where the system does not say
 
 
-def measure(path: Path, backend: str) -> Measurement:
-    """Try a backend, see `xsent.backends.open_backend`, on a bundle.
-
-    Raises:
-        XsentError: It does not work, or gives other vectors than it should.
-    """
+def try_backend(path: Path, backend: str) -> Trial:
+    """Run a bundle; an XsentError says that it does not work, or gives other vectors than it should."""
     # Not above: a process that only times other things would load and weigh more.
     from statistics import median
 
@@ -88,10 +114,10 @@ def measure(path: Path, backend: str) -> Measurement:
         mebibytes = 0.0
     times = time_each(encoder.encode, [text], least=_LEAST, seconds=_SECONDS)
     tokens = len(Tokenizer(encoder.bundle.tokenizer_path).encode(text))
-    return Measurement(verify(path, backend).difference, tokens, 1000 * median(times), mebibytes)
+    return Trial(verify(path, backend).difference, tokens, 1000 * median(times), mebibytes)
 
 
 @one_line_errors()
 def main(path: str, backend: str) -> None:
     """Try a backend and print what it did as JSON."""
-    sys.stdout.write(json.dumps(asdict(measure(Path(path), backend))))
+    sys.stdout.write(json.dumps(asdict(try_backend(Path(path), backend))))

@@ -28,10 +28,6 @@ def cosine_similarity(a: ArrayLike, b: ArrayLike) -> Floats:
 
     Returns:
         Cosines [n, m] between -1 and 1 up to rounding; 0 for a zero vector.
-
-    Raises:
-        TypeError: `a` or `b` is not made of numbers.
-        ValueError: `a` and `b` differ in D, or a number is not finite.
     """
     left, right = unit_rows(a), unit_rows(b)
     check_same_dim(left.shape[1], right.shape[1])
@@ -49,9 +45,6 @@ def nearest(queries: ArrayLike, candidates: ArrayLike, k: int = 1, *, block: int
 
     Returns:
         Indices [q, min(k, c)] and cosines of the same shape, best first; of equal cosines the lower index.
-
-    Raises:
-        ValueError: `k` or `block` is less than 1, or the dimensions differ, or a number is not finite.
     """
     if block < 1:
         raise ValueError(f"block = {block} must be at least 1")
@@ -63,15 +56,7 @@ def nearest(queries: ArrayLike, candidates: ArrayLike, k: int = 1, *, block: int
 
 
 class NearestSearch:
-    """The k nearest candidates of every query while candidates stream by.
-
-    Args:
-        queries: Vectors [q, D].
-        k: Neighbours a query.
-
-    Raises:
-        ValueError: `k` is less than 1.
-    """
+    """The k nearest candidates of every query [q, D] while candidates stream by."""
 
     def __init__(self, queries: ArrayLike, k: int = 1) -> None:
         self._queries = unit_rows(queries)
@@ -105,15 +90,9 @@ class NearestSearch:
 
 
 class UnitRows:
-    """Vectors that are read in blocks and get length 1; zero vectors stay zero.
+    """Vectors [n, D] that are read in blocks and get length 1; zero vectors stay zero.
 
-    Args:
-        vectors: [n, D]; of a memory map only one block is ever held.
-        rows: Only these, in this order; their number is n then.
-
-    Raises:
-        TypeError: They are not made of numbers.
-        ValueError: They are not of shape [n, D].
+    Of a memory map only one block is ever held. With `rows`, only these, in this order; their number is n then.
     """
 
     def __init__(self, vectors: ArrayLike, rows: Ints | None = None) -> None:
@@ -141,34 +120,19 @@ class KBest:
     """The k best scores of every line, and the columns they stand in, while blocks of a score matrix pass by.
 
     For every line, columns must come in ascending order: of equal scores the first that came is kept.
-
-    Args:
-        lines: Number of lines.
-        k: Scores kept a line.
-
-    Attributes:
-        indices: Columns [lines, k], best first; -1 while there are fewer.
-        scores: Of the same shape.
-
-    Raises:
-        ValueError: `k` is less than 1.
     """
 
     def __init__(self, lines: int, k: int) -> None:
         if k < 1:
             raise ValueError(f"k = {k} must be at least 1")
         self._k = k
-        self.indices = np.full((lines, k), -1, np.int64)
+        self.indices = np.full((lines, k), -1, np.int64)  # columns, best first; -1 while there are fewer
         self.scores = np.full((lines, k), -np.inf, np.float32)
 
     def add(self, line: int, column: int, scores: Floats, *, lines_are_columns: bool = False) -> None:
-        """Look at a block of scores.
+        """Look at a block of scores, C-contiguous, by the numbers of its first line and column.
 
-        Args:
-            line: Number of its first line.
-            column: Number of its first column.
-            scores: The block, C-contiguous.
-            lines_are_columns: The block is transposed: its columns are lines here.
+        With `lines_are_columns` it is transposed: its columns are lines here.
         """
         across = 1 - lines_are_columns  # the axis along which a line lies
         kept = slice(line, line + scores.shape[1 - across])

@@ -1,9 +1,22 @@
-"""How many CPUs this process may use."""
+"""Threads: how many there may be, an ordered map over them, and one alone for a product of matrices."""
 
 import math
 import os
-from collections.abc import Iterator
+import sys
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
+from threading import Lock
+from typing import TYPE_CHECKING, TypeVar
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+# OpenBLAS as numpy's wheels bring it, with and without 64-bit sizes, and as a system has it.
+_NAMES = ("scipy_openblas_{}64_", "scipy_openblas_{}", "openblas_{}64_", "openblas_{}")
 
 
 def available_cpus(root: Path = Path("/")) -> int:
@@ -24,28 +37,92 @@ def _quotas(root: Path) -> Iterator[float]:
     for group in groups:
         _, controllers, path = group.split(":", 2)
         if not controllers:
-            mount, read = root / "sys/fs/cgroup", _quota_v2
+            mount, files = root / "sys/fs/cgroup", ["cpu.max"]
         elif "cpu" in controllers.split(","):
-            mount, read = root / "sys/fs/cgroup/cpu", _quota_v1
+            mount, files = root / "sys/fs/cgroup/cpu", ["cpu.cfs_quota_us", "cpu.cfs_period_us"]
         else:
             continue
         folder = mount / path.lstrip("/")
         for level in (folder, *folder.parents):
             try:
-                yield read(level)
+                quota, period = " ".join((level / file).read_text() for file in files).split()
+                if int(quota) >= 0:  # "max", no quota of version 2, is a ValueError; that of version 1 is -1
+                    yield int(quota) / int(period)
             except (OSError, ValueError, ZeroDivisionError):
                 pass  # no quota at this level, or a group of the host that the container cannot see
             if level == mount:
                 break
 
 
-def _quota_v2(folder: Path) -> float:
-    quota, period = (folder / "cpu.max").read_text().split()
-    return int(quota) / int(period)  # "max", no quota, is a ValueError
+def ordered_map(work: Callable[[T], R], items: Iterable[T], threads: int) -> Iterator[R]:
+    """Apply `work`, safe to call from several threads, to every item; yields the results in the order of the items.
+
+    Items are read in the caller's thread, at most `2 * threads` ahead of the results; one thread is the caller's own.
+    """
+    if threads == 1:
+        yield from map(work, items)
+        return
+    # Here, not above: it brings the logging of the standard library, and one thread needs neither.
+    from concurrent.futures import ThreadPoolExecutor
+
+    pool = ThreadPoolExecutor(threads, thread_name_prefix="xsent")
+    pending: deque[Future[R]] = deque()
+    try:
+        for item in items:
+            pending.append(pool.submit(work, item))
+            if len(pending) == 2 * threads:
+                yield pending.popleft().result()
+        while pending:
+            yield pending.popleft().result()
+    finally:  # also when the caller stops early or presses Ctrl-C: what is queued is dropped
+        pool.shutdown(cancel_futures=True)
 
 
-def _quota_v1(folder: Path) -> float:
-    quota = int((folder / "cpu.cfs_quota_us").read_text())
-    if quota < 0:
-        raise ValueError("no quota")
-    return quota / int((folder / "cpu.cfs_period_us").read_text())
+class OneThread:
+    """Keeps numpy's OpenBLAS to one thread while any thread of this process is inside.
+
+    Its own threads spin while they wait for work: with sentences encoded in parallel, or with anything else that runs,
+    they cost several times what they gain. Other libraries than OpenBLAS are left as they are.
+    """
+
+    def __init__(self) -> None:
+        self._get, self._set = _blas_functions()
+        self._lock = Lock()
+        self._inside = self._before = 0
+
+    @property
+    def threads(self) -> int:
+        """Threads that a product takes now; 0 where it is not OpenBLAS that calculates it."""
+        return self._get()
+
+    def __enter__(self) -> None:
+        with self._lock:
+            if not self._inside:
+                self._before = self._get()
+                self._set(1)
+            self._inside += 1
+
+    def __exit__(self, *_: object) -> None:
+        with self._lock:
+            self._inside -= 1
+            if not self._inside:
+                self._set(self._before)
+
+
+def _blas_functions() -> tuple[Callable[[], int], Callable[[int], object]]:
+    """What tells the number of threads, and what changes it."""
+    import ctypes  # here, not above, like numpy: who asks for the CPUs needs neither
+
+    import numpy as np
+
+    package = "numpy._core" if np.lib.NumpyVersion(np.__version__) >= "2.0.0" else "numpy.core"
+    try:
+        # Loaded already; a search in it is one in all that it is linked to.
+        library = ctypes.CDLL(sys.modules[f"{package}._multiarray_umath"].__file__)
+    except OSError:
+        return lambda: 0, lambda _: None
+    for name in _NAMES:
+        get, change = (getattr(library, name.format(f"{verb}_num_threads"), None) for verb in ("get", "set"))
+        if get is not None and change is not None:
+            return get, change
+    return lambda: 0, lambda _: None

@@ -10,11 +10,7 @@ from xsent.errors import BundleError
 
 
 class Tokenizer:
-    """A SentencePiece model; safe to share between threads.
-
-    Raises:
-        BundleError: The file cannot be read as a SentencePiece model.
-    """
+    """A SentencePiece model; safe to share between threads."""
 
     def __init__(self, path: str | Path) -> None:
         try:
@@ -29,12 +25,7 @@ class Tokenizer:
         return int(self._processor.get_piece_size())
 
     def encode(self, text: str) -> list[int]:
-        """Cut a text into piece ids, without begin or end marks; it is normalised by the model and by nothing else.
-
-        Raises:
-            TypeError: `text` is not a str.
-            ValueError: `text` holds half of a surrogate pair, which no encoding can express.
-        """
+        """Cut a text into piece ids, without begin or end marks; it is normalised by the model and by nothing else."""
         if not isinstance(text, str):
             raise TypeError(f"expected str, got {type(text).__name__}")
         try:

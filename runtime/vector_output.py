@@ -1,6 +1,5 @@
 """Vectors on their way to a file that outlives the process which writes it, until it is complete."""
 
-import errno
 import json
 import os
 from collections.abc import Iterable, Iterator, Mapping
@@ -9,18 +8,17 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from xsent.errors import DataError, FingerprintError
-from xsent.files import atomic_file, naming_damage, naming_full_disk, only_writer, sync, to_json
+from xsent.files import atomic_file, existing, naming_damage, naming_full_disk, only_writer, sync, to_json
 from xsent.lines import LineDigest
 from xsent.options import Vectors
-from xsent.vector_formats import FORMATS, arrow_to_parquet, check_format
-from xsent.vectors import VectorNote, note_file
+from xsent.vectors import FORMATS, VectorNote, arrow_to_parquet, check_format, note_file
 
 # Rows between two checkpoints, and in a row group of Parquet: about a second of encoding on a laptop.
 STEP = 4096
 
 
 @dataclass(frozen=True)
-class Checkpoint:
+class Milestone:
     """How far an unfinished file is."""
 
     job: Mapping[str, object] = field(default_factory=dict)  # all that moves its content, but for the sentences
@@ -99,7 +97,7 @@ class VectorOutput:
     def _checkpoint(self, job: Mapping[str, object]) -> None:
         """Put everything on the disk and note it."""
         sync(self._file)
-        last = Checkpoint(job, self.rows, self._file.tell(), self._digest.hex, self._replaces)
+        last = Milestone(job, self.rows, self._file.tell(), self._digest.hex, self._replaces)
         before = self._journal.stat().st_size
         try:
             with self._journal.open("ab") as journal:
@@ -110,31 +108,31 @@ class VectorOutput:
             raise
         self._last = last
 
-    def _find(self, *, resume: bool, force: bool) -> Checkpoint:
+    def _find(self, *, resume: bool, force: bool) -> Milestone:
         """The checkpoint to go on from; complains about what must not be overwritten."""
-        last = Checkpoint() if self._job is None or (force and not resume) else self._read()
+        last = Milestone() if self._job is None or (force and not resume) else self._read()
         if self._path.exists() and not (force or (resume and last.replaces)):
             advice = "complete already; there is nothing to resume" if resume else "exists; --force replaces it"
-            raise FileExistsError(errno.EEXIST, advice, str(self._path))
+            raise existing(self._path, advice)
         if last.rows and not resume:
             advice = f"an unfinished run got to line {last.rows:,}; --resume goes on, --force starts over"
-            raise FileExistsError(errno.EEXIST, advice, str(self._path))
+            raise existing(self._path, advice)
         if last.rows:
             self._check(last)
         elif note_file(self._path).exists() and not force:
-            raise FileExistsError(errno.EEXIST, "exists; --force replaces it", str(note_file(self._path)))
+            raise existing(note_file(self._path))
         return last
 
-    def _read(self) -> Checkpoint:
+    def _read(self) -> Milestone:
         if not self._part.exists():  # it has got its name, and the process was killed right after that
-            return Checkpoint()
+            return Milestone()
         with naming_damage(self._journal, "--force starts over"):
             whole, end, _ = self._journal.read_bytes().rpartition(b"\n")
-            last = Checkpoint(**json.loads(whole.rpartition(b"\n")[2])) if whole else Checkpoint()
+            last = Milestone(**json.loads(whole.rpartition(b"\n")[2])) if whole else Milestone()
             os.truncate(self._journal, len(whole + end))  # a kill may have cut the last line
             return last
 
-    def _check(self, last: Checkpoint) -> None:
+    def _check(self, last: Milestone) -> None:
         """See that the job is still the same, and the file is what its checkpoint says."""
         new, old = self._job or {}, last.job
         for key in {**new, **old}:  # the fingerprint first
@@ -161,11 +159,9 @@ def vector_file(
             from every `STEP` rows on.
         resume: Go on with what a process with the same job has left, if there is anything.
 
-    Raises:
-        FileExistsError: The file exists, finished or not, and `force` is not set, nor `resume` for an unfinished one;
-            `resume` replaces a finished one if the unfinished one was begun with `force`.
-        FingerprintError: The one left holds vectors of another encoder.
-        DataError: The one left is of another job or damaged, or another process writes it.
+    A FileExistsError says that the file exists, finished or not, and that neither `force` nor `resume` tells what to do
+    with it; `resume` replaces a finished one if the unfinished one was begun with `force`. A FingerprintError or a
+    DataError says that what is left is of another job or damaged, or that another process writes it.
     """
     check_format(path.name, note.precision)
     part, journal = _parts(path)

@@ -6,49 +6,36 @@ from pathlib import Path
 
 import numpy as np
 
-from xsent.backends import default_backend
 from xsent.bundle import Bundle, builtin_path
 from xsent.encoder import SentenceEncoder
 from xsent.errors import BundleError
-from xsent.instruction_set import instruction_set
 from xsent.options import UnknownTextWarning
+from xsent.probe import instruction_set
 
 
 @dataclass(frozen=True)
 class Verification:
-    """What was checked.
+    """What was checked."""
 
-    Attributes:
-        path: The bundle.
-        fingerprint: Identity of its vector space.
-        files: Files whose checksum is right.
-        sentences: Golden sentences encoded.
-        difference: Largest difference of a number to the golden vectors.
-        tolerance: Difference allowed.
-    """
-
-    path: str
-    fingerprint: str
-    files: int
-    sentences: int
-    difference: float
-    tolerance: float
+    path: str  # the bundle
+    fingerprint: str  # identity of its vector space
+    files: int  # files whose checksum is right
+    sentences: int  # golden sentences encoded
+    difference: float  # largest difference of a number to the golden vectors
+    tolerance: float  # difference allowed
 
 
 def verify(path: str | Path | None = None, backend: str | None = None) -> Verification:
     """Check every file of a bundle, the built-in one unless given, and the vectors that it gives here.
 
-    Raises:
-        BundleError: A file is damaged, or the vectors differ beyond the tolerance.
-        BackendError: There is no such backend.
-        MissingExtraError: The backend's package is not installed.
+    A BundleError says that a file is damaged, or that the vectors differ beyond the tolerance.
     """
     bundle = Bundle.open(builtin_path() if path is None else path)
     bundle.verify()
     golden = bundle.golden
     difference = 0.0
     if golden.sentences:
-        encoder = SentenceEncoder(bundle.path, backend=backend or default_backend(), threads=1)
+        encoder = SentenceEncoder(bundle.path, backend=backend, threads=1)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UnknownTextWarning)  # they are of many scripts on purpose
             vectors = encoder.encode(golden.sentences, on_long="error")
@@ -59,11 +46,5 @@ def verify(path: str | Path | None = None, backend: str | None = None) -> Verifi
             f"{bundle.path}: golden vectors differ by {difference:.2g}, allowed {allowed:.2g}; "
             "this CPU or onnxruntime computes otherwise, try another version of onnxruntime"
         )
-    return Verification(
-        str(bundle.path),
-        bundle.fingerprint,
-        len(bundle.files),
-        len(golden.sentences),
-        difference,
-        allowed,
-    )
+    sizes = len(bundle.files), len(golden.sentences)
+    return Verification(str(bundle.path), bundle.fingerprint, *sizes, difference, allowed)

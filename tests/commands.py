@@ -1,5 +1,6 @@
 """Running the `xsent` command from tests."""
 
+import re
 import signal
 import subprocess
 import sys
@@ -52,3 +53,10 @@ def start(
 def is_one_line(text: str) -> bool:
     """Whether a message is one line and nothing more."""
     return text.count("\n") == 1 and text.endswith("\n")
+
+
+def assert_refused(outcome: tuple[int, str, str], message: str) -> None:
+    """See that a command printed nothing but one line that says this, and failed."""
+    code, out, err = outcome
+    assert (code, out, is_one_line(err)) == (1, "", True), err
+    assert re.search(message, err) or message in err, err

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 import sentencepiece
 import torch
+from commands import Runner
 from tiny_bert import write_student, write_tiny_bert
 
 from xsent.export.bundle import export_bundle
@@ -25,6 +26,12 @@ MakeEncoder = Callable[..., Encoder]
 def sentences(language: str) -> list[str]:
     """33 different sentences; those at the same place say the same in every language, mostly with names."""
     return [PHRASES[language].format(*names) for names in islice(combinations(NAMES, 4), 0, None, 15)]
+
+
+@pytest.fixture
+def run(capfd: pytest.CaptureFixture[str]) -> Runner:
+    """Runs `xsent` commands."""
+    return Runner(capfd)
 
 
 @pytest.fixture(scope="session")

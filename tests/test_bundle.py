@@ -1,4 +1,4 @@
-"""Opening bundles, healthy and damaged."""
+"""Bundles, healthy and damaged: opened, verified, and whether they still give their golden vectors."""
 
 import json
 import shutil
@@ -7,12 +7,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from commands import Runner, assert_refused
 
 from xsent.bundle import Bundle, compute_fingerprint, file_digest
+from xsent.encoder import SentenceEncoder
 from xsent.errors import BundleError
 from xsent.manifest import Trained
+from xsent.search.building import build_index
+from xsent.verification import verify
 
 Edit = Callable[[dict[str, Any]], object]
+NAMES = ["sentencepiece.model", "model.onnx", "embeddings.bin", "weights.bin"]
 
 
 @pytest.fixture
@@ -27,9 +32,13 @@ def edit(bundle: Path, change: Edit) -> None:
     (bundle / "xsent.json").write_text(json.dumps(manifest))
 
 
-def refusal(bundle: Path) -> str:
+def setting(**fields: object) -> Edit:
+    return lambda manifest: manifest.update(fields)
+
+
+def refusal(bundle: Path, work: Callable[[Path], object] = Bundle.open) -> str:
     with pytest.raises(BundleError) as caught:
-        Bundle.open(bundle)
+        work(bundle)
     message = str(caught.value)
     assert str(bundle) in message
     assert "\n" not in message
@@ -42,171 +51,133 @@ def flip_last_byte(file: Path) -> None:
     file.write_bytes(content)
 
 
-def test_fields_are_typed(mini_bundle: Path) -> None:
-    bundle = Bundle.open(mini_bundle)
-    assert bundle.path == mini_bundle
-    assert isinstance(bundle.languages, tuple)
-    assert bundle.dim == len(bundle.golden.vectors[0])
-    assert bundle.files["model.onnx"].bytes == (mini_bundle / "model.onnx").stat().st_size
-
-
-def test_verify_accepts_a_healthy_bundle(mini_bundle: Path) -> None:
+def test_a_healthy_bundle(mini_bundle: Path, bundle: Path) -> None:
+    opened = Bundle.open(mini_bundle)
+    assert opened.path == mini_bundle
+    assert isinstance(opened.languages, tuple)
+    assert opened.dim == len(opened.golden.vectors[0])
+    assert opened.files["model.onnx"].bytes == (mini_bundle / "model.onnx").stat().st_size
+    result = verify(mini_bundle)
+    assert (result.path, result.sentences) == (str(mini_bundle), len(opened.golden.sentences))
+    assert result.files >= 4 and result.difference <= result.tolerance
     Bundle.open(str(mini_bundle)).verify()
-
-
-def test_missing_folder(tmp_path: Path) -> None:
-    assert "no such folder" in refusal(tmp_path / "nothing")
-
-
-def test_folder_without_manifest(tmp_path: Path) -> None:
-    assert "no xsent.json" in refusal(tmp_path)
-
-
-@pytest.mark.parametrize("content", [b"", b"{", b"\xff\xfe"])
-def test_manifest_that_is_not_json(bundle: Path, content: bytes) -> None:
-    (bundle / "xsent.json").write_bytes(content)
-    assert "not JSON" in refusal(bundle)
-
-
-def test_manifest_that_is_no_object(bundle: Path) -> None:
-    (bundle / "xsent.json").write_text("[]")
-    assert "object" in refusal(bundle)
-
-
-@pytest.mark.parametrize("version", [3, 0, "2", True, None])
-def test_unknown_version_names_the_known(bundle: Path, version: object) -> None:
-    edit(bundle, lambda manifest: manifest.update(format_version=version))
-    message = refusal(bundle)
-    assert f"format_version {version!r} is unknown, this xsent reads 2" in message
-
-
-def test_a_bundle_of_the_old_encoder_says_what_to_do(bundle: Path) -> None:
-    edit(bundle, lambda manifest: manifest.update(format_version=1, network={"norm": "pre"}))
-    message = refusal(bundle)
-    assert "format_version 1 is from before the encoder was a BERT, this xsent reads 2" in message
-    assert message.endswith("take the built-in model, or train yours again and export it")
-
-
-def test_what_may_be_cut_out_and_the_space_are_optional(bundle: Path) -> None:
     edit(bundle, lambda manifest: [manifest.pop(key, None) for key in ("trained", "space")])
-    opened = Bundle.open(bundle)
-    assert opened.trained == Trained((), ()) and opened.space is None
-    edit(bundle, lambda manifest: manifest.update(trained={"prefixes": [8, 16], "layers": [0]}, space="a/b"))
-    opened = Bundle.open(bundle)
-    assert opened.trained == Trained(prefixes=(8, 16), layers=(0,)) and opened.space == "a/b"
-    edit(bundle, lambda manifest: manifest.update(space=None))
+    for trained, space in ((Trained((), ()), None), (Trained(prefixes=(8, 16), layers=(0,)), "a/b")):
+        assert Bundle.open(bundle).trained == trained and Bundle.open(bundle).space == space
+        edit(bundle, setting(trained={"prefixes": [8, 16], "layers": [0]}, space="a/b"))
+    edit(bundle, setting(space=None))
     assert Bundle.open(bundle).space is None
 
 
-@pytest.mark.parametrize("key", ["name", "dim", "languages", "files", "golden", "fingerprint", "network"])
-def test_missing_field_is_named(bundle: Path, key: str) -> None:
-    edit(bundle, lambda manifest: manifest.pop(key))
-    assert f"no '{key}'" in refusal(bundle)
+def test_what_is_no_bundle(tmp_path: Path) -> None:
+    assert "no such folder" in refusal(tmp_path / "nothing")
+    assert "no xsent.json" in refusal(tmp_path)
+    for content, message in ((b"", "not JSON"), (b"{", "not JSON"), (b"\xff\xfe", "not JSON"), (b"[]", "object")):
+        (tmp_path / "xsent.json").write_bytes(content)
+        assert message in refusal(tmp_path)
+
+
+OLD = "format_version 1 is from before the encoder was a BERT, this xsent reads 2; take the built-in model, or train"
 
 
 @pytest.mark.parametrize(
-    ("key", "value"),
+    ("change", "message"),
     [
-        ("dim", "32"),
-        ("dim", 32.0),
-        ("dim", True),
-        ("dim", 0),
-        ("num_layers", -1),
-        ("languages", "en"),
-        ("languages", [1]),
-        ("space", 1),
-        ("trained", []),
+        *(
+            (setting(format_version=version), f"format_version {version!r} is unknown, this xsent reads 2")
+            for version in (3, 0, "2", True, None)
+        ),
+        (setting(format_version=1, network={"norm": "pre"}), OLD),
+        *(
+            (lambda manifest, key=key: manifest.pop(key), f"no '{key}'")
+            for key in ["name", "dim", "languages", "files", "golden", "fingerprint", "network"]
+        ),
+        (setting(dim="32"), "'dim' is of type str, expected int"),
+        (setting(dim=32.0), "'dim' is of type float, expected int"),
+        (setting(dim=True), "'dim' is of type bool, expected int"),
+        (setting(dim=0), "'dim' is 0, expected at least 1"),
+        (setting(num_layers=-1), "'num_layers' is -1, expected at least 0"),
+        (setting(languages="en"), "'languages' is of type str, expected list"),
+        (setting(languages=[1]), "'languages' is of type int, expected str"),
+        (setting(space=1), "'space' is of type int, expected str"),
+        (setting(trained=[]), "'trained' is of type list, expected dict"),
+        (lambda manifest: manifest["golden"]["vectors"][0].pop(), "golden"),
+        (lambda manifest: manifest["golden"].pop("tolerance"), "golden: no 'tolerance'"),
+        *(
+            (lambda manifest, name=name: manifest["files"].update({name: {"sha256": "0", "bytes": 0}}), "outside")
+            for name in ["../x", "/etc/passwd", "a/../../x", "C:\\x", "a\\..\\..\\x", "\\\\host\\x"]
+        ),
+        *((lambda manifest, name=name: manifest["files"].pop(name), f"no '{name}'") for name in NAMES),
+        (lambda manifest: manifest.update(max_length=manifest["max_length"] + 1), "fingerprint"),
+        (lambda manifest: manifest["network"].update(heads=1), "fingerprint"),
     ],
 )
-def test_field_of_the_wrong_type_is_named(bundle: Path, key: str, value: object) -> None:
-    edit(bundle, lambda manifest: manifest.update({key: value}))
-    assert f"'{key}'" in refusal(bundle)
+def test_a_manifest_that_cannot_be(bundle: Path, change: Edit, message: str) -> None:
+    edit(bundle, change)
+    assert message in refusal(bundle)
 
 
-def test_golden_vectors_must_fit(bundle: Path) -> None:
-    edit(bundle, lambda manifest: manifest["golden"]["vectors"][0].pop())
-    assert "golden" in refusal(bundle)
-
-
-@pytest.mark.parametrize("name", ["sentencepiece.model", "model.onnx", "embeddings.bin", "weights.bin"])
-def test_missing_file_is_named(bundle: Path, name: str) -> None:
+@pytest.mark.parametrize("name", NAMES)
+def test_damaged_files_are_named(bundle: Path, name: str) -> None:
+    whole = (bundle / name).read_bytes()
+    flip_last_byte(bundle / name)
+    small = name in NAMES[:2]  # the large ones are read whole by verify alone
+    for work in (Bundle.open, verify) if small else (lambda path: Bundle.open(path).verify(), verify):
+        assert f"{name}: damaged" in refusal(bundle, work)
+    (bundle / name).write_bytes(whole[:-1])
+    assert f"{name}: {len(whole) - 1:,} bytes, expected {len(whole):,}" in refusal(bundle)
     (bundle / name).unlink()
     assert f"{name}: missing" in refusal(bundle)
 
 
-@pytest.mark.parametrize("name", ["sentencepiece.model", "model.onnx", "embeddings.bin", "weights.bin"])
-def test_file_that_the_manifest_does_not_list(bundle: Path, name: str) -> None:
-    edit(bundle, lambda manifest: manifest["files"].pop(name))
-    assert name in refusal(bundle)
-
-
-def test_cut_file_is_named_with_both_sizes(bundle: Path) -> None:
-    table = bundle / "embeddings.bin"
-    size = table.stat().st_size
-    table.write_bytes(table.read_bytes()[:-1])
-    message = refusal(bundle)
-    assert f"{size:,}" in message
-    assert f"{size - 1:,}" in message
-
-
-@pytest.mark.parametrize("name", ["sentencepiece.model", "model.onnx"])
-def test_damaged_small_file_is_found_at_open(bundle: Path, name: str) -> None:
-    flip_last_byte(bundle / name)
-    assert f"{name}: damaged" in refusal(bundle)
-
-
-@pytest.mark.parametrize("name", ["embeddings.bin", "weights.bin"])
-def test_damaged_big_file_is_found_by_verify(bundle: Path, name: str) -> None:
-    flip_last_byte(bundle / name)
-    with pytest.raises(BundleError, match=f"{name}: damaged"):
-        Bundle.open(bundle).verify()
-
-
-@pytest.mark.parametrize("name", ["../x", "/etc/passwd", "a/../../x", "C:\\x", "a\\..\\..\\x", "\\\\host\\x"])
-def test_file_names_stay_inside(bundle: Path, name: str) -> None:
-    edit(bundle, lambda manifest: manifest["files"].update({name: {"sha256": "0", "bytes": 0}}))
-    assert "outside" in refusal(bundle)
+@pytest.mark.parametrize("wrong", [9.0, float("nan")])
+def test_other_vectors(bundle: Path, wrong: float) -> None:
+    edit(bundle, lambda manifest: manifest["golden"]["vectors"][0].__setitem__(0, wrong))
+    assert "golden vectors differ by" in refusal(bundle, verify)
 
 
 @pytest.mark.parametrize(
     "change",
     [
-        lambda manifest: manifest.update(max_length=manifest["max_length"] + 1),
-        lambda manifest: manifest["network"].update(heads=1),
-    ],
-)
-def test_fingerprint_must_match(bundle: Path, change: Edit) -> None:
-    edit(bundle, change)
-    assert "fingerprint" in refusal(bundle)
-
-
-@pytest.mark.parametrize(
-    "change",
-    [
-        lambda manifest: manifest.update(precision="float32"),
-        lambda manifest: manifest.update(dim=7),
+        setting(precision="float32"),
+        setting(dim=7),
         lambda manifest: manifest["network"].update(heads=1),
         lambda manifest: manifest["network"]["tensors"]["table"].update(offset=64),
         lambda manifest: manifest["files"]["embeddings.bin"].update(sha256="0"),
         lambda manifest: manifest["files"]["sentencepiece.model"].update(sha256="0"),
     ],
 )
-def test_fingerprint_follows_what_moves_vectors(mini_bundle: Path, change: Edit) -> None:
+def test_the_fingerprint_follows_what_moves_vectors_and_no_names(mini_bundle: Path, change: Edit) -> None:
     manifest = json.loads((mini_bundle / "xsent.json").read_text())
+    manifest.update(name="other", languages=["xx"])
     before = compute_fingerprint(manifest)
+    assert before == manifest["fingerprint"] and len(before) == 16
     change(manifest)
     assert compute_fingerprint(manifest) != before
-
-
-def test_fingerprint_ignores_names(mini_bundle: Path) -> None:
-    manifest = json.loads((mini_bundle / "xsent.json").read_text())
-    before = compute_fingerprint(manifest)
-    manifest.update(name="other", languages=["xx"])
-    assert compute_fingerprint(manifest) == before == manifest["fingerprint"]
-    assert len(before) == 16
 
 
 def test_file_digest(tmp_path: Path) -> None:
     (tmp_path / "abc").write_bytes(b"abc")
     digest = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"  # FIPS 180-2
     assert file_digest(tmp_path / "abc") == digest
+
+
+def test_the_command_verifies_bundles_with_each_backend(run: Runner, mini_bundle: Path) -> None:
+    for backend in ("onnx", "numpy"):
+        code, out, _ = run("verify", "--backend", backend, "--json")
+        found = json.loads(out)
+        assert code == 0 and found["difference"] <= found["tolerance"] and found["files"] == 5
+    code, out, _ = run("verify", mini_bundle)
+    assert code == 0 and "difference" in out
+    unknown = "backend 'abacus' is not available; available: numpy, onnx, openvino"
+    assert_refused(run("verify", "--backend", "abacus"), unknown)
+
+
+def test_the_command_verifies_an_index_too(run: Runner, mini_bundle: Path, tmp_path: Path) -> None:
+    index = tmp_path / "notes.index"
+    build_index(index, ["Anna", "", "Boris"], SentenceEncoder(mini_bundle))
+    code, out, _ = run("verify", index)
+    assert code == 0 and "rows         2" in out
+    vectors = index / "vectors.f16"
+    vectors.write_bytes(b"\1" + vectors.read_bytes()[1:])
+    assert_refused(run("verify", index), "damaged")

@@ -38,18 +38,6 @@ def test_a_head_learns_its_labels(head: LinearClassifier) -> None:
     assert repr(head) == "LinearClassifier(3 labels for texts, dim=6)"
 
 
-def test_the_same_data_gives_the_same_head(head: LinearClassifier) -> None:
-    again = LinearClassifier.fit(*make(), fingerprint="abc")
-    assert np.array_equal(again.weight, head.weight)
-    assert (again.choice, again.labels) == (head.choice, head.labels)
-
-
-def test_order_of_labels_and_length_of_vectors_do_not_matter(head: LinearClassifier) -> None:
-    vectors, _ = make()
-    assert np.allclose(head.predict_proba(7 * vectors), head.predict_proba(vectors), atol=1e-6)
-    assert np.allclose(head.predict_proba(vectors.astype(np.float16)), head.predict_proba(vectors), atol=2e-3)
-
-
 def test_probabilities_by_hand(head: LinearClassifier) -> None:
     vector = np.array([3.0, 4.0, 0, 0, 0, 0], np.float32)
     scores = np.exp(head.weight @ (np.sqrt(6) * vector / 5) + head.bias)
@@ -62,20 +50,6 @@ def test_probabilities_are_true_to_their_frequency() -> None:
     right = np.array(head.predict(vectors[600:])) == np.array(labels[600:])
     assert head.predict_proba(vectors[600:]).max(axis=1).mean() == pytest.approx(right.mean(), abs=0.05)
     assert right.mean() == pytest.approx(head.choice.accuracy, abs=0.06)
-
-
-def test_unknown_is_what_it_is_not_sure_of(head: LinearClassifier) -> None:
-    between = np.array([[1, 1, 1, 0, 0, 0], [1, 0, 0, 0, 0, 0]], np.float32)
-    assert head.predict(between)[0] in LABELS
-    assert head.predict(between, unknown=0.6) == [None, "animals"]
-    careful = LinearClassifier.fit(*make(), fingerprint="abc", unknown=0.6)
-    assert careful.predict(between) == [None, "animals"]
-    assert careful.predict(between, unknown=0)[0] in LABELS
-
-
-def test_a_text_without_words_is_unknown(head: LinearClassifier) -> None:
-    assert head.predict(np.zeros((1, DIM))) == [None]
-    assert head.predict(np.empty((0, DIM))) == []
 
 
 def test_balanced_weights_help_the_rare_label() -> None:
@@ -113,53 +87,6 @@ def test_very_few_examples_do(count: int) -> None:
     assert head.predict_proba(np.eye(DIM)[:2]).max() < 0.99
 
 
-@pytest.mark.parametrize(
-    ("labels", "message"),
-    [
-        (["a", "a", "a", "a"], "all examples are labelled 'a'; expected at least two"),
-        (["a", "a", "a", "b"], "only one example is labelled 'b'"),
-        (["a", "b"], "2 labels for 4 vectors"),
-    ],
-)
-def test_labels_that_teach_nothing(labels: list[str], message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        LinearClassifier.fit(np.eye(DIM)[:4], labels, fingerprint="x")
-
-
-def test_no_examples() -> None:
-    with pytest.raises(ValueError, match="no examples"):
-        LinearClassifier.fit(np.empty((0, DIM)), [], fingerprint="x")
-
-
-@pytest.mark.parametrize(
-    ("changed", "error", "message"),
-    [
-        ({"vectors": ["a text"] * 4}, TypeError, "encode texts first"),
-        ({"vectors": np.eye(DIM)[0]}, ValueError, r"\[n, D\].*got \[6\]"),
-        ({"vectors": np.zeros((4, 3, DIM))}, ValueError, r"pairs \[n, 2, D\]"),
-        ({"vectors": np.full((4, DIM), np.nan)}, ValueError, "NaN"),
-        ({"labels": [1, 1, 2, 2]}, TypeError, "label 1 must be a str"),
-        ({"class_weight": "auto"}, ValueError, "'auto' must be None or 'balanced'"),
-        ({"unknown": 1.5}, ValueError, r"unknown = 1\.5 must be a probability"),
-    ],
-)
-def test_wrong_arguments(changed: dict[str, Any], error: type[Exception], message: str) -> None:
-    arguments = {"vectors": np.eye(DIM)[:4], "labels": ["a", "a", "b", "b"], "fingerprint": "x", **changed}
-    with pytest.raises(error, match=message):
-        LinearClassifier.fit(**arguments)
-
-
-@pytest.mark.parametrize("shape", [(DIM,), (2, DIM + 1), (2, 2, DIM)])
-def test_vectors_of_another_shape(head: LinearClassifier, shape: tuple[int, ...]) -> None:
-    with pytest.raises(ValueError, match=r"expected vectors \[n, 6\], as the head was fitted on"):
-        head.predict(np.ones(shape))
-
-
-def test_unknown_must_be_a_probability(head: LinearClassifier) -> None:
-    with pytest.raises(ValueError, match="unknown = -1"):
-        head.predict(np.eye(DIM), unknown=-1)
-
-
 def test_a_saved_head_is_the_same(head: LinearClassifier, tmp_path: Path) -> None:
     file = tmp_path / "topics.npz"
     head.save(file)
@@ -168,18 +95,6 @@ def test_a_saved_head_is_the_same(head: LinearClassifier, tmp_path: Path) -> Non
         assert np.array_equal(getattr(loaded, name), value), name
     assert loaded.choice == head.choice
     assert sorted(path.name for path in tmp_path.iterdir()) == ["topics.json", "topics.npz"]
-
-
-def test_the_files_of_a_head_never_change(head: LinearClassifier, tmp_path: Path) -> None:
-    for name in ("a", "b"):
-        head.save(tmp_path / f"{name}.npz")
-    assert (tmp_path / "a.npz").read_bytes() == (tmp_path / "b.npz").read_bytes()
-
-
-def test_a_head_of_another_encoder_is_refused(head: LinearClassifier, tmp_path: Path) -> None:
-    head.save(tmp_path / "topics.npz")
-    with pytest.raises(FingerprintError, match=r"topics\.npz is for vectors of abc, the model is xyz"):
-        LinearClassifier.load(tmp_path / "topics.npz", fingerprint="xyz")
 
 
 @pytest.mark.parametrize("taken", ["topics.npz", "topics.json"])
@@ -193,17 +108,60 @@ def test_nothing_is_overwritten_without_force(head: LinearClassifier, tmp_path: 
     LinearClassifier.load(tmp_path / "topics.npz", fingerprint="abc")
 
 
-def test_the_name_of_a_head(head: LinearClassifier, tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match=r"topics: a head's name ends in \.npz"):
-        head.save(tmp_path / "topics")
+def test_the_same_data_gives_the_same_head_whatever_the_length_of_vectors(head: LinearClassifier) -> None:
+    vectors, labels = make()
+    again = LinearClassifier.fit(vectors, labels, fingerprint="abc")
+    assert np.array_equal(again.weight, head.weight)
+    assert (again.choice, again.labels) == (head.choice, head.labels)
+    assert np.allclose(head.predict_proba(7 * vectors), head.predict_proba(vectors), atol=1e-6)
+    assert np.allclose(head.predict_proba(vectors.astype(np.float16)), head.predict_proba(vectors), atol=2e-3)
 
 
-@pytest.mark.parametrize("missing", ["topics.npz", "topics.json"])
-def test_half_a_head(head: LinearClassifier, tmp_path: Path, missing: str) -> None:
+def test_unknown_is_what_it_is_not_sure_of_and_what_has_no_words(head: LinearClassifier) -> None:
+    between = np.array([[1, 1, 1, 0, 0, 0], [1, 0, 0, 0, 0, 0], [0] * 6], np.float32)
+    careful = LinearClassifier.fit(*make(), fingerprint="abc", unknown=0.6)
+    for sure, unsure in ((careful.predict(between), head.predict(between)), (head.predict(between, unknown=0.6), None)):
+        assert sure == [None, "animals", None]
+        assert unsure is None or (unsure[0] in LABELS and unsure[2] is None)
+    assert careful.predict(between, unknown=0)[0] in LABELS
+    assert head.predict(between[:0]) == []
+
+
+@pytest.mark.parametrize(
+    ("changed", "error", "message"),
+    [
+        ({"labels": ["a", "a", "a", "a"]}, ValueError, "all examples are labelled 'a'; expected at least two"),
+        ({"labels": ["a", "a", "a", "b"]}, ValueError, "only one example is labelled 'b'"),
+        ({"labels": ["a", "b"]}, ValueError, "2 labels for 4 vectors"),
+        ({"labels": ["a", "unknown"] * 2}, ValueError, "the label 'unknown' is the answer where no label fits"),
+        ({"labels": [1, 1, 2, 2]}, TypeError, "label 1 must be a str"),
+        ({"vectors": np.empty((0, DIM)), "labels": []}, ValueError, "no examples"),
+        ({"vectors": ["a text"] * 4}, TypeError, "encode texts first"),
+        ({"vectors": np.eye(DIM)[0]}, ValueError, r"\[n, D\].*got \[6\]"),
+        ({"vectors": np.zeros((4, 3, DIM))}, ValueError, r"pairs \[n, 2, D\]"),
+        ({"vectors": np.full((4, DIM), np.nan)}, ValueError, "NaN"),
+        ({"class_weight": "auto"}, ValueError, "'auto' must be None or 'balanced'"),
+        ({"unknown": 1.5}, ValueError, r"unknown = 1\.5 must be a probability"),
+    ],
+)
+def test_what_cannot_be_fitted(changed: dict[str, Any], error: type[Exception], message: str) -> None:
+    arguments = {"vectors": np.eye(DIM)[:4], "labels": ["a", "a", "b", "b"], "fingerprint": "x", **changed}
+    with pytest.raises(error, match=message):
+        LinearClassifier.fit(**arguments)
+
+
+def test_what_cannot_be_predicted(head: LinearClassifier) -> None:
+    for shape in ((DIM,), (2, DIM + 1), (2, 2, DIM)):
+        with pytest.raises(ValueError, match=r"expected vectors \[n, 6\], as the head was fitted on"):
+            head.predict(np.ones(shape))
+    with pytest.raises(ValueError, match="unknown = -1"):
+        head.predict(np.eye(DIM), unknown=-1)
+
+
+@pytest.fixture
+def saved(head: LinearClassifier, tmp_path: Path) -> Path:
     head.save(tmp_path / "topics.npz")
-    (tmp_path / missing).unlink()
-    with pytest.raises(DataError, match=rf"{missing}: missing; a head is two files"):
-        LinearClassifier.load(tmp_path / "topics.npz", fingerprint="abc")
+    return tmp_path / "topics.npz"
 
 
 @pytest.mark.parametrize(
@@ -218,34 +176,29 @@ def test_half_a_head(head: LinearClassifier, tmp_path: Path, missing: str) -> No
         ({"unknown": "often"}, "damaged"),
         ({"sha256": "0"}, "another checksum"),
         ({"more": 1}, "damaged"),
+        *((content, "fit the head again") for content in ("[]", "{", "{}", "null")),
     ],
 )
-def test_a_damaged_note(head: LinearClassifier, tmp_path: Path, change: dict[str, object], message: str) -> None:
-    head.save(tmp_path / "topics.npz")
-    note = tmp_path / "topics.json"
-    note.write_text(json.dumps({**json.loads(note.read_text()), **change}))
+def test_a_damaged_note(saved: Path, change: dict[str, object] | str, message: str) -> None:
+    note = saved.with_suffix(".json")
+    note.write_text(change if isinstance(change, str) else json.dumps({**json.loads(note.read_text()), **change}))
     with pytest.raises(DataError, match=message):
-        LinearClassifier.load(tmp_path / "topics.npz", fingerprint="abc")
+        LinearClassifier.load(saved, fingerprint="abc")
 
 
-@pytest.mark.parametrize("content", ["[]", "{", "{}", "null"])
-def test_a_note_that_is_none(head: LinearClassifier, tmp_path: Path, content: str) -> None:
-    head.save(tmp_path / "topics.npz")
-    (tmp_path / "topics.json").write_text(content)
-    with pytest.raises(DataError, match="fit the head again"):
-        LinearClassifier.load(tmp_path / "topics.npz", fingerprint="abc")
-
-
-def test_damaged_numbers(head: LinearClassifier, tmp_path: Path) -> None:
-    file = tmp_path / "topics.npz"
-    head.save(file)
-    content = bytearray(file.read_bytes())
-    content[len(content) // 2] ^= 1
-    file.write_bytes(content)
+def test_half_a_head_damaged_numbers_and_another_encoder(head: LinearClassifier, saved: Path) -> None:
+    head.save(saved.with_name("again.npz"))
+    content = saved.read_bytes()
+    assert content == saved.with_name("again.npz").read_bytes()  # the files of a head never change
+    with pytest.raises(FingerprintError, match=r"topics\.npz is for vectors of abc, the model is xyz"):
+        LinearClassifier.load(saved, fingerprint="xyz")
+    half = len(content) // 2
+    saved.write_bytes(content[:half] + bytes([content[half] ^ 1]) + content[half + 1 :])
     with pytest.raises(DataError, match=r"topics\.npz.*checksum"):
-        LinearClassifier.load(file, fingerprint="abc")
-
-
-def test_no_label_is_called_unknown() -> None:
-    with pytest.raises(ValueError, match="the label 'unknown' is the answer where no label fits"):
-        LinearClassifier.fit(np.eye(4), ["a", "unknown", "a", "unknown"], fingerprint="")
+        LinearClassifier.load(saved, fingerprint="abc")
+    for missing in (saved, saved.with_suffix(".json")):
+        missing.unlink()
+        with pytest.raises(DataError, match=rf"{missing.name}: missing; a head is two files"):
+            LinearClassifier.load(saved, fingerprint="abc")
+    with pytest.raises(ValueError, match=r"topics: a head's name ends in \.npz"):
+        head.save(saved.with_suffix(""))

@@ -2,13 +2,11 @@
 
 import json
 import subprocess
-import sys
 from itertools import cycle, islice
 from pathlib import Path
-from unittest import mock
 
 import pytest
-from commands import Runner, is_one_line, start
+from commands import Runner, assert_refused, is_one_line, start
 
 from xsent import SentenceEncoder
 from xsent.classification.classifier import LinearClassifier
@@ -19,11 +17,6 @@ TEXTS = {
     "weather": ("It is raining.", "Snow and cold wind.", "The sun shines today.", "A storm with thunder."),
 }
 FRENCH = {"animals": "Le chien et le chat.", "money": "La banque et les impôts.", "weather": "Pluie, vent et neige."}
-
-
-@pytest.fixture
-def run(capfd: pytest.CaptureFixture[str]) -> Runner:
-    return Runner(capfd)
 
 
 @pytest.fixture
@@ -69,25 +62,6 @@ def test_a_head_of_english_labels_french(run: Runner, folder: Path, head: Path) 
     assert all(1 / 3 < float(row[1]) < 1 for row in rows)
 
 
-def test_predict_json_and_unknown(run: Runner, folder: Path, head: Path) -> None:
-    file = folder / "notes.txt"
-    file.write_text("The cat\n\n")
-    _, out, _ = run("classify", "predict", head, file, "--json")
-    known, empty = map(json.loads, out.splitlines())
-    assert (known["label"], known["text"]) == ("animals", "The cat")
-    assert (empty["label"], empty["text"]) == (None, "")
-    _, out, _ = run("classify", "predict", head, file, "--unknown", 1)
-    assert [line.split("\t")[0] for line in out.splitlines()] == ["unknown", "unknown"]
-
-
-def test_predict_streams_more_than_one_block(run: Runner, folder: Path, head: Path) -> None:
-    texts = [f"{text} {number}" for number, text in enumerate(islice(cycle(FRENCH.values()), 300))]
-    file = folder / "notes.txt"
-    file.write_text("".join(f"{text}\n" for text in texts))
-    _, out, _ = run("classify", "predict", head, file)
-    assert [line.split("\t")[2] for line in out.splitlines()] == texts
-
-
 def test_predict_reads_standard_input(head: Path) -> None:
     process = start("classify", "predict", head, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     out, _ = process.communicate(b"Le chat dort.\n")
@@ -110,9 +84,7 @@ def test_pairs(run: Runner, tmp_path: Path) -> None:
     _, out, _ = run("classify", "predict", head, file, "--json")
     assert json.loads(out.splitlines()[0])["text"] == ["The red house.", "The red house."]
     file.write_text("only one\n")
-    code, _, err = run("classify", "predict", head, file)
-    assert code == 1
-    assert "new.tsv:1: 1 fields, expected 2" in err
+    assert_refused(run("classify", "predict", head, file), "new.tsv:1: 1 fields, expected 2")
 
 
 def test_evaluate_a_folder(run: Runner, folder: Path) -> None:
@@ -126,7 +98,25 @@ def test_evaluate_a_folder(run: Runner, folder: Path) -> None:
     assert "seeds only draw the folds" in out
 
 
-def test_evaluate_json(run: Runner, folder: Path) -> None:
+def test_predict_json_unknown_and_more_than_one_block(run: Runner, folder: Path, head: Path) -> None:
+    file = folder / "notes.txt"
+    file.write_text("The cat\n\n")
+    known, empty = map(json.loads, run("classify", "predict", head, file, "--json")[1].splitlines())
+    assert (known["label"], known["text"]) == ("animals", "The cat")
+    assert (empty["label"], empty["text"]) == (None, "")
+    _, out, _ = run("classify", "predict", head, file, "--unknown", 1)
+    assert [line.split("\t")[0] for line in out.splitlines()] == ["unknown", "unknown"]
+    texts = [f"{text} {number}" for number, text in enumerate(islice(cycle(FRENCH.values()), 300))]
+    file.write_text("".join(f"{text}\n" for text in texts))
+    _, out, _ = run("classify", "predict", head, file)
+    assert [line.split("\t")[2] for line in out.splitlines()] == texts
+
+
+def test_evaluate_json_files_and_languages(run: Runner, folder: Path) -> None:
+    def tested(*options: object) -> list[str]:
+        rows = json.loads(run("classify", "evaluate", folder, "--seeds", 1, "--json", *options)[1])["rows"]
+        return [row["test"] for row in rows]
+
     _, out, _ = run("classify", "evaluate", folder, "--train", "en", "--test", "fr", "--seeds", 2, "--json")
     report = json.loads(out)
     assert report["fingerprint"] == SentenceEncoder().fingerprint
@@ -134,116 +124,57 @@ def test_evaluate_json(run: Runner, folder: Path) -> None:
     (row,) = report["rows"]
     assert (row["train"], row["test"], row["accuracy"], row["accuracies"]) == ("en", "fr", 100, [100, 100])
     assert row["confusion"][0] == [[1, 0, 0, 0], [0, 1, 0, 0], [0, 0, 1, 0]]
-
-
-def test_evaluate_files(run: Runner, folder: Path) -> None:
-    code, out, _ = run("classify", "evaluate", folder / "en.train.1000", folder / "fr.test", "--seeds", 1, "--balanced")
-    assert code == 0
-    assert str(folder / "fr.test") in out
-
-
-def test_evaluate_defaults_to_the_languages_of_the_model(run: Runner, folder: Path) -> None:
+    files = (folder / "en.train.1000", folder / "fr.test")
+    code, out, _ = run("classify", "evaluate", *files, "--seeds", 1, "--balanced")
+    assert code == 0 and str(folder / "fr.test") in out
     (folder / "xx.test").write_text("animals\tqwerty\n")
-    _, out, _ = run("classify", "evaluate", folder, "--seeds", 1, "--json")
-    assert [row["test"] for row in json.loads(out)["rows"]] == ["en", "fr"]
+    assert tested() == ["en", "fr"]  # the languages of the model
+    (folder / "xx.test").unlink()
+    for old, new in (("en.train", "english.train"), ("en.test", "english.test"), ("fr.test", "french.test")):
+        for file in folder.glob(f"{old}*"):
+            file.rename(folder / file.name.replace(old, new))
+    assert tested() == ["english", "french"]  # all under names that it does not know
 
 
-def test_evaluate_takes_all_languages_under_other_names(run: Runner, folder: Path) -> None:
-    (folder / "en.train.1000").rename(folder / "english.train.1000")
-    (folder / "en.test").rename(folder / "english.test")
-    (folder / "fr.test").rename(folder / "french.test")
-    _, out, _ = run("classify", "evaluate", folder, "--seeds", 1, "--json")
-    assert [row["test"] for row in json.loads(out)["rows"]] == ["english", "french"]
-
-
-def test_the_picture_shows_both_tables(run: Runner, folder: Path) -> None:
-    picture = folder / "tables.png"
-    arguments = ("classify", "evaluate", folder, "--seeds", 1, "--picture", picture)
-    assert run(*arguments)[0] == 0
-    assert picture.read_bytes().startswith(b"\x89PNG")
-    code, _, err = run(*arguments)
-    assert code == 1
-    assert err == f"Error: {picture}: exists; --force replaces it\n"
-    assert run(*arguments, "--force")[0] == 0
-
-
-def test_a_picture_without_matplotlib(run: Runner, folder: Path) -> None:
-    with mock.patch.dict(sys.modules, {"matplotlib": None}):
-        code, _, err = run("classify", "evaluate", folder, "--picture", folder / "tables.png")
-    assert code == 1
-    assert err == "Error: matplotlib is not installed; pip install 'xsent[plots]'\n"
-
-
-def test_a_head_of_another_model(run: Runner, folder: Path, head: Path) -> None:
+def test_a_head_of_another_model_and_one_that_is_there(run: Runner, folder: Path, head: Path) -> None:
+    before = head.read_bytes()
+    assert run("classify", "fit", folder / "fr.test", head) == (1, "", f"Error: {head}: exists; --force replaces it\n")
+    assert head.read_bytes() == before
     note = head.with_suffix(".json")
     fingerprint = SentenceEncoder().fingerprint
     note.write_text(note.read_text().replace(fingerprint, "another"))
-    code, out, err = run("classify", "predict", head, folder / "fr.test")
-    assert (code, out) == (1, "")
-    assert err == f"Error: {head} is for vectors of another, the model is {fingerprint}: fit the head again\n"
-
-
-def test_fit_overwrites_nothing_without_force(run: Runner, folder: Path, head: Path) -> None:
-    before = head.read_bytes()
-    code, _, err = run("classify", "fit", folder / "fr.test", head)
-    assert (code, err) == (1, f"Error: {head}: exists; --force replaces it\n")
-    assert head.read_bytes() == before
+    message = f"{head} is for vectors of another, the model is {fingerprint}: fit the head again"
+    assert run("classify", "predict", head, folder / "fr.test") == (1, "", f"Error: {message}\n")
     assert run("classify", "fit", folder / "en.test", head, "--force")[0] == 0
-
-
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        ("a\tone\na\ttwo\n", "all examples are labelled 'a'"),
-        ("a\tone\na\ttwo\nb\tthree\n", "only one example is labelled 'b'"),
-        ("a\tone\nb\n", "train.tsv:2: 1 fields"),
-        ("a\tone\nb\t\n", "train.tsv:2: empty text"),
-        ("", "train.tsv: no examples"),
-        (None, "train.tsv: cannot be read"),
-    ],
-)
-def test_fit_refuses_bad_data_and_leaves_nothing(
-    run: Runner, tmp_path: Path, content: str | None, message: str
-) -> None:
-    train = tmp_path / "in" / "train.tsv"
-    train.parent.mkdir()
-    if content is not None:
-        train.write_text(content)
-    code, out, err = run("classify", "fit", train, tmp_path / "head.npz")
-    assert (code, out) == (1, "")
-    assert is_one_line(err)
-    assert message in err
-    assert [path.name for path in tmp_path.iterdir()] == ["in"]
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["predict", "{}/none.npz", "{}/en.test"], "none.json: missing; a head is two files"),
-        (["predict", "{}/topics.npz", "{}/empty"], "empty: empty; expected one text a line"),
+        (["fit", "{}/one-label", "{}/new.npz"], "all examples are labelled 'a'"),
+        (["fit", "{}/lonely", "{}/new.npz"], "only one example is labelled 'b'"),
+        (["fit", "{}/short", "{}/new.npz"], "short:2: 1 fields"),
+        (["fit", "{}/no-text", "{}/new.npz"], "no-text:2: empty text"),
+        (["fit", "{}/empty", "{}/new.npz"], "empty: no examples"),
+        (["fit", "{}/none", "{}/new.npz"], "none: cannot be read"),
         (["fit", "{}/en.test", "{}/head"], "head: a head's name ends in .npz"),
         (["fit", "{}/en.test", "{}/new.npz", "--columns", "x,y"], "en.test:1: no column 'x'"),
+        (["predict", "{}/none.npz", "{}/en.test"], "none.json: missing; a head is two files"),
+        (["predict", "{}/topics.npz", "{}/empty"], "empty: empty; expected one text a line"),
         (["evaluate", "{}", "{}/fr.test"], "nothing can follow a folder"),
         (["evaluate", "{}/fr.test"], "expected a folder, or a training file and test files"),
         (["evaluate", "{}/en.test", "{}/fr.test", "--test", "fr"], "name languages of a folder; these are files"),
         (["evaluate", "{}", "--test", "fr,xx"], "'xx' is no language of this folder, which has en, fr"),
-        (["evaluate", "{}", "--picture", "{}/a.jpg"], "a picture's name ends in .png"),
         (["evaluate", "{}/en.test", "{}/strange"], "strange: label 'sports' is not in both this file and"),
     ],
 )
-def test_wrong_commands_end_in_one_line(
+def test_wrong_commands_end_in_one_line_and_leave_nothing(
     run: Runner, folder: Path, head: Path, arguments: list[str], message: str
 ) -> None:
-    (folder / "empty").touch()
-    (folder / "strange").write_text("sports\tThey won.\n")
-    code, out, err = run("classify", *(argument.format(folder) for argument in arguments))
-    assert (code, out) == (1, "")
-    assert is_one_line(err)
-    assert message in err
-
-
-@pytest.mark.parametrize("command", ["fit", "predict", "evaluate"])
-def test_help_has_an_example(run: Runner, command: str) -> None:
-    code, out, _ = run("classify", command, "--help")
-    assert code == 0
-    assert f"Example: xsent classify {command}" in out
+    bad = {"one-label": "a\tone\na\ttwo\n", "lonely": "a\tone\na\ttwo\nb\tthree\n", "short": "a\tone\nb\n"}
+    bad |= {"no-text": "a\tone\nb\t\n", "empty": "", "strange": "sports\tThey won.\n"}
+    for name, content in bad.items():
+        (folder / name).write_text(content)
+    before = set(folder.iterdir())
+    assert_refused(run("classify", *(argument.format(folder) for argument in arguments)), message)
+    assert set(folder.iterdir()) == before

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from commands import Runner, hear_interrupts, is_one_line, start
+from commands import Runner, assert_refused, hear_interrupts, is_one_line, start
 
 from xsent import SentenceEncoder
 from xsent.options import Precision, Vectors
@@ -22,93 +22,10 @@ EMPTY = "Warning: 1 of 3 lines are empty; their vectors are zero\n"
 
 
 @pytest.fixture
-def run(capfd: pytest.CaptureFixture[str]) -> Runner:
-    return Runner(capfd)
-
-
-@pytest.fixture
 def sentences(tmp_path: Path) -> Path:
     file = tmp_path / "sentences.txt"
     file.write_text("".join(f"{text}\n" for text in TEXTS))
     return file
-
-
-def test_encode_to_npy_with_a_note_beside(run: Runner, mini_bundle: Path, sentences: Path) -> None:
-    output = sentences.with_name("out.npy")
-    assert run("encode", sentences, "--output", output, "--model", mini_bundle) == (0, "", EMPTY)
-    encoder = SentenceEncoder(mini_bundle)
-    assert np.array_equal(np.load(output), encoder.encode(TEXTS))
-    assert json.loads(output.with_name("out.npy.json").read_text())["fingerprint"] == encoder.fingerprint
-
-
-@pytest.mark.parametrize("precision", ["float16", "int8", "binary"])
-def test_encode_in_every_precision(run: Runner, mini_bundle: Path, sentences: Path, precision: Precision) -> None:
-    output = sentences.with_name("out.npy")
-    options = ["--precision", precision, "--truncate-dim", 16, "--model", mini_bundle]
-    assert run("encode", sentences, "--output", output, *options)[0] == 0
-    expected = SentenceEncoder(mini_bundle).encode(TEXTS, precision=precision, truncate_dim=16)
-    opened = open_vectors(output)
-    assert (opened.note.precision, opened.note.dim, opened.rows.dtype) == (precision, 16, expected.dtype)
-    assert np.array_equal(opened.rows, expected)
-    code, out, _ = run("encode", sentences, *options)
-    rows = [json.loads(line) for line in out.splitlines()]
-    assert code == 0
-    assert [row["sentence"] for row in rows] == TEXTS
-    assert np.array_equal(np.array([row["vector"] for row in rows], expected.dtype), expected)
-
-
-@pytest.mark.parametrize("suffix", [".f32", ".jsonl", ".parquet"])
-def test_encode_to_other_formats(run: Runner, mini_bundle: Path, sentences: Path, suffix: str) -> None:
-    if suffix == ".parquet":
-        pytest.importorskip("pyarrow")
-    output = sentences.with_name(f"out{suffix}")
-    assert run("encode", sentences, "--output", output, "--model", mini_bundle)[0] == 0
-    expected = SentenceEncoder(mini_bundle).encode(TEXTS)
-    if suffix == ".f32":
-        assert output.read_bytes() == expected.tobytes()
-        assert np.array_equal(open_vectors(output).rows, expected)
-        return
-    if suffix == ".jsonl":
-        rows = [json.loads(line) for line in output.read_text().splitlines()]
-    else:
-        rows = importlib.import_module("pyarrow.parquet").read_table(output).to_pylist()
-    assert [row["sentence"] for row in rows] == TEXTS
-    assert np.array_equal(np.array([row["vector"] for row in rows], np.float32), expected)
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        (["--output", "a.csv"], "a.csv: expected a name that ends in .npy or .jsonl or .parquet or .f32"),
-        (["--output", "a.f32", "--precision", "int8"], "a.f32: .f32 holds float32, not int8"),
-        (["--precision", "int8", "--no-normalize"], "precision = 'int8' keeps no lengths"),
-        (["--precision", "binary", "--truncate-dim", "9"], "truncate_dim = 9 must be a multiple of 8"),
-        (["--truncate-dim", "33"], "truncate_dim = 33 must lie between 1 and 32"),
-        (["--output", "nowhere/a.npy"], "nowhere/.a.npy.part.json: No such file or directory"),
-    ],
-)
-def test_encode_refuses_options_that_cannot_be(
-    run: Runner,
-    mini_bundle: Path,
-    sentences: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    options: list[str],
-    message: str,
-) -> None:
-    monkeypatch.chdir(sentences.parent)
-    code, out, err = run("encode", sentences, "--model", mini_bundle, *options)
-    assert (code, out) == (1, "")
-    assert is_one_line(err)
-    assert message in err
-    assert list(sentences.parent.iterdir()) == [sentences]
-
-
-def test_more_threads_than_cores_change_nothing(run: Runner, mini_bundle: Path, tmp_path: Path) -> None:
-    (tmp_path / "a.txt").write_text("".join(f"Anna {row}, Boris\n" for row in range(200)))
-    for threads in (1, 64):
-        options = ["--output", tmp_path / f"{threads}.npy", "--model", mini_bundle, "--threads", threads]
-        assert run("encode", tmp_path / "a.txt", *options) == (0, "", "")
-    assert (tmp_path / "1.npy").read_bytes() == (tmp_path / "64.npy").read_bytes()
 
 
 @pytest.mark.parametrize("change", ["shrinks", "grows", "is replaced", "goes away"])
@@ -147,52 +64,6 @@ def test_encode_reads_standard_input(mini_bundle: Path) -> None:
     assert len(out.splitlines()) == 2
 
 
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        (b"", "empty; expected one sentence a line"),
-        (b"good\ncaf\xe9\n", "2: not UTF-8"),
-        (None, "cannot be read"),
-    ],
-)
-def test_encode_refuses_bad_input_and_leaves_nothing(
-    run: Runner, mini_bundle: Path, tmp_path: Path, content: bytes | None, message: str
-) -> None:
-    file = tmp_path / "in" / "a.txt"
-    file.parent.mkdir()
-    if content is not None:
-        file.write_bytes(content)
-    (tmp_path / "out").mkdir()
-    code, out, err = run("encode", file, "--output", tmp_path / "out" / "a.npy", "--model", mini_bundle)
-    assert (code, out) == (1, "")
-    assert is_one_line(err)
-    assert f"{file}:" in err
-    assert message in err
-    assert not list((tmp_path / "out").iterdir())
-
-
-def test_encode_of_long_sentences(run: Runner, mini_bundle: Path, tmp_path: Path) -> None:
-    file = tmp_path / "a.txt"
-    file.write_text("Anna " * 100_000 + "\nClara\n")
-    code, _, err = run("encode", file, "--output", tmp_path / "cut.npy", "--model", mini_bundle)
-    assert code == 0
-    assert is_one_line(err)
-    assert err.startswith("Warning: 1 of 2 sentences had more than 64 tokens")
-    options = ["--output", tmp_path / "x.npy", "--model", mini_bundle, "--on-long"]
-    code, _, err = run("encode", file, *options, "error")
-    assert code == 1
-    assert is_one_line(err)
-    assert run("encode", file, *options, "split") == (0, "", "")
-
-
-def test_encode_of_a_language_that_the_model_does_not_know(run: Runner, tmp_path: Path) -> None:
-    (tmp_path / "a.txt").write_text("სახლი დიდია.\nThe cat sleeps.\n", "utf-8")
-    code, _, err = run("encode", tmp_path / "a.txt", "--output", tmp_path / "a.npy")
-    assert code == 0
-    assert is_one_line(err)
-    assert err.startswith("Warning: 1 of 2 sentences are mostly of characters that this model does not know")
-
-
 def test_encode_on_a_full_disk(mini_bundle: Path, tmp_path: Path) -> None:
     resource = pytest.importorskip("resource")
     file = tmp_path / "a.txt"
@@ -206,29 +77,6 @@ def test_encode_on_a_full_disk(mini_bundle: Path, tmp_path: Path) -> None:
     assert is_one_line(err.decode())
     assert f"{output}: File too large; nothing was kept" in err.decode()
     assert not list((tmp_path / "out").iterdir())
-
-
-@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full here")
-def test_full_standard_output(mini_bundle: Path, sentences: Path) -> None:
-    with open("/dev/full", "wb") as full:
-        process = start("encode", sentences, "--model", mini_bundle, stdout=full)
-        _, err = process.communicate()
-    assert process.returncode == 1
-    assert is_one_line(err.decode())
-    assert "No space left on device" in err.decode()
-
-
-def test_closed_pipe_ends_quietly(mini_bundle: Path, tmp_path: Path) -> None:
-    file = tmp_path / "a.txt"
-    file.write_text("Anna sees Boris.\n" * 2000)
-    process = start("encode", file, "--model", mini_bundle, stdout=subprocess.PIPE)
-    assert process.stdout is not None
-    process.stdout.readline()
-    process.stdout.close()
-    assert process.stderr is not None
-    assert process.stderr.read() == b""
-    process.stderr.close()
-    assert process.wait() == 1
 
 
 def test_interrupt_exits_130_and_leaves_nothing(mini_bundle: Path, tmp_path: Path) -> None:
@@ -246,3 +94,99 @@ def test_interrupt_exits_130_and_leaves_nothing(mini_bundle: Path, tmp_path: Pat
     assert process.returncode == 130
     assert err == b"Error: interrupted\n"
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("suffix", "precision"),
+    [
+        *((".npy", precision) for precision in ("float32", "float16", "int8", "binary")),
+        *((suffix, "float32") for suffix in (".f32", ".jsonl", ".parquet")),
+        *((None, precision) for precision in ("float32", "int8", "binary")),
+    ],
+)
+def test_every_format_and_precision(
+    run: Runner, mini_bundle: Path, sentences: Path, suffix: str | None, precision: Precision
+) -> None:
+    if suffix == ".parquet":
+        pytest.importorskip("pyarrow")
+    encoder = SentenceEncoder(mini_bundle)
+    expected = encoder.encode(TEXTS, precision=precision, truncate_dim=16)
+    options = ["--precision", precision, "--truncate-dim", 16, "--model", mini_bundle]
+    output = sentences.with_name(f"out{suffix}")
+    code, out, err = run("encode", sentences, *options, *(["--output", output] if suffix else []))
+    assert (code, err) == (0, EMPTY)
+    if suffix in (".npy", ".f32"):
+        opened = open_vectors(output)
+        note = (opened.note.fingerprint, opened.note.precision, opened.note.dim)
+        assert note == (encoder.fingerprint, precision, 16) and opened.rows.dtype == expected.dtype
+        assert np.array_equal(opened.rows, expected)
+        return
+    if suffix == ".parquet":
+        rows = importlib.import_module("pyarrow.parquet").read_table(output).to_pylist()
+    else:
+        rows = [json.loads(line) for line in (output.read_text() if suffix else out).splitlines()]
+    assert [row["sentence"] for row in rows] == TEXTS
+    assert np.array_equal(np.array([row["vector"] for row in rows], expected.dtype), expected)
+
+
+@pytest.mark.parametrize(
+    ("content", "options", "message"),
+    [
+        (b"Anna\n", ["--output", "a.csv"], "a.csv: expected a name that ends in .npy or .jsonl or .parquet or .f32"),
+        (b"Anna\n", ["--output", "a.f32", "--precision", "int8"], "a.f32: .f32 holds float32, not int8"),
+        (b"Anna\n", ["--precision", "int8", "--no-normalize"], "precision = 'int8' keeps no lengths"),
+        (b"Anna\n", ["--precision", "binary", "--truncate-dim", 9], "truncate_dim = 9 must be a multiple of 8"),
+        (b"Anna\n", ["--truncate-dim", 33], "truncate_dim = 33 must lie between 1 and 32"),
+        (b"Anna\n", ["--output", "nowhere/a.npy"], "nowhere/.a.npy.part.json: No such file or directory"),
+        (b"", ["--output", "a.npy"], "in.txt: empty; expected one sentence a line"),
+        (b"good\ncaf\xe9\n", ["--output", "a.npy"], "in.txt:2: not UTF-8"),
+        (None, ["--output", "a.npy"], "in.txt: cannot be read"),
+    ],
+)
+def test_encode_refuses_what_cannot_be_and_leaves_nothing(
+    run: Runner,
+    mini_bundle: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    content: bytes | None,
+    options: list[object],
+    message: str,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    file = tmp_path / "in.txt"
+    if content is not None:
+        file.write_bytes(content)
+    assert_refused(run("encode", file, "--model", mini_bundle, *options), message)
+    assert list(tmp_path.iterdir()) == ([] if content is None else [file])
+
+
+def test_long_sentences_and_unknown_characters_warn(run: Runner, mini_bundle: Path, tmp_path: Path) -> None:
+    file = tmp_path / "a.txt"
+    file.write_text("Anna " * 100_000 + "\nClara\n")
+    code, _, err = run("encode", file, "--output", tmp_path / "cut.npy", "--model", mini_bundle)
+    assert (code, is_one_line(err)) == (0, True)
+    assert err.startswith("Warning: 1 of 2 sentences had more than 64 tokens")
+    options = ["--output", tmp_path / "x.npy", "--model", mini_bundle, "--on-long"]
+    assert_refused(run("encode", file, *options, "error"), "sentence 1 (counted from 1)")
+    assert run("encode", file, *options, "split") == (0, "", "")
+    file.write_text("სახლი დიდია.\nThe cat sleeps.\n", "utf-8")
+    code, _, err = run("encode", file, "--output", tmp_path / "a.npy")
+    assert (code, is_one_line(err)) == (0, True)
+    assert err.startswith("Warning: 1 of 2 sentences are mostly of characters that this model does not know")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full here")
+def test_standard_output_that_is_full_or_closed(mini_bundle: Path, sentences: Path) -> None:
+    with open("/dev/full", "wb") as full:
+        process = start("encode", sentences, "--model", mini_bundle, stdout=full)
+        _, err = process.communicate()
+    assert (process.returncode, is_one_line(err.decode())) == (1, True)
+    assert "No space left on device" in err.decode()
+    sentences.write_text("Anna sees Boris.\n" * 2000)
+    process = start("encode", sentences, "--model", mini_bundle, stdout=subprocess.PIPE)
+    assert process.stdout is not None and process.stderr is not None
+    process.stdout.readline()
+    process.stdout.close()
+    assert process.stderr.read() == b""  # it ends quietly
+    process.stderr.close()
+    assert process.wait() == 1

@@ -2,55 +2,80 @@
 
 import json
 import lzma
+import re
 from pathlib import Path
+from typing import Any
 
 import pytest
-from commands import Runner, is_one_line
+from commands import Runner, assert_refused
 
-from xsent import SentenceEncoder
+from xsent.encoder import SentenceEncoder
 
-
-@pytest.fixture
-def run(capfd: pytest.CaptureFixture[str]) -> Runner:
-    return Runner(capfd)
+CONTRASTS = Path(__file__).parent.parent / "bench" / "contrasts.tsv"
 
 
-def test_evaluate_tatoeba(run: Runner, mini_bundle: Path, tmp_path: Path) -> None:
-    (tmp_path / "en-fr.tsv").write_text("Anna\tAnna.\nBoris\tBoris.\n")
-    code, out, _ = run("evaluate", "tatoeba", tmp_path, "--model", mini_bundle)
-    assert code == 0
-    assert "mean" in out
-    _, out, _ = run("evaluate", "tatoeba", tmp_path, "--model", mini_bundle, "--languages", "fr, ", "--json")
-    report = json.loads(out)
-    assert report["task"] == "tatoeba"
-    assert [row["language"] for row in report["rows"]] == ["fr", "mean"]
-    assert report["fingerprint"] == SentenceEncoder(mini_bundle).fingerprint
+@pytest.mark.parametrize(
+    ("task", "files", "options", "printed"),
+    [
+        ("tatoeba", {"en-fr.tsv": "Anna\tAnna.\nBoris\tBoris.\n"}, ["--languages", "fr, "], r"mean +100.0 +100.0"),
+        (
+            "tatoeba",
+            {"en-fr.tsv": "The cat sleeps.\tLe chat dort.\nPay the rent.\tPaie le loyer.\n"},
+            ["--precision", "binary", "--truncate-dim", 128],
+            "100.0",
+        ),
+        (
+            "xsr",
+            {
+                "en-de.tsv": "Q\ts\tAnna\tAnna.\nC\ts\tBoris\tBoris.\n",
+                "distractors.de.txt.xz": lzma.compress(b"Clara\nDavid\n"),
+            },
+            [],
+            "only the rows' English",
+        ),
+        (
+            "sts",
+            {"en-test.csv": "The cat sleeps.,A cat is sleeping.,5\nThe cat sleeps.,Pay the rent.,0\n"},
+            [],
+            r"language +pairs +spearman[^$]*1.0000[^$]*Spearman's correlation",
+        ),
+        (
+            "contrasts",
+            {"": CONTRASTS},
+            ["--languages", "fr,de"],
+            r"kind +sentences +de +fr +mean\norder +50 [^$]*nearer to their translation",
+        ),
+    ],
+)
+def test_the_command_prints_a_table_or_json(
+    run: Runner, tmp_path: Path, task: str, files: dict[str, Any], options: list[object], printed: str
+) -> None:
+    for name, content in files.items():
+        if name:
+            (tmp_path / name).write_bytes(content if isinstance(content, bytes) else content.encode())
+    command = ("evaluate", task, files.get("", tmp_path), *options)
+    code, out, err = run(*command)
+    assert (code, err) == (0, "")
+    assert re.search(printed, out)
+    report = json.loads(run(*command, "--json")[1])
+    assert (report["task"], report["fingerprint"]) == (task, SentenceEncoder().fingerprint)
+    assert report["rows"][-1].get("language", report["rows"][-1].get("kind")) == "mean"
 
 
-def test_evaluate_xsr(run: Runner, mini_bundle: Path, tmp_path: Path) -> None:
-    (tmp_path / "en-de.tsv").write_text("Q\ts\tAnna\tAnna.\nC\ts\tBoris\tBoris.\n")
-    (tmp_path / "distractors.de.txt.xz").write_bytes(lzma.compress(b"Clara\nDavid\n"))
-    code, out, _ = run("evaluate", "xsr", tmp_path, "--model", mini_bundle, "--languages", "de", "--json")
-    assert code == 0
-    assert json.loads(out)["rows"][0]["en_xx_candidates"] == 4
-
-
-def test_evaluate_without_data(run: Runner, mini_bundle: Path, tmp_path: Path) -> None:
-    code, _, err = run("evaluate", "tatoeba", tmp_path, "--model", mini_bundle, "--languages", "fr")
-    assert code == 1
-    assert is_one_line(err)
-    assert "en-fr.tsv" in err
-
-
-def test_evaluate_space(run: Runner, mini_bundle: Path, tmp_path: Path) -> None:
+def test_the_command_of_another_models_space(run: Runner, mini_bundle: Path, tmp_path: Path) -> None:
     (tmp_path / "en-fr.tsv").write_text("Anna\tAnna.\nBoris\tBoris.\n")
     command = ("evaluate", "space", tmp_path, "--model", mini_bundle, "--english-by", mini_bundle)
     code, out, _ = run(*command)
-    assert code == 0
-    assert "cosine_across" in out and "English encoded by the other model" in out
+    assert code == 0 and "cosine_across" in out and "English encoded by the other model" in out
     report = json.loads(run(*command, "--json")[1])
     assert report["english_by"] == str(mini_bundle)
     assert report["rows"][0]["cosine_english"] == pytest.approx(1)
-    code, _, err = run(*command[:-1], tmp_path / "nowhere")
-    assert (code, is_one_line(err)) == (1, True)
-    assert "nowhere: no such folder" in err
+    assert_refused(run(*command[:-1], tmp_path / "nowhere"), "nowhere: no such folder")
+
+
+def test_what_the_command_cannot_measure(run: Runner, tmp_path: Path) -> None:
+    assert_refused(run("evaluate", "tatoeba", tmp_path, "--languages", "fr"), "en-fr.tsv")
+    assert_refused(run("evaluate", "tatoeba", tmp_path, "--languages", ","), "names none; expected codes")
+    options = ["--precision", "binary", "--truncate-dim", 100]  # no whole number of bytes
+    (tmp_path / "en-fr.tsv").write_text("Anna\tAnna.\nBoris\tBoris.\n")
+    assert_refused(run("evaluate", "tatoeba", tmp_path, *options), "must be a multiple of 8")

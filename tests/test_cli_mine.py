@@ -2,13 +2,12 @@
 
 import io
 import json
-import re
 import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
-from commands import Runner, is_one_line
+from commands import Runner, assert_refused
 from conftest import sentences
 
 from xsent import SentenceEncoder
@@ -32,11 +31,6 @@ FRENCH = [
     "Le chat dort sur le canapé.",
 ]
 PAIRS = set(zip(ENGLISH, reversed(FRENCH), strict=True))
-
-
-@pytest.fixture
-def run(capfd: pytest.CaptureFixture[str]) -> Runner:
-    return Runner(capfd)
 
 
 def text(path: Path, lines: list[str]) -> Path:
@@ -66,31 +60,6 @@ def encode(path: Path, lines: list[str], precision: str = "float32", fingerprint
 
 def columns(out: str) -> list[list[str]]:
     return [line.split("\t") for line in out.splitlines()]
-
-
-def test_translations_are_printed_best_first(run: Runner, src: Path, trg: Path) -> None:
-    code, out, err = run("mine", src, trg)
-    rows = columns(out)
-    assert code == 0
-    assert {(source, target) for _, source, target in rows} == PAIRS
-    scores = [float(score) for score, _, _ in rows]
-    assert scores == sorted(scores, reverse=True)
-    assert scores[-1] > 1
-    assert "6 pairs of 6 source and 6 target lines" in err
-
-
-def test_json_has_the_numbers_of_the_lines(run: Runner, src: Path, trg: Path) -> None:
-    _, out, _ = run("mine", src, trg, "--json")
-    rows = [json.loads(line) for line in out.splitlines()]
-    assert {(row["source"], row["target"]) for row in rows} == PAIRS
-    assert all(row["source_line"] + row["target_line"] == 7 for row in rows)
-    assert [set(row) for row in rows] == [{"score", "source", "target", "source_line", "target_line"}] * 6
-
-
-def test_a_printed_score_is_a_threshold_that_keeps_its_pair(run: Runner, src: Path, trg: Path) -> None:
-    rows = columns(run("mine", src, trg)[1])
-    for kept in (2, 4):
-        assert columns(run("mine", src, trg, "--threshold", rows[kept - 1][0])[1]) == rows[:kept]
 
 
 @pytest.mark.parametrize("retrieval", ["fwd", "bwd", "intersect"])
@@ -124,11 +93,6 @@ def test_empty_and_repeated_lines(run: Runner, tmp_path: Path) -> None:
     assert not any("" in row for row in columns(out))
 
 
-def test_a_tab_in_a_sentence_makes_no_column(run: Runner, src: Path, tmp_path: Path) -> None:
-    trg = text(tmp_path / "fr.txt", [line.replace(" ", "\t", 1) for line in FRENCH])
-    assert {(source, target) for _, source, target in columns(run("mine", src, trg)[1])} == PAIRS
-
-
 @pytest.mark.parametrize("precision", ["float32", "float16"])
 def test_vectors_may_be_made_before(run: Runner, src: Path, trg: Path, tmp_path: Path, precision: str) -> None:
     left, right = encode(tmp_path / "s.npy", ENGLISH, precision), encode(tmp_path / "t.npy", FRENCH, precision)
@@ -139,62 +103,6 @@ def test_vectors_may_be_made_before(run: Runner, src: Path, trg: Path, tmp_path:
         assert [row[1:] for row in columns(out)] == [row[1:] for row in columns(expected)]
         if precision == "float32":
             assert out == expected
-
-
-def test_vectors_of_another_model(run: Runner, src: Path, trg: Path, tmp_path: Path) -> None:
-    ours = encode(tmp_path / "s.npy", ENGLISH)
-    other = encode(tmp_path / "t.npy", FRENCH, fingerprint="feedfeedfeedfeed")
-    for given in (["--trg-vectors", other], ["--src-vectors", ours, "--trg-vectors", other]):
-        code, out, err = run("mine", src, trg, *given)
-        assert (code, out) == (1, "")
-        assert is_one_line(err)
-        assert "feedfeedfeedfeed" in err
-        assert SentenceEncoder().fingerprint in err
-
-
-def test_vectors_of_another_text(run: Runner, src: Path, trg: Path, tmp_path: Path) -> None:
-    vectors = encode(tmp_path / "s.npy", ENGLISH[:5])
-    code, out, err = run("mine", src, trg, "--src-vectors", vectors)
-    assert (code, out) == (1, "")
-    assert is_one_line(err)
-    assert "5 vectors for 6 lines" in err
-
-
-def test_vectors_without_cosines(run: Runner, src: Path, trg: Path, tmp_path: Path) -> None:
-    left, right = encode(tmp_path / "s.npy", ENGLISH, "binary"), encode(tmp_path / "t.npy", FRENCH, "binary")
-    code, _, err = run("mine", src, trg, "--src-vectors", left, "--trg-vectors", right)
-    assert code == 1
-    assert is_one_line(err)
-    assert "binary" in err
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["-k", 7], "k = 7 neighbours, but one side has only 6"),
-        (["--threshold", 99], "no pairs of .*the best scores"),
-        (["--src-vectors", "none.npy"], "none.npy"),
-        (["--model", "none"], "none"),
-    ],
-)
-def test_mining_that_cannot_be_done(run: Runner, src: Path, trg: Path, arguments: list[object], message: str) -> None:
-    code, out, err = run("mine", src, trg, *arguments)
-    assert (code, out) == (1, "")
-    assert is_one_line(err)
-    assert re.search(message, err)
-
-
-def test_texts_that_cannot_be_mined(run: Runner, src: Path, tmp_path: Path) -> None:
-    for name, lines, message in (("empty.txt", [], "empty"), ("blank.txt", ["", " "], "no sentences")):
-        code, out, err = run("mine", src, text(tmp_path / name, lines))
-        assert (code, out) == (1, "")
-        assert message in err
-        assert is_one_line(err)
-    code, _, err = run("mine", src, tmp_path / "none.txt")
-    assert code == 1
-    assert "none.txt" in err
-    (tmp_path / "latin.txt").write_bytes(b"caf\xe9\n")
-    assert "latin.txt:1: not UTF-8" in run("mine", src, tmp_path / "latin.txt")[2]
 
 
 def tsv(path: Path, pairs: list[tuple[str, str]]) -> Path:
@@ -224,14 +132,6 @@ def test_cosines_of_few_pairs(run: Runner, tmp_path: Path) -> None:
     assert rows[2]["score"] == pytest.approx(1)
 
 
-def test_a_margin_needs_some_pairs(run: Runner, tmp_path: Path) -> None:
-    code, out, err = run("score", tsv(tmp_path / "pairs.tsv", sorted(PAIRS)[:3]))
-    assert (code, out) == (1, "")
-    assert is_one_line(err)
-    assert "k = 4 neighbours, but one side has only 3" in err
-    assert "absolute" in err
-
-
 def test_threshold_for_a_precision(run: Runner, mini_bundle: Path, tmp_path: Path) -> None:
     english, french = sentences("en"), sentences("fr")
     pairs = [*zip(english, french, strict=True), ("", french[0])]
@@ -247,26 +147,65 @@ def test_threshold_for_a_precision(run: Runner, mini_bundle: Path, tmp_path: Pat
     assert float(words[-4].rstrip("%")) >= 90
 
 
-def test_a_precision_out_of_reach_prints_no_scores(run: Runner, tmp_path: Path) -> None:
-    file = tsv(tmp_path / "pairs.tsv", sorted(PAIRS))
-    code, out, err = run("score", file, "--precision", 0.999)
-    assert (code, out) == (1, "")
-    assert is_one_line(err)
-    assert "no threshold reaches" in err
-    assert run("score", file, "--precision", 95)[0] == 1
+def test_translations_are_printed_best_first(run: Runner, src: Path, trg: Path) -> None:
+    code, out, err = run("mine", src, trg)
+    rows = columns(out)
+    assert code == 0 and "6 pairs of 6 source and 6 target lines" in err
+    assert {(source, target) for _, source, target in rows} == PAIRS
+    scores = [float(score) for score, _, _ in rows]
+    assert scores == sorted(scores, reverse=True) and scores[-1] > 1
+    for kept in (2, 4):  # a printed score is a threshold that keeps its pair
+        assert columns(run("mine", src, trg, "--threshold", rows[kept - 1][0])[1]) == rows[:kept]
+    found = [json.loads(line) for line in run("mine", src, trg, "--json")[1].splitlines()]
+    assert {(row["source"], row["target"]) for row in found} == PAIRS
+    assert all(row["source_line"] + row["target_line"] == 7 for row in found)
+    assert [set(row) for row in found] == [{"score", "source", "target", "source_line", "target_line"}] * 6
+    text(trg, [line.replace(" ", "\t", 1) for line in FRENCH])  # a tab in a sentence makes no column
+    assert {(source, target) for _, source, target in columns(run("mine", src, trg)[1])} == PAIRS
 
 
-@pytest.mark.parametrize(("content", "message"), [("", "empty; expected a pair a line"), ("a\tb\na\n", ":2: 1 fields")])
-def test_pairs_that_cannot_be_read(run: Runner, tmp_path: Path, content: str, message: str) -> None:
-    (tmp_path / "pairs.tsv").write_text(content)
-    code, out, err = run("score", tmp_path / "pairs.tsv")
-    assert (code, out) == (1, "")
-    assert is_one_line(err)
-    assert message in err
+def test_vectors_that_do_not_fit(run: Runner, src: Path, trg: Path, tmp_path: Path) -> None:
+    ours, short = encode(tmp_path / "s.npy", ENGLISH), encode(tmp_path / "short.npy", ENGLISH[:5])
+    other = encode(tmp_path / "t.npy", FRENCH, fingerprint="feedfeedfeedfeed")
+    bits = encode(tmp_path / "bits.npy", ENGLISH, "binary")
+    both = f"feedfeedfeedfeed.*{SentenceEncoder().fingerprint}|{SentenceEncoder().fingerprint}.*feedfeedfeedfeed"
+    for given, message in (
+        (["--trg-vectors", other], both),
+        (["--src-vectors", ours, "--trg-vectors", other], both),
+        (["--src-vectors", short], "5 vectors for 6 lines"),
+        (["--src-vectors", bits, "--trg-vectors", ours], "binary vectors have no cosines"),
+    ):
+        assert_refused(run("mine", src, trg, *given), message)
 
 
-@pytest.mark.parametrize("command", ["mine", "score"])
-def test_help_has_an_example(run: Runner, command: str) -> None:
-    code, out, _ = run(command, "--help")
-    assert code == 0
-    assert f"Example: xsent {command} " in out
+@pytest.mark.parametrize(
+    ("command", "target", "arguments", "message"),
+    [
+        ("mine", FRENCH, ["-k", 7], "k = 7 neighbours, but one side has only 6"),
+        ("mine", FRENCH, ["--threshold", 99], "no pairs of .*the best scores"),
+        ("mine", FRENCH, ["--src-vectors", "none.npy"], "none.npy"),
+        ("mine", FRENCH, ["--model", "none"], "none"),
+        ("mine", [], [], "empty"),
+        ("mine", ["", " "], [], "no sentences"),
+        ("mine", None, [], "in.txt: cannot be read"),
+        ("mine", b"caf\xe9\n", [], "in.txt:1: not UTF-8"),
+        ("score", [], [], "empty; expected a pair a line"),
+        ("score", ["a\tb", "a"], [], ":2: 1 fields"),
+        ("score", ["a\tb", "c\td", "e\tf"], [], "k = 4 neighbours, but one side has only 3 .* absolute"),
+        ("score", ["\t".join(pair) for pair in sorted(PAIRS)], ["--precision", 0.999], "no threshold reaches"),
+        ("score", ["\t".join(pair) for pair in sorted(PAIRS)], ["--precision", 95], "must be between 0 and 1"),
+    ],
+)
+def test_what_cannot_be_done(
+    run: Runner,
+    src: Path,
+    tmp_path: Path,
+    command: str,
+    target: list[str] | bytes | None,
+    arguments: list[object],
+    message: str,
+) -> None:
+    file = tmp_path / "in.txt"
+    if target is not None:
+        file.write_bytes(target) if isinstance(target, bytes) else text(file, target)
+    assert_refused(run(command, *([src, file] if command == "mine" else [file]), *arguments), message)

@@ -9,17 +9,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from commands import Runner, hear_interrupts, is_one_line, start
+from commands import Runner, assert_refused, hear_interrupts, is_one_line, start
 
 from xsent import SearchIndex, SentenceEncoder
 from xsent.search.building import can_resume
 
 NOTES = "Anna sees Boris.\n\nClara, David and Elena.\nFrank\tvoit Greta\n"
-
-
-@pytest.fixture
-def run(capfd: pytest.CaptureFixture[str]) -> Runner:
-    return Runner(capfd)
 
 
 @pytest.fixture
@@ -32,7 +27,8 @@ def notes(tmp_path: Path) -> Path:
 @pytest.fixture
 def made(run: Runner, notes: Path, mini_bundle: Path) -> Path:
     index = notes.with_name("notes.index")
-    assert run("index", notes, index, "--model", mini_bundle)[0] == 0
+    warning = "Warning: 1 of 4 lines are empty; they are never found\n"
+    assert run("index", notes, index, "--model", mini_bundle) == (0, "", warning)
     return index
 
 
@@ -53,16 +49,6 @@ def stop(index: Path, lines: int, signal_number: int) -> tuple[int, bytes]:
     return process.returncode, err
 
 
-def test_index_says_what_it_left_out(run: Runner, notes: Path, mini_bundle: Path) -> None:
-    index = notes.with_name("notes.index")
-    assert run("index", notes, index, "--model", mini_bundle) == (
-        0,
-        "",
-        "Warning: 1 of 4 lines are empty; they are never found\n",
-    )
-    assert SearchIndex(index).state.fingerprint == SentenceEncoder(mini_bundle).fingerprint
-
-
 def test_search_prints_score_line_and_text(run: Runner, made: Path, mini_bundle: Path) -> None:
     code, out, err = run("search", made, "Frank voit Greta", "--model", mini_bundle, "-k", 10**12)
     assert (code, err) == (0, "")
@@ -75,12 +61,7 @@ def test_search_prints_score_line_and_text(run: Runner, made: Path, mini_bundle:
     ]
     scores = [float(line.split("\t")[0]) for line in lines]
     assert scores == sorted(scores, reverse=True)
-
-
-def test_search_prints_json(run: Runner, made: Path, mini_bundle: Path) -> None:
-    code, out, _ = run("search", made, "Anna sees Boris.", "--model", mini_bundle, "--k", 1, "--json")
-    found = json.loads(out)
-    assert code == 0
+    found = json.loads(run("search", made, "Anna sees Boris.", "--model", mini_bundle, "--k", 1, "--json")[1])
     assert found["query"] == "Anna sees Boris."
     assert found["hits"] == [{"score": pytest.approx(1, abs=1e-4), "line": 1, "text": "Anna sees Boris."}]
 
@@ -113,56 +94,6 @@ def test_search_wants_one_kind_of_query(run: Runner, made: Path) -> None:
         assert run("search", made, *options)[0] == 2
     for query in ("", "  "):
         assert run("search", made, query) == (1, "", "Error: the query is empty; ask for something\n")
-
-
-def test_what_is_there_is_neither_replaced_nor_resumed(run: Runner, made: Path, notes: Path, mini_bundle: Path) -> None:
-    arguments = ["index", notes, made, "--model", mini_bundle]
-    for options, message in (
-        ([], "exists; --force replaces it, --add adds to it"),
-        (["--resume"], "complete, there is nothing to resume; --force replaces it, --add adds to it"),
-        (["--add", "--resume"], "complete, there is nothing to resume; without --resume the lines are added"),
-    ):
-        assert run(*arguments, *options) == (1, "", f"Error: {made}: {message}\n")
-    assert run(*arguments, "--force")[0] == 0
-
-
-def test_add_continues_the_numbers(run: Runner, made: Path, mini_bundle: Path) -> None:
-    more = made.with_name("more.txt")
-    more.write_text("Henry and Irina\n")
-    assert run("index", more, made, "--add", "--model", mini_bundle)[0] == 0
-    found = run("search", made, "Henry and Irina", "--k", 1, "--model", mini_bundle)
-    assert found == (0, "1.0000\t5\tHenry and Irina\n", "")
-
-
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [(b"", "of 0 lines none has text"), (b"good\ncaf\xe9\n", "2: not UTF-8"), (None, "cannot be read")],
-)
-def test_bad_input_is_one_line_and_leaves_nothing(
-    run: Runner, tmp_path: Path, mini_bundle: Path, content: bytes | None, message: str
-) -> None:
-    file = tmp_path / "bad.txt"
-    if content is not None:
-        file.write_bytes(content)
-    code, out, err = run("index", file, tmp_path / "bad.index", "--model", mini_bundle)
-    assert (code, out) == (1, "")
-    assert is_one_line(err)
-    assert message in err
-    assert not list(tmp_path.glob("bad.index*"))
-
-
-def test_an_input_that_shrinks_is_refused(
-    run: Runner, notes: Path, mini_bundle: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def shrinking(source: str) -> Iterator[str]:
-        yield "Anna"
-        notes.write_text("Anna\n")
-
-    monkeypatch.setattr("xsent.lines.read_lines", shrinking)
-    code, _, err = run("index", notes, notes.with_name("x"), "--model", mini_bundle)
-    assert code == 1
-    assert err == f"Error: {notes}: changed while it was read; run it again once the file is complete\n"
-    assert not list(notes.parent.glob("x*"))
 
 
 def test_another_model_and_a_damaged_index_are_one_line(run: Runner, made: Path, mini_bundle: Path) -> None:
@@ -211,3 +142,46 @@ def test_a_full_disk_is_one_line_and_leaves_nothing(tmp_path: Path, mini_bundle:
     assert process.returncode == 1
     assert err.decode() == f"Error: {index}: File too large; nothing was kept, make room and run it again\n"
     assert list(tmp_path.iterdir()) == [file]
+
+
+def test_what_is_there_is_added_to_but_neither_replaced_nor_resumed(
+    run: Runner, made: Path, notes: Path, mini_bundle: Path
+) -> None:
+    assert SearchIndex(made).state.fingerprint == SentenceEncoder(mini_bundle).fingerprint
+    arguments = ["index", notes, made, "--model", mini_bundle]
+    for options, message in (
+        ([], "exists; --force replaces it, --add adds to it"),
+        (["--resume"], "complete, there is nothing to resume; --force replaces it, --add adds to it"),
+        (["--add", "--resume"], "complete, there is nothing to resume; without --resume the lines are added"),
+    ):
+        assert run(*arguments, *options) == (1, "", f"Error: {made}: {message}\n")
+    assert run(*arguments, "--force")[0] == 0
+    notes.write_text("Henry and Irina\n")
+    assert run(*arguments, "--add")[0] == 0
+    found = run("search", made, "Henry and Irina", "--k", 1, "--model", mini_bundle)
+    assert found == (0, "1.0000\t5\tHenry and Irina\n", "")
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"", "of 0 lines none has text"),
+        (b"good\ncaf\xe9\n", "2: not UTF-8"),
+        (None, "cannot be read"),
+        (b"shrinks", "bad.txt: changed while it was read; run it again once the file is complete"),
+    ],
+)
+def test_bad_input_is_one_line_and_leaves_nothing(
+    run: Runner, tmp_path: Path, mini_bundle: Path, monkeypatch: pytest.MonkeyPatch, content: bytes | None, message: str
+) -> None:
+    def shrinking(source: str) -> Iterator[str]:
+        yield "Anna"
+        Path(source).write_text("")
+
+    file = tmp_path / "bad.txt"
+    if content is not None:
+        file.write_bytes(content)
+    if content == b"shrinks":
+        monkeypatch.setattr("xsent.lines.read_lines", shrinking)
+    assert_refused(run("index", file, tmp_path / "bad.index", "--model", mini_bundle), message)
+    assert not list(tmp_path.glob("bad.index*"))

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from xsent.documents.density import DIMENSIONS, Density, choose_bandwidth
+from xsent.documents.space import DIMENSIONS, Density, choose_bandwidth
 
 
 def corpus(count: int = 60, dim: int = 20, seed: int = 0) -> np.ndarray:
@@ -23,14 +23,6 @@ def test_densities_are_shares_within_the_ball() -> None:
     assert density.scale == pytest.approx(density.of(vectors).mean() / 2)
 
 
-def test_the_axes_are_principal() -> None:
-    vectors = corpus() + 5  # centring matters
-    density = Density.fit(vectors)
-    right = np.linalg.svd(vectors - vectors.mean(axis=0))[2][:DIMENSIONS]
-    assert density.axes.shape == (DIMENSIONS, 20)
-    assert np.allclose(density.axes.T @ density.axes, right.T @ right, atol=1e-2)
-
-
 def test_weights_by_hand() -> None:
     density = Density(
         center=np.zeros(1, np.float32),
@@ -42,46 +34,6 @@ def test_weights_by_hand() -> None:
     queries = np.array([[0], [2], [9], [50]], np.float32)
     assert density.of(queries).tolist() == [0.75, 0.25, 0.25, 0]
     assert density.weights(queries).tolist() == [0.25, 0.5, 0.5, 1]
-
-
-def test_common_sentences_weigh_less_than_rare_ones() -> None:
-    vectors = corpus()
-    weights = Density.fit(vectors).weights(vectors)
-    assert weights[:40].mean() < weights[40:].mean() / 1.5
-    assert (weights > 0).all()
-    assert (weights <= 1).all()
-
-
-def test_a_weight_does_not_depend_on_the_company() -> None:
-    vectors = corpus(count=1200)  # more than are compared at once
-    density = Density.fit(vectors)
-    alone = np.concatenate([density.weights(row[None]) for row in vectors])
-    assert np.array_equal(density.weights(vectors), alone)
-
-
-def test_no_sentences_have_no_weights() -> None:
-    assert Density.fit(corpus()).weights(np.empty((0, 20), np.float32)).shape == (0,)
-
-
-def test_too_few_sentences() -> None:
-    with pytest.raises(ValueError, match=r"16 sentences are too few .* at least 17"):
-        Density.fit(corpus(count=16))
-    Density.fit(corpus(count=17))
-
-
-def test_vectors_of_few_dimensions_keep_them_all() -> None:
-    assert Density.fit(corpus(dim=4)).axes.shape == (4, 4)
-
-
-def test_sentences_that_are_all_the_same_weigh_the_same() -> None:
-    vectors = np.tile(np.random.default_rng(0).normal(size=30).astype(np.float32), (40, 1))
-    assert np.allclose(Density.fit(vectors).weights(vectors), 1 / 3)  # b / (b + 2 b)
-
-
-def test_twins_find_each_other_whatever_the_rounding() -> None:
-    vectors = np.repeat(corpus(count=40)[30:], 10, axis=0)
-    density = Density.fit(vectors)
-    assert (density.of(vectors) >= 0.1).all()
 
 
 def brute_bandwidths(points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -115,3 +67,35 @@ def test_the_bandwidth_is_the_most_likely_one(seed: int, dim: int) -> None:
 def test_no_held_out_point_is_left_without_likelihood() -> None:
     points = np.array([[0], [0.1], [0.2], [0.3], [0.4], [7]], np.float32)
     assert choose_bandwidth(points) >= 6.59  # the last one's nearest, 0.4, is in another fold
+
+
+def test_the_axes_are_principal() -> None:
+    vectors = corpus() + 5  # centring matters
+    density = Density.fit(vectors)
+    right = np.linalg.svd(vectors - vectors.mean(axis=0))[2][:DIMENSIONS]
+    assert density.axes.shape == (DIMENSIONS, 20)
+    assert np.allclose(density.axes.T @ density.axes, right.T @ right, atol=1e-2)
+    assert Density.fit(corpus(dim=4)).axes.shape == (4, 4)
+
+
+def test_common_sentences_weigh_less_than_rare_ones_whatever_the_company() -> None:
+    vectors = corpus(count=1200)  # more than are compared at once
+    density = Density.fit(vectors)
+    weights = density.weights(vectors)
+    assert weights[:800].mean() < weights[800:].mean() / 1.5
+    assert (weights > 0).all() and (weights <= 1).all()
+    assert np.array_equal(weights, np.concatenate([density.weights(row[None]) for row in vectors]))
+    assert density.weights(vectors[:0]).shape == (0,)
+
+
+def test_sentences_that_are_the_same_find_each_other_whatever_the_rounding() -> None:
+    vectors = np.tile(np.random.default_rng(0).normal(size=30).astype(np.float32), (40, 1))
+    assert np.allclose(Density.fit(vectors).weights(vectors), 1 / 3)  # b / (b + 2 b)
+    twins = np.repeat(corpus(count=40)[30:], 10, axis=0)
+    assert (Density.fit(twins).of(twins) >= 0.1).all()
+
+
+def test_too_few_sentences() -> None:
+    with pytest.raises(ValueError, match=r"16 sentences are too few .* at least 17"):
+        Density.fit(corpus(count=16))
+    Density.fit(corpus(count=17))

@@ -9,12 +9,10 @@ from importlib.metadata import PackageNotFoundError
 from pathlib import Path
 
 import pytest
-import typer
-from typer.testing import CliRunner
+from commands import Runner, assert_refused
 
 from xsent import doctor, probe
 from xsent.bundle import Bundle, builtin_path
-from xsent.commands.doctor import doctor as command
 from xsent.doctor import Finding
 
 WORKS = re.compile(r"right to \S+; [\d.]+ ms for a sentence of \d+ tokens, [\d,.]+ a second on one thread")
@@ -23,13 +21,6 @@ WORKS = re.compile(r"right to \S+; [\d.]+ ms for a sentence of \d+ tokens, [\d,.
 @pytest.fixture(scope="module")
 def bundle() -> Bundle:
     return Bundle.open(builtin_path())
-
-
-@pytest.fixture
-def app() -> typer.Typer:
-    app = typer.Typer()
-    app.command()(command)
-    return app
 
 
 PI_4 = "processor\t: 0\nFeatures\t: fp asimd crc32\n\nModel\t\t: Raspberry Pi 4 Model B Rev 1.4\n"
@@ -140,53 +131,51 @@ def test_what_encoding_takes(backend: str, bundle: Bundle) -> None:
     assert WORKS.match(finding.text)
 
 
-def test_a_backend_that_kills_its_process(bundle: Bundle, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(doctor, "_CHILD", "import os, signal; os.kill(os.getpid(), signal.SIGILL)")
-    finding = doctor.encoding(bundle, "onnx")
-    assert finding == Finding("onnx backend", "problem", "killed by SIGILL; use the numpy backend meanwhile")
-
-
-def test_a_backend_that_does_not_end(bundle: Bundle, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(doctor, "_CHILD", "import time; time.sleep(60)")
-    monkeypatch.setattr(doctor, "PATIENCE", 0.1)
-    assert doctor.encoding(bundle, "numpy") == Finding("numpy backend", "warning", "no vector within 0.1 seconds")
+@pytest.mark.parametrize(
+    ("backend", "child", "text"),
+    [
+        (
+            "onnx",
+            "import os, signal; os.kill(os.getpid(), signal.SIGILL)",
+            "killed by SIGILL; use the numpy backend meanwhile",
+        ),
+        ("numpy", "import time; time.sleep(60)", "no vector within 3 seconds"),
+    ],
+)
+def test_a_backend_that_fails(
+    bundle: Bundle, monkeypatch: pytest.MonkeyPatch, backend: str, child: str, text: str
+) -> None:
+    monkeypatch.setattr(doctor, "_CHILD", child)
+    monkeypatch.setattr(doctor, "PATIENCE", 3)
+    status = "problem" if backend == "onnx" else "warning"
+    assert doctor.encoding(bundle, backend) == Finding(f"{backend} backend", status, text)  # type: ignore[arg-type]
 
 
 def test_a_backend_that_says_why(bundle: Bundle, tmp_path: Path) -> None:
     finding = doctor.encoding(replace(bundle, path=tmp_path / "gone"), "onnx")
-    assert finding.status == "problem"
-    assert "gone: no such folder" in finding.text
-    assert "\n" not in finding.text
+    assert finding.status == "problem" and "gone: no such folder" in finding.text and "\n" not in finding.text
 
 
 def test_the_probe_prints_what_it_measured(capsys: pytest.CaptureFixture[str]) -> None:
     probe.main(str(builtin_path()), "onnx")
     measured = json.loads(capsys.readouterr().out)
     assert set(measured) == {"difference", "tokens", "milliseconds", "mebibytes"}
-    assert measured["tokens"] > 10
-    assert measured["milliseconds"] > 0
+    assert measured["tokens"] > 10 and measured["milliseconds"] > 0
 
 
-def test_the_command_prints_a_line_a_finding(app: typer.Typer) -> None:
-    result = CliRunner().invoke(app, [])
-    *lines, last = result.stdout.splitlines()
+def test_the_command_prints_a_line_a_finding(run: Runner, tmp_path: Path) -> None:
+    code, out, _ = run("doctor")
+    *lines, last = out.splitlines()
     assert [line.split()[1] for line in lines] == "system processor threads memory onnxruntime onnx numpy".split()
     assert all(line.split()[0] in ("good", "warning", "problem") for line in lines)
     assert any(WORKS.search(line) for line in lines)
-    assert (result.exit_code, last) == (0, "xsent works here")
+    assert (code, last) == (0, "xsent works here")
+    assert_refused(run("doctor", tmp_path / "none"), "no such folder")
 
 
-def test_a_problem_fails_the_command(app: typer.Typer, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_problem_fails_the_command(run: Runner, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(doctor, "examine", lambda bundle: [Finding("memory", "problem", "none")])
-    result = CliRunner().invoke(app, [])
-    assert (result.exit_code, result.stdout) == (1, "problem  memory         none\n1 problem\n")
-    result = CliRunner().invoke(app, ["--json"])
+    assert run("doctor") == (1, "problem  memory         none\n1 problem\n", "")
+    code, out, _ = run("doctor", "--json")
     finding = {"subject": "memory", "status": "problem", "text": "none"}
-    assert (result.exit_code, json.loads(result.stdout)) == (1, {"problems": 1, "findings": [finding]})
-
-
-def test_a_missing_bundle_is_one_line(app: typer.Typer, tmp_path: Path) -> None:
-    result = CliRunner().invoke(app, [str(tmp_path / "none")])
-    assert (result.exit_code, result.stdout) == (1, "")
-    assert "no such folder" in result.stderr
-    assert result.stderr.count("\n") == 1
+    assert (code, json.loads(out)) == (1, {"problems": 1, "findings": [finding]})

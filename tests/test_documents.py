@@ -3,16 +3,17 @@
 import json
 import shutil
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from toy_documents import DIM, ToyEncoder, toy_documents
 
-from xsent.documents.alignment import align_documents
 from xsent.documents.encoder import DocumentEncoder
 from xsent.documents.space import DocumentSpace
 from xsent.encoder import SentenceEncoder
 from xsent.errors import DataError, FingerprintError
+from xsent.mining.bitext import align_documents
 
 CORPORA = {language: toy_documents(language) for language in ("en", "fr")}
 
@@ -44,20 +45,6 @@ def test_a_document_is_the_weighted_sum_of_debiased_sentences(fitted: DocumentEn
     assert np.allclose(unit, expected / np.linalg.norm(expected), atol=1e-5)
 
 
-def test_a_mean_of_biased_sentences_is_their_sum() -> None:
-    plain = DocumentEncoder(ToyEncoder(), debias=False, weighted=False).fit(CORPORA)
-    document = CORPORA["en"][0]
-    expected = sum(ToyEncoder().vector(sentence) for sentence in document)
-    assert np.allclose(plain.encode([document], "en", normalize_embeddings=False)[0], expected, atol=1e-6)
-
-
-def test_the_subspace_is_that_of_all_sentences_of_the_language(fitted: DocumentEncoder) -> None:
-    sentences = np.stack([ToyEncoder().vector(text) for document in CORPORA["en"] for text in document])
-    right = np.linalg.svd(sentences)[2][: fitted.space.choice.rank]
-    found = fitted.space.languages["en"].directions
-    assert np.allclose(found.T @ found, right.T @ right, atol=1e-4)
-
-
 def test_debiasing_brings_the_languages_together(fitted: DocumentEncoder) -> None:
     choice = fitted.space.choice
     assert choice.rank >= 1
@@ -79,41 +66,6 @@ def test_a_vector_does_not_depend_on_the_company(fitted: DocumentEncoder) -> Non
     assert np.array_equal(together, alone)
 
 
-def test_fitting_twice_gives_the_same_space(fitted: DocumentEncoder) -> None:
-    again = DocumentEncoder(ToyEncoder()).fit(CORPORA)
-    assert again.fingerprint == fitted.fingerprint
-    assert again.fit({"en": CORPORA["en"]}).languages == ("en",)
-    assert again.fingerprint != fitted.fingerprint
-
-
-def test_long_sentences_are_split_not_cut() -> None:
-    encoder = ToyEncoder()
-    documents = DocumentEncoder(encoder).fit(CORPORA)
-    documents.encode(CORPORA["en"][:1], "en")
-    assert encoder.policies == {"split"}
-
-
-def test_empty_documents_become_zero(fitted: DocumentEncoder) -> None:
-    vectors = fitted.encode([[], ["", "  "], "", " \n ", CORPORA["en"][0]], "en")
-    assert vectors.shape == (5, DIM)
-    assert not vectors[:4].any()
-    assert np.array_equal(vectors[4], fitted.encode(CORPORA["en"][:1], "en")[0])
-    assert fitted.encode([], "en").shape == (0, DIM)
-
-
-def test_empty_documents_and_sentences_do_not_move_the_fit(fitted: DocumentEncoder) -> None:
-    padded = {code: [*[["", *document, " "] for document in documents], []] for code, documents in CORPORA.items()}
-    assert DocumentEncoder(ToyEncoder()).fit(padded).fingerprint == fitted.fingerprint
-
-
-def test_a_document_of_one_sentence_is_that_sentence_debiased(fitted: DocumentEncoder) -> None:
-    sentence = CORPORA["en"][0][0]
-    vector = ToyEncoder().vector(sentence)
-    axes = fitted.space.languages["en"].directions
-    clean = vector - (vector @ axes.T) @ axes
-    assert np.allclose(fitted.encode([[sentence]], "en")[0], clean / np.linalg.norm(clean), atol=1e-5)
-
-
 def test_one_language_needs_no_name_and_nothing_is_removed() -> None:
     encoder = DocumentEncoder(ToyEncoder()).fit(CORPORA["en"])
     assert encoder.space.choice.rank == 0
@@ -128,29 +80,6 @@ def test_texts_are_split_into_sentences() -> None:
     encoder = DocumentEncoder(ToyEncoder()).fit(lists)
     assert np.array_equal(encoder.encode(texts), encoder.encode(lists))
     assert DocumentEncoder(ToyEncoder()).fit(texts).fingerprint == encoder.fingerprint
-
-
-def test_a_language_that_was_never_fitted(fitted: DocumentEncoder) -> None:
-    with pytest.raises(ValueError, match="language = 'de' was never fitted; these were: 'en', 'fr'"):
-        fitted.encode(CORPORA["en"], "de")
-    with pytest.raises(ValueError, match="language = None was never fitted"):
-        fitted.encode(CORPORA["en"])
-
-
-def test_nothing_was_fitted(tmp_path: Path) -> None:
-    encoder = DocumentEncoder(ToyEncoder())
-    with pytest.raises(ValueError, match="nothing was fitted"):
-        encoder.encode(CORPORA["en"], "en")
-    with pytest.raises(ValueError, match="nothing was fitted"):
-        encoder.save(tmp_path / "space")
-    assert not list(tmp_path.iterdir())
-
-
-def test_a_failed_fit_leaves_what_was_there(fitted: DocumentEncoder) -> None:
-    before = fitted.fingerprint
-    with pytest.raises(ValueError, match="language 'fr': no sentence in 2 documents"):
-        fitted.fit({"en": CORPORA["en"], "fr": [[], [" "]]})
-    assert fitted.fingerprint == before
 
 
 @pytest.mark.parametrize(
@@ -168,36 +97,6 @@ def test_a_failed_fit_leaves_what_was_there(fitted: DocumentEncoder) -> None:
 def test_what_cannot_be_fitted(documents: object, arguments: dict[str, int], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         DocumentEncoder(ToyEncoder()).fit(documents, **arguments)  # type: ignore[arg-type]
-
-
-def test_a_small_corpus_can_be_fitted_without_weights() -> None:
-    small = {code: documents[:2] for code, documents in CORPORA.items()}
-    encoder = DocumentEncoder(ToyEncoder(), weighted=False).fit(small, rank=1)
-    assert encoder.encode(small["en"], "en").any(axis=1).all()
-
-
-def test_documents_are_texts_or_sentences(fitted: DocumentEncoder) -> None:
-    with pytest.raises(TypeError, match="got one str; put it in a list"):
-        fitted.encode("A text.", "en")
-    with pytest.raises(TypeError, match="got int in a document"):
-        fitted.encode([[1]], "en")  # type: ignore[list-item]
-
-
-def test_save_and_load(fitted: DocumentEncoder, tmp_path: Path) -> None:
-    fitted.save(tmp_path / "space")
-    loaded = DocumentEncoder.load(tmp_path / "space", ToyEncoder())
-    assert loaded.fingerprint == fitted.fingerprint
-    assert loaded.languages == fitted.languages
-    assert loaded.space.choice == fitted.space.choice
-    assert np.array_equal(loaded.encode(CORPORA["fr"], "fr"), fitted.encode(CORPORA["fr"], "fr"))
-
-
-def test_what_has_no_weights_is_saved_without(tmp_path: Path) -> None:
-    encoder = DocumentEncoder(ToyEncoder(), weighted=False).fit(CORPORA["en"])
-    encoder.save(tmp_path / "space")
-    loaded = DocumentEncoder.load(tmp_path / "space", ToyEncoder())
-    assert loaded.space.languages[""].density is None
-    assert np.array_equal(loaded.encode(CORPORA["en"]), encoder.encode(CORPORA["en"]))
 
 
 def test_nothing_is_overwritten(fitted: DocumentEncoder, tmp_path: Path) -> None:
@@ -255,3 +154,81 @@ def test_a_real_encoder(mini_bundle: Path) -> None:
     documents = [[f"{a} sees {b}.", f"{b} sees {a} and {c}."] for a in names for b in names for c in names[:2]]
     fitted = DocumentEncoder(encoder).fit({"en": documents, "fr": documents})
     assert fitted.encode(documents[:2], "fr").shape == (2, encoder.dim)
+
+
+def test_without_either_a_document_is_the_sum_of_its_sentences() -> None:
+    plain = DocumentEncoder(ToyEncoder(), debias=False, weighted=False).fit(CORPORA)
+    document = CORPORA["en"][0]
+    expected = sum(ToyEncoder().vector(sentence) for sentence in document)
+    assert np.allclose(plain.encode([document], "en", normalize_embeddings=False)[0], expected, atol=1e-6)
+    small = {code: documents[:2] for code, documents in CORPORA.items()}  # too few for weights
+    encoder = DocumentEncoder(ToyEncoder(), weighted=False).fit(small, rank=1)
+    assert encoder.encode(small["en"], "en").any(axis=1).all()
+
+
+def test_the_subspace_is_that_of_all_sentences_of_the_language(fitted: DocumentEncoder) -> None:
+    sentences = np.stack([ToyEncoder().vector(text) for document in CORPORA["en"] for text in document])
+    right = np.linalg.svd(sentences)[2][: fitted.space.choice.rank]
+    axes = fitted.space.languages["en"].directions
+    assert np.allclose(axes.T @ axes, right.T @ right, atol=1e-4)
+    vector = sentences[0]  # a document of one sentence is that sentence debiased
+    clean = vector - (vector @ axes.T) @ axes
+    assert np.allclose(fitted.encode([CORPORA["en"][0][:1]], "en")[0], clean / np.linalg.norm(clean), atol=1e-5)
+
+
+def test_the_same_sentences_give_the_same_space_and_none_is_cut(fitted: DocumentEncoder) -> None:
+    padded = {code: [*[["", *document, " "] for document in documents], []] for code, documents in CORPORA.items()}
+    encoder = ToyEncoder()
+    again = DocumentEncoder(encoder).fit(padded)
+    assert again.fingerprint == fitted.fingerprint
+    with pytest.raises(ValueError, match="language 'fr': no sentence in 2 documents"):
+        again.fit({"en": CORPORA["en"], "fr": [[], [" "]]})
+    assert again.fingerprint == fitted.fingerprint  # a failed fit leaves what was there
+    again.encode(CORPORA["en"][:1], "en")
+    assert encoder.policies == {"split"}
+    assert again.fit({"en": CORPORA["en"]}).languages == ("en",)
+    assert again.fingerprint != fitted.fingerprint
+
+
+def test_empty_documents_become_zero(fitted: DocumentEncoder) -> None:
+    vectors = fitted.encode([[], ["", "  "], "", " \n ", CORPORA["en"][0]], "en")
+    assert vectors.shape == (5, DIM) and not vectors[:4].any()
+    assert np.array_equal(vectors[4], fitted.encode(CORPORA["en"][:1], "en")[0])
+    assert fitted.encode([], "en").shape == (0, DIM)
+
+
+@pytest.mark.parametrize(
+    ("documents", "language", "error", "message"),
+    [
+        (CORPORA["en"], "de", ValueError, "language = 'de' was never fitted; these were: 'en', 'fr'"),
+        (CORPORA["en"], None, ValueError, "language = None was never fitted"),
+        ("A text.", "en", TypeError, "got one str; put it in a list"),
+        ([[1]], "en", TypeError, "got int in a document"),
+    ],
+)
+def test_what_cannot_be_encoded(
+    fitted: DocumentEncoder,
+    tmp_path: Path,
+    documents: list[Any],
+    language: str | None,
+    error: type[Exception],
+    message: str,
+) -> None:
+    with pytest.raises(error, match=message):
+        fitted.encode(documents, language)
+    empty = DocumentEncoder(ToyEncoder())
+    for work in (lambda: empty.encode(CORPORA["en"], "en"), lambda: empty.save(tmp_path / "space")):
+        with pytest.raises(ValueError, match="nothing was fitted"):
+            work()
+    assert not list(tmp_path.iterdir())
+
+
+def test_save_and_load(fitted: DocumentEncoder, tmp_path: Path) -> None:
+    plain = DocumentEncoder(ToyEncoder(), weighted=False).fit(CORPORA)
+    for name, encoder in (("fitted", fitted), ("plain", plain)):
+        encoder.save(tmp_path / name)
+        loaded = DocumentEncoder.load(tmp_path / name, ToyEncoder())
+        assert (loaded.fingerprint, loaded.languages) == (encoder.fingerprint, encoder.languages)
+        assert loaded.space.choice == encoder.space.choice
+        assert (loaded.space.languages["fr"].density is None) == (encoder is plain)
+        assert np.array_equal(loaded.encode(CORPORA["fr"], "fr"), encoder.encode(CORPORA["fr"], "fr"))

@@ -5,6 +5,7 @@ import shutil
 import threading
 import warnings
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -64,65 +65,6 @@ def test_two_callers_at_once_get_the_same_bits(encoder: SentenceEncoder) -> None
     assert len(results) == 2
 
 
-def test_empty_sentence_is_the_zero_vector(encoder: SentenceEncoder) -> None:
-    assert not encoder.encode("").any()
-    assert not encoder.encode(["  \n"]).any()
-
-
-def test_normalisation(encoder: SentenceEncoder) -> None:
-    raw = encoder.encode("Anna sees Boris.", normalize_embeddings=False)
-    unit = encoder.encode("Anna sees Boris.")
-    assert np.linalg.norm(unit) == pytest.approx(1, abs=1e-6)
-    assert abs(np.linalg.norm(raw) - 1) > 1e-3
-    assert np.allclose(unit, raw / np.linalg.norm(raw), atol=1e-6)
-
-
-def test_truncated_vectors_are_normalised_again(encoder: SentenceEncoder) -> None:
-    raw = encoder.encode("Anna sees Boris.", normalize_embeddings=False)
-    short = encoder.encode("Anna sees Boris.", truncate_dim=8)
-    assert np.allclose(short, raw[:8] / np.linalg.norm(raw[:8]), atol=1e-6)
-    assert np.array_equal(encoder.encode("Anna sees Boris.", truncate_dim=8, normalize_embeddings=False), raw[:8])
-
-
-def test_float16(encoder: SentenceEncoder) -> None:
-    half = encoder.encode(SENTENCES, precision="float16")
-    assert half.dtype == np.float16
-    assert np.array_equal(half, encoder.encode(SENTENCES).astype(np.float16))
-
-
-@pytest.mark.parametrize(
-    "arguments",
-    [{"truncate_dim": 0}, {"truncate_dim": 9999}, {"precision": "int4"}, {"on_long": "cut"}],
-)
-def test_wrong_arguments_are_named_at_once(encoder: SentenceEncoder, arguments: dict[str, object]) -> None:
-    name, value = next(iter(arguments.items()))
-    for call in (encoder.encode, encoder.encode_iter):
-        with pytest.raises(ValueError, match=f"{name} = {value!r} must"):
-            call(["Anna"], **arguments)  # type: ignore[arg-type]
-
-
-def test_wrong_types(encoder: SentenceEncoder) -> None:
-    with pytest.raises(TypeError, match=r"sentence 2 .*expected str, got bytes"):
-        encoder.encode(["Anna", b"Boris"])  # type: ignore[list-item]
-    with pytest.raises(TypeError, match="use encode"):
-        encoder.encode_iter("Anna")
-
-
-def test_long_sentences_are_counted_in_one_warning(encoder: SentenceEncoder) -> None:
-    with pytest.warns(LongSentenceWarning) as caught:
-        cut = encoder.encode([LONG, "Anna", LONG + "Boris"])
-    assert len(caught) == 1
-    assert "2 of 3 sentences had more than 64 tokens" in str(caught[0].message)
-    assert caught[0].filename == __file__
-    assert np.array_equal(cut[0], cut[2])  # the difference lay beyond the cut
-
-
-def test_long_sentences_in_a_stream_warn_at_its_end(encoder: SentenceEncoder) -> None:
-    with pytest.warns(LongSentenceWarning, match="1 of 2") as caught:
-        list(encoder.encode_iter([LONG, "Anna"]))
-    assert len(caught) == 1
-
-
 GEORGIAN = "კატას სძინავს ხალიჩაზე ფანჯარასთან."
 
 
@@ -144,10 +86,6 @@ def test_texts_that_are_mostly_unknown_are_counted_in_one_warning() -> None:
             "was trained for en, fr, de, es, it, pt, nl, ru, ja"
         ]
         assert caught[0].filename == __file__
-
-
-def test_the_warning_of_unknown_text_changes_no_vector() -> None:
-    encoder = SentenceEncoder()
     with pytest.warns(UnknownTextWarning, match="1 of 1"):
         alone = encoder.encode(GEORGIAN)
     assert alone.any()
@@ -160,27 +98,6 @@ def test_long_sentence_as_an_error_names_the_first(mini_bundle: Path, threads: i
     encoder = SentenceEncoder(mini_bundle, threads=threads)
     with pytest.raises(ValueError, match=r"sentence 41 \(counted from 1\): .* tokens, at most 64"):
         encoder.encode(["Anna"] * 40 + [LONG] * 20, on_long="error")
-
-
-def test_split_weighs_windows_by_length(encoder: SentenceEncoder) -> None:
-    ids = encoder._tokenizer.encode(LONG)
-    assert len(ids) % 64  # the last window is shorter
-    windows = [np.array(ids[start : start + 64]) for start in range(0, len(ids), 64)]
-    total = sum(len(window) * encoder._backend.embed(window).astype(np.float64) for window in windows)
-    vector = encoder.encode(LONG, on_long="split", normalize_embeddings=False)
-    assert np.allclose(vector, total / len(ids), atol=1e-6)
-
-
-def test_split_leaves_short_sentences_alone(encoder: SentenceEncoder) -> None:
-    assert np.array_equal(encoder.encode(SENTENCES, on_long="split"), encoder.encode(SENTENCES))
-
-
-def test_hundred_thousand_words(encoder: SentenceEncoder) -> None:
-    text = "Anna " * 100_000
-    with pytest.warns(LongSentenceWarning, match="1 of 1"):
-        assert np.isfinite(encoder.encode(text)).all()
-    whole = encoder.encode(text, on_long="split")
-    assert np.linalg.norm(whole) == pytest.approx(1, abs=1e-5)
 
 
 def test_stream_is_read_as_it_is_used(parallel: SentenceEncoder) -> None:
@@ -199,35 +116,88 @@ def test_stream_is_read_as_it_is_used(parallel: SentenceEncoder) -> None:
     vectors.close()  # type: ignore[attr-defined]
 
 
-def test_properties(encoder: SentenceEncoder, mini_bundle: Path) -> None:
-    manifest = json.loads((mini_bundle / "xsent.json").read_text())
-    assert encoder.dim == manifest["dim"]
-    assert encoder.max_length == manifest["max_length"] == 64
-    assert encoder.languages == tuple(manifest["languages"])
-    assert encoder.fingerprint == manifest["fingerprint"]
-    assert encoder.space == manifest.get("space")
-    assert manifest["name"] in repr(encoder)
-
-
-def test_similarity(encoder: SentenceEncoder) -> None:
-    vectors = encoder.encode(["Anna sees Boris.", "Clara"], normalize_embeddings=False)
-    cosines = encoder.similarity(vectors, vectors)
-    assert cosines.shape == (2, 2)
-    assert np.allclose(np.diag(cosines), 1, atol=1e-6)
-
-
-@pytest.mark.filterwarnings("ignore::xsent.options.UnknownTextWarning")
-def test_golden_vectors(encoder: SentenceEncoder) -> None:
-    golden = encoder.bundle.golden
-    assert np.allclose(encoder.encode(golden.sentences), golden.vectors, atol=max(golden.tolerances["other"], 1e-6))
-
-
 @pytest.mark.filterwarnings("ignore::xsent.options.LongSentenceWarning")
 def test_a_table_alone_takes_one_thread(mini_bundle: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("xsent.encoder.available_cpus", lambda: 4)
     table = Bundles(tmp_path, like=mini_bundle).path(0, "int8")
     assert [SentenceEncoder(path).threads for path in (mini_bundle, table)] == [4, 1]
     assert SentenceEncoder(table, threads=2).threads == 2
+
+
+def test_the_form_of_vectors(encoder: SentenceEncoder) -> None:
+    raw = encoder.encode("Anna sees Boris.", normalize_embeddings=False)
+    unit = encoder.encode("Anna sees Boris.")
+    assert np.linalg.norm(unit) == pytest.approx(1, abs=1e-6) and abs(np.linalg.norm(raw) - 1) > 1e-3
+    assert np.allclose(unit, raw / np.linalg.norm(raw), atol=1e-6)
+    short = encoder.encode("Anna sees Boris.", truncate_dim=8)  # normalised again
+    assert np.allclose(short, raw[:8] / np.linalg.norm(raw[:8]), atol=1e-6)
+    assert np.array_equal(encoder.encode("Anna sees Boris.", truncate_dim=8, normalize_embeddings=False), raw[:8])
+    half = encoder.encode(SENTENCES, precision="float16")
+    assert half.dtype == np.float16 and np.array_equal(half, encoder.encode(SENTENCES).astype(np.float16))
+    assert not encoder.encode("").any() and not encoder.encode(["  \n"]).any()
+    cosines = encoder.similarity(np.stack([raw, unit]), unit)
+    assert cosines.shape == (2, 1) and np.allclose(cosines, 1, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("sentences", "arguments", "error", "message"),
+    [
+        (["Anna"], {"truncate_dim": 0}, ValueError, "truncate_dim = 0 must"),
+        (["Anna"], {"truncate_dim": 9999}, ValueError, "truncate_dim = 9999 must"),
+        (["Anna"], {"precision": "int4"}, ValueError, "precision = 'int4' must"),
+        (["Anna"], {"on_long": "cut"}, ValueError, "on_long = 'cut' must"),
+        (["Anna", b"Boris"], {}, TypeError, r"sentence 2 .*expected str, got bytes"),
+    ],
+)
+def test_wrong_arguments_are_named(
+    encoder: SentenceEncoder,
+    sentences: list[Any],
+    arguments: dict[str, Any],
+    error: type[Exception],
+    message: str,
+) -> None:
+    for call in (encoder.encode, encoder.encode_iter):
+        with pytest.raises(error, match=message):  # options at once, before anything is read
+            call(sentences, **arguments) if arguments else list(call(sentences))
+    with pytest.raises(TypeError, match="use encode"):
+        encoder.encode_iter("Anna")
+
+
+def test_long_sentences_are_counted_in_one_warning(encoder: SentenceEncoder) -> None:
+    with pytest.warns(LongSentenceWarning) as caught:
+        cut = encoder.encode([LONG, "Anna", LONG + "Boris"])
+    assert len(caught) == 1
+    assert "2 of 3 sentences had more than 64 tokens" in str(caught[0].message)
+    assert caught[0].filename == __file__
+    assert np.array_equal(cut[0], cut[2])  # the difference lay beyond the cut
+    with pytest.warns(LongSentenceWarning, match="1 of 2") as caught:
+        list(encoder.encode_iter([LONG, "Anna"]))
+    assert len(caught) == 1
+
+
+def test_split_weighs_windows_by_length(encoder: SentenceEncoder) -> None:
+    ids = encoder._tokenizer.encode(LONG)
+    assert len(ids) % 64  # the last window is shorter
+    windows = [np.array(ids[start : start + 64]) for start in range(0, len(ids), 64)]
+    total = sum(len(window) * encoder._backend.embed(window).astype(np.float64) for window in windows)
+    vector = encoder.encode(LONG, on_long="split", normalize_embeddings=False)
+    assert np.allclose(vector, total / len(ids), atol=1e-6)
+    assert np.array_equal(encoder.encode(SENTENCES, on_long="split"), encoder.encode(SENTENCES))
+    text = "Anna " * 100_000
+    with pytest.warns(LongSentenceWarning, match="1 of 1"):
+        assert np.isfinite(encoder.encode(text)).all()
+    assert np.linalg.norm(encoder.encode(text, on_long="split")) == pytest.approx(1, abs=1e-5)
+
+
+@pytest.mark.filterwarnings("ignore::xsent.options.UnknownTextWarning")
+def test_properties_and_golden_vectors(encoder: SentenceEncoder, mini_bundle: Path) -> None:
+    manifest = json.loads((mini_bundle / "xsent.json").read_text())
+    assert (encoder.dim, encoder.languages) == (manifest["dim"], tuple(manifest["languages"]))
+    assert encoder.max_length == manifest["max_length"] == 64
+    assert (encoder.fingerprint, encoder.space) == (manifest["fingerprint"], manifest.get("space"))
+    assert manifest["name"] in repr(encoder)
+    golden = encoder.bundle.golden
+    assert np.allclose(encoder.encode(golden.sentences), golden.vectors, atol=max(golden.tolerances["other"], 1e-6))
 
 
 def test_wrong_construction(mini_bundle: Path, tmp_path: Path) -> None:
@@ -237,9 +207,6 @@ def test_wrong_construction(mini_bundle: Path, tmp_path: Path) -> None:
         SentenceEncoder(mini_bundle, backend="tpu")
     with pytest.raises(BundleError, match="no such folder"):
         SentenceEncoder(tmp_path / "nothing")
-
-
-def test_tokenizer_and_table_must_match(mini_bundle: Path, tmp_path: Path) -> None:
     bundle = Path(shutil.copytree(mini_bundle, tmp_path / "bundle"))
     manifest = json.loads((bundle / "xsent.json").read_text())
     manifest["vocab_size"] += 1
@@ -248,17 +215,11 @@ def test_tokenizer_and_table_must_match(mini_bundle: Path, tmp_path: Path) -> No
         SentenceEncoder(bundle)
 
 
-def test_progress_bar(encoder: SentenceEncoder, capsys: pytest.CaptureFixture[str]) -> None:
-    encoder.encode(["Anna", "Clara"], show_progress_bar=True)
-    captured = capsys.readouterr()
-    assert "2 of 2 sentences" in captured.err
-    assert not captured.out
-
-
-def test_quiet_by_default(encoder: SentenceEncoder, capfd: pytest.CaptureFixture[str]) -> None:
+def test_progress_is_shown_only_if_asked_for(encoder: SentenceEncoder, capfd: pytest.CaptureFixture[str]) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         encoder.encode(SENTENCES)
-    captured = capfd.readouterr()
-    assert not captured.out
-    assert not captured.err
+    assert capfd.readouterr() == ("", "")
+    encoder.encode(["Anna", "Clara"], show_progress_bar=True)
+    out, err = capfd.readouterr()
+    assert "2 of 2 sentences" in err and not out

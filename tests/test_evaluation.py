@@ -1,29 +1,97 @@
-"""Evaluation protocols on made-up files."""
+"""Evaluation protocols on made-up files, with encoders whose vectors are written down."""
 
 import json
 import lzma
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from xsent.encoder import SentenceEncoder
 from xsent.errors import DataError
-from xsent.evaluation.translation import languages_of, tatoeba, xsr
+from xsent.evaluation.contrasts import HEADER, contrasts
+from xsent.evaluation.protocols import VectorForm
+from xsent.evaluation.sts import ranks, read_sts, spearman, sts
+from xsent.evaluation.translation import SearchScore, languages_of, retrieve, tatoeba, xsr
+from xsent.evaluation.xsim import xsim, xsim_errors
+
+Protocol = Callable[..., Any]
+CONTRASTS = Path(__file__).parent.parent / "bench" / "contrasts.tsv"
+ENGLISH = ["abc", "bcd", "cde", "def", "efg"]
+FRENCH = ["cba", "dcb", "edc", "fed", "gfe"]
+DEGREES = {"a": 0, "b": 30, "c": 60, "d": 90, "A": 1, "B": 29, "C": 80, "D": 89, "near": 10, "far": 80}
+DEGREES |= {"A cat.": 0, "A dog.": 80, "One, two.": 0, "Three.": 10}
+TEXTS = ["The cat sleeps.", "Pay the rent before the first.", ""]
 
 
 class Letters:
     """A sentence is the count of its letters, so that anagrams are translations."""
+
+    def __init__(self, *languages: str) -> None:
+        if languages:
+            self.languages = languages
 
     def encode(self, sentences: list[str], /) -> NDArray[np.float64]:
         """Vectors [n, 26]."""
         return np.array([[text.count(chr(97 + i)) for i in range(26)] for text in sentences], np.float64)
 
 
+class Angles:
+    """Every sentence is a direction in the plane, of length 3."""
+
+    languages = ("en", "fr", "de")
+
+    def encode(self, sentences: list[str], /) -> NDArray[np.float64]:
+        """Vectors [n, 2]."""
+        radians = np.radians([DEGREES[sentence] for sentence in sentences])
+        return 3 * np.stack([np.cos(radians), np.sin(radians)], axis=1)
+
+
+def write(folder: Path, **lines: list[str]) -> Path:
+    """Files by the language of their names."""
+    for name, content in lines.items():
+        (folder / f"{name}.txt").write_text("".join(f"{line}\n" for line in content))
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("queries", "candidates", "gold", "found"),
+    [
+        (["A", "B", "C", "D"], "abcd", range(4), SearchScore(4, 4, 3, 3)),  # C, at 80, is nearer to d than to c
+        (["D", "A"], "abcd", [3, 0], SearchScore(2, 4, 2, 2)),
+        (["A"], "aab", [1], SearchScore(1, 3, 0, 1)),  # the same text in another row
+    ],
+)
+def test_the_nearest_by_hand(queries: list[str], candidates: str, gold: list[int], found: SearchScore) -> None:
+    assert retrieve(Angles(), queries, iter(candidates), gold) == found
+    assert found.p_at_1 == 100 * found.correct / len(queries)
+    assert found.p_at_1_same_text == 100 * found.same_text / len(queries)
+
+
+def test_candidates_are_encoded_in_blocks() -> None:
+    sizes = []
+
+    class Counting(Angles):
+        def encode(self, sentences: list[str], /) -> NDArray[np.float64]:
+            sizes.append(len(sentences))
+            return super().encode(sentences)
+
+    def candidates() -> Iterator[str]:
+        yield from "b" * 9999
+        yield "a"
+
+    assert retrieve(Counting(), ["A"], candidates(), [9999]) == SearchScore(1, 10_000, 1, 1)
+    assert max(sizes) <= 4096
+
+
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
+def pairs(tmp_path: Path) -> Path:
+    """Files of Tatoeba in two languages."""
     (tmp_path / "en-xx.tsv").write_text("ab\tba\ncd\tdc\nef\teg\n")
-    (tmp_path / "en-yy.tsv").write_text("ab\tba\ncd\tdc\n")
+    (tmp_path / "en-yy.tsv").write_text("ab\tba\nab\tba\n")
     return tmp_path
 
 
@@ -34,19 +102,14 @@ def xsr_folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_tatoeba_by_hand(folder: Path) -> None:
-    result = tatoeba(Letters(), folder, ["xx", "yy"])
-    rows = result.rows()
-    assert rows[0] == {
-        "language": "xx",
-        "queries": 3,
-        "xx_en": 100.0,
-        "xx_en_candidates": 3,
-        "en_xx": 100.0,
-        "en_xx_candidates": 3,
-    }
-    assert rows[-1] == {"language": "mean", "xx_en": 100.0, "en_xx": 100.0}
-    json.dumps(rows)
+def test_tatoeba_by_hand(pairs: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    xx, yy, mean = tatoeba(Letters(), pairs, show_progress_bar=True).rows()
+    counts = {"queries": 3, "xx_en_candidates": 3, "en_xx_candidates": 3}
+    assert xx == {"language": "xx", **counts, "xx_en": 100.0, "en_xx": 100.0}
+    assert (yy["xx_en"], yy["xx_en_same_text"]) == (50, 100)  # equal texts are reported beside
+    assert mean == {"language": "mean", "xx_en": 75.0, "en_xx": 75.0}
+    json.dumps(yy)
+    assert "2 of 2 languages" in capsys.readouterr().err
 
 
 def test_xsr_by_hand(xsr_folder: Path) -> None:
@@ -55,48 +118,174 @@ def test_xsr_by_hand(xsr_folder: Path) -> None:
     assert (score["queries"], score["en_xx_candidates"], score["xx_en_candidates"]) == (3, 6, 4)
     assert score["en_xx"] == pytest.approx(200 / 3) == result.mean["en_xx"]  # "gh" finds a distractor
     assert score["xx_en"] == 100
-    assert "only the rows' English" in result.note
-    assert "Europarl" in result.note
-
-
-def test_equal_texts_are_reported_beside(tmp_path: Path) -> None:
-    (tmp_path / "en-xx.tsv").write_text("ab\tba\nab\tba\n")
-    (row, _) = tatoeba(Letters(), tmp_path, ["xx"]).rows()
-    assert row["xx_en"] == 50
-    assert row["xx_en_same_text"] == 100
-
-
-@pytest.mark.parametrize("protocol", [tatoeba, xsr])
-def test_missing_file_names_path_and_layout(tmp_path: Path, protocol: type) -> None:
-    with pytest.raises(DataError, match=r"en-xx\.tsv: no such file; expected .*English, translation"):
-        protocol(Letters(), tmp_path, ["xx"])
-
-
-def test_missing_distractors(xsr_folder: Path) -> None:
-    (xsr_folder / "distractors.xx.txt.xz").unlink()
-    with pytest.raises(DataError, match=r"distractors\.xx\.txt\.xz"):
-        xsr(Letters(), xsr_folder, ["xx"])
+    assert "only the rows' English" in result.note and "Europarl" in result.note
 
 
 @pytest.mark.parametrize(
-    ("protocol", "content"), [(tatoeba, ""), (tatoeba, "a\tb\tc\n"), (xsr, ""), (xsr, "C\ts\ta\tb\n")]
+    ("protocol", "language", "content", "message"),
+    [
+        (tatoeba, "zz", None, r"en-zz\.tsv: no such file; expected .*English, translation"),
+        (xsr, "zz", None, r"en-zz\.tsv: no such file; expected .*English, translation"),
+        (xsr, "yy", "Q\ts\ta\tb\n", r"distractors\.yy\.txt\.xz"),
+        (tatoeba, "xx", "", r"en-xx\.tsv"),
+        (tatoeba, "xx", "a\tb\tc\n", r"en-xx\.tsv"),
+        (xsr, "xx", "", r"en-xx\.tsv"),
+        (xsr, "xx", "C\ts\ta\tb\n", r"en-xx\.tsv"),
+    ],
 )
-def test_unusable_file(xsr_folder: Path, protocol: type, content: str) -> None:
-    (xsr_folder / "en-xx.tsv").write_text(content)
-    with pytest.raises(DataError, match=r"en-xx\.tsv"):
-        protocol(Letters(), xsr_folder, ["xx"])
+def test_unusable_files(xsr_folder: Path, protocol: Protocol, language: str, content: str | None, message: str) -> None:
+    if content is not None:
+        (xsr_folder / f"en-{language}.tsv").write_text(content)
+    with pytest.raises(DataError, match=message):
+        protocol(Letters(), xsr_folder, [language])
 
 
-def test_languages_default_to_what_both_have(folder: Path) -> None:
-    encoder = Letters()
-    assert languages_of(encoder, folder) == ["xx", "yy"]
-    encoder.languages = ("en", "yy", "zz")  # type: ignore[attr-defined]
-    assert languages_of(encoder, folder) == ["yy"]
-    encoder.languages = ("en",)  # type: ignore[attr-defined]
+def test_languages_default_to_what_both_have(pairs: Path) -> None:
+    assert languages_of(Letters(), pairs) == ["xx", "yy"]
+    assert languages_of(Letters("en", "yy", "zz"), pairs) == ["yy"]
     with pytest.raises(DataError, match=r"en-fr\.tsv"):
-        languages_of(encoder, folder)
+        languages_of(Letters("en"), pairs)
 
 
-def test_progress(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    tatoeba(Letters(), folder, ["xx"], show_progress_bar=True)
-    assert "1 of 1 languages" in capsys.readouterr().err
+def test_xsim_errors_by_hand() -> None:
+    eye = np.eye(6)
+    assert xsim_errors(eye, eye, k=1) == 0
+    assert xsim_errors(eye, eye[[1, 0, 2, 3, 4, 5]], k=1) == 2
+    eye[5] = 0  # an empty sentence finds nothing
+    assert xsim_errors(eye, eye, k=1) == 1
+    # The last target is nearer to all sources (0.91) than their translations (0.76) are; its own neighbours, all as
+    # near, give it away: 0.91 / 0.79 is less than 0.76 / 0.61.
+    src, trg = np.eye(5, 6), np.eye(5, 6)
+    src[:, 5], trg[:, 5] = 3, 0.6
+    trg[4] = [0, 0, 0, 0, 0.3, 1]
+    assert (xsim_errors(src, trg, margin="absolute"), xsim_errors(src, trg, margin="ratio")) == (4, 0)
+    with pytest.raises(ValueError, match="5 and 4 sentences are not parallel"):
+        xsim_errors(np.eye(5), np.eye(4, 5))
+    with pytest.raises(ValueError, match="k = 4 neighbours"):
+        xsim_errors(np.eye(2), np.eye(2))
+
+
+@pytest.fixture
+def parallel(tmp_path: Path) -> Path:
+    (tmp_path / "README.md").write_text("about")
+    return write(tmp_path, en=ENGLISH, fr=FRENCH, de=[*FRENCH[1::-1], *FRENCH[2:]])  # the first two are swapped
+
+
+def test_xsim_of_a_folder(parallel: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    result = xsim(Letters(), parallel, show_progress_bar=True)
+    assert result.rows() == [
+        {"language": "de", "sentences": 5, "xx_en": 40.0, "en_xx": 40.0},
+        {"language": "fr", "sentences": 5, "xx_en": 0.0, "en_xx": 0.0},
+        {"language": "mean", "xx_en": 20.0, "en_xx": 20.0},
+    ]
+    assert "ratio" in result.note and "2 of 2 languages" in capsys.readouterr().err
+    assert list(xsim(Letters("en", "fr", "it"), parallel).scores) == ["fr"]
+    assert list(xsim(Letters(), parallel, ["en", "fr"]).scores) == ["fr"]  # the pivot is not compared with itself
+    assert xsim(Letters(), parallel, ["de"], pivot="fr", margin="absolute").rows()[0]["xx_fr"] == 40
+
+
+def test_names_of_flores_and_ntrex(tmp_path: Path) -> None:
+    for name in ("eng_Latn.devtest", "fra_Latn.devtest", "newstest2019-src.eng.txt", "newstest2019-ref.fra.txt"):
+        (tmp_path / name).write_text("\n".join(ENGLISH))
+    assert xsim(Letters(), tmp_path, ["fra_Latn"], pivot="eng_Latn").mean["xx_eng_Latn"] == 0
+    assert xsim(Letters(), tmp_path, ["fra"], pivot="eng").mean["eng_xx"] == 0
+
+
+@pytest.mark.parametrize(
+    ("french", "arguments", "message"),
+    [
+        (FRENCH, {"languages": ["es"]}, r"no file of es; expected e\.g\. es\.txt"),
+        (FRENCH, {"pivot": "xx"}, "no file of xx"),
+        (["abc"], {"languages": ["fr"]}, r"fr\.txt: 1 lines, en\.txt 5; expected parallel"),
+        ([], {"languages": ["fr"]}, r"fr\.txt: empty"),
+    ],
+)
+def test_bad_folders(parallel: Path, french: list[str], arguments: dict[str, Any], message: str) -> None:
+    with pytest.raises(DataError, match=message):
+        xsim(Letters(), write(parallel, fr=french), **arguments)
+    with pytest.raises(DataError, match="nothing in a language of the model; expected files beside en"):
+        xsim(Letters(), parallel / "none")
+
+
+STS = 'A cat.,A dog.,1.0\n"One, two.",Three.,4.5\na,b,3\n'
+
+
+def test_spearman_by_hand(tmp_path: Path) -> None:
+    assert ranks([10, 30, 20, 30]).tolist() == [0, 2.5, 1, 2.5]
+    assert spearman([1, 2, 3], [10, 20, 15]) == pytest.approx(0.5)  # 1 - 6 * (0 + 1 + 1) / (3 * 8)
+    assert spearman([1, 2, 3], [3, 2, 1]) == pytest.approx(-1)
+    assert spearman([1, 1, 1], [3, 2, 1]) == 0  # an encoder that gives all the same vector
+    (tmp_path / "en-test.csv").write_text(STS)
+    result = sts(Angles(), tmp_path)
+    assert result.scores == {"en": {"pairs": 3, "spearman": pytest.approx(1)}}
+    assert result.rows()[-1] == {"language": "mean", "spearman": pytest.approx(1)}
+    with pytest.raises(DataError, match=r"nothing in a language of the model; expected an XX-test.csv"):
+        sts(Angles(), tmp_path / "nowhere")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        *((STS + line, r"en-test.csv:4: expected sentence, sentence, score") for line in ("A,B\n", "A,B,much\n")),
+        (STS + "A,B,nan\n", r"en-test.csv:4: expected sentence, sentence, score"),
+        (STS + '"A,B,1\n' + "far " * 40_000, r"en-test.csv:\d+: expected sentence, sentence, score"),
+        ("A,B,1\nC,D,1\n", r"2 pairs with 1 scores; a correlation needs different ones"),
+    ],
+)
+def test_what_is_no_pair_is_named(tmp_path: Path, text: str, message: str) -> None:
+    (tmp_path / "en-test.csv").write_text(text)
+    with pytest.raises(DataError, match=message):
+        read_sts(tmp_path / "en-test.csv")
+
+
+CHANGED = ["order\tA\tfr\tnear\tfar", "order\tA\tfr\tfar\tnear", "order\tA\tfr\tnear\tnear", "order\tA\tde\tnear\tfar"]
+NAMED = "\t".join(HEADER)
+
+
+def test_nearer_to_the_translation_counts_and_equally_near_half(tmp_path: Path) -> None:
+    file = write(tmp_path, c=[NAMED, *CHANGED, "numbers\tA\tfr\tnear\tfar"]) / "c.txt"
+    assert contrasts(Angles(), file).rows() == [
+        {"kind": "order", "sentences": 4, "de": 100.0, "fr": 50.0, "mean": 62.5},
+        {"kind": "numbers", "sentences": 1, "fr": 100.0, "mean": 100.0},
+        {"kind": "mean", "sentences": 5, "de": 100.0, "fr": 62.5, "mean": 70.0},
+    ]
+    (row, _) = contrasts(Angles(), file, ["de"]).rows()
+    assert row == {"kind": "order", "sentences": 1, "de": 100.0, "mean": 100.0}
+
+
+@pytest.mark.parametrize(
+    ("lines", "languages", "message"),
+    [
+        ([NAMED, *CHANGED], ["fr", "it"], r"c.txt: has no sentences in it; it has de, fr"),
+        ([NAMED, "order\tA\tfr"], None, r"c.txt:2: 3 fields, expected 5 with tabs between: kind, English, "),
+        ([NAMED, "order\tA\tit\tnear\tfar"], None, "nothing in a language of the model; expected one of it"),
+        (CHANGED, None, "its first line must be kind english language translation changed"),
+    ],
+)
+def test_bad_contrasts_are_named(tmp_path: Path, lines: list[str], languages: list[str] | None, message: str) -> None:
+    with pytest.raises(DataError, match=message):
+        contrasts(Angles(), write(tmp_path, c=lines) / "c.txt", languages)
+
+
+def test_our_contrasts_are_whole_and_what_only_moves_words_moves_only_words() -> None:
+    rows = [line.split("\t") for line in CONTRASTS.read_text(encoding="utf-8").splitlines()]
+    assert rows.pop(0) == HEADER and len(rows) == 400 == len(set(map(tuple, rows)))
+    words = lambda text: sorted(text.casefold().rstrip(".?!").split())  # noqa: E731
+    for kind in ("order", "negation", "names", "numbers"):
+        for language in ("fr", "de", "es", "it"):
+            some = [row for row in rows if (row[0], row[2]) == (kind, language)]
+            assert len(some) == 25 and all(row[3] != row[4] for row in some)
+            same = [words(row[3]) == words(row[4]) for row in some]
+            assert sum(same) >= 20 if kind in ("order", "names") else not any(same)
+
+
+@pytest.mark.parametrize("precision", ["float16", "int8", "binary"])
+def test_cosines_are_those_of_what_was_stored(mini_bundle: Path, precision: Any) -> None:  # noqa: ANN401
+    encoder = SentenceEncoder(mini_bundle)
+    assert VectorForm().of(encoder) is encoder
+    stored = encoder.encode(TEXTS, precision=precision, truncate_dim=16)
+    vectors = VectorForm(precision, 16).of(encoder).encode(TEXTS)
+    unit = vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-9)
+    np.testing.assert_allclose(unit @ unit.T, encoder.similarity(stored, stored), atol=1e-5)
+    with pytest.raises(ValueError, match="are for bundles; export the checkpoint first"):
+        VectorForm(precision).of(Letters())

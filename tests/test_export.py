@@ -16,7 +16,7 @@ from xsent.evaluation.protocols import PROTOCOLS
 from xsent.export.bundle import export_bundle
 from xsent.export.cli import app
 from xsent.export.options import ExportOptions
-from xsent.tables import format_table
+from xsent.terminal import format_table
 from xsent.train.checkpoint import CheckpointEncoder, load_checkpoint
 from xsent.verification import verify
 

@@ -3,30 +3,12 @@
 import errno
 import os
 from pathlib import Path
+from unittest import mock
 
 import pytest
 
 from xsent.errors import DataError
 from xsent.files import atomic_file, atomic_folder, read_json, remove_folder, sweep, to_json
-
-
-def test_file_appears_when_complete(tmp_path: Path) -> None:
-    target = tmp_path / "a"
-    with atomic_file(target) as file:
-        file.write(b"x")
-        assert not target.exists()
-    assert target.read_bytes() == b"x"
-    assert list(tmp_path.iterdir()) == [target]
-
-
-def test_permissions_follow_the_umask(tmp_path: Path) -> None:
-    old = os.umask(0o022)
-    try:
-        with atomic_file(tmp_path / "a"):
-            pass
-    finally:
-        os.umask(old)
-    assert (tmp_path / "a").stat().st_mode & 0o777 == 0o644
 
 
 @pytest.mark.parametrize("error", [RuntimeError, KeyboardInterrupt])
@@ -37,35 +19,6 @@ def test_failure_leaves_the_old_file(tmp_path: Path, error: type[BaseException])
         raise error
     assert (tmp_path / "a").read_bytes() == b"old"
     assert len(list(tmp_path.iterdir())) == 1
-
-
-def test_full_disk_names_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def full(_: int) -> None:
-        raise OSError(errno.ENOSPC, "No space left on device")
-
-    monkeypatch.setattr(os, "fsync", full)
-    with (
-        pytest.raises(OSError, match="No space left on device; nothing was kept") as caught,
-        atomic_file(tmp_path / "a"),
-    ):
-        pass
-    assert caught.value.filename == str(tmp_path / "a")
-    assert not list(tmp_path.iterdir())
-
-
-def test_missing_folder(tmp_path: Path) -> None:
-    with pytest.raises(FileNotFoundError), atomic_file(tmp_path / "nothing" / "a"):
-        pass
-
-
-def test_full_disk_of_nested_files_is_named_once(tmp_path: Path) -> None:
-    with (
-        pytest.raises(OSError, match="nothing was kept") as caught,
-        atomic_file(tmp_path / "outer"),
-        atomic_file(tmp_path / "inner"),
-    ):
-        raise OSError(errno.ENOSPC, "No space left on device")
-    assert str(caught.value).count("nothing was kept") == 1
 
 
 @pytest.mark.parametrize(
@@ -111,8 +64,32 @@ def test_a_folder_is_replaced_whole_or_stays(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
 
 
-def test_full_disk_within_a_folder_names_the_folder(tmp_path: Path) -> None:
-    with pytest.raises(OSError, match="nothing was kept") as caught, atomic_folder(tmp_path / "out") as folder:
-        raise OSError(errno.ENOSPC, "No space left on device", str(folder / "half"))
-    assert caught.value.filename == str(tmp_path / "out")
+def test_a_file_appears_when_complete_and_as_the_umask_says(tmp_path: Path) -> None:
+    target, old = tmp_path / "a", os.umask(0o022)
+    try:
+        with atomic_file(target) as file:
+            file.write(b"x")
+            assert not target.exists()
+    finally:
+        os.umask(old)
+    assert (target.read_bytes(), target.stat().st_mode & 0o777) == (b"x", 0o644)
+    assert list(tmp_path.iterdir()) == [target]
+    with pytest.raises(FileNotFoundError), atomic_file(tmp_path / "nothing" / "a"):
+        pass
+
+
+def test_a_full_disk_is_told_once_with_what_was_asked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    full = OSError(errno.ENOSPC, "No space left on device", str(tmp_path / "half"))
+    caught = []
+    with pytest.raises(OSError) as error, atomic_file(tmp_path / "a"), atomic_file(tmp_path / "inner"):
+        raise full
+    assert str(error.value).count("nothing was kept") == 1
+    with pytest.raises(OSError) as error, atomic_folder(tmp_path / "a"):
+        raise full
+    caught.append(error.value)
+    monkeypatch.setattr(os, "fsync", mock.Mock(side_effect=full))
+    with pytest.raises(OSError) as error, atomic_file(tmp_path / "a"):
+        pass
+    for found in (*caught, error.value):
+        assert "No space left on device; nothing was kept" in str(found) and found.filename == str(tmp_path / "a")
     assert not list(tmp_path.iterdir())

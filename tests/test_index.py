@@ -54,17 +54,6 @@ def test_search_agrees_with_brute_force(
     assert np.allclose(np.take_along_axis(cosines, found, axis=1), scores, atol=1e-6)
 
 
-def test_more_rows_than_are_read_at_once(path: Path) -> None:
-    vectors = np.random.default_rng(0).normal(size=(4100, 4))
-    index, encoder = replayed(path, vectors)
-    assert [hits[0].text for hits in index.search(encoder, ["0", "2047", "2048", "4099"], k=1)] == [
-        "0",
-        "2047",
-        "2048",
-        "4099",
-    ]
-
-
 def test_vectors_are_never_all_in_memory(tmp_path: Path) -> None:
     status = Path("/proc/self/smaps_rollup")
     if not status.exists():
@@ -89,36 +78,12 @@ def test_every_finite_float16_is_widened_exactly() -> None:
     assert np.array_equal(np.signbit(wide), np.signbit(halves))
 
 
-def test_empty_lines_keep_their_numbers_and_are_never_found(made: Path, encoder: SentenceEncoder) -> None:
-    (hits,) = SearchIndex(made).search(encoder, ["Anna"], k=10**12)
-    assert sorted(hit.line for hit in hits) == [line for line in range(1, 51) if line % 7]
-    assert all(hit.text == LINES[hit.line - 1] for hit in hits)
-    assert [hit.score for hit in hits] == sorted((hit.score for hit in hits), reverse=True)
-    assert len(SearchIndex(made)) == 43
-
-
 def test_an_open_index_stays_what_it_was(made: Path, encoder: SentenceEncoder) -> None:
     opened = SearchIndex(made)
     found = opened.search(encoder, ["Anna", "Boris"], k=100)
     build_index(made, ["Clara sees David."] * 100, encoder, force=True)
     assert opened.search(encoder, ["Anna", "Boris"], k=100) == found
     assert SearchIndex(made).search(encoder, ["Anna"], k=1)[0][0].text == "Clara sees David."
-
-
-def test_an_empty_query_finds_nothing(made: Path, encoder: SentenceEncoder) -> None:
-    found = SearchIndex(made).search(encoder, ["", "Anna"], k=3)
-    assert [len(hits) for hits in found] == [0, 3]
-    assert SearchIndex(made).search(encoder, []) == []
-
-
-def test_wrong_arguments(made: Path, encoder: SentenceEncoder) -> None:
-    index = SearchIndex(made)
-    with pytest.raises(ValueError, match="k = 0"):
-        index.search(encoder, ["Anna"], k=0)
-    with pytest.raises(TypeError, match="not one str"):
-        index.search(encoder, "Anna")
-    with pytest.raises(ValueError, match="3 and of 32 dimensions"):
-        index.nearest(np.ones((1, 3), np.float32))
 
 
 def test_texts_may_hold_anything(path: Path) -> None:
@@ -133,7 +98,7 @@ def test_texts_may_hold_anything(path: Path) -> None:
 def test_another_encoder_is_refused_with_both_fingerprints(
     made: Path, encoder: SentenceEncoder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("xsent.search.writer.SAVE_EVERY", 4)
+    monkeypatch.setattr("xsent.search.database.SAVE_EVERY", 4)
     other: Any = Replay(np.eye(32))
     both = f"{encoder.fingerprint}, the model makes {other.fingerprint}"
     with pytest.raises(FingerprintError, match=both):
@@ -210,3 +175,28 @@ def test_verify_and_adding_see_a_single_bit(made: Path, encoder: SentenceEncoder
         with pytest.raises(DataError, match=r"damaged \(row \d+ of it or of vectors.f16 is not what it was\)"):
             work()
     assert contents(made) == damaged
+
+
+def test_empty_lines_keep_their_numbers_and_neither_they_nor_empty_queries_find(
+    made: Path, encoder: SentenceEncoder
+) -> None:
+    index = SearchIndex(made)
+    (hits,) = index.search(encoder, ["Anna"], k=10**12)
+    assert sorted(hit.line for hit in hits) == [line for line in range(1, 51) if line % 7]
+    assert all(hit.text == LINES[hit.line - 1] for hit in hits)
+    assert [hit.score for hit in hits] == sorted((hit.score for hit in hits), reverse=True)
+    assert len(index) == 43
+    assert [len(hits) for hits in index.search(encoder, ["", "Anna"], k=3)] == [0, 3]
+    assert index.search(encoder, []) == []
+    with pytest.raises(ValueError, match="k = 0"):
+        index.search(encoder, ["Anna"], k=0)
+    with pytest.raises(TypeError, match="not one str"):
+        index.search(encoder, "Anna")
+    with pytest.raises(ValueError, match="3 and of 32 dimensions"):
+        index.nearest(np.ones((1, 3), np.float32))
+
+
+def test_more_rows_than_are_read_at_once(path: Path) -> None:
+    index, encoder = replayed(path, np.random.default_rng(0).normal(size=(4100, 4)))
+    asked = ["0", "2047", "2048", "4099"]
+    assert [hits[0].text for hits in index.search(encoder, asked, k=1)] == asked

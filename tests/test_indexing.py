@@ -25,18 +25,11 @@ __all__ = ["encoder", "made", "path"]
 
 @pytest.fixture
 def often(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("xsent.search.writer.SAVE_EVERY", 4)
+    monkeypatch.setattr("xsent.search.database.SAVE_EVERY", 4)
 
 
 def names(folder: Path) -> list[str]:
     return sorted(entry.name for entry in folder.iterdir())
-
-
-@pytest.mark.parametrize("lines", [[], ["", "  "]])
-def test_nothing_to_index_leaves_nothing(path: Path, encoder: SentenceEncoder, lines: list[str]) -> None:
-    with pytest.raises(DataError, match=f"of {len(lines)} lines none has text"):
-        build_index(path, lines, encoder)
-    assert not names(path.parent)
 
 
 def test_an_index_is_replaced_only_by_force_and_nothing_else_ever(made: Path, encoder: SentenceEncoder) -> None:
@@ -77,16 +70,6 @@ def test_a_folder_of_the_user_is_left_alone(path: Path, encoder: SentenceEncoder
     assert names(mine) == ["letter.txt"]
 
 
-def test_an_older_index_is_replaced_by_force(path: Path, encoder: SentenceEncoder) -> None:
-    path.mkdir()
-    for name in ("index.json", "rows.u64", "texts.txt", "vectors.f16"):
-        (path / name).write_text("old")
-    with pytest.raises(DataError, match="was made by an older xsent; index the text again"):
-        extend_index(path, LINES, encoder)
-    build_index(path, LINES, encoder, force=True)
-    assert len(SearchIndex(path)) == 43
-
-
 @pytest.mark.usefixtures("often")
 def test_empty_lines_that_were_added_block_nothing(made: Path, encoder: SentenceEncoder) -> None:
     before = contents(made)
@@ -97,24 +80,6 @@ def test_empty_lines_that_were_added_block_nothing(made: Path, encoder: Sentence
     with pytest.raises(DataError, match="of 40 lines none has text"):
         extend_index(made, [""] * 40, encoder, resume=True)
     assert contents(made) == before
-
-
-def test_adding_gives_what_indexing_at_once_gives(made: Path, encoder: SentenceEncoder) -> None:
-    more = ["Clara sees Boris.", "", "David voit Elena."]
-    state = extend_index(made, more, encoder)
-    assert (state.lines, state.rows, state.start) == (53, 45, 50)
-    whole = made.with_name("whole")
-    build_index(whole, LINES + more, encoder)
-    assert contents(made)["passages"] == contents(whole)["passages"]
-    assert (made / "vectors.f16").read_bytes() == (whole / "vectors.f16").read_bytes()
-    ((hit,),) = SearchIndex(made).search(encoder, ["David voit Elena."], k=1)
-    assert (hit.line, hit.text) == (53, "David voit Elena.")
-
-
-def test_sources_are_kept(made: Path, encoder: SentenceEncoder) -> None:
-    extend_index(made, ["Clara"], encoder, source="more.txt")
-    ((hit,),) = SearchIndex(made).search(encoder, ["Clara"], k=1)
-    assert (hit.source, hit.line) == ("more.txt", 51)
 
 
 def test_an_addition_that_fails_or_is_killed_leaves_the_index(made: Path, encoder: SentenceEncoder) -> None:
@@ -191,20 +156,6 @@ def test_a_resume_refuses_other_input(path: Path, encoder: SentenceEncoder, line
     assert len(SearchIndex(path)) == 1
 
 
-def test_a_resume_without_a_stopped_job_starts_one(path: Path, encoder: SentenceEncoder) -> None:
-    build_index(path, LINES, encoder, resume=True)
-    assert len(SearchIndex(path)) == 43
-
-
-def test_a_kill_just_before_the_end_is_resumed(made: Path, encoder: SentenceEncoder) -> None:
-    made.rename(made.with_name(".notes.index.partial"))
-    with pytest.raises(FileExistsError, match="holds 50 lines of a job that was stopped"):
-        build_index(made, LINES, encoder)
-    build_index(made, LINES, encoder, resume=True)
-    assert names(made.parent) == [made.name]
-    assert len(SearchIndex(made)) == 43
-
-
 def test_two_writers_do_not_meet(made: Path, encoder: SentenceEncoder) -> None:
     pytest.importorskip("fcntl")
 
@@ -227,7 +178,7 @@ def full_database() -> sqlite3.OperationalError:
 @pytest.mark.parametrize("place", ["vectors", "database"])
 def test_a_full_disk_leaves_the_old_state(made: Path, encoder: SentenceEncoder, place: str) -> None:
     before = contents(made)
-    target = "xsent.search.writer.sync" if place == "vectors" else "xsent.search.database.enumerate"
+    target = "xsent.search.database.sync" if place == "vectors" else "xsent.search.database.enumerate"
     error = OSError(errno.ENOSPC, "full") if place == "vectors" else full_database()
     new = made.with_name("new")
     with mock.patch(target, side_effect=error, create=True):
@@ -245,7 +196,7 @@ def test_a_kill_at_any_moment_is_resumed(mini_bundle: Path, path: Path, tmp_path
     """Killed again and again, at moments that are spread over the job, it still ends in the whole index."""
     text = tmp_path / "text.txt"
     text.write_text("".join(f"Anna sees Boris {number} times.\n" for number in range(2000)))
-    script = "import xsent.search.writer as w; w.SAVE_EVERY = 20; from xsent.cli import main; main()"
+    script = "import xsent.search.database as w; w.SAVE_EVERY = 20; from xsent.cli import main; main()"
     command = [sys.executable, "-c", script, "index", str(text), str(path), "--model", str(mini_bundle), "--resume"]
     partial = path.with_name(".notes.index.partial")
     for wait in range(6):
@@ -259,3 +210,43 @@ def test_a_kill_at_any_moment_is_resumed(mini_bundle: Path, path: Path, tmp_path
         assert subprocess.run(command, check=False).returncode == 0
     SearchIndex(path).verify()
     assert [passage.line for passage in IndexDatabase(path).passages(0, 2000)] == list(range(1, 2001))
+
+
+def test_nothing_to_index_leaves_nothing_and_a_resume_without_a_job_starts_one(
+    path: Path, encoder: SentenceEncoder
+) -> None:
+    for lines in ([], ["", "  "]):
+        with pytest.raises(DataError, match=f"of {len(lines)} lines none has text"):
+            build_index(path, lines, encoder)
+        assert not names(path.parent)
+    build_index(path, LINES, encoder, resume=True)
+    assert len(SearchIndex(path)) == 43
+    path.rename(path.with_name(".notes.index.partial"))  # as a kill just before the end leaves it
+    with pytest.raises(FileExistsError, match="holds 50 lines of a job that was stopped"):
+        build_index(path, LINES, encoder)
+    build_index(path, LINES, encoder, resume=True)
+    assert names(path.parent) == [path.name] and len(SearchIndex(path)) == 43
+
+
+def test_an_older_index_is_replaced_by_force(path: Path, encoder: SentenceEncoder) -> None:
+    path.mkdir()
+    for name in ("index.json", "rows.u64", "texts.txt", "vectors.f16"):
+        (path / name).write_text("old")
+    with pytest.raises(DataError, match="was made by an older xsent; index the text again"):
+        extend_index(path, LINES, encoder)
+    build_index(path, LINES, encoder, force=True)
+    assert len(SearchIndex(path)) == 43
+
+
+def test_adding_gives_what_indexing_at_once_gives_and_keeps_sources(made: Path, encoder: SentenceEncoder) -> None:
+    more = ["Clara sees Boris.", "", "David voit Elena."]
+    state = extend_index(made, more, encoder)
+    assert (state.lines, state.rows, state.start) == (53, 45, 50)
+    whole = made.with_name("whole")
+    build_index(whole, LINES + more, encoder)
+    assert contents(made)["passages"] == contents(whole)["passages"]
+    assert (made / "vectors.f16").read_bytes() == (whole / "vectors.f16").read_bytes()
+    extend_index(made, ["Clara"], encoder, source="more.txt")
+    for text, source, line in (("David voit Elena.", "", 53), ("Clara", "more.txt", 54)):
+        ((hit,),) = SearchIndex(made).search(encoder, [text], k=1)
+        assert (hit.source, hit.line, hit.text) == (source, line, text)

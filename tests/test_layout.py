@@ -30,7 +30,6 @@ OPTIONAL = {
     "openvino_backend": {"openvino"},
     "search/graph": {"usearch"},
     "documents/segments": {"sentencex"},
-    "commands/classify": {"matplotlib"},
 }
 FORBIDDEN = {"pickle", "dill", "joblib", "cloudpickle"}
 NETWORK = {"socket", "urllib", "http", "ftplib", "ssl", "requests", "httpx"}

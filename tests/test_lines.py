@@ -22,47 +22,30 @@ def test_only_line_feeds_end_lines(tmp_path: Path, name: str, pack: Callable[[by
     assert list(read_lines(tmp_path / name)) == LINES
 
 
-def test_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_standard_input_marks_and_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(TEXT)))
     assert list(read_lines("-")) == LINES
-
-
-def test_byte_order_mark_is_dropped(tmp_path: Path) -> None:
-    (tmp_path / "a").write_bytes(b"\xef\xbb\xbfone\n\xef\xbb\xbftwo\n")
-    assert list(read_lines(tmp_path / "a")) == ["one", "\ufefftwo"]
-
-
-def test_empty_file(tmp_path: Path) -> None:
-    (tmp_path / "a").touch()
-    assert list(read_lines(tmp_path / "a")) == []
-
-
-def test_not_utf8_names_file_and_line(tmp_path: Path) -> None:
-    (tmp_path / "a.txt").write_bytes(b"one\ncaf\xe9\nthree\n")
-    lines = read_lines(tmp_path / "a.txt")
-    assert next(lines) == "one"
-    with pytest.raises(DataError, match=r"a\.txt:2: not UTF-8 \(byte 0xe9 at 4\)"):
-        next(lines)
-
-
-@pytest.mark.parametrize("name", ["nothing.txt", "."])
-def test_file_that_cannot_be_read(tmp_path: Path, name: str) -> None:
-    with pytest.raises(DataError, match="cannot be read"):
-        list(read_lines(tmp_path / name))
+    for content, lines in ((b"\xef\xbb\xbfone\n\xef\xbb\xbftwo\n", ["one", "\ufefftwo"]), (b"", [])):
+        (tmp_path / "a").write_bytes(content)
+        assert list(read_lines(tmp_path / "a")) == lines
 
 
 @pytest.mark.parametrize(
-    ("name", "content"),
+    ("name", "content", "message"),
     [
-        ("a.gz", b"plain"),
-        ("a.xz", b"plain"),
-        ("b.gz", gzip.compress(TEXT)[:-12]),
-        ("b.xz", lzma.compress(TEXT)[:-12]),
+        ("nothing.txt", None, "nothing.txt: cannot be read"),
+        (".", None, "cannot be read"),
+        ("a.txt", b"one\ncaf\xe9\nthree\n", r"a\.txt:2: not UTF-8 \(byte 0xe9 at 4\)"),
+        ("a.gz", b"plain", "a.gz: damaged"),
+        ("a.xz", b"plain", "a.xz: damaged"),
+        ("b.gz", gzip.compress(TEXT)[:-12], "b.gz: damaged"),
+        ("b.xz", lzma.compress(TEXT)[:-12], "b.xz: damaged"),
     ],
 )
-def test_damaged_archive(tmp_path: Path, name: str, content: bytes) -> None:
-    (tmp_path / name).write_bytes(content)
-    with pytest.raises(DataError, match=f"{name}: damaged"):
+def test_what_cannot_be_read_is_named(tmp_path: Path, name: str, content: bytes | None, message: str) -> None:
+    if content is not None:
+        (tmp_path / name).write_bytes(content)
+    with pytest.raises(DataError, match=message):
         list(read_lines(tmp_path / name))
 
 

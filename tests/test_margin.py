@@ -38,46 +38,6 @@ def test_margins_by_hand() -> None:
     assert np.allclose(margin_scores(plane(A), plane(B), k=1)[0, 0], 1)
 
 
-def test_a_ratio_without_likeness_is_zero() -> None:
-    scores = margin_scores([[1.0, 0.0], [0.0, 0.0]], [[-1.0, 0.0], [0.0, 0.0]], k=2)
-    assert scores.tolist() == [[0, 0], [0, 0]]
-
-
-def test_margin_of_the_same_sentences_is_symmetric() -> None:
-    vectors = np.random.default_rng(0).normal(size=(20, 8))
-    scores = margin_scores(vectors, vectors, k=3)
-    assert np.allclose(scores, scores.T, atol=1e-5)
-    assert (scores.argmax(axis=1) == np.arange(20)).all()
-
-
-def test_more_neighbours_than_sentences() -> None:
-    with pytest.raises(ValueError, match=r"k = 3 neighbours, but one side has only 2 .* smaller k"):
-        margin_scores(plane(A), plane(B), k=3)
-    assert np.allclose(margin_scores(plane(A), plane(B), margin="absolute", k=3), COSINES, atol=1e-6)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ({"margin": "cosine"}, "margin = 'cosine' must be one of ratio, distance, absolute"),
-        ({"k": 0}, "k = 0 must be at least 1"),
-    ],
-)
-def test_wrong_arguments(arguments: dict[str, Any], message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        margin_scores(plane(A), plane(B), **arguments)
-
-
-def test_an_empty_side() -> None:
-    with pytest.raises(ValueError, match="no sentences"):
-        margin_scores(np.zeros((0, 2)), plane(B))
-
-
-def test_dimensions_must_agree() -> None:
-    with pytest.raises(ValueError, match="2 and of 3 dimensions"):
-        nearest_both_ways(UnitRows(np.ones((5, 2))), UnitRows(np.ones((5, 3))), 1)
-
-
 @settings(max_examples=60, deadline=None)
 @given(n=st.integers(1, 40), m=st.integers(1, 40), k=st.integers(1, 6), sizes=st.tuples(*[st.integers(1, 15)] * 3))
 def test_both_ways_agree_with_brute_force(n: int, m: int, k: int, sizes: tuple[int, int, int]) -> None:
@@ -111,3 +71,28 @@ def test_files_give_what_memory_gives(tmp_path: Path, precision: str, margin: Ma
     np.save(tmp_path / "a.npy", vectors)
     mapped = np.load(tmp_path / "a.npy", mmap_mode="r")
     assert np.array_equal(margin_scores(mapped, mapped, margin=margin), margin_scores(vectors, vectors, margin=margin))
+
+
+def test_special_sides() -> None:
+    unlike = margin_scores([[1.0, 0.0], [0.0, 0.0]], [[-1.0, 0.0], [0.0, 0.0]], k=2)
+    assert unlike.tolist() == [[0, 0], [0, 0]]
+    vectors = np.random.default_rng(0).normal(size=(20, 8))
+    scores = margin_scores(vectors, vectors, k=3)
+    assert np.allclose(scores, scores.T, atol=1e-5)
+    assert (scores.argmax(axis=1) == np.arange(20)).all()
+    assert np.allclose(margin_scores(plane(A), plane(B), margin="absolute", k=3), COSINES, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("b", "arguments", "message"),
+    [
+        (plane(B), {"margin": "cosine"}, "margin = 'cosine' must be one of ratio, distance, absolute"),
+        (plane(B), {"k": 0}, "k = 0 must be at least 1"),
+        (plane(B), {"k": 3}, r"k = 3 neighbours, but one side has only 2 .* smaller k"),
+        (np.zeros((0, 2)), {}, "no sentences"),
+        (np.ones((5, 3)), {}, "2 and of 3 dimensions"),
+    ],
+)
+def test_wrong_arguments(b: NDArray[Any], arguments: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        margin_scores(plane(A), b, **arguments)

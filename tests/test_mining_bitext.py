@@ -1,5 +1,6 @@
-"""Bitext mining, against the method written down plainly."""
+"""Bitext mining and documents aligned, against the methods written down plainly."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from xsent.mining import margin as module
-from xsent.mining.bitext import Bitext, Retrieval, mine_bitext
+from xsent.mining.bitext import Bitext, DocumentPair, Retrieval, align_documents, mine_bitext, recall
 from xsent.mining.margin import Margin, margin_scores
 from xsent.similarity import cosine_similarity
 
@@ -67,15 +68,6 @@ def test_every_way_agrees_with_the_method_written_plainly(
     assert np.allclose(found.scores, [expected[pair] for pair in listed(found)], atol=1e-5)
 
 
-def test_translations_are_found() -> None:
-    src, trg = corpus(200, 150)
-    order = np.random.default_rng(1).permutation(150)
-    found = mine_bitext(src, trg[order], threshold=1.2)
-    assert len(found) > 80
-    right = [i == order[j] for i, j in listed(found)]
-    assert np.mean(right) > 0.9
-
-
 def test_small_blocks_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     src, trg = corpus(100, 90)
     whole = mine_bitext(src, trg)
@@ -86,14 +78,6 @@ def test_small_blocks_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     parts = mine_bitext(src, trg)
     assert listed(parts) == listed(whole)
     assert np.allclose(parts.scores, whole.scores, atol=1e-6)
-
-
-def test_a_threshold_keeps_what_reaches_it() -> None:
-    src, trg = corpus(20, 20)
-    found = mine_bitext(src, trg)
-    kept = mine_bitext(src, trg, threshold=float(found.scores[7]))
-    assert listed(kept) == listed(found)[:8]
-    assert len(mine_bitext(src, trg, threshold=1e9)) == 0
 
 
 @pytest.mark.parametrize("retrieval", ["fwd", "bwd"])
@@ -151,26 +135,80 @@ def test_files_give_what_memory_gives(tmp_path: Path, precision: str) -> None:
     assert np.array_equal(mapped.scores, found.scores)
 
 
+def test_translations_are_found_and_a_threshold_keeps_what_reaches_it(capsys: pytest.CaptureFixture[str]) -> None:
+    src, trg = corpus(200, 150)
+    order = np.random.default_rng(1).permutation(150)
+    found = mine_bitext(src, trg[order], threshold=1.2, show_progress_bar=True)
+    assert "1 of 1 blocks" in capsys.readouterr().err
+    assert len(found) > 80
+    assert np.mean([i == order[j] for i, j in listed(found)]) > 0.9
+    kept = mine_bitext(src, trg[order], threshold=float(found.scores[7]))
+    assert listed(kept) == listed(found)[:8]
+    assert len(mine_bitext(src, trg, threshold=1e9)) == 0
+
+
+@pytest.mark.parametrize("find", [mine_bitext, align_documents])
 @pytest.mark.parametrize(
-    ("arguments", "message"),
+    ("sides", "arguments", "message"),
     [
-        ({"retrieval": "best"}, "retrieval = 'best' must be one of max, fwd, bwd, intersect"),
-        ({"margin": "best"}, "margin = 'best'"),
-        ({"k": 6}, "k = 6 neighbours, but one side has only 5"),
-        ({"src_rows": []}, "no sentences"),
-        ({"k": 0}, "at least 1"),
+        (corpus(5, 9), {"margin": "best"}, "margin = 'best' must be one of ratio, distance, absolute"),
+        (corpus(5, 9), {"k": 6}, "k = 6 neighbours, but one side has only 5"),
+        (corpus(5, 9), {"k": 0}, "k = 0 must be at least 1"),
+        ((np.zeros((3, 2)), np.eye(2)), {}, "one side has no"),
+        ((np.ones((9, 16)), np.ones((9, 5))), {}, "16 and of 5 dimensions"),
     ],
 )
-def test_wrong_arguments(arguments: dict[str, Any], message: str) -> None:
+def test_wrong_arguments(
+    find: Callable[..., object], sides: tuple[Any, Any], arguments: dict[str, Any], message: str
+) -> None:
     with pytest.raises(ValueError, match=message):
-        mine_bitext(*corpus(5, 9), **arguments)
+        find(*sides, **arguments)
+    with pytest.raises(ValueError, match="retrieval = 'best' must be one of max, fwd, bwd, intersect"):
+        mine_bitext(*sides, retrieval="best")  # type: ignore[arg-type]
 
 
-def test_dimensions_must_agree() -> None:
-    with pytest.raises(ValueError, match="16 and of 5 dimensions"):
-        mine_bitext(np.ones((9, 16)), np.ones((9, 5)))
+def greedily(a: NDArray[Any], b: NDArray[Any], margin: Margin, k: int) -> list[Pair]:
+    """Documents aligned by loops over all pairs that are among the k nearest of either side."""
+    cosines, scores = margin_scores(a, b, margin="absolute"), margin_scores(a, b, margin=margin, k=k)
+    near = {(i, int(j)) for i in range(len(a)) for j in np.argsort(-cosines[i], kind="stable")[:k]}
+    near |= {(int(i), j) for j in range(len(b)) for i in np.argsort(-cosines[:, j], kind="stable")[:k]}
+    pairs: list[Pair] = []
+    for i, j in sorted(near, key=lambda pair: (-scores[pair], pair)):
+        if all(i != x and j != y for x, y in pairs):
+            pairs.append((i, j))
+    return pairs
 
 
-def test_progress(capsys: pytest.CaptureFixture[str]) -> None:
-    mine_bitext(*corpus(9, 9), show_progress_bar=True)
-    assert "1 of 1 blocks" in capsys.readouterr().err
+@pytest.mark.parametrize("margin", ["ratio", "distance", "absolute"])
+@pytest.mark.parametrize("seed", range(4))
+def test_documents_are_aligned_greedily_over_the_candidates(margin: Margin, seed: int) -> None:
+    random = np.random.default_rng(seed)
+    a, b = random.normal(size=(15, 4)) + 1, random.normal(size=(12, 4)) + 1
+    found = align_documents(a, b, margin=margin, k=3)
+    assert [(pair.a, pair.b) for pair in found] == greedily(a, b, margin, 3)
+    assert [pair.score for pair in found] == sorted((pair.score for pair in found), reverse=True)
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "margin", "expected"),
+    [
+        # The best of the second is taken: it gets the next.
+        ([[1, 0, 0], [0.9, 0.3, 0]], [[1, 0, 0], [0, 1, 0.5]], "absolute", [(0, 0), (1, 1)]),
+        # Empty documents take no part.
+        ([[0, 0], [0, 1.0], [1, 0]], [[1.0, 0], [0, 0], [0, 1]], "ratio", [(1, 2), (2, 0)]),
+    ],
+)
+def test_alignment_by_hand(a: list[list[float]], b: list[list[float]], margin: Margin, expected: list[Pair]) -> None:
+    pairs = align_documents(a, b, margin=margin, k=2)
+    assert [(pair.a, pair.b) for pair in pairs] == expected
+    assert pairs[0].score >= 0.99
+    with pytest.raises(ValueError, match="k = 4 neighbours, but one side has only 2 documents that are not empty"):
+        align_documents(a, b)
+    assert len(align_documents(a, b, margin="absolute")) == 2
+
+
+def test_recall_by_hand() -> None:
+    pairs = [DocumentPair(0, 0, 1.0), DocumentPair(1, 2, 0.9), DocumentPair(2, 1, 0.8)]
+    assert recall(pairs, {(0, 0), (1, 1), (2, 2), (2, 1)}) == 50
+    with pytest.raises(ValueError, match="no true pair"):
+        recall(pairs, set())

@@ -29,28 +29,16 @@ def offer(monkeypatch: pytest.MonkeyPatch, *values: str) -> None:
     monkeypatch.setattr(models, "entry_points", lambda group: offered)
 
 
-def test_bundle(mini_bundle: Path) -> None:
+def test_bundles_and_what_others_know(mini_bundle: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert isinstance(models.open_model(mini_bundle), SentenceEncoder)
-
-
-def test_others_are_asked_in_turn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    offer(monkeypatch, f"{__name__}:open_stub", f"{__name__}:Stub")
-    (tmp_path / "stub").touch()
-    assert isinstance(models.open_model(tmp_path), Stub)
-
-
-def test_unknown_kind_names_the_known(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     offer(monkeypatch, f"{__name__}:open_stub")
     with pytest.raises(BundleError, match="known kinds: bundle, open_stub"):
         models.open_model(tmp_path)
-
-
-def test_opener_whose_package_is_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     offer(monkeypatch, "no_such_package:open")
     with pytest.raises(MissingExtraError, match=r"pip install xsent\[train\]"):
         models.open_model(tmp_path)
-
-
-def test_missing_folder(tmp_path: Path) -> None:
+    offer(monkeypatch, f"{__name__}:open_stub", f"{__name__}:Stub")  # asked in turn
+    (tmp_path / "stub").touch()
+    assert isinstance(models.open_model(tmp_path), Stub)
     with pytest.raises(BundleError, match="no such folder"):
         models.open_model(tmp_path / "nothing")

@@ -194,7 +194,7 @@ def test_a_network_that_cannot_be(edit: Edit, mini_bundle: Path, tmp_path: Path)
         (lambda manifest: manifest["network"].update(last=-1), "network: 'last' is -1"),
         (lambda manifest: manifest["network"]["tensors"]["table"].pop("offset"), "table: no 'offset'"),
         (tensor("table", shape=["3"]), "'shape' is of type str"),
-        (tensor("table", shape=[-1, 32]), r"'shape' is \[-1, 32\]"),
+        (tensor("table", shape=[-1, 32]), "'shape' is -1"),
         (tensor("table", offset=-1), "'offset' is -1"),
     ],
 )

@@ -24,18 +24,6 @@ def test_pairs_score_as_in_the_whole_matrix(monkeypatch: pytest.MonkeyPatch, tmp
     assert scorer.score(i[:0], j[:0]).shape == (0,)
 
 
-def test_the_cosine_needs_no_neighbours() -> None:
-    scorer = PairScorer([[1.0, 0.0]], [[3.0, 4.0]], margin="absolute")
-    assert scorer.score(np.array([0]), np.array([0])) == pytest.approx(0.6)
-    with pytest.raises(ValueError, match="k = 4 neighbours, but one side has only 1"):
-        PairScorer([[1.0, 0.0]], [[3.0, 4.0]])
-
-
-def test_dimensions_must_agree() -> None:
-    with pytest.raises(ValueError, match="2 and of 3 dimensions"):
-        PairScorer(np.ones((1, 2)), np.ones((1, 3)), margin="absolute")
-
-
 def test_a_threshold_by_hand() -> None:
     scores = [0.25, 1.0, 0.5, 0.125]
     wrong = np.concatenate([np.full(9, 0.5), np.full(40, 0.2), np.zeros(50)])
@@ -49,24 +37,6 @@ def test_a_threshold_by_hand() -> None:
         found = calibrate(scores, wrong, precision)
         assert (found.threshold, found.accepted, found.pairs) == (threshold, accepted, 4)
         assert found.precision == pytest.approx(estimate)
-
-
-def test_out_of_reach_says_what_is_reached() -> None:
-    with pytest.raises(ValueError, match=r"no threshold reaches .* 0\.99; 0\.100000 .* 0\.9000 with 4 of 4 pairs"):
-        calibrate([0.9, 0.5, 0.3, 0.1], np.zeros(9), 0.99)
-
-
-@pytest.mark.parametrize("precision", [0.0, 1.0, 95.0])
-def test_a_precision_is_a_share(precision: float) -> None:
-    with pytest.raises(ValueError, match=f"precision = {precision} must be between 0 and 1"):
-        calibrate([1.0], [0.0], precision)
-
-
-def test_no_pairs_no_threshold() -> None:
-    with pytest.raises(ValueError, match="there are none"):
-        calibrate([], [0.0], 0.5)
-    with pytest.raises(ValueError, match="there are none"):
-        calibrate([1.0], [], 0.5)
 
 
 @pytest.mark.parametrize("precision", [0.8, 0.95, 0.99])
@@ -98,3 +68,26 @@ def test_shuffling_is_bounded_and_repeatable() -> None:
     assert not np.array_equal(left, shuffled_pairs(rows, rows, seed=1)[0])
     assert len(shuffled_pairs(rows[:1000], rows[:1000])[0]) == 100_000
     assert (left != right).all()
+
+
+def test_the_cosine_needs_no_neighbours() -> None:
+    scorer = PairScorer([[1.0, 0.0]], [[3.0, 4.0]], margin="absolute")
+    assert scorer.score(np.array([0]), np.array([0])) == pytest.approx(0.6)
+    with pytest.raises(ValueError, match="k = 4 neighbours, but one side has only 1"):
+        PairScorer([[1.0, 0.0]], [[3.0, 4.0]])
+    with pytest.raises(ValueError, match="2 and of 3 dimensions"):
+        PairScorer(np.ones((1, 2)), np.ones((1, 3)), margin="absolute")
+
+
+@pytest.mark.parametrize(
+    ("scores", "wrong", "precision", "message"),
+    [
+        ([0.9, 0.5, 0.3, 0.1], [0.0] * 9, 0.99, r"no threshold .* 0\.99; 0\.100000 .* 0\.9000 with 4 of 4 pairs"),
+        *(([1.0], [0.0], share, f"precision = {share} must be between 0 and 1") for share in (0.0, 1.0, 95.0)),
+        ([], [0.0], 0.5, "there are none"),
+        ([1.0], [], 0.5, "there are none"),
+    ],
+)
+def test_no_threshold(scores: list[float], wrong: list[float], precision: float, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        calibrate(scores, wrong, precision)

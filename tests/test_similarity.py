@@ -6,47 +6,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from numpy.typing import ArrayLike
 
 from xsent.similarity import CANDIDATES, NearestSearch, UnitRows, cosine_similarity, nearest
-
-
-def test_cosine_by_hand() -> None:
-    cosines = cosine_similarity([[1, 0], [3, 4], [0, 0]], [[2, 0], [0, -5]])
-    assert np.allclose(cosines, np.array([[1, 0], [0.6, -0.8], [0, 0]]))
-    assert cosines.dtype == np.float32
-
-
-def test_cosine_of_two_vectors() -> None:
-    assert cosine_similarity([3.0, 4.0], [3.0, 4.0]).shape == (1, 1)
-
-
-def test_cosine_leaves_its_arguments_alone() -> None:
-    vectors = np.array([[3.0, 4.0]], np.float32)
-    cosine_similarity(vectors, vectors)
-    assert vectors.tolist() == [[3, 4]]
-
-
-def test_half_precision_is_computed_in_single() -> None:
-    vectors = np.full((1, 4), 300, np.float16)  # their squares overflow float16
-    assert cosine_similarity(vectors, vectors)[0, 0] == pytest.approx(1)
-
-
-def test_text_is_no_vector() -> None:
-    with pytest.raises(TypeError, match="encode texts first"):
-        cosine_similarity("a", "b")
-
-
-def test_dimensions_must_agree() -> None:
-    with pytest.raises(ValueError, match="2 and of 3 dimensions"):
-        cosine_similarity([1, 0], [1, 0, 0])
-    with pytest.raises(ValueError, match="shape"):
-        cosine_similarity(np.zeros((1, 1, 1)), [1, 0])
-
-
-def test_nearest_by_hand() -> None:
-    indices, scores = nearest([[1, 0], [0, 2]], [[0, 1], [1, 1], [5, 0]], k=2)
-    assert indices.tolist() == [[2, 1], [0, 1]]
-    assert np.allclose(scores, [[1, 0.5**0.5], [1, 0.5**0.5]])
 
 
 @pytest.mark.parametrize("block", [1, 2, 3, 100])
@@ -75,23 +37,6 @@ def test_blocks_change_nothing(queries: int, count: int, k: int, block: int, see
     assert all(len(set(row)) == len(row) for row in indices.tolist())
 
 
-def test_more_queries_than_are_scored_at_once() -> None:
-    queries = np.random.default_rng(0).normal(size=(2100, 4))
-    indices, _ = nearest(queries, queries, block=700)
-    assert (indices[:, 0] == np.arange(2100)).all()
-
-
-def test_nothing_to_find() -> None:
-    assert nearest(np.zeros((0, 3)), np.zeros((2, 3)))[0].shape[0] == 0
-    assert nearest(np.zeros((2, 3)), np.zeros((0, 3)))[0].shape == (2, 0)
-
-
-@pytest.mark.parametrize("arguments", [{"k": 0}, {"block": 0}])
-def test_wrong_arguments(arguments: dict[str, int]) -> None:
-    with pytest.raises(ValueError, match="at least 1"):
-        nearest([[1.0]], [[1.0]], **arguments)
-
-
 def test_candidates_may_come_in_pieces_of_any_size() -> None:
     candidates = np.random.default_rng(0).normal(size=(2 * CANDIDATES + 10, 2))
     search = NearestSearch(candidates[[0, CANDIDATES, -1]], k=2)
@@ -101,12 +46,6 @@ def test_candidates_may_come_in_pieces_of_any_size() -> None:
     search.add(candidates[1:])
     assert search.indices[:, 0].tolist() == [0, CANDIDATES, len(candidates) - 1]
     assert np.array_equal(search.indices, nearest(candidates[[0, CANDIDATES, -1]], candidates, k=2)[0])
-
-
-@pytest.mark.parametrize("bad", [np.nan, np.inf])
-def test_numbers_must_be_finite(bad: float) -> None:
-    with pytest.raises(ValueError, match="not finite"):
-        cosine_similarity([1.0, bad], [1.0, 2.0])
 
 
 @pytest.mark.parametrize("precision", ["float32", "float16"])
@@ -131,8 +70,45 @@ def test_what_was_written_to_a_private_map_is_kept(tmp_path: Path) -> None:
     assert rows.block(1, 1).tolist() == rows.block(1, 1).tolist() == [[0, 1]]
 
 
-def test_packed_bits_are_not_taken_for_numbers() -> None:
-    bits = np.packbits(np.eye(8, dtype=bool), axis=1)
-    for compare in (cosine_similarity, nearest):
-        with pytest.raises(TypeError, match=r"packed bits; compare binary vectors with SentenceEncoder.similarity"):
-            compare(bits, bits)  # type: ignore[operator]
+def test_cosines_by_hand() -> None:
+    vectors = np.array([[1, 0], [3, 4], [0, 0]], np.float32)
+    cosines = cosine_similarity(vectors, [[2, 0], [0, -5]])
+    assert np.allclose(cosines, np.array([[1, 0], [0.6, -0.8], [0, 0]])) and cosines.dtype == np.float32
+    assert vectors.tolist() == [[1, 0], [3, 4], [0, 0]]  # as they were
+    assert cosine_similarity([3.0, 4.0], [3.0, 4.0]).shape == (1, 1)
+    half = np.full((1, 4), 300, np.float16)  # their squares overflow float16
+    assert cosine_similarity(half, half)[0, 0] == pytest.approx(1)
+
+
+def test_nearest_by_hand() -> None:
+    indices, scores = nearest([[1, 0], [0, 2]], [[0, 1], [1, 1], [5, 0]], k=2)
+    assert indices.tolist() == [[2, 1], [0, 1]]
+    assert np.allclose(scores, [[1, 0.5**0.5], [1, 0.5**0.5]])
+    assert nearest(np.zeros((0, 3)), np.zeros((2, 3)))[0].shape[0] == 0
+    assert nearest(np.zeros((2, 3)), np.zeros((0, 3)))[0].shape == (2, 0)
+    queries = np.random.default_rng(0).normal(size=(2100, 4))  # more than are scored at once
+    assert (nearest(queries, queries, block=700)[0][:, 0] == np.arange(2100)).all()
+
+
+BITS = np.packbits(np.eye(8, dtype=bool), axis=1)
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "arguments", "error", "message"),
+    [
+        ("a", "b", {}, TypeError, "encode texts first"),
+        (BITS, BITS, {}, TypeError, r"packed bits; compare binary vectors with SentenceEncoder.similarity"),
+        ([[1, 0]], [[1, 0, 0]], {}, ValueError, "2 and of 3 dimensions"),
+        (np.zeros((1, 1, 1)), [[1, 0]], {}, ValueError, "shape"),
+        ([[1.0, np.nan]], [[1.0, 2.0]], {}, ValueError, "not finite"),
+        ([[1.0, np.inf]], [[1.0, 2.0]], {}, ValueError, "not finite"),
+        ([[1.0]], [[1.0]], {"k": 0}, ValueError, "at least 1"),
+        ([[1.0]], [[1.0]], {"block": 0}, ValueError, "at least 1"),
+    ],
+)
+def test_what_cannot_be_compared(
+    a: ArrayLike, b: ArrayLike, arguments: dict[str, int], error: type[Exception], message: str
+) -> None:
+    for compare in (nearest,) if arguments else (cosine_similarity, nearest):
+        with pytest.raises(error, match=message):
+            compare(a, b, **arguments)  # type: ignore[operator]

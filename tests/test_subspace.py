@@ -36,69 +36,6 @@ def test_directions_are_the_right_singular_vectors(count: int, rank: int, seed: 
         assert np.allclose(found.T @ found, projector, atol=1e-2)
 
 
-def test_directions_by_hand() -> None:
-    vectors = np.array([[-3, -3, 0], [-3, -3, 0], [0, 0, 1]], np.float32)
-    assert np.allclose(moments_of(vectors).directions(2), [[0.5**0.5, 0.5**0.5, 0], [0, 0, 1]], atol=1e-6)
-
-
-def test_the_mean_is_not_taken_off_first() -> None:
-    vectors = np.array([[10, 1], [10, -1]], np.float32)  # centred, the second axis would be the dominant one
-    assert np.allclose(moments_of(vectors).directions(1), [[1, 0]], atol=1e-6)
-
-
-def test_removing_by_hand() -> None:
-    clean = remove_directions(np.array([[3, 4, 5]], np.float32), np.array([[0, 1, 0]], np.float32))
-    assert clean.tolist() == [[3, 0, 5]]
-    assert clean.dtype == np.float32
-
-
-def test_what_was_removed_is_gone_and_the_rest_stays() -> None:
-    vectors = np.random.default_rng(0).normal(size=(30, 6)).astype(np.float32)
-    directions = moments_of(vectors).directions(3)
-    clean = remove_directions(vectors, directions)
-    assert np.allclose(clean @ directions.T, 0, atol=1e-5)
-    assert np.allclose(remove_directions(clean, directions), clean, atol=1e-5)
-
-
-def test_removing_nothing_changes_nothing() -> None:
-    vectors = np.random.default_rng(0).normal(size=(3, 6)).astype(np.float32)
-    assert np.array_equal(remove_directions(vectors, np.empty((0, 6), np.float32)), vectors)
-
-
-def test_moments_add_up() -> None:
-    vectors = np.random.default_rng(0).normal(size=(9, 4)).astype(np.float32)
-    both = moments_of(vectors[:2]) + moments_of(vectors[2:])
-    assert both.count == 9
-    assert np.allclose(both.total, vectors.sum(axis=0))
-    assert np.allclose(both.gram, vectors.T @ vectors, atol=1e-5)
-
-
-def test_the_rule_takes_the_first_rank_that_hides_the_languages() -> None:
-    first, second = language_pair(800, shift=3.0)
-    choice = choose_rank([moments_of(first[:600]), moments_of(second[:600])], [first[600:], second[600:]])
-    assert choice.rank == 1  # each language is one direction away
-    assert choice.accuracies[0] == 1
-    assert choice.accuracies[1] < 0.55 <= min(choice.accuracies[:1])
-
-
-def test_nothing_is_removed_where_languages_do_not_show() -> None:
-    first, second = language_pair(800, shift=0.0)
-    choice = choose_rank([moments_of(first[:600]), moments_of(second[:600])], [first[600:], second[600:]])
-    assert choice.rank == 0
-    assert len(choice.accuracies) == 1
-
-
-def test_one_language_has_nothing_to_hide_from() -> None:
-    vectors = np.ones((4, 2), np.float32)
-    assert choose_rank([moments_of(vectors)], [vectors]).rank == 0
-
-
-def test_languages_weigh_the_same_however_much_text_they_have() -> None:
-    first, second = language_pair(800, shift=0.0)
-    choice = choose_rank([moments_of(first[:600]), moments_of(second[:60])], [first[600:], second[790:]])
-    assert choice.accuracies[0] < 0.7  # the share of the larger language would be 0.95
-
-
 def test_languages_that_cannot_be_hidden_are_an_error() -> None:
     # Every sentence of a language has its sign in a number that is among its smallest: not one of the first half.
     vectors = np.random.default_rng(0).normal(size=(400, 6)).astype(np.float32) * 10
@@ -125,3 +62,48 @@ def test_a_survey_keeps_only_a_sample() -> None:
     assert found.train.count + found.held_out.count == count
     assert len(found.sample) == SAMPLE
     assert len(np.unique(found.sample)) == SAMPLE
+
+
+@pytest.mark.parametrize(
+    ("vectors", "directions"),
+    [
+        ([[-3, -3, 0], [-3, -3, 0], [0, 0, 1]], [[0.5**0.5, 0.5**0.5, 0], [0, 0, 1]]),
+        ([[10, 1], [10, -1]], [[1, 0]]),  # centred, the second axis would be the dominant one
+    ],
+)
+def test_directions_by_hand(vectors: list[list[float]], directions: list[list[float]]) -> None:
+    found = moments_of(np.array(vectors, np.float32)).directions(len(directions))
+    assert np.allclose(found, directions, atol=1e-6)
+
+
+def test_what_was_removed_is_gone_and_the_rest_stays() -> None:
+    clean = remove_directions(np.array([[3, 4, 5]], np.float32), np.array([[0, 1, 0]], np.float32))
+    assert (clean.tolist(), clean.dtype) == ([[3, 0, 5]], np.float32)
+    vectors = np.random.default_rng(0).normal(size=(30, 6)).astype(np.float32)
+    directions = (moments_of(vectors[:2]) + moments_of(vectors[2:])).directions(3)
+    assert np.allclose(directions, moments_of(vectors).directions(3), atol=1e-5)
+    clean = remove_directions(vectors, directions)
+    assert np.allclose(clean @ directions.T, 0, atol=1e-5)
+    assert np.allclose(remove_directions(clean, directions), clean, atol=1e-5)
+    assert np.array_equal(remove_directions(vectors, directions[:0]), vectors)
+
+
+def chosen(
+    first: np.ndarray, second: np.ndarray, rows: int = 600, held_out: int = 600
+) -> tuple[int, tuple[float, ...]]:
+    """The rank for two languages, of the second of which only some rows are there."""
+    tests = [first[600:], second[held_out:]]
+    choice = choose_rank([moments_of(first[:600]), moments_of(second[:rows])], tests)
+    return choice.rank, choice.accuracies
+
+
+def test_the_rule_takes_the_first_rank_that_hides_the_languages() -> None:
+    rank, accuracies = chosen(*language_pair(800, shift=3.0))
+    assert (rank, accuracies[0]) == (1, 1)  # each language is one direction away
+    assert accuracies[1] < 0.55 <= min(accuracies[:1])
+    rank, accuracies = chosen(*language_pair(800, shift=0.0))
+    assert (rank, len(accuracies)) == (0, 1)  # nothing shows, so nothing is removed
+    # However much text each has: the share of the larger language would be 0.95.
+    assert chosen(*language_pair(800, shift=0.0), rows=60, held_out=790)[1][0] < 0.7
+    one = np.ones((4, 2), np.float32)
+    assert choose_rank([moments_of(one)], [one]).rank == 0  # nothing to hide from

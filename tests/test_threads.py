@@ -1,62 +1,135 @@
-"""CPUs allowed, in made-up containers."""
+"""Threads: CPUs allowed in made-up containers, the ordered map, and numpy on one thread beside others."""
 
+import ctypes
 import os
+import threading
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import numpy as np
 import pytest
 
-from xsent.threads import available_cpus
+from xsent import threads
+from xsent.threads import OneThread, available_cpus, ordered_map
 
-
-@pytest.fixture(autouse=True)
-def eight_cpus(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(8)), raising=False)
-
-
-def write(root: Path, files: dict[str, str]) -> None:
-    for name, content in files.items():
-        (root / name).parent.mkdir(parents=True, exist_ok=True)
-        (root / name).write_text(content)
-
-
-def test_affinity_without_control_groups(tmp_path: Path) -> None:
-    assert available_cpus(tmp_path) == 8
+BOX, V1 = "sys/fs/cgroup/a", "sys/fs/cgroup/cpu/cpu.cfs"
+V1_GROUPS = "3:memory:/docker/x\n2:cpu,cpuacct:/docker/x\n"
 
 
 @pytest.mark.parametrize(
-    ("quota", "cpus"),
+    ("groups", "quotas", "cpus"),
     [
-        ("max 100000", 8),
-        ("200000 100000", 2),
-        ("150000 100000", 2),
-        ("10000 100000", 1),
-        ("9900000 100000", 8),
-        ("?", 8),
+        (None, {}, 8),
+        *(
+            ("0::/a/b\n", {f"{BOX}/b/cpu.max": quota}, cpus)
+            for quota, cpus in [
+                ("max 100000", 8),
+                ("200000 100000", 2),
+                ("150000 100000", 2),
+                ("10000 100000", 1),
+                ("9900000 100000", 8),
+                ("?", 8),
+            ]
+        ),
+        ("0::/a/b\n", {f"{BOX}/cpu.max": "300000 100000", f"{BOX}/b/cpu.max": "500000 100000"}, 3),
+        (V1_GROUPS, {f"{V1}_quota_us": "-1", f"{V1}_period_us": "100000"}, 8),
+        (V1_GROUPS, {f"{V1}_quota_us": "400000", f"{V1}_period_us": "100000"}, 4),
     ],
 )
-def test_version_2(tmp_path: Path, quota: str, cpus: int) -> None:
-    write(tmp_path, {"proc/self/cgroup": "0::/a/b\n", "sys/fs/cgroup/a/b/cpu.max": f"{quota}\n"})
-    assert available_cpus(tmp_path) == cpus
-
-
-def test_version_2_takes_the_smallest_of_all_levels(tmp_path: Path) -> None:
-    quotas = {"sys/fs/cgroup/a/cpu.max": "300000 100000\n", "sys/fs/cgroup/a/b/cpu.max": "500000 100000\n"}
-    write(tmp_path, {"proc/self/cgroup": "0::/a/b\n", **quotas})
-    assert available_cpus(tmp_path) == 3
-
-
-@pytest.mark.parametrize(("quota", "cpus"), [("-1", 8), ("400000", 4)])
-def test_version_1_of_a_container_that_sees_only_itself(tmp_path: Path, quota: str, cpus: int) -> None:
-    files = {
-        "proc/self/cgroup": "3:memory:/docker/x\n2:cpu,cpuacct:/docker/x\n",
-        "sys/fs/cgroup/cpu/cpu.cfs_quota_us": f"{quota}\n",
-        "sys/fs/cgroup/cpu/cpu.cfs_period_us": "100000\n",
-    }
-    write(tmp_path, files)
+def test_cpus_of_a_container(
+    groups: str | None, quotas: dict[str, str], cpus: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(8)), raising=False)
+    files = quotas if groups is None else {"proc/self/cgroup": groups, **quotas}
+    for name, content in files.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(f"{content.rstrip()}\n")
     assert available_cpus(tmp_path) == cpus
 
 
 def test_without_affinity(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delattr(os, "sched_getaffinity")
+    monkeypatch.delattr(os, "sched_getaffinity", raising=False)
     monkeypatch.setattr(os, "cpu_count", lambda: None)
     assert available_cpus(tmp_path) == 1
+
+
+@pytest.mark.parametrize("number", [1, 2, 5])
+def test_the_map_keeps_order_and_looks_only_a_few_items_ahead(number: int) -> None:
+    read = 0
+
+    def items() -> Iterator[int]:
+        nonlocal read
+        while True:
+            read += 1
+            yield read
+
+    def work(item: int) -> int:
+        time.sleep(0.002 * (item % 3))
+        return item * item
+
+    results = ordered_map(work, items(), number)
+    for done in range(1, 31):
+        assert next(results) == done * done
+        assert read <= done + 2 * number
+    results.close()  # type: ignore[attr-defined]
+
+
+def test_first_error_comes_in_order_and_threads_end() -> None:
+    def work(item: int) -> int:
+        if item >= 3:
+            raise ValueError(f"item {item}")
+        return item
+
+    results = ordered_map(work, range(100), 2)
+    assert [next(results) for _ in range(3)] == [0, 1, 2]
+    with pytest.raises(ValueError, match="item 3"):
+        next(results)
+    assert not [thread for thread in threading.enumerate() if thread.name.startswith("xsent")]
+
+
+@pytest.fixture
+def one_thread() -> Iterator[OneThread]:
+    one_thread = OneThread()
+    before = one_thread.threads
+    if not before:
+        pytest.skip("numpy's products are not OpenBLAS's here")
+    one_thread._set(2)
+    yield one_thread
+    one_thread._set(before)
+
+
+def test_one_inside_and_as_before_outside_also_after_an_error(one_thread: OneThread) -> None:
+    before = one_thread.threads
+    with one_thread:
+        with one_thread:
+            assert one_thread.threads == 1
+        assert one_thread.threads == 1
+    assert one_thread.threads == before
+    with pytest.raises(ValueError, match="matmul"), one_thread:
+        np.ones((2, 3)) @ np.ones((2, 3))
+    assert one_thread.threads == before
+
+
+def test_the_last_one_out_sets_it_back(one_thread: OneThread) -> None:
+    before, inside = one_thread.threads, threading.Barrier(4)
+
+    def work(_: int) -> int:
+        with one_thread:
+            inside.wait()
+            return one_thread.threads
+
+    with ThreadPoolExecutor(4) as pool:
+        assert list(pool.map(work, range(4))) == [1] * 4
+    assert one_thread.threads == before
+
+
+def test_without_openblas_nothing_happens(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(_: str) -> None:
+        raise OSError
+
+    for target, name, value in ((threads, "_NAMES", ()), (ctypes, "CDLL", refuse)):
+        monkeypatch.setattr(target, name, value)
+        with OneThread() as nothing:
+            assert nothing is None and OneThread().threads == 0

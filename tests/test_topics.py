@@ -15,7 +15,6 @@ from xsent.classification.topics import (
     Examples,
     accuracy_rows,
     confusion_rows,
-    confusion_shares,
     read_examples,
     topic_files,
     transfer,
@@ -33,29 +32,6 @@ class Letters:
 
 LOWER = Examples("lower", ["a", "b"] * 6, ["aaaax", "bbbby"] * 6)
 UPPER = Examples("upper", ["a", "b", "b"], ["AAA", "BBB", "AAB"])
-
-
-def test_a_file_as_mldoc_lays_it_out(tmp_path: Path) -> None:
-    file = tmp_path / "english.train.1000"
-    file.write_text("CCAT\tShares rose.\nGCAT\tA storm\u2028came.\n")
-    examples = read_examples(file)
-    assert examples == Examples(str(file), ["CCAT", "GCAT"], ["Shares rose.", "A storm\u2028came."])
-    assert examples.encode(Letters()).shape == (2, 26)
-
-
-def test_a_file_of_pairs(tmp_path: Path) -> None:
-    file = tmp_path / "pairs.tsv"
-    file.write_text("same\ta\tA\nother\ta\tb\n")
-    vectors = read_examples(file).encode(Letters())
-    assert vectors.shape == (2, 2, 26)
-    assert vectors[1].argmax(axis=1).tolist() == [0, 1]
-
-
-def test_columns_by_name(tmp_path: Path) -> None:
-    file = tmp_path / "train.tsv"
-    file.write_text("number\ttopic\ttext\tmore\n7\tcats\tone\ttwo\n")
-    assert read_examples(file, ["topic", "text"]) == Examples(str(file), ["cats"], ["one"])
-    assert read_examples(file, ["topic", "more", "text"]) == Examples(str(file), ["cats"], ["two", "one"])
 
 
 @pytest.mark.parametrize(
@@ -83,12 +59,6 @@ def test_a_file_that_is_not_as_it_should_be(
         read_examples(file, columns)
 
 
-@pytest.mark.parametrize("columns", [["label"], ["a", "b", "c", "d"]])
-def test_columns_are_a_label_and_one_or_two_texts(columns: list[str]) -> None:
-    with pytest.raises(ValueError, match="expected those of the label and of one or two texts"):
-        read_examples("unread", columns)
-
-
 def test_our_encoders_read_long_texts_whole() -> None:
     encoder = SentenceEncoder()
     text = "A cat sleeps. " * encoder.max_length + "Shares and bonds."
@@ -105,30 +75,10 @@ def test_folders_of_languages(tmp_path: Path) -> None:
         "english": tmp_path / "english.train.1000",
         "german": tmp_path / "german.train.1000",
     }
-    assert topic_files(tmp_path, TEST_FILES) == {
-        "english": tmp_path / "english.test",
-        "fr": tmp_path / "fr" / "test.tsv",
-    }
-
-
-def test_a_folder_of_something_else(tmp_path: Path) -> None:
+    tests = {"english": tmp_path / "english.test", "fr": tmp_path / "fr" / "test.tsv"}
+    assert topic_files(tmp_path, TEST_FILES) == tests
     with pytest.raises(DataError, match=r"no LANG\.train\.1000 or LANG/train\.tsv in this folder"):
-        topic_files(tmp_path, TRAIN_FILES)
-
-
-def test_transfer_by_hand() -> None:
-    labels, (cell, other) = transfer(Letters(), {"lower": LOWER}, {"lower": LOWER, "upper": UPPER}, seeds=2)
-    assert labels == ("a", "b")
-    assert (cell.train, cell.test, cell.accuracy, cell.deviation) == ("lower", "lower", 100, 0)
-    assert other.confusion.tolist() == [[[1, 0, 0], [1, 1, 0]]] * 2  # AAB is more a than b
-    assert other.accuracy == pytest.approx(200 / 3)
-    json.dumps(other.row())
-
-
-def test_every_training_set_meets_every_test_set() -> None:
-    sets = {"x": LOWER, "y": LOWER}
-    _, cells = transfer(Letters(), sets, sets, seeds=1)
-    assert [(cell.train, cell.test) for cell in cells] == [("x", "x"), ("x", "y"), ("y", "x"), ("y", "y")]
+        topic_files(tmp_path / "fr", TRAIN_FILES)
 
 
 def test_a_text_without_words_is_counted_as_unknown() -> None:
@@ -137,11 +87,6 @@ def test_a_text_without_words_is_counted_as_unknown() -> None:
     assert cell.confusion.tolist() == [[[0, 0, 1], [0, 1, 0]]]
     assert cell.accuracy == 50
     assert confusion_rows("ab", [cell])[0] == {"label": "a", "a": 0, "b": 0, "unknown": 100}
-
-
-def test_progress_counts_heads(capsys: pytest.CaptureFixture[str]) -> None:
-    transfer(Letters(), {"lower": LOWER}, {"upper": UPPER}, seeds=3, show_progress_bar=True)
-    assert "3 of 3 heads" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -163,13 +108,37 @@ def test_sets_that_do_not_fit(train: dict[str, Examples], test: dict[str, Exampl
         transfer(Letters(), train, test)
 
 
-def test_pairs_are_not_tested_on_texts() -> None:
+def test_files_as_mldoc_lays_them_out_of_pairs_and_with_columns(tmp_path: Path) -> None:
+    file = tmp_path / "english.train.1000"
+    file.write_text("CCAT\tShares rose.\nGCAT\tA storm\u2028came.\n")
+    examples = read_examples(file)
+    assert examples == Examples(str(file), ["CCAT", "GCAT"], ["Shares rose.", "A storm\u2028came."])
+    assert examples.encode(Letters()).shape == (2, 26)
+    file.write_text("same\ta\tA\nother\ta\tb\n")
+    vectors = read_examples(file).encode(Letters())
+    assert vectors.shape == (2, 2, 26) and vectors[1].argmax(axis=1).tolist() == [0, 1]
+    file.write_text("number\ttopic\ttext\tmore\n7\tcats\tone\ttwo\n")
+    assert read_examples(file, ["topic", "text"]) == Examples(str(file), ["cats"], ["one"])
+    assert read_examples(file, ["topic", "more", "text"]) == Examples(str(file), ["cats"], ["two", "one"])
+    for columns in (["label"], ["a", "b", "c", "d"]):
+        with pytest.raises(ValueError, match="expected those of the label and of one or two texts"):
+            read_examples("unread", columns)
+
+
+def test_transfer_by_hand(capsys: pytest.CaptureFixture[str]) -> None:
+    sets = {"lower": LOWER, "upper": UPPER}
+    labels, (cell, other) = transfer(Letters(), {"lower": LOWER}, sets, seeds=2, show_progress_bar=True)
+    assert "2 of 2 heads" in capsys.readouterr().err
+    assert labels == ("a", "b")
+    assert (cell.train, cell.test, cell.accuracy, cell.deviation) == ("lower", "lower", 100, 0)
+    assert other.confusion.tolist() == [[[1, 0, 0], [1, 1, 0]]] * 2  # AAB is more a than b
+    assert other.accuracy == pytest.approx(200 / 3)
+    json.dumps(other.row())
+    _, cells = transfer(Letters(), {"x": LOWER, "y": LOWER}, {"x": LOWER, "y": LOWER}, seeds=1)
+    assert [(cell.train, cell.test) for cell in cells] == [("x", "x"), ("x", "y"), ("y", "x"), ("y", "y")]
     pairs = Examples("pairs.tsv", ["a", "b"] * 3, ["a", "b"] * 6)
-    with pytest.raises(ValueError, match=r"expected vectors \[n, 2, 26\]"):
+    with pytest.raises(ValueError, match=r"expected vectors \[n, 2, 26\]"):  # pairs are not tested on texts
         transfer(Letters(), {"pairs": pairs}, {"upper": UPPER}, seeds=1)
-
-
-def test_seeds_must_be_some() -> None:
     with pytest.raises(ValueError, match="seeds = 0 must be at least 1"):
         transfer(Letters(), {"x": LOWER}, {"y": UPPER}, seeds=0)
 
@@ -183,14 +152,10 @@ def test_tables_by_hand() -> None:
     cells = [cell("en", "en", 10, 10), cell("en", "fr", 4, 8), cell("en", "de", 6, 6)]
     assert cells[1].accuracies.tolist() == [70, 90]
     assert cells[1].deviation == pytest.approx(200**0.5)
-    assert accuracy_rows(cells) == [
-        {"train": "en", "en": "100.0 ±0.0", "fr": "80.0 ±14.1", "de": "80.0 ±0.0", "mean of others": 80}
-    ]
+    row = {"train": "en", "en": "100.0 ±0.0", "fr": "80.0 ±14.1", "de": "80.0 ±0.0", "mean of others": 80}
+    assert accuracy_rows(cells) == [row]
     assert accuracy_rows([cell("en", "en", 4)]) == [{"train": "en", "en": 70.0}]
-    assert confusion_shares(cells) == pytest.approx(np.array([[100, 0, 0], [100 / 3 - 20 / 3, 220 / 3, 0]]))
-    assert confusion_rows("ab", cells)[0] == {"label": "a", "a": 100, "b": 0}
-
-
-def test_a_label_that_is_never_tested_has_a_row_of_zeros() -> None:
-    untested = Cell("en", "fr", np.array([[[5, 0, 0], [0, 0, 0]]]))
-    assert confusion_shares([untested]).tolist() == [[100, 0, 0], [0, 0, 0]]
+    shares = [{"label": "a", "a": 100, "b": 0}, {"label": "b", "a": pytest.approx(80 / 3), "b": pytest.approx(220 / 3)}]
+    assert confusion_rows("ab", cells) == shares
+    untested = Cell("en", "fr", np.array([[[5, 0, 0], [0, 0, 0]]]))  # a row of zeros
+    assert confusion_rows("ab", [untested])[1] == {"label": "b", "a": 0, "b": 0}

@@ -14,7 +14,7 @@ from unittest import mock
 
 import numpy as np
 import pytest
-from commands import Runner, is_one_line
+from commands import Runner, assert_refused, is_one_line
 
 from xsent import SentenceEncoder
 from xsent.bundle import builtin_path
@@ -42,11 +42,6 @@ class Killed(BaseException):
 @pytest.fixture(autouse=True)
 def small_steps(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("xsent.vector_output.STEP", 4)
-
-
-@pytest.fixture
-def run(capfd: pytest.CaptureFixture[str]) -> Runner:
-    return Runner(capfd)
 
 
 @pytest.fixture
@@ -95,91 +90,9 @@ def test_the_bytes_are_those_of_a_run_without_a_break(tmp_path: Path, name: str,
         assert broken.with_name(end).read_bytes() == whole.with_name(end).read_bytes()
 
 
-def test_what_was_cut_short_is_neither_lost_nor_used_unasked(path: Path) -> None:
-    with killed():
-        write(path, 10)
-    kept = path.with_name(".a.npy.part").read_bytes()
-    with pytest.raises(FileExistsError, match=r"got to line 8; --resume goes on, --force starts over"):
-        write(path)
-    assert path.with_name(".a.npy.part").read_bytes() == kept
-    with killed():
-        write(path, 2, force=True)
-    assert names(path.parent) == set()
-    assert write(path, resume=True) == 0
-
-
-def test_an_older_output_stays_until_the_new_one_is_complete(path: Path) -> None:
-    write(path)
-    old = path.read_bytes()
-    with killed():
-        write(path, 10, force=True)
-    with pytest.raises(FileExistsError, match="exists; --force replaces it"):
-        write(path)
-    assert path.read_bytes() == old
-    assert write(path, resume=True) == 8  # it was begun with force
-    assert names(path.parent) == {"a.npy", "a.npy.json"}
-
-
-def test_an_output_that_is_complete_is_not_resumed(path: Path) -> None:
-    write(path)
-    for _ in range(2):
-        with pytest.raises(FileExistsError, match="complete already; there is nothing to resume"):
-            write(path, resume=True)
-        with killed():
-            write(path.with_name("b.npy"), 10)
-        for end in ("", ".json"):  # a file that came from elsewhere is no output to replace either
-            path.with_name(f".b.npy.part{end}").replace(path.with_name(f".a.npy.part{end}"))
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"job": {"on_long": "split"}}, "a.npy: cannot be gone on with: on_long was warn, is now split"),
-        ({"job": {**JOB, "bytes of input": 5}}, "bytes of input was None, is now 5"),
-        ({"note": VectorNote("0123456789abcdef", 8, "float16", True)}, "precision was float32, is now float16"),
-        ({"note": VectorNote("0123456789abcdef", 4, "float32", True)}, "dim was 8, is now 4"),
-        ({"note": VectorNote("fedcba9876543210", 8, "float32", True)}, "0123456789abcdef, is now fedcba9876543210"),
-        ({"texts": ["Anna 0", "other", *TEXTS[2:]]}, OTHER_TEXT),
-        ({"texts": TEXTS[:7]}, OTHER_TEXT),
-    ],
-)
-def test_another_job_is_refused_and_nothing_is_lost(path: Path, change: dict[str, Any], message: str) -> None:
-    with killed():
-        write(path, 10)
-    journal = path.with_name(".a.npy.part.json").read_bytes()
-    kind = FingerprintError if "fedc" in message else DataError
-    with pytest.raises(kind, match=message):
-        write(path, resume=True, **change)
-    assert path.with_name(".a.npy.part.json").read_bytes() == journal
-    assert write(path, resume=True) == 8
-
-
-@pytest.mark.parametrize(
-    ("end", "content", "message"),
-    [(".json", b"{\n", r"part\.json: damaged .*; --force"), ("", b"x", "part: shorter than its journal says; --force")],
-)
-def test_damaged_leftovers_are_named(path: Path, end: str, content: bytes, message: str) -> None:
-    with killed():
-        write(path, 10)
-    path.with_name(f".a.npy.part{end}").write_bytes(content)
-    with pytest.raises(DataError, match=f"{message} starts over"):
-        write(path, resume=True)
-    assert write(path, force=True) == 0
-
-
-def test_a_checkpoint_that_a_kill_has_cut_does_not_count(path: Path) -> None:
-    with killed():
-        write(path, 10)
-    journal = path.with_name(".a.npy.part.json")
-    journal.write_bytes(journal.read_bytes()[:-9])
-    assert write(path, resume=True) == 4
-    assert np.array_equal(np.load(path), VECTORS)
-
-
 @pytest.mark.parametrize("name", ["a.npy", "a.parquet"])
 def test_two_processes_do_not_write_one_file(tmp_path: Path, name: str) -> None:
-    pytest.importorskip("fcntl")
-    path = tmp_path / name
+    path, flock = tmp_path / name, pytest.importorskip("fcntl").flock
     replace, refused = os.replace, []
 
     def publish(source: Path, target: Path) -> None:  # also while a note or a file gets its name, and after that
@@ -193,19 +106,14 @@ def test_two_processes_do_not_write_one_file(tmp_path: Path, name: str) -> None:
     with mock.patch("os.replace", publish):
         write(path)
     assert len(refused) == 8
-    assert names(tmp_path) == {name, f"{name}.json"}
 
-
-def test_a_lock_on_a_journal_that_went_meanwhile_does_not_count(path: Path) -> None:
-    fcntl = pytest.importorskip("fcntl")
-    flock = fcntl.flock
-
-    def go_first(*arguments: object) -> None:
-        path.with_name(".a.npy.part.json").unlink()
+    def go_first(*arguments: object) -> None:  # a lock on a journal that went meanwhile does not count
+        path.with_name(f".{name}.part.json").unlink()
         flock(*arguments)
 
     with mock.patch("fcntl.flock", go_first), pytest.raises(DataError, match="another process is writing it"):
-        write(path)
+        write(path, force=True)
+    assert names(tmp_path) == {name, f"{name}.json"}
 
 
 @pytest.mark.parametrize("step", ["arrow_to_parquet", "atomic_file"])
@@ -263,12 +171,6 @@ def test_vectors_never_lack_their_note(tmp_path: Path, name: str, old: bool) -> 
     assert names(tmp_path) == {name, f"{name}.json"}
 
 
-def test_without_a_job_nothing_is_left(path: Path) -> None:
-    with killed():
-        write(path, 10, job=None)
-    assert names(path.parent) == set()
-
-
 def start_in_small_steps(*arguments: object, limit: Callable[[], object] | None = None) -> "subprocess.Popen[bytes]":
     script = "import xsent.vector_output; xsent.vector_output.STEP = 100; from xsent.cli import main; main()"
     command = [sys.executable, "-c", script, *map(str, arguments)]
@@ -296,18 +198,6 @@ def test_a_killed_command_goes_on(mini_bundle: Path, path: Path) -> None:
     assert (process.returncode, err.startswith(b"Going on after line ")) == (0, True)
     assert names(path.parent) == {"a.npy", "a.npy.json"}
     assert np.array_equal(np.load(path), SentenceEncoder(mini_bundle).encode(texts))
-
-
-def test_a_full_disk_keeps_what_a_checkpoint_covers(mini_bundle: Path, path: Path) -> None:
-    resource = pytest.importorskip("resource")
-    file = path.with_name("a.txt")
-    file.write_text("Anna sees Boris.\n" * 450)
-    arguments = ("encode", file, "--output", path, "--model", mini_bundle)
-    limit = lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (30_000, 30_000))  # noqa: E731
-    _, err = start_in_small_steps(*arguments, limit=limit).communicate()
-    assert err.decode() == f"Error: {path}: File too large; make room, then --resume goes on\n"
-    assert is_one_line(start_in_small_steps(*arguments, "--resume").communicate()[1].decode())
-    assert len(np.load(path)) == 450
 
 
 def interrupt(command: Callable[[], tuple[int, str, str]]) -> tuple[int, str, str]:
@@ -351,40 +241,6 @@ def test_only_the_rest_is_encoded(run: Runner, interrupted: list[object], mini_b
     assert run(*interrupted, "--force") == (0, "", "")
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "message"),
-    [("Anna 0", "Boris and Clara", "bytes of input was 94, is now"), ("Anna 2", "Emma 2", "does not begin with the 4")],
-)
-def test_a_changed_input_is_refused(
-    run: Runner, interrupted: list[object], path: Path, old: str, new: str, message: str
-) -> None:
-    file = path.with_name("a.txt")
-    file.write_text(file.read_text().replace(old, new))
-    code, out, err = run(*interrupted, "--resume")
-    assert (code, out, is_one_line(err)) == (1, "", True)
-    assert message in err
-
-
-def test_other_options_are_refused(run: Runner, interrupted: list[object], mini_bundle: Path) -> None:
-    both = f"was {SentenceEncoder(mini_bundle).fingerprint}, is now {SentenceEncoder().fingerprint}"
-    for options, message in (
-        (["--precision", "int8"], "precision was float32, is now int8"),
-        (["--truncate-dim", 8], "dim was 32, is now 8"),
-        (["--no-normalize"], "normalized was True, is now False"),
-        (["--on-long", "split"], "on_long was warn, is now split"),
-        (["--model", builtin_path()], both),
-        (["--force"], "--resume goes on and --force starts over: give one of them"),
-    ):
-        code, out, err = run(*interrupted, "--resume", *options)
-        assert (code, out, is_one_line(err)) == (1, "", True)
-        assert message in err
-    assert run(*interrupted, "--resume") == (0, "", GOING_ON)
-
-
-def test_resume_needs_a_file(run: Runner) -> None:
-    assert run("encode", "-", "--resume") == (1, "", "Error: --resume goes on with a file: name it with --output\n")
-
-
 @pytest.mark.parametrize("on_long", ["warn", "error"])
 def test_lines_are_counted_and_numbered(run: Runner, mini_bundle: Path, path: Path, on_long: str) -> None:
     lines = [f"Anna {row}" for row in range(20)]
@@ -403,3 +259,93 @@ def test_lines_are_counted_and_numbered(run: Runner, mini_bundle: Path, path: Pa
         assert code == 0
         assert "Warning: 1 of 16 sentences had more than 64 tokens" in err
         assert "Warning: 1 of 16 lines are empty" in err
+
+
+def test_what_was_cut_short_is_neither_lost_nor_used_unasked(path: Path) -> None:
+    with killed():
+        write(path, 10, job=None)
+    assert names(path.parent) == set()  # without a job nothing is left
+    with killed():
+        write(path, 10)
+    part, journal = path.with_name(".a.npy.part"), path.with_name(".a.npy.part.json")
+    kept = part.read_bytes()
+    with pytest.raises(FileExistsError, match=r"got to line 8; --resume goes on, --force starts over"):
+        write(path)
+    assert part.read_bytes() == kept
+    journal.write_bytes(journal.read_bytes()[:-9])  # a checkpoint that a kill has cut does not count
+    assert write(path, resume=True) == 4
+    assert np.array_equal(np.load(path), VECTORS)
+    for file, content, message in (
+        (journal, b"{\n", r"part\.json: damaged .*; --force"),
+        (part, b"x", "part: shorter than its journal says; --force"),
+    ):
+        with killed():
+            write(path, 10, force=True)
+        file.write_bytes(content)
+        with pytest.raises(DataError, match=f"{message} starts over"):
+            write(path, resume=True, force=True)
+    with killed():
+        write(path, 2, force=True)
+    assert names(path.parent) == {"a.npy", "a.npy.json"}
+
+
+def test_a_full_disk_keeps_what_a_checkpoint_covers(mini_bundle: Path, path: Path) -> None:
+    resource = pytest.importorskip("resource")
+    file = path.with_name("a.txt")
+    file.write_text("Anna sees Boris.\n" * 450)
+    arguments = ("encode", file, "--output", path, "--model", mini_bundle)
+    limit = lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (30_000, 30_000))  # noqa: E731
+    _, err = start_in_small_steps(*arguments, limit=limit).communicate()
+    assert err.decode() == f"Error: {path}: File too large; make room, then --resume goes on\n"
+    assert is_one_line(start_in_small_steps(*arguments, "--resume").communicate()[1].decode())
+    assert len(np.load(path)) == 450
+
+
+def test_another_input_or_other_options_are_refused(
+    run: Runner, interrupted: list[object], mini_bundle: Path, path: Path
+) -> None:
+    both = f"was {SentenceEncoder(mini_bundle).fingerprint}, is now {SentenceEncoder().fingerprint}"
+    for options, message in (
+        (["--precision", "int8"], "precision was float32, is now int8"),
+        (["--truncate-dim", 8], "dim was 32, is now 8"),
+        (["--no-normalize"], "normalized was True, is now False"),
+        (["--on-long", "split"], "on_long was warn, is now split"),
+        (["--model", builtin_path()], both),
+        (["--force"], "--resume goes on and --force starts over: give one of them"),
+    ):
+        assert_refused(run(*interrupted, "--resume", *options), message)
+    file = path.with_name("a.txt")
+    before = file.read_text()
+    for old, new, message in (
+        ("Anna 0", "Boris and Clara", "bytes of input was 94, is now"),
+        ("Anna 2", "Emma 2", "does not begin with the 4"),
+    ):
+        file.write_text(before.replace(old, new))
+        assert_refused(run(*interrupted, "--resume"), message)
+    file.write_text(before)
+    assert run(*interrupted, "--resume") == (0, "", GOING_ON)
+    assert run("encode", "-", "--resume") == (1, "", "Error: --resume goes on with a file: name it with --output\n")
+
+
+def test_an_older_output_stays_until_the_new_one_is_complete(path: Path) -> None:
+    write(path)
+    old = path.read_bytes()
+    with killed():
+        write(path, 10, force=True)
+    with pytest.raises(FileExistsError, match="exists; --force replaces it"):
+        write(path)
+    for texts in (["Anna 0", "other", *TEXTS[2:]], TEXTS[:7]):
+        with pytest.raises(DataError, match=OTHER_TEXT):
+            write(path, resume=True, texts=texts)
+    with pytest.raises(FingerprintError, match="0123456789abcdef, is now fedcba9876543210"):
+        write(path, resume=True, note=VectorNote("fedcba9876543210", 8, "float32", True))
+    assert path.read_bytes() == old
+    assert write(path, resume=True) == 8  # it was begun with force
+    assert names(path.parent) == {"a.npy", "a.npy.json"}
+    for _ in range(2):
+        with pytest.raises(FileExistsError, match="complete already; there is nothing to resume"):
+            write(path, resume=True)
+        with killed():
+            write(path.with_name("b.npy"), 10)
+        for end in ("", ".json"):  # a file that came from elsewhere is no output to replace either
+            path.with_name(f".b.npy.part{end}").replace(path.with_name(f".a.npy.part{end}"))

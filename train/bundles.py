@@ -10,11 +10,10 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from xsent.bundle import Bundle
+from xsent.bundle import Bundle, Weights
 from xsent.errors import BundleError
 from xsent.train.checkpoint import save_checkpoint
 from xsent.train.model import Encoder, ModelConfig
-from xsent.weights import Weights
 
 CARD, SOURCES = "README.md", "Trained on text from:"
 SMOOTHING = "smoothing."  # before the names of such weights of a checkpoint, see `xsent.export.smoothing`

@@ -11,7 +11,7 @@ import typer
 from typer.core import TyperGroup
 
 from xsent.errors import MissingExtraError
-from xsent.failures import one_line_errors
+from xsent.terminal import one_line_errors
 from xsent.threads import available_cpus
 from xsent.train.cli_distill import distill
 from xsent.train.cli_filter import filter_pairs

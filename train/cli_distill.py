@@ -9,8 +9,7 @@ import typer
 
 from xsent.commands.options import JsonOption
 from xsent.errors import DataError, MissingExtraError
-from xsent.failures import one_line_errors
-from xsent.tables import format_table
+from xsent.terminal import format_table, one_line_errors
 from xsent.threads import available_cpus
 
 

@@ -15,10 +15,8 @@ import typer
 
 from xsent.commands.options import JsonOption, split_names
 from xsent.errors import DataError
-from xsent.failures import one_line_errors
 from xsent.files import atomic_file
-from xsent.progress import Progress
-from xsent.tables import format_table
+from xsent.terminal import Progress, format_table, one_line_errors
 from xsent.threads import available_cpus
 from xsent.train.data.filtering import LEFT_OUT, Reason, Rules, Verdict, judge
 from xsent.train.data.identification import unchecked

@@ -12,9 +12,8 @@ from numpy.typing import NDArray
 from xsent.bundle import GRAPH, TABLE, WEIGHTS, file_digest
 from xsent.errors import DataError, MissingExtraError
 from xsent.onnx_backend import OnnxBackend
-from xsent.parallel import ordered_map
 from xsent.similarity import unit_rows
-from xsent.threads import available_cpus
+from xsent.threads import available_cpus, ordered_map
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer

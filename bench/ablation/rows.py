@@ -23,8 +23,8 @@ from xsent.bench.results import Measurement, Results
 from xsent.bench.training.work import Clock
 from xsent.bundle import builtin_path
 from xsent.errors import DataError, XsentError
-from xsent.failures import one_line_errors
 from xsent.files import atomic_file, remove_folder
+from xsent.terminal import one_line_errors
 from xsent.train.checkpoint import CheckpointEncoder, load_checkpoint
 from xsent.train.data.corpus import Corpus
 from xsent.train.data.preparation import prepare

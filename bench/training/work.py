@@ -22,7 +22,7 @@ import torch
 from xsent.bench.processes import AnonymousPeak, end_with_parent, peak_memory, say
 from xsent.bench.training.plain import PlainSystem, adam
 from xsent.bench.training.spec import Spec
-from xsent.failures import one_line_errors
+from xsent.terminal import one_line_errors
 from xsent.train.data.batching import Batch, Batches
 from xsent.train.data.preparation import prepare
 from xsent.train.data.vocabulary import maskable_pieces

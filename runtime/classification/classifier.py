@@ -3,7 +3,6 @@
 Shapes: n texts or pairs of texts, D dimensions, F features, K labels.
 """
 
-import errno
 import hashlib
 import io
 import zipfile
@@ -18,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from xsent.classification.logistic import Choice, cross_validate, fit_logistic, log_softmax
 from xsent.errors import FingerprintError
-from xsent.files import atomic_file, naming_damage, read_json, to_json
+from xsent.files import atomic_file, existing, naming_damage, read_json, to_json
 
 FORMAT_VERSION = 1
 
@@ -71,10 +70,6 @@ class LinearClassifier:
             class_weight: "balanced" lets every label count the same, however rare, also in the probabilities.
             unknown: Probability below which `predict` gives None.
             seed: Of the folds; the optimum itself knows no chance.
-
-        Raises:
-            TypeError: `vectors` are not made of numbers, or a label is not a str.
-            ValueError: Too few labels or examples, or arguments that do not fit together.
         """
         if class_weight not in (None, "balanced"):
             raise ValueError(f"class_weight = {class_weight!r} must be None or 'balanced'")
@@ -99,12 +94,7 @@ class LinearClassifier:
         )
 
     def predict_proba(self, vectors: ArrayLike) -> NDArray[np.float32]:
-        """Probability of every label [n, K] for vectors [n, D], or [n, 2, D] where the head is for pairs.
-
-        Raises:
-            TypeError: `vectors` are not made of numbers.
-            ValueError: They have another shape than those that the head was fitted on.
-        """
+        """Probability of every label [n, K] for vectors [n, D], or [n, 2, D] where the head is for pairs."""
         rows = np.asarray(vectors)
         expected = (2, self.dim) if self.pairs else (self.dim,)
         if rows.shape[1:] != expected or rows.ndim == 1:
@@ -114,17 +104,10 @@ class LinearClassifier:
         return np.exp(log_softmax(scores.astype(np.float64))).astype(np.float32)
 
     def predict(self, vectors: ArrayLike, *, unknown: float | None = None) -> list[str | None]:
-        """The most probable label of every text.
+        """The most probable label of every text, see `predict_proba`.
 
-        Args:
-            vectors: See `predict_proba`.
-            unknown: Probability below which the answer is None; by default what was given to `fit`.
-
-        Returns:
-            n labels; None for what the head does not know, and for the zero vector, that is a text without words.
-
-        Raises:
-            TypeError, ValueError: See `predict_proba`; or `unknown` is no probability.
+        None where it is less probable than `unknown`, by default what was given to `fit`, and for the zero vector, that
+        is a text without words.
         """
         threshold = self.unknown if unknown is None else _probability(unknown)
         probabilities = self.predict_proba(vectors)
@@ -134,13 +117,7 @@ class LinearClassifier:
         return [self.labels[label] if known else None for label, known in zip(best, sure, strict=True)]
 
     def save(self, path: str | Path, *, force: bool = False) -> None:
-        """Write `NAME.npz` with the numbers and `NAME.json` with the rest; `force` replaces an existing head.
-
-        Raises:
-            FileExistsError: One of the files exists.
-            OSError: They cannot be written.
-            ValueError: The name does not end in `.npz`.
-        """
+        """Write `NAME.npz` with the numbers and `NAME.json` with the rest; `force` replaces an existing head."""
         file, beside = head_files(path, new=not force)
         buffer = io.BytesIO()
         np.savez(buffer, weight=self.weight, bias=self.bias)
@@ -153,13 +130,7 @@ class LinearClassifier:
 
     @classmethod
     def load(cls, path: str | Path, *, fingerprint: str) -> "LinearClassifier":
-        """Read a head that `save` wrote, for the encoder of a fingerprint.
-
-        Raises:
-            DataError: A file is missing, damaged, of another head or of another version.
-            FingerprintError: The head was fitted on vectors of another encoder; names both.
-            ValueError: The name does not end in `.npz`.
-        """
+        """Read a head that `save` wrote, for the encoder of a fingerprint; a FingerprintError names another one's."""
         file, beside = head_files(path)
         remedy = f"a head is two files, {file.name} and {beside.name}; if one is damaged or lost, fit the head again"
         with naming_damage(file, remedy, zipfile.BadZipFile):
@@ -177,9 +148,9 @@ def head_files(path: str | Path, *, new: bool = False) -> tuple[Path, Path]:
     if file.suffix != ".npz":
         raise ValueError(f"{file}: a head's name ends in .npz")
     files = file, file.with_suffix(".json")
-    for existing in files:
-        if new and existing.exists():
-            raise FileExistsError(errno.EEXIST, "exists; --force replaces it", str(existing))
+    for taken in files:
+        if new and taken.exists():
+            raise existing(taken)
     return files
 
 

@@ -7,7 +7,6 @@ file, so the dev files are not read. Shapes: S seeds, K labels.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -20,7 +19,7 @@ from xsent.encoder import SentenceEncoder
 from xsent.errors import DataError
 from xsent.lines import read_lines
 from xsent.models import SupportsEncode
-from xsent.progress import Progress
+from xsent.terminal import Progress
 
 # By language: MLDoc's own names, and a folder a language. Of MLDoc's training files the protocol takes the smallest.
 TRAIN_FILES = ("{}.train.1000", "{}/train.tsv")
@@ -61,7 +60,7 @@ class Cell:
     # did not know. [S, K, K + 1]
     confusion: NDArray[np.int64]
 
-    @cached_property
+    @property
     def accuracies(self) -> NDArray[np.float64]:
         """Share of right labels in per cent, by seed [S]."""
         right = self.confusion.diagonal(axis1=1, axis2=2).sum(axis=1)
@@ -90,10 +89,6 @@ def read_examples(source: str | Path, columns: Sequence[str] | None = None) -> E
     Args:
         source: Lines of label and text (MLDoc's layout), or of label and two texts, with tabs between.
         columns: Of a file whose first line names its columns: the names of the label's and of the one or two texts'.
-
-    Raises:
-        DataError: The file cannot be read, lacks a column, or has an empty text; names file and line.
-        ValueError: `columns` are not two or three.
     """
     if columns is not None and len(columns) not in (2, 3):
         raise ValueError(f"columns = {','.join(columns)}: expected those of the label and of one or two texts")
@@ -137,11 +132,7 @@ def _places(source: str | Path, fields: list[str], columns: Sequence[str] | None
 
 
 def topic_files(folder: str | Path, patterns: Sequence[str]) -> dict[str, Path]:
-    """Files of a folder by language, sorted: of MLDoc, or with a folder a language; for `TRAIN_FILES` or `TEST_FILES`.
-
-    Raises:
-        DataError: There are none; says what was looked for.
-    """
+    """Files of a folder by language, sorted: `TRAIN_FILES` or `TEST_FILES`; a DataError says that there are none."""
     found = {}
     for pattern in patterns:
         before, after = pattern.split("{}")
@@ -161,22 +152,10 @@ def transfer(
     class_weight: ClassWeight | None = None,
     show_progress_bar: bool = False,
 ) -> tuple[tuple[str, ...], list[Cell]]:
-    """Train a head on every training set and test it on every test set.
+    """Train as many heads as there are seeds on every training set, test them on every test set; both by name.
 
-    Args:
-        encoder: What encodes; every text once.
-        train: Training sets by name.
-        test: Test sets by name.
-        seeds: Heads a training set.
-        class_weight: See `LinearClassifier.fit`.
-        show_progress_bar: Report progress on standard error.
-
-    Returns:
-        The labels, and a cell for each training set and test set in their order.
-
-    Raises:
-        DataError: A set cannot be trained on, or has labels that another has not; names its file.
-        ValueError: `seeds` is less than 1.
+    Returns the labels, and a cell for each training set and test set in their order. A DataError names the file of a
+    set that cannot be trained on, or that has labels that another has not.
     """
     if seeds < 1:
         raise ValueError(f"seeds = {seeds} must be at least 1")
@@ -198,11 +177,7 @@ def transfer(
 
 
 def transfer_from_english(encoder: SupportsEncode, folder: Path, languages: Sequence[str]) -> list[Cell]:
-    """Heads trained on SIB-200 in English, tested in those languages that the folder has an `XX/test.tsv` of.
-
-    Raises:
-        DataError: There is no English training file, or no test in one of the languages.
-    """
+    """Heads trained on SIB-200 in English, tested in those languages that the folder has an `XX/test.tsv` of."""
     trains, files = (topic_files(folder, pattern) for pattern in (TRAIN_FILES, TEST_FILES))
     if ENGLISH not in trains:
         raise DataError(f"{folder}: no {ENGLISH}/train.tsv to train a head on")
@@ -228,20 +203,13 @@ def accuracy_rows(cells: Sequence[Cell]) -> list[dict[str, object]]:
     return list(rows.values())
 
 
-def confusion_shares(cells: Sequence[Cell]) -> NDArray[np.float64]:
+def confusion_rows(labels: Sequence[str], cells: Sequence[Cell]) -> list[dict[str, object]]:
     """Of all examples of a label (row) the share in per cent that got a label (column), over cells and seeds.
 
-    Returns:
-        [K, K + 1], the last column for those not known; a row of zeros for a label that no test set has.
+    "unknown" is a column if it was ever the answer; a label that no test set has is a row of zeros.
     """
     counts = np.concatenate([cell.confusion for cell in cells]).sum(axis=0)
-    shares: NDArray[np.float64] = 100 * counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
-    return shares
-
-
-def confusion_rows(labels: Sequence[str], cells: Sequence[Cell]) -> list[dict[str, object]]:
-    """The same as a table: a row for each label, a column for each answer that was given."""
-    shares = confusion_shares(cells).tolist()
+    shares = (100 * counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)).tolist()
     answers = [*labels, UNKNOWN] if any(row[-1] for row in shares) else labels
     return [
         {"label": label, **dict(zip(answers, row, strict=False))} for label, row in zip(labels, shares, strict=True)
@@ -253,9 +221,7 @@ def _common_labels(train: Mapping[str, Examples], test: Mapping[str, Examples]) 
     first = next(iter(train.values()))
     labels = set(first.labels)
     for other in chain(train.values(), test.values()):
-        strange = set(other.labels) - labels
-        if other in train.values():
-            strange |= labels - set(other.labels)
+        strange = set(other.labels) ^ labels if other in train.values() else set(other.labels) - labels
         if strange:
             raise DataError(f"{other.source}: label {min(strange)!r} is not in both this file and {first.source}")
     return tuple(sorted(labels))

@@ -1,9 +1,8 @@
 """`xsent classify`: linear heads fitted, run and measured."""
 
-import errno
 import json
 import sys
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import asdict
 from itertools import chain, islice, tee
 from pathlib import Path
@@ -11,14 +10,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from xsent.commands.options import BundleOption, JsonOption, ModelOption, split_names
-from xsent.errors import DataError, MissingExtraError
-from xsent.failures import one_line_errors
-from xsent.tables import format_table
+from xsent.commands.options import BundleOption, ForceOption, JsonOption, ModelOption, split_names
+from xsent.errors import DataError
+from xsent.terminal import format_table, one_line_errors
 
 if TYPE_CHECKING:
     from xsent.classification.classifier import ClassWeight, LinearClassifier
-    from xsent.classification.topics import Cell
     from xsent.encoder import SentenceEncoder
 
 app = typer.Typer(
@@ -50,7 +47,7 @@ def fit(
     balanced: BalancedOption = False,
     unknown: Annotated[float, typer.Option(min=0, max=1, help="Answer unknown below this probability.")] = 0.0,
     seed: Annotated[int, typer.Option(help="Of the folds of the cross-validation.")] = 0,
-    force: Annotated[bool, typer.Option("--force", help="Replace an existing head.")] = False,
+    force: ForceOption = False,
     as_json: JsonOption = False,
 ) -> None:
     """Fit a head; its regularisation and its probabilities come from cross-validation."""
@@ -62,9 +59,13 @@ def fit(
     encoder = SentenceEncoder(model)
     examples = read_examples(train, _names(columns))
     vectors = examples.encode(encoder, show_progress_bar=sys.stderr.isatty())
-    weight: ClassWeight | None = "balanced" if balanced else None
     fitted = LinearClassifier.fit(
-        vectors, examples.labels, fingerprint=encoder.fingerprint, class_weight=weight, unknown=unknown, seed=seed
+        vectors,
+        examples.labels,
+        fingerprint=encoder.fingerprint,
+        class_weight="balanced" if balanced else None,
+        unknown=unknown,
+        seed=seed,
     )
     fitted.save(head, force=force)
     choice = fitted.choice
@@ -132,23 +133,17 @@ def evaluate(
     ] = None,
     balanced: BalancedOption = False,
     seeds: Annotated[int, typer.Option(min=1, help="Heads a training set.")] = 5,
-    picture: Annotated[Path | None, typer.Option(help="A new .png file for both tables.")] = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace an existing picture.")] = False,
     as_json: JsonOption = False,
 ) -> None:
     """Measure accuracy within and across languages, five seeds, and what is taken for what."""
     from xsent.classification.topics import SEEDS_NOTE, accuracy_rows, confusion_rows, read_examples, transfer
     from xsent.models import open_model
 
-    if picture is not None:
-        _check_picture(picture, force)
     encoder = open_model(model)
     files = _files(data, _names(train), _names(test), getattr(encoder, "languages", ()))
     sets = [{name: read_examples(path, _names(columns)) for name, path in side.items()} for side in files]
     weight: ClassWeight | None = "balanced" if balanced else None
     labels, cells = transfer(encoder, *sets, seeds=seeds, class_weight=weight, show_progress_bar=sys.stderr.isatty())
-    if picture is not None:
-        _draw(picture, labels, cells)
     if as_json:
         report = {"model": str(model or "built-in"), "fingerprint": getattr(encoder, "fingerprint", None)}
         report |= {"labels": labels, "rows": [cell.row() for cell in cells], "note": SEEDS_NOTE}
@@ -203,43 +198,3 @@ def _choose(files: dict[str, Path], wanted: list[str] | None, known: Collection[
     if missing := [name for name in wanted if name not in files]:
         raise ValueError(f"{missing[0]!r} is no language of this folder, which has {', '.join(files)}")
     return {name: files[name] for name in wanted}
-
-
-def _check_picture(path: Path, force: bool) -> None:
-    """Find out before the work, not after it, that its picture cannot be drawn."""
-    if path.suffix != ".png":
-        raise ValueError(f"{path}: a picture's name ends in .png")
-    if path.exists() and not force:
-        raise FileExistsError(errno.EEXIST, "exists; --force replaces it", str(path))
-    try:
-        import matplotlib  # noqa: F401
-    except ImportError as error:
-        raise MissingExtraError("matplotlib is not installed; pip install 'xsent[plots]'") from error
-
-
-def _draw(path: Path, labels: Sequence[str], cells: "Sequence[Cell]") -> None:
-    """Accuracies and confusions as two tables of shades."""
-    import numpy as np
-    from matplotlib.figure import Figure
-
-    from xsent.classification.topics import confusion_shares
-    from xsent.files import atomic_file
-
-    trains, tests = (list(dict.fromkeys(names)) for names in zip(*((c.train, c.test) for c in cells), strict=True))
-    accuracies = np.array([cell.accuracy for cell in cells]).reshape(len(trains), len(tests))
-    answers = [*labels, "unknown"]
-    figure = Figure(figsize=(12, 6), layout="constrained")
-    left, right = figure.subplots(1, 2)
-    for axes, shares, rows, columns in (
-        (left, accuracies, trains, tests),
-        (right, confusion_shares(cells), labels, answers),
-    ):
-        axes.imshow(shares, vmin=0, vmax=100, cmap="Blues")
-        axes.set_xticks(range(len(columns)), columns, rotation=45, ha="right")
-        axes.set_yticks(range(len(rows)), rows)
-        for (row, column), share in np.ndenumerate(shares):
-            axes.text(column, row, f"{share:.0f}", ha="center", va="center", color="white" if share > 60 else "black")
-    left.set(title="Accuracy in %", xlabel="tested on", ylabel="trained on")
-    right.set(title="Confusion in %", xlabel="answer", ylabel="label")
-    with atomic_file(path) as file:
-        figure.savefig(file, format="png", dpi=150)

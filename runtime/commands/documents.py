@@ -1,19 +1,18 @@
 """`xsent documents`: document vectors that do not depend on the language, and aligned documents."""
 
-import errno
 import json
 import sys
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from xsent.commands.mine import MarginChoice, MarginOption
-from xsent.commands.options import BundleOption, JsonOption
-from xsent.failures import one_line_errors
+from xsent.commands.options import BundleOption, ForceOption, JsonOption, MarginOption, NeighborsOption
+from xsent.terminal import one_line_errors
 
 if TYPE_CHECKING:
     from xsent.documents.encoder import DocumentEncoder
@@ -64,7 +63,10 @@ def fit(
     as_json: JsonOption = False,
 ) -> None:
     """Learn what the sentences of each language have in common, for embed and align; say what was found."""
-    _refuse_existing(output, "choose another name or remove it")
+    from xsent.files import existing
+
+    if output.exists():  # said before the work, not after it
+        raise existing(output, "exists; choose another name or remove it")
     corpora = {}
     for language, equals, source in (text.partition("=") for text in sources):
         if not (language and equals and source) or language in corpora:
@@ -93,20 +95,20 @@ def embed(
     rank: RankOption = None,
     weights: WeightsOption = True,
     sentences: SplitOption = False,
-    force: Annotated[bool, typer.Option("--force", help="Replace an existing output.")] = False,
+    force: ForceOption = False,
 ) -> None:
     """Encode documents of one language; an empty one becomes the zero vector.
 
     Without --fitted the default removes no directions, as there is no other language to compare with, and the vectors
     are comparable only with each other.
     """
-    from xsent.vector_formats import check_format
+    from xsent.files import existing
     from xsent.vector_output import vector_file
-    from xsent.vectors import VectorNote
+    from xsent.vectors import VectorNote, check_format
 
     check_format(output.name, "float32")
-    if not force:
-        _refuse_existing(output, "--force replaces it")
+    if output.exists() and not force:
+        raise existing(output)
     corpus = _read_corpus(source, split=sentences)
     encoder = _document_encoder(model, fitted, {language: corpus}, rank, weights)
     note = VectorNote(encoder.fingerprint, encoder.dim, "float32", normalized=True)
@@ -129,13 +131,8 @@ def align(
     rank: RankOption = None,
     weights: WeightsOption = True,
     sentences: SplitOption = False,
-    margin: MarginOption = MarginChoice.RATIO,
-    k: Annotated[
-        int,
-        typer.Option(
-            "-k", "--neighbors", min=1, help="Nearest documents that are candidates and that a score is compared with."
-        ),
-    ] = 4,
+    margin: MarginOption = "ratio",
+    k: NeighborsOption = 4,
     recall: Annotated[
         bool, typer.Option("--recall", help="Documents of the same name are translations: say how many were found.")
     ] = False,
@@ -145,8 +142,7 @@ def align(
 
     The name of a document is its file's without .txt, or in a file its number from 1. Empty documents take no part.
     """
-    from xsent.documents.alignment import align_documents
-    from xsent.documents.alignment import recall as share_found
+    from xsent.mining import bitext
 
     codes = [code.strip() for code in languages.split(",")]
     if len(codes) != 2 or not all(codes) or codes[0] == codes[1]:
@@ -155,10 +151,10 @@ def align(
     gold = _same_names(corpora) if recall else set()
     encoder = _document_encoder(model, fitted, corpora, rank, weights)
     left, right = (encoder.encode(corpora[code].documents, code) for code in codes)
-    pairs = align_documents(left, right, margin=margin.value, k=k)
+    pairs = bitext.align_documents(left, right, margin=margin, k=k)
     names = [corpora[code].names for code in codes]
     rows = [{"score": pair.score, "a": names[0][pair.a], "b": names[1][pair.b]} for pair in pairs]
-    found = share_found(pairs, gold) if recall else None
+    found = bitext.recall(pairs, gold) if recall else None
     if as_json:
         typer.echo(json.dumps({"pairs": rows} | ({"recall": found} if recall else {}), ensure_ascii=False))
         return
@@ -206,13 +202,7 @@ def _read_corpus(source: str, *, split: bool) -> _Corpus:
 
 def _blocks(lines: Iterable[str]) -> list[list[str]]:
     """Lines between empty lines; several of these in a row are one."""
-    blocks: list[list[str]] = [[]]
-    for line in lines:
-        if line.strip():
-            blocks[-1].append(line)
-        elif blocks[-1]:
-            blocks.append([])
-    return blocks if blocks[-1] else blocks[:-1]
+    return [list(block) for full, block in groupby(lines, lambda line: bool(line.strip())) if full]
 
 
 def _same_names(corpora: Mapping[str, _Corpus]) -> set[tuple[int, int]]:
@@ -225,9 +215,3 @@ def _same_names(corpora: Mapping[str, _Corpus]) -> set[tuple[int, int]]:
     if not gold:
         raise DataError("--recall: no document has the name of one on the other side; expected the same file names")
     return gold
-
-
-def _refuse_existing(path: Path, remedy: str) -> None:
-    """Say so before the work, not after it."""
-    if path.exists():
-        raise FileExistsError(errno.EEXIST, f"exists; {remedy}", str(path))

@@ -4,29 +4,19 @@ import sys
 import warnings
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from enum import StrEnum
 from itertools import tee
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from xsent.commands.options import BundleOption, PrecisionChoice, PrecisionOption, TruncateOption
-from xsent.failures import one_line_errors
+from xsent.commands.options import BundleOption, ForceOption, PrecisionOption, ThreadsOption, TruncateOption
+from xsent.terminal import one_line_errors
 
 if TYPE_CHECKING:
     from xsent.options import Vectors
-    from xsent.vector_formats import JsonLinesWriter
     from xsent.vector_output import VectorOutput
-    from xsent.vectors import VectorNote
-
-
-class LongChoice(StrEnum):
-    """Values of --on-long."""
-
-    WARN = "warn"
-    ERROR = "error"
-    SPLIT = "split"
+    from xsent.vectors import JsonLinesWriter, VectorNote
 
 
 @one_line_errors()
@@ -42,22 +32,20 @@ def encode(
     model: BundleOption = None,
     normalize: Annotated[bool, typer.Option(help="Give vectors length 1.")] = True,
     truncate_dim: TruncateOption = None,
-    precision: PrecisionOption = PrecisionChoice.FLOAT32,
+    precision: PrecisionOption = "float32",
     on_long: Annotated[
-        LongChoice, typer.Option(help="For sentences the model cannot read whole: cut, stop or split.")
-    ] = LongChoice.WARN,
-    threads: Annotated[
-        int | None,
-        typer.Option(min=1, help="Sentences to encode at once; default: all CPUs; 1 without layers."),
-    ] = None,
+        Literal["warn", "error", "split"],
+        typer.Option(help="For sentences the model cannot read whole: cut, stop or split."),
+    ] = "warn",
+    threads: ThreadsOption = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with an output that was cut short.")] = False,
-    force: Annotated[bool, typer.Option("--force", help="Replace an existing output.")] = False,
+    force: ForceOption = False,
 ) -> None:
     """Encode a file, one sentence a line, in constant memory; an empty line becomes the zero vector."""
     from xsent.encoder import SentenceEncoder
     from xsent.errors import DataError
     from xsent.lines import file_state, steady_lines
-    from xsent.progress import Progress
+    from xsent.terminal import Progress
     from xsent.vectors import VectorNote
 
     if resume and output is None:
@@ -65,9 +53,9 @@ def encode(
     if resume and force:
         raise ValueError("--resume goes on and --force starts over: give one of them")
     encoder = SentenceEncoder(model, threads=threads)
-    note = VectorNote(encoder.fingerprint, truncate_dim or encoder.dim, precision.value, normalize)
+    note = VectorNote(encoder.fingerprint, truncate_dim or encoder.dim, precision, normalize)
     before = file_state(file)
-    job: dict[str, object] = {"on_long": on_long.value, "bytes of input": before and before[0]}
+    job: dict[str, object] = {"on_long": on_long, "bytes of input": before and before[0]}
     with _vector_output(output, note, job, force, resume) as writer, Progress("sentences") as progress:
         done = writer.rows
         remaining = writer.remaining(steady_lines(file))
@@ -78,8 +66,8 @@ def encode(
             sentences,
             normalize_embeddings=normalize,
             truncate_dim=truncate_dim,
-            precision=precision.value,
-            on_long=on_long.value,
+            precision=precision,
+            on_long=on_long,
             start=done,
         )
         empty = 0
@@ -114,8 +102,8 @@ def _vector_output(
     path: Path | None, note: "VectorNote", job: dict[str, object], force: bool, resume: bool
 ) -> "Iterator[VectorOutput | _StandardOutput]":
     """A file of vectors, or JSON lines on standard output."""
-    from xsent.vector_formats import JsonLinesWriter
     from xsent.vector_output import vector_file
+    from xsent.vectors import JsonLinesWriter
 
     if path is None:
         yield _StandardOutput(JsonLinesWriter(sys.stdout.buffer, note.precision, note.dim))

@@ -8,16 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from xsent.commands.options import (
-    JsonOption,
-    ModelOption,
-    PrecisionChoice,
-    PrecisionOption,
-    TruncateOption,
-    split_names,
-)
-from xsent.failures import one_line_errors
-from xsent.tables import format_table
+from xsent.commands.options import JsonOption, ModelOption, PrecisionOption, TruncateOption, split_names
+from xsent.terminal import format_table, one_line_errors
 
 if TYPE_CHECKING:
     from xsent.evaluation.result import Evaluation
@@ -39,8 +31,33 @@ LanguagesOption = Annotated[
 ]
 
 
-def _protocol(task: str, summary: str, example: str) -> None:
+_SUMMARIES = {  # and examples
+    "tatoeba": (
+        "Tatoeba similarity search: P@1 among 1,000 sentences, both directions.",
+        "data/eval/tatoeba --languages fr,de",
+    ),
+    "xsr": (
+        "Cross-lingual sentence retrieval: P@1 of 2,000 sentences among about 200,000.",
+        "data/eval/xsr --languages fr,de --json",
+    ),
+    "xsim": (
+        "Error rate of margin-scored retrieval on parallel texts such as FLORES, both directions.",
+        "data/eval/flores --languages fr,de",
+    ),
+    "sts": (
+        "Semantic textual similarity: Spearman's correlation of cosines with human scores.",
+        "data/eval/stsb --languages en,de",
+    ),
+    "contrasts": (
+        "Hard negatives: translations against sentences of nearly the same words and another meaning.",
+        "bench/contrasts.tsv",
+    ),
+}
+
+
+def _add_command(task: str) -> None:
     """Register the command of a protocol; all take the same options."""
+    summary, example = _SUMMARIES[task]
 
     @app.command(task, help=summary, epilog=f"Example: xsent evaluate {task} {example}")
     @one_line_errors()
@@ -48,17 +65,16 @@ def _protocol(task: str, summary: str, example: str) -> None:
         data_folder: FolderArgument,
         model: ModelOption = None,
         languages: LanguagesOption = None,
-        precision: PrecisionOption = PrecisionChoice.FLOAT32,
+        precision: PrecisionOption = "float32",
         truncate_dim: TruncateOption = None,
         as_json: JsonOption = False,
     ) -> None:
-        from xsent.evaluation.protocols import PROTOCOLS
-        from xsent.evaluation.vector_form import VectorForm
+        from xsent.evaluation.protocols import PROTOCOLS, VectorForm
         from xsent.models import open_model
 
-        encoder = VectorForm(precision.value, truncate_dim).of(open_model(model))
+        encoder = VectorForm(precision, truncate_dim).of(open_model(model))
         result = PROTOCOLS[task](encoder, data_folder, _codes(languages), show_progress_bar=sys.stderr.isatty())
-        form = {"precision": precision.value, "truncate_dim": truncate_dim}
+        form = {"precision": precision, "truncate_dim": truncate_dim}
         _report(result, encoder, {"task": task, "model": str(model or "built-in"), **form}, as_json)
 
 
@@ -79,31 +95,8 @@ def _report(result: "Evaluation", encoder: "SupportsEncode", about: Mapping[str,
         typer.echo(f"{format_table(result.rows())}\n{result.note}")
 
 
-_protocol(
-    "tatoeba",
-    "Tatoeba similarity search: P@1 among 1,000 sentences, both directions.",
-    "data/eval/tatoeba --languages fr,de",
-)
-_protocol(
-    "xsr",
-    "Cross-lingual sentence retrieval: P@1 of 2,000 sentences among about 200,000.",
-    "data/eval/xsr --languages fr,de --json",
-)
-_protocol(
-    "xsim",
-    "Error rate of margin-scored retrieval on parallel texts such as FLORES, both directions.",
-    "data/eval/flores --languages fr,de",
-)
-_protocol(
-    "sts",
-    "Semantic textual similarity: Spearman's correlation of cosines with human scores.",
-    "data/eval/stsb --languages en,de",
-)
-_protocol(
-    "contrasts",
-    "Hard negatives: translations against sentences of nearly the same words and another meaning.",
-    "bench/contrasts.tsv",
-)
+for _task in _SUMMARIES:
+    _add_command(_task)
 
 
 @app.command(epilog="Example: xsent evaluate space data/eval/tatoeba --english-by all-MiniLM-L6-v2")

@@ -3,46 +3,21 @@
 import json
 import sys
 from collections.abc import Sequence
-from enum import StrEnum
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from xsent.commands.options import BundleOption
-from xsent.failures import one_line_errors
+from xsent.commands.options import BundleOption, MarginOption, NeighborsOption
+from xsent.terminal import one_line_errors
 
 if TYPE_CHECKING:
     from xsent.encoder import SentenceEncoder
-    from xsent.mining.scoring import Calibration, PairScorer
     from xsent.similarity import Ints
     from xsent.vectors import VectorFile, VectorNote
 
 
-class MarginChoice(StrEnum):
-    """Values of --margin."""
-
-    RATIO = "ratio"
-    DISTANCE = "distance"
-    ABSOLUTE = "absolute"
-
-
-class RetrievalChoice(StrEnum):
-    """Values of --retrieval."""
-
-    MAX = "max"
-    FWD = "fwd"
-    BWD = "bwd"
-    INTERSECT = "intersect"
-
-
-MarginOption = Annotated[
-    MarginChoice, typer.Option(help="Cosine over, or minus, the mean cosine to both neighbourhoods; absolute: cosine.")
-]
-NeighborsOption = Annotated[
-    int, typer.Option("-k", "--neighbors", "--neighborhood", min=1, help="Nearest sentences that a score looks at.")
-]
 JsonLinesOption = Annotated[bool, typer.Option("--json", help="Print one JSON object a line.")]
 
 
@@ -57,11 +32,11 @@ def mine(
         Path | None, typer.Option(help="Vectors of SRC by xsent encode; default: they are made.")
     ] = None,
     trg_vectors: Annotated[Path | None, typer.Option(help="Vectors of TRG.")] = None,
-    margin: MarginOption = MarginChoice.RATIO,
+    margin: MarginOption = "ratio",
     retrieval: Annotated[
-        RetrievalChoice,
+        Literal["max", "fwd", "bwd", "intersect"],
         typer.Option(help="Best target of each source, the reverse, pairs in both, or of either while both are free."),
-    ] = RetrievalChoice.MAX,
+    ] = "max",
     k: NeighborsOption = 4,
     threshold: Annotated[float | None, typer.Option(help="Least score of a pair; default: all pairs.")] = None,
     unify: Annotated[bool, typer.Option(help="Let only the first of equal lines take part.")] = True,
@@ -82,8 +57,8 @@ def mine(
         pairs = mine_bitext(
             left.rows,
             right.rows,
-            margin=margin.value,
-            retrieval=retrieval.value,
+            margin=margin,
+            retrieval=retrieval,
             k=k,
             src_rows=_taking_part(texts[0], unify=unify),
             trg_rows=_taking_part(texts[1], unify=unify),
@@ -105,7 +80,7 @@ def score(
         str, typer.Argument(metavar="PAIRS", help="Source, tab, target on each line; - reads standard input.")
     ] = "-",
     model: BundleOption = None,
-    margin: MarginOption = MarginChoice.RATIO,
+    margin: MarginOption = "ratio",
     k: NeighborsOption = 4,
     precision: Annotated[
         float | None, typer.Option(help="Say which threshold keeps this share of pairs right, such as 0.95.")
@@ -122,7 +97,7 @@ def score(
 
     from xsent.errors import DataError
     from xsent.lines import read_fields
-    from xsent.mining.scoring import PairScorer
+    from xsent.mining.scoring import PairScorer, calibrate, shuffled_pairs
 
     given = list(read_fields(pairs, 2, "source, target"))
     if not given:
@@ -130,12 +105,14 @@ def score(
     (src_texts, src_rows), (trg_texts, trg_rows) = (_distinct([pair[side] for pair in given]) for side in (0, 1))
     with TemporaryDirectory(prefix="xsent-") as folder:
         left, right = _vectors(Path(folder), (src_texts, trg_texts), (None, None), model)
-        scorer = PairScorer(left.rows, right.rows, margin=margin.value, k=k)
+        scorer = PairScorer(left.rows, right.rows, margin=margin, k=k)
         scores = scorer.score(src_rows, trg_rows)
         advice = None
         if precision is not None:
             full = [row for row, pair in enumerate(given) if all(map(str.strip, pair))]
-            advice = _calibrate(scorer, src_rows[full], trg_rows[full], precision)
+            src_rows, trg_rows = src_rows[full], trg_rows[full]
+            wrong = scorer.score(*shuffled_pairs(src_rows, trg_rows))
+            advice = calibrate(scorer.score(src_rows, trg_rows), wrong, precision)
     for value, (source, target) in zip(scores, given, strict=True):
         _print(value, source, target, {} if as_json else None)
     if advice is not None:
@@ -175,8 +152,9 @@ def _vectors(
     folder: Path, texts: tuple[Sequence[str], Sequence[str]], given: tuple[Path | None, Path | None], model: Path | None
 ) -> "tuple[VectorFile, VectorFile]":
     """The vectors of both sides, those that are not given encoded into a folder in the form of those that are."""
-    from xsent.errors import DataError
-    from xsent.vectors import check_same_space, open_vectors
+    from xsent.encoder import SentenceEncoder
+    from xsent.errors import DataError, FingerprintError
+    from xsent.vectors import VectorNote, check_same_space, open_vectors
 
     files = {side: open_vectors(path) for side, path in enumerate(given) if path is not None}
     for side, file in files.items():  # before the other side is encoded
@@ -186,34 +164,24 @@ def _vectors(
             lines = f"{len(texts[side]):,} lines of text"
             raise DataError(f"{file.path}: {len(file):,} vectors for {lines}; encode it again")
     if len(files) < 2:
-        encoder, note = _open_encoder(model, next(iter(files.values()), None))
+        encoder = SentenceEncoder(model)
+        note = VectorNote(encoder.fingerprint, encoder.dim, "float32", normalized=True)
+        for file in files.values():  # the vectors that are made get the form of those that there are
+            note = file.note
+            if note.fingerprint != encoder.fingerprint:
+                raise FingerprintError(
+                    f"{file.path} has vectors of {note.fingerprint}, the model makes {encoder.fingerprint}; --model "
+                    "names the one that made them"
+                )
         for side in {0, 1} - files.keys():
             files[side] = _encode(encoder, texts[side], note, folder / f"{side}.npy")
-    left, right = files[0], files[1]
-    check_same_space(left, right)
-    return left, right
-
-
-def _open_encoder(model: Path | None, like: "VectorFile | None") -> "tuple[SentenceEncoder, VectorNote]":
-    """The encoder, and the form of the vectors that it shall make: that of a file that there is, if any."""
-    from xsent.encoder import SentenceEncoder
-    from xsent.errors import FingerprintError
-    from xsent.vectors import VectorNote
-
-    encoder = SentenceEncoder(model)
-    if like is None:
-        return encoder, VectorNote(encoder.fingerprint, encoder.dim, "float32", normalized=True)
-    if like.note.fingerprint != encoder.fingerprint:
-        raise FingerprintError(
-            f"{like.path} has vectors of {like.note.fingerprint}, the model makes {encoder.fingerprint}; --model names "
-            "the one that made them"
-        )
-    return encoder, like.note
+    check_same_space(files[0], files[1])
+    return files[0], files[1]
 
 
 def _encode(encoder: "SentenceEncoder", texts: Sequence[str], note: "VectorNote", path: Path) -> "VectorFile":
     """Vectors on the disk: those of a large text do not fit into memory."""
-    from xsent.progress import Progress
+    from xsent.terminal import Progress
     from xsent.vector_output import vector_file
     from xsent.vectors import open_vectors
 
@@ -228,13 +196,6 @@ def _encode(encoder: "SentenceEncoder", texts: Sequence[str], note: "VectorNote"
             writer.write(text, vector)
             progress.advance()
     return open_vectors(path)
-
-
-def _calibrate(scorer: "PairScorer", src_rows: "Ints", trg_rows: "Ints", precision: float) -> "Calibration":
-    from xsent.mining.scoring import calibrate, shuffled_pairs
-
-    wrong = scorer.score(*shuffled_pairs(src_rows, trg_rows))
-    return calibrate(scorer.score(src_rows, trg_rows), wrong, precision)
 
 
 def _print(score: float, source: str, target: str, more: dict[str, int] | None) -> None:

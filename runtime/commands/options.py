@@ -1,29 +1,35 @@
 """Arguments and options that several commands share, so that they mean the same everywhere."""
 
-from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
-
-class PrecisionChoice(StrEnum):
-    """Values of --precision."""
-
-    FLOAT32 = "float32"
-    FLOAT16 = "float16"
-    INT8 = "int8"
-    BINARY = "binary"
-
-
-PrecisionOption = Annotated[PrecisionChoice, typer.Option(help="Of the numbers; binary: their signs, eight in a byte.")]
-
+# Written out: what names these choices elsewhere needs NumPy, which help can do without.
+PrecisionOption = Annotated[
+    Literal["float32", "float16", "int8", "binary"],
+    typer.Option(help="Of the numbers; binary: their signs, eight in a byte."),
+]
+MarginOption = Annotated[
+    Literal["ratio", "distance", "absolute"],
+    typer.Option(help="Cosine over, or minus, the mean cosine to both neighbourhoods; absolute: cosine."),
+]
+NeighborsOption = Annotated[
+    int,
+    typer.Option(
+        "-k", "--neighbors", "--neighborhood", min=1, help="Nearest candidates, whose cosines a score looks at."
+    ),
+]
 BundleArgument = Annotated[Path | None, typer.Argument(metavar="[BUNDLE]", help="Default: the built-in one.")]
 BundleOption = Annotated[Path | None, typer.Option("--model", help="A bundle; default: the built-in one.")]
 ModelOption = Annotated[
     Path | None, typer.Option("--model", help="A bundle or a checkpoint; default: the built-in bundle.")
 ]
 TruncateOption = Annotated[int | None, typer.Option(help="Keep only the first numbers of a vector.")]
+ThreadsOption = Annotated[
+    int | None, typer.Option(min=1, help="Texts to encode at once; default: all CPUs; 1 without layers.")
+]
+ForceOption = Annotated[bool, typer.Option("--force", help="Replace what exists.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 

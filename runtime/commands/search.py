@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from xsent.commands.options import BundleOption, JsonOption
-from xsent.failures import one_line_errors
+from xsent.commands.options import BundleOption, JsonOption, ThreadsOption
+from xsent.terminal import one_line_errors
 
 if TYPE_CHECKING:
     from xsent.search.index import Hit
@@ -33,9 +33,7 @@ def index(
     resume: Annotated[
         bool, typer.Option("--resume", help="Go on with a job that was stopped; the same lines must come again.")
     ] = False,
-    threads: Annotated[
-        int | None, typer.Option(min=1, help="Lines to encode at once; default: all CPUs; 1 without layers.")
-    ] = None,
+    threads: ThreadsOption = None,
     force: Annotated[
         bool, typer.Option("--force", help="Replace an existing index; forget a job that was stopped.")
     ] = False,

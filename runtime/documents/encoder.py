@@ -13,12 +13,11 @@ from typing import Protocol, Self
 
 import numpy as np
 
-from xsent.documents.density import Density
 from xsent.documents.segments import Document, sentences_of
-from xsent.documents.space import DocumentSpace, LanguageSpace
-from xsent.documents.subspace import Floats, RankChoice, Survey, choose_rank, survey
+from xsent.documents.space import Density, DocumentSpace, LanguageSpace
+from xsent.documents.subspace import Floats, LanguageSurvey, RankChoice, choose_rank, survey
 from xsent.options import OnLong, Vectors
-from xsent.progress import Progress
+from xsent.terminal import Progress
 
 _HELD_OUT = 5  # every fifth document tests the rank: 8 : 2, as in section 2
 
@@ -63,11 +62,7 @@ class DocumentEncoder:
 
     @property
     def space(self) -> DocumentSpace:
-        """What was fitted: languages, directions removed and why, fingerprint.
-
-        Raises:
-            ValueError: Nothing was.
-        """
+        """What was fitted: languages, directions removed and why, fingerprint."""
         if self._space is None:
             raise ValueError("nothing was fitted; call fit or load first")
         return self._space
@@ -99,7 +94,6 @@ class DocumentEncoder:
             show_progress_bar: Report progress on standard error.
 
         Raises:
-            TypeError: A document is neither a text nor sentences.
             ValueError: A language has too little text (the message says for what), or `rank` is not less than D.
             MissingExtraError: A text is to be split and sentencex is not installed.
         """
@@ -140,11 +134,6 @@ class DocumentEncoder:
 
         Returns:
             Vectors [n, D].
-
-        Raises:
-            TypeError: A document is neither a text nor sentences.
-            ValueError: Nothing was fitted, or not this language.
-            MissingExtraError: A text is to be split and sentencex is not installed.
         """
         code, known = self._fitted(language)
         texts = _split(documents, code)
@@ -160,32 +149,17 @@ class DocumentEncoder:
         return vectors
 
     def save(self, path: str | Path) -> None:
-        """Write what was fitted to a folder, which must not exist; the sentence encoder is not in it.
-
-        Raises:
-            FileExistsError: There is something of that name.
-            ValueError: Nothing was fitted.
-        """
+        """Write what was fitted to a folder, which must not exist; the sentence encoder is not in it."""
         self.space.save(Path(path))
 
     @classmethod
     def load(cls, path: str | Path, encoder: EncodesStreams) -> Self:
-        """Open what `save` wrote; ready to encode.
-
-        Args:
-            path: The folder.
-            encoder: The sentence encoder that it was fitted with.
-
-        Raises:
-            DataError: The folder is missing, damaged or of an unknown version.
-            FingerprintError: It was fitted with another sentence encoder.
-        """
-        space = DocumentSpace.load(Path(path), encoder.fingerprint)
+        """Open what `save` wrote, ready to encode; a FingerprintError says that another sentence encoder was fitted."""
         loaded = cls(encoder)
-        loaded._space = space
+        loaded._space = DocumentSpace.load(Path(path), encoder.fingerprint)
         return loaded
 
-    def _survey(self, texts: Sequence[Sequence[str]], progress: Progress) -> Survey:
+    def _survey(self, texts: Sequence[Sequence[str]], progress: Progress) -> LanguageSurvey:
         held_out = np.array(
             [number % _HELD_OUT == _HELD_OUT - 1 for number, sentences in enumerate(texts) for _ in sentences], bool
         )
@@ -194,7 +168,7 @@ class DocumentEncoder:
         stream = self._encoder.encode_iter(chain.from_iterable(texts), on_long="split")
         return survey(progress.count(stream), held_out, self.dim)
 
-    def _choose(self, surveys: Mapping[str, Survey], rank: int | None) -> RankChoice:
+    def _choose(self, surveys: Mapping[str, LanguageSurvey], rank: int | None) -> RankChoice:
         if not self._debias:
             return RankChoice(0, ())
         if rank is not None:

@@ -19,18 +19,10 @@ _WINDOW = 4000
 
 
 def split_sentences(text: str, language: str) -> list[str]:
-    """Split a text into its sentences.
+    """The sentences of a text without the space around them, none of them empty.
 
-    Args:
-        text: Any text; a line break ends a sentence only where a blank line follows. A sentence of more than 4,000
-            characters is cut.
-        language: Code of its language, such as "fr"; of one that is not known, the rules are general.
-
-    Returns:
-        The sentences without the space around them, none of them empty.
-
-    Raises:
-        MissingExtraError: sentencex is not installed.
+    Where the language is not known, the rules are general. A line break ends a sentence only where a blank line
+    follows. A sentence of more than 4,000 characters is cut.
     """
     try:
         from sentencex import segment
@@ -50,12 +42,7 @@ def split_sentences(text: str, language: str) -> list[str]:
 
 
 def sentences_of(document: Document, language: str) -> list[str]:
-    """The sentences of a document: a text, which is split, or sentences, of which empty ones are left out.
-
-    Raises:
-        TypeError: It is neither.
-        MissingExtraError: See `split_sentences`.
-    """
+    """The sentences of a document: a text, which is split, or sentences, of which empty ones are left out."""
     if isinstance(document, str):
         return split_sentences(document, language) if document.strip() else []
     sentences = list(document)

@@ -1,29 +1,136 @@
 """What LAWDR learns of a corpus, and the folder that keeps it: subspaces and densities of some languages.
 
-Nothing in the folder is pickled; its fingerprint covers the sentence encoder and every number.
+Gong et al. 2021, "LAWDR: Language-Agnostic Weighted Document Representations from Pre-trained Models". Nothing in the
+folder is pickled; its fingerprint covers the sentence encoder and every number. Shapes: n sentences, p points of the
+corpus, D dimensions, d = 16 of them left.
 """
 
-import errno
 import hashlib
 import zipfile
 import zlib
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from xsent.documents.density import Density
-from xsent.documents.subspace import Floats, RankChoice, remove_directions
+from xsent.documents.subspace import (
+    Doubles,
+    Floats,
+    Moments,
+    RankChoice,
+    dominant_directions,
+    remove_directions,
+)
 from xsent.errors import DataError, FingerprintError
-from xsent.files import atomic_folder, naming_damage, read_json, to_json
+from xsent.files import atomic_folder, existing, naming_damage, read_json, to_json
 
 FORMAT_VERSION = 1
 _ABOUT, _ARRAYS = "documents.json", "documents.npz"
 
 Arrays = dict[str, NDArray[Any]]
+
+DIMENSIONS = 16
+FOLDS = 5
+BANDWIDTHS = 20  # tried between the smallest possible and the largest useful one
+_BLOCK = 512  # sentences compared with all points at once: 40 MiB with 10,000 points
+_SLACK = 1 + 1e-6  # of a squared distance: rounding must not decide whether a pair on the edge counts
+_SAME = 3e-5  # of the vectors' length: points no further apart differ by rounding alone
+
+
+@dataclass(frozen=True)
+class Density:
+    """How common a sentence is in a corpus: kernel density with a top-hat kernel (sections 4.1 and 10.2).
+
+    The density of a point is the share of the corpus within a ball around it, over the ball's volume, which is the same
+    everywhere and cancels in the weight of equation 3, w = b / (b + P) with b half the mean P: here it is the share.
+    """
+
+    center: Floats  # mean vector of the corpus [D]
+    axes: Floats  # principal axes [d, D]
+    points: Floats  # the corpus's sentences on these axes [p, d]
+    bandwidth: float  # radius of the ball
+    scale: float  # half the mean density of the points, the b of equation 3
+
+    @classmethod
+    def fit(cls, vectors: Floats) -> "Density":
+        """Fit a density on sentence vectors [p, D], enough of them; takes time that grows with the square of p."""
+        if len(vectors) <= DIMENSIONS:
+            raise ValueError(
+                f"{len(vectors)} sentences are too few to estimate a density in {DIMENSIONS} dimensions, at least "
+                f"{DIMENSIONS + 1} are needed; fit on more text, or without weights"
+            )
+        moments = Moments(vectors.shape[1])
+        moments.add(vectors)
+        mean = moments.total / moments.count
+        axes = dominant_directions(moments.gram / moments.count - np.outer(mean, mean), DIMENSIONS)
+        center, axes32 = mean.astype(np.float32), axes.astype(np.float32)
+        points = _project(vectors, center, axes32).astype(np.float32)
+        length = float(np.sqrt(np.trace(moments.gram) / moments.count))
+        bandwidth = max(choose_bandwidth(points), _SAME * length)
+        unscaled = cls(center, axes32, points, bandwidth, 0.0)
+        return replace(unscaled, scale=float(unscaled.of(vectors).mean()) / 2)
+
+    def of(self, vectors: Floats) -> Doubles:
+        """Densities [n] of sentence vectors [n, D]: the share of the corpus that is near, between 0 and 1."""
+        places = _project(vectors, self.center, self.axes)
+        points = self.points.astype(np.float64)
+        bound = _SLACK * self.bandwidth**2
+        near = [
+            (_squared_distances(places[start : start + _BLOCK], points) <= bound).mean(axis=1)
+            for start in range(0, len(places), _BLOCK)
+        ]
+        return np.concatenate(near) if near else np.empty(0)
+
+    def weights(self, vectors: Floats) -> Floats:
+        """Weights [n] of sentence vectors [n, D] (equation 3): from near 0 for what is common to 1 for what is new."""
+        weights: Doubles = self.scale / (self.scale + self.of(vectors))
+        return weights.astype(np.float32)
+
+
+def choose_bandwidth(points: Floats) -> float:
+    """The radius under which held-out points [p, d], more than one, are most likely, by 5-fold cross-validation (10.2).
+
+    A held-out point with no other in its ball has no likelihood at all, so no radius below the largest distance from
+    a held-out point to its nearest is possible: the search begins there, and ends where every ball holds everything.
+    """
+    rows = points.astype(np.float64)
+    folds = [np.arange(fold, len(rows), FOLDS) for fold in range(min(FOLDS, len(rows)))]
+    least = most = 0.0
+    for distances in _held_out_distances(rows, folds):
+        least, most = max(least, float(distances.min(axis=1).max())), max(most, float(distances.max()))
+    if least == 0:  # every point has a twin
+        return 0.0
+    bounds = np.geomspace(least, most, BANDWIDTHS)  # squared
+    likelihood = np.zeros(BANDWIDTHS)
+    for distances in _held_out_distances(rows, folds):
+        for number, bound in enumerate(_SLACK * bounds):
+            likelihood[number] += np.log((distances <= bound).mean(axis=1)).sum()
+    likelihood -= len(rows) * points.shape[1] / 2 * np.log(bounds)  # the ball's volume grows with radius ** d
+    return float(np.sqrt(bounds[likelihood.argmax()]))
+
+
+def _held_out_distances(rows: Doubles, folds: list[NDArray[np.int64]]) -> Iterator[Doubles]:
+    """Squared distances [block, p - fold] of each fold's points to those of the other folds, in blocks."""
+    for fold in folds:
+        others = np.delete(rows, fold, axis=0)
+        for start in range(0, len(fold), _BLOCK):
+            yield _squared_distances(rows[fold[start : start + _BLOCK]], others)
+
+
+def _squared_distances(a: Doubles, b: Doubles) -> Doubles:
+    """Of every row of `a` to every row of `b`, in double precision; never below 0."""
+    squares: Doubles = (a**2).sum(axis=1)[:, None] + (b**2).sum(axis=1) - 2 * (a @ b.T)
+    np.maximum(squares, 0, out=squares)
+    return squares
+
+
+def _project(vectors: Floats, center: Floats, axes: Floats) -> Doubles:
+    """Places of vectors [n, D] on the axes [n, d]."""
+    places: Doubles = (vectors.astype(np.float64) - center) @ axes.T.astype(np.float64)
+    return places
 
 
 @dataclass(frozen=True)
@@ -57,13 +164,9 @@ class DocumentSpace:
         return digest.hexdigest()[:16]
 
     def save(self, path: Path) -> None:
-        """Write a folder.
-
-        Raises:
-            FileExistsError: There is something of that name.
-        """
+        """Write a folder; a FileExistsError says that there is something of that name."""
         if path.exists():
-            raise FileExistsError(errno.EEXIST, "exists; choose another name or remove it", str(path))
+            raise existing(path, "exists; choose another name or remove it")
         about = {
             "format_version": FORMAT_VERSION,
             "encoder": self.encoder,
@@ -78,16 +181,7 @@ class DocumentSpace:
 
     @classmethod
     def load(cls, path: Path, encoder: str) -> Self:
-        """Read a folder.
-
-        Args:
-            path: The folder.
-            encoder: Fingerprint of the sentence encoder that it shall belong to.
-
-        Raises:
-            DataError: The folder is missing, damaged or of an unknown version.
-            FingerprintError: It belongs to another sentence encoder.
-        """
+        """Read a folder that belongs to the encoder of a fingerprint; see `DocumentEncoder.load`."""
         remedy = "fit the documents again"
         with naming_damage(path, remedy, zipfile.BadZipFile, zlib.error):
             about = read_json(path / _ABOUT, remedy)
@@ -120,8 +214,6 @@ class DocumentSpace:
 def _language(arrays: Mapping[str, NDArray[Any]], code: str, weighted: bool) -> LanguageSpace:
     density = None
     if weighted:
-        center, axes, points, bandwidth, scale = (
-            arrays[f"{code}/{name}"] for name in ("center", "axes", "points", "bandwidth", "scale")
-        )
+        center, axes, points, bandwidth, scale = (arrays[f"{code}/{name}"] for name in Density.__annotations__)
         density = Density(center, axes, points, float(bandwidth), float(scale))
     return LanguageSpace(arrays[f"{code}/directions"], density)

@@ -26,21 +26,12 @@ _RIDGE = 1e-3  # of the mean variance of a dimension: keeps the classifier solva
 
 
 class Moments:
-    """Sums over sentence vectors that are seen once.
-
-    Args:
-        dim: Length of a vector (D).
-
-    Attributes:
-        count: Vectors seen.
-        total: Their sum [D].
-        gram: The sum of their outer products [D, D].
-    """
+    """Sums over sentence vectors that are seen once."""
 
     def __init__(self, dim: int) -> None:
-        self.count = 0
-        self.total: Doubles = np.zeros(dim)
-        self.gram: Doubles = np.zeros((dim, dim))
+        self.count = 0  # vectors seen
+        self.total: Doubles = np.zeros(dim)  # their sum
+        self.gram: Doubles = np.zeros((dim, dim))  # the sum of their outer products
 
     def add(self, vectors: Floats) -> None:
         """Count vectors [n, D] in."""
@@ -67,7 +58,7 @@ class Moments:
 
 
 @dataclass(frozen=True)
-class Survey:
+class LanguageSurvey:
     """What one pass over a language's sentences leaves, however many there are."""
 
     train: Moments  # moments of the sentences to learn from
@@ -85,14 +76,8 @@ class Survey:
         return (self.train + self.held_out).directions(rank)
 
 
-def survey(vectors: Iterable[NDArray[Any]], held_out: NDArray[np.bool_], dim: int) -> Survey:
-    """Pass once over the sentence vectors of a language.
-
-    Args:
-        vectors: n vectors [D], read as a stream.
-        held_out: Whether each is for testing [n].
-        dim: Length of a vector (D).
-    """
+def survey(vectors: Iterable[NDArray[Any]], held_out: NDArray[np.bool_], dim: int) -> LanguageSurvey:
+    """Pass once over the sentence vectors [D] of a language; `held_out` says whether each is for testing [n]."""
     kept = np.zeros(len(held_out), bool)
     kept[np.random.default_rng(0).permutation(len(held_out))[:SAMPLE]] = True
     moments = {False: Moments(dim), True: Moments(dim)}
@@ -104,7 +89,7 @@ def survey(vectors: Iterable[NDArray[Any]], held_out: NDArray[np.bool_], dim: in
         for side in moments:
             moments[side].add(rows[held_out[where] == side])
             samples[side].append(rows[(held_out[where] == side) & kept[where]])
-    return Survey(moments[False], moments[True], np.concatenate(samples[False]), np.concatenate(samples[True]))
+    return LanguageSurvey(moments[False], moments[True], np.concatenate(samples[False]), np.concatenate(samples[True]))
 
 
 def dominant_directions(gram: Doubles, rank: int) -> Doubles:
@@ -137,12 +122,7 @@ def choose_rank(train: Sequence[Moments], held_out: Sequence[Floats]) -> RankCho
     classifier is linear least squares on one-hot languages, each language of the same weight, in place of the paper's
     support vector machine: it follows from the moments alone, so every number from 0 up is tried.
 
-    Args:
-        train: Moments of each language's sentences [K].
-        held_out: Other sentence vectors of each language, [n, D] each.
-
-    Raises:
-        ValueError: Half of the directions are not enough.
+    A ValueError says that half of the directions are not enough.
     """
     languages = len(train)
     if languages < 2:  # nothing to tell apart

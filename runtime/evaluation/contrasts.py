@@ -15,7 +15,7 @@ from xsent.evaluation.result import Evaluation, choose_languages
 from xsent.evaluation.sts import row_cosines
 from xsent.lines import read_fields
 from xsent.models import SupportsEncode
-from xsent.progress import Progress
+from xsent.terminal import Progress
 
 HEADER = ["kind", "english", "language", "translation", "changed"]
 LAYOUT = "kind, English, language, translation, changed translation with tabs between"
@@ -32,14 +32,7 @@ def contrasts(
 ) -> Evaluation:
     """Measure an encoder on contrasts: a row for each kind of change, a column for each language.
 
-    Args:
-        encoder: What encodes.
-        file: Tab-separated: kind, English, language, translation, changed translation, under a line with these names.
-        languages: Codes; None takes all that the file has and that the encoder, if it says which, was trained for.
-        show_progress_bar: Report progress on standard error.
-
-    Raises:
-        DataError: The file is missing or of another form, or has none of the languages.
+    The file is tab-separated: kind, English, language, translation, changed translation, under a line with these names.
     """
     lines = list(read_fields(file, len(HEADER), LAYOUT))
     if not lines or lines[0] != HEADER:

@@ -1,12 +1,25 @@
-"""The protocols by name."""
+"""The protocols by name, and the form of the vectors that they measure.
 
-from collections.abc import Callable, Mapping
+Each takes what encodes, the folder or file of its data, the codes of languages (None: all that the data have and that
+the encoder, if it says which, was trained for) and `show_progress_bar`, and gives an `Evaluation`. A DataError says
+that a file is missing or cannot be read, or that it has none of the languages.
+"""
 
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from xsent.encoder import SentenceEncoder
 from xsent.evaluation.contrasts import contrasts
 from xsent.evaluation.result import Evaluation
 from xsent.evaluation.sts import sts
 from xsent.evaluation.translation import space, tatoeba, xsr
 from xsent.evaluation.xsim import xsim
+from xsent.hamming import unpack_signs
+from xsent.models import SupportsEncode
+from xsent.options import Precision
 
 PROTOCOLS: Mapping[str, Callable[..., Evaluation]] = {
     "tatoeba": tatoeba,
@@ -16,3 +29,31 @@ PROTOCOLS: Mapping[str, Callable[..., Evaluation]] = {
     "contrasts": contrasts,
     "space": space,
 }
+
+
+@dataclass(frozen=True)
+class VectorForm:
+    """How vectors are stored, see `SentenceEncoder.encode`."""
+
+    precision: Precision = "float32"
+    truncate_dim: int | None = None
+
+    def of(self, encoder: SupportsEncode) -> SupportsEncode:
+        """The encoder, with vectors as they come out of a file; a ValueError says that it is no bundle's."""
+        if self == VectorForm():
+            return encoder
+        if not isinstance(encoder, SentenceEncoder):
+            raise ValueError("--precision and --truncate-dim are for bundles; export the checkpoint first")
+        return _FormedEncoder(encoder, self)
+
+
+class _FormedEncoder:
+    def __init__(self, encoder: SentenceEncoder, form: VectorForm) -> None:
+        self._encoder, self._form = encoder, form
+        self.languages, self.fingerprint = encoder.languages, encoder.fingerprint
+
+    def encode(self, sentences: Sequence[str], /) -> NDArray[np.float32]:
+        """Vectors [n, dim], whose cosines are those of the stored ones."""
+        form = self._form
+        vectors = self._encoder.encode(sentences, precision=form.precision, truncate_dim=form.truncate_dim)
+        return unpack_signs(vectors) if form.precision == "binary" else vectors.astype(np.float32)

@@ -8,7 +8,7 @@ from typing import Any
 
 from xsent.errors import DataError
 from xsent.models import SupportsEncode
-from xsent.progress import Progress
+from xsent.terminal import Progress
 
 Figures = Mapping[str, Any]  # by name, fit for JSON
 
@@ -49,11 +49,7 @@ def measure_each(
 def choose_languages(
     encoder: SupportsEncode, found: Iterable[str], asked: Sequence[str] | None, place: str | Path, expected: str
 ) -> list[str]:
-    """The languages that are asked for; else those with a test that the encoder, if it says which, was trained for.
-
-    Raises:
-        DataError: There are none.
-    """
+    """The languages that are asked for; else those with a test that the encoder, if it says which, was trained for."""
     if asked is not None:
         return list(asked)
     there = sorted(found)

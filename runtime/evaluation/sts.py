@@ -28,17 +28,7 @@ def sts(
     *,
     show_progress_bar: bool = False,
 ) -> Evaluation:
-    """STS-B and its translations.
-
-    Args:
-        encoder: What encodes.
-        folder: Has `XX-test.csv` a language: sentence, sentence, score.
-        languages: Codes; None takes all that the folder has and that the encoder, if it says which, was trained for.
-        show_progress_bar: Report progress on standard error.
-
-    Raises:
-        DataError: A file is missing or cannot be read.
-    """
+    """STS-B and its translations; the folder has `XX-test.csv` a language: sentence, sentence, score."""
     found = (file.name.removesuffix(END) for file in Path(folder).glob(f"*{END}"))
     languages = choose_languages(encoder, found, languages, folder, f"an XX{END} such as en{END}")
 
@@ -51,11 +41,7 @@ def sts(
 
 
 def read_sts(file: Path) -> tuple[list[str], list[str], list[float]]:
-    """The sentences of both sides and their scores.
-
-    Raises:
-        DataError: The file is missing, has no two different scores, or a line is no pair with a score.
-    """
+    """The sentences of both sides and their scores, at least two different ones."""
     left, right, gold = [], [], []
     reader = csv.reader(f"{line}\n" for line in read_lines(file))
     try:

@@ -3,19 +3,25 @@
 The candidate of highest cosine must be the very row of the query's translation; of equal cosines the first row counts.
 """
 
+from array import array
 from collections.abc import Iterable, Sequence
-from itertools import chain
+from dataclasses import dataclass
+from itertools import chain, islice
 from pathlib import Path
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from xsent.errors import DataError
 from xsent.evaluation.result import Evaluation, Figures, choose_languages, measure_each
-from xsent.evaluation.retrieval import Retrieval, retrieve, retrieve_rows
 from xsent.evaluation.sts import row_cosines
 from xsent.lines import read_fields, read_lines
 from xsent.models import SupportsEncode
-from xsent.progress import Progress
+from xsent.similarity import NearestSearch, nearest
+from xsent.terminal import Progress
 
 DIRECTIONS = ("xx_en", "en_xx")
+_BLOCK = 4096  # candidates encoded and scored at once
 COSINES = ("cosine_english", "cosine_across")
 PAIRS, XSR_ROWS = "English, translation", "Q or C, source, English, translation"
 
@@ -39,14 +45,7 @@ def tatoeba(
 ) -> Evaluation:
     """Tatoeba similarity search (method of LASER): up to 1,000 sentences a language, both directions.
 
-    Args:
-        encoder: What encodes.
-        folder: Has `en-XX.tsv` a language: English, translation.
-        languages: Codes; None takes all that the folder has and that the encoder, if it says which, was trained for.
-        show_progress_bar: Report progress on standard error.
-
-    Raises:
-        DataError: A file is missing or cannot be read.
+    The folder has `en-XX.tsv` a language: English, translation. For the rest see `xsent.evaluation.protocols`.
     """
 
     def measure(language: str) -> Figures:
@@ -67,15 +66,8 @@ def xsr(
 ) -> Evaluation:
     """Cross-lingual sentence retrieval (mao2021, table 4) among about 200,000 candidates.
 
-    Args:
-        encoder: What encodes.
-        folder: Has `en-XX.tsv` a language (Q or C, source, English, translation), whose rows Q are the
-            queries, and `distractors.XX.txt.xz`, further candidates in the language.
-        languages: As for `tatoeba`.
-        show_progress_bar: Report progress on standard error.
-
-    Raises:
-        DataError: A file is missing or cannot be read.
+    The folder has `en-XX.tsv` a language (Q or C, source, English, translation), whose rows Q are the queries, and
+    `distractors.XX.txt.xz`, further candidates in the language. For the rest see `xsent.evaluation.protocols`.
     """
     languages, scores = languages_of(encoder, folder, languages), {}
     with Progress("candidates", enabled=show_progress_bar) as progress:
@@ -105,11 +97,7 @@ def space(
     """How well an encoder's vectors lie among those of another one, which encodes English; on the files of `tatoeba`.
 
     The use: an index of English documents that another model made, searched in other languages by ours, and the
-    reverse.
-
-    Raises:
-        DataError: A file is missing or cannot be read.
-        ValueError: The vectors of the two differ in length.
+    reverse. A ValueError says that the vectors of the two differ in length.
     """
 
     def measure(language: str) -> Figures:
@@ -120,7 +108,12 @@ def space(
         return {**_figures(*found), **dict(zip(COSINES, near, strict=True))}
 
     languages, averaged = languages_of(encoder, folder, languages), (*DIRECTIONS, *COSINES)
-    _check_dims(encoder, english_by)
+    ours, theirs = (either.encode(["cat"]).shape[1] for either in (encoder, english_by))
+    if ours != theirs:
+        raise ValueError(
+            f"the model's vectors have {ours} numbers, those of the model for English {theirs}; expected two of one "
+            "space: `xsent info` says whose space a bundle's vectors lie in"
+        )
     return measure_each(languages, measure, averaged, SPACE_NOTE, show_progress_bar=show_progress_bar)
 
 
@@ -131,16 +124,63 @@ def languages_of(encoder: SupportsEncode, folder: str | Path, asked: Sequence[st
 
 
 def read_tatoeba(folder: str | Path, language: str) -> Sequence[Sequence[str]]:
-    """The English sentences and their translations, as many.
-
-    Raises:
-        DataError: The file is missing or cannot be read.
-    """
+    """The English sentences and their translations, as many."""
     file = _existing(Path(folder) / f"en-{language}.tsv", PAIRS)
     return _columns(read_fields(file, 2, PAIRS), file)
 
 
-def _figures(xx_en: Retrieval, en_xx: Retrieval) -> dict[str, float]:
+@dataclass(frozen=True)
+class SearchScore:
+    """One search: so many queries among so many candidates."""
+
+    queries: int
+    candidates: int
+    correct: int  # queries whose nearest candidate is the gold one
+    same_text: int  # queries whose nearest candidate reads the same as the gold one
+
+    @property
+    def p_at_1(self) -> float:
+        """Share of correct queries in percent."""
+        return 100 * self.correct / self.queries
+
+    @property
+    def p_at_1_same_text(self) -> float:
+        """The same if any candidate with the gold text counts."""
+        return 100 * self.same_text / self.queries
+
+
+def retrieve(
+    encoder: SupportsEncode, queries: Sequence[str], candidates: Iterable[str], gold: Sequence[int]
+) -> SearchScore:
+    """Search the nearest candidate of every query, at least one; candidates are encoded in blocks and not kept.
+
+    `gold` has for every query the index of its translation among the candidates [q].
+    """
+    search, source = NearestSearch(encoder.encode(list(queries))), iter(candidates)
+    hashes = array("q")  # 8 bytes a candidate are enough to see which texts are the same
+    while block := list(islice(source, _BLOCK)):
+        search.add(encoder.encode(block))
+        hashes.extend(map(hash, block))
+    return _judge(search.indices, hashes, gold)
+
+
+def retrieve_rows(queries: ArrayLike, candidates: ArrayLike, texts: Sequence[str]) -> SearchScore:
+    """Search the nearest candidate [n, D] of every query [n, D], which should be that in the same row."""
+    return _judge(nearest(queries, candidates)[0], array("q", map(hash, texts)), range(len(texts)))
+
+
+def _judge(indices: NDArray[np.int64], hashes: "array[int]", gold: Sequence[int]) -> SearchScore:
+    """What was found [q, 1] against what should have been [q]."""
+    found, right, texts = indices[:, 0], np.asarray(gold), np.frombuffer(hashes, np.int64)
+    return SearchScore(
+        queries=len(right),
+        candidates=len(texts),
+        correct=int((found == right).sum()),
+        same_text=int((texts[found] == texts[right]).sum()),
+    )
+
+
+def _figures(xx_en: SearchScore, en_xx: SearchScore) -> dict[str, float]:
     """Both directions of a language; the reading by text only where it differs."""
     figures: dict[str, float] = {"queries": en_xx.queries}
     for name, found in zip(DIRECTIONS, (xx_en, en_xx), strict=True):
@@ -161,12 +201,3 @@ def _columns(rows: Iterable[list[str]], file: Path) -> Sequence[Sequence[str]]:
     if not columns:
         raise DataError(f"{file}: empty; expected a line a pair")
     return columns
-
-
-def _check_dims(encoder: SupportsEncode, english_by: SupportsEncode) -> None:
-    ours, theirs = (either.encode(["cat"]).shape[1] for either in (encoder, english_by))
-    if ours != theirs:
-        raise ValueError(
-            f"the model's vectors have {ours} numbers, those of the model for English {theirs}; expected two of one "
-            "space: `xsent info` says whose space a bundle's vectors lie in"
-        )

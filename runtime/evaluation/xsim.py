@@ -30,20 +30,10 @@ def xsim(
     k: int = 4,
     show_progress_bar: bool = False,
 ) -> Evaluation:
-    """Error rates in per cent of every language against one, both directions.
+    """Error rates in per cent of every language against the pivot, both directions; margin and k as in `mine_bitext`.
 
-    Args:
-        encoder: What encodes.
-        folder: One file of parallel lines a language, as FLORES and NTREX have them; the code is the file's name
-            without its ending (`fr.txt`, `fra_Latn.devtest`), after the last dot in it (`newstest2019-ref.fra.txt`).
-        languages: Codes; None takes all that the folder has and that the encoder, if it says which, was trained for.
-        pivot: Code of the language that the others are compared with.
-        margin: See `margin_scores`.
-        k: Neighbours that are candidates, and that a score is compared with.
-        show_progress_bar: Report progress on standard error.
-
-    Raises:
-        DataError: A file is missing, empty or of another number of lines than the pivot's, or there is no language.
+    The folder has one file of parallel lines a language, as FLORES and NTREX have them; the code is the file's name
+    without its ending (`fr.txt`, `fra_Latn.devtest`), after the last dot in it (`newstest2019-ref.fra.txt`).
     """
     files = {file.stem.rpartition(".")[2]: file for file in sorted(Path(folder).glob("*")) if file.suffix in _SUFFIXES}
     asked = None if languages is None else [code for code in languages if code != pivot]
@@ -66,12 +56,9 @@ def xsim(
 
 
 def xsim_errors(src: ArrayLike, trg: ArrayLike, *, margin: Margin = "ratio", k: int = 4) -> int:
-    """Count the source vectors [n, D] whose best target [n, D] by margin is not the one of the same row.
+    """Count the source vectors [n, D] whose best target [n, D] by margin is not that of the same row, or that are zero.
 
-    A zero vector is an error. For margin and k see `xsim`.
-
-    Raises:
-        ValueError: The sides differ in number, or as `mine_bitext`.
+    A ValueError says that the sides differ in number.
     """
     n, m = len(np.asanyarray(src)), len(np.asanyarray(trg))
     if n != m:

@@ -1,9 +1,12 @@
-"""Bitext mining: the sentences of two texts that are translations of each other, by margin.
+"""Translations found by margin: the sentences of two texts, or the documents of two corpora.
 
 Artetxe & Schwenk 2019, "Margin-based parallel corpus mining with multilingual sentence embeddings", section 3:
 the candidates of a sentence are its k nearest on the other side, the one of highest margin score is taken.
+
+Gong et al. 2021 (LAWDR), sections 5 and 6: of all candidates the pair of highest score, then the next of those left.
 """
 
+from collections.abc import Iterable, Set
 from dataclasses import dataclass
 from typing import Literal, get_args
 
@@ -18,12 +21,21 @@ from xsent.mining.margin import (
     count_blocks,
     nearest_both_ways,
 )
-from xsent.progress import Progress
 from xsent.similarity import Floats, Ints, UnitRows
+from xsent.terminal import Progress
 
 Retrieval = Literal["max", "fwd", "bwd", "intersect"]
 
 _BLOCK = 8192  # rows looked at for zero vectors at once
+
+
+@dataclass(frozen=True)
+class DocumentPair:
+    """Two documents that were aligned."""
+
+    a: int  # row of the one
+    b: int  # row of the other
+    score: float  # their margin score
 
 
 @dataclass(frozen=True)
@@ -44,6 +56,30 @@ class Bitext:
     def at_least(self, threshold: float) -> "Bitext":
         """The pairs of this score or a higher one."""
         return self.take(self.scores >= np.float32(threshold))
+
+    def turned(self) -> "Bitext":
+        """The pairs with their sides swapped."""
+        return Bitext(self.trg, self.src, self.scores)
+
+    def __add__(self, other: "Bitext") -> "Bitext":
+        """The pairs of both."""
+        src, trg = np.concatenate([self.src, other.src]), np.concatenate([self.trg, other.trg])
+        return Bitext(src, trg, np.concatenate([self.scores, other.scores]))
+
+    def best_first(self, *, one_to_one: bool) -> "Bitext":
+        """The pairs in order, of equal scores in that of the rows; only those whose rows no better pair has."""
+        ordered = self.take(np.lexsort((self.trg, self.src, -self.scores)))
+        if not one_to_one:
+            return ordered
+        seen_src: set[int] = set()
+        seen_trg: set[int] = set()
+        kept = []
+        for place, (i, j) in enumerate(zip(ordered.src.tolist(), ordered.trg.tolist(), strict=True)):
+            if i not in seen_src and j not in seen_trg:
+                seen_src.add(i)
+                seen_trg.add(j)
+                kept.append(place)
+        return ordered.take(np.array(kept, np.int64))
 
 
 def mine_bitext(
@@ -81,9 +117,7 @@ def mine_bitext(
         The pairs; rows are counted in `src` and `trg` as given.
 
     Raises:
-        TypeError: `src` or `trg` is not made of numbers.
-        ValueError: An argument is not offered, `k` is more than the rows of a side that take part, the dimensions
-            differ, or a number is not finite.
+        ValueError: `k` is more than the rows of a side that take part, or the vectors cannot be compared.
     """
     if retrieval not in get_args(Retrieval):
         raise ValueError(f"retrieval = {retrieval!r} must be one of {', '.join(get_args(Retrieval))}")
@@ -95,13 +129,49 @@ def mine_bitext(
     pairs = _retrieve(retrieval, margin, forward, backward)
     if threshold is not None:
         pairs = pairs.at_least(threshold)
-    pairs = pairs.take(np.lexsort((pairs.trg, pairs.src, -pairs.scores)))
-    if one_to_one or retrieval == "max":
-        pairs = pairs.take(first_uses(pairs.src, pairs.trg))
+    pairs = pairs.best_first(one_to_one=one_to_one or retrieval == "max")
     return Bitext(left[pairs.src], right[pairs.trg], pairs.scores)
 
 
-def _present_rows(vectors: ArrayLike, rows: ArrayLike | None) -> Ints:
+def align_documents(a: ArrayLike, b: ArrayLike, *, margin: Margin = "ratio", k: int = 4) -> list[DocumentPair]:
+    """Align documents one to one, exactly.
+
+    Unlike `mine_bitext`, which drops a sentence whose best partner is taken, a document may get its second choice.
+
+    Args:
+        a: Vectors [n, D].
+        b: Vectors [m, D]. Zero vectors, those of empty documents, take no part on either side.
+        margin: "ratio", "distance" or "absolute", which is the cosine, see `margin_scores`.
+        k: Nearest documents that are candidates, and that a score is compared with.
+
+    Returns:
+        The pairs, best first; of equal scores in the order of the documents.
+
+    Raises:
+        ValueError: A side has fewer than `k` documents that are not empty ("absolute" is content with fewer).
+    """
+    left, right = _present_rows(a), _present_rows(b)
+    smaller = min(len(left), len(right))
+    if margin != "absolute" and 0 < smaller < k:
+        raise ValueError(
+            f"k = {k} neighbours, but one side has only {smaller} documents that are not empty; choose a smaller k, or "
+            "the margin absolute, which needs none"
+        )
+    check_neighbourhood(margin, k, len(left), len(right))
+    forward, backward = nearest_both_ways(UnitRows(a, left), UnitRows(b, right), min(k, smaller))
+    candidates = _candidates(margin, forward, backward.means) + _candidates(margin, backward, forward.means).turned()
+    pairs = candidates.best_first(one_to_one=True)
+    return list(map(DocumentPair, left[pairs.src].tolist(), right[pairs.trg].tolist(), pairs.scores.tolist()))
+
+
+def recall(pairs: Iterable[DocumentPair], gold: Set[tuple[int, int]]) -> float:
+    """Share of the true pairs (a, b) that were found, in per cent; a ValueError says that there is none."""
+    if not gold:
+        raise ValueError("no true pair to find")
+    return 100 * len({(pair.a, pair.b) for pair in pairs} & gold) / len(gold)
+
+
+def _present_rows(vectors: ArrayLike, rows: ArrayLike | None = None) -> Ints:
     """The rows that take part and are not zero."""
     chosen = None if rows is None else np.asarray(rows, np.int64)
     unit = UnitRows(vectors, chosen)
@@ -112,37 +182,20 @@ def _present_rows(vectors: ArrayLike, rows: ArrayLike | None) -> Ints:
 
 def _retrieve(retrieval: Retrieval, margin: Margin, forward: Neighbours, backward: Neighbours) -> Bitext:
     """The pairs of either direction, or those of both."""
-    fwd = _best_of(margin, forward, backward.means)
+    fwd = _candidates(margin, forward, backward.means, best=True)
     if retrieval == "fwd":
         return fwd
-    found = _best_of(margin, backward, forward.means)
-    bwd = Bitext(found.trg, found.src, found.scores)
+    bwd = _candidates(margin, backward, forward.means, best=True).turned()
     if retrieval == "bwd":
         return bwd
-    if retrieval == "intersect":
-        return fwd.take(bwd.src[fwd.trg] == fwd.src)
-    return Bitext(
-        np.concatenate([fwd.src, bwd.src]),
-        np.concatenate([fwd.trg, bwd.trg]),
-        np.concatenate([fwd.scores, bwd.scores]),
-    )
+    return fwd.take(bwd.src[fwd.trg] == fwd.src) if retrieval == "intersect" else fwd + bwd
 
 
-def _best_of(margin: Margin, neighbours: Neighbours, other_means: Floats) -> Bitext:
-    """The neighbour of highest margin score for every row; of equals the nearest."""
+def _candidates(margin: Margin, neighbours: Neighbours, other_means: Floats, *, best: bool = False) -> Bitext:
+    """Every row with each of its neighbours, or with the one of highest margin score; of equals the nearest."""
     scores = apply_margin(margin, neighbours.cosines, neighbours.means[:, None], other_means[neighbours.indices])
-    rows, best = np.arange(len(scores)), scores.argmax(axis=1)
-    return Bitext(rows, neighbours.indices[rows, best], scores[rows, best])
-
-
-def first_uses(src: Ints, trg: Ints) -> Ints:
-    """Places of the pairs (src, trg) neither of whose sides an earlier pair of these has."""
-    seen_src: set[int] = set()
-    seen_trg: set[int] = set()
-    kept = []
-    for place, (i, j) in enumerate(zip(src.tolist(), trg.tolist(), strict=True)):
-        if i not in seen_src and j not in seen_trg:
-            seen_src.add(i)
-            seen_trg.add(j)
-            kept.append(place)
-    return np.array(kept, np.int64)
+    rows = np.arange(len(scores))
+    if best:
+        columns = scores.argmax(axis=1)
+        return Bitext(rows, neighbours.indices[rows, columns], scores[rows, columns])
+    return Bitext(rows.repeat(scores.shape[1]), neighbours.indices.ravel(), scores.ravel())

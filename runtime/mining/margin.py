@@ -56,10 +56,6 @@ def margin_scores(a: ArrayLike, b: ArrayLike, *, margin: Margin = "ratio", k: in
 
     Returns:
         Scores [n, m]. A ratio is 0 where the neighbours' mean is not above 0: nothing there is alike.
-
-    Raises:
-        TypeError: `a` or `b` is not made of numbers.
-        ValueError: `margin` is not offered, `k` is less than 1 or more than n or m, or the dimensions differ.
     """
     scores = cosine_similarity(a, b)
     k = check_neighbourhood(margin, k, *scores.shape)
@@ -83,13 +79,9 @@ def apply_margin(margin: Margin, cosines: Floats, a_means: Floats, b_means: Floa
 
 
 def check_neighbourhood(margin: Margin, k: int, n: int, m: int) -> int:
-    """See whether n and m rows have k neighbours on the other side.
+    """See whether n and m rows have k neighbours on the other side; a ValueError says that they do not.
 
-    Returns:
-        The neighbours to look for: k, or 1 for "absolute", which compares with none.
-
-    Raises:
-        ValueError: They do not, or `margin` is not offered.
+    What comes back are the neighbours to look for: k, or 1 for "absolute", which compares with none.
     """
     if margin not in get_args(Margin):
         raise ValueError(f"margin = {margin!r} must be one of {', '.join(get_args(Margin))}")
@@ -112,19 +104,8 @@ def nearest_both_ways(
 ) -> tuple[Neighbours, Neighbours]:
     """Find the k nearest of every row on the other side, exactly; each cosine is computed once.
 
-    Takes about 100 MiB and 12 bytes a neighbour, however many rows there are.
-
-    Args:
-        a: n rows.
-        b: m rows.
-        k: Neighbours a row, at most n and at most m.
-        advance: Called after each of `count_blocks` blocks.
-
-    Returns:
-        Of the rows of `a` in `b`, and of those of `b` in `a`.
-
-    Raises:
-        ValueError: `k` is less than 1, or the dimensions differ, or a number is not finite.
+    Takes about 100 MiB and 12 bytes a neighbour, however many rows there are. `advance` is called after each of
+    `count_blocks` blocks. What comes back are the neighbours of `a` in `b`, and those of `b` in `a`.
     """
     check_same_dim(a.dim, b.dim)
     forward, backward = KBest(len(a), k), KBest(len(b), k)

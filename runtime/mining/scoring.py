@@ -16,17 +16,9 @@ _SHUFFLED = 100_000  # wrong pairs that a threshold is measured with, at least o
 
 
 class PairScorer:
-    """Margin scores of chosen pairs of rows; neighbours are looked for once, in bounded memory.
+    """Margin scores, see `margin_scores`, of chosen pairs of rows; neighbours are looked for once, in bounded memory.
 
-    Args:
-        src: Vectors of the source sentences [n, D], each sentence once; may be a memory map.
-        trg: Vectors of the target sentences [m, D].
-        margin: "ratio", "distance" or "absolute", see `margin_scores`.
-        k: Neighbours that a score is compared with; "absolute" needs none.
-
-    Raises:
-        TypeError: `src` or `trg` is not made of numbers.
-        ValueError: `margin` is not offered, `k` is less than 1 or more than n or m, or the dimensions differ.
+    Each sentence is once among the sources [n, D] and the targets [m, D], which may be memory maps.
     """
 
     def __init__(self, src: ArrayLike, trg: ArrayLike, *, margin: Margin = "ratio", k: int = 4) -> None:
@@ -70,11 +62,7 @@ def calibrate(scores: ArrayLike, wrong: ArrayLike, precision: float) -> Calibrat
     Args:
         scores: Of the given pairs [p], higher is better.
         wrong: Of pairs known to be wrong, such as shuffled ones; they stand for the wrong ones among the given.
-        precision: Share of right pairs to reach, between 0 and 1.
-
-    Raises:
-        ValueError: `precision` is not between 0 and 1, a list is empty, or no threshold reaches it; says what is
-            reached.
+        precision: Share of right pairs to reach, between 0 and 1; where none does, a ValueError says what is reached.
     """
     given, known = np.sort(np.asarray(scores, np.float32)), np.sort(np.asarray(wrong, np.float32))
     if not 0 < precision < 1:
@@ -98,16 +86,9 @@ def calibrate(scores: ArrayLike, wrong: ArrayLike, precision: float) -> Calibrat
 
 
 def shuffled_pairs(src_rows: ArrayLike, trg_rows: ArrayLike, *, seed: int = 0) -> tuple[Ints, Ints]:
-    """Pair every source row with target rows of other pairs.
+    """Pair the source rows of p pairs with target rows of other pairs; equal sentences have one row.
 
-    Args:
-        src_rows: Rows of p pairs on the source side; equal sentences have one row.
-        trg_rows: The same on the target side.
-        seed: Of the order that is shuffled into.
-
-    Returns:
-        Source and target rows of about 100,000 pairs, or p if that is more, and at most p (p - 1); none of them is
-        a given pair.
+    About 100,000 pairs, or p if that is more, and at most p (p - 1); none of them is a given one.
     """
     src, trg = np.asarray(src_rows, np.int64), np.asarray(trg_rows, np.int64)
     order = np.random.default_rng(seed).permutation(len(src))

@@ -1,6 +1,5 @@
 """Lines of text to an index: made new, or added to one. A job that was stopped can be resumed."""
 
-import errno
 import shutil
 from collections.abc import Iterable
 from contextlib import closing
@@ -10,18 +9,25 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from xsent.errors import DataError
-from xsent.files import naming_full_disk, only_writer, replace_folder
-from xsent.progress import Progress
-from xsent.search.database import INDEX, UNFINISHED, VECTORS, IndexDatabase, IndexState, has_index
+from xsent.files import existing, naming_full_disk, only_writer, replace_folder
+from xsent.search.database import (
+    INDEX,
+    UNFINISHED,
+    IndexDatabase,
+    IndexState,
+    IndexWriter,
+    check_replaceable,
+    has_index,
+)
 from xsent.search.graph import extend_graph, require_usearch
 from xsent.search.index import SearchIndex
-from xsent.search.writer import IndexWriter
+from xsent.terminal import Progress
 
 if TYPE_CHECKING:
     from xsent.encoder import SentenceEncoder
 
-# Patterns of names, the last four of version 1.
-_OURS = ("passages-*.db*", VECTORS, "graph-*.usearch", "index.json", "unfinished.json", "rows.u64", "texts.txt")
+
+_COMPLETE = "complete, there is nothing to resume"
 
 
 def build_index(
@@ -51,15 +57,10 @@ def build_index(
         force: Replace an existing index; forget a job that was stopped.
         show_progress_bar: Report progress on standard error.
 
-    Returns:
-        What the index says about itself.
-
     Raises:
         DataError: No line has text; a resumed job has read other lines; another process is writing; a folder that
             would be replaced holds other things than an index.
         FileExistsError: There is an index, or a stopped job, and the options do not say what to do with it.
-        FingerprintError: Another encoder began the job.
-        MissingExtraError: usearch, which makes the graph, is not installed.
     """
     path = Path(path)
     partial = _partial(path)
@@ -75,9 +76,9 @@ def build_index(
         try:
             with closing(IndexWriter(partial, base, source)) as writer:
                 writer.begin(resume=resume, force=force)
-                state = _fill(path, writer, texts, encoder, graph=graph, show_progress_bar=show_progress_bar)
+                state = _fill(path, writer, texts, encoder, graph, show_progress_bar)
             if path.exists():
-                _check_ours(path)
+                check_replaceable(path)
         except BaseException:
             if not _is_kept(partial):
                 shutil.rmtree(partial)
@@ -113,9 +114,9 @@ def extend_index(
         base = replace(index.state, start=index.state.lines, digest="")
         with closing(IndexWriter(path, base, source)) as writer:
             if resume and not force and not writer.stopped():
-                raise _complete(path, "without --resume the lines are added")
+                raise existing(path, f"{_COMPLETE}; without --resume the lines are added")
             writer.begin(resume=resume, force=force)
-            return _fill(path, writer, texts, encoder, graph=graph, show_progress_bar=show_progress_bar)
+            return _fill(path, writer, texts, encoder, graph, show_progress_bar)
 
 
 def can_resume(path: Path, *, add: bool) -> bool:
@@ -141,37 +142,18 @@ def _partial(path: Path) -> Path:
 def _check_free(path: Path, partial: Path, *, resume: bool, force: bool) -> None:
     """See that an index can be made without anything else being lost."""
     if path.exists() and (force or not has_index(path)):
-        _check_ours(path)
+        check_replaceable(path)
     elif path.exists():
         advice = "--force replaces it, --add adds to it"
         if resume and not partial.exists():
-            raise _complete(path, advice)
-        raise FileExistsError(errno.EEXIST, f"exists; {advice}", str(path))
+            raise existing(path, f"{_COMPLETE}; {advice}")
+        raise existing(path, f"exists; {advice}")
     if partial.exists() or partial.is_symlink():
-        _check_ours(partial, complete=False)
-
-
-def _check_ours(folder: Path, *, complete: bool = True) -> None:
-    """See that nothing but an index would be lost if a folder went."""
-    if folder.is_symlink() or not folder.is_dir() or (complete and not has_index(folder)):
-        raise DataError(f"{folder}: not an index, so it is not replaced; choose another name")
-    for entry in sorted(folder.iterdir()):
-        if not (entry.is_file() and any(entry.match(pattern) for pattern in _OURS)):
-            raise DataError(f"{folder}: holds {entry.name}, which is of no index; move it, or choose another name")
-
-
-def _complete(path: Path, advice: str) -> FileExistsError:
-    return FileExistsError(errno.EEXIST, f"complete, there is nothing to resume; {advice}", str(path))
+        check_replaceable(partial, complete=False)
 
 
 def _fill(
-    path: Path,
-    writer: IndexWriter,
-    texts: Iterable[str],
-    encoder: "SentenceEncoder",
-    *,
-    graph: bool,
-    show_progress_bar: bool,
+    path: Path, writer: IndexWriter, texts: Iterable[str], encoder: "SentenceEncoder", graph: bool, show: bool
 ) -> IndexState:
     """Add what the job is missing, and make it the index."""
     writer.state.check_fingerprint(encoder.fingerprint, writer.folder)
@@ -180,13 +162,13 @@ def _fill(
         rest = writer.digest.skip(texts, state.lines - state.start, state.digest, writer.folder)
         texts, sentences = tee(rest)  # the encoder reads a few dozen ahead, no more
         vectors = encoder.encode_iter(sentences, precision="float16", on_long="split")
-        with Progress("lines", enabled=show_progress_bar) as progress:
+        with Progress("lines", enabled=show) as progress:
             for vector, text in zip(progress.count(vectors), texts, strict=False):
                 writer.add(text, vector)
         writer.finish()
         state = writer.state
         if graph:
-            state = extend_graph(writer.folder, state, show_progress_bar=show_progress_bar)
+            state = extend_graph(writer.folder, state, show_progress_bar=show)
         writer.database.save(INDEX, state)
     for file in writer.folder.glob("graph-*.usearch"):
         if file.name != state.graph_file:

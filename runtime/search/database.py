@@ -1,4 +1,4 @@
-"""What an index knows, in SQLite: its state, and its passages, each with its source, line and digest.
+"""What an index holds, and how it grows. SQLite has its state, and its passages, each with source, line and digest.
 
 Beside it lies one raw file, `vectors.f16`: float16 [rows, D] of length 1, little-endian. Row n belongs to passage n,
 and the state says how many rows count: what a killed process has left behind them is no part of the index.
@@ -12,17 +12,26 @@ import threading
 import weakref
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import astuple, dataclass, fields
+from dataclasses import astuple, dataclass, fields, replace
 from pathlib import Path
 from typing import NamedTuple
 
 from xsent.errors import DataError, FingerprintError
+from xsent.files import existing, sync
+from xsent.lines import LineDigest
+from xsent.options import Vectors
+from xsent.search.vectors import STORED, check_length
 
 VERSION = 2  # 1 had its state in index.json and its texts in plain files
 VECTORS = "vectors.f16"
+SAVE_EVERY = 10_000  # lines: about a minute's work on a Raspberry Pi
 INDEX, UNFINISHED = "index", "unfinished"  # names of states
 
+_MOST_TEXT = 1 << 22  # characters that wait to be saved
 _NAMES = "passages-*.db"  # each index another: SQLite would take a journal of that name for one of its own
+
+# All that an index may have, the last four of version 1.
+_FILES = (f"{_NAMES}*", VECTORS, "graph-*.usearch", "index.json", "unfinished.json", "rows.u64", "texts.txt")
 
 
 @dataclass(frozen=True)
@@ -143,9 +152,95 @@ class IndexDatabase:
             raise OSError(errno.ENOSPC if full else errno.EIO, str(error), str(self.path)) from error
 
 
+class IndexWriter:
+    """Appends lines from a source to what a folder has as `base`; in the folder of a new index that is nothing.
+
+    What was saved outlives errors and kills.
+    """
+
+    def __init__(self, folder: Path, base: IndexState, source: str) -> None:
+        self._base, self._source = base, source
+        self._file = folder / VECTORS
+        self.database = IndexDatabase(folder, create=True)
+        self.close = self.database.close
+        self.folder = folder
+        self.state = base  # what is saved
+        self.digest = LineDigest()
+        self._passages: list[Passage] = []  # that wait to be saved, with their vectors
+        self._vectors = bytearray()
+        self._text = 0  # their characters
+
+    def stopped(self) -> IndexState | None:
+        """What a job has saved that was stopped; of a new index that has no name yet, all of it."""
+        return self.database.state(UNFINISHED) or (None if self._base.rows else self.database.state(INDEX))
+
+    def begin(self, *, resume: bool, force: bool) -> None:
+        """Go on with a job that was stopped, or forget it; complains if neither is wanted."""
+        stopped = self.stopped()
+        if stopped and not (resume or force):
+            done = f"{stopped.lines - stopped.start:,} lines"
+            reason = f"holds {done} of a job that was stopped; --resume goes on with it, --force starts again"
+            raise existing(self.folder, reason)
+        if stopped and resume:
+            self.state = stopped
+        else:
+            self.database.forget(self.state.rows)
+        if self.state.rows:
+            check_length(self._file, self._saved_bytes)
+        self._lines = self.state.lines
+
+    def add(self, text: str, vector: Vectors) -> None:
+        """Append a line and its vector [D]; a line whose vector is zero is counted, but never found."""
+        self.digest.add(text)
+        self._lines += 1
+        if vector.any():
+            stored = vector.astype(STORED, copy=False).tobytes()
+            self._passages.append(Passage.of(self._source, self._lines, text, stored))
+            self._vectors += stored
+            self._text += len(text)
+        if (self._lines - self._base.start) % SAVE_EVERY == 0 or self._text > _MOST_TEXT:
+            self._save()
+
+    def finish(self) -> None:
+        """Save what is left."""
+        if self.state.rows + len(self._passages) == self._base.rows:
+            self.database.forget(self._base.rows)  # empty lines are not worth resuming
+            raise DataError(f"nothing to index: of {self._lines - self._base.start:,} lines none has text")
+        self._save()
+
+    def _save(self) -> None:
+        """Bring everything to the disk: first the vectors, then the state that says how many of them count."""
+        try:
+            with self._file.open("ab") as file:
+                file.truncate(self._saved_bytes)  # without what a killed process has left
+                file.write(self._vectors)
+                sync(file)
+        except OSError:
+            os.truncate(self._file, self._saved_bytes)
+            raise
+        rows = self.state.rows + len(self._passages)
+        state = replace(self.state, lines=self._lines, rows=rows, digest=self.digest.hex)
+        self.database.save(UNFINISHED, state, self.state.rows, self._passages)
+        self.state = state
+        self._passages, self._vectors, self._text = [], bytearray(), 0
+
+    @property
+    def _saved_bytes(self) -> int:
+        return self.state.rows * self.state.dim * STORED.itemsize
+
+
 def has_index(folder: Path) -> bool:
     """Whether an index lies in a folder, of whichever version."""
     return any(folder.glob(_NAMES)) or (folder / "index.json").is_file()
+
+
+def check_replaceable(folder: Path, *, complete: bool = True) -> None:
+    """See that nothing but an index would be lost if a folder went."""
+    if folder.is_symlink() or not folder.is_dir() or (complete and not has_index(folder)):
+        raise DataError(f"{folder}: not an index, so it is not replaced; choose another name")
+    for entry in sorted(folder.iterdir()):
+        if not (entry.is_file() and any(entry.match(pattern) for pattern in _FILES)):
+            raise DataError(f"{folder}: holds {entry.name}, which is of no index; move it, or choose another name")
 
 
 def _no_index(folder: Path) -> DataError:

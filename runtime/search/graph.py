@@ -20,9 +20,9 @@ from numpy.typing import NDArray
 from xsent.bundle import file_digest
 from xsent.errors import DataError, MissingExtraError
 from xsent.files import sync
-from xsent.progress import Progress
 from xsent.search.database import VECTORS, IndexState
 from xsent.search.vectors import IndexVectors
+from xsent.terminal import Progress
 
 if TYPE_CHECKING:
     from usearch.index import Index
@@ -32,12 +32,7 @@ _EFFORT = 1024
 
 
 class NeighbourGraph:
-    """A graph of so many rows on disk, mapped into memory: a query touches only the rows that it passes.
-
-    Raises:
-        DataError: The file is not that graph.
-        MissingExtraError: usearch is not installed.
-    """
+    """A graph of so many rows on disk, mapped into memory: a query touches only the rows that it passes."""
 
     def __init__(self, file: Path, dim: int, rows: int) -> None:
         self._graph = _new_graph(dim)
@@ -65,10 +60,7 @@ def extend_graph(folder: Path, state: IndexState, *, show_progress_bar: bool = F
     """Write a graph over all rows of an index, which starts from the graph that is there, if there is one.
 
     One thread adds the rows, so that the same index always gets the same graph. All of it is in memory meanwhile,
-    about 700 bytes a row at 512 dimensions.
-
-    Returns:
-        The state with the new graph, to be saved.
+    about 700 bytes a row at 512 dimensions. What comes back is the state with it, to be saved.
     """
     graph = _new_graph(state.dim)
     check_graph(folder, state)

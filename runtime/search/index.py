@@ -59,9 +59,6 @@ class SearchIndex:
 
     Vectors and texts stay on the disk and are read in blocks, or only where the graph leads. What is opened is the
     index as it is now: it answers from that also while lines are added, or once another one takes its place.
-
-    Raises:
-        DataError: There is no index, it is damaged, or it was written by another version.
     """
 
     def __init__(self, path: str | Path) -> None:
@@ -89,11 +86,6 @@ class SearchIndex:
 
         Returns:
             The hits of every query, best first; of equal scores the earlier line.
-
-        Raises:
-            DataError: The index is damaged.
-            FingerprintError: Another encoder made it; names both fingerprints.
-            MissingExtraError: It has a graph, and usearch, which reads it, is not installed.
         """
         if isinstance(queries, str):
             raise TypeError("search takes a list of queries, not one str")

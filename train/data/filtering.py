@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 from xsent.errors import DataError, XsentError
 from xsent.lines import BOM, DAMAGED, open_binary
-from xsent.parallel import ordered_map
+from xsent.threads import ordered_map
 from xsent.train.data.corpus import Pair, parse_line
 from xsent.train.data.identification import Identifier, base_code
 from xsent.train.data.scripts import measure

@@ -1,0 +1,74 @@
+"""What people see of a command: how it ends, progress, tables."""
+
+import errno
+import time
+
+import pytest
+
+from xsent.errors import BundleError
+from xsent.terminal import Progress, format_table, one_line_errors
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "line"),
+    [
+        (BundleError("x: missing;\n copy it"), 1, "Error: x: missing; copy it\n"),
+        (ValueError("k = 0 must be at least 1"), 1, "Error: k = 0 must be at least 1\n"),
+        (TypeError("expected str"), 1, "Error: expected str\n"),
+        (OSError(errno.ENOSPC, "No space left on device"), 1, "Error: No space left on device\n"),
+        (FileNotFoundError(errno.ENOENT, "No such file", "a.npy"), 1, "Error: a.npy: No such file\n"),
+        (BrokenPipeError(), 1, ""),
+        (KeyboardInterrupt(), 130, "Error: interrupted\n"),
+    ],
+)
+def test_expected(capsys: pytest.CaptureFixture[str], error: BaseException, code: int, line: str) -> None:
+    with pytest.raises(SystemExit) as caught, one_line_errors():
+        raise error
+    assert (caught.value.code, capsys.readouterr().err) == (code, line)
+
+
+def test_bugs_keep_their_traceback_and_commands_their_names() -> None:
+    @one_line_errors()
+    def command(name: str) -> float:
+        """Kept."""
+        return 1 / len(name)
+
+    assert (command("x"), command.__doc__) == (1, "Kept.")
+    with pytest.raises(ZeroDivisionError):
+        command("")
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    now = [0.0]
+    monkeypatch.setattr(time, "monotonic", lambda: now[0])
+    return now
+
+
+def test_progress(clock: list[float], capsys: pytest.CaptureFixture[str]) -> None:
+    with Progress("sentences", 2000, enabled=True) as progress:
+        clock[0] = 10.0
+        progress.advance(500)
+        assert "500 of 2,000 sentences, 50/s, 0:30 left" in capsys.readouterr().err
+    with Progress("lines", enabled=True) as progress:
+        assert list(progress.count("abc")) == ["a", "b", "c"]
+        clock[0] = 11.0
+    assert capsys.readouterr().err.endswith("3 lines, 3/s\n")
+    with Progress("lines") as progress:  # no terminal
+        progress.advance()
+    assert not capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("rows", "table"),
+    [
+        (
+            [{"language": "fr", "n": 1000, "p": 95.04}, {"language": "mean", "p": 100.0}],
+            "language      n      p\nfr        1,000   95.0\nmean             100.0",
+        ),
+        ([{"cosine": 0.99871}, {"cosine": 1.0}], "cosine\n0.9987\n1.0000"),  # shares keep four decimals
+        ([], ""),
+    ],
+)
+def test_columns_line_up(rows: list[dict[str, object]], table: str) -> None:
+    assert format_table(rows) == table
