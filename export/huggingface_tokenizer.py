@@ -21,8 +21,8 @@ from pathlib import Path
 from typing import Any
 
 from xsent.errors import DataError
+from xsent.train.data.vocabulary import ModelProto, SentencePiece
 from xsent.train.model import ModelConfig
-from xsent.train.sentencepiece_proto import ModelProto, SentencePiece
 from xsent.train.tokens import FRAME
 
 TOKENIZER_JSON, TOKENIZER_CONFIG = "tokenizer.json", "tokenizer_config.json"

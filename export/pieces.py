@@ -21,7 +21,7 @@ from xsent.export.options import ExportOptions
 from xsent.lines import read_lines
 from xsent.train.bundles import KEPT
 from xsent.train.checkpoint import TOKENIZER, VALIDATION, Checkpoint
-from xsent.train.sentencepiece_proto import ModelProto, SentencePiece
+from xsent.train.data.vocabulary import ModelProto, SentencePiece
 
 logger = logging.getLogger(__name__)
 

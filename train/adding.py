@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
 
-from xsent.bundle import MANIFEST, Bundle
+from xsent.bundle import MANIFEST, Bundle, file_digest
 from xsent.errors import DataError
 from xsent.files import atomic_file
 from xsent.train.bundles import checkpoint_from_bundle
@@ -29,7 +29,6 @@ from xsent.train.config import CorpusConfig, Recipe, StageConfig
 from xsent.train.data.corpus import Corpus
 from xsent.train.data.newcomer import count_pairs, read_newcomer, write_pairs
 from xsent.train.growth import grow_checkpoint, grow_vocabulary
-from xsent.train.identity import digest
 from xsent.train.model import ModelConfig
 from xsent.train.objectives.settings import Co, Objectives
 from xsent.train.trainer import Trainer
@@ -108,7 +107,7 @@ class Adding:
     def _claim(self, identity: str) -> int:
         """Make the run's folder, or see that it is this run's; how many pairs the new language has."""
         addition, claim = self.addition, self.addition.out / CLAIM
-        about = {"model": identity, "pairs": digest(addition.pairs), "language": addition.language}
+        about = {"model": identity, "pairs": file_digest(addition.pairs)[:16], "language": addition.language}
         about |= {"pieces": str(addition.pieces)}
         if claim.is_file():
             saved = json.loads(claim.read_text())
@@ -216,5 +215,5 @@ def identify(model: Path) -> tuple[list[str], str]:
         bundle = Bundle.open(model)
         return list(bundle.languages), bundle.fingerprint
     if (model / ABOUT).is_file():
-        return list(read_about(model)["languages"]), digest(model / MODEL)
+        return list(read_about(model)["languages"]), file_digest(model / MODEL)[:16]
     raise DataError(f"{model}: neither a bundle nor a checkpoint; expected a folder with {MANIFEST} or {ABOUT}")

@@ -21,7 +21,7 @@ from xsent.progress import Progress
 from xsent.tables import format_table
 from xsent.threads import available_cpus
 from xsent.train.data.filtering import LEFT_OUT, Reason, Rules, Verdict, judge
-from xsent.train.data.identification import unchecked
+from xsent.train.data.languages import unchecked
 
 
 @dataclass

@@ -19,9 +19,8 @@ from xsent.errors import DataError
 from xsent.files import atomic_file
 from xsent.train.bundles import KEPT
 from xsent.train.checkpoint import TOKENIZER, load_checkpoint, save_checkpoint
-from xsent.train.data.scripts import measure
-from xsent.train.data.vocabulary import train_vocabulary
-from xsent.train.sentencepiece_proto import ModelProto, SentencePiece
+from xsent.train.data.languages import read_script
+from xsent.train.data.vocabulary import ModelProto, SentencePiece, train_vocabulary
 
 logger = logging.getLogger(__name__)
 
@@ -132,8 +131,8 @@ def harmless_pieces(model: bytes, pieces: Sequence[Piece], keep: Iterable[str], 
     round before.
     """
     old = _processor(model)
-    scripts = {script for i in range(len(old)) for script in measure(old.id_to_piece(i)).letters}
-    sample = [sentence for sentence in keep if measure(sentence).letters.keys() <= scripts]
+    scripts = {script for i in range(len(old)) for script in read_script(old.id_to_piece(i)).letters}
+    sample = [sentence for sentence in keep if read_script(sentence).letters.keys() <= scripts]
     kept = list(pieces)
     while sample:
         cut = _processor(with_pieces(model, kept)).encode(sample, num_threads=threads)

@@ -16,8 +16,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from xsent.train.data.vocabulary import FIRST, LAST
-from xsent.train.packing import Group, pack
-from xsent.train.tokens import FRAME, Tokens
+from xsent.train.tokens import FRAME, Group, Tokens, pack, token_positions
 
 ACTIVATIONS: Mapping[str, Callable[[Tensor], Tensor]] = MappingProxyType({"gelu": F.gelu, "silu": F.silu})
 
@@ -66,7 +65,7 @@ class Layer(nn.Module):
             nn.init.zeros_(projection.bias)
 
     def forward(self, x: Tensor, groups: Sequence[Group]) -> Tensor:
-        """Transform the tokens [N, D] of sentences in groups, see `xsent.train.packing`."""
+        """Transform the tokens [N, D] of sentences in groups, see `xsent.train.tokens`."""
         x = self.attention_norm(x + self._drop(self.attention_out(self._attend(self.qkv(x), groups))))
         hidden: Tensor = self.ffn_norm(x + self._drop(self.ffn_out(self.activation(self.ffn_in(x)))))
         return hidden
@@ -144,7 +143,7 @@ class Encoder(nn.Module):
         """
         if self.positions is None or self.table_norm is None:
             raise ValueError("an encoder without layers has no states; its vectors are `static`")
-        packing, ids, place = pack(framed.lengths), framed.ids, framed.position
+        packing, ids, place = pack(framed.lengths), framed.ids, token_positions(framed.lengths)
         if packing.order is not None:
             ids, place = ids[packing.order], place[packing.order]
         x = self.table_norm(self.table(ids) + F.embedding(place, self.positions))  # [N, D]

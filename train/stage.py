@@ -9,8 +9,7 @@ from torch.utils.checkpoint import checkpoint
 
 from xsent.train.config import StageConfig
 from xsent.train.data.batching import Batch
-from xsent.train.data.hiding import NOT_HIDDEN, Hiding, Labelled
-from xsent.train.data.masking import join_pairs
+from xsent.train.data.hiding import NOT_HIDDEN, Hiding, Labelled, join_pairs
 from xsent.train.model import Encoder, GenerativeHead, ModelConfig
 from xsent.train.objectives.contrastive import align, false_negatives, sentence_ctl, sim
 from xsent.train.objectives.distillation import Whitening, co, distil, relate, rows
@@ -21,8 +20,8 @@ from xsent.train.objectives.generative import (
     token_loss,
     ugt_targets,
     uniform_targets,
+    word_ctl,
 )
-from xsent.train.objectives.words import word_ctl
 from xsent.train.tokens import Tokens
 
 Losses = dict[str, Tensor]
@@ -102,7 +101,7 @@ class TrainingModel(nn.Module):
             if not self.objectives.reads_english:
                 parts.append(self._recomputed(translation.tokens, translation.labels))
                 continue
-            tokens = Tokens.join((english.tokens, translation.tokens))
+            tokens = Tokens(*map(torch.cat, zip(english.tokens, translation.tokens, strict=True)))
             parts.append(self._recomputed(tokens, torch.cat([english.labels, translation.labels])))
         sides = [part[0].chunk(2, dim=1) if self.objectives.reads_english else (part[0], part[0]) for part in parts]
         u, v = (torch.cat([side[i] for side in sides], dim=1) for i in (0, 1))

@@ -8,18 +8,19 @@ from pathlib import Path
 
 import torch
 
+from xsent.bundle import file_digest
 from xsent.errors import DataError
 from xsent.train.checkpoint import MODEL, Checkpoint, load_checkpoint, load_optimizer, save_checkpoint
 from xsent.train.config import Recipe, StageConfig
 from xsent.train.data.sampling import evenly
 from xsent.train.devices import average, gather, keep_freed_memory, launch, precision
 from xsent.train.feed import Feed
-from xsent.train.identity import differences, digest
 from xsent.train.loop import Scores, StageLoop, diverged
 from xsent.train.objectives.distillation import Whitening
 from xsent.train.optimization import optimizer_state, parameter_groups, restore_optimizer
 from xsent.train.readout import fit_readout
 from xsent.train.run import keep_only, stage_folders
+from xsent.train.settings import differences
 from xsent.train.stage import TrainingModel
 from xsent.train.start import in_common, mean, model_config, open_start, require_fit
 from xsent.train.teachers import open_teachers
@@ -70,7 +71,7 @@ class Trainer:
         self.precision = precision(recipe.precision)
         self.fabric = launch(devices)
         self.start = open_start(recipe, start) if start else None
-        self._start_digest = digest(self.start.path / MODEL) if self.start else None
+        self._start_digest = file_digest(self.start.path / MODEL)[:16] if self.start else None
         require_fit(recipe, self.fabric.world_size, self.teachers.dim)
         vocabulary = self.start.tokenizer if self.start else None
         self.feed = Feed(recipe, files, run, self.fabric, threads=threads, prepared=prepared, vocabulary=vocabulary)
@@ -142,7 +143,7 @@ class Trainer:
         if stage.objectives.rows and vectors is not None:
             drawn = self.feed.drawn(number, stage)
             sample = torch.from_numpy(vectors.rows(drawn[evenly(len(drawn), WHITENED)]))
-            model.whitening = Whitening.fit(sample).to(fabric.device)
+            model.whitening = fabric.to_device(Whitening.fit(sample))
         batches = self.feed.batches(number, stage, model.encoder, vectors, resumed=latest is not None)
         optimizer = torch.optim.AdamW(parameter_groups(model), fused=True)
         if latest is not None:

@@ -6,6 +6,7 @@ from typing import NamedTuple, Protocol, TypeVar
 
 import numpy as np
 import torch
+from lightning_fabric.utilities import move_data_to_device
 from numpy.typing import NDArray
 from torch import Tensor
 
@@ -36,9 +37,7 @@ class Batch(NamedTuple):
 
     def to(self, device: torch.device) -> "Batch":
         """The same on another device."""
-        group, *others = (None if part is None else part.to(device, non_blocking=True) for part in self[1:])
-        assert group is not None
-        return Batch(self.hiding.to(device), group, *others)
+        return Batch(*move_data_to_device(tuple(self), device))
 
 
 class Batches:

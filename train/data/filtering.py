@@ -19,8 +19,7 @@ from xsent.errors import DataError, XsentError
 from xsent.lines import BOM, DAMAGED, open_binary
 from xsent.parallel import ordered_map
 from xsent.train.data.corpus import Pair, parse_line
-from xsent.train.data.identification import Identifier, base_code
-from xsent.train.data.scripts import measure
+from xsent.train.data.languages import Identifier, base_code, read_script
 
 LEFT_OUT = "left out"  # a pair in a language that was not asked for
 NO_CODE = "no language code in the second field"  # most likely columns in another order
@@ -84,7 +83,7 @@ class PairFilter:
             return Reason.IDENTICAL
         both = (pair.english, "en"), (pair.translation, base_code(pair.language))
         sides = both[:1] if pair.alone else both
-        found = [measure(text) for text, _ in sides]
+        found = [read_script(text) for text, _ in sides]
         words, widths = [text.words for text in found], [text.width for text in found]
         if not rules.min_words <= min(words) or not max(words) <= rules.max_words:
             return Reason.LENGTH

@@ -4,10 +4,12 @@ import io
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import sentencepiece as spm
 from numpy.typing import NDArray
+from sentencepiece import sentencepiece_model_pb2
 
 from xsent.errors import DataError
 from xsent.files import atomic_file
@@ -16,6 +18,10 @@ from xsent.train.data.sampling import Cell
 
 PAD, UNK, MASK, FIRST, LAST = 0, 1, 2, 3, 4
 MASK_PIECE = "[MASK]"
+
+# A model's file as a protobuf message, to read and to change its pieces. Made while it is imported: no type is known.
+ModelProto: Any = sentencepiece_model_pb2.ModelProto  # type: ignore[attr-defined]
+SentencePiece = ModelProto.SentencePiece
 
 
 def sample_text(

@@ -81,10 +81,6 @@ class Whitening(NamedTuple):
         variances, axes = torch.linalg.eigh(torch.cov((vectors - centre).T))
         return Whitening(centre, axes / (variances + FLAT * variances.mean()).sqrt())
 
-    def to(self, device: torch.device) -> "Whitening":
-        """The same on another device."""
-        return Whitening(self.centre.to(device), self.matrix.to(device))
-
     def __call__(self, vectors: Tensor) -> Tensor:
         """Vectors [B, D] in the white space."""
         return (vectors - self.centre) @ self.matrix

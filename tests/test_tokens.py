@@ -7,8 +7,7 @@ import torch
 
 from xsent.train import model
 from xsent.train.model import Encoder
-from xsent.train.packing import Packing, group_of, group_sizes, pack
-from xsent.train.tokens import Tokens
+from xsent.train.tokens import Packing, Tokens, group_of, group_sizes, pack
 
 
 def test_a_group_is_of_nearly_one_length() -> None:
@@ -40,6 +39,6 @@ def test_groups_change_no_state(make_encoder: Callable[..., Encoder], monkeypatc
     tokens = Tokens(torch.arange(int(lengths.sum())) % 50, lengths)
     encoder = make_encoder()
     grouped = encoder.states(tokens)
-    monkeypatch.setattr(model, "pack", lambda lengths: Packing([group_of(lengths)], None, None))
+    monkeypatch.setattr(model, "pack", lambda lengths: Packing([group_of(lengths)]))
     for a, b in zip(grouped, encoder.states(tokens), strict=True):
         torch.testing.assert_close(a, b, rtol=1e-5, atol=1e-5)
