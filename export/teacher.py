@@ -16,8 +16,15 @@ from xsent.export.options import DEFAULTS, ExportOptions
 from xsent.export.pairs import read_pairs
 from xsent.export.parity import Agreement
 from xsent.export.smoothing import fit_smoothing
-from xsent.train.quick_teacher import ABOUT, FORMAT_VERSION, TOKENIZER, QuickTeacher, fingerprint
-from xsent.train.teacher import Teacher, open_teacher
+from xsent.train.teacher import (
+    ABOUT,
+    FORMAT_VERSION,
+    TOKENIZER,
+    QuickTeacher,
+    Teacher,
+    open_teacher,
+    space_identity,
+)
 from xsent.train.tokens import FRAME
 from xsent.train.transfer import TeacherBert, read_teacher
 
@@ -72,7 +79,7 @@ def export_teacher(source: Path, out: Path, options: ExportOptions = DEFAULTS) -
             "dim": encoder.config.dim,
             "max_length": encoder.config.max_length,
             "precision": form.precision,
-            "fingerprint": fingerprint(folder),
+            "fingerprint": space_identity(folder),
         }
         (folder / ABOUT).write_text(json.dumps(about))
         agreement = _compare(original, QuickTeacher(folder), sentences or list(SENTENCES))

@@ -19,9 +19,8 @@ from torch import Tensor
 from xsent.errors import DataError
 from xsent.train.config import Recipe
 from xsent.train.model import ACTIVATIONS, Encoder, ModelConfig
-from xsent.train.quick_teacher import TOKENIZER, read_tokenizer
 from xsent.train.sentence_transformer import refuse_pickle
-from xsent.train.teacher import files_identity
+from xsent.train.teacher import TOKENIZER, files_identity, read_tokenizer
 from xsent.train.tokens import FRAME
 
 if TYPE_CHECKING:
@@ -53,7 +52,7 @@ class TeacherBert:
 
     @cached_property
     def tokenizer(self) -> "Tokenizer":
-        """Its tokenizer, see `xsent.train.quick_teacher.read_tokenizer`."""
+        """Its tokenizer, see `read_tokenizer`."""
         return read_tokenizer(self.path)
 
     @property

@@ -8,6 +8,7 @@ sentence ends in it), `group.u32` (hash of each English side), `rows.u32` (pair 
 import json
 import logging
 import mmap
+import re
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
 from itertools import compress, islice
@@ -30,6 +31,7 @@ logger = logging.getLogger(__name__)
 N = TypeVar("N", bound=np.generic)
 
 CHUNK = 50_000  # pairs tokenised or sorted at a time
+VISIBLE = re.compile("[!-~]")  # no normaliser drops these
 
 
 class Store:
@@ -154,6 +156,18 @@ def tokenise(
     sides = list(zip(sentences[::2], sentences[1::2], strict=True))
     whole = [bool(sides[i][0]) and (pair.alone or bool(sides[i][1])) for i, pair in enumerate(pairs)]
     return list(compress(pairs, whole)), [sentence for side in compress(sides, whole) for sentence in side]
+
+
+def kept_pairs(pairs: Iterable[Pair], tokenizer: Path) -> Iterator[Pair]:
+    """Those pairs that a store built with this tokenizer holds, in its order: number i of these is its pair i.
+
+    See `tokenise`; only a side without any visible ASCII character is tokenised to see whether something is left of it.
+    """
+    processor = spm.SentencePieceProcessor(model_file=str(tokenizer))
+    for pair in pairs:
+        texts = (pair.english,) if pair.alone else (pair.english, pair.translation)
+        if all(VISIBLE.search(text) or processor.encode(text) for text in texts):
+            yield pair
 
 
 def sort_by_cell(folder: Path, sizes: list[int]) -> None:
