@@ -17,8 +17,8 @@ from xsent.train.config import Recipe, StageConfig
 from xsent.train.data.batching import Batches
 from xsent.train.data.clusters import cluster_pairs
 from xsent.train.data.corpus import ENGLISH, Corpus
-from xsent.train.data.preparation import TrainingPairs, corpus_shares, preparation_key, prepare
-from xsent.train.data.sampling import reweigh
+from xsent.train.data.preparation import TrainingPairs, preparation_key, prepare
+from xsent.train.data.sampling import cell_shares, reweigh
 from xsent.train.data.store import Store, kept_pairs
 from xsent.train.data.teacher_vectors import TeacherVectors, Teaches, teacher_vectors
 from xsent.train.data.vocabulary import maskable_pieces
@@ -45,13 +45,10 @@ class Feed:
         prepared: Path | None = None,
         vocabulary: Path | None = None,
     ) -> None:
-        """Prepare the data of files of pairs for a training in the folder `run`.
+        """Prepare the data of files of pairs for a training in the folder `run`; a DataError where it cannot be used.
 
         Vocabulary, held-out pairs and store lie in `prepared`, which runs may share, or else in the run's own folder.
         A SentencePiece model, `vocabulary`, is used as it is; None trains one.
-
-        Raises:
-            DataError: The data cannot be used.
         """
         self._recipe, self._run, self._fabric, self._prepared = recipe, run, fabric, prepared or run
         with fabric.rank_zero_first():
@@ -59,12 +56,12 @@ class Feed:
                 refuse_other_data(run, self._prepared, preparation_key(recipe, files, vocabulary))
             self.data = prepare(recipe, files, self._prepared, threads=threads, vocabulary=vocabulary)
         run.mkdir(parents=True, exist_ok=True)  # what was prepared may lie elsewhere
-        self._pairs = TrainingPairs(Corpus(files, frozenset(recipe.languages)), recipe.corpus.validation_share)
+        corpus, store = recipe.corpus, self.data.store
+        self._pairs = TrainingPairs(Corpus(files, frozenset(recipe.languages)), corpus.validation_share)
         self.processor = spm.SentencePieceProcessor(model_file=str(self.data.tokenizer))
         self.maskable = torch.from_numpy(maskable_pieces(self.processor))
-        store = self.data.store
-        sizes = np.diff(store.cell_starts).tolist()
-        shares = corpus_shares(recipe.corpus, dict(zip(store.cells, sizes, strict=True)))
+        sizes = dict(zip(store.cells, np.diff(store.cell_starts).tolist(), strict=True))
+        shares = cell_shares(sizes, temperature=corpus.temperature, weights=corpus.weights)
         self._shares = np.array([shares[cell] for cell in store.cells])
 
     def drawn(self, number: int, stage: StageConfig) -> NDArray[np.int64]:

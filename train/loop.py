@@ -80,9 +80,7 @@ class StageLoop:
     def run(self, batches: Batches, start: int, *, save: Save, minutes: float) -> Path:
         """Train from step `start` to the end, with a checkpoint every so many minutes; returns the last one.
 
-        Raises:
-            KeyboardInterrupt: Ctrl-C; a checkpoint was written.
-            XsentError: The loss is no longer a number.
+        Ctrl-C writes one, and is raised. An XsentError where the loss is no longer a number.
         """
         steps = self._stage.steps
         began = saved = time.monotonic()
@@ -134,10 +132,9 @@ class StageLoop:
         gradient = self._model.encoder.table.weight.grad
         if self._stage.frozen_rows and gradient is not None:
             gradient[: self._stage.frozen_rows] = 0
-        if self._stage.clip:
-            norm = self._fabric.clip_gradients(
-                self._module, self._optimizer, max_norm=self._stage.clip, error_if_nonfinite=False
-            )
+        if most := self._stage.clip:
+            module, optimizer = self._module, self._optimizer
+            norm = self._fabric.clip_gradients(module, optimizer, max_norm=most, error_if_nonfinite=False)
             if norm is not None and not torch.isfinite(norm):
                 raise diverged(self._stage, step, "the gradients are no longer numbers")
         self._optimizer.step()
@@ -147,17 +144,10 @@ class StageLoop:
         self._scores = {"p1": measured.p1, "loss": measured.loss}
         with open(self._log, "a") as log:
             log.write(json.dumps({"stage": self._stage.name, "step": done, **self._losses, **self._scores}) + "\n")
-        logger.info(
-            "%s %d/%d  %s  P@1 %.2f  loss %.4f  %.0f pairs/s, %.0f min left",
-            self._stage.name,
-            done,
-            self._stage.steps,
-            "  ".join(f"{name} {loss:.4f}" for name, loss in self._losses.items()),
-            mean(measured.p1),
-            mean(measured.loss),
-            rate * self._stage.batch_size,
-            (self._stage.steps - done) / rate / 60,
-        )
+        stage, losses = self._stage, "  ".join(f"{name} {loss:.4f}" for name, loss in self._losses.items())
+        found = f"P@1 {mean(measured.p1):.2f}  loss {mean(measured.loss):.4f}"
+        speed = f"{rate * stage.batch_size:.0f} pairs/s, {(stage.steps - done) / rate / 60:.0f} min left"
+        logger.info("%s %d/%d  %s  %s  %s", stage.name, done, stage.steps, losses, found, speed)
 
 
 def parameter_groups(model: TrainingModel) -> list[dict[str, Any]]:

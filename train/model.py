@@ -136,11 +136,7 @@ class Encoder(nn.Module):
         return tokens.framed(self.config.first, self.config.last)
 
     def states(self, framed: Tokens) -> list[Tensor]:
-        """The vectors of the tokens after 0, 1, ... layers, num_layers + 1 times [N, D]; first and last token included.
-
-        Raises:
-            ValueError: The encoder has no layers.
-        """
+        """The vectors of the tokens after 0, 1, ... layers, num_layers + 1 times [N, D]; with first and last token."""
         if self.positions is None or self.table_norm is None:
             raise ValueError("an encoder without layers has no states; its vectors are `static`")
         packing, ids, place = pack(framed.lengths), framed.ids, token_positions(framed.lengths)
@@ -158,18 +154,14 @@ class Encoder(nn.Module):
 
         Without layers it is another table: its rows are this one's through `readout`, so that the mean of a sentence's
         rows lies where the layers would bring it. The map of a mean is the mean of the mapped rows.
-
-        Raises:
-            ValueError: This one has fewer layers.
         """
         if num_layers > self.config.num_layers:
             raise ValueError(f"num_layers = {num_layers} must be at most {self.config.num_layers}")
         if num_layers == self.config.num_layers:
             return self
+        readout = self.config.readout and num_layers > 0
         with torch.device("meta"):
-            encoder = Encoder(
-                replace(self.config, num_layers=num_layers, readout=self.config.readout and num_layers > 0)
-            )
+            encoder = Encoder(replace(self.config, num_layers=num_layers, readout=readout))
         state = self.state_dict()
         if self.readout is not None and not num_layers:
             with torch.no_grad():

@@ -88,10 +88,8 @@ def average_checkpoints(checkpoints: Sequence[Checkpoint], shares: Sequence[floa
 def in_common(before: Checkpoint, config: ModelConfig, teacher_dim: int | None) -> dict[str, Tensor]:
     """The weights that a training can take over: the table, layers of the same number and kind, and what predicts.
 
-    A projection to a teacher of as many dimensions goes along: it is learnt slowly, and until then it misleads.
-
-    Raises:
-        DataError: The table has not one row for each piece of the vocabulary.
+    A projection to a teacher of as many dimensions goes along: it is learnt slowly, and until then it misleads. A
+    DataError where the table has not one row for each piece of the vocabulary.
     """
     rows = len(before.weights["encoder.table.weight"])
     if rows != config.vocab_size:

@@ -19,6 +19,7 @@ from xsent.onnx_backend import OnnxBackend
 from xsent.parallel import ordered_map
 from xsent.similarity import unit_rows
 from xsent.threads import available_cpus
+from xsent.train.checkpoint import readable
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
@@ -58,12 +59,7 @@ class Teacher:
 
 
 def open_teacher(path: Path) -> Teacher:
-    """Open a bundle, a checkpoint, or a folder of whatever kind `xsent.models.open_model` knows.
-
-    Raises:
-        DataError: It is missing, damaged, or of no known kind.
-        MissingExtraError: What opens it is not installed.
-    """
+    """Open whatever `xsent.models.open_model` knows; a DataError or a MissingExtraError where it cannot be opened."""
     try:
         encoder = open_model(path)
     except BundleError as error:
@@ -106,21 +102,13 @@ class QuickTeacher:
 def open_quick_teacher(path: Path) -> QuickTeacher | None:
     """The teacher in a folder of `xsent-export --format teacher`, or None where the folder is something else.
 
-    Raises:
-        BundleError: The graph cannot be loaded.
-        DataError: The folder is damaged, or of an unknown version.
-        MissingExtraError: The library that reads its tokenizer is not installed.
+    A DataError or a BundleError where it is damaged or of an unknown version.
     """
     return QuickTeacher(path) if (path / ABOUT).is_file() else None
 
 
 def read_tokenizer(path: Path) -> "Tokenizer":
-    """The tokenizer in a teacher's folder, without limits of length.
-
-    Raises:
-        DataError: It cannot be read.
-        MissingExtraError: The library is not installed.
-    """
+    """The tokenizer in a teacher's folder, without limits of length; a DataError where it cannot be read."""
     try:
         from tokenizers import Tokenizer
     except ImportError as error:
@@ -141,12 +129,10 @@ def space_identity(path: Path) -> str:
 
 def _read_quick(path: Path) -> dict[str, Any]:
     """What a folder says about itself."""
-    try:
+    with readable(path, "not a readable teacher ({}); export it again"):
         about: dict[str, Any] = json.loads((path / ABOUT).read_bytes())
         version = about["format_version"]
         whole = about["fingerprint"] == space_identity(path)
-    except (OSError, ValueError, LookupError, TypeError) as error:
-        raise DataError(f"{path}: not a readable teacher ({error}); export it again") from error
     if version != FORMAT_VERSION:
         raise DataError(f"{path}: teacher of version {version}, this xsent reads {FORMAT_VERSION}; export it again")
     if not whole:

@@ -86,11 +86,7 @@ def read_vectors(stages: Sequence[StageConfig]) -> bool:
 
 
 def open_teachers(recipe: Recipe, path: Path | None, fast: Path | None) -> Teachers:
-    """Open what the stages of a recipe need of a teacher, which may have an 8-bit form, `fast`.
-
-    Raises:
-        DataError: There is none although layers are to be taken over, it cannot be read, or `fast` is of another.
-    """
+    """Open what the stages of a recipe need of a teacher, which may have an 8-bit form, `fast`; a DataError if it cannot."""
     if path is None:
         if recipe.teacher_layers:
             raise DataError("teacher_layers takes over the layers of a teacher; name its folder with --teacher")
@@ -125,10 +121,7 @@ class TeacherInput:
 def english_rows(teacher: TeacherBert, processor: spm.SentencePieceProcessor, counts: NDArray[np.int64]) -> Tensor:
     """Rows for a vocabulary of ours: a teacher's own where a piece is English, their mean elsewhere [V, D].
 
-    `counts` says how often each piece stands in English, and in other languages [2, V].
-
-    Raises:
-        DataError: No piece is an English word or a part of one.
+    `counts` says how often each piece stands in English, and in other languages [2, V]; a DataError where none is one.
     """
     known = teacher.tokenizer.get_vocab()
     rows = teacher.table.mean(dim=0, keepdim=True).repeat(len(processor), 1)

@@ -48,10 +48,7 @@ class Trainer:
         """Prepare the data of files of pairs, see `Feed`, and so many devices, for a training in the folder `run`.
 
         The recipe may distil from the teacher and take over its layers; `fast_teacher` is its 8-bit form. Vocabulary
-        and weights of the checkpoint `start` are what the training starts from.
-
-        Raises:
-            DataError: The data, the teacher or the start cannot be used.
+        and weights of the checkpoint `start` are what the training starts from. A DataError where one cannot be used.
         """
         self.run_folder = run
         self.teachers = open_teachers(recipe, teacher, fast_teacher)
@@ -68,15 +65,10 @@ class Trainer:
         self.validation = Validation(self.feed.data.validation, self.feed.data.tokenizer)
 
     def train(self) -> Path:
-        """Train all stages that are not finished.
+        """Train all stages that are not finished; returns the last one's checkpoint.
 
-        Returns:
-            The last stage's checkpoint.
-
-        Raises:
-            KeyboardInterrupt: Ctrl-C; the state is saved first.
-            DataError: The run folder belongs to another recipe or corpus.
-            XsentError: The loss is no longer a number.
+        Ctrl-C saves the state, and is raised. A DataError where the run's folder belongs to another recipe or corpus,
+        an XsentError where the loss is no longer a number.
         """
         before = self.start
         for number, stage in enumerate(self.recipe.stages):

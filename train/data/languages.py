@@ -102,11 +102,7 @@ def _describe(character: str) -> tuple[int, str]:
 
 
 class Identifier:
-    """Tells languages apart by py3langid, whose model is a part of its package.
-
-    Raises:
-        MissingExtraError: py3langid is not installed.
-    """
+    """Tells languages apart by py3langid, whose model is a part of its package; a MissingExtraError without it."""
 
     def __init__(self) -> None:
         try:

@@ -11,7 +11,7 @@ import mmap
 import re
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
-from itertools import compress, islice
+from itertools import compress
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from xsent.errors import DataError
 from xsent.files import atomic_folder
-from xsent.train.data.corpus import Pair
+from xsent.train.data.corpus import Pair, chunks
 from xsent.train.data.sampling import Cell
 from xsent.train.tokens import Tokens
 
@@ -44,11 +44,7 @@ class Store:
     """
 
     def __init__(self, path: Path) -> None:
-        """Open a store.
-
-        Raises:
-            DataError: The folder is not a complete store.
-        """
+        """Open a store; a DataError where the folder is not a complete one."""
         try:
             about = json.loads((path / "store.json").read_text())
             self.key: str = about["key"]
@@ -99,13 +95,6 @@ class Store:
         ends = self._ends[sentences].astype(np.int64)
         starts = np.where(sentences > 0, self._ends[sentences - 1].astype(np.int64), 0)
         return starts, ends - starts
-
-
-def chunks(items: Iterable[Pair], size: int) -> Iterator[list[Pair]]:
-    """Cut a stream of pairs into lists of `size`."""
-    iterator = iter(items)
-    while chunk := list(islice(iterator, size)):
-        yield chunk
 
 
 def build_store(path: Path, pairs: Iterable[Pair], tokenizer: Path, *, key: str, max_length: int, threads: int) -> None:

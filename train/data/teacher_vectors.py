@@ -48,10 +48,9 @@ class TeacherVectors:
     """
 
     def __init__(self, path: Path, *, dim: int, about: Mapping[str, str | int]) -> None:
-        """Open a cache, or make an empty one; `about` is what the vectors depend on: teacher, store, side.
+        """Open a cache, or make an empty one; a DataError where it is damaged, or was made for something else.
 
-        Raises:
-            DataError: The cache is damaged, or was made for something else.
+        `about` is what the vectors depend on: teacher, store, side.
         """
         self.path, self.dim = path, dim
         about = {**about, "dim": dim, "layout": 2}
@@ -93,9 +92,8 @@ class TeacherVectors:
     def add(self, pairs: NDArray[np.int64], vectors: NDArray[np.float16]) -> None:
         """Keep the vectors [n, dim] of pairs that have none yet [n].
 
-        Raises:
-            DataError: They cannot be written, say because the disk is full; those before are kept. Or another training
-                adds vectors too.
+        A DataError where they cannot be written, say because the disk is full, and those before are kept; or where
+        another training adds vectors too.
         """
         if (self.path / PAIRS).stat().st_size // 4 != self._count:
             raise DataError(f"{self.path}: another training adds to it; run this one again when that has its vectors")
@@ -136,12 +134,8 @@ def teacher_vectors(
 ) -> TeacherVectors:
     """A teacher's vectors of pairs of a store: those on disk, and what is missing is made, in constant memory.
 
-    Args:
-        teacher: The teacher; each has a cache of its own in the folder.
-        pairs: The pairs of the store in its order, see `kept_pairs`; read as far as needed, if at all.
-        needed: Numbers of the pairs that will be drawn, each once [n].
-        folder: Where caches of this store are kept.
-        key: Identity of the store.
+    The pairs, see `kept_pairs`, are read as far as needed, if at all; `needed` are the numbers of those that will be
+    drawn, each once [n]. Each teacher has a cache of its own in the folder, for the store that has this `key`.
 
     Raises:
         DataError: The cache is damaged or of another store, or there are fewer pairs than the store has.

@@ -44,15 +44,8 @@ def sample_text(
 def train_vocabulary(text: Iterator[str], path: Path, *, size: int, threads: int, exact: bool = True) -> None:
     """Train a unigram SentencePiece model with byte fallback and case folding (mao2021 section 4; 50k joint).
 
-    Args:
-        text: Sentences.
-        path: Where the model is written.
-        size: Pieces, at most 65,536 so that ids fit into 16 bits.
-        threads: Processor threads.
-        exact: Whether fewer pieces, because the text is too small for them, are an error.
-
-    Raises:
-        DataError: The text is too small for that many pieces.
+    It has `size` pieces, at most 65,536 so that ids fit into 16 bits. Where the text is too small for so many, that is
+    a DataError, or there are fewer if it need not be `exact`.
     """
     model = io.BytesIO()
     try:

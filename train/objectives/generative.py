@@ -66,11 +66,8 @@ def spread_evenly(ids: Tensor, sentence: Tensor, count: int) -> Targets:
 def smlm_targets(hidden: Tensor, present: Tensor) -> Targets:
     """All mass on the piece that was hidden in the pair (SMLM, mao2021 eq. 1); the same target for both sides.
 
-    The masked side predicts it from what is left of the sentence, the other side from the translation.
-
-    Args:
-        hidden: The piece that was hidden in each pair [B]; anything where none was.
-        present: Whether a piece was hidden [B]; a pair without one has no entry.
+    The masked side predicts it from what is left of the sentence, the other side from the translation. `hidden` has
+    the piece of each pair [B], `present` whether one was hidden [B]; a pair without one has no entry.
     """
     sentence = present.nonzero()[:, 0]
     return Targets(hidden[sentence], sentence, torch.ones(len(sentence), device=hidden.device))
@@ -79,13 +76,9 @@ def smlm_targets(hidden: Tensor, present: Tensor) -> Targets:
 def ugt_targets(hidden: Tensor, masked: Tensor, other: Targets) -> Targets:
     """Half of the mass on the hidden piece, half as before (UGT = SMLM + XTR, mao2021 eq. 4), for the masked sentences.
 
-    A piece that is hidden on this side and stands on the other side gets both masses. Where the other side is empty,
-    the hidden piece has all.
-
-    Args:
-        hidden: The piece that was masked in each sentence [B]; anything where none was.
-        masked: Whether a sentence had a piece masked [B].
-        other: The uniform target over the other side's pieces.
+    `hidden` has the piece of each sentence [B], `masked` whether one was hidden in it [B], `other` is the uniform
+    target over the other side's pieces. A piece that is hidden on this side and stands on the other side gets both
+    masses. Where the other side is empty, the hidden piece has all.
     """
     sentences = masked.nonzero()[:, 0]
     shared = torch.zeros_like(masked).index_fill_(0, other.sentence, True)
@@ -100,18 +93,10 @@ def ugt_targets(hidden: Tensor, masked: Tensor, other: Targets) -> Targets:
 def generative_loss(hidden: Tensor, table: Tensor, bias: Tensor, targets: Targets, *, chunk: int = 0) -> Tensor:
     """Cross-entropy of softmax(table . hidden + bias) against sparse targets (mao2021 eq. 1 to 4).
 
-    Exact without a dense [B, V] target: logsumexp(logits) - sum_i q_i logit_i.
-
-    Args:
-        hidden: Output of the generative head [B, D].
-        table: Token table, tied with the encoder's [V, D].
-        bias: Bias of each piece [V].
-        targets: What each sentence should predict; a sentence without an entry adds 0.
-        chunk: Sentences whose logits are in memory at a time, at the price of computing them twice; 0 keeps the
-            logits of all.
-
-    Returns:
-        The mean over the batch, a scalar.
+    Exact without a dense [B, V] target: logsumexp(logits) - sum_i q_i logit_i. `hidden` is the output of the generative
+    head [B, D], the table tied with the encoder's [V, D]; the mean is over the batch, and a sentence without an entry
+    adds 0. Of at most `chunk` sentences the logits are in memory at a time, at the price of computing them twice; 0
+    keeps the logits of all.
     """
     losses = []
     for rows, chosen in targets.chunks(len(hidden), chunk):
@@ -190,14 +175,8 @@ def sample_negatives(
 ) -> tuple[Tensor, Tensor]:
     """Draw distinct pieces from outside each bag, in proportion to softmax(scores): hard ones more often (wei2020).
 
-    The largest of scores plus Gumbel noise are such a draw without replacement (Kool et al. 2019).
-
-    Args:
-        scores: Similarity of each pair with each piece, over the temperature [B, V]; without gradient.
-        bag: The pieces of each pair, which are never drawn.
-        allowed: Pieces that may be drawn [V].
-        count: Pieces to draw for each pair.
-        generator: Source of chance, on the tensors' device.
+    The largest of scores plus Gumbel noise are such a draw without replacement (Kool et al. 2019). The scores [B, V]
+    have no gradient; only pieces that are `allowed` [V] are drawn, `count` for each pair.
 
     Returns:
         The pieces [B, K], K = `count` or V if that is less; which of them count [B, K]: all, unless fewer than K
