@@ -13,8 +13,7 @@ from xsent.export.folder import Written, folder_size, new_folder
 from xsent.export.form import Form
 from xsent.export.graph import EncoderGraph
 from xsent.export.options import DEFAULTS, ExportOptions
-from xsent.export.pairs import read_pairs
-from xsent.export.parity import Agreement
+from xsent.export.parity import Agreement, read_pairs
 from xsent.export.smoothing import fit_smoothing
 from xsent.train.teacher import (
     ABOUT,
@@ -56,11 +55,8 @@ SENTENCES = (  # of all lengths, for who has no others
 def export_teacher(source: Path, out: Path, options: ExportOptions = DEFAULTS) -> Written:
     """Write a folder of sentence-transformers, whose model is a BERT, for `xsent-train --teacher`, and measure it.
 
-    Raises:
-        BundleError: `out` exists, or is no place for a folder.
-        DataError: The source is no such teacher, or the pairs to measure with cannot be read.
-        ParityError: Its vectors differ too much from the original's.
-        MissingExtraError: sentence-transformers is not installed.
+    A BundleError where `out` is no place for it, a DataError where the source is no such teacher, a ParityError where
+    its vectors differ too much from the original's.
     """
     pairs = read_pairs(options.gate_data) if options.gate_data else {}
     sentences = [english for language in pairs.values() for english, _ in language]

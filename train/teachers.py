@@ -86,7 +86,7 @@ def read_vectors(stages: Sequence[StageConfig]) -> bool:
 
 
 def open_teachers(recipe: Recipe, path: Path | None, fast: Path | None) -> Teachers:
-    """Open what the stages of a recipe need of a teacher, which may have an 8-bit form, `fast`; a DataError if it cannot."""
+    """Open what the stages of a recipe need of a teacher, which may have an 8-bit form, `fast`."""
     if path is None:
         if recipe.teacher_layers:
             raise DataError("teacher_layers takes over the layers of a teacher; name its folder with --teacher")
