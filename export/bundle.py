@@ -21,7 +21,7 @@ from xsent.export.openvino_format import Kind, write_openvino
 from xsent.export.options import DEFAULTS, Candidate, ExportOptions, candidates
 from xsent.export.parity import EXACT, MORE_PIECES, Pairs, Parity, held_out_pairs, measure_parity
 from xsent.export.pieces import count_asked, kept_pieces
-from xsent.export.scores import check_tests, scores
+from xsent.export.scores import refuse_empty_tests, scores
 from xsent.export.smoothing import smoothing_of
 from xsent.train.checkpoint import Checkpoint, CheckpointEncoder
 from xsent.verification import verify
@@ -52,7 +52,7 @@ def export_bundle(checkpoint: Checkpoint, out: Path, options: ExportOptions = DE
     ParityError where it is beyond the budget. Like every failure, these leave nothing behind.
     """
     if options.tests is not None:
-        check_tests(options.tests)  # before all the work
+        refuse_empty_tests(options.tests)  # before all the work
     checkpoint = options.named(checkpoint)
     counts = count_asked(checkpoint, options)
 

@@ -58,7 +58,7 @@ def _reader(checkpoint: Checkpoint, form: Form, folder: Path) -> SupportsEncode:
     return GraphEncoder(graph, checkpoint.tokenizer, replace(checkpoint.config, num_layers=form.num_layers))
 
 
-def write_onnx(checkpoint: Checkpoint, form: Form, folder: Path) -> None:
+def write_plain_onnx(checkpoint: Checkpoint, form: Form, folder: Path) -> None:
     """One ONNX file beside the tokenizer, for plain onnxruntime and SentencePiece."""
     write_batch_graph(checkpoint.encoder, form, folder / "model.onnx")
     shutil.copyfile(checkpoint.tokenizer, folder / TOKENIZER)
@@ -82,4 +82,4 @@ def write_web(checkpoint: Checkpoint, form: Form, folder: Path) -> None:
     write_json(folder / CONFIG, config)
 
 
-WRITERS = {"onnx": write_onnx, "sentence-transformers": write_sentence_transformers, "web": write_web}
+WRITERS = {"onnx": write_plain_onnx, "sentence-transformers": write_sentence_transformers, "web": write_web}

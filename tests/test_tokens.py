@@ -1,12 +1,10 @@
 """Groups of sentences that attend side by side."""
 
-from collections.abc import Callable
-
 import pytest
 import torch
+from conftest import MakeEncoder
 
 from xsent.train import model
-from xsent.train.model import Encoder
 from xsent.train.tokens import Packing, Tokens, group_of, group_sizes, pack
 
 
@@ -34,7 +32,7 @@ def test_sentences_of_one_length_need_no_mask() -> None:
     assert mask is not None and mask.tolist() == [[True] * 4, [True] * 3 + [False]]
 
 
-def test_groups_change_no_state(make_encoder: Callable[..., Encoder], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_groups_change_no_state(make_encoder: MakeEncoder, monkeypatch: pytest.MonkeyPatch) -> None:
     lengths = torch.tensor([40, 1, 7, 0, 64, 8, 7, 33])
     tokens = Tokens(torch.arange(int(lengths.sum())) % 50, lengths)
     encoder = make_encoder()

@@ -18,7 +18,7 @@ Scores = dict[str, float]  # P@1 in per cent, by what was searched
 
 
 @dataclass(frozen=True)
-class Change:
+class LanguageChange:
     """One language."""
 
     language: str
@@ -42,11 +42,11 @@ class Change:
 
 
 @dataclass(frozen=True)
-class Comparison:
+class LanguageComparison:
     """All languages."""
 
     language: str  # the new one
-    changes: tuple[Change, ...]  # the scores of every language, the new one last
+    changes: tuple[LanguageChange, ...]  # the scores of every language, the new one last
     sentences: int  # held-out sentences of the old languages, English among them
     same_pieces: int  # how many of them are cut into pieces as before
     same_vectors: int  # how many of those have the same vector, to the bit
@@ -83,7 +83,7 @@ class Comparison:
         return failures
 
 
-def compare_languages(before: Checkpoint, after: Checkpoint, tests: Path | None) -> Comparison:
+def compare_languages(before: Checkpoint, after: Checkpoint, tests: Path | None) -> LanguageComparison:
     """Measure an encoder before and after it learnt a language, the last of its languages.
 
     Both run in the same way, so that nothing but the training makes a difference. Searched are the held-out pairs of
@@ -93,10 +93,10 @@ def compare_languages(before: Checkpoint, after: Checkpoint, tests: Path | None)
     pairs = list(Corpus([after.validation]))
     counts = Counter(pair.language for pair in pairs)
     old, now = (_score(checkpoint, after, tests) for checkpoint in (before, after))
-    changes = (Change(name, counts[name], old[name], now[name]) for name in after.languages if name in old)
+    changes = (LanguageChange(name, counts[name], old[name], now[name]) for name in after.languages if name in old)
     sentences = list(dict.fromkeys(pair.english for pair in pairs))
     sentences += dict.fromkeys(pair.translation for pair in pairs if pair.language != new)
-    return Comparison(new, tuple(changes), len(sentences), *_unmoved(before, after, sentences))
+    return LanguageComparison(new, tuple(changes), len(sentences), *_unmoved(before, after, sentences))
 
 
 def _score(checkpoint: Checkpoint, after: Checkpoint, tests: Path | None) -> dict[str, Scores]:

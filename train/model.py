@@ -16,7 +16,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from xsent.train.data.vocabulary import FIRST, LAST
-from xsent.train.tokens import FRAME, Group, Tokens, pack, token_positions
+from xsent.train.tokens import FRAME, TokenGroup, Tokens, pack, token_positions
 
 ACTIVATIONS: Mapping[str, Callable[[Tensor], Tensor]] = MappingProxyType({"gelu": F.gelu, "silu": F.silu})
 
@@ -64,17 +64,17 @@ class Layer(nn.Module):
             nn.init.normal_(projection.weight, std=0.02)
             nn.init.zeros_(projection.bias)
 
-    def forward(self, x: Tensor, groups: Sequence[Group]) -> Tensor:
+    def forward(self, x: Tensor, groups: Sequence[TokenGroup]) -> Tensor:
         """Transform the tokens [N, D] of sentences in groups, see `xsent.train.tokens`."""
         x = self.attention_norm(x + self._drop(self.attention_out(self._attend(self.qkv(x), groups))))
         hidden: Tensor = self.ffn_norm(x + self._drop(self.ffn_out(self.activation(self.ffn_in(x)))))
         return hidden
 
-    def _attend(self, qkv: Tensor, groups: Sequence[Group]) -> Tensor:
+    def _attend(self, qkv: Tensor, groups: Sequence[TokenGroup]) -> Tensor:
         parts = torch.split(qkv, [group.tokens for group in groups])
         return torch.cat([self._attend_group(part, group) for part, group in zip(parts, groups, strict=True)])
 
-    def _attend_group(self, qkv: Tensor, group: Group) -> Tensor:
+    def _attend_group(self, qkv: Tensor, group: TokenGroup) -> Tensor:
         width = qkv.shape[-1]
         padded = qkv  # [b, T, 3D]
         if group.mask is not None:

@@ -57,7 +57,7 @@ def token_positions(lengths: Tensor) -> Tensor:
     return torch.arange(len(start), device=lengths.device) - start
 
 
-class Group(NamedTuple):
+class TokenGroup(NamedTuple):
     """Sentences whose tokens lie together."""
 
     tokens: int  # how many they have
@@ -69,7 +69,7 @@ class Group(NamedTuple):
 class Packing(NamedTuple):
     """The tokens of a batch in groups."""
 
-    groups: Sequence[Group]
+    groups: Sequence[TokenGroup]
     order: Tensor | None = None  # the token of the batch at each place [N]; None where they stay as they are
     back: Tensor | None = None  # the place of each token of the batch [N]
 
@@ -103,7 +103,7 @@ def group_sizes(lengths: Sequence[int]) -> list[int]:
     return sizes
 
 
-def group_of(lengths: Tensor) -> Group:
+def group_of(lengths: Tensor) -> TokenGroup:
     """Some sentences as a group."""
     # At least one position a sentence: a softmax over none would be NaN.
     longest = max(int(lengths.max()), 1) if len(lengths) else 1
@@ -111,4 +111,4 @@ def group_of(lengths: Tensor) -> Group:
     mask = None
     if len(sentence) != longest * len(lengths):
         mask = torch.arange(longest, device=lengths.device) < lengths.clamp(min=1)[:, None]
-    return Group(len(sentence), (sentence, position), mask, (len(lengths), longest))
+    return TokenGroup(len(sentence), (sentence, position), mask, (len(lengths), longest))

@@ -17,7 +17,7 @@ TEMPERATURE = 0.05
 
 
 @dataclass(frozen=True)
-class Retrieval:
+class HeldOutScores:
     """How well translations are found."""
 
     p1: dict[str, float]  # P@1 in per cent, by language
@@ -41,7 +41,7 @@ class Validation:
         self._translations: list[list[int]] = processor.encode([pair.translation for pair in pairs])
 
     @torch.inference_mode()
-    def measure(self, encoder: Encoder) -> Retrieval:
+    def measure(self, encoder: Encoder) -> HeldOutScores:
         """Search every translation, by cosine; dropout is off meanwhile."""
         was_training = encoder.training
         encoder.eval()
@@ -53,7 +53,7 @@ class Validation:
             hits.append(100.0 * (scores.argmax(dim=1) == gold))
             losses.append(F.cross_entropy(scores / TEMPERATURE, gold, reduction="none"))
         encoder.train(was_training)
-        return Retrieval(self._by_language(hits), self._by_language(losses))
+        return HeldOutScores(self._by_language(hits), self._by_language(losses))
 
     def _by_language(self, parts: list[Tensor]) -> dict[str, float]:
         values = torch.cat(parts).cpu()

@@ -44,7 +44,7 @@ def cluster_pairs(
         centroids = move(centroids, vectors)
     for start in tqdm(range(0, len(store), CHUNK), desc="clusters", unit="chunk", disable=None):
         rows = np.arange(start, min(start + CHUNK, len(store)))
-        found = nearest(english_vectors(store, encoder, rows, dim), centroids)
+        found = nearest_centroid(english_vectors(store, encoder, rows, dim), centroids)
         yield found.cpu().numpy().astype(np.uint16)
     logger.info("%d pairs in %d clusters", len(store), len(centroids))
 
@@ -55,14 +55,14 @@ def english_vectors(store: Store, encoder: Encoder, rows: NDArray[np.int64], dim
     return F.normalize(encoder.static(tokens)[:, :dim], dim=1)
 
 
-def nearest(vectors: Tensor, centroids: Tensor) -> Tensor:
+def nearest_centroid(vectors: Tensor, centroids: Tensor) -> Tensor:
     """The centroid with the largest cosine for each vector [n]."""
     return torch.cat([(vectors[i : i + CHUNK] @ centroids.T).argmax(dim=1) for i in range(0, len(vectors), CHUNK)])
 
 
 def move(centroids: Tensor, vectors: Tensor) -> Tensor:
     """The direction of the mean of each cluster; an empty cluster stays where it is."""
-    assigned = nearest(vectors, centroids)
+    assigned = nearest_centroid(vectors, centroids)
     sums = torch.zeros_like(centroids).index_add_(0, assigned, vectors)
     empty = torch.bincount(assigned, minlength=len(centroids)) == 0
     return F.normalize(torch.where(empty[:, None], centroids, sums), dim=1)

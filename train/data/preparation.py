@@ -47,7 +47,7 @@ class TrainingPairs:
         return (pair for pair in self.corpus if not self.held_out(pair))
 
 
-class Survey:
+class CorpusSurvey:
     """One reading of a corpus: how many pairs each cell has, and a bounded sample of the held-out ones."""
 
     def __init__(self, pairs: TrainingPairs, limit: int) -> None:
@@ -93,7 +93,7 @@ def prepare(
     run.mkdir(parents=True, exist_ok=True)
     pairs = TrainingPairs(Corpus(files, frozenset(recipe.languages)), recipe.corpus.validation_share)
     logger.info("reading %s", ", ".join(str(file) for file in files))
-    survey = Survey(pairs, recipe.corpus.validation_pairs)
+    survey = CorpusSurvey(pairs, recipe.corpus.validation_pairs)
     sources = {source for source, _ in survey.counts}
     if unknown := sorted(set(recipe.corpus.weights) - sources):
         known = ", ".join(sorted(sources))
@@ -118,7 +118,7 @@ def prepare(
     return Prepared(tokenizer, validation, Store(folder))
 
 
-def write_validation(path: Path, survey: Survey, shares: dict[Cell, float], languages: Sequence[str]) -> None:
+def write_validation(path: Path, survey: CorpusSurvey, shares: dict[Cell, float], languages: Sequence[str]) -> None:
     """Write the held-out pairs of all languages; a DataError where one has none."""
     pairs = [survey.validation(language, shares) for language in languages]
     for language, found in zip(languages, pairs, strict=True):
