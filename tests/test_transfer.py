@@ -35,7 +35,7 @@ def teacher(folder: Path) -> TeacherBert:
 def read(teacher: TeacherBert, texts: list[str]) -> Tokens:
     """Texts as the pieces of a teacher."""
     ids = [encoding.ids for encoding in teacher.tokenizer.encode_batch(texts, add_special_tokens=False)]
-    return to_tokens(ids, teacher.encoder())
+    return to_tokens(ids, teacher.encoder(max_length=38))
 
 
 def unit(vectors: torch.Tensor) -> NDArray[np.float64]:
