@@ -8,22 +8,28 @@ moves a vector; our own bundles, which run each sentence alone, calculate in 8 b
 Shapes: B sentences, T tokens of the longest, D dimensions, H heads.
 """
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
+import onnxruntime
+import sentencepiece as spm
 from numpy.typing import NDArray
 from onnx import ModelProto, TensorProto, helper
 
 from xsent.errors import DataError
 from xsent.export.form import Form
 from xsent.export.graph import INPUT, OUTPUT, EncoderGraph
+from xsent.export.nodes import ExternalFile
 from xsent.export.quantization import quantize_columns
-from xsent.export.storage import ExternalFile
 from xsent.files import atomic_file
+from xsent.similarity import unit_rows
+from xsent.threads import available_cpus
 from xsent.train.model import Encoder, ModelConfig
 
 MASK = "attention_mask"
 LARGEST = 2**31 - 1  # bytes of a protobuf message
+RUN_TOGETHER = 64  # sentences
 
 
 class BatchGraph(EncoderGraph):
@@ -79,12 +85,10 @@ class BatchGraph(EncoderGraph):
             for i, part in enumerate(("query", "key", "value"))
         )
         key = self._node("Transpose", [key], f"{name}.key.turned", perm=[0, 1, 3, 2])
-        scores = self._node(
-            "Add", [self._node("MatMul", [query, key], f"{name}.products"), self._below], f"{name}.scores"
-        )
-        mixed = self._node(
-            "MatMul", [self._node("Softmax", [scores], f"{name}.shares", axis=-1), value], f"{name}.mixed"
-        )
+        products = self._node("MatMul", [query, key], f"{name}.products")
+        scores = self._node("Add", [products, self._below], f"{name}.scores")
+        shares = self._node("Softmax", [scores], f"{name}.shares", axis=-1)
+        mixed = self._node("MatMul", [shares, value], f"{name}.mixed")
         mixed = self._node("Transpose", [mixed], f"{name}.joined", perm=[0, 2, 1, 3])
         return self._node("Reshape", [mixed, self._integers("join_heads", [0, 0, self._width])], name)
 
@@ -116,3 +120,33 @@ def write_batch_graph(encoder: Encoder, form: Form, path: Path) -> None:
     model = BatchGraph(encoder, form).serialized(path, "one ONNX file of at most 2.1; export to int8")
     with atomic_file(path) as file:
         file.write(model)
+
+
+class GraphEncoder:
+    """Runs such a file as plain onnxruntime does for other tools; `config` is that of the encoder in it."""
+
+    def __init__(self, graph: Path, tokenizer: Path, config: ModelConfig) -> None:
+        options = onnxruntime.SessionOptions()
+        options.intra_op_num_threads = available_cpus()
+        options.log_severity_level = 3  # errors only
+        self._session = onnxruntime.InferenceSession(str(graph), options, providers=["CPUExecutionProvider"])
+        self._processor = spm.SentencePieceProcessor(model_file=str(tokenizer))
+        self._config = config
+
+    def encode(self, sentences: Sequence[str]) -> NDArray[np.float32]:
+        """Unit vectors of sentences [n, D]."""
+        pieces = [ids[: self._config.max_length] for ids in self._processor.encode(list(sentences))]
+        if self._config.num_layers:
+            pieces = [[self._config.first, *ids, self._config.last] for ids in pieces]
+        order = sorted(range(len(pieces)), key=lambda i: len(pieces[i]))  # little padding; it changes no vector
+        batches = (order[start : start + RUN_TOGETHER] for start in range(0, len(order), RUN_TOGETHER))
+        parts = [self._run([pieces[i] for i in batch]) for batch in batches]
+        return unit_rows(np.concatenate(parts)[np.argsort(order)])
+
+    def _run(self, batch: Sequence[Sequence[int]]) -> NDArray[np.float32]:
+        lengths = np.array([len(ids) for ids in batch])
+        mask = np.arange(max(1, lengths.max())) < lengths[:, None]
+        ids = np.zeros(mask.shape, np.int64)
+        ids[mask] = [i for sentence in batch for i in sentence]
+        (vectors,) = self._session.run([OUTPUT], {INPUT: ids, MASK: mask.astype(np.int64)})
+        return np.asarray(vectors, np.float32)

@@ -3,25 +3,25 @@
 import json
 import logging
 import shutil
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from xsent.bundle import FORMAT_VERSION, MANIFEST, TOKENIZER, compute_fingerprint, file_digest
+from xsent.bundle import FORMAT_VERSION, MANIFEST, TABLE, TOKENIZER, WEIGHTS, compute_fingerprint, file_digest
 from xsent.encoder import SentenceEncoder
+from xsent.errors import DataError, ParityError
 from xsent.evaluation.translation import DIRECTIONS, languages_of, tatoeba
-from xsent.export.candidates import Candidate, TooLargeError, candidates, first_good
 from xsent.export.card import CARD, render_card
 from xsent.export.folder import Written, new_folder
 from xsent.export.form import Form, space_of, trained_dims, trained_layers
 from xsent.export.golden import golden, tolerances
 from xsent.export.graph import EncoderGraph
 from xsent.export.openvino_format import Kind, write_openvino
-from xsent.export.options import DEFAULTS, ExportOptions
-from xsent.export.pairs import Pairs, held_out_pairs
-from xsent.export.parity import EXACT, MORE_PIECES, Gate, Parity
+from xsent.export.options import DEFAULTS, Candidate, ExportOptions, candidates
+from xsent.export.parity import EXACT, MORE_PIECES, Pairs, Parity, held_out_pairs, measure_parity
 from xsent.export.pieces import count_asked, kept_pieces
-from xsent.export.scores import check_tests, scores
+from xsent.export.scores import refuse_empty_tests, scores
 from xsent.export.smoothing import smoothing_of
 from xsent.train.checkpoint import Checkpoint, CheckpointEncoder
 from xsent.verification import verify
@@ -31,45 +31,72 @@ logger = logging.getLogger(__name__)
 CARD_ROOM = 20_000  # bytes that the card may take, which is written last
 
 
+class TooLargeError(DataError):
+    """A bundle, whose files have these sizes, is larger than was asked for."""
+
+    def __init__(self, sizes: Mapping[str, int], limit: int) -> None:
+        self.bytes = sum(sizes.values())
+        parts = {"table": sizes[TABLE], "layers and scales": sizes[WEIGHTS], "tokenizer": sizes[TOKENIZER]}
+        parts["the rest"] = self.bytes - sum(parts.values())
+        listed = ", ".join(f"{name} {size / 1e6:.1f}" for name, size in parts.items())
+        super().__init__(
+            f"{limit / 1e6:.1f} MB cannot be reached: the smallest is {self.bytes / 1e6:.1f} MB, {listed}; "
+            "fewer --languages with a --sample, or fewer --layers, make it smaller"
+        )
+
+
 def export_bundle(checkpoint: Checkpoint, out: Path, options: ExportOptions = DEFAULTS) -> Written:
     """Write a bundle and measure it; one that differs too much from the trained encoder is not kept.
 
-    Raises:
-        BundleError: `out` exists, or is no place for a bundle.
-        DataError: It cannot be made so small; or the pairs to measure with cannot be read, or are in other languages.
-        ParityError: The bundle is beyond the budget.
-        MissingExtraError: openvino is asked for and not installed.
-        OSError: It cannot be written; like every failure, this leaves nothing behind.
+    A BundleError where `out` is no place for it, a DataError where it cannot be made so small or be measured, a
+    ParityError where it is beyond the budget. Like every failure, these leave nothing behind.
     """
     if options.tests is not None:
-        check_tests(options.tests)  # before all the work
+        refuse_empty_tests(options.tests)  # before all the work
     checkpoint = options.named(checkpoint)
     counts = count_asked(checkpoint, options)
 
-    def make(choice: Candidate) -> Written:
-        with new_folder(out, replace=options.force) as folder, kept_pieces(checkpoint, counts, choice.share) as kept:
-            maker = _Maker(kept, choice.form, folder, options)
-            maker.write()
-            if options.max_size is not None:
-                logger.info("for %s: %s", options.max_size, choice)
-            parity = maker.measure(checkpoint)
-            maker.finish(parity)
-            return Written(out, sum(maker.sizes.values()), parity, fingerprint=maker.manifest["fingerprint"])
-
-    return first_good(list(candidates(checkpoint, options)), make)
+    choices = list(candidates(checkpoint, options))
+    failed: ParityError | None = None
+    smallest: TooLargeError | None = None
+    for choice in choices:  # the first that is small enough and passes its gate
+        try:
+            pieces = kept_pieces(checkpoint, counts, choice.share)
+            with new_folder(out, replace=options.force) as folder, pieces as kept:
+                return _Maker(kept, choice, folder, options).make(checkpoint, out)
+        except TooLargeError as error:
+            logger.info("%s: %.1f MB are too much", choice, error.bytes / 1e6)
+            smallest = min(smallest or error, error, key=lambda each: each.bytes)
+        except ParityError as error:
+            if choice is not choices[-1]:
+                logger.warning("%s; tried again with less", error)
+            failed = error
+    worst = failed or smallest
+    assert worst is not None
+    raise worst
 
 
 class _Maker:
     """One bundle in the making."""
 
-    def __init__(self, checkpoint: Checkpoint, form: Form, folder: Path, options: ExportOptions) -> None:
-        self._checkpoint, self._form, self._folder, self._options = checkpoint, form, folder, options
+    def __init__(self, checkpoint: Checkpoint, choice: Candidate, folder: Path, options: ExportOptions) -> None:
+        self._checkpoint, self._folder, self._options = checkpoint, folder, options
+        self._choice, self._form = choice, choice.form
         self._pairs = held_out_pairs(checkpoint, options.gate_data)
         self._openvino: Kind | None = None
         if options.format == "openvino":
             quantised: Kind = "int8-weights" if options.weights_only else "int8"
-            self._openvino = "fp32" if form.precision == "float32" else quantised
-        self.manifest = _manifest(checkpoint, form)
+            self._openvino = "fp32" if choice.form.precision == "float32" else quantised
+        self.manifest = _manifest(checkpoint, choice.form)
+
+    def make(self, whole: Checkpoint, out: Path) -> Written:
+        """Write the bundle, measure it against what it is a part of, or all of, and say what became of it."""
+        self.write()
+        if self._options.max_size is not None:
+            logger.info("for %s: %s", self._options.max_size, self._choice)
+        parity = self.measure(whole)
+        self.finish(parity)
+        return Written(out, sum(self.sizes.values()), parity, fingerprint=self.manifest["fingerprint"])
 
     @property
     def sizes(self) -> dict[str, int]:
@@ -100,14 +127,14 @@ class _Maker:
         fewer_pieces = self._checkpoint is not whole
         part = fewer_pieces or (form.num_layers, form.dim) != (config.num_layers, config.dim)
         budget, encoder = options.budget(form.precision), SentenceEncoder(self._folder)
-        parity = Gate(trained, self._pairs, budget, CheckpointEncoder(whole) if part else None).measure(encoder)
+        parity = measure_parity(trained, encoder, self._pairs, budget, CheckpointEncoder(whole) if part else None)
         parity.check(advice=MORE_PIECES if fewer_pieces else EXACT)
         if options.tatoeba is not None:
             parity = replace(parity, tatoeba=_tatoeba(trained, encoder, options.tatoeba))
         self.manifest["parity"] = parity.as_json()
         if kind := self._openvino:
             between: Pairs = {language: sides[::2] for language, sides in self._pairs.items()}
-            theirs = Gate(trained, between, budget).measure(SentenceEncoder(self._folder, backend="openvino"))
+            theirs = measure_parity(trained, SentenceEncoder(self._folder, backend="openvino"), between, budget)
             theirs.check(" in OpenVINO")
             self.manifest["parity"]["openvino"] = {"kind": kind, **theirs.as_json()}
         return parity

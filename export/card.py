@@ -193,16 +193,13 @@ def _table(rows: Sequence[Mapping[str, object]]) -> str:
 def _training(checkpoint: Checkpoint) -> str:
     recipe = checkpoint.about.get("recipe", {})
     stages = recipe.get("stages") or [{"name": "training", "steps": checkpoint.step}]
-    lines = [f"{number}. {_stage(stage, stage['steps'])}" for number, stage in enumerate(stages[:-1], 1)]
-    lines.append(f"{len(stages)}. {_stage(stages[-1], checkpoint.step)}")
-    heading = f"Seed {recipe['seed']}; stages:" if "seed" in recipe else "Stages:"
-    return "\n".join([heading, "", *lines])
-
-
-def _stage(stage: Mapping[str, Any], done: int) -> str:
-    steps = f"{done:,} steps" if done == stage["steps"] else f"{done:,} of {stage['steps']:,} steps"
-    pairs = f", {stage['batch_size']:,} pairs a step" if "batch_size" in stage else ""
-    return f"{stage['name']}: {steps}{pairs}"
+    lines = [f"Seed {recipe['seed']}; stages:" if "seed" in recipe else "Stages:", ""]
+    for number, stage in enumerate(stages, 1):
+        done = stage["steps"] if number < len(stages) else checkpoint.step
+        steps = f"{done:,} steps" if done == stage["steps"] else f"{done:,} of {stage['steps']:,} steps"
+        pairs = f", {stage['batch_size']:,} pairs a step" if "batch_size" in stage else ""
+        lines.append(f"{number}. {stage['name']}: {steps}{pairs}")
+    return "\n".join(lines)
 
 
 def _data(attribution: Sequence[str]) -> str:

@@ -21,7 +21,7 @@ app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions
 
 @app.command(epilog="Example: xsent-export runs/builtin/checkpoints/layers-0020000 my-model --int8")
 @one_line_errors()
-def export(
+def run_export(
     checkpoint: Annotated[Path, typer.Argument(help="A checkpoint folder of xsent-train, or a bundle.")],
     out: Annotated[Path, typer.Argument(help="The bundle folder to make.")],
     format: Annotated[

@@ -18,10 +18,9 @@ from torch import Tensor, nn
 
 from xsent.bundle import GRAPH, TABLE, WEIGHTS
 from xsent.export.form import Form
-from xsent.export.nodes import CONTRIB, Nodes
+from xsent.export.nodes import CONTRIB, ExternalFile, Nodes
 from xsent.export.quantization import block_size, quantize_columns, quantize_nibbles, quantize_rows
 from xsent.export.smoothing import Smoothing
-from xsent.export.storage import ExternalFile
 from xsent.train.model import Encoder, Layer, ModelConfig
 
 INPUT, OUTPUT = "input_ids", "sentence_embedding"

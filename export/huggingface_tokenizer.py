@@ -21,8 +21,8 @@ from pathlib import Path
 from typing import Any
 
 from xsent.errors import DataError
+from xsent.train.data.vocabulary import ModelProto, SentencePiece
 from xsent.train.model import ModelConfig
-from xsent.train.sentencepiece_proto import ModelProto, SentencePiece
 from xsent.train.tokens import FRAME
 
 TOKENIZER_JSON, TOKENIZER_CONFIG = "tokenizer.json", "tokenizer_config.json"
@@ -51,10 +51,7 @@ def write_tokenizer(model: Path, folder: Path, config: ModelConfig, *, charsmap:
     """Write a SentencePiece model as `tokenizer.json` and `tokenizer_config.json`.
 
     The encoder's shape says how long a text may be, and, with layers, between which tokens it stands. `charsmap` adds
-    SentencePiece's own map of characters, for readers that have it.
-
-    Raises:
-        DataError: The model is of a kind that cannot be told in these words.
+    SentencePiece's own map of characters, for readers that have it. A DataError where the model is of another kind.
     """
     proto = ModelProto.FromString(model.read_bytes())
     if reason := _unlike_ours(proto):

@@ -6,30 +6,28 @@ from dataclasses import replace
 from pathlib import Path
 
 from xsent.bundle import TOKENIZER
-from xsent.export.batch_graph import write_batch_graph
+from xsent.export.batch_graph import GraphEncoder, write_batch_graph
 from xsent.export.card import CARD, render_foreign_card
 from xsent.export.folder import Written, folder_size, new_folder
 from xsent.export.form import Form
-from xsent.export.graph_encoder import GraphEncoder
+from xsent.export.huggingface_tokenizer import write_json, write_tokenizer
 from xsent.export.options import ExportOptions
-from xsent.export.pairs import held_out_pairs
-from xsent.export.parity import Gate, Parity
+from xsent.export.parity import Parity, held_out_pairs, measure_parity
 from xsent.export.pieces import count_asked, kept_pieces
-from xsent.export.sentence_transformers import write_sentence_transformers
-from xsent.export.web import write_web
+from xsent.export.sentence_transformers import bert_config, write_sentence_transformers
 from xsent.models import SupportsEncode
 from xsent.train.checkpoint import Checkpoint, CheckpointEncoder
+from xsent.train.transfer import CONFIG
 
 logger = logging.getLogger(__name__)
+
+WEB_GRAPH = "onnx/model.onnx"
 
 
 def export_interchange(checkpoint: Checkpoint, out: Path, options: ExportOptions) -> Written:
     """Write a checkpoint for another tool, and measure it if there are pairs to do that with.
 
-    Raises:
-        BundleError: `out` is no place for a folder, as when it exists.
-        DataError: The tool has no such encoder.
-        ParityError: It is beyond the budget; nothing is left behind.
+    A DataError where the tool has no such encoder, a ParityError where it is beyond the budget; nothing is left behind.
     """
     checkpoint = options.named(checkpoint)
     form, counts = options.form(checkpoint), count_asked(checkpoint, options)
@@ -47,7 +45,7 @@ def _measure(whole: Checkpoint, kept: Checkpoint, form: Form, folder: Path, opti
         return None
     pairs = held_out_pairs(kept, options.gate_data)
     trained = CheckpointEncoder(whole, num_layers=form.num_layers, dim=form.dim)
-    parity = Gate(trained, pairs, options.budget(form.precision)).measure(_reader(kept, form, folder))
+    parity = measure_parity(trained, _reader(kept, form, folder), pairs, options.budget(form.precision))
     parity.check(f" for {options.format}")
     return parity
 
@@ -60,10 +58,28 @@ def _reader(checkpoint: Checkpoint, form: Form, folder: Path) -> SupportsEncode:
     return GraphEncoder(graph, checkpoint.tokenizer, replace(checkpoint.config, num_layers=form.num_layers))
 
 
-def write_onnx(checkpoint: Checkpoint, form: Form, folder: Path) -> None:
+def write_plain_onnx(checkpoint: Checkpoint, form: Form, folder: Path) -> None:
     """One ONNX file beside the tokenizer, for plain onnxruntime and SentencePiece."""
     write_batch_graph(checkpoint.encoder, form, folder / "model.onnx")
     shutil.copyfile(checkpoint.tokenizer, folder / TOKENIZER)
 
 
-WRITERS = {"onnx": write_onnx, "sentence-transformers": write_sentence_transformers, "web": write_web}
+def write_web(checkpoint: Checkpoint, form: Form, folder: Path) -> None:
+    """Write a model for transformers.js, in Node or in a browser, into an empty folder.
+
+    `AutoTokenizer` and `AutoModel` open it; the model gives `sentence_embedding` [B, D], not normalised.
+    """
+    (folder / WEB_GRAPH).parent.mkdir()
+    write_batch_graph(checkpoint.encoder, form, folder / WEB_GRAPH)
+    # Its map of characters would be read as NFKC, with exceptions that are not ours.
+    kept = replace(checkpoint.config, num_layers=form.num_layers)
+    write_tokenizer(checkpoint.tokenizer, folder, kept, charsmap=False)
+    config = {
+        **bert_config(kept),
+        "hidden_size": form.dim,
+        "transformers.js_config": {"dtype": "fp32"},  # of the file's name: there is no other, whatever is inside
+    }
+    write_json(folder / CONFIG, config)
+
+
+WRITERS = {"onnx": write_plain_onnx, "sentence-transformers": write_sentence_transformers, "web": write_web}

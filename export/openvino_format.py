@@ -24,7 +24,7 @@ from xsent.errors import DataError, MissingExtraError
 from xsent.export.batch_graph import BatchGraph
 from xsent.export.form import Form, Precision
 from xsent.export.graph import INPUT, EncoderGraph
-from xsent.export.pairs import spread
+from xsent.export.parity import spread
 from xsent.export.smoothing import smoothing_of
 from xsent.openvino_backend import FILES, import_openvino, without_telemetry
 from xsent.tokenizer import Tokenizer
@@ -77,11 +77,8 @@ def write_openvino(checkpoint: Checkpoint, form: Form, folder: Path, *, kind: Ki
     AVX2). By the sentences for calibration "int8" finds the scales of the activations: give some in the languages and
     of the lengths that it will meet, not those that it is measured with; `MAX_SENTENCES` of them are used.
 
-    Raises:
-        DataError: "int8" without sentences, or an encoder too large for OpenVINO's reader of ONNX.
-        MissingExtraError: openvino or nncf is not installed, or of a version that lacks what is needed.
-        OSError: A file cannot be written.
-        ValueError: A weight is not finite.
+    A DataError where "int8" has no sentences or the encoder is too large for OpenVINO's reader of ONNX, a
+    MissingExtraError where openvino or nncf lacks what is needed.
     """
     openvino = import_openvino("export")
     precision: Precision = "float32" if kind == "fp32" else "int8"

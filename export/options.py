@@ -1,7 +1,7 @@
-"""What is asked of an export."""
+"""What is asked of an export, and what may be made to give it, the best first."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
@@ -14,6 +14,7 @@ from xsent.train.checkpoint import Checkpoint
 
 Format = Literal["bundle", "openvino", "onnx", "sentence-transformers", "web", "teacher"]
 BUNDLES = ("bundle", "openvino")  # formats that are bundles
+SHARES = (1.0, 0.9999, 0.999, 0.997, 0.99, 0.98, 0.95)  # of a sample's tokens that keep their pieces
 UNITS = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "KIB": 2**10, "MIB": 2**20}
 
 
@@ -98,21 +99,19 @@ class ExportOptions:
     def command(self) -> str:
         """The command that asks for this, without the names of files."""
         options: dict[str, object] = {
-            "format": self.format if self.format != "bundle" else "",
-            (self.precision or "").replace("float32", "fp32"): True if self.precision else None,
-            "weights-only": self.weights_only,
-            "target": self.target if self.target != "portable" else "",
+            "format": self.format if self.format != "bundle" else None,
+            (self.precision or "").replace("float32", "fp32"): "" if self.precision else None,
+            "weights-only": "" if self.weights_only else None,
+            "target": self.target if self.target != "portable" else None,
             "layers": self.num_layers,
             "dim": self.dim,
-            "languages": ",".join(self.languages or ()),
-            "sample": "TEXT" if self.sample else "",
+            "languages": ",".join(self.languages) if self.languages else None,
+            "sample": "TEXT" if self.sample else None,
             "max-size": self.max_size,
-            "gate-data": "PAIRS" if self.gate_data else "",
+            "gate-data": "PAIRS" if self.gate_data else None,
             "tolerance": self.tolerance,
         }
-        # Not `in (None, False)`: no layers, 0, is something that was asked for.
-        given = ((n, v) for n, v in options.items() if v is not None and v is not False and v != "")
-        words = (f"--{name}" if value is True else f"--{name} {value}" for name, value in given)
+        words = (f"--{name} {value}".rstrip() for name, value in options.items() if value is not None)
         return " ".join(["xsent-export CHECKPOINT OUT", *words])
 
 
@@ -125,3 +124,31 @@ def parse_size(text: str) -> int:
     if match is None or match[2].upper() not in UNITS:
         raise DataError(f"--max-size {text!r} is no size; expected such as 16MB or 15.5MiB")
     return int(float(match[1]) * UNITS[match[2].upper()])
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A form, and the share of the sample's tokens whose pieces it keeps."""
+
+    form: Form
+    share: float = 1.0
+
+    def __str__(self) -> str:
+        share = f", the pieces of {self.share:.2%} of the sample" if self.share < 1 else ""
+        return f"{self.form.precision}, {self.form.dim} dimensions{share}"
+
+
+def candidates(checkpoint: Checkpoint, options: ExportOptions) -> Iterator[Candidate]:
+    """What may be made: with `max_size`, bits of the table go before rare pieces, these before dimensions."""
+    form = options.form(checkpoint)
+    if options.max_size is None:
+        yield Candidate(form)
+        return
+    # Under layers fewer dimensions do not make a table smaller.
+    dims = [form.dim] if options.dim is not None or form.num_layers else trained_dims(checkpoint)[::-1]
+    precisions: tuple[Precision, ...] = (options.precision,) if options.precision else ("int8", "int4-table")
+    for dim in dims:
+        for share in SHARES if options.languages else SHARES[:1]:
+            for precision in precisions:
+                if precision != "int4-table" or dim % 2 == 0:
+                    yield Candidate(replace(form, dim=dim, precision=precision), share)

@@ -4,16 +4,23 @@ Both encode the same held-out pairs. The cosine of a sentence's two vectors says
 of translations within a language, the mean of both directions, in per cent) says whether that matters.
 """
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from xsent.errors import ParityError
-from xsent.export.pairs import Pairs
+from xsent.errors import DataError, ParityError
+from xsent.lines import read_fields
 from xsent.models import SupportsEncode
+from xsent.train.checkpoint import Checkpoint
 
+T = TypeVar("T")
+
+MAX_PAIRS = 1000  # a language; one more wrong answer is then 0.05 points of P@1
 # What to do about an export that costs too much.
 EXACT = "--fp32 keeps the trained weights"
 MORE_PIECES = "a larger --sample, or a larger --max-size, keeps more pieces"
@@ -23,6 +30,8 @@ TATOEBA = {  # columns of its table, and what they show
     "en→xx trained": "en_xx_before",
     "en→xx bundle": "en_xx_after",
 }
+
+Pairs = Mapping[str, Sequence[tuple[str, str]]]  # language to (English, translation)
 
 
 @dataclass(frozen=True)
@@ -96,12 +105,12 @@ class Parity:
 
     def tatoeba_rows(self) -> list[dict[str, object]]:
         """The Tatoeba scores for a table, one row a language and one for the mean; none if not measured."""
-        scores = list(self.tatoeba.items())
+        scores, every = {**self.tatoeba}, self.tatoeba.values()
         if scores:
-            scores.append(("mean", {key: sum(s[key] for _, s in scores) / len(scores) for key in TATOEBA.values()}))
+            scores["mean"] = {key: sum(score[key] for score in every) / len(every) for key in TATOEBA.values()}
+        columns = TATOEBA.items()
         return [
-            {"language": language, **{column: f"{score[key]:.2f}" for column, key in TATOEBA.items()}}
-            for language, score in scores
+            {"language": name, **{to: f"{score[key]:.2f}" for to, key in columns}} for name, score in scores.items()
         ]
 
     def as_json(self) -> dict[str, object]:
@@ -121,33 +130,28 @@ class Agreement:
     cosine_min: float
 
 
-class Gate:
-    """The trained encoder's vectors of held-out pairs, to compare with; `whole` is all of it, if `before` is a part."""
-
-    def __init__(
-        self, before: SupportsEncode, pairs: Pairs, budget: Budget, whole: SupportsEncode | None = None
-    ) -> None:
-        self._pairs, self._budget = pairs, budget
-        self._before = {language: _encode(before, sides) for language, sides in pairs.items()}
-        self._whole = {}
-        if whole is not None:
-            self._whole = {language: round(_p_at_1(*_encode(whole, sides)), 3) for language, sides in pairs.items()}
-
-    def measure(self, after: SupportsEncode) -> Parity:
-        """Compare a bundle."""
-        measured = {}
-        for language, pairs in self._pairs.items():
-            old, new = self._before[language], _encode(after, pairs)
-            cosines = np.concatenate([np.einsum("nd,nd->n", a, b) for a, b in zip(old, new, strict=True)])
-            measured[language] = LanguageParity(
-                pairs=len(new[0]),
-                cosine_mean=round(float(cosines.mean()), 6),
-                cosine_p1=round(float(np.percentile(cosines, 1)), 6),
-                cosine_min=round(float(cosines.min()), 6),
-                p1_before=round(_p_at_1(*old), 3),
-                p1_after=round(_p_at_1(*new), 3),
-            )
-        return Parity(measured, self._budget, self._whole)
+def measure_parity(
+    before: SupportsEncode,
+    after: SupportsEncode,
+    pairs: Pairs,
+    budget: Budget,
+    whole: SupportsEncode | None = None,
+) -> Parity:
+    """Compare an exported encoder with the trained one on held-out pairs; `before` may be a part of the `whole`."""
+    measured = {}
+    for language, sides in pairs.items():
+        old, new = _encode(before, sides), _encode(after, sides)
+        cosines = np.concatenate([np.einsum("nd,nd->n", a, b) for a, b in zip(old, new, strict=True)])
+        measured[language] = LanguageParity(
+            pairs=len(new[0]),
+            cosine_mean=round(float(cosines.mean()), 6),
+            cosine_p1=round(float(np.percentile(cosines, 1)), 6),
+            cosine_min=round(float(cosines.min()), 6),
+            p1_before=round(_p_at_1(*old), 3),
+            p1_after=round(_p_at_1(*new), 3),
+        )
+    everything = {} if whole is None else {name: round(_p_at_1(*_encode(whole, s)), 3) for name, s in pairs.items()}
+    return Parity(measured, budget, everything)
 
 
 def _encode(encoder: SupportsEncode, pairs: Sequence[tuple[str, str]]) -> list[NDArray[np.float32]]:
@@ -159,3 +163,45 @@ def _p_at_1(english: NDArray[np.float32], translations: NDArray[np.float32]) -> 
     cosines = english @ translations.T
     gold = np.arange(len(cosines))
     return 50 * float((cosines.argmax(axis=0) == gold).mean() + (cosines.argmax(axis=1) == gold).mean())
+
+
+def held_out_pairs(checkpoint: Checkpoint, gate_data: Path | None) -> Pairs:
+    """The pairs to measure an export with: those of a file, else its own; a DataError where a language has none."""
+    file = gate_data or checkpoint.validation
+    if gate_data is None and not file.is_file():
+        raise DataError(
+            f"{checkpoint.given}: has no held-out pairs to measure with; name a file of pairs by --gate-data"
+        )
+    pairs = read_pairs(file)
+    if missing := [language for language in checkpoint.languages if language != "en" and language not in pairs]:
+        raise DataError(
+            f"{file}: no pairs in {', '.join(missing)}, but in {', '.join(pairs)}; every language has to be measured"
+        )
+    kept = {language: pairs[language] for language in pairs if language in checkpoint.languages}
+    if not kept:
+        raise DataError(f"{file}: no pairs in {', '.join(checkpoint.languages)}")
+    return kept
+
+
+def read_pairs(path: Path, limit: int = MAX_PAIRS) -> Pairs:
+    """Read pairs (source, language, English, translation) by language, at most `limit` each, spread over the file.
+
+    Within a language each sentence is kept once, on either side: a search among equals has no right answer. Neither has
+    one for nothing: a pair with a blank side is left out. A DataError where nothing can be read.
+    """
+    pairs: dict[str, list[tuple[str, str]]] = defaultdict(list)
+    seen: set[tuple[str, str, str]] = set()
+    for _, language, english, translation in read_fields(path, 4, "source, language, English, translation"):
+        sides = {(language, "en", english), (language, "xx", translation)}
+        if english.strip() and translation.strip() and not sides & seen:
+            seen |= sides
+            pairs[language].append((english, translation))
+    if not pairs:
+        raise DataError(f"{path}: empty; expected held-out pairs to measure the export with")
+    return {language: spread(pairs[language], limit) for language in sorted(pairs)}
+
+
+def spread(items: Sequence[T], limit: int) -> list[T]:
+    """At most so many of some items, from all over them."""
+    count = min(limit, len(items))
+    return [items[i * len(items) // count] for i in range(count)]

@@ -21,7 +21,7 @@ from xsent.export.options import ExportOptions
 from xsent.lines import read_lines
 from xsent.train.bundles import KEPT
 from xsent.train.checkpoint import TOKENIZER, VALIDATION, Checkpoint
-from xsent.train.sentencepiece_proto import ModelProto, SentencePiece
+from xsent.train.data.vocabulary import ModelProto, SentencePiece
 
 logger = logging.getLogger(__name__)
 
@@ -80,10 +80,7 @@ def count_pieces(checkpoint: Checkpoint, languages: Sequence[str], sample: Path)
     """Count the pieces of a checkpoint in a sample of some of its languages.
 
     The sample is their sentences, a line each; or a corpus of pairs (source, language, English, translation), of which
-    only those in these languages are read.
-
-    Raises:
-        DataError: The checkpoint does not have one of the languages, or the sample cannot be read or has no text.
+    only those in these languages are read. A DataError where a language is not the checkpoint's, or has no text.
     """
     if ENGLISH not in languages:
         raise DataError(

@@ -28,7 +28,7 @@ class Score:
     note: str
 
 
-def check_tests(folder: Path) -> None:
+def refuse_empty_tests(folder: Path) -> None:
     """Refuse a folder that has nothing to score."""
     if not any((folder / name).exists() for name in [*TESTS, TOPICS]):
         raise DataError(f"{folder}: no tests; expected a folder with one of {', '.join([*TESTS, TOPICS])}")

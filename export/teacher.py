@@ -13,11 +13,17 @@ from xsent.export.folder import Written, folder_size, new_folder
 from xsent.export.form import Form
 from xsent.export.graph import EncoderGraph
 from xsent.export.options import DEFAULTS, ExportOptions
-from xsent.export.pairs import read_pairs
-from xsent.export.parity import Agreement
+from xsent.export.parity import Agreement, read_pairs
 from xsent.export.smoothing import fit_smoothing
-from xsent.train.quick_teacher import ABOUT, FORMAT_VERSION, TOKENIZER, QuickTeacher, fingerprint
-from xsent.train.teacher import Teacher, open_teacher
+from xsent.train.teacher import (
+    ABOUT,
+    FORMAT_VERSION,
+    TOKENIZER,
+    QuickTeacher,
+    Teacher,
+    open_teacher,
+    space_identity,
+)
 from xsent.train.tokens import FRAME
 from xsent.train.transfer import TeacherBert, read_teacher
 
@@ -49,11 +55,8 @@ SENTENCES = (  # of all lengths, for who has no others
 def export_teacher(source: Path, out: Path, options: ExportOptions = DEFAULTS) -> Written:
     """Write a folder of sentence-transformers, whose model is a BERT, for `xsent-train --teacher`, and measure it.
 
-    Raises:
-        BundleError: `out` exists, or is no place for a folder.
-        DataError: The source is no such teacher, or the pairs to measure with cannot be read.
-        ParityError: Its vectors differ too much from the original's.
-        MissingExtraError: sentence-transformers is not installed.
+    A BundleError where `out` is no place for it, a DataError where the source is no such teacher, a ParityError where
+    its vectors differ too much from the original's.
     """
     pairs = read_pairs(options.gate_data) if options.gate_data else {}
     sentences = [english for language in pairs.values() for english, _ in language]
@@ -72,7 +75,7 @@ def export_teacher(source: Path, out: Path, options: ExportOptions = DEFAULTS) -
             "dim": encoder.config.dim,
             "max_length": encoder.config.max_length,
             "precision": form.precision,
-            "fingerprint": fingerprint(folder),
+            "fingerprint": space_identity(folder),
         }
         (folder / ABOUT).write_text(json.dumps(about))
         agreement = _compare(original, QuickTeacher(folder), sentences or list(SENTENCES))

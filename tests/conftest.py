@@ -34,6 +34,14 @@ def run(capfd: pytest.CaptureFixture[str]) -> Runner:
     return Runner(capfd)
 
 
+def save_encoder(encoder: Encoder, folder: Path, *files: Path, **about: object) -> Path:
+    """A checkpoint of an encoder, with a tokenizer and maybe held-out pairs."""
+    about = {"name": "mini", "languages": ["en", "de"], "licence": "CC0-1.0", "step": 7, **about}
+    weights = {f"encoder.{name}": weight for name, weight in encoder.state_dict().items()}
+    save_checkpoint(folder, {**about, "model": asdict(encoder.config)}, weights, None, files)
+    return folder
+
+
 @pytest.fixture(scope="session")
 def make_encoder() -> MakeEncoder:
     """A function that makes an encoder with random weights, none of them zero, always the same."""
@@ -85,11 +93,7 @@ def mini_checkpoint(tmp_path_factory: pytest.TempPathFactory, make_encoder: Make
             for english, translation in zip(texts["en"][::4], texts[language][::4], strict=True):
                 file.write(f"test\t{language}\t{english}\t{translation}\n")
     encoder = make_encoder(vocab_size=pieces, out_scale=0.05)  # names find each other, as if it were trained
-    about = {"name": "mini", "languages": ["en", "fr", "de"], "licence": "CC0-1.0", "step": 7}
-    weights = {f"encoder.{name}": weight for name, weight in encoder.state_dict().items()}
-    checkpoint = folder / "checkpoint"
-    save_checkpoint(checkpoint, {**about, "model": asdict(encoder.config)}, weights, None, [tokenizer, validation])
-    return checkpoint
+    return save_encoder(encoder, folder / "checkpoint", tokenizer, validation, languages=["en", "fr", "de"])
 
 
 @pytest.fixture(scope="session")

@@ -2,9 +2,8 @@
 
 import json
 import shutil
-import sys
 from collections.abc import Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from importlib.metadata import EntryPoint
 from itertools import combinations
 from pathlib import Path
@@ -13,16 +12,16 @@ from unittest import mock
 import pytest
 import sentencepiece as spm
 import torch
-from conftest import NAMES, PHRASES, MakeEncoder
+from conftest import NAMES, PHRASES, MakeEncoder, save_encoder
+from trainings import command
 
 from xsent import models
 from xsent.errors import DataError, XsentError
 from xsent.export.bundle import export_bundle
 from xsent.lines import read_fields
-from xsent.train import cli
-from xsent.train.adding import Adding, Addition
-from xsent.train.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
-from xsent.train.comparison import Change, Comparison, compare
+from xsent.train.adding import Addition, add_language
+from xsent.train.checkpoint import Checkpoint, load_checkpoint
+from xsent.train.comparison import LanguageChange, LanguageComparison, compare_languages
 from xsent.train.data.newcomer import Sample, read_newcomer
 
 GREEK = str.maketrans("abcdefghiklmnoprstuwxyzvjq", "αβξδεφγηικλμνοπρστυωχψζβιπ")
@@ -61,12 +60,12 @@ def addition(pairs: Path, mini_bundle: Path, tmp_path_factory: pytest.TempPathFa
 
 @pytest.fixture(scope="module")
 def added(addition: Addition) -> tuple[Checkpoint, Checkpoint]:
-    return Adding(addition, threads=1).run()
+    return add_language(addition, threads=1)
 
 
 @pytest.fixture(scope="module")
-def comparison(added: tuple[Checkpoint, Checkpoint]) -> Comparison:
-    return compare(*added, None)
+def comparison(added: tuple[Checkpoint, Checkpoint]) -> LanguageComparison:
+    return compare_languages(*added, None)
 
 
 def test_what_was_there_stays_to_the_bit(added: tuple[Checkpoint, Checkpoint]) -> None:
@@ -79,7 +78,7 @@ def test_what_was_there_stays_to_the_bit(added: tuple[Checkpoint, Checkpoint]) -
     assert after.tokenizer.read_bytes().startswith(before.tokenizer.read_bytes())
 
 
-def test_the_new_language_is_found_and_the_old_ones_as_before(comparison: Comparison) -> None:
+def test_the_new_language_is_found_and_the_old_ones_as_before(comparison: LanguageComparison) -> None:
     scores = {change.language: change for change in comparison.changes}
     assert list(scores) == ["fr", "de", "el"]
     assert scores["el"].before["held_out"] < 40
@@ -114,7 +113,7 @@ def test_it_goes_on_where_it_stopped(addition: Addition, added: tuple[Checkpoint
     for done, gone in enumerate(parts):
         shutil.rmtree(again.out / gone)
         made = [(again.out / part).stat().st_mtime_ns for part in parts[:done]]
-        after = Adding(again, threads=1).run()[1]
+        after = add_language(again, threads=1)[1]
         assert [(again.out / part).stat().st_mtime_ns for part in parts[:done]] == made
         assert all(torch.equal(after.weights[name], weight) for name, weight in added[1].weights.items())
 
@@ -136,10 +135,10 @@ def test_what_cannot_be_done_is_refused(addition: Addition, added: object, tmp_p
         ({"pieces": 300}, "begun with other pieces; name another --out"),
     ]:
         with pytest.raises(XsentError, match=message):
-            Adding(replace(addition, **change), threads=1)
+            add_language(replace(addition, **change), threads=1)
         assert not new.exists()
     with pytest.raises(DataError, match=r"trained with other settings .*steps"):
-        Adding(replace(addition, pairs_seen=99), threads=1).run()
+        add_language(replace(addition, pairs_seen=99), threads=1)
 
 
 @pytest.mark.parametrize("num_layers", [0, 1])
@@ -155,14 +154,12 @@ def test_another_encoder_and_pairs_without_old_languages(
     monkeypatch.setattr(models, "entry_points", lambda group: [opener])
     old = load_checkpoint(mini_checkpoint)
     encoder = make_encoder(old.config.vocab_size, num_layers=num_layers, out_scale=0.05)
-    weights = {f"encoder.{name}": weight for name, weight in encoder.state_dict().items()}
-    model, alone = tmp_path / "model", tmp_path / "greek.tsv"
-    about = {**old.about, "model": asdict(encoder.config)}
-    save_checkpoint(model, about, weights, None, [old.tokenizer, old.validation])
+    model = save_encoder(encoder, tmp_path / "model", old.tokenizer, old.validation, languages=old.languages)
+    alone = tmp_path / "greek.tsv"
     alone.write_text("".join(line for line in pairs.read_text().splitlines(keepends=True) if "\tel\t" in line))
     addition = Addition(model, alone, "el", tmp_path / "run", pieces=400, pairs_seen=8_000)
-    before, after = Adding(addition, threads=1).run()
-    comparison = compare(before, after, None)
+    before, after = add_language(addition, threads=1)
+    comparison = compare_languages(before, after, None)
     assert [change.language for change in comparison.changes] == ["fr", "de", "el"]  # it came with held-out pairs
     assert comparison.changes[2].after["held_out"] > 80
     assert comparison.failures() == []
@@ -171,17 +168,17 @@ def test_another_encoder_and_pairs_without_old_languages(
 
 
 def test_losses_are_failures() -> None:
-    def change(language: str, *points: float) -> Change:
+    def change(language: str, *points: float) -> LanguageChange:
         names = ("held_out", "xx_en")[: len(points)]
-        return Change(
+        return LanguageChange(
             language, 100, dict.fromkeys(names, 50.0), {n: 50 + p for n, p in zip(names, points, strict=True)}
         )
 
     changes = change("fr", 0, -0.3), change("de", 0.5, -0.5), change("el", 0.0, 0.0)
-    comparison = Comparison("el", changes, sentences=200, same_pieces=199, same_vectors=198)
+    comparison = LanguageComparison("el", changes, sentences=200, same_pieces=199, same_vectors=198)
     assert comparison.failures() == ["de lost 0.5 points", "el gained nothing"]
     assert "199 (99.50%)" in comparison.notes()[0]
-    alone = Comparison("el", (change("el", 1.0),), 10, 10, 10)
+    alone = LanguageComparison("el", (change("el", 1.0),), 10, 10, 10)
     assert alone.failures() == []
     assert "no old language was measured" in alone.notes()[1]
 
@@ -202,15 +199,7 @@ def test_a_sample_is_the_smallest_ranks() -> None:
     assert sample.items() == ["item 1", "item 2", "item 3"]
 
 
-def run(capture: pytest.CaptureFixture[str], *arguments: object) -> tuple[int, str, str]:
-    """Exit code, standard output and standard error of `xsent-train`."""
-    with mock.patch.object(sys, "argv", ["xsent-train", *map(str, arguments)]), pytest.raises(SystemExit) as caught:
-        cli.main()
-    out, err = capture.readouterr()
-    return int(caught.value.code or 0), out, err
-
-
-def test_the_command(addition: Addition, added: object, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command(addition: Addition, added: object, tmp_path: Path) -> None:
     arguments = ["distill", addition.model, addition.pairs, "--language", "el", "--out", addition.out, "--threads", 1]
     arguments += ["--pieces", 400, "--pairs-seen", 8_000]
     tatoeba = tmp_path / "tatoeba"
@@ -218,7 +207,7 @@ def test_the_command(addition: Addition, added: object, tmp_path: Path, capsys: 
     for language in ("fr", "el"):
         lines = (f"{say('en', names)}\t{say(language, names)}\n" for names in list(combinations(NAMES, 4))[::30])
         (tatoeba / f"en-{language}.tsv").write_text("".join(lines))
-    code, out, err = run(capsys, *arguments, "--tatoeba", tatoeba)
+    code, out, err = command(*arguments, "--tatoeba", tatoeba)
     assert code == 0, err
     heading, *rows = out.splitlines()
     assert heading.split()[:6] == ["language", "pairs", "held_out", "before", "held_out", "after"]
@@ -227,15 +216,15 @@ def test_the_command(addition: Addition, added: object, tmp_path: Path, capsys: 
     assert "xx_en before" in heading
     assert f"next: xsent-export {addition.out / 'checkpoint'} MY-BUNDLE --int8" in err
     assert "no --attribution" in err
-    code, out, _ = run(capsys, *arguments, "--json")
+    code, out, _ = command(*arguments, "--json")
     report = json.loads(out)
     assert (code, report["language"]) == (0, "el")
     assert report["rows"][0]["held_out change"] == 0
-    code, out, err = run(capsys, *arguments, "--tatoeba", tmp_path)
+    code, out, err = command(*arguments, "--tatoeba", tmp_path)
     assert (code, out) == (1, "")
     assert "no en-el.tsv" in err
-    with mock.patch("xsent.train.comparison.Comparison.failures", lambda _: ["fr lost 0.4 points"]):
-        code, out, err = run(capsys, *arguments)
+    with mock.patch("xsent.train.comparison.LanguageComparison.failures", lambda _: ["fr lost 0.4 points"]):
+        code, out, err = command(*arguments)
     assert code == 1
     assert out.startswith("language")
     assert err.splitlines()[-1].startswith("Error: fr lost 0.4 points; ")

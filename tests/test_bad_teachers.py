@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from tiny_bert import STUDENT, write_tiny_bert
-from trainings import command
+from trainings import train_command
 
 
 def configure(**changes: object) -> Callable[[Path], None]:
@@ -53,7 +53,7 @@ def test_what_is_no_bert_to_take_layers_from(
 ) -> None:
     folder = Path(shutil.copytree(bert, tmp_path / "bert"))
     damage(folder)
-    code, err = command(student, tmp_path / "run", "--teacher", folder)
+    code, err = train_command(student, tmp_path / "run", "--teacher", folder)
     assert code == 1 and err.count("\n") == 1 and err.startswith("Error: ") and str(folder) in err
     assert pytest.raises(AssertionError, match=message).matches(AssertionError(err))
     assert not (tmp_path / "run").exists()
@@ -74,7 +74,7 @@ def test_a_recipe_that_does_not_fit_the_teacher(
     wrong = student.with_name("wrong.toml")
     assert old in STUDENT
     wrong.write_text(STUDENT.replace(old, new))
-    code, err = command(wrong, tmp_path / "run", "--teacher", bert)
+    code, err = train_command(wrong, tmp_path / "run", "--teacher", bert)
     assert code == 1 and err.count("\n") == 1 and message in err
     assert not (tmp_path / "run").exists()
 
@@ -83,14 +83,14 @@ def test_a_vocabulary_that_meets_no_english_word(student: Path, tmp_path: Path) 
     greek = write_tiny_bert(tmp_path / "bert", words=["α", "β"])
     alone = student.with_name("alone.toml")  # sentence-transformers would refuse the teacher before
     alone.write_text(STUDENT[: STUDENT.index("[[stage]]", STUDENT.index("rows"))])
-    code, err = command(alone, tmp_path / "run", "--teacher", greek)
+    code, err = train_command(alone, tmp_path / "run", "--teacher", greek)
     assert code == 1 and "none of 360 pieces is an English word that it knows; the vocabulary needs" in err
     assert not (tmp_path / "run" / "checkpoints").exists()
 
 
 def test_what_needs_a_teacher_says_so(student: Path, bert: Path, tmp_path: Path) -> None:
-    code, err = command(student, tmp_path / "run")
+    code, err = train_command(student, tmp_path / "run")
     assert (code, err.count("\n")) == (1, 1) and "teacher_layers takes over the layers of a teacher; name its" in err
-    code, err = command(student, tmp_path / "run", "--fast-teacher", bert)
+    code, err = train_command(student, tmp_path / "run", "--fast-teacher", bert)
     assert (code, err.count("\n")) == (1, 1) and "name its folder with --teacher" in err
     assert not (tmp_path / "run").exists()

@@ -1,6 +1,5 @@
 """One ONNX file for other tools, read by plain onnxruntime."""
 
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -9,6 +8,7 @@ import onnxruntime
 import pytest
 import sentencepiece
 import torch
+from conftest import MakeEncoder
 from numpy.typing import NDArray
 
 from xsent.encoder import SentenceEncoder
@@ -16,9 +16,8 @@ from xsent.errors import DataError
 from xsent.export import batch_graph
 from xsent.export.batch_graph import write_batch_graph
 from xsent.export.form import Form, Precision
-from xsent.train.checkpoint import load_checkpoint
+from xsent.train.checkpoint import load_checkpoint, to_tokens
 from xsent.train.model import Encoder
-from xsent.train.tokens import Tokens
 
 Vectors = NDArray[np.float32]
 SENTENCES = [[1, 2, 3], [4], [5, 6, 7, 8, 9, 10, 11], []]
@@ -42,23 +41,19 @@ def run(path: Path, sentences: list[list[int]], padding: int = 0) -> Vectors:
 @pytest.mark.parametrize("activation", ["gelu", "silu"])
 @pytest.mark.parametrize(("num_layers", "dim"), [(0, 32), (0, 16), (2, 32), (2, 16)])
 def test_a_batch_has_the_vectors_of_the_encoder(
-    num_layers: int, dim: int, activation: str, make_encoder: Callable[..., Encoder], tmp_path: Path
+    num_layers: int, dim: int, activation: str, make_encoder: MakeEncoder, tmp_path: Path
 ) -> None:
     encoder = make_encoder(num_layers=num_layers, activation=activation)
     write_batch_graph(encoder, Form(num_layers, dim, "float32"), tmp_path / "model.onnx")
-    tokens = Tokens(
-        torch.tensor([i for sentence in SENTENCES for i in sentence]),
-        torch.tensor([len(sentence) for sentence in SENTENCES]),
-    )
     with torch.inference_mode():
-        expected = encoder(tokens)[:, :dim].numpy()
+        expected = encoder(to_tokens(SENTENCES, encoder))[:, :dim].numpy()
     ids = framed(SENTENCES, encoder) if num_layers else SENTENCES
     np.testing.assert_allclose(run(tmp_path / "model.onnx", ids), expected, rtol=1e-5, atol=1e-5)
 
 
 @pytest.mark.parametrize("precision", ["int8", "int4-table", "float32"])
 def test_neither_padding_nor_company_moves_a_vector(
-    precision: Precision, make_encoder: Callable[..., Encoder], tmp_path: Path
+    precision: Precision, make_encoder: MakeEncoder, tmp_path: Path
 ) -> None:
     encoder, path = make_encoder(), tmp_path / "model.onnx"
     write_batch_graph(encoder, Form.whole(encoder.config, precision), path)
@@ -79,7 +74,7 @@ def test_float32_equals_the_bundle(mini_checkpoint: Path, mini_bundle: Path, tmp
         np.testing.assert_allclose(vectors, SentenceEncoder(mini_bundle).encode(texts), atol=tolerance)
 
 
-def test_it_is_one_file_of_standard_operators(make_encoder: Callable[..., Encoder], tmp_path: Path) -> None:
+def test_it_is_one_file_of_standard_operators(make_encoder: MakeEncoder, tmp_path: Path) -> None:
     encoder = make_encoder(activation="gelu")
     write_batch_graph(encoder, Form.whole(encoder.config), tmp_path / "model.onnx")
     assert [path.name for path in tmp_path.iterdir()] == ["model.onnx"]
@@ -91,7 +86,7 @@ def test_it_is_one_file_of_standard_operators(make_encoder: Callable[..., Encode
 
 
 def test_a_file_that_would_be_too_large_is_refused(
-    make_encoder: Callable[..., Encoder], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    make_encoder: MakeEncoder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(batch_graph, "LARGEST", 1000)
     encoder = make_encoder()

@@ -72,17 +72,13 @@ def test_the_queue_holds_the_latest_vectors_of_earlier_batches(store: Store) -> 
         seen += batch.teacher.flatten().tolist()
 
 
-def test_a_resume_finds_the_queue_of_the_step(store: Store) -> None:
+def test_a_resume_finds_the_queue_of_the_step_and_drawn_names_all_pairs(store: Store) -> None:
     whole = list(batches(store, DISTILS, teacher=Numbers()).since(0))
     for step in (1, 2, 5, 11):
         now = next(iter(batches(store, DISTILS, teacher=Numbers()).since(step)))
         assert now.queue is not None and whole[step].queue is not None
         assert torch.equal(now.queue, whole[step].queue)
-
-
-def test_drawn_names_the_pairs_of_all_batches(store: Store) -> None:
-    vectors = [batch.teacher for batch in batches(store, DISTILS, teacher=Numbers()).since(0)]
-    seen = {int(number) for part in vectors if part is not None for number in part.flatten()}
+    seen = {int(number) for batch in whole if batch.teacher is not None for number in batch.teacher.flatten()}
     drawn = batches(store, DISTILS).drawn().tolist()
     assert drawn == sorted(set(drawn)) and seen <= set(drawn)
 

@@ -1,7 +1,6 @@
 """The corpus reader: streams, compressed files, and lines that are no pairs."""
 
 import gzip
-import logging
 import lzma
 from pathlib import Path
 
@@ -24,24 +23,17 @@ def test_plain_gz_and_xz_hold_the_same_pairs(tmp_path: Path) -> None:
 def test_bad_lines_are_skipped_counted_and_reported_with_their_number(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    path = tmp_path / "bad.tsv"
-    path.write_bytes(
-        GOOD.encode() + b"no tab at all\n" + b"talk\tde\tbyte \xff\tx\n" + b"talk\tde\t\tx\n" + GOOD.encode()
-    )
+    path, good = tmp_path / "bad.tsv", GOOD.encode()
+    path.write_bytes(good + b"no tab at all\n" + b"talk\tde\tbyte \xff\tx\n" + b"talk\tde\t\tx\n" + good)
     corpus = Corpus([path])
-    with caplog.at_level(logging.WARNING):
-        assert len(list(corpus)) == 2
+    assert len(list(corpus)) == 2
     assert corpus.skipped == {"1 fields instead of 4 or 2": 1, "not UTF-8": 1, "an empty field": 1}
     assert f"{path}:2: skipped, 1 fields instead of 4 or 2" in caplog.text
     assert f"{path}:3: skipped, not UTF-8" in caplog.text
     assert "1 not UTF-8" in caplog.text.splitlines()[-1]
-
-
-def test_a_flood_of_bad_lines_is_a_number_not_a_flood_of_messages(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    (tmp_path / "bad.tsv").write_text("nothing\n" * 1000 + GOOD, encoding="utf-8")
-    list(Corpus([tmp_path / "bad.tsv"]))
+    caplog.clear()
+    path.write_text("nothing\n" * 1000 + GOOD, encoding="utf-8")  # a flood is a number, not a flood of messages
+    list(Corpus([path]))
     assert len(caplog.records) == 6
     assert "1000 1 fields instead of 4" in caplog.records[-1].message
 

@@ -10,11 +10,10 @@ import rank
 import torch
 from safetensors.torch import load_file
 from toy import write_toy_recipe
+from trainings import COMMAND, arguments, train
 
 from xsent.train.checkpoint import load_checkpoint
-from xsent.train.config import load_recipe
 from xsent.train.objectives.settings import Objectives
-from xsent.train.trainer import Trainer
 
 TWO = [sys.executable, "-W", "ignore", "-m", "torch.distributed.run", "--nproc-per-node", "2", "--standalone"]
 
@@ -44,9 +43,7 @@ def test_two_ranks_have_the_losses_and_gradients_of_the_joined_batch(tmp_path: P
     assert two.keys() == one.keys()
     for name, value in one.items():
         assert value.abs().max() > 0, name
-        torch.testing.assert_close(
-            two[name], value, rtol=1e-4, atol=1e-6, msg=lambda text, name=name: f"{name}: {text}"
-        )
+        torch.testing.assert_close(two[name], value, rtol=1e-4, atol=1e-6, msg=lambda text, n=name: f"{n}: {text}")
 
 
 @pytest.mark.parametrize("order", ["random", "cluster"])
@@ -55,23 +52,12 @@ def test_torchrun_trains_a_recipe_as_one_process_does(tmp_path: Path, order: str
     text = recipe.read_text().replace("ugt = 0.1, sim", "sim").replace("dropout = 0.1\n", "")
     text = text.replace('order = "cluster"', f'order = "{order}"').replace("steps = 150", "steps = 20")
     recipe.write_text(text)
-    command = "from xsent.train.cli import main; main()"
-    (tmp_path / "train.py").write_text(command)
-    result = run(
-        str(tmp_path / "train.py"),
-        str(recipe),
-        "--data",
-        str(tmp_path),
-        "--out",
-        str(tmp_path / "two"),
-        "--threads",
-        "1",
-    )
+    program = tmp_path / "train.py"
+    program.write_text(COMMAND[2])
+    result = run(str(program), *arguments(recipe, tmp_path / "two")[3:])
     assert result.returncode == 0, result.stderr
     (line,) = result.stdout.splitlines()  # one rank speaks
-    config = load_recipe(recipe)
-    path = Trainer(config, [tmp_path / "pairs.tsv"], tmp_path / "one", threads=1).train()
-    two, one = load_checkpoint(Path(line)), load_checkpoint(path)
+    two, one = load_checkpoint(Path(line)), load_checkpoint(train(recipe, tmp_path / "one"))
     assert two.step == one.step == 12
     for name, weight in one.weights.items():
         torch.testing.assert_close(two.weights[name], weight, rtol=1e-2, atol=1e-3)

@@ -8,13 +8,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 from bench_toy import write_toy_tests
-from typer.testing import CliRunner
+from trainings import export_command, refused
 
 from xsent.encoder import SentenceEncoder
 from xsent.errors import BundleError, DataError
 from xsent.evaluation.protocols import PROTOCOLS
 from xsent.export.bundle import export_bundle
-from xsent.export.cli import app
 from xsent.export.options import ExportOptions
 from xsent.terminal import format_table
 from xsent.train.checkpoint import CheckpointEncoder, load_checkpoint
@@ -26,7 +25,7 @@ def contents(folder: Path) -> dict[str, bytes]:
     return {file.name: file.read_bytes() for file in folder.iterdir()}
 
 
-def test_the_bundle_is_complete(mini_bundle: Path) -> None:
+def test_the_bundle_is_complete_and_its_card_says_what_was_measured(mini_bundle: Path) -> None:
     names = {"README.md", "embeddings.bin", "model.onnx", "sentencepiece.model", "weights.bin", "xsent.json"}
     assert set(contents(mini_bundle)) == names
     assert verify(mini_bundle).sentences >= 5
@@ -34,12 +33,8 @@ def test_the_bundle_is_complete(mini_bundle: Path) -> None:
     assert manifest["precision"] == "int8"
     assert set(manifest["files"]) == names - {"xsent.json"}
     assert set(manifest["parity"]["languages"]) == {"de", "fr"}
-
-
-def test_the_card_says_what_was_measured(mini_bundle: Path) -> None:
     card = (mini_bundle / "README.md").read_text(encoding="utf-8")
     assert card.startswith('---\nlanguage: ["en", "fr", "de"]\nlicense: "cc0-1.0"\n')
-    manifest = json.loads((mini_bundle / "xsent.json").read_bytes())
     assert manifest["fingerprint"] in card
     assert f"| fr | {manifest['parity']['languages']['fr']['pairs']} |" in card
 
@@ -97,14 +92,11 @@ def test_the_same_checkpoint_gives_the_same_bytes(mini_checkpoint: Path, mini_bu
 
 
 FAILURES = [OSError(errno.ENOSPC, "No space left on device"), KeyboardInterrupt()]
-
-
-STEPS = ["export.storage.ExternalFile.write", "export.parity.Gate.measure", "export.bundle.verify"]
-STEPS += ["files.replace_folder"]
+STEPS = ["export.nodes.ExternalFile.write", "export.bundle.measure_parity", "export.bundle.verify"]
 
 
 @pytest.mark.parametrize("error", FAILURES, ids=["full-disk", "ctrl-c"])
-@pytest.mark.parametrize("step", STEPS)
+@pytest.mark.parametrize("step", [*STEPS, "files.replace_folder"])
 def test_a_failure_leaves_nothing_behind(
     error: BaseException, step: str, mini_checkpoint: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -137,39 +129,24 @@ def test_an_old_bundle_survives_a_failed_replacement(
 
 def test_nothing_is_replaced_unless_asked(mini_checkpoint: Path, mini_bundle: Path, tmp_path: Path) -> None:
     checkpoint = load_checkpoint(mini_checkpoint)
-    out = shutil.copytree(mini_bundle, tmp_path / "out")
+    out = Path(shutil.copytree(mini_bundle, tmp_path / "out"))
     with pytest.raises(BundleError, match="--force"):
         export_bundle(checkpoint, out, ExportOptions(name="new"))
     export_bundle(checkpoint, out, ExportOptions(name="new", force=True))
     assert SentenceEncoder(out).bundle.name == "new"
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
+    for place, message in ((tmp_path, "is not a bundle"), (tmp_path / "missing" / "out", "no such folder")):
+        with pytest.raises(BundleError, match=message):
+            export_bundle(checkpoint, place, ExportOptions(force=True))
+    assert out.exists()
 
 
-def test_force_does_not_delete_other_folders(mini_checkpoint: Path, tmp_path: Path) -> None:
-    (tmp_path / "thesis.txt").touch()
-    with pytest.raises(BundleError, match="is not a bundle"):
-        export_bundle(load_checkpoint(mini_checkpoint), tmp_path, ExportOptions(force=True))
-    assert (tmp_path / "thesis.txt").exists()
-
-
-def test_the_parent_must_exist(mini_checkpoint: Path, tmp_path: Path) -> None:
-    with pytest.raises(BundleError, match="no such folder"):
-        export_bundle(load_checkpoint(mini_checkpoint), tmp_path / "missing" / "out")
-
-
-def test_the_command_prints_what_it_measured(mini_checkpoint: Path, tmp_path: Path) -> None:
-    arguments = [str(mini_checkpoint), str(tmp_path / "out"), "--int8", "--name", "small"]
-    result = CliRunner().invoke(app, arguments)
+def test_the_command_prints_what_it_measured_or_fails_in_one_line(mini_checkpoint: Path, tmp_path: Path) -> None:
+    arguments = [mini_checkpoint, tmp_path / "out", "--int8", "--name", "small"]
+    result = export_command(*arguments)
     assert result.exit_code == 0, result.output
     assert "P@1 bundle" in result.stdout
-    again = CliRunner().invoke(app, [*arguments, "--force", "--json"])
+    again = export_command(*arguments, "--force", "--json")
     assert set(json.loads(again.stdout)["parity"]["languages"]) == {"de", "fr"}
-
-
-def test_the_command_fails_in_one_line(mini_checkpoint: Path, tmp_path: Path) -> None:
-    for arguments in ([tmp_path / "missing", tmp_path / "out"], [mini_checkpoint, tmp_path]):
-        result = CliRunner().invoke(app, [str(argument) for argument in arguments])
-        assert result.exit_code == 1
-        assert result.stdout == ""
-        assert result.stderr.startswith("Error: ")
-        assert result.stderr.count("\n") == 1
+    refused(export_command(tmp_path / "missing", tmp_path / "other"))
+    refused(export_command(mini_checkpoint, tmp_path))

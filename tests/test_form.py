@@ -4,24 +4,21 @@ import dataclasses
 import json
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import numpy as np
 import pytest
 import sentencepiece
-from typer.testing import CliRunner
+from trainings import export_command
 
 from xsent.encoder import SentenceEncoder
 from xsent.errors import BundleError, DataError, ParityError
-from xsent.export import graph, quantization
+from xsent.export import bundle, graph, quantization
 from xsent.export.bundle import CARD_ROOM, export_bundle
-from xsent.export.candidates import candidates
-from xsent.export.cli import app
 from xsent.export.exporting import export
 from xsent.export.form import Form, trained_dims, trained_layers
-from xsent.export.options import ExportOptions, parse_size
-from xsent.export.parity import Gate, Parity
+from xsent.export.options import ExportOptions, candidates, parse_size
 from xsent.export.pieces import count_pieces, with_pieces_of
-from xsent.models import SupportsEncode
 from xsent.train.checkpoint import Checkpoint, CheckpointEncoder, load_checkpoint
 from xsent.verification import verify
 
@@ -126,50 +123,39 @@ def test_samples_that_do_not_fit_are_refused(
         count_pieces(checkpoint, languages, sample)
 
 
-@pytest.mark.parametrize(("text", "size"), [("16MB", 16_000_000), ("1.5 MiB", 1_572_864), ("70000", 70_000)])
-def test_sizes_are_read(text: str, size: int) -> None:
-    assert parse_size(text) == size
-
-
-@pytest.mark.parametrize("text", ["", "MB", "-3MB", "3 apples"])
-def test_what_is_no_size_is_refused(text: str) -> None:
-    with pytest.raises(DataError, match="is no size; expected such as 16MB"):
-        parse_size(text)
+def test_sizes_are_read_and_what_is_none_is_refused() -> None:
+    assert [parse_size(text) for text in ("16MB", "1.5 MiB", "70000")] == [16_000_000, 1_572_864, 70_000]
+    for text in ("", "MB", "-3MB", "3 apples"):
+        with pytest.raises(DataError, match="is no size; expected such as 16MB"):
+            parse_size(text)
 
 
 def test_a_size_chooses_what_to_give_up(mini_checkpoint: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pairs = mini_checkpoint / "validation.tsv"
     fewer = ["--languages", "en,fr,de", "--sample", str(pairs)]
     sizes: dict[str, int] = {}
-    measure, measured = Gate.measure, list[Gate]()
-
-    def counted(gate: Gate, after: SupportsEncode) -> Parity:
-        measured.append(gate)
-        return measure(gate, after)
-
+    measured = mock.Mock(wraps=bundle.measure_parity)
     for precision in ("int8", "int4-table"):
         options = ExportOptions(precision=precision, tolerance=5)
         made = export(mini_checkpoint, tmp_path / precision, options)
         sizes[precision] = made.bytes - (made.path / "README.md").stat().st_size + CARD_ROOM
-    monkeypatch.setattr(Gate, "measure", counted)
+    monkeypatch.setattr(bundle, "measure_parity", measured)
     for limit, precision, more in (
         (sizes["int8"], "int8", []),
         (sizes["int8"] - 1, "int4-table", []),
         (sizes["int4-table"], "int4-table", []),
         (sizes["int4-table"] - 1, "int4-table", fewer),  # pieces that are in no pair went
     ):
-        out, before = tmp_path / f"{limit}", len(measured)
-        result = CliRunner().invoke(
-            app, [str(mini_checkpoint), str(out), "--max-size", str(limit), "--tolerance", "20", *more]
-        )
+        out, before = tmp_path / f"{limit}", measured.call_count
+        result = export_command(mini_checkpoint, out, "--max-size", limit, "--tolerance", "20", *more)
         assert result.exit_code == 0, result.output
         assert json.loads((out / "xsent.json").read_bytes())["precision"] == precision
         assert sum(path.stat().st_size for path in out.iterdir() if path.name != "xsent.json") <= limit
-        assert len(measured) == before + 1  # nothing that is too large is measured: that takes minutes
-    result = CliRunner().invoke(app, [str(mini_checkpoint), str(tmp_path / "none"), "--max-size", "100KB"])
+        assert measured.call_count == before + 1  # nothing that is too large is measured: that takes minutes
+    result = export_command(mini_checkpoint, tmp_path / "none", "--max-size", "100KB")
     assert result.exit_code == 1 and not (tmp_path / "none").exists()
     assert "0.1 MB cannot be reached: the smallest is 0.5 MB, table 0.0, layers" in result.stderr
-    assert "tokenizer 0.3" in result.stderr and len(measured) == 4
+    assert "tokenizer 0.3" in result.stderr and measured.call_count == 4
 
 
 def test_the_table_s_bits_go_before_rare_pieces_and_these_before_dimensions(checkpoint: Checkpoint) -> None:
@@ -200,8 +186,6 @@ def test_a_size_is_reached_by_what_passes_the_gate(
         result = export(mini_checkpoint, tmp_path / "out", ExportOptions(max_size="9MB", tolerance=5))
     assert SentenceEncoder(result.path).bundle.precision == "int4-table"
     assert "differs too much" in caplog.text and "for 9MB: int4-table, 32 dimensions" in caplog.text
-    with pytest.raises(DataError, match="--max-size '9 apples' is no size"):
-        ExportOptions(max_size="9 apples")
 
 
 def test_messages_name_the_bundle_that_was_given(mini_bundle: Path, tmp_path: Path) -> None:
@@ -209,9 +193,18 @@ def test_messages_name_the_bundle_that_was_given(mini_bundle: Path, tmp_path: Pa
         export(mini_bundle, tmp_path / "out", ExportOptions(num_layers=5))
 
 
-def test_languages_and_sample_belong_together() -> None:
-    with pytest.raises(DataError, match="--languages and --sample belong together"):
-        ExportOptions(languages=["en"])
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"languages": ["en"]}, "--languages and --sample belong together"),
+        ({"format": "onnx", "max_size": "1MB", "force": True}, "--max-size, --force: not for --format onnx"),
+        ({"precision": "float32", "target": "vnni"}, "--target vnni is for quantised weights"),
+        ({"max_size": "9 apples"}, "--max-size '9 apples' is no size"),
+    ],
+)
+def test_options_that_make_no_sense(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(DataError, match=message):
+        ExportOptions(**options)
 
 
 def test_a_bundle_is_exported_again_in_another_form(mini_bundle: Path, mini_checkpoint: Path, tmp_path: Path) -> None:
@@ -224,11 +217,17 @@ def test_a_bundle_is_exported_again_in_another_form(mini_bundle: Path, mini_chec
     assert SentenceEncoder(result.path).languages == ("en", "fr")
 
 
-def test_every_language_has_to_be_measured(mini_checkpoint: Path, tmp_path: Path) -> None:
-    pairs = tmp_path / "pairs.tsv"
+def test_what_cannot_be_measured_is_refused(mini_checkpoint: Path, tmp_path: Path) -> None:
+    pairs, held_out = tmp_path / "pairs.tsv", mini_checkpoint / "validation.tsv"
     pairs.write_text("web\tfr\tone\tun\nweb\tfr\ttwo\tdeux\n")
-    with pytest.raises(DataError, match=r"pairs.tsv: no pairs in de, but in fr; every language has to be measured"):
-        export(mini_checkpoint, tmp_path / "out", ExportOptions(gate_data=pairs))
+    for options, message in (
+        ({"gate_data": pairs}, r"pairs.tsv: no pairs in de, but in fr; every language has to be measured"),
+        ({"languages": ["en"], "sample": held_out, "gate_data": held_out}, "no text in en"),
+    ):
+        with pytest.raises(DataError, match=message):
+            export(mini_checkpoint, tmp_path / "out", ExportOptions(**options))
+    with pytest.raises(BundleError, match="exists; name another folder"):
+        export(tmp_path / "no checkpoint", tmp_path)  # before anything is done
 
 
 def test_the_card_names_the_command(mini_checkpoint: Path, tmp_path: Path) -> None:
@@ -237,24 +236,6 @@ def test_the_card_names_the_command(mini_checkpoint: Path, tmp_path: Path) -> No
     assert "`xsent-export CHECKPOINT OUT --int4-table --layers 2 --max-size 9MB --tolerance 5.0`" in card
     plain = ExportOptions("web", languages=["en"], sample=Path("text"), num_layers=0)
     assert plain.command == "xsent-export CHECKPOINT OUT --format web --layers 0 --languages en --sample TEXT"
-
-
-def test_one_language_cannot_be_measured(mini_checkpoint: Path, tmp_path: Path) -> None:
-    pairs = mini_checkpoint / "validation.tsv"
-    with pytest.raises(DataError, match="no text in en"):
-        export(mini_checkpoint, tmp_path / "out", ExportOptions(languages=["en"], sample=pairs, gate_data=pairs))
-
-
-def test_what_a_format_does_not_use_is_refused() -> None:
-    with pytest.raises(DataError, match="--max-size, --force: not for --format onnx"):
-        ExportOptions("onnx", max_size="1MB", force=True)
-    with pytest.raises(DataError, match="--target vnni is for quantised weights"):
-        ExportOptions(precision="float32", target="vnni")
-
-
-def test_an_existing_folder_is_refused_before_anything_is_done(mini_checkpoint: Path, tmp_path: Path) -> None:
-    with pytest.raises(BundleError, match="exists; name another folder"):
-        export(tmp_path / "no checkpoint", tmp_path)
 
 
 @pytest.mark.filterwarnings("ignore::xsent.options.UnknownTextWarning")

@@ -1,6 +1,5 @@
 """The graph against the encoder that it was made from."""
 
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -8,6 +7,7 @@ import onnx
 import onnxruntime
 import pytest
 import torch
+from conftest import MakeEncoder
 from numpy.typing import NDArray
 
 from xsent.export.form import Form, Precision
@@ -37,37 +37,22 @@ def vectors(encoder: Encoder, folder: Path, precision: Precision) -> list[tuple[
 
 @pytest.mark.parametrize("activation", ["gelu", "silu"])
 @pytest.mark.parametrize("num_layers", [0, 1, 2, 6])
-def test_float32_is_the_encoder(
-    num_layers: int, activation: str, make_encoder: Callable[..., Encoder], tmp_path: Path
+@pytest.mark.parametrize(("precision", "least"), [("float32", 1), ("int8", 0.99), ("int4-table", 0.98)])
+def test_the_graph_is_the_encoder_or_close(
+    precision: Precision, least: float, num_layers: int, activation: str, make_encoder: MakeEncoder, tmp_path: Path
 ) -> None:
-    encoder = make_encoder(num_layers=num_layers, activation=activation)
-    for trained, exported in vectors(encoder, tmp_path, "float32"):
-        np.testing.assert_allclose(exported, trained, rtol=1e-5, atol=1e-5)
-
-
-@pytest.mark.parametrize("activation", ["gelu", "silu"])
-@pytest.mark.parametrize("num_layers", [0, 1, 2, 6])
-def test_int8_is_close(num_layers: int, activation: str, make_encoder: Callable[..., Encoder], tmp_path: Path) -> None:
-    encoder = make_encoder(num_layers=num_layers, activation=activation)
-    for trained, exported in vectors(encoder, tmp_path, "int8"):
-        cosine = trained @ exported / np.linalg.norm(trained) / np.linalg.norm(exported)
-        assert cosine >= 0.99
-
-
-@pytest.mark.parametrize("activation", ["gelu", "silu"])
-@pytest.mark.parametrize("num_layers", [0, 2])
-def test_four_bits_for_the_table_are_closer_than_chance(
-    num_layers: int, activation: str, make_encoder: Callable[..., Encoder], tmp_path: Path
-) -> None:
-    encoder = make_encoder(num_layers=num_layers, activation=activation, dim=128)
-    for trained, exported in vectors(encoder, tmp_path, "int4-table"):
-        assert trained @ exported / np.linalg.norm(trained) / np.linalg.norm(exported) >= 0.98
+    dim = 128 if precision == "int4-table" else 32
+    encoder = make_encoder(num_layers=num_layers, activation=activation, dim=dim)
+    for trained, exported in vectors(encoder, tmp_path, precision):
+        if least == 1:
+            np.testing.assert_allclose(exported, trained, rtol=1e-5, atol=1e-5)
+        assert trained @ exported / np.linalg.norm(trained) / np.linalg.norm(exported) >= min(least, 0.9999)
 
 
 @pytest.mark.parametrize("activation", ["gelu", "silu"])
 @pytest.mark.parametrize(("num_layers", "dim"), [(0, 16), (1, 32), (1, 8), (2, 16)])
 def test_a_part_is_the_encoder_inside(
-    num_layers: int, dim: int, activation: str, make_encoder: Callable[..., Encoder], tmp_path: Path
+    num_layers: int, dim: int, activation: str, make_encoder: MakeEncoder, tmp_path: Path
 ) -> None:
     encoder = make_encoder(num_layers=2, activation=activation)
     EncoderGraph(encoder, Form(num_layers, dim, "float32")).write(tmp_path)
@@ -79,15 +64,9 @@ def test_a_part_is_the_encoder_inside(
     np.testing.assert_allclose(exported, whole[:, :dim], rtol=1e-5, atol=1e-5)
 
 
-def test_a_layer_of_zeros_gives_numbers(tmp_path: Path, make_encoder: Callable[..., Encoder]) -> None:
-    encoder = make_encoder(out_scale=0.0)
-    for _, exported in vectors(encoder, tmp_path, "int8"):
-        assert np.isfinite(exported).all()
-
-
 @pytest.mark.parametrize(("precision", "step"), [("int8", 1 / 64), ("float32", 0)])
 def test_the_readout_lies_beside_the_graph(
-    precision: Precision, step: float, tmp_path: Path, make_encoder: Callable[..., Encoder]
+    precision: Precision, step: float, tmp_path: Path, make_encoder: MakeEncoder
 ) -> None:
     encoder = make_encoder(readout=True)
     assert encoder.readout is not None
@@ -111,7 +90,7 @@ def test_the_readout_lies_beside_the_graph(
     assert isinstance(cut, dict) and "readout.weight" not in cut  # nobody could use it
 
 
-def test_weights_can_be_mapped(tmp_path: Path, make_encoder: Callable[..., Encoder]) -> None:
+def test_weights_can_be_mapped(tmp_path: Path, make_encoder: MakeEncoder) -> None:
     encoder = make_encoder()
     EncoderGraph(encoder, Form.whole(encoder.config)).write(tmp_path)
     model = onnx.load(tmp_path / "model.onnx", load_external_data=False)
@@ -123,9 +102,7 @@ def test_weights_can_be_mapped(tmp_path: Path, make_encoder: Callable[..., Encod
 
 
 @pytest.mark.parametrize("precision", ["int8", "float32"])
-def test_the_slow_fusion_finds_nothing(
-    precision: Precision, tmp_path: Path, make_encoder: Callable[..., Encoder]
-) -> None:
+def test_the_slow_fusion_finds_nothing(precision: Precision, tmp_path: Path, make_encoder: MakeEncoder) -> None:
     encoder = make_encoder()
     EncoderGraph(encoder, Form.whole(encoder.config, precision)).write(tmp_path)
     options = onnxruntime.SessionOptions()
@@ -138,7 +115,7 @@ def test_the_slow_fusion_finds_nothing(
     assert "SkipLayerNormalization" not in operators
 
 
-def test_nan_is_refused(tmp_path: Path, make_encoder: Callable[..., Encoder]) -> None:
+def test_nan_is_refused(tmp_path: Path, make_encoder: MakeEncoder) -> None:
     encoder = make_encoder()
     with torch.no_grad():
         encoder.table.weight[3, 4] = torch.nan

@@ -60,11 +60,6 @@ def test_old_text_is_cut_as_before_and_new_text_into_fewer_pieces(text: list[str
     assert after.encode(OLD_TEXT) == before.encode(OLD_TEXT)
     assert tokens(out, text) < 0.8 * tokens(old, text)
     assert [after.decode(after.encode(line)) for line in text] == text
-
-
-def test_old_ids_and_scores_stay(old: Path, tmp_path: Path) -> None:
-    grow(old, DUTCH, tmp_path / "grown.model", OLD_TEXT)
-    before, after = processor(old), processor(tmp_path / "grown.model")
     for i in range(len(before)):
         assert after.id_to_piece(i) == before.id_to_piece(i)
         assert after.get_score(i) == before.get_score(i)
@@ -104,24 +99,20 @@ def test_an_unknown_character_costs_the_same(old: Path) -> None:
     assert missing_pieces(model, alone) == [Piece("zebra", pytest.approx(lowest))]
 
 
-def test_too_many_pieces(old: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_cannot_grow_is_refused(old: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    out, damaged = tmp_path / "grown.model", tmp_path / "damaged.model"
+    damaged.write_bytes(b"\x0a\x05abc")
+    for model in (tmp_path / "missing.model", damaged):
+        with pytest.raises(DataError, match=f"{model.name}: not a SentencePiece model"):
+            grow(model, DUTCH, out, [])
+    with pytest.raises(DataError, match="no vocabulary of 320 pieces"):
+        grow(old, [], out, [])
     monkeypatch.setattr("xsent.train.growth.MOST_PIECES", 313)
     with pytest.raises(DataError, match="at most 313 can be"):
-        grow(old, DUTCH, tmp_path / "grown.model", [])
-    assert not (tmp_path / "grown.model").exists()
-
-
-def test_what_is_no_vocabulary(tmp_path: Path) -> None:
-    (tmp_path / "damaged.model").write_bytes(b"\x0a\x05abc")
-    for name in ("missing.model", "damaged.model"):
-        with pytest.raises(DataError, match=f"{name}: not a SentencePiece model"):
-            grow(tmp_path / name, DUTCH, tmp_path / "grown.model", [])
-
-
-def test_little_text_gives_fewer_pieces_and_none_an_error(old: Path, tmp_path: Path) -> None:
-    assert 0 < grow(old, ["xyxyx"], tmp_path / "grown.model", []) < 10
-    with pytest.raises(DataError, match="no vocabulary of 320 pieces"):
-        grow(old, [], tmp_path / "none.model", [])
+        grow(old, DUTCH, out, [])
+    assert not out.exists()
+    monkeypatch.undo()
+    assert 0 < grow(old, ["xyxyx"], out, []) < 10  # little text gives fewer pieces
 
 
 def test_the_first_rows(old: Path) -> None:
@@ -138,22 +129,13 @@ def test_the_first_rows(old: Path) -> None:
     assert 0.015 < float(rows[2].std()) < 0.025  # spelled in bytes: small noise
 
 
-@pytest.fixture
-def grown(mini_checkpoint: Path, tmp_path: Path) -> Path:
-    """The mini checkpoint, grown by Greek."""
+def test_a_grown_checkpoint_is_complete_and_gives_the_same_vectors(mini_checkpoint: Path, tmp_path: Path) -> None:
     tokenizer = tmp_path / "greek.model"
     grow(mini_checkpoint / "sentencepiece.model", GREEKISH, tokenizer, [])
-    return grow_checkpoint(mini_checkpoint, tokenizer, "el", tmp_path / "grown")
-
-
-def test_a_grown_checkpoint_gives_the_same_vectors(grown: Path, mini_checkpoint: Path) -> None:
+    before = load_checkpoint(mini_checkpoint)
+    after = load_checkpoint(grow_checkpoint(mini_checkpoint, tokenizer, "el", tmp_path / "grown"))
     texts = ["Anna, Boris, Clara and David.", "Greta et Lukas", "", "☃ 猫"]
-    encoders = [CheckpointEncoder(load_checkpoint(path)) for path in (mini_checkpoint, grown)]
-    assert np.array_equal(encoders[0].encode(texts), encoders[1].encode(texts))
-
-
-def test_a_grown_checkpoint_is_complete(grown: Path, mini_checkpoint: Path) -> None:
-    before, after = load_checkpoint(mini_checkpoint), load_checkpoint(grown)
+    assert np.array_equal(CheckpointEncoder(before).encode(texts), CheckpointEncoder(after).encode(texts))
     assert after.languages == ["en", "fr", "de", "el"]
     assert after.config.vocab_size == len(processor(after.tokenizer)) > before.config.vocab_size
     assert after.validation.read_bytes() == before.validation.read_bytes()
@@ -162,16 +144,15 @@ def test_a_grown_checkpoint_is_complete(grown: Path, mini_checkpoint: Path) -> N
         assert torch.equal(after.weights[name][: len(weight)], weight)
 
 
-def test_a_language_is_named_once(mini_checkpoint: Path, tmp_path: Path) -> None:
-    same = mini_checkpoint / "sentencepiece.model"
-    again = load_checkpoint(grow_checkpoint(mini_checkpoint, same, "de", tmp_path / "out"))
-    assert again.languages == ["en", "fr", "de"]
-    assert torch.equal(
-        again.weights["encoder.table.weight"], load_checkpoint(mini_checkpoint).weights["encoder.table.weight"]
+def test_a_language_is_named_once_and_a_vocabulary_of_something_else_refused(
+    old: Path, mini_checkpoint: Path, tmp_path: Path
+) -> None:
+    same = load_checkpoint(
+        grow_checkpoint(mini_checkpoint, mini_checkpoint / "sentencepiece.model", "de", tmp_path / "a")
     )
-
-
-def test_a_vocabulary_of_something_else(old: Path, mini_checkpoint: Path, tmp_path: Path) -> None:
+    assert same.languages == ["en", "fr", "de"]
+    table = "encoder.table.weight"
+    assert torch.equal(same.weights[table], load_checkpoint(mini_checkpoint).weights[table])
     with pytest.raises(DataError, match="did not grow out of"):
         grow_checkpoint(mini_checkpoint, old, "el", tmp_path / "out")
     assert not (tmp_path / "out").exists()

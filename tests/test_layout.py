@@ -20,9 +20,9 @@ MAY_IMPORT = {
 }
 # From the train room, export needs models and teachers and what they can be read from, nothing else.
 EXPORT_FROM_TRAIN = {
-    *("xsent.train.model", "xsent.train.tokens", "xsent.train.sentencepiece_proto"),
+    *("xsent.train.model", "xsent.train.tokens", "xsent.train.data.vocabulary"),
     *("xsent.train.checkpoint", "xsent.train.bundles"),
-    *("xsent.train.teacher", "xsent.train.transfer", "xsent.train.quick_teacher"),
+    *("xsent.train.teacher", "xsent.train.transfer"),
 }
 RUNTIME_THIRD_PARTY = {"numpy", "onnxruntime", "sentencepiece", "typer"}
 # One module each may use an optional package.

@@ -2,7 +2,7 @@
 
 import torch
 
-from xsent.train.data.masking import join_pairs, mask_one_side, mask_tokens
+from xsent.train.data.hiding import join_pairs, mask_one_side, mask_tokens
 from xsent.train.tokens import Tokens
 
 MASK = 2
@@ -19,7 +19,7 @@ def test_one_piece_of_one_side_is_hidden_and_remembered() -> None:
     seen = set()
     for seed in range(200):
         before = sides()
-        after, hidden, masked = mask_one_side(before, MASKABLE, MASK, torch.Generator().manual_seed(seed))
+        after, hidden, masked = mask_one_side(before, MASKABLE, torch.Generator().manual_seed(seed))
         changed = [a.ids != b.ids for a, b in zip(after, before, strict=True)]
         for i in range(3):
             places = [
@@ -37,11 +37,6 @@ def test_one_piece_of_one_side_is_hidden_and_remembered() -> None:
     assert {place for i, side, place in seen if side == 0 and i == 2} == {4, 5, 6}
 
 
-def test_the_same_seed_hides_the_same_pieces() -> None:
-    runs = [mask_one_side(sides(), MASKABLE, MASK, torch.Generator().manual_seed(3)) for _ in range(2)]
-    assert all(torch.equal(a.ids, b.ids) for a, b in zip(runs[0][0], runs[1][0], strict=True))
-
-
 def many_tokens() -> Tokens:
     """30,000 tokens in turn of pieces 2 (the mask), 3 (punctuation), 4 and 5."""
     return Tokens(torch.tensor([2, 3, 4, 5]).repeat(7500), torch.full((3000,), 10))
@@ -49,7 +44,7 @@ def many_tokens() -> Tokens:
 
 def test_a_share_of_the_words_is_chosen_and_shown_as_bert_does() -> None:
     before = many_tokens()
-    after, positions, ids = mask_tokens(before, MASKABLE, 0.2, torch.Generator().manual_seed(0), mask_id=MASK)
+    after, positions, ids = mask_tokens(before, MASKABLE, 0.2, torch.Generator().manual_seed(0))
     assert torch.equal(before.ids, many_tokens().ids)  # not changed in place
     assert torch.equal(after.lengths, before.lengths)
     assert torch.equal(ids, before.ids[positions])
@@ -65,36 +60,26 @@ def test_a_share_of_the_words_is_chosen_and_shown_as_bert_does() -> None:
     assert set(shown.tolist()) == {2, 4, 5, 6, 7, 8, 9}
 
 
-def test_protected_tokens_and_masks_are_not_chosen() -> None:
-    before = many_tokens()
-    protected, everything = before.ids == 4, torch.ones(10, dtype=torch.bool)
-    generator = torch.Generator().manual_seed(0)
-    _, positions, _ = mask_tokens(before, everything, 1.0, generator, mask_id=MASK, protected=protected)
-    assert torch.equal(positions, ((before.ids == 3) | (before.ids == 5)).nonzero()[:, 0])
-
-
 def test_where_nothing_can_be_chosen_nothing_is() -> None:
     empty = Tokens(torch.zeros(0, dtype=torch.int64), torch.tensor([0, 0]))
     for tokens, maskable in ((empty, MASKABLE), (many_tokens(), torch.zeros(10, dtype=torch.bool))):
-        after, positions, ids = mask_tokens(tokens, maskable, 0.5, torch.Generator(), mask_id=MASK)
+        after, positions, ids = mask_tokens(tokens, maskable, 0.5, torch.Generator())
         assert torch.equal(after.ids, tokens.ids)
         assert len(positions) == len(ids) == 0
 
 
-def test_the_same_seed_chooses_the_same_tokens() -> None:
-    runs = [mask_tokens(many_tokens(), MASKABLE, 0.1, torch.Generator().manual_seed(3), mask_id=MASK) for _ in "ab"]
-    assert torch.equal(runs[0][0].ids, runs[1][0].ids) and torch.equal(runs[0][1], runs[1][1])
+def test_the_same_seed_hides_the_same() -> None:
+    runs = [mask_one_side(sides(), MASKABLE, torch.Generator().manual_seed(3))[0] for _ in range(2)]
+    assert all(torch.equal(a.ids, b.ids) for a, b in zip(*runs, strict=True))
+    shares = [mask_tokens(many_tokens(), MASKABLE, 0.1, torch.Generator().manual_seed(3)) for _ in range(2)]
+    assert torch.equal(shares[0][0].ids, shares[1][0].ids) and torch.equal(shares[0][1], shares[1][1])
 
 
-def test_pairs_are_joined_english_first() -> None:
+def test_pairs_are_joined_english_first_each_side_cut_at_half_the_length() -> None:
     joined = join_pairs(sides(), 100)
     assert joined.lengths.tolist() == [5, 2, 5]
     assert joined.ids.tolist() == [4, 5, 3, 9, 3, 3, 9, 6, 7, 8, 4, 5]
-
-
-def test_each_side_of_a_joined_pair_is_cut_at_half_the_length() -> None:
     english = Tokens(torch.tensor([1, 2, 3, 4, 5]), torch.tensor([4, 0, 1]))
-    other = Tokens(torch.tensor([6, 7, 8, 9]), torch.tensor([1, 3, 0]))
-    joined = join_pairs((english, other), 5)
+    joined = join_pairs((english, Tokens(torch.tensor([6, 7, 8, 9]), torch.tensor([1, 3, 0]))), 5)
     assert joined.lengths.tolist() == [3, 2, 1]
     assert joined.ids.tolist() == [1, 2, 6, 7, 8, 5]

@@ -47,14 +47,6 @@ def test_layers_see_the_order_of_words_and_the_table_does_not(make_encoder: Make
     assert not torch.allclose(encoder(one), encoder(other), atol=1e-3)
 
 
-def test_a_frozen_table_gets_no_gradient(make_encoder: MakeEncoder) -> None:
-    encoder = make_encoder()
-    encoder.table.weight.requires_grad_(False)
-    encoder(batch(A, B, EMPTY)).sum().backward()
-    assert encoder.table.weight.grad is None
-    assert all(p.grad is not None and p.grad.isfinite().all() for p in encoder.layers.parameters())
-
-
 @torch.no_grad()
 def test_the_encoder_inside_has_the_states_of_the_whole(make_encoder: MakeEncoder) -> None:
     encoder, sentences = make_encoder(), batch(A, B)

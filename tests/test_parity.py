@@ -15,8 +15,7 @@ from xsent.errors import DataError, ParityError
 from xsent.export import graph
 from xsent.export.bundle import export_bundle
 from xsent.export.options import ExportOptions
-from xsent.export.pairs import read_pairs
-from xsent.export.parity import Budget, Gate, LanguageParity, Parity
+from xsent.export.parity import Budget, LanguageParity, Parity, measure_parity, read_pairs
 from xsent.export.quantization import Target
 from xsent.train.checkpoint import load_checkpoint
 
@@ -41,7 +40,7 @@ BEFORE = Fixed({"one": (1, 0), "two": (0, 1), "un": (1, 0), "deux": (0, 1)})
 def test_measures_by_hand() -> None:
     # "deux" moves by 90 degrees and is now nearest to "one"; "one" and "two" still find their translations first.
     after = Fixed({"one": (1, 0), "two": (0, 1), "un": (0.8, 0.6), "deux": (1, 0)})
-    measured = Gate(BEFORE, PAIRS, Budget()).measure(after).languages["fr"]
+    measured = measure_parity(BEFORE, after, PAIRS, Budget()).languages["fr"]
     assert measured.pairs == 2
     assert measured.cosine_mean == pytest.approx((1 + 1 + 0.8 + 0) / 4)
     assert measured.cosine_min == 0
@@ -49,10 +48,7 @@ def test_measures_by_hand() -> None:
     assert measured.p1_before == 100
     # en -> fr: "one" finds "deux", "two" finds "un"; fr -> en: both find "one".
     assert measured.p1_after == 25
-
-
-def test_within_the_budget() -> None:
-    Gate(BEFORE, PAIRS, Budget()).measure(BEFORE).check()
+    measure_parity(BEFORE, BEFORE, PAIRS, Budget()).check()
 
 
 @pytest.mark.parametrize(
@@ -71,30 +67,24 @@ def test_the_worst_language_decides(cosine: float, after: float, message: str) -
         Parity({"de": good, "fr": bad}, Budget()).check()
 
 
-def test_broken_quantisation_is_refused(mini_checkpoint: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("all_rows", [True, False])
+def test_wrong_scales_are_refused(
+    all_rows: bool, mini_checkpoint: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    quantize_rows = graph.quantize_rows
+    tokenizer = sentencepiece.SentencePieceProcessor(model_file=str(mini_checkpoint / "sentencepiece.model"))
+
     def one_scale(table: Vectors) -> tuple[NDArray[np.int8], Vectors]:
         """One outlier costs every word: the trap that row scales avoid."""
         scale = np.float32(100 * np.abs(table).max() / 127)
         return np.rint(table / scale).astype(np.int8), np.full((len(table), 1), scale)
-
-    monkeypatch.setattr(graph, "quantize_rows", one_scale)
-    with pytest.raises(ParityError, match="mean cosine"):
-        export_bundle(load_checkpoint(mini_checkpoint), tmp_path / "out")
-    assert not list(tmp_path.iterdir())
-
-
-def test_one_wrong_table_scale_is_refused(
-    mini_checkpoint: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    quantize_rows = graph.quantize_rows
-    tokenizer = sentencepiece.SentencePieceProcessor(model_file=str(mini_checkpoint / "sentencepiece.model"))
 
     def one_wrong(table: Vectors) -> tuple[NDArray[np.int8], Vectors]:
         rows, scales = quantize_rows(table)
         scales[tokenizer.encode("Anna")[0]] *= 10
         return rows, scales
 
-    monkeypatch.setattr(graph, "quantize_rows", one_wrong)
+    monkeypatch.setattr(graph, "quantize_rows", one_scale if all_rows else one_wrong)
     with pytest.raises(ParityError, match="mean cosine"):
         export_bundle(load_checkpoint(mini_checkpoint), tmp_path / "out")
     assert not list(tmp_path.iterdir())
@@ -144,10 +134,6 @@ def test_pairs_are_read_once_and_spread(tmp_path: Path) -> None:
     assert list(pairs) == ["de", "fr"]
     assert pairs["de"] == [("english 1", "deutsch 1")]
     assert [english for english, _ in pairs["fr"]] == [f"english {i}" for i in (0, 2, 4, 6, 8)]
-
-
-def test_no_pairs_is_an_error(tmp_path: Path) -> None:
-    file = tmp_path / "validation.tsv"
-    file.touch()
+    file.write_text("")
     with pytest.raises(DataError, match="empty"):
         read_pairs(file)

@@ -7,11 +7,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
+from typer.testing import CliRunner
 
 from xsent import SentenceEncoder, hamming
+from xsent.cli import app
+from xsent.evaluation.protocols import VectorForm
 from xsent.hamming import binary_similarity, hamming_distances, pack_signs, unpack_signs
 from xsent.options import Precision, stored_as, to_int8
-from xsent.similarity import cosine_similarity
+from xsent.similarity import cosine_similarity, unit_rows
 
 SENTENCES = ["Anna sees Boris.", "", "David, Elena, Frank and Greta.", "Clara", "Clara sees Boris."]
 
@@ -144,3 +147,25 @@ def test_precisions_keep_the_nearest_sentence() -> None:
     for precision in ("float32", "float16", "int8", "binary"):
         rows = [encoder.encode(texts, precision=precision) for texts in (queries, notes)]  # type: ignore[arg-type]
         assert encoder.similarity(*rows).argmax(axis=1).tolist() == [0, 1, 2, 3], precision
+
+
+@pytest.mark.parametrize("precision", ["float16", "int8", "binary"])
+def test_evaluated_cosines_are_those_of_what_was_stored(encoder: SentenceEncoder, precision: Precision) -> None:
+    stored = encoder.encode(SENTENCES, precision=precision, truncate_dim=16)
+    unit = unit_rows(VectorForm(precision, 16).of(encoder).encode(SENTENCES))
+    np.testing.assert_allclose(unit @ unit.T, encoder.similarity(stored, stored), atol=1e-5)
+
+
+def test_what_is_stored_as_it_is_stays_the_encoder_and_only_bundles_are_stored(encoder: SentenceEncoder) -> None:
+    assert VectorForm().of(encoder) is encoder
+    with pytest.raises(ValueError, match="are for bundles; export the checkpoint first"):
+        VectorForm("int8").of(object())  # type: ignore[arg-type]
+
+
+def test_the_command_takes_a_precision(tmp_path: Path) -> None:
+    (tmp_path / "en-fr.tsv").write_text("The cat sleeps.\tLe chat dort.\nPay the rent.\tPaie le loyer.\n")
+    arguments = ["evaluate", "tatoeba", str(tmp_path), "--precision", "binary", "--truncate-dim", "128"]
+    result = CliRunner().invoke(app, arguments)
+    assert result.exit_code == 0, result.output
+    assert "100.0" in result.stdout
+    assert CliRunner().invoke(app, [*arguments[:-1], "100"]).exit_code == 1  # no whole number of bytes

@@ -8,11 +8,11 @@ import torch
 from numpy.typing import NDArray
 from toy import write_toy_corpus
 
-from xsent.train import readout
+from xsent.train import teachers
 from xsent.train.data.corpus import Corpus
 from xsent.train.data.store import Store, build_store
 from xsent.train.model import Encoder, ModelConfig
-from xsent.train.readout import RIDGE, fit_readout
+from xsent.train.teachers import RIDGE, fit_readout
 
 DIM = 8
 
@@ -39,7 +39,7 @@ def store(tmp_path: Path, mini_checkpoint: Path) -> Store:
 
 
 def test_it_is_the_ridge_regression_of_both_sides(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(readout, "CHUNK", 77)
+    monkeypatch.setattr(teachers, "CHUNK", 77)
     encoder = Encoder(ModelConfig(vocab_size=500, dim=DIM, num_layers=1, num_heads=2, ffn_dim=8, readout=True))
     torch.nn.init.normal_(encoder.table.weight, generator=torch.Generator().manual_seed(1))
     teacher, pairs = Looks(len(store)), np.arange(10, len(store))
@@ -67,7 +67,7 @@ def test_it_is_the_ridge_regression_of_both_sides(store: Store, monkeypatch: pyt
 
 
 def test_few_of_many_pairs_are_read(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(readout, "PAIRS", 40)
+    monkeypatch.setattr(teachers, "READ_OUT", 40)
     read: list[int] = []
 
     class Counting(Looks):

@@ -90,20 +90,15 @@ def test_it_teaches_and_its_identity_is_its_weights(model: Path, monkeypatch: py
     assert open_teacher(model).identity != teacher.identity
 
 
-def test_other_folders_are_left_to_others(tmp_path: Path) -> None:
-    assert open_sentence_transformer(tmp_path) is None
-
-
-def test_pickled_weights_are_refused(tmp_path: Path) -> None:
-    (tmp_path / "modules.json").write_text("[]")
-    (tmp_path / "0_Transformer").mkdir()
-    (tmp_path / "0_Transformer/pytorch_model.bin").write_bytes(b"anything")
-    assert "pytorch_model.bin: pickled weights" in refusal(tmp_path)
-
-
-def test_pickled_weights_beside_safetensors_are_not_read(model: Path) -> None:
-    (model / "pytorch_model.bin").write_bytes(b"anything")
+def test_pickled_weights_are_refused_or_not_read(model: Path, tmp_path: Path) -> None:
+    (model / "pytorch_model.bin").write_bytes(b"anything")  # beside safetensors
     assert open_sentence_transformer(model) is not None
+    folder = tmp_path / "pickled"
+    (folder / "0_Transformer").mkdir(parents=True)
+    assert open_sentence_transformer(folder) is None
+    (folder / "modules.json").write_text("[]")
+    (folder / "0_Transformer/pytorch_model.bin").write_bytes(b"anything")
+    assert "pytorch_model.bin: pickled weights" in refusal(folder)
 
 
 def test_code_of_its_own_is_not_run(model: Path) -> None:
@@ -115,7 +110,11 @@ def test_code_of_its_own_is_not_run(model: Path) -> None:
     assert not (model / "ran").exists()
 
 
-def test_damaged_folders(model: Path) -> None:
+def test_damaged_folders(original: Path, model: Path) -> None:
+    for name in ("tokenizer.json", "vocab.txt"):
+        (model / name).unlink(missing_ok=True)
+    assert "its tokenizer is missing" in refusal(model)
+    shutil.copytree(original, model, dirs_exist_ok=True)
     weights = (model / "model.safetensors").read_bytes()
     (model / "model.safetensors").write_bytes(weights[: len(weights) // 2])
     refusal(model)
@@ -123,12 +122,6 @@ def test_damaged_folders(model: Path) -> None:
     assert "model.safetensors" in refusal(model)
     (model / "modules.json").write_text("[{")
     refusal(model)
-
-
-def test_a_missing_tokenizer_is_seen(model: Path) -> None:
-    for name in ("tokenizer.json", "vocab.txt"):
-        (model / name).unlink(missing_ok=True)
-    assert "its tokenizer is missing" in refusal(model)
 
 
 def test_the_library_is_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,19 +3,19 @@
 import json
 import shutil
 from collections.abc import Callable
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import sentencepiece
+from conftest import save_encoder
 from texts import multilingual, train_tokenizer
 
 from xsent.errors import DataError
 from xsent.export.form import Form
 from xsent.export.sentence_transformers import write_sentence_transformers
-from xsent.train.checkpoint import Checkpoint, CheckpointEncoder, load_checkpoint, save_checkpoint
+from xsent.train.checkpoint import Checkpoint, CheckpointEncoder, load_checkpoint
 from xsent.train.sentence_transformer import open_sentence_transformer
 
 sentence_transformers = pytest.importorskip("sentence_transformers")
@@ -33,11 +33,7 @@ def make_checkpoint(make_encoder: Callable[..., Any], tmp_path_factory: pytest.T
 
     def make(activation: str = "gelu") -> Checkpoint:
         encoder = make_encoder(vocab_size=pieces, activation=activation, norm_eps=1e-12)
-        about = {"name": "mini", "languages": ["en", "de"], "licence": "CC0-1.0", "step": 7}
-        weights = {f"encoder.{name}": weight for name, weight in encoder.state_dict().items()}
-        folder = tmp_path_factory.mktemp(activation) / "checkpoint"
-        save_checkpoint(folder, {**about, "model": asdict(encoder.config)}, weights, None, [tokenizer])
-        return load_checkpoint(folder)
+        return load_checkpoint(save_encoder(encoder, tmp_path_factory.mktemp(activation) / "checkpoint", tokenizer))
 
     return make
 
@@ -73,64 +69,39 @@ def test_the_library_gives_the_vectors_of_the_checkpoint(
         assert model.max_seq_length == MAX_LENGTH + 2
 
 
-def test_every_weight_is_used_and_none_is_missing(make_checkpoint: MakeCheckpoint, tmp_path: Path) -> None:
+def test_every_weight_is_used_none_is_missing_and_company_moves_no_vector(
+    make_checkpoint: MakeCheckpoint, tmp_path: Path
+) -> None:
     checkpoint = make_checkpoint()
     write_sentence_transformers(checkpoint, Form.whole(checkpoint.config), tmp_path)
     _, report = transformers.AutoModel.from_pretrained(
         tmp_path, local_files_only=True, add_pooling_layer=False, output_loading_info=True
     )
     assert {name: list(problems) for name, problems in report.items() if problems} == {}
-
-
-@pytest.mark.parametrize("layers", [0, 2])
-def test_it_can_be_evaluated_and_teach(layers: int, make_checkpoint: MakeCheckpoint, tmp_path: Path) -> None:
-    checkpoint = make_checkpoint()
-    write_sentence_transformers(checkpoint, Form(layers, DIM), tmp_path)
-    encoder = open_sentence_transformer(tmp_path)
-    assert encoder is not None
-    expected = CheckpointEncoder(checkpoint, num_layers=layers).encode(["The cat sleeps."])
-    assert np.allclose(encoder.encode(["The cat sleeps."]), expected, atol=1e-5)
-
-
-def test_company_moves_no_vector(make_checkpoint: MakeCheckpoint, tmp_path: Path) -> None:
-    checkpoint = make_checkpoint()
-    write_sentence_transformers(checkpoint, Form.whole(checkpoint.config), tmp_path)
-    model = load(tmp_path)
-    texts = ["The cat sleeps.", "猫", "Le chat dort près de la fenêtre. " * 3]
+    parameters = sum(weight.numel() for weight in checkpoint.encoder.parameters())
+    assert (tmp_path / "model.safetensors").stat().st_size - 4 * parameters < 4 * DIM + 4000  # token types, and names
+    model, texts = load(tmp_path), ["The cat sleeps.", "猫", "Le chat dort près de la fenêtre. " * 3]
     assert np.allclose(model.encode(texts), np.stack([model.encode(text) for text in texts]), atol=1e-6)
 
 
-def test_it_is_as_large_as_its_weights(make_checkpoint: MakeCheckpoint, tmp_path: Path) -> None:
+@pytest.mark.parametrize("layers", [0, 2])
+def test_it_can_teach_holds_no_code_and_takes_control_symbols_for_text(
+    layers: int, make_checkpoint: MakeCheckpoint, tmp_path: Path
+) -> None:
     checkpoint = make_checkpoint()
-    write_sentence_transformers(checkpoint, Form.whole(checkpoint.config), tmp_path)
-    parameters = sum(weight.numel() for weight in checkpoint.encoder.parameters())
-    assert (tmp_path / "model.safetensors").stat().st_size - 4 * parameters < 4 * DIM + 4000  # token types, and names
+    write_sentence_transformers(checkpoint, Form(layers, DIM), tmp_path)
+    assert {file.suffix for file in tmp_path.rglob("*") if file.is_file()} == {".json", ".safetensors"}
+    encoder, ours = open_sentence_transformer(tmp_path), CheckpointEncoder(checkpoint, num_layers=layers)
+    assert encoder is not None
+    assert np.allclose(encoder.encode(["The cat sleeps."]), ours.encode(["The cat sleeps."]), atol=1e-5)
+    texts = ["<pad>", "<PAD> <UNK>", "[MASK]", "a <unk> b <0x41>"]
+    assert np.allclose(load(tmp_path).encode(texts), ours.encode(texts), atol=1e-4)
 
 
 def test_a_part_of_the_vector_is_cut_by_its_reader(make_checkpoint: MakeCheckpoint, tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"--dim 8: .*leave it out and .*truncate_dim=8") as caught:
         write_sentence_transformers(make_checkpoint(), Form(2, 8), tmp_path)
     assert "\n" not in str(caught.value) and not list(tmp_path.iterdir())
-
-
-def test_the_folder_holds_neither_code_nor_pickle(make_checkpoint: MakeCheckpoint, tmp_path: Path) -> None:
-    for layers in (0, 2):
-        folder = tmp_path / str(layers)
-        folder.mkdir()
-        write_sentence_transformers(make_checkpoint(), Form(layers, DIM), folder)
-        kinds = {file.suffix for file in folder.rglob("*") if file.is_file()}
-        assert kinds == {".json", ".safetensors"}
-
-
-def test_a_text_that_names_a_control_symbol_is_a_text(make_checkpoint: MakeCheckpoint, tmp_path: Path) -> None:
-    checkpoint = make_checkpoint()
-    texts = ["<pad>", "<PAD> <UNK>", "[MASK]", "a <unk> b <0x41>"]
-    for layers in (0, 2):
-        folder = tmp_path / str(layers)
-        folder.mkdir()
-        write_sentence_transformers(checkpoint, Form(layers, DIM), folder)
-        expected = CheckpointEncoder(checkpoint, num_layers=layers).encode(texts)
-        assert np.allclose(load(folder).encode(texts), expected, atol=1e-4)
 
 
 def test_a_tokenizer_of_another_kind_is_refused(make_checkpoint: MakeCheckpoint, tmp_path: Path) -> None:

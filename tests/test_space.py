@@ -62,17 +62,11 @@ def test_by_hand(folder: Path) -> None:
     json.dumps(result.rows())
 
 
-def test_an_encoder_shares_its_own_space(folder: Path) -> None:
+def test_its_own_space_another_length_and_a_missing_file(folder: Path) -> None:
     (row, _) = space(Angles(), folder, ["fr"], english_by=Angles()).rows()
     assert row["cosine_english"] == pytest.approx(1)
-
-
-def test_vectors_of_another_length(folder: Path) -> None:
     with pytest.raises(ValueError, match=r"vectors have 2 numbers, those of the model for English 3; .* `xsent info`"):
         space(Angles(), folder, english_by=Angles(dim=3))
-
-
-def test_missing_file(folder: Path) -> None:
     with pytest.raises(DataError, match=r"en-de\.tsv: no such file"):
         space(Angles(), folder, ["de"], english_by=Angles())
 

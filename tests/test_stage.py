@@ -111,9 +111,11 @@ def test_chunks_keep_their_dropout() -> None:
     assert float(weight.grad[0, 0]) == pytest.approx((values[0] - values[1]) / 2e-3, rel=1e-2, abs=1e-4)
 
 
-def test_layer_and_dimension_prefixes_are_trained_to_stand_alone() -> None:
-    stage = changed(objectives=Objectives(align=Align()), prefixes=(4, DIM), layer_prefixes=(0, 2))
+def test_layer_and_dimension_prefixes_are_trained_to_stand_alone_and_frozen_layers_stay() -> None:
+    wanted = Objectives(align=Align())
+    stage = changed(objectives=wanted, prefixes=(4, DIM), layer_prefixes=(0, 2), learning_rate=0.0)
     model, batch = model_and_batch(stage)
+    assert [name for name, p in model.encoder.named_parameters() if p.requires_grad] == ["table.weight"]
     loss = model(batch)["align"]
     expected = []
     tokens = [side.tokens for side in batch.hiding.read]
@@ -143,6 +145,8 @@ def test_the_english_side_can_be_left_alone() -> None:
 
 def test_the_english_side_is_encoded_only_where_an_objective_reads_it() -> None:
     left = Distil(english=False)
+    for wanted in (Objectives(align=Align()), Objectives(distil=left), Objectives(distil=Distil(), xtr=Generative())):
+        assert not wanted.takes_english_alone
     assert not Objectives(distil=left, co=Co(english=False)).reads_english
     assert Objectives(distil=left, co=Co()).reads_english
     assert Objectives(distil=left, align=Align()).reads_english
@@ -155,13 +159,6 @@ def test_the_english_side_is_encoded_only_where_an_objective_reads_it() -> None:
     hidden = hide(batch.hiding.sides, beside.objectives, MASKABLE, 20, torch.Generator())
     losses.append(float(second(batch._replace(hiding=hidden._replace(read=whole)))["distil"].detach()))
     assert losses[0] == pytest.approx(losses[1])
-
-
-def test_learning_rate_zero_freezes_the_layers() -> None:
-    stage = changed(learning_rate=0.0, objectives=Objectives(align=Align()))
-    model, batch = model_and_batch(stage)
-    model(batch)["align"].backward()
-    assert [name for name, p in model.encoder.named_parameters() if p.requires_grad] == ["table.weight"]
 
 
 def test_a_teachers_cosines_are_asked_of_both_sides_and_all_prefixes() -> None:
@@ -201,12 +198,6 @@ def test_english_alone_is_a_pair_with_itself(num_layers: int, objectives: Object
         found = model(batch._replace(hiding=hiding))
         losses.append({name: float(loss.detach()) for name, loss in found.items()})
     assert losses[0] == pytest.approx(losses[1]) and set(losses[0]) == set(objectives.weights)
-
-
-def test_english_alone_is_for_a_teacher_of_both_sides() -> None:
-    assert not Objectives(align=Align()).takes_english_alone
-    assert not Objectives(distil=Distil(english=False)).takes_english_alone
-    assert not Objectives(distil=Distil(), xtr=Generative()).takes_english_alone
 
 
 def test_bfloat16_leaves_vectors_and_what_the_teacher_says_as_they_are() -> None:

@@ -11,7 +11,7 @@ import pytest
 import torch
 from tiny_bert import STEPS, write_tiny_bert
 from toy import toy_pairs
-from trainings import arguments, assert_same_weights, command, kill_in_the_middle, train
+from trainings import arguments, assert_same_weights, kill_in_the_middle, train, train_command
 
 from xsent.export.options import ExportOptions
 from xsent.export.teacher import export_teacher
@@ -89,7 +89,7 @@ def test_killed_in_every_stage_it_resumes_to_the_bit(student: Path, trained: Pat
 
 def test_a_teacher_that_changed_stops_a_resume(student: Path, trained: Path, bert: Path, tmp_path: Path) -> None:
     other = write_tiny_bert(tmp_path / "other", layer_norm_eps=1e-6)
-    code, err = command(student, trained.parent.parent, "--teacher", other)
+    code, err = train_command(student, trained.parent.parent, "--teacher", other)
     assert code == 1 and "norm_eps: 1e-07 became 1e-06" in err and "teacher_layers: '" in err
 
 
@@ -117,11 +117,11 @@ def test_the_8_bit_form_teaches_in_the_teachers_place(student: Path, bert: Path,
     assert cosines.sum(axis=1).min() > 0.9999
     short = student.with_name("short.toml")
     short.write_text(student.read_text().replace(f"steps = {STEPS}", "steps = 2"))
-    code, err = command(short, tmp_path / "run", "--teacher", bert, "--fast-teacher", fast)
+    code, err = train_command(short, tmp_path / "run", "--teacher", bert, "--fast-teacher", fast)
     assert code == 0, err
     other = write_tiny_bert(tmp_path / "other", hidden_act="silu")
     for wrong in (fast, bert):
-        code, err = command(short, tmp_path / "no", "--teacher", other, "--fast-teacher", wrong)
+        code, err = train_command(short, tmp_path / "no", "--teacher", other, "--fast-teacher", wrong)
         assert code == 1 and f"Error: {wrong}: is not the 8-bit form of {other}; xsent-export" in err
 
 
@@ -131,7 +131,7 @@ def test_a_start_of_another_form_or_kind(student: Path, trained: Path, bert: Pat
 
     def refusal(changes: dict[str, object]) -> str:
         (start / "checkpoint.json").write_text(json.dumps({**about, **changes}))
-        code, err = command(student, tmp_path / "run", "--teacher", bert, "--start", start)
+        code, err = train_command(student, tmp_path / "run", "--teacher", bert, "--start", start)
         assert (code, err.count("\n")) == (1, 1)
         return err
 

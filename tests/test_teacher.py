@@ -16,12 +16,12 @@ from toy import toy_pairs
 
 from xsent import models
 from xsent.errors import DataError
-from xsent.train import teacher as teachers
+from xsent.train.data import teacher_vectors as making
 from xsent.train.data.corpus import Pair
-from xsent.train.data.store import tokenise
-from xsent.train.data.teacher_vectors import TeacherVectors
+from xsent.train.data.store import kept_pairs, tokenise
+from xsent.train.data.teacher_vectors import TeacherVectors, teacher_vectors
 from xsent.train.data.vocabulary import train_vocabulary
-from xsent.train.teacher import Teacher, kept_pairs, open_teacher, teacher_vectors
+from xsent.train.teacher import Teacher, open_teacher
 
 DIM = 24
 ABOUT = {"teacher": "0123456789abcdef", "store": "k", "side": "english"}
@@ -65,8 +65,8 @@ def offered(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(models, "entry_points", lambda group: entries)
 
 
-def expected(numbers: NDArray[np.int64], side: int = 0) -> NDArray[np.float32]:
-    return np.stack([look((PAIRS[number].english, PAIRS[number].translation)[side]) for number in numbers])
+def expected(numbers: NDArray[np.int64]) -> NDArray[np.float32]:
+    return np.stack([look(PAIRS[number].english) for number in numbers])
 
 
 def every(step: int) -> NDArray[np.int64]:
@@ -82,21 +82,9 @@ def test_rows_are_the_unit_vectors_of_the_english_sides(tmp_path: Path, teacher:
     assert len(vectors) == 100
     assert vectors.dim == DIM
     assert vectors.rows(np.zeros(0, np.int64)).shape == (0, DIM)
-
-
-def test_float16_keeps_cosines_to_three_decimals(tmp_path: Path, teacher: Teacher) -> None:
-    rows = teacher_vectors(teacher, PAIRS, every(1), tmp_path, key="k").rows(every(1))
-    exact = expected(every(1))
-    bound = 2**-11 + DIM**0.5 * 2**-25
+    exact, rows, bound = expected(every(3)), vectors.rows(every(3)), 2**-11 + DIM**0.5 * 2**-25
     assert np.linalg.norm(rows - exact, axis=1).max() < bound
     assert np.abs(rows @ exact.T - exact @ exact.T).max() < bound < 5e-4
-
-
-def test_the_other_side_has_a_cache_of_its_own(tmp_path: Path, teacher: Teacher) -> None:
-    teacher_vectors(teacher, PAIRS, every(50), tmp_path, key="k")
-    vectors = teacher_vectors(teacher, PAIRS, every(50), tmp_path, key="k", side=1)
-    assert np.allclose(vectors.rows(every(50)), expected(every(50), side=1), atol=1e-3)
-    assert len(list(tmp_path.iterdir())) == 2
 
 
 def test_only_what_is_missing_is_encoded(tmp_path: Path, teacher: Teacher, encoder: Hashing) -> None:
@@ -128,8 +116,8 @@ def test_equal_sentences_are_encoded_once(tmp_path: Path, teacher: Teacher, enco
 def test_an_interrupted_run_goes_on_after_its_last_batch(
     tmp_path: Path, teacher: Teacher, encoder: Hashing, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(teachers, "BATCH", 40)
-    monkeypatch.setattr(teachers, "CHUNK", 16)
+    monkeypatch.setattr(making, "BATCH", 40)
+    monkeypatch.setattr(making, "CHUNK", 16)
 
     def stop_in_the_third() -> Iterator[Pair]:
         for number, pair in enumerate(PAIRS):
@@ -151,7 +139,7 @@ def test_an_interrupted_run_goes_on_after_its_last_batch(
 def test_a_full_disk_keeps_what_was_made(
     tmp_path: Path, teacher: Teacher, encoder: Hashing, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(teachers, "BATCH", 100)
+    monkeypatch.setattr(making, "BATCH", 100)
     real, synced = os.fsync, []
 
     def full(file: int) -> None:
@@ -170,16 +158,14 @@ def test_a_full_disk_keeps_what_was_made(
     assert set(encoder.asked) == {pair.english for pair in PAIRS[100:]}
 
 
-def test_a_pair_without_a_vector_is_named(tmp_path: Path, teacher: Teacher) -> None:
+def test_what_is_missing_or_of_another_store_is_named(tmp_path: Path, teacher: Teacher) -> None:
     vectors = teacher_vectors(teacher, PAIRS, every(2), tmp_path, key="k")
-    with pytest.raises(DataError, match="no vector of pair 7;"):
-        vectors.rows(np.array([6, 7, 8]))
-    with pytest.raises(DataError, match="no vector of pair 299"):
-        vectors.rows(np.array([299]))
-
-
-def test_a_corpus_with_fewer_pairs_than_the_store(tmp_path: Path, teacher: Teacher) -> None:
-    with pytest.raises(DataError, match="pair 250 of the store is not in the corpus"):
+    for pairs, first in (([6, 7, 8], 7), ([299], 299)):
+        with pytest.raises(DataError, match=f"no vector of pair {first};"):
+            vectors.rows(np.array(pairs))
+    with pytest.raises(DataError, match="teacher vectors of another store; delete it"):
+        teacher_vectors(teacher, PAIRS, every(2), tmp_path, key="other")
+    with pytest.raises(DataError, match="pair 251 of the store is not in the corpus"):
         teacher_vectors(teacher, PAIRS[:250], every(1), tmp_path, key="k")
 
 
@@ -194,12 +180,6 @@ def test_a_damaged_cache_is_refused(tmp_path: Path, teacher: Teacher, name: str,
     assert "\n" not in str(caught.value)
     shutil.rmtree(path)
     assert len(teacher_vectors(teacher, PAIRS, every(2), tmp_path, key="k")) == 150
-
-
-def test_a_cache_of_another_store_is_refused(tmp_path: Path, teacher: Teacher) -> None:
-    teacher_vectors(teacher, PAIRS, every(2), tmp_path, key="k")
-    with pytest.raises(DataError, match="teacher vectors of another store; delete it"):
-        teacher_vectors(teacher, PAIRS, every(2), tmp_path, key="other")
 
 
 def test_two_trainings_do_not_write_over_each_other(tmp_path: Path) -> None:

@@ -6,17 +6,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tiny_bert import WIDTH, write_tiny_bert
-from typer.testing import CliRunner
+from tiny_bert import WIDTH
+from trainings import export_command, refused
 
 from xsent.errors import BundleError, DataError, ParityError
 from xsent.export import teacher as teachers
-from xsent.export.cli import app
 from xsent.export.options import ExportOptions
 from xsent.export.teacher import export_teacher
-from xsent.train.quick_teacher import open_quick_teacher
 from xsent.train.sentence_transformer import open_sentence_transformer
-from xsent.train.teacher import open_teacher
+from xsent.train.teacher import open_quick_teacher, open_teacher
 
 pytest.importorskip("sentence_transformers")
 
@@ -24,52 +22,47 @@ TEXTS = ["The cat sleeps under the old tree.", "dog", "", "Never see a wet bird!
 
 
 @pytest.fixture(scope="module")
-def original(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return write_tiny_bert(tmp_path_factory.mktemp("teacher") / "bert")
+def quick(bert: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return export_teacher(bert, tmp_path_factory.mktemp("quick") / "out").path
 
 
-@pytest.fixture(scope="module")
-def quick(original: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return export_teacher(original, tmp_path_factory.mktemp("quick") / "out").path
-
-
-def test_its_vectors_are_nearly_those_of_the_original(original: Path, quick: Path) -> None:
-    theirs = open_sentence_transformer(original)
+def test_its_vectors_are_nearly_those_of_the_original(bert: Path, quick: Path) -> None:
+    theirs = open_sentence_transformer(bert)
     assert theirs is not None
     teacher = open_teacher(quick)
     vectors = teacher.encode(TEXTS)
     assert teacher.dim == WIDTH and vectors.shape == (4, WIDTH) and vectors.dtype == np.float32
     assert (vectors * theirs.encode(TEXTS)).sum(axis=1).min() > 0.99
     np.testing.assert_array_equal(teacher.encode(TEXTS[:1] * 100), np.repeat(vectors[:1], 100, axis=0))
-    assert open_quick_teacher(original) is None
+    assert open_quick_teacher(bert) is None
 
 
-def test_float32_has_the_vectors_of_the_original(original: Path, tmp_path: Path) -> None:
-    written = export_teacher(original, tmp_path / "out", ExportOptions("teacher", "float32"))
+def test_float32_has_the_vectors_of_the_original(bert: Path, tmp_path: Path) -> None:
+    written = export_teacher(bert, tmp_path / "out", ExportOptions("teacher", "float32"))
     assert written.agreement is not None and written.agreement.cosine_min == 1
-    theirs, ours = open_sentence_transformer(original), open_quick_teacher(written.path)
+    theirs, ours = open_sentence_transformer(bert), open_quick_teacher(written.path)
     assert theirs is not None and ours is not None and len(ours.encode([])) == 0
     np.testing.assert_allclose(ours.encode(TEXTS), theirs.encode(TEXTS), atol=1e-5)
 
 
-def test_its_identity_is_its_own(original: Path, quick: Path, tmp_path: Path) -> None:
+def test_its_identity_is_its_own(bert: Path, quick: Path, tmp_path: Path) -> None:
     pairs = tmp_path / "pairs.tsv"
     pairs.write_text("web\tfr\ta cat\tun chat\nweb\tfr\ttwo dogs\tdeux chiens\n")
-    again = export_teacher(original, tmp_path / "again", ExportOptions("teacher", gate_data=pairs))
+    again = export_teacher(bert, tmp_path / "again", ExportOptions("teacher", gate_data=pairs))
     assert again.agreement is not None and again.agreement.sentences == 2
-    same, other = open_teacher(again.path).identity, open_teacher(original).identity
+    same, other = open_teacher(again.path).identity, open_teacher(bert).identity
     assert open_teacher(quick).identity == same == again.fingerprint != other
     assert json.loads((quick / "teacher.json").read_bytes())["teacher"] == other
 
 
-def test_the_command_says_how_near_it_is(original: Path, tmp_path: Path) -> None:
+def test_the_command_says_how_near_it_is(bert: Path, tmp_path: Path) -> None:
     pairs = tmp_path / "pairs.tsv"
     pairs.write_text("web\tfr\ta cat\tun chat\nweb\tfr\tthe old tree\tle vieil arbre\n")
-    arguments = [str(original), str(tmp_path / "out"), "--format", "teacher", "--gate-data", str(pairs)]
-    result = CliRunner().invoke(app, arguments)
+    options = ["--format", "teacher", "--gate-data", pairs]
+    result = export_command(bert, tmp_path / "out", *options)
     assert result.exit_code == 0, result.output
     assert "cosine to the original over 2 sentences: mean 0.99" in result.stdout
-    told = json.loads(CliRunner().invoke(app, [*arguments[:1], str(tmp_path / "b"), *arguments[2:], "--json"]).stdout)
+    told = json.loads(export_command(bert, tmp_path / "b", *options, "--json").stdout)
     assert told["agreement"]["sentences"] == 2 and told["bytes"] > 1000
 
 
@@ -87,15 +80,15 @@ def test_a_damaged_teacher_is_one_line(name: str, quick: Path, tmp_path: Path) -
 
 
 def test_other_folders_are_refused_and_nothing_is_left(
-    original: Path, mini_bundle: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    bert: Path, mini_bundle: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with pytest.raises(BundleError, match="exists; name another folder"):
-        export_teacher(original, tmp_path)
+        export_teacher(bert, tmp_path)
     with pytest.raises(DataError, match="not a teacher whose layers can be taken over"):
         export_teacher(mini_bundle, tmp_path / "out")
     monkeypatch.setattr(teachers, "LEAST", 1.01)
     with pytest.raises(ParityError, match=r"to the original's vectors, expected at least 1\.01"):
-        export_teacher(original, tmp_path / "out")
+        export_teacher(bert, tmp_path / "out")
     assert not list(tmp_path.iterdir())
 
 
@@ -106,7 +99,6 @@ def test_other_folders_are_refused_and_nothing_is_left(
         (["--format", "teacher", "--layers", "2", "--force"], "--force, --layers: not for --format teacher"),
     ],
 )
-def test_what_makes_no_sense_is_one_line(options: list[str], message: str, original: Path, tmp_path: Path) -> None:
-    result = CliRunner().invoke(app, [str(original), str(tmp_path / "out"), *options])
-    assert result.exit_code == 1 and message in result.stderr and len(result.stderr.splitlines()) == 1
+def test_what_makes_no_sense_is_one_line(options: list[str], message: str, bert: Path, tmp_path: Path) -> None:
+    assert message in refused(export_command(bert, tmp_path / "out", *options))
     assert not list(tmp_path.iterdir())

@@ -1,15 +1,14 @@
 """Training as a whole: it learns, resumes to the bit, stops cleanly, and refuses what does not fit."""
 
-import dataclasses
 import json
 import os
 import resource
 import shutil
 import signal
 import subprocess
-import sys
 import time
 from contextlib import nullcontext
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -27,11 +26,11 @@ from xsent.train.config import StageConfig, load_recipe
 from xsent.train.data.corpus import Corpus
 from xsent.train.data.preparation import TrainingPairs, prepare
 from xsent.train.objectives.settings import Align, Distil, Objectives, Relate
-from xsent.train.run import stage_folders
-from xsent.train.start import in_common, mean, open_start, require_fit
+from xsent.train.start import average_checkpoints, in_common, open_start, require_fit, stage_folders
 from xsent.train.trainer import Trainer
 
 BUILTIN = Path(xsent.__file__).parent / "builtin"
+TABLE, FEWER_STEPS = "encoder.table.weight", ("steps = 150", "steps = 20")
 
 
 @pytest.fixture(scope="module")
@@ -45,6 +44,26 @@ def trained(recipe: Path) -> Path:
     return train(recipe, recipe.parent / "run")
 
 
+def altered(folder: Path, *changes: tuple[str, str], more: str = "") -> Path:
+    """The recipe with other text, beside its pairs in another folder."""
+    path = write_toy_recipe(folder, minutes=0)
+    text = path.read_text()
+    for old, new in changes:
+        assert old in text
+        text = text.replace(old, new)
+    path.write_text(text + more)
+    return path
+
+
+def copied(trained: Path, folder: Path, *, without: str = "") -> Path:
+    """A copy of the run, maybe without its last checkpoint."""
+    return Path(shutil.copytree(trained.parent.parent, folder / "run", ignore=lambda *_: [without]))
+
+
+def times(folder: Path) -> dict[Path, int]:
+    return {path: path.stat().st_mtime_ns for path in folder.rglob("*")}
+
+
 def test_training_learns_to_translate(trained: Path) -> None:
     unseen = toy_pairs(100, seed=99)
     for checkpoint, least in ((trained.parent / "table-0000150", 0.9), (trained, 0.6)):  # a new layer, twelve steps
@@ -55,12 +74,14 @@ def test_training_learns_to_translate(trained: Path) -> None:
     about = json.loads((trained / "checkpoint.json").read_text())
     assert about["languages"] == ["en", "de", "fr"]
     assert set(about["validation"]["p1"]) == set(about["validation"]["loss"]) == {"de", "fr"}
+    assert not encoder.encode(["", "\u200b"]).any() and encoder.encode([]).shape == (0, 32)
+    vectors = encoder.encode(["cat", "", "dog house"])
+    assert not vectors[1].any() and np.allclose(vectors[[0, 2]], encoder.encode(["cat", "dog house"]), atol=1e-6)
 
 
 def test_finished_training_is_not_trained_again(recipe: Path, trained: Path) -> None:
-    before = (trained / "model.safetensors").stat().st_mtime_ns
-    assert train(recipe, trained.parent.parent) == trained
-    assert (trained / "model.safetensors").stat().st_mtime_ns == before
+    before = times(trained)
+    assert train(recipe, trained.parent.parent) == trained and times(trained) == before
 
 
 @pytest.mark.parametrize(("stage", "threads"), [("table", 1), ("layers", 2)])
@@ -71,19 +92,10 @@ def test_killed_training_resumes_to_the_bit(recipe: Path, tmp_path: Path, stage:
     assert_same_weights(train(recipe, run, threads), trained)
 
 
-def test_clusters_queues_and_chunks_resume_to_the_bit(tmp_path: Path, mini_bundle: Path) -> None:
-    recipe = write_toy_recipe(tmp_path, minutes=0)
-    recipe.write_text(recipe.read_text().replace("steps = 150", "steps = 20") + QUEUED)
-    run = tmp_path / "run"
-    kill_in_the_middle([*arguments(recipe, run), "--teacher", str(mini_bundle)], run, "queued", steps=14)
-    assert_same_weights(train(recipe, run, teacher=mini_bundle), train(recipe, tmp_path / "whole", teacher=mini_bundle))
-
-
-def test_windows_and_queues_resume_wherever_they_stopped(tmp_path: Path, mini_bundle: Path) -> None:
-    """At the last step of a window, the first of the next, and where the queue reaches into two earlier windows."""
-    recipe = write_toy_recipe(tmp_path, minutes=0)
-    recipe.write_text(recipe.read_text().replace("steps = 150", "steps = 20") + QUEUED)
-    whole = tmp_path / "whole"
+def test_clusters_windows_queues_and_chunks_resume_wherever_they_stopped(tmp_path: Path, mini_bundle: Path) -> None:
+    """Killed; at a window's last step, at the first of the next, and where the queue reaches into two earlier ones."""
+    recipe = altered(tmp_path, FEWER_STEPS, more=QUEUED)
+    whole, run = tmp_path / "whole", tmp_path / "run"
 
     class Copying(Trainer):
         def _save(self, number: int, stage: StageConfig, *state: Any) -> Path:  # noqa: ANN401  what the trainer has
@@ -93,89 +105,87 @@ def test_windows_and_queues_resume_wherever_they_stopped(tmp_path: Path, mini_bu
             return path
 
     trained = Copying(load_recipe(recipe), [tmp_path / "pairs.tsv"], whole, threads=1, teacher=mini_bundle).train()
+    kill_in_the_middle([*arguments(recipe, run), "--teacher", str(mini_bundle)], run, "queued", steps=14)
     copies = sorted(tmp_path.glob("queued-*"))
     assert [copy.name[-1] for copy in copies] == ["3", "4", "5", "9"]
-    for copy in copies:
-        assert_same_weights(train(recipe, copy, teacher=mini_bundle), trained)
+    for stopped in (run, *copies):
+        assert_same_weights(train(recipe, stopped, teacher=mini_bundle), trained)
 
 
-def test_a_start_with_more_layers_gives_its_lower_ones_and_says_so(
-    recipe: Path, trained: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_what_a_start_has_in_common(trained: Path, caplog: pytest.LogCaptureFixture) -> None:
     start = load_checkpoint(trained)
-    deep = dataclasses.replace(start, about={**start.about, "model": {**start.about["model"], "num_layers": 3}})
+    deep = replace(start, about={**start.about, "model": {**start.about["model"], "num_layers": 3}})
     in_common(deep, start.config, None)
     assert "has 3 layers, the stage 1: the upper ones are not taken" in caplog.text
-
-
-def test_a_projection_goes_along_to_a_teacher_of_as_many_dimensions(trained: Path) -> None:
-    start = load_checkpoint(trained)
-    weights = {**start.weights, "projection.weight": torch.ones(7, start.config.dim)}
-    start = dataclasses.replace(start, weights=weights)
-    assert "projection.weight" in in_common(start, start.config, 7)
+    start = replace(start, weights={**start.weights, "projection.weight": torch.ones(7, start.config.dim)})
+    assert "projection.weight" in in_common(start, start.config, 7)  # to a teacher of as many dimensions
     assert "projection.weight" not in in_common(start, start.config, 8)
 
 
 def test_the_mean_of_checkpoints_by_hand(trained: Path) -> None:
-    table = load_checkpoint(trained.parent / "table-0000150")
-    deep = load_checkpoint(trained)
-    weight = "encoder.table.weight"
-    ones = dataclasses.replace(table, weights={weight: torch.ones(2, 2), "projection.weight": torch.ones(3, 2)})
-    fives = dataclasses.replace(deep, weights={weight: torch.full((2, 2), 5.0), "encoder.positions": torch.ones(4)})
-    found = mean([fives, ones], [1, 3])
+    table, deep = load_checkpoint(trained.parent / "table-0000150"), load_checkpoint(trained)
+    ones = replace(table, weights={TABLE: torch.ones(2, 2), "projection.weight": torch.ones(3, 2)})
+    fives = replace(deep, weights={TABLE: torch.full((2, 2), 5.0), "encoder.positions": torch.ones(4)})
+    found = average_checkpoints([fives, ones], [1, 3])
     assert found.config.num_layers == 0
-    assert list(found.weights) == [weight] and torch.equal(found.weights[weight], torch.full((2, 2), 2.0))
+    assert list(found.weights) == [TABLE] and torch.equal(found.weights[TABLE], torch.full((2, 2), 2.0))
 
 
 def test_a_stage_starts_from_the_mean_of_earlier_ones(tmp_path: Path) -> None:
     recipe = write_toy_recipe(tmp_path)
     text = recipe.read_text()
     table = text[text.index("[[stage]]") : text.rindex("[[stage]]")]
-    more = table.replace('"table"', '"more"').replace("steps = 150", "steps = 20")
+    more = table.replace('"table"', '"more"').replace(*FEWER_STEPS)
     frozen = table.replace("table_learning_rate = 0.02", "starts_from = { table = 1, more = 3 }")
     last = frozen.replace('"table"', '"last"').replace("num_layers = 0", "num_layers = 1").replace("150", "2")
     recipe.write_text(text[: text.index("[[stage]]")] + table + more + last)
     end = load_checkpoint(train(recipe, tmp_path / "run"))
-    tables = [
-        load_checkpoint(tmp_path / "run" / "checkpoints" / name).weights["encoder.table.weight"]
-        for name in ("table-0000150", "more-0000020")
-    ]
+    names = "table-0000150", "more-0000020"
+    tables = [load_checkpoint(tmp_path / "run" / "checkpoints" / name).weights[TABLE] for name in names]
     assert not torch.equal(*tables)
-    torch.testing.assert_close(end.weights["encoder.table.weight"], tables[0] / 4 + tables[1] * 3 / 4)
+    torch.testing.assert_close(end.weights[TABLE], tables[0] / 4 + tables[1] * 3 / 4)
 
 
-def test_a_start_without_layers_fits_any_heads(recipe: Path, trained: Path, tmp_path: Path) -> None:
-    table = trained.parent / "table-0000150"
+def test_a_start_without_layers_fits_any_heads(recipe: Path, trained: Path) -> None:
     other = load_recipe(recipe).model_copy(update={"num_heads": 4, "ffn_dim": 64})
-    assert open_start(other, table).step == 150
+    assert open_start(other, trained.parent / "table-0000150").step == 150
     with pytest.raises(DataError, match="num_heads = 2, the recipe 4"):
         open_start(other, trained)
 
 
 def test_a_corpus_of_invisible_characters_is_refused(tmp_path: Path) -> None:
-    recipe = write_toy_recipe(tmp_path)
-    pairs = tmp_path / "pairs.tsv"
-    config = load_recipe(recipe)
+    config, pairs = load_recipe(write_toy_recipe(tmp_path)), tmp_path / "pairs.tsv"
     corpus = TrainingPairs(Corpus([pairs]), config.corpus.validation_share)
-    lines = [
-        "\t".join(pair if corpus.held_out(pair) else pair._replace(translation="\u200b")) + "\n"
-        for pair in corpus.corpus
-    ]
-    pairs.write_text("".join(lines))
+    lines = (pair if corpus.held_out(pair) else pair._replace(translation="\u200b") for pair in list(corpus.corpus))
+    pairs.write_text("".join("\t".join(pair) + "\n" for pair in lines))
     with pytest.raises(DataError, match="no pair to train on"):
         prepare(config, [pairs], tmp_path / "run", threads=1, vocabulary=BUILTIN / "sentencepiece.model")
 
 
-def test_a_mistyped_command_is_named(tmp_path: Path) -> None:
-    result = subprocess.run([*COMMAND, "fliter", "a.tsv"], capture_output=True, text=True, cwd=tmp_path)
-    assert result.returncode == 2
-    assert "no command and no recipe 'fliter'; did you mean 'filter'?" in result.stderr
+@pytest.mark.parametrize(
+    ("before", "argument", "code", "message"),
+    [
+        ("", "fliter", 2, "no command and no recipe 'fliter'; did you mean 'filter'?"),
+        ("", "no.toml", 1, "Error: no.toml: cannot be read as a TOML recipe: [Errno 2]"),
+        (
+            "import sys; sys.modules['torch'] = None; ",
+            "toy.toml",
+            1,
+            "torch is not installed; pip install 'xsent[train]'",
+        ),
+    ],
+)
+def test_command_line_failures_are_one_line(
+    before: str, argument: str, code: int, message: str, recipe: Path, tmp_path: Path
+) -> None:
+    command = [*COMMAND[:2], before + COMMAND[2], argument]
+    result = subprocess.run(command, capture_output=True, text=True, cwd=recipe.parent)
+    assert result.returncode == code and message in result.stderr
+    assert code == 2 or result.stderr.count("\n") == 1
 
 
-def test_ctrl_c_saves_and_says_how_to_go_on(recipe: Path, tmp_path: Path) -> None:
-    slow = tmp_path / "slow.toml"
-    slow.write_text(recipe.read_text().replace("steps = 150", "steps = 100000").replace("minutes = 0", "minutes = 60"))
-    os.link(recipe.parent / "pairs.tsv", tmp_path / "pairs.tsv")
+def test_ctrl_c_saves_and_says_how_to_go_on(tmp_path: Path) -> None:
+    slow = altered(tmp_path, ("steps = 150", "steps = 100000"), ("minutes = 0", "minutes = 60"))
     run = tmp_path / "run"
     process = subprocess.Popen(arguments(slow, run), stderr=subprocess.PIPE, text=True)
     while not (run / "log.jsonl").exists():
@@ -184,15 +194,13 @@ def test_ctrl_c_saves_and_says_how_to_go_on(recipe: Path, tmp_path: Path) -> Non
     process.send_signal(signal.SIGINT)
     _, messages = process.communicate(timeout=60)
     assert process.returncode == 130
-    assert "the same command goes on from there" in messages
-    assert "Traceback" not in messages
+    assert "the same command goes on from there" in messages and "Traceback" not in messages
     (saved,) = run.glob("checkpoints/*")
     assert load_checkpoint(saved).step > 0
 
 
 def test_a_full_disk_keeps_the_checkpoint_before(recipe: Path, trained: Path, tmp_path: Path) -> None:
-    run = shutil.copytree(trained.parent.parent, tmp_path / "run")
-    shutil.rmtree(run / "checkpoints" / trained.name)
+    run = copied(trained, tmp_path, without=trained.name)
     limit = lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (40_000, 40_000))  # noqa: E731
     process = subprocess.run(arguments(recipe, run), capture_output=True, text=True, preexec_fn=limit)
     assert process.returncode == 1
@@ -202,35 +210,30 @@ def test_a_full_disk_keeps_the_checkpoint_before(recipe: Path, trained: Path, tm
 
 
 @pytest.mark.parametrize("precision", ["auto", "bf16-mixed"])
-def test_both_precisions_train(recipe: Path, tmp_path: Path, precision: str) -> None:
-    short = tmp_path / "short.toml"
-    short.write_text(f'precision = "{precision}"\n' + recipe.read_text().replace("steps = 150", "steps = 5"))
-    os.link(recipe.parent / "pairs.tsv", tmp_path / "pairs.tsv")
+def test_both_precisions_train(tmp_path: Path, precision: str) -> None:
+    short = altered(tmp_path, ("steps = 150", "steps = 5"), ("dim = 32", f'dim = 32\nprecision = "{precision}"'))
     assert load_checkpoint(train(short, tmp_path / "run")).step == 12
 
 
-def test_a_loss_that_is_no_number_stops_and_keeps_the_checkpoint(recipe: Path, trained: Path, tmp_path: Path) -> None:
-    wild = tmp_path / "wild.toml"
-    wild.write_text(recipe.read_text().replace("learning_rate = 2e-4", "learning_rate = 1e30"))
-    run = shutil.copytree(trained.parent.parent, tmp_path / "run")
-    shutil.rmtree(run / "checkpoints" / trained.name)
-    os.link(recipe.parent / "pairs.tsv", tmp_path / "pairs.tsv")
-    with pytest.raises(
-        XsentError, match=r"stage layers, step \d+: the loss of align and .* no longer a number|gradients are no longer"
-    ):
+def test_a_loss_that_is_no_number_stops_and_keeps_the_checkpoint(trained: Path, tmp_path: Path) -> None:
+    wild, run = (
+        altered(tmp_path, ("learning_rate = 2e-4", "learning_rate = 1e30")),
+        copied(trained, tmp_path, without=trained.name),
+    )
+    message = r"stage layers, step \d+: the loss of align and .* no longer a number|gradients are no longer"
+    with pytest.raises(XsentError, match=message):
         train(wild, run)
     assert load_checkpoint(run / "checkpoints" / "table-0000150").step == 150
 
 
-def test_other_settings_are_refused_under_a_resume(recipe: Path, trained: Path, tmp_path: Path) -> None:
-    changed = recipe.parent / "changed.toml"
-    changed.write_text(recipe.read_text().replace("ugt = 0.1", "ugt = 0.2"))
+def test_other_settings_are_refused_under_a_resume(trained: Path, tmp_path: Path) -> None:
+    changed = altered(tmp_path, ("ugt = 0.1", "ugt = 0.2"))
     with pytest.raises(DataError, match=r"stages\[1\]\.objectives\.ugt\.weight: 0\.1 became 0\.2.*--out"):
         train(changed, trained.parent.parent)
 
 
 def test_a_setting_that_came_later_does_not_stop_a_resume(recipe: Path, trained: Path, tmp_path: Path) -> None:
-    run = shutil.copytree(trained.parent.parent, tmp_path / "run")
+    run = copied(trained, tmp_path)
     for folder in (run / "checkpoints").iterdir():
         about = json.loads((folder / "checkpoint.json").read_text())
         del about["recipe"]["activation"], about["recipe"]["stages"][0]["chunk"]
@@ -240,15 +243,13 @@ def test_a_setting_that_came_later_does_not_stop_a_resume(recipe: Path, trained:
 
 
 def test_a_training_starts_from_a_checkpoint_and_its_vocabulary(recipe: Path, trained: Path, tmp_path: Path) -> None:
-    text = recipe.read_text()
-    again = tmp_path / "again.toml"
+    text, again, table = recipe.read_text(), tmp_path / "again.toml", trained.parent / "table-0000150"
     again.write_text(text[: text.index("[[stage]]")] + text[text.rindex("[[stage]]") :])
     os.link(recipe.parent / "pairs.tsv", tmp_path / "pairs.tsv")
-    table = trained.parent / "table-0000150"
     path = train(again, tmp_path / "run", start=table)
     assert (path / "sentencepiece.model").read_bytes() == (table / "sentencepiece.model").read_bytes()
     # The same table, another seed of the stage: near what the whole training came to.
-    rows = [load_file(folder / "model.safetensors")["encoder.table.weight"] for folder in (path, trained)]
+    rows = [load_file(folder / "model.safetensors")[TABLE] for folder in (path, trained)]
     assert np.abs(rows[0] - rows[1]).max() < 0.01
     with pytest.raises(DataError, match=r"start: '\w+' became '\w+'.*--out"):
         train(again, tmp_path / "run", start=trained)
@@ -259,20 +260,26 @@ def test_a_start_of_another_shape_or_vocabulary_is_refused(
 ) -> None:
     with pytest.raises(DataError, match=r"has num_heads = 4, the recipe 2; to start from it"):
         train(recipe, tmp_path / "run", start=mini_checkpoint)
-    other = tmp_path / "other"
-    shutil.copytree(trained, other)
+    other = Path(shutil.copytree(trained, tmp_path / "other"))
     shutil.copy(mini_checkpoint / "sentencepiece.model", other)
     with pytest.raises(DataError, match=r"other: its table has 360 rows, the vocabulary \d+ pieces"):
         train(recipe, tmp_path / "run-2", start=other)
 
 
-def test_distillation_without_its_teacher_is_refused(tmp_path: Path) -> None:
-    recipe = write_toy_recipe(tmp_path)
-    recipe.write_text(recipe.read_text() + QUEUED)
-    with pytest.raises(DataError, match="stage queued distils and has no teacher; name its folder with --teacher"):
-        train(recipe, tmp_path / "run")
-    with pytest.raises(DataError, match=r"teacher .*nowhere: no such folder"):
-        train(recipe, tmp_path / "run", teacher=tmp_path / "nowhere")
+@pytest.mark.parametrize(
+    ("change", "more", "teacher", "message"),
+    [
+        (FEWER_STEPS, QUEUED, None, "stage queued distils and has no teacher; name its folder with --teacher"),
+        (FEWER_STEPS, QUEUED, Path("nowhere"), "teacher nowhere: no such folder"),
+        (("[corpus]", "[corpus]\nweights = { tolk = 2 }"), "", None, "no pair has: tolk; there are manual, talk"),
+        (('["de", "fr"]', '["de", "fr", "xx"]'), "", None, "0 held-out pairs in 'xx'"),
+    ],
+)
+def test_what_a_recipe_needs_is_said(
+    change: tuple[str, str], more: str, teacher: Path | None, message: str, tmp_path: Path
+) -> None:
+    with pytest.raises(DataError, match=message):
+        train(altered(tmp_path, change, more=more), tmp_path / "run", teacher=teacher)
 
 
 @pytest.mark.parametrize(
@@ -291,87 +298,47 @@ def test_only_what_copies_a_teacher_of_another_dimension_needs_a_projection(
 
 
 def test_another_corpus_is_refused_before_anything_is_overwritten(trained: Path, tmp_path: Path) -> None:
-    run = shutil.copytree(trained.parent.parent, tmp_path / "run")
-    before = {path: path.stat().st_mtime_ns for path in run.rglob("*")}
-    other = write_toy_recipe(tmp_path, minutes=0, pairs=700)
+    run = copied(trained, tmp_path)
+    before = times(run)
     with pytest.raises(DataError, match=r"another corpus or vocabulary.*--out"):
-        train(other, run)
-    assert {path: path.stat().st_mtime_ns for path in run.rglob("*")} == before
+        train(write_toy_recipe(tmp_path, minutes=0, pairs=700), run)
+    assert times(run) == before
 
 
 def test_a_shared_store_is_used_and_never_made_anew_for_other_data(recipe: Path, trained: Path, tmp_path: Path) -> None:
-    config, prepared = load_recipe(recipe), trained.parent.parent
-    before = {path: path.stat().st_mtime_ns for path in (prepared / "store").iterdir()}
-    Trainer(config, [recipe.parent / "pairs.tsv"], tmp_path / "run", threads=1, prepared=prepared)
+    prepared = trained.parent.parent
+    before = times(prepared / "store")
+    Trainer(load_recipe(recipe), [recipe.parent / "pairs.tsv"], tmp_path / "run", threads=1, prepared=prepared)
     assert not (tmp_path / "run" / "store").exists()
-    other = write_toy_recipe(tmp_path, pairs=700)
+    other = load_recipe(write_toy_recipe(tmp_path, pairs=700))
     with pytest.raises(DataError, match="was prepared for another corpus"):
-        Trainer(load_recipe(other), [tmp_path / "pairs.tsv"], tmp_path / "run", threads=1, prepared=prepared)
-    assert {path: path.stat().st_mtime_ns for path in (prepared / "store").iterdir()} == before
-
-
-def test_a_weight_for_no_source_is_refused(tmp_path: Path) -> None:
-    recipe = write_toy_recipe(tmp_path)
-    recipe.write_text(recipe.read_text().replace("[corpus]", "[corpus]\nweights = { tolk = 2 }"))
-    with pytest.raises(DataError, match="no pair has: tolk; there are manual, talk"):
-        train(recipe, tmp_path / "run")
+        Trainer(other, [tmp_path / "pairs.tsv"], tmp_path / "run", threads=1, prepared=prepared)
+    assert times(prepared / "store") == before
 
 
 def test_stages_whose_names_begin_alike_keep_apart(tmp_path: Path) -> None:
-    names = ("table", "table-2")
-    for name in names:
+    for name in ("table", "table-2"):
         (tmp_path / "checkpoints" / f"{name}-0000005").mkdir(parents=True)
-    stages = [StageConfig(name=name, num_layers=1, steps=1, objectives=Objectives(align=Align())) for name in names]
-    found = [[path.name for path in stage_folders(tmp_path, stage)] for stage in stages]
-    assert found == [["table-0000005"], ["table-2-0000005"]]
-
-
-def test_an_empty_sentence_is_the_zero_vector(trained: Path) -> None:
-    encoder = open_encoder(trained)
-    assert encoder is not None
-    assert not encoder.encode(["", "\u200b"]).any()
-    assert encoder.encode([]).shape == (0, 32)
-    vectors = encoder.encode(["cat", "", "dog house"])
-    assert not vectors[1].any() and np.allclose(vectors[[0, 2]], encoder.encode(["cat", "dog house"]), atol=1e-6)
-
-
-def test_without_torch_the_command_says_what_to_install(recipe: Path) -> None:
-    program = "import sys; sys.modules['torch'] = None; from xsent.train.cli import main; main()"
-    result = subprocess.run([sys.executable, "-c", program, str(recipe)], capture_output=True, text=True)
-    assert result.returncode == 1
-    assert result.stderr == "Error: torch is not installed; pip install 'xsent[train]'\n"
+    for name in ("table", "table-2"):
+        stage = StageConfig(name=name, num_layers=1, steps=1, objectives=Objectives(align=Align()))
+        assert [path.name for path in stage_folders(tmp_path, stage)] == [f"{name}-0000005"]
 
 
 @pytest.mark.parametrize(
-    ("damage", "message"),
+    ("name", "content", "message"),
     [
-        (lambda folder: (folder / "model.safetensors").write_bytes(b"123"), "not a readable checkpoint"),
-        (lambda folder: (folder / "checkpoint.json").write_text("{}"), "format_version"),
-        (lambda folder: (folder / "checkpoint.json").write_text('{"format_version": 9}'), "version 9"),
-        (lambda folder: (folder / "model.safetensors").unlink(), "not a readable checkpoint"),
-        (lambda folder: (folder / "checkpoint.json").unlink(), "no checkpoint.json in it; expected a checkpoint"),
+        ("model.safetensors", b"123", "not a readable checkpoint"),
+        ("checkpoint.json", b"{}", "format_version"),
+        ("checkpoint.json", b'{"format_version": 9}', "version 9"),
+        ("model.safetensors", None, "not a readable checkpoint"),
+        ("checkpoint.json", None, "no checkpoint.json in it; expected a checkpoint"),
     ],
 )
-def test_damaged_checkpoints_are_one_clear_line(trained: Path, tmp_path: Path, damage: object, message: str) -> None:
-    folder = tmp_path / "copy"
-    folder.mkdir()
-    for file in trained.iterdir():
-        (folder / file.name).write_bytes(file.read_bytes())
-    assert callable(damage)
-    damage(folder)
+def test_damaged_checkpoints_are_one_clear_line(
+    name: str, content: bytes | None, message: str, trained: Path, tmp_path: Path
+) -> None:
+    folder = Path(shutil.copytree(trained, tmp_path / "copy"))
+    (folder / name).unlink() if content is None else (folder / name).write_bytes(content)
     with pytest.raises(DataError, match=message) as raised:
         load_checkpoint(folder)
     assert str(folder) in str(raised.value) and "\n" not in str(raised.value)
-
-
-def test_command_line_failures_are_one_line(tmp_path: Path) -> None:
-    result = subprocess.run([*COMMAND, str(tmp_path / "no.toml")], capture_output=True, text=True)
-    assert result.returncode == 1
-    assert result.stderr.count("\n") == 1 and "no.toml" in result.stderr
-
-
-def test_a_corpus_without_one_of_the_languages_is_refused(tmp_path: Path) -> None:
-    recipe = write_toy_recipe(tmp_path)
-    recipe.write_text(recipe.read_text().replace('["de", "fr"]', '["de", "fr", "xx"]'))
-    with pytest.raises(DataError, match="0 held-out pairs in 'xx'"):
-        train(recipe, tmp_path / "run")

@@ -10,12 +10,12 @@ from numpy.typing import NDArray
 from tiny_bert import WIDTH, WORDS, write_tiny_bert
 from toy import toy_pairs, write_toy_corpus
 
+from xsent.train.checkpoint import to_tokens
 from xsent.train.data.corpus import Corpus
 from xsent.train.data.store import Store, build_store
 from xsent.train.data.vocabulary import train_vocabulary
 from xsent.train.model import Encoder
-from xsent.train.teacher_rows import TeacherInput, piece_counts
-from xsent.train.teachers import Teachers
+from xsent.train.teachers import TeacherInput, Teachers, piece_counts
 from xsent.train.tokens import Tokens
 from xsent.train.transfer import TeacherBert, pools_by_mean, read_teacher
 
@@ -35,9 +35,7 @@ def teacher(folder: Path) -> TeacherBert:
 def read(teacher: TeacherBert, texts: list[str]) -> Tokens:
     """Texts as the pieces of a teacher."""
     ids = [encoding.ids for encoding in teacher.tokenizer.encode_batch(texts, add_special_tokens=False)]
-    return Tokens(
-        torch.tensor([i for sentence in ids for i in sentence]), torch.tensor([len(sentence) for sentence in ids])
-    )
+    return to_tokens(ids, teacher.encoder(max_length=38))
 
 
 def unit(vectors: torch.Tensor) -> NDArray[np.float64]:
@@ -64,14 +62,6 @@ def test_chosen_layers_stand_on_each_other(teacher: TeacherBert) -> None:
     sentences = read(teacher, TEXTS)
     assert torch.equal(two.eval()(sentences), whole(sentences))
     assert not torch.allclose(two(sentences), teacher.encoder(max_length=20).first(2)(sentences), atol=1e-2)
-
-
-def test_layers_start_as_those_that_are_named(teacher: TeacherBert) -> None:
-    deep = Encoder(teacher.encoder(max_length=20).config)
-    Teachers(teacher).start_layers(deep, [2, 0, 1])
-    for place, number in enumerate([2, 0, 1]):
-        expected = teacher.weights[f"encoder.layer.{number}.output.dense.weight"]
-        assert torch.equal(deep.layers[place].ffn_out.weight, expected)
 
 
 @pytest.mark.parametrize(("layers", "width"), [(12, 32), (7, 16)])

@@ -8,20 +8,21 @@ import json
 import os
 import shutil
 import subprocess
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import sentencepiece
+from conftest import save_encoder
 from numpy.typing import NDArray
 from texts import multilingual, train_tokenizer
 
+from xsent.export.batch_graph import GraphEncoder
 from xsent.export.form import Form
-from xsent.export.graph_encoder import GraphEncoder
-from xsent.export.web import write_web
-from xsent.train.checkpoint import Checkpoint, CheckpointEncoder, load_checkpoint, save_checkpoint
+from xsent.export.interchange import write_web
+from xsent.train.checkpoint import Checkpoint, CheckpointEncoder, load_checkpoint
 
 CLIENT = Path(__file__).parent / "web_client.mjs"
 MODULES = os.environ.get("XSENT_NODE_MODULES", str(CLIENT.parent.parent / "node_modules"))
@@ -40,10 +41,7 @@ def checkpoint(request: pytest.FixtureRequest, make_encoder: Any, tmp_path_facto
     tokenizer = train_tokenizer(folder)
     pieces = sentencepiece.SentencePieceProcessor(model_file=str(tokenizer)).get_piece_size()
     encoder = make_encoder(vocab_size=pieces, activation=request.param)
-    about = {"name": "mini", "languages": ["en", "de"], "licence": "CC0-1.0", "step": 7}
-    weights = {f"encoder.{name}": weight for name, weight in encoder.state_dict().items()}
-    save_checkpoint(folder / "checkpoint", {**about, "model": asdict(encoder.config)}, weights, None, [tokenizer])
-    return load_checkpoint(folder / "checkpoint")
+    return load_checkpoint(save_encoder(encoder, folder / "checkpoint", tokenizer))
 
 
 def read_in_node(folder: Path, texts: list[str], backend: str) -> tuple[list[list[int]], NDArray[np.float32]]:

@@ -4,14 +4,17 @@ import io
 import subprocess
 import sys
 import time
-from contextlib import redirect_stderr
+from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 from unittest import mock
 
 import numpy as np
 import pytest
+from click.testing import Result
 from safetensors.numpy import load_file
+from typer.testing import CliRunner
 
+from xsent.export.cli import app as export_app
 from xsent.train import cli
 from xsent.train.checkpoint import load_checkpoint
 from xsent.train.config import load_recipe
@@ -53,11 +56,28 @@ def assert_same_weights(resumed: Path, whole: Path) -> None:
         assert np.array_equal(there[name], weights), name
 
 
-def command(recipe: Path, out: Path, *options: object) -> tuple[int, str]:
-    """Exit code and standard error of `xsent-train`."""
-    arguments = ["xsent-train", recipe, "--data", recipe.parent, "--out", out, "--threads", 1, *options]
-    written = io.StringIO()
-    with mock.patch.object(sys, "argv", [str(argument) for argument in arguments]), redirect_stderr(written):
-        with pytest.raises(SystemExit) as ending:
+def command(*arguments: object) -> tuple[int, str, str]:
+    """Exit code, standard output and standard error of `xsent-train`."""
+    out, err = io.StringIO(), io.StringIO()
+    with mock.patch.object(sys, "argv", ["xsent-train", *map(str, arguments)]), redirect_stdout(out):
+        with redirect_stderr(err), pytest.raises(SystemExit) as ending:
             cli.main()
-    return int(ending.value.code or 0), written.getvalue()
+    return int(ending.value.code or 0), out.getvalue(), err.getvalue()
+
+
+def train_command(recipe: Path, out: Path, *options: object) -> tuple[int, str]:
+    """Exit code and standard error of a training by command."""
+    code, _, err = command(recipe, "--data", recipe.parent, "--out", out, "--threads", 1, *options)
+    return code, err
+
+
+def export_command(*arguments: object) -> Result:
+    """What `xsent-export` says."""
+    return CliRunner().invoke(export_app, list(map(str, arguments)))
+
+
+def refused(result: Result) -> str:
+    """The one line in which a command failed."""
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert result.stderr.startswith("Error: ") and result.stderr.count("\n") == 1
+    return result.stderr

@@ -8,10 +8,9 @@ old rows and layers, stays as it is.
 import json
 import logging
 from dataclasses import asdict, dataclass
-from functools import cached_property
 from pathlib import Path
 
-from xsent.bundle import MANIFEST, Bundle
+from xsent.bundle import MANIFEST, Bundle, file_digest
 from xsent.errors import DataError
 from xsent.files import atomic_file
 from xsent.train.bundles import checkpoint_from_bundle
@@ -26,19 +25,17 @@ from xsent.train.checkpoint import (
     save_checkpoint,
 )
 from xsent.train.config import CorpusConfig, Recipe, StageConfig
-from xsent.train.data.corpus import Corpus
-from xsent.train.data.newcomer import count_pairs, read_newcomer, write_pairs
+from xsent.train.data.corpus import Corpus, write_pairs
+from xsent.train.data.newcomer import count_pairs, read_newcomer
 from xsent.train.growth import grow_checkpoint, grow_vocabulary
-from xsent.train.identity import digest
-from xsent.train.model import ModelConfig
 from xsent.train.objectives.settings import Co, Objectives
+from xsent.train.start import LAYER_SHAPE
 from xsent.train.trainer import Trainer
 
 logger = logging.getLogger(__name__)
 
 CLAIM, OLD_PAIRS = "adding.json", "old-pairs.tsv"
 TABLE = "encoder.table.weight"
-SHAPE = ("dim", "num_heads", "ffn_dim", "activation", "norm_eps", "max_length")
 HELD_OUT_SHARE = 0.03  # of a language of few pairs, enough are left to tell half a point of P@1
 EPOCHS, MOST_SEEN = 10, 2_000_000
 
@@ -57,164 +54,123 @@ class Addition:
     attribution: tuple[str, ...] = ()  # sources of the pairs, for the model card
 
 
-class Adding:
-    """A run that adds a language; called again, it goes on where it stopped.
+def add_language(addition: Addition, *, threads: int) -> tuple[Checkpoint, Checkpoint]:
+    """Add a language; called again, it goes on where it stopped.
 
-    Its folder holds `before` (a bundle as a checkpoint), `grown` (with rows for the new pieces), `training`, and in the
-    end `checkpoint`.
+    The run's folder holds `before` (a bundle as a checkpoint), `grown` (with rows for the new pieces), `training`, and
+    in the end `checkpoint`. A DataError or BundleError says what cannot be used.
+
+    Returns:
+        The encoder before, and the one that knows the language too; that is in `out/checkpoint`.
     """
-
-    def __init__(self, addition: Addition, *, threads: int) -> None:
-        """Look at model, pairs and folder; nothing is trained yet.
-
-        Raises:
-            DataError: The model is missing or knows the language, no pair is in it, or `out` holds something else.
-            BundleError: The bundle is damaged.
-        """
-        self.addition, self._threads = addition, threads
-        self._known, identity = identify(addition.model)
-        if addition.language in self._known:
-            raise DataError(
-                f"{addition.model}: knows {addition.language!r} already (its languages: {', '.join(self._known)})"
-            )
-        if not addition.pairs.is_file():
-            raise DataError(f"{addition.pairs}: no such file; expected lines of source, language, English, translation")
-        self._count = self._claim(identity)
-
-    def run(self) -> tuple[Checkpoint, Checkpoint]:
-        """Add the language.
-
-        Returns:
-            The encoder before, and the one that knows the language too; that is in `out/checkpoint`.
-
-        Raises:
-            KeyboardInterrupt: Ctrl-C; the state was saved.
-            DataError: The pairs are too few or cannot be read.
-        """
-        grown = self._grown()
-        return self._before, self._finish(grown, self._trained(grown))
-
-    # -----------------------------------------------------------------------------------------------------------------
-    # what there is
-
-    @cached_property
-    def _before(self) -> Checkpoint:
-        """The encoder as it was."""
-        model, copy = self.addition.model, self.addition.out / "before"
-        if not (model / MANIFEST).is_file():
-            return load_checkpoint(model)
-        return load_checkpoint(copy if copy.exists() else checkpoint_from_bundle(model, copy))
-
-    def _claim(self, identity: str) -> int:
-        """Make the run's folder, or see that it is this run's; how many pairs the new language has."""
-        addition, claim = self.addition, self.addition.out / CLAIM
-        about = {"model": identity, "pairs": digest(addition.pairs), "language": addition.language}
-        about |= {"pieces": str(addition.pieces)}
-        if claim.is_file():
-            saved = json.loads(claim.read_text())
-            if changed := [name for name, value in about.items() if saved[name] != value]:
-                raise DataError(f"{addition.out}: begun with other {' and '.join(changed)}; name another --out")
-            return int(saved["count"])
-        if addition.out.exists() and (not addition.out.is_dir() or any(addition.out.iterdir())):
-            raise DataError(f"{addition.out}: holds something else; name a new folder with --out")
-        count = count_pairs(addition.pairs, addition.language)
-        addition.out.mkdir(parents=True, exist_ok=True)
-        with atomic_file(claim) as file:
-            file.write(json.dumps({**about, "count": count}, indent=1).encode())
-        return count
-
-    # -----------------------------------------------------------------------------------------------------------------
-    # what is made
-
-    def _grown(self) -> Checkpoint:
-        """The encoder with rows for the new pieces, not yet trained."""
-        addition, folder = self.addition, self.addition.out / "grown"
-        if not folder.exists():
-            logger.info("reading %s", addition.pairs)
-            newcomer = read_newcomer(addition.pairs, addition.language, self._known, HELD_OUT_SHARE)
-            write_pairs(addition.out / OLD_PAIRS, newcomer.held_out)
-            before, tokenizer = self._before, addition.out / TOKENIZER
-            text, kept = iter(newcomer.text), newcomer.kept
-            logger.info("growing the vocabulary")
-            grow_vocabulary(before.tokenizer, text, tokenizer, size=addition.pieces, keep=kept, threads=self._threads)
-            grow_checkpoint(before.path, tokenizer, addition.language, folder)
-        return load_checkpoint(folder)
-
-    def _trained(self, grown: Checkpoint) -> Checkpoint:
-        """What the training of the new rows leaves: the table, and maybe no layers."""
-        addition = self.addition
-        recipe = Recipe(
-            name=addition.language,
-            languages=(addition.language,),
-            corpus=CorpusConfig(files=(addition.pairs.name,), validation_share=HELD_OUT_SHARE),
-            stages=(self._stage(grown.config),),
-            **{name: getattr(grown.config, name) for name in SHAPE},
-        )
-        trainer = Trainer(
-            recipe,
-            [addition.pairs],
-            addition.out / "training",
-            threads=self._threads,
-            teacher=addition.model,
-            start=grown.path,
-        )
-        return load_checkpoint(trainer.train())
-
-    def _stage(self, shape: ModelConfig) -> StageConfig:
-        """How the new rows are trained."""
-        batch = min(1024, max(32, self._count // 64))
-        seen = self.addition.pairs_seen or min(EPOCHS * self._count, MOST_SEEN)
-        steps = max(seen // batch, 1)
-        return StageConfig(
-            name="table",
-            num_layers=shape.num_layers,
-            steps=steps,
-            objectives=Objectives(co=Co(ignore_above=0.9, english=False)),
-            batch_size=batch,
-            window=16,
-            learning_rate=0.0,
-            table_learning_rate=1e-2,
-            frozen_rows=len(self._before.weights[TABLE]),
-            warmup=min(100, steps // 10),
-            clip=0.0,
-        )
-
-    def _finish(self, grown: Checkpoint, trained: Checkpoint) -> Checkpoint:
-        """Write the result, with held-out pairs of all languages; those that a checkpoint came with first."""
-        addition, before = self.addition, self._before
-        pairs = list(Corpus([path for path in (addition.out / OLD_PAIRS, trained.validation) if path.stat().st_size]))
-        if before.validation.exists():
-            own = list(Corpus([before.validation]))
-            languages = {pair.language for pair in own}
-            pairs = [*own, *(pair for pair in pairs if pair.language not in languages)]
-        write_pairs(addition.out / VALIDATION, pairs)
-        recipe, stages = before.about.get("recipe", {}), trained.about["recipe"]["stages"]
-        about = {
-            "name": f"{before.name}-{addition.language}",
-            "languages": grown.languages,
-            "licence": addition.licence or before.licence,
-            "attribution": list(dict.fromkeys([*before.about.get("attribution", []), *addition.attribution])),
-            "space": before.about.get("space"),
-            "model": asdict(grown.config),
-            "step": trained.step,
-            "recipe": {**recipe, "stages": [*recipe.get("stages", []), {**stages[0], "name": addition.language}]},
-        }
-        weights = {**grown.weights, TABLE: trained.weights[TABLE]}
-        path = addition.out / "checkpoint"
-        save_checkpoint(path, about, weights, None, [grown.tokenizer, addition.out / VALIDATION])
-        return load_checkpoint(path)
+    known, identity = identify(addition.model)
+    if addition.language in known:
+        raise DataError(f"{addition.model}: knows {addition.language!r} already (its languages: {', '.join(known)})")
+    if not addition.pairs.is_file():
+        raise DataError(f"{addition.pairs}: no such file; expected lines of source, language, English, translation")
+    count = _claim(addition, identity)
+    before = _open_before(addition)
+    grown = _grow(addition, before, known, threads)
+    trained = _train(addition, grown, count, len(before.weights[TABLE]), threads)
+    return before, _finish(addition, before, grown, trained)
 
 
 def identify(model: Path) -> tuple[list[str], str]:
-    """The languages of a bundle or a checkpoint, and its identity.
-
-    Raises:
-        DataError: It is neither.
-        BundleError: The bundle is damaged.
-    """
+    """The languages of a bundle or a checkpoint, and its identity; a DataError where it is neither."""
     if (model / MANIFEST).is_file():
         bundle = Bundle.open(model)
         return list(bundle.languages), bundle.fingerprint
     if (model / ABOUT).is_file():
-        return list(read_about(model)["languages"]), digest(model / MODEL)
+        return list(read_about(model)["languages"]), file_digest(model / MODEL)[:16]
     raise DataError(f"{model}: neither a bundle nor a checkpoint; expected a folder with {MANIFEST} or {ABOUT}")
+
+
+def _claim(addition: Addition, identity: str) -> int:
+    """Make the run's folder, or see that it is this run's; how many pairs the new language has."""
+    claim = addition.out / CLAIM
+    about = {"model": identity, "pairs": file_digest(addition.pairs)[:16], "language": addition.language}
+    about |= {"pieces": str(addition.pieces)}
+    if claim.is_file():
+        saved = json.loads(claim.read_text())
+        if changed := [name for name, value in about.items() if saved[name] != value]:
+            raise DataError(f"{addition.out}: begun with other {' and '.join(changed)}; name another --out")
+        return int(saved["count"])
+    if addition.out.exists() and (not addition.out.is_dir() or any(addition.out.iterdir())):
+        raise DataError(f"{addition.out}: holds something else; name a new folder with --out")
+    count = count_pairs(addition.pairs, addition.language)
+    addition.out.mkdir(parents=True, exist_ok=True)
+    with atomic_file(claim) as file:
+        file.write(json.dumps({**about, "count": count}, indent=1).encode())
+    return count
+
+
+def _open_before(addition: Addition) -> Checkpoint:
+    """The encoder as it was."""
+    model, copy = addition.model, addition.out / "before"
+    if not (model / MANIFEST).is_file():
+        return load_checkpoint(model)
+    return load_checkpoint(copy if copy.exists() else checkpoint_from_bundle(model, copy))
+
+
+def _grow(addition: Addition, before: Checkpoint, known: list[str], threads: int) -> Checkpoint:
+    """The encoder with rows for the new pieces, not yet trained."""
+    folder, tokenizer = addition.out / "grown", addition.out / TOKENIZER
+    if not folder.exists():
+        logger.info("reading %s", addition.pairs)
+        newcomer = read_newcomer(addition.pairs, addition.language, known, HELD_OUT_SHARE)
+        write_pairs(addition.out / OLD_PAIRS, newcomer.held_out)
+        text, kept = iter(newcomer.text), newcomer.kept
+        logger.info("growing the vocabulary")
+        grow_vocabulary(before.tokenizer, text, tokenizer, size=addition.pieces, keep=kept, threads=threads)
+        grow_checkpoint(before.path, tokenizer, addition.language, folder)
+    return load_checkpoint(folder)
+
+
+def _train(addition: Addition, grown: Checkpoint, count: int, old_rows: int, threads: int) -> Checkpoint:
+    """What the training of the new rows leaves: the table, and maybe no layers."""
+    shape = {name: getattr(grown.config, name) for name in ("dim", *LAYER_SHAPE)}
+    batch = min(1024, max(32, count // 64))
+    steps = max((addition.pairs_seen or min(EPOCHS * count, MOST_SEEN)) // batch, 1)
+    stage = StageConfig(
+        name="table",
+        num_layers=grown.config.num_layers,
+        steps=steps,
+        objectives=Objectives(co=Co(ignore_above=0.9, english=False)),
+        batch_size=batch,
+        window=16,
+        learning_rate=0.0,
+        table_learning_rate=1e-2,
+        frozen_rows=old_rows,
+        warmup=min(100, steps // 10),
+        clip=0.0,
+    )
+    corpus = CorpusConfig(files=(addition.pairs.name,), validation_share=HELD_OUT_SHARE)
+    recipe = Recipe(name=addition.language, languages=(addition.language,), corpus=corpus, stages=(stage,), **shape)
+    run, teacher = addition.out / "training", addition.model
+    trainer = Trainer(recipe, [addition.pairs], run, threads=threads, teacher=teacher, start=grown.path)
+    return load_checkpoint(trainer.train())
+
+
+def _finish(addition: Addition, before: Checkpoint, grown: Checkpoint, trained: Checkpoint) -> Checkpoint:
+    """Write the result, with held-out pairs of all languages; those that a checkpoint came with first."""
+    pairs = list(Corpus([path for path in (addition.out / OLD_PAIRS, trained.validation) if path.stat().st_size]))
+    if before.validation.exists():
+        own = list(Corpus([before.validation]))
+        languages = {pair.language for pair in own}
+        pairs = [*own, *(pair for pair in pairs if pair.language not in languages)]
+    write_pairs(addition.out / VALIDATION, pairs)
+    recipe, stages = before.about.get("recipe", {}), trained.about["recipe"]["stages"]
+    about = {
+        "name": f"{before.name}-{addition.language}",
+        "languages": grown.languages,
+        "licence": addition.licence or before.licence,
+        "attribution": list(dict.fromkeys([*before.about.get("attribution", []), *addition.attribution])),
+        "space": before.about.get("space"),
+        "model": asdict(grown.config),
+        "step": trained.step,
+        "recipe": {**recipe, "stages": [*recipe.get("stages", []), {**stages[0], "name": addition.language}]},
+    }
+    weights = {**grown.weights, TABLE: trained.weights[TABLE]}
+    path = addition.out / "checkpoint"
+    save_checkpoint(path, about, weights, None, [grown.tokenizer, addition.out / VALIDATION])
+    return load_checkpoint(path)

@@ -1,7 +1,6 @@
 """A bundle back into a checkpoint: what `xsent-export` wrote, read as weights that training can go on from."""
 
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 
@@ -12,7 +11,7 @@ from torch import Tensor
 
 from xsent.bundle import Bundle, Weights
 from xsent.errors import BundleError
-from xsent.train.checkpoint import save_checkpoint
+from xsent.train.checkpoint import readable, save_checkpoint
 from xsent.train.model import Encoder, ModelConfig
 
 CARD, SOURCES = "README.md", "Trained on text from:"
@@ -24,11 +23,7 @@ def checkpoint_from_bundle(bundle: Path, out: Path) -> Path:
     """Turn a bundle, int8 or float32, with any number of layers, into a checkpoint; an older one at `out` is replaced.
 
     int8 weights become the numbers that they stand for; exported again, the table is the same to the byte. A bundle
-    has no held-out pairs, so neither has this checkpoint.
-
-    Raises:
-        BundleError: The bundle is missing or damaged, or of an unknown version.
-        DataError: The checkpoint cannot be written.
+    has no held-out pairs, so neither has this checkpoint. A BundleError where it is damaged.
     """
     opened = Bundle.open(bundle)
     opened.verify()
@@ -36,7 +31,7 @@ def checkpoint_from_bundle(bundle: Path, out: Path) -> Path:
         raise BundleError(
             f"{bundle}: is {opened.precision}, too coarse to start from; take its checkpoint or an int8 bundle"
         )
-    with _readable(opened):
+    with readable(bundle, "cannot be read back ({})", BundleError):
         weights = BundleWeights(opened)
         state = {f"encoder.{name}": weight for name, weight in weights.state()} | weights.smoothing()
         about = {
@@ -54,22 +49,8 @@ def checkpoint_from_bundle(bundle: Path, out: Path) -> Path:
     return out
 
 
-@contextmanager
-def _readable(bundle: Bundle) -> Iterator[None]:
-    """Turn whatever unexpected weights raise into one line."""
-    try:
-        yield
-    except (LookupError, TypeError, ValueError, OSError) as error:
-        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise BundleError(f"{bundle.path}: cannot be read back ({reason})") from error
-
-
 class BundleWeights:
-    """The weights of a bundle.
-
-    Attributes:
-        config: Shape of its encoder.
-    """
+    """The weights of a bundle; `config` is the shape of its encoder."""
 
     def __init__(self, bundle: Bundle) -> None:
         self._weights, network = Weights(bundle), bundle.network
@@ -92,12 +73,7 @@ class BundleWeights:
         )
 
     def state(self) -> Iterator[tuple[str, Tensor]]:
-        """The weights by their names in the encoder.
-
-        Raises:
-            LookupError: One is missing.
-            ValueError: One has another shape than the encoder's, or is not a number.
-        """
+        """The weights by their names in the encoder; a LookupError or ValueError where they do not fit it."""
         with torch.device("meta"):  # names and shapes alone
             expected = Encoder(self.config).state_dict()
         for name, weight in expected.items():

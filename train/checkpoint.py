@@ -23,7 +23,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
-from xsent.errors import DataError
+from xsent.errors import DataError, XsentError
 from xsent.files import atomic_folder, naming_failed_write
 from xsent.train.model import Encoder, ModelConfig
 from xsent.train.tokens import Tokens
@@ -99,17 +99,10 @@ def save_checkpoint(
     optimizer: Mapping[str, Tensor] | None,
     files: Sequence[Path],
 ) -> None:
-    """Write a checkpoint.
+    """Write a checkpoint of weights and optimiser state by name, the latter None for a finished stage.
 
-    Args:
-        path: Folder to make.
-        about: What it is: name, languages, licence, model, step and whatever else should be known.
-        weights: Tensors by name.
-        optimizer: Optimiser state by name; None for a finished stage.
-        files: The tokenizer and the validation pairs.
-
-    Raises:
-        DataError: It cannot be written, say because the disk is full; nothing is left behind.
+    `about` has name, languages, licence, model, step and whatever else should be known; the files are the tokenizer
+    and the validation pairs. Nothing is left behind where it cannot be written, which is a DataError.
     """
     remedy = "make room and run the same command again, it goes on from the checkpoint before"
     with naming_failed_write(path, remedy):
@@ -124,11 +117,7 @@ def save_checkpoint(
 
 
 def save_tensors(tensors: Mapping[str, Tensor], path: Path) -> None:
-    """Write tensors as safetensors.
-
-    Raises:
-        OSError: They cannot be written.
-    """
+    """Write tensors as safetensors; an OSError where they cannot be written."""
     try:
         save_file({name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}, path)
     except SafetensorError as error:  # which says it in words alone
@@ -137,11 +126,7 @@ def save_tensors(tensors: Mapping[str, Tensor], path: Path) -> None:
 
 
 def read_about(path: Path) -> dict[str, Any]:
-    """What a checkpoint says about itself, without its weights.
-
-    Raises:
-        DataError: The folder is no checkpoint, or of a version that this xsent does not know.
-    """
+    """What a checkpoint says of itself, without its weights; a DataError where it is none, or of an unknown version."""
     if not (path / ABOUT).is_file():
         raise DataError(f"{path}: no {ABOUT} in it; expected a checkpoint of xsent-train, or a bundle")
     with readable(path):
@@ -158,11 +143,7 @@ def read_about(path: Path) -> dict[str, Any]:
 
 
 def load_checkpoint(path: Path) -> Checkpoint:
-    """Read a checkpoint.
-
-    Raises:
-        DataError: The folder is no checkpoint, is damaged, or of a version that this xsent does not know.
-    """
+    """Read a checkpoint; a DataError as of `read_about`, and where it is damaged."""
     about = read_about(path)
     with readable(path):
         checkpoint = Checkpoint(path, about, load_file(path / MODEL))
@@ -171,25 +152,21 @@ def load_checkpoint(path: Path) -> Checkpoint:
 
 
 @contextmanager
-def readable(path: Path) -> Iterator[None]:
-    """Turn whatever a damaged checkpoint raises into one line."""
+def readable(
+    path: Path, text: str = "not a readable checkpoint: {}", kind: type[XsentError] = DataError
+) -> Iterator[None]:
+    """Turn whatever damaged files of a model raise into one line; `{}` in the text is the reason."""
     try:
         yield
-    except (OSError, ValueError, KeyError, TypeError, RuntimeError, SafetensorError) as error:
+    except (OSError, ValueError, LookupError, TypeError, RuntimeError, SafetensorError) as error:
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise DataError(f"{path}: not a readable checkpoint: {reason}") from error
+        raise kind(f"{path}: {text.format(reason)}") from error
 
 
 def load_optimizer(path: Path) -> dict[str, Tensor]:
-    """Optimiser state of a checkpoint by name.
-
-    Raises:
-        DataError: It is missing or damaged.
-    """
-    try:
+    """Optimiser state of a checkpoint by name; a DataError where it is missing or damaged."""
+    with readable(path, "its optimiser state cannot be read: {}; delete the folder to go back"):
         return load_file(path / OPTIMIZER)
-    except (OSError, SafetensorError) as error:
-        raise DataError(f"{path}: its optimiser state cannot be read: {error}; delete the folder to go back") from error
 
 
 class CheckpointEncoder:

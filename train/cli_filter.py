@@ -7,7 +7,6 @@ import lzma
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated
 
@@ -19,36 +18,48 @@ from xsent.files import atomic_file
 from xsent.terminal import Progress, format_table, one_line_errors
 from xsent.threads import available_cpus
 from xsent.train.data.filtering import LEFT_OUT, Reason, Rules, Verdict, judge
-from xsent.train.data.identification import unchecked
+from xsent.train.data.languages import unchecked
 
 
-@dataclass
-class Tally:
-    """What became of the lines of a corpus."""
-
-    bad: Counter[str] = field(default_factory=Counter)  # lines that hold no pair, by what is bad about them
-    left_out: int = 0  # pairs in languages that were not asked for
-    # verdicts on the other pairs by language; "" are those kept
-    languages: dict[str, Counter[str]] = field(default_factory=dict)
-
-    def add(self, verdict: Verdict) -> None:
-        """Count a line."""
-        if not verdict.language:
-            self.bad[verdict.reason] += 1
-        elif verdict.reason == LEFT_OUT:
-            self.left_out += 1
-        else:
-            self.languages.setdefault(verdict.language, Counter())[verdict.reason] += 1
+class Tally(Counter[Verdict]):
+    """What became of the lines of a corpus: how many got each verdict."""
 
     @property
-    def total(self) -> Counter[str]:
-        """Verdicts of all languages together."""
+    def bad(self) -> Counter[str]:
+        """Lines that hold no pair, by what is bad about them."""
+        return Counter({reason: count for (language, reason), count in self.items() if not language})
+
+    @property
+    def left_out(self) -> int:
+        """Pairs in languages that were not asked for."""
+        return sum(count for (language, reason), count in self.items() if language and reason == LEFT_OUT)
+
+    @property
+    def languages(self) -> dict[str, Counter[str]]:
+        """Verdicts on the other pairs by language, the largest first; "" are those kept."""
+        found: dict[str, Counter[str]] = {}
+        for (language, reason), count in self.items():
+            if language and reason != LEFT_OUT:
+                found.setdefault(language, Counter())[reason] = count
+        return dict(sorted(found.items(), key=lambda item: (-item[1].total(), item[0])))
+
+    @property
+    def judged(self) -> Counter[str]:
+        """Verdicts of all these languages together."""
         return sum(self.languages.values(), Counter())
 
     def rows(self) -> list[dict[str, object]]:
-        """One row a language, the largest first, then their total."""
-        order = sorted(self.languages.items(), key=lambda item: (-item[1].total(), item[0]))
-        return [_row(language, verdicts) for language, verdicts in [*order, ("total", self.total)]]
+        """One row a language, then their total."""
+        return [
+            {
+                "language": language,
+                "pairs": verdicts.total(),
+                "kept": verdicts[""],
+                "kept %": 100 * verdicts[""] / max(verdicts.total(), 1),
+                **{reason.value: verdicts[reason] for reason in Reason},
+            }
+            for language, verdicts in [*self.languages.items(), ("total", self.judged)]
+        ]
 
     def notes(self) -> list[str]:
         """What the rows do not say, a line each."""
@@ -60,18 +71,6 @@ class Tally:
                 f"unknown to the language identifier, so that their translations went unchecked: {', '.join(names)}"
             )
         return notes
-
-
-def _row(language: str, verdicts: Counter[str]) -> dict[str, object]:
-    pairs = verdicts.total()
-    removed = {reason.value: verdicts[reason] for reason in Reason}
-    return {
-        "language": language,
-        "pairs": pairs,
-        "kept": verdicts[""],
-        "kept %": 100 * verdicts[""] / max(pairs, 1),
-        **removed,
-    }
 
 
 @one_line_errors()
@@ -121,13 +120,13 @@ def filter_pairs(
         reject = stack.enter_context(_new_file(rejected, force)) if rejected else None
         progress = stack.enter_context(Progress("lines"))
         for line, verdict in judge(pairs, rules, wanted, processes=processes or available_cpus()):
-            tally.add(verdict)
+            tally[verdict] += 1
             if not verdict.reason:
                 keep(line)
             elif reject and verdict.reason != LEFT_OUT:
                 reject(verdict.reason.encode() + b"\t" + line)
             progress.advance()
-        kept = tally.total[""]
+        kept = tally.judged[""]
         if not kept:
             raise DataError(_nothing_kept(pairs, wanted, tally))
     if as_json:
@@ -139,7 +138,7 @@ def filter_pairs(
 
 def _nothing_kept(pairs: str, wanted: frozenset[str], tally: Tally) -> str:
     """Why nothing is left, in one line."""
-    reasons = tally.total + tally.bad + Counter({f"not in {', '.join(sorted(wanted))}": tally.left_out})
+    reasons = tally.judged + tally.bad + Counter({f"not in {', '.join(sorted(wanted))}": tally.left_out})
     if not reasons:
         return f"{pairs}: empty; expected source, language, English, translation"
     listed = ", ".join(f"{reason}: {count:,}" for reason, count in reasons.most_common(5))

@@ -2,7 +2,6 @@
 
 import sys
 from collections import Counter
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,7 +18,7 @@ Scores = dict[str, float]  # P@1 in per cent, by what was searched
 
 
 @dataclass(frozen=True)
-class Change:
+class LanguageChange:
     """One language."""
 
     language: str
@@ -43,11 +42,11 @@ class Change:
 
 
 @dataclass(frozen=True)
-class Comparison:
+class LanguageComparison:
     """All languages."""
 
     language: str  # the new one
-    changes: tuple[Change, ...]  # the scores of every language, the new one last
+    changes: tuple[LanguageChange, ...]  # the scores of every language, the new one last
     sentences: int  # held-out sentences of the old languages, English among them
     same_pieces: int  # how many of them are cut into pieces as before
     same_vectors: int  # how many of those have the same vector, to the bit
@@ -84,49 +83,38 @@ class Comparison:
         return failures
 
 
-def compare(before: Checkpoint, after: Checkpoint, tatoeba_folder: Path | None) -> Comparison:
+def compare_languages(before: Checkpoint, after: Checkpoint, tests: Path | None) -> LanguageComparison:
     """Measure an encoder before and after it learnt a language, the last of its languages.
 
     Both run in the same way, so that nothing but the training makes a difference. Searched are the held-out pairs of
-    the second, and test files of `xsent.evaluation.translation.tatoeba`.
-
-    Raises:
-        DataError: A test file cannot be read.
+    the second, and test files of `xsent.evaluation.translation.tatoeba`; a DataError where one cannot be read.
     """
     new = after.languages[-1]
     pairs = list(Corpus([after.validation]))
     counts = Counter(pair.language for pair in pairs)
-    scores: list[dict[str, Scores]] = []
-    for checkpoint in (before, after):
-        p1 = Validation(after.validation, checkpoint.tokenizer).measure(checkpoint.encoder).p1
-        scores.append({language: {"held_out": score} for language, score in p1.items()})
-    if tatoeba_folder is not None:
-        languages = languages_of(CheckpointEncoder(after), tatoeba_folder)
-        for checkpoint, measured in zip((before, after), scores, strict=True):
-            for language, score in _tatoeba(checkpoint, tatoeba_folder, languages).items():
-                measured[language] = measured.get(language, {}) | score
-    changes = (
-        Change(language, counts[language], scores[0][language], scores[1][language])
-        for language in after.languages
-        if language in scores[0]
-    )
+    old, now = (_score(checkpoint, after, tests) for checkpoint in (before, after))
+    changes = (LanguageChange(name, counts[name], old[name], now[name]) for name in after.languages if name in old)
     sentences = list(dict.fromkeys(pair.english for pair in pairs))
     sentences += dict.fromkeys(pair.translation for pair in pairs if pair.language != new)
-    same_pieces, same_vectors = _unmoved(before, after, sentences)
-    return Comparison(new, tuple(changes), len(sentences), same_pieces, same_vectors)
+    return LanguageComparison(new, tuple(changes), len(sentences), *_unmoved(before, after, sentences))
 
 
-def _tatoeba(checkpoint: Checkpoint, folder: Path, languages: Sequence[str]) -> dict[str, Scores]:
-    result = tatoeba(CheckpointEncoder(checkpoint), folder, languages, show_progress_bar=sys.stderr.isatty())
-    return {language: {way: score[way] for way in DIRECTIONS} for language, score in result.scores.items()}
+def _score(checkpoint: Checkpoint, after: Checkpoint, tests: Path | None) -> dict[str, Scores]:
+    """What is found of each language."""
+    p1 = Validation(after.validation, checkpoint.tokenizer).measure(checkpoint.encoder).p1
+    scores = {language: {"held_out": score} for language, score in p1.items()}
+    if tests is not None:
+        languages, bar = languages_of(CheckpointEncoder(after), tests), sys.stderr.isatty()
+        found = tatoeba(CheckpointEncoder(checkpoint), tests, languages, show_progress_bar=bar).scores
+        for language, score in found.items():
+            scores.setdefault(language, {}).update((way, score[way]) for way in DIRECTIONS)
+    return scores
 
 
 def _unmoved(before: Checkpoint, after: Checkpoint, sentences: list[str]) -> tuple[int, int]:
     """How many sentences are cut as before, and how many of those have the same vector."""
-    cuts = [
-        spm.SentencePieceProcessor(model_file=str(checkpoint.tokenizer)).encode(sentences)
-        for checkpoint in (before, after)
-    ]
+    tokenizers = (str(checkpoint.tokenizer) for checkpoint in (before, after))
+    cuts = [spm.SentencePieceProcessor(model_file=model).encode(sentences) for model in tokenizers]
     # These alone: in a batch with others the last bits of a vector depend on its company.
     same = [sentence for sentence, old, new in zip(sentences, *cuts, strict=True) if old == new]
     vectors = [CheckpointEncoder(checkpoint).encode(same) for checkpoint in (before, after)]

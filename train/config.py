@@ -118,11 +118,7 @@ class Recipe(Settings):
 
 
 def load_recipe(path: Path) -> Recipe:
-    """Read a recipe.
-
-    Raises:
-        DataError: The file is missing or no TOML, or a setting is unknown, missing, or of the wrong type or range.
-    """
+    """Read a recipe; a DataError names the first mistake in it."""
     try:
         with open(path, "rb") as file:
             raw = tomllib.load(file)

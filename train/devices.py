@@ -50,13 +50,13 @@ def average(fabric: Fabric, number: Tensor) -> Tensor:
 
 def precision(wanted: str) -> Precision:
     """The precision to train in; `auto` is bfloat16 where matrices are multiplied in it by hardware."""
-    if wanted == "auto":
-        if torch.cuda.is_available():
-            bf16 = torch.cuda.is_bf16_supported(including_emulation=False)
-        else:
-            bf16 = torch.cpu._is_avx512_bf16_supported()
-        return "bf16-mixed" if bf16 else "32-true"
-    return "bf16-mixed" if wanted == "bf16-mixed" else "32-true"
+    if wanted != "auto":
+        bf16 = wanted == "bf16-mixed"
+    elif torch.cuda.is_available():
+        bf16 = torch.cuda.is_bf16_supported(including_emulation=False)
+    else:
+        bf16 = torch.cpu._is_avx512_bf16_supported()
+    return "bf16-mixed" if bf16 else "32-true"
 
 
 def keep_freed_memory() -> None:

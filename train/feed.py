@@ -10,18 +10,19 @@ import torch
 from lightning_fabric import Fabric
 from numpy.typing import NDArray
 
-from xsent.files import atomic_file
+from xsent.errors import DataError
+from xsent.files import atomic_file, sweep
+from xsent.train.checkpoint import read_about
 from xsent.train.config import Recipe, StageConfig
 from xsent.train.data.batching import Batches
 from xsent.train.data.clusters import cluster_pairs
 from xsent.train.data.corpus import ENGLISH, Corpus
-from xsent.train.data.preparation import TrainingPairs, corpus_shares, preparation_key, prepare
-from xsent.train.data.sampling import reweigh
-from xsent.train.data.teacher_vectors import TeacherVectors
+from xsent.train.data.preparation import TrainingPairs, preparation_key, prepare
+from xsent.train.data.sampling import cell_shares, reweigh
+from xsent.train.data.store import Store, kept_pairs
+from xsent.train.data.teacher_vectors import TeacherVectors, Teaches, teacher_vectors
 from xsent.train.data.vocabulary import maskable_pieces
 from xsent.train.model import Encoder
-from xsent.train.run import refuse_other_data, refuse_other_store
-from xsent.train.teacher import Teaches, kept_pairs, teacher_vectors
 
 
 class Feed:
@@ -44,34 +45,23 @@ class Feed:
         prepared: Path | None = None,
         vocabulary: Path | None = None,
     ) -> None:
-        """Prepare the data.
+        """Prepare the data of files of pairs for a training in the folder `run`; a DataError where it cannot be used.
 
-        Args:
-            recipe: The recipe.
-            files: Files of pairs.
-            run: Folder of the training.
-            fabric: Its devices.
-            threads: Processor threads.
-            prepared: Folder of vocabulary, held-out pairs and store; the run's unless given. Runs may share it.
-            vocabulary: A SentencePiece model to use as it is; None trains one.
-
-        Raises:
-            DataError: The data cannot be used.
+        Vocabulary, held-out pairs and store lie in `prepared`, which runs may share, or else in the run's own folder.
+        A SentencePiece model, `vocabulary`, is used as it is; None trains one.
         """
         self._recipe, self._run, self._fabric, self._prepared = recipe, run, fabric, prepared or run
         with fabric.rank_zero_first():
             if fabric.is_global_zero:
-                key = preparation_key(recipe, files, vocabulary)
-                refuse_other_data(run, key)
-                refuse_other_store(self._prepared, run, key)
+                refuse_other_data(run, self._prepared, preparation_key(recipe, files, vocabulary))
             self.data = prepare(recipe, files, self._prepared, threads=threads, vocabulary=vocabulary)
         run.mkdir(parents=True, exist_ok=True)  # what was prepared may lie elsewhere
-        self._pairs = TrainingPairs(Corpus(files, frozenset(recipe.languages)), recipe.corpus.validation_share)
+        corpus, store = recipe.corpus, self.data.store
+        self._pairs = TrainingPairs(Corpus(files, frozenset(recipe.languages)), corpus.validation_share)
         self.processor = spm.SentencePieceProcessor(model_file=str(self.data.tokenizer))
         self.maskable = torch.from_numpy(maskable_pieces(self.processor))
-        store = self.data.store
-        sizes = np.diff(store.cell_starts).tolist()
-        shares = corpus_shares(recipe.corpus, dict(zip(store.cells, sizes, strict=True)))
+        sizes = dict(zip(store.cells, np.diff(store.cell_starts).tolist(), strict=True))
+        shares = cell_shares(sizes, temperature=corpus.temperature, weights=corpus.weights)
         self._shares = np.array([shares[cell] for cell in store.cells])
 
     def drawn(self, number: int, stage: StageConfig) -> NDArray[np.int64]:
@@ -126,3 +116,17 @@ class Feed:
                 for chunk in cluster_pairs(self.data.store, encoder, clusters=stage.clusters, dim=128, seed=seed):
                     file.write(chunk.tobytes())
         return np.memmap(path, np.uint16, "r")
+
+
+def refuse_other_data(run: Path, prepared: Path, key: str) -> None:
+    """Stop before anything is overwritten that was made of other data, in a run or in a store that runs share.
+
+    Also sweeps away what killed runs left half-written.
+    """
+    sweep(run)
+    sweep(run / "checkpoints")
+    for folder in sorted(run.glob("checkpoints/*")):
+        if read_about(folder).get("preparation_key") != key:
+            raise DataError(f"{folder} was trained on another corpus or vocabulary; name another --out")
+    if prepared != run and (prepared / "store" / "store.json").exists() and Store(prepared / "store").key != key:
+        raise DataError(f"{prepared} was prepared for another corpus, vocabulary or languages; name another folder")

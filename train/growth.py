@@ -19,9 +19,8 @@ from xsent.errors import DataError
 from xsent.files import atomic_file
 from xsent.train.bundles import KEPT
 from xsent.train.checkpoint import TOKENIZER, load_checkpoint, save_checkpoint
-from xsent.train.data.scripts import measure
-from xsent.train.data.vocabulary import train_vocabulary
-from xsent.train.sentencepiece_proto import ModelProto, SentencePiece
+from xsent.train.data.languages import read_script
+from xsent.train.data.vocabulary import ModelProto, SentencePiece, train_vocabulary
 
 logger = logging.getLogger(__name__)
 
@@ -37,25 +36,19 @@ class Piece(NamedTuple):
 
 
 def grow_vocabulary(old: Path, text: Iterator[str], out: Path, *, size: int, keep: Iterable[str], threads: int) -> int:
-    """Add the pieces of a new language to a vocabulary.
+    """Add the pieces of a new language to a vocabulary; returns how many, their ids follow the old ones.
 
     A vocabulary of the new language alone is trained, and its pieces that the old one lacks are added with their
     scores: the two log-probabilities are of one kind, and measured, a shift between them changes next to nothing.
 
     Args:
-        old: SentencePiece model to grow.
+        old: SentencePiece model to grow; a DataError where it cannot be read, or is full.
         text: Sentences of the new language, all held in memory (3 kB each); 50,000 are enough.
         out: Where the grown model is written.
         size: Pieces of the new language's own vocabulary; fewer where the text has no more.
         keep: Sentences of the old languages, which shall be cut into pieces exactly as before. Those with letters of a
             script that the old vocabulary does not have quote some other language, and are not kept.
         threads: Processor threads.
-
-    Returns:
-        How many pieces were added; their ids follow the old ones.
-
-    Raises:
-        DataError: No vocabulary can be made of the text, or `old` is not readable or full.
     """
     model = read_model(old)
     with TemporaryDirectory() as folder:
@@ -76,9 +69,7 @@ def grow_checkpoint(checkpoint: Path, tokenizer: Path, language: str, out: Path)
 
     The row of a new piece starts as the mean of the rows of the pieces that it was cut into before; measured, that is
     better than their sum and than noise. A piece that was spelled in bytes starts as small noise: bytes mean nothing.
-
-    Raises:
-        DataError: The vocabulary did not grow out of the checkpoint's, or a file cannot be read or written.
+    A DataError where the vocabulary did not grow out of the checkpoint's.
     """
     before = load_checkpoint(checkpoint)
     old, new = read_model(before.tokenizer), read_model(tokenizer)
@@ -98,11 +89,7 @@ def grow_checkpoint(checkpoint: Path, tokenizer: Path, language: str, out: Path)
 
 
 def read_model(path: Path) -> bytes:
-    """The bytes of a SentencePiece model.
-
-    Raises:
-        DataError: The file is missing or something else.
-    """
+    """The bytes of a SentencePiece model; a DataError where the file is missing or something else."""
     try:
         model = path.read_bytes()
         _processor(model)
@@ -132,8 +119,8 @@ def harmless_pieces(model: bytes, pieces: Sequence[Piece], keep: Iterable[str], 
     round before.
     """
     old = _processor(model)
-    scripts = {script for i in range(len(old)) for script in measure(old.id_to_piece(i)).letters}
-    sample = [sentence for sentence in keep if measure(sentence).letters.keys() <= scripts]
+    scripts = {script for i in range(len(old)) for script in read_script(old.id_to_piece(i)).letters}
+    sample = [sentence for sentence in keep if read_script(sentence).letters.keys() <= scripts]
     kept = list(pieces)
     while sample:
         cut = _processor(with_pieces(model, kept)).encode(sample, num_threads=threads)

@@ -1,23 +1,24 @@
-"""The steps of one stage: loss, optimiser, progress, validation, checkpoints."""
+"""The steps of one stage: loss, learning rates, optimiser, progress, validation, checkpoints."""
 
 import json
 import logging
 import math
 import signal
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import FrameType
+from typing import Any
 
 import torch
 from lightning_fabric import Fabric
+from torch import Tensor, nn
 from tqdm import tqdm
 
 from xsent.errors import XsentError
 from xsent.train.config import StageConfig
 from xsent.train.data.batching import Batch, Batches
 from xsent.train.devices import average
-from xsent.train.optimization import schedule
 from xsent.train.stage import Losses, TrainingModel
 from xsent.train.validation import Validation, mean
 
@@ -68,17 +69,7 @@ class StageLoop:
         log: Path,
         seed: int,
     ) -> None:
-        """Put model and optimiser on the device.
-
-        Args:
-            stage: What to do.
-            model: What is trained.
-            optimizer: Its optimiser; each group has its peak learning rate under `peak`.
-            fabric: Device and precision.
-            validation: Held-out pairs.
-            log: File that gets a JSON line at every validation.
-            seed: Seed of dropout and masking.
-        """
+        """Put model and optimiser on the device; `log` gets a JSON line at every validation."""
         self._stage, self._model, self._fabric = stage, model, fabric
         self._validation, self._log, self._seed = validation, log, seed
         self._module, self._optimizer = fabric.setup(model, optimizer)
@@ -89,9 +80,7 @@ class StageLoop:
     def run(self, batches: Batches, start: int, *, save: Save, minutes: float) -> Path:
         """Train from step `start` to the end, with a checkpoint every so many minutes; returns the last one.
 
-        Raises:
-            KeyboardInterrupt: Ctrl-C; a checkpoint was written.
-            XsentError: The loss is no longer a number.
+        Ctrl-C writes one, and is raised. An XsentError where the loss is no longer a number.
         """
         steps = self._stage.steps
         began = saved = time.monotonic()
@@ -143,10 +132,9 @@ class StageLoop:
         gradient = self._model.encoder.table.weight.grad
         if self._stage.frozen_rows and gradient is not None:
             gradient[: self._stage.frozen_rows] = 0
-        if self._stage.clip:
-            norm = self._fabric.clip_gradients(
-                self._module, self._optimizer, max_norm=self._stage.clip, error_if_nonfinite=False
-            )
+        if most := self._stage.clip:
+            module, optimizer = self._module, self._optimizer
+            norm = self._fabric.clip_gradients(module, optimizer, max_norm=most, error_if_nonfinite=False)
             if norm is not None and not torch.isfinite(norm):
                 raise diverged(self._stage, step, "the gradients are no longer numbers")
         self._optimizer.step()
@@ -156,14 +144,44 @@ class StageLoop:
         self._scores = {"p1": measured.p1, "loss": measured.loss}
         with open(self._log, "a") as log:
             log.write(json.dumps({"stage": self._stage.name, "step": done, **self._losses, **self._scores}) + "\n")
-        logger.info(
-            "%s %d/%d  %s  P@1 %.2f  loss %.4f  %.0f pairs/s, %.0f min left",
-            self._stage.name,
-            done,
-            self._stage.steps,
-            "  ".join(f"{name} {loss:.4f}" for name, loss in self._losses.items()),
-            mean(measured.p1),
-            mean(measured.loss),
-            rate * self._stage.batch_size,
-            (self._stage.steps - done) / rate / 60,
-        )
+        stage, losses = self._stage, "  ".join(f"{name} {loss:.4f}" for name, loss in self._losses.items())
+        found = f"P@1 {mean(measured.p1):.2f}  loss {mean(measured.loss):.4f}"
+        speed = f"{rate * stage.batch_size:.0f} pairs/s, {(stage.steps - done) / rate / 60:.0f} min left"
+        logger.info("%s %d/%d  %s  %s  %s", stage.name, done, stage.steps, losses, found, speed)
+
+
+def parameter_groups(model: TrainingModel) -> list[dict[str, Any]]:
+    """Parameters by how they are trained, each group with its peak learning rate and weight decay.
+
+    Two rates: the table, and everything else. Only matrices decay.
+    """
+    stage = model.stage
+    groups: dict[tuple[float, float], list[nn.Parameter]] = {}
+    for parameter in model.parameters():
+        table = parameter is model.encoder.table.weight
+        rate = stage.table_learning_rate if table else stage.learning_rate
+        decays = parameter.ndim > 1 and not table
+        if parameter.requires_grad:
+            groups.setdefault((rate, stage.weight_decay if decays else 0.0), []).append(parameter)
+    return [{"params": params, "peak": peak, "weight_decay": decay} for (peak, decay), params in groups.items()]
+
+
+def schedule(step: int, stage: StageConfig) -> float:
+    """The share of the peak learning rate at a step: linear warm-up, then a cosine to zero."""
+    warmup = min(1.0, (step + 1) / max(stage.warmup, 1))
+    return warmup * 0.5 * (1 + math.cos(math.pi * step / stage.steps))
+
+
+def optimizer_state(model: nn.Module, optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
+    """The optimiser's tensors by parameter name, ready for safetensors."""
+    names: dict[Tensor, str] = {p: name for name, p in model.named_parameters()}
+    return {f"{names[p]}|{key}": value for p, state in optimizer.state.items() for key, value in state.items()}
+
+
+def restore_optimizer(model: nn.Module, optimizer: torch.optim.Optimizer, saved: Mapping[str, Tensor]) -> None:
+    """Put back what `optimizer_state` gave."""
+    parameters = dict(model.named_parameters())
+    for entry, value in saved.items():
+        name, key = entry.rsplit("|", 1)
+        parameter = parameters[name]
+        optimizer.state[parameter][key] = value.to(parameter.device)  # where fused AdamW wants all of it

@@ -16,8 +16,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from xsent.train.data.vocabulary import FIRST, LAST
-from xsent.train.packing import Group, pack
-from xsent.train.tokens import FRAME, Tokens
+from xsent.train.tokens import FRAME, TokenGroup, Tokens, pack, token_positions
 
 ACTIVATIONS: Mapping[str, Callable[[Tensor], Tensor]] = MappingProxyType({"gelu": F.gelu, "silu": F.silu})
 
@@ -65,17 +64,17 @@ class Layer(nn.Module):
             nn.init.normal_(projection.weight, std=0.02)
             nn.init.zeros_(projection.bias)
 
-    def forward(self, x: Tensor, groups: Sequence[Group]) -> Tensor:
-        """Transform the tokens [N, D] of sentences in groups, see `xsent.train.packing`."""
+    def forward(self, x: Tensor, groups: Sequence[TokenGroup]) -> Tensor:
+        """Transform the tokens [N, D] of sentences in groups, see `xsent.train.tokens`."""
         x = self.attention_norm(x + self._drop(self.attention_out(self._attend(self.qkv(x), groups))))
         hidden: Tensor = self.ffn_norm(x + self._drop(self.ffn_out(self.activation(self.ffn_in(x)))))
         return hidden
 
-    def _attend(self, qkv: Tensor, groups: Sequence[Group]) -> Tensor:
+    def _attend(self, qkv: Tensor, groups: Sequence[TokenGroup]) -> Tensor:
         parts = torch.split(qkv, [group.tokens for group in groups])
         return torch.cat([self._attend_group(part, group) for part, group in zip(parts, groups, strict=True)])
 
-    def _attend_group(self, qkv: Tensor, group: Group) -> Tensor:
+    def _attend_group(self, qkv: Tensor, group: TokenGroup) -> Tensor:
         width = qkv.shape[-1]
         padded = qkv  # [b, T, 3D]
         if group.mask is not None:
@@ -137,14 +136,10 @@ class Encoder(nn.Module):
         return tokens.framed(self.config.first, self.config.last)
 
     def states(self, framed: Tokens) -> list[Tensor]:
-        """The vectors of the tokens after 0, 1, ... layers, num_layers + 1 times [N, D]; first and last token included.
-
-        Raises:
-            ValueError: The encoder has no layers.
-        """
+        """The vectors of the tokens after 0, 1, ... layers, num_layers + 1 times [N, D]; with first and last token."""
         if self.positions is None or self.table_norm is None:
             raise ValueError("an encoder without layers has no states; its vectors are `static`")
-        packing, ids, place = pack(framed.lengths), framed.ids, framed.position
+        packing, ids, place = pack(framed.lengths), framed.ids, token_positions(framed.lengths)
         if packing.order is not None:
             ids, place = ids[packing.order], place[packing.order]
         x = self.table_norm(self.table(ids) + F.embedding(place, self.positions))  # [N, D]
@@ -159,18 +154,14 @@ class Encoder(nn.Module):
 
         Without layers it is another table: its rows are this one's through `readout`, so that the mean of a sentence's
         rows lies where the layers would bring it. The map of a mean is the mean of the mapped rows.
-
-        Raises:
-            ValueError: This one has fewer layers.
         """
         if num_layers > self.config.num_layers:
             raise ValueError(f"num_layers = {num_layers} must be at most {self.config.num_layers}")
         if num_layers == self.config.num_layers:
             return self
+        readout = self.config.readout and num_layers > 0
         with torch.device("meta"):
-            encoder = Encoder(
-                replace(self.config, num_layers=num_layers, readout=self.config.readout and num_layers > 0)
-            )
+            encoder = Encoder(replace(self.config, num_layers=num_layers, readout=readout))
         state = self.state_dict()
         if self.readout is not None and not num_layers:
             with torch.no_grad():

@@ -20,18 +20,9 @@ BATCH = 32  # sentences padded to the longest of them; on a processor 64 and 128
 
 
 class SentenceTransformerEncoder:
-    """A sentence-transformers model as an encoder of texts.
-
-    Attributes:
-        dim: Length of a sentence vector.
-    """
+    """A sentence-transformers model as an encoder of texts; a ValueError where it cannot tell them apart."""
 
     def __init__(self, model: "SentenceTransformer") -> None:
-        """Wrap a model.
-
-        Raises:
-            ValueError: It cannot tell texts apart.
-        """
         self._model, self.dim = model, 0
         probe = self.encode(["a", "o"])
         self.dim = probe.shape[1]
@@ -51,11 +42,8 @@ class SentenceTransformerEncoder:
 def open_sentence_transformer(path: Path) -> SentenceTransformerEncoder | None:
     """The model in a sentence-transformers folder, or None where the folder is something else.
 
-    It runs on a GPU where there is one, in float32.
-
-    Raises:
-        DataError: The folder is damaged, or holds pickled weights or code of its own.
-        MissingExtraError: sentence-transformers is not installed.
+    It runs on a GPU where there is one, in float32. A DataError where the folder is damaged, or holds pickled weights
+    or code of its own.
     """
     if not (path / MODULES).is_file():
         return None
@@ -82,11 +70,7 @@ def open_sentence_transformer(path: Path) -> SentenceTransformerEncoder | None:
 
 
 def refuse_pickle(path: Path) -> None:
-    """Refuse weights that exist as a pickle only.
-
-    Raises:
-        DataError: There are some; the text names the first.
-    """
+    """Refuse weights that exist as a pickle only, by a DataError that names the first."""
     for file in sorted(path.rglob(PICKLED)):
         if not file.name.startswith("openvino") and not any(file.parent.glob("*.safetensors")):
             raise DataError(

@@ -1,4 +1,4 @@
-"""The settings of a table in a recipe: what they may be, and what is said of a mistake."""
+"""The settings of a table in a recipe: what they may be, what is said of a mistake, and where two of them differ."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -6,6 +6,7 @@ from difflib import get_close_matches
 from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field, PositiveFloat, ValidationError, WrapValidator, model_validator
+from pydantic_core import to_jsonable_python
 
 
 def as_written(value: float, check: Callable[[float], float]) -> float:
@@ -17,6 +18,7 @@ def as_written(value: float, check: Callable[[float], float]) -> float:
 Factor = Annotated[PositiveFloat, WrapValidator(as_written)]
 Share = Annotated[float, Field(gt=0, lt=1)]
 Names = Annotated[tuple[str, ...], Field(strict=False)]  # TOML has lists
+FREE = ("licence", "attribution", "space", "checkpoint_minutes")  # settings that change no weight
 Numbers = Annotated[tuple[int, ...], Field(strict=False)]
 
 
@@ -55,3 +57,19 @@ def first_mistake(error: ValidationError) -> str:
     expected = re.sub(r"^\w+ should", "must", mistake["msg"]).replace(" after validation", "")
     expected = re.sub("a valid dictionary.*", "a table of settings", expected).replace("a valid tuple", "a list")
     return f"{where} = {mistake['input']!r} {expected}"
+
+
+def differences(saved: object, now: object, name: str = "") -> str:
+    """Where settings as a checkpoint has them differ from a recipe's, in words; empty where they do not.
+
+    A setting that the saved ones do not know yet had the value that is now its default.
+    """
+    if isinstance(now, Settings) and isinstance(saved, Mapping):
+        known = {**dict(type(now).model_construct()), **saved}
+        parts = [(f"{name}.{key}".lstrip("."), known.get(key), value) for key, value in now if key not in FREE]
+    elif isinstance(now, tuple) and isinstance(saved, list | tuple) and len(saved) == len(now):
+        parts = [(f"{name}[{i}]", was, value) for i, (was, value) in enumerate(zip(saved, now, strict=True))]
+    else:
+        was, value = to_jsonable_python([saved, now])
+        return f"{name}: {was!r} became {value!r}" if was != value else ""
+    return ", ".join(filter(None, (differences(was, value, where) for where, was, value in parts)))

@@ -1,7 +1,7 @@
 """One stage of training: the losses of a batch."""
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any
+from functools import partial
 
 import torch
 from torch import Tensor, nn
@@ -9,8 +9,7 @@ from torch.utils.checkpoint import checkpoint
 
 from xsent.train.config import StageConfig
 from xsent.train.data.batching import Batch
-from xsent.train.data.hiding import NOT_HIDDEN, Hiding, Labelled
-from xsent.train.data.masking import join_pairs
+from xsent.train.data.hiding import NOT_HIDDEN, Hiding, Labelled, join_pairs
 from xsent.train.model import Encoder, GenerativeHead, ModelConfig
 from xsent.train.objectives.contrastive import align, false_negatives, sentence_ctl, sim
 from xsent.train.objectives.distillation import Whitening, co, distil, relate, rows
@@ -21,8 +20,8 @@ from xsent.train.objectives.generative import (
     token_loss,
     ugt_targets,
     uniform_targets,
+    word_ctl,
 )
-from xsent.train.objectives.words import word_ctl
 from xsent.train.tokens import Tokens
 
 Losses = dict[str, Tensor]
@@ -78,8 +77,11 @@ class TrainingModel(nn.Module):
         with torch.autocast(device.type, enabled=False):
             losses = self._contrast(u, v, batch)
             losses |= self._distil(u, v, batch)
-            if self.objectives.word_ctl:
-                losses["word_ctl"] = self._words((u[-1] + v[-1]) / 2, batch.hiding)
+            if wanted := self.objectives.word_ctl:
+                joined = join_pairs(batch.hiding.sides, 2 * self.stage.max_tokens)
+                bag, allowed = uniform_targets(joined.ids, joined.lengths), self.get_buffer("_maskable")
+                query, table, chunk = (u[-1] + v[-1]) / 2, self.encoder.table.weight, self.stage.chunk
+                losses["word_ctl"] = word_ctl(query, table, bag, allowed, **wanted.arguments, chunk=chunk)
         losses |= self._generate((u[-1], v[-1]), batch.hiding)
         if self.objectives.mlm:
             losses["mlm"] = self._tokens(states, labels)
@@ -102,7 +104,7 @@ class TrainingModel(nn.Module):
             if not self.objectives.reads_english:
                 parts.append(self._recomputed(translation.tokens, translation.labels))
                 continue
-            tokens = Tokens.join((english.tokens, translation.tokens))
+            tokens = Tokens(*map(torch.cat, zip(english.tokens, translation.tokens, strict=True)))
             parts.append(self._recomputed(tokens, torch.cat([english.labels, translation.labels])))
         sides = [part[0].chunk(2, dim=1) if self.objectives.reads_english else (part[0], part[0]) for part in parts]
         u, v = (torch.cat([side[i] for side in sides], dim=1) for i in (0, 1))
@@ -155,28 +157,19 @@ class TrainingModel(nn.Module):
         small = min(prefixes)  # enough to see what is nearly the same
         ignore = false_negatives(u[-1, :, :small], v[-1, :, :small], batch.group, self.stage.ignore_above)
         losses: Losses = {}
-        chunk = self.stage.chunk
-        if wanted.align:
-            temperature, margin = wanted.align.temperature or None, wanted.align.margin
-            settings: dict[str, Any] = {"temperature": temperature, "margin": margin, "ignore": ignore, "chunk": chunk}
-            losses["align"] = mean(align(a, b, **settings) for a, b in views)
-        if wanted.sim:
-            # Without its temperature the literal form ignores it.
-            temperature, literal = wanted.sim.temperature or 1.0, wanted.sim.literal
-            settings = {"temperature": temperature, "literal": literal, "chunk": chunk}
-            losses["sim"] = mean(sim(a, b, **settings) for a, b in views)
-        if wanted.sentence_ctl:
-            settings = {"temperature": wanted.sentence_ctl.temperature, "ignore": ignore, "chunk": chunk}
-            losses["sentence_ctl"] = mean(sentence_ctl(a, b, **settings) for a, b in views)
+        for name, loss in (("align", align), ("sim", sim), ("sentence_ctl", sentence_ctl)):
+            if contrast := getattr(wanted, name):
+                given = contrast.arguments | ({} if name == "sim" else {"ignore": ignore})
+                losses[name] = _mean(loss(a, b, **given, chunk=self.stage.chunk) for a, b in views)
         if batch.teacher is None:
             return losses
         teacher = self.gather(batch.teacher[None])[0]
         if wanted.relate:
-            losses["relate"] = mean(relate(side, english, teacher) for english, v in views for side in (english, v))
+            losses["relate"] = _mean(relate(side, english, teacher) for english, v in views for side in (english, v))
         if wanted.rows:
             assert self.whitening is not None
-            settings = {"contrast": wanted.rows.contrast, "temperature": wanted.rows.temperature, "ignore": ignore}
-            losses["rows"] = mean(rows(side[-1], teacher, self.whitening, **settings) for side in (u, v))
+            given = wanted.rows.arguments | {"ignore": ignore}
+            losses["rows"] = _mean(rows(side[-1], teacher, self.whitening, **given) for side in (u, v))
         return losses
 
     def _distil(self, u: Tensor, v: Tensor, batch: Batch) -> Losses:
@@ -185,13 +178,11 @@ class TrainingModel(nn.Module):
             return losses
         if (wanted := self.objectives.distil) is not None:
             views = self._students((u, v) if wanted.english else (v,), batch.teacher)
-            losses["distil"] = mean(distil(student, batch.teacher[:, :d]) for student, d in views)
+            losses["distil"] = _mean(distil(student, batch.teacher[:, :d]) for student, d in views)
         if (contrast := self.objectives.co) is not None and batch.queue is not None:
             views = self._students((u, v) if contrast.english else (v,), batch.teacher)
-            settings = {"temperature": contrast.temperature, "ignore_above": contrast.ignore_above}
-            losses["co"] = mean(
-                co(student, batch.teacher[:, :d], batch.queue[:, :d], **settings) for student, d in views
-            )
+            compare = partial(co, temperature=contrast.temperature, ignore_above=contrast.ignore_above)
+            losses["co"] = _mean(compare(student, batch.teacher[:, :d], batch.queue[:, :d]) for student, d in views)
         return losses
 
     def _students(self, sides: tuple[Tensor, ...], teacher: Tensor) -> list[tuple[Tensor, int]]:
@@ -201,20 +192,6 @@ class TrainingModel(nn.Module):
             return [(self.projection(vector), teacher.shape[1]) for vector in vectors]
         prefixes = self.stage.prefixes or (teacher.shape[1],)
         return [(vector[:, :d], d) for vector in vectors for d in prefixes]
-
-    def _words(self, query: Tensor, hiding: Hiding) -> Tensor:
-        assert self.objectives.word_ctl is not None
-        wanted = self.objectives.word_ctl
-        joined = join_pairs(hiding.sides, 2 * self.stage.max_tokens)
-        return word_ctl(
-            query,
-            self.encoder.table.weight,
-            uniform_targets(joined.ids, joined.lengths),
-            temperature=wanted.temperature,
-            negatives=wanted.negatives,
-            allowed=self.get_buffer("_maskable"),
-            chunk=self.stage.chunk,
-        )
 
     def _generate(self, vectors: tuple[Tensor, Tensor], hiding: Hiding) -> Losses:
         """SMLM, XTR and UGT, each summed over the sides: the other side is whole, as it is to be reconstructed."""
@@ -249,6 +226,5 @@ class TrainingModel(nn.Module):
         return loss * (count / self.average(count).clamp_min(1.0 / self.stage.batch_size))
 
 
-def mean(losses: Iterable[Tensor]) -> Tensor:
-    """The mean of some losses."""
+def _mean(losses: Iterable[Tensor]) -> Tensor:
     return torch.stack(list(losses)).mean()

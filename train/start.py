@@ -1,6 +1,7 @@
-"""What a training starts from: a recipe that can be followed, a checkpoint's vocabulary and weights."""
+"""What a training starts from: a recipe that can be followed, a checkpoint's vocabulary and weights, its own stages."""
 
 import logging
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -15,74 +16,61 @@ from xsent.train.model import ModelConfig
 
 logger = logging.getLogger(__name__)
 
+LAYER_SHAPE = ("num_heads", "ffn_dim", "activation", "norm_eps", "max_length")
+
 
 def require_fit(recipe: Recipe, ranks: int, teacher_dim: int | None) -> None:
-    """Refuse a recipe that this training cannot follow.
-
-    Raises:
-        DataError: A stage distils and there is no teacher, or batches cannot be divided among the processes.
-    """
+    """Refuse a recipe that this training cannot follow: a DataError that says what is missing or does not fit."""
     for stage in recipe.stages:
+        name, wanted = f"stage {stage.name}", stage.objectives
         if stage.batch_size % ranks:
-            raise DataError(
-                f"stage {stage.name}: batch_size = {stage.batch_size} cannot be divided by {ranks} processes"
-            )
-        if not stage.objectives.distils:
-            continue
-        if teacher_dim is None:
-            raise DataError(f"stage {stage.name} distils and has no teacher; name its folder with --teacher")
-        if stage.objectives.rows and not recipe.teacher_layers:
-            raise DataError(f"stage {stage.name}: rows brings the table under a teacher's layers; name teacher_layers")
-        if teacher_dim == recipe.dim or not stage.objectives.copies:
+            raise DataError(f"{name}: batch_size = {stage.batch_size} cannot be divided by {ranks} processes")
+        if wanted.distils and teacher_dim is None:
+            raise DataError(f"{name} distils and has no teacher; name its folder with --teacher")
+        if wanted.rows and not recipe.teacher_layers:
+            raise DataError(f"{name}: rows brings the table under a teacher's layers; name teacher_layers")
+        if not wanted.copies or teacher_dim == recipe.dim:
             continue
         if not stage.learning_rate:
             raise DataError(
-                f"stage {stage.name}: the teacher has {teacher_dim} dimensions, dim is {recipe.dim}; the projection "
-                "between them needs learning_rate above 0"
+                f"{name}: the teacher has {teacher_dim} dimensions, dim is {recipe.dim}; the projection between them "
+                "needs learning_rate above 0"
             )
-        if stage.prefixes and not stage.objectives.contrasts:
+        if stage.prefixes and not wanted.contrasts:
             raise DataError(
-                f"stage {stage.name}: prefixes cannot be distilled from a teacher of {teacher_dim} dimensions into "
+                f"{name}: prefixes cannot be distilled from a teacher of {teacher_dim} dimensions into "
                 f"dim = {recipe.dim}; leave them out, or distil from a teacher of that dimension"
             )
 
 
 def open_start(recipe: Recipe, path: Path) -> Checkpoint:
-    """Open the checkpoint that a training starts from.
-
-    Raises:
-        DataError: It is none, or its shape is not the recipe's.
-    """
+    """Open the checkpoint that a training starts from; a DataError where its shape is not the recipe's."""
     start = load_checkpoint(path)
-    names = ("dim", "num_heads", "ffn_dim", "activation", "norm_eps", "max_length")
-    for name in names if start.config.num_layers else names[:1]:  # a table has a dimension alone
+    for name in ("dim", *LAYER_SHAPE) if start.config.num_layers else ("dim",):
         its, ours = getattr(start.config, name), getattr(recipe, name)
         if its != ours:
             raise DataError(f"{path} has {name} = {its}, the recipe {ours}; to start from it they must be the same")
     return start
 
 
+def stage_folders(run: Path, stage: StageConfig) -> list[Path]:
+    """The checkpoints of a stage in the folder of a run, the oldest first."""
+    name = re.compile(re.escape(stage.name) + r"-(\d{7,})")
+    found = [(match, path) for path in run.glob("checkpoints/*") if (match := name.fullmatch(path.name))]
+    return [path for _, path in sorted((int(match[1]), path) for match, path in found)]
+
+
 def model_config(
     recipe: Recipe, stage: StageConfig, vocab_size: int, before: Checkpoint | None, *, readout: bool
 ) -> ModelConfig:
     """The shape of a stage's encoder; its first and last piece are those of the checkpoint that it starts from."""
-    frame = {name: getattr(before.config, name) for name in ("first", "last")} if before is not None else {}
-    return ModelConfig(
-        vocab_size=vocab_size,
-        dim=recipe.dim,
-        num_layers=stage.num_layers,
-        num_heads=recipe.num_heads,
-        ffn_dim=recipe.ffn_dim,
-        max_length=recipe.max_length,
-        dropout=stage.dropout,
-        activation=recipe.activation,
-        norm_eps=recipe.norm_eps,
-        readout=readout,
-        **frame,
-    )
+    shape = {name: getattr(recipe, name) for name in ("dim", *LAYER_SHAPE)}
+    if before is not None:
+        shape |= {name: getattr(before.config, name) for name in ("first", "last")}
+    return ModelConfig(vocab_size, num_layers=stage.num_layers, dropout=stage.dropout, readout=readout, **shape)
 
 
-def mean(checkpoints: Sequence[Checkpoint], shares: Sequence[float]) -> Checkpoint:
+def average_checkpoints(checkpoints: Sequence[Checkpoint], shares: Sequence[float]) -> Checkpoint:
     """The mean of checkpoints of one training, in the weights that all of them have (Wortsman et al. 2022).
 
     Shares need not add up to 1. What the mean is otherwise, such as its depth, the shallowest says.
@@ -100,10 +88,8 @@ def mean(checkpoints: Sequence[Checkpoint], shares: Sequence[float]) -> Checkpoi
 def in_common(before: Checkpoint, config: ModelConfig, teacher_dim: int | None) -> dict[str, Tensor]:
     """The weights that a training can take over: the table, layers of the same number and kind, and what predicts.
 
-    A projection to a teacher of as many dimensions goes along: it is learnt slowly, and until then it misleads.
-
-    Raises:
-        DataError: The table has not one row for each piece of the vocabulary.
+    A projection to a teacher of as many dimensions goes along: it is learnt slowly, and until then it misleads. A
+    DataError where the table has not one row for each piece of the vocabulary.
     """
     rows = len(before.weights["encoder.table.weight"])
     if rows != config.vocab_size:
@@ -111,9 +97,8 @@ def in_common(before: Checkpoint, config: ModelConfig, teacher_dim: int | None) 
             f"{before.path}: its table has {rows} rows, the vocabulary {config.vocab_size} pieces; a training "
             "goes on with the vocabulary that it started with"
         )
-    its, ours = before.config, config
-    if its.num_layers > ours.num_layers:
+    if before.config.num_layers > config.num_layers:
         text = "%s has %d layers, the stage %d: the upper ones are not taken"
-        logger.warning(text, before.path, its.num_layers, ours.num_layers)
+        logger.warning(text, before.path, before.config.num_layers, config.num_layers)
     fits = (teacher_dim, config.dim)
     return {n: weight for n, weight in before.weights.items() if n != "projection.weight" or weight.shape == fits}

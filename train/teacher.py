@@ -1,44 +1,33 @@
-"""Teachers: frozen encoders whose vectors a student learns from, and their vectors of the pairs of a store."""
+"""Teachers: frozen encoders whose vectors a student learns from, as they are or in 8 bits.
+
+In 8 bits, as `xsent-export --format teacher` writes them, they give nearly the same vectors in a third of the time.
+"""
 
 import hashlib
 import json
-import logging
-import re
-from collections.abc import Iterable, Iterator
-from itertools import islice
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import sentencepiece as spm
 from numpy.typing import NDArray
-from tqdm import tqdm
 
-from xsent.bundle import file_digest
-from xsent.errors import BundleError, DataError
+from xsent.bundle import GRAPH, TABLE, WEIGHTS, file_digest
+from xsent.errors import BundleError, DataError, MissingExtraError
 from xsent.models import SupportsEncode, open_model
-from xsent.train.data.corpus import Pair
-from xsent.train.data.teacher_vectors import TeacherVectors
+from xsent.onnx_backend import OnnxBackend
+from xsent.similarity import unit_rows
+from xsent.threads import available_cpus, ordered_map
+from xsent.train.checkpoint import readable
 
-logger = logging.getLogger(__name__)
+if TYPE_CHECKING:
+    from tokenizers import Tokenizer
 
-BATCH = 65_536  # vectors written at a time: what an interruption costs at most
-CHUNK = 4096  # sentences encoded at a time
-SIDES = ("english", "translation")
 MODEL_FILES = {".json", ".model", ".safetensors", ".txt"}  # suffixes of what may move a model's vectors
-VISIBLE = re.compile("[!-~]")  # no normaliser drops these
-
-
-class Teaches(Protocol):
-    """What gives vectors to learn from."""
-
-    path: Path
-    identity: str
-    dim: int
-
-    def encode(self, sentences: list[str]) -> NDArray[np.float32]:
-        """Vectors of sentences [n, dim]."""
-        ...
+ABOUT, TOKENIZER = "teacher.json", "tokenizer.json"
+FILES = (GRAPH, TABLE, WEIGHTS, TOKENIZER)
+FORMAT_VERSION = 1
+CHUNK = 16  # sentences handed to a thread at once
 
 
 class Teacher:
@@ -58,11 +47,7 @@ class Teacher:
         self.dim = int(encoder.encode(["a"]).shape[1])
 
     def encode(self, sentences: list[str]) -> NDArray[np.float32]:
-        """Unit vectors of sentences [n, dim].
-
-        Raises:
-            DataError: The model gives something that is no number.
-        """
+        """Unit vectors of sentences [n, dim]; a DataError where the model gives something that is no number."""
         vectors = np.asarray(self._encoder.encode(sentences), np.float32)
         lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
         if not np.isfinite(lengths).all():
@@ -73,12 +58,7 @@ class Teacher:
 
 
 def open_teacher(path: Path) -> Teacher:
-    """Open a bundle, a checkpoint, or a folder of whatever kind `xsent.models.open_model` knows.
-
-    Raises:
-        DataError: It is missing, damaged, or of no known kind.
-        MissingExtraError: What opens it is not installed.
-    """
+    """Open whatever `xsent.models.open_model` knows; a DataError or a MissingExtraError where it cannot be opened."""
     try:
         encoder = open_model(path)
     except BundleError as error:
@@ -89,79 +69,75 @@ def open_teacher(path: Path) -> Teacher:
 def files_identity(path: Path) -> str:
     """Identity of the model in a folder: a hash over names and contents of its files; under a second for 100 MB."""
     files = sorted(file for file in path.rglob("*") if file.suffix in MODEL_FILES)
-    parts = [(file.relative_to(path).as_posix(), file_digest(file)) for file in files]
+    return _short_hash([(file.relative_to(path).as_posix(), file_digest(file)) for file in files])
+
+
+class QuickTeacher:
+    """A teacher in 8 bits: runs its graph, each sentence alone, one thread a sentence.
+
+    Attributes:
+        fingerprint: Identity of its vector space.
+        original: Identity of the teacher that it was made of.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.graph_path, about = path / GRAPH, _read_quick(path)
+        self.dim, self.fingerprint, self._longest = about["dim"], about["fingerprint"], about["max_length"]
+        self.original = about["teacher"]
+        self._tokenizer = read_tokenizer(path)  # without specials: the graph adds the first and the last token
+        self._backend = OnnxBackend(self)
+
+    def encode(self, sentences: Sequence[str]) -> NDArray[np.float32]:
+        """Unit vectors of sentences [n, dim]."""
+        chunks = (sentences[start : start + CHUNK] for start in range(0, len(sentences), CHUNK))
+        vectors = list(ordered_map(self._encode, chunks, available_cpus()))
+        return np.concatenate(vectors) if vectors else np.zeros((0, self.dim), np.float32)
+
+    def _encode(self, sentences: Sequence[str]) -> NDArray[np.float32]:
+        read = (self._tokenizer.encode(text, add_special_tokens=False).ids for text in sentences)
+        return unit_rows(np.stack([self._backend.embed(np.array(ids[: self._longest], np.int64)) for ids in read]))
+
+
+def open_quick_teacher(path: Path) -> QuickTeacher | None:
+    """The teacher in a folder of `xsent-export --format teacher`, or None where the folder is something else.
+
+    A DataError or a BundleError where it is damaged or of an unknown version.
+    """
+    return QuickTeacher(path) if (path / ABOUT).is_file() else None
+
+
+def read_tokenizer(path: Path) -> "Tokenizer":
+    """The tokenizer in a teacher's folder, without limits of length; a DataError where it cannot be read."""
+    try:
+        from tokenizers import Tokenizer
+    except ImportError as error:
+        raise MissingExtraError(f"{path}: needs tokenizers; pip install 'xsent[teacher]'") from error
+    try:
+        tokenizer = Tokenizer.from_file(str(path / TOKENIZER))
+    except Exception as error:  # the library raises nothing more exact
+        raise DataError(f"{path / TOKENIZER}: cannot be read as a tokenizer: {error}") from error
+    tokenizer.no_padding()
+    tokenizer.no_truncation()
+    return tokenizer
+
+
+def space_identity(path: Path) -> str:
+    """Identity of the vector space of a quick teacher's files."""
+    return _short_hash([file_digest(path / name) for name in FILES])
+
+
+def _read_quick(path: Path) -> dict[str, Any]:
+    """What a folder says about itself."""
+    with readable(path, "not a readable teacher ({}); export it again"):
+        about: dict[str, Any] = json.loads((path / ABOUT).read_bytes())
+        version = about["format_version"]
+        whole = about["fingerprint"] == space_identity(path)
+    if version != FORMAT_VERSION:
+        raise DataError(f"{path}: teacher of version {version}, this xsent reads {FORMAT_VERSION}; export it again")
+    if not whole:
+        raise DataError(f"{path}: damaged, its files are not those that were exported; export it again")
+    return about
+
+
+def _short_hash(parts: object) -> str:
     return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:16]
-
-
-def teacher_vectors(
-    teacher: Teaches, pairs: Iterable[Pair], needed: NDArray[np.int64], folder: Path, *, key: str, side: int = 0
-) -> TeacherVectors:
-    """A teacher's vectors of pairs of a store: those on disk, and what is missing is made, in constant memory.
-
-    Args:
-        teacher: The teacher.
-        pairs: The pairs of the store in its order, see `kept_pairs`; read as far as needed, if at all.
-        needed: Numbers of the pairs that will be drawn, each once [n].
-        folder: Where caches of this store are kept; each teacher and side has its own.
-        key: Identity of the store.
-        side: Which side is encoded: 0 English, 1 translation.
-
-    Raises:
-        DataError: The cache is damaged or of another store, or there are fewer pairs than the store has.
-    """
-    name = f"teacher-{teacher.identity}" + ("" if side == 0 else f"-{SIDES[side]}")
-    about = {"teacher": teacher.identity, "store": key, "side": SIDES[side]}
-    vectors = TeacherVectors(folder / name, dim=teacher.dim, about=about)
-    missing = vectors.missing(np.unique(needed))
-    if not len(missing):
-        return vectors
-    there = len(needed) - len(missing)
-    logger.info("%s: %d vectors are there, teacher encodes %d more", vectors.path, there, len(missing))
-    texts = select_texts(pairs, missing, side)
-    encoded = 0
-    with tqdm(total=len(needed), initial=there, desc="teacher", unit="pair", disable=None) as bar:
-        for start in range(0, len(missing), BATCH):
-            numbers = missing[start : start + BATCH]
-            batch = list(islice(texts, len(numbers)))
-            if len(batch) < len(numbers):
-                raise DataError(f"pair {numbers[len(batch)]} of the store is not in the corpus; prepare it again")
-            places = {text: place for place, text in enumerate(dict.fromkeys(batch))}  # equal sentences once
-            where = np.array([places[text] for text in batch])
-            vectors.add(numbers, encode_texts(teacher, list(places), np.bincount(where), bar)[where])
-            encoded += len(places)
-    logger.info("%s: %d different sentences encoded", vectors.path, encoded)
-    return vectors
-
-
-def encode_texts(teacher: Teaches, texts: list[str], counts: NDArray[np.int64], bar: tqdm) -> NDArray[np.float16]:
-    """Vectors of texts [n, dim], in chunks; `counts` says how many pairs each stands for on the progress bar."""
-    vectors = np.empty((len(texts), teacher.dim), np.float16)
-    for start in range(0, len(texts), CHUNK):
-        here = slice(start, start + CHUNK)
-        vectors[here] = teacher.encode(texts[here])
-        bar.update(int(counts[here].sum()))
-    return vectors
-
-
-def select_texts(pairs: Iterable[Pair], numbers: NDArray[np.int64], side: int) -> Iterator[str]:
-    """One side of those pairs of a stream that have the given numbers, which are sorted; reads no further."""
-    found = 0
-    for number, pair in enumerate(pairs):
-        if number == numbers[found]:
-            yield (pair.english, pair.translation)[side]
-            found += 1
-            if found == len(numbers):
-                return
-
-
-def kept_pairs(pairs: Iterable[Pair], tokenizer: Path) -> Iterator[Pair]:
-    """Those pairs that a store built with this tokenizer holds, in its order: number i of these is its pair i.
-
-    A store leaves out pairs with a side that the tokenizer makes nothing of. Only a side without any visible ASCII
-    character is tokenised to see that.
-    """
-    processor = spm.SentencePieceProcessor(model_file=str(tokenizer))
-    for pair in pairs:
-        texts = (pair.english,) if pair.alone else (pair.english, pair.translation)
-        if all(VISIBLE.search(text) or processor.encode(text) for text in texts):
-            yield pair

@@ -1,19 +1,38 @@
-"""What a training has of its teacher: the network to start from, its input vectors, its sentence vectors."""
+"""What a training has of its teacher: where its table and layers start, what it learns from, and a readout.
 
-from collections.abc import Sequence
+A table under a teacher's layers does not start from nothing: a piece that is an English word has the teacher's own row
+(as in WECHSEL, Minixhofer et al. 2022).
+"""
+
+import logging
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
 import sentencepiece as spm
 import torch
+import torch.nn.functional as F
+from numpy.typing import NDArray
+from torch import Tensor
 
 from xsent.errors import DataError
 from xsent.train.config import Recipe, StageConfig
+from xsent.train.data.sampling import evenly
 from xsent.train.data.store import Store
+from xsent.train.data.teacher_vectors import TeacherVectors, Teaches
 from xsent.train.model import Encoder
-from xsent.train.teacher import Teacher, Teaches, files_identity, open_teacher
-from xsent.train.teacher_rows import TeacherInput, first_rows, piece_counts
+from xsent.train.teacher import Teacher, files_identity, open_teacher
 from xsent.train.transfer import TeacherBert, read_teacher
+
+logger = logging.getLogger(__name__)
+
+SEEN = 20  # times that a piece must stand in English text to count as English
+FOREIGN = 8  # times as often it may stand in the other languages
+COUNTED = 200_000  # pairs of which pieces are counted
+CHUNK = 8192  # pairs that a readout reads at a time
+READ_OUT = 200_000  # pairs at most; the map has a row for each dimension
+RIDGE = 1e-3  # of the mean variance, added to that of every direction
 
 
 @dataclass(frozen=True)
@@ -29,10 +48,6 @@ class Teachers:
         if self.vectors is not None:
             return self.vectors.dim
         return self.bert.table.shape[1] if self.bert is not None else None
-
-    def shape(self, recipe: Recipe) -> Recipe:
-        """The recipe in the shape of the layers that are taken over."""
-        return self.bert.shape(recipe) if self.bert is not None else recipe
 
     def of(self, stage: StageConfig) -> Teaches | None:
         """What a stage learns from."""
@@ -51,19 +66,18 @@ class Teachers:
             "teacher_layers": self.bert.identity if self.bert is not None else None,
         }
 
+    @torch.no_grad()
     def start_table(self, encoder: Encoder, processor: spm.SentencePieceProcessor, store: Store) -> None:
         """Start the table at the teacher's rows, as far as its pieces are English."""
         if self.bert is not None:
             counts = piece_counts(store, processor.vocab_size())
-            with torch.no_grad():
-                encoder.table.weight.copy_(first_rows(self.bert, processor, counts))
+            encoder.table.weight.copy_(english_rows(self.bert, processor, counts))
 
     def start_layers(self, encoder: Encoder, numbers: Sequence[int]) -> None:
         """Start the layers, and what stands under them, as the teacher's."""
         layers = encoder.config.num_layers
         if self.bert is not None and layers:
-            state = self.bert.layers(numbers[:layers], encoder.config.max_length)
-            encoder.load_state_dict(state, strict=False)
+            encoder.load_state_dict(self.bert.layers(numbers[:layers], encoder.config.max_length), strict=False)
 
 
 def read_vectors(stages: Sequence[StageConfig]) -> bool:
@@ -72,11 +86,7 @@ def read_vectors(stages: Sequence[StageConfig]) -> bool:
 
 
 def open_teachers(recipe: Recipe, path: Path | None, fast: Path | None) -> Teachers:
-    """Open what the stages of a recipe need of a teacher, which may have an 8-bit form, `fast`.
-
-    Raises:
-        DataError: There is none although layers are to be taken over, it cannot be read, or `fast` is of another.
-    """
+    """Open what the stages of a recipe need of a teacher, which may have an 8-bit form, `fast`."""
     if path is None:
         if recipe.teacher_layers:
             raise DataError("teacher_layers takes over the layers of a teacher; name its folder with --teacher")
@@ -90,3 +100,89 @@ def open_teachers(recipe: Recipe, path: Path | None, fast: Path | None) -> Teach
     if fast is not None and vectors.original != (bert.identity if bert is not None else files_identity(path)):
         raise DataError(f"{fast}: is not the 8-bit form of {path}; xsent-export {path} NEW --format teacher makes it")
     return Teachers(bert, vectors)
+
+
+class TeacherInput:
+    """The input side of a teacher as an encoder: the mean of the rows of a sentence, before any layer."""
+
+    def __init__(self, teacher: TeacherBert) -> None:
+        self._teacher, self.identity = teacher, f"{teacher.identity}-input"
+        self.dim = teacher.table.shape[1]
+
+    def encode(self, sentences: list[str]) -> NDArray[np.float32]:
+        """The means [n, dim], not of length 1; zero for a sentence without tokens."""
+        read = self._teacher.tokenizer.encode_batch(sentences, add_special_tokens=False)
+        lengths = torch.tensor([len(sentence.ids) for sentence in read])
+        ids = torch.tensor([i for sentence in read for i in sentence.ids], dtype=torch.long)
+        means = F.embedding_bag(ids, self._teacher.table, lengths.cumsum(0) - lengths, mode="mean")
+        return np.asarray(means.numpy(), np.float32)
+
+
+def english_rows(teacher: TeacherBert, processor: spm.SentencePieceProcessor, counts: NDArray[np.int64]) -> Tensor:
+    """Rows for a vocabulary of ours: a teacher's own where a piece is English, their mean elsewhere [V, D].
+
+    `counts` says how often each piece stands in English, and in other languages [2, V]; a DataError where none is one.
+    """
+    known = teacher.tokenizer.get_vocab()
+    rows = teacher.table.mean(dim=0, keepdim=True).repeat(len(processor), 1)
+    english = (counts[0] >= SEEN) & (FOREIGN * counts[0] >= counts[1])
+    met = 0
+    for piece in english.nonzero()[0].tolist():
+        if not processor.is_byte(piece) and (ids := spell(teacher, processor.id_to_piece(piece), known)):
+            rows[piece] = teacher.table[ids].mean(dim=0)
+            met += 1
+    if not met:
+        raise DataError(
+            f"{teacher.path}: none of {len(processor)} pieces is an English word that it knows; the vocabulary needs "
+            "English text"
+        )
+    ends = (processor.bos_id(), "[CLS]"), (processor.eos_id(), "[SEP]"), (processor.unk_id(), "[UNK]")
+    for piece, symbol in ends:
+        rows[piece] = teacher.table[teacher.piece(symbol)]
+    logger.info("%d of %d pieces start at the teacher's rows", met, len(processor))
+    return rows
+
+
+def spell(teacher: TeacherBert, piece: str, known: Mapping[str, int]) -> list[int]:
+    """A piece as pieces of a teacher; empty where it is unknown to it."""
+    if (inner := f"##{piece}") in known:
+        return [known[inner]]
+    ids: list[int] = teacher.tokenizer.encode(piece.removeprefix("▁"), add_special_tokens=False).ids
+    return [] if teacher.piece("[UNK]") in ids else ids
+
+
+def piece_counts(store: Store, vocab_size: int) -> NDArray[np.int64]:
+    """How often each piece stands in the English and in the other sides of a store, by a sample [2, V]."""
+    pairs = evenly(len(store), COUNTED)
+    longest = np.iinfo(np.int32).max
+    return np.stack([np.bincount(store.tokens(pairs, side, longest).ids, minlength=vocab_size) for side in (0, 1)])
+
+
+@torch.no_grad()
+def fit_readout(encoder: Encoder, store: Store, teacher: TeacherVectors, pairs: NDArray[np.int64]) -> None:
+    """Set the readout of an encoder by ridge regression of the teacher's vectors on the means of its rows.
+
+    It makes an encoder with layers one without. Both sides of a pair are to lie at the teacher's vector of its English
+    side. In double precision, and in one pass: only sums over the sentences are kept.
+    """
+    assert encoder.readout is not None
+    device, width = encoder.table.weight.device, encoder.config.dim
+    squares = torch.zeros(width + 1, width + 1, dtype=torch.float64, device=device)
+    products = torch.zeros(width + 1, width, dtype=torch.float64, device=device)
+    chosen = pairs[evenly(len(pairs), READ_OUT)]
+    for start in range(0, len(chosen), CHUNK):
+        part = chosen[start : start + CHUNK]
+        targets = F.normalize(torch.from_numpy(teacher.rows(part)).to(device), dim=1).double()
+        for side in (0, 1):
+            tokens = store.tokens(part, side, encoder.config.max_length).to(device)
+            means = F.pad(encoder.static(tokens), (0, 1), value=1.0).double()  # [B, D + 1]
+            there = (tokens.lengths > 0).double()[:, None]  # English alone has no other side
+            squares += (means * there).T @ means
+            products += (means * there).T @ targets
+        store.forget()
+    # Kept small but for the offset, the last row.
+    penalty = RIDGE * squares.diagonal()[:-1].mean() * torch.ones_like(squares.diagonal())
+    penalty[-1] = 0
+    solved = torch.linalg.solve(squares + penalty.diag(), products).to(encoder.readout.weight.dtype)
+    encoder.readout.weight.copy_(solved[:-1].T)
+    encoder.readout.bias.copy_(solved[-1])

@@ -1,11 +1,17 @@
-"""A batch of sentences as one row of tokens. Shapes: B sentences, N tokens of all of them."""
+"""A batch of sentences as one row of tokens, and the groups in which they attend.
 
+Side by side attend sentences of nearly one length, so that little is spent on padding. Shapes: B sentences, N tokens.
+"""
+
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
 FRAME = 2  # the first and the last token around a sentence that layers read
+# A group's longest sentence has at most STRETCH times the tokens of its shortest, and SLACK more.
+STRETCH, SLACK = 1.2, 4
 
 
 class Tokens(NamedTuple):
@@ -24,20 +30,8 @@ class Tokens(NamedTuple):
         """The sentence that each token belongs to [N]."""
         return torch.repeat_interleave(self.lengths)
 
-    @property
-    def position(self) -> Tensor:
-        """The position of each token in its sentence [N]."""
-        return token_positions(self.lengths)
-
-    @staticmethod
-    def join(sides: "tuple[Tokens, Tokens]") -> "Tokens":
-        """Two batches as one."""
-        return Tokens(torch.cat([s.ids for s in sides]), torch.cat([s.lengths for s in sides]))
-
     def part(self, start: int, stop: int) -> "Tokens":
         """The sentences from `start` to `stop` (exclusive)."""
-        if start == 0 and stop == len(self.lengths):
-            return self
         begin, end = (int(self.lengths[:i].sum()) for i in (start, stop))
         return Tokens(self.ids[begin:end], self.lengths[start:stop])
 
@@ -61,3 +55,60 @@ def token_positions(lengths: Tensor) -> Tensor:
     """The position of each token in its sentence, sentence after sentence [N]."""
     start = torch.repeat_interleave(lengths.cumsum(0) - lengths, lengths)
     return torch.arange(len(start), device=lengths.device) - start
+
+
+class TokenGroup(NamedTuple):
+    """Sentences whose tokens lie together."""
+
+    tokens: int  # how many they have
+    where: tuple[Tensor, Tensor]  # for each token its sentence in the group and its position there, 2 x [tokens]
+    mask: Tensor | None  # real positions [b, T]; None where all sentences are equally long
+    shape: tuple[int, int]  # sentences and the tokens of the longest (b, T)
+
+
+class Packing(NamedTuple):
+    """The tokens of a batch in groups."""
+
+    groups: Sequence[TokenGroup]
+    order: Tensor | None = None  # the token of the batch at each place [N]; None where they stay as they are
+    back: Tensor | None = None  # the place of each token of the batch [N]
+
+
+def pack(lengths: Tensor) -> Packing:
+    """Put the sentences of a batch, by their lengths [B], into groups of nearly one length.
+
+    On a processor attention over padding is what costs; on a GPU many small calls are, so that all stay together there.
+    """
+    ranks = lengths.argsort(stable=True)
+    ascending = lengths[ranks]
+    sizes = group_sizes(ascending.tolist()) if lengths.device.type == "cpu" else []
+    if len(sizes) < 2:
+        return Packing([group_of(lengths)])
+    first = (lengths.cumsum(0) - lengths)[ranks]
+    order = torch.repeat_interleave(first, ascending) + token_positions(ascending)
+    back = torch.empty_like(order)
+    back[order] = torch.arange(len(order))
+    return Packing([group_of(part) for part in torch.split(ascending, sizes)], order, back)
+
+
+def group_sizes(lengths: Sequence[int]) -> list[int]:
+    """How many sentences each group takes, of lengths that ascend."""
+    sizes: list[int] = []
+    limit = -1.0
+    for length in lengths:
+        if length > limit:
+            sizes.append(0)
+            limit = STRETCH * length + SLACK
+        sizes[-1] += 1
+    return sizes
+
+
+def group_of(lengths: Tensor) -> TokenGroup:
+    """Some sentences as a group."""
+    # At least one position a sentence: a softmax over none would be NaN.
+    longest = max(int(lengths.max()), 1) if len(lengths) else 1
+    sentence, position = torch.repeat_interleave(lengths), token_positions(lengths)
+    mask = None
+    if len(sentence) != longest * len(lengths):
+        mask = torch.arange(longest, device=lengths.device) < lengths.clamp(min=1)[:, None]
+    return TokenGroup(len(sentence), (sentence, position), mask, (len(lengths), longest))

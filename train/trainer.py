@@ -8,21 +8,20 @@ from pathlib import Path
 
 import torch
 
+from xsent.bundle import file_digest
 from xsent.errors import DataError
+from xsent.files import remove_folder
 from xsent.train.checkpoint import MODEL, Checkpoint, load_checkpoint, load_optimizer, save_checkpoint
 from xsent.train.config import Recipe, StageConfig
 from xsent.train.data.sampling import evenly
 from xsent.train.devices import average, gather, keep_freed_memory, launch, precision
 from xsent.train.feed import Feed
-from xsent.train.identity import differences, digest
-from xsent.train.loop import Scores, StageLoop, diverged
+from xsent.train.loop import Scores, StageLoop, diverged, optimizer_state, parameter_groups, restore_optimizer
 from xsent.train.objectives.distillation import Whitening
-from xsent.train.optimization import optimizer_state, parameter_groups, restore_optimizer
-from xsent.train.readout import fit_readout
-from xsent.train.run import keep_only, stage_folders
+from xsent.train.settings import differences
 from xsent.train.stage import TrainingModel
-from xsent.train.start import in_common, mean, model_config, open_start, require_fit
-from xsent.train.teachers import open_teachers
+from xsent.train.start import average_checkpoints, in_common, model_config, open_start, require_fit, stage_folders
+from xsent.train.teachers import fit_readout, open_teachers
 from xsent.train.validation import Validation
 
 logger = logging.getLogger(__name__)
@@ -46,46 +45,30 @@ class Trainer:
         fast_teacher: Path | None = None,
         start: Path | None = None,
     ) -> None:
-        """Prepare the data and the devices.
+        """Prepare the data of files of pairs, see `Feed`, and so many devices, for a training in the folder `run`.
 
-        Args:
-            recipe: What to train.
-            files: Files of pairs.
-            run: Folder of everything this training writes.
-            threads: Processor threads.
-            devices: Processes that train together, one a GPU; the command starts the others, or `torchrun` has.
-            prepared: Folder of vocabulary, held-out pairs and store; the run's unless given. Runs may share it.
-            teacher: Model to distil from, and whose layers the recipe may take over.
-            fast_teacher: Its 8-bit form, which gives its vectors sooner.
-            start: Checkpoint whose vocabulary and weights the training starts from.
-
-        Raises:
-            DataError: The data, the teacher or the start cannot be used.
+        The recipe may distil from the teacher and take over its layers; `fast_teacher` is its 8-bit form. Vocabulary
+        and weights of the checkpoint `start` are what the training starts from. A DataError where one cannot be used.
         """
         self.run_folder = run
         self.teachers = open_teachers(recipe, teacher, fast_teacher)
-        self.recipe = recipe = self.teachers.shape(recipe)
+        self.recipe = recipe = self.teachers.bert.shape(recipe) if self.teachers.bert is not None else recipe
         torch.set_num_threads(threads)
         keep_freed_memory()
         self.precision = precision(recipe.precision)
         self.fabric = launch(devices)
         self.start = open_start(recipe, start) if start else None
-        self._start_digest = digest(self.start.path / MODEL) if self.start else None
+        self._start_digest = file_digest(self.start.path / MODEL)[:16] if self.start else None
         require_fit(recipe, self.fabric.world_size, self.teachers.dim)
         vocabulary = self.start.tokenizer if self.start else None
         self.feed = Feed(recipe, files, run, self.fabric, threads=threads, prepared=prepared, vocabulary=vocabulary)
         self.validation = Validation(self.feed.data.validation, self.feed.data.tokenizer)
 
     def train(self) -> Path:
-        """Train all stages that are not finished.
+        """Train all stages that are not finished; returns the last one's checkpoint.
 
-        Returns:
-            The last stage's checkpoint.
-
-        Raises:
-            KeyboardInterrupt: Ctrl-C; the state is saved first.
-            DataError: The run folder belongs to another recipe or corpus.
-            XsentError: The loss is no longer a number.
+        Ctrl-C saves the state, and is raised. A DataError where the run's folder belongs to another recipe or corpus,
+        an XsentError where the loss is no longer a number.
         """
         before = self.start
         for number, stage in enumerate(self.recipe.stages):
@@ -102,7 +85,7 @@ class Trainer:
         """Of the ends of finished stages."""
         stages = list(enumerate(self.recipe.stages))
         ends = {stage.name: self._latest(number, stage) for number, stage in stages if stage.name in shares}
-        return mean([end for end in ends.values() if end is not None], [shares[name] for name in ends])
+        return average_checkpoints([end for end in ends.values() if end is not None], [shares[name] for name in ends])
 
     def _latest(self, number: int, stage: StageConfig) -> Checkpoint | None:
         folders = stage_folders(self.run_folder, stage)
@@ -142,7 +125,7 @@ class Trainer:
         if stage.objectives.rows and vectors is not None:
             drawn = self.feed.drawn(number, stage)
             sample = torch.from_numpy(vectors.rows(drawn[evenly(len(drawn), WHITENED)]))
-            model.whitening = Whitening.fit(sample).to(fabric.device)
+            model.whitening = fabric.to_device(Whitening.fit(sample))
         batches = self.feed.batches(number, stage, model.encoder, vectors, resumed=latest is not None)
         optimizer = torch.optim.AdamW(parameter_groups(model), fused=True)
         if latest is not None:
@@ -220,6 +203,8 @@ class Trainer:
         state = None if step == stage.steps else optimizer_state(model, optimizer)
         data = self.feed.data
         save_checkpoint(path, about, model.state_dict(), state, [data.tokenizer, data.validation])
-        keep_only(path, self.run_folder, stage)
+        for other in stage_folders(self.run_folder, stage):
+            if other != path:
+                remove_folder(other)
         self.fabric.barrier()
         return path

@@ -12,16 +12,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import torch
-from safetensors import SafetensorError
 from safetensors.torch import load_file
 from torch import Tensor
 
 from xsent.errors import DataError
+from xsent.train.checkpoint import readable
 from xsent.train.config import Recipe
 from xsent.train.model import ACTIVATIONS, Encoder, ModelConfig
-from xsent.train.quick_teacher import TOKENIZER, read_tokenizer
 from xsent.train.sentence_transformer import refuse_pickle
-from xsent.train.teacher import files_identity
+from xsent.train.teacher import TOKENIZER, files_identity, read_tokenizer
 from xsent.train.tokens import FRAME
 
 if TYPE_CHECKING:
@@ -53,7 +52,7 @@ class TeacherBert:
 
     @cached_property
     def tokenizer(self) -> "Tokenizer":
-        """Its tokenizer, see `xsent.train.quick_teacher.read_tokenizer`."""
+        """Its tokenizer, see `read_tokenizer`."""
         return read_tokenizer(self.path)
 
     @property
@@ -62,22 +61,14 @@ class TeacherBert:
         return self.weights["embeddings.word_embeddings.weight"]
 
     def piece(self, name: str) -> int:
-        """The id of a symbol such as [CLS].
-
-        Raises:
-            DataError: It has none.
-        """
+        """The id of a symbol such as [CLS]; a DataError where it has none."""
         found = self.tokenizer.token_to_id(name)
         if found is None:
             raise DataError(f"{self.path / TOKENIZER}: has no {name}; only a BERT's layers can be taken over")
         return int(found)
 
     def shape(self, recipe: Recipe) -> Recipe:
-        """The recipe with this teacher's shape.
-
-        Raises:
-            DataError: It lacks layers that are asked for, reads shorter texts, or prefixes do not fit its dimension.
-        """
+        """The recipe with this teacher's shape; a DataError where layers, length or prefixes do not fit it."""
         layers, longest = self.config["num_hidden_layers"], len(self.weights[POSITIONS]) - FRAME
         if missing := [number for number in recipe.teacher_layers if not 0 <= number < layers]:
             raise DataError(f"{self.path}: has layers 0 to {layers - 1}; teacher_layers names {missing[0]}")
@@ -132,26 +123,14 @@ class TeacherBert:
 
 
 def read_teacher(path: Path) -> TeacherBert:
-    """Read a folder of sentence-transformers whose model is a BERT that pools by the mean.
-
-    Raises:
-        DataError: It is something else, is damaged, or has pickled weights alone.
-    """
+    """Read a folder of sentence-transformers whose model is a BERT that pools by the mean; a DataError says why not."""
     refuse_pickle(path)
-    try:
+    expected = f"expected a folder of sentence-transformers with {CONFIG} and {WEIGHTS}"
+    with readable(path, "not a teacher whose layers can be taken over ({}); " + expected):
         config = dict(json.loads((path / CONFIG).read_text()))
         pooling = dict(json.loads((path / POOLING).read_text())) if (path / POOLING).is_file() else {}
-        weights = {
-            name.removeprefix("bert."): w.float()
-            for name, w in load_file(path / WEIGHTS).items()
-            if w.is_floating_point()
-        }
-    except (OSError, ValueError, TypeError, SafetensorError) as error:
-        reason = str(error).splitlines()[0]
-        raise DataError(
-            f"{path}: not a teacher whose layers can be taken over ({reason}); expected a folder of "
-            f"sentence-transformers with {CONFIG} and {WEIGHTS}"
-        ) from error
+        tensors = load_file(path / WEIGHTS).items()
+        weights = {name.removeprefix("bert."): w.float() for name, w in tensors if w.is_floating_point()}
     kind, activation = config.get("model_type"), config.get("hidden_act")
     if kind != "bert":
         raise DataError(f"{path}: is of type {kind!r}; only the layers of a 'bert' can be taken over")
@@ -160,12 +139,10 @@ def read_teacher(path: Path) -> TeacherBert:
     if not pools_by_mean(pooling):
         raise DataError(f"{path}: does not pool by the mean over its tokens, as an encoder of ours does")
     teacher = TeacherBert(path, config, weights)
-    try:
+    with readable(path, f"its {CONFIG} and {WEIGHTS} do not make a BERT: {{}}"):
         shapes = {name: weight.shape for name, weight in Encoder(teacher.model_config(1)).state_dict().items()}
         state = {"table.weight": teacher.table, **teacher.layers(range(config["num_hidden_layers"]), 1)}
         wrong = [name for name, shape in shapes.items() if state[name].shape != shape]
-    except (KeyError, TypeError, ValueError) as error:
-        raise DataError(f"{path}: its {CONFIG} and {WEIGHTS} do not make a BERT: {error}") from error
     if wrong:
         raise DataError(f"{path}: {WEIGHTS} does not fit {CONFIG}: {wrong[0]} is {list(state[wrong[0]].shape)}")
     return teacher

@@ -17,7 +17,7 @@ TEMPERATURE = 0.05
 
 
 @dataclass(frozen=True)
-class Retrieval:
+class HeldOutScores:
     """How well translations are found."""
 
     p1: dict[str, float]  # P@1 in per cent, by language
@@ -30,22 +30,18 @@ class Validation:
     """Held-out pairs; each translation is searched among the English sentences of all languages."""
 
     def __init__(self, path: Path, tokenizer: Path) -> None:
-        """Read and tokenise the held-out pairs.
-
-        Raises:
-            DataError: The file cannot be read or holds no pair.
-        """
+        """Read and tokenise the held-out pairs."""
         processor = spm.SentencePieceProcessor(model_file=str(tokenizer))
         pairs = list(Corpus([path]))
         english = {text: i for i, text in enumerate(dict.fromkeys(pair.english for pair in pairs))}
-        self.languages = list(dict.fromkeys(pair.language for pair in pairs))
-        self._language = torch.tensor([self.languages.index(pair.language) for pair in pairs])
+        self._languages = list(dict.fromkeys(pair.language for pair in pairs))
+        self._language = torch.tensor([self._languages.index(pair.language) for pair in pairs])
         self._gold = torch.tensor([english[pair.english] for pair in pairs])
         self._english: list[list[int]] = processor.encode(list(english))
         self._translations: list[list[int]] = processor.encode([pair.translation for pair in pairs])
 
     @torch.inference_mode()
-    def measure(self, encoder: Encoder) -> Retrieval:
+    def measure(self, encoder: Encoder) -> HeldOutScores:
         """Search every translation, by cosine; dropout is off meanwhile."""
         was_training = encoder.training
         encoder.eval()
@@ -57,11 +53,11 @@ class Validation:
             hits.append(100.0 * (scores.argmax(dim=1) == gold))
             losses.append(F.cross_entropy(scores / TEMPERATURE, gold, reduction="none"))
         encoder.train(was_training)
-        return Retrieval(self._by_language(torch.cat(hits)), self._by_language(torch.cat(losses)))
+        return HeldOutScores(self._by_language(hits), self._by_language(losses))
 
-    def _by_language(self, values: Tensor) -> dict[str, float]:
-        values = values.cpu()
-        return {name: float(values[self._language == i].mean()) for i, name in enumerate(self.languages)}
+    def _by_language(self, parts: list[Tensor]) -> dict[str, float]:
+        values = torch.cat(parts).cpu()
+        return {name: float(values[self._language == i].mean()) for i, name in enumerate(self._languages)}
 
     @staticmethod
     def _encode(sentences: list[list[int]], encoder: Encoder) -> Tensor:

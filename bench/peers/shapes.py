@@ -13,8 +13,8 @@ import numpy as np
 from xsent.bench.peers.systems import Form
 from xsent.bundle import TOKENIZER, file_digest
 from xsent.export.huggingface_tokenizer import write_tokenizer
+from xsent.train.data.vocabulary import ModelProto, SentencePiece
 from xsent.train.model import ModelConfig
-from xsent.train.sentencepiece_proto import ModelProto, SentencePiece
 
 LONGEST = 512  # tokens
 # Korean syllables: none of our texts has one, so that no piece made of them is ever used.

@@ -2,10 +2,11 @@
 
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from typing import NamedTuple, Protocol, TypeVar
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 import torch
+from lightning_fabric.utilities import move_data_to_device
 from numpy.typing import NDArray
 from torch import Tensor
 
@@ -13,17 +14,10 @@ from xsent.train.config import StageConfig
 from xsent.train.data.hiding import Hiding, hide
 from xsent.train.data.sampling import Sampler
 from xsent.train.data.store import Store
+from xsent.train.data.teacher_vectors import TeacherVectors
 
 Rows = NDArray[np.int64]
 T = TypeVar("T")
-
-
-class Looks(Protocol):
-    """Where the teacher's vectors lie."""
-
-    def rows(self, pairs: Rows) -> NDArray[np.float32]:
-        """The vectors of some pairs [n, D]."""
-        ...
 
 
 class Batch(NamedTuple):
@@ -36,9 +30,7 @@ class Batch(NamedTuple):
 
     def to(self, device: torch.device) -> "Batch":
         """The same on another device."""
-        group, *others = (None if part is None else part.to(device, non_blocking=True) for part in self[1:])
-        assert group is not None
-        return Batch(self.hiding.to(device), group, *others)
+        return Batch(*move_data_to_device(tuple(self), device))
 
 
 class Batches:
@@ -54,21 +46,14 @@ class Batches:
         maskable: Tensor,
         max_length: int,
         clusters: NDArray[np.uint16] | None = None,
-        teacher: Looks | None = None,
+        teacher: TeacherVectors | None = None,
         rank: tuple[int, int] = (0, 1),
     ) -> None:
-        """Set up the batches.
+        """Set up the batches of pairs of a store, whose cells have these shares.
 
-        Args:
-            store: Tokenised pairs.
-            shares: Share of each cell of the store in training.
-            stage: Batch size, window, order and objectives.
-            seed: Seed of the draws.
-            maskable: Which pieces may be hidden [V].
-            max_length: Longest sentence that the encoder reads, in tokens.
-            clusters: Cluster of each pair, for `order = "cluster"`.
-            teacher: The teacher's vectors, for distillation.
-            rank: This process and the number of all: each reads its part of every batch.
+        Of the pieces those are hidden that are `maskable` [V], and a joined pair has at most `max_length` tokens.
+        `clusters` has a number for each pair, for `order = "cluster"`; a process and the number of all, `rank`, reads
+        its part of every batch.
         """
         self._store, self._stage, self._seed, self._maskable = store, stage, seed, maskable
         self._longest_pair = min(2 * stage.max_tokens, max_length)
@@ -123,7 +108,7 @@ class Batches:
             return Batch(hiding, group)
         return Batch(hiding, group, torch.from_numpy(self._teacher.rows(here)), self._queue(step, self._teacher))
 
-    def _queue(self, step: int, teacher: Looks) -> Tensor | None:
+    def _queue(self, step: int, teacher: TeacherVectors) -> Tensor | None:
         """What a first-in-first-out queue holds before a step: a function of the step, so that it needs no saving."""
         if self._stage.objectives.co is None:
             return None

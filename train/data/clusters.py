@@ -35,21 +35,18 @@ def cluster_pairs(
     """
     rng = np.random.default_rng((seed, 3))
     sample = np.unique(rng.integers(len(store), size=SAMPLE_PER_CLUSTER * clusters))
-    vectors = torch.cat([english_vectors(store, encoder, sample[i : i + CHUNK], dim) for i in starts(len(sample))])
+    vectors = torch.cat(
+        [english_vectors(store, encoder, sample[i : i + CHUNK], dim) for i in range(0, len(sample), CHUNK)]
+    )
     first = rng.choice(len(sample), min(clusters, len(sample)), replace=False)
     centroids = vectors[torch.from_numpy(first)]
     for _ in range(ITERATIONS):
-        centroids = move(centroids, vectors, nearest(vectors, centroids))
-    for start in tqdm(starts(len(store)), desc="clusters", unit="chunk", disable=None):
+        centroids = move(centroids, vectors)
+    for start in tqdm(range(0, len(store), CHUNK), desc="clusters", unit="chunk", disable=None):
         rows = np.arange(start, min(start + CHUNK, len(store)))
-        found = nearest(english_vectors(store, encoder, rows, dim), centroids)
+        found = nearest_centroid(english_vectors(store, encoder, rows, dim), centroids)
         yield found.cpu().numpy().astype(np.uint16)
     logger.info("%d pairs in %d clusters", len(store), len(centroids))
-
-
-def starts(length: int) -> range:
-    """Where the chunks of so many items start."""
-    return range(0, length, CHUNK)
 
 
 def english_vectors(store: Store, encoder: Encoder, rows: NDArray[np.int64], dim: int) -> Tensor:
@@ -58,13 +55,14 @@ def english_vectors(store: Store, encoder: Encoder, rows: NDArray[np.int64], dim
     return F.normalize(encoder.static(tokens)[:, :dim], dim=1)
 
 
-def nearest(vectors: Tensor, centroids: Tensor) -> Tensor:
+def nearest_centroid(vectors: Tensor, centroids: Tensor) -> Tensor:
     """The centroid with the largest cosine for each vector [n]."""
-    return torch.cat([(vectors[i : i + CHUNK] @ centroids.T).argmax(dim=1) for i in starts(len(vectors))])
+    return torch.cat([(vectors[i : i + CHUNK] @ centroids.T).argmax(dim=1) for i in range(0, len(vectors), CHUNK)])
 
 
-def move(centroids: Tensor, vectors: Tensor, assigned: Tensor) -> Tensor:
+def move(centroids: Tensor, vectors: Tensor) -> Tensor:
     """The direction of the mean of each cluster; an empty cluster stays where it is."""
+    assigned = nearest_centroid(vectors, centroids)
     sums = torch.zeros_like(centroids).index_add_(0, assigned, vectors)
     empty = torch.bincount(assigned, minlength=len(centroids)) == 0
     return F.normalize(torch.where(empty[:, None], centroids, sums), dim=1)

@@ -7,14 +7,17 @@ alone is a sentence without translation, for a teacher of meaning. Plain, `.gz` 
 import hashlib
 import logging
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from xsent.errors import DataError
+from xsent.files import atomic_file
 from xsent.lines import BOM, DAMAGED, open_binary
 
+T = TypeVar("T")
 logger = logging.getLogger(__name__)
 
 ENGLISH = "en"  # language of a line without translation
@@ -56,8 +59,7 @@ class Corpus:
     def __iter__(self) -> Iterator[Pair]:
         """Read all pairs; a bad line is skipped, counted, and reported with its number.
 
-        Raises:
-            DataError: A file is missing, not what its name says, or holds not one usable pair.
+        A DataError where a file is missing, not what its name says, or holds not one usable pair.
         """
         self.skipped.clear()
         for path in self.files:
@@ -72,21 +74,32 @@ class Corpus:
             logger.warning("skipped bad lines: %s", ", ".join(f"{n} {why}" for why, n in self.skipped.items()))
 
     def _read(self, path: Path) -> Iterator[Pair]:
-        try:
-            with open_binary(path) as lines:
-                for number, line in enumerate(lines, 1):
-                    pair = parse_line(line.removeprefix(BOM) if number == 1 else line)
-                    if isinstance(pair, str):
-                        self._skip(path, number, pair)
-                    elif not self.languages or pair.alone or pair.language in self.languages:
-                        yield pair
-        except (OSError, *DAMAGED) as error:
-            raise DataError(f"{path}: cannot be read: {error}") from error
+        for number, line in enumerate(raw_lines(path), 1):
+            pair = parse_line(line)
+            if isinstance(pair, Pair):
+                if not self.languages or pair.alone or pair.language in self.languages:
+                    yield pair
+                continue
+            self.skipped[pair] += 1
+            if self.skipped.total() <= REPORTED_LINES:
+                logger.warning("%s:%d: skipped, %s", path, number, pair)
 
-    def _skip(self, path: Path, number: int, reason: str) -> None:
-        self.skipped[reason] += 1
-        if self.skipped.total() <= REPORTED_LINES:
-            logger.warning("%s:%d: skipped, %s", path, number, reason)
+
+def raw_lines(source: str | Path) -> Iterator[bytes]:
+    """The lines of a file, `.gz` and `.xz` too, or of standard input for `-`; a DataError where it cannot be read."""
+    try:
+        with open_binary(source) as lines:
+            for number, line in enumerate(lines):
+                yield line if number else line.removeprefix(BOM)
+    except (OSError, *DAMAGED) as error:
+        raise DataError(f"{source}: cannot be read: {error}") from error
+
+
+def chunks(items: Iterable[T], size: int) -> Iterator[list[T]]:
+    """Cut a stream into lists of `size`."""
+    iterator = iter(items)
+    while chunk := list(islice(iterator, size)):
+        yield chunk
 
 
 def parse_line(line: bytes) -> Pair | str:
@@ -100,3 +113,9 @@ def parse_line(line: bytes) -> Pair | str:
     if not all(text.strip() for text in fields):
         return "an empty field"
     return Pair(fields[0], ENGLISH, fields[1], "") if len(fields) == 2 else Pair(*fields)
+
+
+def write_pairs(path: Path, pairs: Iterable[Pair]) -> None:
+    """Write pairs as lines of a corpus."""
+    with atomic_file(path) as file:
+        file.writelines(("\t".join(pair) + "\n").encode() for pair in pairs)

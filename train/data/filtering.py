@@ -15,12 +15,10 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import NamedTuple
 
-from xsent.errors import DataError, XsentError
-from xsent.lines import BOM, DAMAGED, open_binary
+from xsent.errors import XsentError
 from xsent.threads import ordered_map
-from xsent.train.data.corpus import Pair, parse_line
-from xsent.train.data.identification import Identifier, base_code
-from xsent.train.data.scripts import measure
+from xsent.train.data.corpus import Pair, chunks, parse_line, raw_lines
+from xsent.train.data.languages import Identifier, base_code, read_script
 
 LEFT_OUT = "left out"  # a pair in a language that was not asked for
 NO_CODE = "no language code in the second field"  # most likely columns in another order
@@ -43,7 +41,7 @@ class Reason(StrEnum):
 class Rules:
     """What a pair must be like to be kept."""
 
-    # words that a side has at least; see `xsent.train.data.scripts.Writing` for scripts without spaces
+    # words that a side has at least; see `xsent.train.data.languages.Writing` for scripts without spaces
     min_words: int = 1
     max_words: int = 100  # words that a side has at most
     max_ratio: float = 2.5  # how many times as wide as the other a side may be
@@ -55,11 +53,6 @@ class Rules:
     max_odds: float = 5.0
 
     def __post_init__(self) -> None:
-        """Check the settings.
-
-        Raises:
-            ValueError: One is out of its range.
-        """
         if not 1 <= self.min_words <= self.max_words:
             raise ValueError(f"min words {self.min_words}, max words {self.max_words}: expected 1 <= min <= max")
         for name in ("max_ratio", "max_odds"):
@@ -84,7 +77,7 @@ class PairFilter:
             return Reason.IDENTICAL
         both = (pair.english, "en"), (pair.translation, base_code(pair.language))
         sides = both[:1] if pair.alone else both
-        found = [measure(text) for text, _ in sides]
+        found = [read_script(text) for text, _ in sides]
         words, widths = [text.words for text in found], [text.width for text in found]
         if not rules.min_words <= min(words) or not max(words) <= rules.max_words:
             return Reason.LENGTH
@@ -107,27 +100,17 @@ class Verdict(NamedTuple):
 def judge(
     source: str | Path, rules: Rules, languages: frozenset[str] = frozenset(), *, processes: int = 1
 ) -> Iterator[tuple[bytes, Verdict]]:
-    """Judge the lines of a corpus, in order, in memory that does not depend on its size.
+    """Judge the lines of a corpus, see `raw_lines`, in order, in memory that does not depend on its size.
 
-    Args:
-        source: A file of pairs, `.gz` and `.xz` too; `-` is standard input.
-        rules: What a pair must be like.
-        languages: Only pairs of these, and English alone, are judged, others left out; empty judges all.
-        processes: How many processes judge, each with a model of its own. With 1 it is this one.
-
-    Yields:
-        Each line as it is in the file, and its verdict.
-
-    Raises:
-        DataError: The file cannot be read.
-        MissingExtraError: py3langid is not installed.
+    Only pairs of the `languages`, and English alone, are judged, others left out; none means all. Each of so many
+    processes has a model of its own; 1 is this one. Yields each line as it is in the file, and its verdict.
     """
     work = partial(_verdicts, rules, languages)
-    chunks = _chunks(source)
-    first = list(islice(chunks, processes))  # a small file is not worth many processes
-    chunks = chain(first, chunks)
+    cut = chunks(raw_lines(source), CHUNK)
+    first = list(islice(cut, processes))  # a small file is not worth many processes
+    cut = chain(first, cut)
     if len(first) < 2:
-        for lines in chunks:
+        for lines in cut:
             yield from zip(lines, work(lines), strict=True)
         return
     # Fresh processes: one forked from a process with threads may hang.
@@ -138,23 +121,10 @@ def judge(
             return lines, pool.submit(work, lines).result()
 
         try:
-            for lines, verdicts in ordered_map(judged, chunks, len(first)):
+            for lines, verdicts in ordered_map(judged, cut, len(first)):
                 yield from zip(lines, verdicts, strict=True)
         except BrokenProcessPool as error:
             raise XsentError("a filter process died, perhaps for want of memory; take fewer --processes") from error
-
-
-def _chunks(source: str | Path) -> Iterator[list[bytes]]:
-    try:
-        with open_binary(source) as file:
-            lines = iter(file)
-            chunk = [line.removeprefix(BOM) for line in islice(lines, 1)]
-            while chunk:
-                chunk += islice(lines, CHUNK - len(chunk))
-                yield chunk
-                chunk = list(islice(lines, 1))
-    except (OSError, *DAMAGED) as error:
-        raise DataError(f"{source}: cannot be read: {error}") from error
 
 
 def _verdicts(rules: Rules, languages: frozenset[str], lines: list[bytes]) -> list[Verdict]:

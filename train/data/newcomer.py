@@ -1,13 +1,12 @@
 """What a file of pairs holds for a language that an encoder is to learn, and for those that it knows already."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Generic, TypeVar
 
 from xsent.errors import DataError
-from xsent.files import atomic_file
 from xsent.train.data.corpus import ENGLISH, Corpus, Pair
 from xsent.train.data.preparation import TrainingPairs
 
@@ -50,11 +49,7 @@ class Newcomer:
 
 
 def count_pairs(path: Path, language: str) -> int:
-    """How many pairs a file has in a language.
-
-    Raises:
-        DataError: It has none, or cannot be read.
-    """
+    """How many pairs a file has in a language; a DataError where it has none, or cannot be read."""
     counts = Counter(pair.language for pair in Corpus([path]))
     if not counts[language]:
         there = ", ".join(f"{code} {count:,}" for code, count in counts.most_common(20))
@@ -83,9 +78,3 @@ def read_newcomer(path: Path, language: str, known: Sequence[str], held_out_shar
         [sentence for sample in kept.values() for sentence in sample.items()],
         [pair for sample in held_out.values() for pair in sample.items()],
     )
-
-
-def write_pairs(path: Path, pairs: Iterable[Pair]) -> None:
-    """Write pairs as lines of a corpus."""
-    with atomic_file(path) as file:
-        file.writelines(("\t".join(pair) + "\n").encode() for pair in pairs)

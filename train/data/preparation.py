@@ -4,14 +4,15 @@ import hashlib
 import json
 import logging
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 
 from xsent.errors import DataError
 from xsent.files import atomic_file, remove_folder
-from xsent.train.config import CorpusConfig, Recipe
-from xsent.train.data.corpus import Corpus, Pair
+from xsent.train.config import Recipe
+from xsent.train.data.corpus import Corpus, Pair, write_pairs
 from xsent.train.data.sampling import Cell, cell_shares
 from xsent.train.data.store import Store, build_store
 from xsent.train.data.vocabulary import sample_text, train_vocabulary
@@ -46,38 +47,34 @@ class TrainingPairs:
         return (pair for pair in self.corpus if not self.held_out(pair))
 
 
-@dataclass
-class Survey:
+class CorpusSurvey:
     """One reading of a corpus: how many pairs each cell has, and a bounded sample of the held-out ones."""
 
-    limit: int
-    counts: Counter[Cell] = field(default_factory=Counter)
-    held_out: dict[Cell, list[Pair]] = field(default_factory=dict)
-
-    def read(self, pairs: TrainingPairs) -> None:
-        """Read a corpus once."""
+    def __init__(self, pairs: TrainingPairs, limit: int) -> None:
+        self.counts, self._limit = Counter[Cell](), limit
+        self._held_out: dict[Cell, list[Pair]] = {}
         for pair in pairs.corpus:
             if pairs.held_out(pair):
-                kept = self.held_out.setdefault(pair.cell, [])
+                kept = self._held_out.setdefault(pair.cell, [])
                 kept.append(pair)
-                if len(kept) > 2 * self.limit:
+                if len(kept) > 2 * limit:
                     self._trim(kept)
             else:
                 self.counts[pair.cell] += 1
-        for kept in self.held_out.values():
+        for kept in self._held_out.values():
             self._trim(kept)
 
     def _trim(self, kept: list[Pair]) -> None:
         kept.sort(key=lambda pair: pair.digest)  # as good as random, and the same in every run
-        del kept[self.limit :]
+        del kept[self._limit :]
 
     def validation(self, language: str, shares: dict[Cell, float]) -> list[Pair]:
         """Up to `limit` held-out pairs of a language, sources in the proportion of training."""
         total = sum(share for cell, share in shares.items() if cell[1] == language)
         chosen = []
-        for cell, kept in sorted(self.held_out.items()):
+        for cell, kept in sorted(self._held_out.items()):
             if cell[1] == language and cell in shares:
-                chosen += kept[: round(self.limit * shares[cell] / total)]
+                chosen += kept[: round(self._limit * shares[cell] / total)]
         return chosen
 
 
@@ -86,26 +83,22 @@ def prepare(
 ) -> Prepared:
     """Make what is not there yet; a second call with the same recipe and files makes nothing.
 
-    A SentencePiece model that is given is used as it is; else one is trained.
-
-    Raises:
-        DataError: A file is missing, or holds no pair to train or to validate on.
+    A SentencePiece model that is given is used as it is; else one is trained. A DataError where a file is missing, or
+    holds no pair to train or to validate on.
     """
     key = preparation_key(recipe, files, vocabulary)
     tokenizer, validation, folder = run / "sentencepiece.model", run / "validation.tsv", run / "store"
     if (folder / "store.json").exists() and (store := Store(folder)).key == key:
         return Prepared(tokenizer, validation, store)
     run.mkdir(parents=True, exist_ok=True)
-    corpus = Corpus(files, frozenset(recipe.languages))
-    pairs = TrainingPairs(corpus, recipe.corpus.validation_share)
-    survey = Survey(recipe.corpus.validation_pairs)
+    pairs = TrainingPairs(Corpus(files, frozenset(recipe.languages)), recipe.corpus.validation_share)
     logger.info("reading %s", ", ".join(str(file) for file in files))
-    survey.read(pairs)
-    unknown = set(recipe.corpus.weights) - {source for source, _ in survey.counts}
-    if unknown:
-        known = ", ".join(sorted({source for source, _ in survey.counts}))
-        raise DataError(f"weights name sources that no pair has: {', '.join(sorted(unknown))}; there are {known}")
-    shares = corpus_shares(recipe.corpus, survey.counts)
+    survey = CorpusSurvey(pairs, recipe.corpus.validation_pairs)
+    sources = {source for source, _ in survey.counts}
+    if unknown := sorted(set(recipe.corpus.weights) - sources):
+        known = ", ".join(sorted(sources))
+        raise DataError(f"weights name sources that no pair has: {', '.join(unknown)}; there are {known}")
+    shares = cell_shares(survey.counts, temperature=recipe.corpus.temperature, weights=recipe.corpus.weights)
     write_validation(validation, survey, shares, recipe.languages)
     made_for = run / "sentencepiece.key"
     if not tokenizer.exists() or not made_for.exists() or made_for.read_text() != key:
@@ -125,26 +118,15 @@ def prepare(
     return Prepared(tokenizer, validation, Store(folder))
 
 
-def corpus_shares(config: CorpusConfig, counts: Mapping[Cell, int]) -> dict[Cell, float]:
-    """The share of each cell in training, by the recipe's temperature and weights."""
-    return cell_shares(counts, temperature=config.temperature, weights=config.weights)
-
-
-def write_validation(path: Path, survey: Survey, shares: dict[Cell, float], languages: Sequence[str]) -> None:
-    """Write the held-out pairs of all languages.
-
-    Raises:
-        DataError: A language has none.
-    """
-    with atomic_file(path) as file:
-        for language in languages:
-            pairs = survey.validation(language, shares)
-            if len(pairs) < 2:
-                raise DataError(
-                    f"{len(pairs)} held-out pairs in {language!r}; it needs more text, or a larger validation_share"
-                )
-            for pair in pairs:
-                file.write(("\t".join(pair) + "\n").encode())
+def write_validation(path: Path, survey: CorpusSurvey, shares: dict[Cell, float], languages: Sequence[str]) -> None:
+    """Write the held-out pairs of all languages; a DataError where one has none."""
+    pairs = [survey.validation(language, shares) for language in languages]
+    for language, found in zip(languages, pairs, strict=True):
+        if len(found) < 2:
+            raise DataError(
+                f"{len(found)} held-out pairs in {language!r}; it needs more text, or a larger validation_share"
+            )
+    write_pairs(path, chain.from_iterable(pairs))
 
 
 def preparation_key(recipe: Recipe, files: Sequence[Path], vocabulary: Path | None = None) -> str:

@@ -8,9 +8,10 @@ sentence ends in it), `group.u32` (hash of each English side), `rows.u32` (pair 
 import json
 import logging
 import mmap
+import re
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
-from itertools import compress, islice
+from itertools import compress
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -21,7 +22,7 @@ from numpy.typing import NDArray
 
 from xsent.errors import DataError
 from xsent.files import atomic_folder
-from xsent.train.data.corpus import Pair
+from xsent.train.data.corpus import Pair, chunks
 from xsent.train.data.sampling import Cell
 from xsent.train.tokens import Tokens
 
@@ -30,6 +31,7 @@ logger = logging.getLogger(__name__)
 N = TypeVar("N", bound=np.generic)
 
 CHUNK = 50_000  # pairs tokenised or sorted at a time
+VISIBLE = re.compile("[!-~]")  # no normaliser drops these
 
 
 class Store:
@@ -42,11 +44,7 @@ class Store:
     """
 
     def __init__(self, path: Path) -> None:
-        """Open a store.
-
-        Raises:
-            DataError: The folder is not a complete store.
-        """
+        """Open a store; a DataError where the folder is not a complete one."""
         try:
             about = json.loads((path / "store.json").read_text())
             self.key: str = about["key"]
@@ -99,13 +97,6 @@ class Store:
         return starts, ends - starts
 
 
-def chunks(items: Iterable[Pair], size: int) -> Iterator[list[Pair]]:
-    """Cut a stream of pairs into lists of `size`."""
-    iterator = iter(items)
-    while chunk := list(islice(iterator, size)):
-        yield chunk
-
-
 def build_store(path: Path, pairs: Iterable[Pair], tokenizer: Path, *, key: str, max_length: int, threads: int) -> None:
     """Tokenise pairs into a store, in constant memory; the folder appears when it is complete.
 
@@ -154,6 +145,18 @@ def tokenise(
     sides = list(zip(sentences[::2], sentences[1::2], strict=True))
     whole = [bool(sides[i][0]) and (pair.alone or bool(sides[i][1])) for i, pair in enumerate(pairs)]
     return list(compress(pairs, whole)), [sentence for side in compress(sides, whole) for sentence in side]
+
+
+def kept_pairs(pairs: Iterable[Pair], tokenizer: Path) -> Iterator[Pair]:
+    """Those pairs that a store built with this tokenizer holds, in its order: number i of these is its pair i.
+
+    See `tokenise`; only a side without any visible ASCII character is tokenised to see whether something is left of it.
+    """
+    processor = spm.SentencePieceProcessor(model_file=str(tokenizer))
+    for pair in pairs:
+        texts = (pair.english,) if pair.alone else (pair.english, pair.translation)
+        if all(VISIBLE.search(text) or processor.encode(text) for text in texts):
+            yield pair
 
 
 def sort_by_cell(folder: Path, sizes: list[int]) -> None:

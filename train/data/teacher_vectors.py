@@ -1,4 +1,4 @@
-"""What a teacher says about pairs of a store, kept on disk as it is made.
+"""What a teacher says about the English sides of a store's pairs, kept on disk as it is made.
 
 A cache is a folder: `about.json` (which teacher, which store), `vectors.f16` (vectors in the order in which they were
 made) and `pairs.u32` (the pair of each). Both only grow. A pair is written after its vector is on the disk, so that
@@ -6,19 +6,39 @@ what an interruption leaves of a batch does not count, and the next one is writt
 """
 
 import json
+import logging
 import mmap
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import islice
 from pathlib import Path
+from typing import Protocol
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from tqdm import tqdm
 
 from xsent.errors import DataError
 from xsent.files import atomic_folder, naming_failed_write, sync
+from xsent.train.data.corpus import Pair
+
+logger = logging.getLogger(__name__)
 
 ABOUT, PAIRS, VECTORS = "about.json", "pairs.u32", "vectors.f16"
+BATCH = 65_536  # vectors written at a time: what an interruption costs at most
+CHUNK = 4096  # sentences encoded at a time
+
+
+class Teaches(Protocol):
+    """What gives vectors to learn from; `identity` changes when they do."""
+
+    identity: str
+    dim: int
+
+    def encode(self, sentences: list[str]) -> NDArray[np.float32]:
+        """Vectors of sentences [n, dim]."""
+        ...
 
 
 class TeacherVectors:
@@ -28,15 +48,9 @@ class TeacherVectors:
     """
 
     def __init__(self, path: Path, *, dim: int, about: Mapping[str, str | int]) -> None:
-        """Open a cache, or make an empty one.
+        """Open a cache, or make an empty one; a DataError where it is damaged, or was made for something else.
 
-        Args:
-            path: Its folder.
-            dim: Length of a vector.
-            about: What the vectors depend on: teacher, store, side.
-
-        Raises:
-            DataError: The cache is damaged, or was made for something else.
+        `about` is what the vectors depend on: teacher, store, side.
         """
         self.path, self.dim = path, dim
         about = {**about, "dim": dim, "layout": 2}
@@ -59,11 +73,7 @@ class TeacherVectors:
         return self._count
 
     def rows(self, pairs: NDArray[np.int64]) -> NDArray[np.float32]:
-        """The vectors of some pairs [n, dim], in their order.
-
-        Raises:
-            DataError: There is none of one of them.
-        """
+        """The vectors of some pairs [n, dim], in their order; a DataError where one has none."""
         if len(unknown := self.missing(pairs)):
             raise DataError(f"{self.path}: no vector of pair {unknown[0]}; run the training again to make it")
         if not len(pairs):
@@ -82,14 +92,13 @@ class TeacherVectors:
     def add(self, pairs: NDArray[np.int64], vectors: NDArray[np.float16]) -> None:
         """Keep the vectors [n, dim] of pairs that have none yet [n].
 
-        Raises:
-            DataError: They cannot be written, say because the disk is full; those before are kept. Or another training
-                adds vectors too.
+        A DataError where they cannot be written, say because the disk is full, and those before are kept; or where
+        another training adds vectors too.
         """
         if (self.path / PAIRS).stat().st_size // 4 != self._count:
             raise DataError(f"{self.path}: another training adds to it; run this one again when that has its vectors")
         with naming_failed_write(self.path, "make room and run the same command again, it goes on from here"):
-            self._append(VECTORS, 2 * self.dim, vectors.astype(np.float16, copy=False))
+            self._append(VECTORS, 2 * self.dim, vectors)
             self._append(PAIRS, 4, pairs.astype(np.uint32))
         self._open()
 
@@ -118,3 +127,57 @@ class TeacherVectors:
 
     def _damaged(self, error: Exception) -> DataError:
         return DataError(f"{self.path}: damaged teacher vectors ({error}); delete it and it is made again")
+
+
+def teacher_vectors(
+    teacher: Teaches, pairs: Iterable[Pair], needed: NDArray[np.int64], folder: Path, *, key: str
+) -> TeacherVectors:
+    """A teacher's vectors of pairs of a store: those on disk, and what is missing is made, in constant memory.
+
+    The pairs, see `kept_pairs`, are read as far as needed, if at all; `needed` are the numbers of those that will be
+    drawn, each once [n]. Each teacher has a cache of its own in the folder, for the store that has this `key`.
+
+    Raises:
+        DataError: The cache is damaged or of another store, or there are fewer pairs than the store has.
+    """
+    about = {"teacher": teacher.identity, "store": key, "side": "english"}
+    vectors = TeacherVectors(folder / f"teacher-{teacher.identity}", dim=teacher.dim, about=about)
+    missing = vectors.missing(np.unique(needed))
+    if not len(missing):
+        return vectors
+    there, encoded = len(needed) - len(missing), 0
+    logger.info("%s: %d vectors are there, teacher encodes %d more", vectors.path, there, len(missing))
+    texts = _english_sides(pairs, missing)
+    with tqdm(total=len(needed), initial=there, desc="teacher", unit="pair", disable=None) as bar:
+        for start in range(0, len(missing), BATCH):
+            numbers = missing[start : start + BATCH]
+            batch = list(islice(texts, len(numbers)))
+            if len(batch) < len(numbers):
+                raise DataError(f"pair {numbers[len(batch)]} of the store is not in the corpus; prepare it again")
+            places = {text: place for place, text in enumerate(dict.fromkeys(batch))}  # equal sentences once
+            where = np.array([places[text] for text in batch])
+            vectors.add(numbers, _encode(teacher, list(places), np.bincount(where), bar)[where])
+            encoded += len(places)
+    logger.info("%s: %d different sentences encoded", vectors.path, encoded)
+    return vectors
+
+
+def _encode(teacher: Teaches, texts: list[str], counts: NDArray[np.int64], bar: tqdm) -> NDArray[np.float16]:
+    """Vectors of texts [n, dim], in chunks; `counts` says how many pairs each stands for on the progress bar."""
+    vectors = np.empty((len(texts), teacher.dim), np.float16)
+    for start in range(0, len(texts), CHUNK):
+        here = slice(start, start + CHUNK)
+        vectors[here] = teacher.encode(texts[here])
+        bar.update(int(counts[here].sum()))
+    return vectors
+
+
+def _english_sides(pairs: Iterable[Pair], numbers: NDArray[np.int64]) -> Iterator[str]:
+    """Those of the pairs of a stream that have the given numbers, which are sorted; reads no further."""
+    left = iter(numbers.tolist())
+    wanted = next(left, None)
+    for number, pair in enumerate(pairs):
+        if number == wanted:
+            yield pair.english
+            if (wanted := next(left, None)) is None:
+                return

@@ -4,10 +4,12 @@ import io
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import sentencepiece as spm
 from numpy.typing import NDArray
+from sentencepiece import sentencepiece_model_pb2
 
 from xsent.errors import DataError
 from xsent.files import atomic_file
@@ -16,6 +18,10 @@ from xsent.train.data.sampling import Cell
 
 PAD, UNK, MASK, FIRST, LAST = 0, 1, 2, 3, 4
 MASK_PIECE = "[MASK]"
+
+# A model's file as a protobuf message, to read and to change its pieces. Made while it is imported: no type is known.
+ModelProto: Any = sentencepiece_model_pb2.ModelProto  # type: ignore[attr-defined]
+SentencePiece = ModelProto.SentencePiece
 
 
 def sample_text(
@@ -38,15 +44,8 @@ def sample_text(
 def train_vocabulary(text: Iterator[str], path: Path, *, size: int, threads: int, exact: bool = True) -> None:
     """Train a unigram SentencePiece model with byte fallback and case folding (mao2021 section 4; 50k joint).
 
-    Args:
-        text: Sentences.
-        path: Where the model is written.
-        size: Pieces, at most 65,536 so that ids fit into 16 bits.
-        threads: Processor threads.
-        exact: Whether fewer pieces, because the text is too small for them, are an error.
-
-    Raises:
-        DataError: The text is too small for that many pieces.
+    It has `size` pieces, at most 65,536 so that ids fit into 16 bits. Where the text is too small for so many, that is
+    a DataError, or there are fewer if it need not be `exact`.
     """
     model = io.BytesIO()
     try:

@@ -1,6 +1,8 @@
 """Distillation of a frozen teacher into the student, for languages it does not know yet (tan2022 section 2).
 
-Shapes: B sentences, D dimensions, N vectors in the queue. No gradient reaches the teacher or the queue.
+Shapes: B sentences, D dimensions, N vectors in the queue. `student`: the student's vectors of the sentences [B, D];
+`teacher`: the teacher's of their translations [B, D], of any length. No gradient reaches the teacher or the queue. Each
+loss is a scalar, the mean over the batch.
 """
 
 from typing import NamedTuple
@@ -14,33 +16,16 @@ FLAT = 0.05  # of the mean variance, added to that of every axis: the flattest o
 
 
 def distil(student: Tensor, teacher: Tensor) -> Tensor:
-    """Bring the student's vector of x to the teacher's of its translation y: 1 - cosine (LASER3, tan2022 section 2).
-
-    Args:
-        student: The student's vectors of the sentences [B, D].
-        teacher: The teacher's vectors of their translations [B, D], of any length.
-
-    Returns:
-        The mean over the batch, a scalar between 0 and 2.
-    """
+    """Bring the student's vector of x to the teacher's of its translation y: 1 - cosine (LASER3, tan2022 section 2)."""
     return 1 - (unit(student) * unit(teacher.detach())).sum(dim=1).mean()
 
 
 def co(student: Tensor, teacher: Tensor, queue: Tensor, *, temperature: float, ignore_above: float = 1.0) -> Tensor:
     """Tell the teacher's vector of the translation from those of earlier batches (LASER3-CO, tan2022 eq. 1).
 
-    The other sentences of the batch are no negatives. With `ignore_above` this is CO-Filter (section 2.2): an entry of
-    the queue that nearly is the translation is no negative either.
-
-    Args:
-        student: The student's vectors of the sentences [B, D].
-        teacher: The teacher's vectors of their translations [B, D], of any length.
-        queue: The teacher's vectors of earlier batches [N, D], of any length; N may be 0.
-        temperature: Divisor of the cosines.
-        ignore_above: Cosine with the translation above which an entry is left out; 1 or more leaves none out.
-
-    Returns:
-        The mean over the batch, a scalar; 0 with an empty queue.
+    The queue has these vectors [N, D], of any length; with none the loss is 0. The other sentences of the batch are no
+    negatives. With `ignore_above` this is CO-Filter (section 2.2): an entry of the queue whose cosine with the
+    translation is above that is no negative either; 1 or more leaves none out.
     """
     query, key, others = unit(student), unit(teacher.detach()), unit(queue.detach().to(student.dtype))
     positive = (query * key).sum(dim=1, keepdim=True) / temperature  # [B, 1]
@@ -54,15 +39,7 @@ def relate(student: Tensor, others: Tensor, teacher: Tensor) -> Tensor:
     """Hold sentences as near to each other as the teacher does: the squared difference of cosines.
 
     The similarity-preserving distillation of Tung & Mori 2019 (eq. 2 to 4), on cosines instead of normalised rows, and
-    from one language to another.
-
-    Args:
-        student: The student's vectors of the sentences, or of their translations [B, D].
-        others: The student's vectors of the sentences that they are compared with [B, D].
-        teacher: The teacher's vectors of the sentences [B, E].
-
-    Returns:
-        The mean over all B x B pairs, a scalar between 0 and 4.
+    from one language to another: `others` are the student's vectors of the sentences compared with [B, D].
     """
     own, key = unit(student) @ unit(others).T, unit(teacher.detach())
     return (own - key @ key.T).square().mean()
@@ -81,10 +58,6 @@ class Whitening(NamedTuple):
         variances, axes = torch.linalg.eigh(torch.cov((vectors - centre).T))
         return Whitening(centre, axes / (variances + FLAT * variances.mean()).sqrt())
 
-    def to(self, device: torch.device) -> "Whitening":
-        """The same on another device."""
-        return Whitening(self.centre.to(device), self.matrix.to(device))
-
     def __call__(self, vectors: Tensor) -> Tensor:
         """Vectors [B, D] in the white space."""
         return (vectors - self.centre) @ self.matrix
@@ -99,21 +72,11 @@ def rows(
     temperature: float,
     ignore: Tensor | None = None,
 ) -> Tensor:
-    """Bring the means of a student's rows to those of the teacher's input rows of the English sides.
+    """Bring the means of a student's rows [B, D] to those of the teacher's input rows of the English sides [B, D].
 
     Squared error where all directions count alike; in the plain space a few hold most of the variance. Finding the
-    right one in the batch, by cosine there, asks for what tells sentences apart.
-
-    Args:
-        student: The means of the student's rows [B, D].
-        teacher: The means of the teacher's rows [B, D].
-        whitening: Of the teacher's means.
-        contrast: Weight of the second part, the mean of both directions.
-        temperature: Divisor of its cosines.
-        ignore: Pairs that are no negatives of each other [B, B].
-
-    Returns:
-        A scalar.
+    right one in the batch, by cosine there, asks for what tells sentences apart: with the weight `contrast`, but for
+    pairs that are no negatives of each other, `ignore` [B, B].
     """
     student, teacher = whitening(student), whitening(teacher.detach())
     error = (student - teacher).square().mean()

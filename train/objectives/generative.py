@@ -1,14 +1,18 @@
-"""Generative objectives: what a sentence vector says of the pieces of both sides (mao2021 section 3.2).
+"""What a sentence vector says of the pieces of its pair: it predicts them, or tells them from others.
 
-Shapes: B sentences, D dimensions, V pieces, N tokens of all sentences, M target entries.
+The generative objectives (mao2021 section 3.2), and the contrast with words (wei2020 section 3.1).
+Shapes: B sentences or pairs, D dimensions, V pieces, N tokens of all, M target entries, K negatives of a pair.
 """
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 from torch.utils.checkpoint import checkpoint
+
+from xsent.train.objectives.contrastive import unit
 
 
 @dataclass(frozen=True)
@@ -51,19 +55,19 @@ def uniform_targets(ids: Tensor, lengths: Tensor) -> Targets:
     """
     # One number for sentence and piece: distinct rows of a matrix would take fifty times as long.
     distinct = torch.unique(torch.repeat_interleave(lengths.long()) << 32 | ids)
-    sentence, pieces = distinct >> 32, distinct & 0xFFFFFFFF
-    counts = torch.bincount(sentence, minlength=len(lengths))
-    return Targets(pieces, sentence, 1.0 / counts[sentence])
+    return spread_evenly(distinct & 0xFFFFFFFF, distinct >> 32, len(lengths))
+
+
+def spread_evenly(ids: Tensor, sentence: Tensor, count: int) -> Targets:
+    """The same mass for all pieces of each of `count` sentences."""
+    return Targets(ids, sentence, 1.0 / torch.bincount(sentence, minlength=count)[sentence])
 
 
 def smlm_targets(hidden: Tensor, present: Tensor) -> Targets:
     """All mass on the piece that was hidden in the pair (SMLM, mao2021 eq. 1); the same target for both sides.
 
-    The masked side predicts it from what is left of the sentence, the other side from the translation.
-
-    Args:
-        hidden: The piece that was hidden in each pair [B]; anything where none was.
-        present: Whether a piece was hidden [B]; a pair without one has no entry.
+    The masked side predicts it from what is left of the sentence, the other side from the translation. `hidden` has
+    the piece of each pair [B], `present` whether one was hidden [B]; a pair without one has no entry.
     """
     sentence = present.nonzero()[:, 0]
     return Targets(hidden[sentence], sentence, torch.ones(len(sentence), device=hidden.device))
@@ -72,13 +76,9 @@ def smlm_targets(hidden: Tensor, present: Tensor) -> Targets:
 def ugt_targets(hidden: Tensor, masked: Tensor, other: Targets) -> Targets:
     """Half of the mass on the hidden piece, half as before (UGT = SMLM + XTR, mao2021 eq. 4), for the masked sentences.
 
-    A piece that is hidden on this side and stands on the other side gets both masses. Where the other side is empty,
-    the hidden piece has all.
-
-    Args:
-        hidden: The piece that was masked in each sentence [B]; anything where none was.
-        masked: Whether a sentence had a piece masked [B].
-        other: The uniform target over the other side's pieces.
+    `hidden` has the piece of each sentence [B], `masked` whether one was hidden in it [B], `other` is the uniform
+    target over the other side's pieces. A piece that is hidden on this side and stands on the other side gets both
+    masses. Where the other side is empty, the hidden piece has all.
     """
     sentences = masked.nonzero()[:, 0]
     shared = torch.zeros_like(masked).index_fill_(0, other.sentence, True)
@@ -93,18 +93,10 @@ def ugt_targets(hidden: Tensor, masked: Tensor, other: Targets) -> Targets:
 def generative_loss(hidden: Tensor, table: Tensor, bias: Tensor, targets: Targets, *, chunk: int = 0) -> Tensor:
     """Cross-entropy of softmax(table . hidden + bias) against sparse targets (mao2021 eq. 1 to 4).
 
-    Exact without a dense [B, V] target: logsumexp(logits) - sum_i q_i logit_i.
-
-    Args:
-        hidden: Output of the generative head [B, D].
-        table: Token table, tied with the encoder's [V, D].
-        bias: Bias of each piece [V].
-        targets: What each sentence should predict; a sentence without an entry adds 0.
-        chunk: Sentences whose logits are in memory at a time, at the price of computing them twice; 0 keeps the
-            logits of all.
-
-    Returns:
-        The mean over the batch, a scalar.
+    Exact without a dense [B, V] target: logsumexp(logits) - sum_i q_i logit_i. `hidden` is the output of the generative
+    head [B, D], the table tied with the encoder's [V, D]; the mean is over the batch, and a sentence without an entry
+    adds 0. Of at most `chunk` sentences the logits are in memory at a time, at the price of computing them twice; 0
+    keeps the logits of all.
     """
     losses = []
     for rows, chosen in targets.chunks(len(hidden), chunk):
@@ -131,3 +123,68 @@ def _cross_entropy(hidden: Tensor, table: Tensor, bias: Tensor, targets: Targets
     hit = (targets.weight * logits[targets.sentence, targets.ids]).sum()
     mass = targets.weight.new_zeros(len(hidden)).index_add_(0, targets.sentence, targets.weight)
     return (mass * logits.logsumexp(dim=1)).sum() - hit
+
+
+def word_ctl(
+    query: Tensor,
+    table: Tensor,
+    bag: Targets,
+    allowed: Tensor,
+    *,
+    temperature: float,
+    negatives: int,
+    generator: torch.Generator | None = None,
+    chunk: int = 0,
+) -> Tensor:
+    """Tell the pieces of a pair from the rest of the vocabulary (HiCTL, wei2020 eq. 5 and 6).
+
+    The score of a pair and a piece is the cosine of the pair's vector and the piece's row, over the temperature. Each
+    piece of the bag is asked for by itself, against all negatives of the pair (eq. 5).
+
+    Args:
+        query: Vector of each pair [B, D].
+        table: Token table [V, D]; it learns too.
+        bag: The distinct pieces of each pair, both sides; their weights do not matter.
+        allowed: Pieces that count, in the bag and as negatives [V]. A piece that never is a negative, as [MASK] should
+            not be, must be no positive either: it would only ever be pulled towards every pair.
+        temperature: Divisor of the cosines.
+        negatives: Pieces drawn from outside the bag, for each pair.
+        generator: Source of chance, on the tensors' device.
+        chunk: Pairs whose scores [chunk, V] are in memory at a time; 0 takes all at once. Nothing of that size is
+            kept for the backward pass.
+
+    Returns:
+        The mean over the pairs of the mean over their pieces (eq. 6), a scalar; a pair without pieces adds 0.
+    """
+    count = allowed[bag.ids]
+    bag = spread_evenly(bag.ids[count], bag.sentence[count], len(query))
+    scaled, rows = unit(query) / temperature, unit(table)
+    losses = []
+    for part, words in bag.chunks(len(query), chunk):
+        scores = scaled[part] @ rows.T  # [B, V]
+        drawn, real = sample_negatives(scores.detach(), words, allowed, count=negatives, generator=generator)
+        against = scores.gather(1, drawn).masked_fill(~real, torch.finfo(scores.dtype).min).logsumexp(dim=1)  # [B]
+        right = scores[words.sentence, words.ids]  # [M]
+        # -log(e^right / (e^right + e^against))
+        losses.append((words.weight * F.softplus(against[words.sentence] - right)).sum())
+    return torch.stack(losses).sum() / max(len(query), 1)
+
+
+def sample_negatives(
+    scores: Tensor, bag: Targets, allowed: Tensor, *, count: int, generator: torch.Generator | None = None
+) -> tuple[Tensor, Tensor]:
+    """Draw distinct pieces from outside each bag, in proportion to softmax(scores): hard ones more often (wei2020).
+
+    The largest of scores plus Gumbel noise are such a draw without replacement (Kool et al. 2019). The scores [B, V]
+    have no gradient; only pieces that are `allowed` [V] are drawn, `count` for each pair.
+
+    Returns:
+        The pieces [B, K], K = `count` or V if that is less; which of them count [B, K]: all, unless fewer than K
+        pieces are left outside the bag.
+    """
+    # Minus the logarithm of exponential noise is Gumbel noise; in place, as these are the largest tensors there are.
+    keys = torch.empty_like(scores).exponential_(generator=generator).log_().neg_().add_(scores)
+    keys.masked_fill_(~allowed, -torch.inf)
+    keys[bag.sentence, bag.ids] = -torch.inf
+    best, drawn = keys.topk(min(count, scores.shape[1]), dim=1, sorted=False)
+    return drawn, best > -torch.inf

@@ -1,6 +1,6 @@
 """The settings of each objective; a recipe names the objectives it wants under [stage.objectives]."""
 
-from typing import Self
+from typing import Any, Self
 
 from pydantic import NonNegativeFloat, PositiveFloat, PositiveInt, field_validator, model_validator
 
@@ -22,6 +22,12 @@ class Objective(Settings):
     def _is_wanted(cls, weight: float) -> float:
         require(weight > 0, f"{weight} must be above 0; leave the objective out to be without it")
         return weight
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        """The settings that its loss is called with; no temperature is None."""
+        given = self.model_dump(exclude={"weight"})
+        return given | ({"temperature": given["temperature"] or None} if "temperature" in given else {})
 
 
 class Generative(Objective):

@@ -1,14 +1,11 @@
 """Groups of sentences that attend side by side."""
 
-from collections.abc import Callable
-
 import pytest
 import torch
+from conftest import MakeEncoder
 
 from xsent.train import model
-from xsent.train.model import Encoder
-from xsent.train.packing import Packing, group_of, group_sizes, pack
-from xsent.train.tokens import Tokens
+from xsent.train.tokens import Packing, Tokens, group_of, group_sizes, pack
 
 
 def test_a_group_is_of_nearly_one_length() -> None:
@@ -35,11 +32,11 @@ def test_sentences_of_one_length_need_no_mask() -> None:
     assert mask is not None and mask.tolist() == [[True] * 4, [True] * 3 + [False]]
 
 
-def test_groups_change_no_state(make_encoder: Callable[..., Encoder], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_groups_change_no_state(make_encoder: MakeEncoder, monkeypatch: pytest.MonkeyPatch) -> None:
     lengths = torch.tensor([40, 1, 7, 0, 64, 8, 7, 33])
     tokens = Tokens(torch.arange(int(lengths.sum())) % 50, lengths)
     encoder = make_encoder()
     grouped = encoder.states(tokens)
-    monkeypatch.setattr(model, "pack", lambda lengths: Packing([group_of(lengths)], None, None))
+    monkeypatch.setattr(model, "pack", lambda lengths: Packing([group_of(lengths)]))
     for a, b in zip(grouped, encoder.states(tokens), strict=True):
         torch.testing.assert_close(a, b, rtol=1e-5, atol=1e-5)

@@ -1,11 +1,14 @@
-"""How a text is written: its width, about how many words it has, and in which scripts its letters are."""
+"""How a text is written (its width, about how many words it has, the scripts of its letters), and in which language."""
 
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from copy import copy
 from functools import lru_cache
 from typing import NamedTuple
+
+from xsent.errors import MissingExtraError
 
 # Scripts are named as Unicode names their characters; a language may be written in several.
 _LANGUAGES_OF = {
@@ -44,6 +47,14 @@ SCRIPTS: dict[str, frozenset[str]] = {
     for language in sorted({language for languages in _LANGUAGES_OF.values() for language in languages.split()})
 }
 
+LOOKED_AT = 100  # characters of a side that its language is told from; more cost time and decide nothing
+
+# The languages that a text may turn out to be in, beside the one it claims. Were they all that the identifier knows,
+# short sentences would go to small relatives of their language: Spanish to Galician, Chinese to Wu.
+RIVALS = frozenset(
+    "ar bg bn ca cs da de el en es fa fi fr he hi hr hu id it ja ko nl no pl pt ro ru sk sv th tr uk ur vi zh".split()
+)
+
 
 class Writing(NamedTuple):
     """A text, measured."""
@@ -64,7 +75,7 @@ class Writing(NamedTuple):
         return sum(self.letters.get(script, 0) for script in SCRIPTS[language]) / total if total else 0.0
 
 
-def measure(text: str) -> Writing:
+def read_script(text: str) -> Writing:
     """Measure a text."""
     width = double = 0
     letters: Counter[str] = Counter()
@@ -88,3 +99,39 @@ def _describe(character: str) -> tuple[int, str]:
         return columns, ""
     plain = unicodedata.normalize("NFKC", character)[0]  # full-width, superscript and the like
     return columns, re.split("[ -]", unicodedata.name(plain, "UNKNOWN"))[0]
+
+
+class Identifier:
+    """Tells languages apart by py3langid, whose model is a part of its package; a MissingExtraError without it."""
+
+    def __init__(self) -> None:
+        try:
+            from py3langid.langid import MODEL_FILE, LanguageIdentifier
+        except ModuleNotFoundError as error:
+            raise MissingExtraError(f"{error.name} is not installed; pip install 'xsent[train]'") from error
+        self._all = LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)
+        self._rivals = copy(self._all)  # shares the model; a few languages take less time than all
+        self._rivals.set_languages(RIVALS)
+        self.languages = frozenset[str](self._all.labels)
+
+    def odds(self, text: str, language: str) -> float:
+        """How many times as probable as `language` the most probable language is, 1 if it is `language` or unknown."""
+        if language not in self.languages:
+            return 1.0
+        identifier = self._rivals if language in RIVALS else self._all
+        if identifier.classify(text[:LOOKED_AT])[0] == language:  # most are: no need to rank
+            return 1.0
+        probabilities: dict[str, float] = dict(identifier.rank(text[:LOOKED_AT]))
+        return max(probabilities[rival] for rival in RIVALS) / max(probabilities[language], 1e-30)
+
+
+def base_code(language: str) -> str:
+    """A language code without script and region: pt of pt-BR."""
+    return language.replace("_", "-").split("-")[0].lower()
+
+
+def unchecked(languages: Iterable[str]) -> list[str]:
+    """Those of some languages that the identifier does not know."""
+    others = {language for language in languages if base_code(language) not in RIVALS}
+    known = Identifier().languages if others else frozenset[str]()
+    return sorted(language for language in others if base_code(language) not in known)
