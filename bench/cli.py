@@ -3,20 +3,18 @@
 What measures loads inside the commands: a missing package is one line, and `--help` is quick.
 """
 
-import json
 import logging
 import shlex
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from xsent.bundle import builtin_path
-from xsent.commands.options import BundleArgument, BundleOption, JsonOption, split_names
+from xsent.commands.options import BundleArgument, BundleOption, split_names
 from xsent.errors import DataError, MissingExtraError
 from xsent.failures import FAILED, one_line_errors
 
@@ -134,38 +132,6 @@ def training(
     )
 
 
-@app.command(epilog="Example: xsent-bench corpus-memory --pairs 1000000,20000000 --out runs/memory")
-@measuring()
-def corpus_memory(
-    out: OutOption,
-    pairs: Annotated[str, typer.Option(help="Sizes of the made-up corpora, with commas between.")] = "1000000,20000000",
-    steps: Annotated[int, typer.Option(min=2, help="Steps of training.")] = 300,
-    keep: Annotated[bool, typer.Option("--keep", help="Leave the corpora on the disk.")] = False,
-    threads: ThreadsOption = 1,
-) -> None:
-    """Measure the memory of preparation and training on made-up corpora of several sizes."""
-    from xsent.bench.training.spec import SMALL_TABLE
-    from xsent.bench.training.speed import run_corpus_memory
-
-    spec = SMALL_TABLE(str(out), steps=steps, threads=threads)
-    typer.echo(run_corpus_memory(spec, numbers(pairs), keep=keep, command=command_line()))
-
-
-@app.command(epilog="Example: xsent-bench latency my-int8 my-fp32 --tokens 20,64 --default")
-@measuring()
-def latency(
-    bundles: Annotated[list[Path], typer.Argument(help="Bundles; all are compared with the first.")],
-    tokens: Annotated[str, typer.Option(help="Tokens of the sentences, with commas between.")] = "20,64",
-    backends: Annotated[str, typer.Option(help="Backends that run each bundle, with commas between.")] = "onnx",
-    default: Annotated[bool, typer.Option("--default", help="The first as ONNX Runtime quantises it, too.")] = False,
-    rounds: Annotated[int, typer.Option(min=1, help="Turns of each.")] = 20,
-) -> None:
-    """Measure what a sentence takes: bundles take turns in one process, one thread."""
-    from xsent.bench.latency import measure_latency
-
-    typer.echo(measure_latency(bundles, numbers(tokens), split_names(backends), default, rounds, command_line()))
-
-
 @app.command(epilog="Example: xsent-bench peers --out runs/peers")
 @measuring()
 def peers(
@@ -197,53 +163,25 @@ def documents(
     typer.echo(measure_documents(SentenceEncoder(model), folder, split_names(languages), command=command_line()))
 
 
-@app.command(epilog="Example: xsent-bench mining --rows 200000 --rounds 1")
+@app.command(epilog="Example: xsent-bench slower OLD NEW --model MY-BUNDLE")
 @measuring()
-def mining(
-    rows: Annotated[int, typer.Option(min=4, help="Made-up sentences on each side.")] = 200_000,
-    dim: Annotated[int, typer.Option(min=1, help="Length of their vectors.")] = 384,
-    rounds: Annotated[int, typer.Option(min=1, help="Turns of each.")] = 1,
-    folder: Annotated[Path | None, typer.Option(help="Where vectors are put; default: the temporary folder.")] = None,
-) -> None:
-    """Measure mining against a plain blocked product of the same vectors: they take turns, one thread."""
-    from xsent.bench.mining import measure_mining
-
-    typer.echo(measure_mining(rows=rows, dim=dim, rounds=rounds, folder=folder, command=command_line()))
-
-
-@app.command(epilog="Example: xsent-bench compare old/results.json new/results.json --threshold 0.1")
-@measuring()
-def compare(
-    old: Annotated[Path, typer.Argument(help="The results.json of one run.")],
-    new: Annotated[Path, typer.Argument(help="That of a later one.")],
-    threshold: Annotated[float, typer.Option(help="Share by which a figure may be slower or larger.")] = 0.05,
-    force: Annotated[bool, typer.Option("--force", help="Compare other machines and versions too.")] = False,
-    as_json: JsonOption = False,
-) -> None:
-    """Compare two runs; exits with 1 where a figure is worse past the threshold and beyond its own spread."""
-    from xsent.bench.compare import compare_files
-
-    found = compare_files(old, new, threshold=threshold, force=force)
-    typer.echo(json.dumps(asdict(found)) if as_json else found.text())
-    if found.of("slower"):
-        raise typer.Exit(FAILED)
-
-
-@app.command(epilog="Example: xsent-bench tracking new.json && xsent-bench compare old.json new.json")
-@measuring()
-def tracking(
-    out: Annotated[Path, typer.Argument(help="The file of results to write.")],
+def slower(
+    old: Annotated[Path, typer.Argument(help="Folder of the old code: pip install --no-deps --target OLD ...")],
+    new: Annotated[Path, typer.Argument(help="That of the new code.")],
     model: BundleOption = None,
     by: Annotated[str, typer.Option(help="perf or valgrind count instructions, time takes ratios; auto.")] = "auto",
-    force: Annotated[bool, typer.Option("--force", help="Replace a file that is there.")] = False,
+    threshold: Annotated[float, typer.Option(help="Share by which a figure may be worse.")] = 0.1,
 ) -> None:
-    """Measure what stays the same on a machine that is not quiet as long as the code does, for `compare`."""
-    if out.exists() and not force:
-        raise DataError(f"{out}: exists; name another, or replace it with --force")
-    from xsent.bench.tracking import track
+    """Compare two xsents by what stays the same on a noisy machine as long as the code does; exits with 1 if slower."""
+    from xsent.bench.slower import slower_than
 
-    track(model or builtin_path(), command=command_line(), by=by).write(out)
-    typer.echo(out)
+    for folder in (old, new):
+        if not (folder / "xsent").is_dir():
+            raise DataError(f"{folder}: no folder xsent in it; expected what pip install --target wrote")
+    text, worse = slower_than(old, new, model or builtin_path(), by=by, threshold=threshold)
+    typer.echo(text)
+    if worse:
+        raise typer.Exit(FAILED)
 
 
 def main() -> None:

@@ -16,7 +16,7 @@ from xsent.bench.peers import comparison
 from xsent.bench.quality import check_tests, measure_quality
 from xsent.bench.report.sections import PEER, write_report
 from xsent.bench.results import Measurement, Results
-from xsent.bench.tracking import track
+from xsent.bench.slower import TIME, ratios
 from xsent.bundle import builtin_path
 from xsent.errors import DataError, XsentError
 
@@ -78,10 +78,14 @@ def parts(results: Results, work: Path, choices: Choices) -> list[tuple[str, Par
         layers, seconds = ((2,), 0.1) if quick else (LAYERS, 0.25)
         return run_modules([bundles.path(number, "int8") for number in layers], seconds=seconds)
 
+    def tracking() -> Iterable[Measurement]:
+        turns = [{"ratio": ratio} for ratio in ratios(builtin)]
+        return [Measurement.of_turns("tracking", {"work": "encode", "by": TIME}, turns)]
+
     if choices.peers:
         found.append(("peers", peers))
     found.append(("pytest-benchmark", modules))
-    found.append(("tracking", lambda: track(builtin, command=results.command, by="time").measurements))
+    found.append(("tracking", tracking))
     return found
 
 
