@@ -99,37 +99,37 @@ def ablation(
     Groups: generative, contrastive, layers, sizes, hictl, negatives, matryoshka, distillation. A finished row is
     never trained again; after Ctrl-C the same command goes on.
     """
-    from xsent.bench.ablation.plan import Plan
-    from xsent.bench.ablation.rows import run_ablation
+    from xsent.bench.ablation import Ablation
+    from xsent.bench.variants import Plan
 
     model = str(teacher.resolve()) if teacher else ""
     plan = Plan(data=str(data.resolve()), teacher=model, pairs=budget, threads=threads)
-    typer.echo(run_ablation(plan, out, numbers(seeds), split_names(only), processes, command_line()))
+    typer.echo(Ablation(plan, out, command_line()).run(numbers(seeds), split_names(only), processes))
 
 
 @app.command(epilog="Example: xsent-bench training --out runs/speed --threads 2")
 @measuring()
 def training(
     out: OutOption,
-    only: Annotated[str, typer.Option(help="Parts: plain, layers, throughput; default: all.")] = "",
-    batches: Annotated[str, typer.Option(help="Batch sizes of the throughput, with commas between.")] = "128",
+    layers: Annotated[str, typer.Option(help="Numbers of layers, with commas between.")] = "1,2,3,4,6",
+    batches: Annotated[str, typer.Option(help="Batch sizes, with commas between.")] = "128",
     steps: Annotated[int, typer.Option(min=2, help="Steps of each measured training.")] = 12,
-    turns: Annotated[int, typer.Option(min=2, help="Turns that ours and the plain system take; one more first.")] = 6,
     device: Annotated[str, typer.Option(help="auto takes a GPU where there is one; cpu does not.")] = "auto",
     compiled: Annotated[bool, typer.Option("--compile", help="Compile the layers with torch.compile.")] = False,
     threads: ThreadsOption = 1,
 ) -> None:
-    """Measure a training step: against a plain implementation of mao2021, by layers, its throughput, its data path."""
-    from xsent.bench.training.spec import Spec
-    from xsent.bench.training.speed import run_training_benchmarks
+    """Measure a training step on made-up text: seconds, pairs a second and peak memory, beside the paper's."""
+    from xsent.bench.results import Results
+    from xsent.bench.run import measure_parts
+    from xsent.bench.training import TrainingSpec, measure_training
 
     if device not in ("auto", "cpu"):
         raise DataError(f"--device {device} must be auto or cpu")
-    spec = Spec(folder=str(out), steps=steps, threads=threads, compile=compiled)
+    spec = TrainingSpec(str(out), steps=steps, threads=threads, compile=compiled)
+    depths, sizes = numbers(layers), numbers(batches, least=2)
     out.mkdir(parents=True, exist_ok=True)
-    typer.echo(
-        run_training_benchmarks(spec, split_names(only), numbers(batches, least=2), device, turns, command_line())
-    )
+    part = "training", lambda: measure_training(spec, depths, sizes, device)
+    typer.echo(measure_parts(Results(command_line()), [part], out))
 
 
 @app.command(epilog="Example: xsent-bench peers --out runs/peers")
@@ -143,7 +143,7 @@ def peers(
     stream: Annotated[int, typer.Option(min=0, help="Sentences to watch our memory over.")] = 100_000,
 ) -> None:
     """Compare a bundle with other systems: speed, start and memory, in turns, each in processes of its own."""
-    from xsent.bench.peers.comparison import measure_peers
+    from xsent.bench.peers import measure_peers
 
     out.mkdir(parents=True, exist_ok=True)
     typer.echo(measure_peers(bundle or builtin_path(), out, split_names(only), turns, number, stream, command_line()))

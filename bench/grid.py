@@ -12,8 +12,7 @@ from xsent.bench import LAYERS, LENGTHS
 from xsent.bench.bundles import Bundles, Kind, trained
 from xsent.bench.processes import answers
 from xsent.bench.results import Axis, Measurement
-from xsent.bench.training.spec import Spec
-from xsent.bench.training.speed import run as run_training
+from xsent.bench.training import BATCH, TrainingSpec, measure_training
 from xsent.bench.turn import BLOCK, Task, Turn, run_turn
 from xsent.bundle import MANIFEST, Bundle
 from xsent.errors import DataError, MissingExtraError, XsentError
@@ -75,7 +74,7 @@ class Family:
             watched = {name: LONG if numbers[name] in self.long else self.stream for name in tasks}
             tasks = {name: replace(task, lengths=(), stream=watched[name]) for name, task in tasks.items()}
             take_turns(tasks, streams, fail)
-            yield from (memory(axes[name], streams[name][0]) for name in tasks)
+            yield from (memory_of(axes[name], streams[name][0]) for name in tasks)
 
     def _axes(self, layers: int) -> dict[str, Axis]:
         """What is measured, but for the threads and tokens."""
@@ -83,7 +82,7 @@ class Family:
 
 
 @dataclass(frozen=True)
-class Plan:
+class GridPlan:
     """What is measured."""
 
     families: Sequence[Family]  # the most telling first, for whoever ends a run early
@@ -93,7 +92,7 @@ class Plan:
     training: Sequence[int] = (1, 2, 4, 6)  # layers that are trained with
     steps: int = 8  # of each training
 
-    def covering(self, kinds: Collection[Kind]) -> "Plan":
+    def covering(self, kinds: Collection[Kind]) -> "GridPlan":
         """The same plan, in which every bundle of these layers and precisions runs at least in onnx on one thread."""
         families = []
         for family in self.families:
@@ -135,11 +134,11 @@ class Plan:
         """The cost of a training step on one thread of the processor."""
         folder = bundles.work / "training"
         folder.mkdir(exist_ok=True)
-        cost = run_training(Spec(str(folder), num_layers=layers, steps=self.steps), {"CUDA_VISIBLE_DEVICES": ""})
-        return Measurement("training", {"layers": layers}, {"step_seconds": cost["step"], "peak_mib": cost["peak"]})
+        (found,) = measure_training(TrainingSpec(str(folder), steps=self.steps), [layers], [BATCH], "cpu")
+        return found
 
 
-def quick_plan() -> Plan:
+def quick_plan() -> GridPlan:
     """About a minute and a half on two cores; no training, whose vocabulary alone takes half as long."""
     families = [
         Family("int8", "onnx", (0, 1, 2, 4, 6), turns=2, stream=5_000),
@@ -147,10 +146,10 @@ def quick_plan() -> Plan:
         Family("int4-table", "onnx", (2,), turns=2),
         Family("int8", "numpy", (2,), turns=2),
     ]
-    return Plan(families, lengths=(8, 32, 128), shares=(2,), training=())
+    return GridPlan(families, lengths=(8, 32, 128), shares=(2,), training=())
 
 
-def full_plan() -> Plan:
+def full_plan() -> GridPlan:
     """Some fifteen minutes on two cores, the training included."""
     families = [Family("int8", "onnx", LAYERS, stream=5_000, long=(0, 2))]
     if (cpus := available_cpus()) > 1:
@@ -162,10 +161,10 @@ def full_plan() -> Plan:
         Family("int8", "numpy", LAYERS, turns=2),
         Family("float32", "numpy", (0, 2, 6), turns=2),
     ]
-    return Plan(families)
+    return GridPlan(families)
 
 
-def measure_grid(plan: Plan, work: Path, given: Sequence[Path], *, note: Say, fail: Say) -> Iterator[Measurement]:
+def measure_grid(plan: GridPlan, work: Path, given: Sequence[Path], *, note: Say, fail: Say) -> Iterator[Measurement]:
     """Measure a plan; what is made for it is kept in `work`, and used again.
 
     A given bundle takes the place of the made one of its layers and precision, which is noted; that one cannot be
@@ -224,7 +223,7 @@ def start(axes: Mapping[str, Axis], turns: Sequence[Turn]) -> Measurement:
     return Measurement.of_turns("start", axes, [{"first_ms": t.first_ms, "first_mib": t.first_mib} for t in turns])
 
 
-def memory(axes: Mapping[str, Axis], turn: Turn) -> Measurement:
+def memory_of(axes: Mapping[str, Axis], turn: Turn) -> Measurement:
     """The memory over a stream; if it is long enough to be steady by then, with what its second half adds by 10,000."""
     most = max(turn.memory)
     figures = {"mib_1": turn.first_mib, **{f"mib_{n}": turn.memory[n] for n in turn.memory if n in (BLOCK, most)}}

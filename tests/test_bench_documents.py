@@ -1,14 +1,11 @@
-"""Document alignment and mining, measured: what is compared, and that the numbers are those of the library."""
+"""Document alignment, measured: what is compared."""
 
-import re
 from pathlib import Path
 
 import pytest
 from toy_documents import ToyEncoder, toy_documents
 
 from xsent.bench.documents import make_documents, measure_documents, read_parallel
-from xsent.bench.mining import measure_mining
-from xsent.bench.processes import answers
 from xsent.errors import DataError
 
 LINES = {code: [line for document in toy_documents(code, 20) for line in document] for code in ("en", "fr")}
@@ -60,18 +57,3 @@ def test_files_that_are_not_parallel(folder: Path, tmp_path: Path) -> None:
         read_parallel(folder, ["it"])
     with pytest.raises(ValueError, match="at least two different"):
         measure_documents(ToyEncoder(), folder, ["en", "en"], command="")
-
-
-def test_mining_stands_beside_a_plain_product(tmp_path: Path) -> None:
-    report = measure_mining(rows=50, dim=8, rounds=1, command="xsent-bench mining", folder=tmp_path)
-    assert "`xsent-bench mining` on " in report
-    assert "50 × 50 sentences of 8 numbers" in report
-    for task in ("product", "mining"):
-        assert re.search(rf"\| {task} \| [\d.]+ \| [\d.]+ \| [1-9][\d.]+ \|", report)
-    assert re.search(r"Mining takes [\d.]+ times", report)
-    assert not list(tmp_path.iterdir())
-
-
-def test_a_turn_of_mining_that_fails_is_no_result(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match=r"No such file.*src\.npy"):
-        list(answers("xsent.bench.mining", ["mining", str(tmp_path)]))

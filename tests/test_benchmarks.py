@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from xsent.bench.modules import run_modules
+from xsent.bench.run import run_benchmarks
 from xsent.errors import DataError
 
 ROOT = Path(__file__).parent.parent
@@ -38,7 +38,7 @@ def test_a_bundle_that_is_not_there_is_one_line(tmp_path: Path) -> None:
 
 
 def test_they_are_run_and_read(mini_bundle: Path) -> None:
-    found = {measurement.name: measurement.figures for measurement in run_modules([mini_bundle], seconds=0.01)}
+    found = {str(measurement): measurement.figures for measurement in run_benchmarks([mini_bundle], seconds=0.01)}
     assert "modules benchmark=one sentence layers=2 tokens=8" in found
     assert "modules benchmark=opening layers=2" in found
     assert all(0 < figures["min_ms"] <= figures["median_ms"] for figures in found.values())
@@ -46,4 +46,4 @@ def test_they_are_run_and_read(mini_bundle: Path) -> None:
 
 def test_pytest_fails(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"pytest ended with \d: .*no such folder; expected a bundle"):
-        list(run_modules([tmp_path / "nowhere"], seconds=0.01))
+        list(run_benchmarks([tmp_path / "nowhere"], seconds=0.01))
