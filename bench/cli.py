@@ -135,7 +135,7 @@ def training(
 @app.command(epilog="Example: xsent-bench peers --out runs/peers")
 @measuring()
 def peers(
-    out: Annotated[Path, typer.Option(help="Folder for the models of other systems; made once.")],
+    out: Annotated[Path, typer.Option(help="Folder of the report, and of the others' models; made once.")],
     bundle: BundleArgument = None,
     only: Annotated[str, typer.Option(help="Systems beside ours, with commas between; default: all.")] = "",
     turns: Annotated[int, typer.Option(min=1, help="Turns of each system, a fresh process each.")] = 5,
@@ -143,10 +143,13 @@ def peers(
     stream: Annotated[int, typer.Option(min=0, help="Sentences to watch our memory over.")] = 100_000,
 ) -> None:
     """Compare a bundle with other systems: speed, start and memory, in turns, each in processes of its own."""
-    from xsent.bench.peers import measure_peers
+    from xsent.bench.results import Results
+    from xsent.bench.run import measure_parts, peers_parts
 
+    results = Results(command_line())
     out.mkdir(parents=True, exist_ok=True)
-    typer.echo(measure_peers(bundle or builtin_path(), out, split_names(only), turns, number, stream, command_line()))
+    parts = peers_parts(results, bundle or builtin_path(), out, split_names(only), turns, number, stream)
+    typer.echo(measure_parts(results, parts, out).read_text())
 
 
 @app.command(epilog="Example: xsent-bench documents data/eval/flores --languages en,fr,de,es,it")

@@ -121,7 +121,7 @@ class GridPlan:
                 sized |= {*folders.values()}
             yield from family.measure(folders, self.lengths, self.seconds, fail)
         for name, layers, measure in [
-            *(("share of the peaks", layers, share) for layers in self.shares),
+            *(("share of the peaks", layers, self._share) for layers in self.shares),
             *(("training", layers, self._training) for layers in self.training),
         ]:
             logger.info("%s, %d layers", name, layers)
@@ -129,6 +129,9 @@ class GridPlan:
                 yield measure(bundles, layers)
             except (XsentError, OSError) as error:
                 fail(f"{name}, {layers} layers: {error}")
+
+    def _share(self, bundles: Bundles, layers: int) -> Measurement:
+        return share(layers, [bundles.path(layers, "int8"), bundles.path(layers, "float32")])
 
     def _training(self, bundles: Bundles, layers: int) -> Measurement:
         """The cost of a training step on one thread of the processor."""
@@ -183,10 +186,9 @@ def size(bundle: Bundle) -> Measurement:
     return Measurement("size", {"layers": bundle.num_layers, "precision": bundle.precision}, figures)
 
 
-def share(bundles: Bundles, layers: int) -> Measurement:
-    """Where the time of a sentence goes, and how near it comes to the machine's peaks."""
-    folders = [str(bundles.path(layers, precision)) for precision in ("int8", "float32")]
-    (figures,) = answers("xsent.bench.peak", folders)
+def share(layers: int, bundles: Sequence[Path]) -> Measurement:
+    """Where the time of a sentence goes, and how near it comes to the machine's peaks; see `xsent.bench.peak`."""
+    (figures,) = answers("xsent.bench.peak", [*map(str, bundles)])
     return Measurement("share", {"layers": layers}, figures)
 
 

@@ -10,15 +10,12 @@ from pathlib import Path
 import numpy as np
 
 from xsent.bench.bundles import Bundles
-from xsent.bench.grid import memory_of, take_turns
-from xsent.bench.machine import Watch, processor_name
-from xsent.bench.pages import markdown
-from xsent.bench.peak import int8_peak, share_of_peak
+from xsent.bench.grid import take_turns
 from xsent.bench.processes import silent
-from xsent.bench.report import PEER, PEER_FIGURES, sections
-from xsent.bench.results import Axis, Measurement, Results
+from xsent.bench.report import PEER, PEER_FIGURES
+from xsent.bench.results import Measurement
 from xsent.bench.systems import BARE, MINILM, OURS, SMALL, STATIC, SYSTEMS, TABLE_ALONE
-from xsent.bench.turn import Task, Turn, run_turn
+from xsent.bench.turn import Task, Turn
 from xsent.bundle import TOKENIZER, Bundle, file_digest
 from xsent.errors import DataError, XsentError
 from xsent.export.huggingface_tokenizer import write_tokenizer
@@ -27,11 +24,6 @@ from xsent.train.model import ModelConfig
 from xsent.train.sentencepiece_proto import ModelProto, SentencePiece
 
 ENCODES = ("sentences_per_second", "latency_ms")  # what a bare process does not
-TOKENS = 32
-REACHED = (
-    f"A sentence of {TOKENS} tokens reaches {{:.0%}} of the {{:.0f}} GOP/s of a large 8-bit matrix product in ONNX "
-    "Runtime on one thread; arithmetic counted for every layer on every token."
-)
 # Rows of the table, which are the pieces of its tokenizer, their width, and layers. The table of all-MiniLM-L6 has
 # 30,522 rows; the tokenizer here is ours.
 SHAPES = {MINILM: (250_037, 384, 12), SMALL: (48_000, 384, 6), STATIC: (500_353, 256, 0)}
@@ -71,31 +63,8 @@ def beside_others(
             take_turns(tasks, found, fail)
     finally:
         for name in (name for name, done in found.items() if done):
-            note(f"{name}: {SYSTEMS[name].settings}.")
+            note(f"{PEER}{name}: {SYSTEMS[name].settings}.")
             yield _measurement(name, models[name], found[name])
-
-
-def measure_peers(
-    bundle: Path, work: Path, only: Sequence[str], turns: int, number: int, stream: int, command: str
-) -> str:
-    """Compare a bundle with other systems, see `beside_others`, and watch its memory over a stream; in Markdown."""
-    results = Results(command)
-    note, fail = results.notes.append, results.failures.append
-    with Watch() as watch:
-        results.measurements += beside_others(
-            bundle, work, only=only, turns=turns, number=number, note=lambda text: note(PEER + text), fail=fail
-        )
-    if not any(m.axes["system"] == OURS for m in results.measurements):
-        raise DataError(results.failures[0])
-    if stream:
-        ours = Bundle.open(bundle)
-        axes: dict[str, Axis] = {"layers": ours.num_layers, "precision": ours.precision, "backend": "onnx"}
-        results.measurements.append(memory_of(axes, run_turn(Task(str(bundle), stream=stream))))
-    share, peak = share_of_peak(bundle, int8_peak, TOKENS)
-    results.notes += [f"{turns} turns, {number:,} sentences.", REACHED.format(share, peak / 1e9), *watch.warnings()]
-    parts = {part.title: part for part in sections(results)}
-    shown = [parts[title] for title in ("Peers", "Memory", "To know", "Not measured") if title in parts]
-    return markdown("Peers", f"`{command}` on {processor_name()}.", shown)
 
 
 def _measurement(name: str, folder: str, turns: Sequence[Turn]) -> Measurement:
@@ -166,7 +135,7 @@ def write_static(pieces: int, width: int, folder: Path) -> None:
 
 def write_bert(pieces: int, width: int, layers: int, folder: Path) -> None:
     """A BERT in float32 for transformers, and as `onnx/model.onnx` in int8 by ONNX Runtime's own tools."""
-    import torch
+    import torch  # not above: what is missing is missed only here
     from onnxruntime.quantization import QuantType, quantize_dynamic
     from transformers import BertConfig, BertModel
 
@@ -179,22 +148,28 @@ def write_bert(pieces: int, width: int, layers: int, folder: Path) -> None:
         max_position_embeddings=LONGEST,
     )
     torch.manual_seed(0)
-    network, ids, axes = (
-        BertModel(config, add_pooling_layer=False).eval(),
-        torch.ones(2, 8, dtype=torch.long),
-        {0: "batch", 1: "tokens"},
-    )
-    network.save_pretrained(folder)
+    bert, ids = BertModel(config, add_pooling_layer=False).eval(), torch.ones(2, 8, dtype=torch.long)
+
+    class LastStates(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.bert = bert
+
+        def forward(self, *inputs: torch.Tensor) -> torch.Tensor:
+            states: torch.Tensor = self.bert(**dict(zip(INPUTS, inputs, strict=True))).last_hidden_state
+            return states
+
     (folder / "onnx").mkdir()
     whole = folder / "onnx" / "whole.onnx"
     with silent():
+        bert.save_pretrained(folder)
         torch.onnx.export(
-            network,
+            LastStates().eval(),
             (ids, ids, torch.zeros_like(ids)),
             str(whole),
-            input_names=INPUTS,
+            input_names=[*INPUTS],
             output_names=["states"],
-            dynamic_axes=dict.fromkeys([*INPUTS, "states"], axes),
+            dynamic_axes={name: {0: "batch", 1: "tokens"} for name in (*INPUTS, "states")},
             dynamo=False,
         )
         quantize_dynamic(whole, folder / "onnx" / "model.onnx", weight_type=QuantType.QInt8)

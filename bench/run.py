@@ -14,14 +14,15 @@ from tempfile import TemporaryDirectory
 
 from xsent.bench import LAYERS
 from xsent.bench.bundles import Bundles, trained
-from xsent.bench.grid import full_plan, measure_grid, quick_plan
+from xsent.bench.grid import full_plan, measure_grid, memory_of, quick_plan, share
 from xsent.bench.machine import Watch, environment
 from xsent.bench.peers import beside_others
 from xsent.bench.quality import measure_quality, tests_in
-from xsent.bench.report import PEER, write_report
-from xsent.bench.results import Measurement, Results
+from xsent.bench.report import write_report
+from xsent.bench.results import Axis, Measurement, Results
 from xsent.bench.slower import TIME, ratios
-from xsent.bundle import builtin_path
+from xsent.bench.turn import Task, run_turn
+from xsent.bundle import Bundle, builtin_path
 from xsent.errors import DataError, XsentError
 
 logger = logging.getLogger(__name__)
@@ -73,7 +74,7 @@ def parts(results: Results, work: Path, choices: Choices) -> list[tuple[str, Par
             only=PEERS_QUICK if quick else (),
             turns=1 if quick else 3,
             number=200 if quick else 1_000,
-            note=lambda text: note(PEER + text),
+            note=note,
             fail=lambda text: fail(f"peers: {text}"),
         )
 
@@ -91,6 +92,20 @@ def parts(results: Results, work: Path, choices: Choices) -> list[tuple[str, Par
     found.append(("pytest-benchmark", modules))
     found.append(("tracking", tracking))
     return found
+
+
+def peers_parts(
+    results: Results, bundle: Path, work: Path, only: Sequence[str], turns: int, number: int, stream: int
+) -> list[tuple[str, Part]]:
+    """A bundle beside other systems, its memory over a stream, and how near it comes to the machine's peaks."""
+    note, fail, ours = results.notes.append, results.failures.append, Bundle.open(bundle)
+    axes: dict[str, Axis] = {"layers": ours.num_layers, "precision": ours.precision, "backend": "onnx"}
+    note(f"{turns} turns, {number:,} sentences.")
+    return [
+        ("peers", lambda: beside_others(bundle, work, only=only, turns=turns, number=number, note=note, fail=fail)),
+        ("memory", lambda: [memory_of(axes, run_turn(Task(str(bundle), stream=stream)))] if stream else []),
+        ("share of the peaks", lambda: [share(ours.num_layers, [bundle])]),
+    ]
 
 
 def run_benchmarks(bundles: Sequence[Path], *, seconds: float) -> Iterator[Measurement]:
