@@ -12,7 +12,6 @@ from xsent.bench import LAYERS, LENGTHS
 from xsent.bench.bundles import Bundles, Kind, trained
 from xsent.bench.processes import answers
 from xsent.bench.results import Axis, Measurement
-from xsent.bench.training import BATCH, TrainingSpec, measure_training
 from xsent.bench.turn import BLOCK, Task, Turn, run_turn
 from xsent.bundle import MANIFEST, Bundle
 from xsent.errors import DataError, MissingExtraError, XsentError
@@ -60,7 +59,8 @@ class Family:
         first = {name: replace(task, seconds=0) for name, task in tasks.items()}
         take_turns(first, unseen, fail)  # has the system read the files
         tasks = {name: tasks[name] for name in first}
-        axes = {name: self._axes(layers) for name, layers in numbers.items()}
+        alike: dict[str, Axis] = {"precision": self.precision, "backend": self.backend}
+        axes = {name: {"layers": layers, **alike} for name, layers in numbers.items()}
         try:
             for _ in range(self.turns):
                 take_turns(tasks, found, fail)
@@ -69,16 +69,13 @@ class Family:
                 if done:
                     yield from latencies({**axes[name], "threads": self.threads}, done)
                     if self.threads == 1:
-                        yield start(axes[name], done)
+                        turns = [{"first_ms": turn.first_ms, "first_mib": turn.first_mib} for turn in done]
+                        yield Measurement.of_turns("start", axes[name], turns)
         if self.stream:
             watched = {name: LONG if numbers[name] in self.long else self.stream for name in tasks}
             tasks = {name: replace(task, lengths=(), stream=watched[name]) for name, task in tasks.items()}
             take_turns(tasks, streams, fail)
             yield from (memory_of(axes[name], streams[name][0]) for name in tasks)
-
-    def _axes(self, layers: int) -> dict[str, Axis]:
-        """What is measured, but for the threads and tokens."""
-        return {"layers": layers, "precision": self.precision, "backend": self.backend}
 
 
 @dataclass(frozen=True)
@@ -90,7 +87,6 @@ class GridPlan:
     seconds: float = 0.3  # for each length in a turn
     shares: Sequence[int] = (0, 2, 6)  # layers whose distance to the machine's peaks is measured
     training: Sequence[int] = (1, 2, 4, 6)  # layers that are trained with
-    steps: int = 8  # of each training
 
     def covering(self, kinds: Collection[Kind]) -> "GridPlan":
         """The same plan, in which every bundle of these layers and precisions runs at least in onnx on one thread."""
@@ -103,7 +99,7 @@ class GridPlan:
         return replace(self, families=families)
 
     def measure(self, bundles: Bundles, fail: Say) -> Iterator[Measurement]:
-        """Size, latency, start and memory of each family, then shares, then training; what fails is told."""
+        """Size, latency, start and memory of each family; what fails is told."""
         sized = set[Path]()
         for family in self.families:
             folders: dict[int, Path] = {}
@@ -120,25 +116,6 @@ class GridPlan:
                 yield from (size(Bundle.open(path)) for path in folders.values() if path not in sized)
                 sized |= {*folders.values()}
             yield from family.measure(folders, self.lengths, self.seconds, fail)
-        for name, layers, measure in [
-            *(("share of the peaks", layers, self._share) for layers in self.shares),
-            *(("training", layers, self._training) for layers in self.training),
-        ]:
-            logger.info("%s, %d layers", name, layers)
-            try:
-                yield measure(bundles, layers)
-            except (XsentError, OSError) as error:
-                fail(f"{name}, {layers} layers: {error}")
-
-    def _share(self, bundles: Bundles, layers: int) -> Measurement:
-        return share(layers, [bundles.path(layers, "int8"), bundles.path(layers, "float32")])
-
-    def _training(self, bundles: Bundles, layers: int) -> Measurement:
-        """The cost of a training step on one thread of the processor."""
-        folder = bundles.work / "training"
-        folder.mkdir(exist_ok=True)
-        (found,) = measure_training(TrainingSpec(str(folder), steps=self.steps), [layers], [BATCH], "cpu")
-        return found
 
 
 def quick_plan() -> GridPlan:
@@ -218,11 +195,6 @@ def latencies(axes: Mapping[str, Axis], turns: Sequence[Turn]) -> Iterator[Measu
         figures |= {"sentences_per_second": median(rates), "tokens_per_second": tokens * median(rates)}
         by_turn |= {"sentences_per_second": rates, "tokens_per_second": [tokens * rate for rate in rates]}
         yield Measurement("latency", {**axes, "tokens": tokens}, figures, by_turn)
-
-
-def start(axes: Mapping[str, Axis], turns: Sequence[Turn]) -> Measurement:
-    """The first vector of a process."""
-    return Measurement.of_turns("start", axes, [{"first_ms": t.first_ms, "first_mib": t.first_mib} for t in turns])
 
 
 def memory_of(axes: Mapping[str, Axis], turn: Turn) -> Measurement:

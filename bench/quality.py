@@ -91,10 +91,9 @@ def retrieval(encoder: SupportsEncode, folder: Path, languages: Sequence[str]) -
 
 def by_direction(name: str, measured: Evaluation) -> dict[str, float]:
     """Both directions of every language, with names for a table."""
-    found: dict[str, float] = {}
-    for code, figures in measured.scores.items():
-        found |= {f"{name} {code}→en": figures["xx_en"], f"{name} en→{code}": figures["en_xx"]}
-    return found
+    both = {"xx_en": "{}→en", "en_xx": "en→{}"}
+    scores = measured.scores.items()
+    return {f"{name} {text.format(code)}": found[way] for code, found in scores for way, text in both.items()}
 
 
 def every_score(encoder: SupportsEncode, tests: Path, small_xsr: Path, languages: Sequence[str]) -> dict[str, float]:

@@ -21,6 +21,7 @@ from xsent.bench.quality import measure_quality, tests_in
 from xsent.bench.report import write_report
 from xsent.bench.results import Axis, Measurement, Results
 from xsent.bench.slower import TIME, ratios
+from xsent.bench.training import BATCH, TrainingSpec, measure_training
 from xsent.bench.turn import Task, run_turn
 from xsent.bundle import Bundle, builtin_path
 from xsent.errors import DataError, XsentError
@@ -61,9 +62,18 @@ def parts(results: Results, work: Path, choices: Choices) -> list[tuple[str, Par
     """What a run measures, the most telling first; results get the notes and failures."""
     note, fail, quick, builtin = results.notes.append, results.failures.append, choices.quick, builtin_path()
     plan = quick_plan() if quick else full_plan()
+
+    def shares() -> Iterable[Measurement]:
+        made = Bundles(work, trained(choices.bundles))
+        return (share(n, [made.path(n, "int8"), made.path(n, "float32")]) for n in plan.shares)
+
     found: list[tuple[str, Part]] = [
         ("grid", lambda: measure_grid(plan, work, choices.bundles, note=note, fail=fail)),
+        ("share of the peaks", shares),
     ]
+    if plan.training:
+        spec = TrainingSpec(str(work / "training"), steps=8)
+        found.append(("training", lambda: measure_training(spec, plan.training, [BATCH], "cpu")))
     if folder := choices.evaluate:
         found.append(("quality", lambda: measure_quality([builtin, *choices.bundles], folder, fail)))
 

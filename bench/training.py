@@ -118,6 +118,7 @@ def train_and_time(spec: TrainingSpec) -> dict[str, float | str]:
     folder = Path(spec.folder)
     corpus = folder / "corpus.tsv"
     if not corpus.exists():
+        folder.mkdir(parents=True, exist_ok=True)
         with atomic_file(corpus) as file:
             file.writelines(made_up_pairs(spec.pairs, spec.words))
     with TemporaryDirectory(dir=folder) as run:

@@ -12,7 +12,7 @@ import pytest
 from xsent.bench import bundles as bundles_module
 from xsent.bench import grid, peak, processes, turn
 from xsent.bench.bundles import OPENVINO, Bundles, trained
-from xsent.bench.grid import Family, GridPlan, full_plan, latencies, measure_grid, memory_of, quick_plan, start
+from xsent.bench.grid import Family, GridPlan, full_plan, latencies, measure_grid, memory_of, quick_plan
 from xsent.bench.texts import mixed, texts_of
 from xsent.bench.turn import Task, Turn, run_turn
 from xsent.bundle import Bundle, builtin_path
@@ -33,7 +33,6 @@ def test_percentiles_are_over_all_turns_and_rates_the_median_turns() -> None:
     assert found.figures["p50_ms"] == 50.5 and found.turns["p50_ms"] == [30.5, 80.5]
     assert found.figures["p95_ms"] == pytest.approx(95.05) and found.figures["p99_ms"] == pytest.approx(99.01)
     assert found.figures["sentences_per_second"] == 200 and found.turns["tokens_per_second"] == [800, 2400]
-    assert start(AXES, turns).figures == {"first_ms": 20, "first_mib": 52}
     (few,) = latencies({**AXES, "threads": 1}, turns[1:])  # 40 sentences have no 99th percentile
     assert {"p50_ms", "p95_ms"} < few.figures.keys() and "p99_ms" not in few.figures
 
@@ -153,13 +152,13 @@ def test_what_cannot_be_made_is_told_and_the_rest_goes_on(
     failures: list[str] = []
     families = [Family("int8", "openvino", (1, 2)), Family("int8", "onnx", (1, 2), turns=1)]
     bundles = Bundles(tmp_path, {(2, "int8"): Bundle.open(mini_bundle)}, like=mini_bundle)
-    found = list(GridPlan(families, training=(), shares=(1,)).measure(bundles, failures.append))
+    found = list(GridPlan(families).measure(bundles, failures.append))
     assert [(m.group, m.axes["layers"]) for m in found] == [("size", 2), ("latency", 2), ("start", 2), ("memory", 2)]
     files = {file.name: file.stat().st_size for file in mini_bundle.iterdir()}
     assert found[0].figures == {"bytes": sum(files.values()), **{f"{name}_bytes": n for name, n in files.items()}}
     assert failures[0] == "int8, openvino: openvino cannot be imported"  # once, not for every depth
     assert failures[1].startswith("1 layers, int8, onnx, threads 1: ") and "No space left" in failures[1]
-    assert failures[2].startswith("share of the peaks, 1 layers: ") and len(failures) == 3
+    assert len(failures) == 2
     turns_of(monkeypatch, iter([TURN, TURN, TURN, TURN, KeyboardInterrupt()]))
     measured = Family("int8", "onnx", (1, 2)).measure(FOLDERS, [8], 1, print)  # Ctrl-C keeps what there is
     assert [(m.group, m.axes["layers"]) for m in islice(measured, 3)] == [("latency", 1), ("start", 1), ("latency", 2)]
@@ -172,7 +171,7 @@ def test_a_peak_share_by_hand(mini_bundle: Path, monkeypatch: pytest.MonkeyPatch
     whole = 2 * 7 * 2 * (32 * 96 + 32 * 32 + 32 * 64 + 64 * 32) + 2 * 4 * 49 * 32
     assert peak.operations(mini_bundle, 5) == whole
     monkeypatch.setattr(peak, "time_each", lambda run, inputs, least: [0.5])
-    assert peak.share_of_peak(mini_bundle, lambda: 64_000.0, 5)[0] == pytest.approx(whole / 0.5 / 64_000)
+    assert peak.share_of_peak(mini_bundle, lambda: 64_000.0, 5) == pytest.approx(whole / 0.5 / 64_000)
 
     monkeypatch.undo()
     assert peak.float_peak(rounds=1) > 0 and peak.bandwidth(numbers=1000, rounds=1) > 0

@@ -48,10 +48,8 @@ def test_everything_is_on_the_disk_before_the_next_is_measured(tmp_path: Path) -
 
 @pytest.mark.parametrize("error", [XsentError("no room"), ImportError("no room"), OSError("no room")])
 def test_a_part_that_fails_is_a_line_and_the_rest_goes_on(tmp_path: Path, error: Exception) -> None:
-    measure_parts(Results(""), [("grid", found(1, error)), ("peers", found(2))], tmp_path)
-    results = read_results(tmp_path / "results.json")
-    assert results.failures == ["grid: no room"] and len(results.measurements) == 3
-    assert "- grid: no room" in (tmp_path / "report.md").read_text()
+    text = measure_parts(Results(""), [("grid", found(1, error)), ("peers", found(2))], tmp_path).read_text()
+    assert "- grid: no room" in text and len(read_results(tmp_path / "results.json").measurements) == 3
     with pytest.raises(DataError, match="nothing could be measured; grid: no room"):
         measure_parts(Results(""), [("grid", found(0, error))], tmp_path)
 
@@ -69,35 +67,35 @@ def test_whatever_ends_a_run_leaves_a_report_of_what_there_is(tmp_path: Path, er
     assert "## Latency" in (report := (tmp_path / "report.md").read_text()) and CUT_SHORT in report
 
 
-def test_the_parts_are_those_that_are_chosen(tmp_path: Path) -> None:
-    def names(**choices: object) -> list[str]:
-        return [name for name, _ in parts(Results(""), tmp_path, Choices(**choices))]  # type: ignore[arg-type]
-
-    assert names() == ["grid", "peers", "pytest-benchmark", "tracking"]
-    assert names(quick=True) == ["grid", "peers", "pytest-benchmark", "tracking"]
-    assert names(evaluate=tmp_path, peers=False) == ["grid", "quality", "pytest-benchmark", "tracking"]
+@pytest.mark.parametrize(
+    ("choices", "names"),
+    [
+        (Choices(), ["grid", "share of the peaks", "training", "peers", "pytest-benchmark", "tracking"]),
+        (
+            Choices(evaluate=Path("tests"), peers=False, quick=True),
+            ["grid", "share of the peaks", "quality", "pytest-benchmark", "tracking"],
+        ),
+    ],
+)
+def test_the_parts_are_those_that_are_chosen(tmp_path: Path, choices: Choices, names: list[str]) -> None:
+    assert [name for name, _ in parts(Results(""), tmp_path, choices)] == names
 
 
 @pytest.mark.filterwarnings("ignore::xsent.options.LongSentenceWarning")  # the toy's words are not the tokenizer's
-def test_quality_stands_beside_cost(mini_bundle: Path, tmp_path: Path) -> None:
+def test_quality_stands_beside_cost_and_a_test_that_fails_is_a_line(mini_bundle: Path, tmp_path: Path) -> None:
     write_toy_tests(tmp_path)
-    (measured,) = measure_quality([mini_bundle], tmp_path, print)
-    axes = {"bundle": mini_bundle.name, "layers": 2, "precision": "int8", "languages": "en,fr,de"}
-    assert measured.axes == axes
-    assert measured.figures["bytes"] == sum(file.stat().st_size for file in mini_bundle.rglob("*") if file.is_file())
-    assert all(0 <= measured.figures[name] <= 100 for name in ("tatoeba", "sib")) and "sts" in measured.figures
-    assert measured.figures["p50_ms"] > 0
-
-
-@pytest.mark.filterwarnings("ignore::xsent.options.LongSentenceWarning")
-def test_a_test_that_fails_is_a_line_and_the_others_count(mini_bundle: Path, tmp_path: Path) -> None:
-    write_toy_tests(tmp_path)
-    (tmp_path / "sib200" / "en" / "train.tsv").unlink()
-    (tmp_path / "stsb" / "fr-test.csv").write_text("")
     failures: list[str] = []
     (measured,) = measure_quality([mini_bundle], tmp_path, failures.append)
+    name = mini_bundle.name
+    assert measured.axes == {"bundle": name, "layers": 2, "precision": "int8", "languages": "en,fr,de"}
+    assert measured.figures["bytes"] == sum(file.stat().st_size for file in mini_bundle.rglob("*") if file.is_file())
+    assert all(0 <= measured.figures[test] <= 100 for test in ("tatoeba", "sib")) and "sts" in measured.figures
+    assert measured.figures["p50_ms"] > 0 and not failures
+    (tmp_path / "sib200" / "en" / "train.tsv").unlink()
+    (tmp_path / "stsb" / "fr-test.csv").write_text("")
+    (measured,) = measure_quality([mini_bundle], tmp_path, failures.append)
     assert "tatoeba" in measured.figures and not {"sib", "sts"} & measured.figures.keys()
-    assert [line.partition(":")[0] for line in failures] == [f"{test} of {mini_bundle.name}" for test in ("sib", "sts")]
+    assert [line.partition(":")[0] for line in failures] == [f"{test} of {name}" for test in ("sib", "sts")]
 
 
 def test_the_command_measures_and_says_where_the_report_is(mini_bundle: Path, tmp_path: Path) -> None:
