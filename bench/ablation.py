@@ -9,19 +9,17 @@ import sys
 import time
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from itertools import pairwise
 from pathlib import Path
-from statistics import fmean, stdev
-
-from matplotlib.figure import Figure
+from statistics import fmean
 
 from xsent.bench.machine import processor_name
-from xsent.bench.pages import Plot, Section, Table, write_pages
+from xsent.bench.pages import Section, Table, write_pages
+from xsent.bench.plots import bars
 from xsent.bench.processes import Child, answer_alone, answers, end_with_parent, peak_memory
 from xsent.bench.quality import every_score, retrieval, write_small_xsr
-from xsent.bench.tables import NONE
+from xsent.bench.tables import NONE, descending, mean_cell
 from xsent.bench.training import Clock
-from xsent.bench.variants import GROUPS, TABLE, Plan, Row, RowGroup, chosen
+from xsent.bench.variants import GROUPS, METHOD, TABLE, Plan, Row, RowGroup, chosen
 from xsent.bundle import builtin_path
 from xsent.errors import DataError, XsentError
 from xsent.failures import one_line_errors
@@ -187,31 +185,10 @@ def write_ablation(plan: Plan, folder: Path, command: str) -> Path:
     for file in sorted((folder / "rows").glob("*.json")):
         found.setdefault(file.stem.rpartition("-")[0], []).append(json.loads(file.read_bytes()))
     about = f"`{command}` on {processor_name()}, {plan.threads} thread{'s' * (plan.threads > 1)} a row."
+    first, *_ = plan.languages
+    points = [text.format(**{**vars(plan), "languages": ", ".join(plan.languages), "first": first}) for text in METHOD]
     shown = [group_section(group, found) for group in GROUPS if any(row.key in found for row in group.rows)]
-    return write_pages(
-        "Ablation", about, [Section("How it was measured", points=method(plan)), *shown], folder, "ablation"
-    )
-
-
-def method(plan: Plan) -> list[str]:
-    """What the tables are about."""
-    first = plan.languages[0]
-    return [
-        f"Every row sees {plan.pairs:,} pairs (English with {', '.join(plan.languages)}; up to {plan.characters} "
-        f"characters a side, {plan.max_tokens} tokens read in training; sources sampled with temperature 0.5), with "
-        f"{plan.vocabulary:,} pieces and, unless said, {plan.dim} dimensions and batches of {plan.batch_size}. Rows "
-        f"over the shared table start from one that saw {plan.table_pairs:,} pairs.",
-        f"Tatoeba: P@1 by cosine among up to 1,000 sentences. XSR en→{first}: P@1 of 2,000 queries among the rows' "
-        f"translations and the first {plan.distractors:,} distractors, fewer than the protocol's 200,000; {first}→en: "
-        "among the rows' English sides.",
-        "SIB en→xx: accuracy of linear topic heads trained on English (701 sentences) and tested in xx, the mean of "
-        "five seeds; L2 chosen by cross-validation within the training file. STS: Spearman's correlation × 100, test "
-        "split.",
-        "Held-out P@1 and loss: on the corpus' own validation pairs. s/1,000 steps: processor seconds. peak MiB: of "
-        "the training process. ± is the deviation over seeds; a row without it has one seed.",
-        "The papers' numbers are on other data (ParaCrawl, Europarl, MLDoc) and budgets a thousand times larger: "
-        "compare orders and differences, not levels.",
-    ]
+    return write_pages("Ablation", about, [Section("How it was measured", points=points), *shown], folder, "ablation")
 
 
 def group_section(group: RowGroup, found: Mapping[str, Sequence[Mapping[str, float]]]) -> Section:
@@ -223,13 +200,15 @@ def group_section(group: RowGroup, found: Mapping[str, Sequence[Mapping[str, flo
     rows = [
         [
             row.label,
-            *(cell(measured[row.label].get(name, []), DECIMALS.get(name, 1)) for name in headings),
+            *(mean_cell(measured[row.label].get(name, []), DECIMALS.get(name, 1)) for name in headings),
             *([f"{number:.1f}" for number in row.paper] or [NONE] * len(beside)),
         ]
         for row in group.rows
     ]
     table = Table(["", *headings, *beside], rows)
-    return Section(group.title, group.note, orders(group, measured), [table], [plot_group(group, measured, names)])
+    series = [name for name in BESIDE if name in names] or names[:2]  # another first language than the papers'
+    plot = bars(group.name, group.title, {label: found for label, found in measured.items() if found}, series)
+    return Section(group.title, group.note, orders(group, measured), [table], [plot])
 
 
 def values(row: Row, found: Sequence[Mapping[str, float]]) -> Values:
@@ -237,14 +216,6 @@ def values(row: Row, found: Sequence[Mapping[str, float]]) -> Values:
     ending = f" {row.inside}" if row.inside else ""  # it was not trained apart
     names = [name for name in found[0] if name.endswith(ending)] if found else []
     return {name.removesuffix(ending): [figures[name] for figures in found if name in figures] for name in names}
-
-
-def cell(numbers: Sequence[float], decimals: int) -> str:
-    """The mean, with the deviation of the sample if there are several."""
-    if not numbers:
-        return NONE
-    deviation = f" ± {stdev(numbers):.{decimals}f}" if len(numbers) > 1 else ""
-    return f"{fmean(numbers):.{decimals}f}{deviation}"
 
 
 def orders(group: RowGroup, measured: Mapping[str, Values]) -> list[str]:
@@ -256,36 +227,6 @@ def orders(group: RowGroup, measured: Mapping[str, Values]) -> list[str]:
             found.append(f"{name}, best first, ours: {ours}")
             found.append(f"{paper}, best first: {descending({row.label: row.paper[column] for row in compared})}")
     return found
-
-
-def descending(numbers: Mapping[str, float]) -> str:
-    """Names from the largest number to the smallest, equal ones joined."""
-    labels = sorted(numbers, key=lambda label: -numbers[label])
-    signs = ("=" if numbers[label] == numbers[before] else ">" for before, label in pairwise(labels))
-    return labels[0] + "".join(f" {sign} {label}" for sign, label in zip(signs, labels[1:], strict=True))
-
-
-def plot_group(group: RowGroup, measured: Mapping[str, Values], names: Sequence[str]) -> Plot:
-    """Retrieval and classification of the rows of a group as bars, with the deviation over seeds."""
-    series = [name for name in BESIDE if name in names] or list(names[:2])  # another first language than the papers'
-    labels = [label for label, numbers in measured.items() if numbers]
-    figure = Figure(figsize=(8, 1.2 + 0.4 * len(labels)), layout="constrained")
-    axes, height = figure.subplots(), 0.8 / len(series)
-    for place, name in enumerate(series):
-        found = {row: measured[label][name] for row, label in enumerate(labels) if name in measured[label]}
-        axes.barh(
-            [row + (place - (len(series) - 1) / 2) * height for row in found],
-            [fmean(numbers) for numbers in found.values()],
-            height,
-            xerr=[stdev(numbers) if len(numbers) > 1 else 0.0 for numbers in found.values()],
-            label=name,
-        )
-    axes.set_yticks(range(len(labels)), labels)
-    axes.invert_yaxis()
-    axes.set_xlabel("per cent")
-    axes.set_title(group.title)
-    axes.legend()
-    return Plot(group.name, group.title, figure)
 
 
 @one_line_errors()

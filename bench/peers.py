@@ -139,15 +139,9 @@ def write_bert(pieces: int, width: int, layers: int, folder: Path) -> None:
     from onnxruntime.quantization import QuantType, quantize_dynamic
     from transformers import BertConfig, BertModel
 
-    config = BertConfig(
-        vocab_size=pieces,
-        hidden_size=width,
-        num_hidden_layers=layers,
-        num_attention_heads=12,
-        intermediate_size=4 * width,
-        max_position_embeddings=LONGEST,
-    )
+    shape = {"hidden_size": width, "intermediate_size": 4 * width, "num_hidden_layers": layers}
     torch.manual_seed(0)
+    config = BertConfig(vocab_size=pieces, num_attention_heads=12, max_position_embeddings=LONGEST, **shape)
     bert, ids = BertModel(config, add_pooling_layer=False).eval(), torch.ones(2, 8, dtype=torch.long)
 
     class LastStates(torch.nn.Module):

@@ -83,6 +83,27 @@ def quality_by_megabytes(measured: Measured) -> Plot | None:
     return _against(measured, "bytes", "megabytes on the disk", "quality-by-megabytes")
 
 
+def bars(name: str, title: str, rows: Mapping[str, Mapping[str, Sequence[float]]], series: Sequence[str]) -> Plot:
+    """Per cents of rows as bars, one a series, each the mean of its numbers with the deviation of the sample."""
+    figure = Figure(figsize=(8, 1.2 + 0.4 * len(rows)), layout="constrained")
+    axes, height = figure.subplots(), 0.8 / len(series)
+    for place, one in enumerate(series):
+        found = {row: numbers[one] for row, numbers in enumerate(rows.values()) if one in numbers}
+        axes.barh(
+            [row + (place - (len(series) - 1) / 2) * height for row in found],
+            [np.mean(numbers) for numbers in found.values()],
+            height,
+            xerr=[np.std(numbers, ddof=1) if len(numbers) > 1 else 0.0 for numbers in found.values()],
+            label=one,
+        )
+    axes.set_yticks(range(len(rows)), list(rows))
+    axes.invert_yaxis()
+    axes.set_xlabel("per cent")
+    axes.set_title(title)
+    axes.legend()
+    return Plot(name, title, figure)
+
+
 def _against(measured: Measured, cost: str, label: str, name: str) -> Plot | None:
     """A panel for each score, with a point a bundle; the cost from left to right."""
     scores = [score for score in SCORES if any(score in m.figures for m in measured)]

@@ -9,6 +9,7 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -61,47 +62,32 @@ def run(out: Path, work: Path, choices: Choices, *, force: bool, command: str) -
 def parts(results: Results, work: Path, choices: Choices) -> list[tuple[str, Part]]:
     """What a run measures, the most telling first; results get the notes and failures."""
     note, fail, quick, builtin = results.notes.append, results.failures.append, choices.quick, builtin_path()
-    plan = quick_plan() if quick else full_plan()
+    plan, made = quick_plan() if quick else full_plan(), Bundles(work, trained(choices.bundles))
+    spec = TrainingSpec(str(work / "training"), steps=8)
+    only, turns, number = (PEERS_QUICK, 1, 200) if quick else ((), 3, 1_000)
+    layers, seconds = ((2,), 0.1) if quick else (LAYERS, 0.25)
 
-    def shares() -> Iterable[Measurement]:
-        made = Bundles(work, trained(choices.bundles))
-        return (share(n, [made.path(n, "int8"), made.path(n, "float32")]) for n in plan.shares)
-
-    found: list[tuple[str, Part]] = [
-        ("grid", lambda: measure_grid(plan, work, choices.bundles, note=note, fail=fail)),
-        ("share of the peaks", shares),
-    ]
-    if plan.training:
-        spec = TrainingSpec(str(work / "training"), steps=8)
-        found.append(("training", lambda: measure_training(spec, plan.training, [BATCH], "cpu")))
-    if folder := choices.evaluate:
-        found.append(("quality", lambda: measure_quality([builtin, *choices.bundles], folder, fail)))
-
-    def peers() -> Iterable[Measurement]:
-        return beside_others(
-            builtin,
-            work,
-            only=PEERS_QUICK if quick else (),
-            turns=1 if quick else 3,
-            number=200 if quick else 1_000,
-            note=note,
-            fail=lambda text: fail(f"peers: {text}"),
-        )
-
-    def modules() -> Iterable[Measurement]:
-        bundles = Bundles(work, trained(choices.bundles))  # those in 8 bits that the grid measured
-        layers, seconds = ((2,), 0.1) if quick else (LAYERS, 0.25)
-        return run_benchmarks([bundles.path(number, "int8") for number in layers], seconds=seconds)
+    def not_measured(text: str) -> None:
+        fail(f"peers: {text}")
 
     def tracking() -> Iterable[Measurement]:
         turns = [{"ratio": ratio} for ratio in ratios(builtin)]
         return [Measurement.of_turns("tracking", {"work": "encode", "by": TIME}, turns)]
 
-    if choices.peers:
-        found.append(("peers", peers))
-    found.append(("pytest-benchmark", modules))
-    found.append(("tracking", tracking))
-    return found
+    others = partial(beside_others, builtin, work, only=only, turns=turns, number=number, note=note, fail=not_measured)
+    training, tests = partial(measure_training, spec, plan.training, [BATCH], "cpu"), choices.evaluate
+    return [
+        ("grid", lambda: measure_grid(plan, work, choices.bundles, note=note, fail=fail)),
+        (
+            "share of the peaks",
+            lambda: (share(n, [made.path(n, "int8"), made.path(n, "float32")]) for n in plan.shares),
+        ),
+        *([("training", training)] if plan.training else []),
+        *([("quality", partial(measure_quality, [builtin, *choices.bundles], tests, fail))] if tests else []),
+        *([("peers", others)] if choices.peers else []),
+        ("pytest-benchmark", lambda: run_benchmarks([made.path(n, "int8") for n in layers], seconds=seconds)),
+        ("tracking", tracking),
+    ]
 
 
 def peers_parts(

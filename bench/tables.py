@@ -1,6 +1,8 @@
 """Measurements as tables: what axes and figures are called, how many digits are worth showing, lines over layers."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import pairwise
+from statistics import fmean, stdev
 
 import numpy as np
 
@@ -99,6 +101,21 @@ def by_others(
 def order(value: Axis) -> tuple[float, str]:
     """Numbers by size, then words by letter."""
     return (float("inf"), value) if isinstance(value, str) else (value, "")
+
+
+def mean_cell(numbers: Sequence[float], decimals: int) -> str:
+    """The mean, with the deviation of the sample if there are several."""
+    if not numbers:
+        return NONE
+    deviation = f" ± {stdev(numbers):.{decimals}f}" if len(numbers) > 1 else ""
+    return f"{fmean(numbers):.{decimals}f}{deviation}"
+
+
+def descending(numbers: Mapping[str, float]) -> str:
+    """Names from the largest number to the smallest, equal ones joined."""
+    labels = sorted(numbers, key=lambda label: -numbers[label])
+    signs = ("=" if numbers[label] == numbers[before] else ">" for before, label in pairwise(labels))
+    return labels[0] + "".join(f" {sign} {label}" for sign, label in zip(signs, labels[1:], strict=True))
 
 
 def fit_line(points: Mapping[float, float]) -> tuple[float, float, float, float]:

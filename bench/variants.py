@@ -12,7 +12,8 @@ from xsent.train.objectives.settings import Align, Co, Distil, Objectives
 
 TABLE = "table"  # the variant that warm ones start from
 COSINE = Objectives(align=Align(temperature=0.05))
-CONTENTS = tomllib.loads(Path(__file__).with_name("ablation.toml").read_text(encoding="utf-8"))
+CONTENTS: dict[str, Any] = tomllib.loads(Path(__file__).with_name("ablation.toml").read_text(encoding="utf-8"))
+METHOD: list[str] = CONTENTS["method"]  # what the tables are about, with the names of a plan's fields
 SCRATCH = {key: Objectives(**objectives) for key, objectives in CONTENTS["scratch"].items()}
 
 

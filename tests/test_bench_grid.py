@@ -2,10 +2,10 @@
 
 import io
 import json
-from collections.abc import Iterator
 from contextlib import redirect_stdout
 from itertools import cycle, islice
 from pathlib import Path
+from unittest import mock
 
 import pytest
 
@@ -16,7 +16,7 @@ from xsent.bench.grid import Family, GridPlan, full_plan, latencies, measure_gri
 from xsent.bench.texts import mixed, texts_of
 from xsent.bench.turn import Task, Turn, run_turn
 from xsent.bundle import Bundle, builtin_path
-from xsent.errors import BundleError, DataError, MissingExtraError
+from xsent.errors import DataError, MissingExtraError, XsentError
 from xsent.tokenizer import Tokenizer
 
 # The miniature model takes 64 tokens, fewer than many of the texts have.
@@ -75,19 +75,11 @@ def test_a_machine_without_proc_is_measured(mini_bundle: Path, monkeypatch: pyte
     assert first["first_mib"] > 10 and most["peak_mib"] >= max(first["first_mib"], after["mib"])
 
 
-def turns_of(monkeypatch: pytest.MonkeyPatch, outcomes: Iterator[object]) -> list[Task]:
+def turns_of(monkeypatch: pytest.MonkeyPatch, outcomes: list[object]) -> list[Task]:
     """Replace the processes by what is given; gives the tasks that were asked for."""
     tasks: list[Task] = []
-
-    def run(task: Task) -> Turn:
-        tasks.append(task)
-        outcome = next(outcomes)
-        if isinstance(outcome, BaseException):
-            raise outcome
-        assert isinstance(outcome, Turn)
-        return outcome
-
-    monkeypatch.setattr(grid, "run_turn", run)
+    run = mock.Mock(side_effect=outcomes)
+    monkeypatch.setattr(grid, "run_turn", lambda task: (tasks.append(task), run())[1])
     return tasks
 
 
@@ -96,7 +88,7 @@ FOLDERS = {1: Path("one"), 2: Path("two")}
 
 
 def test_encoders_take_turns_and_one_that_fails_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    tasks = turns_of(monkeypatch, iter([TURN, TURN, TURN, DataError("out of memory"), TURN, TURN]))
+    tasks = turns_of(monkeypatch, [TURN, TURN, TURN, DataError("out of memory"), TURN, TURN])
     failures: list[str] = []
     found = list(Family("int8", "onnx", (1, 2), turns=2).measure(FOLDERS, [8], 1, failures.append))
     assert [task.folder for task in tasks] == ["one", "two", "one", "two", "one", "one"]
@@ -131,13 +123,15 @@ def test_a_given_bundle_takes_the_place_of_its_depth(mini_bundle: Path, tmp_path
     assert builtin.name in notes[1]
 
 
-def test_given_bundles_that_cannot_be_measured(mini_bundle: Path, tmp_path: Path) -> None:
-    for given, error, message in (
-        ([tmp_path / "nowhere"], BundleError, "nowhere: no such folder"),
-        ([mini_bundle, mini_bundle], DataError, "both are 2 layers in int8; give one of them"),
-    ):
-        with pytest.raises(error, match=message):
-            measure_grid(quick_plan(), tmp_path / "work", given, note=print, fail=print)
+@pytest.mark.parametrize(
+    ("given", "message"), [(["nowhere"], "nowhere: no such folder"), ("twice", "both are 2 layers in int8; give one")]
+)
+def test_given_bundles_that_cannot_be_measured(
+    mini_bundle: Path, tmp_path: Path, given: list[str], message: str
+) -> None:
+    paths = [mini_bundle, mini_bundle] if given == "twice" else [tmp_path / name for name in given]
+    with pytest.raises(XsentError, match=message):
+        measure_grid(quick_plan(), tmp_path / "work", paths, note=print, fail=print)
     assert not (tmp_path / "work").exists()
 
 
@@ -148,7 +142,7 @@ def test_what_cannot_be_made_is_told_and_the_rest_goes_on(
         raise MissingExtraError("openvino cannot be imported") if openvino else OSError(28, "No space left", str(path))
 
     monkeypatch.setattr(bundles_module, "write_random", write)
-    turns_of(monkeypatch, iter([TURN] * 9))
+    turns_of(monkeypatch, [TURN] * 9)
     failures: list[str] = []
     families = [Family("int8", "openvino", (1, 2)), Family("int8", "onnx", (1, 2), turns=1)]
     bundles = Bundles(tmp_path, {(2, "int8"): Bundle.open(mini_bundle)}, like=mini_bundle)
@@ -159,7 +153,7 @@ def test_what_cannot_be_made_is_told_and_the_rest_goes_on(
     assert failures[0] == "int8, openvino: openvino cannot be imported"  # once, not for every depth
     assert failures[1].startswith("1 layers, int8, onnx, threads 1: ") and "No space left" in failures[1]
     assert len(failures) == 2
-    turns_of(monkeypatch, iter([TURN, TURN, TURN, TURN, KeyboardInterrupt()]))
+    turns_of(monkeypatch, [TURN, TURN, TURN, TURN, KeyboardInterrupt()])
     measured = Family("int8", "onnx", (1, 2)).measure(FOLDERS, [8], 1, print)  # Ctrl-C keeps what there is
     assert [(m.group, m.axes["layers"]) for m in islice(measured, 3)] == [("latency", 1), ("start", 1), ("latency", 2)]
     with pytest.raises(KeyboardInterrupt):

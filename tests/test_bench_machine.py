@@ -2,9 +2,11 @@
 
 import os
 from collections import namedtuple
+from collections.abc import Callable
+from itertools import chain, repeat
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from unittest import mock
 
 import psutil  # type: ignore[import-untyped]
 import pytest
@@ -23,33 +25,22 @@ def write(root: Path, files: dict[str, str]) -> None:
         (root / name).write_text(content)
 
 
-class Looks:
-    """A machine of two CPUs that says the next of what is given at each look, and the last from then on."""
+@pytest.fixture
+def watch(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[..., Watch]:
+    """What watched a machine of two CPUs that says the next of what is given at each look, and else is quiet."""
+    monkeypatch.setattr(psutil, "cpu_count", lambda: 2)
+    monkeypatch.setattr(machine, "ROOT", tmp_path)
 
-    def __init__(self, monkeypatch: pytest.MonkeyPatch, root: Path) -> None:
-        self.root, self.said = root, dict[str, list[Any]]()
+    def watched(meanwhile: dict[str, str] | None = None, **said: list[object]) -> Watch:
         quiet = {"getloadavg": (0.0,), "cpu_times": Times(0, 0, 0, 0, 0), "sensors_temperatures": {}, "cpu_freq": None}
-        for name, value in quiet.items():
-            monkeypatch.setattr(psutil, name, lambda name=name, value=value, **_: self._next(name, value))
-        monkeypatch.setattr(os, "times", lambda: self._next("own", (0.0, 0.0, 0.0, 0.0, 0.0)))
-        monkeypatch.setattr(psutil, "cpu_count", lambda: 2)
-        monkeypatch.setattr(machine, "ROOT", root)
-
-    def _next(self, name: str, otherwise: object) -> object:
-        said = self.said.get(name, [otherwise])
-        return said.pop(0) if len(said) > 1 else said[0]
-
-    def watch(self, meanwhile: dict[str, str] | None = None, **said: list[Any]) -> Watch:
-        """What was seen."""
-        self.said = said
+        for name, value in {**quiet, "times": (0.0,) * 5}.items():
+            says = mock.Mock(side_effect=said.get(name, [value, value]))
+            monkeypatch.setattr(os if name == "times" else psutil, name, says)
         with Watch(seconds=1000) as watch:
-            write(self.root, meanwhile or {})
+            write(tmp_path, meanwhile or {})
         return watch
 
-
-@pytest.fixture
-def looks(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Looks:
-    return Looks(monkeypatch, tmp_path)
+    return watched
 
 
 def test_the_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -67,51 +58,48 @@ def test_the_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     assert found["cpus"] >= 1 and found["cpus_of_machine"] >= 1
 
 
-def test_a_watch_of_a_busy_machine(looks: Looks) -> None:
+def test_a_watch_of_a_busy_machine(watch: Callable[..., Watch]) -> None:
     # Of 200 seconds of two CPUs other programs took 80 and the host 10; a guest's are in the user's already.
     times = [Times(1000, 5000, 0, 0, 900), Times(1080, 5100, 10, 10, 980)]
-    watch = looks.watch(getloadavg=[(0.9, 0.5, 0.4), (2.1, 0.5, 0.4)], cpu_times=times)
+    busy = watch(getloadavg=[(0.9, 0.5, 0.4), (2.1, 0.5, 0.4)], cpu_times=times)
     figures = {"load_before": 0.9, "load_most": 2.1, "other_cpus": pytest.approx(80 / 100), "stolen": 10 / 200}
-    assert watch.figures() == figures
-    warnings = watch.warnings()
+    assert busy.figures() == figures
+    warnings = busy.warnings()
     assert warnings[0].startswith("the machine was busy before: load 0.90; figures may be too slow")
     assert "other programs took 0.80 CPUs" in warnings[1] and "for 5% of the time" in warnings[2]
     assert len(warnings) == 3
     # 79 of the 80 seconds were this process's and its children's, in the kernel and out of it.
     own = [(1.0, 2.0, 3.0, 4.0, 0.0), (31.0, 12.0, 33.0, 13.0, 0.0)]
-    watch = looks.watch(cpu_times=[Times(1000, 5000, 0, 0, 0), Times(1080, 5120, 0, 0, 0)], own=own)
-    assert watch.figures()["other_cpus"] == pytest.approx(0.01) and watch.warnings() == []
+    ours = watch(cpu_times=[Times(1000, 5000, 0, 0, 0), Times(1080, 5120, 0, 0, 0)], times=own)
+    assert ours.figures()["other_cpus"] == pytest.approx(0.01) and ours.warnings() == []
 
 
-def test_a_watch_of_a_hot_machine(looks: Looks) -> None:
-    def sensors(*celsius: float) -> dict[str, list[SimpleNamespace]]:
-        return {"core": [SimpleNamespace(current=one) for one in celsius]}
-
-    def clocks(*megahertz: float) -> list[SimpleNamespace]:
-        return [SimpleNamespace(current=one) for one in megahertz]
-
-    write(looks.root, {COUNT: "5\n", COUNT.replace("cpu0", "cpu1"): "0\n"})
-    watch = looks.watch(
-        {COUNT: "7\n", COUNT.replace("cpu0", "cpu1"): "1\n"},
-        sensors_temperatures=[sensors(61.25, 50), sensors(84.0)],
-        cpu_freq=[clocks(2400, 600), clocks(1500, 600)],
+def test_a_watch_of_a_hot_machine(watch: Callable[..., Watch], tmp_path: Path) -> None:
+    now = SimpleNamespace
+    counts = [COUNT, COUNT.replace("cpu0", "cpu1")]
+    write(tmp_path, dict(zip(counts, "50", strict=True)))
+    hot = watch(
+        dict(zip(counts, "71", strict=True)),
+        sensors_temperatures=[{"core": [now(current=61.25), now(current=50)]}, {"core": [now(current=84.0)]}],
+        cpu_freq=[[now(current=2400), now(current=600)], [now(current=1500)]],
     )
-    hot = {"celsius_most": 84, "mhz_least": 1500, "mhz_most": 2400, "throttled": 3}
-    assert watch.figures() == {"load_before": 0, "load_most": 0, **hot}
-    (warning,) = watch.warnings()
+    figures = {"celsius_most": 84, "mhz_least": 1500, "mhz_most": 2400, "throttled": 3}
+    assert hot.figures() == {"load_before": 0, "load_most": 0, **figures}
+    (warning,) = hot.warnings()
     assert warning.startswith("the machine slowed itself down (heat or power): seen 3 times")
 
 
-def test_a_raspberry_pi_that_is_slowed_down(looks: Looks) -> None:
+def test_a_raspberry_pi_that_is_slowed_down(watch: Callable[..., Watch], tmp_path: Path) -> None:
     # The upper bits say what has been since the start; only the lower ones are of now.
-    write(looks.root, {PI_STATE: "e0000\n"})
-    assert looks.watch().warnings() == []
-    assert looks.watch({PI_STATE: "e0008\n"}).figures()["throttled"] == 1
+    write(tmp_path, {PI_STATE: "e0000\n"})
+    assert watch().warnings() == []
+    assert watch({PI_STATE: "e0008\n"}).figures()["throttled"] == 1
 
 
-def test_a_watch_looks_while_the_block_runs(looks: Looks) -> None:
-    looks.said = {"getloadavg": [(0.1,), (3.0,), (0.2,)]}
+def test_a_watch_looks_while_the_block_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    loads = chain([(0.1,), (3.0,)], repeat((0.2,)))
+    monkeypatch.setattr(psutil, "getloadavg", lambda: next(loads))
     with Watch(seconds=0.001) as watch:
         while watch.figures()["load_most"] < 3:
             pass
-    assert watch.figures() == {"load_before": 0.1, "load_most": 3.0}
+    assert watch.figures()["load_before"] == 0.1
