@@ -41,26 +41,22 @@ class Bundles:
         found = self.given.get((layers, precision))
         if found is not None and (OPENVINO in found.files or not openvino):
             return found.path
-        path, made = self.work / f"{layers}-layers-{precision}{'-openvino' * openvino}", self._made_of()
-        mark = path.with_suffix(".made-of")
-        if not (self._is_good(path, openvino) and mark.is_file() and mark.read_text() == made):
-            write_random(Bundle.open(self.like), layers, precision, path, openvino=openvino)
+        path = self.work / f"{layers}-layers-{precision}{'-openvino' * openvino}"
+        mark, like = path.with_suffix(".made-of"), Bundle.open(self.like)
+        code = "".join(file_digest(file) for file in sorted(Path(export.__file__).parent.glob("*.py")))
+        made = hashlib.sha256(f"{like.fingerprint} {code}".encode()).hexdigest()
+        if not (is_whole(path) and mark.is_file() and mark.read_text() == made):
+            write_random(like, layers, precision, path, openvino=openvino)
             mark.write_text(made)
         return path
 
-    def _made_of(self) -> str:
-        """A hash of what a made bundle depends on: the tokenizer, and the code that exports."""
-        files = [Bundle.open(self.like).tokenizer_path, *sorted(Path(export.__file__).parent.glob("*.py"))]
-        return hashlib.sha256("".join(map(file_digest, files)).encode()).hexdigest()
 
-    def _is_good(self, path: Path, openvino: bool) -> bool:
-        """Whether a made bundle is there, whole, and of the shape that is asked for."""
-        try:
-            found, like = Bundle.open(path), Bundle.open(self.like)
-        except BundleError:
-            return False
-        same = (found.vocab_size, found.dim, found.max_length) == (like.vocab_size, like.dim, like.max_length)
-        return same and (OPENVINO in found.files or not openvino)
+def is_whole(path: Path) -> bool:
+    """Whether there is a bundle that can be opened."""
+    try:
+        return bool(Bundle.open(path))
+    except BundleError:
+        return False
 
 
 def trained(paths: Sequence[Path], note: Callable[[str], None] = lambda _: None) -> dict[Kind, Bundle]:
@@ -74,11 +70,13 @@ def trained(paths: Sequence[Path], note: Callable[[str], None] = lambda _: None)
         found[kind] = bundle
     builtin = Bundle.open(builtin_path())
     found.setdefault((builtin.num_layers, builtin.precision), builtin)
-    named = []
-    for (layers, precision), b in found.items():
-        forget(b.path)
-        named.append(f"{layers} layers in {precision} ({b.name}, {b.vocab_size:,} pieces, {b.dim} dimensions)")
-    note(f"Trained bundles: {', '.join(named)}. All others have random weights in the shape of the built-in one.")
+    for bundle in found.values():
+        forget(bundle.path)
+    named = ", ".join(
+        f"{layers} layers in {precision} ({b.name}, {b.vocab_size:,} pieces, {b.dim} dimensions)"
+        for (layers, precision), b in found.items()
+    )
+    note(f"Trained bundles: {named}. All others have random weights in the shape of the built-in one.")
     return found
 
 

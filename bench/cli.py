@@ -3,20 +3,18 @@
 What measures loads inside the commands: a missing package is one line, and `--help` is quick.
 """
 
-import json
 import logging
 import shlex
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from xsent.bundle import builtin_path
-from xsent.commands.options import BundleArgument, BundleOption, JsonOption, split_names
+from xsent.commands.options import BundleArgument, BundleOption, split_names
 from xsent.errors import DataError, MissingExtraError
 from xsent.terminal import FAILED, one_line_errors
 
@@ -101,75 +99,43 @@ def ablation(
     Groups: generative, contrastive, layers, sizes, hictl, negatives, matryoshka, distillation. A finished row is
     never trained again; after Ctrl-C the same command goes on.
     """
-    from xsent.bench.ablation.plan import Plan
-    from xsent.bench.ablation.rows import run_ablation
+    from xsent.bench.ablation import Ablation
+    from xsent.bench.variants import Plan
 
     model = str(teacher.resolve()) if teacher else ""
     plan = Plan(data=str(data.resolve()), teacher=model, pairs=budget, threads=threads)
-    typer.echo(run_ablation(plan, out, numbers(seeds), split_names(only), processes, command_line()))
+    typer.echo(Ablation(plan, out, command_line()).run(numbers(seeds), split_names(only), processes))
 
 
 @app.command(epilog="Example: xsent-bench training --out runs/speed --threads 2")
 @measuring()
 def training(
     out: OutOption,
-    only: Annotated[str, typer.Option(help="Parts: plain, layers, throughput; default: all.")] = "",
-    batches: Annotated[str, typer.Option(help="Batch sizes of the throughput, with commas between.")] = "128",
+    layers: Annotated[str, typer.Option(help="Numbers of layers, with commas between.")] = "1,2,3,4,6",
+    batches: Annotated[str, typer.Option(help="Batch sizes, with commas between.")] = "128",
     steps: Annotated[int, typer.Option(min=2, help="Steps of each measured training.")] = 12,
-    turns: Annotated[int, typer.Option(min=2, help="Turns that ours and the plain system take; one more first.")] = 6,
     device: Annotated[str, typer.Option(help="auto takes a GPU where there is one; cpu does not.")] = "auto",
     compiled: Annotated[bool, typer.Option("--compile", help="Compile the layers with torch.compile.")] = False,
     threads: ThreadsOption = 1,
 ) -> None:
-    """Measure a training step: against a plain implementation of mao2021, by layers, its throughput, its data path."""
-    from xsent.bench.training.spec import Spec
-    from xsent.bench.training.speed import run_training_benchmarks
+    """Measure a training step on made-up text: seconds, pairs a second and peak memory, beside the paper's."""
+    from xsent.bench.results import Results
+    from xsent.bench.run import measure_parts
+    from xsent.bench.training import TrainingSpec, measure_training
 
     if device not in ("auto", "cpu"):
         raise DataError(f"--device {device} must be auto or cpu")
-    spec = Spec(folder=str(out), steps=steps, threads=threads, compile=compiled)
+    spec = TrainingSpec(str(out), steps=steps, threads=threads, compile=compiled)
+    depths, sizes = numbers(layers), numbers(batches, least=2)
     out.mkdir(parents=True, exist_ok=True)
-    typer.echo(
-        run_training_benchmarks(spec, split_names(only), numbers(batches, least=2), device, turns, command_line())
-    )
-
-
-@app.command(epilog="Example: xsent-bench corpus-memory --pairs 1000000,20000000 --out runs/memory")
-@measuring()
-def corpus_memory(
-    out: OutOption,
-    pairs: Annotated[str, typer.Option(help="Sizes of the made-up corpora, with commas between.")] = "1000000,20000000",
-    steps: Annotated[int, typer.Option(min=2, help="Steps of training.")] = 300,
-    keep: Annotated[bool, typer.Option("--keep", help="Leave the corpora on the disk.")] = False,
-    threads: ThreadsOption = 1,
-) -> None:
-    """Measure the memory of preparation and training on made-up corpora of several sizes."""
-    from xsent.bench.training.spec import SMALL_TABLE
-    from xsent.bench.training.speed import run_corpus_memory
-
-    spec = SMALL_TABLE(str(out), steps=steps, threads=threads)
-    typer.echo(run_corpus_memory(spec, numbers(pairs), keep=keep, command=command_line()))
-
-
-@app.command(epilog="Example: xsent-bench latency my-int8 my-fp32 --tokens 20,64 --default")
-@measuring()
-def latency(
-    bundles: Annotated[list[Path], typer.Argument(help="Bundles; all are compared with the first.")],
-    tokens: Annotated[str, typer.Option(help="Tokens of the sentences, with commas between.")] = "20,64",
-    backends: Annotated[str, typer.Option(help="Backends that run each bundle, with commas between.")] = "onnx",
-    default: Annotated[bool, typer.Option("--default", help="The first as ONNX Runtime quantises it, too.")] = False,
-    rounds: Annotated[int, typer.Option(min=1, help="Turns of each.")] = 20,
-) -> None:
-    """Measure what a sentence takes: bundles take turns in one process, one thread."""
-    from xsent.bench.latency import measure_latency
-
-    typer.echo(measure_latency(bundles, numbers(tokens), split_names(backends), default, rounds, command_line()))
+    part = "training", lambda: measure_training(spec, depths, sizes, device)
+    typer.echo(measure_parts(Results(command_line()), [part], out))
 
 
 @app.command(epilog="Example: xsent-bench peers --out runs/peers")
 @measuring()
 def peers(
-    out: Annotated[Path, typer.Option(help="Folder for the models of other systems; made once.")],
+    out: Annotated[Path, typer.Option(help="Folder of the report, and of the others' models; made once.")],
     bundle: BundleArgument = None,
     only: Annotated[str, typer.Option(help="Systems beside ours, with commas between; default: all.")] = "",
     turns: Annotated[int, typer.Option(min=1, help="Turns of each system, a fresh process each.")] = 5,
@@ -177,10 +143,13 @@ def peers(
     stream: Annotated[int, typer.Option(min=0, help="Sentences to watch our memory over.")] = 100_000,
 ) -> None:
     """Compare a bundle with other systems: speed, start and memory, in turns, each in processes of its own."""
-    from xsent.bench.peers.comparison import measure_peers
+    from xsent.bench.results import Results
+    from xsent.bench.run import measure_parts, peers_parts
 
+    results = Results(command_line())
     out.mkdir(parents=True, exist_ok=True)
-    typer.echo(measure_peers(bundle or builtin_path(), out, split_names(only), turns, number, stream, command_line()))
+    parts = peers_parts(results, bundle or builtin_path(), out, split_names(only), turns, number, stream)
+    typer.echo(measure_parts(results, parts, out).read_text())
 
 
 @app.command(epilog="Example: xsent-bench documents data/eval/flores --languages en,fr,de,es,it")
@@ -197,53 +166,25 @@ def documents(
     typer.echo(measure_documents(SentenceEncoder(model), folder, split_names(languages), command=command_line()))
 
 
-@app.command(epilog="Example: xsent-bench mining --rows 200000 --rounds 1")
+@app.command(epilog="Example: xsent-bench slower OLD NEW --model MY-BUNDLE")
 @measuring()
-def mining(
-    rows: Annotated[int, typer.Option(min=4, help="Made-up sentences on each side.")] = 200_000,
-    dim: Annotated[int, typer.Option(min=1, help="Length of their vectors.")] = 384,
-    rounds: Annotated[int, typer.Option(min=1, help="Turns of each.")] = 1,
-    folder: Annotated[Path | None, typer.Option(help="Where vectors are put; default: the temporary folder.")] = None,
-) -> None:
-    """Measure mining against a plain blocked product of the same vectors: they take turns, one thread."""
-    from xsent.bench.mining import measure_mining
-
-    typer.echo(measure_mining(rows=rows, dim=dim, rounds=rounds, folder=folder, command=command_line()))
-
-
-@app.command(epilog="Example: xsent-bench compare old/results.json new/results.json --threshold 0.1")
-@measuring()
-def compare(
-    old: Annotated[Path, typer.Argument(help="The results.json of one run.")],
-    new: Annotated[Path, typer.Argument(help="That of a later one.")],
-    threshold: Annotated[float, typer.Option(help="Share by which a figure may be slower or larger.")] = 0.05,
-    force: Annotated[bool, typer.Option("--force", help="Compare other machines and versions too.")] = False,
-    as_json: JsonOption = False,
-) -> None:
-    """Compare two runs; exits with 1 where a figure is worse past the threshold and beyond its own spread."""
-    from xsent.bench.compare import compare_files
-
-    found = compare_files(old, new, threshold=threshold, force=force)
-    typer.echo(json.dumps(asdict(found)) if as_json else found.text())
-    if found.of("slower"):
-        raise typer.Exit(FAILED)
-
-
-@app.command(epilog="Example: xsent-bench tracking new.json && xsent-bench compare old.json new.json")
-@measuring()
-def tracking(
-    out: Annotated[Path, typer.Argument(help="The file of results to write.")],
+def slower(
+    old: Annotated[Path, typer.Argument(help="Folder of the old code: pip install --no-deps --target OLD ...")],
+    new: Annotated[Path, typer.Argument(help="That of the new code.")],
     model: BundleOption = None,
     by: Annotated[str, typer.Option(help="perf or valgrind count instructions, time takes ratios; auto.")] = "auto",
-    force: Annotated[bool, typer.Option("--force", help="Replace a file that is there.")] = False,
+    threshold: Annotated[float, typer.Option(help="Share by which a figure may be worse.")] = 0.1,
 ) -> None:
-    """Measure what stays the same on a machine that is not quiet as long as the code does, for `compare`."""
-    if out.exists() and not force:
-        raise DataError(f"{out}: exists; name another, or replace it with --force")
-    from xsent.bench.tracking import track
+    """Compare two xsents by what stays the same on a noisy machine as long as the code does; exits with 1 if slower."""
+    from xsent.bench.slower import slower_than
 
-    track(model or builtin_path(), command=command_line(), by=by).write(out)
-    typer.echo(out)
+    for folder in (old, new):
+        if not (folder / "xsent").is_dir():
+            raise DataError(f"{folder}: no folder xsent in it; expected what pip install --target wrote")
+    text, worse = slower_than(old, new, model or builtin_path(), by=by, threshold=threshold)
+    typer.echo(text)
+    if worse:
+        raise typer.Exit(FAILED)
 
 
 def main() -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from xsent.bench.report.tables import Table
+from xsent.bench.pages import Table
 from xsent.documents.encoder import DocumentEncoder, EncodesStreams
 from xsent.errors import DataError
 from xsent.lines import read_lines

@@ -12,8 +12,6 @@ from xsent.bench import LAYERS, LENGTHS
 from xsent.bench.bundles import Bundles, Kind, trained
 from xsent.bench.processes import answers
 from xsent.bench.results import Axis, Measurement
-from xsent.bench.training.spec import Spec
-from xsent.bench.training.speed import run as run_training
 from xsent.bench.turn import BLOCK, Task, Turn, run_turn
 from xsent.bundle import MANIFEST, Bundle
 from xsent.errors import DataError, MissingExtraError, XsentError
@@ -61,7 +59,8 @@ class Family:
         first = {name: replace(task, seconds=0) for name, task in tasks.items()}
         take_turns(first, unseen, fail)  # has the system read the files
         tasks = {name: tasks[name] for name in first}
-        axes = {name: self._axes(layers) for name, layers in numbers.items()}
+        alike: dict[str, Axis] = {"precision": self.precision, "backend": self.backend}
+        axes = {name: {"layers": layers, **alike} for name, layers in numbers.items()}
         try:
             for _ in range(self.turns):
                 take_turns(tasks, found, fail)
@@ -70,20 +69,17 @@ class Family:
                 if done:
                     yield from latencies({**axes[name], "threads": self.threads}, done)
                     if self.threads == 1:
-                        yield start(axes[name], done)
+                        turns = [{"first_ms": turn.first_ms, "first_mib": turn.first_mib} for turn in done]
+                        yield Measurement.of_turns("start", axes[name], turns)
         if self.stream:
             watched = {name: LONG if numbers[name] in self.long else self.stream for name in tasks}
             tasks = {name: replace(task, lengths=(), stream=watched[name]) for name, task in tasks.items()}
             take_turns(tasks, streams, fail)
-            yield from (memory(axes[name], streams[name][0]) for name in tasks)
-
-    def _axes(self, layers: int) -> dict[str, Axis]:
-        """What is measured, but for the threads and tokens."""
-        return {"layers": layers, "precision": self.precision, "backend": self.backend}
+            yield from (memory_of(axes[name], streams[name][0]) for name in tasks)
 
 
 @dataclass(frozen=True)
-class Plan:
+class GridPlan:
     """What is measured."""
 
     families: Sequence[Family]  # the most telling first, for whoever ends a run early
@@ -91,9 +87,8 @@ class Plan:
     seconds: float = 0.3  # for each length in a turn
     shares: Sequence[int] = (0, 2, 6)  # layers whose distance to the machine's peaks is measured
     training: Sequence[int] = (1, 2, 4, 6)  # layers that are trained with
-    steps: int = 8  # of each training
 
-    def covering(self, kinds: Collection[Kind]) -> "Plan":
+    def covering(self, kinds: Collection[Kind]) -> "GridPlan":
         """The same plan, in which every bundle of these layers and precisions runs at least in onnx on one thread."""
         families = []
         for family in self.families:
@@ -104,7 +99,7 @@ class Plan:
         return replace(self, families=families)
 
     def measure(self, bundles: Bundles, fail: Say) -> Iterator[Measurement]:
-        """Size, latency, start and memory of each family, then shares, then training; what fails is told."""
+        """Size, latency, start and memory of each family; what fails is told."""
         sized = set[Path]()
         for family in self.families:
             folders: dict[int, Path] = {}
@@ -121,25 +116,9 @@ class Plan:
                 yield from (size(Bundle.open(path)) for path in folders.values() if path not in sized)
                 sized |= {*folders.values()}
             yield from family.measure(folders, self.lengths, self.seconds, fail)
-        for name, layers, measure in [
-            *(("share of the peaks", layers, share) for layers in self.shares),
-            *(("training", layers, self._training) for layers in self.training),
-        ]:
-            logger.info("%s, %d layers", name, layers)
-            try:
-                yield measure(bundles, layers)
-            except (XsentError, OSError) as error:
-                fail(f"{name}, {layers} layers: {error}")
-
-    def _training(self, bundles: Bundles, layers: int) -> Measurement:
-        """The cost of a training step on one thread of the processor."""
-        folder = bundles.work / "training"
-        folder.mkdir(exist_ok=True)
-        cost = run_training(Spec(str(folder), num_layers=layers, steps=self.steps), {"CUDA_VISIBLE_DEVICES": ""})
-        return Measurement("training", {"layers": layers}, {"step_seconds": cost["step"], "peak_mib": cost["peak"]})
 
 
-def quick_plan() -> Plan:
+def quick_plan() -> GridPlan:
     """About a minute and a half on two cores; no training, whose vocabulary alone takes half as long."""
     families = [
         Family("int8", "onnx", (0, 1, 2, 4, 6), turns=2, stream=5_000),
@@ -147,10 +126,10 @@ def quick_plan() -> Plan:
         Family("int4-table", "onnx", (2,), turns=2),
         Family("int8", "numpy", (2,), turns=2),
     ]
-    return Plan(families, lengths=(8, 32, 128), shares=(2,), training=())
+    return GridPlan(families, lengths=(8, 32, 128), shares=(2,), training=())
 
 
-def full_plan() -> Plan:
+def full_plan() -> GridPlan:
     """Some fifteen minutes on two cores, the training included."""
     families = [Family("int8", "onnx", LAYERS, stream=5_000, long=(0, 2))]
     if (cpus := available_cpus()) > 1:
@@ -162,10 +141,10 @@ def full_plan() -> Plan:
         Family("int8", "numpy", LAYERS, turns=2),
         Family("float32", "numpy", (0, 2, 6), turns=2),
     ]
-    return Plan(families)
+    return GridPlan(families)
 
 
-def measure_grid(plan: Plan, work: Path, given: Sequence[Path], *, note: Say, fail: Say) -> Iterator[Measurement]:
+def measure_grid(plan: GridPlan, work: Path, given: Sequence[Path], *, note: Say, fail: Say) -> Iterator[Measurement]:
     """Measure a plan; what is made for it is kept in `work`, and used again.
 
     A given bundle takes the place of the made one of its layers and precision, which is noted; that one cannot be
@@ -184,10 +163,9 @@ def size(bundle: Bundle) -> Measurement:
     return Measurement("size", {"layers": bundle.num_layers, "precision": bundle.precision}, figures)
 
 
-def share(bundles: Bundles, layers: int) -> Measurement:
-    """Where the time of a sentence goes, and how near it comes to the machine's peaks."""
-    folders = [str(bundles.path(layers, precision)) for precision in ("int8", "float32")]
-    (figures,) = answers("xsent.bench.peak", folders)
+def share(layers: int, bundles: Sequence[Path]) -> Measurement:
+    """Where the time of a sentence goes, and how near it comes to the machine's peaks; see `xsent.bench.peak`."""
+    (figures,) = answers("xsent.bench.peak", [*map(str, bundles)])
     return Measurement("share", {"layers": layers}, figures)
 
 
@@ -219,12 +197,7 @@ def latencies(axes: Mapping[str, Axis], turns: Sequence[Turn]) -> Iterator[Measu
         yield Measurement("latency", {**axes, "tokens": tokens}, figures, by_turn)
 
 
-def start(axes: Mapping[str, Axis], turns: Sequence[Turn]) -> Measurement:
-    """The first vector of a process."""
-    return Measurement.of_turns("start", axes, [{"first_ms": t.first_ms, "first_mib": t.first_mib} for t in turns])
-
-
-def memory(axes: Mapping[str, Axis], turn: Turn) -> Measurement:
+def memory_of(axes: Mapping[str, Axis], turn: Turn) -> Measurement:
     """The memory over a stream; if it is long enough to be steady by then, with what its second half adds by 10,000."""
     most = max(turn.memory)
     figures = {"mib_1": turn.first_mib, **{f"mib_{n}": turn.memory[n] for n in turn.memory if n in (BLOCK, most)}}

@@ -30,28 +30,6 @@ def resident() -> float:
         return float(psutil.Process().memory_info().rss) / 2**20
 
 
-class AnonymousPeak:
-    """The most memory beside mapped files, `mib`, that this process holds while the block runs; seen every 50 ms."""
-
-    def __init__(self) -> None:
-        self.mib = process_memory("RssAnon")
-        self._ended = threading.Event()
-        self._thread = threading.Thread(target=self._watch, daemon=True)
-
-    def __enter__(self) -> "AnonymousPeak":
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._ended.set()
-        self._thread.join()
-        self.mib = max(self.mib, process_memory("RssAnon"))
-
-    def _watch(self) -> None:
-        while not self._ended.wait(0.05):
-            self.mib = max(self.mib, process_memory("RssAnon"))
-
-
 class Child:
     """A module of ours in a process of its own, so that its memory and its allocator are its own; ends with the block.
 
@@ -106,23 +84,15 @@ class Child:
             raise DataError(reason)
         return None
 
-    def go_on(self) -> None:
-        """Tell it that it is its turn."""
-        assert self._process.stdin is not None
-        self._process.stdin.write(b"\n")
-        self._process.stdin.flush()
-
     def interrupt(self) -> None:
         """Let it save what it has, as on Ctrl-C, and wait until it has."""
         self._process.send_signal(signal.SIGINT)
         self._process.wait()
 
 
-def answers(
-    module: str, arguments: Sequence[str], *, threads: int = 1, environment: Mapping[str, str] | None = None
-) -> Iterator[dict[str, Any]]:
+def answers(module: str, arguments: Sequence[str], **settings: Any) -> Iterator[dict[str, Any]]:  # noqa: ANN401
     """All that a `Child` says, as it says it."""
-    with Child(module, arguments, threads=threads, environment=environment) as child:
+    with Child(module, arguments, **settings) as child:
         while (said := child.answer()) is not None:
             yield said
 
@@ -155,17 +125,16 @@ def silent() -> Iterator[None]:
     import logging  # not above: a child whose memory is measured loads neither
     import warnings
 
-    before, nowhere, level = [os.dup(1), os.dup(2)], os.open(os.devnull, os.O_WRONLY), logging.root.manager.disable
+    before, level = [os.dup(1), os.dup(2)], logging.root.manager.disable
     logging.disable(logging.WARNING)
     try:
-        for place in (1, 2):
-            os.dup2(nowhere, place)
-        with warnings.catch_warnings():
+        with open(os.devnull, "w") as nowhere, warnings.catch_warnings():
             warnings.simplefilter("ignore")
+            for place in (1, 2):
+                os.dup2(nowhere.fileno(), place)
             yield
     finally:
         logging.disable(level)
         for place, kept in enumerate(before, 1):
             os.dup2(kept, place)
-        for file in (*before, nowhere):
-            os.close(file)
+            os.close(kept)

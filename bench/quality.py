@@ -29,7 +29,7 @@ PLACES = {"tatoeba": "tatoeba", "sib": "sib200", "sts": "stsb"}  # figure and fo
 TOKENS, SECONDS = 32, 0.5
 
 
-def check_tests(folder: Path) -> list[str]:
+def tests_in(folder: Path) -> list[str]:
     """The figures that a folder has the test sets of; that it has none is a DataError."""
     found = [name for name, place in PLACES.items() if (folder / place).is_dir()]
     if not found:
@@ -43,7 +43,7 @@ def measure_quality(bundles: Sequence[Path], folder: Path, fail: Callable[[str],
     Each is tested in the languages that all of them have, or in its own if there is none. Of the folder `tatoeba`,
     `sib200` and `stsb` are read, as `xsent evaluate` and `xsent classify evaluate` do; what fails is told.
     """
-    wanted = check_tests(folder)
+    wanted = tests_in(folder)
     common = set.intersection(*(set(Bundle.open(path).languages) for path in bundles))
     names = Counter(path.resolve().name for path in bundles)
     for path in bundles:
@@ -58,13 +58,13 @@ def measure_quality(bundles: Sequence[Path], folder: Path, fail: Callable[[str],
         costs = {"p50_ms": 1000 * median(times), "bytes": size(bundle).figures["bytes"]}
         for test in wanted:
             try:
-                found[test] = score(test, encoder, folder, languages)
+                found[test] = mean_score(test, encoder, folder, languages)
             except (XsentError, ValueError) as error:
                 fail(f"{test} of {named}: {error}")
         yield Measurement("quality", axes, {**found, **costs})
 
 
-def score(test: str, encoder: SupportsEncode, tests: Path, languages: Sequence[str]) -> float:
+def mean_score(test: str, encoder: SupportsEncode, tests: Path, languages: Sequence[str]) -> float:
     """The mean over the languages that there is a test of.
 
     Of P@1 towards English; of the accuracy of heads trained in English, over English itself if there is no other; or of
@@ -91,10 +91,9 @@ def retrieval(encoder: SupportsEncode, folder: Path, languages: Sequence[str]) -
 
 def by_direction(name: str, measured: Evaluation) -> dict[str, float]:
     """Both directions of every language, with names for a table."""
-    found: dict[str, float] = {}
-    for code, figures in measured.scores.items():
-        found |= {f"{name} {code}→en": figures["xx_en"], f"{name} en→{code}": figures["en_xx"]}
-    return found
+    both = {"xx_en": "{}→en", "en_xx": "en→{}"}
+    scores = measured.scores.items()
+    return {f"{name} {text.format(code)}": found[way] for code, found in scores for way, text in both.items()}
 
 
 def every_score(encoder: SupportsEncode, tests: Path, small_xsr: Path, languages: Sequence[str]) -> dict[str, float]:

@@ -1,4 +1,4 @@
-"""What a run measured, in the form that is written, reported and compared."""
+"""What a run measured, in the form that is written and reported."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -7,7 +7,6 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from xsent.errors import DataError
 from xsent.files import atomic_file
 
 FORMAT_VERSION = 1
@@ -19,22 +18,20 @@ Axis = str | int | float
 class Measurement:
     """The figures of one thing."""
 
-    group: str  # latency, start, memory, size, share, training, quality, peers, modules, tracking or ablation
+    group: str  # latency, start, memory, size, share, training, quality, peers, modules or tracking
     axes: Mapping[str, Axis]  # what was measured: layers, precision, backend, threads, tokens, system, …
     figures: Mapping[str, float]  # what came out; the unit ends the name, as in `p50_ms` and `peak_mib`
     # The same figures by turn, where there were several; their spread says what a difference is worth.
     turns: Mapping[str, Sequence[float]] = field(default_factory=dict)
-
-    @property
-    def name(self) -> str:
-        """The group and all axes; the same thing has the same name in every run."""
-        return " ".join([self.group, *(f"{axis}={value}" for axis, value in self.axes.items())])
 
     @staticmethod
     def of_turns(group: str, axes: Mapping[str, Axis], turns: Sequence[Mapping[str, float]]) -> "Measurement":
         """The medians over turns, and the turns."""
         by_turn = {figure: [turn[figure] for turn in turns] for figure in turns[0]}
         return Measurement(group, axes, {figure: median(values) for figure, values in by_turn.items()}, by_turn)
+
+    def __str__(self) -> str:
+        return " ".join([self.group, *(f"{axis}={value}" for axis, value in self.axes.items())])
 
 
 @dataclass
@@ -47,27 +44,11 @@ class Results:
     notes: list[str] = field(default_factory=list)  # what a reader must know: random weights, a busy machine
     failures: list[str] = field(default_factory=list)  # what could not be measured, and why
 
-    def of(self, group: str, **axes: Axis) -> list[Measurement]:
-        """The measurements of a group that have all these axes."""
-        wanted = axes.items()
-        return [m for m in self.measurements if m.group == group and wanted <= dict(m.axes).items()]
+    def of(self, group: str) -> list[Measurement]:
+        """The measurements of a group."""
+        return [m for m in self.measurements if m.group == group]
 
     def write(self, path: Path) -> None:
         """Write them as JSON."""
         with atomic_file(path) as file:
             file.write(json.dumps({"format_version": FORMAT_VERSION, **asdict(self)}, indent=1).encode() + b"\n")
-
-    @staticmethod
-    def read(path: Path) -> "Results":
-        """Read what `write` wrote; that the file is missing, of another version, or no results is a DataError."""
-        try:
-            raw = json.loads(path.read_bytes())
-            version = raw.pop("format_version")
-        except (OSError, ValueError, AttributeError, KeyError, TypeError) as error:
-            raise DataError(f"{path}: no results of xsent-bench ({error})") from error
-        if version != FORMAT_VERSION:
-            raise DataError(f"{path}: results of version {version!r}, this xsent reads {FORMAT_VERSION}")
-        try:
-            return Results(**{**raw, "measurements": [Measurement(**row) for row in raw["measurements"]]})
-        except (KeyError, TypeError) as error:
-            raise DataError(f"{path}: no results of xsent-bench ({error})") from error

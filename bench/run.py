@@ -1,23 +1,30 @@
 """A whole run: everything that can be measured here, one part after the other, and its report."""
 
+import json
 import logging
+import os
+import re
+import subprocess
+import sys
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from xsent.bench import LAYERS
 from xsent.bench.bundles import Bundles, trained
-from xsent.bench.fit import fits
-from xsent.bench.grid import full_plan, measure_grid, quick_plan
+from xsent.bench.grid import full_plan, measure_grid, memory_of, quick_plan, share
 from xsent.bench.machine import Watch, environment
-from xsent.bench.modules import run_modules
-from xsent.bench.peers import comparison
-from xsent.bench.quality import check_tests, measure_quality
-from xsent.bench.report.sections import PEER, write_report
-from xsent.bench.results import Measurement, Results
-from xsent.bench.tracking import track
-from xsent.bundle import builtin_path
+from xsent.bench.peers import beside_others
+from xsent.bench.quality import measure_quality, tests_in
+from xsent.bench.report import write_report
+from xsent.bench.results import Axis, Measurement, Results
+from xsent.bench.slower import TIME, ratios
+from xsent.bench.training import BATCH, TrainingSpec, measure_training
+from xsent.bench.turn import Task, run_turn
+from xsent.bundle import Bundle, builtin_path
 from xsent.errors import DataError, XsentError
 
 logger = logging.getLogger(__name__)
@@ -44,7 +51,7 @@ def run(out: Path, work: Path, choices: Choices, *, force: bool, command: str) -
         raise DataError(f"{out / RESULTS}: there is a report; name another --out, or replace it with --force")
     bundles = trained(choices.bundles)  # what is wrong with them is said before half an hour has gone
     if choices.evaluate:
-        check_tests(choices.evaluate)
+        tests_in(choices.evaluate)
     for folder in (out, work):
         folder.mkdir(parents=True, exist_ok=True)
     named = {f"{layers} layers {precision}": bundle.fingerprint for (layers, precision), bundle in bundles.items()}
@@ -55,34 +62,74 @@ def run(out: Path, work: Path, choices: Choices, *, force: bool, command: str) -
 def parts(results: Results, work: Path, choices: Choices) -> list[tuple[str, Part]]:
     """What a run measures, the most telling first; results get the notes and failures."""
     note, fail, quick, builtin = results.notes.append, results.failures.append, choices.quick, builtin_path()
-    plan = quick_plan() if quick else full_plan()
-    found: list[tuple[str, Part]] = [
+    plan, made = quick_plan() if quick else full_plan(), Bundles(work, trained(choices.bundles))
+    spec = TrainingSpec(str(work / "training"), steps=8)
+    only, turns, number = (PEERS_QUICK, 1, 200) if quick else ((), 3, 1_000)
+    layers, seconds = ((2,), 0.1) if quick else (LAYERS, 0.25)
+
+    def not_measured(text: str) -> None:
+        fail(f"peers: {text}")
+
+    def tracking() -> Iterable[Measurement]:
+        turns = [{"ratio": ratio} for ratio in ratios(builtin)]
+        return [Measurement.of_turns("tracking", {"work": "encode", "by": TIME}, turns)]
+
+    others = partial(beside_others, builtin, work, only=only, turns=turns, number=number, note=note, fail=not_measured)
+    training, tests = partial(measure_training, spec, plan.training, [BATCH], "cpu"), choices.evaluate
+    return [
         ("grid", lambda: measure_grid(plan, work, choices.bundles, note=note, fail=fail)),
+        (
+            "share of the peaks",
+            lambda: (share(n, [made.path(n, "int8"), made.path(n, "float32")]) for n in plan.shares),
+        ),
+        *([("training", training)] if plan.training else []),
+        *([("quality", partial(measure_quality, [builtin, *choices.bundles], tests, fail))] if tests else []),
+        *([("peers", others)] if choices.peers else []),
+        ("pytest-benchmark", lambda: run_benchmarks([made.path(n, "int8") for n in layers], seconds=seconds)),
+        ("tracking", tracking),
     ]
-    if folder := choices.evaluate:
-        found.append(("quality", lambda: measure_quality([builtin, *choices.bundles], folder, fail)))
 
-    def peers() -> Iterable[Measurement]:
-        return comparison.measure(
-            builtin,
-            work,
-            only=PEERS_QUICK if quick else (),
-            turns=1 if quick else 3,
-            number=200 if quick else 1_000,
-            note=lambda text: note(PEER + text),
-            fail=lambda text: fail(f"peers: {text}"),
+
+def peers_parts(
+    results: Results, bundle: Path, work: Path, only: Sequence[str], turns: int, number: int, stream: int
+) -> list[tuple[str, Part]]:
+    """A bundle beside other systems, its memory over a stream, and how near it comes to the machine's peaks."""
+    note, fail, ours = results.notes.append, results.failures.append, Bundle.open(bundle)
+    axes: dict[str, Axis] = {"layers": ours.num_layers, "precision": ours.precision, "backend": "onnx"}
+    note(f"{turns} turns, {number:,} sentences.")
+    return [
+        ("peers", lambda: beside_others(bundle, work, only=only, turns=turns, number=number, note=note, fail=fail)),
+        ("memory", lambda: [memory_of(axes, run_turn(Task(str(bundle), stream=stream)))] if stream else []),
+        ("share of the peaks", lambda: [share(ours.num_layers, [bundle])]),
+    ]
+
+
+def run_benchmarks(bundles: Sequence[Path], *, seconds: float) -> Iterator[Measurement]:
+    """Run this room's pytest-benchmark module as `pytest --pyargs xsent.bench` does, on a bundle for each depth.
+
+    Each benchmark is repeated so many seconds at most, in rounds of its own choice. If pytest fails, a DataError has
+    the last error that it tells.
+    """
+    with TemporaryDirectory() as folder:
+        report = Path(folder) / "report.json"
+        settings = ["-q", "-p", "no:cacheprovider", "-c", os.devnull, "--rootdir", ".", "--benchmark-only"]
+        settings += ["--benchmark-min-rounds=3", f"--benchmark-max-time={seconds}", "--benchmark-json", str(report)]
+        done = subprocess.run(
+            [sys.executable, "-m", "pytest", "--pyargs", "xsent.bench", *settings],
+            cwd=folder,  # not the settings of whatever project the user stands in
+            env={**os.environ, "XSENT_BUNDLES": os.pathsep.join(str(path.resolve()) for path in bundles)},
+            capture_output=True,
+            text=True,
         )
-
-    def modules() -> Iterable[Measurement]:
-        bundles = Bundles(work, trained(choices.bundles))  # those in 8 bits that the grid measured
-        layers, seconds = ((2,), 0.1) if quick else (LAYERS, 0.25)
-        return run_modules([bundles.path(number, "int8") for number in layers], seconds=seconds)
-
-    if choices.peers:
-        found.append(("peers", peers))
-    found.append(("pytest-benchmark", modules))
-    found.append(("tracking", lambda: track(builtin, command=results.command, by="time").measurements))
-    return found
+        if done.returncode or not report.is_file():
+            told = re.findall(r"^E +(.*)", done.stdout, re.MULTILINE) or (done.stderr or "it said nothing").splitlines()
+            raise DataError(f"pytest ended with {done.returncode}: {told[-1]}")
+        found = json.loads(report.read_bytes())["benchmarks"]
+    for benchmark in found:
+        name, stats = benchmark["name"].partition("[")[0].removeprefix("test_").replace("_", " "), benchmark["stats"]
+        figures = {f"{figure}_ms": 1000 * stats[figure] for figure in ("min", "median", "mean", "stddev")}
+        axes = {"benchmark": name, **(benchmark["params"] or {})}
+        yield Measurement("modules", axes, {**figures, "rounds": stats["rounds"]})
 
 
 def measure_parts(results: Results, parts: Sequence[tuple[str, Part]], folder: Path) -> Path:
@@ -99,7 +146,7 @@ def measure_parts(results: Results, parts: Sequence[tuple[str, Part]], folder: P
                 began = time.perf_counter()
                 try:
                     for measurement in part():
-                        logger.info("%s", measurement.name)
+                        logger.info("%s", measurement)
                         results.measurements.append(measurement)
                         results.environment = {**machine, "meanwhile": watch.figures()}
                         results.write(folder / RESULTS)
@@ -115,8 +162,6 @@ def measure_parts(results: Results, parts: Sequence[tuple[str, Part]], folder: P
             results.notes += watch.warnings()
             results.write(folder / RESULTS)
             report = write_report(results, folder)
-            for line in fits(results.of("latency")):
-                logger.info("latency by layers: %s", line)
             logger.info("the report: %s", report)
     if not results.measurements:
         raise DataError(f"nothing could be measured; {'; '.join(results.failures) or 'there was nothing to do'}")

@@ -2,7 +2,7 @@
 
 from bisect import bisect_left
 from collections.abc import Callable, Iterator
-from itertools import count, islice
+from itertools import chain, count, islice
 
 TEXTS = 16  # different ones of each length
 # Words of a sentence: the twentieths of the training pairs' translations, which makes 20 tokens in the mean; out of
@@ -37,7 +37,7 @@ PARTS = {
 
 def sentences(number: int, languages: str = "en fr de es") -> list[str]:
     """Different sentences, the languages in turn."""
-    sources = [_words(language) for language in languages.split()]
+    sources = [chain.from_iterable(map(str.split, _endless([language]))) for language in languages.split()]
     return [" ".join([str(n), *islice(sources[n % len(sources)], LENGTHS[n % len(LENGTHS)])]) for n in range(number)]
 
 
@@ -51,28 +51,21 @@ def mixed(number: int) -> Iterator[str]:
 
 def texts_of(tokens: int, cut: Callable[[str], list[int]], sources: Iterator[str], number: int = TEXTS) -> list[str]:
     """Texts of exactly so many tokens: beginnings of longer ones, joined from sentences."""
-    return [_text_of(tokens, lambda text: len(cut(text)), sources) for _ in range(number)]
+    return [_text_of(tokens, cut, sources) for _ in range(number)]
 
 
-def _text_of(tokens: int, length: Callable[[str], int], sources: Iterator[str]) -> str:
-    for _ in range(100):
-        source = next(sources)
-        while length(source) < tokens:
+def _text_of(tokens: int, cut: Callable[[str], list[int]], sources: Iterator[str]) -> str:
+    for source in islice(sources, 100):
+        while len(cut(source)) < tokens:
             source = f"{source} {next(sources)}"
-        end = bisect_left(range(len(source)), tokens, key=lambda end: length(source[:end]))
-        if length(source[:end]) == tokens:
+        end = bisect_left(range(len(source)), tokens, key=lambda end: len(cut(source[:end])))
+        if len(cut(source[:end])) == tokens:
             return source[:end]
     raise ValueError(f"no text of {tokens} tokens was found")
 
 
-def _words(language: str) -> Iterator[str]:
-    for sentence in _endless([language]):
-        yield from sentence.split()
-
-
 def _endless(languages: list[str]) -> Iterator[str]:
     for n in count():
-        language = languages[n % len(languages)]
-        starts, ends = PARTS[language]
-        turn = n // len(languages)
+        turn, place = divmod(n, len(languages))
+        starts, ends = PARTS[languages[place]]
         yield f"{starts[turn % len(starts)]} {ends[turn // len(starts) % len(ends)].format(n=turn)}"

@@ -9,8 +9,8 @@ from itertools import cycle, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from xsent.bench.peers.systems import SYSTEMS
 from xsent.bench.processes import answer_alone, answers, end_with_parent, peak_memory, resident, say
+from xsent.bench.systems import SYSTEMS
 from xsent.bench.texts import mixed, sentences, texts_of
 from xsent.probe import time_each
 
@@ -69,7 +69,7 @@ def run_turn(task: Task) -> Turn:
     return turn
 
 
-def measure(task: Task) -> None:
+def take_turn(task: Task) -> None:
     """Say what a system takes; in a process of its own."""
     encoder = SYSTEMS[task.system].open(Path(task.folder), **task.settings)
     encoder.encode(sentences(1))
@@ -135,4 +135,4 @@ def _watch_memory(encoder: Any, number: int) -> Iterator[tuple[int, float]]:  # 
 if __name__ == "__main__":
     end_with_parent()
     answer_alone()
-    measure(Task(**json.loads(sys.argv[1])))
+    take_turn(Task(**json.loads(sys.argv[1])))

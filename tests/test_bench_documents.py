@@ -1,14 +1,12 @@
-"""Document alignment and mining, measured: what is compared, and that the numbers are those of the library."""
+"""Document alignment, measured: what is compared."""
 
-import re
+from itertools import product
 from pathlib import Path
 
 import pytest
 from toy_documents import ToyEncoder, toy_documents
 
-from xsent.bench.documents import make_documents, measure_documents, read_parallel
-from xsent.bench.mining import measure_mining
-from xsent.bench.processes import answers
+from xsent.bench.documents import make_documents, measure_documents
 from xsent.errors import DataError
 
 LINES = {code: [line for document in toy_documents(code, 20) for line in document] for code in ("en", "fr")}
@@ -31,47 +29,23 @@ def test_the_report_has_every_row_for_every_set(folder: Path) -> None:
     text = measure_documents(
         ToyEncoder(), folder, ["en", "fr"], command="xsent-bench documents x", sets=[(3, 3), (4, 1)]
     )
-    assert text.startswith("`xsent-bench documents x`")
+    assert text.startswith("`xsent-bench documents x`") and text.count("m = ") == 2
     cells = [[cell.strip() for cell in line.split("|")[1:-1]] for line in text.splitlines() if line.startswith("| ")]
-    rows = [
-        f"{bias}, {weight}, {metric}"
-        for bias in ("biased", "debiased")
-        for weight in ("mean", "weighted")
-        for metric in ("cosine", "margin")
-    ]
-    head = ["row", "en–fr", "mean"]
-    assert [row[0] for row in cells] == ["row", "---", *rows] * 2
-    assert cells[0] == head
+    kinds = product(("biased", "debiased"), ("mean", "weighted"), ("cosine", "margin"))
+    rows = [", ".join(kind) for kind in kinds]
+    assert [row[0] for row in cells] == ["row", "---", *rows] * 2 and cells[0] == ["row", "en–fr", "mean"]
     assert all(row[1] == row[2] for row in cells if row[0] in rows)
     count = len(LINES["en"])
     assert f"### {count // 3:,} documents of 3 consecutive sentences, one starting every 3" in text
     assert f"### {count - 3:,} documents of 4 consecutive sentences, one starting every 1" in text
-    assert text.count("m = ") == 2
 
 
-def test_files_that_are_not_parallel(folder: Path, tmp_path: Path) -> None:
-    (tmp_path / "de.txt").write_text("one line\n")
-    with pytest.raises(DataError, match=r"not parallel.* de 1"):
-        read_parallel(folder, ["en", "de"])
-    with pytest.raises(DataError, match=r"xx\.txt"):
-        read_parallel(folder, ["en", "xx"])
-    with pytest.raises(DataError, match="empty"):
-        (tmp_path / "it.txt").write_text("")
-        read_parallel(folder, ["it"])
-    with pytest.raises(ValueError, match="at least two different"):
-        measure_documents(ToyEncoder(), folder, ["en", "en"], command="")
-
-
-def test_mining_stands_beside_a_plain_product(tmp_path: Path) -> None:
-    report = measure_mining(rows=50, dim=8, rounds=1, command="xsent-bench mining", folder=tmp_path)
-    assert "`xsent-bench mining` on " in report
-    assert "50 × 50 sentences of 8 numbers" in report
-    for task in ("product", "mining"):
-        assert re.search(rf"\| {task} \| [\d.]+ \| [\d.]+ \| [1-9][\d.]+ \|", report)
-    assert re.search(r"Mining takes [\d.]+ times", report)
-    assert not list(tmp_path.iterdir())
-
-
-def test_a_turn_of_mining_that_fails_is_no_result(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match=r"No such file.*src\.npy"):
-        list(answers("xsent.bench.mining", ["mining", str(tmp_path)]))
+@pytest.mark.parametrize(
+    ("languages", "message"),
+    [("en de", r"not parallel.* de 1"), ("en xx", r"xx\.txt"), ("it pt", "empty"), ("en en", "at least two different")],
+)
+def test_files_that_are_not_parallel(folder: Path, languages: str, message: str) -> None:
+    for code, text in (("de", "one line\n"), ("it", ""), ("pt", "")):
+        (folder / f"{code}.txt").write_text(text)
+    with pytest.raises((DataError, ValueError), match=message):
+        measure_documents(ToyEncoder(), folder, languages.split(), command="")

@@ -2,27 +2,21 @@
 
 import io
 import json
-from collections.abc import Iterator
 from contextlib import redirect_stdout
 from itertools import cycle, islice
 from pathlib import Path
+from unittest import mock
 
-import numpy as np
 import pytest
 
-from xsent.backends import open_backend
 from xsent.bench import bundles as bundles_module
 from xsent.bench import grid, peak, processes, turn
 from xsent.bench.bundles import OPENVINO, Bundles, trained
-from xsent.bench.fit import fit, fits
-from xsent.bench.grid import Family, Plan, full_plan, latencies, measure_grid, memory, quick_plan, size, start
-from xsent.bench.latency import DEFAULT, default_session, measure_latency, some_ids
-from xsent.bench.results import Measurement
+from xsent.bench.grid import Family, GridPlan, full_plan, latencies, measure_grid, memory_of, quick_plan
 from xsent.bench.texts import mixed, texts_of
 from xsent.bench.turn import Task, Turn, run_turn
 from xsent.bundle import Bundle, builtin_path
-from xsent.errors import BundleError, DataError, MissingExtraError
-from xsent.probe import time_each
+from xsent.errors import DataError, MissingExtraError, XsentError
 from xsent.tokenizer import Tokenizer
 
 # The miniature model takes 64 tokens, fewer than many of the texts have.
@@ -31,45 +25,24 @@ pytestmark = pytest.mark.filterwarnings("ignore::xsent.options.LongSentenceWarni
 AXES: dict[str, str | int | float] = {"layers": 2, "precision": "int8", "backend": "onnx"}
 
 
-def test_calls_are_timed_in_turn_after_one_that_warms_up() -> None:
-    seen: list[str] = []
-    times = time_each(seen.append, ["a", "b"], least=3)
-    assert seen == ["a", "a", "b", "a"] and len(times) == 3 and min(times) >= 0
-    assert len(time_each(seen.append, ["a"], least=1, most=7, seconds=60)) == 7
-
-
 def test_percentiles_are_over_all_turns_and_rates_the_median_turns() -> None:
     parts = [[float(ms) for ms in range(1, 61)], [float(ms) for ms in range(61, 101)]]
     turns = [Turn(10, 50, {8: parts[0]}, {8: 100.0}), Turn(30, 54, {8: parts[1]}, {8: 300.0})]
     (found,) = latencies({**AXES, "threads": 1}, turns)
-    assert found.name == "latency layers=2 precision=int8 backend=onnx threads=1 tokens=8"
+    assert str(found) == "latency layers=2 precision=int8 backend=onnx threads=1 tokens=8"
     assert found.figures["p50_ms"] == 50.5 and found.turns["p50_ms"] == [30.5, 80.5]
     assert found.figures["p95_ms"] == pytest.approx(95.05) and found.figures["p99_ms"] == pytest.approx(99.01)
     assert found.figures["sentences_per_second"] == 200 and found.turns["tokens_per_second"] == [800, 2400]
-    assert start(AXES, turns).figures == {"first_ms": 20, "first_mib": 52}
     (few,) = latencies({**AXES, "threads": 1}, turns[1:])  # 40 sentences have no 99th percentile
     assert {"p50_ms", "p95_ms"} < few.figures.keys() and "p99_ms" not in few.figures
 
 
 def test_the_slope_of_memory_is_of_the_second_half() -> None:
     points = {10_000 * n: 60.0 + max(0, n - 5) * 2 for n in range(1, 11)}  # 2 MiB more each 10,000 after the half
-    found = memory(AXES, Turn(first_mib=50, memory={1000: 55, **points}, peak_mib=71)).figures
+    found = memory_of(AXES, Turn(first_mib=50, memory={1000: 55, **points}, peak_mib=71)).figures
     assert found == {"mib_1": 50, "mib_1000": 55, "mib_100000": 70, "slope_mib": pytest.approx(2), "peak_mib": 71}
-    short = memory(AXES, Turn(first_mib=50, memory={1000: 60, 5000: 65}, peak_mib=66)).figures
+    short = memory_of(AXES, Turn(first_mib=50, memory={1000: 60, 5000: 65}, peak_mib=66)).figures
     assert short == {"mib_1": 50, "mib_1000": 60, "mib_5000": 65, "peak_mib": 66}  # still reads rows for the first time
-
-
-def test_a_line_by_hand() -> None:
-    exact = fit([(0, 0.5), (1, 0.75), (4, 1.5)])
-    assert (exact.start, exact.slope) == (pytest.approx(0.5), pytest.approx(0.25))
-    assert exact.residual == pytest.approx(0, abs=1e-9) and exact.explained == pytest.approx(1)
-    rows = [Measurement("latency", {"layers": n, "tokens": 8}, {"p50_ms": 0.1 + 0.2 * n}) for n in (0, 1, 4)]
-    rows += [Measurement("latency", {"layers": n, "tokens": 16}, {"p50_ms": 1.0}) for n in (0, 1)]
-    assert [*map(str, fits(rows))] == ["tokens 8: 0.100 ms + 0.200 ms a layer, residual 0.000 ms, R² 1.0000"]
-    # y = 1 + x lies 1 below, 2 above, 1 below: sqrt(6 / 3); around their mean 2 the figures vary by (4 + 4 + 0) / 3.
-    bent = fit([(0, 0), (1, 4), (2, 2)])
-    assert (bent.start, bent.slope) == (pytest.approx(1), pytest.approx(1))
-    assert bent.residual == pytest.approx(2**0.5) and bent.explained == pytest.approx(0.25)
 
 
 def test_texts_have_exactly_so_many_tokens(mini_bundle: Path) -> None:
@@ -97,24 +70,16 @@ def test_a_machine_without_proc_is_measured(mini_bundle: Path, monkeypatch: pyte
 
     monkeypatch.setattr(processes, "process_memory", missing)
     with redirect_stdout(io.StringIO()) as said:
-        turn.measure(Task(str(mini_bundle), stream=1000))
+        turn.take_turn(Task(str(mini_bundle), stream=1000))
     first, after, most = (json.loads(line) for line in said.getvalue().splitlines())
     assert first["first_mib"] > 10 and most["peak_mib"] >= max(first["first_mib"], after["mib"])
 
 
-def turns_of(monkeypatch: pytest.MonkeyPatch, outcomes: Iterator[object]) -> list[Task]:
+def turns_of(monkeypatch: pytest.MonkeyPatch, outcomes: list[object]) -> list[Task]:
     """Replace the processes by what is given; gives the tasks that were asked for."""
     tasks: list[Task] = []
-
-    def run(task: Task) -> Turn:
-        tasks.append(task)
-        outcome = next(outcomes)
-        if isinstance(outcome, BaseException):
-            raise outcome
-        assert isinstance(outcome, Turn)
-        return outcome
-
-    monkeypatch.setattr(grid, "run_turn", run)
+    run = mock.Mock(side_effect=outcomes)
+    monkeypatch.setattr(grid, "run_turn", lambda task: (tasks.append(task), run())[1])
     return tasks
 
 
@@ -123,7 +88,7 @@ FOLDERS = {1: Path("one"), 2: Path("two")}
 
 
 def test_encoders_take_turns_and_one_that_fails_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    tasks = turns_of(monkeypatch, iter([TURN, TURN, TURN, DataError("out of memory"), TURN, TURN]))
+    tasks = turns_of(monkeypatch, [TURN, TURN, TURN, DataError("out of memory"), TURN, TURN])
     failures: list[str] = []
     found = list(Family("int8", "onnx", (1, 2), turns=2).measure(FOLDERS, [8], 1, failures.append))
     assert [task.folder for task in tasks] == ["one", "two", "one", "two", "one", "one"]
@@ -158,13 +123,15 @@ def test_a_given_bundle_takes_the_place_of_its_depth(mini_bundle: Path, tmp_path
     assert builtin.name in notes[1]
 
 
-def test_given_bundles_that_cannot_be_measured(mini_bundle: Path, tmp_path: Path) -> None:
-    for given, error, message in (
-        ([tmp_path / "nowhere"], BundleError, "nowhere: no such folder"),
-        ([mini_bundle, mini_bundle], DataError, "both are 2 layers in int8; give one of them"),
-    ):
-        with pytest.raises(error, match=message):
-            measure_grid(quick_plan(), tmp_path / "work", given, note=print, fail=print)
+@pytest.mark.parametrize(
+    ("given", "message"), [(["nowhere"], "nowhere: no such folder"), ("twice", "both are 2 layers in int8; give one")]
+)
+def test_given_bundles_that_cannot_be_measured(
+    mini_bundle: Path, tmp_path: Path, given: list[str], message: str
+) -> None:
+    paths = [mini_bundle, mini_bundle] if given == "twice" else [tmp_path / name for name in given]
+    with pytest.raises(XsentError, match=message):
+        measure_grid(quick_plan(), tmp_path / "work", paths, note=print, fail=print)
     assert not (tmp_path / "work").exists()
 
 
@@ -175,26 +142,22 @@ def test_what_cannot_be_made_is_told_and_the_rest_goes_on(
         raise MissingExtraError("openvino cannot be imported") if openvino else OSError(28, "No space left", str(path))
 
     monkeypatch.setattr(bundles_module, "write_random", write)
-    turns_of(monkeypatch, iter([TURN] * 9))
+    turns_of(monkeypatch, [TURN] * 9)
     failures: list[str] = []
     families = [Family("int8", "openvino", (1, 2)), Family("int8", "onnx", (1, 2), turns=1)]
     bundles = Bundles(tmp_path, {(2, "int8"): Bundle.open(mini_bundle)}, like=mini_bundle)
-    found = list(Plan(families, training=(), shares=(1,)).measure(bundles, failures.append))
+    found = list(GridPlan(families).measure(bundles, failures.append))
     assert [(m.group, m.axes["layers"]) for m in found] == [("size", 2), ("latency", 2), ("start", 2), ("memory", 2)]
+    files = {file.name: file.stat().st_size for file in mini_bundle.iterdir()}
+    assert found[0].figures == {"bytes": sum(files.values()), **{f"{name}_bytes": n for name, n in files.items()}}
     assert failures[0] == "int8, openvino: openvino cannot be imported"  # once, not for every depth
     assert failures[1].startswith("1 layers, int8, onnx, threads 1: ") and "No space left" in failures[1]
-    assert failures[2].startswith("share of the peaks, 1 layers: ") and len(failures) == 3
-    turns_of(monkeypatch, iter([TURN, TURN, TURN, TURN, KeyboardInterrupt()]))
+    assert len(failures) == 2
+    turns_of(monkeypatch, [TURN, TURN, TURN, TURN, KeyboardInterrupt()])
     measured = Family("int8", "onnx", (1, 2)).measure(FOLDERS, [8], 1, print)  # Ctrl-C keeps what there is
     assert [(m.group, m.axes["layers"]) for m in islice(measured, 3)] == [("latency", 1), ("start", 1), ("latency", 2)]
     with pytest.raises(KeyboardInterrupt):
         list(measured)
-
-
-def test_the_size_is_of_all_files(mini_bundle: Path) -> None:
-    figures = size(Bundle.open(mini_bundle)).figures
-    files = {file.name: file.stat().st_size for file in mini_bundle.iterdir()}
-    assert figures == {"bytes": sum(files.values()), **{f"{name}_bytes": bytes_ for name, bytes_ in files.items()}}
 
 
 def test_a_peak_share_by_hand(mini_bundle: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -202,17 +165,15 @@ def test_a_peak_share_by_hand(mini_bundle: Path, monkeypatch: pytest.MonkeyPatch
     whole = 2 * 7 * 2 * (32 * 96 + 32 * 32 + 32 * 64 + 64 * 32) + 2 * 4 * 49 * 32
     assert peak.operations(mini_bundle, 5) == whole
     monkeypatch.setattr(peak, "time_each", lambda run, inputs, least: [0.5])
-    assert peak.share_of_peak(mini_bundle, lambda: 64_000.0, 5)[0] == pytest.approx(whole / 0.5 / 64_000)
+    assert peak.share_of_peak(mini_bundle, lambda: 64_000.0, 5) == pytest.approx(whole / 0.5 / 64_000)
 
-
-def test_all_shares_are_said(mini_bundle: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.undo()
     assert peak.float_peak(rounds=1) > 0 and peak.bandwidth(numbers=1000, rounds=1) > 0
     for name, value in (("int8_peak", 1e12), ("float_peak", 1e12), ("bandwidth", 7.0)):
         monkeypatch.setattr(peak, name, lambda value=value: value)
     found = peak.shares(mini_bundle, mini_bundle)
     assert list(found) == ["tokenisation", "int8_peak", "float_peak", "gib_per_second"]
     assert 0 < found["tokenisation"] < 1 and 0 < found["int8_peak"] < 1 and found["gib_per_second"] == 7
-    assert "float_peak" not in peak.shares(mini_bundle, None)
 
 
 def test_plans_begin_with_what_tells_most() -> None:
@@ -225,21 +186,3 @@ def test_plans_begin_with_what_tells_most() -> None:
     assert {f.backend for f in full.families} == {"onnx", "openvino", "numpy"}
     families = quick_plan().covering([(5, "int8"), (6, "float32"), (2, "int4-table")]).families
     assert [list(f.layers) for f in families] == [[0, 1, 2, 4, 5, 6], [2, 6], [2], [2]]  # those that are given too
-
-
-def test_side_by_side_every_bundle_has_a_row_for_every_length(mini_bundle: Path) -> None:
-    text = measure_latency([mini_bundle], [5, 9], ["onnx"], default=True, rounds=1, command="xsent-bench latency mini")
-    lines = text.splitlines()
-    assert lines[0].startswith("`xsent-bench latency mini` on ")
-    cells = [[cell.strip() for cell in line.split("|")[1:-1]] for line in lines[4:]]
-    assert [row[:2] for row in cells] == [
-        [f"1: mini, {name}", tokens] for tokens in ("5", "9", "4 to 48") for name in ("onnx", DEFAULT)
-    ]
-    assert all(row[4] == "1.00" for row in cells[::2])
-
-
-def test_side_by_side_the_rival_has_the_same_weights(mini_bundle: Path, tmp_path: Path) -> None:
-    ids = some_ids(Bundle.open(mini_bundle).vocab_size, 7, 1)
-    ours = open_backend("onnx", Bundle.open(mini_bundle)).embed(ids)
-    theirs = default_session(mini_bundle, tmp_path)(ids)
-    assert ours @ theirs / np.linalg.norm(ours) / np.linalg.norm(theirs) > 0.95

@@ -1,25 +1,24 @@
 """A whole run: its parts, what is kept when one fails or the run is ended, and its command."""
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 from unittest import mock
 
 import pytest
 from bench_toy import write_toy_tests
-from made_up_results import made_up_results
+from made_up_results import made_up_results, read_results
 from typer.testing import CliRunner
 
 from xsent.bench import run as whole
 from xsent.bench.cli import app
-from xsent.bench.grid import Family, Plan
+from xsent.bench.grid import Family, GridPlan
 from xsent.bench.quality import measure_quality
 from xsent.bench.results import Measurement, Results
 from xsent.bench.run import CUT_SHORT, Choices, Part, measure_parts, parts
 from xsent.errors import DataError, XsentError
 
 FOUND = made_up_results().measurements[:4]
-TINY = Plan([Family("int8", "onnx", (2,), turns=1, stream=0)], lengths=(8,), seconds=0.01, shares=(), training=())
+TINY = GridPlan([Family("int8", "onnx", (2,), turns=1, stream=0)], lengths=(8,), seconds=0.01, shares=(), training=())
 
 
 def found(count: int, error: BaseException | None = None) -> Part:
@@ -37,22 +36,20 @@ def test_everything_is_on_the_disk_before_the_next_is_measured(tmp_path: Path) -
     def part() -> Iterator[Measurement]:
         for number, measurement in enumerate(FOUND):
             if number:
-                assert Results.read(tmp_path / "results.json").measurements == FOUND[:number]
+                assert read_results(tmp_path / "results.json").measurements == FOUND[:number]
             yield measurement
 
     report = measure_parts(Results("xsent-bench"), [("grid", part)], tmp_path)
     assert report == tmp_path / "report.md" and (tmp_path / "report.html").exists()
-    results = Results.read(tmp_path / "results.json")
+    results = read_results(tmp_path / "results.json")
     assert results.measurements == FOUND and results.command == "xsent-bench"
     assert results.environment["processor"] and "meanwhile" in results.environment
 
 
 @pytest.mark.parametrize("error", [XsentError("no room"), ImportError("no room"), OSError("no room")])
 def test_a_part_that_fails_is_a_line_and_the_rest_goes_on(tmp_path: Path, error: Exception) -> None:
-    measure_parts(Results(""), [("grid", found(1, error)), ("peers", found(2))], tmp_path)
-    results = Results.read(tmp_path / "results.json")
-    assert results.failures == ["grid: no room"] and len(results.measurements) == 3
-    assert "- grid: no room" in (tmp_path / "report.md").read_text()
+    text = measure_parts(Results(""), [("grid", found(1, error)), ("peers", found(2))], tmp_path).read_text()
+    assert "- grid: no room" in text and len(read_results(tmp_path / "results.json").measurements) == 3
     with pytest.raises(DataError, match="nothing could be measured; grid: no room"):
         measure_parts(Results(""), [("grid", found(0, error))], tmp_path)
 
@@ -63,54 +60,55 @@ def test_whatever_ends_a_run_leaves_a_report_of_what_there_is(tmp_path: Path, er
     with pytest.raises(type(error)):
         measure_parts(Results(""), [("grid", found(2, error)), ("peers", never)], tmp_path)
     never.assert_not_called()
-    results = Results.read(tmp_path / "results.json")
+    results = read_results(tmp_path / "results.json")
     assert results.measurements == FOUND[:2]
     assert results.notes[0] == CUT_SHORT + (" RuntimeError: a bug" if isinstance(error, RuntimeError) else "")
     assert results.environment["minutes"] == {}
     assert "## Latency" in (report := (tmp_path / "report.md").read_text()) and CUT_SHORT in report
 
 
-def test_the_parts_are_those_that_are_chosen(tmp_path: Path) -> None:
-    def names(**choices: object) -> list[str]:
-        return [name for name, _ in parts(Results(""), tmp_path, Choices(**choices))]  # type: ignore[arg-type]
-
-    assert names() == ["grid", "peers", "pytest-benchmark", "tracking"]
-    assert names(quick=True) == ["grid", "peers", "pytest-benchmark", "tracking"]
-    assert names(evaluate=tmp_path, peers=False) == ["grid", "quality", "pytest-benchmark", "tracking"]
+@pytest.mark.parametrize(
+    ("choices", "names"),
+    [
+        (Choices(), ["grid", "share of the peaks", "training", "peers", "pytest-benchmark", "tracking"]),
+        (
+            Choices(evaluate=Path("tests"), peers=False, quick=True),
+            ["grid", "share of the peaks", "quality", "pytest-benchmark", "tracking"],
+        ),
+    ],
+)
+def test_the_parts_are_those_that_are_chosen(tmp_path: Path, choices: Choices, names: list[str]) -> None:
+    assert [name for name, _ in parts(Results(""), tmp_path, choices)] == names
 
 
 @pytest.mark.filterwarnings("ignore::xsent.options.LongSentenceWarning")  # the toy's words are not the tokenizer's
-def test_quality_stands_beside_cost(mini_bundle: Path, tmp_path: Path) -> None:
+def test_quality_stands_beside_cost_and_a_test_that_fails_is_a_line(mini_bundle: Path, tmp_path: Path) -> None:
     write_toy_tests(tmp_path)
-    (measured,) = measure_quality([mini_bundle], tmp_path, print)
-    axes = {"bundle": mini_bundle.name, "layers": 2, "precision": "int8", "languages": "en,fr,de"}
-    assert measured.axes == axes
-    assert measured.figures["bytes"] == sum(file.stat().st_size for file in mini_bundle.rglob("*") if file.is_file())
-    assert all(0 <= measured.figures[name] <= 100 for name in ("tatoeba", "sib")) and "sts" in measured.figures
-    assert measured.figures["p50_ms"] > 0
-
-
-@pytest.mark.filterwarnings("ignore::xsent.options.LongSentenceWarning")
-def test_a_test_that_fails_is_a_line_and_the_others_count(mini_bundle: Path, tmp_path: Path) -> None:
-    write_toy_tests(tmp_path)
-    (tmp_path / "sib200" / "en" / "train.tsv").unlink()
-    (tmp_path / "stsb" / "fr-test.csv").write_text("")
     failures: list[str] = []
     (measured,) = measure_quality([mini_bundle], tmp_path, failures.append)
+    name = mini_bundle.name
+    assert measured.axes == {"bundle": name, "layers": 2, "precision": "int8", "languages": "en,fr,de"}
+    assert measured.figures["bytes"] == sum(file.stat().st_size for file in mini_bundle.rglob("*") if file.is_file())
+    assert all(0 <= measured.figures[test] <= 100 for test in ("tatoeba", "sib")) and "sts" in measured.figures
+    assert measured.figures["p50_ms"] > 0 and not failures
+    (tmp_path / "sib200" / "en" / "train.tsv").unlink()
+    (tmp_path / "stsb" / "fr-test.csv").write_text("")
+    (measured,) = measure_quality([mini_bundle], tmp_path, failures.append)
     assert "tatoeba" in measured.figures and not {"sib", "sts"} & measured.figures.keys()
-    assert [line.partition(":")[0] for line in failures] == [f"{test} of {mini_bundle.name}" for test in ("sib", "sts")]
+    assert [line.partition(":")[0] for line in failures] == [f"{test} of {name}" for test in ("sib", "sts")]
 
 
 def test_the_command_measures_and_says_where_the_report_is(mini_bundle: Path, tmp_path: Path) -> None:
     out = tmp_path / "new" / "report"
     command = ["--quick", "--no-peers", "--bundle", str(mini_bundle), "--out", str(out), "--work", str(tmp_path / "w")]
     tiny = mock.patch.object(whole, "quick_plan", return_value=TINY)
-    with tiny, mock.patch.object(whole, "track", return_value=Results("")):
+    with tiny, mock.patch.object(whole, "ratios", return_value=[2.0, 3.0, 4.0]):
         result = CliRunner().invoke(app, command)
     assert result.exit_code == 0, result.output
     assert result.stdout.strip() == str(out / "report.md")
-    results = Results.read(out / "results.json")
-    assert {m.group for m in results.measurements} == {"size", "latency", "start", "modules"} and not results.failures
+    results = read_results(out / "results.json")
+    assert {m.group for m in results.measurements} == {"size", "latency", "start", "modules", "tracking"}
+    assert results.of("tracking")[0].figures == {"ratio": 3.0} and not results.failures
     assert any("2 layers in int8 (mini" in note for note in results.notes)
 
     again = CliRunner().invoke(app, command)
@@ -130,35 +128,9 @@ def test_bad_input_is_one_line_before_anything_is_measured(tmp_path: Path, optio
     assert result.stderr.count("\n") == 1 and not (tmp_path / "out").exists()
 
 
-def test_runs_are_compared_by_the_command(tmp_path: Path) -> None:
-    old, new = tmp_path / "old.json", tmp_path / "new.json"
-    results = made_up_results()
-    results.write(old)
-    same = CliRunner().invoke(app, ["compare", str(old), str(old)])
-    assert same.exit_code == 0 and "Not slower" in same.stdout
-    results.measurements[0].figures["p50_ms"] *= 1.5  # type: ignore[index]
-    results.write(new)
-    slower = CliRunner().invoke(app, ["compare", str(old), str(new), "--threshold", "0.1", "--json"])
-    assert slower.exit_code == 1
-    (change,) = [one for one in json.loads(slower.stdout)["changes"] if one["verdict"] == "slower"]
-    assert change["figure"] == "p50_ms" and change["ratio"] == pytest.approx(1.5)
-    refused = CliRunner().invoke(app, ["compare", str(old), "nowhere.json"])
-    assert refused.exit_code == 1 and "nowhere.json: no results of xsent-bench" in refused.stderr
-
-
-def test_the_stable_set_is_written_once(mini_bundle: Path, tmp_path: Path) -> None:
-    out = tmp_path / "stable.json"
-    with mock.patch("xsent.bench.tracking.track", return_value=made_up_results()) as track:
-        result = CliRunner().invoke(app, ["tracking", str(out), "--model", str(mini_bundle), "--by", "time"])
-        again = CliRunner().invoke(app, ["tracking", str(out)])
-    assert result.exit_code == 0 and result.stdout.strip() == str(out) and Results.read(out) == made_up_results()
-    track.assert_called_once_with(mini_bundle, command=mock.ANY, by="time")
-    assert again.exit_code == 1 and "exists; name another, or replace it with --force" in again.stderr
-
-
 def test_every_command_has_an_example() -> None:
     shown = CliRunner().invoke(app, ["--help"])
     assert shown.exit_code == 0 and "Example: xsent-bench --quick" in shown.stdout
-    assert {"ablation", "training", "latency", "peers", "compare", "tracking"} <= set(shown.stdout.split())
+    assert {"ablation", "training", "documents", "peers", "slower"} <= set(shown.stdout.split())
     for command in app.registered_commands:
         assert command.epilog and command.epilog.startswith("Example: xsent-bench ")

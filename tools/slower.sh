@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Is the code slower than it was? Measures what `xsent-bench tracking` does with the code of an old commit
-# and of the last one, on the same machine and model, and exits 1 where something got slower by more than a tenth:
+# Is the code slower than it was? Measures the code of an old commit and of the last one with `xsent-bench slower`, on the
+# same machine and model, and exits 1 where something got slower by more than a tenth:
 #     tools/slower.sh [OLD]        # the tenth commit before the last, unless named
 # Needs an environment with xsent[bench]. A history too short for the commit, or an old code that cannot be measured, is
 # said, and is a failure only where OLD was named.
@@ -16,14 +16,13 @@ git rev-parse --quiet --verify "$commit^{commit}" >/dev/null || nothing "no comm
 
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
-measure() { # NAME COMMIT: with the code of the commit, whatever else is installed
+install() { # NAME COMMIT
     mkdir "$folder/$1-source" &&
         git archive "$2" | tar -x -C "$folder/$1-source" &&
-        python -m pip install --quiet --disable-pip-version-check --no-deps --target "$folder/$1" "$folder/$1-source" &&
-        PYTHONPATH="$folder/$1" python -c "from xsent.bench.cli import main; main()" \
-            tracking "$folder/$1.json" --model runtime/builtin
+        python -m pip install --quiet --disable-pip-version-check --no-deps --target "$folder/$1" "$folder/$1-source"
 }
 echo "slower than $(git rev-parse --short "$commit")?"
-measure old "$commit" || nothing "$commit cannot be measured"
-measure new HEAD
-xsent-bench compare "$folder/old.json" "$folder/new.json" --threshold 0.1
+install old "$commit" && PYTHONPATH=$folder/old python -P bench/slower.py encode runtime/builtin 20 ||
+    nothing "$commit cannot be measured"
+install new HEAD
+xsent-bench slower "$folder/old" "$folder/new" --model runtime/builtin

@@ -1,15 +1,20 @@
-"""The scale of an ablation, and how its variants are trained: the data, the sizes and the budget that they share."""
+"""What an ablation compares: the scale that its variants share, each variant, and the tables they stand in."""
 
+import tomllib
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from xsent.errors import DataError
 from xsent.train.config import CorpusConfig, Recipe, StageConfig, VocabularyConfig
-from xsent.train.objectives.settings import Align, Objectives
+from xsent.train.objectives.settings import Align, Co, Distil, Objectives
 
 TABLE = "table"  # the variant that warm ones start from
 COSINE = Objectives(align=Align(temperature=0.05))
+CONTENTS: dict[str, Any] = tomllib.loads(Path(__file__).with_name("ablation.toml").read_text(encoding="utf-8"))
+METHOD: list[str] = CONTENTS["method"]  # what the tables are about, with the names of a plan's fields
+SCRATCH = {key: Objectives(**objectives) for key, objectives in CONTENTS["scratch"].items()}
 
 
 @dataclass(frozen=True)
@@ -20,8 +25,7 @@ class Variant:
     stage: StageConfig
     dim: int
     warm: bool = False  # whether it starts from the table that all warm variants share; else from nothing
-    shorter: tuple[int, ...] = ()  # prefixes of its vectors to measure too
-    shallower: tuple[int, ...] = ()  # numbers of its layers to measure too
+    inside: bool = False  # whether its prefixes, a quarter of the dimensions, one layer or none, are measured too
 
 
 @dataclass(frozen=True)
@@ -85,27 +89,78 @@ class Plan:
             vocabulary=VocabularyConfig(size=self.vocabulary, sentences=300_000),
         )
 
-    def table(self) -> Variant:
-        """The table that warm variants start from: mean of rows, cosine, large random batches."""
+    def variants(self) -> dict[str, Variant]:
+        """Every variant by key, each once, although several tables may show it."""
         batch, rates = 8 * self.batch_size, {"table_learning_rate": 5e-3}
-        return self._variant(TABLE, COSINE, batch, self.table_pairs, num_layers=0, clip=0.0, **rates)
+        # The mean of rows by cosine, in large random batches.
+        table = self._variant(TABLE, COSINE, batch, self.table_pairs, num_layers=0, clip=0.0, **rates)
+        found = [table, *(self._scratch(key, objectives) for key, objectives in SCRATCH.items())]
+        system = SCRATCH["ugt-align-sim"]
+        found += [self._scratch(f"scratch-{n}", system, num_layers=n) for n in (0, 1, 4)]
+        for name, factor in (("half", 0.5), ("double", 2)):
+            found.append(self._scratch(f"batch-{name}", system, batch=int(factor * self.batch_size)))
+            found.append(replace(self._scratch(f"dim-{name}", system), dim=int(factor * self.dim)))
+        found += [self._warm(f"layers-{n}", num_layers=n) for n in (0, 1, 3, 4, 6)]
+        found += [self._warm("distil", Objectives(distil=Distil())), self._warm("co", Objectives(co=Co()))]
+        found.append(self._warm("co-filter", Objectives(co=Co(ignore_above=0.9)), order="length", shuffle=False))
+        measured_inside: dict[str, dict[str, Any]] = {
+            "layers-2": {},
+            "cluster": {"order": "cluster", "clusters": self.clusters},
+            "prefixes": {"prefixes": (self.dim // 4, self.dim)},
+            "layer-prefixes": {"layer_prefixes": (0, 1, 2)},
+        }
+        for key, settings in measured_inside.items():
+            found.append(replace(self._warm(key, **settings), inside=True))
+        return {variant.key: variant for variant in found}
 
-    def scratch(self, key: str, objectives: Objectives, *, batch: int = 0, num_layers: int = 2) -> Variant:
+    def _scratch(self, key: str, objectives: Objectives, *, batch: int = 0, num_layers: int = 2) -> Variant:
         """A variant that starts from nothing: every one at the same learning rates and for the same number of pairs."""
         rates = {"learning_rate": 1e-3, "table_learning_rate": 6e-3}
         return self._variant(key, objectives, batch or self.batch_size, self.pairs, num_layers=num_layers, **rates)
 
-    def warm(self, key: str, objectives: Objectives = COSINE, **settings: Any) -> Variant:  # noqa: ANN401
+    def _warm(self, key: str, objectives: Objectives = COSINE, **settings: Any) -> Variant:  # noqa: ANN401
         """A variant on the shared table, which goes on learning a little under new layers."""
         batch, rates = 2 * self.batch_size, {"learning_rate": 3e-4, "table_learning_rate": 3e-4}
         return replace(self._variant(key, objectives, batch, self.pairs, **rates, **settings), warm=True)
-
-    def two_layers(self, key: str = "layers-2", **settings: Any) -> Variant:  # noqa: ANN401
-        """A warm variant, measured with the encoders inside it."""
-        return replace(self.warm(key, **settings), shorter=(self.dim // 4,), shallower=(0, 1))
 
     def _variant(self, key: str, objectives: Objectives, batch: int, pairs: int, **settings: Any) -> Variant:  # noqa: ANN401
         settings, steps = {"num_layers": 2, "max_tokens": self.max_tokens, **settings}, max(1, pairs // batch)
         settings |= {"warmup": max(1, steps // 10), "validate_every": steps}
         stage = StageConfig(name=key, steps=steps, objectives=objectives, batch_size=batch, **settings)
         return Variant(key, stage, self.dim)
+
+
+@dataclass(frozen=True)
+class Row:
+    """One line of a table."""
+
+    label: str  # the paper's name of it
+    key: str  # of its variant
+    paper: tuple[float, ...] = ()  # its numbers; empty where it has none
+    inside: str = ""  # of the smaller encoder inside whose measures are shown instead of its own
+
+
+@dataclass(frozen=True)
+class RowGroup:
+    """One table."""
+
+    name: str  # what `--only` takes
+    title: str
+    note: str  # what to know
+    rows: tuple[Row, ...]
+
+
+def read_row(label: str, key: str, more: str | list[float] = "") -> Row:
+    """A row of `ablation.toml`."""
+    return Row(label, key, inside=more) if isinstance(more, str) else Row(label, key, tuple(more))
+
+
+GROUPS = [RowGroup(**{**group, "rows": tuple(read_row(*row) for row in group["rows"])}) for group in CONTENTS["groups"]]
+
+
+def chosen(only: Collection[str]) -> list[RowGroup]:
+    """The tables of some names; all where none is named."""
+    names = [group.name for group in GROUPS]
+    if unknown := sorted({*only} - {*names}):
+        raise DataError(f"no group {', '.join(unknown)}; there are {', '.join(names)}")
+    return [group for group in GROUPS if not only or group.name in only]

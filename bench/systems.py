@@ -7,22 +7,16 @@ What opens a system loads what it needs itself, so that a process holds one syst
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from importlib.util import find_spec
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from xsent.errors import DataError
-
-Form = Literal["given", "no layers", "onnx", "torch", "openvino", "lstm", "static"]
-
-OURS, BARE = "xsent", "bare"
-MINILM = "multilingual-MiniLM-L12"
-# Sentences at once in plain onnxruntime: the fastest of 1, 8, 16, 32, 64 and 128 here, for an LSTM too.
-BATCH = 8
+OURS, BARE, TABLE_ALONE = "xsent", "bare", "no layers"
+MINILM, SMALL, STATIC = "multilingual-MiniLM-L12", "all-MiniLM-L6", "potion-multilingual-128M"
+TOGETHER = 8  # sentences at once in plain onnxruntime: the fastest of 1, 8, 16, 32, 64 and 128 here
 
 
 @dataclass(frozen=True)
@@ -30,24 +24,10 @@ class System:
     """A row of the comparison: a system, the model it runs, and how."""
 
     open: Callable[..., Any]
-    form: Form  # what it reads: the given bundle, one of ours without layers, or a model of another system
-    model: str  # that model, one of `xsent.bench.peers.shapes.SHAPES`; empty for ours
+    model: str  # of another system, see `xsent.bench.peers.SHAPES`; or ours without layers, or, if empty, the given one
     settings: str  # how it runs, for the report
     needs: Sequence[str] = ()  # packages without which it does not
     threads: int = 1
-    name: str = ""  # in the table, where that is not the key
-
-    @property
-    def missing(self) -> str:
-        """The first package that it needs and that is not installed; empty if there is none."""
-        return next((name for name in self.needs if not _is_installed(name)), "")
-
-
-def choose(only: Sequence[str]) -> list[str]:
-    """The names of the systems that are asked for, in their order; ours always, all unless some are named."""
-    if unknown := [name for name in only if name not in SYSTEMS]:
-        raise DataError(f"no system {', '.join(unknown)}; there are {', '.join(SYSTEMS)}")
-    return [name for name in SYSTEMS if name in (OURS, *only) or not only]
 
 
 def ours(folder: Path, *, backend: str = "onnx", threads: int = 1) -> object:
@@ -83,16 +63,15 @@ def plain_onnxruntime(folder: Path) -> object:
         ids = np.array([[*pieces, *[0] * (longest - len(pieces))] for pieces in batch], np.int64)
         mask = (np.arange(longest) < np.array([[len(pieces)] for pieces in batch])).astype(np.int64)
         values = {"input_ids": ids, "attention_mask": mask, "token_type_ids": np.zeros_like(ids)}
-        (found,) = session.run(None, {name: values[name] for name in inputs})
-        # One that pools by itself gives no states.
-        vectors = found if found.ndim == 2 else (found * mask[:, :, None]).sum(axis=1)
+        (states,) = session.run(None, {name: values[name] for name in inputs})
+        vectors = (states * mask[:, :, None]).sum(axis=1)
         unit: NDArray[np.float32] = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
         return unit
 
     def encode(sentences: Sequence[str]) -> NDArray[np.float32]:
         pieces = processor.encode(list(sentences))
         order = sorted(range(len(pieces)), key=lambda i: len(pieces[i]))
-        parts = [run([pieces[i] for i in order[at : at + BATCH]]) for at in range(0, len(order), BATCH)]
+        parts = [run([pieces[i] for i in order[at : at + TOGETHER]]) for at in range(0, len(order), TOGETHER)]
         return np.concatenate(parts)[np.argsort(order)]
 
     return SimpleNamespace(encode=encode)
@@ -137,45 +116,23 @@ def model2vec(folder: Path) -> object:
     return SimpleNamespace(encode=lambda sentences: model.encode(list(sentences), use_multiprocessing=False))
 
 
-def _is_installed(name: str) -> bool:
-    try:
-        return find_spec(name) is not None
-    except ModuleNotFoundError:  # nor the package around it
-        return False
-
-
+_ST = "sentence-transformers"
 _torch = partial(sentence_transformers, backend="torch")
 _onnx = partial(sentence_transformers, backend="onnx", file_name="onnx/model.onnx")
-_openvino = partial(
-    sentence_transformers,
-    backend="openvino",
-    file_name="openvino/openvino_model.xml",
-    ov_config={"INFERENCE_NUM_THREADS": 1, "NUM_STREAMS": 1},
-)
-_ST = ("sentence_transformers", "transformers")
-_SORTED = f"int8, SentencePiece, batches of {BATCH} sorted by length: the fastest of several where we tried"
+_SORTED = f"int8, SentencePiece, batches of {TOGETHER} sorted by length: the fastest of several where we tried"
 _ITS_OWN = "float32, its own batches of 32, which it sorts by length"
-_SAMPLES = "int8 by NNCF with samples, its own batches of 32"
 _ONE_BY_ONE = "int8, batches of 1: the fastest of several where we tried"
-_plain, _L6 = plain_onnxruntime, "all-MiniLM-L6"
 
 SYSTEMS: Mapping[str, System] = {  # what a comma would separate in `--only` has none
-    OURS: System(ours, "given", "", "one sentence after the other"),
-    BARE: System(bare, "given", "", "imports what ours imports, and encodes nothing"),
-    "xsent 2 threads": System(partial(ours, threads=2), "given", "", "two sentences at once", threads=2),
-    "xsent numpy": System(partial(ours, backend="numpy"), "given", "", "without onnxruntime"),
-    "xsent 0 layers": System(ours, "no layers", "", "the table alone, int8, random weights"),
-    "onnxruntime": System(_plain, "onnx", MINILM, _SORTED),
-    "onnxruntime LaBSE": System(_plain, "onnx", "LaBSE", _SORTED, name="onnxruntime"),
-    "onnxruntime LASER2": System(_plain, "lstm", "LASER2", _SORTED, name="onnxruntime"),
-    "sentence-transformers torch": System(_torch, "torch", MINILM, _ITS_OWN, _ST),
-    "sentence-transformers ONNX": System(
-        _onnx, "onnx", MINILM, "int8, its own batches of 32", (*_ST, "optimum.onnxruntime")
-    ),
-    "sentence-transformers OpenVINO": System(
-        _openvino, "openvino", MINILM, _SAMPLES, (*_ST, "optimum.intel", "openvino")
-    ),
-    "fastembed": System(fastembed, "onnx", _L6, "int8, its own batches of 256", ["fastembed"]),
-    "fastembed one by one": System(partial(fastembed, batch_size=1), "onnx", _L6, _ONE_BY_ONE, ["fastembed"]),
-    "model2vec": System(model2vec, "static", "potion-multilingual-128M", "float32, as it is published", ["model2vec"]),
+    OURS: System(ours, "", "one sentence after the other"),
+    BARE: System(bare, "", "imports what ours imports, and encodes nothing"),
+    "xsent 2 threads": System(partial(ours, threads=2), "", "two sentences at once", threads=2),
+    "xsent numpy": System(partial(ours, backend="numpy"), "", "without onnxruntime"),
+    "xsent 0 layers": System(ours, TABLE_ALONE, "the table alone, int8, random weights"),
+    "onnxruntime": System(plain_onnxruntime, MINILM, _SORTED),
+    "sentence-transformers torch": System(_torch, MINILM, _ITS_OWN, [_ST]),
+    "sentence-transformers ONNX": System(_onnx, MINILM, "int8, its own batches of 32", [_ST, "optimum-onnx"]),
+    "fastembed": System(fastembed, SMALL, "int8, its own batches of 256", ["fastembed"]),
+    "fastembed one by one": System(partial(fastembed, batch_size=1), SMALL, _ONE_BY_ONE, ["fastembed"]),
+    "model2vec": System(model2vec, STATIC, "float32, as it is published", ["model2vec"]),
 }

@@ -5,12 +5,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 
-from xsent.bench.fit import fits
-from xsent.bench.peers.systems import OURS
-from xsent.bench.report import plots as drawings
-from xsent.bench.report.pages import Section, write_pages
-from xsent.bench.report.tables import Table, beside_table_5, heading, listing, number, order, pivot
+from xsent.bench import plots
+from xsent.bench.pages import Plot, Section, Table, write_pages
 from xsent.bench.results import Axis, Measurement, Results
+from xsent.bench.systems import OURS
+from xsent.bench.tables import NONE, by_tokens, heading, lines, listing, number, order, shown
 
 TITLE = "What xsent costs"
 PEER = "peer "  # begins the notes that stand with the peers: how each runs
@@ -20,6 +19,13 @@ PEER_FIGURES = {  # what peers are compared by, its heading and its decimals
     "first_ms": ("ms to the first vector", 0),
     "first_mib": ("MiB after one sentence", 0),
     "peak_mib": ("peak MiB", 0),
+}
+TABLE_5 = {  # of mao2021, what layers cost: minutes per 10,000 steps at batch 128 on a V100, and memory in MB
+    1: (19, 7_135),
+    2: (24, 11_607),
+    3: (29, 16_804),
+    4: (34, 21_923),
+    6: (44, 28_024),
 }
 SUMMARY = {  # the figures of each group that most readers came for
     "latency": ("p50_ms", "p99_ms", "sentences_per_second"),
@@ -39,7 +45,7 @@ class Part:
     title: str
     about: str
     table: Callable[[Measured], Table | None] = listing
-    plots: Sequence[Callable[[Measured], drawings.Plot | None]] = ()
+    plots: Sequence[Callable[[Measured], Plot | None]] = ()
 
 
 def write_report(results: Results, folder: Path) -> Path:
@@ -70,7 +76,7 @@ def sections(results: Results) -> list[Section]:
 
 def summary(results: Results) -> list[Section]:
     """The usual way to run, by layers."""
-    usual, found = {**drawings.USUAL, "tokens": 32}, dict[Axis, dict[str, float]]()
+    usual, found = {**plots.USUAL, "tokens": 32}, dict[Axis, dict[str, float]]()
     for group, figures in SUMMARY.items():
         for m in results.of(group):
             if all(m.axes[axis] == usual.get(axis, m.axes[axis]) for axis in m.axes):
@@ -97,27 +103,24 @@ def one_by_one(measured: Measured) -> Measured:
     return [m for m in measured if m.axes["threads"] == fewest]
 
 
-def lines(measured: Measured) -> Table | None:
-    """The straight lines of latency over layers."""
-    found = fits(one_by_one(measured))
-    if not found:
-        return None
+def training_table(measured: Measured) -> Table:
+    """Training steps, and as multiples of one layer's beside the paper's."""
+    ones = {m.axes["batch"]: m for m in measured if m.axes["layers"] == 1}
     rows = []
-    for fit in found:
-        figures = [number(value) for value in (fit.start, fit.slope, fit.residual)]
-        rows.append([*map(str, fit.axes.values()), *figures, f"{fit.explained:.4f}"])
-    return Table([*found[0].axes, "no layer, ms", "a layer, ms", "residual, ms", "R²"], rows)
+    for m in measured:
+        one, cells = ones.get(m.axes["batch"]), [str(m.axes[axis]) for axis in ("layers", "batch", "device")]
+        cells.append(shown(m, "pairs_per_second"))
+        for figure, paper in (("step_seconds", 0), ("peak_mib", 1)):
+            theirs = TABLE_5.get(int(m.axes["layers"]))
+            cells += [shown(m, figure), number(m.figures[figure] / one.figures[figure]) if one else NONE]
+            cells += [number(theirs[paper]), number(theirs[paper] / TABLE_5[1][paper])] if theirs else [NONE, NONE]
+        rows.append(cells)
+    times = "× 1 layer"
+    costs = ["pairs/s", "s/step", times, "paper, min", times, "peak MiB", times, "paper, MB", times]
+    return Table(["layers", "batch", "device", *costs], rows)
 
 
-def training(measured: Measured) -> Table:
-    """Training steps beside the paper's."""
-    figures = {int(m.axes["layers"]): m.figures for m in measured}
-    wanted = ("step_seconds", "peak_mib")
-    costs = {layers: (f[wanted[0]], f[wanted[1]]) for layers, f in figures.items() if f.keys() >= set(wanted)}
-    return beside_table_5(costs, ("s/step", "peak MiB"))
-
-
-def peers(measured: Measured) -> Table:
+def peers_table(measured: Measured) -> Table:
     """Ours first, then the others with how many times better ours is: the median over turns; not where ours failed."""
     ours, rows = measured[0], []
     if ours.axes["system"] != OURS:
@@ -135,21 +138,14 @@ def peers(measured: Measured) -> Table:
     return Table(["system", "model", *(heading for heading, _ in PEER_FIGURES.values())], rows)
 
 
-def pivoted(figures: Sequence[str]) -> Callable[[Measured], Table]:
-    """What makes a table with a column for each length."""
-    return lambda measured: pivot(measured, "tokens", figures)
-
-
-_LATENCY = pivoted(["p50_ms", "p95_ms", "p99_ms"])
-
 PARTS: Sequence[Part] = (
     Part(
         "latency",
         "Latency",
         "Milliseconds of one sentence, tokenisation included: median / 95th / 99th percentile; the last two where "
         "there were 20 and 100 sentences or more.",
-        lambda measured: _LATENCY(one_by_one(measured)),
-        [lambda measured: drawings.latency_by_layers(one_by_one(measured))],
+        lambda measured: by_tokens(one_by_one(measured), "p50_ms", "p95_ms", "p99_ms"),
+        [lambda measured: plots.latency_by_layers(one_by_one(measured))],
     ),
     Part(
         "latency",
@@ -157,15 +153,15 @@ PARTS: Sequence[Part] = (
         "The straight line through the medians, by least squares: what it starts from, what a layer adds, the root of "
         "the mean square of the distances from it, and the share of the variance that it explains. It starts below "
         "zero where later layers take longer than the first.",
-        lines,
+        lambda measured: lines(one_by_one(measured)),
     ),
     Part(
         "latency",
         "Throughput",
         "Sentences a second / tokens a second, by the tokens of a sentence. Threads take sentences each; beside a "
         "table alone the interpreter is the limit, so that takes one thread where none is asked for.",
-        pivoted(["sentences_per_second", "tokens_per_second"]),
-        [drawings.throughput_by_length],
+        lambda measured: by_tokens(measured, "sentences_per_second", "tokens_per_second"),
+        [plots.throughput_by_length],
     ),
     Part(
         "start",
@@ -179,7 +175,7 @@ PARTS: Sequence[Part] = (
         "the most it ever held, over as many sentences as its row has; the interpreter, its libraries and the mapped "
         "pages of the model included. The sentences are made up of few different words: real text maps more of the "
         "table.",
-        plots=[drawings.memory_by_layers],
+        plots=[plots.memory_by_layers],
     ),
     Part("size", "Size on the disk", "Megabytes, 1,000,000 bytes each."),
     Part(
@@ -193,10 +189,11 @@ PARTS: Sequence[Part] = (
     Part(
         "training",
         "Training",
-        "A training step of 128 pairs by layers, ours on made-up text and one thread of the processor, beside "
-        "mao2021's table 5 (as many pairs, one V100; megabytes, minutes per 10,000 steps): compare the columns of "
-        "× 1 layer.",
-        training,
+        "The median training step by layers, its data included, on made-up text: about 25 tokens a side, 50,000 "
+        "pieces, 512 dimensions, UGT + 2 align + 2 sim (literal) as in mao2021, whose table 5 stands beside it (batch "
+        "128, one V100; megabytes, minutes per 10,000 steps): compare the columns of × 1 layer. Peak memory on a "
+        "processor has the interpreter and its libraries in it, about 440 MiB.",
+        training_table,
     ),
     Part(
         "quality",
@@ -204,7 +201,7 @@ PARTS: Sequence[Part] = (
         "What a bundle is worth beside what it costs: means over languages, in per cent, higher is better, as "
         "`xsent evaluate` and `xsent classify evaluate` have them. The milliseconds are of a sentence of 32 tokens on "
         "one thread.",
-        plots=[drawings.quality_by_milliseconds, drawings.quality_by_megabytes],
+        plots=[plots.quality_by_milliseconds, plots.quality_by_megabytes],
     ),
     Part(
         "peers",
@@ -214,7 +211,7 @@ PARTS: Sequence[Part] = (
         "tokens in the mean and as different in length as real ones. Their models have random weights in the shape of "
         "their layers, and our tokenizer, filled up to their number of pieces where they have more: all read the same "
         "tokens.",
-        peers,
+        peers_table,
     ),
     Part(
         "modules",
@@ -225,7 +222,7 @@ PARTS: Sequence[Part] = (
     Part(
         "tracking",
         "Tracking",
-        "What `xsent-bench compare` tells apart even on a machine that is not quiet: the time of some sentences over "
+        "What `xsent-bench slower` compares where it cannot count instructions: the time of some sentences over "
         "that of a fixed product of matrices in numpy, in turns.",
     ),
 )

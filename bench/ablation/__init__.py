@@ -1,1 +1,0 @@
-"""The ablations of the papers at small scale."""

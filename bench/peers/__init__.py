@@ -1,1 +1,0 @@
-"""Ours beside other systems, each in a process of its own, in turns."""

@@ -1,1 +1,0 @@
-"""What training costs: time and memory."""
