@@ -1,5 +1,6 @@
 """What several tests share: a tiny checkpoint and the bundle exported from it."""
 
+import os
 from collections.abc import Callable
 from dataclasses import asdict
 from itertools import chain, combinations, islice
@@ -21,6 +22,8 @@ NAMES = ("Anna", "Boris", "Clara", "David", "Elena", "Frank", "Greta", "Henry", 
 PHRASES = {"en": "{}, {}, {} and {}.", "fr": "{}, {}, {} et {}.", "de": "{}, {}, {} und {}."}
 
 MakeEncoder = Callable[..., Encoder]
+
+os.environ.pop("PYTEST_XDIST_WORKER", None)  # pytest-benchmark refuses to run in processes that have it
 
 
 def sentences(language: str) -> list[str]:
