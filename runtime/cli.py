@@ -113,11 +113,7 @@ def verify(
     if bundle is not None and has_index(bundle):
         index = SearchIndex(bundle)
         index.verify()
-        result: dict[str, object] = {
-            "path": str(bundle),
-            "fingerprint": index.state.fingerprint,
-            "rows": len(index),
-        }
+        result: dict[str, object] = {"path": str(bundle), "fingerprint": index.state.fingerprint, "rows": len(index)}
     else:
         result = asdict(verify_bundle(bundle, backend))
     if as_json:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from xsent.commands.options import JsonOption, ModelOption, PrecisionOption, TruncateOption, split_names
+from xsent.errors import DataError
 from xsent.terminal import format_table, one_line_errors
 
 if TYPE_CHECKING:
@@ -26,10 +27,8 @@ FolderArgument = Annotated[
     Path, typer.Argument(metavar="DATA", help="The folder of the test files, or the one file there is.")
 ]
 LanguagesOption = Annotated[
-    str | None,
-    typer.Option(help="Codes with commas between; default: all that the model and the data share."),
+    str | None, typer.Option(help="Codes with commas between; default: all that the model and the data share.")
 ]
-
 
 _SUMMARIES = {  # and examples
     "tatoeba": (
@@ -79,8 +78,6 @@ def _add_command(task: str) -> None:
 
 
 def _codes(languages: str | None) -> list[str] | None:
-    from xsent.errors import DataError
-
     codes = None if languages is None else split_names(languages)
     if codes == []:
         raise DataError(f"--languages {languages!r} names none; expected codes with commas between, such as fr,de")
