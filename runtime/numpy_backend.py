@@ -52,19 +52,14 @@ class NumpyBackend:
     def embed(self, ids: NDArray[np.int64]) -> Floats:
         """See `Backend.embed`."""
         with _ONE_THREAD:
-            return self._run(ids)
-
-    def _run(self, ids: NDArray[np.int64]) -> Floats:
-        """The pieces of a sentence [T] to its vector [D]."""
-        if self._positions is None or self._table_norm is None:
-            vector: Floats = self._table.rows(ids).mean(axis=0)
+            framed = ids if self._table_norm is None else np.concatenate([self._first, ids, self._last])
+            x = self._table.rows(framed)  # [T, D] or, with the first and the last token, [T + 2, D]
+            if self._table_norm is not None and self._positions is not None:
+                x = self._table_norm(x + self._positions[: len(x)])
+            for layer in self._layers:
+                x = layer(x)
+            vector: Floats = x.mean(axis=0)[: self._dim]
             return vector
-        x = self._table.rows(np.concatenate([self._first, ids, self._last]))  # [T + 2, D]
-        x = self._table_norm(x + self._positions[: len(x)])
-        for layer in self._layers:
-            x = layer(x)
-        vector = x.mean(axis=0)[: self._dim]
-        return vector
 
     def _check(self, max_length: int) -> None:
         """Run the shortest sentence: weights that do not fit each other say so here."""

@@ -84,11 +84,9 @@ class Cell:
 
 
 def read_examples(source: str | Path, columns: Sequence[str] | None = None) -> Examples:
-    """Read labelled texts.
+    """Read lines of label and text (MLDoc's layout), or of label and two texts, with tabs between.
 
-    Args:
-        source: Lines of label and text (MLDoc's layout), or of label and two texts, with tabs between.
-        columns: Of a file whose first line names its columns: the names of the label's and of the one or two texts'.
+    `columns` is for a file whose first line names its columns: the names of the label's and of the one or two texts'.
     """
     if columns is not None and len(columns) not in (2, 3):
         raise ValueError(f"columns = {','.join(columns)}: expected those of the label and of one or two texts")

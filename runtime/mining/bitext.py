@@ -13,14 +13,7 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from xsent.mining.margin import (
-    Margin,
-    Neighbours,
-    apply_margin,
-    check_neighbourhood,
-    count_blocks,
-    nearest_both_ways,
-)
+from xsent.mining.margin import Margin, Neighbours, apply_margin, check_neighbourhood, count_blocks, nearest_both_ways
 from xsent.similarity import Floats, Ints, UnitRows
 from xsent.terminal import Progress
 
@@ -63,21 +56,18 @@ class Bitext:
 
     def __add__(self, other: "Bitext") -> "Bitext":
         """The pairs of both."""
-        src, trg = np.concatenate([self.src, other.src]), np.concatenate([self.trg, other.trg])
-        return Bitext(src, trg, np.concatenate([self.scores, other.scores]))
+        return Bitext(*map(np.concatenate, zip(vars(self).values(), vars(other).values(), strict=True)))
 
     def best_first(self, *, one_to_one: bool) -> "Bitext":
         """The pairs in order, of equal scores in that of the rows; only those whose rows no better pair has."""
         ordered = self.take(np.lexsort((self.trg, self.src, -self.scores)))
         if not one_to_one:
             return ordered
-        seen_src: set[int] = set()
-        seen_trg: set[int] = set()
+        taken_src, taken_trg = (np.zeros(side.max(initial=-1) + 1, bool) for side in (self.src, self.trg))
         kept = []
         for place, (i, j) in enumerate(zip(ordered.src.tolist(), ordered.trg.tolist(), strict=True)):
-            if i not in seen_src and j not in seen_trg:
-                seen_src.add(i)
-                seen_trg.add(j)
+            if not (taken_src[i] or taken_trg[j]):
+                taken_src[i] = taken_trg[j] = True
                 kept.append(place)
         return ordered.take(np.array(kept, np.int64))
 

@@ -53,16 +53,12 @@ class Calibration:
 
 
 def calibrate(scores: ArrayLike, wrong: ArrayLike, precision: float) -> Calibration:
-    """Choose the lowest threshold whose pairs are right often enough.
+    """Choose the lowest threshold of scores [p] whose pairs are right often enough; a ValueError says that none is.
 
+    `wrong` are scores of pairs known to be wrong, such as shuffled ones; they stand for the wrong ones among the given.
     Were all pairs wrong, as many of them as of the known wrong ones would reach a threshold: that number, over the
     number that do reach it, bounds the share of wrong pairs (the target-decoy estimate; Elias & Gygi 2007). One wrong
     pair is added to those seen, so that few of them promise little (Phipson & Smyth 2010).
-
-    Args:
-        scores: Of the given pairs [p], higher is better.
-        wrong: Of pairs known to be wrong, such as shuffled ones; they stand for the wrong ones among the given.
-        precision: Share of right pairs to reach, between 0 and 1; where none does, a ValueError says what is reached.
     """
     given, known = np.sort(np.asarray(scores, np.float32)), np.sort(np.asarray(wrong, np.float32))
     if not 0 < precision < 1:
