@@ -12,6 +12,7 @@ from pathlib import Path
 from unittest import mock
 
 import pytest
+from commands import file_names
 from indexes import LINES, Stop, contents, encoder, made, path, until
 
 from xsent.encoder import SentenceEncoder
@@ -28,10 +29,6 @@ def often(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("xsent.search.database.SAVE_EVERY", 4)
 
 
-def names(folder: Path) -> list[str]:
-    return sorted(entry.name for entry in folder.iterdir())
-
-
 def test_an_index_is_replaced_only_by_force_and_nothing_else_ever(made: Path, encoder: SentenceEncoder) -> None:
     before = contents(made)
     with pytest.raises(FileExistsError, match="--force replaces it, --add adds to it"):
@@ -43,7 +40,7 @@ def test_an_index_is_replaced_only_by_force_and_nothing_else_ever(made: Path, en
         build_index(made, ["Boris"], encoder, force=True)
     assert contents(made) == before
     build_index(made, ["Boris"], encoder, force=True)
-    assert names(made.parent) == [made.name]
+    assert file_names(made.parent) == {made.name}
     assert len(SearchIndex(made)) == 1
     mine, file = made.with_name("mine"), made.with_name("file")
     mine.mkdir()
@@ -56,7 +53,7 @@ def test_an_index_is_replaced_only_by_force_and_nothing_else_ever(made: Path, en
     for work in (build_index, extend_index):
         with pytest.raises(DataError, match="not an index"):
             work(file, ["Boris"], encoder)
-    assert names(mine) == ["letter.txt"]
+    assert file_names(mine) == {"letter.txt"}
     assert len(SearchIndex(made)) == 1
 
 
@@ -67,7 +64,7 @@ def test_a_folder_of_the_user_is_left_alone(path: Path, encoder: SentenceEncoder
     (mine / "letter.txt").write_text("dear")
     with pytest.raises(DataError, match=r"\.notes\.index\.partial: holds letter\.txt"):
         build_index(path, LINES, encoder, force=force)
-    assert names(mine) == ["letter.txt"]
+    assert file_names(mine) == {"letter.txt"}
 
 
 @pytest.mark.usefixtures("often")
@@ -123,7 +120,7 @@ def test_a_stopped_job_is_resumed_where_it_was(path: Path, encoder: SentenceEnco
     with pytest.raises(Stop):
         build_index(path, until(LINES, 40), encoder)
     partial = path.with_name(".notes.index.partial")
-    assert names(path.parent) == [partial.name]
+    assert file_names(path.parent) == {partial.name}
     with pytest.raises(FileExistsError, match="holds 32 lines"):
         build_index(path, LINES, encoder)
     with (partial / "vectors.f16").open("ab") as file:
@@ -186,7 +183,7 @@ def test_a_full_disk_leaves_the_old_state(made: Path, encoder: SentenceEncoder, 
             with pytest.raises(OSError, match="No space left on device; nothing was kept, make room") as caught:
                 work(folder, LINES, encoder)
             assert caught.value.filename == str(folder)
-    assert names(made.parent) == [made.name]
+    assert file_names(made.parent) == {made.name}
     assert {**contents(made), "vectors.f16": b""} == {**before, "vectors.f16": b""}
     extend_index(made, LINES, encoder)
     SearchIndex(made).verify()
@@ -218,14 +215,14 @@ def test_nothing_to_index_leaves_nothing_and_a_resume_without_a_job_starts_one(
     for lines in ([], ["", "  "]):
         with pytest.raises(DataError, match=f"of {len(lines)} lines none has text"):
             build_index(path, lines, encoder)
-        assert not names(path.parent)
+        assert not file_names(path.parent)
     build_index(path, LINES, encoder, resume=True)
     assert len(SearchIndex(path)) == 43
     path.rename(path.with_name(".notes.index.partial"))  # as a kill just before the end leaves it
     with pytest.raises(FileExistsError, match="holds 50 lines of a job that was stopped"):
         build_index(path, LINES, encoder)
     build_index(path, LINES, encoder, resume=True)
-    assert names(path.parent) == [path.name] and len(SearchIndex(path)) == 43
+    assert file_names(path.parent) == {path.name} and len(SearchIndex(path)) == 43
 
 
 def test_an_older_index_is_replaced_by_force(path: Path, encoder: SentenceEncoder) -> None:

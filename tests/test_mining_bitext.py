@@ -147,14 +147,14 @@ def test_translations_are_found_and_a_threshold_keeps_what_reaches_it(capsys: py
     assert len(mine_bitext(src, trg, threshold=1e9)) == 0
 
 
-@pytest.mark.parametrize("find", [mine_bitext, align_documents])
+@pytest.mark.parametrize("find", [mine_bitext, align_documents, margin_scores])
 @pytest.mark.parametrize(
     ("sides", "arguments", "message"),
     [
         (corpus(5, 9), {"margin": "best"}, "margin = 'best' must be one of ratio, distance, absolute"),
-        (corpus(5, 9), {"k": 6}, "k = 6 neighbours, but one side has only 5"),
+        (corpus(5, 9), {"k": 6}, "k = 6 neighbours, but one side has only 5 .* choose a smaller k"),
         (corpus(5, 9), {"k": 0}, "k = 0 must be at least 1"),
-        ((np.zeros((3, 2)), np.eye(2)), {}, "one side has no"),
+        ((np.zeros((0, 2)), np.eye(2)), {}, "one side has no sentences"),
         ((np.ones((9, 16)), np.ones((9, 5))), {}, "16 and of 5 dimensions"),
     ],
 )
@@ -163,8 +163,14 @@ def test_wrong_arguments(
 ) -> None:
     with pytest.raises(ValueError, match=message):
         find(*sides, **arguments)
+
+
+def test_an_unknown_retrieval_and_sides_without_sentences() -> None:
     with pytest.raises(ValueError, match="retrieval = 'best' must be one of max, fwd, bwd, intersect"):
-        mine_bitext(*sides, retrieval="best")  # type: ignore[arg-type]
+        mine_bitext(np.eye(2), np.eye(2), retrieval="best")  # type: ignore[arg-type]
+    for find in (mine_bitext, align_documents):
+        with pytest.raises(ValueError, match="one side has no sentences"):
+            find(np.zeros((3, 2)), np.eye(2))
 
 
 def greedily(a: NDArray[Any], b: NDArray[Any], margin: Margin, k: int) -> list[Pair]:

@@ -95,7 +95,7 @@ def score(
     import numpy as np
 
     from xsent.lines import read_fields
-    from xsent.mining.scoring import PairScorer, calibrate, shuffled_pairs
+    from xsent.mining.margin import PairScorer, calibrate, shuffled_pairs
 
     given = list(read_fields(pairs, 2, "source, target"))
     if not given:
