@@ -164,15 +164,9 @@ def test_vectors_that_do_not_fit(run: Runner, src: Path, trg: Path, tmp_path: Pa
     ],
 )
 def test_what_cannot_be_done(
-    run: Runner,
-    src: Path,
-    tmp_path: Path,
-    command: str,
-    target: list[str] | bytes | None,
-    arguments: list[object],
-    message: str,
+    run: Runner, src: Path, command: str, target: list[str] | bytes | None, arguments: list[object], message: str
 ) -> None:
-    file = tmp_path / "in.txt"
+    file = src.with_name("in.txt")
     if target is not None:
         file.write_bytes(target) if isinstance(target, bytes) else write_lines(file, target)
-    assert_refused(run(command, *([src, file] if command == "mine" else [file]), *arguments), message)
+    assert_refused(run(command, *([src] if command == "mine" else []), file, *arguments), message)

@@ -32,23 +32,6 @@ def made(run: Runner, notes: Path, mini_bundle: Path) -> Path:
     return index
 
 
-def stop(index: Path, lines: int, signal_number: int) -> tuple[int, bytes]:
-    """Start to index so many lines from a pipe, and stop it once it waits for more; exit code and standard error."""
-    model = index.with_name("model")
-    process = start("index", "-", index, "--model", model, stdin=subprocess.PIPE, preexec_fn=hear_interrupts)
-    assert process.stdin is not None
-    process.stdin.write("".join(f"Anna sees Boris {number} times.\n" for number in range(lines)).encode())
-    process.stdin.flush()
-    vectors = index.with_name(f".{index.name}.partial") / "vectors.f16"
-    for _ in range(1200):
-        if (vectors.exists() and can_resume(index, add=False)) or (lines < 10_000 and vectors.parent.exists()):
-            break
-        time.sleep(0.05)
-    os.kill(process.pid, signal_number)
-    _, err = process.communicate()
-    return process.returncode, err
-
-
 def test_search_prints_score_line_and_text(run: Runner, made: Path, mini_bundle: Path) -> None:
     code, out, err = run("search", made, "Frank voit Greta", "--model", mini_bundle, "-k", 10**12)
     assert (code, err) == (0, "")
@@ -92,27 +75,22 @@ def test_another_model_and_a_damaged_index_are_one_line(run: Runner, made: Path,
     assert_refused(run("search", made.parent, "Anna", "--model", mini_bundle), none)
 
 
-def test_a_killed_job_is_resumed(run: Runner, tmp_path: Path, mini_bundle: Path) -> None:
-    (tmp_path / "model").symlink_to(mini_bundle)
-    index, file = tmp_path / "many.index", tmp_path / "many.txt"
-    file.write_text("".join(f"Anna sees Boris {number} times.\n" for number in range(10_100)))
-    assert stop(index, 10_050, signal.SIGKILL)[0] == -signal.SIGKILL
-    assert not index.exists()
-    left = "holds 10,000 lines of a job that was stopped; --resume goes on with it, --force starts again"
-    assert_refused(run("index", file, index, "--model", mini_bundle), left)
-    assert run("index", file, index, "--model", mini_bundle, "--resume") == (0, "", "")
-    _, out, _ = run("search", index, "Anna sees Boris 10099 times.", "--k", 1, "--model", mini_bundle)
-    assert out == "1.0000\t10100\tAnna sees Boris 10099 times.\n"
-    assert not list(tmp_path.glob(".*"))
-
-
 @pytest.mark.parametrize(("lines", "kept"), [(100, False), (10_100, True)])
 def test_interrupt_exits_130_and_says_what_is_kept(tmp_path: Path, mini_bundle: Path, lines: int, kept: bool) -> None:
-    (tmp_path / "model").symlink_to(mini_bundle)
-    code, err = stop(tmp_path / "x.index", lines, signal.SIGINT)
+    index, partial = tmp_path / "x.index", tmp_path / ".x.index.partial"
+    process = start("index", "-", index, "--model", mini_bundle, stdin=subprocess.PIPE, preexec_fn=hear_interrupts)
+    assert process.stdin is not None
+    process.stdin.write("".join(f"Anna sees Boris {number} times.\n" for number in range(lines)).encode())
+    process.stdin.flush()
+    for _ in range(1200):
+        if (partial / "vectors.f16").exists() and can_resume(index, add=False) if kept else partial.exists():
+            break
+        time.sleep(0.05)
+    os.kill(process.pid, signal.SIGINT)  # while it waits for more
+    _, err = process.communicate()
     message = b"What was indexed is kept; the same command with --resume goes on.\n" if kept else b""
-    assert (code, err) == (130, message + b"Error: interrupted\n")
-    assert (tmp_path / ".x.index.partial").exists() == kept
+    assert (process.returncode, err) == (130, message + b"Error: interrupted\n")
+    assert partial.exists() == kept
 
 
 def test_a_full_disk_is_one_line_and_leaves_nothing(tmp_path: Path, mini_bundle: Path) -> None:

@@ -53,12 +53,6 @@ def test_debiasing_brings_the_languages_together(fitted: DocumentEncoder) -> Non
     assert found(fitted) == len(truth) >= found(biased)
 
 
-def test_a_vector_does_not_depend_on_the_company(fitted: DocumentEncoder) -> None:
-    together = fitted.encode(CORPORA["en"], "en")
-    alone = np.concatenate([fitted.encode([document], "en") for document in CORPORA["en"]])
-    assert np.array_equal(together, alone)
-
-
 def test_one_language_needs_no_name_and_nothing_is_removed() -> None:
     encoder = DocumentEncoder(ToyEncoder()).fit(CORPORA["en"])
     assert encoder.space.choice.rank == 0
@@ -130,16 +124,6 @@ def test_without_either_a_document_is_the_sum_of_its_sentences() -> None:
     assert encoder.encode(small["en"], "en").any(axis=1).all()
 
 
-def test_the_subspace_is_that_of_all_sentences_of_the_language(fitted: DocumentEncoder) -> None:
-    sentences = np.stack([ToyEncoder().vector(text) for document in CORPORA["en"] for text in document])
-    right = np.linalg.svd(sentences)[2][: fitted.space.choice.rank]
-    axes = fitted.space.languages["en"].directions
-    assert np.allclose(axes.T @ axes, right.T @ right, atol=1e-4)
-    vector = sentences[0]  # a document of one sentence is that sentence debiased
-    clean = vector - (vector @ axes.T) @ axes
-    assert np.allclose(fitted.encode([CORPORA["en"][0][:1]], "en")[0], clean / np.linalg.norm(clean), atol=1e-5)
-
-
 def test_the_same_sentences_give_the_same_space_and_none_is_cut(fitted: DocumentEncoder) -> None:
     padded = {code: [*[["", *document, " "] for document in documents], []] for code, documents in CORPORA.items()}
     encoder = ToyEncoder()
@@ -157,7 +141,7 @@ def test_the_same_sentences_give_the_same_space_and_none_is_cut(fitted: Document
 def test_empty_documents_become_zero(fitted: DocumentEncoder) -> None:
     vectors = fitted.encode([[], ["", "  "], "", " \n ", CORPORA["en"][0]], "en")
     assert vectors.shape == (5, DIM) and not vectors[:4].any()
-    assert np.array_equal(vectors[4], fitted.encode(CORPORA["en"][:1], "en")[0])
+    assert np.array_equal(vectors[4], fitted.encode(CORPORA["en"], "en")[0])  # a vector does not depend on the company
     assert fitted.encode([], "en").shape == (0, DIM)
 
 
@@ -171,20 +155,12 @@ def test_empty_documents_become_zero(fitted: DocumentEncoder) -> None:
     ],
 )
 def test_what_cannot_be_encoded(
-    fitted: DocumentEncoder,
-    tmp_path: Path,
-    documents: list[Any],
-    language: str | None,
-    error: type[Exception],
-    message: str,
+    fitted: DocumentEncoder, documents: list[Any], language: str | None, error: type[Exception], message: str
 ) -> None:
     with pytest.raises(error, match=message):
         fitted.encode(documents, language)
-    empty = DocumentEncoder(ToyEncoder())
-    for work in (lambda: empty.encode(CORPORA["en"], "en"), lambda: empty.save(tmp_path / "space")):
-        with pytest.raises(ValueError, match="nothing was fitted"):
-            work()
-    assert not list(tmp_path.iterdir())
+    with pytest.raises(ValueError, match="nothing was fitted"):
+        DocumentEncoder(ToyEncoder()).encode(CORPORA["en"], "en")
 
 
 def test_save_and_load(fitted: DocumentEncoder, tmp_path: Path) -> None:

@@ -29,15 +29,6 @@ def test_semantic_search_by_hand() -> None:
         semantic_search([1, 0], [[1, 1]], top_k=0)
 
 
-def test_lines_are_found_by_what_they_mean(path: Path) -> None:
-    encoder = SentenceEncoder(threads=1)
-    build_index(path, ["The cat sleeps on the sofa.", "Die Bank hat geschlossen.", "Il fait beau ce matin."], encoder)
-    hits = SearchIndex(path).search(encoder, ["où est le chat ?", "the bank is closed", "nice weather today"], k=1)
-    assert [hit.line for (hit,) in hits] == [1, 2, 3]
-    assert hits[1][0].text == "Die Bank hat geschlossen."
-    assert 0.3 < hits[1][0].score <= 1
-
-
 @settings(max_examples=20, deadline=None)
 @given(rows=st.integers(1, 40), queries=st.integers(1, 4), k=st.integers(1, 50), seed=st.integers(0))
 def test_search_agrees_with_brute_force(

@@ -53,18 +53,12 @@ def test_an_index_is_replaced_only_by_force_and_nothing_else_ever(made: Path, en
     for work in (build_index, extend_index):
         with pytest.raises(DataError, match="not an index"):
             work(file, ["Boris"], encoder)
-    assert file_names(mine) == {"letter.txt"}
+    partial = mine.rename(made.with_name(".new.partial"))
+    for force in (False, True):
+        with pytest.raises(DataError, match=r"\.new\.partial: holds letter\.txt"):
+            build_index(made.with_name("new"), LINES, encoder, force=force)
+    assert file_names(partial) == {"letter.txt"}
     assert len(SearchIndex(made)) == 1
-
-
-@pytest.mark.parametrize("force", [False, True])
-def test_a_folder_of_the_user_is_left_alone(path: Path, encoder: SentenceEncoder, force: bool) -> None:
-    mine = path.with_name(".notes.index.partial")
-    mine.mkdir()
-    (mine / "letter.txt").write_text("dear")
-    with pytest.raises(DataError, match=r"\.notes\.index\.partial: holds letter\.txt"):
-        build_index(path, LINES, encoder, force=force)
-    assert file_names(mine) == {"letter.txt"}
 
 
 @pytest.mark.usefixtures("often")

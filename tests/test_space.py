@@ -49,7 +49,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_by_hand(folder: Path) -> None:
+def test_an_encoder_among_the_vectors_of_another_by_hand(folder: Path) -> None:
     result = space(Angles(turn=15), folder, english_by=Angles())
     (row, mean) = result.rows()
     # Ours of 10°, 40°, 89° and 100° lie at 25, 55, 104 and 115: next to 30, 60, 90 and 90.

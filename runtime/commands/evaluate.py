@@ -96,9 +96,9 @@ for _task in _SUMMARIES:
     _add_command(_task)
 
 
-@app.command(epilog="Example: xsent evaluate space data/eval/tatoeba --english-by all-MiniLM-L6-v2")
+@app.command("space", epilog="Example: xsent evaluate space data/eval/tatoeba --english-by all-MiniLM-L6-v2")
 @one_line_errors()
-def space(
+def compare_spaces(
     data_folder: FolderArgument,
     english_by: Annotated[
         Path, typer.Option(help="The other model: a folder of sentence-transformers, or one of ours.")
@@ -108,12 +108,11 @@ def space(
     as_json: JsonOption = False,
 ) -> None:
     """Another model's space: P@1 between its English and this one's translations, and how near both lie."""
-    from xsent.evaluation.translation import space as measure
+    from xsent.evaluation.translation import space
     from xsent.models import open_model
 
     encoder, codes = open_model(model), _codes(languages)
-    result = measure(
-        encoder, data_folder, codes, english_by=open_model(english_by), show_progress_bar=sys.stderr.isatty()
-    )
+    other = open_model(english_by)
+    result = space(encoder, data_folder, codes, english_by=other, show_progress_bar=sys.stderr.isatty())
     about = {"task": "space", "model": str(model or "built-in"), "english_by": str(english_by)}
     _report(result, encoder, about, as_json)
