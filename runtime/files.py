@@ -73,7 +73,7 @@ def to_json(content: Mapping[str, object]) -> bytes:
 def atomic_file(path: Path) -> Iterator[IO[bytes]]:
     """Write a file, seekable, under another name and rename it once it is complete and on the disk.
 
-    Whatever goes wrong (a full disk, Ctrl-C) leaves nothing behind, and an older file as it was.
+    Whatever goes wrong (a full disk, Ctrl-C) leaves nothing behind, and an older file or folder as it was.
     """
     partial = _beside(path, "part")
     with naming_full_disk(path):
@@ -88,10 +88,7 @@ def atomic_file(path: Path) -> Iterator[IO[bytes]]:
 
 @contextmanager
 def atomic_folder(path: Path) -> Iterator[Path]:
-    """Fill a folder beside `path` and put it in its place once it is complete and on the disk.
-
-    Whatever goes wrong (a full disk, Ctrl-C) leaves nothing behind, and an older folder as it was.
-    """
+    """Fill a folder beside `path` and put it in its place, see `atomic_file`."""
     partial = _beside(path, "part")
     try:
         with naming_full_disk(path):

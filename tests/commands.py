@@ -42,9 +42,10 @@ def start(
     stdin: int | None = None,
     stdout: int | IO[bytes] | None = None,
     preexec_fn: Callable[[], object] | None = None,
+    before: str = "pass",
 ) -> "subprocess.Popen[bytes]":
-    """Run a command in a process of its own."""
-    command = [sys.executable, "-c", "from xsent.cli import main; main()", *map(str, arguments)]
+    """Run a command in a process of its own, after a statement there."""
+    command = [sys.executable, "-c", f"{before}; from xsent.cli import main; main()", *map(str, arguments)]
     return subprocess.Popen(command, stdin=stdin, stdout=stdout, stderr=subprocess.PIPE, preexec_fn=preexec_fn)
 
 

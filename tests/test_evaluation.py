@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from toy_documents import Letters
 
 from xsent.encoder import SentenceEncoder
 from xsent.errors import DataError
@@ -25,18 +26,6 @@ FRENCH = ["cba", "dcb", "edc", "fed", "gfe"]
 DEGREES = {"a": 0, "b": 30, "c": 60, "d": 90, "A": 1, "B": 29, "C": 80, "D": 89, "near": 10, "far": 80}
 DEGREES |= {"A cat.": 0, "A dog.": 80, "One, two.": 0, "Three.": 10}
 TEXTS = ["The cat sleeps.", "Pay the rent before the first.", ""]
-
-
-class Letters:
-    """A sentence is the count of its letters, so that anagrams are translations."""
-
-    def __init__(self, *languages: str) -> None:
-        if languages:
-            self.languages = languages
-
-    def encode(self, sentences: list[str], /) -> NDArray[np.float64]:
-        """Vectors [n, 26]."""
-        return np.array([[text.count(chr(97 + i)) for i in range(26)] for text in sentences], np.float64)
 
 
 class Angles:

@@ -1,7 +1,9 @@
 """Searching an index, and what a damaged one says."""
 
+import os
 import shutil
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -109,20 +111,12 @@ def database(folder: Path) -> Path:
 
 
 def execute(folder: Path, command: str) -> None:
-    connection = sqlite3.connect(database(folder))
-    with connection:
+    with closing(sqlite3.connect(database(folder))) as connection, connection:
         connection.execute(command)
-    connection.close()
-
-
-def make_a_file(path: Path) -> None:
-    shutil.rmtree(path)
-    path.write_text("Anna")
 
 
 def make_it_old(path: Path) -> None:
-    database(path).unlink()
-    (path / "index.json").write_text('{"version": 1}')
+    database(path).rename(path / "index.json")
 
 
 DAMAGE = {
@@ -136,12 +130,12 @@ DAMAGE = {
     "changed text": (lambda path: execute(path, "UPDATE passages SET text = 'x'"), "row .* is not what it was"),
     "changed line": (lambda path: execute(path, "UPDATE passages SET line = 'x'"), "row .* is not what it was"),
     "cut vectors": (
-        lambda path: (path / "vectors.f16").write_bytes(b"x" * 99),
-        r"vectors\.f16: 99 bytes, expected 2,752; build the index again",
+        lambda path: os.truncate(path / "vectors.f16", 99),
+        r"vectors\.f16: 99 bytes, expected 2,752; build",
     ),
     "no vectors": (lambda path: (path / "vectors.f16").unlink(), r"vectors\.f16: missing; build"),
     "NaN": (lambda path: overwrite(path / "vectors.f16", 70, b"\xff\x7f"), r"vectors\.f16: damaged"),
-    "a file": (make_a_file, r"not an index, but a file"),
+    "a file": (lambda path: path.rename(f"{path}.old") and path.touch(), r"not an index, but a file"),
 }
 
 

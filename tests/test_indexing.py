@@ -1,18 +1,14 @@
 """Indexes made, added to, stopped, killed and resumed."""
 
 import errno
-import os
-import signal
 import sqlite3
-import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
 from unittest import mock
 
 import pytest
-from commands import file_names
+from commands import file_names, start
 from indexes import LINES, Stop, contents, encoder, made, path, until
 
 from xsent.encoder import SentenceEncoder
@@ -187,18 +183,18 @@ def test_a_kill_at_any_moment_is_resumed(mini_bundle: Path, path: Path, tmp_path
     """Killed again and again, at moments that are spread over the job, it still ends in the whole index."""
     text = tmp_path / "text.txt"
     text.write_text("".join(f"Anna sees Boris {number} times.\n" for number in range(2000)))
-    script = "import xsent.search.database as w; w.SAVE_EVERY = 20; from xsent.cli import main; main()"
-    command = [sys.executable, "-c", script, "index", str(text), str(path), "--model", str(mini_bundle), "--resume"]
+    arguments = ("index", text, path, "--model", mini_bundle, "--resume")
+    often = "import xsent.search.database as database; database.SAVE_EVERY = 20"
     partial = path.with_name(".notes.index.partial")
     for wait in range(6):
-        process = subprocess.Popen(command, stderr=subprocess.DEVNULL)
+        process = start(*arguments, before=often)
         while process.poll() is None and not partial.exists():
             time.sleep(0.01)
         time.sleep(0.013 * wait)
-        os.kill(process.pid, signal.SIGKILL)
-        process.wait()
+        process.kill()
+        process.communicate()
     if not path.exists():
-        assert subprocess.run(command, check=False).returncode == 0
+        assert start(*arguments).communicate()[1] == b""
     SearchIndex(path).verify()
     assert [passage.line for passage in IndexDatabase(path).passages(0, 2000)] == list(range(1, 2001))
 

@@ -78,22 +78,20 @@ def test_what_was_removed_is_gone_and_the_rest_stays() -> None:
     assert np.array_equal(remove_directions(vectors, directions[:0]), vectors)
 
 
-def chosen(
-    first: np.ndarray, second: np.ndarray, rows: int = 600, held_out: int = 600
-) -> tuple[int, tuple[float, ...]]:
+def chosen(shift: float, rows: int = 600, held_out: int = 600) -> tuple[int, tuple[float, ...]]:
     """The rank for two languages, of the second of which only some rows are there."""
-    tests = [first[600:], second[held_out:]]
-    choice = choose_rank([Moments.of(first[:600]), Moments.of(second[:rows])], tests)
+    first, second = language_pair(800, shift)
+    choice = choose_rank([Moments.of(first[:600]), Moments.of(second[:rows])], [first[600:], second[held_out:]])
     return choice.rank, choice.accuracies
 
 
 def test_the_rule_takes_the_first_rank_that_hides_the_languages() -> None:
-    rank, accuracies = chosen(*language_pair(800, shift=3.0))
+    rank, accuracies = chosen(3.0)
     assert (rank, accuracies[0]) == (1, 1)  # each language is one direction away
     assert accuracies[1] < 0.55 <= min(accuracies[:1])
-    rank, accuracies = chosen(*language_pair(800, shift=0.0))
+    rank, accuracies = chosen(0.0)
     assert (rank, len(accuracies)) == (0, 1)  # nothing shows, so nothing is removed
     # However much text each has: the share of the larger language would be 0.95.
-    assert chosen(*language_pair(800, shift=0.0), rows=60, held_out=790)[1][0] < 0.7
+    assert chosen(0.0, rows=60, held_out=790)[1][0] < 0.7
     one = np.ones((4, 2), np.float32)
     assert choose_rank([Moments.of(one)], [one]).rank == 0  # nothing to hide from

@@ -4,7 +4,6 @@ import errno
 import json
 import os
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager
@@ -14,7 +13,7 @@ from unittest import mock
 
 import numpy as np
 import pytest
-from commands import Runner, assert_refused, file_names, is_one_line, write_lines
+from commands import Runner, assert_refused, file_names, is_one_line, start, write_lines
 
 from xsent import SentenceEncoder
 from xsent.bundle import builtin_path
@@ -165,17 +164,14 @@ def test_vectors_never_lack_their_note(tmp_path: Path, name: str, old: bool) -> 
     assert file_names(tmp_path) == {name, f"{name}.json"}
 
 
-def start_in_small_steps(*arguments: object, limit: Callable[[], object] | None = None) -> "subprocess.Popen[bytes]":
-    script = "import xsent.vector_output; xsent.vector_output.STEP = 100; from xsent.cli import main; main()"
-    command = [sys.executable, "-c", script, *map(str, arguments)]
-    return subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.PIPE, preexec_fn=limit)
+SMALL_STEPS = "import xsent.vector_output as output; output.STEP = 100"
 
 
 def test_a_killed_command_goes_on(mini_bundle: Path, path: Path) -> None:
     texts = [f"Anna {row % 50}, Boris" for row in range(450)]
     lines = "".join(f"{text}\n" for text in texts).encode()
     arguments = ("encode", "-", "--output", path, "--model", mini_bundle)
-    process = start_in_small_steps(*arguments)
+    process = start(*arguments, stdin=subprocess.PIPE, before=SMALL_STEPS)
     assert process.stdin is not None
     process.stdin.write(lines)
     process.stdin.flush()
@@ -187,7 +183,7 @@ def test_a_killed_command_goes_on(mini_bundle: Path, path: Path) -> None:
     process.kill()  # SIGKILL
     process.communicate()
     assert file_names(path.parent) == PARTS
-    process = start_in_small_steps(*arguments, "--resume")
+    process = start(*arguments, "--resume", stdin=subprocess.PIPE, before=SMALL_STEPS)
     _, err = process.communicate(lines)
     assert (process.returncode, err.startswith(b"Going on after line ")) == (0, True)
     assert file_names(path.parent) == {"a.npy", "a.npy.json"}
@@ -287,9 +283,9 @@ def test_a_full_disk_keeps_what_a_checkpoint_covers(mini_bundle: Path, path: Pat
     file.write_text("Anna sees Boris.\n" * 450)
     arguments = ("encode", file, "--output", path, "--model", mini_bundle)
     limit = lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (30_000, 30_000))  # noqa: E731
-    _, err = start_in_small_steps(*arguments, limit=limit).communicate()
+    _, err = start(*arguments, preexec_fn=limit, before=SMALL_STEPS).communicate()
     assert err.decode() == f"Error: {path}: File too large; make room, then --resume goes on\n"
-    assert is_one_line(start_in_small_steps(*arguments, "--resume").communicate()[1].decode())
+    assert is_one_line(start(*arguments, "--resume", before=SMALL_STEPS).communicate()[1].decode())
     assert len(np.load(path)) == 450
 
 

@@ -164,7 +164,7 @@ class DocumentEncoder:
 
     def _choose(self, surveys: Mapping[str, LanguageSurvey], rank: int | None) -> RankChoice:
         if not self._debias or rank is not None:
-            return RankChoice((rank or 0) if self._debias else 0, ())
+            return RankChoice(rank if rank and self._debias else 0, ())
         for language, found in surveys.items():
             if len(surveys) > 1 and not (found.train.count and len(found.held_out_sample)):
                 raise ValueError(

@@ -141,7 +141,7 @@ class SearchScore(NamedTuple):
 def retrieve(
     encoder: SupportsEncode, queries: Sequence[str], candidates: Iterable[str], gold: Sequence[int]
 ) -> SearchScore:
-    """Search the nearest candidate of every query, at least one; candidates are encoded in blocks and not kept.
+    """Search the nearest of the candidates, which are encoded in blocks and not kept, for every query.
 
     `gold` has for every query the index of its translation among the candidates [q].
     """

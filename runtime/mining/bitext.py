@@ -56,7 +56,8 @@ class Bitext:
 
     def __add__(self, other: "Bitext") -> "Bitext":
         """The pairs of both."""
-        return Bitext(*map(np.concatenate, zip(vars(self).values(), vars(other).values(), strict=True)))
+        src, trg = np.concatenate([self.src, other.src]), np.concatenate([self.trg, other.trg])
+        return Bitext(src, trg, np.concatenate([self.scores, other.scores]))
 
     def best_first(self, *, one_to_one: bool) -> "Bitext":
         """The pairs in order, of equal scores in that of the rows; only those whose rows no better pair has."""
