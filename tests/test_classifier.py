@@ -142,12 +142,6 @@ def test_what_cannot_be_fitted(changed: dict[str, Any], error: type[Exception], 
         LinearClassifier.fit(**arguments)
 
 
-@pytest.fixture
-def saved(head: LinearClassifier, tmp_path: Path) -> Path:
-    head.save(tmp_path / "topics.npz")
-    return tmp_path / "topics.npz"
-
-
 @pytest.mark.parametrize(
     ("change", "message"),
     [
@@ -163,15 +157,18 @@ def saved(head: LinearClassifier, tmp_path: Path) -> Path:
         *((content, "fit the head again") for content in ("[]", "{", "{}", "null")),
     ],
 )
-def test_a_damaged_note(saved: Path, change: dict[str, object] | str, message: str) -> None:
-    note = saved.with_suffix(".json")
+def test_a_damaged_note(head: LinearClassifier, tmp_path: Path, change: dict[str, object] | str, message: str) -> None:
+    head.save(tmp_path / "topics.npz")
+    note = tmp_path / "topics.json"
     note.write_text(change if isinstance(change, str) else json.dumps({**json.loads(note.read_text()), **change}))
     with pytest.raises(DataError, match=message):
-        LinearClassifier.load(saved, fingerprint="abc")
+        LinearClassifier.load(tmp_path / "topics.npz", fingerprint="abc")
 
 
-def test_half_a_head_damaged_numbers_and_another_encoder(head: LinearClassifier, saved: Path) -> None:
-    head.save(saved.with_name("again.npz"))
+def test_half_a_head_damaged_numbers_and_another_encoder(head: LinearClassifier, tmp_path: Path) -> None:
+    saved = tmp_path / "topics.npz"
+    for file in (saved, saved.with_name("again.npz")):
+        head.save(file)
     content = saved.read_bytes()
     assert content == saved.with_name("again.npz").read_bytes()  # the files of a head never change
     with pytest.raises(FingerprintError, match=r"topics\.npz is for vectors of abc, the model is xyz"):

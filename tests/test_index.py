@@ -115,14 +115,13 @@ def execute(folder: Path, command: str) -> None:
         connection.execute(command)
 
 
-def make_it_old(path: Path) -> None:
-    database(path).rename(path / "index.json")
-
-
 DAMAGE = {
     "no folder": (shutil.rmtree, "no such folder; make one with xsent index"),
     "no database": (lambda path: database(path).unlink(), "not an index; make one with xsent index"),
-    "older": (make_it_old, "was made by an older xsent; index the text again, --force replaces this one"),
+    "older": (
+        lambda path: database(path).rename(path / "index.json"),
+        "was made by an older xsent; index the text again, --force replaces this one",
+    ),
     "newer": (lambda path: execute(path, "PRAGMA user_version = 3"), "version 3 is unknown, this xsent reads 2"),
     "half a database": (lambda path: overwrite(database(path), 0, b"x" * 999), r"\.db: damaged \(file is not a data"),
     "no table": (lambda path: execute(path, "DROP TABLE passages"), r"\.db: damaged \(no such table"),
@@ -131,7 +130,7 @@ DAMAGE = {
     "changed line": (lambda path: execute(path, "UPDATE passages SET line = 'x'"), "row .* is not what it was"),
     "cut vectors": (
         lambda path: os.truncate(path / "vectors.f16", 99),
-        r"vectors\.f16: 99 bytes, expected 2,752; build",
+        r"vectors\.f16: 99 bytes, expected 2,752; build the index again",
     ),
     "no vectors": (lambda path: (path / "vectors.f16").unlink(), r"vectors\.f16: missing; build"),
     "NaN": (lambda path: overwrite(path / "vectors.f16", 70, b"\xff\x7f"), r"vectors\.f16: damaged"),
