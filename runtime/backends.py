@@ -20,7 +20,6 @@ class Backend(Protocol):
 
     def embed(self, ids: NDArray[np.int64]) -> NDArray[np.float32]:
         """Piece ids [T], 1 <= T <= max_length, of one sentence to its vector [D], not normalised."""
-        ...
 
 
 # Module and class: only the one that is asked for is loaded.

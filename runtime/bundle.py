@@ -154,14 +154,13 @@ def _read_manifest(path: Path) -> dict[str, Any]:
     if not isinstance(raw, dict):
         raise BundleError(f"{file}: expected a JSON object, found {type(raw).__name__}")
     version = raw.get("format_version")
-    if version != FORMAT_VERSION or isinstance(version, bool):
-        reason = "is unknown, this xsent reads {}; upgrade xsent or export the bundle again"
-        if version == 1 and not isinstance(version, bool):
-            reason = (
-                "is from before the encoder was a BERT, this xsent reads {}; take the built-in model, or train yours "
-                "again and export it"
-            )
-        raise BundleError(f"{file}: format_version {version!r} {reason.format(FORMAT_VERSION)}")
+    if version != FORMAT_VERSION:
+        reason, remedy = "unknown", "upgrade xsent or export the bundle again"
+        if version == 1 and version is not True:
+            reason = "from before the encoder was a BERT"
+            remedy = "take the built-in model, or train yours again and export it"
+        what = f"format_version {version!r} is {reason}"
+        raise BundleError(f"{file}: {what}, this xsent reads {FORMAT_VERSION}; {remedy}")
     return raw
 
 

@@ -45,8 +45,7 @@ def main() -> None:
 
 @app.callback(invoke_without_command=True)
 def version(
-    context: typer.Context,
-    show: Annotated[bool, typer.Option("--version", help="Print the version and exit.")] = False,
+    context: typer.Context, show: Annotated[bool, typer.Option("--version", help="Print the version and exit.")] = False
 ) -> None:
     """Sentence vectors across languages, on the CPU and offline."""
     if show:
@@ -94,9 +93,9 @@ def info(bundle: BundleArgument = None, as_json: JsonOption = False) -> None:
         typer.echo("\nMeasured at export, against the trained encoder:\n" + format_table(rows))
 
 
-@app.command(epilog="Example: xsent verify my-model")
+@app.command("verify", epilog="Example: xsent verify my-model")
 @one_line_errors()
-def verify(
+def verify_files(
     bundle: Annotated[
         Path | None, typer.Argument(metavar="[BUNDLE]", help="Or an index; default: the built-in bundle.")
     ] = None,
@@ -108,18 +107,14 @@ def verify(
     """Check every file of a bundle and the vectors that it gives on this machine; or every file of an index."""
     from xsent.search.database import has_index
     from xsent.search.index import SearchIndex
-    from xsent.verification import verify as verify_bundle
+    from xsent.verification import verify
 
     if bundle is not None and has_index(bundle):
         index = SearchIndex(bundle)
         index.verify()
-        result: dict[str, object] = {
-            "path": str(bundle),
-            "fingerprint": index.state.fingerprint,
-            "rows": len(index),
-        }
+        result: dict[str, object] = {"path": str(bundle), "fingerprint": index.state.fingerprint, "rows": len(index)}
     else:
-        result = asdict(verify_bundle(bundle, backend))
+        result = asdict(verify(bundle, backend))
     if as_json:
         typer.echo(json.dumps(result))
     else:

@@ -60,16 +60,16 @@ def examine(bundle: Bundle, root: Path = Path("/")) -> Iterator[Finding]:
 
     `root` is where `proc` and `sys` are; only tests need another.
     """
-    yield system()
-    yield processor(bundle, root / "proc/cpuinfo")
-    yield threads(root)
-    yield memory(root / "proc/meminfo")
-    yield onnxruntime()
+    yield examine_system()
+    yield examine_processor(bundle, root / "proc/cpuinfo")
+    yield examine_threads(root)
+    yield examine_memory(root / "proc/meminfo")
+    yield examine_onnxruntime()
     for backend in dict.fromkeys([default_backend(), "numpy"]):
-        yield encoding(bundle, backend)
+        yield examine_encoding(bundle, backend)
 
 
-def system(bits: int = sys.maxsize.bit_length() + 1) -> Finding:
+def examine_system(bits: int = sys.maxsize.bit_length() + 1) -> Finding:
     """Operating system and Python."""
     text = f"{platform.system()} on {platform.machine()}, Python {platform.python_version()}, {bits} bits"
     if bits == 64:
@@ -77,7 +77,7 @@ def system(bits: int = sys.maxsize.bit_length() + 1) -> Finding:
     return Finding("system", "warning", f"{text}: onnxruntime needs 64 bits; the numpy backend does not")
 
 
-def processor(bundle: Bundle, cpuinfo: Path) -> Finding:
+def examine_processor(bundle: Bundle, cpuinfo: Path) -> Finding:
     """The processor, and what int8 gains on it."""
     instructions = instruction_set(cpuinfo)
     name = _field(cpuinfo, "Model", "model name") or platform.processor() or platform.machine()
@@ -89,7 +89,7 @@ def processor(bundle: Bundle, cpuinfo: Path) -> Finding:
     return Finding("processor", "good", f"{name}; {PROCESSORS[instructions]}")
 
 
-def threads(root: Path = Path("/")) -> Finding:
+def examine_threads(root: Path = Path("/")) -> Finding:
     """CPUs that may be used."""
     usable, all_cpus = available_cpus(root), os.cpu_count() or 1
     kept = " (an affinity or a container's quota keeps the others)" if usable < all_cpus else ""
@@ -97,7 +97,7 @@ def threads(root: Path = Path("/")) -> Finding:
     return Finding("threads", "good", text)
 
 
-def memory(meminfo: Path) -> Finding:
+def examine_memory(meminfo: Path) -> Finding:
     """Memory that is free for programs."""
     kib = _field(meminfo, "MemAvailable")
     if kib is None:
@@ -108,7 +108,7 @@ def memory(meminfo: Path) -> Finding:
     return Finding("memory", "good", f"{free:,} MiB free")
 
 
-def onnxruntime() -> Finding:
+def examine_onnxruntime() -> Finding:
     """The version of onnxruntime, without importing it."""
     subject = "onnxruntime"
     if default_backend() != "onnx":
@@ -125,7 +125,7 @@ def onnxruntime() -> Finding:
     return Finding(subject, "good", found)
 
 
-def encoding(bundle: Bundle, backend: str) -> Finding:
+def examine_encoding(bundle: Bundle, backend: str) -> Finding:
     """Whether a backend gives the bundle's golden vectors here, how fast, and in how much memory."""
     subject = f"{backend} backend"
     failed: Status = "problem" if backend == default_backend() else "warning"

@@ -186,22 +186,16 @@ class SentenceEncoder:
         seen = Remarks(len(sentences))
         for row, text in enumerate(sentences):
             try:
-                ids = self._token_ids(text, options)
+                ids = np.array(self._tokenizer.encode(text), dtype=np.int64)
+                if options.on_long == "error" and len(ids) > self.max_length:
+                    advice = "shorten it, or use on_long='split' or 'warn'"
+                    raise ValueError(f"{len(ids):,} tokens, at most {self.max_length} fit; {advice}")
             except (TypeError, ValueError) as error:
                 raise type(error)(f"sentence {first + row + 1} (counted from 1): {error}") from error
             seen.unknown += self._tokenizer.mostly_unknown(ids)
             seen.cut += options.on_long == "warn" and len(ids) > self.max_length
             rows[row] = options.finish(self._embed(ids, split=options.on_long == "split"))
         return rows, seen
-
-    def _token_ids(self, text: str, options: EncodeOptions) -> NDArray[np.int64]:
-        """Piece ids of a whole sentence [T]."""
-        ids = np.array(self._tokenizer.encode(text), dtype=np.int64)
-        if options.on_long == "error" and len(ids) > self.max_length:
-            raise ValueError(
-                f"{len(ids):,} tokens, at most {self.max_length} fit; shorten it, or use on_long='split' or 'warn'"
-            )
-        return ids
 
     def _embed(self, ids: NDArray[np.int64], *, split: bool) -> NDArray[np.float32]:
         """Raw vector [D] of the first `max_length` ids, or of all in windows of that size."""

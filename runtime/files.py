@@ -4,7 +4,6 @@ import errno
 import json
 import os
 import shutil
-import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -74,16 +73,14 @@ def to_json(content: Mapping[str, object]) -> bytes:
 def atomic_file(path: Path) -> Iterator[IO[bytes]]:
     """Write a file, seekable, under another name and rename it once it is complete and on the disk.
 
-    Whatever goes wrong (a full disk, Ctrl-C) leaves nothing behind, and an older file as it was.
+    Whatever goes wrong (a full disk, Ctrl-C) leaves nothing behind, and an older file or folder as it was.
     """
+    partial = _beside(path, "part")
     with naming_full_disk(path):
-        handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".part", dir=path.parent)
-        partial = Path(name)
         try:
-            with open(handle, "wb") as file:
+            with partial.open("wb") as file:
                 yield file
                 sync(file)
-            partial.chmod(0o666 & ~_umask())
             os.replace(partial, path)
         finally:
             partial.unlink(missing_ok=True)
@@ -91,10 +88,7 @@ def atomic_file(path: Path) -> Iterator[IO[bytes]]:
 
 @contextmanager
 def atomic_folder(path: Path) -> Iterator[Path]:
-    """Fill a folder beside `path` and put it in its place once it is complete and on the disk.
-
-    Whatever goes wrong (a full disk, Ctrl-C) leaves nothing behind, and an older folder as it was.
-    """
+    """Fill a folder beside `path` and put it in its place, see `atomic_file`."""
     partial = _beside(path, "part")
     try:
         with naming_full_disk(path):
@@ -167,11 +161,5 @@ def sync(file: IO[bytes]) -> None:
 
 
 def _beside(path: Path, suffix: str) -> Path:
-    return path.with_name(f".{path.name}.{os.getpid()}.{suffix}")
-
-
-def _umask() -> int:
-    """The permissions that new files do not get; those of mkstemp are for the user alone."""
-    mask = os.umask(0o077)
-    os.umask(mask)
-    return mask
+    """A name that nobody else has, neither another thread nor a process of the same number in another container."""
+    return path.with_name(f".{path.name}.{os.urandom(4).hex()}.{suffix}")

@@ -73,9 +73,9 @@ def _words(a: ArrayLike, b: ArrayLike) -> list[NDArray[np.uint64]]:
 
 
 def _count_bits(words: NDArray[np.uint64]) -> NDArray[np.uint8]:
+    counts: NDArray[np.uint8]
     if hasattr(np, "bitwise_count"):  # NumPy 2
-        counts: NDArray[np.uint8] = np.bitwise_count(words)
-        return counts
-    by_byte: NDArray[np.uint8] = _BITS_OF_BYTE[words[..., None].view(np.uint8)]
-    total: NDArray[np.uint8] = by_byte.sum(axis=-1, dtype=np.uint8)
-    return total
+        counts = np.bitwise_count(words)
+    else:
+        counts = _BITS_OF_BYTE[words[..., None].view(np.uint8)].sum(axis=-1, dtype=np.uint8)
+    return counts

@@ -23,11 +23,8 @@ DAMAGED = (EOFError, zlib.error, lzma.LZMAError, gzip.BadGzipFile)
 def read_lines(source: str | Path) -> Iterator[str]:
     """Read UTF-8 text as a stream of lines without their ends; a DataError names file and line that cannot be read.
 
-    Only a line feed ends a line (and a carriage return before it is dropped): a rare separator inside a
-    sentence must not shift all lines after it.
-
-    Args:
-        source: A file, packed if it ends in `.gz` or `.xz`; `-` is standard input.
+    The source is a file, packed if it ends in `.gz` or `.xz`; `-` is standard input. Only a line feed ends a line (and
+    a carriage return before it is dropped): a rare separator inside a sentence must not shift all lines after it.
     """
     name = "standard input" if str(source) == "-" else str(source)
     try:

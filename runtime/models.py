@@ -23,7 +23,6 @@ class SupportsEncode(Protocol):
 
     def encode(self, sentences: list[str], /) -> NDArray[np.floating[Any]]:
         """Vectors [n, D] of n sentences."""
-        ...
 
 
 def open_model(path: str | Path | None = None) -> SupportsEncode:
@@ -37,18 +36,18 @@ def open_model(path: str | Path | None = None) -> SupportsEncode:
     if not path.is_dir():
         raise BundleError(f"{path}: no such folder; expected a bundle, a checkpoint or one of sentence-transformers")
     missing: ImportError | None = None
-    names = []
-    for entry in entry_points(group=GROUP):
-        names.append(entry.name)
+    offered = entry_points(group=GROUP)
+    for entry in offered:
         try:
             encoder: SupportsEncode | None = entry.load()(path)
         except MissingExtraError:  # it says what to install
             raise
         except ImportError as error:
             missing = error
-            continue
-        if encoder is not None:
-            return encoder
+        else:
+            if encoder is not None:
+                return encoder
     if missing is not None:
         raise MissingExtraError(f"{path}: no bundle, and {missing}; pip install xsent[train]") from missing
-    raise BundleError(f"{path}: no model in this folder; known kinds: {', '.join(['bundle', *names])}")
+    names = ["bundle", *(entry.name for entry in offered)]
+    raise BundleError(f"{path}: no model in this folder; known kinds: {', '.join(names)}")

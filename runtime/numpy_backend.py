@@ -9,8 +9,6 @@ Shapes: T tokens, D dimensions, H heads, V pieces.
 """
 
 import math
-from collections.abc import Callable, Mapping
-from types import MappingProxyType
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,7 +41,11 @@ class NumpyBackend:
             self._first, self._last = [network.first], [network.last]
             self._positions = weights.mapped("positions") if self._layers else None
             self._table_norm = _Norm(weights, "table_norm") if self._layers else None
-            self._check(bundle.max_length)
+            if self._positions is not None and len(self._positions) < bundle.max_length + _FRAME:
+                raise ValueError(f"{len(self._positions)} positions, expected {bundle.max_length + _FRAME}")
+            vector = self.embed(np.zeros(1, np.int64))  # weights that do not fit each other say so here
+            if vector.shape != (self._dim,):
+                raise ValueError(f"its vectors have {len(vector)} numbers, expected {self._dim}")
         except (LookupError, TypeError, ValueError) as error:
             raise BundleError(
                 f"{bundle.path}: its network cannot be read ({error}); export the bundle again"
@@ -52,27 +54,14 @@ class NumpyBackend:
     def embed(self, ids: NDArray[np.int64]) -> Floats:
         """See `Backend.embed`."""
         with _ONE_THREAD:
-            return self._run(ids)
-
-    def _run(self, ids: NDArray[np.int64]) -> Floats:
-        """The pieces of a sentence [T] to its vector [D]."""
-        if self._positions is None or self._table_norm is None:
-            vector: Floats = self._table.rows(ids).mean(axis=0)
+            framed = ids if self._table_norm is None else np.concatenate([self._first, ids, self._last])
+            x = self._table.rows(framed)  # [T, D] or, with the first and the last token, [T + 2, D]
+            if self._table_norm is not None and self._positions is not None:
+                x = self._table_norm(x + self._positions[: len(x)])
+            for layer in self._layers:
+                x = layer(x)
+            vector: Floats = x.mean(axis=0)[: self._dim]
             return vector
-        x = self._table.rows(np.concatenate([self._first, ids, self._last]))  # [T + 2, D]
-        x = self._table_norm(x + self._positions[: len(x)])
-        for layer in self._layers:
-            x = layer(x)
-        vector = x.mean(axis=0)[: self._dim]
-        return vector
-
-    def _check(self, max_length: int) -> None:
-        """Run the shortest sentence: weights that do not fit each other say so here."""
-        if self._positions is not None and len(self._positions) < max_length + _FRAME:
-            raise ValueError(f"{len(self._positions)} positions, expected {max_length + _FRAME}")
-        vector = self.embed(np.zeros(1, np.int64))
-        if vector.shape != (self._dim,):
-            raise ValueError(f"its vectors have {len(vector)} numbers, expected {self._dim}")
 
 
 class _Table:
@@ -190,7 +179,7 @@ def silu(x: Floats) -> Floats:
     return activated
 
 
-ACTIVATIONS: Mapping[str, Callable[[Floats], Floats]] = MappingProxyType({"gelu": gelu, "silu": silu})
+ACTIVATIONS = {"gelu": gelu, "silu": silu}
 
 
 def quantize(x: Floats) -> tuple[Floats, np.float32]:

@@ -15,7 +15,6 @@ class HasGraph(Protocol):
     @property
     def graph_path(self) -> Path:
         """The ONNX graph; its weights lie beside it."""
-        ...
 
 
 class OnnxBackend:

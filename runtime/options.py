@@ -3,7 +3,7 @@
 import math
 import warnings
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +14,6 @@ OnLong = Literal["warn", "error", "split"]
 Precision = Literal["float32", "float16", "int8", "binary"]
 Vectors: TypeAlias = NDArray[Any]  # of a type that `precision` says
 
-_ON_LONG = ("warn", "error", "split")
 _STORED_AS = {"float32": np.float32, "float16": np.float16, "int8": np.int8, "binary": np.uint8}
 
 # A component of a unit vector is about 1 / sqrt(D), so 127 is four of its standard deviations: on held-out pairs
@@ -72,8 +71,8 @@ class EncodeOptions:
         stored_as(precision, dim)
         if precision in ("int8", "binary") and not normalize:
             raise ValueError(f"precision = {precision!r} keeps no lengths; it needs normalised vectors")
-        if on_long not in _ON_LONG:
-            raise ValueError(f"on_long = {on_long!r} must be one of {', '.join(_ON_LONG)}")
+        if on_long not in get_args(OnLong):
+            raise ValueError(f"on_long = {on_long!r} must be one of {', '.join(get_args(OnLong))}")
         return cls(dim, normalize, precision, on_long)
 
     def empty(self, count: int) -> Vectors:

@@ -4,7 +4,6 @@ import json
 import platform
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
 from pathlib import Path
 from time import perf_counter
 from typing import TypeVar
@@ -86,18 +85,9 @@ def time_each(
     return times
 
 
-@dataclass(frozen=True)
-class Trial:
-    """What a backend did."""
-
-    difference: float  # the largest of a number to the golden vectors, which was within the tolerance
-    tokens: int  # of the sentence that was timed
-    milliseconds: float  # for it, text to vector, on one thread: the median
-    mebibytes: float  # of memory at the most after the first sentence; 0 where the system does not say
-
-
-def try_backend(path: Path, backend: str) -> Trial:
-    """Run a bundle; an XsentError says that it does not work, or gives other vectors than it should."""
+@one_line_errors()
+def main(path: str, backend: str) -> None:
+    """Try a backend and print what it did as JSON; fails if it gives other vectors than it should."""
     # Not above: a process that only times other things would load and weigh more.
     from statistics import median
 
@@ -113,11 +103,10 @@ def try_backend(path: Path, backend: str) -> Trial:
     except OSError:  # not Linux
         mebibytes = 0.0
     times = time_each(encoder.encode, [text], least=_LEAST, seconds=_SECONDS)
-    tokens = len(Tokenizer(encoder.bundle.tokenizer_path).encode(text))
-    return Trial(verify(path, backend).difference, tokens, 1000 * median(times), mebibytes)
-
-
-@one_line_errors()
-def main(path: str, backend: str) -> None:
-    """Try a backend and print what it did as JSON."""
-    sys.stdout.write(json.dumps(asdict(try_backend(Path(path), backend))))
+    trial = {
+        "difference": verify(path, backend).difference,  # the largest of a number to the golden vectors
+        "tokens": len(Tokenizer(encoder.bundle.tokenizer_path).encode(text)),  # of the sentence that was timed
+        "milliseconds": 1000 * median(times),  # for it, text to vector, on one thread
+        "mebibytes": mebibytes,  # of memory at the most after the first sentence; 0 where the system does not say
+    }
+    sys.stdout.write(json.dumps(trial))

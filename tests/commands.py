@@ -1,11 +1,13 @@
 """Running the `xsent` command from tests."""
 
+import io
 import re
 import signal
 import subprocess
 import sys
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from pathlib import Path
 from typing import IO
 from unittest import mock
 
@@ -15,19 +17,15 @@ from xsent import cli
 
 
 class Runner:
-    """Runs commands in this process.
-
-    Args:
-        capture: What catches their output.
-    """
+    """Runs commands in this process, where `capture` catches their output."""
 
     def __init__(self, capture: pytest.CaptureFixture[str]) -> None:
         self._capture = capture
 
-    def __call__(self, *arguments: object) -> tuple[int, str, str]:
+    def __call__(self, *arguments: object, stdin: str = "") -> tuple[int, str, str]:
         """Exit code, standard output and standard error of one command."""
-        argv = ["xsent", *map(str, arguments)]
-        with mock.patch.object(sys, "argv", argv), warnings.catch_warnings(), pytest.raises(SystemExit) as caught:
+        system = {"argv": ["xsent", *map(str, arguments)], "stdin": io.TextIOWrapper(io.BytesIO(stdin.encode()))}
+        with mock.patch.multiple(sys, **system), warnings.catch_warnings(), pytest.raises(SystemExit) as caught:
             warnings.simplefilter("default")  # pytest makes them errors
             cli.main()
         out, err = self._capture.readouterr()
@@ -44,10 +42,22 @@ def start(
     stdin: int | None = None,
     stdout: int | IO[bytes] | None = None,
     preexec_fn: Callable[[], object] | None = None,
+    before: str = "pass",
 ) -> "subprocess.Popen[bytes]":
-    """Run a command in a process of its own."""
-    command = [sys.executable, "-c", "from xsent.cli import main; main()", *map(str, arguments)]
+    """Run a command in a process of its own, after a statement there."""
+    command = [sys.executable, "-c", f"{before}; from xsent.cli import main; main()", *map(str, arguments)]
     return subprocess.Popen(command, stdin=stdin, stdout=stdout, stderr=subprocess.PIPE, preexec_fn=preexec_fn)
+
+
+def write_lines(path: Path, lines: Iterable[str]) -> Path:
+    """A file of lines."""
+    path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    return path
+
+
+def file_names(folder: Path) -> set[str]:
+    """What a folder holds."""
+    return {entry.name for entry in folder.iterdir()}
 
 
 def is_one_line(text: str) -> bool:

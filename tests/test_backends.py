@@ -11,7 +11,7 @@ import pytest
 from xsent import backends
 from xsent.backends import default_backend, importing, open_backend
 from xsent.bundle import Bundle, builtin_path
-from xsent.errors import BackendError, BundleError, MissingExtraError
+from xsent.errors import BundleError, MissingExtraError
 from xsent.onnx_backend import OnnxBackend
 
 
@@ -38,11 +38,6 @@ def test_threads_and_company_change_nothing(bundle: Bundle, backend: str) -> Non
     sentences = [np.arange(1 + i * 7 % 30) for i in range(30)]
     with ThreadPoolExecutor(4) as pool:
         np.testing.assert_array_equal(list(pool.map(run, sentences)), [run(ids) for ids in sentences])
-
-
-def test_unknown_backend_names_the_known(bundle: Bundle) -> None:
-    with pytest.raises(BackendError, match="'cuda' is not available; available: numpy, onnx, openvino"):
-        open_backend("cuda", bundle)
 
 
 def test_graph_that_cannot_be_loaded(copy: Path) -> None:

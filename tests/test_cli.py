@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 from commands import Runner, assert_refused
 
+import xsent
+
 GROUPS = {
     "": "encode similarity info verify doctor mine score index search evaluate classify documents",
     "evaluate": "tatoeba xsr xsim sts contrasts space",
@@ -23,16 +25,11 @@ def test_every_help_has_an_example(run: Runner, command: list[str]) -> None:
     assert f"Example: {' '.join(['xsent', *command])}" in " ".join(out.split())
 
 
-def test_version(run: Runner) -> None:
+def test_version_and_wrong_usage(run: Runner) -> None:
     code, out, _ = run("--version")
-    assert code == 0
-    assert out.strip()
-
-
-def test_wrong_usage_exits_2(run: Runner) -> None:
-    assert run("encode", "--no-such-option")[0] == 2
-    assert run("no-such-command")[0] == 2
-    assert run("similarity", "only one text")[0] == 2
+    assert (code, out) == (0, f"{xsent.__version__}\n")
+    for wrong in (["encode", "--no-such-option"], ["no-such-command"], ["similarity", "only one text"]):
+        assert run(*wrong)[0] == 2
 
 
 def test_similarity(run: Runner, mini_bundle: Path) -> None:
@@ -50,11 +47,8 @@ def test_info(run: Runner, mini_bundle: Path, tmp_path: Path) -> None:
     manifest |= {"space": "a/b", "trained": {"prefixes": [8, 16], "layers": [0]}}
     (bundle / "xsent.json").write_text(json.dumps(manifest))
     lines = [line.split(maxsplit=1) for line in run("info", bundle)[1].splitlines()]
-    assert (
-        ["fingerprint", facts["fingerprint"]] in lines
-        and ["space", "a/b"] in lines
-        and ["trained", "prefixes 8, 16; layers 0"] in lines
-    )
+    for line in (["fingerprint", facts["fingerprint"]], ["space", "a/b"], ["trained", "prefixes 8, 16; layers 0"]):
+        assert line in lines
     facts = json.loads(run("info", bundle, "--json")[1])
     assert facts["space"] == "a/b" and facts["trained"] == {"prefixes": [8, 16], "layers": [0]}
 

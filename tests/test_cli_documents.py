@@ -118,20 +118,13 @@ def test_embed_alone_writes_names_and_warns_of_empty_documents(call: Call, tmp_p
     source.write_text("\n".join([*(" ".join(sentences) for sentences in documents("en")), ""]) + "\n")
     warning = "Warning: 1 of 29 documents are empty; their vectors are zero\n"
     assert call("embed", source, "--language", "en", "--output", tmp_path / "en.jsonl") == (0, "", warning)
-    rows = [json.loads(line) for line in (tmp_path / "en.jsonl").read_text().splitlines()]
+    content = (tmp_path / "en.jsonl").read_text()
+    rows = [json.loads(line) for line in content.splitlines()]
     assert [row["sentence"] for row in rows] == [str(number) for number in range(1, 30)]
     assert not any(rows[28]["vector"])
-
-
-def test_nothing_is_overwritten(call: Call, sources: dict[str, Path], tmp_path: Path) -> None:
-    (tmp_path / "space").mkdir()
-    (tmp_path / "en.npy").write_text("mine")
-    assert_refused(call("fit", f"en={sources['en']}", "--sentences", "--output", tmp_path / "space"), "exists")
-    command = ("embed", sources["en"], "--language", "en", "--sentences", "--output", tmp_path / "en.npy")
-    assert call(*command) == (1, "", f"Error: {tmp_path / 'en.npy'}: exists; --force replaces it\n")
-    assert (tmp_path / "en.npy").read_text() == "mine"
-    assert call(*command, "--force")[0] == 0
-    assert len(open_vectors(tmp_path / "en.npy")) == 28
+    again = ("embed", source, "--language", "en", "--output", tmp_path / "en.jsonl")
+    assert_refused(call(*again), "en.jsonl: exists; --force replaces it")
+    assert call(*again, "--force")[0] == 0 and (tmp_path / "en.jsonl").read_text() == content
 
 
 def test_bad_input_is_one_line_and_leaves_nothing(call: Call, sources: dict[str, Path], tmp_path: Path) -> None:
@@ -147,6 +140,7 @@ def test_bad_input_is_one_line_and_leaves_nothing(call: Call, sources: dict[str,
         ([*fit, f"en={nowhere}"], f"{nowhere}: cannot be read"),
         ([*fit, f"en={empty}"], f"{empty}: no documents; expected a file with a document a line"),
         ([*fit, en], "expected LANGUAGE=DOCUMENTS"),
+        ([*fit[:-1], tmp_path / "folder", f"en={en}"], "folder: exists; choose another name or remove it"),
         ([*fit, f"en={en}", f"en={fr}"], "each language once"),
         ([*fit, f"en={short}"], "language 'en': 6 sentences are too few"),
         ([*embed, tmp_path / "folder"], "no documents"),

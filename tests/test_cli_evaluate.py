@@ -12,38 +12,24 @@ from commands import Runner, assert_refused
 from xsent.encoder import SentenceEncoder
 
 CONTRASTS = Path(__file__).parent.parent / "bench" / "contrasts.tsv"
+NAMES = "Anna\tAnna.\nBoris\tBoris.\n"
+NOTES = "The cat sleeps.\tLe chat dort.\nPay the rent.\tPaie le loyer.\n"
+ROWS = "Q\ts\tAnna\tAnna.\nC\ts\tBoris\tBoris.\n"
+SCORED = "The cat sleeps.,A cat is sleeping.,5\nThe cat sleeps.,Pay the rent.,0\n"
 
 
 @pytest.mark.parametrize(
     ("task", "files", "options", "printed"),
     [
-        ("tatoeba", {"en-fr.tsv": "Anna\tAnna.\nBoris\tBoris.\n"}, ["--languages", "fr, "], r"mean +100.0 +100.0"),
-        (
-            "tatoeba",
-            {"en-fr.tsv": "The cat sleeps.\tLe chat dort.\nPay the rent.\tPaie le loyer.\n"},
-            ["--precision", "binary", "--truncate-dim", 128],
-            "100.0",
-        ),
-        (
-            "xsr",
-            {
-                "en-de.tsv": "Q\ts\tAnna\tAnna.\nC\ts\tBoris\tBoris.\n",
-                "distractors.de.txt.xz": lzma.compress(b"Clara\nDavid\n"),
-            },
-            [],
-            "only the rows' English",
-        ),
-        (
-            "sts",
-            {"en-test.csv": "The cat sleeps.,A cat is sleeping.,5\nThe cat sleeps.,Pay the rent.,0\n"},
-            [],
-            r"language +pairs +spearman[^$]*1.0000[^$]*Spearman's correlation",
-        ),
+        ("tatoeba", {"en-fr.tsv": NAMES}, ["--languages", "fr, "], r"mean +100.0 +100.0"),
+        ("tatoeba", {"en-fr.tsv": NOTES}, ["--precision", "binary", "--truncate-dim", 128], "100.0"),
+        ("xsr", {"en-de.tsv": ROWS, "distractors.de.txt.xz": lzma.compress(b"Clara\n")}, [], "only the rows' English"),
+        ("sts", {"en-test.csv": SCORED}, [], r"language +pairs +spearman[^$]*1.0000[^$]*Spearman's correlation"),
         (
             "contrasts",
             {"": CONTRASTS},
             ["--languages", "fr,de"],
-            r"kind +sentences +de +fr +mean\norder +50 [^$]*nearer to their translation",
+            r"kind +sentences +de +fr +mean\norder +50 [^$]*nearer",
         ),
     ],
 )
@@ -63,7 +49,7 @@ def test_the_command_prints_a_table_or_json(
 
 
 def test_the_command_of_another_models_space(run: Runner, mini_bundle: Path, tmp_path: Path) -> None:
-    (tmp_path / "en-fr.tsv").write_text("Anna\tAnna.\nBoris\tBoris.\n")
+    (tmp_path / "en-fr.tsv").write_text(NAMES)
     command = ("evaluate", "space", tmp_path, "--model", mini_bundle, "--english-by", mini_bundle)
     code, out, _ = run(*command)
     assert code == 0 and "cosine_across" in out and "English encoded by the other model" in out
@@ -77,5 +63,5 @@ def test_what_the_command_cannot_measure(run: Runner, tmp_path: Path) -> None:
     assert_refused(run("evaluate", "tatoeba", tmp_path, "--languages", "fr"), "en-fr.tsv")
     assert_refused(run("evaluate", "tatoeba", tmp_path, "--languages", ","), "names none; expected codes")
     options = ["--precision", "binary", "--truncate-dim", 100]  # no whole number of bytes
-    (tmp_path / "en-fr.tsv").write_text("Anna\tAnna.\nBoris\tBoris.\n")
+    (tmp_path / "en-fr.tsv").write_text(NAMES)
     assert_refused(run("evaluate", "tatoeba", tmp_path, *options), "must be a multiple of 8")

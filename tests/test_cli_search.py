@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from commands import Runner, assert_refused, hear_interrupts, is_one_line, start
+from commands import Runner, assert_refused, hear_interrupts, start
 
 from xsent import SearchIndex, SentenceEncoder
 from xsent.search.building import can_resume
@@ -32,104 +32,65 @@ def made(run: Runner, notes: Path, mini_bundle: Path) -> Path:
     return index
 
 
-def stop(index: Path, lines: int, signal_number: int) -> tuple[int, bytes]:
-    """Start to index so many lines from a pipe, and stop it once it waits for more; exit code and standard error."""
-    model = index.with_name("model")
-    process = start("index", "-", index, "--model", model, stdin=subprocess.PIPE, preexec_fn=hear_interrupts)
-    assert process.stdin is not None
-    process.stdin.write("".join(f"Anna sees Boris {number} times.\n" for number in range(lines)).encode())
-    process.stdin.flush()
-    vectors = index.with_name(f".{index.name}.partial") / "vectors.f16"
-    for _ in range(1200):
-        if (vectors.exists() and can_resume(index, add=False)) or (lines < 10_000 and vectors.parent.exists()):
-            break
-        time.sleep(0.05)
-    os.kill(process.pid, signal_number)
-    _, err = process.communicate()
-    return process.returncode, err
-
-
 def test_search_prints_score_line_and_text(run: Runner, made: Path, mini_bundle: Path) -> None:
     code, out, err = run("search", made, "Frank voit Greta", "--model", mini_bundle, "-k", 10**12)
     assert (code, err) == (0, "")
-    lines = out.splitlines()
-    assert len(lines) == 3
-    assert lines[0] == "1.0000\t4\tFrank\tvoit Greta"
-    assert sorted(line.split("\t", 2)[1:] for line in lines[1:]) == [
-        ["1", "Anna sees Boris."],
-        ["3", "Clara, David and Elena."],
-    ]
-    scores = [float(line.split("\t")[0]) for line in lines]
-    assert scores == sorted(scores, reverse=True)
+    scores, numbers, texts = zip(*(line.split("\t", 2) for line in out.splitlines()), strict=True)
+    assert (scores[0], numbers[0], texts[0]) == ("1.0000", "4", "Frank\tvoit Greta")
+    assert set(zip(numbers[1:], texts[1:], strict=True)) == {
+        ("1", "Anna sees Boris."),
+        ("3", "Clara, David and Elena."),
+    }
+    assert list(scores) == sorted(scores, key=float, reverse=True)
     found = json.loads(run("search", made, "Anna sees Boris.", "--model", mini_bundle, "--k", 1, "--json")[1])
-    assert found["query"] == "Anna sees Boris."
-    assert found["hits"] == [{"score": pytest.approx(1, abs=1e-4), "line": 1, "text": "Anna sees Boris."}]
+    hit = {"score": pytest.approx(1, abs=1e-4), "line": 1, "text": "Anna sees Boris."}
+    assert found == {"query": "Anna sees Boris.", "hits": [hit]}
 
 
 def test_queries_from_a_file_come_with_their_numbers(run: Runner, made: Path, mini_bundle: Path) -> None:
-    queries = made.with_name("queries.txt")
+    queries, options = made.with_name("queries.txt"), ["--model", mini_bundle, "--k", 1]
     queries.write_text("Frank voit Greta\n\nAnna sees Boris.\n")
-    options = ["--queries", queries, "--model", mini_bundle, "--k", 1]
-    _, out, _ = run("search", made, *options)
+    _, out, _ = run("search", made, "--queries", queries, *options)
     assert out == "1\t1.0000\t4\tFrank\tvoit Greta\n3\t1.0000\t1\tAnna sees Boris.\n"
-    _, out, _ = run("search", made, *options, "--json")
-    rows = [json.loads(line) for line in out.splitlines()]
-    assert [len(row["hits"]) for row in rows] == [1, 0, 1]
-    queries.write_text("")
-    code, out, err = run("search", made, *options)
-    assert (code, out, err) == (1, "", f"Error: {queries}: empty; expected one query a line\n")
-
-
-@pytest.mark.parametrize("arguments", [["-"], ["--queries", "-"]])
-def test_queries_from_a_pipe(made: Path, mini_bundle: Path, arguments: list[str]) -> None:
-    command = ["search", made, *arguments, "--k", "1", "--model", mini_bundle]
-    process = start(*command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-    out, _ = process.communicate(b"Anna sees Boris.\n" * 300)  # more than are asked at once
-    assert process.returncode == 0
-    assert out.splitlines()[-1] == b"300\t1.0000\t1\tAnna sees Boris."
-
-
-def test_search_wants_one_kind_of_query(run: Runner, made: Path) -> None:
-    for options in ([], ["Anna", "--queries", "-"], ["Anna", "--k", 0]):
-        assert run("search", made, *options)[0] == 2
+    _, out, _ = run("search", made, "--queries", queries, *options, "--json")
+    assert [len(json.loads(line)["hits"]) for line in out.splitlines()] == [1, 0, 1]
+    many = "Anna sees Boris.\n" * 300  # more than are asked at once
+    for arguments in (["-"], ["--queries", "-"]):
+        _, out, _ = run("search", made, *arguments, *options, stdin=many)
+        assert out.splitlines()[-1] == "300\t1.0000\t1\tAnna sees Boris."
+    assert_refused(run("search", made, "-", *options), "-: empty; expected one query a line")
+    for wrong in ([], ["Anna", "--queries", "-"], ["Anna", "--k", 0]):
+        assert run("search", made, *wrong)[0] == 2
     for query in ("", "  "):
-        assert run("search", made, query) == (1, "", "Error: the query is empty; ask for something\n")
+        assert_refused(run("search", made, query), "the query is empty; ask for something")
 
 
 def test_another_model_and_a_damaged_index_are_one_line(run: Runner, made: Path, mini_bundle: Path) -> None:
     fingerprint = SentenceEncoder(mini_bundle).fingerprint
-    code, out, err = run("search", made, "Anna")
-    assert (code, out, is_one_line(err)) == (1, "", True)
-    assert err.startswith(f"Error: {made} has vectors of {fingerprint}, the model makes ")
+    assert_refused(run("search", made, "Anna"), f"{made} has vectors of {fingerprint}, the model makes ")
     (made / "vectors.f16").write_bytes(b"")
-    damaged = f"Error: {made}/vectors.f16: 0 bytes, expected 192; build the index again\n"
-    assert run("search", made, "Anna", "--model", mini_bundle) == (1, "", damaged)
-    none = f"Error: {made.parent}: not an index; make one with xsent index\n"
-    assert run("search", made.parent, "Anna", "--model", mini_bundle) == (1, "", none)
-
-
-def test_a_killed_job_is_resumed(run: Runner, tmp_path: Path, mini_bundle: Path) -> None:
-    (tmp_path / "model").symlink_to(mini_bundle)
-    index, file = tmp_path / "many.index", tmp_path / "many.txt"
-    file.write_text("".join(f"Anna sees Boris {number} times.\n" for number in range(10_100)))
-    assert stop(index, 10_050, signal.SIGKILL)[0] == -signal.SIGKILL
-    assert not index.exists()
-    code, _, err = run("index", file, index, "--model", mini_bundle)
-    assert code == 1
-    assert "holds 10,000 lines of a job that was stopped; --resume goes on with it, --force starts again" in err
-    assert run("index", file, index, "--model", mini_bundle, "--resume") == (0, "", "")
-    _, out, _ = run("search", index, "Anna sees Boris 10099 times.", "--k", 1, "--model", mini_bundle)
-    assert out == "1.0000\t10100\tAnna sees Boris 10099 times.\n"
-    assert not list(tmp_path.glob(".*"))
+    damaged = f"{made}/vectors.f16: 0 bytes, expected 192; build the index again"
+    assert_refused(run("search", made, "Anna", "--model", mini_bundle), damaged)
+    none = f"{made.parent}: not an index; make one with xsent index"
+    assert_refused(run("search", made.parent, "Anna", "--model", mini_bundle), none)
 
 
 @pytest.mark.parametrize(("lines", "kept"), [(100, False), (10_100, True)])
 def test_interrupt_exits_130_and_says_what_is_kept(tmp_path: Path, mini_bundle: Path, lines: int, kept: bool) -> None:
-    (tmp_path / "model").symlink_to(mini_bundle)
-    code, err = stop(tmp_path / "x.index", lines, signal.SIGINT)
+    index, partial = tmp_path / "x.index", tmp_path / ".x.index.partial"
+    process = start("index", "-", index, "--model", mini_bundle, stdin=subprocess.PIPE, preexec_fn=hear_interrupts)
+    assert process.stdin is not None
+    process.stdin.write("".join(f"Anna sees Boris {number} times.\n" for number in range(lines)).encode())
+    process.stdin.flush()
+    for _ in range(1200):
+        if (partial / "vectors.f16").exists() and can_resume(index, add=False) if kept else partial.exists():
+            break
+        time.sleep(0.05)
+    os.kill(process.pid, signal.SIGINT)  # while it waits for more
+    _, err = process.communicate()
     message = b"What was indexed is kept; the same command with --resume goes on.\n" if kept else b""
-    assert (code, err) == (130, message + b"Error: interrupted\n")
-    assert (tmp_path / ".x.index.partial").exists() == kept
+    assert (process.returncode, err) == (130, message + b"Error: interrupted\n")
+    assert partial.exists() == kept
 
 
 def test_a_full_disk_is_one_line_and_leaves_nothing(tmp_path: Path, mini_bundle: Path) -> None:

@@ -24,13 +24,8 @@ def test_densities_are_shares_within_the_ball() -> None:
 
 
 def test_weights_by_hand() -> None:
-    density = Density(
-        center=np.zeros(1, np.float32),
-        axes=np.ones((1, 1), np.float32),
-        points=np.array([[0], [0], [1], [9]], np.float32),
-        bandwidth=1.0,
-        scale=0.25,
-    )
+    center, axes, points = np.zeros(1), np.ones((1, 1)), np.array([[0], [0], [1], [9]])
+    density = Density(*(array.astype(np.float32) for array in (center, axes, points)), bandwidth=1.0, scale=0.25)
     queries = np.array([[0], [2], [9], [50]], np.float32)
     assert density.of(queries).tolist() == [0.75, 0.25, 0.25, 0]
     assert density.weights(queries).tolist() == [0.25, 0.5, 0.5, 1]
@@ -43,14 +38,10 @@ def brute_bandwidths(points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     others = folds[:, None] != folds[None]
     least = np.where(others, distances, np.inf).min(axis=1).max()
     candidates = np.geomspace(least, distances[others].max(), 20)
-    likelihoods = [
-        sum(
-            np.log((distances[i][others[i]] <= h * (1 + 1e-6)).mean() / h ** points.shape[1])
-            for i in range(len(points))
-        )
-        for h in candidates
+    near = [
+        [(row[kept] <= h * (1 + 1e-6)).mean() for row, kept in zip(distances, others, strict=True)] for h in candidates
     ]
-    return candidates, np.array(likelihoods)
+    return candidates, np.log(near / candidates[:, None] ** points.shape[1]).sum(axis=1)
 
 
 @pytest.mark.parametrize("seed", range(5))

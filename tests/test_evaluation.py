@@ -9,12 +9,13 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from toy_documents import Letters
 
 from xsent.encoder import SentenceEncoder
 from xsent.errors import DataError
 from xsent.evaluation.contrasts import HEADER, contrasts
 from xsent.evaluation.protocols import VectorForm
-from xsent.evaluation.sts import ranks, read_sts, spearman, sts
+from xsent.evaluation.sts import ranks, spearman, sts
 from xsent.evaluation.translation import SearchScore, languages_of, retrieve, tatoeba, xsr
 from xsent.evaluation.xsim import xsim, xsim_errors
 
@@ -25,18 +26,6 @@ FRENCH = ["cba", "dcb", "edc", "fed", "gfe"]
 DEGREES = {"a": 0, "b": 30, "c": 60, "d": 90, "A": 1, "B": 29, "C": 80, "D": 89, "near": 10, "far": 80}
 DEGREES |= {"A cat.": 0, "A dog.": 80, "One, two.": 0, "Three.": 10}
 TEXTS = ["The cat sleeps.", "Pay the rent before the first.", ""]
-
-
-class Letters:
-    """A sentence is the count of its letters, so that anagrams are translations."""
-
-    def __init__(self, *languages: str) -> None:
-        if languages:
-            self.languages = languages
-
-    def encode(self, sentences: list[str], /) -> NDArray[np.float64]:
-        """Vectors [n, 26]."""
-        return np.array([[text.count(chr(97 + i)) for i in range(26)] for text in sentences], np.float64)
 
 
 class Angles:
@@ -67,8 +56,6 @@ def write(folder: Path, **lines: list[str]) -> Path:
 )
 def test_the_nearest_by_hand(queries: list[str], candidates: str, gold: list[int], found: SearchScore) -> None:
     assert retrieve(Angles(), queries, iter(candidates), gold) == found
-    assert found.p_at_1 == 100 * found.correct / len(queries)
-    assert found.p_at_1_same_text == 100 * found.same_text / len(queries)
 
 
 def test_candidates_are_encoded_in_blocks() -> None:
@@ -88,28 +75,23 @@ def test_candidates_are_encoded_in_blocks() -> None:
 
 
 @pytest.fixture
-def pairs(tmp_path: Path) -> Path:
-    """Files of Tatoeba in two languages."""
-    (tmp_path / "en-xx.tsv").write_text("ab\tba\ncd\tdc\nef\teg\n")
-    (tmp_path / "en-yy.tsv").write_text("ab\tba\nab\tba\n")
-    return tmp_path
-
-
-@pytest.fixture
 def xsr_folder(tmp_path: Path) -> Path:
     (tmp_path / "en-xx.tsv").write_text("C\ts\tab\tba\nQ\ts\tcd\tdc\nQ\ts\tef\teg\nQ\ts\tgh\tgi\n")
     (tmp_path / "distractors.xx.txt.xz").write_bytes(lzma.compress(b"gh\nzz\n"))
     return tmp_path
 
 
-def test_tatoeba_by_hand(pairs: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    xx, yy, mean = tatoeba(Letters(), pairs, show_progress_bar=True).rows()
+def test_tatoeba_by_hand(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "en-xx.tsv").write_text("ab\tba\ncd\tdc\nef\teg\n")
+    (tmp_path / "en-yy.tsv").write_text("ab\tba\nab\tba\n")
+    xx, yy, mean = tatoeba(Letters(), tmp_path, show_progress_bar=True).rows()
     counts = {"queries": 3, "xx_en_candidates": 3, "en_xx_candidates": 3}
     assert xx == {"language": "xx", **counts, "xx_en": 100.0, "en_xx": 100.0}
     assert (yy["xx_en"], yy["xx_en_same_text"]) == (50, 100)  # equal texts are reported beside
     assert mean == {"language": "mean", "xx_en": 75.0, "en_xx": 75.0}
     json.dumps(yy)
     assert "2 of 2 languages" in capsys.readouterr().err
+    assert languages_of(Letters("en", "yy", "zz"), tmp_path) == ["yy"]
 
 
 def test_xsr_by_hand(xsr_folder: Path) -> None:
@@ -119,32 +101,6 @@ def test_xsr_by_hand(xsr_folder: Path) -> None:
     assert score["en_xx"] == pytest.approx(200 / 3) == result.mean["en_xx"]  # "gh" finds a distractor
     assert score["xx_en"] == 100
     assert "only the rows' English" in result.note and "Europarl" in result.note
-
-
-@pytest.mark.parametrize(
-    ("protocol", "language", "content", "message"),
-    [
-        (tatoeba, "zz", None, r"en-zz\.tsv: no such file; expected .*English, translation"),
-        (xsr, "zz", None, r"en-zz\.tsv: no such file; expected .*English, translation"),
-        (xsr, "yy", "Q\ts\ta\tb\n", r"distractors\.yy\.txt\.xz"),
-        (tatoeba, "xx", "", r"en-xx\.tsv"),
-        (tatoeba, "xx", "a\tb\tc\n", r"en-xx\.tsv"),
-        (xsr, "xx", "", r"en-xx\.tsv"),
-        (xsr, "xx", "C\ts\ta\tb\n", r"en-xx\.tsv"),
-    ],
-)
-def test_unusable_files(xsr_folder: Path, protocol: Protocol, language: str, content: str | None, message: str) -> None:
-    if content is not None:
-        (xsr_folder / f"en-{language}.tsv").write_text(content)
-    with pytest.raises(DataError, match=message):
-        protocol(Letters(), xsr_folder, [language])
-
-
-def test_languages_default_to_what_both_have(pairs: Path) -> None:
-    assert languages_of(Letters(), pairs) == ["xx", "yy"]
-    assert languages_of(Letters("en", "yy", "zz"), pairs) == ["yy"]
-    with pytest.raises(DataError, match=r"en-fr\.tsv"):
-        languages_of(Letters("en"), pairs)
 
 
 def test_xsim_errors_by_hand() -> None:
@@ -191,22 +147,6 @@ def test_names_of_flores_and_ntrex(tmp_path: Path) -> None:
     assert xsim(Letters(), tmp_path, ["fra"], pivot="eng").mean["eng_xx"] == 0
 
 
-@pytest.mark.parametrize(
-    ("french", "arguments", "message"),
-    [
-        (FRENCH, {"languages": ["es"]}, r"no file of es; expected e\.g\. es\.txt"),
-        (FRENCH, {"pivot": "xx"}, "no file of xx"),
-        (["abc"], {"languages": ["fr"]}, r"fr\.txt: 1 lines, en\.txt 5; expected parallel"),
-        ([], {"languages": ["fr"]}, r"fr\.txt: empty"),
-    ],
-)
-def test_bad_folders(parallel: Path, french: list[str], arguments: dict[str, Any], message: str) -> None:
-    with pytest.raises(DataError, match=message):
-        xsim(Letters(), write(parallel, fr=french), **arguments)
-    with pytest.raises(DataError, match="nothing in a language of the model; expected files beside en"):
-        xsim(Letters(), parallel / "none")
-
-
 STS = 'A cat.,A dog.,1.0\n"One, two.",Three.,4.5\na,b,3\n'
 
 
@@ -219,23 +159,6 @@ def test_spearman_by_hand(tmp_path: Path) -> None:
     result = sts(Angles(), tmp_path)
     assert result.scores == {"en": {"pairs": 3, "spearman": pytest.approx(1)}}
     assert result.rows()[-1] == {"language": "mean", "spearman": pytest.approx(1)}
-    with pytest.raises(DataError, match=r"nothing in a language of the model; expected an XX-test.csv"):
-        sts(Angles(), tmp_path / "nowhere")
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        *((STS + line, r"en-test.csv:4: expected sentence, sentence, score") for line in ("A,B\n", "A,B,much\n")),
-        (STS + "A,B,nan\n", r"en-test.csv:4: expected sentence, sentence, score"),
-        (STS + '"A,B,1\n' + "far " * 40_000, r"en-test.csv:\d+: expected sentence, sentence, score"),
-        ("A,B,1\nC,D,1\n", r"2 pairs with 1 scores; a correlation needs different ones"),
-    ],
-)
-def test_what_is_no_pair_is_named(tmp_path: Path, text: str, message: str) -> None:
-    (tmp_path / "en-test.csv").write_text(text)
-    with pytest.raises(DataError, match=message):
-        read_sts(tmp_path / "en-test.csv")
 
 
 CHANGED = ["order\tA\tfr\tnear\tfar", "order\tA\tfr\tfar\tnear", "order\tA\tfr\tnear\tnear", "order\tA\tde\tnear\tfar"]
@@ -253,18 +176,45 @@ def test_nearer_to_the_translation_counts_and_equally_near_half(tmp_path: Path) 
     assert row == {"kind": "order", "sentences": 1, "de": 100.0, "mean": 100.0}
 
 
+PARALLEL = {"en.txt": "a\nb\n", "fr.txt": "a\n", "de.txt": ""}
+CSV, SCORE = "en-test.csv", r"en-test.csv:\d+: expected sentence, sentence, score"
+
+
 @pytest.mark.parametrize(
-    ("lines", "languages", "message"),
+    ("protocol", "files", "language", "message"),
     [
-        ([NAMED, *CHANGED], ["fr", "it"], r"c.txt: has no sentences in it; it has de, fr"),
-        ([NAMED, "order\tA\tfr"], None, r"c.txt:2: 3 fields, expected 5 with tabs between: kind, English, "),
-        ([NAMED, "order\tA\tit\tnear\tfar"], None, "nothing in a language of the model; expected one of it"),
-        (CHANGED, None, "its first line must be kind english language translation changed"),
+        *((protocol, {}, "zz", r"en-zz\.tsv: no such file; expected .*English, tr") for protocol in (tatoeba, xsr)),
+        (tatoeba, {"en-zz.tsv": "a\tb\n"}, None, r"nothing in a language of the model; .* an en-XX\.tsv such as en-fr"),
+        (tatoeba, {"en-fr.tsv": ""}, "fr", r"en-fr\.tsv: empty; expected a line a pair"),
+        (tatoeba, {"en-fr.tsv": "a\tb\tc\n"}, "fr", r"en-fr\.tsv:1: 3 fields"),
+        (xsr, {"en-fr.tsv": "Q\ts\ta\tb\n"}, "fr", r"distractors\.fr\.txt\.xz: no such file"),
+        *(
+            (xsr, {"en-fr.tsv": lines, "distractors.fr.txt.xz": ""}, "fr", r"en-fr\.tsv")
+            for lines in ("", "C\ts\ta\tb\n")
+        ),
+        (xsim, {}, None, "nothing in a language of the model; expected files beside en"),
+        (xsim, PARALLEL, "es", r"no file of es; expected e\.g\. es\.txt"),
+        (xsim, {"fr.txt": "a\n"}, "fr", "no file of en"),
+        (xsim, PARALLEL, "fr", r"fr\.txt: 1 lines, en\.txt 2; expected parallel"),
+        (xsim, PARALLEL, "de", r"de\.txt: empty"),
+        (sts, {}, None, "nothing in a language of the model; expected an XX-test.csv"),
+        *((sts, {CSV: STS + line}, "en", SCORE) for line in ("A,B\n", "A,B,much\n", "A,B,nan\n")),
+        (sts, {CSV: STS + '"A,B,1\n' + "far " * 40_000}, "en", SCORE),
+        (sts, {CSV: "A,B,1\nC,D,1\n"}, "en", "2 pairs with 1 scores; a correlation needs different ones"),
+        (contrasts, {"": [NAMED, *CHANGED]}, "it", "has no sentences in it; it has de, fr"),
+        (contrasts, {"": [NAMED, "order\tA\tfr"]}, None, ":2: 3 fields, expected 5 with tabs between: kind, English, "),
+        (contrasts, {"": [NAMED, "order\tA\tit\tnear\tfar"]}, None, "nothing in a language of .*; expected one of it"),
+        (contrasts, {"": CHANGED}, None, "its first line must be kind english language translation changed"),
     ],
 )
-def test_bad_contrasts_are_named(tmp_path: Path, lines: list[str], languages: list[str] | None, message: str) -> None:
+def test_what_cannot_be_measured_is_named(
+    tmp_path: Path, protocol: Protocol, files: dict[str, Any], language: str | None, message: str
+) -> None:
+    for name, content in files.items():
+        (tmp_path / (name or "c.txt")).write_text(content if name else "\n".join(content))
+    place = tmp_path / "c.txt" if protocol is contrasts else tmp_path
     with pytest.raises(DataError, match=message):
-        contrasts(Angles(), write(tmp_path, c=lines) / "c.txt", languages)
+        protocol(Letters("en", "fr"), place, None if language is None else [language])
 
 
 def test_our_contrasts_are_whole_and_what_only_moves_words_moves_only_words() -> None:

@@ -1,7 +1,6 @@
-"""Margin scores and neighbours both ways."""
+"""Margin scores, neighbours both ways, scores of given pairs, and thresholds."""
 
 from pathlib import Path
-from typing import Any
 from unittest import mock
 
 import numpy as np
@@ -11,7 +10,15 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from xsent.mining import margin as module
-from xsent.mining.margin import Margin, count_blocks, margin_scores, nearest_both_ways
+from xsent.mining.margin import (
+    Margin,
+    PairScorer,
+    calibrate,
+    count_blocks,
+    margin_scores,
+    nearest_both_ways,
+    shuffled_pairs,
+)
 from xsent.similarity import UnitRows, cosine_similarity
 
 # Directions in the plane, in degrees: cosines by hand.
@@ -64,15 +71,6 @@ def test_ties_go_to_the_lower_row_both_ways() -> None:
             assert found.indices.tolist() == [[0, 1, 2]] * 30
 
 
-@pytest.mark.parametrize("precision", ["float32", "float16"])
-@pytest.mark.parametrize("margin", ["ratio", "distance", "absolute"])
-def test_files_give_what_memory_gives(tmp_path: Path, precision: str, margin: Margin) -> None:
-    vectors = np.random.default_rng(0).normal(size=(40, 8)).astype(precision)
-    np.save(tmp_path / "a.npy", vectors)
-    mapped = np.load(tmp_path / "a.npy", mmap_mode="r")
-    assert np.array_equal(margin_scores(mapped, mapped, margin=margin), margin_scores(vectors, vectors, margin=margin))
-
-
 def test_special_sides() -> None:
     unlike = margin_scores([[1.0, 0.0], [0.0, 0.0]], [[-1.0, 0.0], [0.0, 0.0]], k=2)
     assert unlike.tolist() == [[0, 0], [0, 0]]
@@ -83,16 +81,83 @@ def test_special_sides() -> None:
     assert np.allclose(margin_scores(plane(A), plane(B), margin="absolute", k=3), COSINES, atol=1e-6)
 
 
+@pytest.mark.parametrize("margin", ["ratio", "distance", "absolute"])
+def test_pairs_score_as_in_the_whole_matrix(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, margin: Margin) -> None:
+    monkeypatch.setattr("xsent.mining.margin._BLOCK", 3)
+    random = np.random.default_rng(0)
+    src, trg = random.normal(size=(12, 5)), random.normal(size=(9, 5))
+    src[4] = 0
+    np.save(tmp_path / "src.npy", src)
+    scorer = PairScorer(np.load(tmp_path / "src.npy", mmap_mode="r"), trg, margin=margin, k=3)
+    i, j = random.integers(0, 12, 20), random.integers(0, 9, 20)
+    assert np.allclose(scorer.score(i, j), margin_scores(src, trg, margin=margin, k=3)[i, j], atol=1e-5)
+    assert scorer.score(i[:0], j[:0]).shape == (0,)
+
+
+def test_a_threshold_by_hand() -> None:
+    scores = [0.25, 1.0, 0.5, 0.125]
+    wrong = np.concatenate([np.full(9, 0.5), np.full(40, 0.2), np.zeros(50)])
+    # (49 + 1) · 4 / 100 = 2 wrong are expected among the 4 that reach 0.125, (9 + 1) · 4 / 100 = 0.4 among 3 at 0.25
+    # and among 2 at 0.5, and at 1.0, which no wrong pair reaches, (0 + 1) · 4 / 100 against 1.
+    for precision, threshold, accepted, estimate in [
+        (0.5, 0.125, 4, 0.5),
+        (0.7, 0.25, 3, 1 - 0.4 / 3),
+        (0.9, 1.0, 1, 0.96),
+    ]:
+        found = calibrate(scores, wrong, precision)
+        assert (found.threshold, found.accepted, found.pairs) == (threshold, accepted, 4)
+        assert found.precision == pytest.approx(estimate)
+
+
+@pytest.mark.parametrize("precision", [0.8, 0.95, 0.99])
+def test_the_precision_is_kept_where_wrong_pairs_are_like_the_shuffled(precision: float) -> None:
+    random = np.random.default_rng(0)
+    right, wrong = (random.normal(mean, 1, count).astype(np.float32) for mean, count in ((3, 2000), (0, 1000)))
+    found = calibrate(np.concatenate([right, wrong]), random.normal(0, 1, 30_000), precision)
+    accepted = (right >= found.threshold).sum(), (wrong >= found.threshold).sum()
+    assert sum(accepted) == found.accepted
+    assert accepted[0] / sum(accepted) >= precision
+    assert accepted[0] > 1000  # and it does not just throw all away
+
+
+@settings(max_examples=50, deadline=None)
+@given(pairs=st.lists(st.tuples(st.integers(0, 6), st.integers(0, 6)), max_size=30))
+def test_no_shuffled_pair_is_a_given_one(pairs: list[tuple[int, int]]) -> None:
+    src, trg = [pair[0] for pair in pairs], [pair[1] for pair in pairs]
+    left, right = shuffled_pairs(src, trg)
+    shuffled = set(zip(left.tolist(), right.tolist(), strict=True))
+    assert not shuffled & set(pairs)
+    assert shuffled == {(i, j) for i in src for j in trg} - set(pairs)  # few pairs: all there are
+
+
+def test_shuffling_is_bounded_and_repeatable() -> None:
+    rows = np.arange(60_000)
+    left, right = shuffled_pairs(rows, rows)
+    assert len(left) == 60_000
+    assert np.array_equal(left, shuffled_pairs(rows, rows)[0])
+    assert not np.array_equal(left, shuffled_pairs(rows, rows, seed=1)[0])
+    assert len(shuffled_pairs(rows[:1000], rows[:1000])[0]) == 100_000
+    assert (left != right).all()
+
+
+def test_the_cosine_needs_no_neighbours() -> None:
+    scorer = PairScorer([[1.0, 0.0]], [[3.0, 4.0]], margin="absolute")
+    assert scorer.score(np.array([0]), np.array([0])) == pytest.approx(0.6)
+    with pytest.raises(ValueError, match="k = 4 neighbours, but one side has only 1"):
+        PairScorer([[1.0, 0.0]], [[3.0, 4.0]])
+    with pytest.raises(ValueError, match="2 and of 3 dimensions"):
+        PairScorer(np.ones((1, 2)), np.ones((1, 3)), margin="absolute")
+
+
 @pytest.mark.parametrize(
-    ("b", "arguments", "message"),
+    ("scores", "wrong", "precision", "message"),
     [
-        (plane(B), {"margin": "cosine"}, "margin = 'cosine' must be one of ratio, distance, absolute"),
-        (plane(B), {"k": 0}, "k = 0 must be at least 1"),
-        (plane(B), {"k": 3}, r"k = 3 neighbours, but one side has only 2 .* smaller k"),
-        (np.zeros((0, 2)), {}, "no sentences"),
-        (np.ones((5, 3)), {}, "2 and of 3 dimensions"),
+        ([0.9, 0.5, 0.3, 0.1], [0.0] * 9, 0.99, r"no threshold .* 0\.99; 0\.100000 .* 0\.9000 with 4 of 4 pairs"),
+        *(([1.0], [0.0], share, f"precision = {share} must be between 0 and 1") for share in (0.0, 1.0, 95.0)),
+        ([], [0.0], 0.5, "there are none"),
+        ([1.0], [], 0.5, "there are none"),
     ],
 )
-def test_wrong_arguments(b: NDArray[Any], arguments: dict[str, Any], message: str) -> None:
+def test_no_threshold(scores: list[float], wrong: list[float], precision: float, message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        margin_scores(plane(A), b, **arguments)
+        calibrate(scores, wrong, precision)

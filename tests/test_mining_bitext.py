@@ -101,13 +101,9 @@ def test_empty_sentences_take_no_part(retrieval: Retrieval) -> None:
     assert not {0, 4} & set(found.trg.tolist())
     without = mine_bitext(np.delete(src, [3, 19], axis=0), np.delete(trg, [0, 4], axis=0), retrieval=retrieval)
     assert np.array_equal(found.scores, without.scores)
-
-
-def test_chosen_rows_keep_their_numbers() -> None:
-    src, trg = corpus(20, 20)
-    src_rows, trg_rows = np.arange(0, 20, 2), np.arange(5, 20)
-    found = mine_bitext(src, trg, src_rows=src_rows, trg_rows=trg_rows)
-    alone = mine_bitext(src[src_rows], trg[trg_rows])
+    src_rows, trg_rows = np.arange(0, 18, 2), np.arange(5, 20)  # those that are chosen keep their numbers
+    found = mine_bitext(src, trg, retrieval=retrieval, src_rows=src_rows, trg_rows=trg_rows)
+    alone = mine_bitext(src[src_rows], trg[trg_rows], retrieval=retrieval)
     assert listed(found) == [(src_rows[i], trg_rows[j]) for i, j in listed(alone)]
 
 
@@ -116,11 +112,8 @@ def test_repeated_sentences_spoil_the_margin_unless_one_stands_for_all() -> None
     repeated = np.concatenate([trg, *[trg[:1]] * 4])
     spoilt = mine_bitext(src, repeated, retrieval="fwd")
     clean = mine_bitext(src, repeated, retrieval="fwd", trg_rows=np.arange(30))
-    score = {
-        name: dict(zip(found.src.tolist(), found.scores, strict=True))[0]
-        for name, found in (("spoilt", spoilt), ("clean", clean))
-    }
-    assert score["spoilt"] < score["clean"] - 0.2
+    spoilt_score, score = (found.scores[found.src == 0].item() for found in (spoilt, clean))
+    assert spoilt_score < score - 0.2
     assert listed(clean) == listed(mine_bitext(src, trg, retrieval="fwd"))
 
 
@@ -147,14 +140,14 @@ def test_translations_are_found_and_a_threshold_keeps_what_reaches_it(capsys: py
     assert len(mine_bitext(src, trg, threshold=1e9)) == 0
 
 
-@pytest.mark.parametrize("find", [mine_bitext, align_documents])
+@pytest.mark.parametrize("find", [mine_bitext, align_documents, margin_scores])
 @pytest.mark.parametrize(
     ("sides", "arguments", "message"),
     [
         (corpus(5, 9), {"margin": "best"}, "margin = 'best' must be one of ratio, distance, absolute"),
-        (corpus(5, 9), {"k": 6}, "k = 6 neighbours, but one side has only 5"),
+        (corpus(5, 9), {"k": 6}, "k = 6 neighbours, but one side has only 5 .* choose a smaller k"),
         (corpus(5, 9), {"k": 0}, "k = 0 must be at least 1"),
-        ((np.zeros((3, 2)), np.eye(2)), {}, "one side has no"),
+        ((np.zeros((0, 2)), np.eye(2)), {}, "one side has no sentences"),
         ((np.ones((9, 16)), np.ones((9, 5))), {}, "16 and of 5 dimensions"),
     ],
 )
@@ -163,8 +156,14 @@ def test_wrong_arguments(
 ) -> None:
     with pytest.raises(ValueError, match=message):
         find(*sides, **arguments)
+
+
+def test_an_unknown_retrieval_and_sides_without_sentences() -> None:
     with pytest.raises(ValueError, match="retrieval = 'best' must be one of max, fwd, bwd, intersect"):
-        mine_bitext(*sides, retrieval="best")  # type: ignore[arg-type]
+        mine_bitext(np.eye(2), np.eye(2), retrieval="best")  # type: ignore[arg-type]
+    for find in (mine_bitext, align_documents):
+        with pytest.raises(ValueError, match="one side has no sentences"):
+            find(np.zeros((3, 2)), np.eye(2))
 
 
 def greedily(a: NDArray[Any], b: NDArray[Any], margin: Margin, k: int) -> list[Pair]:

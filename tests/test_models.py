@@ -3,9 +3,7 @@
 from importlib.metadata import EntryPoint
 from pathlib import Path
 
-import numpy as np
 import pytest
-from numpy.typing import NDArray
 
 from xsent import models
 from xsent.encoder import SentenceEncoder
@@ -14,10 +12,6 @@ from xsent.errors import BundleError, MissingExtraError
 
 class Stub:
     """An encoder of another room."""
-
-    def encode(self, sentences: list[str], /) -> NDArray[np.float32]:
-        """Vectors [n, 1]."""
-        return np.ones((len(sentences), 1), np.float32)
 
 
 def open_stub(folder: Path) -> Stub | None:

@@ -19,12 +19,12 @@ __all__ = ["encoder", "path"]
 @pytest.fixture(scope="module")
 def clustered() -> NDArray[Any]:
     """3,000 vectors around 100 centres, as texts are around topics."""
+    pytest.importorskip("usearch")
     random = np.random.default_rng(0)
     return random.normal(size=(100, 32)).repeat(30, axis=0) + 0.5 * random.normal(size=(3000, 32))
 
 
 def test_the_graph_finds_almost_all_with_exact_scores(path: Path, clustered: NDArray[Any]) -> None:
-    pytest.importorskip("usearch")
     index, encoder = replayed(path, clustered, graph=True)
     queries = (clustered[::10] + 0.3 * np.random.default_rng(1).normal(size=(300, 32))).astype(np.float32)
     (exact, cosines), (found, scores) = index.nearest(queries, exact=True), index.nearest(queries)
@@ -41,7 +41,6 @@ def test_the_graph_finds_almost_all_with_exact_scores(path: Path, clustered: NDA
 
 
 def test_lines_behind_the_graph_are_found_and_a_new_graph_takes_them_in(path: Path, clustered: NDArray[Any]) -> None:
-    pytest.importorskip("usearch")
     encoder: Any = Replay(clustered)
     texts = list(map(str, range(3000)))
     build_index(path, texts[:2000], encoder, graph=True)
@@ -56,7 +55,6 @@ def test_lines_behind_the_graph_are_found_and_a_new_graph_takes_them_in(path: Pa
 
 
 def test_the_same_lines_give_the_same_graph(tmp_path: Path, clustered: NDArray[Any]) -> None:
-    pytest.importorskip("usearch")
     one, _ = replayed(tmp_path / "one", clustered[:500], graph=True)
     two, _ = replayed(tmp_path / "two", clustered[:500], graph=True)
     graphs = [(index.path / "graph-500.usearch").read_bytes() for index in (one, two)]
@@ -64,7 +62,6 @@ def test_the_same_lines_give_the_same_graph(tmp_path: Path, clustered: NDArray[A
 
 
 def test_a_damaged_graph_is_named(path: Path, clustered: NDArray[Any]) -> None:
-    pytest.importorskip("usearch")
     index, encoder = replayed(path, clustered[:500], graph=True)
     graph = path / "graph-500.usearch"
     damaged = b"x" * graph.stat().st_size
@@ -83,7 +80,6 @@ def test_a_damaged_graph_is_named(path: Path, clustered: NDArray[Any]) -> None:
 
 
 def test_a_graph_that_finds_no_room_leaves_the_index_as_it_was(path: Path, clustered: NDArray[Any]) -> None:
-    pytest.importorskip("usearch")
     resource = pytest.importorskip("resource")
     _, encoder = replayed(path, clustered[:1000])
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)

@@ -7,14 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
-from typer.testing import CliRunner
 
 from xsent import SentenceEncoder, hamming
-from xsent.cli import app
-from xsent.evaluation.protocols import VectorForm
 from xsent.hamming import binary_similarity, hamming_distances, pack_signs, unpack_signs
-from xsent.options import Precision, stored_as, to_int8
-from xsent.similarity import cosine_similarity, unit_rows
+from xsent.options import Precision, to_int8
+from xsent.similarity import cosine_similarity
 
 SENTENCES = ["Anna sees Boris.", "", "David, Elena, Frank and Greta.", "Clara", "Clara sees Boris."]
 
@@ -60,43 +57,26 @@ def test_truncated_vectors_are_rounded_after_the_cut(encoder: SentenceEncoder, p
     assert np.array_equal(short, to_int8(unit) if precision == "int8" else pack_signs(unit))
 
 
-@pytest.mark.parametrize("precision", ["float16", "int8", "binary"])
-def test_streams_and_threads_give_the_same(encoder: SentenceEncoder, precision: Precision) -> None:
-    texts = SENTENCES * 20
+@pytest.mark.parametrize("precision", ["float32", "float16", "int8", "binary"])
+def test_company_changes_nothing_and_the_empty_sentence_resembles_nothing(
+    encoder: SentenceEncoder, precision: Precision
+) -> None:
+    texts = SENTENCES * 20  # alone, together and as a stream, in one thread and in two
     alone = np.stack([encoder.encode(text, precision=precision) for text in texts])
     assert np.array_equal(encoder.encode(texts, precision=precision), alone)
     assert np.array_equal(np.stack(list(encoder.encode_iter(texts, precision=precision))), alone)
     assert encoder.encode([], precision=precision).shape == (0, alone.shape[1])
-
-
-@pytest.mark.parametrize("precision", ["float32", "float16", "int8", "binary"])
-def test_the_empty_sentence_resembles_nothing(encoder: SentenceEncoder, precision: Precision) -> None:
-    vectors = encoder.encode(SENTENCES, precision=precision)
-    assert not vectors[1].any()
+    vectors = alone[:5]
     similarity = encoder.similarity(vectors, vectors)
     assert similarity.dtype == np.float32
-    assert not similarity[1].any()
-    assert not similarity[:, 1].any()
+    assert not vectors[1].any() and not similarity[1].any() and not similarity[:, 1].any()
     assert np.allclose(np.delete(np.diag(similarity), 1), 1)
-
-
-def test_arguments_that_cannot_be(encoder: SentenceEncoder) -> None:
-    with pytest.raises(ValueError, match="truncate_dim = 12 must be a multiple of 8 for binary"):
-        encoder.encode("Anna", truncate_dim=12, precision="binary")
-    for precision in ("int8", "binary"):
-        with pytest.raises(ValueError, match=f"precision = '{precision}' keeps no lengths"):
-            encoder.encode("Anna", normalize_embeddings=False, precision=precision)  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match="precision = 'int4' must be one of float32, float16, int8, binary"):
-        stored_as("int4", 8)
-
-
-def test_binary_and_other_vectors_are_not_compared(encoder: SentenceEncoder) -> None:
-    binary, floats = (encoder.encode(SENTENCES, precision=form) for form in ("binary", "float32"))
-    for pair in ((binary, floats), (floats, binary)):
-        with pytest.raises(TypeError, match=r"expected packed signs, uint8 .* got float32"):
-            encoder.similarity(*pair)
-    with pytest.raises(ValueError, match="vectors of 32 and of 16 dimensions"):
-        encoder.similarity(binary, binary[:, :2])
+    if precision == "binary":
+        for pair in ((vectors, similarity), (similarity, vectors)):
+            with pytest.raises(TypeError, match=r"expected packed signs, uint8 .* got float32"):
+                encoder.similarity(*pair)
+        with pytest.raises(ValueError, match="vectors of 32 and of 16 dimensions"):
+            encoder.similarity(vectors, vectors[:, :2])
 
 
 packed_pairs = st.integers(1, 20).flatmap(
@@ -115,14 +95,9 @@ def test_distance_is_the_number_of_bits_that_differ(pair: tuple[np.ndarray, np.n
 def test_similarity_is_the_cosine_of_the_signs(pair: tuple[np.ndarray, np.ndarray]) -> None:
     a, b = pair
     assert np.allclose(binary_similarity(a, b), cosine_similarity(unpack_signs(a), unpack_signs(b)), atol=1e-6)
-
-
-def test_similarity_by_hand() -> None:
-    a = pack_signs([1.0, 1, 1, 1, -1, -1, -1, -1])
-    b = pack_signs([1.0, 1, 1, -1, 1, -1, -1, -1])
-    assert hamming_distances(a, b).tolist() == [[2]]
-    assert binary_similarity(a, b).tolist() == [[0.5]]
-    assert binary_similarity(a, ~a).tolist() == [[-1]]
+    by_hand = pack_signs([[1.0, 1, 1, 1, -1, -1, -1, -1], [1.0, 1, 1, -1, 1, -1, -1, -1]])
+    assert hamming_distances(by_hand[0], by_hand[1]).tolist() == [[2]]
+    assert binary_similarity(by_hand[0], [*by_hand, ~by_hand[0]]).tolist() == [[1, 0.5, -1]]
 
 
 def test_signs_come_back() -> None:
@@ -147,25 +122,3 @@ def test_precisions_keep_the_nearest_sentence() -> None:
     for precision in ("float32", "float16", "int8", "binary"):
         rows = [encoder.encode(texts, precision=precision) for texts in (queries, notes)]  # type: ignore[arg-type]
         assert encoder.similarity(*rows).argmax(axis=1).tolist() == [0, 1, 2, 3], precision
-
-
-@pytest.mark.parametrize("precision", ["float16", "int8", "binary"])
-def test_evaluated_cosines_are_those_of_what_was_stored(encoder: SentenceEncoder, precision: Precision) -> None:
-    stored = encoder.encode(SENTENCES, precision=precision, truncate_dim=16)
-    unit = unit_rows(VectorForm(precision, 16).of(encoder).encode(SENTENCES))
-    np.testing.assert_allclose(unit @ unit.T, encoder.similarity(stored, stored), atol=1e-5)
-
-
-def test_what_is_stored_as_it_is_stays_the_encoder_and_only_bundles_are_stored(encoder: SentenceEncoder) -> None:
-    assert VectorForm().of(encoder) is encoder
-    with pytest.raises(ValueError, match="are for bundles; export the checkpoint first"):
-        VectorForm("int8").of(object())  # type: ignore[arg-type]
-
-
-def test_the_command_takes_a_precision(tmp_path: Path) -> None:
-    (tmp_path / "en-fr.tsv").write_text("The cat sleeps.\tLe chat dort.\nPay the rent.\tPaie le loyer.\n")
-    arguments = ["evaluate", "tatoeba", str(tmp_path), "--precision", "binary", "--truncate-dim", "128"]
-    result = CliRunner().invoke(app, arguments)
-    assert result.exit_code == 0, result.output
-    assert "100.0" in result.stdout
-    assert CliRunner().invoke(app, [*arguments[:-1], "100"]).exit_code == 1  # no whole number of bytes

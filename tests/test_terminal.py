@@ -38,14 +38,9 @@ def test_bugs_keep_their_traceback_and_commands_their_names() -> None:
         command("")
 
 
-@pytest.fixture
-def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
-    now = [0.0]
-    monkeypatch.setattr(time, "monotonic", lambda: now[0])
-    return now
-
-
-def test_progress(clock: list[float], capsys: pytest.CaptureFixture[str]) -> None:
+def test_progress(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    clock = [0.0]
+    monkeypatch.setattr(time, "monotonic", lambda: clock[0])
     with Progress("sentences", 2000, enabled=True) as progress:
         clock[0] = 10.0
         progress.advance(500)
@@ -59,13 +54,13 @@ def test_progress(clock: list[float], capsys: pytest.CaptureFixture[str]) -> Non
     assert not capsys.readouterr().err
 
 
+ROWS = [{"language": "fr", "n": 1000, "p": 95.04}, {"language": "mean", "p": 100.0}]
+
+
 @pytest.mark.parametrize(
     ("rows", "table"),
     [
-        (
-            [{"language": "fr", "n": 1000, "p": 95.04}, {"language": "mean", "p": 100.0}],
-            "language      n      p\nfr        1,000   95.0\nmean             100.0",
-        ),
+        (ROWS, "language      n      p\nfr        1,000   95.0\nmean             100.0"),
         ([{"cosine": 0.99871}, {"cosine": 1.0}], "cosine\n0.9987\n1.0000"),  # shares keep four decimals
         ([], ""),
     ],

@@ -14,15 +14,6 @@ def tokenizer(mini_bundle: Path) -> Tokenizer:
     return Tokenizer(mini_bundle / "sentencepiece.model")
 
 
-@pytest.mark.parametrize("content", [None, b"", b"not a model"])
-def test_file_that_is_no_model(tmp_path: Path, content: bytes | None) -> None:
-    file = tmp_path / "x.model"
-    if content is not None:
-        file.write_bytes(content)
-    with pytest.raises(BundleError, match=r"x\.model: not a SentencePiece model"):
-        Tokenizer(file)
-
-
 def test_bytes_and_the_unknown_piece_are_unknown(tokenizer: Tokenizer) -> None:
     known, foreign = (np.array(tokenizer.encode(text)) for text in ("Anna, Boris", "漢"))
     assert len(foreign) == 4  # the space before, and three bytes
@@ -43,7 +34,12 @@ def test_the_model_normalises_and_adds_no_marks(tokenizer: Tokenizer) -> None:
     assert len(tokenizer.encode("Anna " * 100_000)) >= 100_000
 
 
-def test_only_str_of_whole_characters(tokenizer: Tokenizer) -> None:
+def test_what_is_no_model_and_no_text(tokenizer: Tokenizer, tmp_path: Path) -> None:
+    for name, content in (("missing", None), ("empty", b""), ("other", b"not a model")):
+        if content is not None:
+            (tmp_path / name).write_bytes(content)
+        with pytest.raises(BundleError, match=f"{name}: not a SentencePiece model"):
+            Tokenizer(tmp_path / name)
     for text in (b"Anna", None, 7, ["Anna"]):
         with pytest.raises(TypeError, match=f"expected str, got {type(text).__name__}"):
             tokenizer.encode(text)  # type: ignore[arg-type]

@@ -4,17 +4,16 @@ import errno
 import json
 import os
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 from unittest import mock
 
 import numpy as np
 import pytest
-from commands import Runner, assert_refused, is_one_line
+from commands import Runner, assert_refused, file_names, is_one_line, start, write_lines
 
 from xsent import SentenceEncoder
 from xsent.bundle import builtin_path
@@ -49,10 +48,8 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "a.npy"
 
 
-@contextmanager
-def killed() -> Iterator[None]:
-    with pytest.raises(Killed):
-        yield
+def killed() -> AbstractContextManager[object]:
+    return pytest.raises(Killed)
 
 
 def write(path: Path, stop: int = ROWS, texts: list[str] = TEXTS, **options: Any) -> int:  # noqa: ANN401
@@ -68,10 +65,6 @@ def write(path: Path, stop: int = ROWS, texts: list[str] = TEXTS, **options: Any
         return first
 
 
-def names(folder: Path) -> set[str]:
-    return {path.name for path in folder.iterdir()}
-
-
 @pytest.mark.parametrize("name", FORMATS)
 @pytest.mark.parametrize("stop", [0, 3, 4, 5, 8, 12])
 def test_the_bytes_are_those_of_a_run_without_a_break(tmp_path: Path, name: str, stop: int) -> None:
@@ -81,11 +74,11 @@ def test_the_bytes_are_those_of_a_run_without_a_break(tmp_path: Path, name: str,
     write(whole)
     with killed():
         write(broken, stop)
-    assert names(broken.parent) == (set() if stop < 4 else {f".{name}.part", f".{name}.part.json"})
+    assert file_names(broken.parent) == (set() if stop < 4 else {f".{name}.part", f".{name}.part.json"})
     with killed():
         write(broken, max(stop, 2), resume=True)
     assert write(broken, resume=True) == stop // 4 * 4
-    assert names(broken.parent) == {name, f"{name}.json"}
+    assert file_names(broken.parent) == {name, f"{name}.json"}
     for end in (name, f"{name}.json"):
         assert broken.with_name(end).read_bytes() == whole.with_name(end).read_bytes()
 
@@ -113,7 +106,7 @@ def test_two_processes_do_not_write_one_file(tmp_path: Path, name: str) -> None:
 
     with mock.patch("fcntl.flock", go_first), pytest.raises(DataError, match="another process is writing it"):
         write(path, force=True)
-    assert names(tmp_path) == {name, f"{name}.json"}
+    assert file_names(tmp_path) == {name, f"{name}.json"}
 
 
 @pytest.mark.parametrize("step", ["arrow_to_parquet", "atomic_file"])
@@ -122,17 +115,17 @@ def test_a_disk_that_is_full_in_the_end(tmp_path: Path, step: str, old: bool) ->
     path = tmp_path / "a.parquet"
     if old:
         write(path)
-    before = {name: (tmp_path / name).read_bytes() for name in names(tmp_path)}
+    before = {name: (tmp_path / name).read_bytes() for name in file_names(tmp_path)}
     with (
         mock.patch(f"xsent.vector_output.{step}", side_effect=OSError(errno.ENOSPC, "full")),
         pytest.raises(OSError, match="make room, then --resume goes on") as error,
     ):
         write(path, force=old)
     assert error.value.filename == str(path)
-    assert names(tmp_path) == {*before, ".a.parquet.part", ".a.parquet.part.json"}
+    assert file_names(tmp_path) == {*before, ".a.parquet.part", ".a.parquet.part.json"}
     assert all((tmp_path / name).read_bytes() == content for name, content in before.items())
     assert write(path, resume=True) == 12
-    assert names(tmp_path) == {"a.parquet", "a.parquet.json"}
+    assert file_names(tmp_path) == {"a.parquet", "a.parquet.json"}
 
 
 @pytest.mark.parametrize(("full", "first"), [(1, 0), (2, 4)])
@@ -147,7 +140,7 @@ def test_a_disk_without_room_for_a_checkpoint(path: Path, full: int, first: int)
     advice = "make room, then --resume goes on" if first else "nothing was kept"
     with mock.patch("xsent.vector_output.json.dumps", dump), pytest.raises(OSError, match=advice):
         write(path)
-    assert names(path.parent) == (PARTS if first else set())
+    assert file_names(path.parent) == (PARTS if first else set())
     assert write(path, resume=True) == first
 
 
@@ -166,22 +159,19 @@ def test_vectors_never_lack_their_note(tmp_path: Path, name: str, old: bool) -> 
 
     with mock.patch("os.replace", stop), killed():
         write(path, force=old)
-    assert names(tmp_path) == {f"{name}.json", f".{name}.part", f".{name}.part.json"}
+    assert file_names(tmp_path) == {f"{name}.json", f".{name}.part", f".{name}.part.json"}
     assert write(path, resume=True) == 12
-    assert names(tmp_path) == {name, f"{name}.json"}
+    assert file_names(tmp_path) == {name, f"{name}.json"}
 
 
-def start_in_small_steps(*arguments: object, limit: Callable[[], object] | None = None) -> "subprocess.Popen[bytes]":
-    script = "import xsent.vector_output; xsent.vector_output.STEP = 100; from xsent.cli import main; main()"
-    command = [sys.executable, "-c", script, *map(str, arguments)]
-    return subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.PIPE, preexec_fn=limit)
+SMALL_STEPS = "import xsent.vector_output as output; output.STEP = 100"
 
 
 def test_a_killed_command_goes_on(mini_bundle: Path, path: Path) -> None:
     texts = [f"Anna {row % 50}, Boris" for row in range(450)]
     lines = "".join(f"{text}\n" for text in texts).encode()
     arguments = ("encode", "-", "--output", path, "--model", mini_bundle)
-    process = start_in_small_steps(*arguments)
+    process = start(*arguments, stdin=subprocess.PIPE, before=SMALL_STEPS)
     assert process.stdin is not None
     process.stdin.write(lines)
     process.stdin.flush()
@@ -192,11 +182,11 @@ def test_a_killed_command_goes_on(mini_bundle: Path, path: Path) -> None:
         time.sleep(0.05)
     process.kill()  # SIGKILL
     process.communicate()
-    assert names(path.parent) == PARTS
-    process = start_in_small_steps(*arguments, "--resume")
+    assert file_names(path.parent) == PARTS
+    process = start(*arguments, "--resume", stdin=subprocess.PIPE, before=SMALL_STEPS)
     _, err = process.communicate(lines)
     assert (process.returncode, err.startswith(b"Going on after line ")) == (0, True)
-    assert names(path.parent) == {"a.npy", "a.npy.json"}
+    assert file_names(path.parent) == {"a.npy", "a.npy.json"}
     assert np.array_equal(np.load(path), SentenceEncoder(mini_bundle).encode(texts))
 
 
@@ -216,8 +206,7 @@ def interrupt(command: Callable[[], tuple[int, str, str]]) -> tuple[int, str, st
 @pytest.fixture
 def interrupted(run: Runner, path: Path, mini_bundle: Path) -> list[object]:
     """The arguments of a command that was interrupted."""
-    file = path.with_name("a.txt")
-    file.write_text("".join(f"{text}\n" for text in TEXTS))
+    file = write_lines(path.with_name("a.txt"), TEXTS)
     arguments = ["encode", file, "--output", path, "--model", mini_bundle, "--threads", 1]
     assert interrupt(lambda: run(*arguments)) == (130, "", f"{path}: {KEPT}\nError: interrupted\n")
     return arguments
@@ -246,9 +235,8 @@ def test_lines_are_counted_and_numbered(run: Runner, mini_bundle: Path, path: Pa
     lines = [f"Anna {row}" for row in range(20)]
     lines[1] = lines[18] = ""
     lines[17] = "Anna " * 100
-    path.with_name("a.txt").write_text("".join(f"{line}\n" for line in lines))
-    arguments = ["encode", path.with_name("a.txt"), "--output", path, "--model", mini_bundle]
-    arguments += ["--threads", 1, "--on-long", on_long]
+    file = write_lines(path.with_name("a.txt"), lines)
+    arguments = ["encode", file, "--output", path, "--model", mini_bundle, "--threads", 1, "--on-long", on_long]
     assert interrupt(lambda: run(*arguments))[0] == 130
     code, _, err = run(*arguments, "--resume")
     assert err.startswith(GOING_ON)
@@ -264,7 +252,7 @@ def test_lines_are_counted_and_numbered(run: Runner, mini_bundle: Path, path: Pa
 def test_what_was_cut_short_is_neither_lost_nor_used_unasked(path: Path) -> None:
     with killed():
         write(path, 10, job=None)
-    assert names(path.parent) == set()  # without a job nothing is left
+    assert file_names(path.parent) == set()  # without a job nothing is left
     with killed():
         write(path, 10)
     part, journal = path.with_name(".a.npy.part"), path.with_name(".a.npy.part.json")
@@ -286,7 +274,7 @@ def test_what_was_cut_short_is_neither_lost_nor_used_unasked(path: Path) -> None
             write(path, resume=True, force=True)
     with killed():
         write(path, 2, force=True)
-    assert names(path.parent) == {"a.npy", "a.npy.json"}
+    assert file_names(path.parent) == {"a.npy", "a.npy.json"}
 
 
 def test_a_full_disk_keeps_what_a_checkpoint_covers(mini_bundle: Path, path: Path) -> None:
@@ -295,9 +283,9 @@ def test_a_full_disk_keeps_what_a_checkpoint_covers(mini_bundle: Path, path: Pat
     file.write_text("Anna sees Boris.\n" * 450)
     arguments = ("encode", file, "--output", path, "--model", mini_bundle)
     limit = lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (30_000, 30_000))  # noqa: E731
-    _, err = start_in_small_steps(*arguments, limit=limit).communicate()
+    _, err = start(*arguments, preexec_fn=limit, before=SMALL_STEPS).communicate()
     assert err.decode() == f"Error: {path}: File too large; make room, then --resume goes on\n"
-    assert is_one_line(start_in_small_steps(*arguments, "--resume").communicate()[1].decode())
+    assert is_one_line(start(*arguments, "--resume", before=SMALL_STEPS).communicate()[1].decode())
     assert len(np.load(path)) == 450
 
 
@@ -341,7 +329,7 @@ def test_an_older_output_stays_until_the_new_one_is_complete(path: Path) -> None
         write(path, resume=True, note=VectorNote("fedcba9876543210", 8, "float32", True))
     assert path.read_bytes() == old
     assert write(path, resume=True) == 8  # it was begun with force
-    assert names(path.parent) == {"a.npy", "a.npy.json"}
+    assert file_names(path.parent) == {"a.npy", "a.npy.json"}
     for _ in range(2):
         with pytest.raises(FileExistsError, match="complete already; there is nothing to resume"):
             write(path, resume=True)

@@ -1,4 +1,4 @@
-"""Made-up documents of two languages, and an encoder that has a bias towards the language."""
+"""Made-up documents of two languages, an encoder that has a bias towards the language, and one of letters."""
 
 from collections.abc import Iterable, Iterator
 from zlib import crc32
@@ -35,6 +35,18 @@ class ToyEncoder:
         meaning = sum(random_vector(word.lstrip("enfrd")) + random_vector(word) / 5 for word in words)
         vector = self._bias * language + meaning / len(words)
         return (vector / np.linalg.norm(vector)).astype(np.float32)
+
+
+class Letters:
+    """A text is the count of its letters, whatever their case, so that anagrams are translations."""
+
+    def __init__(self, *languages: str) -> None:
+        if languages:
+            self.languages = languages
+
+    def encode(self, sentences: list[str], /) -> np.ndarray:
+        """Vectors [n, 26]."""
+        return np.array([[text.lower().count(chr(97 + i)) for i in range(26)] for text in sentences], np.float64)
 
 
 def random_vector(name: str) -> np.ndarray:

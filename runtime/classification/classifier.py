@@ -6,7 +6,6 @@ Shapes: n texts or pairs of texts, D dimensions, F features, K labels.
 import hashlib
 import io
 import zipfile
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -22,7 +21,6 @@ from xsent.files import atomic_file, existing, naming_damage, read_json, to_json
 FORMAT_VERSION = 1
 
 ClassWeight = Literal["balanced"]
-
 
 UNKNOWN = "unknown"  # what is printed where no label fits
 
@@ -76,8 +74,7 @@ class LinearClassifier:
         unknown = _probability(unknown)
         rows = np.asarray(vectors)
         features = _features(rows).astype(np.float64)
-        names, classes = _classes(labels, len(features))
-        counts = np.bincount(classes)
+        names, classes, counts = _classes(labels, len(features))
         weights = np.ones(len(classes)) if class_weight is None else len(classes) / (len(names) * counts[classes])
         choice = cross_validate(features, classes, weights, seed=seed)
         optimum = fit_logistic(features, classes, l2=choice.l2, weights=weights)
@@ -171,25 +168,22 @@ def _features(vectors: NDArray[Any]) -> NDArray[np.float32]:
     return np.concatenate([u, v, np.abs(u - v), u * v], axis=1)
 
 
-def _classes(labels: Sequence[str], count: int) -> tuple[tuple[str, ...], NDArray[np.int64]]:
-    """The different labels, sorted, and the number of each example's label [n]."""
+def _classes(labels: Sequence[str], count: int) -> tuple[tuple[str, ...], NDArray[np.int64], NDArray[np.int64]]:
+    """The different labels, sorted; the number of each example's label [n]; how many examples each label has [K]."""
     if len(labels) != count:
         raise ValueError(f"{len(labels):,} labels for {count:,} vectors; expected one a vector")
     if strange := [label for label in labels if not isinstance(label, str)]:
         raise TypeError(f"label {strange[0]!r} must be a str")
     if UNKNOWN in labels:
         raise ValueError(f"the label {UNKNOWN!r} is the answer where no label fits; give it another name")
-    counts = Counter(labels)
-    names = tuple(sorted(counts))
+    names, classes, counts = np.unique(np.array(labels, object), return_inverse=True, return_counts=True)
     if len(names) < 2:
-        found = f"all examples are labelled {names[0]!r}" if names else "no examples"
+        found = f"all examples are labelled {names[0]!r}" if len(names) else "no examples"
         raise ValueError(f"{found}; expected at least two different labels")
-    if lonely := [name for name in names if counts[name] == 1]:
-        raise ValueError(
-            f"only one example is labelled {lonely[0]!r}; expected at least two a label: add one or drop it"
-        )
-    index = {name: number for number, name in enumerate(names)}
-    return names, np.array([index[label] for label in labels], np.int64)
+    if counts.min() == 1:
+        lonely = names[counts.argmin()]
+        raise ValueError(f"only one example is labelled {lonely!r}; expected at least two a label: add one or drop it")
+    return tuple(names), classes, counts
 
 
 def _probability(value: float) -> float:

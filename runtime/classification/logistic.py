@@ -83,7 +83,7 @@ def cross_validate(features: Floats, classes: Ints, weights: Floats, *, seed: in
     """
     folds = stratified_folds(classes, seed=seed)
     fitted: list[Logistic | None] = [None] * (folds.max() + 1)
-    best: Choice | None = None
+    choices: list[Choice] = []
     for l2 in STRENGTHS:
         scores = np.empty((len(classes), classes.max() + 1))
         for fold, last in enumerate(fitted):
@@ -92,11 +92,10 @@ def cross_validate(features: Floats, classes: Ints, weights: Floats, *, seed: in
             scores[test] = model.scores(features[test])
             fitted[fold] = model
         choice = _judge(l2, scores, classes, weights)
-        if best is not None and choice.log_loss >= best.log_loss:
-            return best
-        best = choice
-    assert best is not None
-    return best
+        if choices and choice.log_loss >= choices[-1].log_loss:
+            break
+        choices.append(choice)
+    return choices[-1]
 
 
 def stratified_folds(classes: Ints, *, seed: int) -> Ints:

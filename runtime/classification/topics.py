@@ -84,23 +84,18 @@ class Cell:
 
 
 def read_examples(source: str | Path, columns: Sequence[str] | None = None) -> Examples:
-    """Read labelled texts.
+    """Read lines of label and text (MLDoc's layout), or of label and two texts, with tabs between.
 
-    Args:
-        source: Lines of label and text (MLDoc's layout), or of label and two texts, with tabs between.
-        columns: Of a file whose first line names its columns: the names of the label's and of the one or two texts'.
+    `columns` is for a file whose first line names its columns: the names of the label's and of the one or two texts'.
     """
     if columns is not None and len(columns) not in (2, 3):
         raise ValueError(f"columns = {','.join(columns)}: expected those of the label and of one or two texts")
     labels: list[str] = []
     texts: list[str] = []
-    places: Sequence[int] = ()
-    width = 0
     for number, line in enumerate(read_lines(source), 1):
         fields = line.split("\t")
         if number == 1:
-            width = len(fields)
-            places = _places(source, fields, columns)
+            width, places = len(fields), _places(source, fields, columns)
             if columns is not None:
                 continue
         if len(fields) != width:
@@ -152,10 +147,9 @@ def transfer(
     class_weight: ClassWeight | None = None,
     show_progress_bar: bool = False,
 ) -> tuple[tuple[str, ...], list[Cell]]:
-    """Train as many heads as there are seeds on every training set, test them on every test set; both by name.
+    """Labels, and a cell of `seeds` heads for each training set and test set, both by name, in their order.
 
-    Returns the labels, and a cell for each training set and test set in their order. A DataError names the file of a
-    set that cannot be trained on, or that has labels that another has not.
+    A DataError names the file of a set that cannot be trained on, or that has labels that another has not.
     """
     if seeds < 1:
         raise ValueError(f"seeds = {seeds} must be at least 1")

@@ -101,7 +101,6 @@ def predict(
     encoder = SentenceEncoder(model)
     classifier = LinearClassifier.load(head, fingerprint=encoder.fingerprint)
     lines = read_fields(file, 2, "two texts") if classifier.pairs else ([line] for line in read_lines(file))
-    label: str | None
     total = 0
     for texts, label, probability in _label(classifier, encoder, lines, unknown):
         total += 1

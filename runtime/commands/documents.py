@@ -3,8 +3,7 @@
 import json
 import sys
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from xsent.commands.options import BundleOption, ForceOption, JsonOption, MarginOption, NeighborsOption
+from xsent.errors import DataError
 from xsent.terminal import one_line_errors
 
 if TYPE_CHECKING:
@@ -43,12 +43,7 @@ FittedOption = Annotated[
 ]
 
 
-@dataclass(frozen=True)
-class _Corpus:
-    """The documents of a source, and their names: those of the files, or numbers of the documents from 1."""
-
-    names: list[str]
-    documents: Sequence[str | list[str]]
+Corpus = dict[str, str | Sequence[str]]  # documents, as texts or as sentences, by name
 
 
 @app.command(epilog="Example: xsent documents fit en=news.en fr=news.fr --output news-space")
@@ -113,8 +108,8 @@ def embed(
     encoder = _document_encoder(model, fitted, {language: corpus}, rank, weights)
     note = VectorNote(encoder.fingerprint, encoder.dim, "float32", normalized=True)
     with vector_file(output, note, force=force) as writer:
-        vectors = encoder.encode(corpus.documents, language, show_progress_bar=sys.stderr.isatty())
-        for name, vector in zip(corpus.names, vectors, strict=True):
+        vectors = encoder.encode(list(corpus.values()), language, show_progress_bar=sys.stderr.isatty())
+        for name, vector in zip(corpus, vectors, strict=True):
             writer.write(name, vector)
     if empty := int((~vectors.any(axis=1)).sum()):
         warnings.warn(f"{empty:,} of {len(vectors):,} documents are empty; their vectors are zero", stacklevel=1)
@@ -150,9 +145,9 @@ def align(
     corpora = {code: _read_corpus(source, split=sentences) for code, source in zip(codes, (a, b), strict=True)}
     gold = _same_names(corpora) if recall else set()
     encoder = _document_encoder(model, fitted, corpora, rank, weights)
-    left, right = (encoder.encode(corpora[code].documents, code) for code in codes)
+    left, right = (encoder.encode(list(corpora[code].values()), code) for code in codes)
     pairs = bitext.align_documents(left, right, margin=margin, k=k)
-    names = [corpora[code].names for code in codes]
+    names = [list(corpora[code]) for code in codes]
     rows = [{"score": pair.score, "a": names[0][pair.a], "b": names[1][pair.b]} for pair in pairs]
     found = bitext.recall(pairs, gold) if recall else None
     if as_json:
@@ -165,7 +160,7 @@ def align(
 
 
 def _document_encoder(
-    model: Path | None, fitted: Path | None, corpora: Mapping[str, _Corpus], rank: int | None, weights: bool
+    model: Path | None, fitted: Path | None, corpora: Mapping[str, Corpus], rank: int | None, weights: bool
 ) -> "DocumentEncoder":
     """One that was fitted before, or one that is fitted on the documents."""
     from xsent.documents.encoder import DocumentEncoder
@@ -176,40 +171,31 @@ def _document_encoder(
     encoder = SentenceEncoder(model)
     if fitted is not None:
         return DocumentEncoder.load(fitted, encoder)
-    documents = {code: corpus.documents for code, corpus in corpora.items()}
+    documents = {code: list(corpus.values()) for code, corpus in corpora.items()}
     fresh = DocumentEncoder(encoder, weighted=weights)
     return fresh.fit(documents, rank=rank, show_progress_bar=sys.stderr.isatty())
 
 
-def _read_corpus(source: str, *, split: bool) -> _Corpus:
-    """Documents of a folder or a file; with `split`, as lists of sentences."""
-    from xsent.errors import DataError
+def _read_corpus(source: str, *, split: bool) -> Corpus:
+    """Documents of a folder, by the names of the files, or of a file, numbered from 1."""
     from xsent.lines import read_lines
 
     folder = Path(source)
     if source != "-" and folder.is_dir():
-        files = sorted(folder.glob("*.txt"))
-        names = [file.stem for file in files]
-        texts = [list(read_lines(file)) for file in files]
-        documents: list[str | list[str]] = [lines if split else "\n".join(lines) for lines in texts]
+        texts = {file.stem: list(read_lines(file)) for file in sorted(folder.glob("*.txt"))}
+        corpus: Corpus = {name: lines if split else "\n".join(lines) for name, lines in texts.items()}
     else:
-        documents = [*_blocks(read_lines(source))] if split else [*read_lines(source)]
-        names = [str(number) for number in range(1, len(documents) + 1)]
-    if not documents:
+        between = groupby(read_lines(source), lambda line: not line.strip())  # empty lines, however many, and others
+        documents = (list(block) for empty, block in between if not empty) if split else read_lines(source)
+        corpus = {str(number): document for number, document in enumerate(documents, 1)}
+    if not corpus:
         raise DataError(f"{source}: no documents; expected {_LAYOUT[0].lower()}{_LAYOUT[1:-1]}")
-    return _Corpus(names, documents)
+    return corpus
 
 
-def _blocks(lines: Iterable[str]) -> list[list[str]]:
-    """Lines between empty lines; several of these in a row are one."""
-    return [list(block) for full, block in groupby(lines, lambda line: bool(line.strip())) if full]
-
-
-def _same_names(corpora: Mapping[str, _Corpus]) -> set[tuple[int, int]]:
+def _same_names(corpora: Mapping[str, Corpus]) -> set[tuple[int, int]]:
     """Pairs of rows whose documents have the same name."""
-    from xsent.errors import DataError
-
-    left, right = (corpus.names for corpus in corpora.values())
+    left, right = corpora.values()
     rows = {name: row for row, name in enumerate(right)}
     gold = {(row, rows[name]) for row, name in enumerate(left) if name in rows}
     if not gold:

@@ -2,7 +2,7 @@
 
 import sys
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import tee
 from pathlib import Path
@@ -14,7 +14,6 @@ from xsent.commands.options import BundleOption, ForceOption, PrecisionOption, T
 from xsent.terminal import one_line_errors
 
 if TYPE_CHECKING:
-    from xsent.options import Vectors
     from xsent.vector_output import VectorOutput
     from xsent.vectors import JsonLinesWriter, VectorNote
 
@@ -46,7 +45,7 @@ def encode(
     from xsent.errors import DataError
     from xsent.lines import file_state, steady_lines
     from xsent.terminal import Progress
-    from xsent.vectors import VectorNote
+    from xsent.vectors import JsonLinesWriter, VectorNote
 
     if resume and output is None:
         raise ValueError("--resume goes on with a file: name it with --output")
@@ -57,11 +56,12 @@ def encode(
     before = file_state(file)
     job: dict[str, object] = {"on_long": on_long, "bytes of input": before and before[0]}
     with _vector_output(output, note, job, force, resume) as writer, Progress("sentences") as progress:
-        done = writer.rows
-        remaining = writer.remaining(steady_lines(file))
+        lines, done = steady_lines(file), 0
+        if not isinstance(writer, JsonLinesWriter):
+            lines, done = writer.remaining(lines), writer.rows
         if done:
             typer.echo(f"Going on after line {done:,}; warnings count the lines after it only.", err=True)
-        texts, sentences = tee(remaining)  # the encoder reads a few dozen ahead, no more
+        texts, sentences = tee(lines)  # the encoder reads a few dozen ahead, no more
         vectors = encoder.encode_iter(
             sentences,
             normalize_embeddings=normalize,
@@ -70,43 +70,29 @@ def encode(
             on_long=on_long,
             start=done,
         )
-        empty = 0
+        rows = empty = 0
         # Vectors first: only then does their iterator reach its end, where it warns of long sentences.
         for vector, text in zip(vectors, texts, strict=False):
             writer.write(text, vector)
+            rows += 1
             empty += not vector.any()
             progress.advance()
-        if not writer.rows:
+        if not done + rows:
             raise DataError(f"{file}: empty; expected one sentence a line")
     if empty:
-        warnings.warn(f"{empty:,} of {writer.rows - done:,} lines are empty; their vectors are zero", stacklevel=1)
-
-
-class _StandardOutput:
-    """JSON lines for whoever reads them at once."""
-
-    def __init__(self, writer: "JsonLinesWriter") -> None:
-        self._writer = writer
-        self.rows = 0
-
-    def remaining(self, sentences: Iterable[str]) -> Iterator[str]:
-        return iter(sentences)
-
-    def write(self, sentence: str, vector: "Vectors") -> None:
-        self._writer.write(sentence, vector)
-        self.rows += 1
+        warnings.warn(f"{empty:,} of {rows:,} lines are empty; their vectors are zero", stacklevel=1)
 
 
 @contextmanager
 def _vector_output(
     path: Path | None, note: "VectorNote", job: dict[str, object], force: bool, resume: bool
-) -> "Iterator[VectorOutput | _StandardOutput]":
-    """A file of vectors, or JSON lines on standard output."""
+) -> "Iterator[VectorOutput | JsonLinesWriter]":
+    """A file of vectors, or JSON lines on standard output for whoever reads them at once."""
     from xsent.vector_output import vector_file
     from xsent.vectors import JsonLinesWriter
 
     if path is None:
-        yield _StandardOutput(JsonLinesWriter(sys.stdout.buffer, note.precision, note.dim))
+        yield JsonLinesWriter(sys.stdout.buffer, note.precision, note.dim)
         return
     output = None
     try:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from xsent.commands.options import JsonOption, ModelOption, PrecisionOption, TruncateOption, split_names
+from xsent.errors import DataError
 from xsent.terminal import format_table, one_line_errors
 
 if TYPE_CHECKING:
@@ -26,10 +27,8 @@ FolderArgument = Annotated[
     Path, typer.Argument(metavar="DATA", help="The folder of the test files, or the one file there is.")
 ]
 LanguagesOption = Annotated[
-    str | None,
-    typer.Option(help="Codes with commas between; default: all that the model and the data share."),
+    str | None, typer.Option(help="Codes with commas between; default: all that the model and the data share.")
 ]
-
 
 _SUMMARIES = {  # and examples
     "tatoeba": (
@@ -79,8 +78,6 @@ def _add_command(task: str) -> None:
 
 
 def _codes(languages: str | None) -> list[str] | None:
-    from xsent.errors import DataError
-
     codes = None if languages is None else split_names(languages)
     if codes == []:
         raise DataError(f"--languages {languages!r} names none; expected codes with commas between, such as fr,de")
@@ -99,9 +96,9 @@ for _task in _SUMMARIES:
     _add_command(_task)
 
 
-@app.command(epilog="Example: xsent evaluate space data/eval/tatoeba --english-by all-MiniLM-L6-v2")
+@app.command("space", epilog="Example: xsent evaluate space data/eval/tatoeba --english-by all-MiniLM-L6-v2")
 @one_line_errors()
-def space(
+def compare_spaces(
     data_folder: FolderArgument,
     english_by: Annotated[
         Path, typer.Option(help="The other model: a folder of sentence-transformers, or one of ours.")
@@ -111,12 +108,11 @@ def space(
     as_json: JsonOption = False,
 ) -> None:
     """Another model's space: P@1 between its English and this one's translations, and how near both lie."""
-    from xsent.evaluation.translation import space as measure
+    from xsent.evaluation.translation import space
     from xsent.models import open_model
 
     encoder, codes = open_model(model), _codes(languages)
-    result = measure(
-        encoder, data_folder, codes, english_by=open_model(english_by), show_progress_bar=sys.stderr.isatty()
-    )
+    other = open_model(english_by)
+    result = space(encoder, data_folder, codes, english_by=other, show_progress_bar=sys.stderr.isatty())
     about = {"task": "space", "model": str(model or "built-in"), "english_by": str(english_by)}
     _report(result, encoder, about, as_json)

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from xsent.commands.options import BundleOption, MarginOption, NeighborsOption
+from xsent.errors import DataError, FingerprintError
 from xsent.terminal import one_line_errors
 
 if TYPE_CHECKING:
     from xsent.encoder import SentenceEncoder
     from xsent.similarity import Ints
     from xsent.vectors import VectorFile, VectorNote
-
 
 JsonLinesOption = Annotated[bool, typer.Option("--json", help="Print one JSON object a line.")]
 
@@ -46,7 +46,6 @@ def mine(
 
     Empty lines take no part. A tab inside a sentence is printed as a space. To choose a threshold see xsent score.
     """
-    from xsent.errors import DataError
     from xsent.mining.bitext import mine_bitext
 
     if src == trg == "-":
@@ -95,9 +94,8 @@ def score(
     """
     import numpy as np
 
-    from xsent.errors import DataError
     from xsent.lines import read_fields
-    from xsent.mining.scoring import PairScorer, calibrate, shuffled_pairs
+    from xsent.mining.margin import PairScorer, calibrate, shuffled_pairs
 
     given = list(read_fields(pairs, 2, "source, target"))
     if not given:
@@ -122,7 +120,6 @@ def score(
 
 
 def _read_text(source: str) -> list[str]:
-    from xsent.errors import DataError
     from xsent.lines import read_lines
 
     if not (texts := list(read_lines(source))):
@@ -130,13 +127,10 @@ def _read_text(source: str) -> list[str]:
     return texts
 
 
-def _taking_part(texts: Sequence[str], *, unify: bool) -> "Ints":
+def _taking_part(texts: Sequence[str], *, unify: bool) -> list[int]:
     """Numbers of the lines that are not empty, of equal lines the first."""
-    import numpy as np
-
     first: dict[str, int] = {}
-    rows = [row for row, text in enumerate(texts) if text.strip() and (first.setdefault(text, row) == row or not unify)]
-    return np.array(rows, np.int64)
+    return [row for row, text in enumerate(texts) if text.strip() and (first.setdefault(text, row) == row or not unify)]
 
 
 def _distinct(texts: Sequence[str]) -> "tuple[list[str], Ints]":
@@ -153,7 +147,6 @@ def _vectors(
 ) -> "tuple[VectorFile, VectorFile]":
     """The vectors of both sides, those that are not given encoded into a folder in the form of those that are."""
     from xsent.encoder import SentenceEncoder
-    from xsent.errors import DataError, FingerprintError
     from xsent.vectors import VectorNote, check_same_space, open_vectors
 
     files = {side: open_vectors(path) for side, path in enumerate(given) if path is not None}
@@ -200,9 +193,7 @@ def _encode(encoder: "SentenceEncoder", texts: Sequence[str], note: "VectorNote"
 
 def _print(score: float, source: str, target: str, more: dict[str, int] | None) -> None:
     """One pair on standard output: as JSON, with more fields, or in columns."""
-    if more is None:
-        columns = (str(score), source.replace("\t", " "), target.replace("\t", " "))
-        sys.stdout.write("\t".join(columns) + "\n")
-    else:
-        pair = {"score": float(score), "source": source, "target": target, **more}
-        sys.stdout.write(json.dumps(pair, ensure_ascii=False) + "\n")
+    line = "\t".join(column.replace("\t", " ") for column in (str(score), source, target))
+    if more is not None:
+        line = json.dumps({"score": float(score), "source": source, "target": target, **more}, ensure_ascii=False)
+    sys.stdout.write(line + "\n")

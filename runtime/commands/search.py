@@ -27,8 +27,7 @@ def index(
         bool, typer.Option("--add", help="Add the lines to an index; numbers go on behind its lines.")
     ] = False,
     graph: Annotated[
-        bool,
-        typer.Option("--graph", help="Make a graph too: above a million lines it finds faster, but misses a few."),
+        bool, typer.Option("--graph", help="Make a graph too: above a million lines it finds faster, but misses a few.")
     ] = False,
     resume: Annotated[
         bool, typer.Option("--resume", help="Go on with a job that was stopped; the same lines must come again.")

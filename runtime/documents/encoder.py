@@ -28,16 +28,13 @@ class EncodesStreams(Protocol):
     @property
     def dim(self) -> int:
         """Length of a vector (D)."""
-        ...
 
     @property
     def fingerprint(self) -> str:
         """Identity of the vector space."""
-        ...
 
     def encode_iter(self, sentences: Iterable[str], /, *, on_long: OnLong) -> Iterator[Vectors]:
         """The vectors [D] of sentences, in order."""
-        ...
 
 
 class DocumentEncoder:
@@ -50,9 +47,7 @@ class DocumentEncoder:
     """
 
     def __init__(self, encoder: EncodesStreams, *, debias: bool = True, weighted: bool = True) -> None:
-        self._encoder = encoder
-        self._debias = debias
-        self._weighted = weighted
+        self._encoder, self._debias, self._weighted = encoder, debias, weighted
         self._space: DocumentSpace | None = None
 
     @property
@@ -102,13 +97,12 @@ class DocumentEncoder:
             raise ValueError("no language to fit; expected documents by language code")
         if rank is not None and not 0 <= rank < self.dim:
             raise ValueError(f"rank = {rank} must lie between 0 and {self.dim - 1}")
-        surveys = {}
+        surveys, fitted = {}, {}
         with Progress("sentences", enabled=show_progress_bar) as progress:
             for language, texts in corpora.items():
                 with _about(language):
                     surveys[language] = self._survey(_split(texts, language), progress)
         choice = self._choose(surveys, rank)
-        fitted = {}
         for language, found in surveys.items():
             with _about(language):
                 density = Density.fit(found.sample) if self._weighted else None
@@ -169,10 +163,8 @@ class DocumentEncoder:
         return survey(progress.count(stream), held_out, self.dim)
 
     def _choose(self, surveys: Mapping[str, LanguageSurvey], rank: int | None) -> RankChoice:
-        if not self._debias:
-            return RankChoice(0, ())
-        if rank is not None:
-            return RankChoice(rank, ())
+        if not self._debias or rank is not None:
+            return RankChoice(rank if rank and self._debias else 0, ())
         for language, found in surveys.items():
             if len(surveys) > 1 and not (found.train.count and len(found.held_out_sample)):
                 raise ValueError(

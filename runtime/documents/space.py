@@ -16,21 +16,12 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from xsent.documents.subspace import (
-    Doubles,
-    Floats,
-    Moments,
-    RankChoice,
-    dominant_directions,
-    remove_directions,
-)
+from xsent.documents.subspace import Doubles, Floats, Moments, RankChoice, dominant_directions, remove_directions
 from xsent.errors import DataError, FingerprintError
 from xsent.files import atomic_folder, existing, naming_damage, read_json, to_json
 
 FORMAT_VERSION = 1
 _ABOUT, _ARRAYS = "documents.json", "documents.npz"
-
-Arrays = dict[str, NDArray[Any]]
 
 DIMENSIONS = 16
 FOLDS = 5
@@ -62,8 +53,7 @@ class Density:
                 f"{len(vectors)} sentences are too few to estimate a density in {DIMENSIONS} dimensions, at least "
                 f"{DIMENSIONS + 1} are needed; fit on more text, or without weights"
             )
-        moments = Moments(vectors.shape[1])
-        moments.add(vectors)
+        moments = Moments.of(vectors)
         mean = moments.total / moments.count
         axes = dominant_directions(moments.gram / moments.count - np.outer(mean, mean), DIMENSIONS)
         center, axes32 = mean.astype(np.float32), axes.astype(np.float32)
@@ -202,13 +192,12 @@ class DocumentSpace:
                 raise ValueError("its fingerprint is not that of its content")
         return space
 
-    def _arrays(self) -> Arrays:
-        arrays: Arrays = {}
-        for code, known in self.languages.items():
-            arrays[f"{code}/directions"] = known.directions
-            if known.density is not None:
-                arrays |= {f"{code}/{name}": np.asarray(value) for name, value in vars(known.density).items()}
-        return arrays
+    def _arrays(self) -> dict[str, NDArray[Any]]:
+        parts = {
+            code: {"directions": known.directions, **(vars(known.density) if known.density else {})}
+            for code, known in self.languages.items()
+        }
+        return {f"{code}/{name}": np.asarray(value) for code, part in parts.items() for name, value in part.items()}
 
 
 def _language(arrays: Mapping[str, NDArray[Any]], code: str, weighted: bool) -> LanguageSpace:

@@ -25,35 +25,25 @@ _BLOCK = 1024  # vectors summed up at once
 _RIDGE = 1e-3  # of the mean variance of a dimension: keeps the classifier solvable with few sentences
 
 
+@dataclass(frozen=True)
 class Moments:
     """Sums over sentence vectors that are seen once."""
 
-    def __init__(self, dim: int) -> None:
-        self.count = 0  # vectors seen
-        self.total: Doubles = np.zeros(dim)  # their sum
-        self.gram: Doubles = np.zeros((dim, dim))  # the sum of their outer products
+    count: int  # vectors seen
+    total: Doubles  # their sum [D]
+    gram: Doubles  # the sum of their outer products [D, D]
 
-    def add(self, vectors: Floats) -> None:
-        """Count vectors [n, D] in."""
+    @classmethod
+    def of(cls, vectors: Floats) -> "Moments":
+        """The moments of vectors [n, D]."""
         rows = vectors.astype(np.float64)
-        self.count += len(rows)
-        self.total += rows.sum(axis=0)
-        self.gram += rows.T @ rows
+        return cls(len(rows), rows.sum(axis=0), rows.T @ rows)
 
     def __add__(self, other: "Moments") -> "Moments":
-        """The moments of both."""
-        both = Moments(len(self.total))
-        both.count = self.count + other.count
-        both.total = self.total + other.total
-        both.gram = self.gram + other.gram
-        return both
+        return Moments(self.count + other.count, self.total + other.total, self.gram + other.gram)
 
     def directions(self, rank: int) -> Floats:
-        """The dominant directions [rank, D], best first: the right-singular vectors of the uncentred vectors.
-
-        They are the eigenvectors of the Gram matrix, so no matrix of all sentences is needed. Their sign, which means
-        nothing, makes the largest number of each positive.
-        """
+        """The dominant directions [rank, D], best first: the right-singular vectors of the uncentred vectors."""
         return dominant_directions(self.gram, rank).astype(np.float32)
 
 
@@ -80,20 +70,24 @@ def survey(vectors: Iterable[NDArray[Any]], held_out: NDArray[np.bool_], dim: in
     """Pass once over the sentence vectors [D] of a language; `held_out` says whether each is for testing [n]."""
     kept = np.zeros(len(held_out), bool)
     kept[np.random.default_rng(0).permutation(len(held_out))[:SAMPLE]] = True
-    moments = {False: Moments(dim), True: Moments(dim)}
-    samples = {side: [np.empty((0, dim), np.float32)] for side in moments}
+    none = np.empty((0, dim), np.float32)
+    moments = {side: Moments.of(none) for side in (False, True)}
+    samples = {side: [none] for side in moments}
     stream = iter(vectors)
     for start in range(0, len(held_out), _BLOCK):
         rows = np.stack(list(islice(stream, _BLOCK))).astype(np.float32, copy=False)
         where = slice(start, start + len(rows))
         for side in moments:
-            moments[side].add(rows[held_out[where] == side])
+            moments[side] += Moments.of(rows[held_out[where] == side])
             samples[side].append(rows[(held_out[where] == side) & kept[where]])
     return LanguageSurvey(moments[False], moments[True], np.concatenate(samples[False]), np.concatenate(samples[True]))
 
 
 def dominant_directions(gram: Doubles, rank: int) -> Doubles:
-    """The `rank` eigenvectors of largest eigenvalue of a Gram matrix [D, D], as rows [rank, D]."""
+    """The `rank` eigenvectors of largest eigenvalue of a Gram matrix [D, D], as rows [rank, D].
+
+    Their sign, which means nothing, makes the largest number of each positive.
+    """
     _, vectors = np.linalg.eigh(gram)  # ascending
     rows: Doubles = vectors.T[::-1][:rank]
     largest = np.abs(rows).argmax(axis=1)

@@ -5,7 +5,7 @@ words is at 50 per cent where the words stay the same.
 """
 
 from collections.abc import Sequence
-from itertools import chain
+from operator import itemgetter
 from pathlib import Path
 
 import numpy as np
@@ -45,12 +45,12 @@ def contrasts(
     for line in lines[1:]:
         if line[2] in wanted:
             parts.setdefault((line[0], line[2]), []).append(line)
-    kinds: dict[str, list[tuple[str, list[float]]]] = {}  # language and what is right in it
     with Progress("languages and kinds", len(parts), enabled=show_progress_bar) as progress:
-        for kind, code in progress.count(parts):
-            kinds.setdefault(kind, []).append((code, _right(encoder, parts[kind, code])))
-    scores = {kind: _row(measured) for kind, measured in kinds.items()}
-    return Evaluation(scores, _row(list(chain.from_iterable(kinds.values()))), NOTE, by="kind")
+        right = [(kind, code, _right(encoder, parts[kind, code])) for kind, code in progress.count(parts)]
+    scores = {
+        kind: _row([part for part in right if part[0] == kind]) for kind in dict.fromkeys(kind for kind, _ in parts)
+    }
+    return Evaluation(scores, _row(right), NOTE, by="kind")
 
 
 def _right(encoder: SupportsEncode, lines: Sequence[Sequence[str]]) -> list[float]:
@@ -61,10 +61,10 @@ def _right(encoder: SupportsEncode, lines: Sequence[Sequence[str]]) -> list[floa
     return nearer
 
 
-def _row(parts: Sequence[tuple[str, list[float]]]) -> dict[str, float]:
+def _row(parts: Sequence[tuple[str, str, list[float]]]) -> dict[str, float]:
     """The shares in per cent by language and over all, where every sentence counts the same."""
     by_language: dict[str, list[float]] = {}
-    for code, right in sorted(parts):
+    for _, code, right in sorted(parts, key=itemgetter(1)):
         by_language.setdefault(code, []).extend(right)
     everything = [one for right in by_language.values() for one in right]
     shares = {code: 100 * sum(right) / len(right) for code, right in [*by_language.items(), ("mean", everything)]}

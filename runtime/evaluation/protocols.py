@@ -5,7 +5,7 @@ the encoder, if it says which, was trained for) and `show_progress_bar`, and giv
 that a file is missing or cannot be read, or that it has none of the languages.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -21,14 +21,8 @@ from xsent.hamming import unpack_signs
 from xsent.models import SupportsEncode
 from xsent.options import Precision
 
-PROTOCOLS: Mapping[str, Callable[..., Evaluation]] = {
-    "tatoeba": tatoeba,
-    "xsr": xsr,
-    "xsim": xsim,
-    "sts": sts,
-    "contrasts": contrasts,
-    "space": space,
-}
+_ALL: tuple[Callable[..., Evaluation], ...] = (tatoeba, xsr, xsim, sts, contrasts, space)
+PROTOCOLS = {protocol.__name__: protocol for protocol in _ALL}
 
 
 @dataclass(frozen=True)

@@ -61,16 +61,14 @@ def read_sts(file: Path) -> tuple[list[str], list[str], list[float]]:
 def spearman(a: ArrayLike, b: ArrayLike) -> float:
     """Spearman's rank correlation of two lists of numbers; 0 where all of one are equal."""
     left, right = ranks(a), ranks(b)
-    if np.ptp(left) == 0 or np.ptp(right) == 0:  # an encoder that has collapsed has no order to correlate
-        return 0.0
-    return float(np.corrcoef(left, right)[0, 1])
+    collapsed = np.ptp(left) == 0 or np.ptp(right) == 0  # such an encoder has no order to correlate
+    return 0.0 if collapsed else float(np.corrcoef(left, right)[0, 1])
 
 
 def ranks(values: ArrayLike) -> NDArray[np.float64]:
     """The rank of every number from 0; equal numbers get the mean of theirs."""
     _, places, counts = np.unique(np.asarray(values), return_inverse=True, return_counts=True)
-    last = np.cumsum(counts)
-    means: NDArray[np.float64] = (last - (counts + 1) / 2)[places]
+    means: NDArray[np.float64] = (np.cumsum(counts) - (counts + 1) / 2)[places]
     return means
 
 

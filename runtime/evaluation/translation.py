@@ -5,9 +5,9 @@ The candidate of highest cosine must be the very row of the query's translation;
 
 from array import array
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from itertools import chain, islice
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -129,8 +129,7 @@ def read_tatoeba(folder: str | Path, language: str) -> Sequence[Sequence[str]]:
     return _columns(read_fields(file, 2, PAIRS), file)
 
 
-@dataclass(frozen=True)
-class SearchScore:
+class SearchScore(NamedTuple):
     """One search: so many queries among so many candidates."""
 
     queries: int
@@ -138,21 +137,11 @@ class SearchScore:
     correct: int  # queries whose nearest candidate is the gold one
     same_text: int  # queries whose nearest candidate reads the same as the gold one
 
-    @property
-    def p_at_1(self) -> float:
-        """Share of correct queries in percent."""
-        return 100 * self.correct / self.queries
-
-    @property
-    def p_at_1_same_text(self) -> float:
-        """The same if any candidate with the gold text counts."""
-        return 100 * self.same_text / self.queries
-
 
 def retrieve(
     encoder: SupportsEncode, queries: Sequence[str], candidates: Iterable[str], gold: Sequence[int]
 ) -> SearchScore:
-    """Search the nearest candidate of every query, at least one; candidates are encoded in blocks and not kept.
+    """Search the nearest of the candidates, which are encoded in blocks and not kept, for every query.
 
     `gold` has for every query the index of its translation among the candidates [q].
     """
@@ -184,9 +173,9 @@ def _figures(xx_en: SearchScore, en_xx: SearchScore) -> dict[str, float]:
     """Both directions of a language; the reading by text only where it differs."""
     figures: dict[str, float] = {"queries": en_xx.queries}
     for name, found in zip(DIRECTIONS, (xx_en, en_xx), strict=True):
-        figures |= {name: found.p_at_1, f"{name}_candidates": found.candidates}
+        figures |= {name: 100 * found.correct / found.queries, f"{name}_candidates": found.candidates}
         if found.same_text != found.correct:
-            figures[f"{name}_same_text"] = found.p_at_1_same_text
+            figures[f"{name}_same_text"] = 100 * found.same_text / found.queries
     return figures
 
 

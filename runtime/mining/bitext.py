@@ -13,14 +13,7 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from xsent.mining.margin import (
-    Margin,
-    Neighbours,
-    apply_margin,
-    check_neighbourhood,
-    count_blocks,
-    nearest_both_ways,
-)
+from xsent.mining.margin import Margin, Neighbours, apply_margin, check_neighbourhood, count_blocks, nearest_both_ways
 from xsent.similarity import Floats, Ints, UnitRows
 from xsent.terminal import Progress
 
@@ -71,13 +64,11 @@ class Bitext:
         ordered = self.take(np.lexsort((self.trg, self.src, -self.scores)))
         if not one_to_one:
             return ordered
-        seen_src: set[int] = set()
-        seen_trg: set[int] = set()
+        taken_src, taken_trg = (np.zeros(side.max(initial=-1) + 1, bool) for side in (self.src, self.trg))
         kept = []
         for place, (i, j) in enumerate(zip(ordered.src.tolist(), ordered.trg.tolist(), strict=True)):
-            if i not in seen_src and j not in seen_trg:
-                seen_src.add(i)
-                seen_trg.add(j)
+            if not (taken_src[i] or taken_trg[j]):
+                taken_src[i] = taken_trg[j] = True
                 kept.append(place)
         return ordered.take(np.array(kept, np.int64))
 

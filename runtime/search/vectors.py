@@ -57,14 +57,11 @@ class IndexVectors:
 
     def _checked(self, stored: NDArray[np.float16], wide: NDArray[np.float32]) -> NDArray[np.float32]:
         if np.bitwise_or.reduce(stored.view(np.uint16), axis=None) & _TWO:
-            raise self._damaged("a vector is not of length 1")
+            raise DataError(f"{self._file}: damaged (a vector is not of length 1); build the index again")
         widen(stored, wide)
         lengths = np.sqrt(np.einsum("nd,nd->n", wide, wide))  # 1 but for what rounding took or gave
         wide /= np.maximum(lengths, _TINY)[:, None]
         return wide
-
-    def _damaged(self, reason: str) -> DataError:
-        return DataError(f"{self._file}: damaged ({reason}); build the index again")
 
 
 def check_length(file: Path, expected: int) -> None:
