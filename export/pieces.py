@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 from xsent.errors import DataError
 from xsent.export.options import ExportOptions
 from xsent.lines import read_lines
-from xsent.train.bundles import KEPT
-from xsent.train.checkpoint import TOKENIZER, VALIDATION, Checkpoint
+from xsent.train.bundles import with_table
+from xsent.train.checkpoint import TABLE, TOKENIZER, VALIDATION, Checkpoint
 from xsent.train.data.vocabulary import ModelProto, SentencePiece
 
 logger = logging.getLogger(__name__)
@@ -120,10 +120,7 @@ def with_pieces_of(checkpoint: Checkpoint, counts: PieceCounts, folder: Path, *,
     """A checkpoint of the pieces that stay, see `PieceCounts.kept`; its tokenizer and pairs are put into a folder."""
     kept = counts.kept(share)
     logger.info(f"{len(kept):,} of {len(counts.counts):,} pieces stay for {', '.join(counts.languages)}")
-    about = {**checkpoint.about, "languages": list(counts.languages)}
-    about["model"] = {**about["model"], "vocab_size": len(kept)}
-    weights = {name: weight for name, weight in checkpoint.weights.items() if name.startswith(KEPT)}
-    weights["encoder.table.weight"] = weights["encoder.table.weight"][kept]
+    about, weights = with_table(checkpoint, checkpoint.weights[TABLE][kept], counts.languages)
     (folder / TOKENIZER).write_bytes(counts.vocabulary(kept))
     if checkpoint.validation.exists():
         lines = [line for line in read_lines(checkpoint.validation) if line.split("\t")[1] in counts.languages]

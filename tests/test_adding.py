@@ -22,7 +22,7 @@ from xsent.lines import read_fields
 from xsent.train.adding import Addition, add_language
 from xsent.train.checkpoint import Checkpoint, load_checkpoint
 from xsent.train.comparison import LanguageChange, LanguageComparison, compare_languages
-from xsent.train.data.newcomer import Sample, read_newcomer
+from xsent.train.data.preparation import Sample, read_newcomer
 
 GREEK = str.maketrans("abcdefghiklmnoprstuwxyzvjq", "αβξδεφγηικλμνοπρστυωχψζβιπ")
 
@@ -195,7 +195,7 @@ def test_english_alone_says_what_must_be_read_as_before(pairs: Path, tmp_path: P
 def test_a_sample_is_the_smallest_ranks() -> None:
     sample = Sample[str](3)
     for rank in (5, 9, 1, 7, 3, 8, 2, 1):
-        sample.add(rank, f"item {rank}")
+        sample.add((rank,), f"item {rank}")
     assert sample.items() == ["item 1", "item 2", "item 3"]
 
 

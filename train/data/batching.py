@@ -68,9 +68,8 @@ class Batches:
 
     def drawn(self) -> Rows:
         """All pairs that the stage will draw, each once, in order."""
-        windows = range((self._stage.steps - 1) // self._stage.window + 1)
         seen = np.zeros(len(self._store), np.bool_)
-        for window in windows:
+        for window in range((self._stage.steps - 1) // self._stage.window + 1):
             seen[self._store.pairs(self._sampler.rows(window))] = True
         return seen.nonzero()[0]
 
@@ -115,10 +114,8 @@ class Batches:
         first = earliest_step(self._stage, step)
         if first == step:
             return torch.zeros(0, teacher.rows(np.zeros(0, np.int64)).shape[1])
-        pairs = np.concatenate([self._pairs(earlier) for earlier in range(first, step)])[
-            -self._stage.objectives.co.queue :
-        ]
-        return torch.from_numpy(teacher.rows(pairs))
+        pairs = np.concatenate([self._pairs(earlier) for earlier in range(first, step)])
+        return torch.from_numpy(teacher.rows(pairs[-self._stage.objectives.co.queue :]))
 
 
 def earliest_step(stage: StageConfig, step: int) -> int:
