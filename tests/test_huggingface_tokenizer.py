@@ -112,7 +112,7 @@ def test_no_token_is_added_and_long_texts_are_cut(tokenizer, processor: Sentence
 def test_other_models_are_refused(settings: dict[str, object], reason: str, tmp_path: Path) -> None:
     with pytest.raises(DataError) as caught:
         write_tokenizer(train_small(tmp_path, **settings), tmp_path, STATIC)
-    assert reason in str(caught.value)
+    assert reason in str(caught.value) and "use --format onnx" in str(caught.value)
     assert "\n" not in str(caught.value)
     assert not (tmp_path / "tokenizer.json").exists()
 

@@ -1,7 +1,6 @@
 """Folders for sentence-transformers: loaded by that library, compared with the trained encoder."""
 
 import json
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -102,20 +101,3 @@ def test_a_part_of_the_vector_is_cut_by_its_reader(make_checkpoint: MakeCheckpoi
     with pytest.raises(DataError, match=r"--dim 8: .*leave it out and .*truncate_dim=8") as caught:
         write_sentence_transformers(make_checkpoint(), Form(2, 8), tmp_path)
     assert "\n" not in str(caught.value) and not list(tmp_path.iterdir())
-
-
-def test_a_tokenizer_of_another_kind_is_refused(make_checkpoint: MakeCheckpoint, tmp_path: Path) -> None:
-    checkpoint = make_checkpoint()
-    copy = Path(shutil.copytree(checkpoint.path, tmp_path / "copy"))
-    sentencepiece.SentencePieceTrainer.train(
-        sentence_iterator=iter(["the cat sleeps", "a dog runs"] * 20),
-        model_prefix=str(copy / "sentencepiece"),
-        vocab_size=30,
-        hard_vocab_limit=False,
-        minloglevel=2,
-    )
-    (tmp_path / "out").mkdir()
-    with pytest.raises(DataError, match="use --format onnx"):
-        write_sentence_transformers(
-            Checkpoint(copy, checkpoint.about, checkpoint.weights), Form(2, DIM), tmp_path / "out"
-        )

@@ -45,22 +45,15 @@ def test_every_pair_is_found_in_its_cell(tmp_path: Path, tokenizer: Path, monkey
             assert store.lengths(pairs, side).tolist() == tokens.lengths.tolist()
 
 
-def test_long_sentences_are_cut(tmp_path: Path, tokenizer: Path) -> None:
-    store = build(tmp_path / "store", tokenizer, PAIRS, max_length=6)
-    everything = np.arange(300)
-    assert store.lengths(everything, 0).max() == 6
-    assert store.tokens(everything, 1, 4).lengths.max() == 4
-
-
-def test_pairs_of_invisible_characters_are_left_out(tmp_path: Path, tokenizer: Path) -> None:
-    invisible = Pair("talk", "de", "\u200b", "Hallo.")
-    assert len(build(tmp_path / "store", tokenizer, [*PAIRS, invisible])) == 300
-
-
-def test_english_alone_has_an_empty_other_side(tmp_path: Path, tokenizer: Path) -> None:
+def test_long_sentences_are_cut_invisible_ones_left_out_and_english_alone_has_an_empty_other_side(
+    tmp_path: Path, tokenizer: Path
+) -> None:
     alone = [Pair("wiki", "en", "The cat sleeps.", ""), Pair("wiki", "en", "\u200b", "")]
-    store = build(tmp_path / "store", tokenizer, [*alone, *PAIRS, *alone])
+    invisible = Pair("talk", "de", "\u200b", "Hallo.")
+    store = build(tmp_path / "store", tokenizer, [*alone, *PAIRS, invisible, *alone], max_length=6)
     assert len(store) == 302 and store.cells[0] == ("wiki", "en")
+    everything = np.arange(302)
+    assert store.lengths(everything, 0).max() == 6 and store.tokens(everything, 1, 4).lengths.max() == 4
     for number in (0, 301):
         lengths = [int(store.lengths(np.array([number]), side)[0]) for side in (0, 1)]
         assert lengths[0] > 3 and lengths[1] == 0

@@ -23,13 +23,8 @@ TEXTS = ["The cat sleeps under the old tree.", "dog", "Never see a wet bird befo
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return write_tiny_bert(tmp_path_factory.mktemp("teacher") / "bert")
-
-
-@pytest.fixture(scope="module")
-def teacher(folder: Path) -> TeacherBert:
-    return read_teacher(folder)
+def teacher(bert: Path) -> TeacherBert:
+    return read_teacher(bert)
 
 
 def read(teacher: TeacherBert, texts: list[str]) -> Tokens:

@@ -111,10 +111,8 @@ class Batches:
         """What a first-in-first-out queue holds before a step: a function of the step, so that it needs no saving."""
         if self._stage.objectives.co is None:
             return None
-        first = earliest_step(self._stage, step)
-        if first == step:
-            return torch.zeros(0, teacher.rows(np.zeros(0, np.int64)).shape[1])
-        pairs = np.concatenate([self._pairs(earlier) for earlier in range(first, step)])
+        earlier = map(self._pairs, range(earliest_step(self._stage, step), step))
+        pairs = np.concatenate([np.zeros(0, np.int64), *earlier])
         return torch.from_numpy(teacher.rows(pairs[-self._stage.objectives.co.queue :]))
 
 

@@ -7,7 +7,6 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import chain
 from operator import itemgetter
 from pathlib import Path
 from typing import Generic, TypeVar
@@ -90,14 +89,18 @@ class CorpusSurvey:
             else:
                 self.counts[pair.cell] += 1
 
-    def validation(self, language: str, shares: dict[Cell, float]) -> list[Pair]:
-        """Up to `limit` held-out pairs of a language, sources in the proportion of training."""
-        total = sum(share for cell, share in shares.items() if cell[1] == language)
-        chosen = []
-        for cell, kept in sorted(self._held_out.items()):
-            if cell[1] == language and cell in shares:
-                chosen += kept.items()[: round(self._limit * shares[cell] / total)]
-        return chosen
+    def validation(self, languages: Sequence[str], shares: dict[Cell, float]) -> Iterator[Pair]:
+        """Up to `limit` held-out pairs a language, sources in the proportion of training; a DataError if one has none."""
+        for language in languages:
+            cells = [cell for cell in sorted(self._held_out.keys() & shares.keys()) if cell[1] == language]
+            total = sum(share for cell, share in shares.items() if cell[1] == language)
+            counts = [round(self._limit * shares[cell] / total) for cell in cells]
+            found = [pair for cell, n in zip(cells, counts, strict=True) for pair in self._held_out[cell].items()[:n]]
+            if len(found) < 2:
+                raise DataError(
+                    f"{len(found)} held-out pairs in {language!r}; it needs more text, or a larger validation_share"
+                )
+            yield from found
 
 
 def prepare(
@@ -121,7 +124,7 @@ def prepare(
         known = ", ".join(sorted(sources))
         raise DataError(f"weights name sources that no pair has: {', '.join(unknown)}; there are {known}")
     shares = cell_shares(survey.counts, temperature=recipe.corpus.temperature, weights=recipe.corpus.weights)
-    write_validation(validation, survey, shares, recipe.languages)
+    write_pairs(validation, survey.validation(recipe.languages, shares))
     made_for = run / "sentencepiece.key"
     if not tokenizer.exists() or not made_for.exists() or made_for.read_text() != key:
         made_for.unlink(missing_ok=True)
@@ -138,17 +141,6 @@ def prepare(
         remove_folder(folder)
     build_store(folder, pairs, tokenizer, key=key, max_length=recipe.max_length, threads=threads)
     return Prepared(tokenizer, validation, Store(folder))
-
-
-def write_validation(path: Path, survey: CorpusSurvey, shares: dict[Cell, float], languages: Sequence[str]) -> None:
-    """Write the held-out pairs of all languages; a DataError where one has none."""
-    pairs = [survey.validation(language, shares) for language in languages]
-    for language, found in zip(languages, pairs, strict=True):
-        if len(found) < 2:
-            raise DataError(
-                f"{len(found)} held-out pairs in {language!r}; it needs more text, or a larger validation_share"
-            )
-    write_pairs(path, chain.from_iterable(pairs))
 
 
 def preparation_key(recipe: Recipe, files: Sequence[Path], vocabulary: Path | None = None) -> str:

@@ -37,13 +37,7 @@ VISIBLE = re.compile("[!-~]")  # no normaliser drops these
 
 
 class Store:
-    """Tokenised pairs, read where they lie.
-
-    Attributes:
-        cells: Source and language of each cell.
-        cell_starts: Cell c holds the entries cell_starts[c] to cell_starts[c + 1] of the cell order, [cells + 1].
-        group: Hash of each pair's English side, [pairs]; equal for translations of one sentence.
-    """
+    """Tokenised pairs, read where they lie."""
 
     def __init__(self, path: Path) -> None:
         """Open a store; a DataError where the folder is not a complete one."""
@@ -56,7 +50,8 @@ class Store:
             self._ids = self._map(path / "ids.u16", np.uint16)
             self._ends = self._map(path / "ends.u64", np.uint64)
             self._rows = self._map(path / "rows.u32", np.uint32)
-            self.group = self._map(path / "group.u32", np.uint32)
+            self.group = self._map(path / "group.u32", np.uint32)  # equal for translations of one sentence [pairs]
+        # Cell c holds the entries cell_starts[c] to cell_starts[c + 1] of the cell order [cells + 1].
         self.cell_starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
         tokens = int(self._ends[-1]) if len(self._ends) else 0
         if not len(self) == len(self._rows) == len(self.group) == len(self._ends) // 2 or tokens != len(self._ids):

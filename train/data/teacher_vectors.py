@@ -10,7 +10,7 @@ import logging
 import mmap
 import os
 from collections.abc import Iterable, Iterator, Mapping
-from itertools import islice
+from itertools import compress, islice
 from pathlib import Path
 from typing import Protocol
 
@@ -166,10 +166,6 @@ def _encode(teacher: Teaches, texts: list[str], counts: NDArray[np.int64], bar: 
 
 def _english_sides(pairs: Iterable[Pair], numbers: NDArray[np.int64]) -> Iterator[str]:
     """Those of the pairs of a stream that have the given numbers, which are sorted; reads no further."""
-    left = iter(numbers.tolist())
-    wanted = next(left, None)
-    for number, pair in enumerate(pairs):
-        if number == wanted:
-            yield pair.english
-            if (wanted := next(left, None)) is None:
-                return
+    wanted = np.zeros(numbers[-1] + 1, np.bool_)
+    wanted[numbers] = True
+    return (pair.english for pair in compress(islice(pairs, len(wanted)), wanted))
