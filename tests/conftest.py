@@ -11,10 +11,11 @@ import sentencepiece
 import torch
 from commands import Runner
 from tiny_bert import write_student, write_tiny_bert
+from toy import toy_pairs
 
 from xsent.export.bundle import export_bundle
 from xsent.train.checkpoint import load_checkpoint, save_checkpoint
-from xsent.train.data.vocabulary import FIRST, LAST, MASK_PIECE, PAD, UNK
+from xsent.train.data.vocabulary import FIRST, LAST, MASK_PIECE, PAD, UNK, train_vocabulary
 from xsent.train.model import Encoder, ModelConfig
 
 NAMES = ("Anna", "Boris", "Clara", "David", "Elena", "Frank", "Greta", "Henry", "Irina", "Jonas", "Karla", "Lukas")
@@ -101,6 +102,14 @@ def mini_bundle(mini_checkpoint: Path, tmp_path_factory: pytest.TempPathFactory)
     """The int8 bundle of `mini_checkpoint`; tests that change it copy it first."""
     out = tmp_path_factory.mktemp("bundles") / "mini"
     return export_bundle(load_checkpoint(mini_checkpoint), out).path
+
+
+@pytest.fixture(scope="session")
+def toy_tokenizer(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A vocabulary of 360 pieces of the toy corpus."""
+    path = tmp_path_factory.mktemp("vocabulary") / "sentencepiece.model"
+    train_vocabulary((text for pair in toy_pairs(600) for text in pair[2:]), path, size=360, threads=1)
+    return path
 
 
 @pytest.fixture(scope="session")

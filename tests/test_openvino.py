@@ -169,9 +169,7 @@ def test_an_encoder_runs_it(bundle: Path, checkpoint: Checkpoint) -> None:
 
 
 def test_prepared_lengths_end_with_the_longest() -> None:
-    assert prepared_lengths(64) == [8, 16, 24, 32, 48, 64]
-    assert prepared_lengths(5) == [5]
-    assert prepared_lengths(50) == [8, 16, 24, 32, 48, 50]
+    assert [prepared_lengths(most) for most in (5, 50)] == [[5], [8, 16, 24, 32, 48, 50]]
     assert prepared_lengths(600)[-4:] == [256, 384, 512, 600]
 
 

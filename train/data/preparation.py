@@ -90,7 +90,7 @@ class CorpusSurvey:
                 self.counts[pair.cell] += 1
 
     def validation(self, languages: Sequence[str], shares: dict[Cell, float]) -> Iterator[Pair]:
-        """Up to `limit` held-out pairs a language, sources in the proportion of training; a DataError if one has none."""
+        """Up to `limit` held-out pairs a language, sources in the proportion of training; a DataError where too few."""
         for language in languages:
             cells = [cell for cell in sorted(self._held_out.keys() & shares.keys()) if cell[1] == language]
             total = sum(share for cell, share in shares.items() if cell[1] == language)
