@@ -6,12 +6,11 @@ import numpy as np
 import pytest
 import torch
 from numpy.typing import NDArray
-from toy import write_toy_corpus
+from trainings import toy_store
 
 from xsent.train.config import StageConfig
 from xsent.train.data.batching import Batch, Batches, ahead
-from xsent.train.data.corpus import Corpus
-from xsent.train.data.store import Store, build_store
+from xsent.train.data.store import Store
 from xsent.train.objectives.settings import Objectives
 
 STAGE = StageConfig(
@@ -30,11 +29,7 @@ class Numbers:
 
 @pytest.fixture(scope="module")
 def store(mini_checkpoint: Path, tmp_path_factory: pytest.TempPathFactory) -> Store:
-    folder = tmp_path_factory.mktemp("store")
-    corpus = Corpus([write_toy_corpus(folder / "pairs.tsv", 200)])
-    tokenizer = mini_checkpoint / "sentencepiece.model"
-    build_store(folder / "store", corpus, tokenizer, key="k", max_length=64, threads=1)
-    return Store(folder / "store")
+    return toy_store(tmp_path_factory.mktemp("store"), mini_checkpoint / "sentencepiece.model")
 
 
 def batches(store: Store, stage: StageConfig = STAGE, **settings: object) -> Batches:

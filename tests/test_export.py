@@ -40,19 +40,15 @@ def test_the_bundle_is_complete_and_its_card_says_what_was_measured(mini_bundle:
     assert f"| fr | {manifest['parity']['languages']['fr']['pairs']} |" in card
 
 
-def test_the_card_has_tatoeba_scores_where_the_test_is_at_hand(mini_checkpoint: Path, tmp_path: Path) -> None:
-    (tmp_path / "en-fr.tsv").write_text("Anna and Boris.\tAnna et Boris.\nGreta and Lukas.\tGreta et Lukas.\n")
-    out = export_bundle(load_checkpoint(mini_checkpoint), tmp_path / "out", ExportOptions(tatoeba=tmp_path)).path
-    assert "| mean | 100.00 | 100.00 | 100.00 | 100.00 |" in (out / "README.md").read_text(encoding="utf-8")
-    assert SentenceEncoder(out).bundle.parity["tatoeba"]["fr"]["xx_en_after"] == 100
-
-
 @pytest.mark.filterwarnings("ignore::xsent.options.LongSentenceWarning")  # the toy's words are not the tokenizer's
 def test_the_card_has_the_scores_of_tests_that_are_at_hand(mini_checkpoint: Path, tmp_path: Path) -> None:
     write_toy_tests(tmp_path / "eval")
-    out = export_bundle(load_checkpoint(mini_checkpoint), tmp_path / "out", ExportOptions(tests=tmp_path / "eval")).path
-    card = (out / "README.md").read_text(encoding="utf-8")
-    encoder = SentenceEncoder(out)
+    (tmp_path / "en-fr.tsv").write_text("Anna and Boris.\tAnna et Boris.\nGreta and Lukas.\tGreta et Lukas.\n")
+    options = ExportOptions(tests=tmp_path / "eval", tatoeba=tmp_path)
+    out = export_bundle(load_checkpoint(mini_checkpoint), tmp_path / "out", options).path
+    card, encoder = (out / "README.md").read_text(encoding="utf-8"), SentenceEncoder(out)
+    assert "| mean | 100.00 | 100.00 | 100.00 | 100.00 |" in card
+    assert encoder.bundle.parity["tatoeba"]["fr"]["xx_en_after"] == 100
     for task, folder in (("tatoeba", "tatoeba"), ("xsr", "xsr"), ("sts", "stsb")):
         assert f"`xsent evaluate {task} DATA/eval/{folder}`" in card
         assert format_table(PROTOCOLS[task](encoder, tmp_path / "eval" / folder).rows()) in card

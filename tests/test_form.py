@@ -18,7 +18,7 @@ from xsent.export.bundle import CARD_ROOM, export_bundle
 from xsent.export.exporting import export
 from xsent.export.form import Form, trained_dims, trained_layers
 from xsent.export.options import ExportOptions, candidates, parse_size
-from xsent.export.pieces import count_pieces, with_pieces_of
+from xsent.export.pieces import count_pieces, kept_pieces
 from xsent.train.checkpoint import Checkpoint, CheckpointEncoder, load_checkpoint
 from xsent.verification import verify
 
@@ -66,14 +66,13 @@ def test_a_part_is_exported_and_measured_against_the_whole(checkpoint: Checkpoin
 def test_languages_keep_the_vectors_of_their_sentences(checkpoint: Checkpoint, tmp_path: Path) -> None:
     sample = text_of(checkpoint, "fr", tmp_path / "sample.txt")
     counts = count_pieces(checkpoint, ["en", "fr"], sample)
-    small = with_pieces_of(checkpoint, counts, tmp_path)
-    assert small.languages == ["en", "fr"]
-    assert small.config.vocab_size < checkpoint.config.vocab_size
     texts = sample.read_text().splitlines()
-    before, after = CheckpointEncoder(checkpoint).encode(texts), CheckpointEncoder(small).encode(texts)
-    assert np.array_equal(before, after)
-    assert {line.split("\t")[1] for line in small.validation.read_text().splitlines()} == {"fr"}
-    processor = sentencepiece.SentencePieceProcessor(model_file=str(small.tokenizer))
+    with kept_pieces(checkpoint, counts) as small:
+        before, after = CheckpointEncoder(checkpoint).encode(texts), CheckpointEncoder(small).encode(texts)
+        assert np.array_equal(before, after) and small.languages == ["en", "fr"]
+        assert small.config.vocab_size < checkpoint.config.vocab_size
+        assert {line.split("\t")[1] for line in small.validation.read_text().splitlines()} == {"fr"}
+        processor = sentencepiece.SentencePieceProcessor(model_file=str(small.tokenizer))
     for text in ("und Ω 猫 🙂", "Zażółć gęślą jaźń"):  # without its pieces it is still encoded
         ids = processor.encode(text)
         assert processor.unk_id() not in ids and max(ids) < small.config.vocab_size

@@ -1,40 +1,24 @@
 """Folders for sentence-transformers: loaded by that library, compared with the trained encoder."""
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-import sentencepiece
-from conftest import save_encoder
-from texts import multilingual, train_tokenizer
+from conftest import MakeCheckpoint
+from texts import multilingual
 
 from xsent.errors import DataError
 from xsent.export.form import Form
 from xsent.export.sentence_transformers import write_sentence_transformers
-from xsent.train.checkpoint import Checkpoint, CheckpointEncoder, load_checkpoint
+from xsent.train.checkpoint import CheckpointEncoder
 from xsent.train.sentence_transformer import open_sentence_transformer
 
 sentence_transformers = pytest.importorskip("sentence_transformers")
 transformers = pytest.importorskip("transformers")
 
 DIM, MAX_LENGTH = 32, 64  # of make_encoder
-MakeCheckpoint = Callable[..., Checkpoint]
-
-
-@pytest.fixture(scope="module")
-def make_checkpoint(make_encoder: Callable[..., Any], tmp_path_factory: pytest.TempPathFactory) -> MakeCheckpoint:
-    """A function that makes a checkpoint of 2 random layers."""
-    tokenizer = train_tokenizer(tmp_path_factory.mktemp("tokenizer"))
-    pieces = sentencepiece.SentencePieceProcessor(model_file=str(tokenizer)).get_piece_size()
-
-    def make(activation: str = "gelu") -> Checkpoint:
-        encoder = make_encoder(vocab_size=pieces, activation=activation, norm_eps=1e-12)
-        return load_checkpoint(save_encoder(encoder, tmp_path_factory.mktemp(activation) / "checkpoint", tokenizer))
-
-    return make
 
 
 def load(folder: Path) -> Any:  # noqa: ANN401  a type of theirs

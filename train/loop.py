@@ -35,8 +35,8 @@ def interruption() -> Iterator[Event]:
     asked = Event()
 
     def ask(*_: object) -> None:
+        signal.signal(signal.SIGINT, old)  # first: another Ctrl-C must not come while the event is set
         asked.set()
-        signal.signal(signal.SIGINT, old)
         logger.warning("interrupted: saving after this step; once more stops at once")
 
     old = signal.signal(signal.SIGINT, ask)
