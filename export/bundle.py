@@ -20,7 +20,7 @@ from xsent.export.graph import EncoderGraph
 from xsent.export.openvino_format import Kind, write_openvino
 from xsent.export.options import DEFAULTS, Candidate, ExportOptions, candidates
 from xsent.export.parity import EXACT, MORE_PIECES, Pairs, Parity, held_out_pairs, measure_parity
-from xsent.export.pieces import count_asked, kept_pieces
+from xsent.export.pieces import count_pieces, kept_pieces
 from xsent.export.scores import refuse_empty_tests, scores
 from xsent.export.smoothing import smoothing_of
 from xsent.train.checkpoint import Checkpoint, CheckpointEncoder
@@ -54,7 +54,7 @@ def export_bundle(checkpoint: Checkpoint, out: Path, options: ExportOptions = DE
     if options.tests is not None:
         refuse_empty_tests(options.tests)  # before all the work
     checkpoint = options.named(checkpoint)
-    counts = count_asked(checkpoint, options)
+    counts = count_pieces(checkpoint, options.languages, options.sample)
 
     choices = list(candidates(checkpoint, options))
     failed: ParityError | None = None

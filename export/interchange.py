@@ -13,7 +13,7 @@ from xsent.export.form import Form
 from xsent.export.huggingface_tokenizer import write_json, write_tokenizer
 from xsent.export.options import ExportOptions
 from xsent.export.parity import Parity, held_out_pairs, measure_parity
-from xsent.export.pieces import count_asked, kept_pieces
+from xsent.export.pieces import count_pieces, kept_pieces
 from xsent.export.sentence_transformers import bert_config, write_sentence_transformers
 from xsent.models import SupportsEncode
 from xsent.train.checkpoint import Checkpoint, CheckpointEncoder
@@ -30,7 +30,7 @@ def export_interchange(checkpoint: Checkpoint, out: Path, options: ExportOptions
     A DataError where the tool has no such encoder, a ParityError where it is beyond the budget; nothing is left behind.
     """
     checkpoint = options.named(checkpoint)
-    form, counts = options.form(checkpoint), count_asked(checkpoint, options)
+    form, counts = options.form(checkpoint), count_pieces(checkpoint, options.languages, options.sample)
     with new_folder(out) as folder, kept_pieces(checkpoint, counts) as kept:
         WRITERS[options.format](kept, form, folder)
         parity = _measure(checkpoint, kept, form, folder, options)

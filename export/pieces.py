@@ -17,10 +17,9 @@ import sentencepiece as spm
 from numpy.typing import NDArray
 
 from xsent.errors import DataError
-from xsent.export.options import ExportOptions
 from xsent.lines import read_lines
-from xsent.train.bundles import KEPT
-from xsent.train.checkpoint import TOKENIZER, VALIDATION, Checkpoint
+from xsent.train.bundles import with_table
+from xsent.train.checkpoint import TABLE, TOKENIZER, VALIDATION, Checkpoint
 from xsent.train.data.vocabulary import ModelProto, SentencePiece
 
 logger = logging.getLogger(__name__)
@@ -69,19 +68,14 @@ class PieceCounts:
         return bytes(small.SerializeToString(deterministic=True))
 
 
-def count_asked(checkpoint: Checkpoint, options: ExportOptions) -> PieceCounts | None:
-    """See `count_pieces`, for the languages that are asked for; None where all are."""
-    if options.languages is None or options.sample is None:
-        return None
-    return count_pieces(checkpoint, options.languages, options.sample)
-
-
-def count_pieces(checkpoint: Checkpoint, languages: Sequence[str], sample: Path) -> PieceCounts:
-    """Count the pieces of a checkpoint in a sample of some of its languages.
+def count_pieces(checkpoint: Checkpoint, languages: Sequence[str] | None, sample: Path | None) -> PieceCounts | None:
+    """Count the pieces of a checkpoint in a sample of some of its languages; None where all are asked for.
 
     The sample is their sentences, a line each; or a corpus of pairs (source, language, English, translation), of which
     only those in these languages are read. A DataError where a language is not the checkpoint's, or has no text.
     """
+    if languages is None or sample is None:
+        return None
     if ENGLISH not in languages:
         raise DataError(
             f"--languages {','.join(languages)} must name {ENGLISH} too: every other language is held to it"
@@ -108,27 +102,20 @@ def count_pieces(checkpoint: Checkpoint, languages: Sequence[str], sample: Path)
 
 @contextmanager
 def kept_pieces(checkpoint: Checkpoint, counts: PieceCounts | None, share: float = 1.0) -> Iterator[Checkpoint]:
-    """The checkpoint with the pieces that stay, while the block runs; itself where all do."""
+    """The checkpoint with the pieces that stay, see `PieceCounts.kept`, while the block runs; itself where all do."""
     if counts is None:
         yield checkpoint
         return
-    with TemporaryDirectory() as folder:
-        yield with_pieces_of(checkpoint, counts, Path(folder), share=share)
-
-
-def with_pieces_of(checkpoint: Checkpoint, counts: PieceCounts, folder: Path, *, share: float = 1.0) -> Checkpoint:
-    """A checkpoint of the pieces that stay, see `PieceCounts.kept`; its tokenizer and pairs are put into a folder."""
     kept = counts.kept(share)
     logger.info(f"{len(kept):,} of {len(counts.counts):,} pieces stay for {', '.join(counts.languages)}")
-    about = {**checkpoint.about, "languages": list(counts.languages)}
-    about["model"] = {**about["model"], "vocab_size": len(kept)}
-    weights = {name: weight for name, weight in checkpoint.weights.items() if name.startswith(KEPT)}
-    weights["encoder.table.weight"] = weights["encoder.table.weight"][kept]
-    (folder / TOKENIZER).write_bytes(counts.vocabulary(kept))
-    if checkpoint.validation.exists():
-        lines = [line for line in read_lines(checkpoint.validation) if line.split("\t")[1] in counts.languages]
-        (folder / VALIDATION).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
-    return Checkpoint(folder, about, weights, checkpoint.given)
+    about, weights = with_table(checkpoint, checkpoint.weights[TABLE][kept], counts.languages)
+    with TemporaryDirectory() as name:
+        folder = Path(name)
+        (folder / TOKENIZER).write_bytes(counts.vocabulary(kept))
+        if checkpoint.validation.exists():
+            lines = [line for line in read_lines(checkpoint.validation) if line.split("\t")[1] in counts.languages]
+            (folder / VALIDATION).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+        yield Checkpoint(folder, about, weights, checkpoint.given)
 
 
 def _sentences(sample: Path, languages: Sequence[str], seen: set[str]) -> Iterator[str]:

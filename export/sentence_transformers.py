@@ -77,12 +77,10 @@ def _bert_weights(encoder: Encoder) -> dict[str, Tensor]:
     for kind in ("weight", "bias"):
         weights[f"embeddings.LayerNorm.{kind}"] = state[f"table_norm.{kind}"]
         for number in range(len(encoder.layers)):
-            ours, its = f"layers.{number}", f"encoder.layer.{number}"
-            heads = state[f"{ours}.qkv.{kind}"].chunk(3)
-            for part, values in zip(("query", "key", "value"), heads, strict=True):
-                weights[f"{its}.attention.self.{part}.{kind}"] = values.clone()  # a file holds no part of another
-            for part, name in PARTS.items():
-                weights[f"{its}.{name}.{kind}"] = state[f"{ours}.{part}.{kind}"]
+            for ours, its in PARTS.items():
+                values = state[f"layers.{number}.{ours}.{kind}"].chunk(len(its))
+                for part, value in zip(its, values, strict=True):  # cloned, as a file holds no part of another tensor
+                    weights[f"encoder.layer.{number}.{part}.{kind}"] = value.clone()
     return weights
 
 

@@ -11,17 +11,20 @@ import pytest
 import sentencepiece
 import torch
 from commands import Runner
+from texts import train_tokenizer
 from tiny_bert import write_student, write_tiny_bert
+from toy import toy_pairs
 
 from xsent.export.bundle import export_bundle
-from xsent.train.checkpoint import load_checkpoint, save_checkpoint
-from xsent.train.data.vocabulary import FIRST, LAST, MASK_PIECE, PAD, UNK
+from xsent.train.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
+from xsent.train.data.vocabulary import FIRST, LAST, MASK_PIECE, PAD, UNK, train_vocabulary
 from xsent.train.model import Encoder, ModelConfig
 
 NAMES = ("Anna", "Boris", "Clara", "David", "Elena", "Frank", "Greta", "Henry", "Irina", "Jonas", "Karla", "Lukas")
 PHRASES = {"en": "{}, {}, {} and {}.", "fr": "{}, {}, {} et {}.", "de": "{}, {}, {} und {}."}
 
 MakeEncoder = Callable[..., Encoder]
+MakeCheckpoint = Callable[..., Checkpoint]
 
 os.environ.pop("PYTEST_XDIST_WORKER", None)  # pytest-benchmark refuses to run in processes that have it
 
@@ -104,6 +107,35 @@ def mini_bundle(mini_checkpoint: Path, tmp_path_factory: pytest.TempPathFactory)
     """The int8 bundle of `mini_checkpoint`; tests that change it copy it first."""
     out = tmp_path_factory.mktemp("bundles") / "mini"
     return export_bundle(load_checkpoint(mini_checkpoint), out).path
+
+
+@pytest.fixture(scope="session")
+def tokenizer_of_scripts(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A SentencePiece model of sentences in many scripts."""
+    return train_tokenizer(tmp_path_factory.mktemp("scripts"))
+
+
+@pytest.fixture(scope="session")
+def make_checkpoint(
+    tokenizer_of_scripts: Path, make_encoder: MakeEncoder, tmp_path_factory: pytest.TempPathFactory
+) -> MakeCheckpoint:
+    """A function that makes a checkpoint of 2 random layers with this vocabulary."""
+    pieces = sentencepiece.SentencePieceProcessor(model_file=str(tokenizer_of_scripts)).get_piece_size()
+
+    def make(activation: str = "gelu") -> Checkpoint:
+        encoder = make_encoder(vocab_size=pieces, activation=activation, norm_eps=1e-12)
+        folder = tmp_path_factory.mktemp(activation) / "checkpoint"
+        return load_checkpoint(save_encoder(encoder, folder, tokenizer_of_scripts))
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def toy_tokenizer(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A vocabulary of 360 pieces of the toy corpus."""
+    path = tmp_path_factory.mktemp("vocabulary") / "sentencepiece.model"
+    train_vocabulary((text for pair in toy_pairs(600) for text in pair[2:]), path, size=360, threads=1)
+    return path
 
 
 @pytest.fixture(scope="session")

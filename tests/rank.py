@@ -17,49 +17,18 @@ from xsent.train.data.hiding import Hiding, hide
 from xsent.train.devices import average, gather, launch
 from xsent.train.model import ModelConfig
 from xsent.train.objectives.distillation import Whitening
-from xsent.train.objectives.settings import (
-    Align,
-    Co,
-    Distil,
-    Generative,
-    Masked,
-    Objectives,
-    Relate,
-    Rows,
-    SentenceCtl,
-    Sim,
-)
+from xsent.train.objectives.settings import Objectives
 from xsent.train.stage import TrainingModel
 from xsent.train.tokens import Tokens
 
 PIECES, PAIRS, DIM = 50, 8, 16
 MASKABLE = torch.arange(PIECES) > 2
-BOTH = StageConfig(
-    name="both",
-    num_layers=2,
-    steps=1,
-    batch_size=PAIRS,
-    table_learning_rate=0.1,
-    prefixes=(8, 16),
-    layer_prefixes=(0, 1, 2),
-    ignore_above=0.9,
-    objectives=Objectives(
-        mlm=Masked(share=0.4),
-        tlm=Masked(share=0.4),
-        smlm=Generative(),
-        ugt=Generative(),
-        xtr=Generative(),
-        align=Align(margin=0.1),
-        sim=Sim(),
-        sentence_ctl=SentenceCtl(),
-        distil=Distil(),
-        co=Co(queue=4),
-        relate=Relate(),
-    ),
-)
-ROWS = StageConfig(
-    name="rows", num_layers=0, steps=1, table_learning_rate=0.1, ignore_above=0.9, objectives=Objectives(rows=Rows())
-)
+PLAIN = dict.fromkeys(("smlm", "ugt", "xtr", "sim", "sentence_ctl", "distil", "relate"), 1)
+SET = {"mlm": {"share": 0.4}, "tlm": {"share": 0.4}, "align": {"margin": 0.1}, "co": {"queue": 4}}
+COMMON = {"steps": 1, "table_learning_rate": 0.1, "ignore_above": 0.9}
+SHAPE = {"num_layers": 2, "prefixes": (8, 16), "layer_prefixes": (0, 1, 2), "batch_size": PAIRS}
+BOTH = StageConfig(name="both", **SHAPE, **COMMON, objectives=Objectives(**PLAIN, **SET))
+ROWS = StageConfig(name="rows", num_layers=0, **COMMON, objectives=Objectives(rows=1))
 STAGES = (BOTH, ROWS)
 
 

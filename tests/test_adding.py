@@ -13,6 +13,7 @@ import pytest
 import sentencepiece as spm
 import torch
 from conftest import NAMES, PHRASES, MakeEncoder, save_encoder
+from toy import GREEK
 from trainings import command
 
 from xsent import models
@@ -22,16 +23,13 @@ from xsent.lines import read_fields
 from xsent.train.adding import Addition, add_language
 from xsent.train.checkpoint import Checkpoint, load_checkpoint
 from xsent.train.comparison import LanguageChange, LanguageComparison, compare_languages
-from xsent.train.data.newcomer import Sample, read_newcomer
-
-GREEK = str.maketrans("abcdefghiklmnoprstuwxyzvjq", "αβξδεφγηικλμνοπρστυωχψζβιπ")
+from xsent.train.data.preparation import Sample, read_newcomer
 
 
 def say(language: str, names: Sequence[str]) -> str:
     """A sentence; in Greek in letters that no old piece has."""
-    return (
-        PHRASES["en"].format(*names).lower().translate(GREEK) if language == "el" else PHRASES[language].format(*names)
-    )
+    greek = PHRASES["en"].format(*names).lower().translate(GREEK)
+    return greek if language == "el" else PHRASES[language].format(*names)
 
 
 @pytest.fixture(scope="module")
@@ -47,15 +45,8 @@ def pairs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def addition(pairs: Path, mini_bundle: Path, tmp_path_factory: pytest.TempPathFactory) -> Addition:
-    return Addition(
-        mini_bundle,
-        pairs,
-        "el",
-        tmp_path_factory.mktemp("runs") / "el",
-        pieces=400,
-        pairs_seen=8_000,
-        attribution=("Greek names (CC0)",),
-    )
+    out, sources = tmp_path_factory.mktemp("runs") / "el", ("Greek names (CC0)",)
+    return Addition(mini_bundle, pairs, "el", out, pieces=400, pairs_seen=8_000, attribution=sources)
 
 
 @pytest.fixture(scope="module")
@@ -169,10 +160,8 @@ def test_another_encoder_and_pairs_without_old_languages(
 
 def test_losses_are_failures() -> None:
     def change(language: str, *points: float) -> LanguageChange:
-        names = ("held_out", "xx_en")[: len(points)]
-        return LanguageChange(
-            language, 100, dict.fromkeys(names, 50.0), {n: 50 + p for n, p in zip(names, points, strict=True)}
-        )
+        after = {name: 50 + more for name, more in zip(("held_out", "xx_en"), points, strict=False)}
+        return LanguageChange(language, 100, dict.fromkeys(after, 50.0), after)
 
     changes = change("fr", 0, -0.3), change("de", 0.5, -0.5), change("el", 0.0, 0.0)
     comparison = LanguageComparison("el", changes, sentences=200, same_pieces=199, same_vectors=198)
@@ -195,7 +184,7 @@ def test_english_alone_says_what_must_be_read_as_before(pairs: Path, tmp_path: P
 def test_a_sample_is_the_smallest_ranks() -> None:
     sample = Sample[str](3)
     for rank in (5, 9, 1, 7, 3, 8, 2, 1):
-        sample.add(rank, f"item {rank}")
+        sample.add((rank,), f"item {rank}")
     assert sample.items() == ["item 1", "item 2", "item 3"]
 
 

@@ -6,26 +6,18 @@ import numpy as np
 import onnx
 import onnxruntime
 import pytest
-import sentencepiece
 import torch
 from conftest import MakeEncoder
 from numpy.typing import NDArray
 
-from xsent.encoder import SentenceEncoder
 from xsent.errors import DataError
 from xsent.export import batch_graph
 from xsent.export.batch_graph import write_batch_graph
 from xsent.export.form import Form, Precision
-from xsent.train.checkpoint import load_checkpoint, to_tokens
-from xsent.train.model import Encoder
+from xsent.train.checkpoint import to_tokens
 
 Vectors = NDArray[np.float32]
 SENTENCES = [[1, 2, 3], [4], [5, 6, 7, 8, 9, 10, 11], []]
-
-
-def framed(sentences: list[list[int]], encoder: Encoder) -> list[list[int]]:
-    """The ids as a tokenizer gives them to layers."""
-    return [[encoder.config.first, *sentence, encoder.config.last] for sentence in sentences]
 
 
 def run(path: Path, sentences: list[list[int]], padding: int = 0) -> Vectors:
@@ -47,7 +39,8 @@ def test_a_batch_has_the_vectors_of_the_encoder(
     write_batch_graph(encoder, Form(num_layers, dim, "float32"), tmp_path / "model.onnx")
     with torch.inference_mode():
         expected = encoder(to_tokens(SENTENCES, encoder))[:, :dim].numpy()
-    ids = framed(SENTENCES, encoder) if num_layers else SENTENCES
+    ends = [encoder.config.first], [encoder.config.last]  # as a tokenizer gives them to layers
+    ids = [ends[0] + sentence + ends[1] for sentence in SENTENCES] if num_layers else SENTENCES
     np.testing.assert_allclose(run(tmp_path / "model.onnx", ids), expected, rtol=1e-5, atol=1e-5)
 
 
@@ -61,17 +54,6 @@ def test_neither_padding_nor_company_moves_a_vector(
     for sentence, vector in zip(SENTENCES[:3], batch, strict=False):
         np.testing.assert_allclose(run(path, [sentence])[0], vector, atol=1e-6)
     assert not batch[3].any()  # nothing at all, not even the first and the last token
-
-
-def test_float32_equals_the_bundle(mini_checkpoint: Path, mini_bundle: Path, tmp_path: Path) -> None:
-    checkpoint = load_checkpoint(mini_checkpoint)
-    processor = sentencepiece.SentencePieceProcessor(model_file=str(checkpoint.tokenizer))
-    texts = ["Anna, Boris, Clara and David.", "Greta", "Elena et Frank."]
-    for precision, tolerance in (("float32", 0.03), ("int8", 0.03)):
-        write_batch_graph(checkpoint.encoder, Form.whole(checkpoint.config, precision), tmp_path / "model.onnx")
-        vectors = run(tmp_path / "model.onnx", framed(processor.encode(texts), checkpoint.encoder))
-        vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
-        np.testing.assert_allclose(vectors, SentenceEncoder(mini_bundle).encode(texts), atol=tolerance)
 
 
 def test_it_is_one_file_of_standard_operators(make_encoder: MakeEncoder, tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from xsent.errors import DataError
-from xsent.train.config import load_recipe
+from xsent.train.config import Recipe, load_recipe
 from xsent.train.objectives.settings import Align
 
 MINIMAL = """
@@ -21,17 +21,13 @@ objectives = { align = 1 }
 """
 
 
-def load(tmp_path: Path, text: str) -> str:
+def load(tmp_path: Path, text: str) -> Recipe:
     path = tmp_path / "r.toml"
     path.write_text(text)
-    return load_recipe(path).stages[0].name
+    return load_recipe(path)
 
 
-AT = {
-    "+stage": "steps = 10\n",
-    "+recipe": 'name = "x"\n',
-    "objectives": "{ align = 1 }",
-}  # what is added to, or changed
+AT = {"+stage": "steps = 10\n", "+recipe": 'name = "x"\n', "objectives": "{ align = 1 }"}  # added to, or changed
 
 
 @pytest.mark.parametrize(
@@ -44,11 +40,7 @@ AT = {
         ("objectives", "{}", "no objective; known are mlm, tlm, .*co"),
         ("objectives", "{ algin = 1 }", r"stages\[0\].objectives: unknown setting 'algin'; did you mean 'align'"),
         ("objectives", "{ align = 0 }", "objectives.align.weight: 0.0 must be above 0; leave the objective out"),
-        (
-            "objectives",
-            "{ align = { temprature = 1 } }",
-            "objectives.align: unknown .*'temprature'; did you mean 'temperature'",
-        ),
+        ("objectives", "{ align = { margn = 1 } }", "objectives.align: unknown .*'margn'; did you mean 'margin'"),
         ("objectives", "{ align = { margin = 0.1, temperature = 0 } }", "margin = 0.1 needs a temperature"),
         ("objectives", "{ align = 'yes' }", r"stages\[0\].objectives.align = 'yes' must be a table of settings$"),
         ("objectives", "{ mlm = { share = 1.5 } }", "objectives.mlm.share = 1.5 must be less than 1"),
@@ -118,12 +110,9 @@ def test_mistakes_are_named(tmp_path: Path, old: str, new: str, message: str) ->
 
 
 def test_what_toml_writes_otherwise(tmp_path: Path) -> None:
-    path = tmp_path / "r.toml"
-    short = MINIMAL.replace(
-        "{ align = 1 }", "{ align = 2, distil = { english = false } }\nclip = 2\nprefixes = [64, 512]"
-    )
-    path.write_text(short.replace('["a.tsv"]', '["a.tsv"], weights = { a = 2, b = 2.0 }'))
-    recipe = load_recipe(path)
+    objectives = "{ align = 2, distil = { english = false } }\nclip = 2\nprefixes = [64, 512]"
+    short = MINIMAL.replace("{ align = 1 }", objectives)
+    recipe = load(tmp_path, short.replace('["a.tsv"]', '["a.tsv"], weights = { a = 2, b = 2.0 }'))
     stage, dumped = recipe.stages[0], recipe.model_dump()
     assert stage.objectives.align == Align(weight=2.0) and stage.objectives.weights == {"align": 2.0, "distil": 1.0}
     assert repr(stage.clip) == "2.0" and stage.prefixes == (64, 512)

@@ -45,11 +45,8 @@ def test_a_line_of_two_fields_is_english_alone_and_of_no_language(tmp_path: Path
     assert alone == Pair("wiki", "en", "Rain fell.", "") and alone.alone and alone.cell == ("wiki", "en")
     assert corpus.skipped == {"an empty field": 1}
     assert not Pair("talk", "en", "Hello.", "Hi.").alone  # a paraphrase is a pair
-
-
-def test_other_languages_are_left_out(tmp_path: Path) -> None:
     (tmp_path / "a.tsv").write_text(GOOD + GOOD.replace("\tde\t", "\tfr\t"), encoding="utf-8")
-    assert [pair.language for pair in Corpus([tmp_path / "a.tsv"], frozenset(["fr"]))] == ["fr"]
+    assert [pair.language for pair in corpus] == ["fr"]
 
 
 @pytest.mark.parametrize(

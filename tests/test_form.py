@@ -18,7 +18,7 @@ from xsent.export.bundle import CARD_ROOM, export_bundle
 from xsent.export.exporting import export
 from xsent.export.form import Form, trained_dims, trained_layers
 from xsent.export.options import ExportOptions, candidates, parse_size
-from xsent.export.pieces import count_pieces, with_pieces_of
+from xsent.export.pieces import count_pieces, kept_pieces
 from xsent.train.checkpoint import Checkpoint, CheckpointEncoder, load_checkpoint
 from xsent.verification import verify
 
@@ -45,9 +45,6 @@ def test_only_what_was_trained_can_be_kept(checkpoint: Checkpoint) -> None:
         ExportOptions(num_layers=0).form(checkpoint)
     with pytest.raises(DataError, match=r"--dim 8 was not trained, 16 and 32 were; train with prefixes"):
         ExportOptions(dim=8).form(checkpoint)
-
-
-def test_without_layers_by_a_readout_or_by_training(checkpoint: Checkpoint) -> None:
     model = {**checkpoint.about["model"], "readout": True}
     assert trained_layers(dataclasses.replace(checkpoint, about={**checkpoint.about, "model": model})) == [0, 1, 2]
     stages = [{"num_layers": 2, "layer_prefixes": [0, 2]}]
@@ -68,40 +65,27 @@ def test_a_part_is_exported_and_measured_against_the_whole(checkpoint: Checkpoin
 
 def test_languages_keep_the_vectors_of_their_sentences(checkpoint: Checkpoint, tmp_path: Path) -> None:
     sample = text_of(checkpoint, "fr", tmp_path / "sample.txt")
-    small = with_pieces_of(checkpoint, count_pieces(checkpoint, ["en", "fr"], sample), tmp_path)
-    assert small.languages == ["en", "fr"]
-    assert small.config.vocab_size < checkpoint.config.vocab_size
+    counts = count_pieces(checkpoint, ["en", "fr"], sample)
     texts = sample.read_text().splitlines()
-    before, after = CheckpointEncoder(checkpoint).encode(texts), CheckpointEncoder(small).encode(texts)
-    assert np.array_equal(before, after)
-    assert {line.split("\t")[1] for line in small.validation.read_text().splitlines()} == {"fr"}
-
-
-def test_text_without_its_pieces_is_still_encoded(checkpoint: Checkpoint, tmp_path: Path) -> None:
-    sample = text_of(checkpoint, "fr", tmp_path / "sample.txt")
-    small = with_pieces_of(checkpoint, count_pieces(checkpoint, ["en", "fr"], sample), tmp_path)
-    processor = sentencepiece.SentencePieceProcessor(model_file=str(small.tokenizer))
-    for text in ("und Ω 猫 🙂", "Zażółć gęślą jaźń"):
+    with kept_pieces(checkpoint, counts) as small:
+        before, after = CheckpointEncoder(checkpoint).encode(texts), CheckpointEncoder(small).encode(texts)
+        assert np.array_equal(before, after) and small.languages == ["en", "fr"]
+        assert small.config.vocab_size < checkpoint.config.vocab_size
+        assert {line.split("\t")[1] for line in small.validation.read_text().splitlines()} == {"fr"}
+        processor = sentencepiece.SentencePieceProcessor(model_file=str(small.tokenizer))
+    for text in ("und Ω 猫 🙂", "Zażółć gęślą jaźń"):  # without its pieces it is still encoded
         ids = processor.encode(text)
         assert processor.unk_id() not in ids and max(ids) < small.config.vocab_size
-
-
-def test_pairs_are_a_sample_too(checkpoint: Checkpoint, tmp_path: Path) -> None:
-    text = count_pieces(checkpoint, ["en", "fr"], text_of(checkpoint, "fr", tmp_path / "sample.txt"))
-    pairs = count_pieces(checkpoint, ["en", "fr"], checkpoint.validation)
-    assert np.array_equal(text.counts, pairs.counts)
+    pairs = count_pieces(checkpoint, ["en", "fr"], checkpoint.validation)  # a sample too
+    assert np.array_equal(counts.counts, pairs.counts)
 
 
 def test_rare_pieces_go_first(checkpoint: Checkpoint, tmp_path: Path) -> None:
     counts = count_pieces(checkpoint, ["en", "fr", "de"], checkpoint.validation)
-    most, fewer = set(counts.kept(1.0).tolist()), set(counts.kept(0.5).tolist())
-    assert fewer < most
-    assert int(counts.counts.argmax()) in fewer
-    assert (
-        len(counts.vocabulary(counts.kept(0.5)))
-        < len(counts.vocabulary(counts.kept(1.0)))
-        < checkpoint.tokenizer.stat().st_size
-    )
+    fewer, most = counts.kept(0.5), counts.kept(1.0)
+    assert set(fewer.tolist()) < set(most.tolist()) and int(counts.counts.argmax()) in fewer
+    small, large = (len(counts.vocabulary(kept)) for kept in (fewer, most))
+    assert small < large < checkpoint.tokenizer.stat().st_size
 
 
 @pytest.mark.parametrize(
@@ -188,11 +172,6 @@ def test_a_size_is_reached_by_what_passes_the_gate(
     assert "differs too much" in caplog.text and "for 9MB: int4-table, 32 dimensions" in caplog.text
 
 
-def test_messages_name_the_bundle_that_was_given(mini_bundle: Path, tmp_path: Path) -> None:
-    with pytest.raises(DataError, match=rf"^{mini_bundle}: --layers 5 was not trained"):
-        export(mini_bundle, tmp_path / "out", ExportOptions(num_layers=5))
-
-
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -210,6 +189,8 @@ def test_options_that_make_no_sense(options: dict[str, Any], message: str) -> No
 def test_a_bundle_is_exported_again_in_another_form(mini_bundle: Path, mini_checkpoint: Path, tmp_path: Path) -> None:
     with pytest.raises(DataError, match="no held-out pairs to measure with; name a file of pairs by --gate-data"):
         export(mini_bundle, tmp_path / "none")
+    with pytest.raises(DataError, match=rf"^{mini_bundle}: --layers 5 was not trained"):
+        export(mini_bundle, tmp_path / "none", ExportOptions(num_layers=5))
     pairs = mini_checkpoint / "validation.tsv"
     options = ExportOptions(languages=["en", "fr"], sample=pairs, gate_data=pairs, tolerance=5)
     result = export(mini_bundle, tmp_path / "out", options)
@@ -223,6 +204,7 @@ def test_what_cannot_be_measured_is_refused(mini_checkpoint: Path, tmp_path: Pat
     for options, message in (
         ({"gate_data": pairs}, r"pairs.tsv: no pairs in de, but in fr; every language has to be measured"),
         ({"languages": ["en"], "sample": held_out, "gate_data": held_out}, "no text in en"),
+        ({"tests": tmp_path / "nowhere"}, "no tests; expected a folder with one of tatoeba, xsr, flores"),
     ):
         with pytest.raises(DataError, match=message):
             export(mini_checkpoint, tmp_path / "out", ExportOptions(**options))

@@ -24,43 +24,31 @@ EVERY = torch.ones(5, dtype=torch.bool)
 TABLE = torch.tensor([[2.0, 0.0], [0.0, 3.0], [-1.0, 0.0], [0.0, -1.0], [0.5, 0.0]])
 
 
-def test_uniform_targets_count_a_repeated_piece_once() -> None:
+def listed(targets: Targets) -> list[tuple[int, int, float]]:
+    """Piece, sentence and mass of each entry."""
+    return list(zip(*(part.tolist() for part in (targets.ids, targets.sentence, targets.weight)), strict=True))
+
+
+def test_uniform_targets_count_a_repeated_piece_once_and_an_empty_sentence_has_none() -> None:
     targets = uniform_targets(torch.tensor([5, 3, 5, 4]), torch.tensor([3, 1]))
-    assert targets.ids.tolist() == [3, 5, 4]
-    assert targets.sentence.tolist() == [0, 0, 1]
-    assert targets.weight.tolist() == [0.5, 0.5, 1.0]
-
-
-def test_an_empty_sentence_has_no_target() -> None:
+    assert listed(targets) == [(3, 0, 0.5), (5, 0, 0.5), (4, 1, 1.0)]
     targets = uniform_targets(torch.tensor([65_535, 4]), torch.tensor([0, 2, 0]))
-    assert targets.ids.tolist() == [4, 65_535]
-    assert targets.sentence.tolist() == [1, 1]
+    assert listed(targets) == [(4, 1, 0.5), (65_535, 1, 0.5)]
 
 
 def test_smlm_puts_all_mass_on_the_hidden_piece() -> None:
     targets = smlm_targets(torch.tensor([7, 0, 7]), torch.tensor([True, False, True]))
-    assert targets.ids.tolist() == [7, 7]
-    assert targets.sentence.tolist() == [0, 2]
-    assert targets.weight.tolist() == [1.0, 1.0]
+    assert listed(targets) == [(7, 0, 1.0), (7, 2, 1.0)]
 
 
 def test_ugt_gives_half_to_the_hidden_piece_of_masked_sentences_only() -> None:
     other = uniform_targets(torch.tensor([3, 5, 4]), torch.tensor([2, 1]))
     targets = ugt_targets(torch.tensor([3, 9]), torch.tensor([True, False]), other)
-    mass = {}
-    for piece, sentence, weight in zip(targets.ids, targets.sentence, targets.weight, strict=True):
-        key = int(sentence), int(piece)
-        mass[key] = mass.get(key, 0.0) + float(weight)
     # the hidden piece 3 also stands on the other side: 1/2 + 1/4
-    assert mass == {(0, 3): 0.75, (0, 5): 0.25, (1, 4): 1.0}
-
-
-def test_ugt_gives_all_to_the_hidden_piece_where_the_other_side_is_empty() -> None:
-    other = uniform_targets(torch.tensor([4]), torch.tensor([1, 0]))
+    assert listed(targets) == [(3, 0, 0.25), (5, 0, 0.25), (4, 1, 1.0), (3, 0, 0.5)]
+    other = uniform_targets(torch.tensor([4]), torch.tensor([1, 0]))  # all to the hidden one where nothing is else
     targets = ugt_targets(torch.tensor([3, 9]), torch.tensor([True, True]), other)
-    assert targets.ids.tolist() == [4, 3, 9]
-    assert targets.sentence.tolist() == [0, 0, 1]
-    assert targets.weight.tolist() == [0.5, 0.5, 1.0]
+    assert listed(targets) == [(4, 0, 0.5), (3, 0, 0.5), (9, 1, 1.0)]
 
 
 def test_generative_loss_equals_dense_cross_entropy() -> None:
@@ -241,9 +229,9 @@ def test_negatives_are_distinct_allowed_and_never_in_the_bag() -> None:
         for pieces, row in zip(seen, drawn.tolist(), strict=True):
             assert len(set(row)) == 20
             pieces.update(row)
-    draws = [sample_negatives(torch.zeros(3, 40), bag, allowed, count=5, generator=torch.Generator().manual_seed(4))]
-    again = sample_negatives(torch.zeros(3, 40), bag, allowed, count=5, generator=torch.Generator().manual_seed(4))
-    assert torch.equal(draws[0][0], again[0])
+    fours = (torch.Generator().manual_seed(4) for _ in range(2))
+    draws = [sample_negatives(torch.zeros(3, 40), bag, allowed, count=5, generator=four)[0] for four in fours]
+    assert torch.equal(*draws)
     everything = set(range(3, 40))
     assert seen == [everything - {3, 10}, everything, everything - {39}]
 

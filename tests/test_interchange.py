@@ -3,6 +3,7 @@
 import json
 import shutil
 from pathlib import Path
+from unittest import mock
 
 import numpy as np
 import onnxruntime
@@ -12,19 +13,18 @@ from safetensors import SafetensorError
 from trainings import export_command, refused
 
 from xsent.encoder import SentenceEncoder
-from xsent.errors import BundleError
 from xsent.export import batch_graph, openvino_format
 from xsent.export.batch_graph import GraphEncoder
 from xsent.export.interchange import export_interchange
 from xsent.export.options import ExportOptions
-from xsent.train import checkpoint as checkpoints
 from xsent.train.checkpoint import CheckpointEncoder, load_checkpoint
 
 
 def test_plain_onnxruntime_reads_the_onnx_folder(mini_checkpoint: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
-    result = export_command(mini_checkpoint, out, "--format", "onnx", "--fp32")
-    assert result.exit_code == 0, result.output
+    told = json.loads(export_command(mini_checkpoint, out, "--format", "onnx", "--fp32", "--json").stdout)
+    assert (told["path"], told["bytes"]) == (str(out), sum(path.stat().st_size for path in out.iterdir()))
+    assert told["parity"]["languages"]["fr"]["cosine_mean"] > 0.995
     assert sorted(path.name for path in out.iterdir()) == ["README.md", "model.onnx", "sentencepiece.model"]
     processor = sentencepiece.SentencePieceProcessor(model_file=str(out / "sentencepiece.model"))
     session = onnxruntime.InferenceSession(out / "model.onnx", providers=["CPUExecutionProvider"])
@@ -35,14 +35,6 @@ def test_plain_onnxruntime_reads_the_onnx_folder(mini_checkpoint: Path, tmp_path
     assert card.startswith('---\nlanguage: ["en", "fr", "de"]\nlicense: "cc0-1.0"\n') and "--format onnx" in card
     trained = CheckpointEncoder(load_checkpoint(mini_checkpoint)).encode(texts)
     np.testing.assert_allclose(vectors / np.linalg.norm(vectors), trained, atol=1e-5)
-
-
-def test_the_command_says_what_it_wrote(mini_checkpoint: Path, tmp_path: Path) -> None:
-    arguments = [mini_checkpoint, tmp_path / "out", "--format", "onnx", "--json"]
-    told = json.loads(export_command(*arguments).stdout)
-    size = sum(path.stat().st_size for path in (tmp_path / "out").iterdir())
-    assert (told["path"], told["bytes"]) == (str(tmp_path / "out"), size)
-    assert told["parity"]["languages"]["fr"]["cosine_mean"] > 0.995
 
 
 @pytest.mark.parametrize("kind", ["onnx", "web"])
@@ -81,35 +73,25 @@ def test_what_plain_onnxruntime_encodes_does_not_depend_on_company(mini_checkpoi
     np.testing.assert_allclose(together[2:], CheckpointEncoder(checkpoint).encode(texts[2:]), atol=1e-5)
 
 
-def test_nothing_is_overwritten_or_left_half_written(
-    mini_checkpoint: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+FULL = "Error while serializing: I/O error: No space left on device (os error 28)"
+
+
+@pytest.mark.parametrize(
+    ("kind", "step", "error"),
+    [
+        ("onnx", "export.batch_graph.BatchGraph.model", OSError(28, "No space left on device")),
+        ("sentence-transformers", "train.checkpoint.save_file", SafetensorError(FULL)),
+    ],
+)
+def test_nothing_is_overwritten_and_a_full_disk_is_one_line(
+    kind: str, step: str, error: Exception, mini_checkpoint: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    checkpoint = load_checkpoint(mini_checkpoint)
-    options = ExportOptions("onnx")
-    (tmp_path / "there").mkdir()
-    with pytest.raises(BundleError, match=r"there: exists; name another folder"):
-        export_interchange(checkpoint, tmp_path / "there", options)
-    with pytest.raises(BundleError, match=r"nowhere: no such folder; create it first"):
-        export_interchange(checkpoint, tmp_path / "nowhere" / "out", options)
-
-    def full(*_: object) -> None:
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(batch_graph.BatchGraph, "model", full)
-    with pytest.raises(OSError, match="No space"):
-        export_interchange(checkpoint, tmp_path / "out", options)
-    assert [path.name for path in tmp_path.iterdir()] == ["there"]
-
-
-def test_a_disk_that_fills_up_under_safetensors_is_one_line(
-    mini_checkpoint: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def full(*_: object) -> None:
-        raise SafetensorError("Error while serializing: I/O error: No space left on device (os error 28)")
-
-    monkeypatch.setattr(checkpoints, "save_file", full)
-    arguments = [mini_checkpoint, tmp_path / "out", "--format", "sentence-transformers"]
-    assert f"{tmp_path / 'out'}: No space left on device; nothing was kept" in refused(export_command(*arguments))
+    out = tmp_path / "out"
+    assert "exists; name another folder\n" in refused(export_command(mini_checkpoint, tmp_path, "--format", kind))
+    monkeypatch.setattr(f"xsent.{step}", mock.Mock(side_effect=error))
+    assert f"{out}: No space left on device; nothing was kept" in refused(
+        export_command(mini_checkpoint, out, "--format", kind)
+    )
     assert not list(tmp_path.iterdir())
 
 

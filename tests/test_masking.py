@@ -22,9 +22,8 @@ def test_one_piece_of_one_side_is_hidden_and_remembered() -> None:
         after, hidden, masked = mask_one_side(before, MASKABLE, torch.Generator().manual_seed(seed))
         changed = [a.ids != b.ids for a, b in zip(after, before, strict=True)]
         for i in range(3):
-            places = [
-                (side, int(p)) for side in (0, 1) for p in (changed[side] & (before[side].sentence == i)).nonzero()
-            ]
+            here = [changed[side] & (before[side].sentence == i) for side in (0, 1)]
+            places = [(side, int(place)) for side in (0, 1) for place in here[side].nonzero()]
             assert len(places) == int(masked[0][i]) + int(masked[1][i]) <= 1
             for side, place in places:
                 assert masked[side][i]

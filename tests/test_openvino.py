@@ -72,29 +72,29 @@ def backend(bundle: Path) -> OpenVinoBackend:
     return OpenVinoBackend(Bundle.open(bundle))
 
 
-@pytest.mark.parametrize(("num_layers", "activation"), [(0, "gelu"), (1, "gelu"), (2, "gelu"), (2, "silu")])
+@pytest.mark.parametrize(
+    ("num_layers", "activation", "form"),
+    [
+        (0, "gelu", Form(0, 32)),
+        (1, "gelu", Form(1, 32)),
+        (2, "gelu", Form(2, 32)),
+        (2, "silu", Form(2, 32)),
+        (2, "gelu", Form(1, 16)),
+    ],
+)
 def test_float32_is_the_encoder_at_any_length(
-    num_layers: int, activation: str, make_encoder: Callable[..., Encoder], tmp_path: Path
+    num_layers: int, activation: str, form: Form, make_encoder: Callable[..., Encoder], tmp_path: Path
 ) -> None:
     encoder = make_encoder(num_layers=num_layers, activation=activation)
-    form = Form.whole(encoder.config)
     write_openvino(checkpoint_of(encoder), form, tmp_path, kind="fp32", calibration=[])
     run = openvino.Core().compile_model(tmp_path / "model.xml", "CPU", {"INFERENCE_PRECISION_HINT": "f32"})
     for length in (1, 2, 7, 40, 64):
         ids = np.arange(length) * 7 % encoder.config.vocab_size
         for padding in {0, 64 - length}:  # a negative id is padding
             (vectors,) = run({"input_ids": np.pad(ids, (0, padding), constant_values=-1)[None]}).values()
-            assert vectors.shape == (1, encoder.config.dim)
-            np.testing.assert_allclose(vectors[0], trained_vector(encoder, ids), rtol=1e-4, atol=1e-5)
-
-
-def test_a_part_is_the_encoder_inside(make_encoder: Callable[..., Encoder], tmp_path: Path) -> None:
-    encoder = make_encoder()
-    write_openvino(checkpoint_of(encoder), Form(1, 16), tmp_path, kind="fp32", calibration=[])
-    run = openvino.Core().compile_model(tmp_path / "model.xml", "CPU", {"INFERENCE_PRECISION_HINT": "f32"})
-    ids = np.arange(9)
-    (vectors,) = run({"input_ids": ids[None]}).values()
-    np.testing.assert_allclose(vectors[0], trained_vector(encoder.first(1), ids)[:16], rtol=1e-4, atol=1e-5)
+            assert vectors.shape == (1, form.dim)
+            trained = trained_vector(encoder.first(form.num_layers), ids)[: form.dim]
+            np.testing.assert_allclose(vectors[0], trained, rtol=1e-4, atol=1e-5)
 
 
 def test_float32_is_not_stored_in_halves(bundle: Path, checkpoint: Checkpoint) -> None:
@@ -169,9 +169,7 @@ def test_an_encoder_runs_it(bundle: Path, checkpoint: Checkpoint) -> None:
 
 
 def test_prepared_lengths_end_with_the_longest() -> None:
-    assert prepared_lengths(64) == [8, 16, 24, 32, 48, 64]
-    assert prepared_lengths(5) == [5]
-    assert prepared_lengths(50) == [8, 16, 24, 32, 48, 50]
+    assert [prepared_lengths(most) for most in (5, 50)] == [[5], [8, 16, 24, 32, 48, 50]]
     assert prepared_lengths(600)[-4:] == [256, 384, 512, 600]
 
 
@@ -192,37 +190,29 @@ def test_damaged_files(name: str, bundle: Path, tmp_path: Path) -> None:
         assert "\n" not in str(caught.value)
 
 
-def test_without_openvino(bundle: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_missing_is_named(
+    bundle: Path, checkpoint: Checkpoint, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def write(kind: Kind) -> None:
+        write_openvino(checkpoint, Form.whole(checkpoint.config), tmp_path, kind=kind, calibration=["", " "])
+
+    with pytest.raises(DataError, match="no sentences to calibrate int8 with; give some in en, fr, de"):
+        write("int8")
+    monkeypatch.setitem(sys.modules, "nncf", None)
+    with pytest.raises(MissingExtraError, match=r"nncf is not installed; pip install 'xsent\[export\]'"):
+        write("int8-weights")
+    with monkeypatch.context() as context:
+        context.delattr(openvino, "Core")
+        with pytest.raises(MissingExtraError, match=r"cannot write this encoder .*; pip install -U 'xsent\[export\]'"):
+            write("fp32")
+    assert not list(tmp_path.iterdir())
+    (tmp_path / "model.xml").mkdir()
+    with pytest.raises(OSError, match="openvino cannot write it") as caught:
+        write("fp32")
+    assert caught.value.filename == str(tmp_path / "model.xml")
     monkeypatch.setitem(sys.modules, "openvino", None)
     with pytest.raises(MissingExtraError, match=r"pip install 'xsent\[openvino\]'"):
         SentenceEncoder(bundle, backend="openvino")
-
-
-def test_without_nncf(checkpoint: Checkpoint, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "nncf", None)
-    with pytest.raises(MissingExtraError, match=r"nncf is not installed; pip install 'xsent\[export\]'"):
-        write_openvino(checkpoint, Form.whole(checkpoint.config), tmp_path, kind="int8-weights", calibration=[])
-    assert not list(tmp_path.iterdir())
-
-
-def test_a_version_that_lacks_what_is_needed(
-    checkpoint: Checkpoint, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.delattr(openvino, "Core")
-    with pytest.raises(MissingExtraError, match=r"cannot write this encoder .*; pip install -U 'xsent\[export\]'"):
-        write_openvino(checkpoint, Form.whole(checkpoint.config), tmp_path, kind="fp32", calibration=[])
-
-
-def test_int8_needs_sentences(checkpoint: Checkpoint, tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="no sentences to calibrate int8 with; give some in en, fr, de"):
-        write_openvino(checkpoint, Form.whole(checkpoint.config), tmp_path, kind="int8", calibration=["", " "])
-
-
-def test_a_folder_that_cannot_be_written(checkpoint: Checkpoint, tmp_path: Path) -> None:
-    (tmp_path / "model.xml").mkdir()
-    with pytest.raises(OSError, match="openvino cannot write it") as caught:
-        write_openvino(checkpoint, Form.whole(checkpoint.config), tmp_path, kind="fp32", calibration=[])
-    assert caught.value.filename == str(tmp_path / "model.xml")
 
 
 def test_nothing_is_reported_to_the_makers() -> None:

@@ -6,11 +6,10 @@ import numpy as np
 import pytest
 import torch
 from numpy.typing import NDArray
-from toy import write_toy_corpus
+from trainings import toy_store
 
 from xsent.train import teachers
-from xsent.train.data.corpus import Corpus
-from xsent.train.data.store import Store, build_store
+from xsent.train.data.store import Store
 from xsent.train.model import Encoder, ModelConfig
 from xsent.train.teachers import RIDGE, fit_readout
 
@@ -31,11 +30,8 @@ class Looks:
 @pytest.fixture
 def store(tmp_path: Path, mini_checkpoint: Path) -> Store:
     """Pairs, and English sentences alone."""
-    path = write_toy_corpus(tmp_path / "pairs.tsv", 200)
-    path.write_text(path.read_text() + "".join(f"wiki\tone cat sees {number} dogs\n" for number in range(50)))
-    tokenizer = mini_checkpoint / "sentencepiece.model"
-    build_store(tmp_path / "store", Corpus([path]), tokenizer, key="k", max_length=64, threads=1)
-    return Store(tmp_path / "store")
+    alone = "".join(f"wiki\tone cat sees {number} dogs\n" for number in range(50))
+    return toy_store(tmp_path, mini_checkpoint / "sentencepiece.model", more=alone)
 
 
 def test_it_is_the_ridge_regression_of_both_sides(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,43 +9,18 @@ from typing import NoReturn
 
 import numpy as np
 import pytest
+from tiny_bert import WIDTH
 
 from xsent import models
 from xsent.errors import DataError, MissingExtraError
 from xsent.train.sentence_transformer import open_sentence_transformer
 from xsent.train.teacher import open_teacher
 
-LETTERS = "abcdefghijklmnopqrstuvwxyz"
-PIECES = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *LETTERS, *(f"##{letter}" for letter in LETTERS)]
-
-
-@pytest.fixture(scope="module")
-def original(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A model of one random layer that reads letters, as the library saves it."""
-    pytest.importorskip("sentence_transformers")
-    import torch
-    from sentence_transformers import SentenceTransformer
-    from sentence_transformers.sentence_transformer.modules import Pooling, Transformer
-    from transformers import BertConfig, BertModel, BertTokenizer
-
-    folder = tmp_path_factory.mktemp("bert")
-    (folder / "vocab.txt").write_text("\n".join(PIECES))
-    torch.manual_seed(0)
-    config = BertConfig(
-        vocab_size=len(PIECES), hidden_size=16, num_hidden_layers=1, num_attention_heads=2, intermediate_size=32
-    )
-    BertModel(config).save_pretrained(folder)
-    BertTokenizer(str(folder / "vocab.txt")).save_pretrained(folder)
-    words = Transformer(str(folder))
-    saved = tmp_path_factory.mktemp("sentence") / "model"
-    SentenceTransformer(modules=[words, Pooling(words.get_embedding_dimension())], device="cpu").save(str(saved))
-    return saved
-
 
 @pytest.fixture
-def model(original: Path, tmp_path: Path) -> Path:
+def model(bert: Path, tmp_path: Path) -> Path:
     """A copy that a test may damage."""
-    return Path(shutil.copytree(original, tmp_path / "model"))
+    return Path(shutil.copytree(bert, tmp_path / "model"))
 
 
 def refusal(folder: Path) -> str:
@@ -71,7 +46,7 @@ def test_it_encodes_as_the_library_does_and_offline(model: Path, monkeypatch: py
     vectors = encoder.encode(texts)
     assert vectors.dtype == np.float32
     assert np.allclose(vectors, reference / np.linalg.norm(reference, axis=1, keepdims=True), atol=1e-5)
-    assert encoder.encode([]).shape == (0, encoder.dim) == (0, 16)
+    assert encoder.encode([]).shape == (0, encoder.dim) == (0, WIDTH)
 
 
 def test_it_teaches_and_its_identity_is_its_weights(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -81,7 +56,7 @@ def test_it_teaches_and_its_identity_is_its_weights(model: Path, monkeypatch: py
 
     monkeypatch.setattr(models, "entry_points", lambda group: [Entry])
     teacher = open_teacher(model)
-    assert teacher.dim == 16
+    assert teacher.dim == WIDTH
     (model / "README.md").write_text("read me")
     assert open_teacher(model).identity == teacher.identity
     weights = bytearray((model / "model.safetensors").read_bytes())
@@ -110,11 +85,11 @@ def test_code_of_its_own_is_not_run(model: Path) -> None:
     assert not (model / "ran").exists()
 
 
-def test_damaged_folders(original: Path, model: Path) -> None:
-    for name in ("tokenizer.json", "vocab.txt"):
-        (model / name).unlink(missing_ok=True)
+def test_damaged_folders(bert: Path, model: Path) -> None:
+    (model / "tokenizer.json").unlink()
+    (model / "tokenizer_config.json").write_text('{"tokenizer_class": "BertTokenizer"}')
     assert "its tokenizer is missing" in refusal(model)
-    shutil.copytree(original, model, dirs_exist_ok=True)
+    shutil.copytree(bert, model, dirs_exist_ok=True)
     weights = (model / "model.safetensors").read_bytes()
     (model / "model.safetensors").write_bytes(weights[: len(weights) // 2])
     refusal(model)

@@ -1,41 +1,24 @@
 """Folders for sentence-transformers: loaded by that library, compared with the trained encoder."""
 
 import json
-import shutil
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-import sentencepiece
-from conftest import save_encoder
-from texts import multilingual, train_tokenizer
+from conftest import MakeCheckpoint
+from texts import multilingual
 
 from xsent.errors import DataError
 from xsent.export.form import Form
 from xsent.export.sentence_transformers import write_sentence_transformers
-from xsent.train.checkpoint import Checkpoint, CheckpointEncoder, load_checkpoint
+from xsent.train.checkpoint import CheckpointEncoder
 from xsent.train.sentence_transformer import open_sentence_transformer
 
 sentence_transformers = pytest.importorskip("sentence_transformers")
 transformers = pytest.importorskip("transformers")
 
 DIM, MAX_LENGTH = 32, 64  # of make_encoder
-MakeCheckpoint = Callable[..., Checkpoint]
-
-
-@pytest.fixture(scope="module")
-def make_checkpoint(make_encoder: Callable[..., Any], tmp_path_factory: pytest.TempPathFactory) -> MakeCheckpoint:
-    """A function that makes a checkpoint of 2 random layers."""
-    tokenizer = train_tokenizer(tmp_path_factory.mktemp("tokenizer"))
-    pieces = sentencepiece.SentencePieceProcessor(model_file=str(tokenizer)).get_piece_size()
-
-    def make(activation: str = "gelu") -> Checkpoint:
-        encoder = make_encoder(vocab_size=pieces, activation=activation, norm_eps=1e-12)
-        return load_checkpoint(save_encoder(encoder, tmp_path_factory.mktemp(activation) / "checkpoint", tokenizer))
-
-    return make
 
 
 def load(folder: Path) -> Any:  # noqa: ANN401  a type of theirs
@@ -102,20 +85,3 @@ def test_a_part_of_the_vector_is_cut_by_its_reader(make_checkpoint: MakeCheckpoi
     with pytest.raises(DataError, match=r"--dim 8: .*leave it out and .*truncate_dim=8") as caught:
         write_sentence_transformers(make_checkpoint(), Form(2, 8), tmp_path)
     assert "\n" not in str(caught.value) and not list(tmp_path.iterdir())
-
-
-def test_a_tokenizer_of_another_kind_is_refused(make_checkpoint: MakeCheckpoint, tmp_path: Path) -> None:
-    checkpoint = make_checkpoint()
-    copy = Path(shutil.copytree(checkpoint.path, tmp_path / "copy"))
-    sentencepiece.SentencePieceTrainer.train(
-        sentence_iterator=iter(["the cat sleeps", "a dog runs"] * 20),
-        model_prefix=str(copy / "sentencepiece"),
-        vocab_size=30,
-        hard_vocab_limit=False,
-        minloglevel=2,
-    )
-    (tmp_path / "out").mkdir()
-    with pytest.raises(DataError, match="use --format onnx"):
-        write_sentence_transformers(
-            Checkpoint(copy, checkpoint.about, checkpoint.weights), Form(2, DIM), tmp_path / "out"
-        )

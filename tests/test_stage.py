@@ -10,36 +10,14 @@ from xsent.train.devices import launch
 from xsent.train.model import ModelConfig
 from xsent.train.objectives.contrastive import align
 from xsent.train.objectives.distillation import Whitening, relate
-from xsent.train.objectives.settings import (
-    Align,
-    Co,
-    Distil,
-    Generative,
-    Masked,
-    Objectives,
-    Relate,
-    Rows,
-    SentenceCtl,
-    Sim,
-    WordCtl,
-)
+from xsent.train.objectives.settings import Objectives
 from xsent.train.stage import TrainingModel
 from xsent.train.tokens import Tokens
 
 PIECES, PAIRS, DIM, TEACHER_DIM = 40, 7, 16, 12
-EVERYTHING = Objectives(
-    mlm=Masked(share=0.4),
-    tlm=Masked(share=0.4),
-    smlm=Generative(),
-    xtr=Generative(),
-    ugt=Generative(),
-    align=Align(),
-    sim=Sim(),
-    sentence_ctl=SentenceCtl(),
-    word_ctl=WordCtl(negatives=10_000),  # all there are: no chance involved
-    distil=Distil(),
-    co=Co(),
-)
+PLAIN = dict.fromkeys(("smlm", "xtr", "ugt", "align", "sim", "sentence_ctl", "distil", "co"), 1)
+# Of the negatives all there are: no chance involved.
+EVERYTHING = Objectives(**PLAIN, mlm={"share": 0.4}, tlm={"share": 0.4}, word_ctl={"negatives": 10_000})
 STAGE = StageConfig(name="all", num_layers=2, steps=1, batch_size=PAIRS, table_learning_rate=0.1, objectives=EVERYTHING)
 MASKABLE = torch.arange(PIECES) > 3
 
@@ -91,7 +69,7 @@ def test_chunks_change_neither_losses_nor_gradients(chunk: int) -> None:
 
 def test_chunks_keep_their_dropout() -> None:
     """The second pass over a chunk must drop what the first one dropped: else the gradient is of another loss."""
-    stage = changed(chunk=2, objectives=Objectives(align=Align()))
+    stage = changed(chunk=2, objectives=Objectives(align=1))
     model, batch = model_and_batch(stage)
     for layer in model.encoder.layers:
         layer.dropout = 0.5
@@ -112,7 +90,7 @@ def test_chunks_keep_their_dropout() -> None:
 
 
 def test_layer_and_dimension_prefixes_are_trained_to_stand_alone_and_frozen_layers_stay() -> None:
-    wanted = Objectives(align=Align())
+    wanted = Objectives(align=1)
     stage = changed(objectives=wanted, prefixes=(4, DIM), layer_prefixes=(0, 2), learning_rate=0.0)
     model, batch = model_and_batch(stage)
     assert [name for name, p in model.encoder.named_parameters() if p.requires_grad] == ["table.weight"]
@@ -134,7 +112,7 @@ def test_a_teacher_of_another_dimension_gets_a_projection() -> None:
 
 
 def test_the_english_side_can_be_left_alone() -> None:
-    wanted = Objectives(distil=Distil(english=False))
+    wanted = Objectives(distil={"english": False})
     model, batch = model_and_batch(changed(num_layers=0, objectives=wanted))
     model(batch)["distil"].backward()
     gradient = model.encoder.table.weight.grad
@@ -144,13 +122,13 @@ def test_the_english_side_can_be_left_alone() -> None:
 
 
 def test_the_english_side_is_encoded_only_where_an_objective_reads_it() -> None:
-    left = Distil(english=False)
-    for wanted in (Objectives(align=Align()), Objectives(distil=left), Objectives(distil=Distil(), xtr=Generative())):
+    left = {"english": False}
+    for wanted in (Objectives(align=1), Objectives(distil=left), Objectives(distil=1, xtr=1)):
         assert not wanted.takes_english_alone
-    assert not Objectives(distil=left, co=Co(english=False)).reads_english
-    assert Objectives(distil=left, co=Co()).reads_english
-    assert Objectives(distil=left, align=Align()).reads_english
-    alone, beside = (changed(objectives=Objectives(distil=left, xtr=xtr)) for xtr in (None, Generative()))
+    assert not Objectives(distil=left, co={"english": False}).reads_english
+    assert Objectives(distil=left, co=1).reads_english
+    assert Objectives(distil=left, align=1).reads_english
+    alone, beside = (changed(objectives=Objectives(distil=left, xtr=xtr)) for xtr in (None, 1))
     first, batch = model_and_batch(alone)
     second, _ = model_and_batch(beside)
     second.load_state_dict(first.state_dict(), strict=False)
@@ -162,7 +140,7 @@ def test_the_english_side_is_encoded_only_where_an_objective_reads_it() -> None:
 
 
 def test_a_teachers_cosines_are_asked_of_both_sides_and_all_prefixes() -> None:
-    stage = changed(num_layers=0, objectives=Objectives(relate=Relate()), prefixes=(4, DIM))
+    stage = changed(num_layers=0, objectives=Objectives(relate=1), prefixes=(4, DIM))
     model, batch = model_and_batch(stage)
     assert model.projection is None and stage.objectives.reads_english  # cosines need no common dimension
     u, v = (model.encoder.static(side.tokens) for side in batch.hiding.read)
@@ -174,13 +152,7 @@ def test_a_teachers_cosines_are_asked_of_both_sides_and_all_prefixes() -> None:
 @pytest.mark.parametrize("chunk", [0, 3])
 @pytest.mark.parametrize(
     ("num_layers", "objectives"),
-    [
-        (
-            2,
-            Objectives(align=Align(), sim=Sim(), sentence_ctl=SentenceCtl(), distil=Distil(), co=Co(), relate=Relate()),
-        ),
-        (0, Objectives(rows=Rows())),
-    ],
+    [(2, Objectives(align=1, sim=1, sentence_ctl=1, distil=1, co=1, relate=1)), (0, Objectives(rows=1))],
 )
 def test_english_alone_is_a_pair_with_itself(num_layers: int, objectives: Objectives, chunk: int) -> None:
     assert objectives.takes_english_alone
@@ -201,7 +173,7 @@ def test_english_alone_is_a_pair_with_itself(num_layers: int, objectives: Object
 
 
 def test_bfloat16_leaves_vectors_and_what_the_teacher_says_as_they_are() -> None:
-    objectives = Objectives(distil=Distil(), co=Co(ignore_above=0.9), relate=Relate(), align=Align())
+    objectives = Objectives(distil=1, co={"ignore_above": 0.9}, relate=1, align=1)
     model, batch = model_and_batch(changed(num_layers=0, objectives=objectives), teacher_dim=DIM)
     assert batch.teacher is not None and batch.queue is not None
     model, batch = model.float(), batch._replace(teacher=batch.teacher.float(), queue=batch.queue.float())

@@ -10,17 +10,9 @@ from toy import toy_pairs
 from xsent.errors import DataError
 from xsent.train.data.corpus import Pair
 from xsent.train.data.store import Store, build_store
-from xsent.train.data.vocabulary import FIRST, LAST, MASK, maskable_pieces, train_vocabulary
+from xsent.train.data.vocabulary import FIRST, LAST, MASK, maskable_pieces
 
 PAIRS = [Pair(*pair) for pair in toy_pairs(300)]
-
-
-@pytest.fixture(scope="module")
-def tokenizer(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("vocabulary") / "sentencepiece.model"
-    text = (text for pair in PAIRS for text in (pair.english, pair.translation))
-    train_vocabulary(text, path, size=360, threads=1)
-    return path
 
 
 def build(folder: Path, tokenizer: Path, pairs: list[Pair], max_length: int = 200) -> Store:
@@ -28,10 +20,10 @@ def build(folder: Path, tokenizer: Path, pairs: list[Pair], max_length: int = 20
     return Store(folder)
 
 
-def test_every_pair_is_found_in_its_cell(tmp_path: Path, tokenizer: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_pair_is_found_in_its_cell(tmp_path: Path, toy_tokenizer: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("xsent.train.data.store.CHUNK", 64)  # so that cells run over several chunks
-    store = build(tmp_path / "store", tokenizer, PAIRS)
-    processor = spm.SentencePieceProcessor(model_file=str(tokenizer))
+    store = build(tmp_path / "store", toy_tokenizer, PAIRS)
+    processor = spm.SentencePieceProcessor(model_file=str(toy_tokenizer))
     assert len(store) == 300
     for number, cell in enumerate(store.cells):
         entries = np.arange(store.cell_starts[number], store.cell_starts[number + 1])
@@ -45,39 +37,32 @@ def test_every_pair_is_found_in_its_cell(tmp_path: Path, tokenizer: Path, monkey
             assert store.lengths(pairs, side).tolist() == tokens.lengths.tolist()
 
 
-def test_long_sentences_are_cut(tmp_path: Path, tokenizer: Path) -> None:
-    store = build(tmp_path / "store", tokenizer, PAIRS, max_length=6)
-    everything = np.arange(300)
-    assert store.lengths(everything, 0).max() == 6
-    assert store.tokens(everything, 1, 4).lengths.max() == 4
-
-
-def test_pairs_of_invisible_characters_are_left_out(tmp_path: Path, tokenizer: Path) -> None:
-    invisible = Pair("talk", "de", "\u200b", "Hallo.")
-    assert len(build(tmp_path / "store", tokenizer, [*PAIRS, invisible])) == 300
-
-
-def test_english_alone_has_an_empty_other_side(tmp_path: Path, tokenizer: Path) -> None:
+def test_long_sentences_are_cut_invisible_ones_left_out_and_english_alone_has_an_empty_other_side(
+    tmp_path: Path, toy_tokenizer: Path
+) -> None:
     alone = [Pair("wiki", "en", "The cat sleeps.", ""), Pair("wiki", "en", "\u200b", "")]
-    store = build(tmp_path / "store", tokenizer, [*alone, *PAIRS, *alone])
+    invisible = Pair("talk", "de", "\u200b", "Hallo.")
+    store = build(tmp_path / "store", toy_tokenizer, [*alone, *PAIRS, invisible, *alone], max_length=6)
     assert len(store) == 302 and store.cells[0] == ("wiki", "en")
+    everything = np.arange(302)
+    assert store.lengths(everything, 0).max() == 6 and store.tokens(everything, 1, 4).lengths.max() == 4
     for number in (0, 301):
         lengths = [int(store.lengths(np.array([number]), side)[0]) for side in (0, 1)]
         assert lengths[0] > 3 and lengths[1] == 0
 
 
 @pytest.mark.parametrize("name", ["ids.u16", "ends.u64", "rows.u32", "group.u32", "store.json"])
-def test_a_damaged_store_is_refused(tmp_path: Path, tokenizer: Path, name: str) -> None:
+def test_a_damaged_store_is_refused(tmp_path: Path, toy_tokenizer: Path, name: str) -> None:
     folder = tmp_path / "store"
-    build(folder, tokenizer, PAIRS)
+    build(folder, toy_tokenizer, PAIRS)
     content = (folder / name).read_bytes()
     (folder / name).write_bytes(content[: len(content) // 16 * 8])
     with pytest.raises(DataError, match="delete it and it is made again"):
         Store(folder)
 
 
-def test_the_mask_is_a_piece_that_no_text_has(tokenizer: Path) -> None:
-    processor = spm.SentencePieceProcessor(model_file=str(tokenizer))
+def test_the_mask_is_a_piece_that_no_text_has(toy_tokenizer: Path) -> None:
+    processor = spm.SentencePieceProcessor(model_file=str(toy_tokenizer))
     assert processor.id_to_piece(MASK) == "[MASK]"
     assert MASK not in processor.encode("a [MASK] in the text")
     maskable = maskable_pieces(processor)

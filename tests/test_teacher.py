@@ -20,7 +20,6 @@ from xsent.train.data import teacher_vectors as making
 from xsent.train.data.corpus import Pair
 from xsent.train.data.store import kept_pairs, tokenise
 from xsent.train.data.teacher_vectors import TeacherVectors, teacher_vectors
-from xsent.train.data.vocabulary import train_vocabulary
 from xsent.train.teacher import Teacher, open_teacher
 
 DIM = 24
@@ -76,18 +75,18 @@ def every(step: int) -> NDArray[np.int64]:
 def test_rows_are_the_unit_vectors_of_the_english_sides(tmp_path: Path, teacher: Teacher) -> None:
     vectors = teacher_vectors(teacher, PAIRS, every(3), tmp_path / "teachers", key="k")
     asked = np.random.default_rng(0).permutation(every(3))[:40]
-    rows = vectors.rows(np.concatenate([asked, asked[:3]]))  # any order, some twice
-    assert rows.dtype == np.float32
-    assert np.array_equal(rows, expected(np.concatenate([asked, asked[:3]])).astype(np.float16).astype(np.float32))
-    assert len(vectors) == 100
-    assert vectors.dim == DIM
-    assert vectors.rows(np.zeros(0, np.int64)).shape == (0, DIM)
+    asked = np.concatenate([asked, asked[:3]])  # any order, some twice
+    assert vectors.rows(asked).dtype == np.float32
+    assert np.array_equal(vectors.rows(asked), expected(asked).astype(np.float16).astype(np.float32))
+    assert len(vectors) == 100 and vectors.rows(np.zeros(0, np.int64)).shape == (0, vectors.dim) == (0, DIM)
     exact, rows, bound = expected(every(3)), vectors.rows(every(3)), 2**-11 + DIM**0.5 * 2**-25
     assert np.linalg.norm(rows - exact, axis=1).max() < bound
     assert np.abs(rows @ exact.T - exact @ exact.T).max() < bound < 5e-4
 
 
-def test_only_what_is_missing_is_encoded(tmp_path: Path, teacher: Teacher, encoder: Hashing) -> None:
+def test_only_what_is_missing_is_encoded_and_equal_sentences_once(
+    tmp_path: Path, teacher: Teacher, encoder: Hashing
+) -> None:
     teacher_vectors(teacher, PAIRS, every(4), tmp_path, key="k")
     assert encoder.asked == list(dict.fromkeys(PAIRS[i].english for i in every(4)))
     encoder.asked.clear()
@@ -103,14 +102,9 @@ def test_only_what_is_missing_is_encoded(tmp_path: Path, teacher: Teacher, encod
     again = teacher_vectors(teacher, unread(), every(4), tmp_path, key="k")
     assert not encoder.asked
     assert np.array_equal(again.rows(every(4)), vectors.rows(every(4)))
-
-
-def test_equal_sentences_are_encoded_once(tmp_path: Path, teacher: Teacher, encoder: Hashing) -> None:
     pairs = [Pair("talk", language, english, "-") for english in ("one", "two", "one") for language in ("de", "fr")]
-    vectors = teacher_vectors(teacher, pairs, np.arange(6), tmp_path, key="k")
-    assert encoder.asked == ["one", "two"]
-    rows = vectors.rows(np.arange(6))
-    assert np.array_equal(rows, rows[[0, 0, 2, 2, 0, 0]])
+    rows = teacher_vectors(teacher, pairs, np.arange(6), tmp_path / "equal", key="k").rows(np.arange(6))
+    assert encoder.asked == ["one", "two"] and np.array_equal(rows, rows[[0, 0, 2, 2, 0, 0]])
 
 
 def test_an_interrupted_run_goes_on_after_its_last_batch(
@@ -205,16 +199,13 @@ def test_a_vector_that_is_no_number(encoder: Hashing, monkeypatch: pytest.Monkey
         teacher.encode(["one", "two"])
 
 
-def test_kept_pairs_are_those_of_the_store(tmp_path: Path) -> None:
-    tokenizer = tmp_path / "sentencepiece.model"
-    texts = [text for pair in PAIRS for text in (pair.english, pair.translation)]
-    train_vocabulary(iter(texts), tokenizer, size=360, threads=1)
+def test_kept_pairs_are_those_of_the_store(toy_tokenizer: Path) -> None:
     codes = [*range(0x300), *range(0x1FF0, 0x2070), *range(0x3000, 0x3170), 0xFE0F, 0xFEFF, 0xFFFD, 0xE0041, 0x1F600]
     odd = [Pair("talk", "de", side, "x") for code in codes for side in (chr(code), f"\u200b{chr(code)}")]
     pairs = [*odd, *(pair._replace(english="x", translation=pair.english) for pair in odd)]
     pairs += [Pair("wiki", "en", pair.translation, "") for pair in odd] + PAIRS
-    kept, _ = tokenise(spm.SentencePieceProcessor(model_file=str(tokenizer)), pairs, 1)
-    assert list(kept_pairs(pairs, tokenizer)) == kept
+    kept, _ = tokenise(spm.SentencePieceProcessor(model_file=str(toy_tokenizer)), pairs, 1)
+    assert list(kept_pairs(pairs, toy_tokenizer)) == kept
     assert len(PAIRS) < len(kept) < len(pairs)
 
 

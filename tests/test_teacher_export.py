@@ -45,17 +45,7 @@ def test_float32_has_the_vectors_of_the_original(bert: Path, tmp_path: Path) -> 
     np.testing.assert_allclose(ours.encode(TEXTS), theirs.encode(TEXTS), atol=1e-5)
 
 
-def test_its_identity_is_its_own(bert: Path, quick: Path, tmp_path: Path) -> None:
-    pairs = tmp_path / "pairs.tsv"
-    pairs.write_text("web\tfr\ta cat\tun chat\nweb\tfr\ttwo dogs\tdeux chiens\n")
-    again = export_teacher(bert, tmp_path / "again", ExportOptions("teacher", gate_data=pairs))
-    assert again.agreement is not None and again.agreement.sentences == 2
-    same, other = open_teacher(again.path).identity, open_teacher(bert).identity
-    assert open_teacher(quick).identity == same == again.fingerprint != other
-    assert json.loads((quick / "teacher.json").read_bytes())["teacher"] == other
-
-
-def test_the_command_says_how_near_it_is(bert: Path, tmp_path: Path) -> None:
+def test_the_command_says_how_near_it_is_and_its_identity_is_its_own(bert: Path, quick: Path, tmp_path: Path) -> None:
     pairs = tmp_path / "pairs.tsv"
     pairs.write_text("web\tfr\ta cat\tun chat\nweb\tfr\tthe old tree\tle vieil arbre\n")
     options = ["--format", "teacher", "--gate-data", pairs]
@@ -64,6 +54,9 @@ def test_the_command_says_how_near_it_is(bert: Path, tmp_path: Path) -> None:
     assert "cosine to the original over 2 sentences: mean 0.99" in result.stdout
     told = json.loads(export_command(bert, tmp_path / "b", *options, "--json").stdout)
     assert told["agreement"]["sentences"] == 2 and told["bytes"] > 1000
+    same, other = open_teacher(tmp_path / "b").identity, open_teacher(bert).identity
+    assert open_teacher(quick).identity == same == told["fingerprint"] != other
+    assert json.loads((quick / "teacher.json").read_bytes())["teacher"] == other
 
 
 @pytest.mark.parametrize("name", ["model.onnx", "weights.bin", "embeddings.bin", "tokenizer.json", "teacher.json"])

@@ -8,12 +8,11 @@ import sentencepiece as spm
 import torch
 from numpy.typing import NDArray
 from tiny_bert import WIDTH, WORDS, write_tiny_bert
-from toy import toy_pairs, write_toy_corpus
+from toy import toy_pairs
+from trainings import toy_store
 
 from xsent.train.checkpoint import to_tokens
-from xsent.train.data.corpus import Corpus
-from xsent.train.data.store import Store, build_store
-from xsent.train.data.vocabulary import train_vocabulary
+from xsent.train.data.store import Store
 from xsent.train.model import Encoder
 from xsent.train.teachers import TeacherInput, Teachers, piece_counts
 from xsent.train.tokens import Tokens
@@ -23,13 +22,8 @@ TEXTS = ["The cat sleeps under the old tree.", "dog", "Never see a wet bird befo
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return write_tiny_bert(tmp_path_factory.mktemp("teacher") / "bert")
-
-
-@pytest.fixture(scope="module")
-def teacher(folder: Path) -> TeacherBert:
-    return read_teacher(folder)
+def teacher(bert: Path) -> TeacherBert:
+    return read_teacher(bert)
 
 
 def read(teacher: TeacherBert, texts: list[str]) -> Tokens:
@@ -71,13 +65,9 @@ def test_a_teacher_may_have_more_layers_than_an_encoder(layers: int, width: int,
 
 
 @pytest.fixture(scope="module")
-def store(tmp_path_factory: pytest.TempPathFactory) -> tuple[Store, spm.SentencePieceProcessor]:
-    folder = tmp_path_factory.mktemp("store")
-    corpus = write_toy_corpus(folder / "pairs.tsv")
-    texts = (text for pair in toy_pairs(600) for text in pair[2:])
-    train_vocabulary(texts, folder / "sentencepiece.model", size=360, threads=1)
-    build_store(folder / "store", Corpus([corpus]), folder / "sentencepiece.model", key="k", max_length=24, threads=1)
-    return Store(folder / "store"), spm.SentencePieceProcessor(model_file=str(folder / "sentencepiece.model"))
+def store(toy_tokenizer: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Store, spm.SentencePieceProcessor]:
+    store = toy_store(tmp_path_factory.mktemp("store"), toy_tokenizer, pairs=600)
+    return store, spm.SentencePieceProcessor(model_file=str(toy_tokenizer))
 
 
 def test_pieces_are_counted_by_side(store: tuple[Store, spm.SentencePieceProcessor]) -> None:

@@ -6,17 +6,13 @@ from pathlib import Path
 import pytest
 import sentencepiece as spm
 import torch
-from toy import toy_pairs
 
-from xsent.train.data.vocabulary import train_vocabulary
 from xsent.train.model import Encoder, ModelConfig
 from xsent.train.validation import Validation, mean
 
 
-def test_p1_and_loss_over_the_english_sentences_of_all_languages(tmp_path: Path) -> None:
-    tokenizer = tmp_path / "sentencepiece.model"
-    train_vocabulary((text for pair in toy_pairs(200) for text in pair[2:]), tokenizer, size=360, threads=1)
-    processor = spm.SentencePieceProcessor(model_file=str(tokenizer))
+def test_p1_and_loss_over_the_english_sentences_of_all_languages(toy_tokenizer: Path, tmp_path: Path) -> None:
+    processor = spm.SentencePieceProcessor(model_file=str(toy_tokenizer))
     cat, dog, fish = (processor.piece_to_id(f"▁{word}") for word in ("cat", "dog", "fish"))
     pairs = [("de", "cat", "dog"), ("de", "dog", "fish"), ("fr", "cat", "cat"), ("fr", "fish", "fish")]
     path = tmp_path / "validation.tsv"
@@ -26,7 +22,7 @@ def test_p1_and_loss_over_the_english_sentences_of_all_languages(tmp_path: Path)
         for axis, piece in enumerate((cat, dog, fish)):
             encoder.table.weight[piece] = 3.0 * torch.eye(8)[axis]
 
-    measured = Validation(path, tokenizer).measure(encoder)
+    measured = Validation(path, toy_tokenizer).measure(encoder)
 
     assert measured.p1 == {"de": 0.0, "fr": 100.0}  # "cat" stands in two pairs and is one candidate
     wrong, right = math.log(math.exp(20) + 2), math.log(1 + 2 * math.exp(-20))

@@ -10,19 +10,18 @@ import shutil
 import subprocess
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 import sentencepiece
-from conftest import save_encoder
+from conftest import MakeCheckpoint
 from numpy.typing import NDArray
-from texts import multilingual, train_tokenizer
+from texts import multilingual
 
 from xsent.export.batch_graph import GraphEncoder
 from xsent.export.form import Form
 from xsent.export.interchange import write_web
-from xsent.train.checkpoint import Checkpoint, CheckpointEncoder, load_checkpoint
+from xsent.train.checkpoint import Checkpoint, CheckpointEncoder
 
 CLIENT = Path(__file__).parent / "web_client.mjs"
 MODULES = os.environ.get("XSENT_NODE_MODULES", str(CLIENT.parent.parent / "node_modules"))
@@ -35,13 +34,8 @@ needs_node = pytest.mark.skipif(
 
 
 @pytest.fixture(scope="module", params=["gelu", "silu"])
-def checkpoint(request: pytest.FixtureRequest, make_encoder: Any, tmp_path_factory: Any) -> Checkpoint:  # noqa: ANN401
-    """A checkpoint of 2 random layers."""
-    folder = tmp_path_factory.mktemp("checkpoint")
-    tokenizer = train_tokenizer(folder)
-    pieces = sentencepiece.SentencePieceProcessor(model_file=str(tokenizer)).get_piece_size()
-    encoder = make_encoder(vocab_size=pieces, activation=request.param)
-    return load_checkpoint(save_encoder(encoder, folder / "checkpoint", tokenizer))
+def checkpoint(request: pytest.FixtureRequest, make_checkpoint: MakeCheckpoint) -> Checkpoint:
+    return make_checkpoint(request.param)
 
 
 def read_in_node(folder: Path, texts: list[str], backend: str) -> tuple[list[list[int]], NDArray[np.float32]]:

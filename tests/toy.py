@@ -7,6 +7,7 @@ ENGLISH = (
     "cat dog house tree river stone bread water fire wind red blue old new small big sleeps runs sees eats finds "
     "under over near with before after today often never always one two three many child woman man king bird fish"
 ).split()
+GREEK = str.maketrans("abcdefghiklmnoprstuwxyzvjq", "αβξδεφγηικλμνοπρστυωχψζβιπ")  # letters that no old piece has
 
 
 def translate(sentence: str, language: str) -> str:

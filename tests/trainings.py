@@ -12,12 +12,15 @@ import numpy as np
 import pytest
 from click.testing import Result
 from safetensors.numpy import load_file
+from toy import write_toy_corpus
 from typer.testing import CliRunner
 
 from xsent.export.cli import app as export_app
 from xsent.train import cli
 from xsent.train.checkpoint import load_checkpoint
 from xsent.train.config import load_recipe
+from xsent.train.data.corpus import Corpus
+from xsent.train.data.store import Store, build_store
 from xsent.train.trainer import Trainer
 
 COMMAND = [sys.executable, "-c", "from xsent.train.cli import main; main()"]
@@ -28,6 +31,14 @@ def train(recipe: Path, run: Path, threads: int = 1, *, teacher: Path | None = N
     config = load_recipe(recipe)
     files = [recipe.parent / file for file in config.corpus.files]
     return Trainer(config, files, run, threads=threads, teacher=teacher, start=start).train()
+
+
+def toy_store(folder: Path, tokenizer: Path, pairs: int = 200, more: str = "") -> Store:
+    """A store of the toy corpus, and of more lines behind it."""
+    path = write_toy_corpus(folder / "pairs.tsv", pairs)
+    path.write_text(path.read_text() + more)
+    build_store(folder / "store", Corpus([path]), tokenizer, key="k", max_length=64, threads=1)
+    return Store(folder / "store")
 
 
 def arguments(recipe: Path, run: Path, threads: int = 1) -> list[str]:

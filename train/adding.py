@@ -17,6 +17,7 @@ from xsent.train.bundles import checkpoint_from_bundle
 from xsent.train.checkpoint import (
     ABOUT,
     MODEL,
+    TABLE,
     TOKENIZER,
     VALIDATION,
     Checkpoint,
@@ -26,7 +27,7 @@ from xsent.train.checkpoint import (
 )
 from xsent.train.config import CorpusConfig, Recipe, StageConfig
 from xsent.train.data.corpus import Corpus, write_pairs
-from xsent.train.data.newcomer import count_pairs, read_newcomer
+from xsent.train.data.preparation import count_pairs, read_newcomer
 from xsent.train.growth import grow_checkpoint, grow_vocabulary
 from xsent.train.objectives.settings import Co, Objectives
 from xsent.train.start import LAYER_SHAPE
@@ -35,7 +36,6 @@ from xsent.train.trainer import Trainer
 logger = logging.getLogger(__name__)
 
 CLAIM, OLD_PAIRS = "adding.json", "old-pairs.tsv"
-TABLE = "encoder.table.weight"
 HELD_OUT_SHARE = 0.03  # of a language of few pairs, enough are left to tell half a point of P@1
 EPOCHS, MOST_SEEN = 10, 2_000_000
 
@@ -58,10 +58,8 @@ def add_language(addition: Addition, *, threads: int) -> tuple[Checkpoint, Check
     """Add a language; called again, it goes on where it stopped.
 
     The run's folder holds `before` (a bundle as a checkpoint), `grown` (with rows for the new pieces), `training`, and
-    in the end `checkpoint`. A DataError or BundleError says what cannot be used.
-
-    Returns:
-        The encoder before, and the one that knows the language too; that is in `out/checkpoint`.
+    in the end `checkpoint`. Returns the encoder before, and the one that knows the language too. A DataError or
+    BundleError says what cannot be used.
     """
     known, identity = identify(addition.model)
     if addition.language in known:

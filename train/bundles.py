@@ -1,6 +1,6 @@
 """A bundle back into a checkpoint: what `xsent-export` wrote, read as weights that training can go on from."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
 
@@ -11,12 +11,11 @@ from torch import Tensor
 
 from xsent.bundle import Bundle, Weights
 from xsent.errors import BundleError
-from xsent.train.checkpoint import readable, save_checkpoint
+from xsent.train.checkpoint import TABLE, Checkpoint, readable, save_checkpoint
 from xsent.train.model import Encoder, ModelConfig
 
 CARD, SOURCES = "README.md", "Trained on text from:"
 SMOOTHING = "smoothing."  # before the names of such weights of a checkpoint, see `xsent.export.smoothing`
-KEPT = ("encoder.", SMOOTHING)  # what a checkpoint keeps when its vocabulary changes
 
 
 def checkpoint_from_bundle(bundle: Path, out: Path) -> Path:
@@ -47,6 +46,18 @@ def checkpoint_from_bundle(bundle: Path, out: Path) -> Path:
         }
     save_checkpoint(out, about, state, None, [opened.tokenizer_path])
     return out
+
+
+def with_table(
+    checkpoint: Checkpoint, table: Tensor, languages: Sequence[str]
+) -> tuple[dict[str, object], dict[str, Tensor]]:
+    """What a checkpoint says of itself and its weights with another table, for another vocabulary.
+
+    What predicts pieces and what belongs to a teacher do not go along.
+    """
+    kept = {name: weight for name, weight in checkpoint.weights.items() if name.startswith(("encoder.", SMOOTHING))}
+    model = {**checkpoint.about["model"], "vocab_size": len(table)}
+    return {**checkpoint.about, "model": model, "languages": list(languages)}, {**kept, TABLE: table}
 
 
 class BundleWeights:

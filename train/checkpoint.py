@@ -31,6 +31,7 @@ from xsent.train.tokens import Tokens
 FORMAT_VERSION = 2
 ABOUT, MODEL, OPTIMIZER = "checkpoint.json", "model.safetensors", "optimizer.safetensors"
 TOKENIZER, VALIDATION = "sentencepiece.model", "validation.tsv"
+TABLE = "encoder.table.weight"
 
 
 @dataclass(frozen=True)

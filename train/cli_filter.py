@@ -4,7 +4,7 @@ import errno
 import gzip
 import json
 import lzma
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -14,7 +14,7 @@ import typer
 
 from xsent.commands.options import JsonOption, split_names
 from xsent.errors import DataError
-from xsent.files import atomic_file
+from xsent.files import atomic_file, existing
 from xsent.terminal import Progress, format_table, one_line_errors
 from xsent.threads import available_cpus
 from xsent.train.data.filtering import LEFT_OUT, Reason, Rules, Verdict, judge
@@ -32,15 +32,15 @@ class Tally(Counter[Verdict]):
     @property
     def left_out(self) -> int:
         """Pairs in languages that were not asked for."""
-        return sum(count for (language, reason), count in self.items() if language and reason == LEFT_OUT)
+        return sum(count for (_, reason), count in self.items() if reason == LEFT_OUT)
 
     @property
     def languages(self) -> dict[str, Counter[str]]:
         """Verdicts on the other pairs by language, the largest first; "" are those kept."""
-        found: dict[str, Counter[str]] = {}
+        found = defaultdict[str, Counter[str]](Counter)
         for (language, reason), count in self.items():
             if language and reason != LEFT_OUT:
-                found.setdefault(language, Counter())[reason] = count
+                found[language][reason] = count
         return dict(sorted(found.items(), key=lambda item: (-item[1].total(), item[0])))
 
     @property
@@ -153,7 +153,7 @@ def _new_file(path: Path, force: bool) -> Iterator[Callable[[bytes], object]]:
     if path.is_dir():
         raise IsADirectoryError(errno.EISDIR, "a folder; expected a file", str(path))
     if path.exists() and not force:
-        raise FileExistsError(errno.EEXIST, "exists; --force replaces it", str(path))
+        raise existing(path)
     with atomic_file(path) as file:
         if path.suffix == ".gz":  # no name and time inside: the same pairs make the same file
             with gzip.GzipFile("", "wb", fileobj=file, mtime=0) as packed:

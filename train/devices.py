@@ -41,8 +41,6 @@ def gather(fabric: Fabric, vectors: Tensor) -> Tensor:
 
 def average(fabric: Fabric, number: Tensor) -> Tensor:
     """The mean of a number over all ranks, without its gradient."""
-    if fabric.world_size == 1:
-        return number
     mean = fabric.all_reduce(number.detach().clone(), reduce_op="mean")  # it reduces in place
     assert isinstance(mean, Tensor)
     return mean

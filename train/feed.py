@@ -26,13 +26,7 @@ from xsent.train.model import Encoder
 
 
 class Feed:
-    """The data of a training.
-
-    Attributes:
-        data: Tokenizer, held-out pairs and store.
-        processor: The tokenizer.
-        maskable: Which pieces may be hidden [V].
-    """
+    """The data of a training."""
 
     def __init__(
         self,
@@ -59,7 +53,7 @@ class Feed:
         corpus, store = recipe.corpus, self.data.store
         self._pairs = TrainingPairs(Corpus(files, frozenset(recipe.languages)), corpus.validation_share)
         self.processor = spm.SentencePieceProcessor(model_file=str(self.data.tokenizer))
-        self.maskable = torch.from_numpy(maskable_pieces(self.processor))
+        self.maskable = torch.from_numpy(maskable_pieces(self.processor))  # which pieces may be hidden [V]
         sizes = dict(zip(store.cells, np.diff(store.cell_starts).tolist(), strict=True))
         shares = cell_shares(sizes, temperature=corpus.temperature, weights=corpus.weights)
         self._shares = np.array([shares[cell] for cell in store.cells])

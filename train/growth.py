@@ -17,8 +17,8 @@ from torch import Tensor
 
 from xsent.errors import DataError
 from xsent.files import atomic_file
-from xsent.train.bundles import KEPT
-from xsent.train.checkpoint import TOKENIZER, load_checkpoint, save_checkpoint
+from xsent.train.bundles import with_table
+from xsent.train.checkpoint import TABLE, TOKENIZER, load_checkpoint, readable, save_checkpoint
 from xsent.train.data.languages import read_script
 from xsent.train.data.vocabulary import ModelProto, SentencePiece, train_vocabulary
 
@@ -40,15 +40,11 @@ def grow_vocabulary(old: Path, text: Iterator[str], out: Path, *, size: int, kee
 
     A vocabulary of the new language alone is trained, and its pieces that the old one lacks are added with their
     scores: the two log-probabilities are of one kind, and measured, a shift between them changes next to nothing.
+    `size` is what the new one alone has, at most; its text is held in memory (3 kB a sentence), 50,000 are enough.
 
-    Args:
-        old: SentencePiece model to grow; a DataError where it cannot be read, or is full.
-        text: Sentences of the new language, all held in memory (3 kB each); 50,000 are enough.
-        out: Where the grown model is written.
-        size: Pieces of the new language's own vocabulary; fewer where the text has no more.
-        keep: Sentences of the old languages, which shall be cut into pieces exactly as before. Those with letters of a
-            script that the old vocabulary does not have quote some other language, and are not kept.
-        threads: Processor threads.
+    Sentences to `keep` shall be cut into pieces exactly as before. Those with letters of a script that the old
+    vocabulary does not have quote some other language, and are not kept. A DataError where the old model cannot be
+    read, or is full.
     """
     model = read_model(old)
     with TemporaryDirectory() as folder:
@@ -75,12 +71,9 @@ def grow_checkpoint(checkpoint: Path, tokenizer: Path, language: str, out: Path)
     old, new = read_model(before.tokenizer), read_model(tokenizer)
     if not new.startswith(old):
         raise DataError(f"{tokenizer}: did not grow out of {before.tokenizer}; grow that one")
-    weights = {name: weight for name, weight in before.weights.items() if name.startswith(KEPT)}
-    table = weights["encoder.table.weight"]
-    weights["encoder.table.weight"] = torch.cat([table, first_rows(table, old, new)])
-    about = dict(before.about)
-    about["model"] = {**about["model"], "vocab_size": len(_processor(new))}
-    about["languages"] = list(dict.fromkeys([*before.languages, language]))
+    table = before.weights[TABLE]
+    languages = list(dict.fromkeys([*before.languages, language]))
+    about, weights = with_table(before, torch.cat([table, first_rows(table, old, new)]), languages)
     with TemporaryDirectory() as folder:
         named = shutil.copy(tokenizer, Path(folder) / TOKENIZER)
         files = [Path(named), *([before.validation] if before.validation.exists() else [])]
@@ -90,11 +83,9 @@ def grow_checkpoint(checkpoint: Path, tokenizer: Path, language: str, out: Path)
 
 def read_model(path: Path) -> bytes:
     """The bytes of a SentencePiece model; a DataError where the file is missing or something else."""
-    try:
+    with readable(path, "not a SentencePiece model: {}"):
         model = path.read_bytes()
         _processor(model)
-    except (OSError, RuntimeError) as error:
-        raise DataError(f"{path}: not a SentencePiece model: {error}") from error
     return model
 
 

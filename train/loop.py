@@ -5,9 +5,10 @@ import logging
 import math
 import signal
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
-from types import FrameType
+from threading import Event
 from typing import Any
 
 import torch
@@ -28,23 +29,21 @@ Scores = dict[str, dict[str, float]]
 Save = Callable[[int, Scores], Path]  # writes a checkpoint after so many steps, with the last validation
 
 
-class Interrupt:
-    """Turns the first Ctrl-C into a flag, so that a step is finished and saved; the second one acts at once."""
+@contextmanager
+def interruption() -> Iterator[Event]:
+    """What the first Ctrl-C sets, so that a step is finished and saved; the second one acts at once."""
+    asked = Event()
 
-    def __init__(self) -> None:
-        self.asked = False
-
-    def __enter__(self) -> "Interrupt":
-        self._old = signal.signal(signal.SIGINT, self._ask)
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        signal.signal(signal.SIGINT, self._old)
-
-    def _ask(self, _number: int, _frame: FrameType | None) -> None:
-        self.asked = True
-        signal.signal(signal.SIGINT, self._old)
+    def ask(*_: object) -> None:
+        signal.signal(signal.SIGINT, old)  # first: another Ctrl-C must not come while the event is set
+        asked.set()
         logger.warning("interrupted: saving after this step; once more stops at once")
+
+    old = signal.signal(signal.SIGINT, ask)
+    try:
+        yield asked
+    finally:
+        signal.signal(signal.SIGINT, old)
 
 
 def diverged(stage: StageConfig, step: int, what: str) -> XsentError:
@@ -87,13 +86,13 @@ class StageLoop:
         first = self._fabric.is_global_zero
         hidden = None if first else True  # one progress bar is enough; none where nobody watches
         bar = tqdm(total=steps, initial=start, desc=self._stage.name, unit="step", disable=hidden)
-        with Interrupt() as interrupt, bar:
+        with interruption() as interrupted, bar:
             for done, batch in enumerate(batches.since(start), start + 1):
                 self._step(done - 1, batch)
                 bar.update()
                 if first and (done % self._stage.validate_every == 0 or done == steps):
                     self._validate(done, (done - start) / (time.monotonic() - began))
-                asked, late = self._agree(interrupt.asked, time.monotonic() - saved > 60 * minutes)
+                asked, late = self._agree(interrupted.is_set(), time.monotonic() - saved > 60 * minutes)
                 if asked and done < steps:
                     logger.info("saved %s; the same command goes on from there", save(done, self._scores))
                     raise KeyboardInterrupt
@@ -101,7 +100,7 @@ class StageLoop:
                     save(done, self._scores)
                     saved = time.monotonic()
             path = save(steps, self._scores)
-            if interrupt.asked:  # during the last step or the last validation
+            if interrupted.is_set():  # during the last step or the last validation
                 raise KeyboardInterrupt
             return path
 
@@ -141,7 +140,7 @@ class StageLoop:
 
     def _validate(self, done: int, rate: float) -> None:
         measured = self._validation.measure(self._model.encoder)
-        self._scores = {"p1": measured.p1, "loss": measured.loss}
+        self._scores = measured._asdict()
         with open(self._log, "a") as log:
             log.write(json.dumps({"stage": self._stage.name, "step": done, **self._losses, **self._scores}) + "\n")
         stage, losses = self._stage, "  ".join(f"{name} {loss:.4f}" for name, loss in self._losses.items())

@@ -28,17 +28,7 @@ Losses = dict[str, Tensor]
 
 
 class TrainingModel(nn.Module):
-    """The encoder, what predicts and projects in training only, and the objectives.
-
-    Attributes:
-        encoder: What is trained and exported.
-        head: Between vector and softmax; never exported.
-        projection: From the student's to the teacher's dimension, where they differ; never exported.
-        gather: From this rank's vectors [L, b, D] to those of all ranks [L, B, D], gradients included.
-        average: From a number of this rank to its mean over all ranks.
-        whitening: Of the teacher's input vectors, for `rows`.
-        mixed: Whether matrices are multiplied in bfloat16.
-    """
+    """The encoder, what predicts and projects in training only, and the objectives."""
 
     def __init__(
         self, config: ModelConfig, stage: StageConfig, maskable: Tensor, teacher_dim: int | None = None
@@ -46,15 +36,16 @@ class TrainingModel(nn.Module):
         """Set up a stage for a teacher of so many dimensions; only pieces that are `maskable` [V] are ever hidden."""
         super().__init__()
         self.stage, self.objectives = stage, stage.objectives
-        self.encoder = Encoder(config)
+        self.encoder = Encoder(config)  # alone is exported
         self.head = GenerativeHead(config) if stage.objectives.predicts else None
         # Only what takes part in the loss: processes wait for each other's gradient of every parameter.
         other_dim = self.objectives.copies and teacher_dim not in (None, config.dim)
         self.projection = nn.Linear(config.dim, teacher_dim or 0, bias=False) if other_dim else None
+        # From this rank's vectors [L, b, D] to those of all [L, B, D], gradients included; from a number to its mean.
         self.gather: Callable[[Tensor], Tensor] = lambda vectors: vectors
         self.average: Callable[[Tensor], Tensor] = lambda number: number
-        self.whitening: Whitening | None = None
-        self.mixed = False
+        self.whitening: Whitening | None = None  # of the teacher's input vectors, for `rows`
+        self.mixed = False  # whether matrices are multiplied in bfloat16
         self.register_buffer("_maskable", maskable, persistent=False)
         for parameter in self.encoder.parameters():
             parameter.requires_grad_(stage.learning_rate > 0)

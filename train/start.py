@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from xsent.errors import DataError
-from xsent.train.checkpoint import Checkpoint, load_checkpoint
+from xsent.train.checkpoint import TABLE, Checkpoint, load_checkpoint
 from xsent.train.config import Recipe, StageConfig
 from xsent.train.model import ModelConfig
 
@@ -91,7 +91,7 @@ def in_common(before: Checkpoint, config: ModelConfig, teacher_dim: int | None) 
     A projection to a teacher of as many dimensions goes along: it is learnt slowly, and until then it misleads. A
     DataError where the table has not one row for each piece of the vocabulary.
     """
-    rows = len(before.weights["encoder.table.weight"])
+    rows = len(before.weights[TABLE])
     if rows != config.vocab_size:
         raise DataError(
             f"{before.path}: its table has {rows} rows, the vocabulary {config.vocab_size} pieces; a training "

@@ -31,17 +31,11 @@ CHUNK = 16  # sentences handed to a thread at once
 
 
 class Teacher:
-    """A frozen encoder.
-
-    Attributes:
-        path: Its folder.
-        identity: Hash that changes when the model does, 16 hex digits.
-        dim: Length of a vector.
-        original: Identity of the teacher whose 8-bit form it is; None where it is no such form.
-    """
+    """A frozen encoder; its identity, 16 hex digits, changes when the model does."""
 
     def __init__(self, path: Path, encoder: SupportsEncode, identity: str) -> None:
         """Set up a teacher; encodes a word to see what comes."""
+        # The identity of the teacher whose 8-bit form it is; None where it is no such form.
         self.original: str | None = getattr(encoder, "original", None)
         self.path, self.identity, self._encoder = path, identity, encoder
         self.dim = int(encoder.encode(["a"]).shape[1])
@@ -73,17 +67,12 @@ def files_identity(path: Path) -> str:
 
 
 class QuickTeacher:
-    """A teacher in 8 bits: runs its graph, each sentence alone, one thread a sentence.
-
-    Attributes:
-        fingerprint: Identity of its vector space.
-        original: Identity of the teacher that it was made of.
-    """
+    """A teacher in 8 bits: runs its graph, each sentence alone, one thread a sentence."""
 
     def __init__(self, path: Path) -> None:
         self.graph_path, about = path / GRAPH, _read_quick(path)
         self.dim, self.fingerprint, self._longest = about["dim"], about["fingerprint"], about["max_length"]
-        self.original = about["teacher"]
+        self.original = about["teacher"]  # identity of the one that it was made of
         self._tokenizer = read_tokenizer(path)  # without specials: the graph adds the first and the last token
         self._backend = OnnxBackend(self)
 

@@ -131,20 +131,13 @@ class Trainer:
         if latest is not None:
             model.to(fabric.device)
             restore_optimizer(model, optimizer, load_optimizer(latest.path))
-        loop = StageLoop(
-            stage,
-            model,
-            optimizer,
-            fabric=fabric,
-            validation=self.validation,
-            log=self.run_folder / "log.jsonl",
-            seed=(recipe.seed + number) * 1_000_003,
-        )
+        log, seed = self.run_folder / "log.jsonl", (recipe.seed + number) * 1_000_003
+        loop = StageLoop(stage, model, optimizer, fabric=fabric, validation=self.validation, log=log, seed=seed)
 
         def save(step: int, scores: Scores) -> Path:
             if step == stage.steps and model.encoder.readout is not None and vectors is not None:
                 fit_readout(model.encoder, self.feed.data.store, vectors, self.feed.drawn(number, stage))
-            return self._save(number, stage, model, optimizer, step, scores)
+            return self._save(number, model, optimizer, step, scores)
 
         start = latest.step if latest else 0
         return load_checkpoint(loop.run(batches, start, save=save, minutes=recipe.checkpoint_minutes))
@@ -171,15 +164,10 @@ class Trainer:
         return model
 
     def _save(
-        self,
-        number: int,
-        stage: StageConfig,
-        model: TrainingModel,
-        optimizer: torch.optim.Optimizer,
-        step: int,
-        scores: Scores,
+        self, number: int, model: TrainingModel, optimizer: torch.optim.Optimizer, step: int, scores: Scores
     ) -> Path:
-        path = self.run_folder / "checkpoints" / f"{stage.name}-{step:07d}"
+        stage = model.stage
+        path, data = self.run_folder / "checkpoints" / f"{stage.name}-{step:07d}", self.feed.data
         if not self.fabric.is_global_zero:
             self.fabric.barrier()  # until the first rank has written it
             return path
@@ -195,13 +183,12 @@ class Trainer:
             "stage": stage.name,
             "step": step,
             "seed": self.recipe.seed,
-            "preparation_key": self.feed.data.store.key,
+            "preparation_key": data.store.key,
             "validation": scores,
             "recipe": self._recipe_until(number).model_dump(mode="json"),
             **self._sources(number),
         }
         state = None if step == stage.steps else optimizer_state(model, optimizer)
-        data = self.feed.data
         save_checkpoint(path, about, model.state_dict(), state, [data.tokenizer, data.validation])
         for other in stage_folders(self.run_folder, stage):
             if other != path:

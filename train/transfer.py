@@ -28,12 +28,13 @@ if TYPE_CHECKING:
 
 POSITIONS = "embeddings.position_embeddings.weight"
 WEIGHTS, CONFIG, POOLING = "model.safetensors", "config.json", "1_Pooling/config.json"
-PARTS = {  # names of a layer here and in the files of a BERT
-    "attention_out": "attention.output.dense",
-    "attention_norm": "attention.output.LayerNorm",
-    "ffn_in": "intermediate.dense",
-    "ffn_out": "output.dense",
-    "ffn_norm": "output.LayerNorm",
+PARTS = {  # names of a layer here and in the files of a BERT, of which some lie there in parts
+    "qkv": ("attention.self.query", "attention.self.key", "attention.self.value"),
+    "attention_out": ("attention.output.dense",),
+    "attention_norm": ("attention.output.LayerNorm",),
+    "ffn_in": ("intermediate.dense",),
+    "ffn_out": ("output.dense",),
+    "ffn_norm": ("output.LayerNorm",),
 }
 
 
@@ -106,11 +107,9 @@ class TeacherBert:
         for kind in ("weight", "bias"):
             state[f"table_norm.{kind}"] = weights[f"embeddings.LayerNorm.{kind}"]
             for place, number in enumerate(numbers):
-                name = f"encoder.layer.{number}"
-                heads = [weights[f"{name}.attention.self.{part}.{kind}"] for part in ("query", "key", "value")]
-                state[f"layers.{place}.qkv.{kind}"] = torch.cat(heads)
                 for ours, its in PARTS.items():
-                    state[f"layers.{place}.{ours}.{kind}"] = weights[f"{name}.{its}.{kind}"]
+                    parts = [weights[f"encoder.layer.{number}.{part}.{kind}"] for part in its]
+                    state[f"layers.{place}.{ours}.{kind}"] = torch.cat(parts)
         return state
 
     def encoder(self, max_length: int = 254) -> Encoder:

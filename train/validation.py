@@ -1,7 +1,7 @@
 """Retrieval on held-out pairs."""
 
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 import sentencepiece as spm
 import torch
@@ -16,8 +16,7 @@ BATCH = 256
 TEMPERATURE = 0.05
 
 
-@dataclass(frozen=True)
-class HeldOutScores:
+class HeldOutScores(NamedTuple):
     """How well translations are found."""
 
     p1: dict[str, float]  # P@1 in per cent, by language

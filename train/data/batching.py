@@ -68,9 +68,8 @@ class Batches:
 
     def drawn(self) -> Rows:
         """All pairs that the stage will draw, each once, in order."""
-        windows = range((self._stage.steps - 1) // self._stage.window + 1)
         seen = np.zeros(len(self._store), np.bool_)
-        for window in windows:
+        for window in range((self._stage.steps - 1) // self._stage.window + 1):
             seen[self._store.pairs(self._sampler.rows(window))] = True
         return seen.nonzero()[0]
 
@@ -112,13 +111,9 @@ class Batches:
         """What a first-in-first-out queue holds before a step: a function of the step, so that it needs no saving."""
         if self._stage.objectives.co is None:
             return None
-        first = earliest_step(self._stage, step)
-        if first == step:
-            return torch.zeros(0, teacher.rows(np.zeros(0, np.int64)).shape[1])
-        pairs = np.concatenate([self._pairs(earlier) for earlier in range(first, step)])[
-            -self._stage.objectives.co.queue :
-        ]
-        return torch.from_numpy(teacher.rows(pairs))
+        earlier = map(self._pairs, range(earliest_step(self._stage, step), step))
+        pairs = np.concatenate([np.zeros(0, np.int64), *earlier])
+        return torch.from_numpy(teacher.rows(pairs[-self._stage.objectives.co.queue :]))
 
 
 def earliest_step(stage: StageConfig, step: int) -> int:

@@ -74,11 +74,9 @@ def mask_one_side(
 ) -> tuple[Sides, Tensor, tuple[Tensor, Tensor]]:
     """Replace one random word piece of one random side of every pair.
 
-    Pieces that are not `maskable` [V], as punctuation, are never hidden.
-
-    Returns:
-        The two sides with pieces hidden; the hidden piece of each pair [B]; for each side, whether it was the one
-        masked [B]. A pair whose chosen side has no maskable piece stays whole on both sides.
+    Pieces that are not `maskable` [V], as punctuation, are never hidden. Returns the two sides with pieces hidden; the
+    hidden piece of each pair [B]; for each side, whether it was the one masked [B]. A pair whose chosen side has no
+    maskable piece stays whole on both sides.
     """
     pick = torch.rand(len(sides[0].lengths), generator=generator) < 0.5
     hidden = torch.zeros_like(sides[0].lengths)
@@ -104,10 +102,8 @@ def mask_tokens(
     """Choose a share of the tokens to be predicted, and hide most of them (MLM, Devlin et al. 2019).
 
     Of the chosen, 80% become [MASK], 10% a random maskable piece, 10% stay. Never chosen are tokens that are hidden
-    already or not `maskable` [V].
-
-    Returns:
-        The sentences with pieces hidden; the places of the chosen tokens in `ids` [M]; what stood there [M].
+    already or not `maskable` [V]. Returns the sentences with pieces hidden; the places of the chosen tokens in `ids`
+    [M]; what stood there [M].
     """
     free = maskable[tokens.ids] & (tokens.ids != MASK)
     positions = (free & (torch.rand(len(free), generator=generator) < share)).nonzero()[:, 0]

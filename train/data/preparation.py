@@ -1,24 +1,32 @@
-"""From files of pairs to what a training reads: vocabulary, validation pairs, tokenised store."""
+"""From files of pairs to what a training reads: vocabulary, validation pairs, store; text for a new language."""
 
 import hashlib
 import json
 import logging
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import chain
+from functools import partial
+from operator import itemgetter
 from pathlib import Path
+from typing import Generic, TypeVar
 
 from xsent.errors import DataError
 from xsent.files import atomic_file, remove_folder
+from xsent.train.checkpoint import readable
 from xsent.train.config import Recipe
-from xsent.train.data.corpus import Corpus, Pair, write_pairs
+from xsent.train.data.corpus import ENGLISH, Corpus, Pair, write_pairs
 from xsent.train.data.sampling import Cell, cell_shares
 from xsent.train.data.store import Store, build_store
 from xsent.train.data.vocabulary import sample_text, train_vocabulary
 
 logger = logging.getLogger(__name__)
 
+T = TypeVar("T")
+
+TEXT = 50_000  # sentences that the vocabulary grows from
+KEPT = 200_000  # sentences of the old languages that must be cut as before
+HELD_OUT = 1000  # pairs an old language
 EDGE = 1 << 20  # bytes at either end of a file that tell it from another of the same size
 
 
@@ -47,35 +55,52 @@ class TrainingPairs:
         return (pair for pair in self.corpus if not self.held_out(pair))
 
 
+class Sample(Generic[T]):
+    """The items of the smallest ranks of a stream: with hashes for ranks, a sample that is the same in every run."""
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._items: dict[tuple[int, ...], T] = {}
+
+    def add(self, rank: tuple[int, ...], item: T) -> None:
+        """Take an item, or replace that of the same rank."""
+        self._items[rank] = item
+        if len(self._items) >= 2 * self._limit:
+            self._trim()
+
+    def items(self) -> list[T]:
+        """What was sampled, by rank."""
+        self._trim()
+        return list(self._items.values())
+
+    def _trim(self) -> None:
+        self._items = dict(sorted(self._items.items(), key=itemgetter(0))[: self._limit])
+
+
 class CorpusSurvey:
     """One reading of a corpus: how many pairs each cell has, and a bounded sample of the held-out ones."""
 
     def __init__(self, pairs: TrainingPairs, limit: int) -> None:
         self.counts, self._limit = Counter[Cell](), limit
-        self._held_out: dict[Cell, list[Pair]] = {}
-        for pair in pairs.corpus:
+        self._held_out = defaultdict[Cell, Sample[Pair]](partial(Sample, limit))
+        for number, pair in enumerate(pairs.corpus):
             if pairs.held_out(pair):
-                kept = self._held_out.setdefault(pair.cell, [])
-                kept.append(pair)
-                if len(kept) > 2 * limit:
-                    self._trim(kept)
+                self._held_out[pair.cell].add((pair.digest, number), pair)
             else:
                 self.counts[pair.cell] += 1
-        for kept in self._held_out.values():
-            self._trim(kept)
 
-    def _trim(self, kept: list[Pair]) -> None:
-        kept.sort(key=lambda pair: pair.digest)  # as good as random, and the same in every run
-        del kept[self._limit :]
-
-    def validation(self, language: str, shares: dict[Cell, float]) -> list[Pair]:
-        """Up to `limit` held-out pairs of a language, sources in the proportion of training."""
-        total = sum(share for cell, share in shares.items() if cell[1] == language)
-        chosen = []
-        for cell, kept in sorted(self._held_out.items()):
-            if cell[1] == language and cell in shares:
-                chosen += kept[: round(self._limit * shares[cell] / total)]
-        return chosen
+    def validation(self, languages: Sequence[str], shares: dict[Cell, float]) -> Iterator[Pair]:
+        """Up to `limit` held-out pairs a language, sources in the proportion of training; a DataError where too few."""
+        for language in languages:
+            cells = [cell for cell in sorted(self._held_out.keys() & shares.keys()) if cell[1] == language]
+            total = sum(share for cell, share in shares.items() if cell[1] == language)
+            counts = [round(self._limit * shares[cell] / total) for cell in cells]
+            found = [pair for cell, n in zip(cells, counts, strict=True) for pair in self._held_out[cell].items()[:n]]
+            if len(found) < 2:
+                raise DataError(
+                    f"{len(found)} held-out pairs in {language!r}; it needs more text, or a larger validation_share"
+                )
+            yield from found
 
 
 def prepare(
@@ -99,7 +124,7 @@ def prepare(
         known = ", ".join(sorted(sources))
         raise DataError(f"weights name sources that no pair has: {', '.join(unknown)}; there are {known}")
     shares = cell_shares(survey.counts, temperature=recipe.corpus.temperature, weights=recipe.corpus.weights)
-    write_validation(validation, survey, shares, recipe.languages)
+    write_pairs(validation, survey.validation(recipe.languages, shares))
     made_for = run / "sentencepiece.key"
     if not tokenizer.exists() or not made_for.exists() or made_for.read_text() != key:
         made_for.unlink(missing_ok=True)
@@ -118,17 +143,6 @@ def prepare(
     return Prepared(tokenizer, validation, Store(folder))
 
 
-def write_validation(path: Path, survey: CorpusSurvey, shares: dict[Cell, float], languages: Sequence[str]) -> None:
-    """Write the held-out pairs of all languages; a DataError where one has none."""
-    pairs = [survey.validation(language, shares) for language in languages]
-    for language, found in zip(languages, pairs, strict=True):
-        if len(found) < 2:
-            raise DataError(
-                f"{len(found)} held-out pairs in {language!r}; it needs more text, or a larger validation_share"
-            )
-    write_pairs(path, chain.from_iterable(pairs))
-
-
 def preparation_key(recipe: Recipe, files: Sequence[Path], vocabulary: Path | None = None) -> str:
     """Identity of everything that preparation depends on: files, languages, split, sampling, vocabulary."""
     pieces: object = recipe.vocabulary.model_dump()
@@ -137,12 +151,50 @@ def preparation_key(recipe: Recipe, files: Sequence[Path], vocabulary: Path | No
     parts = [recipe.languages, recipe.corpus.model_dump(), pieces, recipe.max_length]
     digest = hashlib.sha256(json.dumps(parts, sort_keys=True).encode())
     for path in files:
-        try:
-            with open(path, "rb") as file:
-                size = path.stat().st_size
-                digest.update(f"{size}".encode() + file.read(EDGE))
-                file.seek(max(size - EDGE, 0))
-                digest.update(file.read())
-        except OSError as error:
-            raise DataError(f"{path}: cannot be read: {error}; name the data folder with --data") from error
+        with readable(path, "cannot be read: {}; name the data folder with --data"), open(path, "rb") as file:
+            size = path.stat().st_size
+            digest.update(f"{size}".encode() + file.read(EDGE))
+            file.seek(max(size - EDGE, 0))
+            digest.update(file.read())
     return digest.hexdigest()[:16]
+
+
+@dataclass(frozen=True)
+class Newcomer:
+    """Text for a new language beside old ones."""
+
+    text: list[str]  # sentences of the new language to train on
+    kept: list[str]  # sentences of the old languages, English among them
+    held_out: list[Pair]  # pairs of the old languages that share no English sentence with those to train on
+
+
+def count_pairs(path: Path, language: str) -> int:
+    """How many pairs a file has in a language; a DataError where it has none, or cannot be read."""
+    counts = Counter(pair.language for pair in Corpus([path]))
+    if not counts[language]:
+        there = ", ".join(f"{code} {count:,}" for code, count in counts.most_common(20))
+        raise DataError(f"{path}: no pair in {language!r}; it has {there}")
+    return counts[language]
+
+
+def read_newcomer(path: Path, language: str, known: Sequence[str], held_out_share: float) -> Newcomer:
+    """Read a file of pairs once and keep bounded samples of it; languages neither new nor known are left out."""
+    pairs = TrainingPairs(Corpus([path], frozenset([language, *known])), held_out_share)
+    text = Sample[str](TEXT)
+    kept = {code: Sample[str](KEPT // len(known)) for code in known}
+    held_out = {code: Sample[Pair](HELD_OUT) for code in known}
+    for pair in pairs.corpus:
+        digest = pair.digest
+        if not pairs.held_out(pair):
+            kept[ENGLISH].add((digest,), pair.english)
+            if pair.alone:
+                continue
+            (text if pair.language == language else kept[pair.language]).add((digest,), pair.translation)
+        elif pair.language != language and not pair.alone:
+            # By the bits that decide what is held out: the first ones are so in every training, whatever its share.
+            held_out[pair.language].add((digest & 0xFFFFFFFF,), pair)
+    return Newcomer(
+        text.items(),
+        [sentence for sample in kept.values() for sentence in sample.items()],
+        [pair for sample in held_out.values() for pair in sample.items()],
+    )

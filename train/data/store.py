@@ -9,6 +9,7 @@ import json
 import logging
 import mmap
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
 from itertools import compress
@@ -22,6 +23,7 @@ from numpy.typing import NDArray
 
 from xsent.errors import DataError
 from xsent.files import atomic_folder
+from xsent.train.checkpoint import readable
 from xsent.train.data.corpus import Pair, chunks
 from xsent.train.data.sampling import Cell
 from xsent.train.tokens import Tokens
@@ -35,17 +37,11 @@ VISIBLE = re.compile("[!-~]")  # no normaliser drops these
 
 
 class Store:
-    """Tokenised pairs, read where they lie.
-
-    Attributes:
-        cells: Source and language of each cell.
-        cell_starts: Cell c holds the entries cell_starts[c] to cell_starts[c + 1] of the cell order, [cells + 1].
-        group: Hash of each pair's English side, [pairs]; equal for translations of one sentence.
-    """
+    """Tokenised pairs, read where they lie."""
 
     def __init__(self, path: Path) -> None:
         """Open a store; a DataError where the folder is not a complete one."""
-        try:
+        with readable(path, "not a complete store ({}); delete it and it is made again"):
             about = json.loads((path / "store.json").read_text())
             self.key: str = about["key"]
             self.cells: list[Cell] = [(source, language) for source, language, _ in about["cells"]]
@@ -54,9 +50,8 @@ class Store:
             self._ids = self._map(path / "ids.u16", np.uint16)
             self._ends = self._map(path / "ends.u64", np.uint64)
             self._rows = self._map(path / "rows.u32", np.uint32)
-            self.group = self._map(path / "group.u32", np.uint32)
-        except (OSError, ValueError, KeyError) as error:
-            raise DataError(f"{path}: not a complete store ({error}); delete it and it is made again") from error
+            self.group = self._map(path / "group.u32", np.uint32)  # equal for translations of one sentence [pairs]
+        # Cell c holds the entries cell_starts[c] to cell_starts[c + 1] of the cell order [cells + 1].
         self.cell_starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
         tokens = int(self._ends[-1]) if len(self._ends) else 0
         if not len(self) == len(self._rows) == len(self.group) == len(self._ends) // 2 or tokens != len(self._ids):
@@ -104,7 +99,7 @@ def build_store(path: Path, pairs: Iterable[Pair], tokenizer: Path, *, key: str,
     Sentences are cut at `max_length` tokens; how many were is logged.
     """
     processor = spm.SentencePieceProcessor(model_file=str(tokenizer))
-    sizes: dict[Cell, int] = {}
+    sizes = Counter[Cell]()
     end = cut = read = 0
     with atomic_folder(path) as folder:
         with ExitStack() as files:
@@ -120,8 +115,7 @@ def build_store(path: Path, pairs: Iterable[Pair], tokenizer: Path, *, key: str,
                 (end + np.cumsum(lengths)).astype(np.uint64).tofile(ends)
                 end += int(lengths.sum())
                 np.array([pair.digest & 0xFFFFFFFF for pair in kept], np.uint32).tofile(group)
-                for pair in kept:
-                    sizes[pair.cell] = sizes.get(pair.cell, 0) + 1
+                sizes.update(pair.cell for pair in kept)
                 numbers = {name: number for number, name in enumerate(sizes)}
                 np.array([numbers[pair.cell] for pair in kept], np.uint16).tofile(cell)
         if not sizes:
@@ -130,7 +124,7 @@ def build_store(path: Path, pairs: Iterable[Pair], tokenizer: Path, *, key: str,
         about: dict[str, Any] = {"key": key, "tokens": end, "cut_sentences": cut, "max_length": max_length}
         about["cells"] = [[*name, size] for name, size in sizes.items()]
         (folder / "store.json").write_text(json.dumps(about, indent=1))
-    total = sum(sizes.values())
+    total = sizes.total()
     logger.info("%s: %d pairs, %d tokens, %d sentences cut at %d tokens", path, total, end, cut, max_length)
     if read > total:
         logger.warning("left out %d pairs with a side of invisible characters alone", read - total)

@@ -10,7 +10,7 @@ import logging
 import mmap
 import os
 from collections.abc import Iterable, Iterator, Mapping
-from itertools import islice
+from itertools import compress, islice
 from pathlib import Path
 from typing import Protocol
 
@@ -21,6 +21,7 @@ from tqdm import tqdm
 
 from xsent.errors import DataError
 from xsent.files import atomic_folder, naming_failed_write, sync
+from xsent.train.checkpoint import readable
 from xsent.train.data.corpus import Pair
 
 logger = logging.getLogger(__name__)
@@ -28,6 +29,7 @@ logger = logging.getLogger(__name__)
 ABOUT, PAIRS, VECTORS = "about.json", "pairs.u32", "vectors.f16"
 BATCH = 65_536  # vectors written at a time: what an interruption costs at most
 CHUNK = 4096  # sentences encoded at a time
+DAMAGED = "damaged teacher vectors ({}); delete it and it is made again"
 
 
 class Teaches(Protocol):
@@ -60,10 +62,8 @@ class TeacherVectors:
                 (folder / ABOUT).write_text(json.dumps(about, indent=1))
                 (folder / PAIRS).touch()
                 (folder / VECTORS).touch()
-        try:
+        with readable(path, DAMAGED):
             saved = dict(json.loads((path / ABOUT).read_text()))
-        except (OSError, ValueError, TypeError) as error:
-            raise self._damaged(error) from error
         if saved != about:
             other = ", ".join(name for name, value in about.items() if saved.get(name) != value) or "kind"
             raise DataError(f"{path}: teacher vectors of another {other}; delete it and it is made again")
@@ -112,21 +112,15 @@ class TeacherVectors:
 
     def _open(self) -> None:
         """Look at what there is now."""
-        try:
+        with readable(self.path, DAMAGED), open(self.path / VECTORS, "rb") as file:
             pairs = np.fromfile(self.path / PAIRS, np.uint32)
             self._count = len(pairs)
-            with open(self.path / VECTORS, "rb") as file:
-                if os.fstat(file.fileno()).st_size < 2 * self.dim * self._count:
-                    raise ValueError("fewer vectors than pairs")
-                if self._count:
-                    self._pages = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-        except (OSError, ValueError) as error:
-            raise self._damaged(error) from error
+            if os.fstat(file.fileno()).st_size < 2 * self.dim * self._count:
+                raise ValueError("fewer vectors than pairs")
+            if self._count:
+                self._pages = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
         self._row = np.full(int(pairs.max(initial=0)) + 1, -1, np.int32)  # the row of each pair, -1 where there is none
         self._row[pairs] = np.arange(self._count, dtype=np.int32)
-
-    def _damaged(self, error: Exception) -> DataError:
-        return DataError(f"{self.path}: damaged teacher vectors ({error}); delete it and it is made again")
 
 
 def teacher_vectors(
@@ -135,10 +129,8 @@ def teacher_vectors(
     """A teacher's vectors of pairs of a store: those on disk, and what is missing is made, in constant memory.
 
     The pairs, see `kept_pairs`, are read as far as needed, if at all; `needed` are the numbers of those that will be
-    drawn, each once [n]. Each teacher has a cache of its own in the folder, for the store that has this `key`.
-
-    Raises:
-        DataError: The cache is damaged or of another store, or there are fewer pairs than the store has.
+    drawn, each once [n]. Each teacher has a cache of its own in the folder, for the store that has this `key`. A
+    DataError where that is damaged or of another store, or there are fewer pairs than the store has.
     """
     about = {"teacher": teacher.identity, "store": key, "side": "english"}
     vectors = TeacherVectors(folder / f"teacher-{teacher.identity}", dim=teacher.dim, about=about)
@@ -174,10 +166,6 @@ def _encode(teacher: Teaches, texts: list[str], counts: NDArray[np.int64], bar: 
 
 def _english_sides(pairs: Iterable[Pair], numbers: NDArray[np.int64]) -> Iterator[str]:
     """Those of the pairs of a stream that have the given numbers, which are sorted; reads no further."""
-    left = iter(numbers.tolist())
-    wanted = next(left, None)
-    for number, pair in enumerate(pairs):
-        if number == wanted:
-            yield pair.english
-            if (wanted := next(left, None)) is None:
-                return
+    wanted = np.zeros(numbers[-1] + 1, np.bool_)
+    wanted[numbers] = True
+    return (pair.english for pair in compress(islice(pairs, len(wanted)), wanted))

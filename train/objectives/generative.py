@@ -33,8 +33,7 @@ class Targets:
     def chunks(self, count: int, size: int) -> Iterator[tuple[slice, "Targets"]]:
         """Cut a batch of `count` sentences into chunks of at most `size`, or one where `size` is 0.
 
-        Yields:
-            The sentences of a chunk, and their entries with sentences counted from the chunk's first.
+        Yields the sentences of a chunk, and their entries with sentences counted from the chunk's first.
         """
         if not 0 < size < count:
             yield slice(0, count), self
@@ -138,23 +137,13 @@ def word_ctl(
 ) -> Tensor:
     """Tell the pieces of a pair from the rest of the vocabulary (HiCTL, wei2020 eq. 5 and 6).
 
-    The score of a pair and a piece is the cosine of the pair's vector and the piece's row, over the temperature. Each
-    piece of the bag is asked for by itself, against all negatives of the pair (eq. 5).
+    The score of a pair [B, D] and a piece [V, D] is the cosine of their vectors, over the temperature. Each piece of a
+    pair's bag, of both sides and of whatever weight, is asked for by itself, against so many `negatives` from outside
+    the bag (eq. 5). Only `allowed` pieces count [V], in the bag and as negatives: one that never is a negative, as
+    [MASK] should not be, would only ever be pulled towards every pair.
 
-    Args:
-        query: Vector of each pair [B, D].
-        table: Token table [V, D]; it learns too.
-        bag: The distinct pieces of each pair, both sides; their weights do not matter.
-        allowed: Pieces that count, in the bag and as negatives [V]. A piece that never is a negative, as [MASK] should
-            not be, must be no positive either: it would only ever be pulled towards every pair.
-        temperature: Divisor of the cosines.
-        negatives: Pieces drawn from outside the bag, for each pair.
-        generator: Source of chance, on the tensors' device.
-        chunk: Pairs whose scores [chunk, V] are in memory at a time; 0 takes all at once. Nothing of that size is
-            kept for the backward pass.
-
-    Returns:
-        The mean over the pairs of the mean over their pieces (eq. 6), a scalar; a pair without pieces adds 0.
+    The scores of `chunk` pairs are in memory at a time, 0 takes all; nothing of that size is kept for the backward
+    pass. Returns the mean over the pairs of the mean over their pieces (eq. 6); a pair without pieces adds 0.
     """
     count = allowed[bag.ids]
     bag = spread_evenly(bag.ids[count], bag.sentence[count], len(query))
@@ -176,11 +165,8 @@ def sample_negatives(
     """Draw distinct pieces from outside each bag, in proportion to softmax(scores): hard ones more often (wei2020).
 
     The largest of scores plus Gumbel noise are such a draw without replacement (Kool et al. 2019). The scores [B, V]
-    have no gradient; only pieces that are `allowed` [V] are drawn, `count` for each pair.
-
-    Returns:
-        The pieces [B, K], K = `count` or V if that is less; which of them count [B, K]: all, unless fewer than K
-        pieces are left outside the bag.
+    have no gradient; only pieces that are `allowed` [V] are drawn. Returns K = `count` pieces a pair, or V if that is
+    less, and which of them count, both [B, K]: all, unless fewer are left outside the bag.
     """
     # Minus the logarithm of exponential noise is Gumbel noise; in place, as these are the largest tensors there are.
     keys = torch.empty_like(scores).exponential_(generator=generator).log_().neg_().add_(scores)
