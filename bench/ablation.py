@@ -12,7 +12,6 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from statistics import fmean
 
-from xsent.bench.machine import processor_name
 from xsent.bench.pages import Section, Table, write_pages
 from xsent.bench.plots import bars
 from xsent.bench.processes import Child, answer_alone, answers, end_with_parent, peak_memory
@@ -23,6 +22,7 @@ from xsent.bench.variants import GROUPS, METHOD, TABLE, Plan, Row, RowGroup, cho
 from xsent.bundle import builtin_path
 from xsent.errors import DataError, XsentError
 from xsent.files import atomic_file, remove_folder
+from xsent.probe import processor_name
 from xsent.terminal import one_line_errors
 from xsent.train.checkpoint import CheckpointEncoder, load_checkpoint
 from xsent.train.data.corpus import Corpus

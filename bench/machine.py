@@ -12,7 +12,7 @@ from typing import Any
 import psutil  # type: ignore[import-untyped]  # it has no types
 
 import xsent
-from xsent.probe import instruction_set
+from xsent.probe import instruction_set, processor_name
 from xsent.threads import available_cpus
 
 ROOT = Path("/")  # has `proc` and `sys`; only tests need another
@@ -31,13 +31,6 @@ LIMITS = {
 }
 
 
-def processor_name() -> str:
-    """The processor of this machine in words."""
-    lines = (line.partition(":") for text in _texts("proc/cpuinfo") for line in text.splitlines())
-    fields = {name.strip(): value.strip() for name, _, value in lines}
-    return fields.get("Model") or fields.get("model name") or platform.processor() or platform.machine()
-
-
 def environment() -> dict[str, Any]:
     """What figures depend on beside our code."""
     versions = {"python": platform.python_version(), "xsent": xsent.__version__}
@@ -48,7 +41,7 @@ def environment() -> dict[str, Any]:
             pass  # nothing that ran depends on it
     return {
         "date": date.today().isoformat(),
-        "processor": processor_name(),
+        "processor": processor_name(ROOT / "proc/cpuinfo"),
         "instructions": instruction_set(),
         "cpus": available_cpus(),  # that this process may use
         "cpus_of_machine": os.cpu_count() or 1,

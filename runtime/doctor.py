@@ -17,7 +17,7 @@ from typing import Any, Literal
 
 from xsent.backends import default_backend
 from xsent.bundle import Bundle
-from xsent.probe import SATURATING, instruction_set, system_fields
+from xsent.probe import SATURATING, instruction_set, processor_name, system_fields
 from xsent.threads import available_cpus
 
 Status = Literal["good", "warning", "problem"]
@@ -80,7 +80,7 @@ def examine_system(bits: int = sys.maxsize.bit_length() + 1) -> Finding:
 def examine_processor(bundle: Bundle, cpuinfo: Path) -> Finding:
     """The processor, and what int8 gains on it."""
     instructions = instruction_set(cpuinfo)
-    name = _field(cpuinfo, "Model", "model name") or platform.processor() or platform.machine()
+    name = processor_name(cpuinfo)
     if bundle.target != "portable" and instructions in SATURATING:
         advice = f"the bundle is made for {bundle.target}, its 8-bit sums overflow here; export with --target portable"
         return Finding("processor", "problem", f"{name}; {advice}")
@@ -99,7 +99,7 @@ def examine_threads(root: Path = Path("/")) -> Finding:
 
 def examine_memory(meminfo: Path) -> Finding:
     """Memory that is free for programs."""
-    kib = _field(meminfo, "MemAvailable")
+    kib = dict(system_fields(meminfo)).get("MemAvailable")
     if kib is None:
         return Finding("memory", "good", "not known on this system")
     free = int(kib.split()[0]) // 1024
@@ -151,9 +151,3 @@ def _reason(child: "subprocess.CompletedProcess[str]") -> str:
     if child.returncode < 0:
         return f"killed by {signal.Signals(-child.returncode).name}"
     return (child.stderr.strip().splitlines() or ["failed"])[-1].removeprefix("Error: ")
-
-
-def _field(file: Path, *names: str) -> str | None:
-    """The value of the first of some fields that a file of `/proc` has."""
-    values = dict(system_fields(file))
-    return next((values[name] for name in names if name in values), None)

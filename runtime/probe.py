@@ -38,6 +38,12 @@ def instruction_set(cpuinfo: Path = Path("/proc/cpuinfo")) -> str:
     return machine
 
 
+def processor_name(cpuinfo: Path = Path("/proc/cpuinfo")) -> str:
+    """The processor of this machine in words; only tests need another file."""
+    fields = dict(system_fields(cpuinfo))
+    return fields.get("Model") or fields.get("model name") or platform.processor() or platform.machine()
+
+
 def system_fields(file: Path) -> list[tuple[str, str]]:
     """The lines `name: value` of a file of `/proc`; none on systems without it."""
     try:

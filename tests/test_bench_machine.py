@@ -12,7 +12,7 @@ import psutil  # type: ignore[import-untyped]
 import pytest
 
 from xsent.bench import machine
-from xsent.bench.machine import CPU, PI_STATE, Watch, environment, processor_name
+from xsent.bench.machine import CPU, PI_STATE, Watch, environment
 
 Times = namedtuple("Times", "user idle iowait steal guest")
 COUNT = CPU.replace("cpu[0-9]*", "cpu0/thermal_throttle/core_throttle_count")
@@ -46,9 +46,9 @@ def watch(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[..., Watc
 def test_the_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(machine, "ROOT", tmp_path)
     monkeypatch.setenv("OMP_NUM_THREADS", "3")
-    assert processor_name() and environment()["governor"] == "unknown"  # without proc and sys
+    assert environment()["processor"] and environment()["governor"] == "unknown"  # without proc and sys
     write(tmp_path, {"proc/cpuinfo": "model\t: 85\nmodel name\t: Xeon: 2.5 GHz\n"})
-    assert processor_name() == "Xeon: 2.5 GHz"
+    assert environment()["processor"] == "Xeon: 2.5 GHz"
     write(tmp_path, {"proc/cpuinfo": "Features\t: fp asimd\n\nModel\t\t: Raspberry Pi 5 Model B Rev 1.0\n"})
     write(tmp_path, {GOVERNOR.format(number): "ondemand\n" for number in (0, 1)})
     found = environment()
