@@ -4,9 +4,11 @@ import json
 import warnings
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer.core import TyperGroup
+from typer.main import get_command
 
 from xsent.commands.classify import app as classify
 from xsent.commands.documents import app as documents
@@ -17,7 +19,32 @@ from xsent.commands.options import BundleArgument, JsonOption, ModelOption
 from xsent.commands.search import index, search
 from xsent.terminal import FAILED, format_table, one_line_errors
 
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
+
+
+class WithApps(TyperGroup):
+    """The commands of this room, and those that other rooms and packages offer as entry points `xsent.commands`."""
+
+    def list_commands(self, ctx: Any) -> list[str]:  # noqa: ANN401  typer has its own click
+        """All names, those of others last."""
+        return [*super().list_commands(ctx), *sorted(_offered())]
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:  # noqa: ANN401
+        """A command; that of another package is imported when it is asked for."""
+        if (own := super().get_command(ctx, cmd_name)) is not None or (offered := _offered().get(cmd_name)) is None:
+            return own
+        return get_command(offered.load())
+
+
+def _offered() -> "dict[str, EntryPoint]":
+    from importlib.metadata import entry_points  # which takes longer than a whole help text
+
+    return {point.name: point for point in entry_points(group="xsent.commands")}
+
+
 app = typer.Typer(
+    cls=WithApps,
     help="Sentence vectors across languages, on the CPU and offline.",
     epilog='Example: xsent similarity "The cat sleeps." "Le chat dort."',
     no_args_is_help=True,

@@ -15,9 +15,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from xsent.backends import default_backend, importing, open_backend
 from xsent.bundle import Bundle, builtin_path
-from xsent.errors import BundleError
+from xsent.errors import BundleError, FingerprintError
 from xsent.hamming import binary_similarity
-from xsent.options import EncodeOptions, OnLong, Precision, Remarks, Vectors
+from xsent.options import EncodeOptions, OnLong, Precision, Remarks, Vectors, refuse_foreign
 from xsent.similarity import cosine_similarity
 from xsent.terminal import Progress
 from xsent.threads import available_cpus, ordered_map
@@ -63,10 +63,15 @@ class SentenceEncoder:
                 f"{self.bundle.vocab_size:,} rows; export the bundle again"
             )
         self._backend = open_backend(backend, self.bundle)
+        self._opened_as = (None if path is None else self.bundle.path.absolute(), backend, threads)
         self.threads = threads or (available_cpus() if self.bundle.num_layers else 1)
 
     def __repr__(self) -> str:
         return f"SentenceEncoder({str(self.bundle.path)!r}, name={self.bundle.name!r}, dim={self.dim})"
+
+    def __reduce__(self) -> tuple[object, ...]:
+        # For process pools, joblib and Spark: a path travels, not the weights.
+        return _open_again, (*self._opened_as, self.fingerprint)
 
     @property
     def dim(self) -> int:
@@ -105,6 +110,12 @@ class SentenceEncoder:
         precision: Precision = "float32",
         on_long: OnLong = "warn",
         show_progress_bar: bool = False,
+        batch_size: int | None = None,
+        device: object = None,
+        convert_to_numpy: bool = True,
+        convert_to_tensor: bool = False,
+        prompt: str | None = None,
+        prompt_name: str | None = None,
     ) -> Vectors:
         """Encode sentences.
 
@@ -118,6 +129,12 @@ class SentenceEncoder:
             on_long: For a sentence over `max_length` tokens: "warn" cuts it and warns once with the count,
                 "error" raises, "split" encodes it in windows and takes their mean weighted by length.
             show_progress_bar: Report progress on standard error.
+            batch_size: Of sentence-transformers, as all that follow. Without effect: each sentence runs alone.
+            device: Without effect: it runs on the CPU.
+            convert_to_numpy: What comes back is an array; False is refused.
+            convert_to_tensor: True is refused: `torch.from_numpy` makes a tensor of the array, without copying.
+            prompt: Refused: the model was trained without any, and one would only blur what is said.
+            prompt_name: Refused too.
 
         Returns:
             [D] for one sentence, else [n, D]; [0, D] for none. Binary vectors have D / 8 bytes.
@@ -126,6 +143,7 @@ class SentenceEncoder:
             TypeError: A sentence is not a str.
             ValueError: An argument is not offered, or a sentence is too long and `on_long` is "error".
         """
+        refuse_foreign(arrays=convert_to_numpy and not convert_to_tensor, prompt=prompt or prompt_name)
         options = EncodeOptions.check(self.dim, normalize_embeddings, truncate_dim, precision, on_long)
         texts = [sentences] if isinstance(sentences, str) else list(sentences)
         vectors = options.empty(len(texts))
@@ -208,6 +226,16 @@ class SentenceEncoder:
             window = ids[start : start + self.max_length]
             total += len(window) * self._backend.embed(window).astype(np.float64)
         return (total / len(ids)).astype(np.float32)
+
+
+def _open_again(path: Path | None, backend: str, threads: int | None, fingerprint: str) -> SentenceEncoder:
+    encoder = SentenceEncoder(path, backend=backend, threads=threads)
+    if encoder.fingerprint != fingerprint:
+        raise FingerprintError(
+            f"{encoder.bundle.path} has fingerprint {encoder.fingerprint}, the encoder that was pickled {fingerprint}; "
+            "put the same bundle there"
+        )
+    return encoder
 
 
 def _chunks(sentences: Iterable[str], first: int) -> Iterator[_Chunk]:

@@ -92,6 +92,14 @@ class EncodeOptions:
         return to_int8(vector) if self.precision == "int8" else vector.astype(self.precision, copy=False)
 
 
+def refuse_foreign(*, arrays: bool, prompt: str | None) -> None:
+    """Refuse what sentence-transformers offers and we do not; a ValueError says what to do instead."""
+    if not arrays:
+        raise ValueError("vectors come as NumPy arrays; torch.from_numpy makes a tensor of them without copying")
+    if prompt:
+        raise ValueError(f"prompt = {prompt!r}: the model was trained without prompts; leave it out")
+
+
 @dataclass
 class Remarks:
     """What a call has to say about its sentences once it has seen them all: one warning of a kind."""

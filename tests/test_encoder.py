@@ -1,6 +1,7 @@
 """Sentences to vectors."""
 
 import json
+import pickle
 import shutil
 import threading
 import warnings
@@ -10,8 +11,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from xsent import BackendError, BundleError, LongSentenceWarning, SentenceEncoder
+from xsent import BackendError, BundleError, FingerprintError, LongSentenceWarning, SentenceEncoder
 from xsent.bench.bundles import Bundles
+from xsent.bundle import builtin_path
 from xsent.options import UnknownTextWarning
 
 SENTENCES = [
@@ -223,3 +225,27 @@ def test_progress_is_shown_only_if_asked_for(encoder: SentenceEncoder, capfd: py
     encoder.encode(["Anna", "Clara"], show_progress_bar=True)
     out, err = capfd.readouterr()
     assert "2 of 2 sentences" in err and not out
+
+
+def test_an_encoder_travels_to_another_process_as_its_path(mini_bundle: Path, tmp_path: Path) -> None:
+    folder = Path(shutil.copytree(mini_bundle, tmp_path / "moved"))
+    encoder = SentenceEncoder(folder, backend="numpy", threads=2)
+    packed = pickle.dumps(encoder)
+    assert len(packed) < 1000
+    again = pickle.loads(packed)
+    assert again.threads == 2
+    assert np.array_equal(again.encode(SENTENCES), encoder.encode(SENTENCES))
+    shutil.rmtree(folder)
+    folder.symlink_to(builtin_path())
+    with pytest.raises(FingerprintError, match=f"the encoder that was pickled {encoder.fingerprint}; put the same"):
+        pickle.loads(packed)
+
+
+def test_arguments_of_sentence_transformers(encoder: SentenceEncoder) -> None:
+    same = encoder.encode(["Anna"], batch_size=8, device="cpu", convert_to_numpy=True, prompt=None)
+    assert np.array_equal(same, encoder.encode(["Anna"]))
+    for refused in ({"convert_to_tensor": True}, {"convert_to_numpy": False}):
+        with pytest.raises(ValueError, match=r"torch.from_numpy"):
+            encoder.encode(["Anna"], **refused)
+    with pytest.raises(ValueError, match="prompt = 'query: ': the model was trained without"):
+        encoder.encode(["Anna"], prompt="query: ")
