@@ -21,6 +21,7 @@ from trainings import COMMAND, arguments, assert_same_weights, kill_in_the_middl
 
 import xsent
 from xsent.errors import DataError, XsentError
+from xsent.export.bundle import export_bundle
 from xsent.train.checkpoint import load_checkpoint, open_encoder
 from xsent.train.config import StageConfig, load_recipe
 from xsent.train.data.corpus import Corpus
@@ -148,10 +149,10 @@ def test_a_stage_starts_from_the_mean_of_earlier_ones(tmp_path: Path) -> None:
 
 
 def test_a_start_without_layers_fits_any_heads(recipe: Path, trained: Path) -> None:
-    other = load_recipe(recipe).model_copy(update={"num_heads": 4, "ffn_dim": 64})
-    assert open_start(other, trained.parent / "table-0000150").step == 150
+    other, run = load_recipe(recipe).model_copy(update={"num_heads": 4, "ffn_dim": 64}), trained.parents[1]
+    assert open_start(other, trained.parent / "table-0000150", run).step == 150
     with pytest.raises(DataError, match="num_heads = 2, the recipe 4"):
-        open_start(other, trained)
+        open_start(other, trained, run)
 
 
 def test_a_corpus_of_invisible_characters_is_refused(tmp_path: Path) -> None:
@@ -236,17 +237,25 @@ def test_a_setting_that_came_later_does_not_stop_a_resume(recipe: Path, trained:
     assert train(recipe, run).name == trained.name
 
 
-def test_a_training_starts_from_a_checkpoint_and_its_vocabulary(recipe: Path, trained: Path, tmp_path: Path) -> None:
+@pytest.mark.filterwarnings("ignore::xsent.options.LongSentenceWarning")
+@pytest.mark.parametrize("bundle", [False, True], ids=["checkpoint", "bundle"])
+def test_a_training_starts_from_a_model_and_its_vocabulary(
+    bundle: bool, recipe: Path, trained: Path, tmp_path: Path
+) -> None:
     text, again, table = recipe.read_text(), tmp_path / "again.toml", trained.parent / "table-0000150"
+    start, other = table, trained
+    if bundle:
+        start, other = (export_bundle(load_checkpoint(each), tmp_path / each.name).path for each in (table, trained))
     again.write_text(text[: text.index("[[stage]]")] + text[text.rindex("[[stage]]") :])
     os.link(recipe.parent / "pairs.tsv", tmp_path / "pairs.tsv")
-    path = train(again, tmp_path / "run", start=table)
+    path = train(again, tmp_path / "run", start=start)
+    assert train(again, tmp_path / "run", start=start) == path
     assert (path / "sentencepiece.model").read_bytes() == (table / "sentencepiece.model").read_bytes()
     # The same table, another seed of the stage: near what the whole training came to.
     rows = [load_file(folder / "model.safetensors")[TABLE] for folder in (path, trained)]
     assert np.abs(rows[0] - rows[1]).max() < 0.01
     with pytest.raises(DataError, match=r"start: '\w+' became '\w+'.*--out"):
-        train(again, tmp_path / "run", start=trained)
+        train(again, tmp_path / "run", start=other)
 
 
 def test_a_start_of_another_shape_or_vocabulary_is_refused(

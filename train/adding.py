@@ -13,7 +13,7 @@ from pathlib import Path
 from xsent.bundle import MANIFEST, Bundle, file_digest
 from xsent.errors import DataError
 from xsent.files import atomic_file
-from xsent.train.bundles import checkpoint_from_bundle
+from xsent.train.bundles import open_checkpoint
 from xsent.train.checkpoint import (
     ABOUT,
     MODEL,
@@ -67,7 +67,7 @@ def add_language(addition: Addition, *, threads: int) -> tuple[Checkpoint, Check
     if not addition.pairs.is_file():
         raise DataError(f"{addition.pairs}: no such file; expected lines of source, language, English, translation")
     count = _claim(addition, identity)
-    before = _open_before(addition)
+    before = open_checkpoint(addition.model, addition.out / "before")
     grown = _grow(addition, before, known, threads)
     trained = _train(addition, grown, count, len(before.weights[TABLE]), threads)
     return before, _finish(addition, before, grown, trained)
@@ -100,14 +100,6 @@ def _claim(addition: Addition, identity: str) -> int:
     with atomic_file(claim) as file:
         file.write(json.dumps({**about, "count": count}, indent=1).encode())
     return count
-
-
-def _open_before(addition: Addition) -> Checkpoint:
-    """The encoder as it was."""
-    model, copy = addition.model, addition.out / "before"
-    if not (model / MANIFEST).is_file():
-        return load_checkpoint(model)
-    return load_checkpoint(copy if copy.exists() else checkpoint_from_bundle(model, copy))
 
 
 def _grow(addition: Addition, before: Checkpoint, known: list[str], threads: int) -> Checkpoint:

@@ -1,7 +1,7 @@
 """A bundle back into a checkpoint: what `xsent-export` wrote, read as weights that training can go on from."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import numpy as np
@@ -9,13 +9,22 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from xsent.bundle import Bundle, Weights
+from xsent.bundle import MANIFEST, Bundle, Weights
 from xsent.errors import BundleError
-from xsent.train.checkpoint import TABLE, Checkpoint, readable, save_checkpoint
+from xsent.train.checkpoint import TABLE, Checkpoint, load_checkpoint, read_about, readable, save_checkpoint
 from xsent.train.model import Encoder, ModelConfig
 
 CARD, SOURCES = "README.md", "Trained on text from:"
 SMOOTHING = "smoothing."  # before the names of such weights of a checkpoint, see `xsent.export.smoothing`
+
+
+def open_checkpoint(model: Path, copy: Path) -> Checkpoint:
+    """Read a checkpoint, or what a bundle becomes as one at `copy`, where it stays; a DataError or a BundleError."""
+    if not (model / MANIFEST).is_file():
+        return load_checkpoint(model)
+    if not copy.exists() or read_about(copy).get("bundle") != Bundle.open(model).fingerprint:
+        checkpoint_from_bundle(model, copy)
+    return replace(load_checkpoint(copy), source=model)
 
 
 def checkpoint_from_bundle(bundle: Path, out: Path) -> Path:

@@ -141,7 +141,7 @@ def train(
         Path | None, typer.Option(help="The teacher in 8 bits, made by xsent-export; gives its vectors sooner.")
     ] = None,
     start: Annotated[
-        Path | None, typer.Option(help="Checkpoint whose vocabulary and weights the training starts from.")
+        Path | None, typer.Option(help="Checkpoint or bundle whose vocabulary and weights the training starts from.")
     ] = None,
     devices: Annotated[int, typer.Option(min=1, help="Processes that train together, one a GPU.")] = 1,
 ) -> None:
