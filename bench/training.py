@@ -24,11 +24,11 @@ from xsent.files import atomic_file
 from xsent.terminal import one_line_errors
 from xsent.train.config import CorpusConfig, Recipe, StageConfig, VocabularyConfig
 from xsent.train.data.batching import Batch, Batches
-from xsent.train.objectives.settings import Align, Generative, Objectives, Sim
+from xsent.train.objectives.settings import Align, Objective, Objectives, Sim
 from xsent.train.trainer import Trainer
 
 BATCH = 128  # the paper's
-PAPER = Objectives(ugt=Generative(), align=Align(weight=2.0, temperature=0.0), sim=Sim(weight=2.0, literal=True))
+PAPER = Objectives(ugt=Objective(), align=Align(weight=2.0, temperature=0.0), sim=Sim(weight=2.0, literal=True))
 SYLLABLES = [consonant + vowel for consonant in "bdfgklmnprstvz" for vowel in "aeiou"]
 SPREAD = 0.75  # deviation of the logarithm of a sentence's length; 0.77 in 100,000 real pairs
 MEAN, LONGEST = 24.5, 100  # words of a sentence
