@@ -131,7 +131,7 @@ def test_the_first_rows(old: Path) -> None:
 def test_a_grown_checkpoint_is_complete_and_gives_the_same_vectors(
     old: Path, mini_checkpoint: Path, tmp_path: Path
 ) -> None:
-    tokenizer = tmp_path / "greek.model"
+    tokenizer = tmp_path / "sentencepiece.model"
     grow(mini_checkpoint / "sentencepiece.model", GREEKISH, tokenizer, [])
     before = load_checkpoint(mini_checkpoint)
     after = load_checkpoint(grow_checkpoint(mini_checkpoint, tokenizer, "el", tmp_path / "grown"))

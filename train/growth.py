@@ -5,7 +5,6 @@ piece that would cut old text in another way is left out.
 """
 
 import logging
-import shutil
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -65,7 +64,7 @@ def grow_checkpoint(checkpoint: Path, tokenizer: Path, language: str, out: Path)
 
     The row of a new piece starts as the mean of the rows of the pieces that it was cut into before; measured, that is
     better than their sum and than noise. A piece that was spelled in bytes starts as small noise: bytes mean nothing.
-    A DataError where the vocabulary did not grow out of the checkpoint's.
+    A DataError where the vocabulary, a file named as in a checkpoint, did not grow out of the checkpoint's.
     """
     before = load_checkpoint(checkpoint)
     old, new = read_model(before.tokenizer), read_model(tokenizer)
@@ -74,10 +73,7 @@ def grow_checkpoint(checkpoint: Path, tokenizer: Path, language: str, out: Path)
     table = before.weights[TABLE]
     languages = list(dict.fromkeys([*before.languages, language]))
     about, weights = with_table(before, torch.cat([table, first_rows(table, old, new)]), languages)
-    with TemporaryDirectory() as folder:
-        named = shutil.copy(tokenizer, Path(folder) / TOKENIZER)
-        files = [Path(named), *([before.validation] if before.validation.exists() else [])]
-        save_checkpoint(out, about, weights, None, files)
+    save_checkpoint(out, about, weights, None, [tokenizer, *filter(Path.exists, [before.validation])])
     return out
 
 

@@ -16,13 +16,13 @@ from xsent.train.config import Recipe, StageConfig
 from xsent.train.data.sampling import evenly
 from xsent.train.devices import average, gather, keep_freed_memory, launch, precision
 from xsent.train.feed import Feed
-from xsent.train.loop import Scores, StageLoop, diverged, optimizer_state, parameter_groups, restore_optimizer
+from xsent.train.loop import StageLoop, diverged, optimizer_state, parameter_groups, restore_optimizer
 from xsent.train.objectives.distillation import Whitening
 from xsent.train.settings import differences
 from xsent.train.stage import TrainingModel
 from xsent.train.start import average_checkpoints, in_common, model_config, open_start, require_fit, stage_folders
 from xsent.train.teachers import fit_readout, open_teachers
-from xsent.train.validation import Validation
+from xsent.train.validation import Scores, Validation
 
 logger = logging.getLogger(__name__)
 
