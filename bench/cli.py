@@ -15,7 +15,7 @@ import typer
 
 from xsent.bundle import builtin_path
 from xsent.commands.options import BundleArgument, BundleOption, split_names
-from xsent.errors import DataError, MissingExtraError
+from xsent.errors import DataError, needing
 from xsent.terminal import FAILED, one_line_errors
 
 app = typer.Typer(
@@ -50,11 +50,8 @@ def command_line() -> str:
 @contextmanager
 def measuring() -> Iterator[None]:
     """What goes wrong is one line; also a decorator for commands."""
-    with one_line_errors():
-        try:
-            yield
-        except ModuleNotFoundError as error:
-            raise MissingExtraError(f"{error.name} is not installed; pip install 'xsent[bench]'") from error
+    with one_line_errors(), needing("bench"):
+        yield
 
 
 @app.callback(invoke_without_command=True)

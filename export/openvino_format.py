@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 from onnx import ModelProto
 
-from xsent.errors import DataError, MissingExtraError
+from xsent.errors import DataError, MissingExtraError, needing
 from xsent.export.batch_graph import BatchGraph
 from xsent.export.form import Form, Precision
 from xsent.export.graph import INPUT, EncoderGraph
@@ -119,12 +119,9 @@ def _samples(checkpoint: Checkpoint, sentences: Sequence[str]) -> list[NDArray[n
 
 def _quantize(model: Any, samples: Sequence[NDArray[np.int64]]) -> Any:  # noqa: ANN401  openvino has no types
     """8 bits for the weights, and for the activations too if there are samples."""
-    try:
-        with without_telemetry():
-            import nncf
-            from nncf.quantization.range_estimator import RangeEstimatorParametersSet
-    except ModuleNotFoundError as error:
-        raise MissingExtraError(f"{error.name} is not installed; pip install 'xsent[export]'") from error
+    with needing("export"), without_telemetry():
+        import nncf
+        from nncf.quantization.range_estimator import RangeEstimatorParametersSet
     with _silent():
         scales = nncf.IgnoredScope(names=["row_scales"])
         if not samples:
