@@ -49,8 +49,7 @@ class Family:
     ) -> Iterator[Measurement]:
         """Measure the bundle of each number of layers, so many seconds a length and turn; one that fails is left out.
 
-        Yields:
-            Latency and start once all turns are over, or on Ctrl-C those of the turns so far; then memory.
+        Latency and start come once all turns are over, or on Ctrl-C those of the turns so far; then memory.
         """
         settings: Mapping[str, str | int] = {"backend": self.backend, "threads": self.threads}
         numbers = {self.name(layers): layers for layers in folders}

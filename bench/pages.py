@@ -8,7 +8,6 @@ from io import BytesIO
 from pathlib import Path
 
 from markdown_it import MarkdownIt
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
 from xsent.files import atomic_file
@@ -58,7 +57,6 @@ class Plot:
     def png(self) -> bytes:
         """The picture as a file."""
         file = BytesIO()
-        FigureCanvasAgg(self.figure)
         self.figure.savefig(file, format="png", dpi=120)
         return file.getvalue()
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from statistics import median
 
@@ -201,7 +202,10 @@ PARTS: Sequence[Part] = (
         "What a bundle is worth beside what it costs: means over languages, in per cent, higher is better, as "
         "`xsent evaluate` and `xsent classify evaluate` have them. The milliseconds are of a sentence of 32 tokens on "
         "one thread.",
-        plots=[plots.quality_by_milliseconds, plots.quality_by_megabytes],
+        plots=[
+            partial(plots.quality_against, cost="p50_ms", label="milliseconds, one sentence"),
+            partial(plots.quality_against, cost="bytes", label="megabytes on the disk"),
+        ],
     ),
     Part(
         "peers",

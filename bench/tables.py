@@ -121,9 +121,7 @@ def descending(numbers: Mapping[str, float]) -> str:
 def fit_line(points: Mapping[float, float]) -> tuple[float, float, float, float]:
     """The line through figures by layers, at least two, by least squares.
 
-    Returns:
-        Its value at no layers, what a layer adds, the root of the mean square of the distances from it, and the share
-        of the figures' variance that it explains, R².
+    Its value at no layers, what a layer adds, the root of the mean square of the distances from it, and R².
     """
     layers, values = np.array(list(points.items()), dtype=float).T
     slope, start = np.polyfit(layers, values, 1)

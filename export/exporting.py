@@ -11,11 +11,11 @@ from xsent.export.folder import Written, check_place
 from xsent.export.golden import check_processor
 from xsent.export.interchange import WRITERS, export_interchange
 from xsent.export.options import BUNDLES, DEFAULTS, ExportOptions
-from xsent.export.sentence_transformers import MODULES
 from xsent.export.teacher import export_teacher
 from xsent.openvino_backend import import_openvino
 from xsent.train.bundles import open_checkpoint
 from xsent.train.checkpoint import Checkpoint
+from xsent.train.sentence_transformer import MODULES
 
 
 def export(source: Path, out: Path, options: ExportOptions = DEFAULTS) -> Written:
