@@ -33,10 +33,7 @@ def unpack_signs(packed: ArrayLike) -> NDArray[np.float32]:
 
 
 def hamming_distances(a: ArrayLike, b: ArrayLike) -> NDArray[np.int32]:
-    """Number of bits, 0 to D, in which each of `a` [n, D / 8] differs from each of `b` [m, D / 8]: [n, m].
-
-    Either may be a single vector.
-    """
+    """Number of bits in which each of `a` [n, D / 8], or one, differs from each of `b` [m, D / 8], or one: [n, m]."""
     left, right = _words(a, b)
     columns = np.ascontiguousarray(right.T)
     distances = np.zeros((len(left), len(right)), np.int32)

@@ -6,8 +6,8 @@ from contextlib import closing
 from dataclasses import replace
 from itertools import tee
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from xsent.encoder import SentenceEncoder
 from xsent.errors import DataError
 from xsent.files import existing, naming_full_disk, only_writer, replace_folder
 from xsent.search.database import (
@@ -23,17 +23,13 @@ from xsent.search.graph import extend_graph, require_usearch
 from xsent.search.index import SearchIndex
 from xsent.terminal import Progress
 
-if TYPE_CHECKING:
-    from xsent.encoder import SentenceEncoder
-
-
 _COMPLETE = "complete, there is nothing to resume"
 
 
 def build_index(
     path: str | Path,
     texts: Iterable[str],
-    encoder: "SentenceEncoder",
+    encoder: SentenceEncoder,
     *,
     source: str = "",
     graph: bool = False,
@@ -90,7 +86,7 @@ def build_index(
 def extend_index(
     path: str | Path,
     texts: Iterable[str],
-    encoder: "SentenceEncoder",
+    encoder: SentenceEncoder,
     *,
     source: str = "",
     graph: bool = False,
@@ -153,7 +149,7 @@ def _check_free(path: Path, partial: Path, *, resume: bool, force: bool) -> None
 
 
 def _fill(
-    path: Path, writer: IndexWriter, texts: Iterable[str], encoder: "SentenceEncoder", graph: bool, show: bool
+    path: Path, writer: IndexWriter, texts: Iterable[str], encoder: SentenceEncoder, graph: bool, show: bool
 ) -> IndexState:
     """Add what the job is missing, and make it the index."""
     writer.state.check_fingerprint(encoder.fingerprint, writer.folder)

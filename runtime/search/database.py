@@ -153,10 +153,7 @@ class IndexDatabase:
 
 
 class IndexWriter:
-    """Appends lines from a source to what a folder has as `base`; in the folder of a new index that is nothing.
-
-    What was saved outlives errors and kills.
-    """
+    """Appends lines from a source to what a folder has as `base`; what was saved outlives errors and kills."""
 
     def __init__(self, folder: Path, base: IndexState, source: str) -> None:
         self._base, self._source = base, source
