@@ -123,12 +123,13 @@ def _read(kind: Any, value: Any, where: str, key: str = "") -> Any:  # noqa: ANN
         return tuple([one if type(one) is of else _read(of, one, where, key) for one in value])
     inside = f"{where}: {key}" if key else where
     if isinstance(of, dict):
-        return kind(**{name: _field(one, value, inside, _STORED.get(name, name)) for name, one in of.items()})
+        fields: dict[str, Any] = of
+        return kind(**{name: _field(one, value, inside, _STORED.get(name, name)) for name, one in fields.items()})
     return value if of in (None, Any) else {name: _read(of, one, inside, name) for name, one in value.items()}
 
 
 @cache
-def _form(kind: Any) -> tuple[type, int | None, Any]:  # noqa: ANN401
+def _form(kind: Any) -> tuple[Any, int | None, Any]:  # noqa: ANN401
     """How JSON has a type: as which of its own, the least number, and the type inside, or those of its fields."""
     origin, args = get_origin(kind), get_args(kind)
     if origin is Annotated:
