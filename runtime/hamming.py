@@ -12,10 +12,7 @@ _BITS_OF_BYTE = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1).s
 
 
 def pack_signs(vectors: ArrayLike) -> NDArray[np.uint8]:
-    """Keep one bit a number, whether it is above zero: [..., D] to bytes [..., D / 8].
-
-    The first number is in the highest bit, as in "ubinary" of sentence-transformers. 8 must divide D.
-    """
+    """Bytes [..., D / 8], a bit for each number above zero, the first the highest: sentence-transformers' "ubinary"."""
     array = np.asarray(vectors)
     if array.shape[-1] % 8:
         raise ValueError(f"{array.shape[-1]} dimensions cannot be packed into bytes; expected a multiple of 8")

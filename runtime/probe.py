@@ -73,12 +73,8 @@ def time_call(run: Callable[[], object], clock: Callable[[], float] = perf_count
 def time_each(
     run: Callable[[Input], object], inputs: Sequence[Input], *, least: int, most: int = sys.maxsize, seconds: float = 0
 ) -> list[float]:
-    """Seconds of each call on the inputs, one after the other and over and over.
-
-    There are `least` calls, then more until the seconds are over or there are `most`. One before them does not count:
-    the first of a length allocates.
-    """
-    run(inputs[0])
+    """Seconds of each call on the inputs in turn: `least` calls, then more until the seconds are over, or `most`."""
+    run(inputs[0])  # does not count: the first of a length allocates
     times: list[float] = []
     ending = perf_counter() + seconds
     while len(times) < least or (len(times) < most and perf_counter() < ending):
