@@ -45,7 +45,6 @@ class SentenceEncoder:
         BundleError: The bundle is missing, damaged or of an unknown version.
         BackendError: There is no such backend.
         MissingExtraError: The backend's package is not installed.
-        ValueError: `threads` is less than 1.
     """
 
     def __init__(
@@ -90,10 +89,7 @@ class SentenceEncoder:
 
     @property
     def space(self) -> str | None:
-        """Another model whose vectors can be compared with these, such as "sentence-transformers/all-MiniLM-L6-v2".
-
-        None for a space of its own. `xsent.evaluation.translation.space` measures how near the two are.
-        """
+        """Another model whose vectors can be compared with these, see `evaluation.translation.space`; None for none."""
         return self.bundle.space
 
     def encode(
@@ -121,10 +117,6 @@ class SentenceEncoder:
 
         Returns:
             [D] for one sentence, else [n, D]; [0, D] for none. Binary vectors have D / 8 bytes.
-
-        Raises:
-            TypeError: A sentence is not a str.
-            ValueError: An argument is not offered, or a sentence is too long and `on_long` is "error".
         """
         options = EncodeOptions.check(self.dim, normalize_embeddings, truncate_dim, precision, on_long)
         texts = [sentences] if isinstance(sentences, str) else list(sentences)
@@ -158,11 +150,7 @@ class SentenceEncoder:
         return self._iterate(sentences, options, start)
 
     def similarity(self, a: ArrayLike, b: ArrayLike) -> NDArray[np.float32]:
-        """Cosines [n, m] of every vector of `a` with every vector of `b`, see `xsent.cosine_similarity`.
-
-        Of any precision; of binary vectors, which both are then, those of their signs, see
-        `xsent.hamming.binary_similarity`.
-        """
+        """Cosines [n, m] of every vector of `a` with every one of `b`, of any precision: of binary ones, the signs'."""
         left, right = np.asarray(a), np.asarray(b)
         binary = np.uint8 in (left.dtype, right.dtype)
         return binary_similarity(left, right) if binary else cosine_similarity(left, right)

@@ -29,10 +29,7 @@ _MOST_STREAMS = 4
 
 
 class OpenVinoBackend:
-    """OpenVINO on the CPU, one thread a sentence; all lengths are compiled at the start.
-
-    A BundleError says that the bundle was exported without OpenVINO's files, or that they are damaged.
-    """
+    """OpenVINO on the CPU, one thread a sentence; a BundleError says that its files are missing or damaged."""
 
     def __init__(self, bundle: Bundle) -> None:
         path = bundle.path / FOLDER / FILES[0]

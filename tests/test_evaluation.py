@@ -14,9 +14,9 @@ from toy_documents import Letters
 from xsent.encoder import SentenceEncoder
 from xsent.errors import DataError
 from xsent.evaluation.contrasts import HEADER, contrasts
-from xsent.evaluation.protocols import VectorForm
+from xsent.evaluation.protocols import as_stored
 from xsent.evaluation.sts import ranks, spearman, sts
-from xsent.evaluation.translation import SearchScore, languages_of, retrieve, tatoeba, xsr
+from xsent.evaluation.translation import SearchScore, encoded, languages_of, retrieve, tatoeba, xsr
 from xsent.evaluation.xsim import xsim, xsim_errors
 
 Protocol = Callable[..., Any]
@@ -55,7 +55,7 @@ def write(folder: Path, **lines: list[str]) -> Path:
     ],
 )
 def test_the_nearest_by_hand(queries: list[str], candidates: str, gold: list[int], found: SearchScore) -> None:
-    assert retrieve(Angles(), queries, iter(candidates), gold) == found
+    assert retrieve(Angles().encode(queries), encoded(Angles(), iter(candidates)), gold) == found
 
 
 def test_candidates_are_encoded_in_blocks() -> None:
@@ -70,7 +70,8 @@ def test_candidates_are_encoded_in_blocks() -> None:
         yield from "b" * 9999
         yield "a"
 
-    assert retrieve(Counting(), ["A"], candidates(), [9999]) == SearchScore(1, 10_000, 1, 1)
+    found = retrieve(Angles().encode(["A"]), encoded(Counting(), candidates()), [9999])
+    assert found == SearchScore(1, 10_000, 1, 1)
     assert max(sizes) <= 4096
 
 
@@ -232,10 +233,10 @@ def test_our_contrasts_are_whole_and_what_only_moves_words_moves_only_words() ->
 @pytest.mark.parametrize("precision", ["float16", "int8", "binary"])
 def test_cosines_are_those_of_what_was_stored(mini_bundle: Path, precision: Any) -> None:  # noqa: ANN401
     encoder = SentenceEncoder(mini_bundle)
-    assert VectorForm().of(encoder) is encoder
+    assert as_stored(encoder) is encoder
     stored = encoder.encode(TEXTS, precision=precision, truncate_dim=16)
-    vectors = VectorForm(precision, 16).of(encoder).encode(TEXTS)
+    vectors = as_stored(encoder, precision, 16).encode(TEXTS)
     unit = vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-9)
     np.testing.assert_allclose(unit @ unit.T, encoder.similarity(stored, stored), atol=1e-5)
     with pytest.raises(ValueError, match="are for bundles; export the checkpoint first"):
-        VectorForm(precision).of(Letters())
+        as_stored(Letters(), precision)

@@ -54,10 +54,7 @@ class Choice:
 def fit_logistic(
     features: Floats, classes: Ints, *, l2: float, weights: Floats | None = None, start: Logistic | None = None
 ) -> Logistic:
-    """Minimise the loss for features x [n, F], classes y [n] that all occur, and weights s [n], 1 unless given.
-
-    It is convex, so the answer does not depend on the start; an optimum nearby saves time.
-    """
+    """Minimise the loss, which is convex, for features x [n, F], classes y [n] that all occur, and weights s [n]."""
     n, width = features.shape
     weights = np.ones(n) if weights is None else weights
     one_hot = np.eye(classes.max() + 1)[classes]
@@ -91,7 +88,10 @@ def cross_validate(features: Floats, classes: Ints, weights: Floats, *, seed: in
             model = fit_logistic(features[~test], classes[~test], l2=l2, weights=weights[~test], start=last)
             scores[test] = model.scores(features[test])
             fitted[fold] = model
-        choice = _judge(l2, scores, classes, weights)
+        temperature = fit_temperature(scores, classes, weights)
+        gold = log_softmax(scores / temperature)[np.arange(len(classes)), classes]
+        accuracy = float(np.mean(scores.argmax(axis=1) == classes))
+        choice = Choice(l2, temperature, accuracy, float(-weights @ gold / weights.sum()))
         if choices and choice.log_loss >= choices[-1].log_loss:
             break
         choices.append(choice)
@@ -99,10 +99,7 @@ def cross_validate(features: Floats, classes: Ints, weights: Floats, *, seed: in
 
 
 def stratified_folds(classes: Ints, *, seed: int) -> Ints:
-    """The fold of every example [n]: folds differ by one example at most, in all and in each class.
-
-    A class with two examples is never without one when a fold is held out.
-    """
+    """The fold of every example [n]: folds differ by one example at most, in all and in each class."""
     shuffled = np.random.default_rng(seed).permutation(len(classes))
     by_class = shuffled[np.argsort(classes[shuffled], kind="stable")]
     folds = np.empty(len(classes), np.int64)
@@ -175,10 +172,3 @@ def _newton_like(slope: Floats, steps: deque[tuple[Floats, Floats]]) -> Floats:
     for (step, change), share in zip(steps, reversed(shares), strict=True):
         slope = slope + (share - np.vdot(change, slope) / np.vdot(step, change)) * step
     return slope
-
-
-def _judge(l2: float, scores: Floats, classes: Ints, weights: Floats) -> Choice:
-    temperature = fit_temperature(scores, classes, weights)
-    gold = log_softmax(scores / temperature)[np.arange(len(classes)), classes]
-    accuracy = float(np.mean(scores.argmax(axis=1) == classes))
-    return Choice(l2, temperature, accuracy, float(-weights @ gold / weights.sum()))

@@ -88,9 +88,7 @@ class DocumentEncoder:
                 with one language nothing is removed.
             show_progress_bar: Report progress on standard error.
 
-        Raises:
-            ValueError: A language has too little text (the message says for what), or `rank` is not less than D.
-            MissingExtraError: A text is to be split and sentencex is not installed.
+        A ValueError says that a language has too little text, and for what.
         """
         corpora = documents if isinstance(documents, Mapping) else {"": documents}
         if not corpora:
@@ -118,25 +116,22 @@ class DocumentEncoder:
         normalize_embeddings: bool = True,
         show_progress_bar: bool = False,
     ) -> Floats:
-        """Encode documents of one language; a document's vector does not depend on the others.
+        """Encode documents of one language, see `fit`, to vectors [n, D]; none depends on the other documents.
 
-        Args:
-            documents: Texts or lists of sentences, see `fit`. One without a sentence gets the zero vector.
-            language: Code of their language; may be left out if only one was fitted.
-            normalize_embeddings: Give vectors length 1; else they are the sums of equation 3.
-            show_progress_bar: Report progress on standard error.
-
-        Returns:
-            Vectors [n, D].
+        The language may be left out if only one was fitted. A document without a sentence gets the zero vector. Without
+        `normalize_embeddings` vectors are the sums of equation 3.
         """
-        code, known = self._fitted(language)
+        languages = self.space.languages
+        code = next(iter(languages)) if language is None and len(languages) == 1 else language
+        if code is None or code not in languages:
+            raise ValueError(f"language = {language!r} was never fitted; these were: {', '.join(map(repr, languages))}")
         texts = _split(documents, code)
         vectors = np.zeros((len(texts), self.dim), np.float32)
         with Progress("documents", len(texts), enabled=show_progress_bar) as progress:
             stream = self._encoder.encode_iter(chain.from_iterable(texts), on_long="split")
             for row, sentences in enumerate(texts):
                 if sentences:
-                    vectors[row] = known.document(np.stack(list(islice(stream, len(sentences)))))
+                    vectors[row] = languages[code].document(np.stack(list(islice(stream, len(sentences)))))
                     norm = np.linalg.norm(vectors[row])
                     vectors[row] /= norm if normalize_embeddings and norm > 0 else np.float32(1)
                 progress.advance()
@@ -172,13 +167,6 @@ class DocumentEncoder:
                     f"{_HELD_OUT}th; fit on more than {_HELD_OUT}, or give the rank (--rank 1)"
                 )
         return choose_rank([s.train for s in surveys.values()], [s.held_out_sample for s in surveys.values()])
-
-    def _fitted(self, language: str | None) -> tuple[str, LanguageSpace]:
-        known = self.space.languages
-        code = next(iter(known)) if language is None and len(known) == 1 else language
-        if code is None or code not in known:
-            raise ValueError(f"language = {language!r} was never fitted; these were: {', '.join(map(repr, known))}")
-        return code, known[code]
 
 
 def _split(documents: Sequence[Document], language: str) -> list[list[str]]:

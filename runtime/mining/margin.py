@@ -48,16 +48,10 @@ class Neighbours:
 
 
 def margin_scores(a: ArrayLike, b: ArrayLike, *, margin: Margin = "ratio", k: int = 4) -> Floats:
-    """Margin score of every vector of `a` with every vector of `b`.
+    """Margin scores [n, m] of every vector of `a` [n, D] with every vector of `b` [m, D].
 
-    Args:
-        a: Vectors [n, D].
-        b: Vectors [m, D].
-        margin: "ratio", "distance" or "absolute", which is the cosine.
-        k: Neighbours that a score is compared with; "absolute" needs none.
-
-    Returns:
-        Scores [n, m]. A ratio is 0 where the neighbours' mean is not above 0: nothing there is alike.
+    They are compared with k neighbours; "absolute", the cosine, needs none. A ratio is 0 where the neighbours' mean is
+    not above 0: nothing there is alike.
     """
     scores = cosine_similarity(a, b)
     k = check_neighbourhood(margin, k, *scores.shape)
@@ -81,10 +75,7 @@ def apply_margin(margin: Margin, cosines: Floats, a_means: Floats, b_means: Floa
 
 
 def check_neighbourhood(margin: Margin, k: int, n: int, m: int) -> int:
-    """See whether n and m rows have k neighbours on the other side; a ValueError says that they do not.
-
-    What comes back are the neighbours to look for: k, or 1 for "absolute", which compares with none.
-    """
+    """The neighbours to look for: k, or 1 for "absolute"; a ValueError says that n and m rows have fewer."""
     if margin not in get_args(Margin):
         raise ValueError(f"margin = {margin!r} must be one of {', '.join(get_args(Margin))}")
     if k < 1:

@@ -6,26 +6,14 @@ from contextlib import closing
 from dataclasses import replace
 from itertools import tee
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from xsent.encoder import SentenceEncoder
 from xsent.errors import DataError
 from xsent.files import existing, naming_full_disk, only_writer, replace_folder
-from xsent.search.database import (
-    INDEX,
-    UNFINISHED,
-    IndexDatabase,
-    IndexState,
-    IndexWriter,
-    check_replaceable,
-    has_index,
-)
+from xsent.search.database import UNFINISHED, IndexDatabase, IndexState, IndexWriter, check_replaceable, has_index
 from xsent.search.graph import extend_graph, require_usearch
 from xsent.search.index import SearchIndex
 from xsent.terminal import Progress
-
-if TYPE_CHECKING:
-    from xsent.encoder import SentenceEncoder
-
 
 _COMPLETE = "complete, there is nothing to resume"
 
@@ -33,7 +21,7 @@ _COMPLETE = "complete, there is nothing to resume"
 def build_index(
     path: str | Path,
     texts: Iterable[str],
-    encoder: "SentenceEncoder",
+    encoder: SentenceEncoder,
     *,
     source: str = "",
     graph: bool = False,
@@ -57,10 +45,9 @@ def build_index(
         force: Replace an existing index; forget a job that was stopped.
         show_progress_bar: Report progress on standard error.
 
-    Raises:
-        DataError: No line has text; a resumed job has read other lines; another process is writing; a folder that
-            would be replaced holds other things than an index.
-        FileExistsError: There is an index, or a stopped job, and the options do not say what to do with it.
+    A DataError says that no line has text, a resumed job has read other lines, another process is writing, or a folder
+    that would be replaced holds other things than an index; a FileExistsError that there is an index, or a stopped job,
+    and the options do not say what to do with it.
     """
     path = Path(path)
     partial = _partial(path)
@@ -90,7 +77,7 @@ def build_index(
 def extend_index(
     path: str | Path,
     texts: Iterable[str],
-    encoder: "SentenceEncoder",
+    encoder: SentenceEncoder,
     *,
     source: str = "",
     graph: bool = False,
@@ -129,7 +116,7 @@ def _is_kept(partial: Path) -> bool:
     """Whether a job that made an index has saved something, or something that we cannot read."""
     try:
         with closing(IndexDatabase(partial, create=True)) as database:
-            return any(database.state(name) for name in (UNFINISHED, INDEX))
+            return bool(database.state(UNFINISHED) or database.state())
     except (DataError, OSError):
         return True
 
@@ -153,7 +140,7 @@ def _check_free(path: Path, partial: Path, *, resume: bool, force: bool) -> None
 
 
 def _fill(
-    path: Path, writer: IndexWriter, texts: Iterable[str], encoder: "SentenceEncoder", graph: bool, show: bool
+    path: Path, writer: IndexWriter, texts: Iterable[str], encoder: SentenceEncoder, graph: bool, show: bool
 ) -> IndexState:
     """Add what the job is missing, and make it the index."""
     writer.state.check_fingerprint(encoder.fingerprint, writer.folder)
@@ -169,7 +156,7 @@ def _fill(
         state = writer.state
         if graph:
             state = extend_graph(writer.folder, state, show_progress_bar=show)
-        writer.database.save(INDEX, state)
+        writer.database.save(state)
     for file in writer.folder.glob("graph-*.usearch"):
         if file.name != state.graph_file:
             file.unlink()
