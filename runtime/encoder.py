@@ -45,6 +45,7 @@ class SentenceEncoder:
         BundleError: The bundle is missing, damaged or of an unknown version.
         BackendError: There is no such backend.
         MissingExtraError: The backend's package is not installed.
+        ValueError: `threads` is less than 1.
     """
 
     def __init__(
@@ -117,6 +118,10 @@ class SentenceEncoder:
 
         Returns:
             [D] for one sentence, else [n, D]; [0, D] for none. Binary vectors have D / 8 bytes.
+
+        Raises:
+            TypeError: A sentence is not a str.
+            ValueError: An argument is not offered, or a sentence is too long and `on_long` is "error".
         """
         options = EncodeOptions.check(self.dim, normalize_embeddings, truncate_dim, precision, on_long)
         texts = [sentences] if isinstance(sentences, str) else list(sentences)

@@ -20,17 +20,31 @@ _MANY = 4  # times k: more hits than that a line are cut to k before they are so
 
 
 def cosine_similarity(a: ArrayLike, b: ArrayLike) -> Floats:
-    """Cosines [n, m] of every vector of `a` [n, D], or one, with every vector of `b` [m, D]; 0 for a zero vector."""
+    """Cosine of every vector of `a` with every vector of `b`.
+
+    Args:
+        a: Vectors [n, D], or one [D].
+        b: Vectors [m, D], or one [D].
+
+    Returns:
+        Cosines [n, m] between -1 and 1 up to rounding; 0 for a zero vector.
+    """
     left, right = unit_rows(a), unit_rows(b)
     check_same_dim(left.shape[1], right.shape[1])
     return left @ right.T
 
 
 def nearest(queries: ArrayLike, candidates: ArrayLike, k: int = 1, *, block: int = CANDIDATES) -> tuple[Ints, Floats]:
-    """Find the k candidates [c, D] of highest cosine for every query [q, D], exactly.
+    """Find the k candidates of highest cosine for every query, exactly.
 
-    Of candidates in a memory map only `block` rows are read at once. What comes back are indices [q, min(k, c)] and
-    cosines of the same shape, best first; of equal cosines the lower index.
+    Args:
+        queries: Vectors [q, D].
+        candidates: Vectors [c, D]; may be a memory map, only `block` rows are read at once.
+        k: Neighbours a query; at most c are found.
+        block: Candidates scored at once.
+
+    Returns:
+        Indices [q, min(k, c)] and cosines of the same shape, best first; of equal cosines the lower index.
     """
     if block < 1:
         raise ValueError(f"block = {block} must be at least 1")

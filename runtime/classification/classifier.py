@@ -101,7 +101,11 @@ class LinearClassifier:
         return np.exp(log_softmax(scores.astype(np.float64))).astype(np.float32)
 
     def predict(self, vectors: ArrayLike, *, unknown: float | None = None) -> list[str | None]:
-        """The most probable label of every text; None below `unknown`, by default as fitted, and without words."""
+        """The most probable label of every text, see `predict_proba`.
+
+        None where it is less probable than `unknown`, by default what was given to `fit`, and for the zero vector, that
+        is a text without words.
+        """
         threshold = self.unknown if unknown is None else _probability(unknown)
         probabilities = self.predict_proba(vectors)
         worded = np.asarray(vectors).any(axis=-1).reshape(len(probabilities), 2 if self.pairs else 1).all(axis=1)

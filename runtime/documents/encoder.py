@@ -88,7 +88,9 @@ class DocumentEncoder:
                 with one language nothing is removed.
             show_progress_bar: Report progress on standard error.
 
-        A ValueError says that a language has too little text, and for what.
+        Raises:
+            ValueError: A language has too little text (the message says for what), or `rank` is not less than D.
+            MissingExtraError: A text is to be split and sentencex is not installed.
         """
         corpora = documents if isinstance(documents, Mapping) else {"": documents}
         if not corpora:
@@ -116,10 +118,16 @@ class DocumentEncoder:
         normalize_embeddings: bool = True,
         show_progress_bar: bool = False,
     ) -> Floats:
-        """Encode documents of one language, see `fit`, to vectors [n, D]; none depends on the other documents.
+        """Encode documents of one language; a document's vector does not depend on the others.
 
-        The language may be left out if only one was fitted. A document without a sentence gets the zero vector. Without
-        `normalize_embeddings` vectors are the sums of equation 3.
+        Args:
+            documents: Texts or lists of sentences, see `fit`. One without a sentence gets the zero vector.
+            language: Code of their language; may be left out if only one was fitted.
+            normalize_embeddings: Give vectors length 1; else they are the sums of equation 3.
+            show_progress_bar: Report progress on standard error.
+
+        Returns:
+            Vectors [n, D].
         """
         languages = self.space.languages
         code = next(iter(languages)) if language is None and len(languages) == 1 else language

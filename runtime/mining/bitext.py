@@ -86,11 +86,10 @@ def mine_bitext(
     trg_rows: ArrayLike | None = None,
     show_progress_bar: bool = False,
 ) -> Bitext:
-    """Find pairs of translations, exactly and in bounded memory; rows are counted in `src` and `trg` as given.
+    """Find pairs of translations, exactly and in bounded memory.
 
     Zero vectors, those of empty sentences, take no part. Equal sentences spoil each other's margin (each is the
-    others' nearest): let only one of them take part. A ValueError says that `k` is more than the rows of a side that
-    take part, or that the vectors cannot be compared.
+    others' nearest): let only one of them take part.
 
     Args:
         src: Vectors of the source [n, D], of any length; may be a memory map, which is read in blocks.
@@ -104,6 +103,12 @@ def mine_bitext(
         src_rows: Numbers of the source rows that take part, ascending; None lets all.
         trg_rows: The same for the target.
         show_progress_bar: Report progress on standard error.
+
+    Returns:
+        The pairs; rows are counted in `src` and `trg` as given.
+
+    Raises:
+        ValueError: `k` is more than the rows of a side that take part, or the vectors cannot be compared.
     """
     if retrieval not in get_args(Retrieval):
         raise ValueError(f"retrieval = {retrieval!r} must be one of {', '.join(get_args(Retrieval))}")
@@ -122,10 +127,19 @@ def mine_bitext(
 def align_documents(a: ArrayLike, b: ArrayLike, *, margin: Margin = "ratio", k: int = 4) -> list[DocumentPair]:
     """Align documents one to one, exactly.
 
-    Unlike `mine_bitext`, which drops a sentence whose best partner is taken, a document may get its second choice. Zero
-    vectors, those of empty documents, take no part. The k nearest of a document are its candidates, and what a score is
-    compared with, see `margin_scores`; a ValueError says that a side has fewer ("absolute" is content with that). The
-    pairs come best first; of equal scores in the order of the documents.
+    Unlike `mine_bitext`, which drops a sentence whose best partner is taken, a document may get its second choice.
+
+    Args:
+        a: Vectors [n, D].
+        b: Vectors [m, D]. Zero vectors, those of empty documents, take no part on either side.
+        margin: "ratio", "distance" or "absolute", which is the cosine, see `margin_scores`.
+        k: Nearest documents that are candidates, and that a score is compared with.
+
+    Returns:
+        The pairs, best first; of equal scores in the order of the documents.
+
+    Raises:
+        ValueError: A side has fewer than `k` documents that are not empty ("absolute" is content with fewer).
     """
     left, right = _present_rows(a), _present_rows(b)
     smaller = min(len(left), len(right))

@@ -48,10 +48,16 @@ class Neighbours:
 
 
 def margin_scores(a: ArrayLike, b: ArrayLike, *, margin: Margin = "ratio", k: int = 4) -> Floats:
-    """Margin scores [n, m] of every vector of `a` [n, D] with every vector of `b` [m, D].
+    """Margin score of every vector of `a` with every vector of `b`.
 
-    They are compared with k neighbours; "absolute", the cosine, needs none. A ratio is 0 where the neighbours' mean is
-    not above 0: nothing there is alike.
+    Args:
+        a: Vectors [n, D].
+        b: Vectors [m, D].
+        margin: "ratio", "distance" or "absolute", which is the cosine.
+        k: Neighbours that a score is compared with; "absolute" needs none.
+
+    Returns:
+        Scores [n, m]. A ratio is 0 where the neighbours' mean is not above 0: nothing there is alike.
     """
     scores = cosine_similarity(a, b)
     k = check_neighbourhood(margin, k, *scores.shape)

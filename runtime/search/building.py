@@ -45,9 +45,10 @@ def build_index(
         force: Replace an existing index; forget a job that was stopped.
         show_progress_bar: Report progress on standard error.
 
-    A DataError says that no line has text, a resumed job has read other lines, another process is writing, or a folder
-    that would be replaced holds other things than an index; a FileExistsError that there is an index, or a stopped job,
-    and the options do not say what to do with it.
+    Raises:
+        DataError: No line has text; a resumed job has read other lines; another process is writing; a folder that
+            would be replaced holds other things than an index.
+        FileExistsError: There is an index, or a stopped job, and the options do not say what to do with it.
     """
     path = Path(path)
     partial = _partial(path)

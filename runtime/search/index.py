@@ -25,8 +25,13 @@ _SPARE = 4  # and at least so many for every one that is asked for
 def semantic_search(queries: ArrayLike, corpus: ArrayLike, top_k: int = 10) -> list[list[dict[str, int | float]]]:
     """Find the vectors of highest cosine, in the form of sentence-transformers' function of that name.
 
-    The corpus [n, D] may be a memory map, which is read in blocks. For each of the queries [q, D] come its `top_k`
-    results, or all n, best first: `{"corpus_id": row of the corpus, "score": cosine}`.
+    Args:
+        queries: Vectors [q, D], or one [D].
+        corpus: Vectors [n, D]; may be a memory map, which is read in blocks.
+        top_k: Results a query; all n if there are fewer.
+
+    Returns:
+        For every query its results, best first: `{"corpus_id": row of the corpus, "score": cosine}`.
     """
     corpus = np.asanyarray(corpus)
     rows, scores = nearest(queries, corpus, min(top_k, max(len(UnitRows(corpus)), 1)))
@@ -68,10 +73,16 @@ class SearchIndex:
     def search(
         self, encoder: SentenceEncoder, queries: Sequence[str], k: int = 10, *, exact: bool = False
     ) -> list[list[Hit]]:
-        """Find the k lines that mean most nearly what each query means, best first; of equal scores the earlier line.
+        """Find the lines that mean most nearly what the queries mean.
 
-        The encoder is the one that made the index. An empty query finds nothing. `exact` leaves the graph aside, if
-        there is one.
+        Args:
+            encoder: The one that made the index.
+            queries: Texts in any of its languages; an empty one finds nothing.
+            k: Hits a query; all lines if there are fewer.
+            exact: Leave the graph aside, if there is one.
+
+        Returns:
+            The hits of every query, best first; of equal scores the earlier line.
         """
         if isinstance(queries, str):
             raise TypeError("search takes a list of queries, not one str")
