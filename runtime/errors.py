@@ -32,6 +32,11 @@ class MissingExtraError(XsentError, ImportError):
     """An optional dependency is missing; the text has the pip line that installs it."""
 
 
+def in_one_line(error: Exception) -> str:
+    """What an error of some library says, or its name where it says nothing."""
+    return " ".join(str(error).split()) or type(error).__name__
+
+
 @contextmanager
 def needing(extra: str) -> Iterator[None]:
     """Around imports of what an extra of ours brings: a package that is not there is a MissingExtraError."""

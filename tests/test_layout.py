@@ -22,7 +22,7 @@ MAY_IMPORT = {
 EXPORT_FROM_TRAIN = {
     *("xsent.train.model", "xsent.train.tokens", "xsent.train.data.vocabulary"),
     *("xsent.train.checkpoint", "xsent.train.bundles"),
-    *("xsent.train.teacher", "xsent.train.transfer"),
+    *("xsent.train.teacher", "xsent.train.transfer", "xsent.train.sentence_transformer"),
 }
 RUNTIME_THIRD_PARTY = {"numpy", "onnxruntime", "sentencepiece", "typer"}
 # One module each may use an optional package.

@@ -330,10 +330,11 @@ def test_stages_whose_names_begin_alike_keep_apart(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("model.safetensors", b"123", "not a readable checkpoint"),
-        ("checkpoint.json", b"{}", "format_version"),
+        ("model.safetensors", b"123", r"model.safetensors: damaged \(.*train it again"),
+        ("checkpoint.json", b"{", "checkpoint.json: damaged"),
+        ("checkpoint.json", b"{}", "version None"),
         ("checkpoint.json", b'{"format_version": 9}', "version 9"),
-        ("model.safetensors", None, "not a readable checkpoint"),
+        ("model.safetensors", None, "model.safetensors: missing; take another checkpoint"),
         ("checkpoint.json", None, "no checkpoint.json in it; expected a checkpoint"),
     ],
 )

@@ -8,16 +8,15 @@ import logging
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import NamedTuple
 
 import sentencepiece as spm
 import torch
 from torch import Tensor
 
 from xsent.errors import DataError
-from xsent.files import atomic_file
+from xsent.files import atomic_file, naming_damage
 from xsent.train.bundles import with_table
-from xsent.train.checkpoint import TABLE, TOKENIZER, load_checkpoint, readable, save_checkpoint
+from xsent.train.checkpoint import TABLE, TOKENIZER, load_checkpoint, save_checkpoint
 from xsent.train.data.languages import read_script
 from xsent.train.data.vocabulary import ModelProto, SentencePiece, train_vocabulary
 
@@ -26,12 +25,7 @@ logger = logging.getLogger(__name__)
 MOST_PIECES = 1 << 16  # ids fit into 16 bits
 SMALL = 0.02  # standard deviation of a row that starts from nothing, as in a new encoder
 
-
-class Piece(NamedTuple):
-    """A piece of a vocabulary."""
-
-    text: str  # the piece; a space is written ▁
-    score: float  # its log-probability
+Piece = tuple[str, float]  # of a vocabulary: its text, where a space is written ▁, and its log-probability
 
 
 def grow_vocabulary(old: Path, text: Iterator[str], out: Path, *, size: int, keep: Iterable[str], threads: int) -> int:
@@ -79,7 +73,7 @@ def grow_checkpoint(checkpoint: Path, tokenizer: Path, language: str, out: Path)
 
 def read_model(path: Path) -> bytes:
     """The bytes of a SentencePiece model; a DataError where the file is missing or something else."""
-    with readable(path, "not a SentencePiece model: {}"):
+    with naming_damage(path, "expected a SentencePiece model"):
         model = path.read_bytes()
         _processor(model)
     return model
@@ -95,7 +89,7 @@ def missing_pieces(model: bytes, alone: bytes) -> list[Piece]:
     known = {old.id_to_piece(i) for i in range(len(old))}
     lowest = min(old.get_score(i) for i in range(len(old)) if _is_text(old, i))
     texts = ((new.id_to_piece(i), new.get_score(i)) for i in range(len(new)) if _is_text(new, i))
-    return [Piece(text, max(score, lowest)) for text, score in texts if text not in known]
+    return [(text, max(score, lowest)) for text, score in texts if text not in known]
 
 
 def harmless_pieces(model: bytes, pieces: Sequence[Piece], keep: Iterable[str], *, threads: int) -> list[Piece]:

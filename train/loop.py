@@ -148,10 +148,7 @@ class StageLoop:
 
 
 def parameter_groups(model: TrainingModel) -> list[dict[str, Any]]:
-    """Parameters by how they are trained, each group with its peak learning rate and weight decay.
-
-    Two rates: the table, and everything else. Only matrices decay.
-    """
+    """Parameters by peak learning rate, the table's or the layers', and by weight decay: only matrices have one."""
     stage = model.stage
     groups: dict[tuple[float, float], list[nn.Parameter]] = {}
     for parameter in model.parameters():

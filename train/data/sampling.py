@@ -32,11 +32,7 @@ def cell_shares(
 
 
 def reweigh(shares: NDArray[np.float64], cells: Sequence[Cell], weights: Mapping[str, float]) -> NDArray[np.float64]:
-    """The shares of cells [cells] with further factors by source.
-
-    Raises:
-        DataError: Nothing is left.
-    """
+    """The shares of cells [cells] with further factors by source; a DataError where nothing is left."""
     if not weights:
         return shares
     sources = [source for source, _ in cells]
@@ -93,10 +89,7 @@ class Sampler:
         window: int,
         seed: int,
     ) -> None:
-        """Set up a sampler.
-
-        Rows of cell c are cell_starts[c] to cell_starts[c + 1] [cells + 1]; the cells' shares add up to 1 [cells].
-        """
+        """Rows of cell c are cell_starts[c] to cell_starts[c + 1] [cells + 1]; the shares add up to 1 [cells]."""
         self.batch_size, self.window, self.seed = batch_size, window, seed
         self._starts, self._shares = cell_starts, shares
         # A few more draws than needed: cells are rounded down one by one.
