@@ -15,8 +15,7 @@ from xsent.bench.texts import sentences
 from xsent.bundle import TOKENIZER, Bundle, builtin_path, file_digest
 from xsent.errors import BundleError, DataError
 from xsent.export.bundle import export_bundle
-from xsent.export.form import Precision
-from xsent.export.options import ExportOptions, Format
+from xsent.export.options import ExportOptions, Format, Precision
 from xsent.openvino_backend import FILES, FOLDER, import_openvino
 from xsent.train.checkpoint import VALIDATION, Checkpoint
 from xsent.train.model import Encoder, ModelConfig

@@ -15,7 +15,7 @@ from xsent.bench.results import Axis, Measurement
 from xsent.bench.turn import BLOCK, Task, Turn, run_turn
 from xsent.bundle import MANIFEST, Bundle
 from xsent.errors import DataError, MissingExtraError, XsentError
-from xsent.export.form import Precision
+from xsent.export.options import Precision
 from xsent.openvino_backend import FOLDER
 from xsent.threads import available_cpus
 

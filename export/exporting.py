@@ -1,7 +1,5 @@
 """From what lies on the disk, a checkpoint, a bundle or a teacher, to the finished folder."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -14,7 +12,6 @@ from xsent.export.options import BUNDLES, DEFAULTS, ExportOptions
 from xsent.export.teacher import export_teacher
 from xsent.openvino_backend import import_openvino
 from xsent.train.bundles import open_checkpoint
-from xsent.train.checkpoint import Checkpoint
 from xsent.train.sentence_transformer import MODULES
 
 
@@ -28,14 +25,8 @@ def export(source: Path, out: Path, options: ExportOptions = DEFAULTS) -> Writte
         import_openvino("export")
     if options.format == "teacher":
         return export_teacher(source, out, options)
-    with open_source(source) as checkpoint:
-        return (export_interchange if foreign else export_bundle)(checkpoint, out, options)
-
-
-@contextmanager
-def open_source(source: Path) -> Iterator[Checkpoint]:
-    """A checkpoint, or what a bundle becomes as one while the block runs."""
     if (source / MODULES).is_file():
         raise DataError(f"{source}: a model of sentence-transformers; --format teacher makes a teacher of it")
-    with TemporaryDirectory() as folder:
-        yield open_checkpoint(source, Path(folder) / "checkpoint")
+    with TemporaryDirectory() as folder:  # for what a bundle becomes as a checkpoint
+        checkpoint = open_checkpoint(source, Path(folder) / "checkpoint")
+        return (export_interchange if foreign else export_bundle)(checkpoint, out, options)

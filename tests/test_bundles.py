@@ -17,9 +17,8 @@ from xsent.encoder import SentenceEncoder
 from xsent.errors import BundleError, DataError
 from xsent.export.bundle import export_bundle
 from xsent.export.exporting import export
-from xsent.export.form import Form, Precision, trained_dims, trained_layers
 from xsent.export.graph import EncoderGraph
-from xsent.export.options import ExportOptions
+from xsent.export.options import ExportOptions, Form, Precision, trained_dims, trained_layers
 from xsent.export.quantization import quantize_rows
 from xsent.manifest import Trained
 from xsent.train.bundles import BundleWeights, checkpoint_from_bundle

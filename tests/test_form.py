@@ -16,8 +16,7 @@ from xsent.errors import BundleError, DataError, ParityError
 from xsent.export import bundle, graph, quantization
 from xsent.export.bundle import CARD_ROOM, export_bundle
 from xsent.export.exporting import export
-from xsent.export.form import Form, trained_dims, trained_layers
-from xsent.export.options import ExportOptions, candidates, parse_size
+from xsent.export.options import ExportOptions, Form, candidates, parse_size, trained_dims, trained_layers
 from xsent.export.pieces import count_pieces, kept_pieces
 from xsent.train.checkpoint import Checkpoint, CheckpointEncoder, load_checkpoint
 from xsent.verification import verify

@@ -10,8 +10,8 @@ import torch
 from conftest import MakeEncoder
 from numpy.typing import NDArray
 
-from xsent.export.form import Form, Precision
 from xsent.export.graph import EncoderGraph
+from xsent.export.options import Form, Precision
 from xsent.train.model import Encoder
 from xsent.train.tokens import Tokens
 

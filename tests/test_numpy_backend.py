@@ -20,8 +20,8 @@ from onnx import TensorProto, helper
 from xsent import SentenceEncoder
 from xsent.bundle import Bundle, compute_fingerprint
 from xsent.errors import BundleError
-from xsent.export.form import Form, Precision
 from xsent.export.graph import EncoderGraph
+from xsent.export.options import Form, Precision
 from xsent.export.quantization import Target
 from xsent.manifest import parse_manifest
 from xsent.numpy_backend import NumpyBackend, gelu, quantize

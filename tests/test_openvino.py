@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from xsent import SentenceEncoder
 from xsent.bundle import MANIFEST, Bundle, file_digest
 from xsent.errors import BundleError, DataError, MissingExtraError
-from xsent.export.form import Form
 from xsent.export.openvino_format import Kind, write_openvino
+from xsent.export.options import Form
 from xsent.openvino_backend import OpenVinoBackend, import_openvino, prepared_lengths
 from xsent.train.checkpoint import Checkpoint, CheckpointEncoder, load_checkpoint
 from xsent.train.model import Encoder

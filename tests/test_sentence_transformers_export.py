@@ -10,7 +10,7 @@ from conftest import MakeCheckpoint
 from texts import multilingual
 
 from xsent.errors import DataError
-from xsent.export.form import Form
+from xsent.export.options import Form
 from xsent.export.sentence_transformers import write_sentence_transformers
 from xsent.train.checkpoint import CheckpointEncoder
 from xsent.train.sentence_transformer import open_sentence_transformer

@@ -9,8 +9,8 @@ import torch
 from conftest import MakeEncoder
 from numpy.typing import NDArray
 
-from xsent.export.form import Form
 from xsent.export.graph import EncoderGraph
+from xsent.export.options import Form
 from xsent.export.smoothing import Smoothing, fit_smoothing
 from xsent.train.model import Encoder
 from xsent.train.tokens import Tokens

@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 from texts import multilingual
 
 from xsent.export.batch_graph import GraphEncoder
-from xsent.export.form import Form
 from xsent.export.interchange import write_web
+from xsent.export.options import Form
 from xsent.train.checkpoint import Checkpoint, CheckpointEncoder
 
 CLIENT = Path(__file__).parent / "web_client.mjs"
