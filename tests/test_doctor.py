@@ -57,8 +57,8 @@ def test_versions_of_onnxruntime(monkeypatch: pytest.MonkeyPatch) -> None:
         ("1.21.0", "problem", "1.21.0: it dies with an illegal instruction on a Raspberry Pi 4; pip install -U"),
         ("1.20.0", "problem", "1.20.0: other projects shut it out; pip install -U onnxruntime"),
         ("1.24.1", "problem", "1.24.1: other"),
-        ("1.17.3", "problem", "1.17.3 is older than 1.18; pip install -U onnxruntime"),
-        ("1.18.0", "good", "1.18.0"),
+        ("1.18.1", "problem", "1.18.1 is older than 1.19; pip install -U onnxruntime"),
+        ("1.19.0", "good", "1.19.0"),
         ("1.31.1", "good", "1.31.1"),
     ):
         monkeypatch.setattr(doctor, "version", lambda name, found=found: found)

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from xsent import SentenceEncoder, hamming
+from xsent import SentenceEncoder
 from xsent.hamming import binary_similarity, hamming_distances, pack_signs, unpack_signs
 from xsent.options import Precision, to_int8
 from xsent.similarity import cosine_similarity
@@ -106,13 +106,6 @@ def test_signs_come_back() -> None:
     assert not unpack_signs(np.zeros((2, 3), np.uint8)).any()
     with pytest.raises(ValueError, match="12 dimensions cannot be packed"):
         pack_signs(np.ones(12))
-
-
-def test_without_bitwise_count_a_table_counts(monkeypatch: pytest.MonkeyPatch) -> None:
-    a, b = np.random.default_rng(0).integers(0, 256, (2, 30, 9), np.uint8)
-    distances = hamming_distances(a, b)
-    monkeypatch.delattr(np, "bitwise_count", raising=False)  # as in NumPy 1.26
-    assert np.array_equal(hamming.hamming_distances(a, b), distances)
 
 
 def test_precisions_keep_the_nearest_sentence() -> None:
