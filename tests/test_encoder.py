@@ -2,8 +2,8 @@
 
 import json
 import shutil
-import threading
 import warnings
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +12,7 @@ import pytest
 
 from xsent import BackendError, BundleError, LongSentenceWarning, SentenceEncoder
 from xsent.bench.bundles import Bundles
+from xsent.bundle import builtin_path
 from xsent.options import UnknownTextWarning
 
 SENTENCES = [
@@ -30,11 +31,6 @@ def encoder(mini_bundle: Path) -> SentenceEncoder:
     return SentenceEncoder(mini_bundle, threads=1)
 
 
-@pytest.fixture(scope="module")
-def parallel(mini_bundle: Path) -> SentenceEncoder:
-    return SentenceEncoder(mini_bundle, threads=3)
-
-
 def test_shapes(encoder: SentenceEncoder) -> None:
     assert encoder.encode("Anna").shape == (encoder.dim,)
     assert encoder.encode(["Anna"]).shape == (1, encoder.dim)
@@ -44,25 +40,18 @@ def test_shapes(encoder: SentenceEncoder) -> None:
     assert encoder.encode([], truncate_dim=3).shape == (0, 3)
 
 
-def test_company_order_and_threads_change_no_bit(encoder: SentenceEncoder, parallel: SentenceEncoder) -> None:
+@pytest.mark.parametrize(("builtin", "backend"), [(True, "onnx"), (False, "onnx"), (False, "numpy")])
+def test_company_order_threads_and_two_callers_change_no_bit(mini_bundle: Path, builtin: bool, backend: str) -> None:
+    model = builtin_path() if builtin else mini_bundle
+    encoder, parallel = (SentenceEncoder(model, backend=backend, threads=threads) for threads in (1, 3))
     alone = np.stack([encoder.encode(text) for text in SENTENCES])
     order = np.random.default_rng(0).permutation(len(SENTENCES))
     shuffled = [SENTENCES[i] for i in order]
-    assert np.array_equal(encoder.encode(SENTENCES), alone)
-    assert np.array_equal(parallel.encode(shuffled), alone[order])
+    for one in (encoder, parallel):
+        with ThreadPoolExecutor(2) as callers:
+            for vectors in callers.map(one.encode, [shuffled, shuffled]):
+                assert np.array_equal(vectors, alone[order])
     assert np.array_equal(np.stack(list(parallel.encode_iter(shuffled))), alone[order])
-
-
-def test_two_callers_at_once_get_the_same_bits(encoder: SentenceEncoder) -> None:
-    expected = encoder.encode(SENTENCES)
-    results: list[object] = []
-    callers = [threading.Thread(target=lambda: results.append(encoder.encode(SENTENCES))) for _ in range(2)]
-    for caller in callers:
-        caller.start()
-    for caller in callers:
-        caller.join()
-    assert all(np.array_equal(result, expected) for result in results)  # type: ignore[arg-type]
-    assert len(results) == 2
 
 
 GEORGIAN = "კატას სძინავს ხალიჩაზე ფანჯარასთან."
@@ -100,7 +89,8 @@ def test_long_sentence_as_an_error_names_the_first(mini_bundle: Path, threads: i
         encoder.encode(["Anna"] * 40 + [LONG] * 20, on_long="error")
 
 
-def test_stream_is_read_as_it_is_used(parallel: SentenceEncoder) -> None:
+def test_stream_is_read_as_it_is_used(mini_bundle: Path) -> None:
+    parallel = SentenceEncoder(mini_bundle, threads=3)
     read = 0
 
     def endless() -> object:
