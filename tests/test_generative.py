@@ -61,12 +61,6 @@ def test_generative_loss_equals_dense_cross_entropy() -> None:
     assert torch.allclose(generative_loss(hidden, table, bias, targets), expected)
 
 
-def test_generative_loss_of_an_ignorant_model_is_log_v() -> None:
-    targets = Targets(torch.tensor([2]), torch.tensor([0]), torch.tensor([1.0]))
-    loss = generative_loss(torch.zeros(1, 4), torch.ones(3, 4), torch.zeros(3), targets)
-    assert loss.item() == pytest.approx(math.log(3))
-
-
 def test_a_sentence_without_target_predicts_nothing() -> None:
     targets = Targets(torch.tensor([2]), torch.tensor([1]), torch.tensor([1.0]))
     hidden = torch.zeros(2, 4, requires_grad=True)
@@ -152,15 +146,9 @@ def test_token_loss_is_the_mean_cross_entropy_of_the_hidden_tokens(chunk: int) -
     ids = torch.tensor([3, 36, 3, 0, 11])
     expected = F.cross_entropy(hidden @ table.T + bias, ids)
     assert torch.allclose(token_loss(hidden, table, bias, ids, chunk=chunk), expected, rtol=1e-14)
-
-
-@pytest.mark.parametrize("chunk", [0, 2])
-def test_token_loss_of_no_tokens_is_zero_and_can_go_backward(chunk: int) -> None:
-    hidden, table, bias = leaves(0)
-    loss = token_loss(hidden, table, bias, torch.zeros(0, dtype=torch.int64), chunk=chunk)
-    loss.backward()
-    assert loss.item() == 0.0
-    assert torch.equal(table.grad, torch.zeros(37, 2, dtype=torch.float64))
+    nothing = token_loss(hidden[:0], table, bias, ids[:0], chunk=chunk)
+    nothing.backward()
+    assert nothing.item() == 0.0 and not table.grad.any()
 
 
 def test_word_ctl_asks_for_each_word_against_all_other_pieces() -> None:

@@ -1,4 +1,4 @@
-"""The house rules that a machine can see: which rooms exist, and which way imports point."""
+"""The house rules that a machine can see: rooms, which way imports point, and figures that a page quotes."""
 
 import ast
 import sys
@@ -88,3 +88,10 @@ def test_no_pickle_is_ever_loaded() -> None:
         text = path.read_text(encoding="utf-8")
         assert "allow_pickle=True" not in text
         assert "torch.load" not in text
+
+
+def test_every_row_of_costs_stands_in_the_report() -> None:
+    section = (ROOT / "README.md").read_text().partition("\n## What it costs\n")[2].partition("\n## ")[0]
+    rows = [line for line in section.splitlines() if line.startswith("|")]
+    known = set((ROOT / "docs" / "results" / "bench" / "report.md").read_text().splitlines())
+    assert len(rows) == 2 + 5 and [row for row in rows if row not in known] == []
