@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from xsent.export.form import Form, Precision
 from xsent.export.graph import EncoderGraph
 from xsent.export.smoothing import Smoothing, fit_smoothing
+from xsent.similarity import cosine_similarity
 from xsent.train.model import Encoder
 from xsent.train.tokens import Tokens
 
@@ -38,10 +39,6 @@ def vectors(
     return pairs
 
 
-def cosine(a: Vector, b: Vector) -> float:
-    return float(a @ b / np.linalg.norm(a) / np.linalg.norm(b))
-
-
 @pytest.mark.parametrize("activation", ["gelu", "silu"])
 @pytest.mark.parametrize("num_layers", [0, 1, 2, 6])
 @pytest.mark.parametrize(("precision", "least"), [("float32", 1), ("int8", 0.99), ("int4-table", 0.98)])
@@ -54,7 +51,7 @@ def test_the_graph_is_the_encoder_or_close_and_a_part_the_encoder_inside(
         for trained, exported in vectors(encoder, tmp_path, Form(num_layers, dim, precision)):
             if least == 1:
                 np.testing.assert_allclose(exported, trained, rtol=1e-5, atol=1e-5)
-            assert cosine(trained, exported) >= min(least, 0.9999)
+            assert cosine_similarity(trained, exported)[0, 0] >= min(least, 0.9999)
 
 
 @pytest.mark.parametrize(("precision", "step"), [("int8", 1 / 64), ("float32", 0)])
@@ -125,7 +122,7 @@ def uneven(make_encoder: MakeEncoder) -> Encoder:
 def error(encoder: Encoder, folder: Path, smoothing: Smoothing) -> float:
     """The largest sine between the vectors of torch and of the int8 graph."""
     pairs = vectors(encoder, folder, Form.whole(encoder.config), smoothing)
-    return max(float(np.sqrt(max(0.0, 1 - cosine(exact, rounded) ** 2))) for exact, rounded in pairs)
+    return max(float(np.sqrt(1 - min(1.0, cosine_similarity(*pair)[0, 0]) ** 2)) for pair in pairs)
 
 
 def test_what_is_smoothed_is_nearer(uneven: Encoder, tmp_path: Path) -> None:
