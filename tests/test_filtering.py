@@ -11,18 +11,13 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-import typer
-from typer.testing import CliRunner
+from trainings import command
 
 from xsent.errors import MissingExtraError
-from xsent.train.cli_filter import filter_pairs
 from xsent.train.data import filtering
 from xsent.train.data.corpus import Pair
 from xsent.train.data.filtering import PairFilter, Reason, Rules, judge
 from xsent.train.data.languages import RIVALS, SCRIPTS, Identifier, read_script
-
-app = typer.Typer()
-app.command()(filter_pairs)
 
 ENGLISH = "The old bridge over the river is closed until next summer."
 GOOD = {
@@ -192,9 +187,8 @@ def corpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return path
 
 
-def run(*arguments: object, stdin: bytes | None = None) -> tuple[int, str, str]:
-    result = CliRunner().invoke(app, [*map(str, arguments), "--processes", "1"], input=stdin)
-    return result.exit_code, result.stdout, result.stderr
+def run(*arguments: object) -> tuple[int, str, str]:
+    return command("filter", *arguments, "--processes", 1)
 
 
 def test_the_command_keeps_lines_and_says_what_went(corpus: Path) -> None:
@@ -219,11 +213,14 @@ def test_the_command_keeps_lines_and_says_what_went(corpus: Path) -> None:
 
 
 @pytest.mark.parametrize(("suffix", "unpack"), [(".gz", gzip.decompress), (".xz", lzma.decompress)])
-def test_packed_and_from_standard_input(corpus: Path, suffix: str, unpack: Callable[[bytes], bytes]) -> None:
+def test_packed_and_from_standard_input(
+    corpus: Path, suffix: str, unpack: Callable[[bytes], bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
     plain, packed, again = (Path(name) for name in ("kept.tsv", f"kept{suffix}", f"again{suffix}"))
     assert run(corpus, plain)[0] == 0
     for path in (packed, again):
-        assert run("-", path, stdin=corpus.read_bytes())[0] == 0
+        monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(corpus.read_bytes())))
+        assert run("-", path)[0] == 0
     assert unpack(packed.read_bytes()) == plain.read_bytes()
     assert packed.read_bytes() == again.read_bytes()
 
