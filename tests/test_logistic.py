@@ -86,16 +86,6 @@ def test_folds_are_even_and_never_lack_a_class(counts: list[int], seed: int) -> 
     assert not np.array_equal(stratified_folds(many, seed=seed), stratified_folds(many, seed=seed + 1))
 
 
-def test_temperature_brings_probabilities_back_to_their_frequency() -> None:
-    random = np.random.default_rng(1)
-    scores = random.normal(size=(5000, 4))
-    probabilities = np.exp(log_softmax(scores))
-    classes = np.array([random.choice(4, p=row) for row in probabilities])
-    ones = np.ones(len(classes))
-    assert fit_temperature(scores, classes, ones) == pytest.approx(1, abs=0.06)
-    assert fit_temperature(3 * scores, classes, ones) == pytest.approx(3 * fit_temperature(scores, classes, ones), 1e-4)
-
-
 def test_few_right_predictions_are_no_proof_of_certainty() -> None:
     # By Laplace's rule 1 of 6 examples counts half for each class: the probability is 11/12.
     scores = np.array([[2.0, 0.0], [2.0, 0.0], [0.0, 2.0], [0.0, 2.0]])
@@ -114,10 +104,5 @@ def test_cross_validation_finds_what_generalises() -> None:
         losses[l2] = -log_softmax(scores)[np.arange(len(gold)), gold].mean()
     assert losses[choice.l2] < min(losses.values()) + 0.02
     assert losses[choice.l2] < losses[logistic.STRENGTHS[-1]]
-
-
-def test_noise_gets_the_strongest_penalty() -> None:
-    random = np.random.default_rng(3)
-    choice = cross_validate(random.normal(size=(80, 30)), np.arange(80) % 2, np.ones(80), seed=0)
-    assert choice.l2 == logistic.STRENGTHS[0]
-    assert choice.log_loss == pytest.approx(np.log(2), abs=0.05)
+    noise = cross_validate(np.random.default_rng(3).normal(size=(80, 30)), np.arange(80) % 2, np.ones(80), seed=0)
+    assert noise.l2 == logistic.STRENGTHS[0] and noise.log_loss == pytest.approx(np.log(2), abs=0.05)
