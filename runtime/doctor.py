@@ -32,7 +32,7 @@ PROCESSORS = {
     "arm64": "ARM without 8-bit dot products, as in a Raspberry Pi 3, 4 or Zero 2: int8 saves memory more than time",
 }
 
-OLDEST = (1, 18)
+OLDEST = (1, 19)
 BAD_VERSIONS = {
     "1.20.0": "other projects shut it out",
     "1.21.0": "it dies with an illegal instruction on a Raspberry Pi 4",

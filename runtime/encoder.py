@@ -90,7 +90,10 @@ class SentenceEncoder:
 
     @property
     def space(self) -> str | None:
-        """Another model whose vectors can be compared with these, see `evaluation.translation.space`; None for none."""
+        """Another model whose vectors can be compared with these, such as "sentence-transformers/all-MiniLM-L6-v2".
+
+        None for a space of its own. `xsent.evaluation.translation.space` measures how near the two are.
+        """
         return self.bundle.space
 
     def encode(

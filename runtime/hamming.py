@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 _ROWS = 8  # rows of `a` compared at once: few, so that what is counted stays in the cache
-_BITS_OF_BYTE = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1).sum(axis=1, dtype=np.uint8)
 
 
 def pack_signs(vectors: ArrayLike) -> NDArray[np.uint8]:
@@ -42,7 +41,7 @@ def hamming_distances(a: ArrayLike, b: ArrayLike) -> NDArray[np.int32]:
     for start in range(0, len(left), _ROWS):
         rows = slice(start, start + _ROWS)
         for word, column in enumerate(columns):
-            distances[rows] += _count_bits(left[rows, word, None] ^ column)
+            distances[rows] += np.bitwise_count(left[rows, word, None] ^ column)
     return distances
 
 
@@ -54,12 +53,3 @@ def binary_similarity(a: ArrayLike, b: ArrayLike) -> NDArray[np.float32]:
     cosines[~left.any(axis=1)] = 0
     cosines[:, ~right.any(axis=1)] = 0
     return cosines
-
-
-def _count_bits(words: NDArray[np.uint64]) -> NDArray[np.uint8]:
-    counts: NDArray[np.uint8]
-    if hasattr(np, "bitwise_count"):  # NumPy 2
-        counts = np.bitwise_count(words)
-    else:
-        counts = _BITS_OF_BYTE[words[..., None].view(np.uint8)].sum(axis=-1, dtype=np.uint8)
-    return counts

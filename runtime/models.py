@@ -26,7 +26,10 @@ class SupportsEncode(Protocol):
 
 
 def open_model(path: str | Path | None = None) -> SupportsEncode:
-    """Open a bundle, by default the built-in one, or a folder of another kind; a BundleError says that it is none."""
+    """Open a bundle, by default the one that ships with the package, or a folder of another kind.
+
+    A BundleError says that it is of no known kind or damaged, a MissingExtraError that what might open it is missing.
+    """
     if path is None or (Path(path) / MANIFEST).is_file():
         return SentenceEncoder(path)
     path = Path(path)

@@ -54,7 +54,10 @@ def _drop_stdout() -> None:
 
 
 class Progress:
-    """How far, how fast, how long to go, on one line of standard error; by default only if that is a terminal."""
+    """How far, how fast, how long to go: a line on standard error that is written over and over; a context manager.
+
+    The unit is what is counted, plural. None for `enabled` writes if standard error is a terminal.
+    """
 
     def __init__(self, unit: str, total: int | None = None, *, enabled: bool | None = None) -> None:
         self._unit = unit

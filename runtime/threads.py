@@ -20,7 +20,10 @@ _NAMES = ("scipy_openblas_{}64_", "scipy_openblas_{}", "openblas_{}64_", "openbl
 
 
 def available_cpus(root: Path = Path("/")) -> int:
-    """CPUs this process may run on: its affinity, capped by its container's quota. Only tests need another `root`."""
+    """CPUs this process may run on: its affinity, capped by the quota of its container.
+
+    The count of the machine is wrong in containers: it oversubscribes them. Only tests need another `root`.
+    """
     affinity = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     return max(1, min([affinity, *(math.ceil(quota) for quota in _quotas(root))]))
 

@@ -19,6 +19,7 @@ from xsent.bench.ablation import Ablation, group_section, main
 from xsent.bench.quality import every_score, write_small_xsr
 from xsent.bench.variants import GROUPS, Plan, Row, RowGroup, chosen
 from xsent.errors import DataError, XsentError
+from xsent.evaluation.translation import xsr
 
 ROWS = ("table", "layers-2", "prefixes", "layer-prefixes")  # of matryoshka, with the encoders inside them
 
@@ -176,8 +177,6 @@ def test_a_perfect_encoder_has_perfect_scores(tmp_path: Path) -> None:
 
 
 def test_a_small_xsr_has_as_many_distractors_as_asked_for(tmp_path: Path) -> None:
-    from xsent.evaluation.translation import xsr
-
     data = write_toy_tests(tmp_path / "tests")
     rows = len((data / "xsr" / "en-fr.tsv").read_text().splitlines())
     for distractors, more in ((0, 0), (7, 7), (1000, 30)):

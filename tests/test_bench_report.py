@@ -7,7 +7,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
-from made_up_results import LAYERS, made_up_results, read_results
+from made_up_results import LAYERS, made_up_results
 
 from xsent.bench.pages import Table
 from xsent.bench.report import PARTS, sections, write_report
@@ -131,12 +131,6 @@ def test_latency_is_of_one_thread_and_throughput_of_all() -> None:
     threads = {title: {row[3] for row in tables[title].rows} for title in ("Latency", "Throughput")}
     assert threads == {"Latency": {"1"}, "Throughput": {"1", "2"}}
     assert len(tables["The straight line of latency over layers"].rows) == 3  # lengths
-
-
-def test_what_is_written_is_read_back(tmp_path: Path) -> None:
-    made_up_results().write(tmp_path / "results.json")
-    assert read_results(tmp_path / "results.json") == made_up_results()
-    assert str(made_up_results().measurements[0]) == "latency layers=0 precision=int8 backend=onnx threads=1 tokens=8"
 
 
 def test_a_line_by_hand() -> None:

@@ -1,5 +1,8 @@
 """A whole run: its parts, what is kept when one fails or the run is ended, and its command."""
 
+import os
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from unittest import mock
@@ -14,7 +17,7 @@ from xsent.bench.cli import app
 from xsent.bench.grid import Family, GridPlan
 from xsent.bench.quality import measure_quality
 from xsent.bench.results import Measurement, Results
-from xsent.bench.run import CUT_SHORT, Choices, Part, measure_parts, parts
+from xsent.bench.run import CUT_SHORT, Choices, Part, measure_parts, parts, run_benchmarks
 from xsent.errors import DataError, XsentError
 
 FOUND = made_up_results().measurements[:4]
@@ -120,12 +123,32 @@ def test_the_command_measures_and_says_where_the_report_is(mini_bundle: Path, tm
     [
         (["--bundle", "nowhere"], "nowhere: no such folder"),
         (["--eval", "nowhere"], "nowhere: no test set"),
+        (["training", "--device", "abacus"], "must be auto or cpu"),
+        (["training", "--layers", "x"], "whole numbers"),
     ],
 )
 def test_bad_input_is_one_line_before_anything_is_measured(tmp_path: Path, options: list[str], message: str) -> None:
     result = CliRunner().invoke(app, [*options, "--out", str(tmp_path / "out")])
     assert result.exit_code == 1 and result.stderr.startswith("Error: ") and message in result.stderr
     assert result.stderr.count("\n") == 1 and not (tmp_path / "out").exists()
+
+
+def test_every_benchmark_runs_for_a_bundle_as_a_plain_test(mini_bundle: Path) -> None:
+    command = [sys.executable, "-m", "pytest", "bench", "--benchmark-disable", "-vv", "-p", "no:cacheprovider"]
+    environment = {**os.environ, "XSENT_BUNDLES": str(mini_bundle)}
+    done = subprocess.run(command, cwd=Path(__file__).parent.parent, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    for told in ("one_sentence[2-32] PASSED", "hundred_sentences[2-1] PASSED", "opening[2] PASSED"):
+        assert f"test_encoding.py::test_{told}" in done.stdout
+    assert "test_encoding.py::test_one_sentence[2-128] SKIPPED" in done.stdout  # the bundle takes 64
+
+
+def test_they_are_run_where_they_are_installed_and_read(mini_bundle: Path, tmp_path: Path) -> None:
+    found = {str(measurement): measurement.figures for measurement in run_benchmarks([mini_bundle], seconds=0.01)}
+    assert {"modules benchmark=one sentence layers=2 tokens=8", "modules benchmark=opening layers=2"} <= found.keys()
+    assert all(0 < figures["min_ms"] <= figures["median_ms"] for figures in found.values())
+    with pytest.raises(DataError, match=r"pytest ended with \d: .*nowhere: no such folder; expected a bundle"):
+        list(run_benchmarks([tmp_path / "nowhere"], seconds=0.01))
 
 
 def test_every_command_has_an_example() -> None:

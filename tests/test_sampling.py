@@ -49,14 +49,6 @@ def test_a_window_has_the_cells_in_their_shares() -> None:
     assert counts.max() - counts.min() <= 8  # a small cell is repeated evenly
 
 
-def test_windows_do_not_depend_on_what_was_asked_before() -> None:
-    first = sampler()
-    for window in range(3):
-        first.rows(window)
-    assert np.array_equal(first.rows(7), sampler().rows(7))
-    assert not np.array_equal(sampler(seed=2).rows(7), sampler().rows(7))
-
-
 def test_shuffling_moves_batches_and_leaves_them_whole() -> None:
     batches = sampler().rows(0).reshape(10, 8)
     shuffled = sampler().shuffle(0, batches)

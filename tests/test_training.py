@@ -81,11 +81,6 @@ def test_training_learns_to_translate(trained: Path) -> None:
     assert not vectors[1].any() and np.allclose(vectors[[0, 2]], encoder.encode(["cat", "dog house"]), atol=1e-6)
 
 
-def test_finished_training_is_not_trained_again(recipe: Path, trained: Path) -> None:
-    before = times(trained)
-    assert train(recipe, trained.parent.parent) == trained and times(trained) == before
-
-
 @pytest.mark.parametrize(("stage", "threads"), [("table", 1), ("layers", 2)])
 def test_killed_training_resumes_to_the_bit(recipe: Path, tmp_path: Path, stage: str, threads: int) -> None:
     trained, run = train(recipe, tmp_path / "whole", threads), tmp_path / "run"
@@ -151,7 +146,7 @@ def test_a_stage_starts_from_the_mean_of_earlier_ones(tmp_path: Path) -> None:
 def test_a_start_without_layers_fits_any_heads(recipe: Path, trained: Path) -> None:
     other, run = load_recipe(recipe).model_copy(update={"num_heads": 4, "ffn_dim": 64}), trained.parents[1]
     assert open_start(other, trained.parent / "table-0000150", run).step == 150
-    with pytest.raises(DataError, match="num_heads = 2, the recipe 4"):
+    with pytest.raises(DataError, match="num_heads = 2, the recipe 4; to start from it"):
         open_start(other, trained, run)
 
 
@@ -206,9 +201,8 @@ def test_a_full_disk_keeps_the_checkpoint_before(recipe: Path, trained: Path, tm
     assert [path.name for path in (run / "checkpoints").iterdir()] == ["table-0000150"]
 
 
-@pytest.mark.parametrize("precision", ["auto", "bf16-mixed"])
-def test_both_precisions_train(tmp_path: Path, precision: str) -> None:
-    short = altered(tmp_path, ("steps = 150", "steps = 5"), ("dim = 32", f'dim = 32\nprecision = "{precision}"'))
+def test_bfloat16_trains(tmp_path: Path) -> None:
+    short = altered(tmp_path, ("steps = 150", "steps = 5"), ("dim = 32", 'dim = 32\nprecision = "bf16-mixed"'))
     assert load_checkpoint(train(short, tmp_path / "run")).step == 12
 
 
@@ -221,7 +215,11 @@ def test_a_loss_that_is_no_number_stops_and_keeps_the_checkpoint(trained: Path, 
     assert load_checkpoint(run / "checkpoints" / "table-0000150").step == 150
 
 
-def test_other_settings_are_refused_under_a_resume(trained: Path, tmp_path: Path) -> None:
+def test_a_finished_run_is_not_trained_again_and_not_under_other_settings(
+    recipe: Path, trained: Path, tmp_path: Path
+) -> None:
+    before = times(trained)
+    assert train(recipe, trained.parent.parent) == trained and times(trained) == before
     changed = altered(tmp_path, ("ugt = 0.1", "ugt = 0.2"))
     with pytest.raises(DataError, match=r"stages\[1\]\.objectives\.ugt\.weight: 0\.1 became 0\.2.*--out"):
         train(changed, trained.parent.parent)
@@ -258,15 +256,13 @@ def test_a_training_starts_from_a_model_and_its_vocabulary(
         train(again, tmp_path / "run", start=other)
 
 
-def test_a_start_of_another_shape_or_vocabulary_is_refused(
+def test_a_start_of_another_vocabulary_is_refused(
     recipe: Path, trained: Path, mini_checkpoint: Path, tmp_path: Path
 ) -> None:
-    with pytest.raises(DataError, match=r"has num_heads = 4, the recipe 2; to start from it"):
-        train(recipe, tmp_path / "run", start=mini_checkpoint)
     other = Path(shutil.copytree(trained, tmp_path / "other"))
     shutil.copy(mini_checkpoint / "sentencepiece.model", other)
     with pytest.raises(DataError, match=r"other: its table has 360 rows, the vocabulary \d+ pieces"):
-        train(recipe, tmp_path / "run-2", start=other)
+        train(recipe, tmp_path / "run", start=other)
 
 
 @pytest.mark.parametrize(

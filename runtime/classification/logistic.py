@@ -54,7 +54,10 @@ class Choice:
 def fit_logistic(
     features: Floats, classes: Ints, *, l2: float, weights: Floats | None = None, start: Logistic | None = None
 ) -> Logistic:
-    """Minimise the loss, which is convex, for features x [n, F], classes y [n] that all occur, and weights s [n]."""
+    """Minimise the loss for features x [n, F], classes y [n] that all occur, and weights s [n], 1 unless given.
+
+    It is convex, so the answer does not depend on the start; an optimum nearby saves time.
+    """
     n, width = features.shape
     weights = np.ones(n) if weights is None else weights
     one_hot = np.eye(classes.max() + 1)[classes]
@@ -99,7 +102,10 @@ def cross_validate(features: Floats, classes: Ints, weights: Floats, *, seed: in
 
 
 def stratified_folds(classes: Ints, *, seed: int) -> Ints:
-    """The fold of every example [n]: folds differ by one example at most, in all and in each class."""
+    """The fold of every example [n]: folds differ by one example at most, in all and in each class.
+
+    A class with two examples is never without one when a fold is held out.
+    """
     shuffled = np.random.default_rng(seed).permutation(len(classes))
     by_class = shuffled[np.argsort(classes[shuffled], kind="stable")]
     folds = np.empty(len(classes), np.int64)

@@ -192,7 +192,10 @@ def accuracy_rows(cells: Sequence[Cell]) -> list[dict[str, object]]:
 
 
 def confusion_rows(labels: Sequence[str], cells: Sequence[Cell]) -> list[dict[str, object]]:
-    """Shares in per cent of the examples of a label (row) by what they got (column); a label without any has zeros."""
+    """Of all examples of a label (row) the share in per cent that got a label (column), over cells and seeds.
+
+    "unknown" is a column if it was ever the answer; a label that no test set has is a row of zeros.
+    """
     counts = np.concatenate([cell.confusion for cell in cells]).sum(axis=0)
     shares = (100 * counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)).tolist()
     answers = [*labels, UNKNOWN] if any(row[-1] for row in shares) else labels

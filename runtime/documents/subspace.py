@@ -84,7 +84,10 @@ def survey(vectors: Iterable[NDArray[Any]], held_out: NDArray[np.bool_], dim: in
 
 
 def dominant_directions(gram: Doubles, rank: int) -> Doubles:
-    """The eigenvectors [rank, D] of largest eigenvalue of a Gram matrix [D, D], the largest number of each positive."""
+    """The `rank` eigenvectors of largest eigenvalue of a Gram matrix [D, D], as rows [rank, D].
+
+    Their sign, which means nothing, makes the largest number of each positive.
+    """
     _, vectors = np.linalg.eigh(gram)  # ascending
     rows: Doubles = vectors.T[::-1][:rank]
     largest = np.abs(rows).argmax(axis=1)
