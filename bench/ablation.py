@@ -28,7 +28,6 @@ from xsent.train.checkpoint import CheckpointEncoder, load_checkpoint
 from xsent.train.data.corpus import Corpus
 from xsent.train.data.preparation import prepare
 from xsent.train.trainer import Trainer
-from xsent.train.validation import mean
 
 logger = logging.getLogger(__name__)
 
@@ -173,7 +172,7 @@ def train_and_measure(plan: Plan, folder: Path, key: str, seed: int) -> dict[str
     for name, size in smaller.items() if variant.inside else ():
         found = retrieval(CheckpointEncoder(trained, **size), plan.tests / "tatoeba", plan.languages)
         scores |= {f"{test} {name}": score for test, score in found.items()}
-    validation = {VALIDATION[name]: mean(values) for name, values in trained.about["validation"].items()}
+    validation = {VALIDATION[name]: fmean(values.values()) for name, values in trained.about["validation"].items()}
     if key != TABLE:
         remove_folder(run / "checkpoints")
     return {**scores, **validation, **costs}

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from statistics import fmean
 from threading import Event
 from typing import Any
 
@@ -21,7 +22,7 @@ from xsent.train.config import StageConfig
 from xsent.train.data.batching import Batch, Batches
 from xsent.train.devices import average
 from xsent.train.stage import Losses, TrainingModel
-from xsent.train.validation import Scores, Validation, mean
+from xsent.train.validation import Scores, Validation
 
 logger = logging.getLogger(__name__)
 
@@ -142,7 +143,7 @@ class StageLoop:
         with open(self._log, "a") as log:
             log.write(json.dumps({"stage": self._stage.name, "step": done, **self._losses, **scores}) + "\n")
         stage, losses = self._stage, "  ".join(f"{name} {loss:.4f}" for name, loss in self._losses.items())
-        found = f"P@1 {mean(scores['p1']):.2f}  loss {mean(scores['loss']):.4f}"
+        found = f"P@1 {fmean(scores['p1'].values()):.2f}  loss {fmean(scores['loss'].values()):.4f}"
         speed = f"{rate * stage.batch_size:.0f} pairs/s, {(stage.steps - done) / rate / 60:.0f} min left"
         logger.info("%s %d/%d  %s  %s  %s", stage.name, done, stage.steps, losses, found, speed)
 

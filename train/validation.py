@@ -59,8 +59,3 @@ class Validation:
         device = encoder.table.weight.device
         parts = [sentences[i : i + BATCH] for i in range(0, len(sentences), BATCH)]
         return torch.cat([F.normalize(encoder(to_tokens(part, encoder).to(device)), dim=1) for part in parts])
-
-
-def mean(by_language: dict[str, float]) -> float:
-    """The mean over the languages."""
-    return sum(by_language.values()) / len(by_language)

@@ -18,15 +18,12 @@ logger = logging.getLogger(__name__)
 Cell = tuple[str, str]
 
 
-def cell_shares(
-    counts: Mapping[Cell, int], *, temperature: float, weights: Mapping[str, float] | None = None
-) -> dict[Cell, float]:
+def cell_shares(counts: Mapping[Cell, int], *, temperature: float, weights: Mapping[str, float]) -> dict[Cell, float]:
     """The share of each cell in training: proportional to weight x size^temperature.
 
     A temperature of 1 keeps the corpus as it is, 0 makes all cells equal; weights are by source, 1 where not named.
     """
-    factors = weights or {}
-    mass = {cell: factors.get(cell[0], 1.0) * n**temperature for cell, n in counts.items()}
+    mass = {cell: weights.get(cell[0], 1.0) * n**temperature for cell, n in counts.items()}
     total = math.fsum(mass.values())
     return {cell: m / total for cell, m in mass.items()}
 
