@@ -69,7 +69,7 @@ def whole_run(
     """Measure what sentence vectors cost on this machine, by layers, length, precision, backend and threads.
 
     Without a command: everything, beside other systems where they are installed, as a folder with report.md,
-    report.html, results.json and plots. Ctrl-C leaves a report of what there is by then.
+    results.json and plots. Ctrl-C leaves a report of what there is by then.
     """
     if context.invoked_subcommand:
         return

@@ -50,7 +50,7 @@ class Part:
 
 
 def write_report(results: Results, folder: Path) -> Path:
-    """Write `report.md`, which is returned, `report.html` and `plots/` of a run or of a part of one."""
+    """Write `report.md`, which is returned, and `plots/` of a run or of a part of one."""
     machine = results.environment.get("processor")
     return write_pages(TITLE, f"`{results.command}`{f' on {machine}' if machine else ''}.", sections(results), folder)
 
