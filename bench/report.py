@@ -223,10 +223,4 @@ PARTS: Sequence[Part] = (
         "What the pytest-benchmark modules say (`pytest --pyargs xsent.bench`), on one thread where none is named: one "
         "pass in one process, so that a slow moment of the machine falls on few rows. Compare by the tables above.",
     ),
-    Part(
-        "tracking",
-        "Tracking",
-        "What `xsent-bench slower` compares where it cannot count instructions: the time of some sentences over "
-        "that of a fixed product of matrices in numpy, in turns.",
-    ),
 )

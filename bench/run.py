@@ -21,7 +21,6 @@ from xsent.bench.peers import beside_others
 from xsent.bench.quality import measure_quality, tests_in
 from xsent.bench.report import write_report
 from xsent.bench.results import Axis, Measurement, Results
-from xsent.bench.slower import TIME, ratios
 from xsent.bench.training import BATCH, TrainingSpec, measure_training
 from xsent.bench.turn import Task, run_turn
 from xsent.bundle import Bundle, builtin_path
@@ -70,10 +69,6 @@ def parts(results: Results, work: Path, choices: Choices) -> list[tuple[str, Par
     def not_measured(text: str) -> None:
         fail(f"peers: {text}")
 
-    def tracking() -> Iterable[Measurement]:
-        turns = [{"ratio": ratio} for ratio in ratios(builtin)]
-        return [Measurement.of_turns("tracking", {"work": "encode", "by": TIME}, turns)]
-
     others = partial(beside_others, builtin, work, only=only, turns=turns, number=number, note=note, fail=not_measured)
     training, tests = partial(measure_training, spec, plan.training, [BATCH], "cpu"), choices.evaluate
     return [
@@ -86,7 +81,6 @@ def parts(results: Results, work: Path, choices: Choices) -> list[tuple[str, Par
         *([("quality", partial(measure_quality, [builtin, *choices.bundles], tests, fail))] if tests else []),
         *([("peers", others)] if choices.peers else []),
         ("pytest-benchmark", lambda: run_benchmarks([made.path(n, "int8") for n in layers], seconds=seconds)),
-        ("tracking", tracking),
     ]
 
 

@@ -72,8 +72,8 @@ def costs(code: Path, bundle: Path, by: str) -> dict[str, list[float]]:
     return {f"{work}, instructions by {by}": [instructions(work, bundle, by, code)] for work in SENTENCES}
 
 
-def ratios(bundle: Path, code: Path | None = None) -> list[float]:
-    """The time of encoding in times of numpy's work, of each process; of this code unless another is named."""
+def ratios(bundle: Path, code: Path) -> list[float]:
+    """The time of encoding in times of numpy's work, of each process."""
     return [float(run_child(child(TIME, bundle, TURNS), code).stdout) for _ in range(PROCESSES)]
 
 

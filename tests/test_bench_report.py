@@ -48,7 +48,7 @@ def test_tables_of_measurements() -> None:
 
 def test_the_report_says_every_group(markdown: str) -> None:
     titles = [part.title for part in PARTS if part.group != "modules"]
-    assert len(titles) == 11
+    assert len(titles) == 10
     found = re.findall(r"^## (.*)$", markdown, re.MULTILINE)
     assert found == ["To know", "In short", "Machine", *titles, "Not measured"]
     assert markdown.startswith("# ") and "`xsent-bench --out x<1>` on Abacus &lt;3&gt;." in markdown

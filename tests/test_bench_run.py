@@ -70,10 +70,10 @@ def test_whatever_ends_a_run_leaves_a_report_of_what_there_is(tmp_path: Path, er
 @pytest.mark.parametrize(
     ("choices", "names"),
     [
-        (Choices(), ["grid", "share of the peaks", "training", "peers", "pytest-benchmark", "tracking"]),
+        (Choices(), ["grid", "share of the peaks", "training", "peers", "pytest-benchmark"]),
         (
             Choices(evaluate=Path("tests"), peers=False, quick=True),
-            ["grid", "share of the peaks", "quality", "pytest-benchmark", "tracking"],
+            ["grid", "share of the peaks", "quality", "pytest-benchmark"],
         ),
     ],
 )
@@ -101,14 +101,13 @@ def test_quality_stands_beside_cost_and_a_test_that_fails_is_a_line(mini_bundle:
 def test_the_command_measures_and_says_where_the_report_is(mini_bundle: Path, tmp_path: Path) -> None:
     out = tmp_path / "new" / "report"
     command = ["--quick", "--no-peers", "--bundle", str(mini_bundle), "--out", str(out), "--work", str(tmp_path / "w")]
-    tiny = mock.patch.object(whole, "quick_plan", return_value=TINY)
-    with tiny, mock.patch.object(whole, "ratios", return_value=[2.0, 3.0, 4.0]):
+    with mock.patch.object(whole, "quick_plan", return_value=TINY):
         result = CliRunner().invoke(app, command)
     assert result.exit_code == 0, result.output
     assert result.stdout.strip() == str(out / "report.md")
     results = read_results(out / "results.json")
-    assert {m.group for m in results.measurements} == {"size", "latency", "start", "modules", "tracking"}
-    assert results.of("tracking")[0].figures == {"ratio": 3.0} and not results.failures
+    assert {m.group for m in results.measurements} == {"size", "latency", "start", "modules"}
+    assert not results.failures
     assert any("2 layers in int8 (mini" in note for note in results.notes)
 
     again = CliRunner().invoke(app, command)
