@@ -217,10 +217,4 @@ PARTS: Sequence[Part] = (
         "tokens.",
         peers_table,
     ),
-    Part(
-        "modules",
-        "pytest-benchmark",
-        "What the pytest-benchmark modules say (`pytest --pyargs xsent.bench`), on one thread where none is named: one "
-        "pass in one process, so that a slow moment of the machine falls on few rows. Compare by the tables above.",
-    ),
 )

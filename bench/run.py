@@ -1,19 +1,12 @@
 """A whole run: everything that can be measured here, one part after the other, and its report."""
 
-import json
 import logging
-import os
-import re
-import subprocess
-import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
-from xsent.bench import LAYERS
 from xsent.bench.bundles import Bundles, trained
 from xsent.bench.grid import full_plan, measure_grid, memory_of, quick_plan, share
 from xsent.bench.machine import Watch, environment
@@ -64,7 +57,6 @@ def parts(results: Results, work: Path, choices: Choices) -> list[tuple[str, Par
     plan, made = quick_plan() if quick else full_plan(), Bundles(work, trained(choices.bundles))
     spec = TrainingSpec(str(work / "training"), steps=8)
     only, turns, number = (PEERS_QUICK, 1, 200) if quick else ((), 3, 1_000)
-    layers, seconds = ((2,), 0.1) if quick else (LAYERS, 0.25)
 
     def not_measured(text: str) -> None:
         fail(f"peers: {text}")
@@ -80,7 +72,6 @@ def parts(results: Results, work: Path, choices: Choices) -> list[tuple[str, Par
         *([("training", training)] if plan.training else []),
         *([("quality", partial(measure_quality, [builtin, *choices.bundles], tests, fail))] if tests else []),
         *([("peers", others)] if choices.peers else []),
-        ("pytest-benchmark", lambda: run_benchmarks([made.path(n, "int8") for n in layers], seconds=seconds)),
     ]
 
 
@@ -96,34 +87,6 @@ def peers_parts(
         ("memory", lambda: [memory_of(axes, run_turn(Task(str(bundle), stream=stream)))] if stream else []),
         ("share of the peaks", lambda: [share(ours.num_layers, [bundle])]),
     ]
-
-
-def run_benchmarks(bundles: Sequence[Path], *, seconds: float) -> Iterator[Measurement]:
-    """Run this room's pytest-benchmark module as `pytest --pyargs xsent.bench` does, on a bundle for each depth.
-
-    Each benchmark is repeated so many seconds at most, in rounds of its own choice. If pytest fails, a DataError has
-    the last error that it tells.
-    """
-    with TemporaryDirectory() as folder:
-        report = Path(folder) / "report.json"
-        settings = ["-q", "-p", "no:cacheprovider", "-c", os.devnull, "--rootdir", ".", "--benchmark-only"]
-        settings += ["--benchmark-min-rounds=3", f"--benchmark-max-time={seconds}", "--benchmark-json", str(report)]
-        done = subprocess.run(
-            [sys.executable, "-m", "pytest", "--pyargs", "xsent.bench", *settings],
-            cwd=folder,  # not the settings of whatever project the user stands in
-            env={**os.environ, "XSENT_BUNDLES": os.pathsep.join(str(path.resolve()) for path in bundles)},
-            capture_output=True,
-            text=True,
-        )
-        if done.returncode or not report.is_file():
-            told = re.findall(r"^E +(.*)", done.stdout, re.MULTILINE) or (done.stderr or "it said nothing").splitlines()
-            raise DataError(f"pytest ended with {done.returncode}: {told[-1]}")
-        found = json.loads(report.read_bytes())["benchmarks"]
-    for benchmark in found:
-        name, stats = benchmark["name"].partition("[")[0].removeprefix("test_").replace("_", " "), benchmark["stats"]
-        figures = {f"{figure}_ms": 1000 * stats[figure] for figure in ("min", "median", "mean", "stddev")}
-        axes = {"benchmark": name, **(benchmark["params"] or {})}
-        yield Measurement("modules", axes, {**figures, "rounds": stats["rounds"]})
 
 
 def measure_parts(results: Results, parts: Sequence[tuple[str, Part]], folder: Path) -> Path:

@@ -70,11 +70,8 @@ def test_whatever_ends_a_run_leaves_a_report_of_what_there_is(tmp_path: Path, er
 @pytest.mark.parametrize(
     ("choices", "names"),
     [
-        (Choices(), ["grid", "share of the peaks", "training", "peers", "pytest-benchmark"]),
-        (
-            Choices(evaluate=Path("tests"), peers=False, quick=True),
-            ["grid", "share of the peaks", "quality", "pytest-benchmark"],
-        ),
+        (Choices(), ["grid", "share of the peaks", "training", "peers"]),
+        (Choices(evaluate=Path("tests"), peers=False, quick=True), ["grid", "share of the peaks", "quality"]),
     ],
 )
 def test_the_parts_are_those_that_are_chosen(tmp_path: Path, choices: Choices, names: list[str]) -> None:
@@ -106,7 +103,7 @@ def test_the_command_measures_and_says_where_the_report_is(mini_bundle: Path, tm
     assert result.exit_code == 0, result.output
     assert result.stdout.strip() == str(out / "report.md")
     results = read_results(out / "results.json")
-    assert {m.group for m in results.measurements} == {"size", "latency", "start", "modules"}
+    assert {m.group for m in results.measurements} == {"size", "latency", "start"}
     assert not results.failures
     assert any("2 layers in int8 (mini" in note for note in results.notes)
 
