@@ -14,7 +14,7 @@ from xsent.bench.cli import app
 from xsent.bench.grid import Family, GridPlan
 from xsent.bench.quality import measure_quality
 from xsent.bench.results import Measurement, Results
-from xsent.bench.run import CUT_SHORT, Choices, Part, measure_parts, parts
+from xsent.bench.run import CUT_SHORT, Part, measure_parts, parts
 from xsent.errors import DataError, XsentError
 
 FOUND = made_up_results().measurements[:4]
@@ -67,15 +67,15 @@ def test_whatever_ends_a_run_leaves_a_report_of_what_there_is(tmp_path: Path, er
     assert "## Latency" in (report := (tmp_path / "report.md").read_text()) and CUT_SHORT in report
 
 
-@pytest.mark.parametrize(
-    ("choices", "names"),
-    [
-        (Choices(), ["grid", "share of the peaks", "training", "peers"]),
-        (Choices(evaluate=Path("tests"), peers=False, quick=True), ["grid", "share of the peaks", "quality"]),
-    ],
-)
-def test_the_parts_are_those_that_are_chosen(tmp_path: Path, choices: Choices, names: list[str]) -> None:
-    assert [name for name, _ in parts(Results(""), tmp_path, choices)] == names
+def test_the_parts_are_those_that_are_chosen(mini_bundle: Path, tmp_path: Path) -> None:
+    everything = parts(Results(""), tmp_path, False, [], None, True)
+    assert [name for name, _ in everything] == ["grid", "share of the peaks", "training", "peers"]
+    (tmp_path / "tatoeba").mkdir()
+    quick = parts(Results(""), tmp_path, True, [], tmp_path, False)
+    assert [name for name, _ in quick] == ["grid", "share of the peaks", "quality"]
+    with pytest.raises(DataError, match="both are 2 layers in int8; give one"):
+        parts(Results(""), tmp_path / "work", True, [mini_bundle, mini_bundle], None, False)
+    assert not (tmp_path / "work").exists()
 
 
 @pytest.mark.filterwarnings("ignore::xsent.options.LongSentenceWarning")  # the toy's words are not the tokenizer's
