@@ -179,7 +179,7 @@ def train_and_measure(plan: Plan, folder: Path, key: str, seed: int) -> dict[str
 
 
 def write_ablation(plan: Plan, folder: Path, command: str) -> Path:
-    """Write `ablation.md`, which is returned, `ablation.html` and `plots/` from the rows that are finished."""
+    """Write `ablation.md`, which is returned, and `plots/` from the rows that are finished."""
     found: dict[str, list[dict[str, float]]] = {}
     for file in sorted((folder / "rows").glob("*.json")):
         found.setdefault(file.stem.rpartition("-")[0], []).append(json.loads(file.read_bytes()))

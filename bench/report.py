@@ -50,7 +50,7 @@ class Part:
 
 
 def write_report(results: Results, folder: Path) -> Path:
-    """Write `report.md`, which is returned, `report.html` and `plots/` of a run or of a part of one."""
+    """Write `report.md`, which is returned, and `plots/` of a run or of a part of one."""
     machine = results.environment.get("processor")
     return write_pages(TITLE, f"`{results.command}`{f' on {machine}' if machine else ''}.", sections(results), folder)
 
@@ -216,17 +216,5 @@ PARTS: Sequence[Part] = (
         "their layers, and our tokenizer, filled up to their number of pieces where they have more: all read the same "
         "tokens.",
         peers_table,
-    ),
-    Part(
-        "modules",
-        "pytest-benchmark",
-        "What the pytest-benchmark modules say (`pytest --pyargs xsent.bench`), on one thread where none is named: one "
-        "pass in one process, so that a slow moment of the machine falls on few rows. Compare by the tables above.",
-    ),
-    Part(
-        "tracking",
-        "Tracking",
-        "What `xsent-bench slower` compares where it cannot count instructions: the time of some sentences over "
-        "that of a fixed product of matrices in numpy, in turns.",
     ),
 )

@@ -58,9 +58,7 @@ def scaled(figure: str, value: float) -> float:
 def shown(measurement: Measurement, figure: str) -> str:
     """A figure in a cell."""
     found = measurement.figures.get(figure)
-    if found is None:
-        return NONE
-    return f"{found:,.0f}" if figure == "rounds" else number(scaled(figure, found))
+    return NONE if found is None else number(scaled(figure, found))
 
 
 def listing(measurements: Sequence[Measurement]) -> Table:

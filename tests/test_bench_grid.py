@@ -16,7 +16,7 @@ from xsent.bench.grid import Family, GridPlan, latencies, measure_grid, memory_o
 from xsent.bench.texts import mixed, texts_of
 from xsent.bench.turn import Task, Turn, run_turn
 from xsent.bundle import Bundle, builtin_path
-from xsent.errors import DataError, MissingExtraError, XsentError
+from xsent.errors import DataError, MissingExtraError
 from xsent.tokenizer import Tokenizer
 
 # The miniature model takes 64 tokens, fewer than many of the texts have.
@@ -123,12 +123,6 @@ def test_a_given_bundle_takes_the_place_of_its_depth(mini_bundle: Path, tmp_path
     assert builtin.name in notes[1]
 
 
-def test_two_bundles_of_one_depth_are_refused(mini_bundle: Path, tmp_path: Path) -> None:
-    with pytest.raises(XsentError, match="both are 2 layers in int8; give one"):
-        measure_grid(quick_plan(), tmp_path / "work", [mini_bundle, mini_bundle], note=print, fail=print)
-    assert not (tmp_path / "work").exists()
-
-
 def test_what_cannot_be_made_is_told_and_the_rest_goes_on(
     mini_bundle: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -140,7 +134,7 @@ def test_what_cannot_be_made_is_told_and_the_rest_goes_on(
     failures: list[str] = []
     families = [Family("int8", "openvino", (1, 2)), Family("int8", "onnx", (1, 2), turns=1)]
     bundles = Bundles(tmp_path, {(2, "int8"): Bundle.open(mini_bundle)}, like=mini_bundle)
-    found = list(GridPlan(families).measure(bundles, failures.append))
+    found = list(measure_grid(GridPlan(families), bundles, failures.append))
     assert [(m.group, m.axes["layers"]) for m in found] == [("size", 2), ("latency", 2), ("start", 2), ("memory", 2)]
     files = {file.name: file.stat().st_size for file in mini_bundle.iterdir()}
     assert found[0].figures == {"bytes": sum(files.values()), **{f"{name}_bytes": n for name, n in files.items()}}

@@ -131,7 +131,7 @@ def test_the_command_prints_the_comparison(mini_bundle: Path, tmp_path: Path) ->
     options = ["--out", str(tmp_path), "--only", "bare", "--turns", "1", "--sentences", "20", "--stream", "1000"]
     result = CliRunner().invoke(app, ["peers", str(mini_bundle), *options])
     assert result.exit_code == 0 and result.stdout.startswith("# "), result.output
-    assert {"report.md", "report.html", "results.json"} <= {path.name for path in tmp_path.iterdir()}
+    assert {"report.md", "results.json"} <= {path.name for path in tmp_path.iterdir()}
     cells = [[cell.strip() for cell in line.split("|")[1:-1]] for line in result.stdout.splitlines() if line[:1] == "|"]
     (at,) = (row for row, head in enumerate(cells) if head[:2] == ["system", "model"])
     head, _, ours, bare = cells[at : at + 4]

@@ -1,8 +1,5 @@
 """A whole run: its parts, what is kept when one fails or the run is ended, and its command."""
 
-import os
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from unittest import mock
@@ -17,7 +14,7 @@ from xsent.bench.cli import app
 from xsent.bench.grid import Family, GridPlan
 from xsent.bench.quality import measure_quality
 from xsent.bench.results import Measurement, Results
-from xsent.bench.run import CUT_SHORT, Choices, Part, measure_parts, parts, run_benchmarks
+from xsent.bench.run import CUT_SHORT, Part, measure_parts, parts
 from xsent.errors import DataError, XsentError
 
 FOUND = made_up_results().measurements[:4]
@@ -43,7 +40,7 @@ def test_everything_is_on_the_disk_before_the_next_is_measured(tmp_path: Path) -
             yield measurement
 
     report = measure_parts(Results("xsent-bench"), [("grid", part)], tmp_path)
-    assert report == tmp_path / "report.md" and (tmp_path / "report.html").exists()
+    assert report == tmp_path / "report.md"
     results = read_results(tmp_path / "results.json")
     assert results.measurements == FOUND and results.command == "xsent-bench"
     assert results.environment["processor"] and "meanwhile" in results.environment
@@ -70,18 +67,15 @@ def test_whatever_ends_a_run_leaves_a_report_of_what_there_is(tmp_path: Path, er
     assert "## Latency" in (report := (tmp_path / "report.md").read_text()) and CUT_SHORT in report
 
 
-@pytest.mark.parametrize(
-    ("choices", "names"),
-    [
-        (Choices(), ["grid", "share of the peaks", "training", "peers", "pytest-benchmark", "tracking"]),
-        (
-            Choices(evaluate=Path("tests"), peers=False, quick=True),
-            ["grid", "share of the peaks", "quality", "pytest-benchmark", "tracking"],
-        ),
-    ],
-)
-def test_the_parts_are_those_that_are_chosen(tmp_path: Path, choices: Choices, names: list[str]) -> None:
-    assert [name for name, _ in parts(Results(""), tmp_path, choices)] == names
+def test_the_parts_are_those_that_are_chosen(mini_bundle: Path, tmp_path: Path) -> None:
+    everything = parts(Results(""), tmp_path, False, [], None, True)
+    assert [name for name, _ in everything] == ["grid", "share of the peaks", "training", "peers"]
+    (tmp_path / "tatoeba").mkdir()
+    quick = parts(Results(""), tmp_path, True, [], tmp_path, False)
+    assert [name for name, _ in quick] == ["grid", "share of the peaks", "quality"]
+    with pytest.raises(DataError, match="both are 2 layers in int8; give one"):
+        parts(Results(""), tmp_path / "work", True, [mini_bundle, mini_bundle], None, False)
+    assert not (tmp_path / "work").exists()
 
 
 @pytest.mark.filterwarnings("ignore::xsent.options.LongSentenceWarning")  # the toy's words are not the tokenizer's
@@ -104,14 +98,13 @@ def test_quality_stands_beside_cost_and_a_test_that_fails_is_a_line(mini_bundle:
 def test_the_command_measures_and_says_where_the_report_is(mini_bundle: Path, tmp_path: Path) -> None:
     out = tmp_path / "new" / "report"
     command = ["--quick", "--no-peers", "--bundle", str(mini_bundle), "--out", str(out), "--work", str(tmp_path / "w")]
-    tiny = mock.patch.object(whole, "quick_plan", return_value=TINY)
-    with tiny, mock.patch.object(whole, "ratios", return_value=[2.0, 3.0, 4.0]):
+    with mock.patch.object(whole, "quick_plan", return_value=TINY):
         result = CliRunner().invoke(app, command)
     assert result.exit_code == 0, result.output
     assert result.stdout.strip() == str(out / "report.md")
     results = read_results(out / "results.json")
-    assert {m.group for m in results.measurements} == {"size", "latency", "start", "modules", "tracking"}
-    assert results.of("tracking")[0].figures == {"ratio": 3.0} and not results.failures
+    assert {m.group for m in results.measurements} == {"size", "latency", "start"}
+    assert not results.failures
     assert any("2 layers in int8 (mini" in note for note in results.notes)
 
     again = CliRunner().invoke(app, command)
@@ -131,24 +124,6 @@ def test_bad_input_is_one_line_before_anything_is_measured(tmp_path: Path, optio
     result = CliRunner().invoke(app, [*options, "--out", str(tmp_path / "out")])
     assert result.exit_code == 1 and result.stderr.startswith("Error: ") and message in result.stderr
     assert result.stderr.count("\n") == 1 and not (tmp_path / "out").exists()
-
-
-def test_every_benchmark_runs_for_a_bundle_as_a_plain_test(mini_bundle: Path) -> None:
-    command = [sys.executable, "-m", "pytest", "bench", "--benchmark-disable", "-vv", "-p", "no:cacheprovider"]
-    environment = {**os.environ, "XSENT_BUNDLES": str(mini_bundle)}
-    done = subprocess.run(command, cwd=Path(__file__).parent.parent, env=environment, capture_output=True, text=True)
-    assert done.returncode == 0, done.stdout + done.stderr
-    for told in ("one_sentence[2-32] PASSED", "hundred_sentences[2-1] PASSED", "opening[2] PASSED"):
-        assert f"test_encoding.py::test_{told}" in done.stdout
-    assert "test_encoding.py::test_one_sentence[2-128] SKIPPED" in done.stdout  # the bundle takes 64
-
-
-def test_they_are_run_where_they_are_installed_and_read(mini_bundle: Path, tmp_path: Path) -> None:
-    found = {str(measurement): measurement.figures for measurement in run_benchmarks([mini_bundle], seconds=0.01)}
-    assert {"modules benchmark=one sentence layers=2 tokens=8", "modules benchmark=opening layers=2"} <= found.keys()
-    assert all(0 < figures["min_ms"] <= figures["median_ms"] for figures in found.values())
-    with pytest.raises(DataError, match=r"pytest ended with \d: .*nowhere: no such folder; expected a bundle"):
-        list(run_benchmarks([tmp_path / "nowhere"], seconds=0.01))
 
 
 def test_every_command_has_an_example() -> None:
