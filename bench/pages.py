@@ -40,7 +40,7 @@ class Section:
     title: str
     text: str = ""  # what to know when reading it
     points: Sequence[str] = ()
-    tables: Sequence[Table] = ()
+    table: Table | None = None
     plots: Sequence[Plot] = ()
 
 
@@ -63,7 +63,7 @@ def markdown(title: str, about: str, parts: Sequence[Section]) -> str:
     lines = [f"# {title}", _marked(about)]
     for part in parts:
         points = "\n".join(f"- {_marked(point)}" for point in part.points)
-        lines += [f"## {part.title}", _marked(part.text), points, *(table.markdown() for table in part.tables)]
+        lines += [f"## {part.title}", _marked(part.text), points, part.table.markdown() if part.table else ""]
         lines += [f"![{plot.title}](plots/{plot.name}.png)" for plot in part.plots]
     return "\n\n".join(filter(None, lines))
 

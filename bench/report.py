@@ -66,13 +66,12 @@ def sections(results: Results) -> list[Section]:
     ]
     for part in PARTS:
         measured = results.of(part.group)
-        table = part.table(measured) if measured else None
-        if table:
+        if measured and (table := part.table(measured)):
             drawn = [plot for draw in part.plots if (plot := draw(measured))]
             points = about_peers if part.group == "peers" else ()
-            found.append(Section(part.title, part.about, points, [table], drawn))
+            found.append(Section(part.title, part.about, points, table, drawn))
     found.append(Section("Not measured", points=results.failures))
-    return [section for section in found if section.points or section.tables]
+    return [section for section in found if section.points or section.table]
 
 
 def summary(results: Results) -> list[Section]:
@@ -88,7 +87,7 @@ def summary(results: Results) -> list[Section]:
         "the process; memory that is resident in a process of its own."
     )
     rows = [Measurement("summary", {"layers": layers}, found[layers]) for layers in sorted(found, key=order)]
-    return [Section("In short", about, tables=[listing(rows)])] if rows else []
+    return [Section("In short", about, table=listing(rows))] if rows else []
 
 
 def plain(value: object) -> str:

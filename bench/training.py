@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from xsent.bench.processes import answers, end_with_parent, peak_memory, say
+from xsent.bench.processes import answers, peak_memory, say, serve_parent
 from xsent.bench.results import Measurement
 from xsent.files import atomic_file
 from xsent.terminal import one_line_errors
@@ -69,7 +69,6 @@ class TrainingSpec:
             vocabulary=VocabularyConfig(size=self.vocabulary, sentences=100_000),
             stages=(stage,),
             dim=self.dim,
-            num_heads=8,
             ffn_dim=2 * self.dim,
             compile=self.compile,
             checkpoint_minutes=60,
@@ -159,6 +158,6 @@ def main(spec: str) -> None:
 
 
 if __name__ == "__main__":
-    end_with_parent()
+    serve_parent()
     logging.basicConfig(level=logging.WARNING, stream=sys.stderr)
     main(sys.argv[1])

@@ -82,7 +82,7 @@ def test_peers_say_how_they_run_and_stand_alone_where_ours_failed(markdown: str)
     results = made_up_results()
     results.measurements = [m for m in results.of("peers") if m.axes["system"] != "xsent"]
     (peers,) = [section for section in sections(results) if section.title == "Peers"]
-    assert peers.tables[0].rows == [["fastembed", "MiniLM", "260", "300"]]
+    assert peers.table and peers.table.rows == [["fastembed", "MiniLM", "260", "300"]]
 
 
 def test_every_plot_is_a_file(folder: Path, markdown: str) -> None:
@@ -106,7 +106,7 @@ def test_any_beginning_of_a_run_has_a_report(tmp_path: Path) -> None:
 def test_latency_is_of_one_thread_and_throughput_of_all() -> None:
     results = made_up_results()
     results.measurements += [replace(m, axes={**m.axes, "threads": 2}) for m in results.of("latency")]
-    tables = {section.title: section.tables[0] for section in sections(results) if section.tables}
+    tables = {section.title: section.table for section in sections(results) if section.table}
     threads = {title: {row[3] for row in tables[title].rows} for title in ("Latency", "Throughput")}
     assert threads == {"Latency": {"1"}, "Throughput": {"1", "2"}}
     assert len(tables["The straight line of latency over layers"].rows) == 3  # lengths

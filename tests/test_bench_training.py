@@ -69,7 +69,7 @@ def test_every_depth_and_batch_is_measured(tmp_path: Path) -> None:
 
 
 def test_a_child_ends_with_its_parent() -> None:
-    program = "import time; from xsent.bench.processes import end_with_parent, say; end_with_parent(); say({}); "
+    program = "import time; from xsent.bench.processes import say, serve_parent; serve_parent(); say({}); "
     with subprocess.Popen([sys.executable, "-c", program + "time.sleep(60)"], stdin=-1, stdout=-1) as child:
         assert child.stdout is not None and child.stdin is not None
         child.stdout.readline()
