@@ -1,6 +1,6 @@
 """An ablation: each row trained and measured in a process of its own, some at once; finished ones are kept.
 
-python -m xsent.bench.ablation PLAN FOLDER [KEY SEED]; without a key what all rows read is made.
+python -m xsent.bench.ablation FOLDER [KEY SEED]; without a key what all rows read is made.
 """
 
 import json
@@ -14,13 +14,14 @@ from statistics import fmean
 
 from xsent.bench.pages import Section, Table, write_pages
 from xsent.bench.plots import bars
-from xsent.bench.processes import Child, answer_alone, answers, end_with_parent, peak_memory
-from xsent.bench.quality import every_score, retrieval, write_small_xsr
+from xsent.bench.processes import Child, answers, peak_memory, serve_parent
+from xsent.bench.quality import by_direction, every_score, write_small_xsr
 from xsent.bench.tables import NONE, descending, mean_cell
 from xsent.bench.training import Clock
 from xsent.bench.variants import GROUPS, METHOD, TABLE, Plan, Row, RowGroup, chosen
 from xsent.bundle import builtin_path
 from xsent.errors import DataError, XsentError
+from xsent.evaluation.translation import tatoeba
 from xsent.files import atomic_file, remove_folder
 from xsent.probe import processor_name
 from xsent.terminal import one_line_errors
@@ -28,7 +29,6 @@ from xsent.train.checkpoint import CheckpointEncoder, load_checkpoint
 from xsent.train.data.corpus import Corpus
 from xsent.train.data.preparation import prepare
 from xsent.train.trainer import Trainer
-from xsent.train.validation import mean
 
 logger = logging.getLogger(__name__)
 
@@ -66,7 +66,7 @@ class Ablation:
         rows = [key for key in keys if key[0] != TABLE and not self.file(key).exists()]
         if rows or not self.file(first).exists():
             # In a process of its own, so that its memory is not counted as a row's.
-            list(answers(MODULE, [self._settings, str(self.folder)], threads=self.plan.threads))
+            list(answers(MODULE, [str(self.folder)], threads=self.plan.threads))
         if not self.file(first).exists():
             self._train([first], 1)
         if not self.failed:
@@ -76,10 +76,6 @@ class Ablation:
             raise XsentError(f"{len(self.failed)} rows failed, see {logs}; the same command tries them again")
         return write_ablation(self.plan, self.folder, self.command)
 
-    @property
-    def _settings(self) -> str:
-        return json.dumps(asdict(self.plan))
-
     def file(self, key: Key, kind: str = "json") -> Path:
         """The figures of a row, or what it says while it trains."""
         return self.folder / "rows" / f"{key[0]}-{key[1]}.{kind}"
@@ -87,10 +83,10 @@ class Ablation:
     def _claim_folder(self) -> None:
         """Keep the plan in the folder; that there is another is a DataError."""
         (self.folder / "rows").mkdir(parents=True, exist_ok=True)
-        now, path = json.loads(self._settings), self.folder / "plan.json"
+        settings, path = json.dumps(asdict(self.plan)), self.folder / "plan.json"
         if not path.exists():
-            path.write_text(self._settings)
-        before = json.loads(path.read_text())
+            path.write_text(settings)
+        now, before = json.loads(settings), json.loads(path.read_text())
         if was := ", ".join(f"{name} = {before.get(name)!r}" for name in now if before.get(name) != now[name]):
             raise DataError(f"{self.folder} holds an ablation with {was}; name another --out, or the same settings")
 
@@ -105,7 +101,7 @@ class Ablation:
                 free = [key for key in waiting if key[0] not in blocked]
                 if free and len(running) < processes:
                     waiting.remove(free[0])
-                    arguments = [self._settings, str(self.folder), free[0][0], str(free[0][1])]
+                    arguments = [str(self.folder), free[0][0], str(free[0][1])]
                     messages = self.file(free[0], "log").open("w+b")
                     running[free[0]] = Child(MODULE, arguments, threads=self.plan.threads, messages=messages)
                     continue
@@ -171,16 +167,16 @@ def train_and_measure(plan: Plan, folder: Path, key: str, seed: int) -> dict[str
         "0 layers": {"num_layers": 0},
     }
     for name, size in smaller.items() if variant.inside else ():
-        found = retrieval(CheckpointEncoder(trained, **size), plan.tests / "tatoeba", plan.languages)
-        scores |= {f"{test} {name}": score for test, score in found.items()}
-    validation = {VALIDATION[name]: mean(values) for name, values in trained.about["validation"].items()}
+        found = tatoeba(CheckpointEncoder(trained, **size), plan.tests / "tatoeba", plan.languages)
+        scores |= {f"{test} {name}": score for test, score in by_direction("Tatoeba", found).items()}
+    validation = {VALIDATION[name]: fmean(values.values()) for name, values in trained.about["validation"].items()}
     if key != TABLE:
         remove_folder(run / "checkpoints")
     return {**scores, **validation, **costs}
 
 
 def write_ablation(plan: Plan, folder: Path, command: str) -> Path:
-    """Write `ablation.md`, which is returned, `ablation.html` and `plots/` from the rows that are finished."""
+    """Write `ablation.md`, which is returned, and `plots/` from the rows that are finished."""
     found: dict[str, list[dict[str, float]]] = {}
     for file in sorted((folder / "rows").glob("*.json")):
         found.setdefault(file.stem.rpartition("-")[0], []).append(json.loads(file.read_bytes()))
@@ -208,7 +204,7 @@ def group_section(group: RowGroup, found: Mapping[str, Sequence[Mapping[str, flo
     table = Table(["", *headings, *beside], rows)
     series = [name for name in BESIDE if name in names] or names[:2]  # another first language than the papers'
     plot = bars(group.name, group.title, {label: found for label, found in measured.items() if found}, series)
-    return Section(group.title, group.note, orders(group, measured), [table], [plot])
+    return Section(group.title, group.note, orders(group, measured), table, [plot])
 
 
 def values(row: Row, found: Sequence[Mapping[str, float]]) -> Values:
@@ -230,19 +226,19 @@ def orders(group: RowGroup, measured: Mapping[str, Values]) -> list[str]:
 
 
 @one_line_errors()
-def main(plan: str, folder: str, *row: str) -> None:
+def main(folder: str, *row: str) -> None:
     """See the module."""
-    raw = json.loads(plan)
-    opened, place = Plan(**raw | {"languages": tuple(raw["languages"])}), Path(folder)
+    place = Path(folder)
+    raw = json.loads((place / "plan.json").read_text())
+    plan = Plan(**raw | {"languages": tuple(raw["languages"])})
     if not row:
-        return prepare_rows(opened, place)
-    figures = train_and_measure(opened, place, row[0], int(row[1]))
+        return prepare_rows(plan, place)
+    figures = train_and_measure(plan, place, row[0], int(row[1]))
     with atomic_file(place / "rows" / f"{row[0]}-{row[1]}.json") as file:
         file.write(json.dumps(figures).encode())
 
 
 if __name__ == "__main__":
-    end_with_parent()
-    answer_alone()
+    serve_parent()
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s", datefmt="%H:%M:%S", stream=sys.stderr)
     main(*sys.argv[1:])

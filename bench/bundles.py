@@ -4,6 +4,7 @@ import hashlib
 import os
 import shutil
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -15,8 +16,7 @@ from xsent.bench.texts import sentences
 from xsent.bundle import TOKENIZER, Bundle, builtin_path, file_digest
 from xsent.errors import BundleError, DataError
 from xsent.export.bundle import export_bundle
-from xsent.export.form import Precision
-from xsent.export.options import ExportOptions, Format
+from xsent.export.options import ExportOptions, Format, Precision
 from xsent.openvino_backend import FILES, FOLDER, import_openvino
 from xsent.train.checkpoint import VALIDATION, Checkpoint
 from xsent.train.model import Encoder, ModelConfig
@@ -45,18 +45,12 @@ class Bundles:
         mark, like = path.with_suffix(".made-of"), Bundle.open(self.like)
         code = "".join(file_digest(file) for file in sorted(Path(export.__file__).parent.glob("*.py")))
         made = hashlib.sha256(f"{like.fingerprint} {code}".encode()).hexdigest()
-        if not (is_whole(path) and mark.is_file() and mark.read_text() == made):
-            write_random(like, layers, precision, path, openvino=openvino)
-            mark.write_text(made)
+        with suppress(BundleError):  # damaged, or not there
+            if Bundle.open(path) and mark.is_file() and mark.read_text() == made:
+                return path
+        write_random(like, layers, precision, path, openvino=openvino)
+        mark.write_text(made)
         return path
-
-
-def is_whole(path: Path) -> bool:
-    """Whether there is a bundle that can be opened."""
-    try:
-        return bool(Bundle.open(path))
-    except BundleError:
-        return False
 
 
 def trained(paths: Sequence[Path], note: Callable[[str], None] = lambda _: None) -> dict[Kind, Bundle]:

@@ -15,7 +15,7 @@ import typer
 
 from xsent.bundle import builtin_path
 from xsent.commands.options import BundleArgument, BundleOption, split_names
-from xsent.errors import DataError, MissingExtraError
+from xsent.errors import DataError, needing
 from xsent.terminal import FAILED, one_line_errors
 
 app = typer.Typer(
@@ -50,11 +50,8 @@ def command_line() -> str:
 @contextmanager
 def measuring() -> Iterator[None]:
     """What goes wrong is one line; also a decorator for commands."""
-    with one_line_errors():
-        try:
-            yield
-        except ModuleNotFoundError as error:
-            raise MissingExtraError(f"{error.name} is not installed; pip install 'xsent[bench]'") from error
+    with one_line_errors(), needing("bench"):
+        yield
 
 
 @app.callback(invoke_without_command=True)
@@ -72,14 +69,18 @@ def whole_run(
     """Measure what sentence vectors cost on this machine, by layers, length, precision, backend and threads.
 
     Without a command: everything, beside other systems where they are installed, as a folder with report.md,
-    report.html, results.json and plots. Ctrl-C leaves a report of what there is by then.
+    results.json and plots. Ctrl-C leaves a report of what there is by then.
     """
     if context.invoked_subcommand:
         return
-    from xsent.bench.run import Choices, run
+    from xsent.bench.results import Results
+    from xsent.bench.run import RESULTS, measure_parts, parts
 
-    choices = Choices(quick=quick, evaluate=evaluate, bundles=tuple(bundle or ()), peers=with_peers)
-    typer.echo(run(out, work or Path(f"{out}-work"), choices, force=force, command=command_line()))
+    if (out / RESULTS).exists() and not force:
+        raise DataError(f"{out / RESULTS}: there is a report; name another --out, or replace it with --force")
+    results = Results(command_line())
+    chosen = parts(results, work or Path(f"{out}-work"), quick, bundle or (), evaluate, with_peers)
+    typer.echo(measure_parts(results, chosen, out))
 
 
 @app.command(epilog="Example: xsent-bench ablation DATA --out runs/ablation --only generative --seeds 1,2,3")
@@ -127,7 +128,6 @@ def training(
         raise DataError(f"--device {device} must be auto or cpu")
     spec = TrainingSpec(str(out), steps=steps, threads=threads, compile=compiled)
     depths, sizes = numbers(layers), numbers(batches, least=2)
-    out.mkdir(parents=True, exist_ok=True)
     part = "training", lambda: measure_training(spec, depths, sizes, device)
     typer.echo(measure_parts(Results(command_line()), [part], out))
 
@@ -147,7 +147,6 @@ def peers(
     from xsent.bench.run import measure_parts, peers_parts
 
     results = Results(command_line())
-    out.mkdir(parents=True, exist_ok=True)
     parts = peers_parts(results, bundle or builtin_path(), out, split_names(only), turns, number, stream)
     typer.echo(measure_parts(results, parts, out).read_text())
 

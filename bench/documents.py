@@ -61,11 +61,7 @@ def make_documents(texts: Mapping[str, Sequence[str]], length: int, step: int) -
 def ablate(
     encoder: EncodesStreams, texts: Mapping[str, Sequence[str]], length: int, step: int
 ) -> tuple[list[list[str]], str]:
-    """Recall of every row of the paper's tables, aligning the first language with each other one.
-
-    Returns:
-        Rows of the table, and a line on what debiasing removed.
-    """
+    """Recall of every row of the paper's tables, the first language with each other one; what debiasing removed."""
     fitting, documents = make_documents(texts, length, length), make_documents(texts, length, step)
     first, *others = texts
     gold = {(row, row) for row in range(len(documents[first]))}

@@ -1,4 +1,4 @@
-"""Latency, memory, size and start by layers, precision, backend and threads; where time goes; a training step."""
+"""Latency, memory, size and start by layers, precision, backend and threads, and where time goes."""
 
 import logging
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -9,13 +9,13 @@ from statistics import median
 import numpy as np
 
 from xsent.bench import LAYERS, LENGTHS
-from xsent.bench.bundles import Bundles, Kind, trained
+from xsent.bench.bundles import Bundles, Kind
 from xsent.bench.processes import answers
 from xsent.bench.results import Axis, Measurement
 from xsent.bench.turn import BLOCK, Task, Turn, run_turn
 from xsent.bundle import MANIFEST, Bundle
 from xsent.errors import DataError, MissingExtraError, XsentError
-from xsent.export.form import Precision
+from xsent.export.options import Precision
 from xsent.openvino_backend import FOLDER
 from xsent.threads import available_cpus
 
@@ -44,13 +44,18 @@ class Family:
         """One of them in words."""
         return f"{layers} layers, {self.precision}, {self.backend}, threads {self.threads}"
 
+    def covering(self, kinds: Collection[Kind]) -> "Family":
+        """The same with all of these of its precision too, if it runs in onnx on one thread."""
+        more = {layers for layers, precision in kinds if precision == self.precision}
+        usual = (self.backend, self.threads) == ("onnx", 1)
+        return replace(self, layers=sorted({*self.layers, *more})) if usual else self
+
     def measure(
         self, folders: Mapping[int, Path], lengths: Sequence[int], seconds: float, fail: Say
     ) -> Iterator[Measurement]:
         """Measure the bundle of each number of layers, so many seconds a length and turn; one that fails is left out.
 
-        Yields:
-            Latency and start once all turns are over, or on Ctrl-C those of the turns so far; then memory.
+        Latency and start come once all turns are over, or on Ctrl-C those of the turns so far; then memory.
         """
         settings: Mapping[str, str | int] = {"backend": self.backend, "threads": self.threads}
         numbers = {self.name(layers): layers for layers in folders}
@@ -88,35 +93,6 @@ class GridPlan:
     shares: Sequence[int] = (0, 2, 6)  # layers whose distance to the machine's peaks is measured
     training: Sequence[int] = (1, 2, 4, 6)  # layers that are trained with
 
-    def covering(self, kinds: Collection[Kind]) -> "GridPlan":
-        """The same plan, in which every bundle of these layers and precisions runs at least in onnx on one thread."""
-        families = []
-        for family in self.families:
-            if (family.backend, family.threads) == ("onnx", 1):
-                more = (layers for layers, precision in kinds if precision == family.precision)
-                family = replace(family, layers=sorted({*family.layers, *more}))
-            families.append(family)
-        return replace(self, families=families)
-
-    def measure(self, bundles: Bundles, fail: Say) -> Iterator[Measurement]:
-        """Size, latency, start and memory of each family; what fails is told."""
-        sized = set[Path]()
-        for family in self.families:
-            folders: dict[int, Path] = {}
-            for layers in family.layers:
-                logger.info("bundle: %s", family.name(layers))
-                try:
-                    folders[layers] = bundles.path(layers, family.precision, openvino=family.backend == "openvino")
-                except MissingExtraError as error:
-                    fail(f"{family.precision}, {family.backend}: {error}")
-                    break
-                except (XsentError, OSError) as error:
-                    fail(f"{family.name(layers)}: {error}")
-            if family.backend != "openvino":
-                yield from (size(Bundle.open(path)) for path in folders.values() if path not in sized)
-                sized |= {*folders.values()}
-            yield from family.measure(folders, self.lengths, self.seconds, fail)
-
 
 def quick_plan() -> GridPlan:
     """About a minute and a half on two cores; no training, whose vocabulary alone takes half as long."""
@@ -144,15 +120,24 @@ def full_plan() -> GridPlan:
     return GridPlan(families)
 
 
-def measure_grid(plan: GridPlan, work: Path, given: Sequence[Path], *, note: Say, fail: Say) -> Iterator[Measurement]:
-    """Measure a plan; what is made for it is kept in `work`, and used again.
-
-    A given bundle takes the place of the made one of its layers and precision, which is noted; that one cannot be
-    opened, or that two are alike, is raised before anything is measured.
-    """
-    bundles = Bundles(work, trained(given, note))
-    work.mkdir(parents=True, exist_ok=True)
-    return plan.covering(bundles.given).measure(bundles, fail)
+def measure_grid(plan: GridPlan, bundles: Bundles, fail: Say) -> Iterator[Measurement]:
+    """Size, latency, start and memory of each family and of the given bundles; what fails is told."""
+    sized = set[Path]()
+    for family in (family.covering(bundles.given) for family in plan.families):
+        folders: dict[int, Path] = {}
+        for layers in family.layers:
+            logger.info("bundle: %s", family.name(layers))
+            try:
+                folders[layers] = bundles.path(layers, family.precision, openvino=family.backend == "openvino")
+            except MissingExtraError as error:
+                fail(f"{family.precision}, {family.backend}: {error}")
+                break
+            except (XsentError, OSError) as error:
+                fail(f"{family.name(layers)}: {error}")
+        if family.backend != "openvino":
+            yield from (size(Bundle.open(path)) for path in folders.values() if path not in sized)
+            sized |= {*folders.values()}
+        yield from family.measure(folders, plan.lengths, plan.seconds, fail)
 
 
 def size(bundle: Bundle) -> Measurement:

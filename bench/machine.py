@@ -75,11 +75,9 @@ class Watch:
     def figures(self) -> dict[str, float]:
         """What was seen so far.
 
-        Returns:
-            load_before and load_most, averages of a minute; other_cpus, CPUs that other programs took in the mean, and
-            among them our own children that still run; stolen, the share of the time that the host of a virtual machine
-            took; celsius_most; mhz_least and mhz_most of the fastest CPU at each look; throttled, how often the machine
-            slowed itself down.
+        load_before and load_most, averages of a minute; other_cpus, CPUs that other programs took in the mean, and
+        among them our own children that still run; stolen, the share of the time that the host of a virtual machine
+        took; celsius_most; mhz_least and mhz_most of the fastest CPU at each look; throttled, how often it slowed down.
         """
         seen = {name: [look[name] for look in self._looks if name in look] for name in self._looks[0]}
         grown = {name: values[-1] - values[0] for name, values in seen.items()}

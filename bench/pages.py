@@ -1,37 +1,14 @@
-"""A report as files: Markdown with its plots beside it, and one HTML page that needs no network."""
+"""A report as files: Markdown with its plots beside it."""
 
-from base64 import b64encode
 from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
 from io import BytesIO
 from pathlib import Path
 
-from markdown_it import MarkdownIt
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
 from xsent.files import atomic_file
-
-PAGE = """<!DOCTYPE html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>{title}</title>
-<style>
-body {{ font: 16px/1.5 system-ui, sans-serif; color: #222; max-width: 70rem; margin: 2rem auto; padding: 0 1rem }}
-table {{ border-collapse: collapse; display: block; overflow-x: auto; margin: 1rem 0; font-size: 0.85rem }}
-th, td {{ border-bottom: 1px solid #ddd; padding: 0.25rem 0.7rem; vertical-align: top }}
-td {{ font-variant-numeric: tabular-nums }}
-img {{ max-width: 100%; height: auto }}
-code {{ background: #f3f3f3; padding: 0.1rem 0.3rem }}
-</style>
-</head>
-<body>
-{body}</body>
-</html>
-"""
 
 
 @dataclass(frozen=True)
@@ -55,13 +32,6 @@ class Plot:
     title: str
     figure: Figure
 
-    def png(self) -> bytes:
-        """The picture as a file."""
-        file = BytesIO()
-        FigureCanvasAgg(self.figure)
-        self.figure.savefig(file, format="png", dpi=120)
-        return file.getvalue()
-
 
 @dataclass(frozen=True)
 class Section:
@@ -70,23 +40,22 @@ class Section:
     title: str
     text: str = ""  # what to know when reading it
     points: Sequence[str] = ()
-    tables: Sequence[Table] = ()
+    table: Table | None = None
     plots: Sequence[Plot] = ()
 
 
 def write_pages(title: str, about: str, parts: Sequence[Section], folder: Path, name: str = "report") -> Path:
-    """Write a Markdown file, which is returned, an HTML file, and `plots/`."""
+    """Write a Markdown file, which is returned, and `plots/`."""
     (folder / "plots").mkdir(exist_ok=True)
-    images = {f"plots/{plot.name}.png": plot.png() for part in parts for plot in part.plots}
-    text = f"{markdown(title, about, parts)}\n"
-    body = MarkdownIt("commonmark").enable("table").render(text)
-    for file, image in images.items():
-        body = body.replace(f'src="{file}"', f'src="data:image/png;base64,{b64encode(image).decode()}"')
-    page = PAGE.format(title=escape(title), body=body)
-    for file, content in {**images, f"{name}.html": page.encode(), f"{name}.md": text.encode()}.items():
-        with atomic_file(folder / file) as opened:
-            opened.write(content)
-    return folder / f"{name}.md"
+    for plot in (plot for part in parts for plot in part.plots):
+        image = BytesIO()
+        plot.figure.savefig(image, format="png", dpi=120)
+        with atomic_file(folder / "plots" / f"{plot.name}.png") as file:
+            file.write(image.getvalue())
+    report = folder / f"{name}.md"
+    with atomic_file(report) as file:
+        file.write(f"{markdown(title, about, parts)}\n".encode())
+    return report
 
 
 def markdown(title: str, about: str, parts: Sequence[Section]) -> str:
@@ -94,7 +63,7 @@ def markdown(title: str, about: str, parts: Sequence[Section]) -> str:
     lines = [f"# {title}", _marked(about)]
     for part in parts:
         points = "\n".join(f"- {_marked(point)}" for point in part.points)
-        lines += [f"## {part.title}", _marked(part.text), points, *(table.markdown() for table in part.tables)]
+        lines += [f"## {part.title}", _marked(part.text), points, part.table.markdown() if part.table else ""]
         lines += [f"![{plot.title}](plots/{plot.name}.png)" for plot in part.plots]
     return "\n\n".join(filter(None, lines))
 

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from onnx import helper, numpy_helper
 
 from xsent.backends import open_backend
-from xsent.bench.processes import answer_alone, end_with_parent, say
+from xsent.bench.processes import say, serve_parent
 from xsent.bench.texts import sentences
 from xsent.bundle import Bundle
 from xsent.encoder import SentenceEncoder
@@ -108,7 +108,6 @@ def product_peak(operator: str, x: NDArray[Any], weight: NDArray[Any], kind: typ
 
 
 if __name__ == "__main__":
-    end_with_parent()
-    answer_alone()
+    serve_parent()
     int8, *others = (Path(name) for name in sys.argv[1:])
     say(shares(int8, others[0] if others else None))

@@ -126,10 +126,8 @@ def write_static(pieces: int, width: int, folder: Path) -> None:
     """A table alone, as model2vec reads it."""
     from safetensors.numpy import save_file
 
-    save_file(
-        {"embeddings": np.random.default_rng(0).standard_normal((pieces, width), np.float32)},
-        folder / "model.safetensors",
-    )
+    table = np.random.default_rng(0).standard_normal((pieces, width), np.float32)
+    save_file({"embeddings": table}, folder / "model.safetensors")
     (folder / "config.json").write_text(json.dumps({"normalize": True}))
 
 

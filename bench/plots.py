@@ -73,16 +73,6 @@ def memory_by_layers(measured: Measured) -> Plot | None:
     return _titled("memory-by-layers", f"Memory of a process by layers ({told})", axes)
 
 
-def quality_by_milliseconds(measured: Measured) -> Plot | None:
-    """Scores of bundles against the time of a sentence."""
-    return _against(measured, "p50_ms", "milliseconds, one sentence", "quality-by-milliseconds")
-
-
-def quality_by_megabytes(measured: Measured) -> Plot | None:
-    """Scores of bundles against their size."""
-    return _against(measured, "bytes", "megabytes on the disk", "quality-by-megabytes")
-
-
 def bars(name: str, title: str, rows: Mapping[str, Mapping[str, Sequence[float]]], series: Sequence[str]) -> Plot:
     """Per cents of rows as bars, one a series, each the mean of its numbers with the deviation of the sample."""
     figure = Figure(figsize=(8, 1.2 + 0.4 * len(rows)), layout="constrained")
@@ -104,8 +94,8 @@ def bars(name: str, title: str, rows: Mapping[str, Mapping[str, Sequence[float]]
     return Plot(name, title, figure)
 
 
-def _against(measured: Measured, cost: str, label: str, name: str) -> Plot | None:
-    """A panel for each score, with a point a bundle; the cost from left to right."""
+def quality_against(measured: Measured, cost: str, label: str) -> Plot | None:
+    """Scores of bundles against what they cost: a panel for each score, with a point a bundle."""
     scores = [score for score in SCORES if any(score in m.figures for m in measured)]
     if not scores:
         return None
@@ -124,7 +114,8 @@ def _against(measured: Measured, cost: str, label: str, name: str) -> Plot | Non
         axes.set_xlabel(label)
         axes.grid(alpha=0.3)
     panels[-1].legend(loc="center left", bbox_to_anchor=(1, 0.5), frameon=False)
-    return _titled(name, f"Quality against {label.partition(',')[0]}", panels[0])
+    name = label.replace(",", "").split()[0]
+    return _titled(f"quality-by-{name}", f"Quality against {label.partition(',')[0]}", panels[0])
 
 
 def _draw(series: Mapping[Axis, Series], style: str, labels: tuple[str, str, str]) -> Axes:

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import threading
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from tempfile import TemporaryFile
@@ -33,7 +34,7 @@ def resident() -> float:
 class Child:
     """A module of ours in a process of its own, so that its memory and its allocator are its own; ends with the block.
 
-    It says lines of JSON, see `say`. Its standard input is a pipe that nobody but us holds, see `end_with_parent`.
+    It says lines of JSON. Its standard input is a pipe that nobody but us holds; see `serve_parent`.
     """
 
     def __init__(
@@ -97,18 +98,17 @@ def answers(module: str, arguments: Sequence[str], **settings: Any) -> Iterator[
             yield said
 
 
-def end_with_parent() -> None:
-    """In a child: stop at once when the parent is gone, however it went."""
+def serve_parent() -> None:
+    """In a child: stop at once when the parent is gone, however it went; `sys.stdout` answers it, see `say`.
+
+    What libraries write to standard output goes to the messages.
+    """
 
     def watch() -> None:
         os.read(sys.stdin.fileno(), 1)  # no one writes: it returns when the pipe closes
         os._exit(1)
 
     threading.Thread(target=watch, daemon=True).start()
-
-
-def answer_alone() -> None:
-    """In a child: what libraries write to standard output goes to its messages; `sys.stdout` answers the parent."""
     sys.stdout = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
 
@@ -122,11 +122,7 @@ def say(facts: Mapping[str, object]) -> None:
 @contextmanager
 def silent() -> Iterator[None]:
     """Keep advice, warnings and progress bars of other tools off the screen, those in C++ too."""
-    import logging  # not above: a child whose memory is measured loads neither
-    import warnings
-
-    before, level = [os.dup(1), os.dup(2)], logging.root.manager.disable
-    logging.disable(logging.WARNING)
+    before = [os.dup(1), os.dup(2)]
     try:
         with open(os.devnull, "w") as nowhere, warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -134,7 +130,6 @@ def silent() -> Iterator[None]:
                 os.dup2(nowhere.fileno(), place)
             yield
     finally:
-        logging.disable(level)
         for place, kept in enumerate(before, 1):
             os.dup2(kept, place)
             os.close(kept)

@@ -84,13 +84,8 @@ def topics(encoder: SupportsEncode, folder: Path, languages: Sequence[str]) -> d
     return {cell.test: cell.accuracy for cell in transfer_from_english(encoder, folder, languages)}
 
 
-def retrieval(encoder: SupportsEncode, folder: Path, languages: Sequence[str]) -> dict[str, float]:
-    """P@1 of Tatoeba by direction, for a table."""
-    return by_direction("Tatoeba", tatoeba(encoder, folder, languages))
-
-
 def by_direction(name: str, measured: Evaluation) -> dict[str, float]:
-    """Both directions of every language, with names for a table."""
+    """P@1 in both directions of every language, with names for a table."""
     both = {"xx_en": "{}→en", "en_xx": "en→{}"}
     scores = measured.scores.items()
     return {f"{name} {text.format(code)}": found[way] for code, found in scores for way, text in both.items()}
@@ -101,7 +96,7 @@ def every_score(encoder: SupportsEncode, tests: Path, small_xsr: Path, languages
 
     Of the languages, which are those beside English, XSR and STS-B are for the first one alone.
     """
-    first, found = languages[0], retrieval(encoder, tests / "tatoeba", languages)
+    first, found = languages[0], by_direction("Tatoeba", tatoeba(encoder, tests / "tatoeba", languages))
     found |= by_direction("XSR", xsr(encoder, small_xsr, [first]))
     accuracy = topics(encoder, tests / "sib200", [ENGLISH, *languages])
     found |= {f"SIB en→{language}": share for language, share in accuracy.items()}

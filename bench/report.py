@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from statistics import median
 
@@ -49,7 +50,7 @@ class Part:
 
 
 def write_report(results: Results, folder: Path) -> Path:
-    """Write `report.md`, which is returned, `report.html` and `plots/` of a run or of a part of one."""
+    """Write `report.md`, which is returned, and `plots/` of a run or of a part of one."""
     machine = results.environment.get("processor")
     return write_pages(TITLE, f"`{results.command}`{f' on {machine}' if machine else ''}.", sections(results), folder)
 
@@ -65,13 +66,12 @@ def sections(results: Results) -> list[Section]:
     ]
     for part in PARTS:
         measured = results.of(part.group)
-        table = part.table(measured) if measured else None
-        if table:
+        if measured and (table := part.table(measured)):
             drawn = [plot for draw in part.plots if (plot := draw(measured))]
             points = about_peers if part.group == "peers" else ()
-            found.append(Section(part.title, part.about, points, [table], drawn))
+            found.append(Section(part.title, part.about, points, table, drawn))
     found.append(Section("Not measured", points=results.failures))
-    return [section for section in found if section.points or section.tables]
+    return [section for section in found if section.points or section.table]
 
 
 def summary(results: Results) -> list[Section]:
@@ -87,7 +87,7 @@ def summary(results: Results) -> list[Section]:
         "the process; memory that is resident in a process of its own."
     )
     rows = [Measurement("summary", {"layers": layers}, found[layers]) for layers in sorted(found, key=order)]
-    return [Section("In short", about, tables=[listing(rows)])] if rows else []
+    return [Section("In short", about, table=listing(rows))] if rows else []
 
 
 def plain(value: object) -> str:
@@ -201,7 +201,10 @@ PARTS: Sequence[Part] = (
         "What a bundle is worth beside what it costs: means over languages, in per cent, higher is better, as "
         "`xsent evaluate` and `xsent classify evaluate` have them. The milliseconds are of a sentence of 32 tokens on "
         "one thread.",
-        plots=[plots.quality_by_milliseconds, plots.quality_by_megabytes],
+        plots=[
+            partial(plots.quality_against, cost="p50_ms", label="milliseconds, one sentence"),
+            partial(plots.quality_against, cost="bytes", label="megabytes on the disk"),
+        ],
     ),
     Part(
         "peers",
@@ -212,17 +215,5 @@ PARTS: Sequence[Part] = (
         "their layers, and our tokenizer, filled up to their number of pieces where they have more: all read the same "
         "tokens.",
         peers_table,
-    ),
-    Part(
-        "modules",
-        "pytest-benchmark",
-        "What the pytest-benchmark modules say (`pytest --pyargs xsent.bench`), on one thread where none is named: one "
-        "pass in one process, so that a slow moment of the machine falls on few rows. Compare by the tables above.",
-    ),
-    Part(
-        "tracking",
-        "Tracking",
-        "What `xsent-bench slower` compares where it cannot count instructions: the time of some sentences over "
-        "that of a fixed product of matrices in numpy, in turns.",
     ),
 )

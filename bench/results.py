@@ -18,7 +18,7 @@ Axis = str | int | float
 class Measurement:
     """The figures of one thing."""
 
-    group: str  # latency, start, memory, size, share, training, quality, peers, modules or tracking
+    group: str  # latency, start, memory, size, share, training, quality or peers
     axes: Mapping[str, Axis]  # what was measured: layers, precision, backend, threads, tokens, system, …
     figures: Mapping[str, float]  # what came out; the unit ends the name, as in `p50_ms` and `peak_mib`
     # The same figures by turn, where there were several; their spread says what a difference is worth.

@@ -1,19 +1,11 @@
 """A whole run: everything that can be measured here, one part after the other, and its report."""
 
-import json
 import logging
-import os
-import re
-import subprocess
-import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
-from xsent.bench import LAYERS
 from xsent.bench.bundles import Bundles, trained
 from xsent.bench.grid import full_plan, measure_grid, memory_of, quick_plan, share
 from xsent.bench.machine import Watch, environment
@@ -21,7 +13,6 @@ from xsent.bench.peers import beside_others
 from xsent.bench.quality import measure_quality, tests_in
 from xsent.bench.report import write_report
 from xsent.bench.results import Axis, Measurement, Results
-from xsent.bench.slower import TIME, ratios
 from xsent.bench.training import BATCH, TrainingSpec, measure_training
 from xsent.bench.turn import Task, run_turn
 from xsent.bundle import Bundle, builtin_path
@@ -35,59 +26,37 @@ PEERS_QUICK = ("onnxruntime", "fastembed one by one")
 Part = Callable[[], Iterable[Measurement]]
 
 
-@dataclass(frozen=True)
-class Choices:
-    """What a run measures."""
+def parts(
+    results: Results, work: Path, quick: bool, bundles: Sequence[Path], evaluate: Path | None, peers: bool
+) -> list[tuple[str, Part]]:
+    """What a whole run measures, the most telling first; results get the notes and failures.
 
-    quick: bool = False  # minutes instead of half an hour: less of everything
-    bundles: Sequence[Path] = ()  # trained ones beside the built-in one
-    evaluate: Path | None = None  # folder of test sets; None leaves quality out
-    peers: bool = True  # whether other systems run beside ours
-
-
-def run(out: Path, work: Path, choices: Choices, *, force: bool, command: str) -> Path:
-    """Measure everything and write the report into `out`; the models that are made for it are kept, and used again."""
-    if (out / RESULTS).exists() and not force:
-        raise DataError(f"{out / RESULTS}: there is a report; name another --out, or replace it with --force")
-    bundles = trained(choices.bundles)  # what is wrong with them is said before half an hour has gone
-    if choices.evaluate:
-        tests_in(choices.evaluate)
-    for folder in (out, work):
-        folder.mkdir(parents=True, exist_ok=True)
-    named = {f"{layers} layers {precision}": bundle.fingerprint for (layers, precision), bundle in bundles.items()}
-    results = Results(command, {"bundles": named})
-    return measure_parts(results, parts(results, work, choices), out)
-
-
-def parts(results: Results, work: Path, choices: Choices) -> list[tuple[str, Part]]:
-    """What a run measures, the most telling first; results get the notes and failures."""
-    note, fail, quick, builtin = results.notes.append, results.failures.append, choices.quick, builtin_path()
-    plan, made = quick_plan() if quick else full_plan(), Bundles(work, trained(choices.bundles))
-    spec = TrainingSpec(str(work / "training"), steps=8)
-    only, turns, number = (PEERS_QUICK, 1, 200) if quick else ((), 3, 1_000)
-    layers, seconds = ((2,), 0.1) if quick else (LAYERS, 0.25)
-
-    def not_measured(text: str) -> None:
-        fail(f"peers: {text}")
-
-    def tracking() -> Iterable[Measurement]:
-        turns = [{"ratio": ratio} for ratio in ratios(builtin)]
-        return [Measurement.of_turns("tracking", {"work": "encode", "by": TIME}, turns)]
-
-    others = partial(beside_others, builtin, work, only=only, turns=turns, number=number, note=note, fail=not_measured)
-    training, tests = partial(measure_training, spec, plan.training, [BATCH], "cpu"), choices.evaluate
-    return [
-        ("grid", lambda: measure_grid(plan, work, choices.bundles, note=note, fail=fail)),
+    Trained bundles are measured beside the built-in one, with the test sets of `evaluate`. What is wrong with either is
+    said now, not when half an hour has gone. The models that are made are kept in `work`, and used again.
+    """
+    plan, builtin, fail = quick_plan() if quick else full_plan(), builtin_path(), results.failures.append
+    made = Bundles(work, trained(bundles, results.notes.append))
+    named = {f"{layers} layers {precision}": bundle.fingerprint for (layers, precision), bundle in made.given.items()}
+    results.environment = {"bundles": named}
+    found: list[tuple[str, Part]] = [
+        ("grid", lambda: measure_grid(plan, made, fail)),
         (
             "share of the peaks",
             lambda: (share(n, [made.path(n, "int8"), made.path(n, "float32")]) for n in plan.shares),
         ),
-        *([("training", training)] if plan.training else []),
-        *([("quality", partial(measure_quality, [builtin, *choices.bundles], tests, fail))] if tests else []),
-        *([("peers", others)] if choices.peers else []),
-        ("pytest-benchmark", lambda: run_benchmarks([made.path(n, "int8") for n in layers], seconds=seconds)),
-        ("tracking", tracking),
     ]
+    if plan.training:
+        spec = TrainingSpec(str(work / "training"), steps=8)
+        found.append(("training", lambda: measure_training(spec, plan.training, [BATCH], "cpu")))
+    if evaluate:
+        tests_in(evaluate)
+        found.append(("quality", lambda: measure_quality([builtin, *bundles], evaluate, fail)))
+    if peers:
+        only, turns, number = (PEERS_QUICK, 1, 200) if quick else ((), 3, 1_000)
+        others = partial(beside_others, builtin, work, only=only, turns=turns, number=number)
+        found.append(("peers", lambda: others(note=results.notes.append, fail=lambda text: fail(f"peers: {text}"))))
+    work.mkdir(parents=True, exist_ok=True)
+    return found
 
 
 def peers_parts(
@@ -104,40 +73,13 @@ def peers_parts(
     ]
 
 
-def run_benchmarks(bundles: Sequence[Path], *, seconds: float) -> Iterator[Measurement]:
-    """Run this room's pytest-benchmark module as `pytest --pyargs xsent.bench` does, on a bundle for each depth.
-
-    Each benchmark is repeated so many seconds at most, in rounds of its own choice. If pytest fails, a DataError has
-    the last error that it tells.
-    """
-    with TemporaryDirectory() as folder:
-        report = Path(folder) / "report.json"
-        settings = ["-q", "-p", "no:cacheprovider", "-c", os.devnull, "--rootdir", ".", "--benchmark-only"]
-        settings += ["--benchmark-min-rounds=3", f"--benchmark-max-time={seconds}", "--benchmark-json", str(report)]
-        done = subprocess.run(
-            [sys.executable, "-m", "pytest", "--pyargs", "xsent.bench", *settings],
-            cwd=folder,  # not the settings of whatever project the user stands in
-            env={**os.environ, "XSENT_BUNDLES": os.pathsep.join(str(path.resolve()) for path in bundles)},
-            capture_output=True,
-            text=True,
-        )
-        if done.returncode or not report.is_file():
-            told = re.findall(r"^E +(.*)", done.stdout, re.MULTILINE) or (done.stderr or "it said nothing").splitlines()
-            raise DataError(f"pytest ended with {done.returncode}: {told[-1]}")
-        found = json.loads(report.read_bytes())["benchmarks"]
-    for benchmark in found:
-        name, stats = benchmark["name"].partition("[")[0].removeprefix("test_").replace("_", " "), benchmark["stats"]
-        figures = {f"{figure}_ms": 1000 * stats[figure] for figure in ("min", "median", "mean", "stddev")}
-        axes = {"benchmark": name, **(benchmark["params"] or {})}
-        yield Measurement("modules", axes, {**figures, "rounds": stats["rounds"]})
-
-
 def measure_parts(results: Results, parts: Sequence[tuple[str, Part]], folder: Path) -> Path:
     """Measure part after part into results that have the command line and what the environment has beside the machine.
 
     What there is is written after each measurement; however it ends, there is a report. A part that fails is a line of
     it; that nothing at all could be measured is a DataError.
     """
+    folder.mkdir(parents=True, exist_ok=True)
     machine, minutes = {**environment(), **results.environment}, dict[str, float]()
     with Watch() as watch:
         try:

@@ -68,16 +68,12 @@ def is_worse(old: Sequence[float], new: Sequence[float], threshold: float) -> bo
 def costs(code: Path, bundle: Path, by: str) -> dict[str, list[float]]:
     """Instructions of a sentence with the code in a folder, or the ratios of its time, by what was done."""
     if by == TIME:
-        return {"encode, times numpy's work": ratios(bundle, code)}
+        ratios = [float(run_child(child(TIME, bundle, TURNS), code).stdout) for _ in range(PROCESSES)]
+        return {"encode, times numpy's work": ratios}
     return {f"{work}, instructions by {by}": [instructions(work, bundle, by, code)] for work in SENTENCES}
 
 
-def ratios(bundle: Path, code: Path | None = None) -> list[float]:
-    """The time of encoding in times of numpy's work, of each process; of this code unless another is named."""
-    return [float(run_child(child(TIME, bundle, TURNS), code).stdout) for _ in range(PROCESSES)]
-
-
-def instructions(work: str, bundle: Path, counter: str, code: Path | None = None) -> float:
+def instructions(work: str, bundle: Path, counter: str, code: Path) -> float:
     """Of a sentence: the same sentences twice less once, so that the start of the process goes out."""
     number = COUNTERS[counter][-1] * SENTENCES[work]
     commands = [child(work, bundle, n) for n in (number, 2 * number)]

@@ -58,9 +58,7 @@ def scaled(figure: str, value: float) -> float:
 def shown(measurement: Measurement, figure: str) -> str:
     """A figure in a cell."""
     found = measurement.figures.get(figure)
-    if found is None:
-        return NONE
-    return f"{found:,.0f}" if figure == "rounds" else number(scaled(figure, found))
+    return NONE if found is None else number(scaled(figure, found))
 
 
 def listing(measurements: Sequence[Measurement]) -> Table:
@@ -121,9 +119,7 @@ def descending(numbers: Mapping[str, float]) -> str:
 def fit_line(points: Mapping[float, float]) -> tuple[float, float, float, float]:
     """The line through figures by layers, at least two, by least squares.
 
-    Returns:
-        Its value at no layers, what a layer adds, the root of the mean square of the distances from it, and the share
-        of the figures' variance that it explains, R².
+    Its value at no layers, what a layer adds, the root of the mean square of the distances from it, and R².
     """
     layers, values = np.array(list(points.items()), dtype=float).T
     slope, start = np.polyfit(layers, values, 1)

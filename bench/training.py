@@ -18,17 +18,17 @@ from typing import Any
 import numpy as np
 import torch
 
-from xsent.bench.processes import answers, end_with_parent, peak_memory, say
+from xsent.bench.processes import answers, peak_memory, say, serve_parent
 from xsent.bench.results import Measurement
 from xsent.files import atomic_file
 from xsent.terminal import one_line_errors
 from xsent.train.config import CorpusConfig, Recipe, StageConfig, VocabularyConfig
 from xsent.train.data.batching import Batch, Batches
-from xsent.train.objectives.settings import Align, Generative, Objectives, Sim
+from xsent.train.objectives.settings import Align, Objective, Objectives, Sim
 from xsent.train.trainer import Trainer
 
 BATCH = 128  # the paper's
-PAPER = Objectives(ugt=Generative(), align=Align(weight=2.0, temperature=0.0), sim=Sim(weight=2.0, literal=True))
+PAPER = Objectives(ugt=Objective(), align=Align(weight=2.0, temperature=0.0), sim=Sim(weight=2.0, literal=True))
 SYLLABLES = [consonant + vowel for consonant in "bdfgklmnprstvz" for vowel in "aeiou"]
 SPREAD = 0.75  # deviation of the logarithm of a sentence's length; 0.77 in 100,000 real pairs
 MEAN, LONGEST = 24.5, 100  # words of a sentence
@@ -69,7 +69,6 @@ class TrainingSpec:
             vocabulary=VocabularyConfig(size=self.vocabulary, sentences=100_000),
             stages=(stage,),
             dim=self.dim,
-            num_heads=8,
             ffn_dim=2 * self.dim,
             compile=self.compile,
             checkpoint_minutes=60,
@@ -159,6 +158,6 @@ def main(spec: str) -> None:
 
 
 if __name__ == "__main__":
-    end_with_parent()
+    serve_parent()
     logging.basicConfig(level=logging.WARNING, stream=sys.stderr)
     main(sys.argv[1])

@@ -5,11 +5,11 @@ import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from itertools import cycle, islice
+from itertools import cycle, islice, takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from xsent.bench.processes import answer_alone, answers, end_with_parent, peak_memory, resident, say
+from xsent.bench.processes import answers, peak_memory, resident, say, serve_parent
 from xsent.bench.systems import SYSTEMS
 from xsent.bench.texts import mixed, sentences, texts_of
 from xsent.probe import time_each
@@ -92,19 +92,13 @@ def _by_length(encoder: "SentenceEncoder", task: Task) -> Iterator[dict[str, obj
     """Milliseconds of sentences one by one, and how many a second when there are many at once."""
     from xsent.tokenizer import Tokenizer
 
-    def until(ending: float) -> Iterator[str]:
-        for text in cycle(texts):  # at least one
-            yield text
-            if time.perf_counter() > ending:
-                return
-
     tokenizer, source = Tokenizer(encoder.bundle.tokenizer_path), mixed(sys.maxsize)
     for tokens in (tokens for tokens in task.lengths if tokens <= encoder.max_length):
         texts, half = texts_of(tokens, tokenizer.encode, source), task.seconds / 2
         times = time_each(encoder.encode, texts, least=FEWEST, most=MOST, seconds=half)
         began = time.perf_counter()
-        done = sum(1 for _ in encoder.encode_iter(until(began + half)))
-        rate = done / (time.perf_counter() - began)
+        until = takewhile(lambda _: time.perf_counter() <= began + half, cycle(texts))  # noqa: B023  used up right here
+        rate = sum(1 for _ in encoder.encode_iter(until)) / (time.perf_counter() - began)
         yield {"tokens": tokens, "ms": [round(1000 * taken, 5) for taken in times], "rate": rate}
 
 
@@ -133,6 +127,5 @@ def _watch_memory(encoder: Any, number: int) -> Iterator[tuple[int, float]]:  # 
 
 
 if __name__ == "__main__":
-    end_with_parent()
-    answer_alone()
+    serve_parent()
     take_turn(Task(**json.loads(sys.argv[1])))

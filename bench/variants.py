@@ -1,7 +1,7 @@
 """What an ablation compares: the scale that its variants share, each variant, and the tables they stand in."""
 
 import tomllib
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -77,7 +77,6 @@ class Plan:
                 files=("corpus.tsv",),
                 validation_share=self.validation_share,
                 validation_pairs=self.validation_pairs,
-                temperature=0.5,
             ),
             stages=(variant.stage,),
             dim=variant.dim,
@@ -136,7 +135,7 @@ class Row:
 
     label: str  # the paper's name of it
     key: str  # of its variant
-    paper: tuple[float, ...] = ()  # its numbers; empty where it has none
+    paper: Sequence[float] = ()  # its numbers; empty where it has none
     inside: str = ""  # of the smaller encoder inside whose measures are shown instead of its own
 
 
@@ -147,15 +146,10 @@ class RowGroup:
     name: str  # what `--only` takes
     title: str
     note: str  # what to know
-    rows: tuple[Row, ...]
+    rows: Sequence[Row]
 
 
-def read_row(label: str, key: str, more: str | list[float] = "") -> Row:
-    """A row of `ablation.toml`."""
-    return Row(label, key, inside=more) if isinstance(more, str) else Row(label, key, tuple(more))
-
-
-GROUPS = [RowGroup(**{**group, "rows": tuple(read_row(*row) for row in group["rows"])}) for group in CONTENTS["groups"]]
+GROUPS = [RowGroup(**{**group, "rows": [Row(*row) for row in group["rows"]]}) for group in CONTENTS["groups"]]
 
 
 def chosen(only: Collection[str]) -> list[RowGroup]:

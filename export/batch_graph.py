@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 from onnx import ModelProto, TensorProto, helper
 
 from xsent.errors import DataError
-from xsent.export.form import Form
 from xsent.export.graph import INPUT, OUTPUT, EncoderGraph
 from xsent.export.nodes import ExternalFile
+from xsent.export.options import Form
 from xsent.export.quantization import quantize_columns
 from xsent.files import atomic_file
 from xsent.similarity import unit_rows

@@ -14,11 +14,19 @@ from xsent.errors import DataError, ParityError
 from xsent.evaluation.translation import DIRECTIONS, languages_of, tatoeba
 from xsent.export.card import CARD, render_card
 from xsent.export.folder import Written, new_folder
-from xsent.export.form import Form, space_of, trained_dims, trained_layers
 from xsent.export.golden import golden, tolerances
 from xsent.export.graph import EncoderGraph
 from xsent.export.openvino_format import Kind, write_openvino
-from xsent.export.options import DEFAULTS, Candidate, ExportOptions, candidates
+from xsent.export.options import (
+    DEFAULTS,
+    Candidate,
+    ExportOptions,
+    Form,
+    candidates,
+    space_of,
+    trained_dims,
+    trained_layers,
+)
 from xsent.export.parity import EXACT, MORE_PIECES, Pairs, Parity, held_out_pairs, measure_parity
 from xsent.export.pieces import count_pieces, kept_pieces
 from xsent.export.scores import refuse_empty_tests, scores

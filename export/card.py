@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from xsent.bundle import TABLE, TOKENIZER, WEIGHTS
-from xsent.export.form import Form, space_of
+from xsent.export.options import Form, space_of
 from xsent.export.parity import Parity
 from xsent.export.scores import Score
 from xsent.terminal import format_table

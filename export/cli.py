@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from xsent.commands.options import split_names
-from xsent.errors import MissingExtraError
+from xsent.errors import needing
 from xsent.terminal import format_table, one_line_errors
 
 if TYPE_CHECKING:  # it imports torch
@@ -72,11 +72,9 @@ def run_export(
     The bundle is measured against the checkpoint on pairs held out from training. Beyond the budget in the worst
     language the command fails and leaves nothing behind.
     """
-    try:  # torch and onnx take seconds to import: help and typing errors do without
+    with needing("export"):  # torch and onnx take seconds to import: help and typing errors do without
         from xsent.export import exporting
         from xsent.export.options import ExportOptions
-    except ModuleNotFoundError as error:
-        raise MissingExtraError(f"{error.name} is not installed; pip install 'xsent[export]'") from error
 
     if int8 + int4_table + fp32 > 1:
         raise typer.BadParameter("--int8, --int4-table and --fp32 exclude each other; name one")

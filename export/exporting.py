@@ -1,23 +1,18 @@
 """From what lies on the disk, a checkpoint, a bundle or a teacher, to the finished folder."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from xsent.bundle import MANIFEST
 from xsent.errors import DataError
 from xsent.export.bundle import export_bundle
 from xsent.export.folder import Written, check_place
 from xsent.export.golden import check_processor
 from xsent.export.interchange import WRITERS, export_interchange
 from xsent.export.options import BUNDLES, DEFAULTS, ExportOptions
-from xsent.export.sentence_transformers import MODULES
 from xsent.export.teacher import export_teacher
 from xsent.openvino_backend import import_openvino
-from xsent.train.bundles import checkpoint_from_bundle
-from xsent.train.checkpoint import Checkpoint, load_checkpoint
+from xsent.train.bundles import open_checkpoint
+from xsent.train.sentence_transformer import MODULES
 
 
 def export(source: Path, out: Path, options: ExportOptions = DEFAULTS) -> Written:
@@ -30,18 +25,8 @@ def export(source: Path, out: Path, options: ExportOptions = DEFAULTS) -> Writte
         import_openvino("export")
     if options.format == "teacher":
         return export_teacher(source, out, options)
-    with open_source(source) as checkpoint:
-        return (export_interchange if foreign else export_bundle)(checkpoint, out, options)
-
-
-@contextmanager
-def open_source(source: Path) -> Iterator[Checkpoint]:
-    """A checkpoint, or what a bundle becomes as one while the block runs."""
     if (source / MODULES).is_file():
         raise DataError(f"{source}: a model of sentence-transformers; --format teacher makes a teacher of it")
-    if not (source / MANIFEST).is_file():
-        yield load_checkpoint(source)
-        return
-    with TemporaryDirectory() as folder:
-        checkpoint = load_checkpoint(checkpoint_from_bundle(source, Path(folder) / "checkpoint"))
-        yield replace(checkpoint, source=source)
+    with TemporaryDirectory() as folder:  # for what a bundle becomes as a checkpoint
+        checkpoint = open_checkpoint(source, Path(folder) / "checkpoint")
+        return (export_interchange if foreign else export_bundle)(checkpoint, out, options)

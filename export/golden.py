@@ -5,7 +5,7 @@ import warnings
 
 from xsent.encoder import SentenceEncoder
 from xsent.errors import DataError
-from xsent.export.form import Form
+from xsent.export.options import Form
 from xsent.export.quantization import Target
 from xsent.manifest import OTHER
 from xsent.options import UnknownTextWarning
@@ -45,9 +45,9 @@ def tolerances(form: Form, cosine: float) -> dict[str, float]:
     return {name: round(share / math.sqrt(form.dim), 6) for name, share in shares.items()}
 
 
-def check_processor(target: Target, instructions: str | None = None) -> None:
+def check_processor(target: Target) -> None:
     """Refuse a target whose sums would saturate here: neither the gate nor golden vectors would say anything of it."""
-    here = instructions or instruction_set()  # only tests name others
+    here = instruction_set()
     if target != "portable" and here in SATURATING:
         raise DataError(
             f"--target {target} cannot be measured here: 8-bit sums saturate on this processor ({here}); export on one "

@@ -17,8 +17,8 @@ from onnx import ModelProto, TensorProto, helper
 from torch import Tensor, nn
 
 from xsent.bundle import GRAPH, TABLE, WEIGHTS
-from xsent.export.form import Form
 from xsent.export.nodes import CONTRIB, ExternalFile, Nodes
+from xsent.export.options import Form
 from xsent.export.quantization import block_size, quantize_columns, quantize_nibbles, quantize_rows
 from xsent.export.smoothing import Smoothing
 from xsent.train.model import Encoder, Layer, ModelConfig

@@ -9,9 +9,8 @@ from xsent.bundle import TOKENIZER
 from xsent.export.batch_graph import GraphEncoder, write_batch_graph
 from xsent.export.card import CARD, render_foreign_card
 from xsent.export.folder import Written, folder_size, new_folder
-from xsent.export.form import Form
 from xsent.export.huggingface_tokenizer import write_json, write_tokenizer
-from xsent.export.options import ExportOptions
+from xsent.export.options import ExportOptions, Form
 from xsent.export.parity import Parity, held_out_pairs, measure_parity
 from xsent.export.pieces import count_pieces, kept_pieces
 from xsent.export.sentence_transformers import bert_config, write_sentence_transformers
@@ -25,10 +24,7 @@ WEB_GRAPH = "onnx/model.onnx"
 
 
 def export_interchange(checkpoint: Checkpoint, out: Path, options: ExportOptions) -> Written:
-    """Write a checkpoint for another tool, and measure it if there are pairs to do that with.
-
-    A DataError where the tool has no such encoder, a ParityError where it is beyond the budget; nothing is left behind.
-    """
+    """Write a checkpoint for another tool, measured if there are pairs; a DataError or ParityError leaves nothing."""
     checkpoint = options.named(checkpoint)
     form, counts = options.form(checkpoint), count_pieces(checkpoint, options.languages, options.sample)
     with new_folder(out) as folder, kept_pieces(checkpoint, counts) as kept:
@@ -65,10 +61,7 @@ def write_plain_onnx(checkpoint: Checkpoint, form: Form, folder: Path) -> None:
 
 
 def write_web(checkpoint: Checkpoint, form: Form, folder: Path) -> None:
-    """Write a model for transformers.js, in Node or in a browser, into an empty folder.
-
-    `AutoTokenizer` and `AutoModel` open it; the model gives `sentence_embedding` [B, D], not normalised.
-    """
+    """Write a model that transformers.js opens; it gives `sentence_embedding` [B, D], not normalised."""
     (folder / WEB_GRAPH).parent.mkdir()
     write_batch_graph(checkpoint.encoder, form, folder / WEB_GRAPH)
     # Its map of characters would be read as NFKC, with exceptions that are not ours.

@@ -20,10 +20,10 @@ import numpy as np
 from numpy.typing import NDArray
 from onnx import ModelProto
 
-from xsent.errors import DataError, MissingExtraError
+from xsent.errors import DataError, MissingExtraError, in_one_line, needing
 from xsent.export.batch_graph import BatchGraph
-from xsent.export.form import Form, Precision
 from xsent.export.graph import INPUT, EncoderGraph
+from xsent.export.options import Form, Precision
 from xsent.export.parity import spread
 from xsent.export.smoothing import smoothing_of
 from xsent.openvino_backend import FILES, import_openvino, without_telemetry
@@ -97,14 +97,15 @@ def write_openvino(checkpoint: Checkpoint, form: Form, folder: Path, *, kind: Ki
         raise
     except Exception as error:  # of an unsuitable version; theirs share no base class
         raise MissingExtraError(
-            f"openvino {openvino.__version__} or its nncf cannot write this encoder ({_line(error)}); "
+            f"openvino {openvino.__version__} or its nncf cannot write this encoder ({in_one_line(error)}); "
             "pip install -U 'xsent[export]'"
         ) from error
     xml = folder / FILES[0]
     try:
         openvino.save_model(converted, xml, compress_to_fp16=False)
     except RuntimeError as error:  # its only one, whatever the reason
-        raise OSError(errno.EIO, f"openvino cannot write it ({_line(error)}); is there room?", str(xml)) from error
+        reason = f"openvino cannot write it ({in_one_line(error)}); is there room?"
+        raise OSError(errno.EIO, reason, str(xml)) from error
 
 
 def _samples(checkpoint: Checkpoint, sentences: Sequence[str]) -> list[NDArray[np.int64]]:
@@ -119,12 +120,9 @@ def _samples(checkpoint: Checkpoint, sentences: Sequence[str]) -> list[NDArray[n
 
 def _quantize(model: Any, samples: Sequence[NDArray[np.int64]]) -> Any:  # noqa: ANN401  openvino has no types
     """8 bits for the weights, and for the activations too if there are samples."""
-    try:
-        with without_telemetry():
-            import nncf
-            from nncf.quantization.range_estimator import RangeEstimatorParametersSet
-    except ModuleNotFoundError as error:
-        raise MissingExtraError(f"{error.name} is not installed; pip install 'xsent[export]'") from error
+    with needing("export"), without_telemetry():
+        import nncf
+        from nncf.quantization.range_estimator import RangeEstimatorParametersSet
     with _silent():
         scales = nncf.IgnoredScope(names=["row_scales"])
         if not samples:
@@ -165,7 +163,3 @@ def _silent() -> Iterator[None]:
             yield
     finally:
         logger.setLevel(level)
-
-
-def _line(error: Exception) -> str:
-    return " ".join(str(error).split()) or type(error).__name__

@@ -121,11 +121,9 @@ def kept_pieces(checkpoint: Checkpoint, counts: PieceCounts | None, share: float
 def _sentences(sample: Path, languages: Sequence[str], seen: set[str]) -> Iterator[str]:
     """The sentences of a text, or of the pairs in some languages of a corpus; `seen` gets the languages of these."""
     for line in read_lines(sample):
-        match line.split("\t"):
-            case [_, language, english, translation]:
-                if language in languages:
-                    seen.add(language)
-                    yield translation
-                    yield english
-            case _:
-                yield line
+        fields = line.split("\t")
+        if len(fields) != 4:
+            yield line
+        elif fields[1] in languages:
+            seen.add(fields[1])
+            yield from fields[2:]

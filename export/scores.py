@@ -9,7 +9,7 @@ from pathlib import Path
 from xsent.classification.topics import COLUMNS, ENGLISH, SEEDS_NOTE, accuracy_rows, transfer_from_english
 from xsent.encoder import SentenceEncoder
 from xsent.errors import DataError
-from xsent.evaluation.protocols import PROTOCOLS, VectorForm
+from xsent.evaluation.protocols import PROTOCOLS, as_stored
 
 logger = logging.getLogger(__name__)
 
@@ -58,7 +58,7 @@ def _by_dimensions(dims: Sequence[int], encoder: SentenceEncoder, folder: Path) 
     """The means over all languages by the dimensions that are kept."""
     rows = []
     for dim in dims:
-        measured = PROTOCOLS["tatoeba"](VectorForm(truncate_dim=dim).of(encoder), folder)
+        measured = PROTOCOLS["tatoeba"](as_stored(encoder, truncate_dim=dim), folder)
         rows.append({"dimensions": dim, **measured.mean})
     command = f"xsent evaluate tatoeba {FOLDER}/tatoeba --truncate-dim DIMENSIONS"
     return Score(command, rows, "The last row of each, the mean of all languages.")

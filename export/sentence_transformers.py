@@ -10,14 +10,13 @@ import torch
 from torch import Tensor
 
 from xsent.errors import DataError
-from xsent.export.form import Form
 from xsent.export.huggingface_tokenizer import TOKENIZER_CONFIG, write_json, write_tokenizer
+from xsent.export.options import Form
 from xsent.train.checkpoint import Checkpoint, save_tensors
 from xsent.train.model import Encoder, ModelConfig
+from xsent.train.sentence_transformer import MODULES
 from xsent.train.tokens import FRAME
 from xsent.train.transfer import CONFIG, PARTS, POOLING, WEIGHTS
-
-MODULES = "modules.json"  # what tells such a folder from others
 
 
 def write_sentence_transformers(checkpoint: Checkpoint, form: Form, folder: Path) -> None:

@@ -14,7 +14,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from xsent.export.form import Form
+from xsent.export.options import Form
 from xsent.tokenizer import Tokenizer
 from xsent.train.bundles import SMOOTHING
 from xsent.train.checkpoint import Checkpoint, to_tokens

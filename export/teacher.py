@@ -1,6 +1,5 @@
 """A teacher of sentence-transformers as an 8-bit graph: its vectors for training, on a processor."""
 
-import json
 import logging
 import shutil
 from dataclasses import asdict
@@ -10,20 +9,12 @@ import numpy as np
 
 from xsent.errors import ParityError
 from xsent.export.folder import Written, folder_size, new_folder
-from xsent.export.form import Form
 from xsent.export.graph import EncoderGraph
-from xsent.export.options import DEFAULTS, ExportOptions
+from xsent.export.options import DEFAULTS, ExportOptions, Form
 from xsent.export.parity import Agreement, read_pairs
 from xsent.export.smoothing import fit_smoothing
-from xsent.train.teacher import (
-    ABOUT,
-    FORMAT_VERSION,
-    TOKENIZER,
-    QuickTeacher,
-    Teacher,
-    open_teacher,
-    space_identity,
-)
+from xsent.files import read_json, to_json
+from xsent.train.teacher import ABOUT, FORMAT_VERSION, TOKENIZER, QuickTeacher, Teacher, open_teacher, space_identity
 from xsent.train.tokens import FRAME
 from xsent.train.transfer import TeacherBert, read_teacher
 
@@ -77,16 +68,16 @@ def export_teacher(source: Path, out: Path, options: ExportOptions = DEFAULTS) -
             "precision": form.precision,
             "fingerprint": space_identity(folder),
         }
-        (folder / ABOUT).write_text(json.dumps(about))
+        (folder / ABOUT).write_bytes(to_json(about))
         agreement = _compare(original, QuickTeacher(folder), sentences or list(SENTENCES))
-        (folder / ABOUT).write_text(json.dumps({**about, "agreement": asdict(agreement)}, indent=1) + "\n")
+        (folder / ABOUT).write_bytes(to_json({**about, "agreement": asdict(agreement)}))
         return Written(out, folder_size(folder), agreement=agreement, fingerprint=str(about["fingerprint"]))
 
 
 def _max_length(teacher: TeacherBert) -> int:
     """The tokens of a text that a teacher reads, the first and the last one not counted."""
     file, longest = teacher.path / LIMITS, int(teacher.config["max_position_embeddings"])
-    limits = json.loads(file.read_bytes()) if file.is_file() else {}
+    limits = read_json(file, "expected a folder of sentence-transformers") if file.is_file() else {}
     return min(limits.get("max_seq_length") or longest, longest) - FRAME
 
 

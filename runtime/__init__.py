@@ -56,7 +56,12 @@ __all__ = sorted([*_HOME, "__version__"])
 
 def __getattr__(name: str) -> object:
     if name == "__version__":
-        return _version()
+        from importlib.metadata import PackageNotFoundError, version
+
+        try:
+            return version("xsent")
+        except PackageNotFoundError:  # run from a source tree that is not installed
+            return "0+unknown"
     if name not in _HOME:
         raise AttributeError(f"module 'xsent' has no attribute {name!r}")
     value = getattr(import_module(f"xsent.{_HOME[name]}"), name)
@@ -66,12 +71,3 @@ def __getattr__(name: str) -> object:
 
 def __dir__() -> list[str]:
     return sorted({*globals(), *__all__})
-
-
-def _version() -> str:
-    from importlib.metadata import PackageNotFoundError, version
-
-    try:
-        return version("xsent")
-    except PackageNotFoundError:  # run from a source tree that is not installed
-        return "0+unknown"

@@ -32,7 +32,7 @@ PROCESSORS = {
     "arm64": "ARM without 8-bit dot products, as in a Raspberry Pi 3, 4 or Zero 2: int8 saves memory more than time",
 }
 
-OLDEST = (1, 18)
+OLDEST = (1, 19)
 BAD_VERSIONS = {
     "1.20.0": "other projects shut it out",
     "1.21.0": "it dies with an illegal instruction on a Raspberry Pi 4",
@@ -56,10 +56,7 @@ class Finding:
 
 
 def examine(bundle: Bundle, root: Path = Path("/")) -> Iterator[Finding]:
-    """Look at this machine, then encode with it: findings as they are made, the last ones take a few seconds.
-
-    `root` is where `proc` and `sys` are; only tests need another.
-    """
+    """Look at this machine, then encode with it: findings as they are made; only tests need another `root`."""
     yield examine_system()
     yield examine_processor(bundle, root / "proc/cpuinfo")
     yield examine_threads(root)
@@ -136,7 +133,9 @@ def examine_encoding(bundle: Bundle, backend: str) -> Finding:
         return Finding(subject, failed, f"no vector within {PATIENCE} seconds")
     if child.returncode:
         other = "use the numpy backend meanwhile" if backend == "onnx" else "the onnx backend does not need it"
-        return Finding(subject, failed, f"{_reason(child)}; {other}")
+        last = (child.stderr.strip().splitlines() or ["failed"])[-1].removeprefix("Error: ")
+        reason = f"killed by {signal.Signals(-child.returncode).name}" if child.returncode < 0 else last
+        return Finding(subject, failed, f"{reason}; {other}")
     found: dict[str, Any] = json.loads(child.stdout)
     took = found["milliseconds"]
     text = (
@@ -144,10 +143,3 @@ def examine_encoding(bundle: Bundle, backend: str) -> Finding:
         f"{1000 / took:,.1f} a second on one thread"
     )
     return Finding(subject, "good", text + (f"; {found['mebibytes']:.0f} MiB" if found["mebibytes"] else ""))
-
-
-def _reason(child: "subprocess.CompletedProcess[str]") -> str:
-    """Why a process failed."""
-    if child.returncode < 0:
-        return f"killed by {signal.Signals(-child.returncode).name}"
-    return (child.stderr.strip().splitlines() or ["failed"])[-1].removeprefix("Error: ")

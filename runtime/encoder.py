@@ -176,11 +176,7 @@ class SentenceEncoder:
         return self._iterate(sentences, options, start)
 
     def similarity(self, a: ArrayLike, b: ArrayLike) -> NDArray[np.float32]:
-        """Cosines [n, m] of every vector of `a` with every vector of `b`, see `xsent.cosine_similarity`.
-
-        Of any precision; of binary vectors, which both are then, those of their signs, see
-        `xsent.hamming.binary_similarity`.
-        """
+        """Cosines [n, m] of every vector of `a` with every one of `b`, of any precision: of binary ones, the signs'."""
         left, right = np.asarray(a), np.asarray(b)
         binary = np.uint8 in (left.dtype, right.dtype)
         return binary_similarity(left, right) if binary else cosine_similarity(left, right)

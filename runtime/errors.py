@@ -1,5 +1,8 @@
 """Errors that a caller can act on. Wrong arguments stay `ValueError` and `TypeError`."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 
 class XsentError(Exception):
     """Base of every error that xsent raises on purpose; its text is one line for people."""
@@ -27,3 +30,17 @@ class ParityError(XsentError):
 
 class MissingExtraError(XsentError, ImportError):
     """An optional dependency is missing; the text has the pip line that installs it."""
+
+
+def in_one_line(error: Exception) -> str:
+    """What an error of some library says, or its name where it says nothing."""
+    return " ".join(str(error).split()) or type(error).__name__
+
+
+@contextmanager
+def needing(extra: str) -> Iterator[None]:
+    """Around imports of what an extra of ours brings: a package that is not there is a MissingExtraError."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        raise MissingExtraError(f"{error.name} is not installed; pip install 'xsent[{extra}]'") from error

@@ -12,7 +12,7 @@ from typing import IO, Any
 from xsent.errors import DataError
 
 _NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}  # what a full disk, or a full share of one, raises
-_DAMAGE = (OSError, ValueError, TypeError, KeyError, AttributeError, EOFError)
+_DAMAGE = (OSError, ValueError, TypeError, LookupError, AttributeError, EOFError, RuntimeError)
 
 
 @contextmanager
@@ -38,7 +38,8 @@ def naming_damage(path: Path, remedy: str, *also: type[Exception]) -> Iterator[N
     except FileNotFoundError as error:
         raise DataError(f"{error.filename or path}: missing; {remedy}") from error
     except _DAMAGE + also as error:
-        raise DataError(f"{path}: damaged ({error}); {remedy}") from error
+        reason = str(error).partition("\n")[0] or type(error).__name__
+        raise DataError(f"{path}: damaged ({reason}); {remedy}") from error
 
 
 @contextmanager

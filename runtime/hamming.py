@@ -8,14 +8,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 _ROWS = 8  # rows of `a` compared at once: few, so that what is counted stays in the cache
-_BITS_OF_BYTE = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1).sum(axis=1, dtype=np.uint8)
 
 
 def pack_signs(vectors: ArrayLike) -> NDArray[np.uint8]:
-    """Keep one bit a number, whether it is above zero: [..., D] to bytes [..., D / 8].
-
-    The first number is in the highest bit, as in "ubinary" of sentence-transformers. 8 must divide D.
-    """
+    """Bytes [..., D / 8], a bit for each number above zero, the first the highest: sentence-transformers' "ubinary"."""
     array = np.asarray(vectors)
     if array.shape[-1] % 8:
         raise ValueError(f"{array.shape[-1]} dimensions cannot be packed into bytes; expected a multiple of 8")
@@ -23,45 +19,14 @@ def pack_signs(vectors: ArrayLike) -> NDArray[np.uint8]:
 
 
 def unpack_signs(packed: ArrayLike) -> NDArray[np.float32]:
-    """The vectors that packed signs stand for: bytes [..., D / 8] to numbers [..., D], 1 or -1.
-
-    0 for the zero vector. Their cosines are those of `binary_similarity`.
-    """
+    """The numbers [..., D] that packed signs [..., D / 8] stand for: 1 or -1, and 0 for the zero vector."""
     bits = np.unpackbits(np.asarray(packed, np.uint8), axis=-1)
     signs = bits.astype(np.float32) * 2 - 1
     return np.where(bits.any(axis=-1, keepdims=True), signs, np.float32(0))
 
 
 def hamming_distances(a: ArrayLike, b: ArrayLike) -> NDArray[np.int32]:
-    """Number of bits, 0 to D, in which each of `a` [n, D / 8] differs from each of `b` [m, D / 8]: [n, m].
-
-    Either may be a single vector.
-    """
-    left, right = _words(a, b)
-    columns = np.ascontiguousarray(right.T)
-    distances = np.zeros((len(left), len(right)), np.int32)
-    for start in range(0, len(left), _ROWS):
-        rows = slice(start, start + _ROWS)
-        for word, column in enumerate(columns):
-            distances[rows] += _count_bits(left[rows, word, None] ^ column)
-    return distances
-
-
-def binary_similarity(a: ArrayLike, b: ArrayLike) -> NDArray[np.float32]:
-    """Cosine of the signs of each of `a` [n, D / 8] with those of each of `b` [m, D / 8]: [n, m].
-
-    `1 - 2 distance / D`: 1 for equal signs, -1 for opposite ones; 0 for a zero vector. Either may be a single vector.
-    """
-    left, right = np.atleast_2d(np.asarray(a)), np.atleast_2d(np.asarray(b))
-    distances = hamming_distances(left, right)
-    cosines = 1 - distances.astype(np.float32) * np.float32(2 / (8 * max(left.shape[1], 1)))
-    cosines[~left.any(axis=1)] = 0
-    cosines[:, ~right.any(axis=1)] = 0
-    return cosines
-
-
-def _words(a: ArrayLike, b: ArrayLike) -> list[NDArray[np.uint64]]:
-    """Both as words of 64 bits [n, W], zeros added at the end."""
+    """Number of bits in which each of `a` [n, D / 8], or one, differs from each of `b` [m, D / 8], or one: [n, m]."""
     arrays = [np.atleast_2d(np.asarray(array)) for array in (a, b)]
     for array in arrays:
         if array.dtype != np.uint8 or array.ndim != 2:
@@ -69,13 +34,22 @@ def _words(a: ArrayLike, b: ArrayLike) -> list[NDArray[np.uint64]]:
     widths = [array.shape[1] for array in arrays]
     if widths[0] != widths[1]:
         raise ValueError(f"vectors of {8 * widths[0]} and of {8 * widths[1]} dimensions cannot be compared")
-    return [np.pad(array, ((0, 0), (0, -widths[0] % 8))).view(np.uint64) for array in arrays]
+    # As words of 64 bits, zeros added at the end.
+    left, right = (np.pad(array, ((0, 0), (0, -widths[0] % 8))).view(np.uint64) for array in arrays)
+    columns = np.ascontiguousarray(right.T)
+    distances = np.zeros((len(left), len(right)), np.int32)
+    for start in range(0, len(left), _ROWS):
+        rows = slice(start, start + _ROWS)
+        for word, column in enumerate(columns):
+            distances[rows] += np.bitwise_count(left[rows, word, None] ^ column)
+    return distances
 
 
-def _count_bits(words: NDArray[np.uint64]) -> NDArray[np.uint8]:
-    counts: NDArray[np.uint8]
-    if hasattr(np, "bitwise_count"):  # NumPy 2
-        counts = np.bitwise_count(words)
-    else:
-        counts = _BITS_OF_BYTE[words[..., None].view(np.uint8)].sum(axis=-1, dtype=np.uint8)
-    return counts
+def binary_similarity(a: ArrayLike, b: ArrayLike) -> NDArray[np.float32]:
+    """Cosines [n, m] of the signs of `a` [n, D / 8] and `b` [m, D / 8]: `1 - 2 distance / D`, 0 for a zero vector."""
+    left, right = np.atleast_2d(np.asarray(a)), np.atleast_2d(np.asarray(b))
+    distances = hamming_distances(left, right)
+    cosines = 1 - distances.astype(np.float32) * np.float32(2 / (8 * max(left.shape[1], 1)))
+    cosines[~left.any(axis=1)] = 0
+    cosines[:, ~right.any(axis=1)] = 0
+    return cosines

@@ -90,10 +90,7 @@ class LineDigest:
         return self._digest.hexdigest()
 
     def skip(self, lines: Iterable[str], count: int, known: str, path: Path) -> Iterator[str]:
-        """Pass over the lines that were read before a job was stopped, if those are the ones of digest `known`.
-
-        Otherwise a DataError says so; `path` is what the job makes.
-        """
+        """Pass over what a stopped job that makes `path` has read; a DataError says that its digest is not `known`."""
         source = iter(lines)
         for line in islice(source, count):
             self.add(line)

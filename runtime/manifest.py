@@ -4,6 +4,7 @@ Named tuples where they will do: Python takes a millisecond to make each data cl
 """
 
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from types import UnionType
 from typing import Annotated, Any, NamedTuple, get_args, get_origin
@@ -107,15 +108,9 @@ def parse_manifest(raw: dict[str, Any], source: Path) -> Manifest:
 
 def _read(kind: Any, value: Any, where: str, key: str = "") -> Any:  # noqa: ANN401  whatever a field may be
     """A JSON value as the type that a field has; `where` and `key` name it in messages."""
-    if type(value) is kind:
+    if type(value) is kind or (value is None and get_origin(kind) is UnionType):
         return value
-    kind, least = get_args(kind) if get_origin(kind) is Annotated else (kind, None)
-    if get_origin(kind) is UnionType:  # of something and None
-        if value is None:
-            return None
-        kind = get_args(kind)[0]
-    made_of = kind.__annotations__ if kind is Manifest or hasattr(kind, "_fields") else None
-    expected = dict if made_of else {tuple: list}.get(get_origin(kind), get_origin(kind) or kind)
+    expected, least, of = _form(kind)
     if expected is float and type(value) is int:
         value = float(value)
     if type(value) is not expected:  # not isinstance: a JSON true is no number
@@ -123,16 +118,28 @@ def _read(kind: Any, value: Any, where: str, key: str = "") -> Any:  # noqa: ANN
         raise BundleError(f"{where}: {key!r} is of type {found}, expected {expected.__name__}")
     if least is not None and value < least:
         raise BundleError(f"{where}: {key!r} is {value}, expected at least {least}")
-    inside = f"{where}: {key}" if key else where
-    if made_of:
-        return kind(**{name: _field(of, value, inside, _STORED.get(name, name)) for name, of in made_of.items()})
     if expected is list:
-        (kind, *_) = get_args(kind)
         # Not all by a call: there are thousands of numbers in golden vectors, and a millisecond is seen at every start.
-        return tuple([one if type(one) is kind else _read(kind, one, where, key) for one in value])
-    if expected is dict and get_args(kind)[1] is not Any:
-        return {name: _read(get_args(kind)[1], one, inside, name) for name, one in value.items()}
-    return value
+        return tuple([one if type(one) is of else _read(of, one, where, key) for one in value])
+    inside = f"{where}: {key}" if key else where
+    if isinstance(of, dict):
+        fields: dict[str, Any] = of
+        return kind(**{name: _field(one, value, inside, _STORED.get(name, name)) for name, one in fields.items()})
+    return value if of in (None, Any) else {name: _read(of, one, inside, name) for name, one in value.items()}
+
+
+@cache
+def _form(kind: Any) -> tuple[Any, int | None, Any]:  # noqa: ANN401
+    """How JSON has a type: as which of its own, the least number, and the type inside, or those of its fields."""
+    origin, args = get_origin(kind), get_args(kind)
+    if origin is Annotated:
+        return args[0], args[1], None
+    if origin is UnionType:  # of something and None
+        return _form(args[0])
+    if origin in (tuple, dict):
+        return (list, None, args[0]) if origin is tuple else (dict, None, args[1])
+    fields = getattr(kind, "__annotations__", None)
+    return (dict, None, fields) if fields else (kind, None, None)
 
 
 def _field(kind: Any, raw: dict[str, Any], where: str, key: str) -> Any:  # noqa: ANN401

@@ -26,11 +26,7 @@ _ONE_THREAD = OneThread()
 
 
 class NumpyBackend:
-    """numpy on the CPU, one thread a sentence.
-
-    The token table stays on the disk, of which only the rows of a sentence are read; the layers are held in memory,
-    four bytes a weight.
-    """
+    """numpy on the CPU, one thread a sentence; the table stays on the disk, layers take four bytes a weight."""
 
     def __init__(self, bundle: Bundle) -> None:
         network, self._dim = bundle.network, bundle.dim
@@ -183,10 +179,7 @@ ACTIVATIONS = {"gelu": gelu, "silu": silu}
 
 
 def quantize(x: Floats) -> tuple[Floats, np.float32]:
-    """Round activations to 256 steps between their extremes and 0, as ONNX's DynamicQuantizeLinear does.
-
-    Returns steps from 0 as whole numbers, and the size of a step: their product is nearly `x`.
-    """
+    """Activations as whole numbers of steps from 0, and the step, as ONNX's DynamicQuantizeLinear rounds them."""
     low, high = np.minimum(x.min(), np.float32(0)), np.maximum(x.max(), np.float32(0))
     step = (high - low) / np.float32(255) or np.float32(1)
     zero = np.rint(np.clip(-low / step, 0, 255))

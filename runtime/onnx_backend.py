@@ -6,7 +6,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from xsent.errors import BundleError, MissingExtraError
+from xsent.errors import BundleError, MissingExtraError, in_one_line
 
 
 class HasGraph(Protocol):
@@ -32,8 +32,7 @@ class OnnxBackend:
                 disabled_optimizers=["SkipLayerNormFusion"],
             )
         except Exception as error:  # ONNX Runtime's own types share no base class
-            reason = " ".join(str(error).split())
-            raise BundleError(f"{bundle.graph_path}: cannot be loaded ({reason})") from error
+            raise BundleError(f"{bundle.graph_path}: cannot be loaded ({in_one_line(error)})") from error
 
     def embed(self, ids: NDArray[np.int64]) -> NDArray[np.float32]:
         """See `Backend.embed`."""

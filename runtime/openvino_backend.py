@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from xsent.bundle import Bundle
-from xsent.errors import BundleError, MissingExtraError
+from xsent.errors import BundleError, MissingExtraError, in_one_line
 from xsent.threads import available_cpus
 
 FOLDER = "openvino"
@@ -29,10 +29,7 @@ _MOST_STREAMS = 4
 
 
 class OpenVinoBackend:
-    """OpenVINO on the CPU, one thread a sentence; all lengths are compiled at the start.
-
-    A BundleError says that the bundle was exported without OpenVINO's files, or that they are damaged.
-    """
+    """OpenVINO on the CPU, one thread a sentence; a BundleError says that its files are missing or damaged."""
 
     def __init__(self, bundle: Bundle) -> None:
         path = bundle.path / FOLDER / FILES[0]
@@ -55,7 +52,7 @@ class OpenVinoBackend:
             for length in self._lengths:  # the first run allocates
                 self.embed(np.zeros(length, np.int64))
         except (RuntimeError, ValueError) as error:
-            reason = " ".join(str(error).split())
+            reason = in_one_line(error)
             raise BundleError(f"{path}: cannot be loaded ({reason}); copy the whole bundle again") from error
 
     def embed(self, ids: NDArray[np.int64]) -> NDArray[np.float32]:

@@ -30,10 +30,7 @@ class UnknownTextWarning(UserWarning):
 
 
 def stored_as(precision: str, dim: int) -> tuple[np.dtype[Any], int]:
-    """Type and number of what is stored of a vector of `dim` numbers: for "binary" bytes, of eight numbers each.
-
-    A ValueError says that there is no such precision, or that eight does not divide `dim`.
-    """
+    """Type and number of what is stored of a vector of `dim` numbers; a ValueError says that it cannot be so."""
     if precision not in _STORED_AS:
         raise ValueError(f"precision = {precision!r} must be one of {', '.join(_STORED_AS)}")
     if precision == "binary" and dim % 8:

@@ -17,7 +17,6 @@ Input = TypeVar("Input")
 # Which arithmetic instructions there are decides the last digits of a vector, and what int8 gains. By the flag of
 # /proc/cpuinfo that tells them, the best first.
 X86 = {"avx512_vnni": "avx512_vnni", "avx_vnni": "avx_vnni", "avx512f": "avx512", "avx2": "avx2"}
-ARM = {"asimddp": "arm64_dot"}
 SATURATING = ("avx512", "avx2", "x86")  # 8-bit sums overflow there unless the weights are made "portable"
 
 
@@ -32,9 +31,8 @@ def instruction_set(cpuinfo: Path = Path("/proc/cpuinfo")) -> str:
     if machine in ("x86_64", "amd64"):
         return next((name for flag, name in X86.items() if flag in flags), "x86")
     if machine in ("aarch64", "arm64"):
-        if sys.platform == "darwin":  # every Mac of this kind has them
-            return "arm64_dot"
-        return next((name for flag, name in ARM.items() if flag in flags), "arm64")
+        dot_products = sys.platform == "darwin" or "asimddp" in flags  # every Mac of this kind has them
+        return "arm64_dot" if dot_products else "arm64"
     return machine
 
 
@@ -75,12 +73,8 @@ def time_call(run: Callable[[], object], clock: Callable[[], float] = perf_count
 def time_each(
     run: Callable[[Input], object], inputs: Sequence[Input], *, least: int, most: int = sys.maxsize, seconds: float = 0
 ) -> list[float]:
-    """Seconds of each call on the inputs, one after the other and over and over.
-
-    There are `least` calls, then more until the seconds are over or there are `most`. One before them does not count:
-    the first of a length allocates.
-    """
-    run(inputs[0])
+    """Seconds of each call on the inputs in turn: `least` calls, then more until the seconds are over, or `most`."""
+    run(inputs[0])  # does not count: the first of a length allocates
     times: list[float] = []
     ending = perf_counter() + seconds
     while len(times) < least or (len(times) < most and perf_counter() < ending):

@@ -130,10 +130,7 @@ class KBest:
         self.scores = np.full((lines, k), -np.inf, np.float32)
 
     def add(self, line: int, column: int, scores: Floats, *, lines_are_columns: bool = False) -> None:
-        """Look at a block of scores, C-contiguous, by the numbers of its first line and column.
-
-        With `lines_are_columns` it is transposed: its columns are lines here.
-        """
+        """Look at a block of scores, C-contiguous, from this line and column on; `lines_are_columns` transposes it."""
         across = 1 - lines_are_columns  # the axis along which a line lies
         kept = slice(line, line + scores.shape[1 - across])
         bar = np.nextafter(self.scores[kept, -1], np.float32(np.inf))  # what equals the last kept comes too late

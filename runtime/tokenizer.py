@@ -17,7 +17,14 @@ class Tokenizer:
             self._processor = sentencepiece.SentencePieceProcessor(model_file=str(path))
         except (OSError, RuntimeError) as error:
             raise BundleError(f"{path}: not a SentencePiece model; copy the whole bundle again") from error
-        self._strangeness = self._strange_pieces()
+        # What each piece [V] adds to the unknown characters of a text, less its known pieces.
+        self._strangeness = np.full(self.vocab_size, -1, np.float32)
+        # By name: to ask every piece would take longer than opening the model.
+        named = self._processor.piece_to_id([f"<0x{byte:02X}>" for byte in range(256)])
+        # Two to four bytes are a character; an emoji must not outweigh three words.
+        self._strangeness[[piece for piece in named if self._processor.is_byte(piece)]] = 1 / 3
+        self._strangeness[self._processor.piece_to_id("▁")] = 0  # a space says nothing
+        self._strangeness[self._processor.unk_id()] = 1  # last: it is the id of whatever the vocabulary lacks
 
     @property
     def vocab_size(self) -> int:
@@ -40,15 +47,3 @@ class Tokenizer:
     def mostly_unknown(self, ids: NDArray[np.int64]) -> bool:
         """Whether more characters that the vocabulary lacks than pieces that it has are among the pieces [T]."""
         return bool(self._strangeness[ids].sum() > 0)
-
-    def _strange_pieces(self) -> NDArray[np.float32]:
-        """What each piece [V] adds to the unknown characters of a text, less its known pieces."""
-        processor = self._processor
-        strangeness = np.full(self.vocab_size, -1, np.float32)
-        # By name: to ask every piece would take longer than opening the model.
-        named = processor.piece_to_id([f"<0x{byte:02X}>" for byte in range(256)])
-        # Two to four bytes are a character; an emoji must not outweigh three words.
-        strangeness[[piece for piece in named if processor.is_byte(piece)]] = 1 / 3
-        strangeness[processor.piece_to_id("▁")] = 0  # a space says nothing
-        strangeness[processor.unk_id()] = 1  # last: it is the id of whatever the vocabulary lacks
-        return strangeness

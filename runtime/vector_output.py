@@ -151,13 +151,8 @@ def vector_file(
 ) -> Iterator[VectorOutput]:
     """Write vectors to a file that appears, with its note, once it is complete; one process can write it at a time.
 
-    Args:
-        path: The file; its ending says what it holds, see `FORMATS`.
-        note: What to write beside it.
-        force: Replace an existing file, finished or not.
-        job: What else moves the vectors, beside note and sentences. With it, what is written outlives errors and kills
-            from every `STEP` rows on.
-        resume: Go on with what a process with the same job has left, if there is anything.
+    `job` is what else moves the vectors, beside note and sentences: with it, what is written outlives errors and kills
+    from every `STEP` rows on, and `resume` goes on with what the same job has left, if there is anything.
 
     A FileExistsError says that the file exists, finished or not, and that neither `force` nor `resume` tells what to do
     with it; `resume` replaces a finished one if the unfinished one was begun with `force`. A FingerprintError or a

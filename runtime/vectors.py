@@ -37,9 +37,6 @@ class VectorFile:
     note: VectorNote
     rows: NDArray[Any]  # [n, D], binary ones [n, D / 8], mapped into memory: only what is looked at is read
 
-    def __len__(self) -> int:
-        return len(self.rows)
-
 
 def open_vectors(path: str | Path) -> VectorFile:
     """Open a `.npy` or `.f32` file that `xsent encode` wrote; its note must lie beside it."""

@@ -26,10 +26,7 @@ class Verification:
 
 
 def verify(path: str | Path | None = None, backend: str | None = None) -> Verification:
-    """Check every file of a bundle, the built-in one unless given, and the vectors that it gives here.
-
-    A BundleError says that a file is damaged, or that the vectors differ beyond the tolerance.
-    """
+    """Check the files of a bundle, by default the built-in one, and its vectors; a BundleError says what is wrong."""
     bundle = Bundle.open(builtin_path() if path is None else path)
     bundle.verify()
     golden = bundle.golden

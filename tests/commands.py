@@ -5,6 +5,7 @@ import re
 import signal
 import subprocess
 import sys
+import time
 import warnings
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -32,11 +33,6 @@ class Runner:
         return int(caught.value.code or 0), out, err
 
 
-def hear_interrupts() -> None:
-    """In a child: let Ctrl-C interrupt, also where whoever started the tests has it ignored, as a shell's `&` does."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
-
-
 def start(
     *arguments: object,
     stdin: int | None = None,
@@ -47,6 +43,23 @@ def start(
     """Run a command in a process of its own, after a statement there."""
     command = [sys.executable, "-c", f"{before}; from xsent.cli import main; main()", *map(str, arguments)]
     return subprocess.Popen(command, stdin=stdin, stdout=stdout, stderr=subprocess.PIPE, preexec_fn=preexec_fn)
+
+
+def interrupt(*arguments: object, lines: bytes, once: Callable[[], bool]) -> tuple[int, bytes]:
+    """Exit code and messages of a command that is interrupted while it waits for more than these lines."""
+    # Also where whoever started the tests has Ctrl-C ignored, as a shell's `&` does.
+    hear = lambda: signal.signal(signal.SIGINT, signal.SIG_DFL)  # noqa: E731
+    process = start(*arguments, stdin=subprocess.PIPE, preexec_fn=hear)
+    assert process.stdin is not None
+    process.stdin.write(lines)
+    process.stdin.flush()
+    for _ in range(1200):
+        if once():
+            break
+        time.sleep(0.05)
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate()
+    return process.returncode, err
 
 
 def write_lines(path: Path, lines: Iterable[str]) -> Path:

@@ -11,13 +11,13 @@ import pytest
 import sentencepiece
 import torch
 from commands import Runner
-from texts import train_tokenizer
+from texts import OURS, multilingual, train_tokenizer
 from tiny_bert import write_student, write_tiny_bert
 from toy import toy_pairs
 
 from xsent.export.bundle import export_bundle
 from xsent.train.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
-from xsent.train.data.vocabulary import FIRST, LAST, MASK_PIECE, PAD, UNK, train_vocabulary
+from xsent.train.data.vocabulary import train_vocabulary
 from xsent.train.model import Encoder, ModelConfig
 
 NAMES = ("Anna", "Boris", "Clara", "David", "Elena", "Frank", "Greta", "Henry", "Irina", "Jonas", "Karla", "Lukas")
@@ -76,21 +76,7 @@ def mini_checkpoint(tmp_path_factory: pytest.TempPathFactory, make_encoder: Make
     """A checkpoint folder: 2 layers, 32 dimensions, about 300 pieces, untrained."""
     folder = tmp_path_factory.mktemp("mini")
     texts = {language: sentences(language) for language in PHRASES}
-    sentencepiece.SentencePieceTrainer.train(
-        sentence_iterator=chain.from_iterable(texts.values()),
-        model_prefix=str(folder / "sentencepiece"),
-        vocab_size=400,
-        hard_vocab_limit=False,
-        normalization_rule_name="nmt_nfkc_cf",
-        byte_fallback=True,
-        pad_id=PAD,
-        unk_id=UNK,
-        bos_id=FIRST,
-        eos_id=LAST,
-        control_symbols=[MASK_PIECE],
-        minloglevel=2,
-    )
-    tokenizer = folder / "sentencepiece.model"
+    tokenizer = train_tokenizer(folder, chain.from_iterable(texts.values()), 400, **OURS)
     pieces = sentencepiece.SentencePieceProcessor(model_file=str(tokenizer)).get_piece_size()
     validation = folder / "validation.tsv"
     with validation.open("w", encoding="utf-8") as file:
@@ -111,8 +97,9 @@ def mini_bundle(mini_checkpoint: Path, tmp_path_factory: pytest.TempPathFactory)
 
 @pytest.fixture(scope="session")
 def tokenizer_of_scripts(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A SentencePiece model of sentences in many scripts."""
-    return train_tokenizer(tmp_path_factory.mktemp("scripts"))
+    """A SentencePiece model of sentences in many scripts; rare characters become bytes."""
+    texts = [text for text in multilingual(400) if len(text) < 300]
+    return train_tokenizer(tmp_path_factory.mktemp("scripts"), texts, 900, character_coverage=0.98, **OURS)
 
 
 @pytest.fixture(scope="session")

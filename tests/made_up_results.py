@@ -59,4 +59,4 @@ def others() -> list[Measurement]:
     for system, model, rate, first in (("xsent", "builtin", 3000, 150), ("fastembed", "MiniLM", 260, 300)):
         turn = {"sentences_per_second": rate, "first_ms": first}
         found.append(Measurement.of_turns("peers", {"system": system, "model": model}, [turn]))
-    return [*found, Measurement("tracking", {"what": "encode"}, {"ratio": 1.25})]
+    return found

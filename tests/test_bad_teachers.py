@@ -1,6 +1,7 @@
 """Teachers whose layers cannot be taken over, and recipes that do not fit one: one line, and nothing is written."""
 
 import json
+import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -9,50 +10,40 @@ import pytest
 from tiny_bert import STUDENT, write_tiny_bert
 from trainings import train_command
 
-
-def configure(**changes: object) -> Callable[[Path], None]:
-    """A change of a teacher's configuration."""
-
-    def change(folder: Path) -> None:
-        config = json.loads((folder / "config.json").read_text())
-        (folder / "config.json").write_text(json.dumps(config | changes))
-
-    return change
+WEIGHTS = "model.safetensors"
 
 
-def pickle_weights(folder: Path) -> None:
-    (folder / "model.safetensors").rename(folder / "pytorch_model.bin")
-
-
-def pool_by_first(folder: Path) -> None:
-    (folder / "1_Pooling" / "config.json").write_text('{"pooling_mode": "cls"}')
-
-
-def cut_weights(folder: Path) -> None:
-    file = folder / "model.safetensors"
-    file.write_bytes(file.read_bytes()[:1000])
+def configure(folder: Path, changes: dict[str, object]) -> None:
+    config = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps(config | changes))
 
 
 @pytest.mark.parametrize(
     ("damage", "message"),
     [
-        (configure(model_type="distilbert"), "is of type 'distilbert'; only the layers of a 'bert' can be taken over"),
-        (configure(hidden_act="relu"), "its activation is 'relu'; known are gelu, silu"),
-        (configure(intermediate_size=50), r"does not fit config.json: .*ffn_in.weight is \[48, 32\]"),
-        (configure(num_hidden_layers=4), "do not make a BERT: .*encoder.layer.3"),
-        (configure(hidden_size="wide"), "do not make a BERT"),
-        (pickle_weights, "pytorch_model.bin: pickled weights, which can run code"),
-        (lambda folder: (folder / "model.safetensors").unlink(), "No such file.*expected .* model.safetensors"),
-        (lambda folder: (folder / "config.json").write_text("[1]"), "not a teacher whose layers can be taken over"),
-        (cut_weights, "not a teacher whose layers can be taken over"),
-        (pool_by_first, "does not pool by the mean"),
+        ({"model_type": "distilbert"}, "is of type 'distilbert'; only the layers of a 'bert' can be taken over"),
+        ({"hidden_act": "relu"}, "its activation is 'relu'; known are gelu, silu"),
+        ({"intermediate_size": 50}, r"does not fit config.json: .*ffn_in.weight is \[48, 32\]"),
+        ({"num_hidden_layers": 4}, "encoder.layer.3.*must make a BERT"),
+        ({"hidden_size": "wide"}, "must make a BERT"),
+        (
+            lambda folder: (folder / WEIGHTS).rename(folder / "pytorch_model.bin"),
+            "pytorch_model.bin: pickled weights, which can run code",
+        ),
+        (lambda folder: (folder / WEIGHTS).unlink(), "safetensors: missing; expected .* model.safetensors"),
+        (lambda folder: (folder / "config.json").write_text("[1]"), "damaged .*whose layers can be taken over"),
+        (lambda folder: os.truncate(folder / WEIGHTS, 1000), "damaged .*whose layers can be taken over"),
+        (
+            lambda folder: (folder / "1_Pooling" / "config.json").write_text('{"pooling_mode": "cls"}'),
+            "does not pool by the mean",
+        ),
     ],
 )
 def test_what_is_no_bert_to_take_layers_from(
-    damage: Callable[[Path], None], message: str, student: Path, bert: Path, tmp_path: Path
+    damage: Callable[[Path], object] | dict[str, object], message: str, student: Path, bert: Path, tmp_path: Path
 ) -> None:
     folder = Path(shutil.copytree(bert, tmp_path / "bert"))
-    damage(folder)
+    damage(folder) if callable(damage) else configure(folder, damage)
     code, err = train_command(student, tmp_path / "run", "--teacher", folder)
     assert code == 1 and err.count("\n") == 1 and err.startswith("Error: ") and str(folder) in err
     assert pytest.raises(AssertionError, match=message).matches(AssertionError(err))

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from xsent.errors import DataError
 from xsent.export import batch_graph
 from xsent.export.batch_graph import write_batch_graph
-from xsent.export.form import Form, Precision
+from xsent.export.options import Form, Precision
 from xsent.train.checkpoint import to_tokens
 
 Vectors = NDArray[np.float32]

@@ -19,6 +19,7 @@ from xsent.bench.ablation import Ablation, group_section, main
 from xsent.bench.quality import every_score, write_small_xsr
 from xsent.bench.variants import GROUPS, Plan, Row, RowGroup, chosen
 from xsent.errors import DataError, XsentError
+from xsent.evaluation.translation import xsr
 
 ROWS = ("table", "layers-2", "prefixes", "layer-prefixes")  # of matryoshka, with the encoders inside them
 
@@ -47,10 +48,10 @@ def finished(plan: Plan, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """An ablation whose rows were trained in this process, which is quicker than in one each."""
     folder = tmp_path_factory.mktemp("ablation") / "new"
     (folder / "rows").mkdir(parents=True)
-    settings = json.dumps(vars(plan))
-    main(settings, str(folder))
+    (folder / "plan.json").write_text(json.dumps(vars(plan)))
+    main(str(folder))
     for key in ROWS:
-        main(settings, str(folder), key, "1")
+        main(str(folder), key, "1")
     assert run(plan, folder) == folder / "ablation.md"
     return folder
 
@@ -134,7 +135,7 @@ def test_a_table_has_our_numbers_and_the_papers() -> None:
     assert (section.title, section.text) == ("Toy", "A note.")
     head = "held-out P@1 | held-out loss | s/1,000 steps | peak MiB | paper XSR en→fr | paper MLDoc en→fr |"
     # Of 50 and 54 the deviation of the sample is the root of 8.
-    assert section.tables[0].markdown().splitlines() == [
+    assert section.table and section.table.markdown().splitlines() == [
         f"|  | XSR en→fr | SIB en→fr | {head}",
         "| --- |" + " ---: |" * 8,
         "| A | 52.0 ± 2.8 | 30.0 ± 0.0 | 97.0 ± 0.0 | 0.250 ± 0.000 | 123.4 ± 0.0 | 457 ± 0 | 90.0 | 80.0 |",
@@ -176,8 +177,6 @@ def test_a_perfect_encoder_has_perfect_scores(tmp_path: Path) -> None:
 
 
 def test_a_small_xsr_has_as_many_distractors_as_asked_for(tmp_path: Path) -> None:
-    from xsent.evaluation.translation import xsr
-
     data = write_toy_tests(tmp_path / "tests")
     rows = len((data / "xsr" / "en-fr.tsv").read_text().splitlines())
     for distractors, more in ((0, 0), (7, 7), (1000, 30)):

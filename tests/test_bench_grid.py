@@ -12,11 +12,11 @@ import pytest
 from xsent.bench import bundles as bundles_module
 from xsent.bench import grid, peak, processes, turn
 from xsent.bench.bundles import OPENVINO, Bundles, trained
-from xsent.bench.grid import Family, GridPlan, full_plan, latencies, measure_grid, memory_of, quick_plan
+from xsent.bench.grid import Family, GridPlan, latencies, measure_grid, memory_of, quick_plan
 from xsent.bench.texts import mixed, texts_of
 from xsent.bench.turn import Task, Turn, run_turn
 from xsent.bundle import Bundle, builtin_path
-from xsent.errors import DataError, MissingExtraError, XsentError
+from xsent.errors import DataError, MissingExtraError
 from xsent.tokenizer import Tokenizer
 
 # The miniature model takes 64 tokens, fewer than many of the texts have.
@@ -123,18 +123,6 @@ def test_a_given_bundle_takes_the_place_of_its_depth(mini_bundle: Path, tmp_path
     assert builtin.name in notes[1]
 
 
-@pytest.mark.parametrize(
-    ("given", "message"), [(["nowhere"], "nowhere: no such folder"), ("twice", "both are 2 layers in int8; give one")]
-)
-def test_given_bundles_that_cannot_be_measured(
-    mini_bundle: Path, tmp_path: Path, given: list[str], message: str
-) -> None:
-    paths = [mini_bundle, mini_bundle] if given == "twice" else [tmp_path / name for name in given]
-    with pytest.raises(XsentError, match=message):
-        measure_grid(quick_plan(), tmp_path / "work", paths, note=print, fail=print)
-    assert not (tmp_path / "work").exists()
-
-
 def test_what_cannot_be_made_is_told_and_the_rest_goes_on(
     mini_bundle: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -146,7 +134,7 @@ def test_what_cannot_be_made_is_told_and_the_rest_goes_on(
     failures: list[str] = []
     families = [Family("int8", "openvino", (1, 2)), Family("int8", "onnx", (1, 2), turns=1)]
     bundles = Bundles(tmp_path, {(2, "int8"): Bundle.open(mini_bundle)}, like=mini_bundle)
-    found = list(GridPlan(families).measure(bundles, failures.append))
+    found = list(measure_grid(GridPlan(families), bundles, failures.append))
     assert [(m.group, m.axes["layers"]) for m in found] == [("size", 2), ("latency", 2), ("start", 2), ("memory", 2)]
     files = {file.name: file.stat().st_size for file in mini_bundle.iterdir()}
     assert found[0].figures == {"bytes": sum(files.values()), **{f"{name}_bytes": n for name, n in files.items()}}
@@ -158,6 +146,11 @@ def test_what_cannot_be_made_is_told_and_the_rest_goes_on(
     assert [(m.group, m.axes["layers"]) for m in islice(measured, 3)] == [("latency", 1), ("start", 1), ("latency", 2)]
     with pytest.raises(KeyboardInterrupt):
         list(measured)
+
+
+def test_a_plan_covers_the_bundles_that_are_given() -> None:
+    families = quick_plan().covering([(5, "int8"), (6, "float32"), (2, "int4-table")]).families
+    assert [list(f.layers) for f in families] == [[0, 1, 2, 4, 5, 6], [2, 6], [2], [2]]
 
 
 def test_a_peak_share_by_hand(mini_bundle: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -174,15 +167,3 @@ def test_a_peak_share_by_hand(mini_bundle: Path, monkeypatch: pytest.MonkeyPatch
     found = peak.shares(mini_bundle, mini_bundle)
     assert list(found) == ["tokenisation", "int8_peak", "float_peak", "gib_per_second"]
     assert 0 < found["tokenisation"] < 1 and 0 < found["int8_peak"] < 1 and found["gib_per_second"] == 7
-
-
-def test_plans_begin_with_what_tells_most() -> None:
-    for whole in (quick_plan(), full_plan()):
-        first = whole.families[0]
-        assert (first.precision, first.backend, first.threads) == ("int8", "onnx", 1) and len(first.layers) > 3
-    full = full_plan()
-    assert 2 in full.families[0].long and full.families[0].layers == (0, 1, 2, 3, 4, 6)
-    assert {f.precision for f in full.families} == {"float32", "int8", "int4-table"}
-    assert {f.backend for f in full.families} == {"onnx", "openvino", "numpy"}
-    families = quick_plan().covering([(5, "int8"), (6, "float32"), (2, "int4-table")]).families
-    assert [list(f.layers) for f in families] == [[0, 1, 2, 4, 5, 6], [2, 6], [2], [2]]  # those that are given too

@@ -1,13 +1,11 @@
 """A run's results and its report: what it says in numbers, words and pictures, whatever there is."""
 
 import re
-from base64 import b64decode
 from dataclasses import replace
-from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
-from made_up_results import LAYERS, made_up_results, read_results
+from made_up_results import LAYERS, made_up_results
 
 from xsent.bench.pages import Table
 from xsent.bench.report import PARTS, sections, write_report
@@ -18,7 +16,6 @@ PLOTS = {
     *("latency-by-layers", "memory-by-layers", "throughput-by-length"),
     *("quality-by-milliseconds", "quality-by-megabytes"),
 }
-PNG = b"\x89PNG"
 
 
 @pytest.fixture(scope="module")
@@ -50,8 +47,8 @@ def test_tables_of_measurements() -> None:
 
 
 def test_the_report_says_every_group(markdown: str) -> None:
-    titles = [part.title for part in PARTS if part.group != "modules"]
-    assert len(titles) == 11
+    titles = [part.title for part in PARTS]
+    assert len(titles) == 10
     found = re.findall(r"^## (.*)$", markdown, re.MULTILINE)
     assert found == ["To know", "In short", "Machine", *titles, "Not measured"]
     assert markdown.startswith("# ") and "`xsent-bench --out x<1>` on Abacus &lt;3&gt;." in markdown
@@ -85,31 +82,13 @@ def test_peers_say_how_they_run_and_stand_alone_where_ours_failed(markdown: str)
     results = made_up_results()
     results.measurements = [m for m in results.of("peers") if m.axes["system"] != "xsent"]
     (peers,) = [section for section in sections(results) if section.title == "Peers"]
-    assert peers.tables[0].rows == [["fastembed", "MiniLM", "260", "300"]]
+    assert peers.table and peers.table.rows == [["fastembed", "MiniLM", "260", "300"]]
 
 
-def test_every_plot_is_a_file_and_the_page_needs_no_network(folder: Path, markdown: str) -> None:
+def test_every_plot_is_a_file(folder: Path, markdown: str) -> None:
     assert set(re.findall(r"\]\(plots/(.*?)\.png\)", markdown)) == PLOTS
     assert {path.name for path in (folder / "plots").iterdir()} == {f"{name}.png" for name in PLOTS}
-    assert all(path.read_bytes().startswith(PNG) for path in (folder / "plots").iterdir())
-    page, opened = (folder / "report.html").read_text(), list[str]()
-
-    class Check(HTMLParser):
-        def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-            for name, value in attrs:
-                if name in ("src", "href"):
-                    assert tag == "img" and value and value.startswith("data:image/png;base64,")
-                    assert b64decode(value.partition(",")[2]).startswith(PNG)
-            if tag != "meta":
-                opened.append(tag)
-
-        def handle_endtag(self, tag: str) -> None:
-            assert opened.pop() == tag
-
-    Check().feed(page)
-    assert not opened and "http" not in page and page.count("<img") == len(PLOTS)
-    assert "Abacus &lt;3&gt;" in page and "<code>xsent-bench --out x&lt;1&gt;</code>" in page
-    assert ">0.210 / 0.420 / 0.630</td>" in page
+    assert all(path.read_bytes().startswith(b"\x89PNG") for path in (folder / "plots").iterdir())
 
 
 def test_any_beginning_of_a_run_has_a_report(tmp_path: Path) -> None:
@@ -127,16 +106,10 @@ def test_any_beginning_of_a_run_has_a_report(tmp_path: Path) -> None:
 def test_latency_is_of_one_thread_and_throughput_of_all() -> None:
     results = made_up_results()
     results.measurements += [replace(m, axes={**m.axes, "threads": 2}) for m in results.of("latency")]
-    tables = {section.title: section.tables[0] for section in sections(results) if section.tables}
+    tables = {section.title: section.table for section in sections(results) if section.table}
     threads = {title: {row[3] for row in tables[title].rows} for title in ("Latency", "Throughput")}
     assert threads == {"Latency": {"1"}, "Throughput": {"1", "2"}}
     assert len(tables["The straight line of latency over layers"].rows) == 3  # lengths
-
-
-def test_what_is_written_is_read_back(tmp_path: Path) -> None:
-    made_up_results().write(tmp_path / "results.json")
-    assert read_results(tmp_path / "results.json") == made_up_results()
-    assert str(made_up_results().measurements[0]) == "latency layers=0 precision=int8 backend=onnx threads=1 tokens=8"
 
 
 def test_a_line_by_hand() -> None:

@@ -14,7 +14,7 @@ from xsent.bench.cli import app
 from xsent.bench.grid import Family, GridPlan
 from xsent.bench.quality import measure_quality
 from xsent.bench.results import Measurement, Results
-from xsent.bench.run import CUT_SHORT, Choices, Part, measure_parts, parts
+from xsent.bench.run import CUT_SHORT, Part, measure_parts, parts
 from xsent.errors import DataError, XsentError
 
 FOUND = made_up_results().measurements[:4]
@@ -40,7 +40,7 @@ def test_everything_is_on_the_disk_before_the_next_is_measured(tmp_path: Path) -
             yield measurement
 
     report = measure_parts(Results("xsent-bench"), [("grid", part)], tmp_path)
-    assert report == tmp_path / "report.md" and (tmp_path / "report.html").exists()
+    assert report == tmp_path / "report.md"
     results = read_results(tmp_path / "results.json")
     assert results.measurements == FOUND and results.command == "xsent-bench"
     assert results.environment["processor"] and "meanwhile" in results.environment
@@ -67,18 +67,15 @@ def test_whatever_ends_a_run_leaves_a_report_of_what_there_is(tmp_path: Path, er
     assert "## Latency" in (report := (tmp_path / "report.md").read_text()) and CUT_SHORT in report
 
 
-@pytest.mark.parametrize(
-    ("choices", "names"),
-    [
-        (Choices(), ["grid", "share of the peaks", "training", "peers", "pytest-benchmark", "tracking"]),
-        (
-            Choices(evaluate=Path("tests"), peers=False, quick=True),
-            ["grid", "share of the peaks", "quality", "pytest-benchmark", "tracking"],
-        ),
-    ],
-)
-def test_the_parts_are_those_that_are_chosen(tmp_path: Path, choices: Choices, names: list[str]) -> None:
-    assert [name for name, _ in parts(Results(""), tmp_path, choices)] == names
+def test_the_parts_are_those_that_are_chosen(mini_bundle: Path, tmp_path: Path) -> None:
+    everything = parts(Results(""), tmp_path, False, [], None, True)
+    assert [name for name, _ in everything] == ["grid", "share of the peaks", "training", "peers"]
+    (tmp_path / "tatoeba").mkdir()
+    quick = parts(Results(""), tmp_path, True, [], tmp_path, False)
+    assert [name for name, _ in quick] == ["grid", "share of the peaks", "quality"]
+    with pytest.raises(DataError, match="both are 2 layers in int8; give one"):
+        parts(Results(""), tmp_path / "work", True, [mini_bundle, mini_bundle], None, False)
+    assert not (tmp_path / "work").exists()
 
 
 @pytest.mark.filterwarnings("ignore::xsent.options.LongSentenceWarning")  # the toy's words are not the tokenizer's
@@ -101,14 +98,13 @@ def test_quality_stands_beside_cost_and_a_test_that_fails_is_a_line(mini_bundle:
 def test_the_command_measures_and_says_where_the_report_is(mini_bundle: Path, tmp_path: Path) -> None:
     out = tmp_path / "new" / "report"
     command = ["--quick", "--no-peers", "--bundle", str(mini_bundle), "--out", str(out), "--work", str(tmp_path / "w")]
-    tiny = mock.patch.object(whole, "quick_plan", return_value=TINY)
-    with tiny, mock.patch.object(whole, "ratios", return_value=[2.0, 3.0, 4.0]):
+    with mock.patch.object(whole, "quick_plan", return_value=TINY):
         result = CliRunner().invoke(app, command)
     assert result.exit_code == 0, result.output
     assert result.stdout.strip() == str(out / "report.md")
     results = read_results(out / "results.json")
-    assert {m.group for m in results.measurements} == {"size", "latency", "start", "modules", "tracking"}
-    assert results.of("tracking")[0].figures == {"ratio": 3.0} and not results.failures
+    assert {m.group for m in results.measurements} == {"size", "latency", "start"}
+    assert not results.failures
     assert any("2 layers in int8 (mini" in note for note in results.notes)
 
     again = CliRunner().invoke(app, command)
@@ -120,6 +116,8 @@ def test_the_command_measures_and_says_where_the_report_is(mini_bundle: Path, tm
     [
         (["--bundle", "nowhere"], "nowhere: no such folder"),
         (["--eval", "nowhere"], "nowhere: no test set"),
+        (["training", "--device", "abacus"], "must be auto or cpu"),
+        (["training", "--layers", "x"], "whole numbers"),
     ],
 )
 def test_bad_input_is_one_line_before_anything_is_measured(tmp_path: Path, options: list[str], message: str) -> None:

@@ -1,7 +1,6 @@
 """Old code beside new: a slowdown is seen on a machine that is never the same, and nothing else is."""
 
 import os
-import random
 import shutil
 from pathlib import Path
 from unittest import mock
@@ -31,18 +30,6 @@ def test_what_is_slower(old: list[float], new: list[float], worse: bool) -> None
     assert is_worse(old, new, 0.1) == worse
 
 
-def test_a_planted_tenth_is_caught_and_the_same_code_stays_quiet() -> None:
-    chance = random.Random(7)
-
-    def turns(ratio: float) -> list[float]:
-        """Eleven that scatter by 3 %, and one in ten that something else disturbed."""
-        return [ratio * chance.lognormvariate(0, 0.03) * chance.choice([1.0] * 9 + [1.5]) for _ in range(11)]
-
-    first = turns(1.0)
-    assert not any(is_worse(first, turns(1.0), 0.05) for _ in range(10))
-    assert all(is_worse(first, turns(1.1), 0.05) for _ in range(10))
-
-
 def test_ratios_to_work_around_it_by_hand() -> None:
     # The clock before and after each: the first turn warms up; in the second the reference takes 6 and 8 s, the work 5.
     clock = iter([0, 2, 2, 7, 7, 11, 11, 17, 17, 22, 22, 30])
@@ -52,7 +39,8 @@ def test_ratios_to_work_around_it_by_hand() -> None:
 @pytest.mark.filterwarnings("ignore::xsent.options.LongSentenceWarning")
 def test_instructions_of_a_sentence_leave_the_start_out(monkeypatch: pytest.MonkeyPatch, mini_bundle: Path) -> None:
     monkeypatch.setattr(slower, "count", lambda counter, command, code: 1_000_000 + 7 * int(command[-1]))
-    assert [instructions(work, mini_bundle, counter) for work in SENTENCES for counter in COUNTERS] == [7.0] * 4
+    found = [instructions(work, mini_bundle, counter, Path()) for work in SENTENCES for counter in COUNTERS]
+    assert found == [7.0] * 4
     for work in SENTENCES:
         work_on(work, mini_bundle, SENTENCES[work])
 

@@ -63,12 +63,8 @@ def test_a_healthy_bundle(mini_bundle: Path, bundle: Path) -> None:
     assert (result.path, result.sentences) == (str(mini_bundle), len(opened.golden.sentences))
     assert result.files >= 4 and result.difference <= result.tolerance
     Bundle.open(str(mini_bundle)).verify()
-    edit(bundle, lambda manifest: [manifest.pop(key, None) for key in ("trained", "space")])
-    for trained, space in ((Trained((), ()), None), (Trained(prefixes=(8, 16), layers=(0,)), "a/b")):
-        assert Bundle.open(bundle).trained == trained and Bundle.open(bundle).space == space
-        edit(bundle, setting(trained={"prefixes": [8, 16], "layers": [0]}, space="a/b"))
-    edit(bundle, setting(space=None))
-    assert Bundle.open(bundle).space is None
+    edit(bundle, lambda manifest: [manifest.pop(key, None) for key in ("trained", "space")])  # as of before
+    assert (Bundle.open(bundle).trained, Bundle.open(bundle).space) == (Trained((), ()), None)
 
 
 def test_what_is_no_bundle(tmp_path: Path) -> None:
@@ -95,7 +91,6 @@ OLD = "format_version 1 is from before the encoder was a BERT, this xsent reads 
             for key in ["name", "dim", "languages", "files", "golden", "fingerprint", "network"]
         ),
         (setting(dim="32"), "'dim' is of type str, expected int"),
-        (setting(dim=32.0), "'dim' is of type float, expected int"),
         (setting(dim=True), "'dim' is of type bool, expected int"),
         (setting(dim=0), "'dim' is 0, expected at least 1"),
         (setting(num_layers=-1), "'num_layers' is -1, expected at least 0"),

@@ -3,15 +3,14 @@
 import importlib
 import json
 import os
-import signal
 import subprocess
-import time
+from collections.abc import Callable
 from contextlib import chdir
 from pathlib import Path
 
 import numpy as np
 import pytest
-from commands import Runner, assert_refused, hear_interrupts, is_one_line, start, write_lines
+from commands import Runner, assert_refused, interrupt, is_one_line, start, write_lines
 
 from xsent import SentenceEncoder
 from xsent.options import Precision, Vectors
@@ -27,48 +26,37 @@ def sentences(tmp_path: Path) -> Path:
     return write_lines(tmp_path / "sentences.txt", TEXTS)
 
 
-@pytest.mark.parametrize("change", ["shrinks", "grows", "is replaced", "goes away"])
+CHANGES: dict[str, Callable[[Path], object]] = {
+    "shrinks": lambda file: os.truncate(file, 170),
+    "grows": lambda file: os.truncate(file, 40_000),
+    "is replaced": lambda file: file.with_name("b.txt").replace(file),
+    "goes away": Path.unlink,
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
 def test_an_input_that_changes_while_it_is_read(
     run: Runner, mini_bundle: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: str
 ) -> None:
-    file = tmp_path / "a.txt"
-    file.write_text("Anna sees Boris.\n" * 2_000)
-    write = VectorOutput.write
+    file, write = write_lines(tmp_path / "a.txt", ["Anna sees Boris."] * 2_000), VectorOutput.write
+    write_lines(tmp_path / "b.txt", ["Anna sees Clara."] * 2_000)
 
     def change_once(self: VectorOutput, sentence: str, vector: Vectors) -> None:
         write(self, sentence, vector)
         if self.rows == 1:
-            if change == "shrinks":
-                os.truncate(file, 170)
-            elif change == "grows":
-                with file.open("a") as opened:
-                    opened.write("Clara\n")
-            else:
-                file.unlink()
-            if change == "is replaced":
-                file.write_text("Anna sees Clara.\n" * 2_000)
+            CHANGES[change](file)
 
     monkeypatch.setattr(VectorOutput, "write", change_once)
     monkeypatch.setattr("xsent.vector_output.STEP", 10**6)
-    code, out, err = run("encode", file, "--output", tmp_path / "a.npy", "--model", mini_bundle)
-    assert (code, out) == (1, "")
-    assert err == f"Error: {file}: changed while it was read; run it again once the file is complete\n"
+    message = f"{file}: changed while it was read; run it again once the file is complete"
+    assert_refused(run("encode", file, "--output", tmp_path / "a.npy", "--model", mini_bundle), message)
     assert not list(tmp_path.glob(".*")) + list(tmp_path.glob("*.npy*"))
 
 
 def test_interrupt_exits_130_and_leaves_nothing(mini_bundle: Path, tmp_path: Path) -> None:
     arguments = ("encode", "-", "--output", tmp_path / "a.npy", "--model", mini_bundle)
-    process = start(*arguments, stdin=subprocess.PIPE, preexec_fn=hear_interrupts)
-    assert process.stdin is not None
-    process.stdin.write(b"Anna sees Boris.\n" * 1000)
-    process.stdin.flush()
-    for _ in range(600):
-        if list(tmp_path.glob(".a.npy.part")):
-            break
-        time.sleep(0.05)
-    os.kill(process.pid, signal.SIGINT)
-    _, err = process.communicate()
-    assert (process.returncode, err, list(tmp_path.iterdir())) == (130, b"Error: interrupted\n", [])
+    ended = interrupt(*arguments, lines=b"Anna sees Boris.\n" * 1000, once=(tmp_path / ".a.npy.part").exists)
+    assert (ended, list(tmp_path.iterdir())) == ((130, b"Error: interrupted\n"), [])
 
 
 NEW = ["--output", "a.npy"]
@@ -115,7 +103,6 @@ def test_every_format_and_precision(
         (b"Anna\n", ["--output", "a.csv"], "a.csv: expected a name that ends in .npy or .jsonl or .parquet or .f32"),
         (b"Anna\n", ["--output", "a.f32", "--precision", "int8"], "a.f32: .f32 holds float32, not int8"),
         (b"Anna\n", ["--precision", "int8", "--no-normalize"], "precision = 'int8' keeps no lengths"),
-        (b"Anna\n", ["--precision", "binary", "--truncate-dim", 9], "truncate_dim = 9 must be a multiple of 8"),
         (b"Anna\n", ["--truncate-dim", 33], "truncate_dim = 33 must lie between 1 and 32"),
         (b"Anna\n", ["--output", "nowhere/a.npy"], "nowhere/.a.npy.part.json: No such file or directory"),
         (b"", NEW, "in.txt: empty; expected one sentence a line"),
@@ -134,16 +121,10 @@ def test_encode_refuses_what_cannot_be_and_leaves_nothing(
     assert list(tmp_path.iterdir()) == ([] if content is None else [file])
 
 
-def test_long_sentences_and_unknown_characters_warn(run: Runner, mini_bundle: Path, tmp_path: Path) -> None:
-    file = tmp_path / "a.txt"
-    file.write_text("Anna " * 100_000 + "\nClara\n")
+def test_unknown_characters_and_long_sentences_that_are_split(run: Runner, mini_bundle: Path, tmp_path: Path) -> None:
+    file = write_lines(tmp_path / "a.txt", ["Anna " * 100_000, "Clara"])
     arguments = ["encode", file, "--output", tmp_path / "x.npy", "--force"]
-    options = ["--model", mini_bundle, "--on-long"]
-    code, _, err = run(*arguments, *options, "warn")
-    assert (code, is_one_line(err)) == (0, True)
-    assert err.startswith("Warning: 1 of 2 sentences had more than 64 tokens")
-    assert_refused(run(*arguments, *options, "error"), "sentence 1 (counted from 1)")
-    assert run(*arguments, *options, "split") == (0, "", "")
+    assert run(*arguments, "--model", mini_bundle, "--on-long", "split") == (0, "", "")
     write_lines(file, ["სახლი დიდია.", "The cat sleeps."])
     code, _, err = run(*arguments)
     assert (code, is_one_line(err)) == (0, True)

@@ -35,14 +35,12 @@ AT = {"+stage": "steps = 10\n", "+recipe": 'name = "x"\n', "objectives": "{ alig
     [
         ("steps = 10", "stepps = 10", r"stages\[0\]: unknown setting 'stepps'; did you mean 'steps'\?$"),
         ("steps = 10", "", r"setting 'stages\[0\].steps' is missing$"),
-        ("steps = 10", 'steps = "ten"', r"stages\[0\].steps = 'ten' must be a valid integer$"),
         ("steps = 10", "steps = true", r"stages\[0\].steps = True must be a valid integer$"),
         ("objectives", "{}", "no objective; known are mlm, tlm, .*co"),
         ("objectives", "{ algin = 1 }", r"stages\[0\].objectives: unknown setting 'algin'; did you mean 'align'"),
         ("objectives", "{ align = 0 }", "objectives.align.weight: 0.0 must be above 0; leave the objective out"),
         ("objectives", "{ align = { margn = 1 } }", "objectives.align: unknown .*'margn'; did you mean 'margin'"),
         ("objectives", "{ align = { margin = 0.1, temperature = 0 } }", "margin = 0.1 needs a temperature"),
-        ("objectives", "{ align = 'yes' }", r"stages\[0\].objectives.align = 'yes' must be a table of settings$"),
         ("objectives", "{ mlm = { share = 1.5 } }", "objectives.mlm.share = 1.5 must be less than 1"),
         ("objectives", "{ co = { queue = 0 } }", "objectives.co.queue = 0 must be greater than 0"),
         ("objectives", "{ mlm = 1 }\nlearning_rate = 0", "leaves the head untrained"),
@@ -61,13 +59,10 @@ AT = {"+stage": "steps = 10\n", "+recipe": 'name = "x"\n', "objectives": "{ alig
         ("objectives", "{ rows = 1, distil = 1 }", "rows looks at the teacher's input.*not in one stage"),
         ("objectives", "{ rows = { contrast = -1 } }", "rows.contrast = -1 must be greater than or equal to 0"),
         ("+stage", 'order = "sorted"', "order = 'sorted' must be 'random', 'length' or 'cluster'"),
-        ("+stage", "prefixes = [600]", "prefixes"),
         ("+stage", "prefixes = [128]", "end with dim = 512"),
         ("+stage", "batch_size = 1", "batch_size = 1 must be greater than or equal to 2"),
-        ("+stage", "validate_every = 0", "validate_every = 0 must be greater than 0"),
         ("+stage", "clusters = 70000", "clusters = 70000 must be less than or equal to 65536"),
         ("+stage", "dropout = 1.5", "dropout = 1.5 must be less than 1"),
-        ("+stage", "learning_rate = nan", "learning_rate = nan must be a finite number"),
         ("num_layers = 0", "num_layers = 9", "num_layers = 9 must be less than or equal to 6"),
         ("table_learning_rate = 0.01", "", "nothing to train"),
         ('name = "table"', 'name = "a/b"', r"stages\[0\].name = 'a/b' must match pattern '.*A-Z"),
@@ -79,24 +74,18 @@ AT = {"+stage": "steps = 10\n", "+recipe": 'name = "x"\n', "objectives": "{ alig
             ": corpus.weights.talk = -1 must be greater than 0",
         ),
         ("+stage", "weights = { talk = -1 }", r"stages\[0\].weights.talk = -1 must be greater than or equal to 0"),
+        ("+stage", "weights = 'table'", r"stages\[0\].weights = 'table' is neither a table nor a stage before it$"),
         ("+stage", "starts_from = { table = 1 }", "starts_from table, which is no stage before"),
         ("+stage", "starts_from = { a = 0 }", "starts_from.a = 0 must be greater than 0"),
         ('name = "x"', "", "setting 'name' is missing"),
         ('["de"]', '"de"', ": languages = 'de' must be a list$"),
-        ("[[stage]]", "[[stages]]", r"one or more stages, tables that start with \[\[stage"),
         ('files = ["a.tsv"]', "files = []", r"corpus.files = \[\] must have at least 1 item"),
         ('name = "x"', "name = ", "cannot be read as a TOML recipe"),
         ("+recipe", "vocabulary = { size = 70000 }", ": vocabulary.size = 70000 must be less than or equal to 65536"),
-        ("steps = 10", "steps = 2.5", "steps = 2.5 must be a valid integer"),
-        ("+stage", "clip = true", "clip = True must be a valid number"),
         ("+stage", "clip = '1'", "clip = '1' must be a valid number"),
         ("+stage", "shuffle = 1", "shuffle = 1 must be a valid boolean"),
-        ("+stage", "weights = { a = true }", "weights.a = True must be a valid number"),
         ("+stage", "zzz = 1", "unknown setting 'zzz'; known are name, num_layers, steps"),
         ("objectives", "{ align = true }", "objectives.align = True must be a table of settings"),
-        ('files = ["a.tsv"]', "files = [3]", r"corpus.files\[0\] = 3 must be a valid string"),
-        ('corpus = { files = ["a.tsv"] }', "corpus = 3", ": corpus = 3 must be a table of settings"),
-        ("+recipe", "space = 1", ": space = 1 must be a valid string"),
         ("+recipe", 'license = "MIT"', ": unknown setting 'license'; did you mean 'licence'"),
     ],
 )
@@ -107,6 +96,8 @@ def test_mistakes_are_named(tmp_path: Path, old: str, new: str, message: str) ->
     with pytest.raises(DataError, match=message) as raised:
         load(tmp_path, MINIMAL.replace(old, new, 1))
     assert str(raised.value).startswith(f"{tmp_path / 'r.toml'}: ") and "\n" not in str(raised.value)
+    with pytest.raises(DataError, match=r"none\.toml"):
+        load_recipe(tmp_path / "none.toml")
 
 
 def test_what_toml_writes_otherwise(tmp_path: Path) -> None:
@@ -119,6 +110,9 @@ def test_what_toml_writes_otherwise(tmp_path: Path) -> None:
     assert repr(dumped["corpus"]["weights"]) == "{'a': 2, 'b': 2.0}"  # what prepared data is known by
 
 
-def test_missing_recipe(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match=r"none\.toml"):
-        load_recipe(tmp_path / "none.toml")
+def test_a_stage_takes_the_weights_of_an_earlier_one(tmp_path: Path) -> None:
+    stage = MINIMAL[MINIMAL.index("[[stage]]") :]
+    written = {"a": "{ talk = 2, manual = 0 }", "b": '"a"', "c": '"b"'}
+    later = (stage.replace('"table"', f'"{name}"') + f"weights = {weights}\n" for name, weights in written.items())
+    stages = load(tmp_path, MINIMAL + "".join(later)).stages
+    assert [dict(stage.weights) for stage in stages] == [{}, *[{"talk": 2.0, "manual": 0.0}] * 3]

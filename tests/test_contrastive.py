@@ -9,41 +9,30 @@ from torch import Tensor
 
 from xsent.train.objectives.contrastive import align, false_negatives, sentence_ctl, sim, unit
 
-I2 = torch.eye(2)
+I2, X_X = torch.eye(2), torch.tensor([[1.0, 0.0], [1.0, 0.0]])
 
 Objective = Callable[..., Tensor]
 
 
-def test_align_is_inner_product_cross_entropy_in_both_directions() -> None:
-    # scores [[1, 0], [0, 1]]: every row and column has -log(e / (e + 1)) = log(1 + 1/e)
-    assert align(I2, I2).item() == pytest.approx(2 * math.log(1 + math.exp(-1)))
+def log_share(*wrong: float) -> float:
+    """What a row costs whose true score is so much above the others."""
+    return math.log(1 + sum(math.exp(-gap) for gap in wrong))
 
 
-def test_align_does_not_normalise_without_a_temperature() -> None:
-    assert align(3 * I2, I2).item() == pytest.approx(2 * math.log(1 + math.exp(-3)))
-
-
-def test_align_with_temperature_is_cosine_and_takes_a_margin() -> None:
-    # true cosine 1 - 0.2, over 0.5 = 1.6; wrong cosine 0
-    loss = align(7 * I2, 3 * I2, temperature=0.5, margin=0.2)
-    assert loss.item() == pytest.approx(2 * math.log(1 + math.exp(-1.6)))
-
-
-def test_align_directions_differ() -> None:
-    u, v = torch.tensor([[1.0, 0.0], [1.0, 0.0]]), I2
-    # scores [[1, 0], [1, 0]]: rows log(1 + 1/e) and log(1 + e); columns log 2 each
-    rows = (math.log(1 + math.exp(-1)) + math.log(1 + math.exp(1))) / 2
-    assert align(u, v).item() == pytest.approx(rows + math.log(2))
-
-
-def test_align_leaves_ignored_pairs_out() -> None:
-    everything = ~torch.eye(2, dtype=torch.bool)
-    assert align(I2, I2, ignore=everything).item() == pytest.approx(0.0)
-
-
-def test_align_margin_needs_a_temperature() -> None:
-    with pytest.raises(ValueError, match=r"margin = 0\.3"):
-        align(I2, I2, margin=0.3)
+@pytest.mark.parametrize(
+    ("u", "v", "settings", "expected"),
+    [
+        (I2, I2, {}, 2 * log_share(1)),  # scores [[1, 0], [0, 1]], in both directions
+        (3 * I2, I2, {}, 2 * log_share(3)),  # without a temperature inner products
+        (7 * I2, 3 * I2, {"temperature": 0.5, "margin": 0.2}, 2 * log_share(1.6)),  # cosines: 1 - 0.2 over 0.5, and 0
+        (X_X, I2, {}, (log_share(1) + log_share(-1)) / 2 + math.log(2)),  # rows [1, 0] twice, columns alike
+        (I2, I2, {"ignore": ~torch.eye(2, dtype=torch.bool)}, 0),
+    ],
+)
+def test_align_is_the_cross_entropy_of_both_directions(
+    u: Tensor, v: Tensor, settings: dict[str, object], expected: float
+) -> None:
+    assert align(u, v, **settings).item() == pytest.approx(expected)  # type: ignore[arg-type]
 
 
 def test_false_negatives_are_equal_sentences_and_near_ones() -> None:
@@ -56,21 +45,15 @@ def test_false_negatives_are_equal_sentences_and_near_ones() -> None:
     assert torch.equal(false_negatives(u, u, group, 0.9), by_group)
 
 
-def test_sim_literal_form() -> None:
-    u, v = I2, torch.tensor([[1.0, 0.0], [1.0, 0.0]])
-    difference = math.e / (math.e + 1) - 0.5
-    expected = -4 * math.log(math.cos(math.pi / 2 * difference))
-    assert sim(u, v, literal=True).item() == pytest.approx(expected)
-
-
-def test_sim_masks_the_diagonal_and_takes_the_mean() -> None:
-    # u: all pairwise cosines 0, so each row is (1/2, 1/2) off the diagonal.
+def test_sim_by_hand() -> None:
+    # Rows (e, 1) / (e + 1) and (1/2, 1/2); all four places count as the literal form has it.
+    angle = math.pi / 2 * (math.e / (math.e + 1) - 0.5)
+    expected = -4 * math.log(math.cos(angle))
+    assert sim(I2, X_X, literal=True).item() == pytest.approx(expected)
+    # u: all pairwise cosines 0, so each row is (1/2, 1/2) off the diagonal, which is masked.
     # v: the first two are equal (cosine 1), the third is at right angles: rows 1 and 2 are (e, 1) / (e + 1).
-    u = torch.eye(3)
     v = torch.tensor([[2.0, 0.0], [1.0, 0.0], [0.0, 1.0]])
-    difference = math.e / (math.e + 1) - 0.5
-    expected = -4 * math.log(math.cos(math.pi / 2 * difference)) / 9
-    assert sim(u, v).item() == pytest.approx(expected, rel=1e-5)
+    assert sim(torch.eye(3), v).item() == pytest.approx(expected / 9, rel=1e-5)
 
 
 def test_sim_is_finite_where_the_distributions_exclude_each_other() -> None:
@@ -80,11 +63,12 @@ def test_sim_is_finite_where_the_distributions_exclude_each_other() -> None:
     assert torch.isfinite(loss) and torch.isfinite(u.grad).all()
 
 
-def test_sim_of_one_pair_is_nothing() -> None:
+@pytest.mark.parametrize("objective", [sim, sentence_ctl])
+def test_one_pair_alone_is_nothing(objective: Objective) -> None:
     u = torch.tensor([[1.0, 2.0]], requires_grad=True)
-    loss = sim(u, torch.ones(1, 2), temperature=0.05)
+    loss = objective(u, torch.ones(1, 2), temperature=0.05)
     loss.backward()
-    assert loss.item() == 0.0 and torch.equal(u.grad, torch.zeros(1, 2))
+    assert loss.item() == pytest.approx(0.0, abs=1e-5) and torch.allclose(u.grad, torch.zeros(1, 2), atol=1e-5)
 
 
 def test_sentence_ctl_has_the_negatives_of_both_languages() -> None:
@@ -112,14 +96,6 @@ def test_sentence_ctl_leaves_ignored_pairs_out_in_all_four_blocks() -> None:
     one, two, three = math.log(1 + 2 / math.e), math.log(3), math.log(1 + 4 / math.e)
     loss = sentence_ctl(u, v, temperature=1.0, ignore=ignore)
     assert loss.item() == pytest.approx(2 * (one + two + three) / 3)
-
-
-def test_sentence_ctl_of_one_pair_is_nothing() -> None:
-    u = torch.tensor([[1.0, 2.0]], requires_grad=True)
-    loss = sentence_ctl(u, torch.ones(1, 2), temperature=0.05)
-    loss.backward()
-    assert loss.item() == pytest.approx(0.0, abs=1e-5)
-    assert torch.allclose(u.grad, torch.zeros(1, 2), atol=1e-5)
 
 
 def test_unit_leaves_empty_sentences_alone() -> None:

@@ -2,9 +2,10 @@
 
 import json
 import pickle
+import re
 import shutil
-import threading
 import warnings
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -32,11 +33,6 @@ def encoder(mini_bundle: Path) -> SentenceEncoder:
     return SentenceEncoder(mini_bundle, threads=1)
 
 
-@pytest.fixture(scope="module")
-def parallel(mini_bundle: Path) -> SentenceEncoder:
-    return SentenceEncoder(mini_bundle, threads=3)
-
-
 def test_shapes(encoder: SentenceEncoder) -> None:
     assert encoder.encode("Anna").shape == (encoder.dim,)
     assert encoder.encode(["Anna"]).shape == (1, encoder.dim)
@@ -46,25 +42,18 @@ def test_shapes(encoder: SentenceEncoder) -> None:
     assert encoder.encode([], truncate_dim=3).shape == (0, 3)
 
 
-def test_company_order_and_threads_change_no_bit(encoder: SentenceEncoder, parallel: SentenceEncoder) -> None:
+@pytest.mark.parametrize(("builtin", "backend"), [(True, "onnx"), (False, "onnx"), (False, "numpy")])
+def test_company_order_threads_and_two_callers_change_no_bit(mini_bundle: Path, builtin: bool, backend: str) -> None:
+    model = builtin_path() if builtin else mini_bundle
+    encoder, parallel = (SentenceEncoder(model, backend=backend, threads=threads) for threads in (1, 3))
     alone = np.stack([encoder.encode(text) for text in SENTENCES])
     order = np.random.default_rng(0).permutation(len(SENTENCES))
     shuffled = [SENTENCES[i] for i in order]
-    assert np.array_equal(encoder.encode(SENTENCES), alone)
-    assert np.array_equal(parallel.encode(shuffled), alone[order])
+    for one in (encoder, parallel):
+        with ThreadPoolExecutor(2) as callers:
+            for vectors in callers.map(one.encode, [shuffled, shuffled]):
+                assert np.array_equal(vectors, alone[order])
     assert np.array_equal(np.stack(list(parallel.encode_iter(shuffled))), alone[order])
-
-
-def test_two_callers_at_once_get_the_same_bits(encoder: SentenceEncoder) -> None:
-    expected = encoder.encode(SENTENCES)
-    results: list[object] = []
-    callers = [threading.Thread(target=lambda: results.append(encoder.encode(SENTENCES))) for _ in range(2)]
-    for caller in callers:
-        caller.start()
-    for caller in callers:
-        caller.join()
-    assert all(np.array_equal(result, expected) for result in results)  # type: ignore[arg-type]
-    assert len(results) == 2
 
 
 GEORGIAN = "კატას სძინავს ხალიჩაზე ფანჯარასთან."
@@ -72,22 +61,14 @@ GEORGIAN = "კატას სძინავს ხალიჩაზე ფ�
 
 def test_texts_that_are_mostly_unknown_are_counted_in_one_warning() -> None:
     encoder = SentenceEncoder()
-    texts = [
-        "The cat sleeps.",
-        GEORGIAN,
-        "",
-        "Մեկ կատու քնում է գորգին։",
-        "We saw the city of Tokyo (東) last year.",
-        "Ça coûte 3 €, n’est-ce pas ?",
-    ]
+    some = "We saw the city of Tokyo (東) last year.", "Ça coûte 3 €, n’est-ce pas ?"
+    texts = ["The cat sleeps.", GEORGIAN, "", "Մեկ կատու քնում է գորգին։", *some]
     for encode in (encoder.encode, lambda texts: list(encoder.encode_iter(texts))):
         with pytest.warns(UnknownTextWarning) as caught:
             encode(texts)  # type: ignore[operator]
-        assert [str(warning.message) for warning in caught] == [
-            "2 of 6 sentences are mostly of characters that this model does not know, their vectors mean little; it "
-            "was trained for en, fr, de, es, it, pt, nl, ru, ja"
-        ]
-        assert caught[0].filename == __file__
+        (warning,) = caught
+        assert re.match("2 of 6 .*; it was trained for en, fr, de, es, it, pt, nl, ru, ja$", str(warning.message))
+        assert warning.filename == __file__
     with pytest.warns(UnknownTextWarning, match="1 of 1"):
         alone = encoder.encode(GEORGIAN)
     assert alone.any()
@@ -102,7 +83,8 @@ def test_long_sentence_as_an_error_names_the_first(mini_bundle: Path, threads: i
         encoder.encode(["Anna"] * 40 + [LONG] * 20, on_long="error")
 
 
-def test_stream_is_read_as_it_is_used(parallel: SentenceEncoder) -> None:
+def test_stream_is_read_as_it_is_used(mini_bundle: Path) -> None:
+    parallel = SentenceEncoder(mini_bundle, threads=3)
     read = 0
 
     def endless() -> object:
@@ -152,11 +134,7 @@ def test_the_form_of_vectors(encoder: SentenceEncoder) -> None:
     ],
 )
 def test_wrong_arguments_are_named(
-    encoder: SentenceEncoder,
-    sentences: list[Any],
-    arguments: dict[str, Any],
-    error: type[Exception],
-    message: str,
+    encoder: SentenceEncoder, sentences: list[Any], arguments: dict[str, Any], error: type[Exception], message: str
 ) -> None:
     for call in (encoder.encode, encoder.encode_iter):
         with pytest.raises(error, match=message):  # options at once, before anything is read
@@ -185,21 +163,15 @@ def test_split_weighs_windows_by_length(encoder: SentenceEncoder) -> None:
     vector = encoder.encode(LONG, on_long="split", normalize_embeddings=False)
     assert np.allclose(vector, total / len(ids), atol=1e-6)
     assert np.array_equal(encoder.encode(SENTENCES, on_long="split"), encoder.encode(SENTENCES))
-    text = "Anna " * 100_000
-    with pytest.warns(LongSentenceWarning, match="1 of 1"):
-        assert np.isfinite(encoder.encode(text)).all()
-    assert np.linalg.norm(encoder.encode(text, on_long="split")) == pytest.approx(1, abs=1e-5)
+    assert np.linalg.norm(encoder.encode("Anna " * 100_000, on_long="split")) == pytest.approx(1, abs=1e-5)
 
 
-@pytest.mark.filterwarnings("ignore::xsent.options.UnknownTextWarning")
-def test_properties_and_golden_vectors(encoder: SentenceEncoder, mini_bundle: Path) -> None:
+def test_properties(encoder: SentenceEncoder, mini_bundle: Path) -> None:
     manifest = json.loads((mini_bundle / "xsent.json").read_text())
     assert (encoder.dim, encoder.languages) == (manifest["dim"], tuple(manifest["languages"]))
     assert encoder.max_length == manifest["max_length"] == 64
     assert (encoder.fingerprint, encoder.space) == (manifest["fingerprint"], manifest.get("space"))
     assert manifest["name"] in repr(encoder)
-    golden = encoder.bundle.golden
-    assert np.allclose(encoder.encode(golden.sentences), golden.vectors, atol=max(golden.tolerances["other"], 1e-6))
 
 
 def test_wrong_construction(mini_bundle: Path, tmp_path: Path) -> None:
@@ -207,8 +179,6 @@ def test_wrong_construction(mini_bundle: Path, tmp_path: Path) -> None:
         SentenceEncoder(mini_bundle, threads=0)
     with pytest.raises(BackendError, match=r"available: .*onnx"):
         SentenceEncoder(mini_bundle, backend="tpu")
-    with pytest.raises(BundleError, match="no such folder"):
-        SentenceEncoder(tmp_path / "nothing")
     bundle = Path(shutil.copytree(mini_bundle, tmp_path / "bundle"))
     manifest = json.loads((bundle / "xsent.json").read_text())
     manifest["vocab_size"] += 1

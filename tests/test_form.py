@@ -16,8 +16,7 @@ from xsent.errors import BundleError, DataError, ParityError
 from xsent.export import bundle, graph, quantization
 from xsent.export.bundle import CARD_ROOM, export_bundle
 from xsent.export.exporting import export
-from xsent.export.form import Form, trained_dims, trained_layers
-from xsent.export.options import ExportOptions, candidates, parse_size
+from xsent.export.options import ExportOptions, Form, candidates, parse_size, trained_dims, trained_layers
 from xsent.export.pieces import count_pieces, kept_pieces
 from xsent.train.checkpoint import Checkpoint, CheckpointEncoder, load_checkpoint
 from xsent.verification import verify
@@ -29,13 +28,6 @@ def checkpoint(mini_checkpoint: Path) -> Checkpoint:
     whole = load_checkpoint(mini_checkpoint)
     stages = [{"name": "t", "num_layers": 2, "steps": 7, "prefixes": [16, 32], "layer_prefixes": [1, 2]}]
     return dataclasses.replace(whole, about={**whole.about, "recipe": {"seed": 1, "stages": stages}})
-
-
-def text_of(checkpoint: Checkpoint, language: str, path: Path) -> Path:
-    """The held-out sentences of one language and of English, as a text."""
-    lines = [line.split("\t") for line in checkpoint.validation.read_text().splitlines()]
-    path.write_text("".join(f"{en}\n{xx}\n" for _, code, en, xx in lines if code == language))
-    return path
 
 
 def test_only_what_was_trained_can_be_kept(checkpoint: Checkpoint) -> None:
@@ -64,7 +56,8 @@ def test_a_part_is_exported_and_measured_against_the_whole(checkpoint: Checkpoin
 
 
 def test_languages_keep_the_vectors_of_their_sentences(checkpoint: Checkpoint, tmp_path: Path) -> None:
-    sample = text_of(checkpoint, "fr", tmp_path / "sample.txt")
+    sample, lines = tmp_path / "sample.txt", checkpoint.validation.read_text().splitlines()
+    sample.write_text("".join(line.split("\t", 2)[2].replace("\t", "\n") + "\n" for line in lines if "\tfr\t" in line))
     counts = count_pieces(checkpoint, ["en", "fr"], sample)
     texts = sample.read_text().splitlines()
     with kept_pieces(checkpoint, counts) as small:

@@ -1,7 +1,6 @@
 """What a vector says of pieces, predicted or told from others, against values worked out by hand."""
 
 import math
-from collections.abc import Callable
 
 import pytest
 import torch
@@ -61,12 +60,6 @@ def test_generative_loss_equals_dense_cross_entropy() -> None:
     assert torch.allclose(generative_loss(hidden, table, bias, targets), expected)
 
 
-def test_generative_loss_of_an_ignorant_model_is_log_v() -> None:
-    targets = Targets(torch.tensor([2]), torch.tensor([0]), torch.tensor([1.0]))
-    loss = generative_loss(torch.zeros(1, 4), torch.ones(3, 4), torch.zeros(3), targets)
-    assert loss.item() == pytest.approx(math.log(3))
-
-
 def test_a_sentence_without_target_predicts_nothing() -> None:
     targets = Targets(torch.tensor([2]), torch.tensor([1]), torch.tensor([1.0]))
     hidden = torch.zeros(2, 4, requires_grad=True)
@@ -75,14 +68,11 @@ def test_a_sentence_without_target_predicts_nothing() -> None:
     loss.backward()
     assert loss.item() == pytest.approx(math.log(3) / 2)  # the mean is over both sentences
     assert hidden.grad.tolist() == [[0] * 4, pytest.approx([1 / 6, 1 / 6, -1 / 3, 0])]
-
-
-def test_a_batch_without_any_target_has_a_loss_of_zero_that_can_go_backward() -> None:
-    hidden = torch.ones(2, 4, requires_grad=True)
-    nothing = smlm_targets(torch.tensor([0, 0]), torch.tensor([False, False]))
-    loss = generative_loss(hidden, torch.ones(3, 4), torch.zeros(3), nothing)
+    nothing = smlm_targets(torch.tensor([0, 0]), torch.tensor([False, False]))  # nor does a whole batch
+    hidden.grad = None
+    loss = generative_loss(hidden, table, torch.zeros(3), nothing)
     loss.backward()
-    assert loss.item() == 0.0 and torch.equal(hidden.grad, torch.zeros(2, 4))
+    assert loss.item() == 0.0 and not hidden.grad.any()
 
 
 def leaves(sentences: int, dim: int = 2, pieces: int = 37) -> list[Tensor]:
@@ -116,14 +106,7 @@ class Logits(TorchDispatchMode):
         super().__init__()
         self.pieces, self.rows = pieces, 0
 
-    def __torch_dispatch__(
-        self,
-        func: Callable[..., object],
-        types: object,
-        args: tuple[object, ...] = (),
-        kwargs: dict[str, object] | None = None,
-    ) -> object:
-        """Run an operation and look at what came out."""
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None) -> object:  # noqa: ANN001  as torch has it
         out = func(*args, **(kwargs or {}))
         if isinstance(out, Tensor) and out.ndim == 2 and out.shape[1] == self.pieces:
             self.rows = max(self.rows, len(out))
@@ -152,15 +135,9 @@ def test_token_loss_is_the_mean_cross_entropy_of_the_hidden_tokens(chunk: int) -
     ids = torch.tensor([3, 36, 3, 0, 11])
     expected = F.cross_entropy(hidden @ table.T + bias, ids)
     assert torch.allclose(token_loss(hidden, table, bias, ids, chunk=chunk), expected, rtol=1e-14)
-
-
-@pytest.mark.parametrize("chunk", [0, 2])
-def test_token_loss_of_no_tokens_is_zero_and_can_go_backward(chunk: int) -> None:
-    hidden, table, bias = leaves(0)
-    loss = token_loss(hidden, table, bias, torch.zeros(0, dtype=torch.int64), chunk=chunk)
-    loss.backward()
-    assert loss.item() == 0.0
-    assert torch.equal(table.grad, torch.zeros(37, 2, dtype=torch.float64))
+    nothing = token_loss(hidden[:0], table, bias, ids[:0], chunk=chunk)
+    nothing.backward()
+    assert nothing.item() == 0.0 and not table.grad.any()
 
 
 def test_word_ctl_asks_for_each_word_against_all_other_pieces() -> None:
@@ -193,17 +170,6 @@ def test_word_ctl_is_a_mean_over_pairs_each_a_mean_over_its_words() -> None:
     expected = (loss(query[:1], bags[:1]) + loss(query[1:], bags[1:])) / 2
     assert loss(query, bags) == pytest.approx(expected)
     assert loss(query, bags, chunk=1) == pytest.approx(expected)
-
-
-def test_word_ctl_teaches_query_words_and_negatives() -> None:
-    query = torch.tensor([[1.0, 0.2]], requires_grad=True)
-    table = torch.tensor([[0.0, 1.0], [1.0, 1.0], [1.0, 0.0]], requires_grad=True)
-    bag = uniform_targets(torch.tensor([0]), torch.tensor([1]))
-    word_ctl(query, table, bag, torch.tensor([True, False, True]), temperature=0.1, negatives=2).backward()
-    step = [(p - 0.01 * p.grad).detach() for p in (query, table)]
-    before, after = (torch.cosine_similarity(q, t).tolist() for q, t in ((query, table), step))
-    assert after[0] > before[0] and after[2] < before[2]
-    assert torch.equal(table.grad[1], torch.zeros(2))  # not allowed
 
 
 def test_word_ctl_of_empty_pairs_and_full_bags_is_finite() -> None:
@@ -244,13 +210,6 @@ def test_hard_negatives_are_drawn_more_often_in_proportion() -> None:
     drawn, _ = sample_negatives(scores, none, torch.ones(3, dtype=torch.bool), count=1, generator=generator)
     shares = torch.bincount(drawn[:, 0], minlength=3) / 8000
     assert shares.tolist() == pytest.approx([0.125, 0.25, 0.625], abs=0.02)
-
-
-def test_where_fewer_are_left_all_are_taken_and_the_rest_does_not_count() -> None:
-    bag = Targets(torch.tensor([0, 1]), torch.tensor([0, 0]), torch.ones(2))
-    drawn, real = sample_negatives(torch.zeros(1, 4), bag, torch.ones(4, dtype=torch.bool), count=3)
-    assert sorted(drawn[real].tolist()) == [2, 3]
-    assert drawn.shape == (1, 3)
 
 
 @pytest.mark.parametrize("chunk", [0, 2])

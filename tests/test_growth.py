@@ -12,7 +12,6 @@ from xsent.errors import DataError
 from xsent.train.checkpoint import TABLE, CheckpointEncoder, load_checkpoint
 from xsent.train.data.vocabulary import train_vocabulary
 from xsent.train.growth import (
-    Piece,
     first_rows,
     grow_checkpoint,
     grow_vocabulary,
@@ -75,7 +74,7 @@ def test_without_a_sample_old_text_would_change(old: Path, tmp_path: Path) -> No
 
 def test_a_piece_that_takes_the_place_of_another_goes_too(old: Path) -> None:
     model = old.read_bytes()
-    first, second, lynx = Piece("qqqq", -1.0), Piece("qqq", -1.5), Piece("▁lynx", -2.0)
+    first, second, lynx = ("qqqq", -1.0), ("qqq", -1.5), ("▁lynx", -2.0)
     sample = ["a qqqq"]
     for pieces in ([first, second], [second]):  # the second is used once the first is gone
         assert processor(with_pieces(model, pieces)).encode(sample) != processor(model).encode(sample)
@@ -83,7 +82,7 @@ def test_a_piece_that_takes_the_place_of_another_goes_too(old: Path) -> None:
 
 
 def test_a_quotation_in_a_new_script_costs_no_piece(old: Path) -> None:
-    pieces = [Piece("▁αλφα", -3.0), Piece("·", -4.0)]
+    pieces = [("▁αλφα", -3.0), ("·", -4.0)]
     sample = ["the greek αλφα· is a letter", "no letter · at all"]
     model = old.read_bytes()
     assert harmless_pieces(model, pieces, sample[:1], threads=1) == pieces
@@ -93,16 +92,16 @@ def test_a_quotation_in_a_new_script_costs_no_piece(old: Path) -> None:
 def test_an_unknown_character_costs_the_same(old: Path) -> None:
     model = old.read_bytes()
     lowest = min(processor(model).get_score(i) for i in range(len(processor(model))))
-    rare = with_pieces(b"", [Piece("zebra", lowest - 30)])
+    rare = with_pieces(b"", [("zebra", lowest - 30)])
     alone = Path(old).read_bytes() + rare
-    assert missing_pieces(model, alone) == [Piece("zebra", pytest.approx(lowest))]
+    assert missing_pieces(model, alone) == [("zebra", pytest.approx(lowest))]
 
 
 def test_what_cannot_grow_is_refused(old: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     out, damaged = tmp_path / "grown.model", tmp_path / "damaged.model"
     damaged.write_bytes(b"\x0a\x05abc")
-    for model in (tmp_path / "missing.model", damaged):
-        with pytest.raises(DataError, match=f"{model.name}: not a SentencePiece model"):
+    for model, wrong in ((tmp_path / "missing.model", "missing"), (damaged, "damaged .*")):
+        with pytest.raises(DataError, match=f"{model.name}: {wrong}; expected a SentencePiece model"):
             grow(model, DUTCH, out, [])
     with pytest.raises(DataError, match="no vocabulary of 320 pieces"):
         grow(old, [], out, [])
@@ -120,7 +119,7 @@ def test_the_first_rows(old: Path) -> None:
     table = torch.arange(len(before), dtype=torch.float32)[:, None].repeat(1, 400)
     cat, s, dog = before.piece_to_id("▁cat"), before.piece_to_id("s"), before.piece_to_id("▁dog")
     assert before.unk_id() not in (cat, s, dog)
-    grown = with_pieces(model, [Piece("▁cats", -1.0), Piece("s▁dog", -1.0), Piece("▁αs", -1.0)])
+    grown = with_pieces(model, [("▁cats", -1.0), ("s▁dog", -1.0), ("▁αs", -1.0)])
     rows = first_rows(table, model, grown)
     assert rows.shape == (3, 400)
     assert (rows[0] == (cat + s) / 2).all()
@@ -131,7 +130,7 @@ def test_the_first_rows(old: Path) -> None:
 def test_a_grown_checkpoint_is_complete_and_gives_the_same_vectors(
     old: Path, mini_checkpoint: Path, tmp_path: Path
 ) -> None:
-    tokenizer = tmp_path / "greek.model"
+    tokenizer = tmp_path / "sentencepiece.model"
     grow(mini_checkpoint / "sentencepiece.model", GREEKISH, tokenizer, [])
     before = load_checkpoint(mini_checkpoint)
     after = load_checkpoint(grow_checkpoint(mini_checkpoint, tokenizer, "el", tmp_path / "grown"))

@@ -118,10 +118,6 @@ def execute(folder: Path, command: str) -> None:
 DAMAGE = {
     "no folder": (shutil.rmtree, "no such folder; make one with xsent index"),
     "no database": (lambda path: database(path).unlink(), "not an index; make one with xsent index"),
-    "older": (
-        lambda path: database(path).rename(path / "index.json"),
-        "was made by an older xsent; index the text again, --force replaces this one",
-    ),
     "newer": (lambda path: execute(path, "PRAGMA user_version = 3"), "version 3 is unknown, this xsent reads 2"),
     "half a database": (lambda path: overwrite(database(path), 0, b"x" * 999), r"\.db: damaged \(file is not a data"),
     "no table": (lambda path: execute(path, "DROP TABLE passages"), r"\.db: damaged \(no such table"),

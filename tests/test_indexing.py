@@ -155,20 +155,15 @@ def test_two_writers_do_not_meet(made: Path, encoder: SentenceEncoder) -> None:
     assert len(SearchIndex(made)) == 44
 
 
-def full_database() -> sqlite3.OperationalError:
-    error = sqlite3.OperationalError("database or disk is full")
-    error.sqlite_errorcode = sqlite3.SQLITE_FULL
-    return error
+FULL_DATABASE = sqlite3.OperationalError("database or disk is full")
+FULL_DATABASE.sqlite_errorcode = sqlite3.SQLITE_FULL
 
 
 @pytest.mark.usefixtures("often")
-@pytest.mark.parametrize("place", ["vectors", "database"])
-def test_a_full_disk_leaves_the_old_state(made: Path, encoder: SentenceEncoder, place: str) -> None:
-    before = contents(made)
-    target = "xsent.search.database.sync" if place == "vectors" else "xsent.search.database.enumerate"
-    error = OSError(errno.ENOSPC, "full") if place == "vectors" else full_database()
-    new = made.with_name("new")
-    with mock.patch(target, side_effect=error, create=True):
+@pytest.mark.parametrize(("step", "error"), [("sync", OSError(errno.ENOSPC, "full")), ("enumerate", FULL_DATABASE)])
+def test_a_full_disk_leaves_the_old_state(made: Path, encoder: SentenceEncoder, step: str, error: Exception) -> None:
+    before, new = contents(made), made.with_name("new")
+    with mock.patch(f"xsent.search.database.{step}", side_effect=error, create=True):
         for work, folder in ((extend_index, made), (build_index, new)):
             with pytest.raises(OSError, match="No space left on device; nothing was kept, make room") as caught:
                 work(folder, LINES, encoder)
@@ -219,8 +214,9 @@ def test_an_older_index_is_replaced_by_force(path: Path, encoder: SentenceEncode
     path.mkdir()
     for name in ("index.json", "rows.u64", "texts.txt", "vectors.f16"):
         (path / name).write_text("old")
-    with pytest.raises(DataError, match="was made by an older xsent; index the text again"):
-        extend_index(path, LINES, encoder)
+    for work in (SearchIndex, lambda path: extend_index(path, LINES, encoder)):
+        with pytest.raises(DataError, match="was made by an older xsent; index the text again, --force replaces this"):
+            work(path)
     build_index(path, LINES, encoder, force=True)
     assert len(SearchIndex(path)) == 43
 

@@ -14,18 +14,17 @@ from xsent.classification.logistic import (
     fit_logistic,
     fit_temperature,
     log_softmax,
-    minimize,
     stratified_folds,
 )
 
 Data = tuple[NDArray[np.float64], NDArray[np.int64]]
 
 
-def clouds(count: int = 150, width: int = 8, labels: int = 3, noise: float = 2.0) -> Data:
-    """Noisy points around one centre a label; the labels are not equally frequent."""
+def clouds(count: int = 150, noise: float = 2.0) -> Data:
+    """Noisy points around one centre for each of three labels, which are not equally frequent."""
     random = np.random.default_rng(5)
-    classes = np.minimum(random.integers(0, labels + 1, count), labels - 1)
-    return random.normal(size=(labels, width))[classes] + noise * random.normal(size=(count, width)), classes
+    classes = np.minimum(random.integers(0, 4, count), 2)
+    return random.normal(size=(3, 8))[classes] + noise * random.normal(size=(count, 8)), classes
 
 
 def loss(model: Logistic, data: Data, l2: float, weights: NDArray[np.float64]) -> float:
@@ -47,29 +46,12 @@ def test_the_optimum_is_that_of_scikit_learn(l2: float, balanced: bool) -> None:
     assert (ours.scores(features).argmax(axis=1) == theirs.predict(features)).mean() > 0.98
 
 
-def test_two_labels_are_those_of_the_binary_loss() -> None:
-    # Two opposite rows W and -W share the work: the penalty on each is that of one row with half the strength.
-    features, classes = clouds(labels=2)
-    theirs = LogisticRegression(C=2 / (0.1 * len(classes)), tol=1e-8).fit(features, classes)
-    ours = fit_logistic(features, classes, l2=0.1)
-    assert ours.weight[1] - ours.weight[0] == pytest.approx(theirs.coef_[0], abs=1e-2)
-
-
 def test_the_start_does_not_move_the_optimum() -> None:
     features, classes = data = clouds()
     near = fit_logistic(features, classes, l2=0.3)
     weights = np.ones(len(classes))
     cold, warm = (fit_logistic(features, classes, l2=0.1, start=start) for start in (None, near))
     assert loss(cold, data, 0.1, weights) == pytest.approx(loss(warm, data, 0.1, weights), abs=1e-5)
-
-
-def test_a_weight_of_two_is_an_example_twice() -> None:
-    features, classes = clouds(40)
-    twice = np.concatenate([np.arange(40), np.arange(10)])
-    weights = np.where(np.arange(40) < 10, 2.0, 1.0) * 40 / 50
-    weighted = fit_logistic(features, classes, l2=0.1, weights=weights)
-    repeated = fit_logistic(features[twice], classes[twice], l2=0.1)
-    assert weighted.weight == pytest.approx(repeated.weight, abs=0.02)
 
 
 def test_separable_data_has_an_optimum_all_the_same() -> None:
@@ -79,16 +61,6 @@ def test_separable_data_has_an_optimum_all_the_same() -> None:
     w = model.weight[1, 0]
     assert 0.1 * w == pytest.approx(1 / (1 + np.exp(2 * w)), abs=1e-3)
     assert model.bias == pytest.approx([0, 0], abs=1e-6)
-
-
-def test_minimize_a_bent_valley() -> None:
-    scales = np.array([1.0, 100.0, 10_000.0])
-
-    def valley(point: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
-        gap = point - 1
-        return float(scales @ gap**2 / 2 + (gap**4).sum()), scales * gap + 4 * gap**3
-
-    assert minimize(valley, np.array([5.0, -3.0, 2.0]), tolerance=1e-8) == pytest.approx([1, 1, 1], abs=1e-8)
 
 
 def test_too_few_steps_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -114,16 +86,6 @@ def test_folds_are_even_and_never_lack_a_class(counts: list[int], seed: int) -> 
     assert not np.array_equal(stratified_folds(many, seed=seed), stratified_folds(many, seed=seed + 1))
 
 
-def test_temperature_brings_probabilities_back_to_their_frequency() -> None:
-    random = np.random.default_rng(1)
-    scores = random.normal(size=(5000, 4))
-    probabilities = np.exp(log_softmax(scores))
-    classes = np.array([random.choice(4, p=row) for row in probabilities])
-    ones = np.ones(len(classes))
-    assert fit_temperature(scores, classes, ones) == pytest.approx(1, abs=0.06)
-    assert fit_temperature(3 * scores, classes, ones) == pytest.approx(3 * fit_temperature(scores, classes, ones), 1e-4)
-
-
 def test_few_right_predictions_are_no_proof_of_certainty() -> None:
     # By Laplace's rule 1 of 6 examples counts half for each class: the probability is 11/12.
     scores = np.array([[2.0, 0.0], [2.0, 0.0], [0.0, 2.0], [0.0, 2.0]])
@@ -142,10 +104,5 @@ def test_cross_validation_finds_what_generalises() -> None:
         losses[l2] = -log_softmax(scores)[np.arange(len(gold)), gold].mean()
     assert losses[choice.l2] < min(losses.values()) + 0.02
     assert losses[choice.l2] < losses[logistic.STRENGTHS[-1]]
-
-
-def test_noise_gets_the_strongest_penalty() -> None:
-    random = np.random.default_rng(3)
-    choice = cross_validate(random.normal(size=(80, 30)), np.arange(80) % 2, np.ones(80), seed=0)
-    assert choice.l2 == logistic.STRENGTHS[0]
-    assert choice.log_loss == pytest.approx(np.log(2), abs=0.05)
+    noise = cross_validate(np.random.default_rng(3).normal(size=(80, 30)), np.arange(80) % 2, np.ones(80), seed=0)
+    assert noise.l2 == logistic.STRENGTHS[0] and noise.log_loss == pytest.approx(np.log(2), abs=0.05)

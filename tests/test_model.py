@@ -1,11 +1,12 @@
-"""The encoder: what it starts as, and what its vectors do and do not depend on."""
+"""The encoder: what it starts as, what its vectors do and do not depend on, and what attends side by side."""
 
 import pytest
 import torch
 from conftest import MakeEncoder
 
+from xsent.train import model
 from xsent.train.model import Encoder, ModelConfig
-from xsent.train.tokens import Tokens
+from xsent.train.tokens import Packing, Tokens, group_of, group_sizes
 
 A, B, EMPTY = [5, 9, 9, 30], [7, 2], []
 
@@ -69,3 +70,20 @@ def test_the_table_inside_is_read_out(make_encoder: MakeEncoder) -> None:
     table = encoder.first(1).first(0)
     assert table.readout is None and not table.layers
     assert torch.allclose(table(sentences), encoder.readout(encoder.static(sentences)), atol=1e-6)
+
+
+def test_a_group_is_of_nearly_one_length() -> None:
+    # 4 takes up to 1.2 x 4 + 4 = 8.8, 9 up to 14.8, 20 up to 28, 29 up to 38.8
+    assert group_sizes([4, 5, 8, 9, 14, 20, 28, 29]) == [3, 2, 2, 1]
+    assert group_sizes([0, 0, 3, 4]) == [4]
+    assert group_sizes([]) == []
+
+
+def test_groups_change_no_state(make_encoder: MakeEncoder, monkeypatch: pytest.MonkeyPatch) -> None:
+    lengths = torch.tensor([40, 1, 7, 0, 64, 8, 7, 33])
+    tokens = Tokens(torch.arange(int(lengths.sum())) % 50, lengths)
+    encoder = make_encoder()
+    grouped = encoder.states(tokens)
+    monkeypatch.setattr(model, "pack", lambda lengths: Packing([group_of(lengths)]))
+    for a, b in zip(grouped, encoder.states(tokens), strict=True):
+        torch.testing.assert_close(a, b, rtol=1e-5, atol=1e-5)

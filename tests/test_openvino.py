@@ -5,21 +5,21 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
+from conftest import MakeEncoder
 from numpy.typing import NDArray
 
 from xsent import SentenceEncoder
 from xsent.bundle import MANIFEST, Bundle, file_digest
 from xsent.errors import BundleError, DataError, MissingExtraError
-from xsent.export.form import Form
 from xsent.export.openvino_format import Kind, write_openvino
-from xsent.openvino_backend import OpenVinoBackend, import_openvino, prepared_lengths
+from xsent.export.options import Form
+from xsent.openvino_backend import OpenVinoBackend, import_openvino
 from xsent.train.checkpoint import Checkpoint, CheckpointEncoder, load_checkpoint
 from xsent.train.model import Encoder
 from xsent.train.tokens import Tokens
@@ -29,7 +29,6 @@ try:
 except MissingExtraError:
     pytest.skip("openvino is not installed", allow_module_level=True)
 
-Vector = NDArray[np.float32]
 SENTENCES = ["Anna, Boris, Clara and David.", "Elena.", "Greta, Henry, Irina et Jonas. " * 2, "Karla und Lukas."]
 
 
@@ -38,10 +37,9 @@ def checkpoint_of(encoder: Encoder) -> Checkpoint:
     return Checkpoint(Path("checkpoint"), {"model": vars(encoder.config)}, weights)
 
 
-def trained_vector(encoder: Encoder, ids: NDArray[np.int64]) -> Vector:
+def trained_vector(encoder: Encoder, ids: NDArray[np.int64]) -> NDArray[np.float32]:
     with torch.inference_mode():
-        vector: Vector = encoder(Tokens(torch.from_numpy(ids), torch.tensor([len(ids)])))[0].numpy()
-    return vector
+        return encoder(Tokens(torch.from_numpy(ids), torch.tensor([len(ids)])))[0].numpy()
 
 
 def add_openvino(bundle: Path, out: Path, checkpoint: Checkpoint, kind: Kind) -> Path:
@@ -83,7 +81,7 @@ def backend(bundle: Path) -> OpenVinoBackend:
     ],
 )
 def test_float32_is_the_encoder_at_any_length(
-    num_layers: int, activation: str, form: Form, make_encoder: Callable[..., Encoder], tmp_path: Path
+    num_layers: int, activation: str, form: Form, make_encoder: MakeEncoder, tmp_path: Path
 ) -> None:
     encoder = make_encoder(num_layers=num_layers, activation=activation)
     write_openvino(checkpoint_of(encoder), form, tmp_path, kind="fp32", calibration=[])
@@ -136,25 +134,15 @@ def test_twice_the_same_bytes_and_nothing_about_this_machine(
     assert str(tmp_path) not in xml
 
 
-def test_a_sentence_is_the_same_in_whichever_length(backend: OpenVinoBackend, checkpoint: Checkpoint) -> None:
-    for length in (1, 8, 9, 33, 64):
-        ids = np.arange(length) * 5 % checkpoint.config.vocab_size
-        vectors = [backend.embed(ids)]
-        for place, size in enumerate(prepared_lengths(64)):
-            if size >= length:
-                request = backend._graphs[place].create_infer_request()
-                request.infer({0: np.pad(ids, (0, size - length), constant_values=-1)[None]})
-                vectors.append(request.get_output_tensor().data[0].copy())
-        for vector in vectors:
-            np.testing.assert_allclose(vector, trained_vector(checkpoint.encoder, ids), rtol=0, atol=1e-5)
-
-
-def test_threads_and_company_change_nothing(backend: OpenVinoBackend) -> None:
+def test_threads_company_and_the_next_prepared_length_change_nothing(
+    backend: OpenVinoBackend, checkpoint: Checkpoint
+) -> None:
     sentences = [np.arange(1 + i * 11 % 64) for i in range(200)]
     alone = [backend.embed(ids) for ids in sentences]
     with ThreadPoolExecutor(4) as pool:
-        together = list(pool.map(backend.embed, sentences))
-    np.testing.assert_array_equal(alone, together)
+        np.testing.assert_array_equal(alone, list(pool.map(backend.embed, sentences)))
+    for ids, vector in zip(sentences[:64], alone, strict=False):  # each length once
+        np.testing.assert_allclose(vector, trained_vector(checkpoint.encoder, ids), rtol=0, atol=1e-5)
 
 
 @pytest.mark.filterwarnings("ignore::xsent.options.UnknownTextWarning")
@@ -166,11 +154,6 @@ def test_an_encoder_runs_it(bundle: Path, checkpoint: Checkpoint) -> None:
     golden = encoder.bundle.golden  # of the int8 graph
     assert np.abs(encoder.encode(golden.sentences) - np.array(golden.vectors)).max() <= golden.tolerances["other"]
     encoder.bundle.verify()
-
-
-def test_prepared_lengths_end_with_the_longest() -> None:
-    assert [prepared_lengths(most) for most in (5, 50)] == [[5], [8, 16, 24, 32, 48, 50]]
-    assert prepared_lengths(600)[-4:] == [256, 384, 512, 600]
 
 
 def test_a_bundle_without_its_files_says_how_to_get_them(mini_bundle: Path) -> None:

@@ -1,13 +1,11 @@
 """The parity gate: what it measures, and what it refuses."""
 
-import copy
-import dataclasses
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import sentencepiece
-import torch
 from numpy.typing import NDArray
 
 from xsent.encoder import SentenceEncoder
@@ -22,24 +20,18 @@ from xsent.train.checkpoint import load_checkpoint
 Vectors = NDArray[np.float32]
 
 
-class Fixed:
+def fixed(**vectors: tuple[float, float]) -> SimpleNamespace:
     """An encoder with known vectors."""
-
-    def __init__(self, vectors: dict[str, tuple[float, float]]) -> None:
-        self._vectors = vectors
-
-    def encode(self, sentences: list[str]) -> Vectors:
-        """Look them up."""
-        return np.array([self._vectors[text] for text in sentences], np.float32)
+    return SimpleNamespace(encode=lambda texts: np.array([vectors[text] for text in texts], np.float32))
 
 
 PAIRS = {"fr": [("one", "un"), ("two", "deux")]}
-BEFORE = Fixed({"one": (1, 0), "two": (0, 1), "un": (1, 0), "deux": (0, 1)})
+BEFORE = fixed(one=(1, 0), two=(0, 1), un=(1, 0), deux=(0, 1))
 
 
 def test_measures_by_hand() -> None:
     # "deux" moves by 90 degrees and is now nearest to "one"; "one" and "two" still find their translations first.
-    after = Fixed({"one": (1, 0), "two": (0, 1), "un": (0.8, 0.6), "deux": (1, 0)})
+    after = fixed(one=(1, 0), two=(0, 1), un=(0.8, 0.6), deux=(1, 0))
     measured = measure_parity(BEFORE, after, PAIRS, Budget()).languages["fr"]
     assert measured.pairs == 2
     assert measured.cosine_mean == pytest.approx((1 + 1 + 0.8 + 0) / 4)
@@ -67,49 +59,19 @@ def test_the_worst_language_decides(cosine: float, after: float, message: str) -
         Parity({"de": good, "fr": bad}, Budget()).check()
 
 
-@pytest.mark.parametrize("all_rows", [True, False])
-def test_wrong_scales_are_refused(
-    all_rows: bool, mini_checkpoint: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_one_wrong_scale_is_refused(mini_checkpoint: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     quantize_rows = graph.quantize_rows
     tokenizer = sentencepiece.SentencePieceProcessor(model_file=str(mini_checkpoint / "sentencepiece.model"))
-
-    def one_scale(table: Vectors) -> tuple[NDArray[np.int8], Vectors]:
-        """One outlier costs every word: the trap that row scales avoid."""
-        scale = np.float32(100 * np.abs(table).max() / 127)
-        return np.rint(table / scale).astype(np.int8), np.full((len(table), 1), scale)
 
     def one_wrong(table: Vectors) -> tuple[NDArray[np.int8], Vectors]:
         rows, scales = quantize_rows(table)
         scales[tokenizer.encode("Anna")[0]] *= 10
         return rows, scales
 
-    monkeypatch.setattr(graph, "quantize_rows", one_scale if all_rows else one_wrong)
+    monkeypatch.setattr(graph, "quantize_rows", one_wrong)
     with pytest.raises(ParityError, match="mean cosine"):
         export_bundle(load_checkpoint(mini_checkpoint), tmp_path / "out")
     assert not list(tmp_path.iterdir())
-
-
-def test_a_layer_of_zeros_is_refused(mini_checkpoint: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    checkpoint = load_checkpoint(mini_checkpoint)
-    weights = dict(checkpoint.weights)
-    for name in ("attention_out", "ffn_out"):  # of a size that matters
-        weights[f"encoder.layers.1.{name}.weight"] = 10 * weights[f"encoder.layers.1.{name}.weight"]
-    strong = dataclasses.replace(checkpoint, weights=weights)
-    loose = ExportOptions(least_cosine=0.97, tolerance=20)
-    assert export_bundle(strong, tmp_path / "good", loose).path.is_dir()
-    linear = graph.EncoderGraph._linear
-
-    def zeroed(self: graph.EncoderGraph, name: str, layer: torch.nn.Linear, *rest: object, **options: object) -> str:
-        if name.startswith("layer1."):
-            layer = copy.deepcopy(layer)
-            torch.nn.init.zeros_(layer.weight)
-        return linear(self, name, layer, *rest, **options)  # type: ignore[arg-type]
-
-    monkeypatch.setattr(graph.EncoderGraph, "_linear", zeroed)
-    with pytest.raises(ParityError, match="mean cosine"):
-        export_bundle(strong, tmp_path / "out", loose)
-    assert [path.name for path in tmp_path.iterdir()] == ["good"]
 
 
 @pytest.mark.filterwarnings("ignore::xsent.options.UnknownTextWarning")

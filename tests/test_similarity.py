@@ -42,9 +42,9 @@ def test_candidates_may_come_in_pieces_of_any_size() -> None:
     assert np.array_equal(search.indices, nearest(candidates[[0, CANDIDATES, -1]], candidates, k=2)[0])
 
 
-@pytest.mark.parametrize("precision", ["float32", "float16"])
+@pytest.mark.parametrize("precision", ["float32", "float16", "int8"])
 def test_files_are_read_in_blocks(tmp_path: Path, precision: str) -> None:
-    vectors = np.random.default_rng(0).normal(size=(50, 4)).astype(precision)
+    vectors = (20 * np.random.default_rng(0).normal(size=(50, 4))).astype(precision)
     np.save(tmp_path / "a.npy", vectors)
     mapped = np.load(tmp_path / "a.npy", mmap_mode="r")
     rows = UnitRows(mapped)
@@ -98,7 +98,6 @@ BITS = np.packbits(np.eye(8, dtype=bool), axis=1)
         ([[1, 0]], [[1, 0, 0]], {}, ValueError, "2 and of 3 dimensions"),
         (np.zeros((1, 1, 1)), [[1, 0]], {}, ValueError, "shape"),
         ([[1.0, np.nan]], [[1.0, 2.0]], {}, ValueError, "not finite"),
-        ([[1.0, np.inf]], [[1.0, 2.0]], {}, ValueError, "not finite"),
         ([[1.0]], [[1.0]], {"k": 0}, ValueError, "at least 1"),
         ([[1.0]], [[1.0]], {"block": 0}, ValueError, "at least 1"),
     ],

@@ -103,14 +103,6 @@ def test_layer_and_dimension_prefixes_are_trained_to_stand_alone_and_frozen_laye
     assert float(loss.detach()) == pytest.approx(float(torch.stack(expected).mean().detach()), rel=1e-5)
 
 
-def test_a_teacher_of_another_dimension_gets_a_projection() -> None:
-    model, _ = model_and_batch(STAGE)
-    assert model.projection is not None and model.projection.weight.shape == (TEACHER_DIM, DIM)
-    same, batch = model_and_batch(STAGE, teacher_dim=DIM)
-    assert same.projection is None
-    assert float(same(batch)["distil"].detach()) > 0
-
-
 def test_the_english_side_can_be_left_alone() -> None:
     wanted = Objectives(distil={"english": False})
     model, batch = model_and_batch(changed(num_layers=0, objectives=wanted))

@@ -15,7 +15,6 @@ from trainings import arguments, assert_same_weights, kill_in_the_middle, train,
 
 from xsent.export.options import ExportOptions
 from xsent.export.teacher import export_teacher
-from xsent.similarity import unit_rows
 from xsent.train.checkpoint import CheckpointEncoder, load_checkpoint
 from xsent.train.config import load_recipe
 from xsent.train.teacher import open_teacher
@@ -112,9 +111,6 @@ def test_english_alone_is_drawn_with_a_teacher_alone(student: Path, bert: Path, 
 def test_the_8_bit_form_teaches_in_the_teachers_place(student: Path, bert: Path, tmp_path: Path) -> None:
     fast = tmp_path / "fast"
     export_teacher(bert, fast, ExportOptions("teacher", "float32"))
-    texts = [pair[2] for pair in toy_pairs(20)]
-    cosines = unit_rows(open_teacher(fast).encode(texts)) * unit_rows(open_teacher(bert).encode(texts))
-    assert cosines.sum(axis=1).min() > 0.9999
     short = student.with_name("short.toml")
     short.write_text(student.read_text().replace(f"steps = {STEPS}", "steps = 2"))
     code, err = train_command(short, tmp_path / "run", "--teacher", bert, "--fast-teacher", fast)

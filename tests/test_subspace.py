@@ -43,8 +43,6 @@ def test_a_survey_is_one_pass() -> None:
     vectors = np.random.default_rng(0).normal(size=(2500, 3)).astype(np.float32)
     held_out = np.arange(2500) % 5 == 4
     found = survey(iter(vectors), held_out, 3)
-    assert (found.train.count, found.held_out.count) == (2000, 500)
-    assert np.allclose(found.held_out.gram, vectors[held_out].T @ vectors[held_out], atol=1e-3)
     assert np.array_equal(found.train_sample, vectors[~held_out])
     assert np.array_equal(found.held_out_sample, vectors[held_out])
     assert np.allclose(found.directions(1), Moments.of(vectors).directions(1), atol=1e-5)

@@ -5,7 +5,6 @@ import json
 import os
 import shutil
 from collections.abc import Iterator
-from importlib.metadata import EntryPoint
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +13,6 @@ import sentencepiece as spm
 from numpy.typing import NDArray
 from toy import toy_pairs
 
-from xsent import models
 from xsent.errors import DataError
 from xsent.train.data import teacher_vectors as making
 from xsent.train.data.corpus import Pair
@@ -25,7 +23,6 @@ from xsent.train.teacher import Teacher, open_teacher
 DIM = 24
 ABOUT = {"teacher": "0123456789abcdef", "store": "k", "side": "english"}
 PAIRS = [Pair(*pair) for pair in toy_pairs(300)]
-OPENERS = ("xsent.train.checkpoint:open_encoder", "xsent.train.sentence_transformer:open_sentence_transformer")
 
 
 class Hashing:
@@ -55,13 +52,6 @@ def teacher(encoder: Hashing) -> Teacher:
     made = Teacher(Path("hashing"), encoder, "0123456789abcdef")
     encoder.asked.clear()
     return made
-
-
-@pytest.fixture
-def offered(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The kinds of folders that an installation knows."""
-    entries = [EntryPoint(value.split(":")[0].split(".")[-1], value, models.GROUP) for value in OPENERS]
-    monkeypatch.setattr(models, "entry_points", lambda group: entries)
 
 
 def expected(numbers: NDArray[np.int64]) -> NDArray[np.float32]:
@@ -169,7 +159,7 @@ def test_a_damaged_cache_is_refused(tmp_path: Path, teacher: Teacher, name: str,
     path = teacher_vectors(teacher, PAIRS, every(2), tmp_path, key="k").path
     file = next(path.rglob(name))
     file.write_bytes(file.read_bytes()[:size])
-    with pytest.raises(DataError, match="delete it and it is made again") as caught:
+    with pytest.raises(DataError, match=r"delete the .* and it is made again") as caught:
         teacher_vectors(teacher, PAIRS, every(2), tmp_path, key="k")
     assert "\n" not in str(caught.value)
     shutil.rmtree(path)
@@ -216,7 +206,6 @@ def test_a_bundle_teaches(mini_bundle: Path) -> None:
     assert np.allclose(np.linalg.norm(teacher.encode(["Anna", "Boris and Clara"]), axis=1), 1)
 
 
-@pytest.mark.usefixtures("offered")
 def test_a_checkpoint_teaches_and_its_identity_is_its_files(mini_checkpoint: Path, tmp_path: Path) -> None:
     copy = Path(shutil.copytree(mini_checkpoint, tmp_path / "copy"))
     identity = open_teacher(copy).identity
@@ -227,9 +216,8 @@ def test_a_checkpoint_teaches_and_its_identity_is_its_files(mini_checkpoint: Pat
     assert open_teacher(copy).encode(["Anna"]).shape == (1, 32)
 
 
-@pytest.mark.usefixtures("offered")
 def test_what_is_no_teacher(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"^teacher .*nothing: no such folder"):
         open_teacher(tmp_path / "nothing")
-    with pytest.raises(DataError, match="known kinds: bundle, checkpoint, sentence_transformer"):
+    with pytest.raises(DataError, match=r"known kinds: bundle, .*sentence-transformers"):
         open_teacher(tmp_path)

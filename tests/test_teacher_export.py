@@ -77,7 +77,7 @@ def test_other_folders_are_refused_and_nothing_is_left(
 ) -> None:
     with pytest.raises(BundleError, match="exists; name another folder"):
         export_teacher(bert, tmp_path)
-    with pytest.raises(DataError, match="not a teacher whose layers can be taken over"):
+    with pytest.raises(DataError, match="whose layers can be taken over"):
         export_teacher(mini_bundle, tmp_path / "out")
     monkeypatch.setattr(teachers, "LEAST", 1.01)
     with pytest.raises(ParityError, match=r"to the original's vectors, expected at least 1\.01"):

@@ -1,9 +1,8 @@
-"""Threads: CPUs allowed in made-up containers, the ordered map, and numpy on one thread beside others."""
+"""Threads: CPUs allowed in made-up containers, how a map ends, and numpy on one thread beside others."""
 
 import ctypes
 import os
 import threading
-import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -43,27 +42,6 @@ def test_cpus_of_a_container(
     monkeypatch.delattr(os, "sched_getaffinity")
     monkeypatch.setattr(os, "cpu_count", lambda: None)
     assert available_cpus(tmp_path) == 1
-
-
-@pytest.mark.parametrize("number", [1, 2, 5])
-def test_the_map_keeps_order_and_looks_only_a_few_items_ahead(number: int) -> None:
-    read = 0
-
-    def items() -> Iterator[int]:
-        nonlocal read
-        while True:
-            read += 1
-            yield read
-
-    def work(item: int) -> int:
-        time.sleep(0.002 * (item % 3))
-        return item * item
-
-    results = ordered_map(work, items(), number)
-    for done in range(1, 31):
-        assert next(results) == done * done
-        assert read <= done + 2 * number
-    results.close()  # type: ignore[attr-defined]
 
 
 def test_first_error_comes_in_order_and_threads_end() -> None:

@@ -2,7 +2,6 @@
 
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from xsent.errors import BundleError
@@ -12,16 +11,6 @@ from xsent.tokenizer import Tokenizer
 @pytest.fixture(scope="module")
 def tokenizer(mini_bundle: Path) -> Tokenizer:
     return Tokenizer(mini_bundle / "sentencepiece.model")
-
-
-def test_bytes_and_the_unknown_piece_are_unknown(tokenizer: Tokenizer) -> None:
-    known, foreign = (np.array(tokenizer.encode(text)) for text in ("Anna, Boris", "漢"))
-    assert len(foreign) == 4  # the space before, and three bytes
-    assert tokenizer.mostly_unknown(foreign)
-    assert tokenizer.mostly_unknown(np.array([tokenizer._processor.unk_id()]))
-    assert not tokenizer.mostly_unknown(known)
-    assert not tokenizer.mostly_unknown(np.array([], np.int64))
-    assert not tokenizer.mostly_unknown(np.concatenate([foreign, known[:2]]))  # one character, two pieces
 
 
 def test_the_model_normalises_and_adds_no_marks(tokenizer: Tokenizer) -> None:

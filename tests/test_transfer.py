@@ -1,4 +1,4 @@
-"""A teacher's layers in our encoder: the vectors of sentence-transformers, chosen layers, first rows."""
+"""A teacher's layers in our encoder, its first rows, and the readout: sentence-transformers, NumPy beside ours."""
 
 from pathlib import Path
 
@@ -8,13 +8,14 @@ import sentencepiece as spm
 import torch
 from numpy.typing import NDArray
 from tiny_bert import WIDTH, WORDS, write_tiny_bert
-from toy import toy_pairs
 from trainings import toy_store
 
+from xsent.similarity import cosine_similarity
+from xsent.train import teachers
 from xsent.train.checkpoint import to_tokens
 from xsent.train.data.store import Store
-from xsent.train.model import Encoder
-from xsent.train.teachers import TeacherInput, Teachers, piece_counts
+from xsent.train.model import Encoder, ModelConfig
+from xsent.train.teachers import RIDGE, TeacherInput, Teachers, fit_readout, piece_counts
 from xsent.train.tokens import Tokens
 from xsent.train.transfer import TeacherBert, pools_by_mean, read_teacher
 
@@ -32,10 +33,6 @@ def read(teacher: TeacherBert, texts: list[str]) -> Tokens:
     return to_tokens(ids, teacher.encoder(max_length=38))
 
 
-def unit(vectors: torch.Tensor) -> NDArray[np.float64]:
-    return torch.nn.functional.normalize(vectors.double(), dim=1).numpy()
-
-
 @torch.no_grad()
 @pytest.mark.parametrize("activation", ["gelu", "silu"])
 def test_the_whole_teacher_gives_the_vectors_of_sentence_transformers(activation: str, tmp_path: Path) -> None:
@@ -43,8 +40,8 @@ def test_the_whole_teacher_gives_the_vectors_of_sentence_transformers(activation
     folder = write_tiny_bert(tmp_path / "bert", hidden_act=activation)
     teacher = read_teacher(folder)
     theirs = sentence_transformers.SentenceTransformer(str(folder), device="cpu").encode(TEXTS)
-    ours = unit(teacher.encoder(max_length=38)(read(teacher, TEXTS)))
-    assert ((ours * unit(torch.from_numpy(theirs))).sum(axis=1) > 1 - 1e-6).all()
+    ours = teacher.encoder(max_length=38)(read(teacher, TEXTS)).numpy()
+    assert (np.diag(cosine_similarity(ours, theirs)) > 1 - 1e-6).all()
 
 
 @torch.no_grad()
@@ -68,14 +65,6 @@ def test_a_teacher_may_have_more_layers_than_an_encoder(layers: int, width: int,
 def store(toy_tokenizer: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Store, spm.SentencePieceProcessor]:
     store = toy_store(tmp_path_factory.mktemp("store"), toy_tokenizer, pairs=600)
     return store, spm.SentencePieceProcessor(model_file=str(toy_tokenizer))
-
-
-def test_pieces_are_counted_by_side(store: tuple[Store, spm.SentencePieceProcessor]) -> None:
-    pairs, processor = store
-    counts = piece_counts(pairs, len(processor))
-    english = [i for pair in toy_pairs(600) for i in processor.encode(pair[2])]
-    assert counts[0].tolist() == np.bincount(english, minlength=len(processor)).tolist()
-    assert counts.sum() == int(sum(pairs.lengths(np.arange(len(pairs)), side).sum() for side in (0, 1)))
 
 
 def test_english_pieces_start_at_the_teachers_rows(
@@ -124,3 +113,62 @@ def test_the_input_of_a_teacher_is_the_mean_of_its_rows(teacher: TeacherBert) ->
 )
 def test_the_mean_alone_pools(pooling: dict[str, object], good: bool) -> None:
     assert pools_by_mean(pooling) is good
+
+
+NARROW = 8
+
+
+class Looks:
+    """A teacher whose vectors are made up."""
+
+    def __init__(self, pairs: int) -> None:
+        self.read: list[int] = []
+        self.vectors = np.random.default_rng(2).normal(size=(pairs, NARROW)).astype(np.float32)
+
+    def rows(self, pairs: NDArray[np.int64]) -> NDArray[np.float32]:
+        """Vectors of some pairs, which it remembers."""
+        self.read += pairs.tolist()
+        return self.vectors[pairs]
+
+
+@pytest.fixture
+def mixed(tmp_path: Path, mini_checkpoint: Path) -> Store:
+    """Pairs, and English sentences alone."""
+    alone = "".join(f"wiki\tone cat sees {number} dogs\n" for number in range(50))
+    return toy_store(tmp_path, mini_checkpoint / "sentencepiece.model", more=alone)
+
+
+def test_the_readout_is_the_ridge_regression_of_both_sides(mixed: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(teachers, "CHUNK", 77)
+    encoder = Encoder(ModelConfig(vocab_size=500, dim=NARROW, num_layers=1, num_heads=2, ffn_dim=8, readout=True))
+    torch.nn.init.normal_(encoder.table.weight, generator=torch.Generator().manual_seed(1))
+    teacher, pairs = Looks(len(mixed)), np.arange(10, len(mixed))
+    assert encoder.readout is not None
+    start = encoder.readout.weight.clone()
+    assert torch.equal(start, torch.eye(NARROW))
+    fit_readout(encoder, mixed, teacher, pairs)
+
+    means, targets = [], []
+    unit = teacher.vectors / np.linalg.norm(teacher.vectors, axis=1, keepdims=True)
+    table = encoder.table.weight.detach().double().numpy()
+    for pair in pairs:
+        for side in (0, 1):
+            if len(ids := mixed.tokens(np.array([pair]), side, 64).ids.numpy()):
+                means.append(table[ids].mean(axis=0))
+                targets.append(unit[pair])
+    x, y = np.array(means), np.array(targets)
+    assert len(x) == 2 * 190 + 50
+    # The offset goes free; what is kept small is the rest, by a share of the mean square.
+    penalty = RIDGE * (x**2).sum(axis=0).mean()
+    centred, wanted = x - x.mean(axis=0), y - y.mean(axis=0)
+    weight = np.linalg.solve(centred.T @ centred + penalty * np.eye(NARROW), centred.T @ wanted)
+    assert np.allclose(encoder.readout.weight.detach().numpy(), weight.T, atol=1e-5)
+    assert np.allclose(encoder.readout.bias.detach().numpy(), y.mean(axis=0) - x.mean(axis=0) @ weight, atol=1e-5)
+
+
+def test_few_of_many_pairs_are_read_out(mixed: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(teachers, "READ_OUT", 40)
+    encoder = Encoder(ModelConfig(vocab_size=500, dim=NARROW, num_layers=1, num_heads=2, ffn_dim=8, readout=True))
+    teacher = Looks(len(mixed))
+    fit_readout(encoder, mixed, teacher, np.arange(len(mixed)))
+    assert len(teacher.read) == 40 and (teacher.read[0], teacher.read[-1]) == (0, len(mixed) - 1)

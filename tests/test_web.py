@@ -19,8 +19,9 @@ from numpy.typing import NDArray
 from texts import multilingual
 
 from xsent.export.batch_graph import GraphEncoder
-from xsent.export.form import Form
 from xsent.export.interchange import write_web
+from xsent.export.options import Form
+from xsent.similarity import unit_rows
 from xsent.train.checkpoint import Checkpoint, CheckpointEncoder
 
 CLIENT = Path(__file__).parent / "web_client.mjs"
@@ -47,11 +48,6 @@ def read_in_node(folder: Path, texts: list[str], backend: str) -> tuple[list[lis
     return answer["ids"], np.array(answer["vectors"], np.float32)
 
 
-def unit(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
-    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
-    return vectors / np.where(lengths, lengths, 1)
-
-
 @needs_node
 @pytest.mark.parametrize(
     ("form", "backend"),
@@ -70,9 +66,9 @@ def test_vectors_from_node_equal_those_from_python(
     _, vectors = read_in_node(tmp_path, texts, backend)
     kept = replace(checkpoint.config, num_layers=form.num_layers)
     expected = GraphEncoder(tmp_path / "onnx" / "model.onnx", checkpoint.tokenizer, kept).encode(texts)
-    assert np.abs(unit(vectors) - expected).max() < 1e-3
+    assert np.abs(unit_rows(vectors) - expected).max() < 1e-3
     if form.precision == "float32":
-        assert np.abs(unit(vectors) - CheckpointEncoder(checkpoint).encode(texts)).max() < 1e-3
+        assert np.abs(unit_rows(vectors) - CheckpointEncoder(checkpoint).encode(texts)).max() < 1e-3
 
 
 @needs_node

@@ -1,6 +1,7 @@
 """Made-up sentences of many scripts, with what goes wrong in tokenizers: case, marks, ligatures, odd spaces, emoji."""
 
 import random
+from collections.abc import Iterable
 from pathlib import Path
 
 import sentencepiece
@@ -60,21 +61,18 @@ def multilingual(count: int) -> list[str]:
     return sentences[:count]
 
 
-def train_tokenizer(folder: Path) -> Path:
-    """A SentencePiece model like ours, trained on these sentences; rare characters become bytes."""
+OURS = {"pad_id": PAD, "unk_id": UNK, "bos_id": FIRST, "eos_id": LAST, "control_symbols": [MASK_PIECE]}
+
+
+def train_tokenizer(folder: Path, sentences: Iterable[str], vocab_size: int, **settings: object) -> Path:
+    """A SentencePiece model; with `OURS` its symbols are those of our vocabularies."""
+    usual = {"byte_fallback": True, "normalization_rule_name": "nmt_nfkc_cf"}
     sentencepiece.SentencePieceTrainer.train(
-        sentence_iterator=iter([sentence for sentence in multilingual(400) if len(sentence) < 300]),
+        sentence_iterator=iter(sentences),
         model_prefix=str(folder / "sentencepiece"),
-        vocab_size=900,
+        vocab_size=vocab_size,
         hard_vocab_limit=False,
-        character_coverage=0.98,
-        normalization_rule_name="nmt_nfkc_cf",
-        byte_fallback=True,
-        pad_id=PAD,
-        unk_id=UNK,
-        bos_id=FIRST,
-        eos_id=LAST,
-        control_symbols=[MASK_PIECE],
         minloglevel=2,
+        **(usual | settings),
     )
     return folder / "sentencepiece.model"

@@ -13,6 +13,19 @@ SPECIALS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
 # A few words it spells in letters.
 WORDS = [*ENGLISH[:-6], *string.ascii_lowercase, *(f"##{letter}" for letter in string.ascii_lowercase), ".", "!"]
 WIDTH = 32
+MODULES = {"Transformer": "", "Pooling": "1_Pooling", "Normalize": "2_Normalize"}
+FILES = {
+    "modules.json": [
+        {"idx": i, "name": str(i), "path": path, "type": f"sentence_transformers.models.{kind}"}
+        for i, (kind, path) in enumerate(MODULES.items())
+    ],
+    "1_Pooling/config.json": {"word_embedding_dimension": WIDTH, "pooling_mode_mean_tokens": True},
+    "sentence_bert_config.json": {"max_seq_length": 40},
+    "tokenizer_config.json": {
+        **{f"{piece.strip('[]').lower()}_token": piece for piece in SPECIALS},
+        "tokenizer_class": "PreTrainedTokenizerFast",
+    },
+}
 
 STEPS = 40
 STAGE = f"""
@@ -86,23 +99,9 @@ def write_tiny_bert(folder: Path, words: Sequence[str] = WORDS, layers: int = 3,
     tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
     tokenizer.post_processor = processors.BertProcessing(("[SEP]", 3), ("[CLS]", 2))
     tokenizer.save(str(folder / "tokenizer.json"))
-    kinds = ("Transformer", ""), ("Pooling", "1_Pooling"), ("Normalize", "2_Normalize")
-    modules = [
-        {"idx": i, "name": str(i), "path": path, "type": f"sentence_transformers.models.{kind}"}
-        for i, (kind, path) in enumerate(kinds)
-    ]
-    for _, path in kinds[1:]:
-        (folder / path).mkdir()
-    names = dict(zip(("pad", "unk", "cls", "sep", "mask"), SPECIALS, strict=True))
-    for name, content in {
-        "modules.json": modules,
-        "1_Pooling/config.json": {"word_embedding_dimension": WIDTH, "pooling_mode_mean_tokens": True},
-        "sentence_bert_config.json": {"max_seq_length": 40},
-        "tokenizer_config.json": {
-            **{f"{name}_token": piece for name, piece in names.items()},
-            "tokenizer_class": "PreTrainedTokenizerFast",
-        },
-    }.items():
+    for path in MODULES.values():
+        (folder / path).mkdir(exist_ok=True)
+    for name, content in FILES.items():
         (folder / name).write_text(json.dumps(content))
     return folder
 

@@ -20,7 +20,7 @@ done
 mkdir -p "$1"
 folder=$(realpath "$1") root=$(realpath "$1")/root
 cd "$(dirname "$0")/.."
-TESTS="backends blas builtin doctor files lines parallel progress retrieval similarity tables threads"
+TESTS="backends builtin doctor files lines similarity terminal threads"
 
 # A Cortex-A72 is a Raspberry Pi 4: no dot products of 8-bit numbers.
 export QEMU_CPU=cortex-a72

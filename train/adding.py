@@ -5,15 +5,14 @@ the vectors that the encoder itself gives the English sides (LASER3-CO, tan2022)
 old rows and layers, stays as it is.
 """
 
-import json
 import logging
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from xsent.bundle import MANIFEST, Bundle, file_digest
 from xsent.errors import DataError
-from xsent.files import atomic_file
-from xsent.train.bundles import checkpoint_from_bundle
+from xsent.files import atomic_file, read_json, to_json
+from xsent.train.bundles import open_checkpoint
 from xsent.train.checkpoint import (
     ABOUT,
     MODEL,
@@ -67,7 +66,7 @@ def add_language(addition: Addition, *, threads: int) -> tuple[Checkpoint, Check
     if not addition.pairs.is_file():
         raise DataError(f"{addition.pairs}: no such file; expected lines of source, language, English, translation")
     count = _claim(addition, identity)
-    before = _open_before(addition)
+    before = open_checkpoint(addition.model, addition.out / "before")
     grown = _grow(addition, before, known, threads)
     trained = _train(addition, grown, count, len(before.weights[TABLE]), threads)
     return before, _finish(addition, before, grown, trained)
@@ -89,8 +88,8 @@ def _claim(addition: Addition, identity: str) -> int:
     about = {"model": identity, "pairs": file_digest(addition.pairs)[:16], "language": addition.language}
     about |= {"pieces": str(addition.pieces)}
     if claim.is_file():
-        saved = json.loads(claim.read_text())
-        if changed := [name for name, value in about.items() if saved[name] != value]:
+        saved = read_json(claim, "name another --out")
+        if changed := [name for name, value in about.items() if saved.get(name) != value]:
             raise DataError(f"{addition.out}: begun with other {' and '.join(changed)}; name another --out")
         return int(saved["count"])
     if addition.out.exists() and (not addition.out.is_dir() or any(addition.out.iterdir())):
@@ -98,16 +97,8 @@ def _claim(addition: Addition, identity: str) -> int:
     count = count_pairs(addition.pairs, addition.language)
     addition.out.mkdir(parents=True, exist_ok=True)
     with atomic_file(claim) as file:
-        file.write(json.dumps({**about, "count": count}, indent=1).encode())
+        file.write(to_json({**about, "count": count}))
     return count
-
-
-def _open_before(addition: Addition) -> Checkpoint:
-    """The encoder as it was."""
-    model, copy = addition.model, addition.out / "before"
-    if not (model / MANIFEST).is_file():
-        return load_checkpoint(model)
-    return load_checkpoint(copy if copy.exists() else checkpoint_from_bundle(model, copy))
 
 
 def _grow(addition: Addition, before: Checkpoint, known: list[str], threads: int) -> Checkpoint:
@@ -115,11 +106,10 @@ def _grow(addition: Addition, before: Checkpoint, known: list[str], threads: int
     folder, tokenizer = addition.out / "grown", addition.out / TOKENIZER
     if not folder.exists():
         logger.info("reading %s", addition.pairs)
-        newcomer = read_newcomer(addition.pairs, addition.language, known, HELD_OUT_SHARE)
-        write_pairs(addition.out / OLD_PAIRS, newcomer.held_out)
-        text, kept = iter(newcomer.text), newcomer.kept
+        text, kept, held_out = read_newcomer(addition.pairs, addition.language, known, HELD_OUT_SHARE)
+        write_pairs(addition.out / OLD_PAIRS, held_out)
         logger.info("growing the vocabulary")
-        grow_vocabulary(before.tokenizer, text, tokenizer, size=addition.pieces, keep=kept, threads=threads)
+        grow_vocabulary(before.tokenizer, iter(text), tokenizer, size=addition.pieces, keep=kept, threads=threads)
         grow_checkpoint(before.path, tokenizer, addition.language, folder)
     return load_checkpoint(folder)
 

@@ -1,7 +1,7 @@
 """A bundle back into a checkpoint: what `xsent-export` wrote, read as weights that training can go on from."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import numpy as np
@@ -9,13 +9,22 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from xsent.bundle import Bundle, Weights
+from xsent.bundle import MANIFEST, Bundle, Weights
 from xsent.errors import BundleError
-from xsent.train.checkpoint import TABLE, Checkpoint, readable, save_checkpoint
+from xsent.train.checkpoint import TABLE, Checkpoint, load_checkpoint, read_about, save_checkpoint
 from xsent.train.model import Encoder, ModelConfig
 
 CARD, SOURCES = "README.md", "Trained on text from:"
 SMOOTHING = "smoothing."  # before the names of such weights of a checkpoint, see `xsent.export.smoothing`
+
+
+def open_checkpoint(model: Path, copy: Path) -> Checkpoint:
+    """Read a checkpoint, or what a bundle becomes as one at `copy`, where it stays; a DataError or a BundleError."""
+    if not (model / MANIFEST).is_file():
+        return load_checkpoint(model)
+    if not copy.exists() or read_about(copy).get("bundle") != Bundle.open(model).fingerprint:
+        checkpoint_from_bundle(model, copy)
+    return replace(load_checkpoint(copy), source=model)
 
 
 def checkpoint_from_bundle(bundle: Path, out: Path) -> Path:
@@ -30,20 +39,22 @@ def checkpoint_from_bundle(bundle: Path, out: Path) -> Path:
         raise BundleError(
             f"{bundle}: is {opened.precision}, too coarse to start from; take its checkpoint or an int8 bundle"
         )
-    with readable(bundle, "cannot be read back ({})", BundleError):
+    try:
         weights = BundleWeights(opened)
         state = {f"encoder.{name}": weight for name, weight in weights.state()} | weights.smoothing()
-        about = {
-            "name": opened.name,
-            "languages": list(opened.languages),
-            "licence": opened.licence,
-            "attribution": _attribution(opened),
-            "model": asdict(weights.config),
-            "trained": opened.trained._asdict(),
-            "space": opened.space,
-            "bundle": opened.fingerprint,
-            "step": 0,
-        }
+    except (LookupError, ValueError, TypeError) as error:
+        raise BundleError(f"{bundle}: cannot be read back ({error})") from error
+    about = {
+        "name": opened.name,
+        "languages": list(opened.languages),
+        "licence": opened.licence,
+        "attribution": _attribution(opened),
+        "model": asdict(weights.config),
+        "trained": opened.trained._asdict(),
+        "space": opened.space,
+        "bundle": opened.fingerprint,
+        "step": 0,
+    }
     save_checkpoint(out, about, state, None, [opened.tokenizer_path])
     return out
 
@@ -51,10 +62,7 @@ def checkpoint_from_bundle(bundle: Path, out: Path) -> Path:
 def with_table(
     checkpoint: Checkpoint, table: Tensor, languages: Sequence[str]
 ) -> tuple[dict[str, object], dict[str, Tensor]]:
-    """What a checkpoint says of itself and its weights with another table, for another vocabulary.
-
-    What predicts pieces and what belongs to a teacher do not go along.
-    """
+    """A checkpoint's facts and weights with another table; what predicts pieces or belongs to a teacher is left out."""
     kept = {name: weight for name, weight in checkpoint.weights.items() if name.startswith(("encoder.", SMOOTHING))}
     model = {**checkpoint.about["model"], "vocab_size": len(table)}
     return {**checkpoint.about, "model": model, "languages": list(languages)}, {**kept, TABLE: table}

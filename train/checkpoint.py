@@ -5,11 +5,9 @@
 """
 
 import errno
-import json
 import re
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -23,8 +21,8 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
-from xsent.errors import DataError, XsentError
-from xsent.files import atomic_folder, naming_failed_write
+from xsent.errors import DataError
+from xsent.files import atomic_folder, naming_damage, naming_failed_write, read_json, to_json
 from xsent.train.model import Encoder, ModelConfig
 from xsent.train.tokens import Tokens
 
@@ -32,6 +30,7 @@ FORMAT_VERSION = 2
 ABOUT, MODEL, OPTIMIZER = "checkpoint.json", "model.safetensors", "optimizer.safetensors"
 TOKENIZER, VALIDATION = "sentencepiece.model", "validation.tsv"
 TABLE = "encoder.table.weight"
+REMEDY = "take another checkpoint, or train it again"
 
 
 @dataclass(frozen=True)
@@ -109,7 +108,7 @@ def save_checkpoint(
     with naming_failed_write(path, remedy):
         path.parent.mkdir(parents=True, exist_ok=True)
         with atomic_folder(path) as folder:
-            (folder / ABOUT).write_text(json.dumps({"format_version": FORMAT_VERSION, **about}, indent=1))
+            (folder / ABOUT).write_bytes(to_json({"format_version": FORMAT_VERSION, **about}))
             save_tensors(weights, folder / MODEL)
             if optimizer is not None:
                 save_tensors(optimizer, folder / OPTIMIZER)
@@ -130,43 +129,30 @@ def read_about(path: Path) -> dict[str, Any]:
     """What a checkpoint says of itself, without its weights; a DataError where it is none, or of an unknown version."""
     if not (path / ABOUT).is_file():
         raise DataError(f"{path}: no {ABOUT} in it; expected a checkpoint of xsent-train, or a bundle")
-    with readable(path):
-        about: dict[str, Any] = json.loads((path / ABOUT).read_text())
-        version = about["format_version"]
-        if version == 1:
-            raise DataError(
-                f"{path}: checkpoint of version 1, from before the encoder was a BERT (pre-norm); train it again, or "
-                "take the built-in bundle"
-            )
-        if version != FORMAT_VERSION:
-            raise DataError(f"{path}: checkpoint of version {version}; this xsent reads version {FORMAT_VERSION}")
+    about = read_json(path / ABOUT, REMEDY)
+    version = about.get("format_version")
+    if version == 1:
+        raise DataError(
+            f"{path}: checkpoint of version 1, from before the encoder was a BERT (pre-norm); train it again, or "
+            "take the built-in bundle"
+        )
+    if version != FORMAT_VERSION:
+        raise DataError(f"{path}: checkpoint of version {version}; this xsent reads version {FORMAT_VERSION}")
     return about
 
 
 def load_checkpoint(path: Path) -> Checkpoint:
     """Read a checkpoint; a DataError as of `read_about`, and where it is damaged."""
     about = read_about(path)
-    with readable(path):
+    with naming_damage(path / MODEL, REMEDY, SafetensorError):
         checkpoint = Checkpoint(path, about, load_file(path / MODEL))
         checkpoint.encoder  # noqa: B018  a checkpoint whose weights do not fit fails here, not later
     return checkpoint
 
 
-@contextmanager
-def readable(
-    path: Path, text: str = "not a readable checkpoint: {}", kind: type[XsentError] = DataError
-) -> Iterator[None]:
-    """Turn whatever damaged files of a model raise into one line; `{}` in the text is the reason."""
-    try:
-        yield
-    except (OSError, ValueError, LookupError, TypeError, RuntimeError, SafetensorError) as error:
-        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise kind(f"{path}: {text.format(reason)}") from error
-
-
 def load_optimizer(path: Path) -> dict[str, Tensor]:
     """Optimiser state of a checkpoint by name; a DataError where it is missing or damaged."""
-    with readable(path, "its optimiser state cannot be read: {}; delete the folder to go back"):
+    with naming_damage(path / OPTIMIZER, "delete the checkpoint to go back", SafetensorError):
         return load_file(path / OPTIMIZER)
 
 

@@ -14,7 +14,7 @@ import typer
 from typer.core import TyperGroup
 
 from xsent.commands.options import JsonOption
-from xsent.errors import DataError, MissingExtraError
+from xsent.errors import DataError, needing
 from xsent.terminal import format_table, one_line_errors
 from xsent.threads import available_cpus
 from xsent.train.cli_filter import filter_pairs
@@ -54,10 +54,8 @@ def heavy_imports() -> Iterator[None]:
     """Around imports that bring torch, which takes a second: help and mistakes do without."""
     # A waiting thread that spins takes the core from the other threads and from everybody else.
     os.environ.setdefault("OMP_WAIT_POLICY", "passive")
-    try:
+    with needing("train"):
         yield
-    except ModuleNotFoundError as error:
-        raise MissingExtraError(f"{error.name} is not installed; pip install 'xsent[train]'") from error
 
 
 @app.command("distill")
@@ -141,7 +139,7 @@ def train(
         Path | None, typer.Option(help="The teacher in 8 bits, made by xsent-export; gives its vectors sooner.")
     ] = None,
     start: Annotated[
-        Path | None, typer.Option(help="Checkpoint whose vocabulary and weights the training starts from.")
+        Path | None, typer.Option(help="Checkpoint or bundle whose vocabulary and weights the training starts from.")
     ] = None,
     devices: Annotated[int, typer.Option(min=1, help="Processes that train together, one a GPU.")] = 1,
 ) -> None:

@@ -21,7 +21,7 @@ from xsent.train.data.filtering import LEFT_OUT, Reason, Rules, Verdict, judge
 from xsent.train.data.languages import unchecked
 
 
-class Tally(Counter[Verdict]):
+class _Tally(Counter[Verdict]):
     """What became of the lines of a corpus: how many got each verdict."""
 
     @property
@@ -31,7 +31,6 @@ class Tally(Counter[Verdict]):
 
     @property
     def left_out(self) -> int:
-        """Pairs in languages that were not asked for."""
         return sum(count for (_, reason), count in self.items() if reason == LEFT_OUT)
 
     @property
@@ -45,11 +44,9 @@ class Tally(Counter[Verdict]):
 
     @property
     def judged(self) -> Counter[str]:
-        """Verdicts of all these languages together."""
         return sum(self.languages.values(), Counter())
 
     def rows(self) -> list[dict[str, object]]:
-        """One row a language, then their total."""
         return [
             {
                 "language": language,
@@ -62,7 +59,6 @@ class Tally(Counter[Verdict]):
         ]
 
     def notes(self) -> list[str]:
-        """What the rows do not say, a line each."""
         notes = [f"bad lines, {reason}: {count:,}" for reason, count in self.bad.most_common()]
         if self.left_out:
             notes.append(f"pairs in other languages, left out: {self.left_out:,}")
@@ -114,7 +110,7 @@ def filter_pairs(
     wanted = frozenset(split_names(languages)) if languages else frozenset[str]()
     if rejected is not None and rejected.resolve() == out.resolve():
         raise ValueError(f"--rejected {rejected}: is the file for the pairs kept; name another")
-    tally = Tally()
+    tally = _Tally()
     with ExitStack() as stack:
         keep = stack.enter_context(_new_file(out, force))
         reject = stack.enter_context(_new_file(rejected, force)) if rejected else None
@@ -136,7 +132,7 @@ def filter_pairs(
     typer.echo("\n".join([format_table(tally.rows()), *tally.notes()]), err=True)
 
 
-def _nothing_kept(pairs: str, wanted: frozenset[str], tally: Tally) -> str:
+def _nothing_kept(pairs: str, wanted: frozenset[str], tally: _Tally) -> str:
     """Why nothing is left, in one line."""
     reasons = tally.judged + tally.bad + Counter({f"not in {', '.join(sorted(wanted))}": tally.left_out})
     if not reasons:

@@ -2,6 +2,7 @@
 
 import sys
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,42 +19,36 @@ Scores = dict[str, float]  # P@1 in per cent, by what was searched
 
 
 @dataclass(frozen=True)
-class LanguageChange:
-    """One language."""
-
-    language: str
-    pairs: int  # held-out pairs of it
-    # P@1 in per cent: `held_out` (a translation's English among that of all languages), and of Tatoeba `xx_en` and
-    # `en_xx`
-    before: Scores
-    after: Scores  # the same afterwards
-
-    @property
-    def changes(self) -> Scores:
-        """Points won; below 0 where they were lost."""
-        return {name: self.after[name] - before for name, before in self.before.items()}
-
-    def row(self) -> dict[str, object]:
-        """One row of a table."""
-        row: dict[str, object] = {"language": self.language, "pairs": self.pairs}
-        for name, change in self.changes.items():
-            row |= {f"{name} before": self.before[name], f"{name} after": self.after[name], f"{name} change": change}
-        return row
-
-
-@dataclass(frozen=True)
 class LanguageComparison:
-    """All languages."""
+    """Every language before and after, the new one last."""
 
     language: str  # the new one
-    changes: tuple[LanguageChange, ...]  # the scores of every language, the new one last
+    pairs: Mapping[str, int]  # held-out pairs by language
+    # By language: `held_out` (a translation's English among that of all languages), and of Tatoeba `xx_en` and `en_xx`
+    before: Mapping[str, Scores]
+    after: Mapping[str, Scores]
     sentences: int  # held-out sentences of the old languages, English among them
     same_pieces: int  # how many of them are cut into pieces as before
     same_vectors: int  # how many of those have the same vector, to the bit
 
+    @property
+    def changes(self) -> dict[str, Scores]:
+        """Points won by language; below 0 where they were lost."""
+        return {
+            language: {name: self.after[language][name] - score for name, score in scores.items()}
+            for language, scores in self.before.items()
+        }
+
     def rows(self) -> list[dict[str, object]]:
         """One row a language."""
-        return [change.row() for change in self.changes]
+        rows = []
+        for language, changes in self.changes.items():
+            row: dict[str, object] = {"language": language, "pairs": self.pairs[language]}
+            before, after = self.before[language], self.after[language]
+            for name, change in changes.items():
+                row |= {f"{name} before": before[name], f"{name} after": after[name], f"{name} change": change}
+            rows.append(row)
+        return rows
 
     def notes(self) -> list[str]:
         """What the rows do not say, a line each."""
@@ -62,7 +57,7 @@ class LanguageComparison:
             f"{self.same_pieces:,} ({100 * self.same_pieces / max(self.sentences, 1):.2f}%); of these with the same "
             f"vector to the bit: {self.same_vectors:,}"
         ]
-        if all(change.language == self.language for change in self.changes):
+        if self.before.keys() <= {self.language}:
             notes.append("no old language was measured: PAIRS holds no pairs of one, and --tatoeba names no test files")
         return notes
 
@@ -74,12 +69,12 @@ class LanguageComparison:
     def failures(self) -> list[str]:
         """Old languages that lost too much, and a new one that gained nothing, in words."""
         failures = []
-        for change in self.changes:
-            worst, best = min(change.changes.values()), max(change.changes.values())
-            if change.language == self.language and best <= 0:
-                failures.append(f"{self.language} gained nothing")
-            elif change.language != self.language and worst < -MOST_LOST:
-                failures.append(f"{change.language} lost {-worst:.1f} points")
+        for language, changes in self.changes.items():
+            worst, best = min(changes.values()), max(changes.values())
+            if language == self.language and best <= 0:
+                failures.append(f"{language} gained nothing")
+            elif language != self.language and worst < -MOST_LOST:
+                failures.append(f"{language} lost {-worst:.1f} points")
         return failures
 
 
@@ -93,15 +88,15 @@ def compare_languages(before: Checkpoint, after: Checkpoint, tests: Path | None)
     pairs = list(Corpus([after.validation]))
     counts = Counter(pair.language for pair in pairs)
     old, now = (_score(checkpoint, after, tests) for checkpoint in (before, after))
-    changes = (LanguageChange(name, counts[name], old[name], now[name]) for name in after.languages if name in old)
+    found = {name: old[name] for name in after.languages if name in old}
     sentences = list(dict.fromkeys(pair.english for pair in pairs))
     sentences += dict.fromkeys(pair.translation for pair in pairs if pair.language != new)
-    return LanguageComparison(new, tuple(changes), len(sentences), *_unmoved(before, after, sentences))
+    return LanguageComparison(new, counts, found, now, len(sentences), *_unmoved(before, after, sentences))
 
 
 def _score(checkpoint: Checkpoint, after: Checkpoint, tests: Path | None) -> dict[str, Scores]:
     """What is found of each language."""
-    p1 = Validation(after.validation, checkpoint.tokenizer).measure(checkpoint.encoder).p1
+    p1 = Validation(after.validation, checkpoint.tokenizer).measure(checkpoint.encoder)["p1"]
     scores = {language: {"held_out": score} for language, score in p1.items()}
     if tests is not None:
         languages, bar = languages_of(CheckpointEncoder(after), tests), sys.stderr.isatty()

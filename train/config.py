@@ -125,8 +125,14 @@ def load_recipe(path: Path) -> Recipe:
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise DataError(f"{path}: cannot be read as a TOML recipe: {error}") from error
     stages = raw.pop("stage", None)
-    if not isinstance(stages, list) or "stages" in raw:
+    if not isinstance(stages, list) or "stages" in raw or not all(isinstance(stage, dict) for stage in stages):
         raise DataError(f"{path}: a recipe has one or more stages, tables that start with [[stage]] in double brackets")
+    for number, stage in enumerate(stages):
+        if isinstance(name := stage.get("weights"), str):  # those of that stage
+            before = {other.get("name"): other.get("weights", {}) for other in stages[:number]}
+            if name not in before:
+                raise DataError(f"{path}: stages[{number}].weights = {name!r} is neither a table nor a stage before it")
+            stage["weights"] = before[name]
     try:
         return Recipe.model_validate({**raw, "stages": stages})
     except ValidationError as error:

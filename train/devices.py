@@ -16,10 +16,7 @@ M_TRIM_THRESHOLD, M_MMAP_MAX = -1, -4  # options of glibc's mallopt
 
 
 def launch(devices: int) -> Fabric:
-    """Start or join the processes that train together, one a GPU where there are GPUs.
-
-    `torchrun` decides how many, where it started us.
-    """
+    """Start or join the processes that train together, one a GPU; where `torchrun` started us, it says how many."""
     devices = int(os.environ.get("LOCAL_WORLD_SIZE", devices))
     strategy = "ddp" if int(os.environ.get("WORLD_SIZE", devices)) > 1 else "auto"
     nodes = int(os.environ.get("GROUP_WORLD_SIZE", 1))

@@ -65,10 +65,7 @@ class Feed:
     def batches(
         self, number: int, stage: StageConfig, encoder: Encoder, teacher: TeacherVectors | None, *, resumed: bool
     ) -> Batches:
-        """The batches of a stage, in the order that its encoder sees in the pairs if the stage wants that.
-
-        A stage that is resumed goes on in the order that was made for it.
-        """
+        """The batches of a stage, in the order that its encoder saw in the pairs at its start if it wants that."""
         with self._fabric.rank_zero_first():
             clusters = self._clusters(number, stage, encoder, resumed=resumed)
         return self._draw(number, stage)(teacher=teacher, clusters=clusters)
@@ -113,10 +110,7 @@ class Feed:
 
 
 def refuse_other_data(run: Path, prepared: Path, key: str) -> None:
-    """Stop before anything is overwritten that was made of other data, in a run or in a store that runs share.
-
-    Also sweeps away what killed runs left half-written.
-    """
+    """Sweep up after killed runs; a DataError before anything that was made of other data would be overwritten."""
     sweep(run)
     sweep(run / "checkpoints")
     for folder in sorted(run.glob("checkpoints/*")):

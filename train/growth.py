@@ -5,20 +5,18 @@ piece that would cut old text in another way is left out.
 """
 
 import logging
-import shutil
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import NamedTuple
 
 import sentencepiece as spm
 import torch
 from torch import Tensor
 
 from xsent.errors import DataError
-from xsent.files import atomic_file
+from xsent.files import atomic_file, naming_damage
 from xsent.train.bundles import with_table
-from xsent.train.checkpoint import TABLE, TOKENIZER, load_checkpoint, readable, save_checkpoint
+from xsent.train.checkpoint import TABLE, TOKENIZER, load_checkpoint, save_checkpoint
 from xsent.train.data.languages import read_script
 from xsent.train.data.vocabulary import ModelProto, SentencePiece, train_vocabulary
 
@@ -27,12 +25,7 @@ logger = logging.getLogger(__name__)
 MOST_PIECES = 1 << 16  # ids fit into 16 bits
 SMALL = 0.02  # standard deviation of a row that starts from nothing, as in a new encoder
 
-
-class Piece(NamedTuple):
-    """A piece of a vocabulary."""
-
-    text: str  # the piece; a space is written ▁
-    score: float  # its log-probability
+Piece = tuple[str, float]  # of a vocabulary: its text, where a space is written ▁, and its log-probability
 
 
 def grow_vocabulary(old: Path, text: Iterator[str], out: Path, *, size: int, keep: Iterable[str], threads: int) -> int:
@@ -65,7 +58,7 @@ def grow_checkpoint(checkpoint: Path, tokenizer: Path, language: str, out: Path)
 
     The row of a new piece starts as the mean of the rows of the pieces that it was cut into before; measured, that is
     better than their sum and than noise. A piece that was spelled in bytes starts as small noise: bytes mean nothing.
-    A DataError where the vocabulary did not grow out of the checkpoint's.
+    A DataError where the vocabulary, a file named as in a checkpoint, did not grow out of the checkpoint's.
     """
     before = load_checkpoint(checkpoint)
     old, new = read_model(before.tokenizer), read_model(tokenizer)
@@ -74,16 +67,13 @@ def grow_checkpoint(checkpoint: Path, tokenizer: Path, language: str, out: Path)
     table = before.weights[TABLE]
     languages = list(dict.fromkeys([*before.languages, language]))
     about, weights = with_table(before, torch.cat([table, first_rows(table, old, new)]), languages)
-    with TemporaryDirectory() as folder:
-        named = shutil.copy(tokenizer, Path(folder) / TOKENIZER)
-        files = [Path(named), *([before.validation] if before.validation.exists() else [])]
-        save_checkpoint(out, about, weights, None, files)
+    save_checkpoint(out, about, weights, None, [tokenizer, *filter(Path.exists, [before.validation])])
     return out
 
 
 def read_model(path: Path) -> bytes:
     """The bytes of a SentencePiece model; a DataError where the file is missing or something else."""
-    with readable(path, "not a SentencePiece model: {}"):
+    with naming_damage(path, "expected a SentencePiece model"):
         model = path.read_bytes()
         _processor(model)
     return model
@@ -99,7 +89,7 @@ def missing_pieces(model: bytes, alone: bytes) -> list[Piece]:
     known = {old.id_to_piece(i) for i in range(len(old))}
     lowest = min(old.get_score(i) for i in range(len(old)) if _is_text(old, i))
     texts = ((new.id_to_piece(i), new.get_score(i)) for i in range(len(new)) if _is_text(new, i))
-    return [Piece(text, max(score, lowest)) for text, score in texts if text not in known]
+    return [(text, max(score, lowest)) for text, score in texts if text not in known]
 
 
 def harmless_pieces(model: bytes, pieces: Sequence[Piece], keep: Iterable[str], *, threads: int) -> list[Piece]:

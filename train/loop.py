@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from statistics import fmean
 from threading import Event
 from typing import Any
 
@@ -21,11 +22,10 @@ from xsent.train.config import StageConfig
 from xsent.train.data.batching import Batch, Batches
 from xsent.train.devices import average
 from xsent.train.stage import Losses, TrainingModel
-from xsent.train.validation import Validation, mean
+from xsent.train.validation import Scores, Validation
 
 logger = logging.getLogger(__name__)
 
-Scores = dict[str, dict[str, float]]
 Save = Callable[[int, Scores], Path]  # writes a checkpoint after so many steps, with the last validation
 
 
@@ -139,21 +139,17 @@ class StageLoop:
         self._optimizer.step()
 
     def _validate(self, done: int, rate: float) -> None:
-        measured = self._validation.measure(self._model.encoder)
-        self._scores = measured._asdict()
+        scores = self._scores = self._validation.measure(self._model.encoder)
         with open(self._log, "a") as log:
-            log.write(json.dumps({"stage": self._stage.name, "step": done, **self._losses, **self._scores}) + "\n")
+            log.write(json.dumps({"stage": self._stage.name, "step": done, **self._losses, **scores}) + "\n")
         stage, losses = self._stage, "  ".join(f"{name} {loss:.4f}" for name, loss in self._losses.items())
-        found = f"P@1 {mean(measured.p1):.2f}  loss {mean(measured.loss):.4f}"
+        found = f"P@1 {fmean(scores['p1'].values()):.2f}  loss {fmean(scores['loss'].values()):.4f}"
         speed = f"{rate * stage.batch_size:.0f} pairs/s, {(stage.steps - done) / rate / 60:.0f} min left"
         logger.info("%s %d/%d  %s  %s  %s", stage.name, done, stage.steps, losses, found, speed)
 
 
 def parameter_groups(model: TrainingModel) -> list[dict[str, Any]]:
-    """Parameters by how they are trained, each group with its peak learning rate and weight decay.
-
-    Two rates: the table, and everything else. Only matrices decay.
-    """
+    """Parameters by peak learning rate, the table's or the layers', and by weight decay: only matrices have one."""
     stage = model.stage
     groups: dict[tuple[float, float], list[nn.Parameter]] = {}
     for parameter in model.parameters():

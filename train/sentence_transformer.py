@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from xsent.errors import DataError, MissingExtraError
+from xsent.errors import DataError, in_one_line, needing
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
@@ -48,11 +48,9 @@ def open_sentence_transformer(path: Path) -> SentenceTransformerEncoder | None:
     if not (path / MODULES).is_file():
         return None
     refuse_pickle(path)
-    try:
+    with needing("teacher"):
         from sentence_transformers import SentenceTransformer
         from transformers.utils.logging import disable_progress_bar
-    except ImportError as error:
-        raise MissingExtraError(f"{path}: needs sentence-transformers; pip install 'xsent[teacher]'") from error
     disable_progress_bar()  # one for every file of weights, also where nobody looks at a terminal
     try:
         model = SentenceTransformer(
@@ -63,7 +61,7 @@ def open_sentence_transformer(path: Path) -> SentenceTransformerEncoder | None:
         )
         return SentenceTransformerEncoder(model)
     except Exception as error:  # whatever a library raises that reads a dozen files of others
-        reason = " ".join(str(error).split()) or type(error).__name__
+        reason = in_one_line(error)
         if "trust_remote_code" in reason:  # its advice is to allow it
             reason = "it has code of its own, which xsent does not run; name a model of the library's own modules"
         raise DataError(f"{path}: not a readable sentence-transformers folder: {reason[:300]}") from error

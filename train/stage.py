@@ -81,9 +81,6 @@ class TrainingModel(nn.Module):
             losses["tlm"] = self._tokens(*self._read_joined(batch.hiding.joined))
         return losses
 
-    # -----------------------------------------------------------------------------------------------------------------
-    # encoding
-
     def _encode(self, hiding: Hiding) -> tuple[Tensor, Tensor, Tensor, Tensor]:
         """Both sides' vectors after each number of layers that counts, 2 x [L, b, D]; labelled tokens and labels.
 
@@ -134,9 +131,6 @@ class TrainingModel(nn.Module):
         depths = self.stage.layer_prefixes or (self.stage.num_layers,)
         vectors = [encoder.mean(states[depth], framed) if depth else encoder.static(tokens) for depth in sorted(depths)]
         return torch.stack(vectors), states[-1][tokens.inside()[labelled]]
-
-    # -----------------------------------------------------------------------------------------------------------------
-    # objectives
 
     def _contrast(self, u: Tensor, v: Tensor, batch: Batch) -> Losses:
         wanted = self.objectives

@@ -10,7 +10,8 @@ import torch
 from torch import Tensor
 
 from xsent.errors import DataError
-from xsent.train.checkpoint import TABLE, Checkpoint, load_checkpoint
+from xsent.train.bundles import open_checkpoint
+from xsent.train.checkpoint import TABLE, Checkpoint
 from xsent.train.config import Recipe, StageConfig
 from xsent.train.model import ModelConfig
 
@@ -43,9 +44,9 @@ def require_fit(recipe: Recipe, ranks: int, teacher_dim: int | None) -> None:
             )
 
 
-def open_start(recipe: Recipe, path: Path) -> Checkpoint:
-    """Open the checkpoint that a training starts from; a DataError where its shape is not the recipe's."""
-    start = load_checkpoint(path)
+def open_start(recipe: Recipe, path: Path, run: Path) -> Checkpoint:
+    """Open the checkpoint or the bundle that a run starts from; a DataError where its shape is not the recipe's."""
+    start = open_checkpoint(path, run / "start")
     for name in ("dim", *LAYER_SHAPE) if start.config.num_layers else ("dim",):
         its, ours = getattr(start.config, name), getattr(recipe, name)
         if its != ours:
@@ -94,11 +95,11 @@ def in_common(before: Checkpoint, config: ModelConfig, teacher_dim: int | None) 
     rows = len(before.weights[TABLE])
     if rows != config.vocab_size:
         raise DataError(
-            f"{before.path}: its table has {rows} rows, the vocabulary {config.vocab_size} pieces; a training "
+            f"{before.given}: its table has {rows} rows, the vocabulary {config.vocab_size} pieces; a training "
             "goes on with the vocabulary that it started with"
         )
     if before.config.num_layers > config.num_layers:
         text = "%s has %d layers, the stage %d: the upper ones are not taken"
-        logger.warning(text, before.path, before.config.num_layers, config.num_layers)
+        logger.warning(text, before.given, before.config.num_layers, config.num_layers)
     fits = (teacher_dim, config.dim)
     return {n: weight for n, weight in before.weights.items() if n != "projection.weight" or weight.shape == fits}

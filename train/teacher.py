@@ -13,12 +13,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from xsent.bundle import GRAPH, TABLE, WEIGHTS, file_digest
-from xsent.errors import BundleError, DataError, MissingExtraError
+from xsent.errors import BundleError, DataError, needing
+from xsent.files import naming_damage, read_json
 from xsent.models import SupportsEncode, open_model
 from xsent.onnx_backend import OnnxBackend
 from xsent.similarity import unit_rows
 from xsent.threads import available_cpus, ordered_map
-from xsent.train.checkpoint import readable
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
@@ -27,6 +27,7 @@ MODEL_FILES = {".json", ".model", ".safetensors", ".txt"}  # suffixes of what ma
 ABOUT, TOKENIZER = "teacher.json", "tokenizer.json"
 FILES = (GRAPH, TABLE, WEIGHTS, TOKENIZER)
 FORMAT_VERSION = 1
+REMEDY = "export it again"
 CHUNK = 16  # sentences handed to a thread at once
 
 
@@ -88,19 +89,14 @@ class QuickTeacher:
 
 
 def open_quick_teacher(path: Path) -> QuickTeacher | None:
-    """The teacher in a folder of `xsent-export --format teacher`, or None where the folder is something else.
-
-    A DataError or a BundleError where it is damaged or of an unknown version.
-    """
+    """The teacher in a folder of `xsent-export --format teacher`, or None; a DataError or BundleError where damaged."""
     return QuickTeacher(path) if (path / ABOUT).is_file() else None
 
 
 def read_tokenizer(path: Path) -> "Tokenizer":
     """The tokenizer in a teacher's folder, without limits of length; a DataError where it cannot be read."""
-    try:
+    with needing("teacher"):
         from tokenizers import Tokenizer
-    except ImportError as error:
-        raise MissingExtraError(f"{path}: needs tokenizers; pip install 'xsent[teacher]'") from error
     try:
         tokenizer = Tokenizer.from_file(str(path / TOKENIZER))
     except Exception as error:  # the library raises nothing more exact
@@ -117,14 +113,12 @@ def space_identity(path: Path) -> str:
 
 def _read_quick(path: Path) -> dict[str, Any]:
     """What a folder says about itself."""
-    with readable(path, "not a readable teacher ({}); export it again"):
-        about: dict[str, Any] = json.loads((path / ABOUT).read_bytes())
-        version = about["format_version"]
-        whole = about["fingerprint"] == space_identity(path)
-    if version != FORMAT_VERSION:
-        raise DataError(f"{path}: teacher of version {version}, this xsent reads {FORMAT_VERSION}; export it again")
-    if not whole:
-        raise DataError(f"{path}: damaged, its files are not those that were exported; export it again")
+    about = read_json(path / ABOUT, REMEDY)
+    if (version := about.get("format_version")) != FORMAT_VERSION:
+        raise DataError(f"{path}: teacher of version {version}, this xsent reads {FORMAT_VERSION}; {REMEDY}")
+    with naming_damage(path, REMEDY):
+        if about["fingerprint"] != space_identity(path):
+            raise ValueError("its files are not those that were exported")
     return about
 
 

@@ -16,13 +16,13 @@ from xsent.train.config import Recipe, StageConfig
 from xsent.train.data.sampling import evenly
 from xsent.train.devices import average, gather, keep_freed_memory, launch, precision
 from xsent.train.feed import Feed
-from xsent.train.loop import Scores, StageLoop, diverged, optimizer_state, parameter_groups, restore_optimizer
+from xsent.train.loop import StageLoop, diverged, optimizer_state, parameter_groups, restore_optimizer
 from xsent.train.objectives.distillation import Whitening
 from xsent.train.settings import differences
 from xsent.train.stage import TrainingModel
 from xsent.train.start import average_checkpoints, in_common, model_config, open_start, require_fit, stage_folders
 from xsent.train.teachers import fit_readout, open_teachers
-from xsent.train.validation import Validation
+from xsent.train.validation import Scores, Validation
 
 logger = logging.getLogger(__name__)
 
@@ -47,8 +47,8 @@ class Trainer:
     ) -> None:
         """Prepare the data of files of pairs, see `Feed`, and so many devices, for a training in the folder `run`.
 
-        The recipe may distil from the teacher and take over its layers; `fast_teacher` is its 8-bit form. Vocabulary
-        and weights of the checkpoint `start` are what the training starts from. A DataError where one cannot be used.
+        The recipe may distil from the teacher and take over its layers; `fast_teacher` is its 8-bit form. The training
+        starts from vocabulary and weights of `start`, a checkpoint or a bundle. A DataError where one cannot be used.
         """
         self.run_folder = run
         self.teachers = open_teachers(recipe, teacher, fast_teacher)
@@ -57,7 +57,8 @@ class Trainer:
         keep_freed_memory()
         self.precision = precision(recipe.precision)
         self.fabric = launch(devices)
-        self.start = open_start(recipe, start) if start else None
+        with self.fabric.rank_zero_first():
+            self.start = open_start(recipe, start, run) if start else None
         self._start_digest = file_digest(self.start.path / MODEL)[:16] if self.start else None
         require_fit(recipe, self.fabric.world_size, self.teachers.dim)
         vocabulary = self.start.tokenizer if self.start else None

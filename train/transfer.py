@@ -4,7 +4,6 @@ The layers of a model of language carry over to languages that it never saw, whe
 their English translations lie (Artetxe et al. 2020). So only the table has to be learnt anew.
 """
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -12,11 +11,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import torch
+from safetensors import SafetensorError
 from safetensors.torch import load_file
 from torch import Tensor
 
 from xsent.errors import DataError
-from xsent.train.checkpoint import readable
+from xsent.files import naming_damage, read_json
 from xsent.train.config import Recipe
 from xsent.train.model import ACTIVATIONS, Encoder, ModelConfig
 from xsent.train.sentence_transformer import refuse_pickle
@@ -124,10 +124,10 @@ class TeacherBert:
 def read_teacher(path: Path) -> TeacherBert:
     """Read a folder of sentence-transformers whose model is a BERT that pools by the mean; a DataError says why not."""
     refuse_pickle(path)
-    expected = f"expected a folder of sentence-transformers with {CONFIG} and {WEIGHTS}"
-    with readable(path, "not a teacher whose layers can be taken over ({}); " + expected):
-        config = dict(json.loads((path / CONFIG).read_text()))
-        pooling = dict(json.loads((path / POOLING).read_text())) if (path / POOLING).is_file() else {}
+    expected = f"expected a folder of sentence-transformers with {CONFIG} and {WEIGHTS}, whose layers can be taken over"
+    config = read_json(path / CONFIG, expected)
+    pooling = read_json(path / POOLING, expected) if (path / POOLING).is_file() else {}
+    with naming_damage(path / WEIGHTS, expected, SafetensorError):
         tensors = load_file(path / WEIGHTS).items()
         weights = {name.removeprefix("bert."): w.float() for name, w in tensors if w.is_floating_point()}
     kind, activation = config.get("model_type"), config.get("hidden_act")
@@ -138,7 +138,7 @@ def read_teacher(path: Path) -> TeacherBert:
     if not pools_by_mean(pooling):
         raise DataError(f"{path}: does not pool by the mean over its tokens, as an encoder of ours does")
     teacher = TeacherBert(path, config, weights)
-    with readable(path, f"its {CONFIG} and {WEIGHTS} do not make a BERT: {{}}"):
+    with naming_damage(path, f"{CONFIG} and {WEIGHTS} must make a BERT"):
         shapes = {name: weight.shape for name, weight in Encoder(teacher.model_config(1)).state_dict().items()}
         state = {"table.weight": teacher.table, **teacher.layers(range(config["num_hidden_layers"]), 1)}
         wrong = [name for name, shape in shapes.items() if state[name].shape != shape]

@@ -91,7 +91,10 @@ def cross_validate(features: Floats, classes: Ints, weights: Floats, *, seed: in
             model = fit_logistic(features[~test], classes[~test], l2=l2, weights=weights[~test], start=last)
             scores[test] = model.scores(features[test])
             fitted[fold] = model
-        choice = _judge(l2, scores, classes, weights)
+        temperature = fit_temperature(scores, classes, weights)
+        gold = log_softmax(scores / temperature)[np.arange(len(classes)), classes]
+        accuracy = float(np.mean(scores.argmax(axis=1) == classes))
+        choice = Choice(l2, temperature, accuracy, float(-weights @ gold / weights.sum()))
         if choices and choice.log_loss >= choices[-1].log_loss:
             break
         choices.append(choice)
@@ -175,10 +178,3 @@ def _newton_like(slope: Floats, steps: deque[tuple[Floats, Floats]]) -> Floats:
     for (step, change), share in zip(steps, reversed(shares), strict=True):
         slope = slope + (share - np.vdot(change, slope) / np.vdot(step, change)) * step
     return slope
-
-
-def _judge(l2: float, scores: Floats, classes: Ints, weights: Floats) -> Choice:
-    temperature = fit_temperature(scores, classes, weights)
-    gold = log_softmax(scores / temperature)[np.arange(len(classes)), classes]
-    accuracy = float(np.mean(scores.argmax(axis=1) == classes))
-    return Choice(l2, temperature, accuracy, float(-weights @ gold / weights.sum()))

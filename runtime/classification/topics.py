@@ -147,10 +147,7 @@ def transfer(
     class_weight: ClassWeight | None = None,
     show_progress_bar: bool = False,
 ) -> tuple[tuple[str, ...], list[Cell]]:
-    """Labels, and a cell of `seeds` heads for each training set and test set, both by name, in their order.
-
-    A DataError names the file of a set that cannot be trained on, or that has labels that another has not.
-    """
+    """Labels, and a cell of `seeds` heads for each training and test set; a DataError names a file that is unfit."""
     if seeds < 1:
         raise ValueError(f"seeds = {seeds} must be at least 1")
     labels = _common_labels(train, test)
@@ -182,10 +179,7 @@ def transfer_from_english(encoder: SupportsEncode, folder: Path, languages: Sequ
 
 
 def accuracy_rows(cells: Sequence[Cell]) -> list[dict[str, object]]:
-    """The accuracies as a table: a row for each training set, a column for each test set, in per cent.
-
-    The last column is the mean over the test sets of other names, that is of zero-shot transfer.
-    """
+    """Accuracies in per cent: a row a training set, a column a test set, and the mean of those of other names."""
     rows: dict[str, dict[str, object]] = {}
     for cell in cells:
         several = len(cell.accuracies) > 1

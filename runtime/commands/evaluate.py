@@ -68,10 +68,10 @@ def _add_command(task: str) -> None:
         truncate_dim: TruncateOption = None,
         as_json: JsonOption = False,
     ) -> None:
-        from xsent.evaluation.protocols import PROTOCOLS, VectorForm
+        from xsent.evaluation.protocols import PROTOCOLS, as_stored
         from xsent.models import open_model
 
-        encoder = VectorForm(precision, truncate_dim).of(open_model(model))
+        encoder = as_stored(open_model(model), precision, truncate_dim)
         result = PROTOCOLS[task](encoder, data_folder, _codes(languages), show_progress_bar=sys.stderr.isatty())
         form = {"precision": precision, "truncate_dim": truncate_dim}
         _report(result, encoder, {"task": task, "model": str(model or "built-in"), **form}, as_json)

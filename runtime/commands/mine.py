@@ -153,9 +153,9 @@ def _vectors(
     for side, file in files.items():  # before the other side is encoded
         if file.note.precision == "binary":
             raise DataError(f"{file.path}: binary vectors have no cosines; encode as float32, float16 or int8")
-        if len(file) != len(texts[side]):
+        if len(file.rows) != len(texts[side]):
             lines = f"{len(texts[side]):,} lines of text"
-            raise DataError(f"{file.path}: {len(file):,} vectors for {lines}; encode it again")
+            raise DataError(f"{file.path}: {len(file.rows):,} vectors for {lines}; encode it again")
     if len(files) < 2:
         encoder = SentenceEncoder(model)
         note = VectorNote(encoder.fingerprint, encoder.dim, "float32", normalized=True)

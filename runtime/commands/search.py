@@ -5,15 +5,12 @@ import sys
 import warnings
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from xsent.commands.options import BundleOption, JsonOption, ThreadsOption
 from xsent.terminal import one_line_errors
-
-if TYPE_CHECKING:
-    from xsent.search.index import Hit
 
 _QUERIES = 256  # asked at once: a pass over the vectors serves them all
 
@@ -99,11 +96,8 @@ def search(
                 found = [{"score": hit.score, "line": hit.line, "text": hit.text} for hit in hits]
                 typer.echo(json.dumps({"query": text, "hits": found}, ensure_ascii=False))
             else:
-                _print_hits(hits, f"{number}\t" if source else "")
+                first = f"{number}\t" if source else ""
+                for hit in hits:
+                    typer.echo(f"{first}{hit.score:.4f}\t{hit.line}\t{hit.text}")
     if not number:
         raise DataError(f"{source}: empty; expected one query a line")
-
-
-def _print_hits(hits: "list[Hit]", first: str) -> None:
-    for hit in hits:
-        typer.echo(f"{first}{hit.score:.4f}\t{hit.line}\t{hit.text}")

@@ -129,14 +129,17 @@ class DocumentEncoder:
         Returns:
             Vectors [n, D].
         """
-        code, known = self._fitted(language)
+        languages = self.space.languages
+        code = next(iter(languages)) if language is None and len(languages) == 1 else language
+        if code is None or code not in languages:
+            raise ValueError(f"language = {language!r} was never fitted; these were: {', '.join(map(repr, languages))}")
         texts = _split(documents, code)
         vectors = np.zeros((len(texts), self.dim), np.float32)
         with Progress("documents", len(texts), enabled=show_progress_bar) as progress:
             stream = self._encoder.encode_iter(chain.from_iterable(texts), on_long="split")
             for row, sentences in enumerate(texts):
                 if sentences:
-                    vectors[row] = known.document(np.stack(list(islice(stream, len(sentences)))))
+                    vectors[row] = languages[code].document(np.stack(list(islice(stream, len(sentences)))))
                     norm = np.linalg.norm(vectors[row])
                     vectors[row] /= norm if normalize_embeddings and norm > 0 else np.float32(1)
                 progress.advance()
@@ -172,13 +175,6 @@ class DocumentEncoder:
                     f"{_HELD_OUT}th; fit on more than {_HELD_OUT}, or give the rank (--rank 1)"
                 )
         return choose_rank([s.train for s in surveys.values()], [s.held_out_sample for s in surveys.values()])
-
-    def _fitted(self, language: str | None) -> tuple[str, LanguageSpace]:
-        known = self.space.languages
-        code = next(iter(known)) if language is None and len(known) == 1 else language
-        if code is None or code not in known:
-            raise ValueError(f"language = {language!r} was never fitted; these were: {', '.join(map(repr, known))}")
-        return code, known[code]
 
 
 def _split(documents: Sequence[Document], language: str) -> list[list[str]]:

@@ -68,11 +68,8 @@ class Density:
         places = _project(vectors, self.center, self.axes)
         points = self.points.astype(np.float64)
         bound = _SLACK * self.bandwidth**2
-        near = [
-            (_squared_distances(places[start : start + _BLOCK], points) <= bound).mean(axis=1)
-            for start in range(0, len(places), _BLOCK)
-        ]
-        return np.concatenate(near) if near else np.empty(0)
+        blocks = np.split(places, range(_BLOCK, len(places), _BLOCK))
+        return np.concatenate([(_squared_distances(block, points) <= bound).mean(axis=1) for block in blocks])
 
     def weights(self, vectors: Floats) -> Floats:
         """Weights [n] of sentence vectors [n, D] (equation 3): from near 0 for what is common to 1 for what is new."""

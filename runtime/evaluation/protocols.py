@@ -6,7 +6,6 @@ that a file is missing or cannot be read, or that it has none of the languages.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,29 +24,23 @@ _ALL: tuple[Callable[..., Evaluation], ...] = (tatoeba, xsr, xsim, sts, contrast
 PROTOCOLS = {protocol.__name__: protocol for protocol in _ALL}
 
 
-@dataclass(frozen=True)
-class VectorForm:
-    """How vectors are stored, see `SentenceEncoder.encode`."""
-
-    precision: Precision = "float32"
-    truncate_dim: int | None = None
-
-    def of(self, encoder: SupportsEncode) -> SupportsEncode:
-        """The encoder, with vectors as they come out of a file; a ValueError says that it is no bundle's."""
-        if self == VectorForm():
-            return encoder
-        if not isinstance(encoder, SentenceEncoder):
-            raise ValueError("--precision and --truncate-dim are for bundles; export the checkpoint first")
-        return _FormedEncoder(encoder, self)
+def as_stored(
+    encoder: SupportsEncode, precision: Precision = "float32", truncate_dim: int | None = None
+) -> SupportsEncode:
+    """The encoder, with vectors as they come out of a file; a ValueError says that it is no bundle's."""
+    if precision == "float32" and truncate_dim is None:
+        return encoder
+    if not isinstance(encoder, SentenceEncoder):
+        raise ValueError("--precision and --truncate-dim are for bundles; export the checkpoint first")
+    return _StoredEncoder(encoder, precision, truncate_dim)
 
 
-class _FormedEncoder:
-    def __init__(self, encoder: SentenceEncoder, form: VectorForm) -> None:
-        self._encoder, self._form = encoder, form
+class _StoredEncoder:
+    def __init__(self, encoder: SentenceEncoder, precision: Precision, truncate_dim: int | None) -> None:
+        self._encoder, self._precision, self._truncate_dim = encoder, precision, truncate_dim
         self.languages, self.fingerprint = encoder.languages, encoder.fingerprint
 
     def encode(self, sentences: Sequence[str], /) -> NDArray[np.float32]:
         """Vectors [n, dim], whose cosines are those of the stored ones."""
-        form = self._form
-        vectors = self._encoder.encode(sentences, precision=form.precision, truncate_dim=form.truncate_dim)
-        return unpack_signs(vectors) if form.precision == "binary" else vectors.astype(np.float32)
+        vectors = self._encoder.encode(sentences, precision=self._precision, truncate_dim=self._truncate_dim)
+        return unpack_signs(vectors) if self._precision == "binary" else vectors.astype(np.float32)

@@ -4,20 +4,20 @@ The candidate of highest cosine must be the very row of the query's translation;
 """
 
 from array import array
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, islice
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from xsent.errors import DataError
 from xsent.evaluation.result import Evaluation, Figures, choose_languages, measure_each
 from xsent.evaluation.sts import row_cosines
 from xsent.lines import read_fields, read_lines
 from xsent.models import SupportsEncode
-from xsent.similarity import NearestSearch, nearest
+from xsent.similarity import NearestSearch
 from xsent.terminal import Progress
 
 DIRECTIONS = ("xx_en", "en_xx")
@@ -43,15 +43,11 @@ def tatoeba(
     *,
     show_progress_bar: bool = False,
 ) -> Evaluation:
-    """Tatoeba similarity search (method of LASER): up to 1,000 sentences a language, both directions.
-
-    The folder has `en-XX.tsv` a language: English, translation. For the rest see `xsent.evaluation.protocols`.
-    """
+    """Tatoeba similarity search (method of LASER); the folder has `en-XX.tsv` a language: English, translation."""
 
     def measure(language: str) -> Figures:
-        english, other = read_tatoeba(folder, language)
-        gold = range(len(english))
-        return _figures(retrieve(encoder, other, english, gold), retrieve(encoder, english, other, gold))
+        english, other = map(list, read_tatoeba(folder, language))
+        return _both_ways(english, encoder.encode(english), other, encoder.encode(other))
 
     languages = languages_of(encoder, folder, languages)
     return measure_each(languages, measure, DIRECTIONS, TATOEBA_NOTE, show_progress_bar=show_progress_bar)
@@ -67,7 +63,7 @@ def xsr(
     """Cross-lingual sentence retrieval (mao2021, table 4) among about 200,000 candidates.
 
     The folder has `en-XX.tsv` a language (Q or C, source, English, translation), whose rows Q are the queries, and
-    `distractors.XX.txt.xz`, further candidates in the language. For the rest see `xsent.evaluation.protocols`.
+    `distractors.XX.txt.xz`, further candidates in the language.
     """
     languages, scores = languages_of(encoder, folder, languages), {}
     with Progress("candidates", enabled=show_progress_bar) as progress:
@@ -80,8 +76,8 @@ def xsr(
                 raise DataError(f"{file}: no row is a query; expected {XSR_ROWS}")
             pool = progress.count(chain(other, read_lines(distractors)))
             scores[language] = _figures(
-                retrieve(encoder, [other[row] for row in gold], english, gold),
-                retrieve(encoder, [english[row] for row in gold], pool, gold),
+                retrieve(encoder.encode([other[row] for row in gold]), encoded(encoder, english), gold),
+                retrieve(encoder.encode([english[row] for row in gold]), encoded(encoder, pool), gold),
             )
     return Evaluation.of(scores, DIRECTIONS, XSR_NOTE)
 
@@ -103,9 +99,8 @@ def space(
     def measure(language: str) -> Figures:
         english, other = map(list, read_tatoeba(folder, language))
         theirs, translated = english_by.encode(english), encoder.encode(other)
-        found = retrieve_rows(translated, theirs, english), retrieve_rows(theirs, translated, other)
         near = (float(row_cosines(ours, theirs).mean()) for ours in (encoder.encode(english), translated))
-        return {**_figures(*found), **dict(zip(COSINES, near, strict=True))}
+        return {**_both_ways(english, theirs, other, translated), **dict(zip(COSINES, near, strict=True))}
 
     languages, averaged = languages_of(encoder, folder, languages), (*DIRECTIONS, *COSINES)
     ours, theirs = (either.encode(["cat"]).shape[1] for either in (encoder, english_by))
@@ -139,34 +134,38 @@ class SearchScore(NamedTuple):
 
 
 def retrieve(
-    encoder: SupportsEncode, queries: Sequence[str], candidates: Iterable[str], gold: Sequence[int]
+    queries: ArrayLike, candidates: Iterable[tuple[Sequence[str], ArrayLike]], gold: Sequence[int]
 ) -> SearchScore:
-    """Search the nearest of the candidates, which are encoded in blocks and not kept, for every query.
+    """Search the nearest candidate for every query vector [q, D]; `gold` has the indices of their translations [q].
 
-    `gold` has for every query the index of its translation among the candidates [q].
+    Candidates, sentences with their vectors, come in blocks that are not kept.
     """
-    search, source = NearestSearch(encoder.encode(list(queries))), iter(candidates)
+    search = NearestSearch(queries)
     hashes = array("q")  # 8 bytes a candidate are enough to see which texts are the same
-    while block := list(islice(source, _BLOCK)):
-        search.add(encoder.encode(block))
-        hashes.extend(map(hash, block))
-    return _judge(search.indices, hashes, gold)
-
-
-def retrieve_rows(queries: ArrayLike, candidates: ArrayLike, texts: Sequence[str]) -> SearchScore:
-    """Search the nearest candidate [n, D] of every query [n, D], which should be that in the same row."""
-    return _judge(nearest(queries, candidates)[0], array("q", map(hash, texts)), range(len(texts)))
-
-
-def _judge(indices: NDArray[np.int64], hashes: "array[int]", gold: Sequence[int]) -> SearchScore:
-    """What was found [q, 1] against what should have been [q]."""
-    found, right, texts = indices[:, 0], np.asarray(gold), np.frombuffer(hashes, np.int64)
+    for sentences, vectors in candidates:
+        search.add(vectors)
+        hashes.extend(map(hash, sentences))
+    found, right, texts = search.indices[:, 0], np.asarray(gold), np.frombuffer(hashes, np.int64)
     return SearchScore(
         queries=len(right),
         candidates=len(texts),
         correct=int((found == right).sum()),
         same_text=int((texts[found] == texts[right]).sum()),
     )
+
+
+def encoded(encoder: SupportsEncode, sentences: Iterable[str]) -> Iterator[tuple[list[str], ArrayLike]]:
+    """Sentences in blocks, with their vectors."""
+    source = iter(sentences)
+    while block := list(islice(source, _BLOCK)):
+        yield block, encoder.encode(block)
+
+
+def _both_ways(english: list[str], english_vectors: ArrayLike, other: list[str], vectors: ArrayLike) -> Figures:
+    """Rows searched among the rows of the other side."""
+    gold = range(len(english))
+    to_english = retrieve(vectors, [(english, english_vectors)], gold)
+    return _figures(to_english, retrieve(english_vectors, [(other, vectors)], gold))
 
 
 def _figures(xx_en: SearchScore, en_xx: SearchScore) -> dict[str, float]:

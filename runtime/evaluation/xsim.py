@@ -56,10 +56,7 @@ def xsim(
 
 
 def xsim_errors(src: ArrayLike, trg: ArrayLike, *, margin: Margin = "ratio", k: int = 4) -> int:
-    """Count the source vectors [n, D] whose best target [n, D] by margin is not that of the same row, or that are zero.
-
-    A ValueError says that the sides differ in number.
-    """
+    """Count the source vectors [n, D] whose best target by margin is not that of the same row, or that are zero."""
     n, m = len(np.asanyarray(src)), len(np.asanyarray(trg))
     if n != m:
         raise ValueError(f"{n:,} and {m:,} sentences are not parallel; expected as many on both sides")

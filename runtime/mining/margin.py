@@ -81,10 +81,7 @@ def apply_margin(margin: Margin, cosines: Floats, a_means: Floats, b_means: Floa
 
 
 def check_neighbourhood(margin: Margin, k: int, n: int, m: int) -> int:
-    """See whether n and m rows have k neighbours on the other side; a ValueError says that they do not.
-
-    What comes back are the neighbours to look for: k, or 1 for "absolute", which compares with none.
-    """
+    """The neighbours to look for: k, or 1 for "absolute"; a ValueError says that n and m rows have fewer."""
     if margin not in get_args(Margin):
         raise ValueError(f"margin = {margin!r} must be one of {', '.join(get_args(Margin))}")
     if k < 1:

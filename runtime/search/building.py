@@ -6,26 +6,14 @@ from contextlib import closing
 from dataclasses import replace
 from itertools import tee
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from xsent.encoder import SentenceEncoder
 from xsent.errors import DataError
 from xsent.files import existing, naming_full_disk, only_writer, replace_folder
-from xsent.search.database import (
-    INDEX,
-    UNFINISHED,
-    IndexDatabase,
-    IndexState,
-    IndexWriter,
-    check_replaceable,
-    has_index,
-)
+from xsent.search.database import UNFINISHED, IndexDatabase, IndexState, IndexWriter, check_replaceable, has_index
 from xsent.search.graph import extend_graph, require_usearch
 from xsent.search.index import SearchIndex
 from xsent.terminal import Progress
-
-if TYPE_CHECKING:
-    from xsent.encoder import SentenceEncoder
-
 
 _COMPLETE = "complete, there is nothing to resume"
 
@@ -33,7 +21,7 @@ _COMPLETE = "complete, there is nothing to resume"
 def build_index(
     path: str | Path,
     texts: Iterable[str],
-    encoder: "SentenceEncoder",
+    encoder: SentenceEncoder,
     *,
     source: str = "",
     graph: bool = False,
@@ -90,7 +78,7 @@ def build_index(
 def extend_index(
     path: str | Path,
     texts: Iterable[str],
-    encoder: "SentenceEncoder",
+    encoder: SentenceEncoder,
     *,
     source: str = "",
     graph: bool = False,
@@ -129,7 +117,7 @@ def _is_kept(partial: Path) -> bool:
     """Whether a job that made an index has saved something, or something that we cannot read."""
     try:
         with closing(IndexDatabase(partial, create=True)) as database:
-            return any(database.state(name) for name in (UNFINISHED, INDEX))
+            return bool(database.state(UNFINISHED) or database.state())
     except (DataError, OSError):
         return True
 
@@ -153,7 +141,7 @@ def _check_free(path: Path, partial: Path, *, resume: bool, force: bool) -> None
 
 
 def _fill(
-    path: Path, writer: IndexWriter, texts: Iterable[str], encoder: "SentenceEncoder", graph: bool, show: bool
+    path: Path, writer: IndexWriter, texts: Iterable[str], encoder: SentenceEncoder, graph: bool, show: bool
 ) -> IndexState:
     """Add what the job is missing, and make it the index."""
     writer.state.check_fingerprint(encoder.fingerprint, writer.folder)
@@ -169,7 +157,7 @@ def _fill(
         state = writer.state
         if graph:
             state = extend_graph(writer.folder, state, show_progress_bar=show)
-        writer.database.save(INDEX, state)
+        writer.database.save(state)
     for file in writer.folder.glob("graph-*.usearch"):
         if file.name != state.graph_file:
             file.unlink()

@@ -119,7 +119,7 @@ class IndexDatabase:
             raise self.damaged("passages are missing")
         return [Passage(*columns) for _, *columns in found]
 
-    def save(self, name: str, state: IndexState, first: int = 0, passages: Sequence[Passage] = ()) -> None:
+    def save(self, state: IndexState, name: str = INDEX, *, first: int = 0, passages: Sequence[Passage] = ()) -> None:
         """Write a state instead of that of an unfinished job, and passages from a row on: all of it or nothing."""
         values = (name, *astuple(state))
         with self._naming_errors(), self._connection as connection:
@@ -153,10 +153,7 @@ class IndexDatabase:
 
 
 class IndexWriter:
-    """Appends lines from a source to what a folder has as `base`; in the folder of a new index that is nothing.
-
-    What was saved outlives errors and kills.
-    """
+    """Appends lines from a source to what a folder has as `base`; what was saved outlives errors and kills."""
 
     def __init__(self, folder: Path, base: IndexState, source: str) -> None:
         self._base, self._source = base, source
@@ -172,7 +169,7 @@ class IndexWriter:
 
     def stopped(self) -> IndexState | None:
         """What a job has saved that was stopped; of a new index that has no name yet, all of it."""
-        return self.database.state(UNFINISHED) or (None if self._base.rows else self.database.state(INDEX))
+        return self.database.state(UNFINISHED) or (None if self._base.rows else self.database.state())
 
     def begin(self, *, resume: bool, force: bool) -> None:
         """Go on with a job that was stopped, or forget it; complains if neither is wanted."""
@@ -220,7 +217,7 @@ class IndexWriter:
             raise
         rows = self.state.rows + len(self._passages)
         state = replace(self.state, lines=self._lines, rows=rows, digest=self.digest.hex)
-        self.database.save(UNFINISHED, state, self.state.rows, self._passages)
+        self.database.save(state, UNFINISHED, first=self.state.rows, passages=self._passages)
         self.state = state
         self._passages, self._vectors, self._text = [], bytearray(), 0
 

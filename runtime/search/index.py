@@ -6,20 +6,17 @@ Shapes: q queries, c candidates, n rows, D dimensions.
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from xsent.encoder import SentenceEncoder
 from xsent.errors import DataError, XsentError
 from xsent.options import Vectors
 from xsent.search.database import VECTORS, IndexDatabase, Passage
 from xsent.search.graph import NeighbourGraph, check_graph
 from xsent.search.vectors import BLOCK, IndexVectors
 from xsent.similarity import NearestSearch, UnitRows, check_same_dim, nearest
-
-if TYPE_CHECKING:
-    from xsent.encoder import SentenceEncoder
 
 _PROPOSED = 100  # rows that the graph proposes a query, at least
 _SPARE = 4  # and at least so many for every one that is asked for
@@ -74,7 +71,7 @@ class SearchIndex:
         return f"SearchIndex({str(self.path)!r}, rows={len(self)}, dim={self.state.dim})"
 
     def search(
-        self, encoder: "SentenceEncoder", queries: Sequence[str], k: int = 10, *, exact: bool = False
+        self, encoder: SentenceEncoder, queries: Sequence[str], k: int = 10, *, exact: bool = False
     ) -> list[list[Hit]]:
         """Find the lines that mean most nearly what the queries mean.
 
@@ -145,14 +142,12 @@ class SearchIndex:
             raise DataError(f"{self.path}: an unfinished index; xsent index --resume goes on with it")
         self.state = state  # what the index says about itself
         self._vectors = IndexVectors(self.path / VECTORS, state.rows, state.dim)
-        self._graph = self._open_graph() if state.graph else None
-
-    def _open_graph(self) -> NeighbourGraph | XsentError:
-        """The graph, or what is wrong with it: that matters only to a search which needs it."""
-        try:
-            return NeighbourGraph(self.path / self.state.graph_file, self.state.dim, self.state.graph)
-        except XsentError as error:
-            return error.with_traceback(None)
+        self._graph: NeighbourGraph | XsentError | None = None
+        if state.graph:
+            try:
+                self._graph = NeighbourGraph(self.path / state.graph_file, state.dim, state.graph)
+            except XsentError as error:  # matters only to a search which needs it
+                self._graph = error.with_traceback(None)
 
     def _hits(self, rows: list[int], scores: list[float]) -> list[Hit]:
         hits = []

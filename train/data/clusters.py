@@ -29,10 +29,7 @@ ITERATIONS = 8
 def cluster_pairs(
     store: Store, encoder: Encoder, *, clusters: int, dim: int, seed: int
 ) -> Iterator[NDArray[np.uint16]]:
-    """Assign every pair of a store to a cluster, in constant memory; yields the clusters chunk after chunk.
-
-    How similar English sides are is said by the encoder's table, in the first `dim` numbers.
-    """
+    """The cluster of every pair of a store, chunk after chunk, by the first `dim` numbers of its English rows."""
     rng = np.random.default_rng((seed, 3))
     sample = np.unique(rng.integers(len(store), size=SAMPLE_PER_CLUSTER * clusters))
     vectors = torch.cat(

@@ -57,10 +57,7 @@ class Corpus:
     skipped: Counter[str] = field(default_factory=Counter)  # bad lines of the last full reading, by reason
 
     def __iter__(self) -> Iterator[Pair]:
-        """Read all pairs; a bad line is skipped, counted, and reported with its number.
-
-        A DataError where a file is missing, not what its name says, or holds not one usable pair.
-        """
+        """Read all pairs; bad lines are skipped and counted. A DataError where a file is damaged or has no pair."""
         self.skipped.clear()
         for path in self.files:
             pairs = 0

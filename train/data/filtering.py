@@ -90,6 +90,9 @@ class PairFilter:
         return None
 
 
+_pair_filter = cache(PairFilter)  # one a process: the model takes a second to load
+
+
 class Verdict(NamedTuple):
     """What becomes of a line."""
 
@@ -140,12 +143,6 @@ def _verdicts(rules: Rules, languages: frozenset[str], lines: list[bytes]) -> li
         else:
             verdicts.append(Verdict(pair.language, _pair_filter(rules)(pair) or ""))
     return verdicts
-
-
-@cache
-def _pair_filter(rules: Rules) -> PairFilter:
-    """The filter of this process: the model takes a second to load."""
-    return PairFilter(rules)
 
 
 def _follow_parent() -> None:

@@ -45,10 +45,7 @@ class Hiding(NamedTuple):
 
 
 def hide(sides: Sides, objectives: Objectives, maskable: Tensor, max_length: int, generator: torch.Generator) -> Hiding:
-    """Hide of English and translation what the objectives of a stage want hidden.
-
-    Only what is `maskable` [V]; pairs that are joined are cut to `max_length` tokens.
-    """
+    """Hide what is `maskable` [V] and the objectives want hidden; joined pairs are cut to `max_length` tokens."""
     read, piece, masked = sides, None, None
     if objectives.generative:
         read, piece, masked = mask_one_side(sides, maskable, generator)
@@ -116,10 +113,7 @@ def mask_tokens(
 
 
 def join_pairs(sides: Sides, max_length: int) -> Tokens:
-    """Each pair as one sentence, English first, for objectives that read both at once (TLM, wei2020 section 3.1).
-
-    Each side is cut at half of `max_length` tokens.
-    """
+    """Each pair as one sentence, English first, either side cut at half of `max_length` (TLM, wei2020 section 3.1)."""
     half = max_length // 2
     cut = [Tokens(side.ids[token_positions(side.lengths) < half], side.lengths.clamp(max=half)) for side in sides]
     order = torch.cat([side.sentence for side in cut]).argsort(stable=True)  # English stays before its translation

@@ -8,7 +8,7 @@ from copy import copy
 from functools import lru_cache
 from typing import NamedTuple
 
-from xsent.errors import MissingExtraError
+from xsent.errors import needing
 
 # Scripts are named as Unicode names their characters; a language may be written in several.
 _LANGUAGES_OF = {
@@ -105,10 +105,8 @@ class Identifier:
     """Tells languages apart by py3langid, whose model is a part of its package; a MissingExtraError without it."""
 
     def __init__(self) -> None:
-        try:
+        with needing("train"):
             from py3langid.langid import MODEL_FILE, LanguageIdentifier
-        except ModuleNotFoundError as error:
-            raise MissingExtraError(f"{error.name} is not installed; pip install 'xsent[train]'") from error
         self._all = LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)
         self._rivals = copy(self._all)  # shares the model; a few languages take less time than all
         self._rivals.set_languages(RIVALS)

@@ -12,8 +12,7 @@ from pathlib import Path
 from typing import Generic, TypeVar
 
 from xsent.errors import DataError
-from xsent.files import atomic_file, remove_folder
-from xsent.train.checkpoint import readable
+from xsent.files import atomic_file, naming_damage, remove_folder
 from xsent.train.config import Recipe
 from xsent.train.data.corpus import ENGLISH, Corpus, Pair, write_pairs
 from xsent.train.data.sampling import Cell, cell_shares
@@ -151,21 +150,12 @@ def preparation_key(recipe: Recipe, files: Sequence[Path], vocabulary: Path | No
     parts = [recipe.languages, recipe.corpus.model_dump(), pieces, recipe.max_length]
     digest = hashlib.sha256(json.dumps(parts, sort_keys=True).encode())
     for path in files:
-        with readable(path, "cannot be read: {}; name the data folder with --data"), open(path, "rb") as file:
+        with naming_damage(path, "name the data folder with --data"), open(path, "rb") as file:
             size = path.stat().st_size
             digest.update(f"{size}".encode() + file.read(EDGE))
             file.seek(max(size - EDGE, 0))
             digest.update(file.read())
     return digest.hexdigest()[:16]
-
-
-@dataclass(frozen=True)
-class Newcomer:
-    """Text for a new language beside old ones."""
-
-    text: list[str]  # sentences of the new language to train on
-    kept: list[str]  # sentences of the old languages, English among them
-    held_out: list[Pair]  # pairs of the old languages that share no English sentence with those to train on
 
 
 def count_pairs(path: Path, language: str) -> int:
@@ -177,8 +167,14 @@ def count_pairs(path: Path, language: str) -> int:
     return counts[language]
 
 
-def read_newcomer(path: Path, language: str, known: Sequence[str], held_out_share: float) -> Newcomer:
-    """Read a file of pairs once and keep bounded samples of it; languages neither new nor known are left out."""
+def read_newcomer(
+    path: Path, language: str, known: Sequence[str], held_out_share: float
+) -> tuple[list[str], list[str], list[Pair]]:
+    """Read a file of pairs of a new language and of old ones once, and keep bounded samples of it.
+
+    Gives sentences of the new language to train on; sentences of the old languages, English among them; and pairs of
+    the old languages that share no English sentence with those to train on. Other languages are left out.
+    """
     pairs = TrainingPairs(Corpus([path], frozenset([language, *known])), held_out_share)
     text = Sample[str](TEXT)
     kept = {code: Sample[str](KEPT // len(known)) for code in known}
@@ -193,7 +189,7 @@ def read_newcomer(path: Path, language: str, known: Sequence[str], held_out_shar
         elif pair.language != language and not pair.alone:
             # By the bits that decide what is held out: the first ones are so in every training, whatever its share.
             held_out[pair.language].add((digest & 0xFFFFFFFF,), pair)
-    return Newcomer(
+    return (
         text.items(),
         [sentence for sample in kept.values() for sentence in sample.items()],
         [pair for sample in held_out.values() for pair in sample.items()],

@@ -18,25 +18,18 @@ logger = logging.getLogger(__name__)
 Cell = tuple[str, str]
 
 
-def cell_shares(
-    counts: Mapping[Cell, int], *, temperature: float, weights: Mapping[str, float] | None = None
-) -> dict[Cell, float]:
+def cell_shares(counts: Mapping[Cell, int], *, temperature: float, weights: Mapping[str, float]) -> dict[Cell, float]:
     """The share of each cell in training: proportional to weight x size^temperature.
 
     A temperature of 1 keeps the corpus as it is, 0 makes all cells equal; weights are by source, 1 where not named.
     """
-    factors = weights or {}
-    mass = {cell: factors.get(cell[0], 1.0) * n**temperature for cell, n in counts.items()}
+    mass = {cell: weights.get(cell[0], 1.0) * n**temperature for cell, n in counts.items()}
     total = math.fsum(mass.values())
     return {cell: m / total for cell, m in mass.items()}
 
 
 def reweigh(shares: NDArray[np.float64], cells: Sequence[Cell], weights: Mapping[str, float]) -> NDArray[np.float64]:
-    """The shares of cells [cells] with further factors by source.
-
-    Raises:
-        DataError: Nothing is left.
-    """
+    """The shares of cells [cells] with further factors by source; a DataError where nothing is left."""
     if not weights:
         return shares
     sources = [source for source, _ in cells]
@@ -93,10 +86,7 @@ class Sampler:
         window: int,
         seed: int,
     ) -> None:
-        """Set up a sampler.
-
-        Rows of cell c are cell_starts[c] to cell_starts[c + 1] [cells + 1]; the cells' shares add up to 1 [cells].
-        """
+        """Rows of cell c are cell_starts[c] to cell_starts[c + 1] [cells + 1]; the shares add up to 1 [cells]."""
         self.batch_size, self.window, self.seed = batch_size, window, seed
         self._starts, self._shares = cell_starts, shares
         # A few more draws than needed: cells are rounded down one by one.

@@ -5,7 +5,6 @@ sentence ends in it), `group.u32` (hash of each English side), `rows.u32` (pair 
 `store.json` (its key, the cells and their sizes, counted losses).
 """
 
-import json
 import logging
 import mmap
 import re
@@ -22,8 +21,7 @@ import torch
 from numpy.typing import NDArray
 
 from xsent.errors import DataError
-from xsent.files import atomic_folder
-from xsent.train.checkpoint import readable
+from xsent.files import atomic_folder, naming_damage, read_json, to_json
 from xsent.train.data.corpus import Pair, chunks
 from xsent.train.data.sampling import Cell
 from xsent.train.tokens import Tokens
@@ -41,8 +39,9 @@ class Store:
 
     def __init__(self, path: Path) -> None:
         """Open a store; a DataError where the folder is not a complete one."""
-        with readable(path, "not a complete store ({}); delete it and it is made again"):
-            about = json.loads((path / "store.json").read_text())
+        remedy = "delete the store and it is made again"
+        about = read_json(path / "store.json", remedy)
+        with naming_damage(path, remedy):
             self.key: str = about["key"]
             self.cells: list[Cell] = [(source, language) for source, language, _ in about["cells"]]
             sizes = [size for _, _, size in about["cells"]]
@@ -55,7 +54,7 @@ class Store:
         self.cell_starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
         tokens = int(self._ends[-1]) if len(self._ends) else 0
         if not len(self) == len(self._rows) == len(self.group) == len(self._ends) // 2 or tokens != len(self._ids):
-            raise DataError(f"{path}: its files disagree about their sizes; delete it and it is made again")
+            raise DataError(f"{path}: its files disagree about their sizes; {remedy}")
 
     def __len__(self) -> int:
         return int(self.cell_starts[-1])
@@ -123,7 +122,7 @@ def build_store(path: Path, pairs: Iterable[Pair], tokenizer: Path, *, key: str,
         sort_by_cell(folder, list(sizes.values()))
         about: dict[str, Any] = {"key": key, "tokens": end, "cut_sentences": cut, "max_length": max_length}
         about["cells"] = [[*name, size] for name, size in sizes.items()]
-        (folder / "store.json").write_text(json.dumps(about, indent=1))
+        (folder / "store.json").write_bytes(to_json(about))
     total = sizes.total()
     logger.info("%s: %d pairs, %d tokens, %d sentences cut at %d tokens", path, total, end, cut, max_length)
     if read > total:

@@ -5,7 +5,6 @@ made) and `pairs.u32` (the pair of each). Both only grow. A pair is written afte
 what an interruption leaves of a batch does not count, and the next one is written over it.
 """
 
-import json
 import logging
 import mmap
 import os
@@ -20,8 +19,7 @@ from numpy.typing import NDArray
 from tqdm import tqdm
 
 from xsent.errors import DataError
-from xsent.files import atomic_folder, naming_failed_write, sync
-from xsent.train.checkpoint import readable
+from xsent.files import atomic_folder, naming_damage, naming_failed_write, read_json, sync, to_json
 from xsent.train.data.corpus import Pair
 
 logger = logging.getLogger(__name__)
@@ -29,7 +27,7 @@ logger = logging.getLogger(__name__)
 ABOUT, PAIRS, VECTORS = "about.json", "pairs.u32", "vectors.f16"
 BATCH = 65_536  # vectors written at a time: what an interruption costs at most
 CHUNK = 4096  # sentences encoded at a time
-DAMAGED = "damaged teacher vectors ({}); delete it and it is made again"
+REMEDY = "delete the folder and it is made again"
 
 
 class Teaches(Protocol):
@@ -50,20 +48,16 @@ class TeacherVectors:
     """
 
     def __init__(self, path: Path, *, dim: int, about: Mapping[str, str | int]) -> None:
-        """Open a cache, or make an empty one; a DataError where it is damaged, or was made for something else.
-
-        `about` is what the vectors depend on: teacher, store, side.
-        """
+        """Open or begin a cache of vectors that depend on `about`; a DataError where it is damaged or another's."""
         self.path, self.dim = path, dim
         about = {**about, "dim": dim, "layout": 2}
         if not path.exists():
             path.parent.mkdir(parents=True, exist_ok=True)
             with atomic_folder(path) as folder:
-                (folder / ABOUT).write_text(json.dumps(about, indent=1))
+                (folder / ABOUT).write_bytes(to_json(about))
                 (folder / PAIRS).touch()
                 (folder / VECTORS).touch()
-        with readable(path, DAMAGED):
-            saved = dict(json.loads((path / ABOUT).read_text()))
+        saved = read_json(path / ABOUT, REMEDY)
         if saved != about:
             other = ", ".join(name for name, value in about.items() if saved.get(name) != value) or "kind"
             raise DataError(f"{path}: teacher vectors of another {other}; delete it and it is made again")
@@ -90,11 +84,7 @@ class TeacherVectors:
         return pairs[~known]
 
     def add(self, pairs: NDArray[np.int64], vectors: NDArray[np.float16]) -> None:
-        """Keep the vectors [n, dim] of pairs that have none yet [n].
-
-        A DataError where they cannot be written, say because the disk is full, and those before are kept; or where
-        another training adds vectors too.
-        """
+        """Keep the vectors [n, dim] of pairs that have none yet [n]; a DataError where that fails or others add too."""
         if (self.path / PAIRS).stat().st_size // 4 != self._count:
             raise DataError(f"{self.path}: another training adds to it; run this one again when that has its vectors")
         with naming_failed_write(self.path, "make room and run the same command again, it goes on from here"):
@@ -112,7 +102,7 @@ class TeacherVectors:
 
     def _open(self) -> None:
         """Look at what there is now."""
-        with readable(self.path, DAMAGED), open(self.path / VECTORS, "rb") as file:
+        with naming_damage(self.path, REMEDY), open(self.path / VECTORS, "rb") as file:
             pairs = np.fromfile(self.path / PAIRS, np.uint32)
             self._count = len(pairs)
             if os.fstat(file.fileno()).st_size < 2 * self.dim * self._count:

@@ -1,6 +1,7 @@
 """Contrastive objectives on sentence vectors (mao2021 section 3.3, wei2020 section 3.1).
 
-Shapes: B pairs, D dimensions. u, v: vectors of the two sides [B, D].
+Shapes: B pairs, D dimensions. `u`, `v`: vectors of the two sides [B, D]; `ignore`: pairs that are no negatives of each
+other, whichever sides are compared, [B, B], False on the diagonal. Each loss is a scalar.
 
 Every loss compares all pairs with all. With a `chunk` that many rows of the comparison are in memory at a time, and are
 computed again in the backward pass; the loss is the same.
@@ -51,18 +52,8 @@ def align(
     """Find the translation among the batch, in both directions (mao2021 eq. 5).
 
     The paper's form is the plain inner product; with a temperature it is cosine / temperature (InfoNCE), where an
-    additive margin makes the true pair's score smaller by that much (Yang et al. 2019).
-
-    Args:
-        u: Vectors of one side [B, D].
-        v: Vectors of the other side [B, D].
-        temperature: None for inner products, else the divisor of the cosine.
-        margin: Subtracted from the true pair's cosine; needs a temperature.
-        ignore: Pairs (j, k) that are no negatives of each other, [B, B], False on the diagonal.
-        chunk: Rows of the comparison in memory at a time; 0 is all.
-
-    Returns:
-        The mean over the batch of both directions' cross-entropies, summed; a scalar.
+    additive margin makes the true pair's score smaller by that much (Yang et al. 2019). The cross-entropies of both
+    directions are summed, and the mean is over the batch.
     """
     if margin and temperature is None:
         raise ValueError(f"margin = {margin} needs a temperature; the inner product has no scale to subtract from")
@@ -88,18 +79,7 @@ def sentence_ctl(u: Tensor, v: Tensor, *, temperature: float, ignore: Tensor | N
     """Find the translation among all sentences of the batch, in both languages (HiCTL, wei2020 eq. 2 to 4).
 
     A query's negatives are the 2B - 2 sentences of the other pairs, where `align` has the B - 1 of the other side.
-    Eq. 2 asks from u, eq. 3 from v, and eq. 4 brings both together.
-
-    Args:
-        u: Vectors of one side [B, D].
-        v: Vectors of the other side [B, D].
-        temperature: Divisor of the cosines.
-        ignore: Pairs (j, k) that are no negatives of each other, whichever sides are compared; [B, B], False on the
-            diagonal.
-        chunk: Rows of the comparison in memory at a time; 0 is all.
-
-    Returns:
-        The mean over the batch of both directions' cross-entropies, summed, as `align` has it; a scalar.
+    Eq. 2 asks from u, eq. 3 from v, and eq. 4 brings both together; summed as `align` has it.
     """
     sides = unit(u), unit(v)
 
@@ -121,16 +101,8 @@ def false_negatives(u: Tensor, v: Tensor, group: Tensor, threshold: float) -> Te
     """Which pairs of a batch should not be told apart: the same English sentence, or nearly the same meaning.
 
     Two pairs are near when either side's vectors have a cosine above the threshold (the pre-filter of LASER3-CO,
-    tan2022 section 3.2, applied to a batch instead of a queue).
-
-    Args:
-        u: Vectors of one side [B, D].
-        v: Vectors of the other side [B, D].
-        group: Identity of each pair's English sentence [B].
-        threshold: Cosine above which two sentences count as the same; 1 or more looks at `group` alone.
-
-    Returns:
-        A symmetric boolean matrix [B, B], False on the diagonal.
+    tan2022 section 3.2, applied to a batch instead of a queue); with 1 or more, `group` says all: the identity of each
+    pair's English sentence [B]. Returns what other functions `ignore`, a symmetric matrix.
     """
     same = group[:, None] == group[None, :]
     if threshold < 1:
@@ -143,18 +115,9 @@ def false_negatives(u: Tensor, v: Tensor, group: Tensor, threshold: float) -> Te
 def sim(u: Tensor, v: Tensor, *, temperature: float = 1.0, literal: bool = False, chunk: int = 0) -> Tensor:
     """Make the two within-language similarity distributions agree (mao2021 eq. 6): -log cos(pi/2 (P_u - P_v)).
 
-    The literal form keeps each sentence's similarity with itself, which swallows the row (the loss is then below
-    2e-5). Ours masks the diagonal, compares cosines / temperature and takes the mean over the entries.
-
-    Args:
-        u: Vectors of one side [B, D].
-        v: Vectors of the other side [B, D].
-        temperature: Divisor of the cosines; ignored by the literal form.
-        literal: The paper's form: inner products, diagonal included, the sum.
-        chunk: Rows of the comparison in memory at a time; 0 is all.
-
-    Returns:
-        A scalar.
+    The paper's literal form, a sum over inner products, keeps each sentence's similarity with itself, which swallows
+    the row (the loss is then below 2e-5). Ours masks the diagonal, compares cosines / temperature and takes the mean
+    over the entries.
     """
     sides = (u, v) if literal else (unit(u), unit(v))
 

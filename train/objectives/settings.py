@@ -30,10 +30,6 @@ class Objective(Settings):
         return given | ({"temperature": given["temperature"] or None} if "temperature" in given else {})
 
 
-class Generative(Objective):
-    """SMLM, XTR or UGT: the sentence vector predicts pieces (mao2021 eq. 1 to 4)."""
-
-
 class Masked(Objective):
     """MLM or TLM: hidden tokens are predicted from their own position."""
 
@@ -99,25 +95,21 @@ class Rows(Objective):
     temperature: PositiveFloat = 0.05
 
 
-class Relate(Objective):
-    """The teacher's cosines between the sentences of a batch, within English and across (Tung & Mori 2019)."""
-
-
 class Objectives(Settings):
     """The objectives of a stage; None where one is not wanted."""
 
     mlm: Masked | None = None
     tlm: Masked | None = None
-    smlm: Generative | None = None
-    xtr: Generative | None = None
-    ugt: Generative | None = None
+    smlm: Objective | None = None  # here and below the sentence vector predicts pieces (mao2021 eq. 1 to 4)
+    xtr: Objective | None = None
+    ugt: Objective | None = None
     align: Align | None = None
     sim: Sim | None = None
     sentence_ctl: SentenceCtl | None = None
     word_ctl: WordCtl | None = None
     distil: Distil | None = None
     co: Co | None = None
-    relate: Relate | None = None
+    relate: Objective | None = None  # the teacher's cosines in a batch, within English and across (Tung & Mori 2019)
     rows: Rows | None = None
 
     @model_validator(mode="after")
