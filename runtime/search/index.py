@@ -6,17 +6,20 @@ Shapes: q queries, c candidates, n rows, D dimensions.
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from xsent.encoder import SentenceEncoder
 from xsent.errors import DataError, XsentError
 from xsent.options import Vectors
 from xsent.search.database import VECTORS, IndexDatabase, Passage
 from xsent.search.graph import NeighbourGraph, check_graph
 from xsent.search.vectors import BLOCK, IndexVectors
 from xsent.similarity import NearestSearch, UnitRows, check_same_dim, nearest
+
+if TYPE_CHECKING:  # searching vectors needs no encoder
+    from xsent.encoder import SentenceEncoder
 
 _PROPOSED = 100  # rows that the graph proposes a query, at least
 _SPARE = 4  # and at least so many for every one that is asked for
@@ -71,7 +74,7 @@ class SearchIndex:
         return f"SearchIndex({str(self.path)!r}, rows={len(self)}, dim={self.state.dim})"
 
     def search(
-        self, encoder: SentenceEncoder, queries: Sequence[str], k: int = 10, *, exact: bool = False
+        self, encoder: "SentenceEncoder", queries: Sequence[str], k: int = 10, *, exact: bool = False
     ) -> list[list[Hit]]:
         """Find the lines that mean most nearly what the queries mean.
 
