@@ -24,6 +24,8 @@ EXPORT_FROM_TRAIN = {
     *("xsent.train.checkpoint", "xsent.train.bundles"),
     *("xsent.train.teacher", "xsent.train.transfer", "xsent.train.sentence_transformer"),
 }
+# Apps stand on what `import xsent` offers, and on what all commands share.
+APPS_FROM_RUNTIME = {"xsent", "xsent.errors", "xsent.terminal", "xsent.commands.options"}
 RUNTIME_THIRD_PARTY = {"numpy", "onnxruntime", "sentencepiece", "typer"}
 # One module each may use an optional package.
 OPTIONAL = {
@@ -66,6 +68,8 @@ def test_imports_point_towards_the_runtime_and_no_pickle_is_loaded(room: str, pa
         assert other in {None, room} | MAY_IMPORT[room], f"{path.name} imports {module}"
         if room == "export" and other == "train":
             assert module in EXPORT_FROM_TRAIN
+        if room == "apps" and other == "runtime":
+            assert module in APPS_FROM_RUNTIME
     top = {module.split(".")[0] for module in modules}
     assert not top & FORBIDDEN
     if room == "runtime":
