@@ -175,6 +175,10 @@ class SentenceEncoder:
             raise TypeError("encode_iter takes sentences, not one str; use encode for one sentence")
         return self._iterate(sentences, options, start)
 
+    def count_tokens(self, sentence: str) -> int:
+        """Tokens of a sentence, of which `max_length` are read at once; 0 for one without text."""
+        return len(self._tokenizer.encode(sentence))
+
     def similarity(self, a: ArrayLike, b: ArrayLike) -> NDArray[np.float32]:
         """Cosines [n, m] of every vector of `a` with every one of `b`, of any precision: of binary ones, the signs'."""
         left, right = np.asarray(a), np.asarray(b)

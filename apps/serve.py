@@ -1,0 +1,126 @@
+"""`xsent serve`: embeddings, labels and search over HTTP."""
+
+import errno
+import os
+import signal
+import socket
+import sys
+import warnings
+from collections.abc import Iterable
+from contextlib import suppress
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from xsent.commands.options import BundleOption, ThreadsOption
+from xsent.errors import DataError, needing
+from xsent.terminal import one_line_errors
+
+KEY = "XSENT_API_KEY"
+LOCAL = ("127.0.0.1", "::1", "localhost")
+CONNECTIONS = 512  # open at once; beyond them uvicorn itself answers 503
+PATIENCE = 30  # seconds that running requests get after SIGTERM
+
+app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
+
+
+@app.command(epilog="Example: xsent serve --head topics.npz --index notes.index")
+@one_line_errors()
+def serve(
+    model: BundleOption = None,
+    host: Annotated[str, typer.Option(help="Address to listen on; the default is reached from here only.")] = LOCAL[0],
+    port: Annotated[int, typer.Option(min=0, max=65535, help="0 takes a free one.")] = 8000,
+    head: Annotated[
+        list[str] | None,
+        typer.Option(metavar="[NAME=]PATH", help="A head of `xsent classify fit`; may be given again."),
+    ] = None,
+    index: Annotated[
+        list[str] | None, typer.Option(metavar="[NAME=]PATH", help="An index of `xsent index`; may be given again.")
+    ] = None,
+    alias: Annotated[
+        list[str] | None, typer.Option(metavar="NAME", help="Another name that clients call the model by; again too.")
+    ] = None,
+    api_key_file: Annotated[
+        Path | None,
+        typer.Option(help=f"Holds the key that clients must send. Default: {KEY}; without it no key is asked for."),
+    ] = None,
+    on_long: Annotated[
+        Literal["error", "split"], typer.Option(help="Refuse texts the model cannot read whole, or split them.")
+    ] = "error",
+    max_bytes: Annotated[int, typer.Option(min=1, help="Bytes of a request.")] = 2**20,
+    max_items: Annotated[int, typer.Option(min=1, help="Texts of a request, or hits.")] = 2048,
+    max_length: Annotated[int, typer.Option(min=1, help="Tokens of a text that is split.")] = 8192,
+    queue: Annotated[int, typer.Option(min=0, help="Requests that may wait; more are answered 503.")] = 64,
+    timeout: Annotated[float, typer.Option(min=1, help="Seconds that a request may take in all.")] = 120,
+    threads: ThreadsOption = None,
+) -> None:
+    """Serve an OpenAI-compatible /v1/embeddings, and /classify, /search, /health and /metrics.
+
+    Ctrl-C and SIGTERM let running requests finish.
+    """
+    with needing("apps"):
+        import uvicorn
+
+        from xsent.apps.gate import Limits
+        from xsent.apps.server import create_app
+    from xsent import LinearClassifier, SearchIndex, SentenceEncoder, UnknownTextWarning
+
+    key, listener = _api_key(api_key_file), _listen(host, port)
+    encoder = SentenceEncoder(model, threads=threads)
+    heads = _named(head)
+    application = create_app(
+        encoder,
+        heads={name: LinearClassifier.load(path, fingerprint=encoder.fingerprint) for name, path in heads.items()},
+        indexes={name: SearchIndex(path) for name, path in _named(index).items()},
+        aliases=alias or (),
+        api_key=key,
+        on_long=on_long,
+        limits=Limits(max_bytes, max_items, max_length, queue, timeout),
+        local_only=host in LOCAL and key is None,
+    )
+    # Python keeps the text of each warning for ever, and here would be one for each number of texts.
+    warnings.simplefilter("ignore", UnknownTextWarning)
+    if host not in LOCAL and key is None:
+        warnings.warn(f"whoever reaches {host} can use this server: set {KEY}, or --api-key-file", stacklevel=1)
+    settings = {"limit_concurrency": CONNECTIONS, "timeout_keep_alive": 30, "timeout_graceful_shutdown": PATIENCE}
+    quiet = {"log_level": "warning", "access_log": False, "server_header": False, "proxy_headers": False}
+    config = uvicorn.Config(application, **settings, **quiet, lifespan="off", ws="none")  # type: ignore[arg-type]
+    name, where = encoder.bundle.name, f"http://{f'[{host}]' if ':' in host else host}:{listener.getsockname()[1]}"
+    typer.echo(f"{name} ({encoder.fingerprint}) on {where}; Ctrl-C stops.", err=True)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit())  # uvicorn raises it again once it has stopped
+    with suppress(KeyboardInterrupt):
+        uvicorn.Server(config).run([listener])
+
+
+def _api_key(file: Path | None) -> str | None:
+    """The key, never from the command line: every user of a machine sees those of all programs."""
+    key = os.environ.get(KEY) if file is None else file.read_text().strip()
+    if key is not None and not (key and key.isascii() and key.isprintable() and " " not in key):
+        raise DataError(f"{file or KEY}: expected one line, the key, of printable ASCII without spaces")
+    return key
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    """A socket that clients can reach at once; bound here, since uvicorn would say more than one line."""
+    try:
+        family, *_, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        return socket.create_server(address, family=family)
+    except OSError as error:
+        reason = error.strerror or str(error)
+        if error.errno == errno.EADDRINUSE:
+            reason = "another program listens there; choose another --port, or stop it"
+        raise DataError(f"{host}, port {port}: {reason}") from error
+
+
+def _named(options: Iterable[str] | None) -> dict[str, Path]:
+    """Paths by name; one without is called as its file."""
+    found = dict[str, Path]()
+    for option in options or ():
+        name, equals, path = option.partition("=")
+        if not equals:
+            name, path = Path(option).stem, option
+        if name in found or not name or not path:
+            raise ValueError(f"{option!r}: expected NAME=PATH, with another name for each")
+        found[name] = Path(path)
+    return found
