@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any, Literal, TypeVar
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, FailFast, Field, ValidationError
 from pydantic_core import ErrorDetails, to_json
 from starlette.responses import Response
 
@@ -61,7 +61,7 @@ class _Request(BaseModel):
 class EmbeddingsRequest(_Request):
     """Of `/v1/embeddings`."""
 
-    input: Annotated[list[str], BeforeValidator(_texts)]
+    input: Annotated[list[str], FailFast(), BeforeValidator(_texts)]
     encoding_format: Literal["float", "base64"] = "float"
     dimensions: int | None = None
     user: str | None = None  # OpenAI's; without effect
@@ -71,7 +71,9 @@ class EmbeddingsRequest(_Request):
 class ClassifyRequest(_Request):
     """Of `/classify`."""
 
-    input: Annotated[list[list[str]], BeforeValidator(_groups)]  # groups of one text, or of two for a head of pairs
+    input: Annotated[
+        list[list[str]], FailFast(), BeforeValidator(_groups)
+    ]  # groups of one text, or of two for a head of pairs
     head: str | None = None
     unknown: float | None = Field(None, ge=0, le=1)  # as `LinearClassifier.predict` has it
 
@@ -79,7 +81,7 @@ class ClassifyRequest(_Request):
 class SearchRequest(_Request):
     """Of `/search`."""
 
-    query: Annotated[list[str], BeforeValidator(_texts)]
+    query: Annotated[list[str], FailFast(), BeforeValidator(_texts)]
     k: int = Field(10, ge=1)
     index: str | None = None
     exact: bool = False

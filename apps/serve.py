@@ -9,7 +9,7 @@ import warnings
 from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -17,9 +17,13 @@ from xsent.commands.options import BundleOption, ThreadsOption
 from xsent.errors import DataError, needing
 from xsent.terminal import one_line_errors
 
+if TYPE_CHECKING:
+    from starlette.applications import Starlette
+
 KEY = "XSENT_API_KEY"
 LOCAL = ("127.0.0.1", "::1", "localhost")
 CONNECTIONS = 512  # open at once; beyond them uvicorn itself answers 503
+KEEP = 30  # seconds that a connection without a request stays open
 PATIENCE = 30  # seconds that running requests get after SIGTERM
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
@@ -60,34 +64,51 @@ def serve(
     Ctrl-C and SIGTERM let running requests finish.
     """
     with needing("apps"):
-        import uvicorn
+        import uvicorn  # noqa: F401  missed here, not when all is loaded
 
         from xsent.apps.gate import Limits
         from xsent.apps.server import create_app
     from xsent import LinearClassifier, SearchIndex, SentenceEncoder, UnknownTextWarning
 
-    key, listener = _api_key(api_key_file), _listen(host, port)
-    encoder = SentenceEncoder(model, threads=threads)
-    heads = _named(head)
-    application = create_app(
-        encoder,
-        heads={name: LinearClassifier.load(path, fingerprint=encoder.fingerprint) for name, path in heads.items()},
-        indexes={name: SearchIndex(path) for name, path in _named(index).items()},
-        aliases=alias or (),
-        api_key=key,
-        on_long=on_long,
-        limits=Limits(max_bytes, max_items, max_length, queue, timeout),
-        local_only=host in LOCAL and key is None,
+    key = _api_key(api_key_file)
+    with _listen(host, port) as listener:
+        encoder = SentenceEncoder(model, threads=threads)
+        heads = _named(head).items()
+        application = create_app(
+            encoder,
+            heads={name: LinearClassifier.load(path, fingerprint=encoder.fingerprint) for name, path in heads},
+            indexes={name: SearchIndex(path) for name, path in _named(index).items()},
+            aliases=alias or (),
+            api_key=key,
+            on_long=on_long,
+            limits=Limits(max_bytes, max_items, max_length, queue, timeout),
+            local_only=host in LOCAL and key is None,
+        )
+        # Python keeps the text of each warning for ever, and here would be one for each number of texts.
+        warnings.simplefilter("ignore", UnknownTextWarning)
+        if host not in LOCAL and key is None:
+            warnings.warn(f"whoever reaches {host} can use this server: set {KEY}, or --api-key-file", stacklevel=1)
+        where = f"http://{f'[{host}]' if ':' in host else host}:{listener.getsockname()[1]}"
+        typer.echo(f"{encoder.bundle.name} ({encoder.fingerprint}) on {where}; Ctrl-C stops.", err=True)
+        _run(application, listener)
+
+
+def _run(application: "Starlette", listener: socket.socket) -> None:
+    """Serve until a signal comes, and then what is running."""
+    import uvicorn
+
+    config = uvicorn.Config(
+        application,
+        lifespan="off",
+        ws="none",
+        log_level="warning",
+        access_log=False,
+        server_header=False,
+        proxy_headers=False,
+        limit_concurrency=CONNECTIONS,
+        timeout_keep_alive=KEEP,
+        timeout_graceful_shutdown=PATIENCE,
     )
-    # Python keeps the text of each warning for ever, and here would be one for each number of texts.
-    warnings.simplefilter("ignore", UnknownTextWarning)
-    if host not in LOCAL and key is None:
-        warnings.warn(f"whoever reaches {host} can use this server: set {KEY}, or --api-key-file", stacklevel=1)
-    settings = {"limit_concurrency": CONNECTIONS, "timeout_keep_alive": 30, "timeout_graceful_shutdown": PATIENCE}
-    quiet = {"log_level": "warning", "access_log": False, "server_header": False, "proxy_headers": False}
-    config = uvicorn.Config(application, **settings, **quiet, lifespan="off", ws="none")  # type: ignore[arg-type]
-    name, where = encoder.bundle.name, f"http://{f'[{host}]' if ':' in host else host}:{listener.getsockname()[1]}"
-    typer.echo(f"{name} ({encoder.fingerprint}) on {where}; Ctrl-C stops.", err=True)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit())  # uvicorn raises it again once it has stopped
     with suppress(KeyboardInterrupt):
         uvicorn.Server(config).run([listener])

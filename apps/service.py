@@ -98,7 +98,7 @@ class Service:
             {"index": row, "query": query, "hits": [vars(hit) for hit in found]}
             for row, (query, found) in enumerate(zip(asked.query, hits, strict=True))
         ]
-        return self._reply(data, sum(tokens for _, tokens in parts), search_index=name)
+        return self._reply(data, sum(tokens for _, tokens in parts), index=name)
 
     async def models(self, _: Request) -> Response:
         """What is served, in the form of OpenAI's list."""
