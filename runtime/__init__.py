@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from xsent.search.building import extend_index as extend_index
     from xsent.search.index import SearchIndex as SearchIndex
     from xsent.search.index import semantic_search as semantic_search
+    from xsent.search.updating import Document as Document
+    from xsent.search.updating import update_index as update_index
     from xsent.similarity import cosine_similarity as cosine_similarity
     from xsent.similarity import nearest as nearest
 
@@ -48,6 +50,7 @@ _NAMES = {  # by module
     "options": "LongSentenceWarning UnknownTextWarning",
     "search.building": "build_index extend_index",
     "search.index": "SearchIndex semantic_search",
+    "search.updating": "Document update_index",
     "similarity": "cosine_similarity nearest",
 }
 _HOME = {name: module for module, names in _NAMES.items() for name in names.split()}
