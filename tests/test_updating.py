@@ -9,9 +9,9 @@ import pytest
 from commands import file_names
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from indexes import Replay, Stop, encoder, made, path
+from indexes import Replay, Stop, encoder, made, path, until
 
-from xsent import DataError, Document, FingerprintError, SearchIndex, SentenceEncoder, build_index, update_index
+from xsent import DataError, Document, FingerprintError, SearchIndex, SentenceEncoder, extend_index, update_index
 from xsent.search.database import IndexDatabase
 
 __all__ = ["encoder", "made", "path"]
@@ -122,7 +122,7 @@ def test_lines_and_documents_share_an_index(made: Path, encoder: SentenceEncoder
     assert IndexDatabase(made).rows_with_words("33", most=9) == [28]  # its lines can be found by words now
     update_index(made, [], encoder, remove=["a"])
     assert len(SearchIndex(made)) == 43
-    assert SearchIndex(made).search(encoder, ["x"], k=1, words=True)
+    assert len(SearchIndex(made).search(encoder, ["Anna"], k=99, words=True)[0]) == 43
 
 
 def test_words_are_joined_with_meaning(path: Path) -> None:
@@ -161,13 +161,12 @@ def test_it_is_bound_to_its_encoder_and_to_one_writer(path: Path, encoder: Sente
         update_index(letters, [], REPLAY)
 
 
-def test_a_lines_job_that_was_stopped_is_dropped(made: Path, encoder: SentenceEncoder) -> None:
-    def lines() -> Iterator[str]:
-        yield from ("Anna",) * 8
-        raise Stop
-
+def test_an_addition_of_lines_that_was_stopped_is_dropped(made: Path, encoder: SentenceEncoder) -> None:
     with pytest.MonkeyPatch.context() as patch, pytest.raises(Stop):
         patch.setattr("xsent.search.writer.SAVE_EVERY", 4)
-        build_index(made.with_name("new"), lines(), encoder)
+        extend_index(made, until(["Anna"] * 60, 50), encoder)
+    assert IndexDatabase(made).state("unfinished")
     update_index(made, [document("a", "Clara")], encoder)
     assert IndexDatabase(made).state("unfinished") is None
+    assert len(SearchIndex(made)) == 44
+    SearchIndex(made).verify()

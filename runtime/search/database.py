@@ -145,7 +145,9 @@ class IndexDatabase:
 
     def rows_with_words(self, text: str, most: int) -> list[int]:
         """Rows of documents that share words with a text, best first (BM25: rare words and short passages count)."""
-        query = " OR ".join(f'"{word}"' for word in dict.fromkeys(_WORD.findall(text)))
+        if not (words := dict.fromkeys(_WORD.findall(text))):
+            return []
+        query = " OR ".join(f'"{word}"' for word in words)
         rows = self._read_documents("SELECT rowid FROM words WHERE words MATCH ? ORDER BY rank LIMIT ?", query, most)
         return [row for (row,) in rows]
 
