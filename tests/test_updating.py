@@ -1,5 +1,6 @@
 """Indexes of documents that come, change and go."""
 
+import math
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -119,7 +120,7 @@ def test_what_is_cut_short_comes_again(path: Path, error: type[BaseException], m
 def test_lines_and_documents_share_an_index(made: Path, encoder: SentenceEncoder) -> None:
     update_index(made, [document("a", "Clara sees Zoe.")], encoder)
     assert len(SearchIndex(made)) == 44
-    assert IndexDatabase(made).rows_with_words("33", most=9) == [28]  # its lines can be found by words now
+    assert IndexDatabase(made).shared_words("33", [], most=9) == {28: 1}  # its lines can be found by words now
     update_index(made, [], encoder, remove=["a"])
     assert len(SearchIndex(made)) == 43
     assert len(SearchIndex(made).search(encoder, ["Anna"], k=99, words=True)[0]) == 43
@@ -137,8 +138,12 @@ def test_words_are_joined_with_meaning(path: Path) -> None:
     update_index(path, [document("a", *names.values())], named)
     index = SearchIndex(path)
     plain, joined = (index.search(named, ["where is XK-42?"], k=3, words=words)[0] for words in (False, True))
-    assert joined[0].text == "the XK-42 manual"
-    assert {hit.text: hit.score for hit in joined} == pytest.approx({hit.text: hit.score for hit in plain}, abs=1e-6)
+    scores = {hit.text: hit.score for hit in plain}
+    rare = math.log1p((3 - 1 + 0.5) / (1 + 0.5))
+    whole = 2 * math.log1p(3.5 / 0.5) + 2 * rare  # where, is; XK, 42
+    scores["the XK-42 manual"] += 0.5 * 2 * rare / whole
+    assert {hit.text: hit.score for hit in joined} == pytest.approx(scores, abs=1e-6)
+    assert [hit.text for hit in joined] == sorted(scores, key=lambda text: -scores[text])
     for query in ('"', "NEAR(", "* - ^", "\x00", "'); DROP TABLE words"):
         assert len(index.search(named, [query], words=True)[0]) == 3
 

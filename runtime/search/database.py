@@ -7,6 +7,7 @@ document that was removed the rows stay, without passages, until the index is co
 
 import errno
 import hashlib
+import math
 import os
 import re
 import sqlite3
@@ -27,6 +28,7 @@ INDEX, UNFINISHED = "index", "unfinished"  # names of states
 _NAMES = "passages-*.db"  # each index another: SQLite would take a journal of that name for one of its own
 
 _WORD = re.compile(r"\w+")
+_MOST_WORDS = 32  # a longer query is a text of its own, not a search for words
 
 # All that an index may have, the last four of version 1.
 _FILES = (f"{_NAMES}*", VECTORS, "graph-*.usearch", "index.json", "unfinished.json", "rows.u64", "texts.txt")
@@ -143,13 +145,28 @@ class IndexDatabase:
         """First row and number of those that were removed together."""
         return self._read_documents("SELECT first, count FROM removed")
 
-    def rows_with_words(self, text: str, most: int) -> list[int]:
-        """Rows of documents that share words with a text, best first (BM25: rare words and short passages count)."""
-        if not (words := dict.fromkeys(_WORD.findall(text))):
-            return []
-        query = " OR ".join(f'"{word}"' for word in words)
-        rows = self._read_documents("SELECT rowid FROM words WHERE words MATCH ? ORDER BY rank LIMIT ?", query, most)
-        return [row for (row,) in rows]
+    def shared_words(self, text: str, near: Sequence[int], most: int) -> dict[int, float]:
+        """Rows that share words with a text, and which share of its words they have; rare words count more.
+
+        Looks at rows that are near in meaning, and at `most` others, those of highest BM25. A word counts by its
+        inverse document frequency there (Robertson & Spärck Jones 1976).
+        """
+        words = [f'"{word}"' for word in dict.fromkeys(_WORD.findall(text.casefold()))]
+        if not 0 < len(words) <= _MOST_WORDS or not self._has_documents():
+            return {}
+        match = "SELECT rowid FROM words WHERE words MATCH ?"
+        best = self._read(f"{match} ORDER BY rank LIMIT ?", " OR ".join(words), most)
+        rows = {*near, *(row for (row,) in best)}
+        among = f"{match} AND rowid IN ({', '.join('?' * len(rows))})"
+        ((passages,),) = self._read("SELECT count(*) FROM passages")
+        shares, whole = dict.fromkeys(rows, 0.0), 0.0
+        for word in words:
+            ((having,),) = self._read(f"SELECT count(*) FROM ({match})", word)
+            weight = math.log1p((passages - having + 0.5) / (having + 0.5))
+            whole += weight
+            for (row,) in self._read(among, word, *rows):
+                shares[row] += weight
+        return {row: share / whole for row, share in shares.items() if share}
 
     def version(self) -> int:
         """A number that changes when another process or thread writes."""

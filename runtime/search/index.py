@@ -5,6 +5,7 @@ Shapes: q queries, c candidates, n rows, D dimensions.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,8 +22,10 @@ from xsent.similarity import NearestSearch, UnitRows, check_same_dim, nearest, u
 if TYPE_CHECKING:  # searching vectors needs no encoder
     from xsent.encoder import SentenceEncoder
 
-_JOINED = 100  # hits of either ranking that are joined, at least
-_RANK_OFFSET = 60
+_JOINED = 100  # rows by meaning, at least, and rows by words that are joined
+# What a passage with all words of a query gains: enough to be found by its words, and hardly more than a translation
+# has over what else is near.
+_WORDS = 0.5
 _PROPOSED = 100  # rows that the graph proposes a query, at least
 _SPARE = 4  # and at least so many for every one that is asked for
 
@@ -50,7 +53,7 @@ def semantic_search(queries: ArrayLike, corpus: ArrayLike, top_k: int = 10) -> l
 class Hit:
     """A line that was found."""
 
-    score: float  # its cosine with the query
+    score: float  # its cosine with the query; with words, and what they add
     line: int  # its number, from 1
     text: str
     source: str = ""  # where it comes from, such as a file
@@ -91,8 +94,8 @@ class SearchIndex:
             queries: Texts in any of its languages; an empty one finds nothing.
             k: Hits a query; all lines if there are fewer.
             exact: Leave the graph aside, if there is one.
-            words: Let passages of documents that share words with a query come before others of like meaning. The
-                two rankings are joined by the sum of 1 / (60 + rank) (Cormack, Clarke & Buettcher 2009).
+            words: Add half of the share of a query's words that a passage has, rare ones counting more, to its
+                score: of documents only, see `update_index`.
 
         Returns:
             The hits of every query, best first; of equal scores the earlier line.
@@ -145,25 +148,21 @@ class SearchIndex:
         scores[~vectors.any(axis=1)] = -np.inf
         found = []
         for query, vector, near, cosines in zip(queries, vectors, rows.tolist(), scores.tolist(), strict=True):
-            score_of = {row: score for row, score in zip(near, cosines, strict=True) if score > -np.inf}
-            ranked = self._join(query, vector, score_of)[:k] if words and score_of else score_of
-            found.append([self._hit(row, score_of[row]) for row in ranked])
+            hits = {row: score for row, score in zip(near, cosines, strict=True) if score > -np.inf}
+            if words and hits:
+                hits = self._join(query, vector, hits)
+            found.append([self._hit(row, score) for row, score in islice(hits.items(), k)])
         self._vectors.let_go()
         return found
 
-    def _join(self, query: str, vector: Vectors, score_of: dict[int, float]) -> list[int]:
-        """Rows of both rankings, best first; the cosines of those that only share words are added to `score_of`."""
-        shared = [
-            row for row in self._database.rows_with_words(query, _JOINED) if row < len(self.live) and self.live[row]
-        ]
-        sums = dict.fromkeys([*score_of, *shared], 0.0)
-        for ranking in (list(score_of), shared):
-            for rank, row in enumerate(ranking, 1):
-                sums[row] += 1 / (_RANK_OFFSET + rank)
-        if only := [row for row in shared if row not in score_of]:
-            cosines = self._vectors.take(np.array(only)) @ unit_rows(vector)[0]
-            score_of.update(zip(only, cosines.tolist(), strict=True))
-        return sorted(sums, key=lambda row: -sums[row])
+    def _join(self, query: str, vector: Vectors, cosines: dict[int, float]) -> dict[int, float]:
+        """Scores with their share of words, best first, of these rows and of those that only share words."""
+        shares = self._database.shared_words(query, list(cosines), _JOINED)
+        shares = {row: share for row, share in shares.items() if row < len(self.live) and self.live[row]}
+        others = np.array([row for row in shares if row not in cosines], np.int64)
+        cosines |= zip(others.tolist(), (self._vectors.take(others) @ unit_rows(vector)[0]).tolist(), strict=True)
+        scores = {row: cosine + _WORDS * shares.get(row, 0.0) for row, cosine in cosines.items()}
+        return dict(sorted(scores.items(), key=lambda item: -item[1]))
 
     def _exact(self, vectors: Vectors, k: int, start: int = 0) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
         """The best of the rows from `start` on."""

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from xsent.encoder import SentenceEncoder
-from xsent.files import atomic_folder, naming_full_disk, only_writer
+from xsent.files import atomic_folder, naming_full_disk, only_writer, remove_folder
 from xsent.search.database import IndexDatabase, IndexState, StoredDocument, check_replaceable, has_index
 from xsent.search.index import SearchIndex
 from xsent.search.writer import IndexWriter
@@ -33,6 +33,7 @@ def update_index(
     encoder: SentenceEncoder,
     *,
     remove: Iterable[str] = (),
+    force: bool = False,
     show_progress_bar: bool = False,
 ) -> IndexState:
     """Put documents into an index in constant memory, instead of their older versions; it is made if there is none.
@@ -46,6 +47,7 @@ def update_index(
         documents: New and changed ones, each name once; they are asked for one after the other.
         encoder: What makes the vectors; a passage longer than it reads is encoded in windows.
         remove: Names of documents to drop; those that are not there are passed over.
+        force: Drop all that an index holds first, also one that is damaged or of another encoder.
         show_progress_bar: Report progress on standard error.
 
     Raises:
@@ -53,8 +55,9 @@ def update_index(
         FingerprintError: The index is of another encoder.
     """
     path = Path(path)
-    if path.exists() and not has_index(path):
+    if path.exists() and (force or not has_index(path)):
         check_replaceable(path, complete=False)
+        remove_folder(path)
     path.mkdir(exist_ok=True)
     with only_writer(path), naming_full_disk(path, lambda: True):
         with closing(IndexDatabase(path, create=True)) as database:
