@@ -85,6 +85,7 @@ class SearchRequest(_Request):
     k: int = Field(10, ge=1)
     index: str | None = None
     exact: bool = False
+    words: bool = False
 
 
 def parse(kind: type[Request], body: bytes | bytearray) -> Request:

@@ -89,8 +89,9 @@ class Service:
 
         def find(first: int, queries: Sequence[str]) -> tuple[list[list[Any]], int]:
             tokens = self._count(first, queries, "query", self._limits.length)
-            with lock:  # a graph says nothing of several threads
-                return index.search(self._encoder, queries, asked.k, exact=asked.exact), tokens
+            with lock:  # an index that has changed is opened again in between
+                found = index.search(self._encoder, queries, asked.k, exact=asked.exact, words=asked.words)
+            return found, tokens
 
         parts = await self._workers.map(find, asked.query, request)
         hits = chain.from_iterable(found for found, _ in parts)

@@ -30,8 +30,11 @@ if TYPE_CHECKING:
     from xsent.options import UnknownTextWarning as UnknownTextWarning
     from xsent.search.building import build_index as build_index
     from xsent.search.building import extend_index as extend_index
+    from xsent.search.index import Hit as Hit
     from xsent.search.index import SearchIndex as SearchIndex
     from xsent.search.index import semantic_search as semantic_search
+    from xsent.search.updating import Document as Document
+    from xsent.search.updating import update_index as update_index
     from xsent.similarity import cosine_similarity as cosine_similarity
     from xsent.similarity import nearest as nearest
 
@@ -47,7 +50,8 @@ _NAMES = {  # by module
     "mining.margin": "margin_scores",
     "options": "LongSentenceWarning UnknownTextWarning",
     "search.building": "build_index extend_index",
-    "search.index": "SearchIndex semantic_search",
+    "search.index": "Hit SearchIndex semantic_search",
+    "search.updating": "Document update_index",
     "similarity": "cosine_similarity nearest",
 }
 _HOME = {name: module for module, names in _NAMES.items() for name in names.split()}

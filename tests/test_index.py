@@ -91,7 +91,7 @@ def test_texts_may_hold_anything(path: Path) -> None:
 def test_another_encoder_is_refused_with_both_fingerprints(
     made: Path, encoder: SentenceEncoder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("xsent.search.database.SAVE_EVERY", 4)
+    monkeypatch.setattr("xsent.search.writer.SAVE_EVERY", 4)
     other: Any = Replay(np.eye(32))
     both = f"{encoder.fingerprint}, the model makes {other.fingerprint}"
     with pytest.raises(FingerprintError, match=both):

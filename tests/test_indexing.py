@@ -22,7 +22,7 @@ __all__ = ["encoder", "made", "path"]
 
 @pytest.fixture
 def often(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("xsent.search.database.SAVE_EVERY", 4)
+    monkeypatch.setattr("xsent.search.writer.SAVE_EVERY", 4)
 
 
 def test_an_index_is_replaced_only_by_force_and_nothing_else_ever(made: Path, encoder: SentenceEncoder) -> None:
@@ -160,10 +160,12 @@ FULL_DATABASE.sqlite_errorcode = sqlite3.SQLITE_FULL
 
 
 @pytest.mark.usefixtures("often")
-@pytest.mark.parametrize(("step", "error"), [("sync", OSError(errno.ENOSPC, "full")), ("enumerate", FULL_DATABASE)])
+@pytest.mark.parametrize(
+    ("step", "error"), [("writer.sync", OSError(errno.ENOSPC, "full")), ("database.enumerate", FULL_DATABASE)]
+)
 def test_a_full_disk_leaves_the_old_state(made: Path, encoder: SentenceEncoder, step: str, error: Exception) -> None:
     before, new = contents(made), made.with_name("new")
-    with mock.patch(f"xsent.search.database.{step}", side_effect=error, create=True):
+    with mock.patch(f"xsent.search.{step}", side_effect=error, create=True):
         for work, folder in ((extend_index, made), (build_index, new)):
             with pytest.raises(OSError, match="No space left on device; nothing was kept, make room") as caught:
                 work(folder, LINES, encoder)
@@ -179,7 +181,7 @@ def test_a_kill_at_any_moment_is_resumed(mini_bundle: Path, path: Path, tmp_path
     text = tmp_path / "text.txt"
     text.write_text("".join(f"Anna sees Boris {number} times.\n" for number in range(2000)))
     arguments = ("index", text, path, "--model", mini_bundle, "--resume")
-    often = "import xsent.search.database as database; database.SAVE_EVERY = 20"
+    often = "import xsent.search.writer as writer; writer.SAVE_EVERY = 20"
     partial = path.with_name(".notes.index.partial")
     for wait in range(6):
         process = start(*arguments, before=often)
@@ -191,7 +193,7 @@ def test_a_kill_at_any_moment_is_resumed(mini_bundle: Path, path: Path, tmp_path
     if not path.exists():
         assert start(*arguments).communicate()[1] == b""
     SearchIndex(path).verify()
-    assert [passage.line for passage in IndexDatabase(path).passages(0, 2000)] == list(range(1, 2001))
+    assert [passage.line for passage in IndexDatabase(path).passages(0, 2000).values()] == list(range(1, 2001))
 
 
 def test_nothing_to_index_leaves_nothing_and_a_resume_without_a_job_starts_one(

@@ -10,9 +10,12 @@ from pathlib import Path
 from xsent.encoder import SentenceEncoder
 from xsent.errors import DataError
 from xsent.files import existing, naming_full_disk, only_writer, replace_folder
-from xsent.search.database import UNFINISHED, IndexDatabase, IndexState, IndexWriter, check_replaceable, has_index
+from xsent.lines import LineDigest
+from xsent.options import Vectors
+from xsent.search.database import UNFINISHED, IndexDatabase, IndexState, check_replaceable, has_index
 from xsent.search.graph import extend_graph, require_usearch
 from xsent.search.index import SearchIndex
+from xsent.search.writer import IndexWriter
 from xsent.terminal import Progress
 
 _COMPLETE = "complete, there is nothing to resume"
@@ -62,8 +65,8 @@ def build_index(
             for left in partial.iterdir():
                 left.unlink()
         try:
-            with closing(IndexWriter(partial, base, source)) as writer:
-                writer.begin(resume=resume, force=force)
+            with closing(_LineWriter(partial, base, source)) as writer:
+                writer.start(resume=resume, force=force)
                 state = _fill(path, writer, texts, encoder, graph, show_progress_bar)
             if path.exists():
                 check_replaceable(path)
@@ -100,10 +103,10 @@ def extend_index(
         index.state.check_fingerprint(encoder.fingerprint, path)
         index.verify()
         base = replace(index.state, start=index.state.lines, digest="")
-        with closing(IndexWriter(path, base, source)) as writer:
+        with closing(_LineWriter(path, base, source)) as writer:
             if resume and not force and not writer.stopped():
                 raise existing(path, f"{_COMPLETE}; without --resume the lines are added")
-            writer.begin(resume=resume, force=force)
+            writer.start(resume=resume, force=force)
             return _fill(path, writer, texts, encoder, graph, show_progress_bar)
 
 
@@ -111,6 +114,49 @@ def can_resume(path: Path, *, add: bool) -> bool:
     """Whether a job that made an index, or added to one, was stopped and has saved something."""
     folder = path if add else _partial(path)
     return has_index(folder) and IndexDatabase(folder).state(UNFINISHED) is not None
+
+
+class _LineWriter(IndexWriter):
+    """Appends lines from a source to what a folder has as `base`, as a job that can be stopped."""
+
+    def __init__(self, folder: Path, base: IndexState, source: str) -> None:
+        super().__init__(folder, base)
+        self._base, self._source = base, source
+        self.digest = LineDigest()
+
+    def stopped(self) -> IndexState | None:
+        """What a job has saved that was stopped; of a new index that has no name yet, all of it."""
+        return self.database.state(UNFINISHED) or (None if self._base.rows else self.database.state())
+
+    def start(self, *, resume: bool, force: bool) -> None:
+        """Go on with a job that was stopped, or forget it; complains if neither is wanted."""
+        stopped = self.stopped()
+        if stopped and not (resume or force):
+            done = f"{stopped.lines - stopped.start:,} lines"
+            reason = f"holds {done} of a job that was stopped; --resume goes on with it, --force starts again"
+            raise existing(self.folder, reason)
+        if not resume:
+            self.database.forget(self._base.rows)
+        self.begin(stopped if stopped and resume else self._base)
+        self._lines = self.state.lines
+
+    def add(self, text: str, vector: Vectors) -> None:
+        """Append a line and its vector [D]; a line whose vector is zero is counted, but never found."""
+        self.digest.add(text)
+        self._lines += 1
+        self.append(self._source, self._lines, text, vector)
+        if self.is_full:
+            self._save()
+
+    def finish(self) -> None:
+        """Save what is left."""
+        if self.rows == self._base.rows:
+            self.database.forget(self._base.rows)  # empty lines are not worth resuming
+            raise DataError(f"nothing to index: of {self._lines - self._base.start:,} lines none has text")
+        self._save()
+
+    def _save(self) -> None:
+        self.save(replace(self.state, lines=self._lines, digest=self.digest.hex), UNFINISHED)
 
 
 def _is_kept(partial: Path) -> bool:
@@ -141,7 +187,7 @@ def _check_free(path: Path, partial: Path, *, resume: bool, force: bool) -> None
 
 
 def _fill(
-    path: Path, writer: IndexWriter, texts: Iterable[str], encoder: SentenceEncoder, graph: bool, show: bool
+    path: Path, writer: _LineWriter, texts: Iterable[str], encoder: SentenceEncoder, graph: bool, show: bool
 ) -> IndexState:
     """Add what the job is missing, and make it the index."""
     writer.state.check_fingerprint(encoder.fingerprint, writer.folder)

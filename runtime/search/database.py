@@ -1,34 +1,34 @@
-"""What an index holds, and how it grows. SQLite has its state, and its passages, each with source, line and digest.
+"""What an index holds. SQLite has its state, and its passages, each with source, line and digest.
 
 Beside it lies one raw file, `vectors.f16`: float16 [rows, D] of length 1, little-endian. Row n belongs to passage n,
-and the state says how many rows count: what a killed process has left behind them is no part of the index.
+and the state says how many rows count: what a killed process has left behind them is no part of the index. Of a
+document that was removed the rows stay, without passages, until the index is compacted.
 """
 
 import errno
 import hashlib
+import math
 import os
+import re
 import sqlite3
 import threading
 import weakref
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import astuple, dataclass, fields, replace
+from dataclasses import astuple, dataclass, fields
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from xsent.errors import DataError, FingerprintError
-from xsent.files import existing, sync
-from xsent.lines import LineDigest
-from xsent.options import Vectors
-from xsent.search.vectors import STORED, check_length
 
 VERSION = 2  # 1 had its state in index.json and its texts in plain files
 VECTORS = "vectors.f16"
-SAVE_EVERY = 10_000  # lines: about a minute's work on a Raspberry Pi
 INDEX, UNFINISHED = "index", "unfinished"  # names of states
 
-_MOST_TEXT = 1 << 22  # characters that wait to be saved
 _NAMES = "passages-*.db"  # each index another: SQLite would take a journal of that name for one of its own
+
+_WORD = re.compile(r"\w+")
+_MOST_WORDS = 32  # a longer query is a text of its own, not a search for words
 
 # All that an index may have, the last four of version 1.
 _FILES = (f"{_NAMES}*", VECTORS, "graph-*.usearch", "index.json", "unfinished.json", "rows.u64", "texts.txt")
@@ -76,10 +76,33 @@ class Passage(NamedTuple):
         return cls(source, line, text, hashlib.blake2b(content, digest_size=16).digest())
 
 
+class StoredDocument(NamedTuple):
+    """What an index knows about a document."""
+
+    name: str  # the source of its passages
+    stamp: str  # of the version that is in the index; empty while it is not complete
+    first: int  # row of its first passage
+    passages: int  # how many it has
+
+
 _TABLES = f"""BEGIN;
 CREATE TABLE states (name TEXT PRIMARY KEY, {", ".join(field.name for field in fields(IndexState))});
 CREATE TABLE passages (row INTEGER PRIMARY KEY, {", ".join(Passage._fields)});
 PRAGMA user_version = {VERSION};
+COMMIT"""
+
+# What an index of documents has on top: which they are, rows that are of none any more, and the words of all passages.
+_DOCUMENT_TABLES = """BEGIN;
+CREATE TABLE documents (name TEXT PRIMARY KEY, stamp, first, passages);
+CREATE TABLE removed (first INTEGER PRIMARY KEY, count);
+CREATE VIRTUAL TABLE words USING fts5(text, content = passages, content_rowid = row);
+CREATE TRIGGER added AFTER INSERT ON passages BEGIN
+INSERT INTO words (rowid, text) VALUES (new.row, new.text);
+END;
+CREATE TRIGGER gone AFTER DELETE ON passages BEGIN
+INSERT INTO words (words, rowid, text) VALUES ('delete', old.row, old.text);
+END;
+INSERT INTO words (words) VALUES ('rebuild');
 COMMIT"""
 
 
@@ -106,23 +129,82 @@ class IndexDatabase:
 
     def state(self, name: str = INDEX) -> IndexState | None:
         """The state of this name, if there is one."""
-        with self._naming_errors():
-            found = self._connection.execute("SELECT * FROM states WHERE name = ?", (name,)).fetchone()
-            return IndexState(*found[1:]) if found else None
+        found = self._read("SELECT * FROM states WHERE name = ?", name)
+        return IndexState(*found[0][1:]) if found else None
 
-    def passages(self, first: int, count: int = 1) -> list[Passage]:
-        """Passages from a row on."""
-        query = "SELECT * FROM passages WHERE row BETWEEN ? AND ? ORDER BY row"
-        with self._naming_errors():
-            found = self._connection.execute(query, (first, first + count - 1)).fetchall()
-        if [row for row, *_ in found] != list(range(first, first + count)):
-            raise self.damaged("passages are missing")
-        return [Passage(*columns) for _, *columns in found]
+    def passages(self, first: int, count: int = 1) -> dict[int, Passage]:
+        """Passages by row, from one on; those that are not there are missing."""
+        found = self._read("SELECT * FROM passages WHERE row BETWEEN ? AND ? ORDER BY row", first, first + count - 1)
+        return {row: Passage(*columns) for row, *columns in found}
 
-    def save(self, state: IndexState, name: str = INDEX, *, first: int = 0, passages: Sequence[Passage] = ()) -> None:
-        """Write a state instead of that of an unfinished job, and passages from a row on: all of it or nothing."""
+    def documents(self) -> list[StoredDocument]:
+        """All documents, in the order of their rows."""
+        return [StoredDocument(*found) for found in self._read_documents("SELECT * FROM documents ORDER BY first")]
+
+    def removed(self) -> list[tuple[int, int]]:
+        """First row and number of those that were removed together."""
+        return self._read_documents("SELECT first, count FROM removed")
+
+    def shared_words(self, text: str, near: Sequence[int], most: int) -> dict[int, float]:
+        """Rows that share words with a text, and which share of its words they have; rare words count more.
+
+        Looks at rows that are near in meaning, and at `most` others, those of highest BM25. A word counts by its
+        inverse document frequency there (Robertson & Spärck Jones 1976).
+        """
+        words = [f'"{word}"' for word in dict.fromkeys(_WORD.findall(text.casefold()))]
+        if not 0 < len(words) <= _MOST_WORDS or not self._has_documents():
+            return {}
+        match = "SELECT rowid FROM words WHERE words MATCH ?"
+        best = self._read(f"{match} ORDER BY rank LIMIT ?", " OR ".join(words), most)
+        rows = {*near, *(row for (row,) in best)}
+        among = f"{match} AND rowid IN ({', '.join('?' * len(rows))})"
+        ((passages,),) = self._read("SELECT count(*) FROM passages")
+        shares, whole = dict.fromkeys(rows, 0.0), 0.0
+        for word in words:
+            ((having,),) = self._read(f"SELECT count(*) FROM ({match})", word)
+            weight = math.log1p((passages - having + 0.5) / (having + 0.5))
+            whole += weight
+            for (row,) in self._read(among, word, *rows):
+                shares[row] += weight
+        return {row: share / whole for row, share in shares.items() if share}
+
+    def version(self) -> int:
+        """A number that changes when another process or thread writes."""
+        return int(self._read("PRAGMA data_version")[0][0])
+
+    def keep_documents(self) -> None:
+        """Get ready for documents."""
+        if not self._has_documents():
+            with self._naming_errors():
+                self._connection.executescript(_DOCUMENT_TABLES)
+
+    def save(
+        self,
+        state: IndexState,
+        name: str = INDEX,
+        *,
+        first: int = 0,
+        passages: Sequence[Passage] = (),
+        documents: Iterable[StoredDocument] = (),
+        remove: Iterable[str] = (),
+    ) -> None:
+        """Write a state instead of that of an unfinished job, and what came and went with it: all of it or nothing.
+
+        Args:
+            state: What the index says about itself now, or the job.
+            name: Which of the two it is.
+            first: Row of the first of the passages.
+            passages: New ones.
+            documents: What they belong to; an older version of such a document goes.
+            remove: Names of documents to drop.
+        """
         values = (name, *astuple(state))
         with self._naming_errors(), self._connection as connection:
+            for gone in remove:
+                self._remove(gone)
+            for document in documents:
+                self._remove(document.name, unless_from=document.first)
+                connection.execute("REPLACE INTO documents VALUES (?, ?, ?, ?)", document)
             numbered = [(row, *passage) for row, passage in enumerate(passages, first)]
             connection.executemany("INSERT INTO passages VALUES (?, ?, ?, ?, ?)", numbered)
             connection.execute("DELETE FROM states WHERE name IN (?, ?)", (name, UNFINISHED))
@@ -138,6 +220,26 @@ class IndexDatabase:
         """What to raise if it is not what it was."""
         return DataError(f"{self.path}: damaged ({reason}); build the index again")
 
+    def _remove(self, name: str, unless_from: int = -1) -> None:
+        """Drop a document, but not one whose first row is the one given: more is added to that."""
+        found = self._connection.execute("SELECT first, passages FROM documents WHERE name = ?", (name,)).fetchone()
+        if found and found[0] != unless_from:
+            first, count = found
+            self._connection.execute("DELETE FROM passages WHERE row BETWEEN ? AND ?", (first, first + count - 1))
+            self._connection.execute("DELETE FROM documents WHERE name = ?", (name,))
+            if count:
+                self._connection.execute("INSERT INTO removed VALUES (?, ?)", found)
+
+    def _read(self, query: str, *values: object) -> list[Any]:
+        with self._naming_errors():
+            return self._connection.execute(query, values).fetchall()
+
+    def _read_documents(self, query: str, *values: object) -> list[Any]:
+        return self._read(query, *values) if self._has_documents() else []
+
+    def _has_documents(self) -> bool:
+        return bool(self._read("SELECT 1 FROM sqlite_master WHERE name = 'documents'"))
+
     @contextmanager
     def _naming_errors(self) -> Iterator[None]:
         """Let one thread at a time in, and say in our words what SQLite has to say."""
@@ -150,80 +252,6 @@ class IndexDatabase:
                 raise self.damaged(str(error)) from error
             full = code in (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR_WRITE)
             raise OSError(errno.ENOSPC if full else errno.EIO, str(error), str(self.path)) from error
-
-
-class IndexWriter:
-    """Appends lines from a source to what a folder has as `base`; what was saved outlives errors and kills."""
-
-    def __init__(self, folder: Path, base: IndexState, source: str) -> None:
-        self._base, self._source = base, source
-        self._file = folder / VECTORS
-        self.database = IndexDatabase(folder, create=True)
-        self.close = self.database.close
-        self.folder = folder
-        self.state = base  # what is saved
-        self.digest = LineDigest()
-        self._passages: list[Passage] = []  # that wait to be saved, with their vectors
-        self._vectors = bytearray()
-        self._text = 0  # their characters
-
-    def stopped(self) -> IndexState | None:
-        """What a job has saved that was stopped; of a new index that has no name yet, all of it."""
-        return self.database.state(UNFINISHED) or (None if self._base.rows else self.database.state())
-
-    def begin(self, *, resume: bool, force: bool) -> None:
-        """Go on with a job that was stopped, or forget it; complains if neither is wanted."""
-        stopped = self.stopped()
-        if stopped and not (resume or force):
-            done = f"{stopped.lines - stopped.start:,} lines"
-            reason = f"holds {done} of a job that was stopped; --resume goes on with it, --force starts again"
-            raise existing(self.folder, reason)
-        if stopped and resume:
-            self.state = stopped
-        else:
-            self.database.forget(self.state.rows)
-        if self.state.rows:
-            check_length(self._file, self._saved_bytes)
-        self._lines = self.state.lines
-
-    def add(self, text: str, vector: Vectors) -> None:
-        """Append a line and its vector [D]; a line whose vector is zero is counted, but never found."""
-        self.digest.add(text)
-        self._lines += 1
-        if vector.any():
-            stored = vector.astype(STORED, copy=False).tobytes()
-            self._passages.append(Passage.of(self._source, self._lines, text, stored))
-            self._vectors += stored
-            self._text += len(text)
-        if (self._lines - self._base.start) % SAVE_EVERY == 0 or self._text > _MOST_TEXT:
-            self._save()
-
-    def finish(self) -> None:
-        """Save what is left."""
-        if self.state.rows + len(self._passages) == self._base.rows:
-            self.database.forget(self._base.rows)  # empty lines are not worth resuming
-            raise DataError(f"nothing to index: of {self._lines - self._base.start:,} lines none has text")
-        self._save()
-
-    def _save(self) -> None:
-        """Bring everything to the disk: first the vectors, then the state that says how many of them count."""
-        try:
-            with self._file.open("ab") as file:
-                file.truncate(self._saved_bytes)  # without what a killed process has left
-                file.write(self._vectors)
-                sync(file)
-        except OSError:
-            os.truncate(self._file, self._saved_bytes)
-            raise
-        rows = self.state.rows + len(self._passages)
-        state = replace(self.state, lines=self._lines, rows=rows, digest=self.digest.hex)
-        self.database.save(state, UNFINISHED, first=self.state.rows, passages=self._passages)
-        self.state = state
-        self._passages, self._vectors, self._text = [], bytearray(), 0
-
-    @property
-    def _saved_bytes(self) -> int:
-        return self.state.rows * self.state.dim * STORED.itemsize
 
 
 def has_index(folder: Path) -> bool:

@@ -3,8 +3,9 @@
 Shapes: q queries, c candidates, n rows, D dimensions.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,14 +14,18 @@ from numpy.typing import ArrayLike, NDArray
 
 from xsent.errors import DataError, XsentError
 from xsent.options import Vectors
-from xsent.search.database import VECTORS, IndexDatabase, Passage
+from xsent.search.database import VECTORS, IndexDatabase, Passage, StoredDocument
 from xsent.search.graph import NeighbourGraph, check_graph
 from xsent.search.vectors import BLOCK, IndexVectors
-from xsent.similarity import NearestSearch, UnitRows, check_same_dim, nearest
+from xsent.similarity import NearestSearch, UnitRows, check_same_dim, nearest, unit_rows
 
 if TYPE_CHECKING:  # searching vectors needs no encoder
     from xsent.encoder import SentenceEncoder
 
+_JOINED = 100  # rows by meaning, at least, and rows by words that are joined
+# What a passage with all words of a query gains: enough to be found by its words, and hardly more than a translation
+# has over what else is near.
+_WORDS = 0.5
 _PROPOSED = 100  # rows that the graph proposes a query, at least
 _SPARE = 4  # and at least so many for every one that is asked for
 
@@ -48,7 +53,7 @@ def semantic_search(queries: ArrayLike, corpus: ArrayLike, top_k: int = 10) -> l
 class Hit:
     """A line that was found."""
 
-    score: float  # its cosine with the query
+    score: float  # its cosine with the query; with words, and what they add
     line: int  # its number, from 1
     text: str
     source: str = ""  # where it comes from, such as a file
@@ -68,13 +73,19 @@ class SearchIndex:
             self._open()
 
     def __len__(self) -> int:
-        return self.state.rows
+        return int(np.count_nonzero(self.live))
 
     def __repr__(self) -> str:
         return f"SearchIndex({str(self.path)!r}, rows={len(self)}, dim={self.state.dim})"
 
     def search(
-        self, encoder: "SentenceEncoder", queries: Sequence[str], k: int = 10, *, exact: bool = False
+        self,
+        encoder: "SentenceEncoder",
+        queries: Sequence[str],
+        k: int = 10,
+        *,
+        exact: bool = False,
+        words: bool = False,
     ) -> list[list[Hit]]:
         """Find the lines that mean most nearly what the queries mean.
 
@@ -83,6 +94,8 @@ class SearchIndex:
             queries: Texts in any of its languages; an empty one finds nothing.
             k: Hits a query; all lines if there are fewer.
             exact: Leave the graph aside, if there is one.
+            words: Add half of the share of a query's words that a passage has, rare ones counting more, to its
+                score: of documents only, see `update_index`.
 
         Returns:
             The hits of every query, best first; of equal scores the earlier line.
@@ -91,9 +104,13 @@ class SearchIndex:
             raise TypeError("search takes a list of queries, not one str")
         self.state.check_fingerprint(encoder.fingerprint, self.path)
         vectors = encoder.encode(queries, on_long="split")
-        rows, scores = self.nearest(vectors, k, exact=exact)
-        scores[~vectors.any(axis=1)] = -np.inf
-        return [self._hits(*pair) for pair in zip(rows.tolist(), scores.tolist(), strict=True)]
+        try:
+            return self._search(queries, vectors, k, exact, words)
+        except DataError:
+            if self._database.version() == self._version:
+                raise
+        self._open()  # a document that was found has been removed or replaced meanwhile
+        return self._search(queries, vectors, k, exact, words)
 
     def nearest(
         self, vectors: Vectors, k: int = 10, *, exact: bool = False
@@ -107,18 +124,55 @@ class SearchIndex:
 
     def verify(self) -> None:
         """Read everything and compare it with its checksums; a DataError names what is damaged."""
-        for first in range(0, len(self), BLOCK):
-            for row, passage in enumerate(self._database.passages(first, min(BLOCK, len(self) - first)), first):
-                self._check(row, passage)
-            self._vectors.let_go()
+        for _ in self.passages():
+            pass
         check_graph(self.path, self.state)
+
+    def passages(self) -> Iterator[tuple[Passage, Vectors]]:
+        """All passages, each with its vector [D] as it is stored; a DataError names what is damaged."""
+        for first in range(0, self.state.rows, BLOCK):
+            for row, passage in self._passages(first, min(BLOCK, self.state.rows - first)).items():
+                yield passage, self._vectors.stored(row)
+            self._vectors.let_go()
+
+    def documents(self) -> dict[str, str]:
+        """Names of the documents that `update_index` has put in, and their stamps; empty stamps are not complete."""
+        return {document.name: document.stamp for document in self.stored_documents()}
+
+    def stored_documents(self) -> list[StoredDocument]:
+        """The same with their rows."""
+        return self._database.documents()
+
+    def _search(self, queries: Sequence[str], vectors: Vectors, k: int, exact: bool, words: bool) -> list[list[Hit]]:
+        rows, scores = self.nearest(vectors, max(k, _JOINED) if words else k, exact=exact)
+        scores[~vectors.any(axis=1)] = -np.inf
+        found = []
+        for query, vector, near, cosines in zip(queries, vectors, rows.tolist(), scores.tolist(), strict=True):
+            hits = {row: score for row, score in zip(near, cosines, strict=True) if score > -np.inf}
+            if words and hits:
+                hits = self._join(query, vector, hits)
+            found.append([self._hit(row, score) for row, score in islice(hits.items(), k)])
+        self._vectors.let_go()
+        return found
+
+    def _join(self, query: str, vector: Vectors, cosines: dict[int, float]) -> dict[int, float]:
+        """Scores with their share of words, best first, of these rows and of those that only share words."""
+        shares = self._database.shared_words(query, list(cosines), _JOINED)
+        shares = {row: share for row, share in shares.items() if row < len(self.live) and self.live[row]}
+        others = np.array([row for row in shares if row not in cosines], np.int64)
+        cosines |= zip(others.tolist(), (self._vectors.take(others) @ unit_rows(vector)[0]).tolist(), strict=True)
+        scores = {row: cosine + _WORDS * shares.get(row, 0.0) for row, cosine in cosines.items()}
+        return dict(sorted(scores.items(), key=lambda item: -item[1]))
 
     def _exact(self, vectors: Vectors, k: int, start: int = 0) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
         """The best of the rows from `start` on."""
         search = NearestSearch(vectors, k)
+        first = start
         for block in self._vectors.blocks(start):
-            search.add_unit(block)
-        return start + search.indices, search.scores
+            live = self.live[first : first + len(block)]
+            search.add_unit(block if live.all() else block[live])
+            first += len(block)
+        return start + np.flatnonzero(self.live[start:])[search.indices], search.scores
 
     def _approximate(
         self, graph: NeighbourGraph | XsentError, vectors: Vectors, k: int
@@ -131,6 +185,7 @@ class SearchIndex:
         scores = np.empty((len(vectors), k), np.float32)
         for place, (vector, others) in enumerate(zip(vectors, added, strict=True)):
             rows = np.concatenate([graph.propose(vector, max(_SPARE * k, _PROPOSED)), np.sort(others)])
+            rows = rows[self.live[rows]]
             if len(rows) < k:  # of a graph with parts that no path leads to
                 return self._exact(vectors, k)
             search = NearestSearch(vector, k)
@@ -144,6 +199,10 @@ class SearchIndex:
         if (state := self._database.state()) is None:
             raise DataError(f"{self.path}: an unfinished index; xsent index --resume goes on with it")
         self.state = state  # what the index says about itself
+        self._version = self._database.version()
+        self.live = np.ones(state.rows, bool)  # rows [n] that are of no removed document
+        for first, count in self._database.removed():
+            self.live[first : first + count] = False
         self._vectors = IndexVectors(self.path / VECTORS, state.rows, state.dim)
         self._graph: NeighbourGraph | XsentError | None = None
         if state.graph:
@@ -152,16 +211,16 @@ class SearchIndex:
             except XsentError as error:  # matters only to a search which needs it
                 self._graph = error.with_traceback(None)
 
-    def _hits(self, rows: list[int], scores: list[float]) -> list[Hit]:
-        hits = []
-        for row, score in zip(rows, scores, strict=True):
-            if score > -np.inf:  # not of an empty query
-                (passage,) = self._database.passages(row)
-                self._check(row, passage)
-                hits.append(Hit(score, passage.line, passage.text, passage.source))
-        self._vectors.let_go()
-        return hits
+    def _hit(self, row: int, score: float) -> Hit:
+        passage = self._passages(row)[row]
+        return Hit(score, passage.line, passage.text, passage.source)
 
-    def _check(self, row: int, passage: Passage) -> None:
-        if Passage.of(*passage[:3], self._vectors.stored(row)).digest != passage.digest:
-            raise self._database.damaged(f"row {row:,} of it or of {VECTORS} is not what it was")
+    def _passages(self, first: int, count: int = 1) -> dict[int, Passage]:
+        """Passages by row, from one on, checked."""
+        found = self._database.passages(first, count)
+        if list(found) != (first + np.flatnonzero(self.live[first : first + count])).tolist():
+            raise self._database.damaged("passages are missing")
+        for row, passage in found.items():
+            if Passage.of(*passage[:3], self._vectors.stored(row).tobytes()).digest != passage.digest:
+                raise self._database.damaged(f"row {row:,} of it or of {VECTORS} is not what it was")
+        return found

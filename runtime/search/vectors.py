@@ -30,8 +30,8 @@ class IndexVectors:
         self._file = file
         check_length(file, expected := rows * dim * STORED.itemsize)
         with file.open("rb") as opened:
-            self._map = mmap.mmap(opened.fileno(), expected, access=mmap.ACCESS_READ)
-        self._rows = np.frombuffer(self._map, STORED).reshape(rows, dim)
+            self._map = mmap.mmap(opened.fileno() if rows else -1, expected or 1, access=mmap.ACCESS_READ)
+        self._rows = np.frombuffer(self._map, STORED, rows * dim).reshape(rows, dim)
 
     def blocks(self, start: int = 0) -> Iterator[NDArray[np.float32]]:
         """Rows from `start` on, some [b, D] at a time; each is overwritten by the next."""
@@ -46,9 +46,10 @@ class IndexVectors:
         stored = self._rows[rows]
         return self._checked(stored, np.empty(stored.shape, np.float32))
 
-    def stored(self, row: int) -> bytes:
-        """One row as it lies on the disk."""
-        return bytes(self._rows[row].data)
+    def stored(self, row: int) -> NDArray[np.float16]:
+        """One row [D] as it lies on the disk."""
+        stored: NDArray[np.float16] = self._rows[row].copy()
+        return stored
 
     def let_go(self) -> None:
         """Stop holding what was read: its pages would count as ours until memory is short."""

@@ -1,0 +1,159 @@
+"""`xsent notes`: a folder of notes, searched by meaning and by words in any language of the model."""
+
+import json
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from xsent import (
+    DataError,
+    Document,
+    FingerprintError,
+    Hit,
+    SearchIndex,
+    SentenceEncoder,
+    XsentError,
+    cosine_similarity,
+    update_index,
+)
+from xsent.apps.reading import READERS, read_passages, split_sentences
+from xsent.commands.options import BundleOption, JsonOption, ThreadsOption
+from xsent.errors import needing
+from xsent.terminal import one_line_errors
+
+app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
+
+INDEX = ".xsent-notes"  # in the folder itself, unless said otherwise
+
+_BOLD, _DIM, _PLAIN = "\x1b[1m", "\x1b[2m", "\x1b[0m"
+
+
+class Notes:
+    """The files of a folder, and the index of what they said when it was last updated.
+
+    Hidden files and folders, links, and files of other kinds are passed over.
+    """
+
+    def __init__(self, folder: Path, index: Path | None = None, *, max_bytes: int = 20_000_000) -> None:
+        if not folder.is_dir():
+            raise DataError(f"{folder}: not a folder; expected one with notes")
+        self.folder = folder
+        self.index = index or folder / INDEX
+        self.skipped: list[str] = []  # why a file could not be read, of the last update
+        self._max_bytes = max_bytes
+
+    def update(self, encoder: SentenceEncoder, *, force: bool = False, show_progress_bar: bool = False) -> int:
+        """Bring new and changed files into the index, and what is gone out of it; how many these are comes back."""
+        self.skipped = []
+        known = {} if force or not self.index.is_dir() else SearchIndex(self.index).documents()
+        there = dict(self._files())
+        changed = [name for name, stamp in there.items() if known.get(name) != stamp]
+        gone = known.keys() - there.keys()
+        if changed or gone or not known:
+            documents = (self._read(name, there[name]) for name in changed)
+            update_index(self.index, documents, encoder, remove=gone, force=force, show_progress_bar=show_progress_bar)
+        return len(changed) + len(gone)
+
+    def _files(self) -> Iterator[tuple[str, str]]:
+        """Names within the folder, and what changes when the file does."""
+        for parent, folders, names in os.walk(self.folder, onerror=lambda error: self.skipped.append(str(error))):
+            folders[:] = sorted(name for name in folders if not name.startswith("."))
+            for name in sorted(names):
+                path = Path(parent, name)
+                if (
+                    path.suffix.lower() in READERS
+                    and not name.startswith(".")
+                    and not path.is_symlink()
+                    and path.is_file()
+                ):
+                    found = path.stat()
+                    yield path.relative_to(self.folder).as_posix(), f"{found.st_size} {found.st_mtime_ns}"
+
+    def _read(self, name: str, stamp: str) -> Document:
+        """A file as a document; one that cannot be read is empty, and without stamp, so that it is tried again."""
+        path = self.folder / name
+        try:
+            name.encode()
+            if (size := int(stamp.split()[0])) > self._max_bytes:
+                raise DataError(f"{path}: {size:,} bytes, more than the {self._max_bytes:,} of --max-bytes")
+            return Document(name, stamp, read_passages(path))
+        except UnicodeEncodeError:
+            self.skipped.append(f"{os.fsencode(path)!r}: its name is not Unicode; rename it")
+        except XsentError as error:
+            self.skipped.append(str(error))
+        return Document(os.fsencode(name).decode(errors="backslashreplace"), "", [])
+
+
+@app.command(epilog='Example: xsent notes ~/notes "wann ist das Treffen?"')
+@one_line_errors()
+def notes(
+    folder: Annotated[Path, typer.Argument(help="With text, Markdown, HTML and PDF files, in folders as they are.")],
+    query: Annotated[str | None, typer.Argument(help="In any language of the model; without it, only update.")] = None,
+    k: Annotated[int, typer.Option("--k", "-k", min=1, help="Passages to find.")] = 5,
+    index: Annotated[Path | None, typer.Option(help=f"The index; default: {INDEX} in the folder.")] = None,
+    update: Annotated[bool, typer.Option(help="Look for new, changed and deleted files first.")] = True,
+    words: Annotated[bool, typer.Option(help="Let passages with words of the query come first.")] = True,
+    watch: Annotated[bool, typer.Option("--watch", help="Keep on updating whenever a file changes.")] = False,
+    max_bytes: Annotated[int, typer.Option(min=1, help="Files that are larger are skipped.")] = 20_000_000,
+    model: BundleOption = None,
+    threads: ThreadsOption = None,
+    force: Annotated[bool, typer.Option("--force", help="Make the index anew.")] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Search a folder of notes by meaning and by words: score, file and line, and the passage, best first.
+
+    What has changed since the last time is indexed first. A PDF has pages instead of lines.
+    """
+    found = Notes(folder, index, max_bytes=max_bytes)
+    encoder = SentenceEncoder(model, threads=threads)
+    if query is not None and not query.strip():
+        raise DataError("the query is empty; ask for something")
+    if watch and query is not None:
+        raise typer.BadParameter("--watch takes no query: ask from another terminal meanwhile")
+    if update or force or watch:
+        _update(found, encoder, force)
+    if query is not None:
+        for hit in SearchIndex(found.index).search(encoder, [query], k, words=words)[0]:
+            _print(hit, encoder, query, as_json)
+    if watch:
+        with needing("apps"):
+            from watchfiles import watch as changes
+
+        for _ in changes(folder, watch_filter=lambda _, path: INDEX not in Path(path).parts, raise_interrupt=True):
+            _update(found, encoder, force=False)
+
+
+def _update(notes: Notes, encoder: SentenceEncoder, force: bool) -> None:
+    try:
+        count = notes.update(encoder, force=force, show_progress_bar=sys.stderr.isatty())
+    except FingerprintError as error:
+        raise FingerprintError(f"{error}; --force does") from None
+    for reason in notes.skipped:
+        typer.echo(f"Skipped: {reason}", err=True)
+    if count:
+        typer.echo(f"{count:,} files were new, changed or gone; {notes.index} is up to date", err=True)
+
+
+def _print(hit: Hit, encoder: SentenceEncoder, query: str, as_json: bool) -> None:
+    """One hit; on a terminal the sentence that is nearest to the query stands out."""
+    sentences = split_sentences(hit.text) or [hit.text]
+    best = sentences[
+        int(
+            cosine_similarity(
+                encoder.encode(query, on_long="split"), encoder.encode(sentences, on_long="split")
+            ).argmax()
+        )
+    ]
+    if as_json:
+        found = {"score": hit.score, "file": hit.source, "line": hit.line, "text": hit.text, "best": best}
+        typer.echo(json.dumps(found, ensure_ascii=False))
+    elif sys.stdout.isatty():
+        place = f"{hit.source}, page {hit.line}" if hit.source.lower().endswith(".pdf") else f"{hit.source}:{hit.line}"
+        text = hit.text.replace(best, f"{_BOLD}{best}{_PLAIN}", 1)
+        typer.echo(f"{hit.score:.2f}  {_DIM}{place}{_PLAIN}\n      {text}")
+    else:
+        typer.echo(f"{hit.score:.4f}\t{hit.source}:{hit.line}\t{hit.text}")

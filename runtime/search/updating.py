@@ -1,0 +1,122 @@
+"""An index of documents that come, change and go."""
+
+from collections.abc import Iterable, Iterator
+from contextlib import closing
+from dataclasses import dataclass, replace
+from itertools import tee
+from pathlib import Path
+
+import numpy as np
+
+from xsent.encoder import SentenceEncoder
+from xsent.files import atomic_folder, naming_full_disk, only_writer, remove_folder
+from xsent.search.database import IndexDatabase, IndexState, StoredDocument, check_replaceable, has_index
+from xsent.search.index import SearchIndex
+from xsent.search.writer import IndexWriter
+from xsent.terminal import Progress
+
+_WORTH_COMPACTING = 10_000  # removed rows; and there must be more of them than of others
+
+
+@dataclass(frozen=True)
+class Document:
+    """What is indexed, replaced and removed as one, such as a file."""
+
+    name: str  # the `source` of its hits
+    stamp: str  # anything that changes when it does, such as its time and size
+    passages: Iterable[tuple[int, str]]  # line, from 1, and text
+
+
+def update_index(
+    path: str | Path,
+    documents: Iterable[Document],
+    encoder: SentenceEncoder,
+    *,
+    remove: Iterable[str] = (),
+    force: bool = False,
+    show_progress_bar: bool = False,
+) -> IndexState:
+    """Put documents into an index in constant memory, instead of their older versions; it is made if there is none.
+
+    What is done counts at once. After a kill the same call goes on: a document that was cut short has no stamp in
+    `SearchIndex.documents`, and comes again. Words of an index of documents can be searched too. Rows of removed
+    documents are given free when they are more than the others.
+
+    Args:
+        path: The folder; its parent must exist.
+        documents: New and changed ones, each name once; they are asked for one after the other.
+        encoder: What makes the vectors; a passage longer than it reads is encoded in windows.
+        remove: Names of documents to drop; those that are not there are passed over.
+        force: Drop all that an index holds first, also one that is damaged or of another encoder.
+        show_progress_bar: Report progress on standard error.
+
+    Raises:
+        DataError: The folder holds something else, or another process is writing.
+        FingerprintError: The index is of another encoder.
+    """
+    path = Path(path)
+    if path.exists() and (force or not has_index(path)):
+        check_replaceable(path, complete=False)
+        remove_folder(path)
+    path.mkdir(exist_ok=True)
+    with only_writer(path), naming_full_disk(path, lambda: True):
+        with closing(IndexDatabase(path, create=True)) as database:
+            state = database.state() or IndexState(encoder.fingerprint, encoder.dim)
+            state.check_fingerprint(encoder.fingerprint, path)
+            database.keep_documents()
+            database.forget(state.rows)
+        with closing(IndexWriter(path, state)) as writer:
+            writer.begin(state)
+            writer.save(state, remove=remove)
+            _add(writer, documents, encoder, show_progress_bar)
+            state = writer.state
+        return _compact(path) or state
+
+
+def _add(writer: IndexWriter, documents: Iterable[Document], encoder: SentenceEncoder, show: bool) -> None:
+    """Append all passages of all documents, and save from time to time."""
+    unsaved: dict[str, StoredDocument] = {}
+    passages, texts = tee(_passages(documents))  # the encoder reads a few dozen ahead, no more
+    vectors = encoder.encode_iter((text for _, _, text in texts), precision="float16", on_long="split")
+    first = writer.rows
+    try:
+        with Progress("passages", enabled=show) as progress:
+            for (document, line, text), vector in zip(passages, progress.count(vectors), strict=False):
+                writer.append(document.name, line, text, vector)
+                stamp = "" if line else document.stamp
+                unsaved[document.name] = StoredDocument(document.name, stamp, first, writer.rows - first)
+                if not line:
+                    first = writer.rows
+                if writer.is_full:
+                    writer.save(writer.state, documents=unsaved.values())
+                    unsaved.clear()
+    finally:  # also when it is interrupted
+        writer.save(writer.state, documents=unsaved.values())
+
+
+def _passages(documents: Iterable[Document]) -> Iterator[tuple[Document, int, str]]:
+    """Passages with their documents; line 0, without text, ends each document."""
+    for document in documents:
+        yield from ((document, line, text) for line, text in document.passages)
+        yield document, 0, ""
+
+
+def _compact(path: Path) -> IndexState | None:
+    """Write an index anew without the rows of removed documents, if that is worth it."""
+    index = SearchIndex(path)
+    if index.state.rows - len(index) < max(_WORTH_COMPACTING, len(index)):
+        return None
+    kept = np.flatnonzero(index.live)
+    with atomic_folder(path) as folder:
+        with closing(IndexWriter(folder, replace(index.state, rows=0, graph=0, graph_digest=""))) as writer:
+            writer.database.keep_documents()
+            for passage, vector in index.passages():
+                writer.append(passage.source, passage.line, passage.text, vector)
+                if writer.is_full:
+                    writer.save(writer.state)
+            moved = [
+                document._replace(first=int(np.searchsorted(kept, document.first)))
+                for document in index.stored_documents()
+            ]
+            writer.save(writer.state, documents=moved)
+        return writer.state
