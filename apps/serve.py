@@ -125,13 +125,24 @@ def _api_key(file: Path | None) -> str | None:
 def _listen(host: str, port: int) -> socket.socket:
     """A socket that clients can reach at once; bound here, since uvicorn would say more than one line."""
     try:
-        family, *_, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
-        return socket.create_server(address, family=family)
+        # With the protocol: asyncio knows by it that answers must not wait for the client's acknowledgement (40 ms).
+        family, kind, protocol, _, address = socket.getaddrinfo(host, port, 0, socket.SOCK_STREAM, socket.IPPROTO_TCP)[
+            0
+        ]
+        listener = socket.socket(family, kind, protocol)
+        try:
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # also where the last server has just ended
+            listener.bind(address)
+            listener.listen()
+        except BaseException:
+            listener.close()
+            raise
     except OSError as error:
         reason = error.strerror or str(error)
         if error.errno == errno.EADDRINUSE:
             reason = "another program listens there; choose another --port, or stop it"
         raise DataError(f"{host}, port {port}: {reason}") from error
+    return listener
 
 
 def _named(options: Iterable[str] | None) -> dict[str, Path]:
