@@ -9,9 +9,9 @@ python -m xsent.bench.serving BUNDLE [REQUESTS] [CLIENTS,...]
 import json
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from http.client import HTTPConnection
 from itertools import cycle, islice
 from pathlib import Path
@@ -28,9 +28,9 @@ from xsent.errors import DataError
 from xsent.probe import time_each
 from xsent.terminal import Progress, one_line_errors
 
-SENTENCES, FIRST, POINTS = 1_000, 1_000, 10  # different ones; requests before the memory should be flat; looks at it
+SENTENCES, FIRST = 1_000, 1_000  # different ones; requests after which the memory should be flat
 PATH, HEADERS = "/v1/embeddings", {"Content-Type": "application/json"}
-COMMAND = [sys.executable, "-c", "from xsent.cli import main; main()", "serve", "--port", "0", "--model"]
+COMMAND = [sys.executable, "-P", "-c", "from xsent.cli import main; main()", "serve", "--port", "0", "--model"]
 
 
 @contextmanager
@@ -48,45 +48,34 @@ def server(bundle: Path) -> Iterator[tuple[int, psutil.Process]]:
             process.terminate()
 
 
-class Client:
-    """Sends one request after the other."""
-
-    def __init__(self, port: int) -> None:
-        self._connection = HTTPConnection("127.0.0.1", port)
-
-    def ask(self, bodies: Iterator[bytes]) -> list[float]:
-        """Seconds of each."""
-        times = []
-        for body in bodies:
-            began = perf_counter()
-            self._connection.request("POST", PATH, body, HEADERS)
-            answer = self._connection.getresponse()
-            content = answer.read()
-            times.append(perf_counter() - began)
-            if answer.status != 200:
-                raise DataError(f"answered {answer.status}: {content[:200]!r}")
-        return times
+def ask(connection: HTTPConnection, bodies: Iterator[bytes], done: Callable[[], None]) -> list[float]:
+    """Seconds of each of these requests, one after the other; other clients take from the same."""
+    times = []
+    for body in bodies:
+        began = perf_counter()
+        connection.request("POST", PATH, body, HEADERS)
+        answer = connection.getresponse()
+        content = answer.read()
+        times.append(perf_counter() - began)
+        done()
+        if answer.status != 200:
+            raise DataError(f"answered {answer.status}: {content[:200]!r}")
+    return times
 
 
 def load(port: int, process: psutil.Process, clients: int, requests: int, texts: Sequence[str]) -> Measurement:
-    """Requests of so many clients at once, and the server's memory meanwhile."""
+    """Requests of so many clients at once, and the server's memory before, after the first thousand and at the end."""
     bodies = cycle([json.dumps({"input": text, "encoding_format": "base64"}).encode() for text in texts])
-    mib = lambda: process.memory_info().rss / 2**20  # noqa: E731
-    found, times, asking = {"mib_0": mib()}, list[float](), [Client(port) for _ in range(clients)]
-    blocks = [FIRST, *[(requests - FIRST) // POINTS] * POINTS]
-    began = perf_counter()
-    with ThreadPoolExecutor(clients) as pool, Progress("requests", sum(blocks)) as progress:
-        for size in blocks:
-            shared = islice(bodies, size)  # threads take from it in turns
-            for part in pool.map(Client.ask, asking, [shared] * clients):
+    mib, times, began = dict[str, float](), list[float](), perf_counter()
+    with ExitStack() as stack, ThreadPoolExecutor(clients) as pool, Progress("requests", requests) as progress:
+        open_ = [stack.enter_context(closing(HTTPConnection("127.0.0.1", port))) for _ in range(clients)]
+        for size in (0, FIRST, requests - FIRST):
+            shared = islice(bodies, size)
+            for part in pool.map(ask, open_, [shared] * clients, [progress.advance] * clients):
                 times += part
-            found[f"mib_{len(times)}"] = mib()
-            progress.advance(size)
-    rate = len(times) / (perf_counter() - began)
-    kept = {name: found[name] for name in ("mib_0", f"mib_{FIRST}", f"mib_{len(times)}")}
-    return Measurement(
-        "serving", {"how": f"{clients} clients"}, {**figures(times, rate), **kept, "peak_mib": max(found.values())}
-    )
+            mib[f"mib_{len(times)}"] = process.memory_info().rss / 2**20
+    rate = requests / (perf_counter() - began)
+    return Measurement("serving", {"how": f"{clients} clients"}, {**figures(times, rate), **mib})
 
 
 def loop(encoder: SentenceEncoder, texts: Sequence[str]) -> Measurement:
@@ -104,14 +93,10 @@ def figures(times: Sequence[float], rate: float) -> dict[str, float]:
 @one_line_errors()
 def main(bundle: str, requests: str = "100000", clients: str = "1,4") -> None:
     """Print a table; each number of clients gets its share of the requests, from a server of its own."""
-    encoder, texts, numbers = (
-        SentenceEncoder(bundle, threads=1),
-        sentences(SENTENCES),
-        list(map(int, clients.split(","))),
-    )
+    encoder, texts, numbers = SentenceEncoder(bundle, threads=1), sentences(SENTENCES), clients.split(",")
     encoder.encode(texts)
     found = [loop(encoder, texts)]
-    for number in numbers:
+    for number in map(int, numbers):
         with server(Path(bundle)) as (port, process):
             found.append(load(port, process, number, int(requests) // len(numbers), texts))
     sys.stdout.write(listing([*found, loop(encoder, texts)]).markdown() + "\n")

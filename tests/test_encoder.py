@@ -155,6 +155,12 @@ def test_long_sentences_are_counted_in_one_warning(encoder: SentenceEncoder) -> 
     assert len(caught) == 1
 
 
+def test_tokens_are_counted_as_they_are_read(encoder: SentenceEncoder) -> None:
+    assert (encoder.count_tokens(""), encoder.count_tokens(" ")) == (0, 0)
+    with pytest.raises(ValueError, match=rf" {encoder.count_tokens(LONG):,} tokens, at most 64 fit"):
+        encoder.encode(LONG, on_long="error")
+
+
 def test_split_weighs_windows_by_length(encoder: SentenceEncoder) -> None:
     ids = encoder._tokenizer.encode(LONG)
     assert len(ids) % 64  # the last window is shorter

@@ -27,6 +27,7 @@ from starlette.testclient import TestClient
 from xsent import DataError, FingerprintError, LinearClassifier, SearchIndex, SentenceEncoder, build_index
 from xsent.apps import gate
 from xsent.apps.gate import Limits
+from xsent.apps.serve import _listen
 from xsent.apps.server import create_app
 
 ENGLISH = sentences("en")
@@ -346,6 +347,8 @@ def test_what_cannot_be_served_is_one_line(
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         assert_refused(run("serve", "--port", port), f"127.0.0.1, port {port}: another program listens there; choose")
+    with _listen("127.0.0.1", 0) as listener:
+        assert listener.proto == socket.IPPROTO_TCP  # else asyncio lets every answer wait 40 ms
     free = ["serve", "--port", 0, "--model", mini_bundle]
     assert_refused(run("serve", "--host", "no.such.host.invalid"), "no.such.host.invalid, port 8000: ")
     head = made / "topics.npz"
