@@ -90,7 +90,8 @@ class Gate:
             return ApiError(403, f"{host[:100]!r} is not localhost; a server that has other names needs an API key")
         # Not 429: that would say that this client asks too often. OpenAI's clients try again after both.
         if scope["method"] == "POST" and self._inside >= self._places:
-            return ApiError(503, f"{self._inside} requests are waiting already; try again soon", code="overloaded")
+            message = f"{self._inside} at once are all that this server takes; try again soon"
+            return ApiError(503, message, code="overloaded")
         return None
 
 

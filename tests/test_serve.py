@@ -252,7 +252,7 @@ def test_a_full_queue_says_so_and_clears(mini_bundle: Path) -> None:
         first = pool.submit(ask)
         held.begun.acquire()
         second = ask()
-        refused(second, 503, "1 requests are waiting already")
+        refused(second, 503, "1 at once are all that this server takes; try again soon")
         assert second.headers["Retry-After"] == "1" and client.get("/health").status_code == 200
         held.go.set()
         assert first.result().status_code == ask().status_code == 200
