@@ -7,7 +7,7 @@ other weights are read page by page while encoding, so only `Bundle.verify` read
 import hashlib
 import json
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import TYPE_CHECKING, Any
@@ -81,6 +81,23 @@ class Bundle(Manifest):
         """The ONNX graph; its weights lie beside it."""
         return self.path / GRAPH
 
+    def mapped(self, weight: str) -> "NDArray[Any]":
+        """A weight, by its name in the graph, as it lies on the disk; only what is used of it is read."""
+        import numpy as np  # here, not above: what a bundle says about itself needs no arrays
+
+        entry = self.network.tensors[weight]
+        if entry.file not in self.files or entry.dtype not in _DTYPES:
+            raise ValueError(f"{weight} is {entry.dtype} in {entry.file}")
+        dtype = np.dtype(entry.dtype).newbyteorder("<")
+        if entry.offset + dtype.itemsize * math.prod(entry.shape) > self.files[entry.file].bytes:
+            raise ValueError(f"{weight} ends after {entry.file}")
+        return np.asarray(np.memmap(self.path / entry.file, dtype, "r", entry.offset, entry.shape))
+
+    def floats(self, weight: str) -> "NDArray[np.float32]":
+        """A weight in memory."""
+        numbers: NDArray[np.float32] = self.mapped(weight).astype("float32")  # a copy
+        return numbers
+
     def verify(self) -> None:
         """Read every file and compare it with its checksum; a BundleError names one that differs."""
         for name in self.files:
@@ -108,37 +125,6 @@ class Bundle(Manifest):
                 f"{self.path / name}: damaged (sha256 {digest[:12]}…, expected "
                 f"{self.files[name].sha256[:12]}…); copy the whole bundle again"
             )
-
-
-class Weights:
-    """The weights of a bundle by their names in the graph, read without it."""
-
-    def __init__(self, bundle: Bundle) -> None:
-        self.network = bundle.network
-        self._bundle = bundle
-
-    def __contains__(self, name: str) -> bool:
-        return name in self.network.tensors
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self.network.tensors)
-
-    def mapped(self, name: str) -> "NDArray[Any]":
-        """A weight as it lies on the disk; only what is used of it is read."""
-        import numpy as np  # here, not above: what a bundle says about itself needs no arrays
-
-        entry, files = self.network.tensors[name], self._bundle.files
-        if entry.file not in files or entry.dtype not in _DTYPES:
-            raise ValueError(f"{name} is {entry.dtype} in {entry.file}")
-        dtype = np.dtype(entry.dtype).newbyteorder("<")
-        if entry.offset + dtype.itemsize * math.prod(entry.shape) > files[entry.file].bytes:
-            raise ValueError(f"{name} ends after {entry.file}")
-        return np.asarray(np.memmap(self._bundle.path / entry.file, dtype, "r", entry.offset, entry.shape))
-
-    def floats(self, name: str) -> "NDArray[np.float32]":
-        """A weight in memory."""
-        weight: NDArray[np.float32] = self.mapped(name).astype("float32")  # a copy
-        return weight
 
 
 def _read_manifest(path: Path) -> dict[str, Any]:

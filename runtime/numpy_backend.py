@@ -13,7 +13,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from xsent.bundle import Bundle, Weights
+from xsent.bundle import Bundle
 from xsent.errors import BundleError
 from xsent.similarity import Floats
 from xsent.threads import OneThread
@@ -31,12 +31,11 @@ class NumpyBackend:
     def __init__(self, bundle: Bundle) -> None:
         network, self._dim = bundle.network, bundle.dim
         try:
-            weights = Weights(bundle)
-            self._table = _Table(weights, bundle.vocab_size)
-            self._layers = [_Layer(weights, f"layer{number}") for number in range(bundle.num_layers)]
+            self._table = _Table(bundle)
+            self._layers = [_Layer(bundle, f"layer{number}") for number in range(bundle.num_layers)]
             self._first, self._last = [network.first], [network.last]
-            self._positions = weights.mapped("positions") if self._layers else None
-            self._table_norm = _Norm(weights, "table_norm") if self._layers else None
+            self._positions = bundle.mapped("positions") if self._layers else None
+            self._table_norm = _Norm(bundle, "table_norm") if self._layers else None
             if self._positions is not None and len(self._positions) < bundle.max_length + _FRAME:
                 raise ValueError(f"{len(self._positions)} positions, expected {bundle.max_length + _FRAME}")
             vector = self.embed(np.zeros(1, np.int64))  # weights that do not fit each other say so here
@@ -63,11 +62,12 @@ class NumpyBackend:
 class _Table:
     """The token table."""
 
-    def __init__(self, weights: Weights, vocab_size: int) -> None:
-        self._table = weights.mapped("table")  # [V, D] float32 or int8, [V, D / 2] uint8: two numbers a byte
-        self._scales = weights.mapped("table.scales") if "table.scales" in weights else None  # [V, blocks of a row]
-        if len(self._table) != vocab_size:
-            raise ValueError(f"the table has {len(self._table)} rows, expected {vocab_size}")
+    def __init__(self, bundle: Bundle) -> None:
+        # [V, D] float32 or int8, or [V, D / 2] uint8, two numbers a byte; scales are [V, blocks of a row].
+        self._table = bundle.mapped("table")
+        self._scales = bundle.mapped("table.scales") if "table.scales" in bundle.network.tensors else None
+        if len(self._table) != bundle.vocab_size:
+            raise ValueError(f"the table has {len(self._table)} rows, expected {bundle.vocab_size}")
 
     def rows(self, ids: NDArray[np.int64]) -> Floats:
         """The vectors of tokens [T, D]."""
@@ -84,9 +84,9 @@ class _Table:
 class _Norm:
     """Layer norm."""
 
-    def __init__(self, weights: Weights, name: str) -> None:
-        self._weight, self._bias = weights.floats(f"{name}.weight"), weights.floats(f"{name}.bias")
-        self._epsilon = np.float32(weights.network.norm_eps)
+    def __init__(self, bundle: Bundle, name: str) -> None:
+        self._weight, self._bias = bundle.floats(f"{name}.weight"), bundle.floats(f"{name}.bias")
+        self._epsilon = np.float32(bundle.network.norm_eps)
 
     def __call__(self, x: Floats) -> Floats:
         centred = x - x.mean(axis=1, keepdims=True)
@@ -98,12 +98,12 @@ class _Norm:
 class _Linear:
     """A linear layer, in 8 bits if its weight is."""
 
-    def __init__(self, weights: Weights, name: str) -> None:
+    def __init__(self, bundle: Bundle, name: str) -> None:
         # [outputs, inputs]: a few tokens are multiplied up to a third faster so than by [inputs, outputs].
-        self._weight = np.ascontiguousarray(weights.mapped(f"{name}.weight").T, np.float32)
-        self._bias = weights.floats(f"{name}.bias")
-        self._scales = weights.floats(f"{name}.scales") if f"{name}.scales" in weights else None
-        self._smoothing = weights.floats(f"{name}.smoothing") if f"{name}.smoothing" in weights else None
+        self._weight = np.ascontiguousarray(bundle.mapped(f"{name}.weight").T, np.float32)
+        self._bias = bundle.floats(f"{name}.bias")
+        self._scales = bundle.floats(f"{name}.scales") if f"{name}.scales" in bundle.network.tensors else None
+        self._smoothing = bundle.floats(f"{name}.smoothing") if f"{name}.smoothing" in bundle.network.tensors else None
 
     def __call__(self, x: Floats) -> Floats:
         if self._scales is None:
@@ -122,13 +122,13 @@ class _Linear:
 class _Layer:
     """One layer: norm(x + attention(x)), then norm(x + feed-forward(x))."""
 
-    def __init__(self, weights: Weights, name: str) -> None:
-        if (activation := weights.network.activation) not in ACTIVATIONS:
+    def __init__(self, bundle: Bundle, name: str) -> None:
+        if (activation := bundle.network.activation) not in ACTIVATIONS:
             raise ValueError(f"activation is {activation!r}, expected one of {', '.join(ACTIVATIONS)}")
-        self._heads, self._activation = weights.network.heads, ACTIVATIONS[activation]
-        self._attention_norm, self._ffn_norm = (_Norm(weights, f"{name}.{part}_norm") for part in ("attention", "ffn"))
-        self._qkv, self._attention_out = _Linear(weights, f"{name}.qkv"), _Linear(weights, f"{name}.attention_out")
-        self._ffn_in, self._ffn_out = _Linear(weights, f"{name}.ffn_in"), _Linear(weights, f"{name}.ffn_out")
+        self._heads, self._activation = bundle.network.heads, ACTIVATIONS[activation]
+        self._attention_norm, self._ffn_norm = (_Norm(bundle, f"{name}.{part}_norm") for part in ("attention", "ffn"))
+        self._qkv, self._attention_out = _Linear(bundle, f"{name}.qkv"), _Linear(bundle, f"{name}.attention_out")
+        self._ffn_in, self._ffn_out = _Linear(bundle, f"{name}.ffn_in"), _Linear(bundle, f"{name}.ffn_out")
 
     def __call__(self, x: Floats) -> Floats:
         """Transform tokens [T, D]."""

@@ -63,13 +63,6 @@ def process_memory(field: str) -> float:
     raise OSError(f"/proc/self/status has no {field}")
 
 
-def time_call(run: Callable[[], object], clock: Callable[[], float] = perf_counter) -> float:
-    """Seconds of one call."""
-    began = clock()
-    run()
-    return clock() - began
-
-
 def time_each(
     run: Callable[[Input], object], inputs: Sequence[Input], *, least: int, most: int = sys.maxsize, seconds: float = 0
 ) -> list[float]:

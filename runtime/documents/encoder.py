@@ -106,7 +106,7 @@ class DocumentEncoder:
         for language, found in surveys.items():
             with _about(language):
                 density = Density.fit(found.sample) if self._weighted else None
-            fitted[language] = LanguageSpace(found.directions(choice.rank), density)
+            fitted[language] = LanguageSpace((found.train + found.held_out).directions(choice.rank), density)
         self._space = DocumentSpace(self._encoder.fingerprint, fitted, choice)
         return self
 

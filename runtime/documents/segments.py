@@ -9,7 +9,7 @@ more packages and is one person's. What it does badly: French titles before a na
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from xsent.errors import MissingExtraError
+from xsent.errors import needing
 
 Document = str | Sequence[str]
 
@@ -24,10 +24,8 @@ def split_sentences(text: str, language: str) -> list[str]:
     Where the language is not known, the rules are general. A line break ends a sentence only where a blank line
     follows. A sentence of more than 4,000 characters is cut.
     """
-    try:
+    with needing("documents"):
         from sentencex import segment
-    except ImportError as error:
-        raise MissingExtraError("sentencex is not installed; pip install 'xsent[documents]'") from error
 
     def pieces() -> Iterator[str]:
         start = 0

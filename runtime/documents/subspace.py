@@ -61,10 +61,6 @@ class LanguageSurvey:
         """Some of all sentences [n, D], at most `SAMPLE`."""
         return np.concatenate([self.train_sample, self.held_out_sample])
 
-    def directions(self, rank: int) -> Floats:
-        """The dominant directions of all sentences, see `Moments.directions`."""
-        return (self.train + self.held_out).directions(rank)
-
 
 def survey(vectors: Iterable[NDArray[Any]], held_out: NDArray[np.bool_], dim: int) -> LanguageSurvey:
     """Pass once over the sentence vectors [D] of a language; `held_out` says whether each is for testing [n]."""
