@@ -145,15 +145,12 @@ def transfer(
     *,
     seeds: int = 5,
     class_weight: ClassWeight | None = None,
-    show_progress_bar: bool = False,
 ) -> tuple[tuple[str, ...], list[Cell]]:
     """Labels, and a cell of `seeds` heads for each training and test set; a DataError names a file that is unfit."""
-    if seeds < 1:
-        raise ValueError(f"seeds = {seeds} must be at least 1")
     labels = _common_labels(train, test)
     encoded = {name: examples.encode(encoder) for name, examples in test.items()}
     cells = []
-    with Progress("heads", len(train) * seeds, enabled=show_progress_bar) as progress:
+    with Progress("heads", len(train) * seeds) as progress:
         for source, examples in train.items():
             vectors = examples.encode(encoder)
             try:

@@ -1,7 +1,6 @@
 """`xsent evaluate`: an encoder measured with published protocols."""
 
 import json
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -63,7 +62,7 @@ def _add_command(task: str) -> None:
         from xsent.models import open_model
 
         encoder = as_stored(open_model(model), precision, truncate_dim)
-        result = PROTOCOLS[task](encoder, data_folder, _codes(languages), show_progress_bar=sys.stderr.isatty())
+        result = PROTOCOLS[task](encoder, data_folder, _codes(languages))
         form = {"precision": precision, "truncate_dim": truncate_dim}
         _report(result, encoder, {"task": task, "model": str(model or "built-in"), **form}, as_json)
 
@@ -104,6 +103,6 @@ def compare_spaces(
 
     encoder, codes = open_model(model), _codes(languages)
     other = open_model(english_by)
-    result = space(encoder, data_folder, codes, english_by=other, show_progress_bar=sys.stderr.isatty())
+    result = space(encoder, data_folder, codes, english_by=other)
     about = {"task": "space", "model": str(model or "built-in"), "english_by": str(english_by)}
     _report(result, encoder, about, as_json)

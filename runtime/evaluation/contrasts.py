@@ -23,13 +23,7 @@ SAME = 1e-6  # cosines that differ by less are equal but for rounding
 NOTE = "Per cent of sentences that lie nearer to their translation than to a changed one; equally near counts half."
 
 
-def contrasts(
-    encoder: SupportsEncode,
-    file: str | Path,
-    languages: Sequence[str] | None = None,
-    *,
-    show_progress_bar: bool = False,
-) -> Evaluation:
+def contrasts(encoder: SupportsEncode, file: str | Path, languages: Sequence[str] | None = None) -> Evaluation:
     """Measure an encoder on contrasts: a row for each kind of change, a column for each language.
 
     The file is tab-separated: kind, English, language, translation, changed translation, under a line with these names.
@@ -45,7 +39,7 @@ def contrasts(
     for line in lines[1:]:
         if line[2] in wanted:
             parts.setdefault((line[0], line[2]), []).append(line)
-    with Progress("languages and kinds", len(parts), enabled=show_progress_bar) as progress:
+    with Progress("languages and kinds", len(parts)) as progress:
         right = [(kind, code, _right(encoder, parts[kind, code])) for kind, code in progress.count(parts)]
     scores = {
         kind: _row([part for part in right if part[0] == kind]) for kind in dict.fromkeys(kind for kind, _ in parts)

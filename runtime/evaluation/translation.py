@@ -36,13 +36,7 @@ SPACE_NOTE = (
 )
 
 
-def tatoeba(
-    encoder: SupportsEncode,
-    folder: str | Path,
-    languages: Sequence[str] | None = None,
-    *,
-    show_progress_bar: bool = False,
-) -> Evaluation:
+def tatoeba(encoder: SupportsEncode, folder: str | Path, languages: Sequence[str] | None = None) -> Evaluation:
     """Tatoeba similarity search (method of LASER); the folder has `en-XX.tsv` a language: English, translation."""
 
     def measure(language: str) -> Figures:
@@ -50,23 +44,17 @@ def tatoeba(
         return _both_ways(english, encoder.encode(english), other, encoder.encode(other))
 
     languages = languages_of(encoder, folder, languages)
-    return measure_each(languages, measure, DIRECTIONS, TATOEBA_NOTE, show_progress_bar=show_progress_bar)
+    return measure_each(languages, measure, DIRECTIONS, TATOEBA_NOTE)
 
 
-def xsr(
-    encoder: SupportsEncode,
-    folder: str | Path,
-    languages: Sequence[str] | None = None,
-    *,
-    show_progress_bar: bool = False,
-) -> Evaluation:
+def xsr(encoder: SupportsEncode, folder: str | Path, languages: Sequence[str] | None = None) -> Evaluation:
     """Cross-lingual sentence retrieval (mao2021, table 4) among about 200,000 candidates.
 
     The folder has `en-XX.tsv` a language (Q or C, source, English, translation), whose rows Q are the queries, and
     `distractors.XX.txt.xz`, further candidates in the language.
     """
     languages, scores = languages_of(encoder, folder, languages), {}
-    with Progress("candidates", enabled=show_progress_bar) as progress:
+    with Progress("candidates") as progress:
         for language in languages:
             file = _existing(Path(folder) / f"en-{language}.tsv", XSR_ROWS)
             distractors = _existing(Path(folder) / f"distractors.{language}.txt.xz", "one sentence a line")
@@ -88,7 +76,6 @@ def space(
     languages: Sequence[str] | None = None,
     *,
     english_by: SupportsEncode,
-    show_progress_bar: bool = False,
 ) -> Evaluation:
     """How well an encoder's vectors lie among those of another one, which encodes English; on the files of `tatoeba`.
 
@@ -109,7 +96,7 @@ def space(
             f"the model's vectors have {ours} numbers, those of the model for English {theirs}; expected two of one "
             "space: `xsent info` says whose space a bundle's vectors lie in"
         )
-    return measure_each(languages, measure, averaged, SPACE_NOTE, show_progress_bar=show_progress_bar)
+    return measure_each(languages, measure, averaged, SPACE_NOTE)
 
 
 def languages_of(encoder: SupportsEncode, folder: str | Path, asked: Sequence[str] | None = None) -> list[str]:

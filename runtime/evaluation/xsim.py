@@ -28,7 +28,6 @@ def xsim(
     pivot: str = "en",
     margin: Margin = "ratio",
     k: int = 4,
-    show_progress_bar: bool = False,
 ) -> Evaluation:
     """Error rates in per cent of every language against the pivot, both directions; margin and k as in `mine_bitext`.
 
@@ -52,7 +51,7 @@ def xsim(
         return {"sentences": len(texts), **dict(zip(directions, rates, strict=True))}
 
     note = f"Error rate in percent of retrieval by margin ({margin}, k = {k}); lower is better."
-    return measure_each(languages, measure, directions, note, show_progress_bar=show_progress_bar)
+    return measure_each(languages, measure, directions, note)
 
 
 def xsim_errors(src: ArrayLike, trg: ArrayLike, *, margin: Margin = "ratio", k: int = 4) -> int:
