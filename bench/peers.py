@@ -2,7 +2,7 @@
 
 import json
 import shutil
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from importlib.metadata import version
 from itertools import count, islice
 from pathlib import Path
@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from xsent.bench.bundles import Bundles
-from xsent.bench.grid import take_turns
+from xsent.bench.grid import Say, take_turns
 from xsent.bench.processes import silent
 from xsent.bench.report import PEER, PEER_FIGURES
 from xsent.bench.results import Measurement
@@ -34,14 +34,7 @@ INPUTS = ("input_ids", "attention_mask", "token_type_ids")
 
 
 def beside_others(
-    bundle: Path,
-    work: Path,
-    *,
-    only: Sequence[str] = (),
-    turns: int,
-    number: int,
-    note: Callable[[str], None],
-    fail: Callable[[str], None],
+    bundle: Path, work: Path, *, only: Sequence[str], turns: int, number: int, note: Say, fail: Say
 ) -> Iterator[Measurement]:
     """Compare a bundle with other systems, each in turns with so many sentences; Ctrl-C gives what was measured.
 

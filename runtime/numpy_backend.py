@@ -31,7 +31,11 @@ class NumpyBackend:
     def __init__(self, bundle: Bundle) -> None:
         network, self._dim = bundle.network, bundle.dim
         try:
-            self._table = _Table(bundle)
+            # [V, D] float32 or int8, or [V, D / 2] uint8, two numbers a byte; scales are [V, blocks of a row].
+            self._table = bundle.mapped("table")
+            self._scales = bundle.mapped("table.scales") if "table.scales" in network.tensors else None
+            if len(self._table) != bundle.vocab_size:
+                raise ValueError(f"the table has {len(self._table)} rows, expected {bundle.vocab_size}")
             self._layers = [_Layer(bundle, f"layer{number}") for number in range(bundle.num_layers)]
             self._first, self._last = [network.first], [network.last]
             self._positions = bundle.mapped("positions") if self._layers else None
@@ -50,7 +54,7 @@ class NumpyBackend:
         """See `Backend.embed`."""
         with _ONE_THREAD:
             framed = ids if self._table_norm is None else np.concatenate([self._first, ids, self._last])
-            x = self._table.rows(framed)  # [T, D] or, with the first and the last token, [T + 2, D]
+            x = self._rows(framed)  # [T, D] or, with the first and the last token, [T + 2, D]
             if self._table_norm is not None and self._positions is not None:
                 x = self._table_norm(x + self._positions[: len(x)])
             for layer in self._layers:
@@ -58,19 +62,8 @@ class NumpyBackend:
             vector: Floats = x.mean(axis=0)[: self._dim]
             return vector
 
-
-class _Table:
-    """The token table."""
-
-    def __init__(self, bundle: Bundle) -> None:
-        # [V, D] float32 or int8, or [V, D / 2] uint8, two numbers a byte; scales are [V, blocks of a row].
-        self._table = bundle.mapped("table")
-        self._scales = bundle.mapped("table.scales") if "table.scales" in bundle.network.tensors else None
-        if len(self._table) != bundle.vocab_size:
-            raise ValueError(f"the table has {len(self._table)} rows, expected {bundle.vocab_size}")
-
-    def rows(self, ids: NDArray[np.int64]) -> Floats:
-        """The vectors of tokens [T, D]."""
+    def _rows(self, ids: NDArray[np.int64]) -> Floats:
+        """The table's vectors of tokens [T, D]."""
         rows = self._table[ids]
         if rows.dtype == np.uint8:
             rows = np.concatenate([rows & 15, rows >> 4], axis=1).astype(np.float32) - 8
@@ -139,7 +132,9 @@ class _Layer:
         """Attention with its projections; the queries' weights hold the scale of the scores."""
         parts = self._qkv(x).reshape(len(x), 3, self._heads, -1)
         query, key, value = parts.transpose(1, 2, 0, 3)  # each [H, T, D / H]
-        mixed = _softmax(query @ key.transpose(0, 2, 1)) @ value
+        scores = query @ key.transpose(0, 2, 1)
+        shares = np.exp(scores - scores.max(axis=-1, keepdims=True))
+        mixed = (shares / shares.sum(axis=-1, keepdims=True)) @ value
         return self._attention_out(mixed.transpose(1, 0, 2).reshape(len(x), -1))
 
 
@@ -184,9 +179,3 @@ def quantize(x: Floats) -> tuple[Floats, np.float32]:
     step = (high - low) / np.float32(255) or np.float32(1)
     zero = np.rint(np.clip(-low / step, 0, 255))
     return np.clip(np.rint(x / step), -zero, 255 - zero), step
-
-
-def _softmax(scores: Floats) -> Floats:
-    shares: Floats = np.exp(scores - scores.max(axis=-1, keepdims=True))
-    shares /= shares.sum(axis=-1, keepdims=True)
-    return shares
