@@ -76,11 +76,6 @@ class Bundle(Manifest):
         """The SentencePiece model."""
         return self.path / TOKENIZER
 
-    @property
-    def graph_path(self) -> Path:
-        """The ONNX graph; its weights lie beside it."""
-        return self.path / GRAPH
-
     def mapped(self, weight: str) -> "NDArray[Any]":
         """A weight, by its name in the graph, as it lies on the disk; only what is used of it is read."""
         import numpy as np  # here, not above: what a bundle says about itself needs no arrays

@@ -21,11 +21,7 @@ SATURATING = ("avx512", "avx2", "x86")  # 8-bit sums overflow there unless the w
 
 
 def instruction_set(cpuinfo: Path = Path("/proc/cpuinfo")) -> str:
-    """The best set of instructions of this processor that vectors are calculated with; only tests need another file.
-
-    On x86 "avx512_vnni", "avx_vnni", "avx512", "avx2" or "x86"; on ARM "arm64_dot" or "arm64"; elsewhere the machine's
-    name.
-    """
+    """The best set of instructions of this processor that vectors are calculated with; only tests need another file."""
     machine = platform.machine().lower()
     flags = {flag for name, value in system_fields(cpuinfo) if name in ("flags", "Features") for flag in value.split()}
     if machine in ("x86_64", "amd64"):

@@ -86,19 +86,14 @@ class OneThread:
     """
 
     def __init__(self) -> None:
-        self._get, self._set = _blas_functions()
+        self.threads, self._set = _blas_functions()  # how many a product takes now; 0 where that is not OpenBLAS's
         self._lock = Lock()
         self._inside = self._before = 0
-
-    @property
-    def threads(self) -> int:
-        """Threads that a product takes now; 0 where it is not OpenBLAS that calculates it."""
-        return self._get()
 
     def __enter__(self) -> None:
         with self._lock:
             if not self._inside:
-                self._before = self._get()
+                self._before = self.threads()
                 self._set(1)
             self._inside += 1
 

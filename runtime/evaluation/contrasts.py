@@ -24,10 +24,7 @@ NOTE = "Per cent of sentences that lie nearer to their translation than to a cha
 
 
 def contrasts(encoder: SupportsEncode, file: str | Path, languages: Sequence[str] | None = None) -> Evaluation:
-    """Measure an encoder on contrasts: a row for each kind of change, a column for each language.
-
-    The file is tab-separated: kind, English, language, translation, changed translation, under a line with these names.
-    """
+    """Measure an encoder on a file of contrasts, see `HEADER`: a row for each kind of change, a column a language."""
     lines = list(read_fields(file, len(HEADER), LAYOUT))
     if not lines or lines[0] != HEADER:
         raise DataError(f"{file}: its first line must be {' '.join(HEADER)}, with tabs between")
