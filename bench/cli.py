@@ -172,7 +172,7 @@ def slower(
     by: Annotated[
         Literal["auto", "perf", "valgrind", "time"], typer.Option(help="Count instructions, or take ratios of times.")
     ] = "auto",
-    threshold: Annotated[float, typer.Option(help="Share by which a figure may be worse.")] = 0.1,
+    threshold: Annotated[float, typer.Option(min=0, help="Share by which a figure may be worse.")] = 0.1,
 ) -> None:
     """Compare two xsents by what stays the same on a noisy machine as long as the code does; exits with 1 if slower."""
     from xsent.bench.slower import slower_than

@@ -31,12 +31,12 @@ ARRAY = 2**24  # numbers in each of two arrays: 128 MiB in all, more than any ca
 
 def int8_peak(rounds: int = ROUNDS) -> float:
     """Operations a second of a large 8-bit matrix product in ONNX Runtime on one thread, the best of all rounds."""
-    return product_peak("MatMulInteger", rounds, np.uint8, np.int8, np.int32)
+    return product_peak("MatMulInteger", rounds, "uint8", "int8", "int32")
 
 
 def float_peak(rounds: int = ROUNDS) -> float:
     """The same of a float32 matrix product."""
-    return product_peak("MatMul", rounds, np.float32, np.float32, np.float32)
+    return product_peak("MatMul", rounds, "float32", "float32", "float32")
 
 
 def bandwidth(numbers: int = ARRAY, rounds: int = TURNS) -> float:
@@ -87,7 +87,7 @@ def shares(int8: Path, float32: Path | None) -> dict[str, float]:
     return {**figures, "gib_per_second": bandwidth()}
 
 
-def product_peak(operator: str, rounds: int, left: type, right: type, product: type) -> float:
+def product_peak(operator: str, rounds: int, left: str, right: str, product: str) -> float:
     """Operations a second of one product of ONNX Runtime, of numbers of these types."""
     rng = np.random.default_rng(0)
     x, weight = rng.integers(0, 256, (ROWS, INNER)).astype(left), rng.integers(-64, 65, (INNER, COLUMNS)).astype(right)

@@ -17,7 +17,7 @@ from xsent.bench.results import Measurement
 from xsent.bench.systems import BARE, MINILM, OURS, SMALL, STATIC, SYSTEMS, TABLE_ALONE
 from xsent.bench.turn import Task, Turn
 from xsent.bundle import TOKENIZER, Bundle, file_digest
-from xsent.errors import DataError, XsentError
+from xsent.errors import DataError, XsentError, in_one_line, needing
 from xsent.export.huggingface_tokenizer import write_tokenizer
 from xsent.files import atomic_folder
 from xsent.train.data.vocabulary import ModelProto, SentencePiece
@@ -48,7 +48,8 @@ def beside_others(
     try:
         for name in names:
             try:
-                tasks[name] = Task(str(_prepare(name, ours, work)), name, sentences=number)
+                with needing("peers"):
+                    tasks[name] = Task(str(_prepare(name, ours, work)), name, sentences=number)
             except Exception as error:  # whatever a package raises that writes its model
                 fail(f"{name}: {_reason(error)}")
         models, found = {name: task.folder for name, task in tasks.items()}, {name: [] for name in tasks}
@@ -163,7 +164,5 @@ def write_bert(pieces: int, width: int, layers: int, folder: Path) -> None:
 
 def _reason(error: Exception) -> str:
     """An exception in one line for people."""
-    if isinstance(error, ModuleNotFoundError):
-        return f"{error.name} is not installed; pip install 'xsent[peers]'"
-    text = " ".join(str(error).split())
+    text = in_one_line(error)
     return text if isinstance(error, XsentError) else f"{type(error).__name__}: {text}"

@@ -27,7 +27,6 @@ TABLE = "embeddings.bin"
 WEIGHTS = "weights.bin"
 
 _IDENTITY = ("format_version", "dim", "num_layers", "pooling", "normalisation", "precision", "max_length")
-_SMALL = (TOKENIZER, GRAPH)
 _DTYPES = ("float32", "float16", "int8", "uint8")  # of weights
 
 
@@ -110,7 +109,7 @@ class Bundle(Manifest):
                 raise BundleError(f"{file}: missing; copy the whole bundle again")
             if (size := file.stat().st_size) != entry.bytes:
                 raise BundleError(f"{file}: {size:,} bytes, expected {entry.bytes:,}; copy the whole bundle again")
-        for name in _SMALL:
+        for name in (TOKENIZER, GRAPH):  # the small ones
             self._check_digest(name)
 
     def _check_digest(self, name: str) -> None:

@@ -5,6 +5,7 @@ import os
 import sys
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, TypeVar
@@ -44,12 +45,11 @@ def _quotas(root: Path) -> Iterator[float]:
             continue
         folder = mount / path.lstrip("/")
         for level in (folder, *folder.parents):
-            try:
+            # No quota at this level, or a group of the host that the container cannot see.
+            with suppress(OSError, ValueError, ZeroDivisionError):
                 quota, period = " ".join((level / file).read_text() for file in files).split()
                 if int(quota) >= 0:  # "max", no quota of version 2, is a ValueError; that of version 1 is -1
                     yield int(quota) / int(period)
-            except (OSError, ValueError, ZeroDivisionError):
-                pass  # no quota at this level, or a group of the host that the container cannot see
             if level == mount:
                 break
 

@@ -38,9 +38,8 @@ def contrasts(encoder: SupportsEncode, file: str | Path, languages: Sequence[str
             parts.setdefault((line[0], line[2]), []).append(line)
     with Progress("languages and kinds", len(parts)) as progress:
         right = [(kind, code, _right(encoder, parts[kind, code])) for kind, code in progress.count(parts)]
-    scores = {
-        kind: _row([part for part in right if part[0] == kind]) for kind in dict.fromkeys(kind for kind, _ in parts)
-    }
+    kinds = dict.fromkeys(kind for kind, _ in parts)
+    scores = {kind: _row([part for part in right if part[0] == kind]) for kind in kinds}
     return Evaluation(scores, _row(right), NOTE, by="kind")
 
 

@@ -56,9 +56,9 @@ def xsr(encoder: SupportsEncode, folder: str | Path, languages: Sequence[str] | 
     languages, scores = languages_of(encoder, folder, languages), {}
     with Progress("candidates") as progress:
         for language in languages:
-            file = _existing(Path(folder) / f"en-{language}.tsv", XSR_ROWS)
+            file = Path(folder) / f"en-{language}.tsv"
+            kinds, _, english, other = _columns(file, 4, XSR_ROWS)
             distractors = _existing(Path(folder) / f"distractors.{language}.txt.xz", "one sentence a line")
-            kinds, _, english, other = _columns(read_fields(file, 4, XSR_ROWS), file)
             gold = [row for row, kind in enumerate(kinds) if kind == "Q"]
             if not gold:
                 raise DataError(f"{file}: no row is a query; expected {XSR_ROWS}")
@@ -107,8 +107,7 @@ def languages_of(encoder: SupportsEncode, folder: str | Path, asked: Sequence[st
 
 def read_tatoeba(folder: str | Path, language: str) -> Sequence[Sequence[str]]:
     """The English sentences and their translations, as many."""
-    file = _existing(Path(folder) / f"en-{language}.tsv", PAIRS)
-    return _columns(read_fields(file, 2, PAIRS), file)
+    return _columns(Path(folder) / f"en-{language}.tsv", 2, PAIRS)
 
 
 class SearchScore(NamedTuple):
@@ -171,8 +170,8 @@ def _existing(file: Path, layout: str) -> Path:
     return file
 
 
-def _columns(rows: Iterable[list[str]], file: Path) -> Sequence[Sequence[str]]:
-    columns = list(zip(*rows, strict=True))
+def _columns(file: Path, count: int, layout: str) -> Sequence[Sequence[str]]:
+    columns = list(zip(*read_fields(_existing(file, layout), count, layout), strict=True))
     if not columns:
         raise DataError(f"{file}: empty; expected a line a pair")
     return columns

@@ -1,8 +1,4 @@
-"""xsim: how often retrieval by margin misses the translation, on parallel sentences.
-
-The error rate of LASER's xsim: for every source sentence, the best by margin among its k nearest targets must be
-the sentence of the same place.
-"""
+"""xsim, as in LASER: how often the best by margin of a sentence's k nearest is not its translation, in per cent."""
 
 from collections.abc import Sequence
 from pathlib import Path
