@@ -163,6 +163,20 @@ def documents(
     typer.echo(measure_documents(SentenceEncoder(model), folder, split_names(languages), command=command_line()))
 
 
+@app.command(epilog="Example: xsent-bench finding data/eval/flores --languages en,fr,de,es,it")
+@measuring()
+def finding(
+    folder: Annotated[Path, typer.Argument(help="Has XX.txt a language; equal lines are translations.")],
+    languages: Annotated[str, typer.Option(help="Codes; lines of the first are looked for.")] = "en,fr,de,es,it",
+    model: BundleOption = None,
+) -> None:
+    """Look for lines by meaning and by words, and for duplicates within one text: what is found."""
+    from xsent.bench.finding import measure_finding
+    from xsent.encoder import SentenceEncoder
+
+    typer.echo(measure_finding(SentenceEncoder(model), folder, split_names(languages), command=command_line()))
+
+
 @app.command(epilog="Example: xsent-bench slower OLD NEW --model MY-BUNDLE")
 @measuring()
 def slower(
