@@ -2,6 +2,7 @@
 
 import json
 import os
+import stat
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -47,45 +48,58 @@ class Notes:
         self._max_bytes = max_bytes
 
     def update(self, encoder: SentenceEncoder, *, force: bool = False, show_progress_bar: bool = False) -> int:
-        """Bring new and changed files into the index, and what is gone out of it; how many these are comes back."""
+        """Bring new and changed files into the index, and what is gone out of it; how many these are comes back.
+
+        A process that is killed meanwhile leaves what it has done; the next update does the rest.
+        """
         self.skipped = []
         known = {} if force or not self.index.is_dir() else SearchIndex(self.index).documents()
         there = dict(self._files())
         changed = [name for name, stamp in there.items() if known.get(name) != stamp]
         gone = known.keys() - there.keys()
+        passed_over = len(self.skipped)
         if changed or gone or not known:
             documents = (self._read(name, there[name]) for name in changed)
             update_index(self.index, documents, encoder, remove=gone, force=force, show_progress_bar=show_progress_bar)
-        return len(changed) + len(gone)
+        return len(changed) + len(gone) - (len(self.skipped) - passed_over)
+
+    def search(self, encoder: SentenceEncoder, query: str, k: int = 5, *, words: bool = True) -> list[Hit]:
+        """The passages that answer a query best, as of the last update."""
+        if not self.index.is_dir():
+            raise DataError(f"{self.index}: no index yet; let xsent notes update it first")
+        return SearchIndex(self.index).search(encoder, [query], k, words=words)[0]
 
     def _files(self) -> Iterator[tuple[str, str]]:
         """Names within the folder, and what changes when the file does."""
         for parent, folders, names in os.walk(self.folder, onerror=lambda error: self.skipped.append(str(error))):
             folders[:] = sorted(name for name in folders if not name.startswith("."))
-            for name in sorted(names):
-                path = Path(parent, name)
-                if (
-                    path.suffix.lower() in READERS
-                    and not name.startswith(".")
-                    and not path.is_symlink()
-                    and path.is_file()
-                ):
-                    found = path.stat()
-                    yield path.relative_to(self.folder).as_posix(), f"{found.st_size} {found.st_mtime_ns}"
+            for path in (Path(parent, name) for name in sorted(names) if not name.startswith(".")):
+                if path.suffix.lower() in READERS and (found := _regular_file(path)):
+                    name = path.relative_to(self.folder).as_posix()
+                    if name.isprintable():
+                        yield name, f"{found.st_size} {found.st_mtime_ns}"
+                    else:
+                        self.skipped.append(f"{os.fsencode(path)!r}: its name has characters without a form; rename it")
 
     def _read(self, name: str, stamp: str) -> Document:
         """A file as a document; one that cannot be read is empty, and without stamp, so that it is tried again."""
         path = self.folder / name
         try:
-            name.encode()
             if (size := int(stamp.split()[0])) > self._max_bytes:
                 raise DataError(f"{path}: {size:,} bytes, more than the {self._max_bytes:,} of --max-bytes")
             return Document(name, stamp, read_passages(path))
-        except UnicodeEncodeError:
-            self.skipped.append(f"{os.fsencode(path)!r}: its name is not Unicode; rename it")
         except XsentError as error:
             self.skipped.append(str(error))
-        return Document(os.fsencode(name).decode(errors="backslashreplace"), "", [])
+            return Document(name, "", [])
+
+
+def _regular_file(path: Path) -> os.stat_result | None:
+    """What a plain file is like; None for links and whatever else, and what has just gone."""
+    try:
+        found = path.lstat()
+    except OSError:
+        return None
+    return found if stat.S_ISREG(found.st_mode) else None
 
 
 @app.command(epilog='Example: xsent notes ~/notes "wann ist das Treffen?"')
@@ -108,17 +122,20 @@ def notes(
 
     What has changed since the last time is indexed first. A PDF has pages instead of lines.
     """
-    found = Notes(folder, index, max_bytes=max_bytes)
-    encoder = SentenceEncoder(model, threads=threads)
     if query is not None and not query.strip():
         raise DataError("the query is empty; ask for something")
     if watch and query is not None:
         raise typer.BadParameter("--watch takes no query: ask from another terminal meanwhile")
-    if update or force or watch:
-        _update(found, encoder, force)
-    if query is not None:
-        for hit in SearchIndex(found.index).search(encoder, [query], k, words=words)[0]:
-            _print(hit, encoder, query, as_json)
+    found = Notes(folder, index, max_bytes=max_bytes)
+    encoder = SentenceEncoder(model, threads=threads)
+    try:
+        if update or force or watch:
+            _update(found, encoder, force)
+        if query is not None:
+            for hit in found.search(encoder, query, k, words=words):
+                _print(hit, encoder, query, as_json)
+    except FingerprintError as error:
+        raise FingerprintError(f"{error}: --force does") from None
     if watch:
         with needing("apps"):
             from watchfiles import watch as changes
@@ -130,8 +147,9 @@ def notes(
 def _update(notes: Notes, encoder: SentenceEncoder, force: bool) -> None:
     try:
         count = notes.update(encoder, force=force, show_progress_bar=sys.stderr.isatty())
-    except FingerprintError as error:
-        raise FingerprintError(f"{error}; --force does") from None
+    except KeyboardInterrupt:
+        typer.echo("What was indexed is kept; the same command goes on.", err=True)
+        raise
     for reason in notes.skipped:
         typer.echo(f"Skipped: {reason}", err=True)
     if count:

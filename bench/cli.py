@@ -9,7 +9,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -115,7 +115,7 @@ def training(
     layers: Annotated[str, typer.Option(help="Numbers of layers, with commas between.")] = "1,2,3,4,6",
     batches: Annotated[str, typer.Option(help="Batch sizes, with commas between.")] = "128",
     steps: Annotated[int, typer.Option(min=2, help="Steps of each measured training.")] = 12,
-    device: Annotated[str, typer.Option(help="auto takes a GPU where there is one; cpu does not.")] = "auto",
+    device: Annotated[Literal["auto", "cpu"], typer.Option(help="auto takes a GPU where there is one.")] = "auto",
     compiled: Annotated[bool, typer.Option("--compile", help="Compile the layers with torch.compile.")] = False,
     threads: ThreadsOption = 1,
 ) -> None:
@@ -124,8 +124,6 @@ def training(
     from xsent.bench.run import measure_parts
     from xsent.bench.training import TrainingSpec, measure_training
 
-    if device not in ("auto", "cpu"):
-        raise DataError(f"--device {device} must be auto or cpu")
     spec = TrainingSpec(str(out), steps=steps, threads=threads, compile=compiled)
     depths, sizes = numbers(layers), numbers(batches, least=2)
     part = "training", lambda: measure_training(spec, depths, sizes, device)
@@ -165,14 +163,30 @@ def documents(
     typer.echo(measure_documents(SentenceEncoder(model), folder, split_names(languages), command=command_line()))
 
 
+@app.command(epilog="Example: xsent-bench finding data/eval/flores --languages en,fr,de,es,it")
+@measuring()
+def finding(
+    folder: Annotated[Path, typer.Argument(help="Has XX.txt a language; equal lines are translations.")],
+    languages: Annotated[str, typer.Option(help="Codes; lines of the first are looked for.")] = "en,fr,de,es,it",
+    model: BundleOption = None,
+) -> None:
+    """Look for lines by meaning and by words, and for duplicates within one text: what is found."""
+    from xsent.bench.finding import measure_finding
+    from xsent.encoder import SentenceEncoder
+
+    typer.echo(measure_finding(SentenceEncoder(model), folder, split_names(languages), command=command_line()))
+
+
 @app.command(epilog="Example: xsent-bench slower OLD NEW --model MY-BUNDLE")
 @measuring()
 def slower(
     old: Annotated[Path, typer.Argument(help="Folder of the old code: pip install --no-deps --target OLD ...")],
     new: Annotated[Path, typer.Argument(help="That of the new code.")],
     model: BundleOption = None,
-    by: Annotated[str, typer.Option(help="perf or valgrind count instructions, time takes ratios; auto.")] = "auto",
-    threshold: Annotated[float, typer.Option(help="Share by which a figure may be worse.")] = 0.1,
+    by: Annotated[
+        Literal["auto", "perf", "valgrind", "time"], typer.Option(help="Count instructions, or take ratios of times.")
+    ] = "auto",
+    threshold: Annotated[float, typer.Option(min=0, help="Share by which a figure may be worse.")] = 0.1,
 ) -> None:
     """Compare two xsents by what stays the same on a noisy machine as long as the code does; exits with 1 if slower."""
     from xsent.bench.slower import slower_than

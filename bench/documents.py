@@ -83,14 +83,7 @@ def ablate(
     return rows, told
 
 
-def measure_documents(
-    encoder: EncodesStreams,
-    folder: Path,
-    languages: Sequence[str],
-    *,
-    command: str,
-    sets: Sequence[tuple[int, int]] = SETS,
-) -> str:
+def measure_documents(encoder: EncodesStreams, folder: Path, languages: Sequence[str], *, command: str) -> str:
     """Align parallel documents, see `read_parallel`, with every row of the paper's tables, in Markdown."""
     if len(set(languages)) < 2:
         raise ValueError(f"languages = {','.join(languages)} must be at least two different ones")
@@ -98,7 +91,7 @@ def measure_documents(
     remembering = Remembering(encoder, (line for lines in texts.values() for line in lines))
     first, *others = texts
     parts = [f"`{command}`\n\nRecall in per cent of one-to-one alignment (LAWDR, tables 3 and 4)."]
-    for length, step in sets:
+    for length, step in SETS:
         rows, told = ablate(remembering, texts, length, step)
         count = (len(texts[first]) - length) // step + 1
         title = f"{count:,} documents of {length} consecutive sentences, one starting every {step}"

@@ -4,6 +4,7 @@ import os
 import platform
 import threading
 from collections.abc import Iterator
+from contextlib import suppress
 from datetime import date
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -35,10 +36,8 @@ def environment() -> dict[str, Any]:
     """What figures depend on beside our code."""
     versions = {"python": platform.python_version(), "xsent": xsent.__version__}
     for package in PACKAGES:
-        try:
+        with suppress(PackageNotFoundError):  # nothing that ran depends on it
             versions[package] = version(package)
-        except PackageNotFoundError:
-            pass  # nothing that ran depends on it
     return {
         "date": date.today().isoformat(),
         "processor": processor_name(ROOT / "proc/cpuinfo"),
@@ -129,7 +128,5 @@ def _state() -> Iterator[tuple[str, float]]:
 def _texts(pattern: str) -> Iterator[str]:
     """What the files of a pattern hold; those that cannot be read, as a sensor that is off, are left out."""
     for file in sorted(ROOT.glob(pattern)):
-        try:
+        with suppress(OSError):
             yield file.read_text().strip()
-        except OSError:
-            pass

@@ -9,11 +9,9 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 from statistics import median
-from typing import Any
 
 import numpy as np
 import onnxruntime
-from numpy.typing import NDArray
 from onnx import helper, numpy_helper
 
 from xsent.backends import open_backend
@@ -33,16 +31,12 @@ ARRAY = 2**24  # numbers in each of two arrays: 128 MiB in all, more than any ca
 
 def int8_peak(rounds: int = ROUNDS) -> float:
     """Operations a second of a large 8-bit matrix product in ONNX Runtime on one thread, the best of all rounds."""
-    rng = np.random.default_rng(0)
-    x, weight = rng.integers(0, 256, (ROWS, INNER), np.uint8), rng.integers(-64, 65, (INNER, COLUMNS), np.int8)
-    return product_peak("MatMulInteger", x, weight, np.int32, rounds)
+    return product_peak("MatMulInteger", rounds, "uint8", "int8", "int32")
 
 
 def float_peak(rounds: int = ROUNDS) -> float:
     """The same of a float32 matrix product."""
-    rng = np.random.default_rng(0)
-    x, weight = rng.random((ROWS, INNER), np.float32), rng.random((INNER, COLUMNS), np.float32)
-    return product_peak("MatMul", x, weight, np.float32, rounds)
+    return product_peak("MatMul", rounds, "float32", "float32", "float32")
 
 
 def bandwidth(numbers: int = ARRAY, rounds: int = TURNS) -> float:
@@ -93,10 +87,12 @@ def shares(int8: Path, float32: Path | None) -> dict[str, float]:
     return {**figures, "gib_per_second": bandwidth()}
 
 
-def product_peak(operator: str, x: NDArray[Any], weight: NDArray[Any], kind: type, rounds: int) -> float:
-    """Operations a second of one product of ONNX Runtime; `kind` is the type of what it gives."""
+def product_peak(operator: str, rounds: int, left: str, right: str, product: str) -> float:
+    """Operations a second of one product of ONNX Runtime, of numbers of these types."""
+    rng = np.random.default_rng(0)
+    x, weight = rng.integers(0, 256, (ROWS, INNER)).astype(left), rng.integers(-64, 65, (INNER, COLUMNS)).astype(right)
     given = helper.make_tensor_value_info("x", helper.np_dtype_to_tensor_dtype(x.dtype), x.shape)
-    made = helper.make_tensor_value_info("y", helper.np_dtype_to_tensor_dtype(np.dtype(kind)), [ROWS, COLUMNS])
+    made = helper.make_tensor_value_info("y", helper.np_dtype_to_tensor_dtype(np.dtype(product)), [ROWS, COLUMNS])
     node = helper.make_node(operator, ["x", "weight"], ["y"])
     graph = helper.make_graph([node], "peak", [given], [made], [numpy_helper.from_array(weight, "weight")])
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", OPSET)], ir_version=IR_VERSION)

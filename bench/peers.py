@@ -2,7 +2,7 @@
 
 import json
 import shutil
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from importlib.metadata import version
 from itertools import count, islice
 from pathlib import Path
@@ -10,14 +10,14 @@ from pathlib import Path
 import numpy as np
 
 from xsent.bench.bundles import Bundles
-from xsent.bench.grid import take_turns
+from xsent.bench.grid import Say, take_turns
 from xsent.bench.processes import silent
 from xsent.bench.report import PEER, PEER_FIGURES
 from xsent.bench.results import Measurement
 from xsent.bench.systems import BARE, MINILM, OURS, SMALL, STATIC, SYSTEMS, TABLE_ALONE
 from xsent.bench.turn import Task, Turn
 from xsent.bundle import TOKENIZER, Bundle, file_digest
-from xsent.errors import DataError, XsentError
+from xsent.errors import DataError, XsentError, in_one_line, needing
 from xsent.export.huggingface_tokenizer import write_tokenizer
 from xsent.files import atomic_folder
 from xsent.train.data.vocabulary import ModelProto, SentencePiece
@@ -34,14 +34,7 @@ INPUTS = ("input_ids", "attention_mask", "token_type_ids")
 
 
 def beside_others(
-    bundle: Path,
-    work: Path,
-    *,
-    only: Sequence[str] = (),
-    turns: int,
-    number: int,
-    note: Callable[[str], None],
-    fail: Callable[[str], None],
+    bundle: Path, work: Path, *, only: Sequence[str], turns: int, number: int, note: Say, fail: Say
 ) -> Iterator[Measurement]:
     """Compare a bundle with other systems, each in turns with so many sentences; Ctrl-C gives what was measured.
 
@@ -55,7 +48,8 @@ def beside_others(
     try:
         for name in names:
             try:
-                tasks[name] = Task(str(_prepare(name, ours, work)), name, sentences=number)
+                with needing("peers"):
+                    tasks[name] = Task(str(_prepare(name, ours, work)), name, sentences=number)
             except Exception as error:  # whatever a package raises that writes its model
                 fail(f"{name}: {_reason(error)}")
         models, found = {name: task.folder for name, task in tasks.items()}, {name: [] for name in tasks}
@@ -170,7 +164,5 @@ def write_bert(pieces: int, width: int, layers: int, folder: Path) -> None:
 
 def _reason(error: Exception) -> str:
     """An exception in one line for people."""
-    if isinstance(error, ModuleNotFoundError):
-        return f"{error.name} is not installed; pip install 'xsent[peers]'"
-    text = " ".join(str(error).split())
+    text = in_one_line(error)
     return text if isinstance(error, XsentError) else f"{type(error).__name__}: {text}"

@@ -88,8 +88,7 @@ def bars(name: str, title: str, rows: Mapping[str, Mapping[str, Sequence[float]]
         )
     axes.set_yticks(range(len(rows)), list(rows))
     axes.invert_yaxis()
-    axes.set_xlabel("per cent")
-    axes.set_title(title)
+    axes.set(xlabel="per cent", title=title)
     axes.legend()
     return Plot(name, title, figure)
 
@@ -125,8 +124,7 @@ def _draw(series: Mapping[Axis, Series], style: str, labels: tuple[str, str, str
     colours = colormaps["viridis"](np.linspace(0, 0.85, len(series))).tolist()
     for (name, points), colour in zip(series.items(), colours, strict=True):
         axes.plot(*np.reshape(points, (-1, 2)).T, style, color=colour, label=str(name))
-    axes.set_xlabel(labels[0])
-    axes.set_ylabel(labels[1])
+    axes.set(xlabel=labels[0], ylabel=labels[1])
     axes.legend(title=labels[2], loc="center left", bbox_to_anchor=(1, 0.5), frameon=False, reverse=True)
     return axes
 

@@ -17,18 +17,17 @@ from xsent.probe import process_memory
 
 
 def peak_memory() -> float:
-    """The most memory that this process ever held, in MiB, mapped files included."""
-    return process_memory("VmHWM")
+    """The most memory that this process ever held, in MiB, mapped files included; outside Linux what it holds now."""
+    return process_memory("VmHWM") or resident()
 
 
 def resident() -> float:
     """Memory of this process in MiB, mapped files included."""
-    try:
-        return process_memory("VmRSS")
-    except OSError:  # not Linux
-        import psutil  # type: ignore[import-untyped]  # it has no types
+    if held := process_memory("VmRSS"):
+        return held
+    import psutil  # type: ignore[import-untyped]  # it has no types; here, not above: it takes memory itself
 
-        return float(psutil.Process().memory_info().rss) / 2**20
+    return float(psutil.Process().memory_info().rss) / 2**20
 
 
 class Child:

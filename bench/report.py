@@ -14,13 +14,7 @@ from xsent.bench.tables import NONE, by_tokens, heading, lines, listing, number,
 
 TITLE = "What xsent costs"
 PEER = "peer "  # begins the notes that stand with the peers: how each runs
-PEER_FIGURES = {  # what peers are compared by, its heading and its decimals
-    "sentences_per_second": ("sentences/s", 0),
-    "latency_ms": ("ms, one sentence", 2),
-    "first_ms": ("ms to the first vector", 0),
-    "first_mib": ("MiB after one sentence", 0),
-    "peak_mib": ("peak MiB", 0),
-}
+PEER_FIGURES = ("sentences_per_second", "latency_ms", "first_ms", "first_mib", "peak_mib")  # what peers are compared by
 TABLE_5 = {  # of mao2021, what layers cost: minutes per 10,000 steps at batch 128 on a V100, and memory in MB
     1: (19, 7_135),
     2: (24, 11_607),
@@ -127,15 +121,15 @@ def peers_table(measured: Measured) -> Table:
         return listing(measured)
     for other in measured:
         cells = [str(other.axes["system"]), str(other.axes["model"])]
-        for figure, (_, decimals) in PEER_FIGURES.items():
-            cell = f"{other.figures[figure]:,.{decimals}f}" if figure in other.figures else ""
-            if cell and other is not ours:
+        for figure in PEER_FIGURES:
+            cell = shown(other, figure)
+            if figure in other.figures and other is not ours:
                 pairs = zip(other.turns[figure], ours.turns[figure], strict=False)  # one that failed has fewer
                 ratio = median(b / a if figure.endswith("_per_second") else a / b for a, b in pairs)
                 cell += f" ({ratio:.2f} ×)"
             cells.append(cell)
         rows.append(cells)
-    return Table(["system", "model", *(heading for heading, _ in PEER_FIGURES.values())], rows)
+    return Table(["system", "model", *map(heading, PEER_FIGURES)], rows)
 
 
 PARTS: Sequence[Part] = (

@@ -38,12 +38,10 @@ def parts(
     made = Bundles(work, trained(bundles, results.notes.append))
     named = {f"{layers} layers {precision}": bundle.fingerprint for (layers, precision), bundle in made.given.items()}
     results.environment = {"bundles": named}
+    shares = (share(n, [made.path(n, "int8"), made.path(n, "float32")]) for n in plan.shares)
     found: list[tuple[str, Part]] = [
         ("grid", lambda: measure_grid(plan, made, fail)),
-        (
-            "share of the peaks",
-            lambda: (share(n, [made.path(n, "int8"), made.path(n, "float32")]) for n in plan.shares),
-        ),
+        ("share of the peaks", lambda: shares),
     ]
     if plan.training:
         spec = TrainingSpec(str(work / "training"), steps=8)

@@ -82,10 +82,7 @@ def take_turn(task: Task) -> None:
     for after, mib in _watch_memory(encoder, task.stream):
         seen.append(mib)
         say({"after": after, "mib": mib})
-    try:
-        say({"peak_mib": peak_memory()})
-    except OSError:  # where the system does not say it, the most that was seen
-        say({"peak_mib": max(*seen, resident())})
+    say({"peak_mib": max(*seen, peak_memory())})
 
 
 def _by_length(encoder: "SentenceEncoder", task: Task) -> Iterator[dict[str, object]]:

@@ -102,14 +102,13 @@ class Plan:
         found += [self._warm(f"layers-{n}", num_layers=n) for n in (0, 1, 3, 4, 6)]
         found += [self._warm("distil", Objectives(distil=Distil())), self._warm("co", Objectives(co=Co()))]
         found.append(self._warm("co-filter", Objectives(co=Co(ignore_above=0.9)), order="length", shuffle=False))
-        measured_inside: dict[str, dict[str, Any]] = {
-            "layers-2": {},
-            "cluster": {"order": "cluster", "clusters": self.clusters},
-            "prefixes": {"prefixes": (self.dim // 4, self.dim)},
-            "layer-prefixes": {"layer_prefixes": (0, 1, 2)},
-        }
-        for key, settings in measured_inside.items():
-            found.append(replace(self._warm(key, **settings), inside=True))
+        measured_inside = [
+            self._warm("layers-2"),
+            self._warm("cluster", order="cluster", clusters=self.clusters),
+            self._warm("prefixes", prefixes=(self.dim // 4, self.dim)),
+            self._warm("layer-prefixes", layer_prefixes=(0, 1, 2)),
+        ]
+        found += [replace(variant, inside=True) for variant in measured_inside]
         return {variant.key: variant for variant in found}
 
     def _scratch(self, key: str, objectives: Objectives, *, batch: int = 0, num_layers: int = 2) -> Variant:

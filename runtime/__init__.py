@@ -26,6 +26,9 @@ if TYPE_CHECKING:
     from xsent.mining.bitext import align_documents as align_documents
     from xsent.mining.bitext import mine_bitext as mine_bitext
     from xsent.mining.margin import margin_scores as margin_scores
+    from xsent.mining.paraphrases import group_pairs as group_pairs
+    from xsent.mining.paraphrases import mine_paraphrases as mine_paraphrases
+    from xsent.mining.paraphrases import paraphrase_mining as paraphrase_mining
     from xsent.options import LongSentenceWarning as LongSentenceWarning
     from xsent.options import UnknownTextWarning as UnknownTextWarning
     from xsent.search.building import build_index as build_index
@@ -48,6 +51,7 @@ _NAMES = {  # by module
     "errors": "BackendError BundleError DataError FingerprintError MissingExtraError ParityError XsentError",
     "mining.bitext": "align_documents mine_bitext",
     "mining.margin": "margin_scores",
+    "mining.paraphrases": "group_pairs mine_paraphrases paraphrase_mining",
     "options": "LongSentenceWarning UnknownTextWarning",
     "search.building": "build_index extend_index",
     "search.index": "Hit SearchIndex semantic_search",

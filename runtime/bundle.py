@@ -7,7 +7,7 @@ other weights are read page by page while encoding, so only `Bundle.verify` read
 import hashlib
 import json
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import TYPE_CHECKING, Any
@@ -27,7 +27,6 @@ TABLE = "embeddings.bin"
 WEIGHTS = "weights.bin"
 
 _IDENTITY = ("format_version", "dim", "num_layers", "pooling", "normalisation", "precision", "max_length")
-_SMALL = (TOKENIZER, GRAPH)
 _DTYPES = ("float32", "float16", "int8", "uint8")  # of weights
 
 
@@ -76,10 +75,22 @@ class Bundle(Manifest):
         """The SentencePiece model."""
         return self.path / TOKENIZER
 
-    @property
-    def graph_path(self) -> Path:
-        """The ONNX graph; its weights lie beside it."""
-        return self.path / GRAPH
+    def mapped(self, weight: str) -> "NDArray[Any]":
+        """A weight, by its name in the graph, as it lies on the disk; only what is used of it is read."""
+        import numpy as np  # here, not above: what a bundle says about itself needs no arrays
+
+        entry = self.network.tensors[weight]
+        if entry.file not in self.files or entry.dtype not in _DTYPES:
+            raise ValueError(f"{weight} is {entry.dtype} in {entry.file}")
+        dtype = np.dtype(entry.dtype).newbyteorder("<")
+        if entry.offset + dtype.itemsize * math.prod(entry.shape) > self.files[entry.file].bytes:
+            raise ValueError(f"{weight} ends after {entry.file}")
+        return np.asarray(np.memmap(self.path / entry.file, dtype, "r", entry.offset, entry.shape))
+
+    def floats(self, weight: str) -> "NDArray[np.float32]":
+        """A weight in memory."""
+        numbers: NDArray[np.float32] = self.mapped(weight).astype("float32")  # a copy
+        return numbers
 
     def verify(self) -> None:
         """Read every file and compare it with its checksum; a BundleError names one that differs."""
@@ -98,7 +109,7 @@ class Bundle(Manifest):
                 raise BundleError(f"{file}: missing; copy the whole bundle again")
             if (size := file.stat().st_size) != entry.bytes:
                 raise BundleError(f"{file}: {size:,} bytes, expected {entry.bytes:,}; copy the whole bundle again")
-        for name in _SMALL:
+        for name in (TOKENIZER, GRAPH):  # the small ones
             self._check_digest(name)
 
     def _check_digest(self, name: str) -> None:
@@ -108,37 +119,6 @@ class Bundle(Manifest):
                 f"{self.path / name}: damaged (sha256 {digest[:12]}…, expected "
                 f"{self.files[name].sha256[:12]}…); copy the whole bundle again"
             )
-
-
-class Weights:
-    """The weights of a bundle by their names in the graph, read without it."""
-
-    def __init__(self, bundle: Bundle) -> None:
-        self.network = bundle.network
-        self._bundle = bundle
-
-    def __contains__(self, name: str) -> bool:
-        return name in self.network.tensors
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self.network.tensors)
-
-    def mapped(self, name: str) -> "NDArray[Any]":
-        """A weight as it lies on the disk; only what is used of it is read."""
-        import numpy as np  # here, not above: what a bundle says about itself needs no arrays
-
-        entry, files = self.network.tensors[name], self._bundle.files
-        if entry.file not in files or entry.dtype not in _DTYPES:
-            raise ValueError(f"{name} is {entry.dtype} in {entry.file}")
-        dtype = np.dtype(entry.dtype).newbyteorder("<")
-        if entry.offset + dtype.itemsize * math.prod(entry.shape) > files[entry.file].bytes:
-            raise ValueError(f"{name} ends after {entry.file}")
-        return np.asarray(np.memmap(self._bundle.path / entry.file, dtype, "r", entry.offset, entry.shape))
-
-    def floats(self, name: str) -> "NDArray[np.float32]":
-        """A weight in memory."""
-        weight: NDArray[np.float32] = self.mapped(name).astype("float32")  # a copy
-        return weight
 
 
 def _read_manifest(path: Path) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from typer.main import get_command
 
 from xsent.commands.classify import app as classify
 from xsent.commands.documents import app as documents
+from xsent.commands.duplicates import duplicates
 from xsent.commands.encode import encode
 from xsent.commands.evaluate import app as evaluate
 from xsent.commands.mine import mine, score
@@ -54,6 +55,7 @@ app = typer.Typer(
 )
 app.command(epilog="Example: xsent encode sentences.txt --output vectors.npy")(encode)
 app.command(epilog="Example: xsent mine en.txt fr.txt --threshold 1.1 > pairs.tsv")(mine)
+app.command(epilog="Example: xsent duplicates mails.txt")(duplicates)
 app.command(epilog="Example: xsent score pairs.tsv --precision 0.95 > scored.tsv")(score)
 app.command(epilog="Example: xsent index notes.txt notes.index")(index)
 app.command(epilog='Example: xsent search notes.index "where is the cat?"')(search)

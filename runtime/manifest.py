@@ -31,11 +31,11 @@ class Golden(NamedTuple):
     vectors: tuple[tuple[float, ...], ...]  # their vectors [n, dim], of length 1
     # largest difference of a number that processors may cause, by their instructions (`xsent.probe.instruction_set`);
     # "other" is for those that are not named
-    tolerances: dict[str, float]
+    tolerance: dict[str, float]
 
-    def tolerance(self, instructions: str) -> float:
+    def allowed(self, instructions: str) -> float:
         """The difference allowed on a processor with some instructions."""
-        return self.tolerances.get(instructions, self.tolerances[OTHER])
+        return self.tolerance.get(instructions, self.tolerance[OTHER])
 
 
 class TensorEntry(NamedTuple):
@@ -98,7 +98,7 @@ def parse_manifest(raw: dict[str, Any], source: Path) -> Manifest:
     if isinstance(golden, dict) and isinstance(golden.get("tolerance"), float):  # one for all
         filled["golden"] = {**golden, "tolerance": {OTHER: golden["tolerance"]}}
     manifest: Manifest = _read(Manifest, filled, str(source))
-    if OTHER not in manifest.golden.tolerances:
+    if OTHER not in manifest.golden.tolerance:
         raise BundleError(f"{source}: golden: tolerance: no {OTHER!r}; export the bundle again")
     shape = [len(vector) for vector in manifest.golden.vectors]
     if shape != [manifest.dim] * len(manifest.golden.sentences):
@@ -124,7 +124,9 @@ def _read(kind: Any, value: Any, where: str, key: str = "") -> Any:  # noqa: ANN
     inside = f"{where}: {key}" if key else where
     if isinstance(of, dict):
         fields: dict[str, Any] = of
-        return kind(**{name: _field(one, value, inside, _STORED.get(name, name)) for name, one in fields.items()})
+        if missing := [name for name in fields if name not in value]:
+            raise BundleError(f"{inside}: no {missing[0]!r}; export the bundle again")
+        return kind(**{name: _read(one, value[name], inside, name) for name, one in fields.items()})
     return value if of in (None, Any) else {name: _read(of, one, inside, name) for name, one in value.items()}
 
 
@@ -140,12 +142,3 @@ def _form(kind: Any) -> tuple[Any, int | None, Any]:  # noqa: ANN401
         return (list, None, args[0]) if origin is tuple else (dict, None, args[1])
     fields = getattr(kind, "__annotations__", None)
     return (dict, None, fields) if fields else (kind, None, None)
-
-
-def _field(kind: Any, raw: dict[str, Any], where: str, key: str) -> Any:  # noqa: ANN401
-    if key not in raw:
-        raise BundleError(f"{where}: no {key!r}; export the bundle again")
-    return _read(kind, raw[key], where, key)
-
-
-_STORED = {"tolerances": "tolerance"}  # names of fields in the file, where they differ

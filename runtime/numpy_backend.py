@@ -13,7 +13,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from xsent.bundle import Bundle, Weights
+from xsent.bundle import Bundle
 from xsent.errors import BundleError
 from xsent.similarity import Floats
 from xsent.threads import OneThread
@@ -31,12 +31,15 @@ class NumpyBackend:
     def __init__(self, bundle: Bundle) -> None:
         network, self._dim = bundle.network, bundle.dim
         try:
-            weights = Weights(bundle)
-            self._table = _Table(weights, bundle.vocab_size)
-            self._layers = [_Layer(weights, f"layer{number}") for number in range(bundle.num_layers)]
+            # [V, D] float32 or int8, or [V, D / 2] uint8, two numbers a byte; scales are [V, blocks of a row].
+            self._table = bundle.mapped("table")
+            self._scales = bundle.mapped("table.scales") if "table.scales" in network.tensors else None
+            if len(self._table) != bundle.vocab_size:
+                raise ValueError(f"the table has {len(self._table)} rows, expected {bundle.vocab_size}")
+            self._layers = [_Layer(bundle, f"layer{number}") for number in range(bundle.num_layers)]
             self._first, self._last = [network.first], [network.last]
-            self._positions = weights.mapped("positions") if self._layers else None
-            self._table_norm = _Norm(weights, "table_norm") if self._layers else None
+            self._positions = bundle.mapped("positions") if self._layers else None
+            self._table_norm = _Norm(bundle, "table_norm") if self._layers else None
             if self._positions is not None and len(self._positions) < bundle.max_length + _FRAME:
                 raise ValueError(f"{len(self._positions)} positions, expected {bundle.max_length + _FRAME}")
             vector = self.embed(np.zeros(1, np.int64))  # weights that do not fit each other say so here
@@ -51,7 +54,7 @@ class NumpyBackend:
         """See `Backend.embed`."""
         with _ONE_THREAD:
             framed = ids if self._table_norm is None else np.concatenate([self._first, ids, self._last])
-            x = self._table.rows(framed)  # [T, D] or, with the first and the last token, [T + 2, D]
+            x = self._rows(framed)  # [T, D] or, with the first and the last token, [T + 2, D]
             if self._table_norm is not None and self._positions is not None:
                 x = self._table_norm(x + self._positions[: len(x)])
             for layer in self._layers:
@@ -59,18 +62,8 @@ class NumpyBackend:
             vector: Floats = x.mean(axis=0)[: self._dim]
             return vector
 
-
-class _Table:
-    """The token table."""
-
-    def __init__(self, weights: Weights, vocab_size: int) -> None:
-        self._table = weights.mapped("table")  # [V, D] float32 or int8, [V, D / 2] uint8: two numbers a byte
-        self._scales = weights.mapped("table.scales") if "table.scales" in weights else None  # [V, blocks of a row]
-        if len(self._table) != vocab_size:
-            raise ValueError(f"the table has {len(self._table)} rows, expected {vocab_size}")
-
-    def rows(self, ids: NDArray[np.int64]) -> Floats:
-        """The vectors of tokens [T, D]."""
+    def _rows(self, ids: NDArray[np.int64]) -> Floats:
+        """The table's vectors of tokens [T, D]."""
         rows = self._table[ids]
         if rows.dtype == np.uint8:
             rows = np.concatenate([rows & 15, rows >> 4], axis=1).astype(np.float32) - 8
@@ -84,9 +77,9 @@ class _Table:
 class _Norm:
     """Layer norm."""
 
-    def __init__(self, weights: Weights, name: str) -> None:
-        self._weight, self._bias = weights.floats(f"{name}.weight"), weights.floats(f"{name}.bias")
-        self._epsilon = np.float32(weights.network.norm_eps)
+    def __init__(self, bundle: Bundle, name: str) -> None:
+        self._weight, self._bias = bundle.floats(f"{name}.weight"), bundle.floats(f"{name}.bias")
+        self._epsilon = np.float32(bundle.network.norm_eps)
 
     def __call__(self, x: Floats) -> Floats:
         centred = x - x.mean(axis=1, keepdims=True)
@@ -98,12 +91,12 @@ class _Norm:
 class _Linear:
     """A linear layer, in 8 bits if its weight is."""
 
-    def __init__(self, weights: Weights, name: str) -> None:
+    def __init__(self, bundle: Bundle, name: str) -> None:
         # [outputs, inputs]: a few tokens are multiplied up to a third faster so than by [inputs, outputs].
-        self._weight = np.ascontiguousarray(weights.mapped(f"{name}.weight").T, np.float32)
-        self._bias = weights.floats(f"{name}.bias")
-        self._scales = weights.floats(f"{name}.scales") if f"{name}.scales" in weights else None
-        self._smoothing = weights.floats(f"{name}.smoothing") if f"{name}.smoothing" in weights else None
+        self._weight = np.ascontiguousarray(bundle.mapped(f"{name}.weight").T, np.float32)
+        self._bias = bundle.floats(f"{name}.bias")
+        self._scales = bundle.floats(f"{name}.scales") if f"{name}.scales" in bundle.network.tensors else None
+        self._smoothing = bundle.floats(f"{name}.smoothing") if f"{name}.smoothing" in bundle.network.tensors else None
 
     def __call__(self, x: Floats) -> Floats:
         if self._scales is None:
@@ -122,13 +115,13 @@ class _Linear:
 class _Layer:
     """One layer: norm(x + attention(x)), then norm(x + feed-forward(x))."""
 
-    def __init__(self, weights: Weights, name: str) -> None:
-        if (activation := weights.network.activation) not in ACTIVATIONS:
+    def __init__(self, bundle: Bundle, name: str) -> None:
+        if (activation := bundle.network.activation) not in ACTIVATIONS:
             raise ValueError(f"activation is {activation!r}, expected one of {', '.join(ACTIVATIONS)}")
-        self._heads, self._activation = weights.network.heads, ACTIVATIONS[activation]
-        self._attention_norm, self._ffn_norm = (_Norm(weights, f"{name}.{part}_norm") for part in ("attention", "ffn"))
-        self._qkv, self._attention_out = _Linear(weights, f"{name}.qkv"), _Linear(weights, f"{name}.attention_out")
-        self._ffn_in, self._ffn_out = _Linear(weights, f"{name}.ffn_in"), _Linear(weights, f"{name}.ffn_out")
+        self._heads, self._activation = bundle.network.heads, ACTIVATIONS[activation]
+        self._attention_norm, self._ffn_norm = (_Norm(bundle, f"{name}.{part}_norm") for part in ("attention", "ffn"))
+        self._qkv, self._attention_out = _Linear(bundle, f"{name}.qkv"), _Linear(bundle, f"{name}.attention_out")
+        self._ffn_in, self._ffn_out = _Linear(bundle, f"{name}.ffn_in"), _Linear(bundle, f"{name}.ffn_out")
 
     def __call__(self, x: Floats) -> Floats:
         """Transform tokens [T, D]."""
@@ -139,7 +132,9 @@ class _Layer:
         """Attention with its projections; the queries' weights hold the scale of the scores."""
         parts = self._qkv(x).reshape(len(x), 3, self._heads, -1)
         query, key, value = parts.transpose(1, 2, 0, 3)  # each [H, T, D / H]
-        mixed = _softmax(query @ key.transpose(0, 2, 1)) @ value
+        scores = query @ key.transpose(0, 2, 1)
+        shares = np.exp(scores - scores.max(axis=-1, keepdims=True))
+        mixed = (shares / shares.sum(axis=-1, keepdims=True)) @ value
         return self._attention_out(mixed.transpose(1, 0, 2).reshape(len(x), -1))
 
 
@@ -184,9 +179,3 @@ def quantize(x: Floats) -> tuple[Floats, np.float32]:
     step = (high - low) / np.float32(255) or np.float32(1)
     zero = np.rint(np.clip(-low / step, 0, 255))
     return np.clip(np.rint(x / step), -zero, 255 - zero), step
-
-
-def _softmax(scores: Floats) -> Floats:
-    shares: Floats = np.exp(scores - scores.max(axis=-1, keepdims=True))
-    shares /= shares.sum(axis=-1, keepdims=True)
-    return shares

@@ -6,6 +6,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from xsent.bundle import GRAPH
 from xsent.errors import BundleError, MissingExtraError, in_one_line
 
 
@@ -13,26 +14,33 @@ class HasGraph(Protocol):
     """A bundle, or whatever else has a graph of its form."""
 
     @property
-    def graph_path(self) -> Path:
-        """The ONNX graph; its weights lie beside it."""
+    def path(self) -> Path:
+        """Its folder."""
 
 
 class OnnxBackend:
     """ONNX Runtime on the CPU, one thread a sentence; a BundleError says that the graph cannot be loaded."""
 
     def __init__(self, bundle: HasGraph) -> None:
-        onnxruntime = _import_onnxruntime()
+        # Here, not above: the other backends do without, and it costs 25 MiB.
+        try:
+            import onnxruntime
+        except ImportError as error:
+            raise MissingExtraError(
+                f"onnxruntime cannot be imported ({error}); pip install onnxruntime, or use the numpy backend"
+            ) from error
+        graph = bundle.path / GRAPH  # its weights lie beside it
         try:
             # By path, never from bytes: only so are the table and the weights memory-mapped.
             self._session = onnxruntime.InferenceSession(
-                str(bundle.graph_path),
+                str(graph),
                 _session_options(onnxruntime),
                 providers=["CPUExecutionProvider"],
                 # Its fused kernel is slower than the two it replaces (+45% time).
                 disabled_optimizers=["SkipLayerNormFusion"],
             )
         except Exception as error:  # ONNX Runtime's own types share no base class
-            raise BundleError(f"{bundle.graph_path}: cannot be loaded ({in_one_line(error)})") from error
+            raise BundleError(f"{graph}: cannot be loaded ({in_one_line(error)})") from error
 
     def embed(self, ids: NDArray[np.int64]) -> NDArray[np.float32]:
         """See `Backend.embed`."""
@@ -41,18 +49,7 @@ class OnnxBackend:
         return vector
 
 
-def _import_onnxruntime() -> Any:  # noqa: ANN401  it has no types
-    # Here, not above: the other backends do without, and it costs 25 MiB.
-    try:
-        import onnxruntime
-    except ImportError as error:
-        raise MissingExtraError(
-            f"onnxruntime cannot be imported ({error}); pip install onnxruntime, or use the numpy backend"
-        ) from error
-    return onnxruntime
-
-
-def _session_options(onnxruntime: Any) -> Any:  # noqa: ANN401
+def _session_options(onnxruntime: Any) -> Any:  # noqa: ANN401  it has no types
     options = onnxruntime.SessionOptions()
     # Sentences run in parallel, one thread each: threads inside a sentence would only fight over the cores.
     options.intra_op_num_threads = 1

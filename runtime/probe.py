@@ -21,11 +21,7 @@ SATURATING = ("avx512", "avx2", "x86")  # 8-bit sums overflow there unless the w
 
 
 def instruction_set(cpuinfo: Path = Path("/proc/cpuinfo")) -> str:
-    """The best set of instructions of this processor that vectors are calculated with; only tests need another file.
-
-    On x86 "avx512_vnni", "avx_vnni", "avx512", "avx2" or "x86"; on ARM "arm64_dot" or "arm64"; elsewhere the machine's
-    name.
-    """
+    """The best set of instructions of this processor that vectors are calculated with; only tests need another file."""
     machine = platform.machine().lower()
     flags = {flag for name, value in system_fields(cpuinfo) if name in ("flags", "Features") for flag in value.split()}
     if machine in ("x86_64", "amd64"):
@@ -54,20 +50,10 @@ def system_fields(file: Path) -> list[tuple[str, str]]:
 def process_memory(field: str) -> float:
     """A field of /proc/self/status in MiB, such as VmHWM (peak resident memory) or RssAnon (not backed by a file).
 
-    Not `getrusage`: its peak starts with what the parent held when it started this process. An OSError says that the
-    system has no such file or field.
+    0 where the system does not say it. Not `getrusage`: its peak starts with what the parent held when it started this
+    process.
     """
-    for name, value in system_fields(Path("/proc/self/status")):
-        if name == field:
-            return int(value.split()[0]) / 1024
-    raise OSError(f"/proc/self/status has no {field}")
-
-
-def time_call(run: Callable[[], object], clock: Callable[[], float] = perf_counter) -> float:
-    """Seconds of one call."""
-    began = clock()
-    run()
-    return clock() - began
+    return int(dict(system_fields(Path("/proc/self/status"))).get(field, "0 kB").split()[0]) / 1024
 
 
 def time_each(
@@ -98,10 +84,7 @@ def main(path: str, backend: str) -> None:
     encoder = SentenceEncoder(path, backend=backend, threads=1)
     text = max(encoder.bundle.golden.sentences, key=len, default="The cat sleeps.")
     encoder.encode(text)
-    try:
-        mebibytes = process_memory("VmHWM")
-    except OSError:  # not Linux
-        mebibytes = 0.0
+    mebibytes = process_memory("VmHWM")
     times = time_each(encoder.encode, [text], least=_LEAST, seconds=_SECONDS)
     trial = {
         "difference": verify(path, backend).difference,  # the largest of a number to the golden vectors

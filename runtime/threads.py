@@ -5,6 +5,7 @@ import os
 import sys
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, TypeVar
@@ -44,12 +45,11 @@ def _quotas(root: Path) -> Iterator[float]:
             continue
         folder = mount / path.lstrip("/")
         for level in (folder, *folder.parents):
-            try:
+            # No quota at this level, or a group of the host that the container cannot see.
+            with suppress(OSError, ValueError, ZeroDivisionError):
                 quota, period = " ".join((level / file).read_text() for file in files).split()
                 if int(quota) >= 0:  # "max", no quota of version 2, is a ValueError; that of version 1 is -1
                     yield int(quota) / int(period)
-            except (OSError, ValueError, ZeroDivisionError):
-                pass  # no quota at this level, or a group of the host that the container cannot see
             if level == mount:
                 break
 
@@ -86,19 +86,14 @@ class OneThread:
     """
 
     def __init__(self) -> None:
-        self._get, self._set = _blas_functions()
+        self.threads, self._set = _blas_functions()  # how many a product takes now; 0 where that is not OpenBLAS's
         self._lock = Lock()
         self._inside = self._before = 0
-
-    @property
-    def threads(self) -> int:
-        """Threads that a product takes now; 0 where it is not OpenBLAS that calculates it."""
-        return self._get()
 
     def __enter__(self) -> None:
         with self._lock:
             if not self._inside:
-                self._before = self._get()
+                self._before = self.threads()
                 self._set(1)
             self._inside += 1
 

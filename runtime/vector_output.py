@@ -3,7 +3,7 @@
 import json
 import os
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
@@ -164,16 +164,13 @@ def vector_file(
     def kept() -> bool:
         return journal.exists() and journal.stat().st_size > 0
 
-    output = None
     with only_writer(journal, os.O_RDWR | os.O_CREAT):
         try:
             with naming_full_disk(path, kept):
-                output = VectorOutput(path, note, job, resume=resume, force=force)
-                yield output
-                output.publish()
+                with closing(VectorOutput(path, note, job, resume=resume, force=force)) as output:
+                    yield output
+                    output.publish()
         finally:
-            if output:
-                output.close()
             if not kept():
                 part.unlink(missing_ok=True)
                 journal.unlink(missing_ok=True)  # last: it holds the lock

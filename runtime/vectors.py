@@ -14,7 +14,7 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from xsent.errors import DataError, FingerprintError, MissingExtraError
+from xsent.errors import DataError, FingerprintError, needing
 from xsent.files import naming_damage, read_json
 from xsent.options import Vectors, stored_as
 
@@ -212,8 +212,7 @@ def arrow_to_parquet(stream: Path, file: IO[bytes]) -> None:
 
 
 def _pyarrow() -> ModuleType:
-    try:
+    with needing("parquet"):
+        arrow = import_module("pyarrow")
         import_module("pyarrow.parquet")
-        return import_module("pyarrow")
-    except ImportError as error:
-        raise MissingExtraError("pyarrow is not installed; pip install 'xsent[parquet]'") from error
+    return arrow

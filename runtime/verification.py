@@ -37,7 +37,7 @@ def verify(path: str | Path | None = None, backend: str | None = None) -> Verifi
             warnings.simplefilter("ignore", UnknownTextWarning)  # they are of many scripts on purpose
             vectors = encoder.encode(golden.sentences, on_long="error")
         difference = float(np.abs(vectors - np.array(golden.vectors)).max())
-    allowed = golden.tolerance(instruction_set())
+    allowed = golden.allowed(instruction_set())
     if not difference <= allowed:  # so that NaN fails too
         raise BundleError(
             f"{bundle.path}: golden vectors differ by {difference:.2g}, allowed {allowed:.2g}; "

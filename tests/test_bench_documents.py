@@ -25,10 +25,9 @@ def test_documents_by_hand() -> None:
     assert make_documents(texts, 5, 1) == {"en": [list("abcde"), list("bcdef"), list("cdefg")]}
 
 
-def test_the_report_has_every_row_for_every_set(folder: Path) -> None:
-    text = measure_documents(
-        ToyEncoder(), folder, ["en", "fr"], command="xsent-bench documents x", sets=[(3, 3), (4, 1)]
-    )
+def test_the_report_has_every_row_for_every_set(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("xsent.bench.documents.SETS", [(3, 3), (4, 1)])
+    text = measure_documents(ToyEncoder(), folder, ["en", "fr"], command="xsent-bench documents x")
     assert text.startswith("`xsent-bench documents x`") and text.count("m = ") == 2
     cells = [[cell.strip() for cell in line.split("|")[1:-1]] for line in text.splitlines() if line.startswith("| ")]
     kinds = product(("biased", "debiased"), ("mean", "weighted"), ("cosine", "margin"))

@@ -137,5 +137,5 @@ def test_the_command_prints_the_comparison(mini_bundle: Path, tmp_path: Path) ->
     head, _, ours, bare = cells[at : at + 4]
     assert len(head) == 7
     assert ours[:2] == ["xsent", "mini"] and all(float(cell.replace(",", "")) > 0 for cell in ours[2:])
-    assert bare[:4] == ["bare", "none", "", ""] and all(cell.endswith("×)") for cell in bare[4:])
+    assert bare[:4] == ["bare", "none", "–", "–"] and all(cell.endswith("×)") for cell in bare[4:])
     assert "- bare: imports what ours imports, and encodes nothing.\n" in result.stdout

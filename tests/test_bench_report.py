@@ -70,7 +70,7 @@ def test_the_report_says_every_group(markdown: str) -> None:
         "| 0 | 128 | processor | 1,280 | 0.100 | 0.167 | – | – | 500 | 0.500 | – | – |",  # training
         "| 6 | 128 | processor | 107 | 1.20 | 2.00 | 44.0 | 2.32 | 1,500 | 1.50 | 28,024 | 3.93 |",
         "| builtin | 2 | int8 | 92.0 | 70.0 | 72.0 | 0.690 | 30.0 |",
-        "| fastembed | MiniLM | 260 (11.54 ×) |  | 300 (2.00 ×) |  |  |",  # 3,000 / 260 a second, 300 / 150 ms
+        "| fastembed | MiniLM | 260 (11.54 ×) | – | 300 (2.00 ×) | – | – |",  # 3,000 / 260 a second, 300 / 150 ms
     ],
 )
 def test_the_numbers_are_those_measured(markdown: str, row: str) -> None:

@@ -116,7 +116,6 @@ def test_the_command_measures_and_says_where_the_report_is(mini_bundle: Path, tm
     [
         (["--bundle", "nowhere"], "nowhere: no such folder"),
         (["--eval", "nowhere"], "nowhere: no test set"),
-        (["training", "--device", "abacus"], "must be auto or cpu"),
         (["training", "--layers", "x"], "whole numbers"),
     ],
 )

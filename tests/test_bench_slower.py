@@ -31,8 +31,8 @@ def test_what_is_slower(old: list[float], new: list[float], worse: bool) -> None
 
 
 def test_ratios_to_work_around_it_by_hand() -> None:
-    # The clock before and after each: the first turn warms up; in the second the reference takes 6 and 8 s, the work 5.
-    clock = iter([0, 2, 2, 7, 7, 11, 11, 17, 17, 22, 22, 30])
+    # The clock around each: the first turn warms up; in the second the reference takes 6 and 8 s, the work 5.
+    clock = iter([0, 2, 7, 11, 11, 17, 22, 30])
     assert median_of_turns(lambda: None, lambda: None, 1, lambda: next(clock)) == 5 / 7
 
 
@@ -84,8 +84,6 @@ def test_the_code_of_two_folders_is_run_and_compared(mini_bundle: Path, tmp_path
         turned = CliRunner().invoke(app, ["slower", command[2], command[1], *command[3:], "time"])
     assert turned.exit_code == 0 and "Not slower" in turned.stdout
     for options, message in (
-        ([*command, "guess"], "no way to measure by 'guess'; there are auto, perf, valgrind, time"),
-        ([*command, "time", "--threshold", "0"], "threshold 0.0: expected a share above 0"),
         (["slower", str(tmp_path), command[2]], "no folder xsent in it"),
         ([*command[:4], str(tmp_path / "nowhere"), "--by", "time"], "nowhere: no such folder"),
     ):

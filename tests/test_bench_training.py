@@ -83,5 +83,4 @@ def test_a_child_that_fails_says_why() -> None:
     with Child("this", []) as child, pytest.raises(DataError, match=r"^said b'The Zen.*instead of its figures"):
         child.answer()
     assert peak_memory() > 0.9 * process_memory("VmRSS")
-    with pytest.raises(OSError, match="no VmNothing"):
-        process_memory("VmNothing")
+    assert process_memory("VmNothing") == 0

@@ -65,10 +65,11 @@ def test_candidates_are_encoded_in_blocks() -> None:
     assert max(len(call.args[0]) for call in encoder.encode.call_args_list) <= 4096
 
 
-def test_tatoeba_by_hand(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_tatoeba_by_hand(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
     (tmp_path / "en-xx.tsv").write_text("ab\tba\ncd\tdc\nef\teg\n")
     (tmp_path / "en-yy.tsv").write_text("ab\tba\nab\tba\n")
-    xx, yy, mean = tatoeba(Letters(), tmp_path, show_progress_bar=True).rows()
+    xx, yy, mean = tatoeba(Letters(), tmp_path).rows()
     counts = {"queries": 3, "xx_en_candidates": 3, "en_xx_candidates": 3}
     assert xx == {"language": "xx", **counts, "xx_en": 100.0, "en_xx": 100.0}
     assert (yy["xx_en"], yy["xx_en_same_text"]) == (50, 100)  # equal texts are reported beside
@@ -110,8 +111,9 @@ def parallel(tmp_path: Path) -> Path:
     return write(tmp_path, en=ENGLISH, fr=FRENCH, de=[*FRENCH[1::-1], *FRENCH[2:]])  # the first two are swapped
 
 
-def test_xsim_of_a_folder(parallel: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    result = xsim(Letters(), parallel, show_progress_bar=True)
+def test_xsim_of_a_folder(parallel: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
+    result = xsim(Letters(), parallel)
     assert result.rows() == [
         {"language": "de", "sentences": 5, "xx_en": 40.0, "en_xx": 40.0},
         {"language": "fr", "sentences": 5, "xx_en": 0.0, "en_xx": 0.0},

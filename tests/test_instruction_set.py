@@ -39,7 +39,7 @@ def test_processors_that_are_not_named_and_bundles_that_round_more_may_differ_mo
     allowed = tolerances(Form(2, 100, target="vnni"), 1.0)
     assert allowed == {"avx512_vnni": 0.002, "avx_vnni": 0.002, "other": 0.02}
     golden = Golden((), (), allowed)
-    assert (golden.tolerance("avx_vnni"), golden.tolerance("avx2")) == (0.002, 0.02)
+    assert (golden.allowed("avx_vnni"), golden.allowed("avx2")) == (0.002, 0.02)
     assert tolerances(Form(2, 100, "float32"), 1.0) == {"other": 0.0001}
     allowed = tolerances(Form(2, 100, target="vnni"), 0.995)  # noise of 0.1 of a vector, six times that
     assert allowed == {"avx512_vnni": 0.06, "avx_vnni": 0.06, "other": 0.06}
@@ -48,9 +48,9 @@ def test_processors_that_are_not_named_and_bundles_that_round_more_may_differ_mo
 
 def test_old_and_new_tolerances_are_read(mini_bundle: Path) -> None:
     raw = json.loads((mini_bundle / "xsent.json").read_bytes())
-    assert parse_manifest(raw, mini_bundle).golden.tolerances["avx2"] < raw["golden"]["tolerance"]["other"]
+    assert parse_manifest(raw, mini_bundle).golden.tolerance["avx2"] < raw["golden"]["tolerance"]["other"]
     raw["golden"]["tolerance"] = 0.01
-    assert parse_manifest(raw, mini_bundle).golden.tolerances == {"other": 0.01}
+    assert parse_manifest(raw, mini_bundle).golden.tolerance == {"other": 0.01}
     raw["golden"]["tolerance"] = {"avx2": 0.01}
     with pytest.raises(BundleError, match="no 'other'"):
         parse_manifest(raw, mini_bundle)

@@ -52,7 +52,7 @@ def test_both_ways_agree_with_brute_force(n: int, m: int, k: int, sizes: tuple[i
     k = min(k, n, m)
     a, b = (random.integers(-2, 3, (count, 3)) for count in (n, m))  # small whole numbers: many ties and zeros
     queries, candidates, strip = sizes
-    with mock.patch.multiple(module, QUERIES=queries, CANDIDATES=candidates, _STRIP=strip * queries):
+    with mock.patch.multiple(module, QUERIES=queries, CANDIDATES=candidates, STRIP=strip * queries):
         calls: list[None] = []
         forward, backward = nearest_both_ways(UnitRows(a), UnitRows(b), k, advance=lambda: calls.append(None))
         assert len(calls) == count_blocks(UnitRows(a), UnitRows(b))
@@ -66,7 +66,7 @@ def test_both_ways_agree_with_brute_force(n: int, m: int, k: int, sizes: tuple[i
 
 def test_ties_go_to_the_lower_row_both_ways() -> None:
     same = UnitRows(np.ones((30, 2)))
-    with mock.patch.multiple(module, QUERIES=4, CANDIDATES=7, _STRIP=8):
+    with mock.patch.multiple(module, QUERIES=4, CANDIDATES=7, STRIP=8):
         for found in nearest_both_ways(same, same, 3):
             assert found.indices.tolist() == [[0, 1, 2]] * 30
 

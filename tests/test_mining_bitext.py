@@ -61,7 +61,7 @@ def test_every_way_agrees_with_the_method_written_plainly(
 ) -> None:
     k = min(k, n, m)
     src, trg = corpus(n, m, seed=100 * n + m)
-    small = mock.patch.multiple(module, QUERIES=7, CANDIDATES=11, _STRIP=21)
+    small = mock.patch.multiple(module, QUERIES=7, CANDIDATES=11, STRIP=21)
     with small, mock.patch("xsent.mining.bitext._BLOCK", 13):
         found = mine_bitext(src, trg, margin=margin, retrieval=retrieval, k=k)
     expected = plainly(src, trg, margin, retrieval, k)

@@ -152,7 +152,7 @@ def test_an_encoder_runs_it(bundle: Path, checkpoint: Checkpoint) -> None:
     np.testing.assert_array_equal(vectors[:4], vectors[-4:])
     np.testing.assert_allclose(vectors[:4], CheckpointEncoder(checkpoint).encode(SENTENCES), rtol=0, atol=1e-4)
     golden = encoder.bundle.golden  # of the int8 graph
-    assert np.abs(encoder.encode(golden.sentences) - np.array(golden.vectors)).max() <= golden.tolerances["other"]
+    assert np.abs(encoder.encode(golden.sentences) - np.array(golden.vectors)).max() <= golden.tolerance["other"]
     encoder.bundle.verify()
 
 

@@ -43,9 +43,9 @@ def test_a_survey_is_one_pass() -> None:
     vectors = np.random.default_rng(0).normal(size=(2500, 3)).astype(np.float32)
     held_out = np.arange(2500) % 5 == 4
     found = survey(iter(vectors), held_out, 3)
-    assert np.array_equal(found.train_sample, vectors[~held_out])
+    assert np.array_equal(found.sample, np.concatenate([vectors[~held_out], vectors[held_out]]))
     assert np.array_equal(found.held_out_sample, vectors[held_out])
-    assert np.allclose(found.directions(1), Moments.of(vectors).directions(1), atol=1e-5)
+    assert np.allclose((found.train + found.held_out).directions(1), Moments.of(vectors).directions(1), atol=1e-5)
     count = SAMPLE + 500  # of more only a sample is kept
     found = survey((np.full(1, number, np.float32) for number in range(count)), np.arange(count) % 5 == 4, 1)
     assert found.train.count + found.held_out.count == count

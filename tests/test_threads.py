@@ -60,7 +60,7 @@ def test_first_error_comes_in_order_and_threads_end() -> None:
 @pytest.fixture
 def one_thread() -> Iterator[OneThread]:
     one_thread = OneThread()
-    before = one_thread.threads
+    before = one_thread.threads()
     if not before:
         pytest.skip("numpy's products are not OpenBLAS's here")
     one_thread._set(2)
@@ -69,28 +69,28 @@ def one_thread() -> Iterator[OneThread]:
 
 
 def test_one_inside_and_as_before_outside_also_after_an_error(one_thread: OneThread) -> None:
-    before = one_thread.threads
+    before = one_thread.threads()
     with one_thread:
         with one_thread:
-            assert one_thread.threads == 1
-        assert one_thread.threads == 1
-    assert one_thread.threads == before
+            assert one_thread.threads() == 1
+        assert one_thread.threads() == 1
+    assert one_thread.threads() == before
     with pytest.raises(ValueError, match="matmul"), one_thread:
         np.ones((2, 3)) @ np.ones((2, 3))
-    assert one_thread.threads == before
+    assert one_thread.threads() == before
 
 
 def test_the_last_one_out_sets_it_back(one_thread: OneThread) -> None:
-    before, inside = one_thread.threads, threading.Barrier(4)
+    before, inside = one_thread.threads(), threading.Barrier(4)
 
     def work(_: int) -> int:
         with one_thread:
             inside.wait()
-            return one_thread.threads
+            return one_thread.threads()
 
     with ThreadPoolExecutor(4) as pool:
         assert list(pool.map(work, range(4))) == [1] * 4
-    assert one_thread.threads == before
+    assert one_thread.threads() == before
 
 
 def test_without_openblas_nothing_happens(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -100,4 +100,4 @@ def test_without_openblas_nothing_happens(monkeypatch: pytest.MonkeyPatch) -> No
     for target, name, value in ((threads, "_NAMES", ()), (ctypes, "CDLL", refuse)):
         monkeypatch.setattr(target, name, value)
         with OneThread() as nothing:
-            assert nothing is None and OneThread().threads == 0
+            assert nothing is None and OneThread().threads() == 0

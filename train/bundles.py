@@ -9,7 +9,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from xsent.bundle import MANIFEST, Bundle, Weights
+from xsent.bundle import MANIFEST, Bundle
 from xsent.errors import BundleError
 from xsent.train.checkpoint import TABLE, Checkpoint, load_checkpoint, read_about, save_checkpoint
 from xsent.train.model import Encoder, ModelConfig
@@ -72,8 +72,8 @@ class BundleWeights:
     """The weights of a bundle; `config` is the shape of its encoder."""
 
     def __init__(self, bundle: Bundle) -> None:
-        self._weights, network = Weights(bundle), bundle.network
-        width = self._weights.mapped("table").shape[1]
+        self._bundle, network = bundle, bundle.network
+        width = bundle.mapped("table").shape[1]
         if width > bundle.dim:
             raise ValueError(f"its vectors were cut from {width} to {bundle.dim} numbers; take its checkpoint")
         layers = bundle.num_layers
@@ -82,13 +82,13 @@ class BundleWeights:
             dim=bundle.dim,
             num_layers=layers,
             num_heads=network.heads if layers else 1,
-            ffn_dim=self._weights.mapped("layer0.ffn_in.weight").shape[1] if layers else 2 * bundle.dim,
+            ffn_dim=bundle.mapped("layer0.ffn_in.weight").shape[1] if layers else 2 * bundle.dim,
             max_length=bundle.max_length,
             activation=network.activation,
             norm_eps=network.norm_eps,
             first=network.first,
             last=network.last,
-            readout="readout.weight" in self._weights,
+            readout="readout.weight" in network.tensors,
         )
 
     def state(self) -> Iterator[tuple[str, Tensor]]:
@@ -104,19 +104,19 @@ class BundleWeights:
     def smoothing(self) -> dict[str, Tensor]:
         """What export multiplied the inputs of linear layers by, so that it can do so again."""
         end = ".smoothing"
-        names = [name for name in self._weights if name.endswith(end)]
-        return {SMOOTHING + name.removesuffix(end): torch.tensor(self._weights.floats(name)) for name in names}
+        names = [name for name in self._bundle.network.tensors if name.endswith(end)]
+        return {SMOOTHING + name.removesuffix(end): torch.tensor(self._bundle.floats(name)) for name in names}
 
     def _read(self, name: str) -> NDArray[np.float32]:
         """A weight by its name in the encoder."""
         place = "table" if name == "table.weight" else name.replace("layers.", "layer")
-        values = self._weights.mapped(place)
+        values = self._bundle.mapped(place)
         if values.dtype == np.int8:
             # Exported again, this gives the same bytes: s = a / 127 survives 127 s / 127, though not every float does.
-            values = values * self._weights.mapped(f"{place.removesuffix('.weight')}.scales")
+            values = values * self._bundle.mapped(f"{place.removesuffix('.weight')}.scales")
         smoothing = f"{place.removesuffix('.weight')}.smoothing"
-        if place.endswith(".weight") and smoothing in self._weights:
-            values = values * self._weights.mapped(smoothing)[:, None]
+        if place.endswith(".weight") and smoothing in self._bundle.network.tensors:
+            values = values * self._bundle.mapped(smoothing)[:, None]
         if ".qkv." in name:  # the scale of the attention scores is folded into the queries
             dim = self.config.dim
             gain = np.ones(3 * dim, np.float32)

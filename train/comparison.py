@@ -1,6 +1,5 @@
 """An encoder before and after it learnt a language: what the new one gained, what the old ones lost."""
 
-import sys
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -99,8 +98,8 @@ def _score(checkpoint: Checkpoint, after: Checkpoint, tests: Path | None) -> dic
     p1 = Validation(after.validation, checkpoint.tokenizer).measure(checkpoint.encoder)["p1"]
     scores = {language: {"held_out": score} for language, score in p1.items()}
     if tests is not None:
-        languages, bar = languages_of(CheckpointEncoder(after), tests), sys.stderr.isatty()
-        found = tatoeba(CheckpointEncoder(checkpoint), tests, languages, show_progress_bar=bar).scores
+        languages = languages_of(CheckpointEncoder(after), tests)
+        found = tatoeba(CheckpointEncoder(checkpoint), tests, languages).scores
         for language, score in found.items():
             scores.setdefault(language, {}).update((way, score[way]) for way in DIRECTIONS)
     return scores

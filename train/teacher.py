@@ -71,7 +71,7 @@ class QuickTeacher:
     """A teacher in 8 bits: runs its graph, each sentence alone, one thread a sentence."""
 
     def __init__(self, path: Path) -> None:
-        self.graph_path, about = path / GRAPH, _read_quick(path)
+        self.path, about = path, _read_quick(path)
         self.dim, self.fingerprint, self._longest = about["dim"], about["fingerprint"], about["max_length"]
         self.original = about["teacher"]  # identity of the one that it was made of
         self._tokenizer = read_tokenizer(path)  # without specials: the graph adds the first and the last token

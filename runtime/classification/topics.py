@@ -50,6 +50,9 @@ class Examples:
         return vectors if len(self.texts) == len(self.labels) else vectors.reshape(len(self.labels), 2, -1)
 
 
+Sets = Mapping[str, Examples]  # by name
+
+
 @dataclass(frozen=True)
 class Cell:
     """Heads trained on one set and tested on another."""
@@ -139,21 +142,13 @@ def topic_files(folder: str | Path, patterns: Sequence[str]) -> dict[str, Path]:
 
 
 def transfer(
-    encoder: SupportsEncode,
-    train: Mapping[str, Examples],
-    test: Mapping[str, Examples],
-    *,
-    seeds: int = 5,
-    class_weight: ClassWeight | None = None,
-    show_progress_bar: bool = False,
+    encoder: SupportsEncode, train: Sets, test: Sets, *, seeds: int = 5, class_weight: ClassWeight | None = None
 ) -> tuple[tuple[str, ...], list[Cell]]:
     """Labels, and a cell of `seeds` heads for each training and test set; a DataError names a file that is unfit."""
-    if seeds < 1:
-        raise ValueError(f"seeds = {seeds} must be at least 1")
     labels = _common_labels(train, test)
     encoded = {name: examples.encode(encoder) for name, examples in test.items()}
     cells = []
-    with Progress("heads", len(train) * seeds, enabled=show_progress_bar) as progress:
+    with Progress("heads", len(train) * seeds) as progress:
         for source, examples in train.items():
             vectors = examples.encode(encoder)
             try:
@@ -204,7 +199,7 @@ def confusion_rows(labels: Sequence[str], cells: Sequence[Cell]) -> list[dict[st
     ]
 
 
-def _common_labels(train: Mapping[str, Examples], test: Mapping[str, Examples]) -> tuple[str, ...]:
+def _common_labels(train: Sets, test: Sets) -> tuple[str, ...]:
     """The labels that every training set has, and that no test set goes beyond."""
     first = next(iter(train.values()))
     labels = set(first.labels)

@@ -142,7 +142,7 @@ def evaluate(
     files = _files(data, _names(train), _names(test), getattr(encoder, "languages", ()))
     sets = [{name: read_examples(path, _names(columns)) for name, path in side.items()} for side in files]
     weight: ClassWeight | None = "balanced" if balanced else None
-    labels, cells = transfer(encoder, *sets, seeds=seeds, class_weight=weight, show_progress_bar=sys.stderr.isatty())
+    labels, cells = transfer(encoder, *sets, seeds=seeds, class_weight=weight)
     if as_json:
         report = {"model": str(model or "built-in"), "fingerprint": getattr(encoder, "fingerprint", None)}
         report |= {"labels": labels, "rows": [cell.row() for cell in cells], "note": SEEDS_NOTE}

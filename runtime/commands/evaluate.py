@@ -1,7 +1,6 @@
 """`xsent evaluate`: an encoder measured with published protocols."""
 
 import json
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -30,35 +29,26 @@ LanguagesOption = Annotated[
     str | None, typer.Option(help="Codes with commas between; default: all that the model and the data share.")
 ]
 
-_SUMMARIES = {  # and examples
-    "tatoeba": (
-        "Tatoeba similarity search: P@1 among 1,000 sentences, both directions.",
-        "data/eval/tatoeba --languages fr,de",
-    ),
-    "xsr": (
-        "Cross-lingual sentence retrieval: P@1 of 2,000 sentences among about 200,000.",
-        "data/eval/xsr --languages fr,de --json",
-    ),
-    "xsim": (
-        "Error rate of margin-scored retrieval on parallel texts such as FLORES, both directions.",
-        "data/eval/flores --languages fr,de",
-    ),
-    "sts": (
-        "Semantic textual similarity: Spearman's correlation of cosines with human scores.",
-        "data/eval/stsb --languages en,de",
-    ),
-    "contrasts": (
-        "Hard negatives: translations against sentences of nearly the same words and another meaning.",
-        "bench/contrasts.tsv",
-    ),
+_SUMMARIES = {
+    "tatoeba": "Tatoeba similarity search: P@1 among 1,000 sentences, both directions.",
+    "xsr": "Cross-lingual sentence retrieval: P@1 of 2,000 sentences among about 200,000.",
+    "xsim": "Error rate of margin-scored retrieval on parallel texts such as FLORES, both directions.",
+    "sts": "Semantic textual similarity: Spearman's correlation of cosines with human scores.",
+    "contrasts": "Hard negatives: translations against sentences of nearly the same words and another meaning.",
+}
+_EXAMPLES = {
+    "tatoeba": "data/eval/tatoeba --languages fr,de",
+    "xsr": "data/eval/xsr --languages fr,de --json",
+    "xsim": "data/eval/flores --languages fr,de",
+    "sts": "data/eval/stsb --languages en,de",
+    "contrasts": "bench/contrasts.tsv",
 }
 
 
 def _add_command(task: str) -> None:
     """Register the command of a protocol; all take the same options."""
-    summary, example = _SUMMARIES[task]
 
-    @app.command(task, help=summary, epilog=f"Example: xsent evaluate {task} {example}")
+    @app.command(task, help=_SUMMARIES[task], epilog=f"Example: xsent evaluate {task} {_EXAMPLES[task]}")
     @one_line_errors()
     def command(
         data_folder: FolderArgument,
@@ -72,7 +62,7 @@ def _add_command(task: str) -> None:
         from xsent.models import open_model
 
         encoder = as_stored(open_model(model), precision, truncate_dim)
-        result = PROTOCOLS[task](encoder, data_folder, _codes(languages), show_progress_bar=sys.stderr.isatty())
+        result = PROTOCOLS[task](encoder, data_folder, _codes(languages))
         form = {"precision": precision, "truncate_dim": truncate_dim}
         _report(result, encoder, {"task": task, "model": str(model or "built-in"), **form}, as_json)
 
@@ -113,6 +103,6 @@ def compare_spaces(
 
     encoder, codes = open_model(model), _codes(languages)
     other = open_model(english_by)
-    result = space(encoder, data_folder, codes, english_by=other, show_progress_bar=sys.stderr.isatty())
+    result = space(encoder, data_folder, codes, english_by=other)
     about = {"task": "space", "model": str(model or "built-in"), "english_by": str(english_by)}
     _report(result, encoder, about, as_json)

@@ -15,6 +15,7 @@ from xsent.terminal import one_line_errors
 
 if TYPE_CHECKING:
     from xsent.encoder import SentenceEncoder
+    from xsent.options import OnLong
     from xsent.similarity import Ints
     from xsent.vectors import VectorFile, VectorNote
 
@@ -50,17 +51,17 @@ def mine(
 
     if src == trg == "-":
         raise DataError("standard input can be read once: only one of SRC and TRG may be -")
-    texts = (_read_text(src), _read_text(trg))
+    texts = (read_text(src), read_text(trg))
     with TemporaryDirectory(prefix="xsent-") as folder:
-        left, right = _vectors(Path(folder), texts, (src_vectors, trg_vectors), model)
+        left, right = vectors_of(Path(folder), texts, (src_vectors, trg_vectors), model)
         pairs = mine_bitext(
             left.rows,
             right.rows,
             margin=margin,
             retrieval=retrieval,
             k=k,
-            src_rows=_taking_part(texts[0], unify=unify),
-            trg_rows=_taking_part(texts[1], unify=unify),
+            src_rows=taking_part(texts[0], unify=unify),
+            trg_rows=taking_part(texts[1], unify=unify),
             show_progress_bar=sys.stderr.isatty(),
         )
     kept = pairs if threshold is None else pairs.at_least(threshold)
@@ -69,7 +70,7 @@ def mine(
         raise DataError(f"no pairs of {src} and {trg}{best}")
     for number, (i, j) in enumerate(zip(kept.src.tolist(), kept.trg.tolist(), strict=True)):
         lines = {"source_line": i + 1, "target_line": j + 1}
-        _print(kept.scores[number], texts[0][i], texts[1][j], lines if as_json else None)
+        print_pair(kept.scores[number], texts[0][i], texts[1][j], lines if as_json else None)
     typer.echo(f"{len(kept):,} pairs of {len(texts[0]):,} source and {len(texts[1]):,} target lines", err=True)
 
 
@@ -102,7 +103,7 @@ def score(
         raise DataError(f"{pairs}: empty; expected a pair a line")
     (src_texts, src_rows), (trg_texts, trg_rows) = (_distinct([pair[side] for pair in given]) for side in (0, 1))
     with TemporaryDirectory(prefix="xsent-") as folder:
-        left, right = _vectors(Path(folder), (src_texts, trg_texts), (None, None), model)
+        left, right = vectors_of(Path(folder), (src_texts, trg_texts), (None, None), model)
         scorer = PairScorer(left.rows, right.rows, margin=margin, k=k)
         scores = scorer.score(src_rows, trg_rows)
         advice = None
@@ -112,14 +113,15 @@ def score(
             wrong = scorer.score(*shuffled_pairs(src_rows, trg_rows))
             advice = calibrate(scorer.score(src_rows, trg_rows), wrong, precision)
     for value, (source, target) in zip(scores, given, strict=True):
-        _print(value, source, target, {} if as_json else None)
+        print_pair(value, source, target, {} if as_json else None)
     if advice is not None:
         reach = f"{advice.accepted:,} of {advice.pairs:,} pairs reach it"
         correct = f"an estimated {100 * advice.precision:.1f}% of them right"
         typer.echo(f"threshold {np.float32(advice.threshold)!s}: {reach}, {correct}", err=True)
 
 
-def _read_text(source: str) -> list[str]:
+def read_text(source: str) -> list[str]:
+    """All lines of a text; a DataError says that there is none."""
     from xsent.lines import read_lines
 
     if not (texts := list(read_lines(source))):
@@ -127,7 +129,7 @@ def _read_text(source: str) -> list[str]:
     return texts
 
 
-def _taking_part(texts: Sequence[str], *, unify: bool) -> list[int]:
+def taking_part(texts: Sequence[str], *, unify: bool) -> list[int]:
     """Numbers of the lines that are not empty, of equal lines the first."""
     first: dict[str, int] = {}
     return [row for row, text in enumerate(texts) if text.strip() and (first.setdefault(text, row) == row or not unify)]
@@ -142,10 +144,15 @@ def _distinct(texts: Sequence[str]) -> "tuple[list[str], Ints]":
     return list(numbers), np.array(rows, np.int64)
 
 
-def _vectors(
-    folder: Path, texts: tuple[Sequence[str], Sequence[str]], given: tuple[Path | None, Path | None], model: Path | None
-) -> "tuple[VectorFile, VectorFile]":
-    """The vectors of both sides, those that are not given encoded into a folder in the form of those that are."""
+def vectors_of(
+    folder: Path,
+    texts: Sequence[Sequence[str]],
+    given: Sequence[Path | None],
+    model: Path | None,
+    *,
+    on_long: "OnLong" = "warn",
+) -> "list[VectorFile]":
+    """The vectors of each text, those that are not given encoded into a folder in the form of those that are."""
     from xsent.encoder import SentenceEncoder
     from xsent.vectors import VectorNote, check_same_space, open_vectors
 
@@ -156,7 +163,7 @@ def _vectors(
         if len(file.rows) != len(texts[side]):
             lines = f"{len(texts[side]):,} lines of text"
             raise DataError(f"{file.path}: {len(file.rows):,} vectors for {lines}; encode it again")
-    if len(files) < 2:
+    if len(files) < len(texts):
         encoder = SentenceEncoder(model)
         note = VectorNote(encoder.fingerprint, encoder.dim, "float32", normalized=True)
         for file in files.values():  # the vectors that are made get the form of those that there are
@@ -166,13 +173,16 @@ def _vectors(
                     f"{file.path} has vectors of {note.fingerprint}, the model makes {encoder.fingerprint}; --model "
                     "names the one that made them"
                 )
-        for side in {0, 1} - files.keys():
-            files[side] = _encode(encoder, texts[side], note, folder / f"{side}.npy")
-    check_same_space(files[0], files[1])
-    return files[0], files[1]
+        for side in set(range(len(texts))) - files.keys():
+            files[side] = _encode(encoder, texts[side], note, folder / f"{side}.npy", on_long)
+    for file in files.values():
+        check_same_space(files[0], file)
+    return [files[side] for side in range(len(texts))]
 
 
-def _encode(encoder: "SentenceEncoder", texts: Sequence[str], note: "VectorNote", path: Path) -> "VectorFile":
+def _encode(
+    encoder: "SentenceEncoder", texts: Sequence[str], note: "VectorNote", path: Path, on_long: "OnLong"
+) -> "VectorFile":
     """Vectors on the disk: those of a large text do not fit into memory."""
     from xsent.terminal import Progress
     from xsent.vector_output import vector_file
@@ -183,6 +193,7 @@ def _encode(encoder: "SentenceEncoder", texts: Sequence[str], note: "VectorNote"
         normalize_embeddings=note.normalized,
         truncate_dim=note.dim,
         precision=note.precision,  # type: ignore[arg-type]  # a name that encode wrote
+        on_long=on_long,
     )
     with vector_file(path, note) as writer, Progress("sentences", len(texts)) as progress:
         for vector, text in zip(vectors, texts, strict=True):  # vectors first: they warn when they reach their end
@@ -191,9 +202,14 @@ def _encode(encoder: "SentenceEncoder", texts: Sequence[str], note: "VectorNote"
     return open_vectors(path)
 
 
-def _print(score: float, source: str, target: str, more: dict[str, int] | None) -> None:
+def print_pair(score: float, source: str, target: str, more: dict[str, object] | None) -> None:
     """One pair on standard output: as JSON, with more fields, or in columns."""
-    line = "\t".join(column.replace("\t", " ") for column in (str(score), source, target))
-    if more is not None:
-        line = json.dumps({"score": float(score), "source": source, "target": target, **more}, ensure_ascii=False)
-    sys.stdout.write(line + "\n")
+    if more is None:
+        sys.stdout.write("\t".join(column.replace("\t", " ") for column in (str(score), source, target)) + "\n")
+    else:
+        print_json({"score": float(score), "source": source, "target": target, **more})
+
+
+def print_json(fields: dict[str, object]) -> None:
+    """A JSON object on a line of standard output."""
+    sys.stdout.write(json.dumps(fields, ensure_ascii=False) + "\n")

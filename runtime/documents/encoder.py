@@ -6,7 +6,6 @@ low where the corpus is dense (algorithm 1). Nothing is trained; needs NumPy alo
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from itertools import chain, islice
 from pathlib import Path
 from typing import Protocol, Self
@@ -97,16 +96,19 @@ class DocumentEncoder:
             raise ValueError("no language to fit; expected documents by language code")
         if rank is not None and not 0 <= rank < self.dim:
             raise ValueError(f"rank = {rank} must lie between 0 and {self.dim - 1}")
-        surveys, fitted = {}, {}
+        surveys, densities = {}, {}
         with Progress("sentences", enabled=show_progress_bar) as progress:
             for language, texts in corpora.items():
-                with _about(language):
+                try:
                     surveys[language] = self._survey(_split(texts, language), progress)
+                    densities[language] = Density.fit(surveys[language].sample) if self._weighted else None
+                except ValueError as error:
+                    raise ValueError(f"language {language!r}: {error}" if language else str(error)) from error
         choice = self._choose(surveys, rank)
-        for language, found in surveys.items():
-            with _about(language):
-                density = Density.fit(found.sample) if self._weighted else None
-            fitted[language] = LanguageSpace(found.directions(choice.rank), density)
+        fitted = {
+            language: LanguageSpace((found.train + found.held_out).directions(choice.rank), densities[language])
+            for language, found in surveys.items()
+        }
         self._space = DocumentSpace(self._encoder.fingerprint, fitted, choice)
         return self
 
@@ -118,16 +120,13 @@ class DocumentEncoder:
         normalize_embeddings: bool = True,
         show_progress_bar: bool = False,
     ) -> Floats:
-        """Encode documents of one language; a document's vector does not depend on the others.
+        """Encode documents of one language to vectors [n, D]; one's vector does not depend on the others.
 
         Args:
             documents: Texts or lists of sentences, see `fit`. One without a sentence gets the zero vector.
             language: Code of their language; may be left out if only one was fitted.
             normalize_embeddings: Give vectors length 1; else they are the sums of equation 3.
             show_progress_bar: Report progress on standard error.
-
-        Returns:
-            Vectors [n, D].
         """
         languages = self.space.languages
         code = next(iter(languages)) if language is None and len(languages) == 1 else language
@@ -181,12 +180,3 @@ def _split(documents: Sequence[Document], language: str) -> list[list[str]]:
     if isinstance(documents, str):
         raise TypeError("expected documents, got one str; put it in a list")
     return [sentences_of(document, language) for document in documents]
-
-
-@contextmanager
-def _about(language: str) -> Iterator[None]:
-    """Say which language a complaint is about."""
-    try:
-        yield
-    except ValueError as error:
-        raise ValueError(f"language {language!r}: {error}" if language else str(error)) from error

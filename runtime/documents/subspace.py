@@ -53,17 +53,8 @@ class LanguageSurvey:
 
     train: Moments  # moments of the sentences to learn from
     held_out: Moments  # moments of the sentences to test with
-    train_sample: Floats  # some of the first, at random [n, D]
-    held_out_sample: Floats  # some of the others
-
-    @property
-    def sample(self) -> Floats:
-        """Some of all sentences [n, D], at most `SAMPLE`."""
-        return np.concatenate([self.train_sample, self.held_out_sample])
-
-    def directions(self, rank: int) -> Floats:
-        """The dominant directions of all sentences, see `Moments.directions`."""
-        return (self.train + self.held_out).directions(rank)
+    sample: Floats  # some of all, at random [n, D], at most `SAMPLE`, those to learn from first
+    held_out_sample: Floats  # those of them to test with
 
 
 def survey(vectors: Iterable[NDArray[Any]], held_out: NDArray[np.bool_], dim: int) -> LanguageSurvey:
@@ -80,7 +71,8 @@ def survey(vectors: Iterable[NDArray[Any]], held_out: NDArray[np.bool_], dim: in
         for side in moments:
             moments[side] += Moments.of(rows[held_out[where] == side])
             samples[side].append(rows[(held_out[where] == side) & kept[where]])
-    return LanguageSurvey(moments[False], moments[True], np.concatenate(samples[False]), np.concatenate(samples[True]))
+    sample, held_out_sample = np.concatenate(samples[False] + samples[True]), np.concatenate(samples[True])
+    return LanguageSurvey(moments[False], moments[True], sample, held_out_sample)
 
 
 def dominant_directions(gram: Doubles, rank: int) -> Doubles:
@@ -114,9 +106,8 @@ def choose_rank(train: Sequence[Moments], held_out: Sequence[Floats]) -> RankCho
 
     "Cannot" is less than a tenth of the way from chance to certainty: the paper's 55 % for two languages. The
     classifier is linear least squares on one-hot languages, each language of the same weight, in place of the paper's
-    support vector machine: it follows from the moments alone, so every number from 0 up is tried.
-
-    A ValueError says that half of the directions are not enough.
+    support vector machine: it follows from the moments alone, so every number from 0 up is tried. A ValueError says
+    that half of the directions are not enough.
     """
     languages = len(train)
     if languages < 2:  # nothing to tell apart

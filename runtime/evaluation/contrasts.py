@@ -23,17 +23,8 @@ SAME = 1e-6  # cosines that differ by less are equal but for rounding
 NOTE = "Per cent of sentences that lie nearer to their translation than to a changed one; equally near counts half."
 
 
-def contrasts(
-    encoder: SupportsEncode,
-    file: str | Path,
-    languages: Sequence[str] | None = None,
-    *,
-    show_progress_bar: bool = False,
-) -> Evaluation:
-    """Measure an encoder on contrasts: a row for each kind of change, a column for each language.
-
-    The file is tab-separated: kind, English, language, translation, changed translation, under a line with these names.
-    """
+def contrasts(encoder: SupportsEncode, file: str | Path, languages: Sequence[str] | None = None) -> Evaluation:
+    """Measure an encoder on a file of contrasts, see `HEADER`: a row for each kind of change, a column a language."""
     lines = list(read_fields(file, len(HEADER), LAYOUT))
     if not lines or lines[0] != HEADER:
         raise DataError(f"{file}: its first line must be {' '.join(HEADER)}, with tabs between")
@@ -45,11 +36,10 @@ def contrasts(
     for line in lines[1:]:
         if line[2] in wanted:
             parts.setdefault((line[0], line[2]), []).append(line)
-    with Progress("languages and kinds", len(parts), enabled=show_progress_bar) as progress:
+    with Progress("languages and kinds", len(parts)) as progress:
         right = [(kind, code, _right(encoder, parts[kind, code])) for kind, code in progress.count(parts)]
-    scores = {
-        kind: _row([part for part in right if part[0] == kind]) for kind in dict.fromkeys(kind for kind, _ in parts)
-    }
+    kinds = dict.fromkeys(kind for kind, _ in parts)
+    scores = {kind: _row([part for part in right if part[0] == kind]) for kind in kinds}
     return Evaluation(scores, _row(right), NOTE, by="kind")
 
 

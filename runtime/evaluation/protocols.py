@@ -1,8 +1,8 @@
 """The protocols by name, and the form of the vectors that they measure.
 
 Each takes what encodes, the folder or file of its data, the codes of languages (None: all that the data have and that
-the encoder, if it says which, was trained for) and `show_progress_bar`, and gives an `Evaluation`. A DataError says
-that a file is missing or cannot be read, or that it has none of the languages.
+the encoder, if it says which, was trained for), and gives an `Evaluation`. A DataError says that a file is missing or
+cannot be read, or that it has none of the languages.
 """
 
 from collections.abc import Callable, Sequence

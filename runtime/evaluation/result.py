@@ -33,15 +33,10 @@ class Evaluation:
 
 
 def measure_each(
-    languages: Sequence[str],
-    measure: Callable[[str], Figures],
-    averaged: Sequence[str],
-    note: str,
-    *,
-    show_progress_bar: bool,
+    languages: Sequence[str], measure: Callable[[str], Figures], averaged: Sequence[str], note: str
 ) -> Evaluation:
     """Measure one language after the other."""
-    with Progress("languages", len(languages), enabled=show_progress_bar) as progress:
+    with Progress("languages", len(languages)) as progress:
         scores = {language: measure(language) for language in progress.count(languages)}
     return Evaluation.of(scores, averaged, note)
 

@@ -21,13 +21,7 @@ END = "-test.csv"
 NOTE = "Spearman's correlation of cosine and human score."
 
 
-def sts(
-    encoder: SupportsEncode,
-    folder: str | Path,
-    languages: Sequence[str] | None = None,
-    *,
-    show_progress_bar: bool = False,
-) -> Evaluation:
+def sts(encoder: SupportsEncode, folder: str | Path, languages: Sequence[str] | None = None) -> Evaluation:
     """STS-B and its translations; the folder has `XX-test.csv` a language: sentence, sentence, score."""
     found = (file.name.removesuffix(END) for file in Path(folder).glob(f"*{END}"))
     languages = choose_languages(encoder, found, languages, folder, f"an XX{END} such as en{END}")
@@ -37,7 +31,7 @@ def sts(
         cosines = row_cosines(encoder.encode(left), encoder.encode(right))
         return {"pairs": len(gold), "spearman": spearman(cosines, gold)}
 
-    return measure_each(languages, measure, ["spearman"], NOTE, show_progress_bar=show_progress_bar)
+    return measure_each(languages, measure, ["spearman"], NOTE)
 
 
 def read_sts(file: Path) -> tuple[list[str], list[str], list[float]]:

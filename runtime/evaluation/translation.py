@@ -36,13 +36,7 @@ SPACE_NOTE = (
 )
 
 
-def tatoeba(
-    encoder: SupportsEncode,
-    folder: str | Path,
-    languages: Sequence[str] | None = None,
-    *,
-    show_progress_bar: bool = False,
-) -> Evaluation:
+def tatoeba(encoder: SupportsEncode, folder: str | Path, languages: Sequence[str] | None = None) -> Evaluation:
     """Tatoeba similarity search (method of LASER); the folder has `en-XX.tsv` a language: English, translation."""
 
     def measure(language: str) -> Figures:
@@ -50,27 +44,21 @@ def tatoeba(
         return _both_ways(english, encoder.encode(english), other, encoder.encode(other))
 
     languages = languages_of(encoder, folder, languages)
-    return measure_each(languages, measure, DIRECTIONS, TATOEBA_NOTE, show_progress_bar=show_progress_bar)
+    return measure_each(languages, measure, DIRECTIONS, TATOEBA_NOTE)
 
 
-def xsr(
-    encoder: SupportsEncode,
-    folder: str | Path,
-    languages: Sequence[str] | None = None,
-    *,
-    show_progress_bar: bool = False,
-) -> Evaluation:
+def xsr(encoder: SupportsEncode, folder: str | Path, languages: Sequence[str] | None = None) -> Evaluation:
     """Cross-lingual sentence retrieval (mao2021, table 4) among about 200,000 candidates.
 
     The folder has `en-XX.tsv` a language (Q or C, source, English, translation), whose rows Q are the queries, and
     `distractors.XX.txt.xz`, further candidates in the language.
     """
     languages, scores = languages_of(encoder, folder, languages), {}
-    with Progress("candidates", enabled=show_progress_bar) as progress:
+    with Progress("candidates") as progress:
         for language in languages:
-            file = _existing(Path(folder) / f"en-{language}.tsv", XSR_ROWS)
+            file = Path(folder) / f"en-{language}.tsv"
+            kinds, _, english, other = _columns(file, 4, XSR_ROWS)
             distractors = _existing(Path(folder) / f"distractors.{language}.txt.xz", "one sentence a line")
-            kinds, _, english, other = _columns(read_fields(file, 4, XSR_ROWS), file)
             gold = [row for row, kind in enumerate(kinds) if kind == "Q"]
             if not gold:
                 raise DataError(f"{file}: no row is a query; expected {XSR_ROWS}")
@@ -88,7 +76,6 @@ def space(
     languages: Sequence[str] | None = None,
     *,
     english_by: SupportsEncode,
-    show_progress_bar: bool = False,
 ) -> Evaluation:
     """How well an encoder's vectors lie among those of another one, which encodes English; on the files of `tatoeba`.
 
@@ -109,7 +96,7 @@ def space(
             f"the model's vectors have {ours} numbers, those of the model for English {theirs}; expected two of one "
             "space: `xsent info` says whose space a bundle's vectors lie in"
         )
-    return measure_each(languages, measure, averaged, SPACE_NOTE, show_progress_bar=show_progress_bar)
+    return measure_each(languages, measure, averaged, SPACE_NOTE)
 
 
 def languages_of(encoder: SupportsEncode, folder: str | Path, asked: Sequence[str] | None = None) -> list[str]:
@@ -120,8 +107,7 @@ def languages_of(encoder: SupportsEncode, folder: str | Path, asked: Sequence[st
 
 def read_tatoeba(folder: str | Path, language: str) -> Sequence[Sequence[str]]:
     """The English sentences and their translations, as many."""
-    file = _existing(Path(folder) / f"en-{language}.tsv", PAIRS)
-    return _columns(read_fields(file, 2, PAIRS), file)
+    return _columns(Path(folder) / f"en-{language}.tsv", 2, PAIRS)
 
 
 class SearchScore(NamedTuple):
@@ -184,8 +170,8 @@ def _existing(file: Path, layout: str) -> Path:
     return file
 
 
-def _columns(rows: Iterable[list[str]], file: Path) -> Sequence[Sequence[str]]:
-    columns = list(zip(*rows, strict=True))
+def _columns(file: Path, count: int, layout: str) -> Sequence[Sequence[str]]:
+    columns = list(zip(*read_fields(_existing(file, layout), count, layout), strict=True))
     if not columns:
         raise DataError(f"{file}: empty; expected a line a pair")
     return columns

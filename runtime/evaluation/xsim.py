@@ -1,8 +1,4 @@
-"""xsim: how often retrieval by margin misses the translation, on parallel sentences.
-
-The error rate of LASER's xsim: for every source sentence, the best by margin among its k nearest targets must be
-the sentence of the same place.
-"""
+"""xsim, as in LASER: how often the best by margin of a sentence's k nearest is not its translation, in per cent."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -28,7 +24,6 @@ def xsim(
     pivot: str = "en",
     margin: Margin = "ratio",
     k: int = 4,
-    show_progress_bar: bool = False,
 ) -> Evaluation:
     """Error rates in per cent of every language against the pivot, both directions; margin and k as in `mine_bitext`.
 
@@ -52,7 +47,7 @@ def xsim(
         return {"sentences": len(texts), **dict(zip(directions, rates, strict=True))}
 
     note = f"Error rate in percent of retrieval by margin ({margin}, k = {k}); lower is better."
-    return measure_each(languages, measure, directions, note, show_progress_bar=show_progress_bar)
+    return measure_each(languages, measure, directions, note)
 
 
 def xsim_errors(src: ArrayLike, trg: ArrayLike, *, margin: Margin = "ratio", k: int = 4) -> int:

@@ -112,7 +112,7 @@ def mine_bitext(
     """
     if retrieval not in get_args(Retrieval):
         raise ValueError(f"retrieval = {retrieval!r} must be one of {', '.join(get_args(Retrieval))}")
-    left, right = _present_rows(src, src_rows), _present_rows(trg, trg_rows)
+    left, right = present_rows(src, src_rows), present_rows(trg, trg_rows)
     k = check_neighbourhood(margin, k, len(left), len(right))
     a, b = UnitRows(src, left), UnitRows(trg, right)
     with Progress("blocks", count_blocks(a, b), enabled=show_progress_bar) as progress:
@@ -141,7 +141,7 @@ def align_documents(a: ArrayLike, b: ArrayLike, *, margin: Margin = "ratio", k: 
     Raises:
         ValueError: A side has fewer than `k` documents that are not empty ("absolute" is content with fewer).
     """
-    left, right = _present_rows(a), _present_rows(b)
+    left, right = present_rows(a), present_rows(b)
     smaller = min(len(left), len(right))
     if margin != "absolute" and 0 < smaller < k:
         raise ValueError(
@@ -162,7 +162,7 @@ def recall(pairs: Iterable[DocumentPair], gold: Set[tuple[int, int]]) -> float:
     return 100 * len({(pair.a, pair.b) for pair in pairs} & gold) / len(gold)
 
 
-def _present_rows(vectors: ArrayLike, rows: ArrayLike | None = None) -> Ints:
+def present_rows(vectors: ArrayLike, rows: ArrayLike | None = None) -> Ints:
     """The rows that take part and are not zero."""
     chosen = None if rows is None else np.asarray(rows, np.int64)
     unit = UnitRows(vectors, chosen)

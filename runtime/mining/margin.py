@@ -28,7 +28,7 @@ from xsent.similarity import (
 
 Margin = Literal["ratio", "distance", "absolute"]
 
-_STRIP = 8 * QUERIES  # rows that share one reading of the other side
+STRIP = 8 * QUERIES  # rows that share one reading of the other side
 _BLOCK = 8192  # given pairs scored at once
 _SHUFFLED = 100_000  # wrong pairs that a threshold is measured with, at least one a pair
 
@@ -109,8 +109,8 @@ def nearest_both_ways(
     check_same_dim(a.dim, b.dim)
     forward, backward = KBest(len(a), k), KBest(len(b), k)
     product = BlockProduct()
-    for start in range(0, len(a), _STRIP):
-        strip = a.block(start, _STRIP)
+    for start in range(0, len(a), STRIP):
+        strip = a.block(start, STRIP)
         for first in range(0, len(b), CANDIDATES):
             block = b.block(first, CANDIDATES)
             for line in range(0, len(strip), QUERIES):
@@ -123,7 +123,7 @@ def nearest_both_ways(
 
 def count_blocks(a: UnitRows, b: UnitRows) -> int:
     """Blocks that `nearest_both_ways` goes through."""
-    return -(-len(a) // _STRIP) * -(-len(b) // CANDIDATES)
+    return -(-len(a) // STRIP) * -(-len(b) // CANDIDATES)
 
 
 class PairScorer:

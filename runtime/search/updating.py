@@ -9,7 +9,8 @@ from pathlib import Path
 import numpy as np
 
 from xsent.encoder import SentenceEncoder
-from xsent.files import atomic_folder, naming_full_disk, only_writer, remove_folder
+from xsent.errors import DataError
+from xsent.files import atomic_folder, naming_full_disk, only_writer
 from xsent.search.database import IndexDatabase, IndexState, StoredDocument, check_replaceable, has_index
 from xsent.search.index import SearchIndex
 from xsent.search.writer import IndexWriter
@@ -55,13 +56,12 @@ def update_index(
         FingerprintError: The index is of another encoder.
     """
     path = Path(path)
-    if path.exists() and (force or not has_index(path)):
-        check_replaceable(path, complete=False)
-        remove_folder(path)
-    path.mkdir(exist_ok=True)
+    if force or not (path.exists() and has_index(path)):
+        _make_empty(path, encoder)
     with only_writer(path), naming_full_disk(path, lambda: True):
         with closing(IndexDatabase(path, create=True)) as database:
-            state = database.state() or IndexState(encoder.fingerprint, encoder.dim)
+            if (state := database.state()) is None:
+                raise DataError(f"{path}: an unfinished index of lines; xsent index --resume goes on with it")
             state.check_fingerprint(encoder.fingerprint, path)
             database.keep_documents()
             database.forget(state.rows)
@@ -71,6 +71,18 @@ def update_index(
             _add(writer, documents, encoder, show_progress_bar)
             state = writer.state
         return _compact(path) or state
+
+
+def _make_empty(path: Path, encoder: SentenceEncoder) -> None:
+    """An index without documents, in the place of whichever is there."""
+    if path.exists():
+        check_replaceable(path, complete=False)
+    with (
+        atomic_folder(path) as folder,
+        closing(IndexWriter(folder, IndexState(encoder.fingerprint, encoder.dim))) as writer,
+    ):
+        writer.database.keep_documents()
+        writer.save(writer.state)
 
 
 def _add(writer: IndexWriter, documents: Iterable[Document], encoder: SentenceEncoder, show: bool) -> None:

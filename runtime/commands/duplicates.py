@@ -1,0 +1,59 @@
+"""`xsent duplicates`: lines of one text that mean the same."""
+
+import sys
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Annotated
+
+import typer
+
+from xsent.commands.mine import JsonLinesOption, print_json, print_pair, read_text, taking_part, vectors_of
+from xsent.commands.options import BundleOption
+from xsent.errors import DataError
+from xsent.terminal import one_line_errors
+
+
+@one_line_errors()
+def duplicates(
+    text: Annotated[
+        str, typer.Argument(metavar="TEXT", help="One text a line; .gz and .xz too; - reads standard input.")
+    ],
+    model: BundleOption = None,
+    vectors: Annotated[
+        Path | None, typer.Option(help="Vectors of TEXT by xsent encode; default: they are made.")
+    ] = None,
+    threshold: Annotated[
+        float, typer.Option(help="Least score of a pair: its cosine over that of what else is near.")
+    ] = 1.25,
+    pairs: Annotated[
+        bool, typer.Option("--pairs", help="Print score, lines and texts of pairs, the best first.")
+    ] = False,
+    as_json: JsonLinesOption = False,
+) -> None:
+    """Find lines that mean the same, in any of the model's languages: number of the group, line and text.
+
+    Groups are what pairs connect, the largest first. A cosine below 0.6 times the threshold is never enough, one above
+    0.75 times it always is; in between, the two must be nearer to each other than to what is around them. Empty lines
+    take no part.
+    """
+    from xsent.mining.paraphrases import group_pairs, mine_paraphrases
+
+    texts = read_text(text)
+    with TemporaryDirectory(prefix="xsent-") as folder:
+        (given,) = vectors_of(Path(folder), [texts], [vectors], model, on_long="split")
+        with_text = taking_part(texts, unify=False)
+        found = mine_paraphrases(given.rows, threshold=threshold, rows=with_text, show_progress_bar=sys.stderr.isatty())
+    if not len(found):
+        raise DataError(f"no duplicates in {text}: no pair reaches the threshold {threshold}")
+    places = list(zip(found.src.tolist(), found.trg.tolist(), strict=True))
+    groups = group_pairs(places)
+    if pairs:
+        for score, (i, j) in zip(found.scores, places, strict=True):
+            print_pair(score, texts[i], texts[j], {"lines": [i + 1, j + 1]} if as_json else None)
+    for number, group in enumerate([] if pairs else groups, 1):
+        if as_json:
+            print_json({"group": number, "lines": [row + 1 for row in group], "texts": [texts[row] for row in group]})
+        else:
+            sys.stdout.writelines(f"{number}\t{row + 1}\t{texts[row]}\n" for row in group)
+    extra = sum(map(len, groups)) - len(groups)
+    typer.echo(f"{len(groups):,} groups; {extra:,} of {len(texts):,} lines repeat another", err=True)

@@ -1,0 +1,164 @@
+"""`xsent notes`: a folder that is indexed and searched."""
+
+import json
+import os
+import signal
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from unittest import mock
+
+import pytest
+from commands import Runner, assert_refused, file_names, start
+
+from xsent import SearchIndex, SentenceEncoder
+from xsent.apps.notes import INDEX, Notes
+
+FILES = {
+    "trip.md": "# Trip\n\nWe leave on Friday morning.\n\nThe train is at nine. Bring the tickets.\n",
+    "cat.txt": "The cat needs food twice a day.\n",
+    "work/server.html": "<p>The password of the server is in the safe.</p>\n<p>Ask for key XK-42.</p>\n",
+    "work/Müll.txt": "Die Mülltonnen kommen am Dienstag.\n",
+}
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    folder = tmp_path / "notes"
+    for name, text in FILES.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def encoder() -> SentenceEncoder:
+    return SentenceEncoder(threads=1)
+
+
+def test_a_question_in_any_language_finds_the_note(run: Runner, folder: Path) -> None:
+    code, out, err = run("notes", folder, "À quelle heure part le train ?", "-k", 1)
+    assert (code, out.split("\t")[1:]) == (0, ["trip.md:5", "The train is at nine. Bring the tickets.\n"])
+    assert err == f"4 files were new, changed or gone; {folder / INDEX} is up to date\n"
+    code, out, err = run("notes", folder, "XK-42", "--json", "--k", 1)
+    found = json.loads(out)
+    assert (code, err, found["file"], found["line"]) == (0, "", "work/server.html", 2)
+    out = run("notes", folder, "When is the rubbish collected?", "-k", 1)[1]
+    assert out.split("\t")[1] == "work/Müll.txt:1"
+    with mock.patch("sys.stdout.isatty", return_value=True):
+        out = run("notes", folder, "when does the train leave?", "-k", 1, "--no-update")[1]
+    assert "\x1b[1mThe train is at nine.\x1b[0m Bring the tickets.\n" in out
+
+
+def test_only_what_changed_is_read_again(folder: Path, encoder: SentenceEncoder) -> None:
+    notes = Notes(folder)
+    assert notes.update(encoder) == 4
+    assert notes.update(encoder) == 0
+    (folder / "cat.txt").write_text("The dog needs food.\n")
+    (folder / "trip.md").unlink()
+    (folder / "work").rename(folder / "home")
+    (folder / "new.markdown").write_text("A new note about bees.\n")
+    os.utime(folder / "home" / "server.html", ns=(0, 0))
+    read: list[str] = []
+    with mock.patch.object(encoder, "encode_iter", wraps=encoder.encode_iter) as encode:
+        encode.side_effect = lambda texts, **options: map_texts(encoder, read, texts, options)
+        assert notes.update(encoder) == 7
+    texts = {text for text in read if text}
+    assert "The dog needs food." in texts and "A new note about bees." in texts and len(texts) == 5
+    assert {hit.source for hit in notes.search(encoder, "cat", k=99)} == {
+        *("cat.txt", "new.markdown", "home/server.html", "home/Müll.txt")
+    }
+    assert not notes.search(encoder, "Friday", k=99, words=False)[0].text.startswith("We leave")
+    SearchIndex(notes.index).verify()
+
+
+def map_texts(encoder: SentenceEncoder, read: list[str], texts: object, options: dict[str, object]) -> object:
+    noted = (read.append(text) or text for text in texts)  # type: ignore[attr-defined]
+    return SentenceEncoder.encode_iter(encoder, noted, **options)  # type: ignore[arg-type]
+
+
+def test_bad_files_are_named_and_everything_else_goes_on(run: Runner, folder: Path) -> None:
+    (folder / "binary.txt").write_bytes(b"\0\1\2")
+    (folder / "large.txt").write_text("x" * 5000)
+    os.mkfifo(folder / "pipe.txt")
+    (folder / "link.txt").symlink_to(folder / "cat.txt")
+    (folder / ".hidden.txt").write_text("secret")
+    (folder / "picture.png").write_bytes(b"\x89PNG")
+    odd = os.fsencode(folder) + b"/odd\xff.txt"
+    with open(odd, "w") as file:
+        file.write("odd")
+    code, out, err = run("notes", folder, "Katze", "--max-bytes", 4000, "-k", 99)
+    assert code == 0 and "cat.txt:1" in out and "secret" not in out and "link" not in out
+    lines = err.splitlines()
+    assert len(lines) == 4 and lines[3].startswith("4 files were new")
+    assert lines[0] == f"Skipped: {odd!r}: its name has characters without a form; rename it"
+    assert lines[1] == f"Skipped: {folder}/binary.txt: holds binary data, not text"
+    assert lines[2] == f"Skipped: {folder}/large.txt: 5,000 bytes, more than the 4,000 of --max-bytes"
+    assert len(run("notes", folder, "--max-bytes", 4000)[2].splitlines()) == 3  # said again, and nothing else
+    (folder / "binary.txt").write_text("The bees fly.")
+    assert "binary.txt:1" in run("notes", folder, "Where do bees fly?", "-k", 1)[1]
+
+
+def test_wrong_calls_are_one_line(run: Runner, folder: Path, mini_bundle: Path, tmp_path: Path) -> None:
+    assert_refused(run("notes", tmp_path / "none", "cat"), "none: not a folder; expected one with notes")
+    assert_refused(run("notes", folder, " "), "the query is empty; ask for something")
+    assert_refused(run("notes", folder, "cat", "--no-update"), f"{INDEX}: no index yet; let xsent notes update it")
+    assert run("notes", folder, "cat", "--watch")[0] == 2
+    assert run("notes", folder)[0] == 0
+    refused = run("notes", folder, "cat", "--model", mini_bundle)
+    assert_refused(refused, "use the model of the index, or build the index again: --force does")
+    assert run("notes", folder, "cat", "--model", mini_bundle, "--force")[0] == 0
+    (folder / "letter").mkdir()
+    assert_refused(run("notes", folder, "--index", folder / "work"), "work: not an index")
+
+
+def test_the_index_may_lie_elsewhere(run: Runner, folder: Path, tmp_path: Path) -> None:
+    assert run("notes", folder, "cat", "--index", tmp_path / "elsewhere")[0] == 0
+    assert file_names(folder) == {"trip.md", "cat.txt", "work"}
+
+
+def test_a_kill_leaves_what_was_done(folder: Path, mini_bundle: Path) -> None:
+    for number in range(300):
+        (folder / f"{number}.txt").write_text(f"Anna sees Boris {number} times.\n\nClara sees David.\n")
+    often = "import xsent.search.writer as writer; writer.SAVE_EVERY = 20"
+    for wait in range(5):
+        process = start("notes", folder, "--model", mini_bundle, before=often)
+        while process.poll() is None and not (folder / INDEX).exists():
+            time.sleep(0.01)
+        time.sleep(0.02 * wait)
+        process.kill()
+        process.communicate()
+    encoder = SentenceEncoder(mini_bundle, threads=1)
+    notes = Notes(folder)
+    notes.update(encoder)
+    index = SearchIndex(notes.index)
+    index.verify()
+    assert len(index) == 600 + 7 and len(index.documents()) == 304 and all(index.documents().values())
+
+
+def until(true: Callable[[], bool]) -> bool:
+    return any(true() or time.sleep(0.05) for _ in range(600))  # type: ignore[func-returns-value]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Ctrl-C is sent as a signal")
+def test_watching_follows_the_folder_until_it_is_interrupted(folder: Path, mini_bundle: Path) -> None:
+    pytest.importorskip("watchfiles")
+    hear = lambda: signal.signal(signal.SIGINT, signal.SIG_DFL)  # noqa: E731
+    process = start("notes", folder, "--watch", "--model", mini_bundle, preexec_fn=hear)
+    index = folder / INDEX
+
+    def known() -> set[str]:
+        return set(SearchIndex(index).documents()) if index.is_dir() and any(index.glob("vectors*")) else set()
+
+    assert until(lambda: known() == set(FILES))
+    for attempt in range(100):  # the watch begins a little later
+        (folder / "new.txt").write_text(f"Anna sees Boris {attempt} times.")
+        if "new.txt" in known():
+            break
+        time.sleep(0.2)
+    (folder / "cat.txt").unlink()
+    assert until(lambda: "cat.txt" not in known() and "new.txt" in known())
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 130 and err.splitlines()[-1] == b"Error: interrupted"

@@ -1,0 +1,118 @@
+"""Duplicates within one text."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from commands import Runner, assert_refused
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from xsent import SentenceEncoder, group_pairs, mine_paraphrases, paraphrase_mining
+
+
+def at_angles(*degrees: float) -> np.ndarray:
+    radians = np.deg2rad(degrees)
+    return np.stack([np.cos(radians), np.sin(radians)], axis=1)
+
+
+def test_two_that_stand_alone_by_hand() -> None:
+    pairs = mine_paraphrases(at_angles(0, 20, 120, 240))
+    assert list(zip(pairs.src, pairs.trg, strict=True)) == [(0, 1)]
+    assert pairs.scores == pytest.approx([np.cos(np.deg2rad(20)) / 0.6])  # nothing else is near: 0.6 instead
+
+
+def test_what_is_around_decides_where_it_is_near() -> None:
+    """A pair of cosine c among 48 others that are all at one cosine to it and to each other."""
+
+    def found(c: float, around: float) -> list[float]:
+        gram = np.full((50, 50), around)
+        gram[0, 1] = gram[1, 0] = c
+        np.fill_diagonal(gram, 1)
+        values, axes = np.linalg.eigh(gram)
+        pairs = mine_paraphrases(axes * np.sqrt(np.maximum(values, 0)), threshold=0.0)
+        return [score for i, j, score in zip(pairs.src, pairs.trg, pairs.scores, strict=True) if (i, j) == (0, 1)]
+
+    assert found(0.9, 0.7) == pytest.approx([0.9 / 0.7], abs=1e-4)
+    assert found(0.9, 0.3) == pytest.approx([0.9 / 0.6], abs=1e-4)  # not more than 0.6 allows
+    assert found(0.97, 0.9) == pytest.approx([0.97 / 0.75], abs=1e-4)  # nor less than 0.75
+
+
+def test_the_members_of_a_large_group_do_not_hide_each_other() -> None:
+    random = np.random.default_rng(0)
+    copies = random.normal(size=16) + 0.05 * random.normal(size=(40, 16))  # more than the neighbours looked at
+    others = random.normal(size=(60, 16))
+    pairs = mine_paraphrases(np.concatenate([others, copies]))
+    assert group_pairs(zip(pairs.src.tolist(), pairs.trg.tolist(), strict=True)) == [list(range(60, 100))]
+
+
+@settings(max_examples=30, deadline=None)
+@given(n=st.integers(0, 60), seed=st.integers(0), threshold=st.floats(0.5, 1.5))
+def test_pairs_are_found_once_whatever_the_order(n: int, seed: int, threshold: float) -> None:
+    random = np.random.default_rng(seed)
+    vectors = random.normal(size=(n, 3))
+    vectors[random.random(n) < 0.1] = 0
+    order = random.permutation(n)
+
+    def found(rows: np.ndarray) -> dict[frozenset[int], float]:
+        pairs = mine_paraphrases(vectors[rows], threshold=threshold)
+        assert (pairs.src < pairs.trg).all() and (np.diff(pairs.scores) <= 0).all()
+        return {
+            frozenset((int(rows[i]), int(rows[j]))): float(score)
+            for i, j, score in zip(pairs.src, pairs.trg, pairs.scores, strict=True)
+        }
+
+    straight, shuffled = found(np.arange(n)), found(order)
+    if n <= 33:  # else equal cosines at the edge of what is looked at may differ
+        assert straight == pytest.approx(shuffled, abs=1e-5) or abs(len(straight) - len(shuffled)) <= 1
+    assert not any(not vectors[list(pair)].any(axis=1).all() for pair in straight)
+
+
+def test_more_rows_than_are_compared_at_once() -> None:
+    random = np.random.default_rng(1)
+    vectors = random.normal(size=(9000, 32)).astype(np.float32)
+    vectors[8999], vectors[4100] = vectors[3], vectors[1030]
+    pairs = mine_paraphrases(vectors, threshold=1.6)
+    assert set(zip(pairs.src.tolist(), pairs.trg.tolist(), strict=True)) == {(3, 8999), (1030, 4100)}
+    rows = np.array([3, 4100, 8999])
+    assert mine_paraphrases(vectors, rows=rows).src.tolist() == [3]
+
+
+def test_groups() -> None:
+    assert group_pairs([]) == []
+    assert group_pairs([(1, 2), (5, 9), (7, 2), (9, 5), (8, 7), (3, 4)]) == [[1, 2, 7, 8], [3, 4], [5, 9]]
+
+
+def test_paraphrase_mining_across_languages() -> None:
+    sentences = [
+        "The train to Berlin leaves at nine o'clock.",
+        "Where can I buy fresh bread?",
+        "Le train pour Berlin part à neuf heures.",
+        "Our new neighbours have three dogs.",
+        "",
+        "Der Zug nach Berlin fährt um neun Uhr ab.",
+        "",
+        "Dove posso comprare del pane fresco?",
+    ]
+    found = paraphrase_mining(SentenceEncoder(), sentences)
+    assert group_pairs((i, j) for _, i, j in found) == [[0, 2, 5], [1, 7]]
+    assert [score for score, _, _ in found] == sorted((score for score, _, _ in found), reverse=True)
+
+
+def test_the_command_prints_groups_and_pairs(run: Runner, tmp_path: Path) -> None:
+    text = tmp_path / "text.txt"
+    text.write_text("The cat sleeps.\nIt rains in Paris.\n\nDie Katze schläft.\nThe cat sleeps.\n")
+    code, out, err = run("duplicates", text)
+    assert (code, err) == (0, "1 groups; 2 of 5 lines repeat another\n")
+    assert out == "1\t1\tThe cat sleeps.\n1\t4\tDie Katze schläft.\n1\t5\tThe cat sleeps.\n"
+    found = [json.loads(line) for line in run("duplicates", text, "--pairs", "--json")[1].splitlines()]
+    assert found[0] == {**found[0], "source": "The cat sleeps.", "target": "The cat sleeps.", "lines": [1, 5]}
+    (group,) = map(json.loads, run("duplicates", text, "--json")[1].splitlines())
+    assert group["lines"] == [1, 4, 5]
+    assert_refused(
+        run("duplicates", text, "--threshold", 9), f"no duplicates in {text}: no pair reaches the threshold 9.0"
+    )
+    vectors = tmp_path / "text.npy"
+    assert run("encode", text, "--output", vectors)[0] == 0
+    assert run("duplicates", text, "--vectors", vectors)[1] == out
