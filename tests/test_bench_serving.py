@@ -17,7 +17,7 @@ def test_requests_stand_beside_a_plain_loop(
     serving.main(str(mini_bundle), "20", "2")
     heading, _, before, served, after = capsys.readouterr().out.splitlines()
     memory = "MiB after 0 sentences | MiB after 5 sentences | MiB after 20 sentences"
-    assert heading == f"| how | sentences/s | p50, ms | p95, ms | p99, ms | {memory} |"
+    assert heading == f"| how | sentences/s | p50, ms | p95, ms | p99, ms | processor, ms | {memory} |"
     assert served.startswith("| 2 clients | ") and "–" not in served
     for loop in (before, after):
         assert loop.startswith("| a loop over encode | ") and loop.endswith(" | – | – | – |")
