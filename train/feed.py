@@ -104,7 +104,7 @@ class Feed:
         if self._fabric.is_global_zero and not (resumed and path.exists()):
             encoder, seed = encoder.to(self._fabric.device), self._recipe.seed + number
             with atomic_file(path) as file:
-                for chunk in cluster_pairs(self.data.store, encoder, clusters=stage.clusters, dim=128, seed=seed):
+                for chunk in cluster_pairs(self.data.store, encoder, clusters=stage.clusters, seed=seed):
                     file.write(chunk.tobytes())
         return np.memmap(path, np.uint16, "r")
 

@@ -84,12 +84,11 @@ class Batches:
     def _order(self, window: int) -> NDArray[np.int64]:
         pairs = self._store.pairs(self._sampler.rows(window))
         if self._clusters is not None:
-            order = np.argsort(self._clusters[pairs], kind="stable")
+            pairs = pairs[np.argsort(self._clusters[pairs], kind="stable")]
         elif self._stage.order == "length":
-            order = np.argsort(self._store.lengths(pairs, 0) + self._store.lengths(pairs, 1), kind="stable")
-        else:
-            order = np.arange(len(pairs))
-        cut: NDArray[np.int64] = pairs[order].reshape(self._stage.window, self._stage.batch_size)
+            lengths = self._store.lengths(pairs, 0) + self._store.lengths(pairs, 1)
+            pairs = pairs[np.argsort(lengths, kind="stable")]
+        cut = pairs.reshape(self._stage.window, self._stage.batch_size)
         return self._sampler.shuffle(window, cut) if self._stage.shuffle else cut
 
     def _read(self, step: int) -> Batch:
