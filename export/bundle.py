@@ -80,8 +80,6 @@ def export_bundle(checkpoint: Checkpoint, out: Path, options: ExportOptions = DE
 
 
 class _Maker:
-    """One bundle in the making."""
-
     def __init__(self, checkpoint: Checkpoint, form: Form, folder: Path, options: ExportOptions) -> None:
         self._checkpoint, self._form, self._folder, self._options = checkpoint, form, folder, options
         self._pairs = held_out_pairs(checkpoint, options.gate_data)

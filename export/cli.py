@@ -44,7 +44,9 @@ def run_export(
     layers: Annotated[int | None, typer.Option(min=0, help="Layers to keep, of those trained to stand alone.")] = None,
     dim: Annotated[int | None, typer.Option(min=1, help="Dimensions to keep, likewise.")] = None,
     languages: Annotated[str | None, typer.Option(help="Languages whose pieces to keep, with commas between.")] = None,
-    sample: Annotated[Path | None, typer.Option(help="Text or pairs in them; pieces that it does not have go.")] = None,
+    sample: Annotated[
+        Path | None, typer.Option(help="Text or pairs in these languages; pieces that are in none of it go.")
+    ] = None,
     max_size: Annotated[str | None, typer.Option(help="Such as 16MB; chooses precision, dimensions, pieces.")] = None,
     gate_data: Annotated[Path | None, typer.Option(help="Pairs to measure with; unless given, those held out.")] = None,
     tolerance: Annotated[

@@ -153,7 +153,6 @@ def _normalizer(charsmap: bytes) -> dict[str, Any]:
 
 
 def _frame(names: list[str], config: ModelConfig) -> dict[str, Any]:
-    """The first and the last token around a text."""
     ends = [(names[piece], piece) for piece in (config.first, config.last)]
     first, last = ({"SpecialToken": {"id": name, "type_id": 0}} for name, _ in ends)
     text, second = ({"Sequence": {"id": name, "type_id": 0}} for name in "AB")

@@ -53,16 +53,15 @@ def fit_smoothing(encoder: Encoder, sentences: Sequence[Sequence[int]]) -> Smoot
     if not sentences:
         return {}
     chosen = sentences[:: -(-len(sentences) // SENTENCES)]
-    linears = {
-        name: part for name, part in encoder.named_modules() if isinstance(part, nn.Linear) and _kind(name) in SHARES
-    }
+    modules = ((name, part) for name, part in encoder.named_modules() if name.endswith(tuple(SHARES)))
+    linears = {name: part for name, part in modules if isinstance(part, nn.Linear)}
     with _largest_inputs(linears) as largest:
         for start in range(0, len(chosen), BATCH):
             encoder(to_tokens(chosen[start : start + BATCH], encoder))
     smoothing = {}
     for name, linear in linears.items():
         inputs, weights = (x.clamp(min=LEAST) for x in (largest[name], linear.weight.abs().amax(dim=0)))
-        share = SHARES[_kind(name)]
+        share = SHARES[name.rpartition(".")[2]]
         factors = inputs**share / weights ** (1 - share)  # as theirs: what inputs are divided by
         # Powers of two: no product is rounded by them, and the last digits of what was measured change nothing.
         exponents = (factors.median() / factors).log2().round()
@@ -85,7 +84,3 @@ def _largest_inputs(linears: Mapping[str, nn.Linear]) -> Iterator[dict[str, Tens
     finally:
         for hook in hooks:
             hook.remove()
-
-
-def _kind(name: str) -> str:
-    return name.rsplit(".", 1)[-1]

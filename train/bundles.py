@@ -118,7 +118,6 @@ class BundleWeights:
         return {SMOOTHING + name.removesuffix(end): torch.tensor(self._weights.floats(name)) for name in names}
 
     def _read(self, name: str) -> NDArray[np.float32]:
-        """A weight by its name in the encoder."""
         place = "table" if name == "table.weight" else name.replace("layers.", "layer")
         values = self._weights.mapped(place)
         if values.dtype == np.int8:

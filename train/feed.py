@@ -78,7 +78,6 @@ class Feed:
             return teacher_vectors(teacher, pairs, self.drawn(number, stage), folder, key=self.data.store.key)
 
     def _draw(self, number: int, stage: StageConfig) -> Callable[..., Batches]:
-        """What makes the batches of a stage."""
         store, shares = self.data.store, self._shares
         if not stage.objectives.takes_english_alone:
             paired = shares * [language != ENGLISH for _, language in store.cells]

@@ -109,9 +109,8 @@ class Encoder(nn.Module):
         self.table = nn.Embedding(config.vocab_size, config.dim)
         # Small, so that a piece that training hardly meets hardly weighs in the mean.
         nn.init.normal_(self.table.weight, std=0.02)
-        places = config.max_length + FRAME
         # Zero, so that positions which training never reaches carry no noise.
-        self.positions = nn.Parameter(torch.zeros(places, config.dim)) if config.num_layers else None
+        self.positions = nn.Parameter(torch.zeros(config.max_length + FRAME, config.dim)) if config.num_layers else None
         self.table_norm = nn.LayerNorm(config.dim, eps=config.norm_eps) if config.num_layers else None
         self.layers = nn.ModuleList(Layer(config) for _ in range(config.num_layers))
         self.readout = nn.Linear(config.dim, config.dim) if config.readout else None

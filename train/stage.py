@@ -57,8 +57,7 @@ class TrainingModel(nn.Module):
         # In full precision: bfloat16 rounds a cosine near 1 by more than hard negatives differ.
         u, v = u.to(full), v.to(full)
         with torch.autocast(device.type, enabled=False):
-            losses = self._contrast(u, v, batch)
-            losses |= self._distil(u, v, batch)
+            losses = self._contrast(u, v, batch) | self._distil(u, v, batch)
             if wanted := self.objectives.word_ctl:
                 joined = join_pairs(batch.hiding.sides, 2 * self.stage.max_tokens)
                 bag, allowed = uniform_targets(joined.ids, joined.lengths), self.get_buffer("_maskable")
@@ -77,16 +76,13 @@ class TrainingModel(nn.Module):
 
         Where no objective reads the English side it is not encoded: the translation's vectors stand in its place.
         """
-        parts = []
+        read, parts = hiding.read if self.objectives.reads_english else hiding.read[1:], []
         for start, stop in self._chunks(len(hiding.sides[0].lengths)):
-            english, translation = (side.part(start, stop) for side in hiding.read)
-            if not self.objectives.reads_english:
-                parts.append(self._recomputed(translation.tokens, translation.labels))
-                continue
-            tokens = Tokens(*map(torch.cat, zip(english.tokens, translation.tokens, strict=True)))
-            parts.append(self._recomputed(tokens, torch.cat([english.labels, translation.labels])))
-        sides = [part[0].chunk(2, dim=1) if self.objectives.reads_english else (part[0], part[0]) for part in parts]
-        u, v = (torch.cat([side[i] for side in sides], dim=1) for i in (0, 1))
+            cut = [side.part(start, stop) for side in read]
+            tokens = Tokens(*map(torch.cat, zip(*(side.tokens for side in cut), strict=True)))
+            parts.append(self._recomputed(tokens, torch.cat([side.labels for side in cut])))
+        sides = [part[0].chunk(len(read), dim=1) for part in parts]
+        u, v = (torch.cat([side[i] for side in sides], dim=1) for i in (0, -1))
         # A sentence without translation stands for itself: what a teacher says of it is learnt all the same.
         v = torch.where((hiding.sides[1].lengths == 0)[:, None], u, v)
         return u, v, torch.cat([part[1] for part in parts]), torch.cat([part[2] for part in parts])

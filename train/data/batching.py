@@ -49,11 +49,10 @@ class Batches:
         teacher: TeacherVectors | None = None,
         rank: tuple[int, int] = (0, 1),
     ) -> None:
-        """Set up the batches of pairs of a store, whose cells have these shares.
+        """Set up the batches of pairs of a store, whose cells have these shares; `maskable` pieces [V] may be hidden.
 
-        Of the pieces those are hidden that are `maskable` [V], and a joined pair has at most `max_length` tokens.
-        `clusters` has a number for each pair, for `order = "cluster"`; a process and the number of all, `rank`, reads
-        its part of every batch.
+        A joined pair has at most `max_length` tokens. `clusters` has a number for each pair, for `order = "cluster"`;
+        `rank`, a process and the number of all, reads its part of every batch.
         """
         self._store, self._stage, self._seed, self._maskable = store, stage, seed, maskable
         self._longest_pair = min(2 * stage.max_tokens, max_length)

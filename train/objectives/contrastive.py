@@ -104,8 +104,7 @@ def false_negatives(u: Tensor, v: Tensor, group: Tensor, threshold: float) -> Te
     """
     same = group[:, None] == group[None, :]
     if threshold < 1:
-        for side in (u.detach(), v.detach()):
-            side = unit(side)
+        for side in (unit(u.detach()), unit(v.detach())):
             same = same | (side @ side.T > threshold)
     return same.fill_diagonal_(False)
 
