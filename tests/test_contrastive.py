@@ -133,7 +133,7 @@ def test_everything_is_made_on_the_device_of_the_vectors() -> None:
 @pytest.mark.parametrize(
     ("objective", "settings"),
     [
-        (align, {"temperature": None}),
+        (align, {"temperature": 0.0}),
         (align, {"temperature": 0.5, "margin": 0.2, "ignore": True}),
         (sentence_ctl, {"temperature": 0.5, "ignore": True}),
         (sim, {"temperature": 0.5}),

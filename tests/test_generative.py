@@ -184,20 +184,17 @@ def test_word_ctl_of_empty_pairs_and_full_bags_is_finite() -> None:
 
 
 def test_negatives_are_distinct_allowed_and_never_in_the_bag() -> None:
-    generator = torch.Generator().manual_seed(0)
+    torch.manual_seed(0)
     allowed = torch.ones(40, dtype=torch.bool)
     allowed[:3] = False
     bag = Targets(torch.tensor([3, 10, 39]), torch.tensor([0, 0, 2]), torch.ones(3))
     seen: list[set[int]] = [set(), set(), set()]
     for _ in range(100):
-        drawn, real = sample_negatives(torch.zeros(3, 40), bag, allowed, count=20, generator=generator)
+        drawn, real = sample_negatives(torch.zeros(3, 40), bag, allowed, count=20)
         assert real.all() and drawn.shape == (3, 20)
         for pieces, row in zip(seen, drawn.tolist(), strict=True):
             assert len(set(row)) == 20
             pieces.update(row)
-    fours = (torch.Generator().manual_seed(4) for _ in range(2))
-    draws = [sample_negatives(torch.zeros(3, 40), bag, allowed, count=5, generator=four)[0] for four in fours]
-    assert torch.equal(*draws)
     everything = set(range(3, 40))
     assert seen == [everything - {3, 10}, everything, everything - {39}]
 
@@ -206,8 +203,8 @@ def test_hard_negatives_are_drawn_more_often_in_proportion() -> None:
     # One of three, weights 1 : 2 : 5; 8,000 draws have a deviation of at most 0.0056.
     scores = torch.tensor([1.0, 2.0, 5.0]).log().expand(8000, 3)
     none = Targets(torch.zeros(0, dtype=torch.int64), torch.zeros(0, dtype=torch.int64), torch.zeros(0))
-    generator = torch.Generator().manual_seed(0)
-    drawn, _ = sample_negatives(scores, none, torch.ones(3, dtype=torch.bool), count=1, generator=generator)
+    torch.manual_seed(0)
+    drawn, _ = sample_negatives(scores, none, torch.ones(3, dtype=torch.bool), count=1)
     shares = torch.bincount(drawn[:, 0], minlength=3) / 8000
     assert shares.tolist() == pytest.approx([0.125, 0.25, 0.625], abs=0.02)
 

@@ -72,7 +72,7 @@ def test_chunks_keep_their_dropout() -> None:
     stage = changed(chunk=2, objectives=Objectives(align=1))
     model, batch = model_and_batch(stage)
     for layer in model.encoder.layers:
-        layer.dropout = 0.5
+        layer.drop.p = 0.5
     weight = model.encoder.layers[0].ffn_in.weight
     torch.manual_seed(9)
     model(batch)["align"].backward()
