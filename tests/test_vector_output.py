@@ -3,13 +3,14 @@
 import errno
 import json
 import os
+import signal
 import subprocess
-import time
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 from unittest import mock
 
+import commands
 import numpy as np
 import pytest
 from commands import Runner, assert_refused, file_names, is_one_line, start, write_lines
@@ -166,17 +167,9 @@ def test_a_killed_command_goes_on(mini_bundle: Path, path: Path) -> None:
     texts = [f"Anna {row % 50}, Boris" for row in range(450)]
     lines = "".join(f"{text}\n" for text in texts).encode()
     arguments = ("encode", "-", "--output", path, "--model", mini_bundle)
-    process = start(*arguments, stdin=subprocess.PIPE, before=SMALL_STEPS)
-    assert process.stdin is not None
-    process.stdin.write(lines)
-    process.stdin.flush()
     journal = path.with_name(".a.npy.part.json")
-    for _ in range(600):
-        if journal.exists() and journal.stat().st_size:
-            break
-        time.sleep(0.05)
-    process.kill()  # SIGKILL
-    process.communicate()
+    kept = lambda: journal.exists() and journal.stat().st_size  # noqa: E731
+    commands.interrupt(*arguments, lines=lines, once=kept, by=signal.SIGKILL, before=SMALL_STEPS)
     assert file_names(path.parent) == PARTS
     process = start(*arguments, "--resume", stdin=subprocess.PIPE, before=SMALL_STEPS)
     _, err = process.communicate(lines)

@@ -76,10 +76,9 @@ def command(*arguments: object) -> tuple[int, str, str]:
     return int(ending.value.code or 0), out.getvalue(), err.getvalue()
 
 
-def train_command(recipe: Path, out: Path, *options: object) -> tuple[int, str]:
-    """Exit code and standard error of a training by command."""
-    code, _, err = command(recipe, "--data", recipe.parent, "--out", out, "--threads", 1, *options)
-    return code, err
+def train_command(recipe: Path, out: Path, *options: object) -> tuple[int, str, str]:
+    """What `command` gives for a training."""
+    return command(recipe, "--data", recipe.parent, "--out", out, "--threads", 1, *options)
 
 
 def export_command(*arguments: object) -> Result:
