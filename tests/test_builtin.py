@@ -1,10 +1,13 @@
 """The bundle that ships: whole, small, and right about meaning."""
 
+from typing import get_args
+
 import numpy as np
 import pytest
 
 from xsent import SentenceEncoder
 from xsent.bundle import Bundle, builtin_path
+from xsent.options import Precision
 
 NOTES = {
     "en": ["The meeting is on Friday.", "The cat needs food.", "Pay the rent before the first of the month."],
@@ -28,8 +31,8 @@ def encoder() -> SentenceEncoder:
     return SentenceEncoder(threads=1)
 
 
-def test_it_is_small_and_says_what_it_is() -> None:
-    bundle = Bundle.open(builtin_path())
+def test_it_is_small_and_says_what_it_is(builtin: Bundle) -> None:
+    bundle = builtin
     on_disk = sum(path.stat().st_size for path in builtin_path().iterdir())
     assert on_disk <= 32_000_000
     assert bundle.languages == tuple(NOTES)
@@ -44,3 +47,6 @@ def test_translations_find_each_other(encoder: SentenceEncoder, language: str) -
     cosines = encoder.encode(NOTES[language]) @ encoder.encode(NOTES["en"]).T
     assert (cosines.argmax(axis=1) == np.arange(3)).all()
     assert cosines.diagonal().min() > 0.45 > 0.25 > (cosines - np.eye(3)).max()
+    for precision in get_args(Precision):
+        rows = [encoder.encode(NOTES[code], precision=precision) for code in (language, "en")]
+        assert encoder.similarity(*rows).argmax(axis=1).tolist() == [0, 1, 2], precision

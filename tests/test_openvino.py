@@ -95,12 +95,6 @@ def test_float32_is_the_encoder_at_any_length(
             np.testing.assert_allclose(vectors[0], trained, rtol=1e-4, atol=1e-5)
 
 
-def test_float32_is_not_stored_in_halves(bundle: Path, checkpoint: Checkpoint) -> None:
-    assert "f16" not in (bundle / "openvino" / "model.xml").read_text()
-    parameters = sum(weight.numel() for weight in checkpoint.encoder.parameters())
-    assert (bundle / "openvino" / "model.bin").stat().st_size >= 4 * parameters
-
-
 @pytest.mark.parametrize("kind", ["int8-weights", "int8"])
 def test_eight_bits_are_close(
     kind: Kind, mini_bundle: Path, checkpoint: Checkpoint, tmp_path: Path, capfd: pytest.CaptureFixture[str]

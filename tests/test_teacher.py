@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import sentencepiece as spm
+from commands import edit_json
 from numpy.typing import NDArray
 from toy import toy_pairs
 
@@ -210,14 +211,6 @@ def test_a_checkpoint_teaches_and_its_identity_is_its_files(mini_checkpoint: Pat
     copy = Path(shutil.copytree(mini_checkpoint, tmp_path / "copy"))
     identity = open_teacher(copy).identity
     assert identity == open_teacher(mini_checkpoint).identity
-    about = json.loads((copy / "checkpoint.json").read_text())
-    (copy / "checkpoint.json").write_text(json.dumps({**about, "step": 8}))
+    edit_json(copy / "checkpoint.json", step=8)
     assert open_teacher(copy).identity != identity
     assert open_teacher(copy).encode(["Anna"]).shape == (1, 32)
-
-
-def test_what_is_no_teacher(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match=r"^teacher .*nothing: no such folder"):
-        open_teacher(tmp_path / "nothing")
-    with pytest.raises(DataError, match=r"known kinds: bundle, .*sentence-transformers"):
-        open_teacher(tmp_path)
