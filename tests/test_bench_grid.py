@@ -65,10 +65,7 @@ def test_a_process_says_all_figures(mini_bundle: Path) -> None:
 
 
 def test_a_machine_without_proc_is_measured(mini_bundle: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def missing(field: str) -> float:
-        raise FileNotFoundError("/proc/self/status")
-
-    monkeypatch.setattr(processes, "process_memory", missing)
+    monkeypatch.setattr(processes, "process_memory", mock.Mock(side_effect=FileNotFoundError("/proc/self/status")))
     with redirect_stdout(io.StringIO()) as said:
         turn.take_turn(Task(str(mini_bundle), stream=1000))
     first, after, most = (json.loads(line) for line in said.getvalue().splitlines())

@@ -12,7 +12,6 @@ import sentencepiece
 from safetensors import SafetensorError
 from trainings import export_command, refused
 
-from xsent.encoder import SentenceEncoder
 from xsent.export.batch_graph import BatchGraph
 from xsent.train.checkpoint import CheckpointEncoder, load_checkpoint
 
@@ -80,21 +79,3 @@ def test_nothing_is_overwritten_and_a_full_disk_is_one_line(
         export_command(mini_checkpoint, out, "--format", kind)
     )
     assert not list(tmp_path.iterdir())
-
-
-@pytest.mark.parametrize(
-    ("option", "kind"), [("--int8", "int8"), ("--fp32", "fp32"), ("--weights-only", "int8-weights")]
-)
-def test_an_openvino_bundle_runs_on_both_backends(
-    option: str, kind: str, mini_checkpoint: Path, tmp_path: Path
-) -> None:
-    pytest.importorskip("openvino")
-    out = tmp_path / "out"
-    arguments = [mini_checkpoint, out, "--format", "openvino", option, "--tolerance", "20"]
-    result = export_command(*arguments)
-    assert result.exit_code == 0, result.output
-    assert {"openvino/model.xml", "openvino/model.bin"} < set(SentenceEncoder(out).bundle.files)
-    assert SentenceEncoder(out).bundle.parity["openvino"]["kind"] == kind
-    texts = ["Anna, Boris, Clara and David.", "Greta"]
-    vectors = [SentenceEncoder(out, backend=backend).encode(texts) for backend in ("onnx", "openvino")]
-    assert (np.einsum("nd,nd->n", *vectors) > 0.98).all()

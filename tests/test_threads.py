@@ -6,6 +6,7 @@ import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -94,10 +95,7 @@ def test_the_last_one_out_sets_it_back(one_thread: OneThread) -> None:
 
 
 def test_without_openblas_nothing_happens(monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(_: str) -> None:
-        raise OSError
-
-    for target, name, value in ((threads, "_NAMES", ()), (ctypes, "CDLL", refuse)):
+    for target, name, value in ((threads, "_NAMES", ()), (ctypes, "CDLL", mock.Mock(side_effect=OSError))):
         monkeypatch.setattr(target, name, value)
         with OneThread() as nothing:
             assert nothing is None and OneThread().threads == 0

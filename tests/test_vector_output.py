@@ -124,17 +124,13 @@ def test_a_disk_that_is_full_in_the_end(tmp_path: Path, step: str, old: bool) ->
     assert file_names(tmp_path) == {"a.parquet", "a.parquet.json"}
 
 
-@pytest.mark.parametrize(("full", "first"), [(1, 0), (2, 4)])
+@pytest.mark.parametrize(("full", "first"), [(0, 0), (1, 4)])
 def test_a_disk_without_room_for_a_checkpoint(path: Path, full: int, first: int) -> None:
-    dumps, calls = json.dumps, iter(range(1, 9))
-
-    def dump(*arguments: Any) -> str:  # noqa: ANN401
-        if next(calls) == full:
-            raise OSError(errno.ENOSPC, "full")
-        return dumps(*arguments)
-
+    calls = [mock.DEFAULT] * 9
+    calls[full] = OSError(errno.ENOSPC, "full")
+    dumps = mock.patch("xsent.vector_output.json.dumps", wraps=json.dumps, side_effect=calls)
     advice = "make room, then --resume goes on" if first else "nothing was kept"
-    with mock.patch("xsent.vector_output.json.dumps", dump), pytest.raises(OSError, match=advice):
+    with dumps, pytest.raises(OSError, match=advice):
         write(path)
     assert file_names(path.parent) == (PARTS if first else set())
     assert write(path, resume=True) == first
@@ -300,7 +296,11 @@ def test_another_input_or_other_options_are_refused(
 
 
 def test_an_older_output_stays_until_the_new_one_is_complete(path: Path) -> None:
-    write(path)
+    path.with_name("a.npy.json").write_text("old")  # a note alone
+    with pytest.raises(FileExistsError, match="exists; --force replaces it"):
+        write(path)
+    assert path.with_name("a.npy.json").read_text() == "old"
+    write(path, force=True)
     old = path.read_bytes()
     with pytest.raises(Killed):
         write(path, 10, force=True)
