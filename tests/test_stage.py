@@ -3,6 +3,7 @@
 import pytest
 import torch
 
+from xsent.train import model as encoders
 from xsent.train.config import StageConfig
 from xsent.train.data.batching import Batch
 from xsent.train.data.hiding import Labelled, hide
@@ -12,7 +13,7 @@ from xsent.train.objectives.contrastive import align
 from xsent.train.objectives.distillation import Whitening, relate
 from xsent.train.objectives.settings import Objectives
 from xsent.train.stage import TrainingModel
-from xsent.train.tokens import Tokens
+from xsent.train.tokens import Packing, Tokens, group_of
 
 PIECES, PAIRS, DIM, TEACHER_DIM = 40, 7, 16, 12
 PLAIN = dict.fromkeys(("smlm", "xtr", "ugt", "align", "sim", "sentence_ctl", "distil", "co"), 1)
@@ -60,6 +61,19 @@ def test_chunks_change_neither_losses_nor_gradients(chunk: int) -> None:
     for name, gradient in gradients.items():
         assert gradient.abs().max() > 0, name
         torch.testing.assert_close(chunked[name], gradient)
+
+
+@pytest.mark.parametrize("chunk", [0, 2])
+def test_everything_is_made_on_the_device_of_the_batch(chunk: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    # As on a GPU: what is made without naming the inputs' device lands on another one, and the two do not mix.
+    monkeypatch.setattr(encoders, "pack", lambda lengths: Packing([group_of(lengths)]))
+    more = Objectives(**{**dict(EVERYTHING), "align": {"margin": 0.1}, "co": {"ignore_above": 0.9}, "relate": 1})
+    model, batch = model_and_batch(changed(chunk=chunk, ignore_above=0.9, prefixes=(4, DIM), objectives=more))
+    with torch.device("meta"):
+        losses = model(batch)
+        torch.stack(list(losses.values())).sum().backward()
+    assert len(losses) == 12
+    assert {p.grad.device.type for p in model.parameters() if p.grad is not None} == {"cpu"}
 
 
 def test_chunks_keep_their_dropout() -> None:
