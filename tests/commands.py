@@ -8,7 +8,7 @@ import subprocess
 import sys
 import time
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import IO
 from unittest import mock
@@ -69,6 +69,13 @@ def write_lines(path: Path, lines: Iterable[str]) -> Path:
     """A file of lines."""
     path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
     return path
+
+
+def write_files(root: Path, files: Mapping[str, str]) -> None:
+    """Files by their paths, in folders that are made."""
+    for name, content in files.items():
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text(content)
 
 
 def edit_json(file: Path, **fields: object) -> None:

@@ -1,7 +1,9 @@
 """The batches of a stage: functions of the step, divided among ranks, with the queue that a step would have."""
 
+from itertools import chain
 from pathlib import Path
 from types import SimpleNamespace
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -78,12 +80,8 @@ def test_in_order_of_length_without_shuffling(store: Store) -> None:
 def test_ahead_gives_the_same_items_and_the_same_errors() -> None:
     assert list(ahead(range(1, 5))) == [1, 2, 3, 4]
     assert list(ahead([])) == []
-
-    def breaks() -> object:
-        yield 1
-        raise OSError("gone")
-
-    items = ahead(breaks())  # type: ignore[arg-type]
+    breaks = mock.Mock(side_effect=OSError("gone"))
+    items = ahead(chain([1], iter(breaks, None)))
     assert next(items) == 1
     with pytest.raises(OSError, match="gone"):
         next(items)

@@ -59,11 +59,6 @@ def test_info(run: Runner, mini_bundle: Path, tmp_path: Path) -> None:
     assert facts["space"] == "a/b" and facts["trained"] == {"prefixes": [8, 16], "layers": [0]}
 
 
-@pytest.mark.parametrize("command", [["info"], ["verify"], ["similarity", "a", "b", "--model"]])
-def test_missing_bundle_is_one_line(run: Runner, tmp_path: Path, command: list[str]) -> None:
-    assert_refused(run(*command, tmp_path / "nothing"), "no such folder")
-
-
 @pytest.mark.parametrize(
     ("task", "files", "options", "printed"),
     [
@@ -71,12 +66,7 @@ def test_missing_bundle_is_one_line(run: Runner, tmp_path: Path, command: list[s
         ("tatoeba", {"en-fr.tsv": NOTES}, ["--precision", "binary", "--truncate-dim", 128], "100.0"),
         ("xsr", {"en-de.tsv": ROWS, "distractors.de.txt.xz": lzma.compress(b"Clara\n")}, [], "only the rows' English"),
         ("sts", {"en-test.csv": SCORED}, [], r"language +pairs +spearman[^$]*1.0000[^$]*Spearman's correlation"),
-        (
-            "contrasts",
-            {"": CONTRASTS},
-            ["--languages", "fr"],
-            r"kind +sentences +fr +mean\norder +25 [^$]*nearer",
-        ),
+        ("contrasts", {"": CONTRASTS}, ["--languages", "fr"], r"kind +sentences +fr +mean\norder +25 [^$]*nearer"),
     ],
 )
 def test_the_command_prints_a_table_or_json(

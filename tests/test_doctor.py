@@ -9,7 +9,7 @@ from pathlib import Path
 from unittest import mock
 
 import pytest
-from commands import Runner, assert_refused
+from commands import Runner, assert_refused, write_files
 
 from xsent import doctor, probe
 from xsent.bundle import Bundle, builtin_path
@@ -84,9 +84,7 @@ def test_without_onnxruntime_numpy_is_tried_alone(builtin: Bundle, monkeypatch: 
 
 def test_threads_say_what_a_container_keeps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("os.cpu_count", lambda: 8)
-    for name, content in (("proc/self/cgroup", "0::/box\n"), ("sys/fs/cgroup/box/cpu.max", "100000 100000\n")):
-        (tmp_path / name).parent.mkdir(parents=True)
-        (tmp_path / name).write_text(content)
+    write_files(tmp_path, {"proc/self/cgroup": "0::/box\n", "sys/fs/cgroup/box/cpu.max": "100000 100000\n"})
     text = doctor.examine_threads(tmp_path).text
     assert text.startswith("1 of 8 CPUs may be used (an affinity or a container's quota keeps the others)")
 

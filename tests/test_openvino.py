@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from conftest import MakeEncoder
+from conftest import MakeEncoder, save_encoder
 from numpy.typing import NDArray
 from trainings import export_command
 
@@ -32,11 +32,6 @@ except MissingExtraError:
     pytest.skip("openvino is not installed", allow_module_level=True)
 
 SENTENCES = ["Anna, Boris, Clara and David.", "Elena.", "Greta, Henry, Irina et Jonas. " * 2, "Karla und Lukas."]
-
-
-def checkpoint_of(encoder: Encoder) -> Checkpoint:
-    weights = {f"encoder.{name}": weight for name, weight in encoder.state_dict().items()}
-    return Checkpoint(Path("checkpoint"), {"model": vars(encoder.config)}, weights)
 
 
 def trained_vector(encoder: Encoder, ids: NDArray[np.int64]) -> NDArray[np.float32]:
@@ -73,7 +68,8 @@ def test_float32_is_the_encoder_at_any_length(
     num_layers: int, activation: str, form: Form, make_encoder: MakeEncoder, tmp_path: Path
 ) -> None:
     encoder = make_encoder(num_layers=num_layers, activation=activation)
-    write_openvino(checkpoint_of(encoder), form, tmp_path, kind="fp32", calibration=[])
+    checkpoint = load_checkpoint(save_encoder(encoder, tmp_path / "checkpoint"))
+    write_openvino(checkpoint, form, tmp_path, kind="fp32", calibration=[])
     run = openvino.Core().compile_model(tmp_path / "model.xml", "CPU", {"INFERENCE_PRECISION_HINT": "f32"})
     for length in (1, 2, 7, 40, 64):
         ids = np.arange(length) * 7 % encoder.config.vocab_size
@@ -90,8 +86,8 @@ def test_eight_bits_are_close(
 ) -> None:
     pytest.importorskip("nncf")
     out = tmp_path / "out"
-    result = export_command(checkpoint.path, out, "--format", "openvino", option, "--tolerance", 20, "--json")
-    assert json.loads(result.stdout)["path"] == str(out) and capfd.readouterr().out == ""  # it is for results
+    _, told, _ = export_command(checkpoint.path, out, "--format", "openvino", option, "--tolerance", 20, "--json")
+    assert json.loads(told)["path"] == str(out) and capfd.readouterr().out == ""  # it is for results
     parameters = sum(weight.numel() for weight in checkpoint.encoder.parameters())
     assert (out / "openvino" / "model.bin").stat().st_size < 2 * parameters  # scales and positions are not in 8 bits
     trained = CheckpointEncoder(checkpoint).encode(SENTENCES)

@@ -3,7 +3,6 @@
 import errno
 import json
 import shutil
-from collections.abc import Iterator
 from itertools import chain, repeat
 from pathlib import Path
 from unittest import mock
@@ -99,15 +98,9 @@ def test_an_interrupted_run_goes_on_after_its_last_batch(
 ) -> None:
     monkeypatch.setattr(making, "BATCH", 40)
     monkeypatch.setattr(making, "CHUNK", 16)
-
-    def stop_in_the_third() -> Iterator[Pair]:
-        for number, pair in enumerate(PAIRS):
-            if number == 100:
-                raise KeyboardInterrupt
-            yield pair
-
-    with pytest.raises(KeyboardInterrupt):
-        teacher_vectors(teacher, stop_in_the_third(), every(1), tmp_path, key="k")
+    stop = mock.Mock(side_effect=KeyboardInterrupt)
+    with pytest.raises(KeyboardInterrupt):  # in the third batch
+        teacher_vectors(teacher, chain(PAIRS[:100], iter(stop, None)), every(1), tmp_path, key="k")
     assert set(encoder.asked) == {pair.english for pair in PAIRS[:80]}
     with open(tmp_path / f"teacher-{teacher.identity}" / "vectors.f16", "ab") as file:
         file.write(b"part of a batch that was killed")

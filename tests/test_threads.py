@@ -10,6 +10,7 @@ from unittest import mock
 
 import numpy as np
 import pytest
+from commands import write_files
 
 from xsent import threads
 from xsent.threads import OneThread, available_cpus, ordered_map
@@ -35,10 +36,7 @@ def test_cpus_of_a_container(
     groups: str | None, quotas: dict[str, str], cpus: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(8)), raising=False)
-    files = quotas if groups is None else {"proc/self/cgroup": groups, **quotas}
-    for name, content in files.items():
-        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / name).write_text(f"{content.rstrip()}\n")
+    write_files(tmp_path, quotas if groups is None else {"proc/self/cgroup": groups, **quotas})
     assert available_cpus(tmp_path) == cpus
     monkeypatch.delattr(os, "sched_getaffinity")
     monkeypatch.setattr(os, "cpu_count", lambda: None)
