@@ -1,6 +1,5 @@
 """The corpus reader: streams, compressed files, and lines that are no pairs."""
 
-import gzip
 import lzma
 from pathlib import Path
 
@@ -10,14 +9,6 @@ from xsent.errors import DataError
 from xsent.train.data.corpus import Corpus, Pair
 
 GOOD = "talk\tde\tThe cat sleeps.\tDie Katze schläft.\n"
-
-
-def test_plain_gz_and_xz_hold_the_same_pairs(tmp_path: Path) -> None:
-    (tmp_path / "a.tsv").write_text(GOOD, encoding="utf-8")
-    (tmp_path / "a.tsv.gz").write_bytes(gzip.compress(GOOD.encode()))
-    (tmp_path / "a.tsv.xz").write_bytes(lzma.compress(GOOD.encode()))
-    pairs = list(Corpus([tmp_path / name for name in ("a.tsv", "a.tsv.gz", "a.tsv.xz")]))
-    assert pairs == [Pair("talk", "de", "The cat sleeps.", "Die Katze schläft.")] * 3
 
 
 def test_bad_lines_are_skipped_counted_and_reported_with_their_number(
