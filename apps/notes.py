@@ -21,7 +21,7 @@ from xsent import (
     cosine_similarity,
     update_index,
 )
-from xsent.apps.reading import READERS, read_passages, split_sentences
+from xsent.apps.reading import READERS, read_passages, cut_sentences
 from xsent.commands.options import BundleOption, JsonOption, ThreadsOption
 from xsent.errors import needing
 from xsent.terminal import one_line_errors
@@ -158,7 +158,7 @@ def _update(notes: Notes, encoder: SentenceEncoder, force: bool) -> None:
 
 def _print(hit: Hit, encoder: SentenceEncoder, query: str, as_json: bool) -> None:
     """One hit; on a terminal the sentence that is nearest to the query stands out."""
-    sentences = split_sentences(hit.text) or [hit.text]
+    sentences = cut_sentences(hit.text) or [hit.text]
     best = sentences[
         int(
             cosine_similarity(

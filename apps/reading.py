@@ -36,7 +36,7 @@ def read_passages(path: Path) -> list[tuple[int, str]]:
         raise DataError(f"{path}: cannot be read ({error.strerror or in_one_line(error)})") from error
 
 
-def split_sentences(text: str) -> list[str]:
+def cut_sentences(text: str) -> list[str]:
     """Sentences by their punctuation; nothing but white space between them is lost."""
     return [sentence for sentence in _SENTENCE_END.split(text) if sentence.strip()]
 
@@ -127,7 +127,7 @@ def _passages(lines: Lines) -> Iterator[tuple[int, str]]:
     for _, block in groupby(_numbered_blocks(lines), key=lambda line: line[0]):
         passage, first = "", 0
         for _, number, line in block:
-            for sentence in split_sentences(line):
+            for sentence in cut_sentences(line):
                 if passage and len(passage) + len(sentence) > _LONG:
                     yield first, passage
                     passage = ""

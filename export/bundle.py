@@ -17,16 +17,7 @@ from xsent.export.folder import Written, new_folder
 from xsent.export.golden import golden, tolerances
 from xsent.export.graph import EncoderGraph
 from xsent.export.openvino_format import Kind, write_openvino
-from xsent.export.options import (
-    DEFAULTS,
-    Candidate,
-    ExportOptions,
-    Form,
-    candidates,
-    space_of,
-    trained_dims,
-    trained_layers,
-)
+from xsent.export.options import DEFAULTS, ExportOptions, Form, candidates, space_of, trained_dims, trained_layers
 from xsent.export.parity import EXACT, MORE_PIECES, Pairs, Parity, held_out_pairs, measure_parity
 from xsent.export.pieces import count_pieces, kept_pieces
 from xsent.export.scores import refuse_empty_tests, scores
@@ -65,46 +56,38 @@ def export_bundle(checkpoint: Checkpoint, out: Path, options: ExportOptions = DE
     counts = count_pieces(checkpoint, options.languages, options.sample)
 
     choices = list(candidates(checkpoint, options))
-    failed: ParityError | None = None
-    smallest: TooLargeError | None = None
+    failures: list[ParityError] = []
+    too_large: list[TooLargeError] = []
     for choice in choices:  # the first that is small enough and passes its gate
         try:
             pieces = kept_pieces(checkpoint, counts, choice.share)
             with new_folder(out, replace=options.force) as folder, pieces as kept:
-                return _Maker(kept, choice, folder, options).make(checkpoint, out)
+                maker = _Maker(kept, choice.form, folder, options)
+                maker.write()
+                if options.max_size is not None:
+                    logger.info("for %s: %s", options.max_size, choice)
+                parity = maker.measure(checkpoint)
+                maker.finish(parity)
+                return Written(out, sum(maker.sizes.values()), parity, fingerprint=maker.manifest["fingerprint"])
         except TooLargeError as error:
             logger.info("%s: %.1f MB are too much", choice, error.bytes / 1e6)
-            smallest = min(smallest or error, error, key=lambda each: each.bytes)
+            too_large.append(error)
         except ParityError as error:
             if choice is not choices[-1]:
                 logger.warning("%s; tried again with less", error)
-            failed = error
-    worst = failed or smallest
-    assert worst is not None
-    raise worst
+            failures.append(error)
+    raise failures[-1] if failures else min(too_large, key=lambda error: error.bytes)
 
 
 class _Maker:
-    """One bundle in the making."""
-
-    def __init__(self, checkpoint: Checkpoint, choice: Candidate, folder: Path, options: ExportOptions) -> None:
-        self._checkpoint, self._folder, self._options = checkpoint, folder, options
-        self._choice, self._form = choice, choice.form
+    def __init__(self, checkpoint: Checkpoint, form: Form, folder: Path, options: ExportOptions) -> None:
+        self._checkpoint, self._form, self._folder, self._options = checkpoint, form, folder, options
         self._pairs = held_out_pairs(checkpoint, options.gate_data)
         self._openvino: Kind | None = None
         if options.format == "openvino":
             quantised: Kind = "int8-weights" if options.weights_only else "int8"
-            self._openvino = "fp32" if choice.form.precision == "float32" else quantised
-        self.manifest = _manifest(checkpoint, choice.form)
-
-    def make(self, whole: Checkpoint, out: Path) -> Written:
-        """Write the bundle, measure it against what it is a part of, or all of, and say what became of it."""
-        self.write()
-        if self._options.max_size is not None:
-            logger.info("for %s: %s", self._options.max_size, self._choice)
-        parity = self.measure(whole)
-        self.finish(parity)
-        return Written(out, sum(self.sizes.values()), parity, fingerprint=self.manifest["fingerprint"])
+            self._openvino = "fp32" if form.precision == "float32" else quantised
+        self.manifest = _manifest(checkpoint, form)
 
     @property
     def sizes(self) -> dict[str, int]:

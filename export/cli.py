@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from xsent.commands.options import split_names
+from xsent.commands.options import JsonOption, split_names
 from xsent.errors import needing
 from xsent.terminal import format_table, one_line_errors
 
@@ -47,25 +47,18 @@ def run_export(
     sample: Annotated[
         Path | None, typer.Option(help="Text or pairs in these languages; pieces that are in none of it go.")
     ] = None,
-    max_size: Annotated[
-        str | None, typer.Option(help="Largest bundle, such as 16MB; chooses precision, dimensions and pieces.")
-    ] = None,
-    gate_data: Annotated[
-        Path | None, typer.Option(help="Pairs to measure the export with; the held-out ones unless given.")
-    ] = None,
+    max_size: Annotated[str | None, typer.Option(help="Such as 16MB; chooses precision, dimensions, pieces.")] = None,
+    gate_data: Annotated[Path | None, typer.Option(help="Pairs to measure with; unless given, those held out.")] = None,
     tolerance: Annotated[
         float | None, typer.Option(min=0, help="Points of P@1 that the worst language may lose; 0.5 unless given.")
     ] = None,
     name: Annotated[str | None, typer.Option(help="Name of the model; default: the checkpoint's.")] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace an existing bundle.")] = False,
-    tatoeba: Annotated[
-        Path | None, typer.Option(help="Folder of Tatoeba's en-XX.tsv: before and after, for the model card.")
-    ] = None,
+    tatoeba: Annotated[Path | None, typer.Option(help="Folder of en-XX.tsv: before and after, for the card.")] = None,
     tests: Annotated[
-        Path | None,
-        typer.Option("--eval", help="Folder of tests, as DATA/eval: the bundle's scores, for the model card."),
+        Path | None, typer.Option("--eval", help="Folder of tests, as DATA/eval: the bundle's scores, for the card.")
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    as_json: JsonOption = False,
 ) -> None:
     """Turn a checkpoint into a bundle that runs without torch.
 

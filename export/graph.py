@@ -1,9 +1,8 @@
 """The encoder as an ONNX graph: token ids in, the sentence vector out.
 
 `input_ids` int64 [1, T] -> `sentence_embedding` float32 [1, D], not normalised: first and last token, look-up, layers
-and mean inside.
-Written node by node, not traced, so that the same weights always give the same bytes and every operator is one that
-ONNX Runtime runs fast.
+and mean inside. Written node by node, not traced, so that the same weights always give the same bytes and every
+operator is one that ONNX Runtime runs fast.
 
 Shapes: T tokens, D dimensions, H heads.
 """
@@ -65,7 +64,9 @@ class EncoderGraph(Nodes):
         self._prepare(ids)
         x = self._look_up(encoder.table, ids)  # [1, T, D]
         if encoder.positions is not None and encoder.table_norm is not None:
-            x = self._node("Add", [x, self._positions(encoder.positions)], "positioned")
+            table = self._weight("positions", _array(encoder.positions))
+            positions = self._node("Slice", [table, self._integers("zero", [0]), self._length], "first_positions")
+            x = self._node("Add", [x, positions], "positioned")
             x = self._norm("table_norm", encoder.table_norm, x)
         for number, layer in enumerate(encoder.layers):
             assert isinstance(layer, Layer)
@@ -132,10 +133,6 @@ class EncoderGraph(Nodes):
             return x
         ends = [self._integers("zero", [0]), self._integers("dim", [self._form.dim]), self._integers("last_axis", [-1])]
         return self._node("Slice", [x, *ends], f"{x}.cut")
-
-    def _positions(self, positions: Tensor) -> str:
-        inputs = [self._weight("positions", _array(positions)), self._integers("zero", [0]), self._length]
-        return self._node("Slice", inputs, "first_positions")
 
     def _mix(self, name: str, layer: Layer, hidden: str) -> str:
         # The scale of the attention scores, folded into the queries.

@@ -16,11 +16,11 @@ Without the map, Cherokee and nine old forms of Cyrillic letters (U+1C80 to U+1C
 """
 
 import base64
-import json
 from pathlib import Path
 from typing import Any
 
 from xsent.errors import DataError
+from xsent.files import to_json
 from xsent.train.data.vocabulary import ModelProto, SentencePiece
 from xsent.train.model import ModelConfig
 from xsent.train.tokens import FRAME
@@ -84,8 +84,8 @@ def write_tokenizer(model: Path, folder: Path, config: ModelConfig, *, charsmap:
         "split_special_tokens": True,  # a text that says <PAD> is a text
         "clean_up_tokenization_spaces": False,
     }
-    write_json(folder / TOKENIZER_JSON, tokenizer, indent=1)
-    write_json(folder / TOKENIZER_CONFIG, about, indent=1)
+    (folder / TOKENIZER_JSON).write_bytes(to_json(tokenizer))
+    (folder / TOKENIZER_CONFIG).write_bytes(to_json(about))
 
 
 def _piece_names(proto: Any) -> list[str]:  # noqa: ANN401  protobuf has no types
@@ -153,7 +153,6 @@ def _normalizer(charsmap: bytes) -> dict[str, Any]:
 
 
 def _frame(names: list[str], config: ModelConfig) -> dict[str, Any]:
-    """The first and the last token around a text."""
     ends = [(names[piece], piece) for piece in (config.first, config.last)]
     first, last = ({"SpecialToken": {"id": name, "type_id": 0}} for name, _ in ends)
     text, second = ({"Sequence": {"id": name, "type_id": 0}} for name in "AB")
@@ -171,8 +170,3 @@ def _replace(pattern: dict[str, str], content: str) -> dict[str, Any]:
 
 def _sequence(field: str, *steps: dict[str, Any]) -> dict[str, Any]:
     return {"type": "Sequence", field: list(steps)}
-
-
-def write_json(path: Path, content: object, indent: int = 2) -> None:
-    """Write a file of JSON for people to read."""
-    path.write_text(json.dumps(content, ensure_ascii=False, indent=indent) + "\n", encoding="utf-8")

@@ -9,11 +9,12 @@ from xsent.bundle import TOKENIZER
 from xsent.export.batch_graph import GraphEncoder, write_batch_graph
 from xsent.export.card import CARD, render_foreign_card
 from xsent.export.folder import Written, folder_size, new_folder
-from xsent.export.huggingface_tokenizer import write_json, write_tokenizer
+from xsent.export.huggingface_tokenizer import write_tokenizer
 from xsent.export.options import ExportOptions, Form
 from xsent.export.parity import Parity, held_out_pairs, measure_parity
 from xsent.export.pieces import count_pieces, kept_pieces
 from xsent.export.sentence_transformers import bert_config, write_sentence_transformers
+from xsent.files import to_json
 from xsent.models import SupportsEncode
 from xsent.train.checkpoint import Checkpoint, CheckpointEncoder
 from xsent.train.transfer import CONFIG
@@ -72,7 +73,7 @@ def write_web(checkpoint: Checkpoint, form: Form, folder: Path) -> None:
         "hidden_size": form.dim,
         "transformers.js_config": {"dtype": "fp32"},  # of the file's name: there is no other, whatever is inside
     }
-    write_json(folder / CONFIG, config)
+    (folder / CONFIG).write_bytes(to_json(config))
 
 
 WRITERS = {"onnx": write_plain_onnx, "sentence-transformers": write_sentence_transformers, "web": write_web}

@@ -29,17 +29,10 @@ class Nodes:
         opsets = [helper.make_opsetid(domain, 1 if domain else OPSET) for domain in domains]
         return helper.make_model(graph, opset_imports=opsets, ir_version=IR_VERSION, producer_name="xsent")
 
-    def _node(
-        self,
-        op: str,
-        inputs: Sequence[str],
-        output: str,
-        domain: str = "",
-        **attributes: Any,  # noqa: ANN401  ONNX types them by operator
-    ) -> str:
-        """Add an operator, and return the name of what it gives."""
-        self._nodes.append(helper.make_node(op, inputs, [output], name=output, domain=domain, **attributes))
-        return output
+    def _node(self, op: str, inputs: Sequence[str], name: str, domain: str = "", **kwargs: Any) -> str:  # noqa: ANN401
+        """Add an operator, with ONNX's attributes of it, and return the name of what it gives."""
+        self._nodes.append(helper.make_node(op, inputs, [name], name=name, domain=domain, **kwargs))
+        return name
 
     def _integers(self, name: str, values: Sequence[int]) -> str:
         # Inside the graph: ONNX Runtime reads shapes before it maps any file.

@@ -12,7 +12,7 @@ import errno
 import io
 import logging
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -49,18 +49,16 @@ class PaddedGraph(BatchGraph):
             self._constant(name, np.array([[value]], np.int64))
             for name, value in (("first", config.first), ("last", config.last), ("none", -1))
         )
+        zero = self._constant("first_id", np.array(0, np.int64))
         ids = self._node("Concat", [first, INPUT, none], "ids_and_padding", axis=1)
         before = self._node("Concat", [first, first, INPUT], "ids_before", axis=1)
-        padding = self._node("Less", [ids, self._first_id()], "is_padding")
-        after_real = self._node("GreaterOrEqual", [before, self._first_id()], "is_after_real")
+        padding = self._node("Less", [ids, zero], "is_padding")
+        after_real = self._node("GreaterOrEqual", [before, zero], "is_after_real")
         return self._node("Where", [self._node("And", [padding, after_real], "is_last"), last, ids], "framed")
 
     def _is_real(self, ids: str) -> str:
         # The table is read at negative ids too, from its end, as numpy does; the mask makes that of no account.
-        return self._node("GreaterOrEqual", [ids, self._first_id()], "is_real")
-
-    def _first_id(self) -> str:
-        return self._constant("first_id", np.array(0, np.int64))
+        return self._node("GreaterOrEqual", [ids, self._constant("first_id", np.array(0, np.int64))], "is_real")
 
     def _is_quantized(self) -> bool:
         return False  # NNCF does that; its tables would be float32 in memory
@@ -72,10 +70,9 @@ class PaddedGraph(BatchGraph):
 def write_openvino(checkpoint: Checkpoint, form: Form, folder: Path, *, kind: Kind, calibration: Sequence[str]) -> None:
     """Write an encoder as OpenVINO IR into an existing folder; the same weights and sentences give the same bytes.
 
-    The precision is that of the kind: "fp32", "int8-weights" (8 bits for the weights, float32 arithmetic) or "int8" (8
-    bits for both; the table in 8 bits as well, with one scale a row, and in the layers weights that cannot saturate on
-    AVX2). By the sentences for calibration "int8" finds the scales of the activations: give some in the languages and
-    of the lengths that it will meet, not those that it is measured with; `MAX_SENTENCES` of them are used.
+    "int8-weights" calculates in float32; "int8" in 8 bits, in the layers with weights that cannot saturate on AVX2. By
+    `MAX_SENTENCES` of those for calibration "int8" finds the scales of the activations: give some in the languages and
+    of the lengths that it will meet, not those that it is measured with.
 
     A DataError where "int8" has no sentences or the encoder is too large for OpenVINO's reader of ONNX, a
     MissingExtraError where openvino or nncf lacks what is needed.
@@ -123,7 +120,8 @@ def _quantize(model: Any, samples: Sequence[NDArray[np.int64]]) -> Any:  # noqa:
     with needing("export"), without_telemetry():
         import nncf
         from nncf.quantization.range_estimator import RangeEstimatorParametersSet
-    with _silent():
+    logging.getLogger("nncf").setLevel(logging.ERROR)
+    with contextlib.redirect_stdout(io.StringIO()):  # tables and progress bars: standard output is for results
         scales = nncf.IgnoredScope(names=["row_scales"])
         if not samples:
             mode = nncf.CompressWeightsMode.INT8_SYM
@@ -150,16 +148,3 @@ def _name_by_place(model: Any) -> None:  # noqa: ANN401
         name = node.get_friendly_name()
         if re.fullmatch(rf"{node.get_type_name()}_\d+", name):
             node.set_friendly_name(f"{node.get_type_name()}.{place}")
-
-
-@contextlib.contextmanager
-def _silent() -> Iterator[None]:
-    # Tables and progress bars stay off standard output, which is for results.
-    logger = logging.getLogger("nncf")
-    level = logger.level
-    logger.setLevel(logging.ERROR)
-    try:
-        with contextlib.redirect_stdout(io.StringIO()):
-            yield
-    finally:
-        logger.setLevel(level)

@@ -10,8 +10,9 @@ import torch
 from torch import Tensor
 
 from xsent.errors import DataError
-from xsent.export.huggingface_tokenizer import TOKENIZER_CONFIG, write_json, write_tokenizer
+from xsent.export.huggingface_tokenizer import TOKENIZER_CONFIG, write_tokenizer
 from xsent.export.options import Form
+from xsent.files import to_json
 from xsent.train.checkpoint import Checkpoint, save_tensors
 from xsent.train.model import Encoder, ModelConfig
 from xsent.train.sentence_transformer import MODULES
@@ -39,9 +40,9 @@ def write_sentence_transformers(checkpoint: Checkpoint, form: Form, folder: Path
         {"idx": number, "name": str(number), "path": path, "type": f"sentence_transformers.models.{kind}"}
         for number, (path, kind) in enumerate(types.items())
     ]
-    write_json(folder / MODULES, modules)
+    (folder / MODULES).write_bytes(to_json(modules))
     about = {"model_type": "SentenceTransformer", "similarity_fn_name": "cosine"}
-    write_json(folder / "config_sentence_transformers.json", about)
+    (folder / "config_sentence_transformers.json").write_bytes(to_json(about))
 
 
 def bert_config(config: ModelConfig) -> dict[str, Any]:
@@ -91,11 +92,11 @@ def _static(encoder: Encoder, form: Form, folder: Path) -> dict[str, str]:
 
 def _transformer(encoder: Encoder, folder: Path) -> dict[str, str]:
     config = encoder.config
-    write_json(folder / CONFIG, bert_config(config))
+    (folder / CONFIG).write_bytes(to_json(bert_config(config)))
     save_tensors(_bert_weights(encoder), folder / WEIGHTS)
     about = {"max_seq_length": config.max_length + FRAME, "do_lower_case": False}
-    write_json(folder / "sentence_bert_config.json", {**about, "model_args": {"add_pooling_layer": False}})
+    (folder / "sentence_bert_config.json").write_bytes(to_json({**about, "model_args": {"add_pooling_layer": False}}))
     pooling = Path(POOLING)
     (folder / pooling.parent).mkdir()
-    write_json(folder / pooling, {"word_embedding_dimension": config.dim, "pooling_mode_mean_tokens": True})
+    (folder / pooling).write_bytes(to_json({"word_embedding_dimension": config.dim, "pooling_mode_mean_tokens": True}))
     return {"": "Transformer", pooling.parent.name: "Pooling"}

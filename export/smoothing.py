@@ -52,17 +52,17 @@ def fit_smoothing(encoder: Encoder, sentences: Sequence[Sequence[int]]) -> Smoot
     """
     if not sentences:
         return {}
-    chosen = sentences[:: -(-len(sentences) // SENTENCES) or 1]
-    with _largest_inputs(encoder) as largest:
+    chosen = sentences[:: -(-len(sentences) // SENTENCES)]
+    modules = ((name, part) for name, part in encoder.named_modules() if name.endswith(tuple(SHARES)))
+    linears = {name: part for name, part in modules if isinstance(part, nn.Linear)}
+    with _largest_inputs(linears) as largest:
         for start in range(0, len(chosen), BATCH):
             encoder(to_tokens(chosen[start : start + BATCH], encoder))
     smoothing = {}
-    for name, inputs in largest.items():
-        linear = encoder.get_submodule(name)
-        assert isinstance(linear, nn.Linear)
-        weights = linear.weight.abs().amax(dim=0).clamp(min=LEAST)
-        share = SHARES[_kind(name)]
-        factors = inputs.clamp(min=LEAST) ** share / weights ** (1 - share)  # as theirs: what inputs are divided by
+    for name, linear in linears.items():
+        inputs, weights = (x.clamp(min=LEAST) for x in (largest[name], linear.weight.abs().amax(dim=0)))
+        share = SHARES[name.rpartition(".")[2]]
+        factors = inputs**share / weights ** (1 - share)  # as theirs: what inputs are divided by
         # Powers of two: no product is rounded by them, and the last digits of what was measured change nothing.
         exponents = (factors.median() / factors).log2().round()
         smoothing[name.replace("layers.", "layer")] = exponents.exp2().numpy()
@@ -70,10 +70,8 @@ def fit_smoothing(encoder: Encoder, sentences: Sequence[Sequence[int]]) -> Smoot
 
 
 @contextmanager
-def _largest_inputs(encoder: Encoder) -> Iterator[dict[str, Tensor]]:
-    """The largest absolute value of each input channel of the linear layers, over all that is encoded meanwhile."""
-    modules = ((name, part) for name, part in encoder.named_modules() if _kind(name) in SHARES)
-    linears = {name: part for name, part in modules if isinstance(part, nn.Linear)}
+def _largest_inputs(linears: Mapping[str, nn.Linear]) -> Iterator[dict[str, Tensor]]:
+    """The largest absolute value of each input channel of linear layers, over all that is encoded meanwhile."""
     found = {name: torch.zeros(linear.in_features) for name, linear in linears.items()}
 
     def note(name: str, _: nn.Module, inputs: tuple[Tensor, ...]) -> None:
@@ -86,7 +84,3 @@ def _largest_inputs(encoder: Encoder) -> Iterator[dict[str, Tensor]]:
     finally:
         for hook in hooks:
             hook.remove()
-
-
-def _kind(name: str) -> str:
-    return name.rsplit(".", 1)[-1]

@@ -4,7 +4,7 @@ import errno
 import json
 import os
 import shutil
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
@@ -65,8 +65,8 @@ def read_json(path: Path, remedy: str) -> dict[str, Any]:
         return content
 
 
-def to_json(content: Mapping[str, object]) -> bytes:
-    """An object as it lies beside a file."""
+def to_json(content: Mapping[str, object] | Sequence[object]) -> bytes:
+    """An object or a list as it lies in a file."""
     return json.dumps(content, indent=1, ensure_ascii=False).encode() + b"\n"
 
 

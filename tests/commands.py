@@ -1,13 +1,14 @@
 """Running the `xsent` command from tests."""
 
 import io
+import json
 import re
 import signal
 import subprocess
 import sys
 import time
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import IO
 from unittest import mock
@@ -45,11 +46,13 @@ def start(
     return subprocess.Popen(command, stdin=stdin, stdout=stdout, stderr=subprocess.PIPE, preexec_fn=preexec_fn)
 
 
-def interrupt(*arguments: object, lines: bytes, once: Callable[[], bool]) -> tuple[int, bytes]:
-    """Exit code and messages of a command that is interrupted while it waits for more than these lines."""
+def interrupt(
+    *arguments: object, lines: bytes, once: Callable[[], object], by: int = signal.SIGINT, before: str = "pass"
+) -> tuple[int, bytes]:
+    """Exit code and messages of a command that gets a signal while it waits for more than these lines."""
     # Also where whoever started the tests has Ctrl-C ignored, as a shell's `&` does.
     hear = lambda: signal.signal(signal.SIGINT, signal.SIG_DFL)  # noqa: E731
-    process = start(*arguments, stdin=subprocess.PIPE, preexec_fn=hear)
+    process = start(*arguments, stdin=subprocess.PIPE, preexec_fn=hear, before=before)
     assert process.stdin is not None
     process.stdin.write(lines)
     process.stdin.flush()
@@ -57,7 +60,7 @@ def interrupt(*arguments: object, lines: bytes, once: Callable[[], bool]) -> tup
         if once():
             break
         time.sleep(0.05)
-    process.send_signal(signal.SIGINT)
+    process.send_signal(by)
     _, err = process.communicate()
     return process.returncode, err
 
@@ -66,6 +69,25 @@ def write_lines(path: Path, lines: Iterable[str]) -> Path:
     """A file of lines."""
     path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
     return path
+
+
+def write_files(root: Path, files: Mapping[str, str]) -> None:
+    """Files by their paths, in folders that are made."""
+    for name, content in files.items():
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text(content)
+
+
+def edit_json(file: Path, **fields: object) -> None:
+    """Give fields of a file other values."""
+    file.write_text(json.dumps(json.loads(file.read_bytes()) | fields))
+
+
+def flip_byte(file: Path, place: int = -1) -> None:
+    """Change one bit of a file."""
+    content = bytearray(file.read_bytes())
+    content[place] ^= 1
+    file.write_bytes(content)
 
 
 def file_names(folder: Path) -> set[str]:
@@ -81,5 +103,5 @@ def is_one_line(text: str) -> bool:
 def assert_refused(outcome: tuple[int, str, str], message: str) -> None:
     """See that a command printed nothing but one line that says this, and failed."""
     code, out, err = outcome
-    assert (code, out, is_one_line(err)) == (1, "", True), err
+    assert (code, out, is_one_line(err), err[:7]) == (1, "", True, "Error: "), err
     assert re.search(message, err) or message in err, err

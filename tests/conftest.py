@@ -15,6 +15,8 @@ from texts import OURS, multilingual, train_tokenizer
 from tiny_bert import write_student, write_tiny_bert
 from toy import toy_pairs
 
+from xsent.bundle import Bundle, builtin_path
+from xsent.encoder import SentenceEncoder
 from xsent.export.bundle import export_bundle
 from xsent.train.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
 from xsent.train.data.vocabulary import train_vocabulary
@@ -93,6 +95,18 @@ def mini_bundle(mini_checkpoint: Path, tmp_path_factory: pytest.TempPathFactory)
     """The int8 bundle of `mini_checkpoint`; tests that change it copy it first."""
     out = tmp_path_factory.mktemp("bundles") / "mini"
     return export_bundle(load_checkpoint(mini_checkpoint), out).path
+
+
+@pytest.fixture(scope="session")
+def encoder(mini_bundle: Path) -> SentenceEncoder:
+    """The encoder of `mini_bundle`, on two threads."""
+    return SentenceEncoder(mini_bundle, threads=2)
+
+
+@pytest.fixture(scope="session")
+def builtin() -> Bundle:
+    """The bundle that ships."""
+    return Bundle.open(builtin_path())
 
 
 @pytest.fixture(scope="session")

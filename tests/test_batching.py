@@ -1,11 +1,13 @@
 """The batches of a stage: functions of the step, divided among ranks, with the queue that a step would have."""
 
+from itertools import chain
 from pathlib import Path
+from types import SimpleNamespace
+from unittest import mock
 
 import numpy as np
 import pytest
 import torch
-from numpy.typing import NDArray
 from trainings import toy_store
 
 from xsent.train.config import StageConfig
@@ -19,12 +21,7 @@ STAGE = StageConfig(
 DISTILS = STAGE.model_copy(update={"objectives": Objectives(co={"queue": 20})})
 
 
-class Numbers:
-    """A teacher whose vector of a pair is the pair's number."""
-
-    def rows(self, pairs: NDArray[np.int64]) -> NDArray[np.float32]:
-        """The numbers as vectors of one dimension."""
-        return pairs[:, None].astype(np.float32)
+NUMBERS = SimpleNamespace(rows=lambda pairs: pairs[:, None].astype(np.float32))  # the vector of a pair is its number
 
 
 @pytest.fixture(scope="module")
@@ -60,13 +57,13 @@ def test_ranks_divide_each_batch(store: Store) -> None:
 
 
 def test_the_queue_holds_the_latest_vectors_a_resume_finds_it_and_drawn_names_all_pairs(store: Store) -> None:
-    whole, seen = list(batches(store, DISTILS, teacher=Numbers()).since(0)), list[float]()
+    whole, seen = list(batches(store, DISTILS, teacher=NUMBERS).since(0)), list[float]()
     for batch in whole:
         assert batch.teacher is not None and batch.queue is not None
         assert batch.queue.flatten().tolist() == seen[-20:]
         seen += batch.teacher.flatten().tolist()
     for step in (1, 2, 5, 11):
-        assert torch.equal(next(iter(batches(store, DISTILS, teacher=Numbers()).since(step))).queue, whole[step].queue)
+        assert torch.equal(next(iter(batches(store, DISTILS, teacher=NUMBERS).since(step))).queue, whole[step].queue)
     drawn = batches(store, DISTILS).drawn().tolist()
     assert drawn == sorted(set(drawn)) and set(seen) <= set(drawn)
 
@@ -83,12 +80,8 @@ def test_in_order_of_length_without_shuffling(store: Store) -> None:
 def test_ahead_gives_the_same_items_and_the_same_errors() -> None:
     assert list(ahead(range(1, 5))) == [1, 2, 3, 4]
     assert list(ahead([])) == []
-
-    def breaks() -> object:
-        yield 1
-        raise OSError("gone")
-
-    items = ahead(breaks())  # type: ignore[arg-type]
+    breaks = mock.Mock(side_effect=OSError("gone"))
+    items = ahead(chain([1], iter(breaks, None)))
     assert next(items) == 1
     with pytest.raises(OSError, match="gone"):
         next(items)

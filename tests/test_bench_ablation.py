@@ -158,11 +158,8 @@ class Dictionary:
 
     def encode(self, sentences: list[str], /) -> NDArray[np.float32]:
         """How often each word occurs in each sentence."""
-        vectors = np.zeros((len(sentences), len(ENGLISH)), np.float32)
-        for vector, sentence in zip(vectors, sentences, strict=True):
-            for word in re.findall(r"[a-z]+", sentence):
-                vector[WORDS[word]] += 1
-        return vectors
+        numbers = [[WORDS[word] for word in re.findall(r"[a-z]+", sentence)] for sentence in sentences]
+        return np.array([np.bincount(row, minlength=len(ENGLISH)) for row in numbers], np.float32)
 
 
 def test_a_perfect_encoder_has_perfect_scores(tmp_path: Path) -> None:

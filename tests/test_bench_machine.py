@@ -10,6 +10,7 @@ from unittest import mock
 
 import psutil  # type: ignore[import-untyped]
 import pytest
+from commands import write_files
 
 from xsent.bench import machine
 from xsent.bench.machine import CPU, PI_STATE, Watch, environment
@@ -17,12 +18,6 @@ from xsent.bench.machine import CPU, PI_STATE, Watch, environment
 Times = namedtuple("Times", "user idle iowait steal guest")
 COUNT = CPU.replace("cpu[0-9]*", "cpu0/thermal_throttle/core_throttle_count")
 GOVERNOR = CPU.replace("[0-9]*", "{}/cpufreq/scaling_governor")
-
-
-def write(root: Path, files: dict[str, str]) -> None:
-    for name, content in files.items():
-        (root / name).parent.mkdir(parents=True, exist_ok=True)
-        (root / name).write_text(content)
 
 
 @pytest.fixture
@@ -37,7 +32,7 @@ def watch(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[..., Watc
             says = mock.Mock(side_effect=said.get(name, [value, value]))
             monkeypatch.setattr(os if name == "times" else psutil, name, says)
         with Watch(seconds=1000) as watch:
-            write(tmp_path, meanwhile or {})
+            write_files(tmp_path, meanwhile or {})
         return watch
 
     return watched
@@ -47,10 +42,10 @@ def test_the_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr(machine, "ROOT", tmp_path)
     monkeypatch.setenv("OMP_NUM_THREADS", "3")
     assert environment()["processor"] and environment()["governor"] == "unknown"  # without proc and sys
-    write(tmp_path, {"proc/cpuinfo": "model\t: 85\nmodel name\t: Xeon: 2.5 GHz\n"})
+    write_files(tmp_path, {"proc/cpuinfo": "model\t: 85\nmodel name\t: Xeon: 2.5 GHz\n"})
     assert environment()["processor"] == "Xeon: 2.5 GHz"
-    write(tmp_path, {"proc/cpuinfo": "Features\t: fp asimd\n\nModel\t\t: Raspberry Pi 5 Model B Rev 1.0\n"})
-    write(tmp_path, {GOVERNOR.format(number): "ondemand\n" for number in (0, 1)})
+    write_files(tmp_path, {"proc/cpuinfo": "Features\t: fp asimd\n\nModel\t\t: Raspberry Pi 5 Model B Rev 1.0\n"})
+    write_files(tmp_path, {GOVERNOR.format(number): "ondemand\n" for number in (0, 1)})
     found = environment()
     assert (found["processor"], found["governor"]) == ("Raspberry Pi 5 Model B Rev 1.0", "ondemand")
     assert found["threads"]["OMP_NUM_THREADS"] == "3" and found["memory_mib"] > 100 and found["instructions"]
@@ -77,7 +72,7 @@ def test_a_watch_of_a_busy_machine(watch: Callable[..., Watch]) -> None:
 def test_a_watch_of_a_hot_machine(watch: Callable[..., Watch], tmp_path: Path) -> None:
     now = SimpleNamespace
     counts = [COUNT, COUNT.replace("cpu0", "cpu1")]
-    write(tmp_path, dict(zip(counts, "50", strict=True)))
+    write_files(tmp_path, dict(zip(counts, "50", strict=True)))
     hot = watch(
         dict(zip(counts, "71", strict=True)),
         sensors_temperatures=[{"core": [now(current=61.25), now(current=50)]}, {"core": [now(current=84.0)]}],
@@ -91,7 +86,7 @@ def test_a_watch_of_a_hot_machine(watch: Callable[..., Watch], tmp_path: Path) -
 
 def test_a_raspberry_pi_that_is_slowed_down(watch: Callable[..., Watch], tmp_path: Path) -> None:
     # The upper bits say what has been since the start; only the lower ones are of now.
-    write(tmp_path, {PI_STATE: "e0000\n"})
+    write_files(tmp_path, {PI_STATE: "e0000\n"})
     assert watch().warnings() == []
     assert watch({PI_STATE: "e0008\n"}).figures()["throttled"] == 1
 

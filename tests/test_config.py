@@ -68,11 +68,7 @@ AT = {"+stage": "steps = 10\n", "+recipe": 'name = "x"\n', "objectives": "{ alig
         ('name = "table"', 'name = "a/b"', r"stages\[0\].name = 'a/b' must match pattern '.*A-Z"),
         ("+recipe", "num_heads = 7", "num_heads = 7 must divide dim = 512"),
         ("[[stage]]", "[stage]", r"one or more stages, tables that start with \[\[stage"),
-        (
-            'files = ["a.tsv"]',
-            'files = ["a.tsv"], weights = { talk = -1 }',
-            ": corpus.weights.talk = -1 must be greater than 0",
-        ),
+        ('["a.tsv"]', '["a.tsv"], weights = { talk = -1 }', ": corpus.weights.talk = -1 must be greater than 0"),
         ("+stage", "weights = { talk = -1 }", r"stages\[0\].weights.talk = -1 must be greater than or equal to 0"),
         ("+stage", "weights = 'table'", r"stages\[0\].weights = 'table' is neither a table nor a stage before it$"),
         ("+stage", "starts_from = { table = 1 }", "starts_from table, which is no stage before"),

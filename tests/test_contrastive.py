@@ -118,22 +118,11 @@ def test_an_empty_sentence_keeps_gradients_small(objective: Objective) -> None:
         assert torch.isfinite(side.grad).all() and side.grad.abs().max() < 100
 
 
-def test_everything_is_made_on_the_device_of_the_vectors() -> None:
-    # As on a GPU: what is made without naming the inputs' device lands on another one, and the two do not mix.
-    ignore, group = torch.zeros(2, 2, dtype=torch.bool), torch.tensor([1, 2])
-    with torch.device("meta"):
-        for objective in (align, sentence_ctl):
-            assert objective(I2, I2, temperature=0.1, ignore=ignore).device.type == "cpu"
-        assert align(I2, I2, temperature=0.1, margin=0.1).device.type == "cpu"
-        assert sim(I2, I2).device.type == "cpu"
-        assert false_negatives(I2, I2, group, 0.9).device.type == "cpu"
-
-
 @pytest.mark.parametrize("chunk", [1, 2, 3, 7])
 @pytest.mark.parametrize(
     ("objective", "settings"),
     [
-        (align, {"temperature": None}),
+        (align, {"temperature": 0.0}),
         (align, {"temperature": 0.5, "margin": 0.2, "ignore": True}),
         (sentence_ctl, {"temperature": 0.5, "ignore": True}),
         (sim, {"temperature": 0.5}),

@@ -48,10 +48,8 @@ def test_two_ranks_have_the_losses_and_gradients_of_the_joined_batch(tmp_path: P
 
 @pytest.mark.parametrize("order", ["random", "cluster"])
 def test_torchrun_trains_a_recipe_as_one_process_does(tmp_path: Path, order: str) -> None:
-    recipe = write_toy_recipe(tmp_path)
-    text = recipe.read_text().replace("ugt = 0.1, sim", "sim").replace("dropout = 0.1\n", "")
-    text = text.replace('order = "cluster"', f'order = "{order}"').replace("steps = 150", "steps = 20")
-    recipe.write_text(text)
+    changes = ("ugt = 0.1, sim", "sim"), ("dropout = 0.1\n", ""), ("steps = 150", "steps = 20")
+    recipe = write_toy_recipe(tmp_path, ('order = "cluster"', f'order = "{order}"'), *changes)
     program = tmp_path / "train.py"
     program.write_text(COMMAND[2])
     result = run(str(program), *arguments(recipe, tmp_path / "two")[3:])

@@ -9,18 +9,13 @@ from pathlib import Path
 from unittest import mock
 
 import pytest
-from commands import Runner, assert_refused
+from commands import Runner, assert_refused, write_files
 
 from xsent import doctor, probe
 from xsent.bundle import Bundle, builtin_path
 from xsent.doctor import Finding
 
 WORKS = re.compile(r"right to \S+; [\d.]+ ms for a sentence of \d+ tokens, [\d,.]+ a second on one thread")
-
-
-@pytest.fixture(scope="module")
-def bundle() -> Bundle:
-    return Bundle.open(builtin_path())
 
 
 PI_4 = "processor\t: 0\nFeatures\t: fp asimd crc32\n\nModel\t\t: Raspberry Pi 4 Model B Rev 1.4\n"
@@ -44,11 +39,11 @@ MUSEUM = "model name\t: Ancient CPU\nflags\t\t: sse2\n"
     ],
 )
 def test_processors(
-    bundle: Bundle, tmp_path: Path, machine: str, cpuinfo: str, target: str, status: str, text: str
+    builtin: Bundle, tmp_path: Path, machine: str, cpuinfo: str, target: str, status: str, text: str
 ) -> None:
     (tmp_path / "cpuinfo").write_text(cpuinfo)
     with mock.patch("platform.machine", return_value=machine):
-        finding = doctor.examine_processor(replace(bundle, target=target), tmp_path / "cpuinfo")
+        finding = doctor.examine_processor(replace(builtin, target=target), tmp_path / "cpuinfo")
     assert finding.status == status and re.search(text, finding.text)
 
 
@@ -78,10 +73,10 @@ def test_memory_and_bits(tmp_path: Path) -> None:
     assert "onnxruntime needs 64 bits; the numpy backend does not" in doctor.examine_system(32).text
 
 
-def test_without_onnxruntime_numpy_is_tried_alone(bundle: Bundle, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_onnxruntime_numpy_is_tried_alone(builtin: Bundle, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "onnxruntime", None)
     monkeypatch.setattr(doctor, "examine_encoding", lambda bundle, backend: Finding(backend, "good", ""))
-    findings = {finding.subject: finding for finding in doctor.examine(bundle)}
+    findings = {finding.subject: finding for finding in doctor.examine(builtin)}
     assert list(findings) == ["system", "processor", "threads", "memory", "onnxruntime", "numpy"]
     assert findings["onnxruntime"].status == "warning"
     assert "not installed: encoding is numpy's" in findings["onnxruntime"].text
@@ -89,26 +84,26 @@ def test_without_onnxruntime_numpy_is_tried_alone(bundle: Bundle, monkeypatch: p
 
 def test_threads_say_what_a_container_keeps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("os.cpu_count", lambda: 8)
-    for name, content in (("proc/self/cgroup", "0::/box\n"), ("sys/fs/cgroup/box/cpu.max", "100000 100000\n")):
-        (tmp_path / name).parent.mkdir(parents=True)
-        (tmp_path / name).write_text(content)
+    write_files(tmp_path, {"proc/self/cgroup": "0::/box\n", "sys/fs/cgroup/box/cpu.max": "100000 100000\n"})
     text = doctor.examine_threads(tmp_path).text
     assert text.startswith("1 of 8 CPUs may be used (an affinity or a container's quota keeps the others)")
 
 
-def test_backends_that_work_and_fail(bundle: Bundle, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_backends_that_work_and_fail(builtin: Bundle, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for backend in ("onnx", "numpy"):
-        finding = doctor.examine_encoding(bundle, backend)
+        finding = doctor.examine_encoding(builtin, backend)
         assert (finding.subject, finding.status) == (f"{backend} backend", "good")
         assert WORKS.match(finding.text)
-    finding = doctor.examine_encoding(replace(bundle, path=tmp_path / "gone"), "onnx")
+    finding = doctor.examine_encoding(replace(builtin, path=tmp_path / "gone"), "onnx")
     assert finding.status == "problem" and "gone: no such folder" in finding.text and "\n" not in finding.text
     monkeypatch.setattr(doctor, "_CHILD", "import os, signal; os.kill(os.getpid(), signal.SIGILL)")
     killed = Finding("onnx backend", "problem", "killed by SIGILL; use the numpy backend meanwhile")
-    assert doctor.examine_encoding(bundle, "onnx") == killed
+    assert doctor.examine_encoding(builtin, "onnx") == killed
     monkeypatch.setattr(doctor, "_CHILD", "import time; time.sleep(60)")
     monkeypatch.setattr(doctor, "PATIENCE", 1)
-    assert doctor.examine_encoding(bundle, "numpy") == Finding("numpy backend", "warning", "no vector within 1 seconds")
+    assert doctor.examine_encoding(builtin, "numpy") == Finding(
+        "numpy backend", "warning", "no vector within 1 seconds"
+    )
 
 
 def test_the_probe_prints_what_it_measured(capsys: pytest.CaptureFixture[str]) -> None:

@@ -6,11 +6,13 @@ import re
 import shutil
 import warnings
 from concurrent.futures import ThreadPoolExecutor
+from itertools import count, islice
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from commands import edit_json
 
 from xsent import BackendError, BundleError, FingerprintError, LongSentenceWarning, SentenceEncoder
 from xsent.bench.bundles import Bundles
@@ -26,11 +28,6 @@ SENTENCES = [
     "Anna  SEES   boris.",
 ] * 15
 LONG = "Anna sees Boris. " * 60
-
-
-@pytest.fixture(scope="module")
-def encoder(mini_bundle: Path) -> SentenceEncoder:
-    return SentenceEncoder(mini_bundle, threads=1)
 
 
 def test_shapes(encoder: SentenceEncoder) -> None:
@@ -84,19 +81,10 @@ def test_long_sentence_as_an_error_names_the_first(mini_bundle: Path, threads: i
 
 
 def test_stream_is_read_as_it_is_used(mini_bundle: Path) -> None:
-    parallel = SentenceEncoder(mini_bundle, threads=3)
-    read = 0
-
-    def endless() -> object:
-        nonlocal read
-        while True:
-            read += 1
-            yield "Anna"
-
-    vectors = parallel.encode_iter(endless())  # type: ignore[arg-type]
-    for _ in range(100):
-        next(vectors)
-    assert read <= 100 + 2 * 16 * (parallel.threads + 1)
+    parallel, taken = SentenceEncoder(mini_bundle, threads=3), count()
+    vectors = parallel.encode_iter("Anna" for _ in taken)
+    assert len(list(islice(vectors, 100))) == 100
+    assert next(taken) <= 100 + 2 * 16 * (parallel.threads + 1)
     vectors.close()  # type: ignore[attr-defined]
 
 
@@ -186,9 +174,7 @@ def test_wrong_construction(mini_bundle: Path, tmp_path: Path) -> None:
     with pytest.raises(BackendError, match=r"available: .*onnx"):
         SentenceEncoder(mini_bundle, backend="tpu")
     bundle = Path(shutil.copytree(mini_bundle, tmp_path / "bundle"))
-    manifest = json.loads((bundle / "xsent.json").read_text())
-    manifest["vocab_size"] += 1
-    (bundle / "xsent.json").write_text(json.dumps(manifest))
+    edit_json(bundle / "xsent.json", vocab_size=7)
     with pytest.raises(BundleError, match="pieces, the table"):
         SentenceEncoder(bundle)
 

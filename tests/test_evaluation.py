@@ -1,5 +1,6 @@
 """Evaluation protocols on made-up files, with encoders whose vectors are written down."""
 
+import json
 import lzma
 from collections.abc import Callable
 from pathlib import Path
@@ -8,35 +9,22 @@ from unittest import mock
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
-from toy_documents import Letters
+from toy_documents import Angles, Letters
 
 from xsent.encoder import SentenceEncoder
 from xsent.errors import DataError
 from xsent.evaluation.contrasts import HEADER, contrasts
 from xsent.evaluation.protocols import as_stored
 from xsent.evaluation.sts import ranks, spearman, sts
-from xsent.evaluation.translation import SearchScore, encoded, languages_of, retrieve, tatoeba, xsr
+from xsent.evaluation.translation import SearchScore, encoded, languages_of, retrieve, space, tatoeba, xsr
 from xsent.evaluation.xsim import xsim, xsim_errors
 
 Protocol = Callable[..., Any]
 CONTRASTS = Path(__file__).parent.parent / "bench" / "contrasts.tsv"
 ENGLISH = ["abc", "bcd", "cde", "def", "efg"]
 FRENCH = ["cba", "dcb", "edc", "fed", "gfe"]
-DEGREES = {"a": 0, "b": 30, "c": 60, "d": 90, "A": 1, "B": 29, "C": 80, "D": 89, "near": 10, "far": 80}
-DEGREES |= {"A cat.": 0, "A dog.": 80, "One, two.": 0, "Three.": 10}
+DEGREES = ["0", "30", "60", "90"]
 TEXTS = ["The cat sleeps.", "Pay the rent before the first.", ""]
-
-
-class Angles:
-    """Every sentence is a direction in the plane, of length 3."""
-
-    languages = ("en", "fr", "de")
-
-    def encode(self, sentences: list[str], /) -> NDArray[np.float64]:
-        """Vectors [n, 2]."""
-        radians = np.radians([DEGREES[sentence] for sentence in sentences])
-        return 3 * np.stack([np.cos(radians), np.sin(radians)], axis=1)
 
 
 def write(folder: Path, **lines: list[str]) -> Path:
@@ -49,18 +37,18 @@ def write(folder: Path, **lines: list[str]) -> Path:
 @pytest.mark.parametrize(
     ("queries", "candidates", "gold", "found"),
     [
-        (["A", "B", "C", "D"], "abcd", range(4), SearchScore(4, 4, 3, 3)),  # C, at 80, is nearer to d than to c
-        (["D", "A"], "abcd", [3, 0], SearchScore(2, 4, 2, 2)),
-        (["A"], "aab", [1], SearchScore(1, 3, 0, 1)),  # the same text in another row
+        (["1", "29", "80", "89"], DEGREES, range(4), SearchScore(4, 4, 3, 3)),  # 80 is nearer to 90 than to 60
+        (["89", "1"], DEGREES, [3, 0], SearchScore(2, 4, 2, 2)),
+        (["1"], ["0", "0", "30"], [1], SearchScore(1, 3, 0, 1)),  # the same text in another row
     ],
 )
-def test_the_nearest_by_hand(queries: list[str], candidates: str, gold: list[int], found: SearchScore) -> None:
+def test_the_nearest_by_hand(queries: list[str], candidates: list[str], gold: list[int], found: SearchScore) -> None:
     assert retrieve(Angles().encode(queries), encoded(Angles(), iter(candidates)), gold) == found
 
 
 def test_candidates_are_encoded_in_blocks() -> None:
     encoder = mock.Mock(wraps=Angles())
-    found = retrieve(Angles().encode(["A"]), encoded(encoder, iter("b" * 9999 + "a")), [9999])
+    found = retrieve(Angles().encode(["1"]), encoded(encoder, iter(["30"] * 9999 + ["0"])), [9999])
     assert found == SearchScore(1, 10_000, 1, 1)
     assert max(len(call.args[0]) for call in encoder.encode.call_args_list) <= 4096
 
@@ -132,7 +120,7 @@ def test_names_of_flores_and_ntrex(tmp_path: Path) -> None:
     assert xsim(Letters(), tmp_path, ["fra"], pivot="eng").mean["eng_xx"] == 0
 
 
-STS = 'A cat.,A dog.,1.0\n"One, two.",Three.,4.5\na,b,3\n'
+STS = 'A cat.,A dog: 80.,1.0\n"One, two.",Three: 10.,4.5\na,b: 30,3\n'
 
 
 def test_spearman_by_hand(tmp_path: Path) -> None:
@@ -146,12 +134,12 @@ def test_spearman_by_hand(tmp_path: Path) -> None:
     assert result.rows()[-1] == {"language": "mean", "spearman": pytest.approx(1)}
 
 
-CHANGED = ["order\tA\tfr\tnear\tfar", "order\tA\tfr\tfar\tnear", "order\tA\tfr\tnear\tnear", "order\tA\tde\tnear\tfar"]
+CHANGED = ["order\tA\tfr\t10\t80", "order\tA\tfr\t80\t10", "order\tA\tfr\t10\t10", "order\tA\tde\t10\t80"]
 NAMED = "\t".join(HEADER)
 
 
 def test_nearer_to_the_translation_counts_and_equally_near_half(tmp_path: Path) -> None:
-    file = write(tmp_path, c=[NAMED, *CHANGED, "numbers\tA\tfr\tnear\tfar"]) / "c.txt"
+    file = write(tmp_path, c=[NAMED, *CHANGED, "numbers\tA\tfr\t10\t80"]) / "c.txt"
     assert contrasts(Angles(), file).rows() == [
         {"kind": "order", "sentences": 4, "de": 100.0, "fr": 50.0, "mean": 62.5},
         {"kind": "numbers", "sentences": 1, "fr": 100.0, "mean": 100.0},
@@ -159,6 +147,34 @@ def test_nearer_to_the_translation_counts_and_equally_near_half(tmp_path: Path) 
     ]
     (row, _) = contrasts(Angles(), file, ["de"]).rows()
     assert row == {"kind": "order", "sentences": 1, "de": 100.0, "mean": 100.0}
+
+
+@pytest.fixture
+def angles(tmp_path: Path) -> Path:
+    (tmp_path / "en-fr.tsv").write_text("0\t10°\n30\t40°\n60\t89°\n90\t100°\n")
+    return tmp_path
+
+
+def test_an_encoder_among_the_vectors_of_another_by_hand(angles: Path) -> None:
+    result = space(Angles(turn=15), angles, english_by=Angles())
+    (row, mean) = result.rows()
+    # Ours of 10°, 40°, 89° and 100° lie at 25, 55, 104 and 115: next to 30, 60, 90 and 90.
+    assert (row["xx_en"], row["xx_en_candidates"]) == (25, 4)
+    assert row["en_xx"] == 25  # 0, 30, 60 and 90 find those of 10°, 10°, 40° and 89°
+    assert row["cosine_english"] == pytest.approx(np.cos(np.radians(15)))
+    assert row["cosine_across"] == pytest.approx(np.cos(np.radians([25, 25, 44, 25])).mean())
+    assert mean == {key: value for key, value in row.items() if key in mean} | {"language": "mean"}
+    assert "English encoded by the other model" in result.note
+    json.dumps(result.rows())
+
+
+def test_its_own_space_another_length_and_a_missing_file(angles: Path) -> None:
+    (row, _) = space(Angles(), angles, ["fr"], english_by=Angles()).rows()
+    assert row["cosine_english"] == pytest.approx(1)
+    with pytest.raises(ValueError, match=r"vectors have 2 numbers, those of the model for English 3; .* `xsent info`"):
+        space(Angles(), angles, english_by=Angles(dim=3))
+    with pytest.raises(DataError, match=r"en-de\.tsv: no such file"):
+        space(Angles(), angles, ["de"], english_by=Angles())
 
 
 PARALLEL = {"en.txt": "a\nb\n", "fr.txt": "a\n", "de.txt": ""}

@@ -9,7 +9,8 @@ from unittest import mock
 import numpy as np
 import pytest
 from bench_toy import write_toy_tests
-from trainings import export_command, refused
+from commands import assert_refused
+from trainings import export_command
 
 from xsent.encoder import SentenceEncoder
 from xsent.errors import BundleError
@@ -131,10 +132,9 @@ def test_nothing_is_replaced_unless_asked(mini_checkpoint: Path, mini_bundle: Pa
 
 def test_the_command_prints_what_it_measured_or_fails_in_one_line(mini_checkpoint: Path, tmp_path: Path) -> None:
     arguments = [mini_checkpoint, tmp_path / "out", "--int8", "--name", "small"]
-    result = export_command(*arguments)
-    assert result.exit_code == 0, result.output
-    assert "P@1 bundle" in result.stdout
-    again = export_command(*arguments, "--force", "--json")
-    assert set(json.loads(again.stdout)["parity"]["languages"]) == {"de", "fr"}
-    refused(export_command(tmp_path / "missing", tmp_path / "other"))
-    refused(export_command(mini_checkpoint, tmp_path))
+    code, out, err = export_command(*arguments)
+    assert code == 0 and "P@1 bundle" in out, err
+    _, out, _ = export_command(*arguments, "--force", "--json")
+    assert set(json.loads(out)["parity"]["languages"]) == {"de", "fr"}
+    assert_refused(export_command(tmp_path / "missing", tmp_path / "other"), "missing")
+    assert_refused(export_command(mini_checkpoint, tmp_path), "exists; name another folder, or replace it with --force")

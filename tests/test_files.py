@@ -30,16 +30,11 @@ def test_json_that_cannot_be_read_is_named(tmp_path: Path, content: bytes | None
     assert read_json(file, "fit it again") == {"name": "é"}
 
 
-def test_a_folder_is_never_seen_with_files_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_folder_is_never_seen_with_files_missing(tmp_path: Path) -> None:
     folder = tmp_path / "checkpoint"
     folder.mkdir()
     (folder / "a").touch()
-
-    def killed(_: Path) -> None:
-        raise KeyboardInterrupt
-
-    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
-        patch.setattr("xsent.files.shutil.rmtree", killed)
+    with mock.patch("xsent.files.shutil.rmtree", side_effect=KeyboardInterrupt), pytest.raises(KeyboardInterrupt):
         remove_folder(folder)
     assert not folder.exists()
     (tmp_path / ".half.1.part").touch()

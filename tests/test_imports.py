@@ -11,10 +11,12 @@ import xsent
 
 HEAVY = ("torch", "onnx", "openvino", "typer", "onnxruntime", "sentencepiece", "transformers", "tqdm")
 ENCODES = {"onnxruntime", "sentencepiece"}
+ENCODER = "from xsent import SentenceEncoder; SentenceEncoder"
+IMPORTING = "from xsent.backends import importing\nwith importing"
 
 
 def loaded_after(statement: str) -> set[str]:
-    script = f"import sys; {statement}; print(*{{name.split('.')[0] for name in sys.modules}})"
+    script = f"{statement}\nimport sys; print(*{{name.split('.')[0] for name in sys.modules}})"
     run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     return set(run.stdout.split())
 
@@ -25,11 +27,21 @@ def loaded_after(statement: str) -> set[str]:
         ("import xsent; xsent.__version__", {*HEAVY, "numpy"}),
         ("from xsent import cosine_similarity, XsentError", {*HEAVY}),
         ("import xsent.cli", {*HEAVY, "numpy"} - {"typer"}),  # help appears at once
-        ("from xsent import SentenceEncoder; SentenceEncoder().encode('Anna')", {*HEAVY} - ENCODES),
+        (
+            "import xsent.encoder",
+            {*HEAVY, "concurrent"} - {"sentencepiece"},
+        ),  # one sentence loads no machinery of threads
+        (f"{ENCODER}().encode('Anna')", {*HEAVY} - ENCODES),
+        (f"{ENCODER}(backend='numpy').encode('Anna')", {*HEAVY, "concurrent"} - {"sentencepiece"}),
+        (f"{IMPORTING}('numpy'): pass", {*HEAVY, "concurrent"}),
     ],
 )
 def test_nothing_loads_before_it_is_used(statement: str, absent: set[str]) -> None:
     assert not loaded_after(statement) & absent
+
+
+def test_onnxruntime_loads_beside_other_work() -> None:
+    assert "onnxruntime" in loaded_after(f"{IMPORTING}('onnx'): pass")
 
 
 @pytest.mark.skipif(os.name != "posix", reason="there onnxruntime leaves its identifier elsewhere")

@@ -2,7 +2,7 @@
 
 import torch
 
-from xsent.train.data.hiding import join_pairs, mask_one_side, mask_tokens
+from xsent.train.data.hiding import NOT_HIDDEN, join_pairs, label, mask_one_side
 from xsent.train.tokens import Tokens
 
 MASK = 2
@@ -43,7 +43,9 @@ def many_tokens() -> Tokens:
 
 def test_a_share_of_the_words_is_chosen_and_shown_as_bert_does() -> None:
     before = many_tokens()
-    after, positions, ids = mask_tokens(before, MASKABLE, 0.2, torch.Generator().manual_seed(0))
+    after, labels = label(before, MASKABLE, 0.2, torch.Generator().manual_seed(0))
+    positions = (labels != NOT_HIDDEN).nonzero()[:, 0]
+    ids = labels[positions]
     assert torch.equal(before.ids, many_tokens().ids)  # not changed in place
     assert torch.equal(after.lengths, before.lengths)
     assert torch.equal(ids, before.ids[positions])
@@ -62,9 +64,9 @@ def test_a_share_of_the_words_is_chosen_and_shown_as_bert_does() -> None:
 def test_where_nothing_can_be_chosen_nothing_is() -> None:
     empty = Tokens(torch.zeros(0, dtype=torch.int64), torch.tensor([0, 0]))
     for tokens, maskable in ((empty, MASKABLE), (many_tokens(), torch.zeros(10, dtype=torch.bool))):
-        after, positions, ids = mask_tokens(tokens, maskable, 0.5, torch.Generator())
+        after, labels = label(tokens, maskable, 0.5, torch.Generator())
         assert torch.equal(after.ids, tokens.ids)
-        assert len(positions) == len(ids) == 0
+        assert (labels == NOT_HIDDEN).all()
 
 
 def test_pairs_are_joined_english_first_each_side_cut_at_half_the_length() -> None:

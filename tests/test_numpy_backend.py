@@ -120,15 +120,6 @@ def test_the_table_stays_on_the_disk(mini_bundle: Path) -> None:
     assert isinstance(table.base, np.memmap)
 
 
-@pytest.mark.filterwarnings("ignore::xsent.options.UnknownTextWarning")
-def test_an_encoder_runs_it(mini_bundle: Path) -> None:
-    encoder = SentenceEncoder(mini_bundle, backend="numpy")
-    golden = encoder.bundle.golden
-    assert np.abs(encoder.encode(golden.sentences) - np.array(golden.vectors)).max() <= golden.tolerance["avx2"]
-    assert encoder.fingerprint == SentenceEncoder(mini_bundle).fingerprint
-    assert not encoder.encode(["", " \n"]).any()
-
-
 def edited(bundle: Path, tmp_path: Path, edit: Edit) -> Path:
     """A copy of a bundle with another manifest, whose fingerprint is right."""
     folder = Path(shutil.copytree(bundle, tmp_path / "bundle"))

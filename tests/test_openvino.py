@@ -11,14 +11,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from conftest import MakeEncoder
+from conftest import MakeEncoder, save_encoder
 from numpy.typing import NDArray
+from trainings import export_command
 
 from xsent import SentenceEncoder
-from xsent.bundle import MANIFEST, Bundle, file_digest
+from xsent.bundle import Bundle
 from xsent.errors import BundleError, DataError, MissingExtraError
+from xsent.export.exporting import export
 from xsent.export.openvino_format import Kind, write_openvino
-from xsent.export.options import Form
+from xsent.export.options import ExportOptions, Form
 from xsent.openvino_backend import OpenVinoBackend, import_openvino
 from xsent.train.checkpoint import Checkpoint, CheckpointEncoder, load_checkpoint
 from xsent.train.model import Encoder
@@ -32,27 +34,9 @@ except MissingExtraError:
 SENTENCES = ["Anna, Boris, Clara and David.", "Elena.", "Greta, Henry, Irina et Jonas. " * 2, "Karla und Lukas."]
 
 
-def checkpoint_of(encoder: Encoder) -> Checkpoint:
-    weights = {f"encoder.{name}": weight for name, weight in encoder.state_dict().items()}
-    return Checkpoint(Path("checkpoint"), {"model": vars(encoder.config)}, weights)
-
-
 def trained_vector(encoder: Encoder, ids: NDArray[np.int64]) -> NDArray[np.float32]:
     with torch.inference_mode():
         return encoder(Tokens(torch.from_numpy(ids), torch.tensor([len(ids)])))[0].numpy()
-
-
-def add_openvino(bundle: Path, out: Path, checkpoint: Checkpoint, kind: Kind) -> Path:
-    """A copy of a bundle with OpenVINO's files, listed in its manifest."""
-    shutil.copytree(bundle, out)
-    (out / "openvino").mkdir()
-    form = Form.whole(checkpoint.config)
-    write_openvino(checkpoint, form, out / "openvino", kind=kind, calibration=SENTENCES)
-    manifest = json.loads((out / MANIFEST).read_text())
-    for file in (out / "openvino").iterdir():
-        manifest["files"][f"openvino/{file.name}"] = {"sha256": file_digest(file), "bytes": file.stat().st_size}
-    (out / MANIFEST).write_text(json.dumps(manifest))
-    return out
 
 
 @pytest.fixture(scope="session")
@@ -61,8 +45,8 @@ def checkpoint(mini_checkpoint: Path) -> Checkpoint:
 
 
 @pytest.fixture(scope="session")
-def bundle(mini_bundle: Path, checkpoint: Checkpoint, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return add_openvino(mini_bundle, tmp_path_factory.mktemp("openvino") / "mini", checkpoint, "fp32")
+def bundle(mini_checkpoint: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return export(mini_checkpoint, tmp_path_factory.mktemp("out") / "mini", ExportOptions("openvino", "float32")).path
 
 
 @pytest.fixture(scope="session")
@@ -84,7 +68,8 @@ def test_float32_is_the_encoder_at_any_length(
     num_layers: int, activation: str, form: Form, make_encoder: MakeEncoder, tmp_path: Path
 ) -> None:
     encoder = make_encoder(num_layers=num_layers, activation=activation)
-    write_openvino(checkpoint_of(encoder), form, tmp_path, kind="fp32", calibration=[])
+    checkpoint = load_checkpoint(save_encoder(encoder, tmp_path / "checkpoint"))
+    write_openvino(checkpoint, form, tmp_path, kind="fp32", calibration=[])
     run = openvino.Core().compile_model(tmp_path / "model.xml", "CPU", {"INFERENCE_PRECISION_HINT": "f32"})
     for length in (1, 2, 7, 40, 64):
         ids = np.arange(length) * 7 % encoder.config.vocab_size
@@ -95,24 +80,21 @@ def test_float32_is_the_encoder_at_any_length(
             np.testing.assert_allclose(vectors[0], trained, rtol=1e-4, atol=1e-5)
 
 
-def test_float32_is_not_stored_in_halves(bundle: Path, checkpoint: Checkpoint) -> None:
-    assert "f16" not in (bundle / "openvino" / "model.xml").read_text()
-    parameters = sum(weight.numel() for weight in checkpoint.encoder.parameters())
-    assert (bundle / "openvino" / "model.bin").stat().st_size >= 4 * parameters
-
-
-@pytest.mark.parametrize("kind", ["int8-weights", "int8"])
+@pytest.mark.parametrize(("option", "kind"), [("--weights-only", "int8-weights"), ("--int8", "int8")])
 def test_eight_bits_are_close(
-    kind: Kind, mini_bundle: Path, checkpoint: Checkpoint, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+    option: str, kind: Kind, checkpoint: Checkpoint, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     pytest.importorskip("nncf")
-    folder = add_openvino(mini_bundle, tmp_path / "bundle", checkpoint, kind)
-    assert capfd.readouterr().out == ""  # it is for results
+    out = tmp_path / "out"
+    _, told, _ = export_command(checkpoint.path, out, "--format", "openvino", option, "--tolerance", 20, "--json")
+    assert json.loads(told)["path"] == str(out) and capfd.readouterr().out == ""  # it is for results
     parameters = sum(weight.numel() for weight in checkpoint.encoder.parameters())
-    assert (folder / "openvino" / "model.bin").stat().st_size < 2 * parameters  # scales and positions are not in 8 bits
-    exported = SentenceEncoder(folder, backend="openvino", threads=1).encode(SENTENCES)
+    assert (out / "openvino" / "model.bin").stat().st_size < 2 * parameters  # scales and positions are not in 8 bits
     trained = CheckpointEncoder(checkpoint).encode(SENTENCES)
-    assert (np.einsum("nd,nd->n", exported, trained) >= 0.995).all()
+    for backend in ("onnx", "openvino"):
+        encoder = SentenceEncoder(out, backend=backend, threads=1)
+        assert (np.einsum("nd,nd->n", encoder.encode(SENTENCES), trained) >= 0.995).all()
+    assert encoder.bundle.parity["openvino"]["kind"] == kind
 
 
 @pytest.mark.parametrize("kind", ["fp32", "int8-weights"])
@@ -151,7 +133,8 @@ def test_an_encoder_runs_it(bundle: Path, checkpoint: Checkpoint) -> None:
     vectors = encoder.encode(SENTENCES * 30)
     np.testing.assert_array_equal(vectors[:4], vectors[-4:])
     np.testing.assert_allclose(vectors[:4], CheckpointEncoder(checkpoint).encode(SENTENCES), rtol=0, atol=1e-4)
-    golden = encoder.bundle.golden  # of the int8 graph
+    assert encoder.bundle.parity["openvino"]["kind"] == "fp32"
+    golden = encoder.bundle.golden
     assert np.abs(encoder.encode(golden.sentences) - np.array(golden.vectors)).max() <= golden.tolerance["other"]
     encoder.bundle.verify()
 

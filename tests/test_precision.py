@@ -1,7 +1,5 @@
 """Forms of vectors: int8 and packed signs, and what their similarities mean."""
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -14,11 +12,6 @@ from xsent.options import Precision, to_int8
 from xsent.similarity import cosine_similarity
 
 SENTENCES = ["Anna sees Boris.", "", "David, Elena, Frank and Greta.", "Clara", "Clara sees Boris."]
-
-
-@pytest.fixture(scope="module")
-def encoder(mini_bundle: Path) -> SentenceEncoder:
-    return SentenceEncoder(mini_bundle, threads=2)
 
 
 def test_int8_counts_steps_of_a_fixed_size() -> None:
@@ -88,12 +81,3 @@ def test_signs_come_back() -> None:
     assert not unpack_signs(np.zeros((2, 3), np.uint8)).any()
     with pytest.raises(ValueError, match="12 dimensions cannot be packed"):
         pack_signs(np.ones(12))
-
-
-def test_precisions_keep_the_nearest_sentence() -> None:
-    encoder = SentenceEncoder()
-    notes = ["The meeting is on Friday.", "The cat needs food.", "Pay the rent before the first.", "Call the dentist."]
-    queries = ["Wann treffen wir uns?", "Le chat a faim.", "Hay que pagar el alquiler.", "Devo andare dal dentista."]
-    for precision in ("float32", "float16", "int8", "binary"):
-        rows = [encoder.encode(texts, precision=precision) for texts in (queries, notes)]  # type: ignore[arg-type]
-        assert encoder.similarity(*rows).argmax(axis=1).tolist() == [0, 1, 2, 3], precision

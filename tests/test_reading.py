@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from xsent import DataError
-from xsent.apps.reading import read_passages, split_sentences
+from xsent.apps.reading import read_passages, cut_sentences
 
 
 def written(folder: Path, name: str, content: str | bytes) -> Path:
@@ -65,7 +65,7 @@ def test_long_paragraphs_are_cut_between_sentences_and_nothing_is_lost(tmp_path:
     for line, text in passages:
         assert text.split(". ")[0] in lines[line - 1]
     assert read_passages(written(tmp_path, "b.txt", "x" * 3000)) == [(1, "x" * 3000)]
-    assert split_sentences("Ja! Nein? 元気です。はい。") == ["Ja!", "Nein?", "元気です。", "はい。"]
+    assert cut_sentences("Ja! Nein? 元気です。はい。") == ["Ja!", "Nein?", "元気です。", "はい。"]
 
 
 def test_what_a_page_shows_is_read(tmp_path: Path) -> None:

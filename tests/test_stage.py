@@ -3,6 +3,7 @@
 import pytest
 import torch
 
+from xsent.train import model as encoders
 from xsent.train.config import StageConfig
 from xsent.train.data.batching import Batch
 from xsent.train.data.hiding import Labelled, hide
@@ -12,7 +13,7 @@ from xsent.train.objectives.contrastive import align
 from xsent.train.objectives.distillation import Whitening, relate
 from xsent.train.objectives.settings import Objectives
 from xsent.train.stage import TrainingModel
-from xsent.train.tokens import Tokens
+from xsent.train.tokens import Packing, Tokens, group_of
 
 PIECES, PAIRS, DIM, TEACHER_DIM = 40, 7, 16, 12
 PLAIN = dict.fromkeys(("smlm", "xtr", "ugt", "align", "sim", "sentence_ctl", "distil", "co"), 1)
@@ -42,11 +43,6 @@ def model_and_batch(stage: StageConfig, teacher_dim: int = TEACHER_DIM) -> tuple
     return model, Batch(hiding, torch.arange(PAIRS), teacher, queue)
 
 
-def label(tokens: Tokens) -> Labelled:
-    """Sentences of which nothing is hidden."""
-    return Labelled(tokens, torch.full_like(tokens.ids, -1))
-
-
 def losses_and_gradients(stage: StageConfig) -> tuple[dict[str, float], dict[str, torch.Tensor]]:
     model, batch = model_and_batch(stage)
     losses = model(batch)
@@ -67,26 +63,36 @@ def test_chunks_change_neither_losses_nor_gradients(chunk: int) -> None:
         torch.testing.assert_close(chunked[name], gradient)
 
 
+@pytest.mark.parametrize("chunk", [0, 2])
+def test_everything_is_made_on_the_device_of_the_batch(chunk: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    # As on a GPU: what is made without naming the inputs' device lands on another one, and the two do not mix.
+    monkeypatch.setattr(encoders, "pack", lambda lengths: Packing([group_of(lengths)]))
+    more = Objectives(**{**dict(EVERYTHING), "align": {"margin": 0.1}, "co": {"ignore_above": 0.9}, "relate": 1})
+    model, batch = model_and_batch(changed(chunk=chunk, ignore_above=0.9, prefixes=(4, DIM), objectives=more))
+    with torch.device("meta"):
+        losses = model(batch)
+        torch.stack(list(losses.values())).sum().backward()
+    assert len(losses) == 12
+    assert {p.grad.device.type for p in model.parameters() if p.grad is not None} == {"cpu"}
+
+
 def test_chunks_keep_their_dropout() -> None:
     """The second pass over a chunk must drop what the first one dropped: else the gradient is of another loss."""
     stage = changed(chunk=2, objectives=Objectives(align=1))
     model, batch = model_and_batch(stage)
     for layer in model.encoder.layers:
-        layer.dropout = 0.5
+        layer.drop.p = 0.5
     weight = model.encoder.layers[0].ffn_in.weight
-    torch.manual_seed(9)
-    model(batch)["align"].backward()
-    step = torch.zeros_like(weight)
-    step[0, 0] = 1e-3
-    values = []
-    for sign in (1, -1):
+
+    def loss(step: float) -> torch.Tensor:
         with torch.no_grad():
-            weight.add_(sign * step)
+            weight[0, 0] += step
         torch.manual_seed(9)
-        values.append(float(model(batch)["align"].detach()))
-        with torch.no_grad():
-            weight.sub_(sign * step)
-    assert float(weight.grad[0, 0]) == pytest.approx((values[0] - values[1]) / 2e-3, rel=1e-2, abs=1e-4)
+        return model(batch)["align"]
+
+    loss(0).backward()
+    rise = (loss(1e-3) - loss(-2e-3)).item()
+    assert float(weight.grad[0, 0]) == pytest.approx(rise / 2e-3, rel=1e-2, abs=1e-4)
 
 
 def test_layer_and_dimension_prefixes_are_trained_to_stand_alone_and_frozen_layers_stay() -> None:
@@ -124,7 +130,7 @@ def test_the_english_side_is_encoded_only_where_an_objective_reads_it() -> None:
     first, batch = model_and_batch(alone)
     second, _ = model_and_batch(beside)
     second.load_state_dict(first.state_dict(), strict=False)
-    whole = (label(batch.hiding.sides[0]), label(batch.hiding.sides[1]))
+    whole = [Labelled(side, torch.full_like(side.ids, -1)) for side in batch.hiding.sides]  # nothing is hidden
     losses = [float(first(batch)["distil"].detach())]
     hidden = hide(batch.hiding.sides, beside.objectives, MASKABLE, 20, torch.Generator())
     losses.append(float(second(batch._replace(hiding=hidden._replace(read=whole)))["distil"].detach()))

@@ -9,6 +9,7 @@ from unittest import mock
 import numpy as np
 import pytest
 import torch
+from commands import assert_refused, edit_json
 from tiny_bert import STEPS, write_tiny_bert
 from toy import toy_pairs
 from trainings import arguments, assert_same_weights, kill_in_the_middle, train, train_command
@@ -88,8 +89,9 @@ def test_killed_in_every_stage_it_resumes_to_the_bit(student: Path, trained: Pat
 
 def test_a_teacher_that_changed_stops_a_resume(student: Path, trained: Path, bert: Path, tmp_path: Path) -> None:
     other = write_tiny_bert(tmp_path / "other", layer_norm_eps=1e-6)
-    code, err = train_command(student, trained.parent.parent, "--teacher", other)
-    assert code == 1 and "norm_eps: 1e-07 became 1e-06" in err and "teacher_layers: '" in err
+    outcome = train_command(student, trained.parent.parent, "--teacher", other)
+    assert_refused(outcome, "norm_eps: 1e-07 became 1e-06")
+    assert "teacher_layers: '" in outcome[2]
 
 
 def test_english_alone_is_drawn_with_a_teacher_alone(student: Path, bert: Path, tmp_path: Path) -> None:
@@ -113,25 +115,22 @@ def test_the_8_bit_form_teaches_in_the_teachers_place(student: Path, bert: Path,
     export_teacher(bert, fast, ExportOptions("teacher", "float32"))
     short = student.with_name("short.toml")
     short.write_text(student.read_text().replace(f"steps = {STEPS}", "steps = 2"))
-    code, err = train_command(short, tmp_path / "run", "--teacher", bert, "--fast-teacher", fast)
+    code, _, err = train_command(short, tmp_path / "run", "--teacher", bert, "--fast-teacher", fast)
     assert code == 0, err
     other = write_tiny_bert(tmp_path / "other", hidden_act="silu")
     for wrong in (fast, bert):
-        code, err = train_command(short, tmp_path / "no", "--teacher", other, "--fast-teacher", wrong)
-        assert code == 1 and f"Error: {wrong}: is not the 8-bit form of {other}; xsent-export" in err
+        outcome = train_command(short, tmp_path / "no", "--teacher", other, "--fast-teacher", wrong)
+        assert_refused(outcome, f"Error: {wrong}: is not the 8-bit form of {other}; xsent-export")
 
 
 def test_a_start_of_another_form_or_kind(student: Path, trained: Path, bert: Path, tmp_path: Path) -> None:
     start = Path(shutil.copytree(trained, tmp_path / "start"))
-    about = json.loads((start / "checkpoint.json").read_text())
-
-    def refusal(changes: dict[str, object]) -> str:
-        (start / "checkpoint.json").write_text(json.dumps({**about, **changes}))
-        code, err = train_command(student, tmp_path / "run", "--teacher", bert, "--start", start)
-        assert (code, err.count("\n")) == (1, 1)
-        return err
-
+    model = json.loads((start / "checkpoint.json").read_text())["model"]
     old = "from before the encoder was a BERT (pre-norm); train it again, or take the built-in bundle"
-    assert old in refusal({"format_version": 1})
-    assert "has activation = silu, the recipe gelu" in refusal({"model": {**about["model"], "activation": "silu"}})
-    assert "has norm_eps = 1e-05, the recipe 1e-07" in refusal({"model": {**about["model"], "norm_eps": 1e-5}})
+    for changes, message in (
+        ({"model": {**model, "activation": "silu"}}, "has activation = silu, the recipe gelu"),
+        ({"model": {**model, "norm_eps": 1e-5}}, "has norm_eps = 1e-05, the recipe 1e-07"),
+        ({"format_version": 1}, old),
+    ):
+        edit_json(start / "checkpoint.json", **changes)
+        assert_refused(train_command(student, tmp_path / "run", "--teacher", bert, "--start", start), message)

@@ -2,14 +2,15 @@
 
 import errno
 import json
-import os
 import shutil
-from collections.abc import Iterator
+from itertools import chain, repeat
 from pathlib import Path
+from unittest import mock
 
 import numpy as np
 import pytest
 import sentencepiece as spm
+from commands import edit_json
 from numpy.typing import NDArray
 from toy import toy_pairs
 
@@ -83,13 +84,8 @@ def test_only_what_is_missing_is_encoded_and_equal_sentences_once(
     vectors = teacher_vectors(teacher, PAIRS, every(2), tmp_path, key="k")
     assert encoder.asked == list(dict.fromkeys(PAIRS[i].english for i in every(2) if i % 4))
     assert np.allclose(vectors.rows(every(2)), expected(every(2)), atol=1e-3)
-
-    def unread() -> Iterator[Pair]:
-        raise AssertionError("nothing is missing")
-        yield
-
     encoder.asked.clear()
-    again = teacher_vectors(teacher, unread(), every(4), tmp_path, key="k")
+    again = teacher_vectors(teacher, [], every(4), tmp_path, key="k")  # nothing is missing, so no pair is read
     assert not encoder.asked
     assert np.array_equal(again.rows(every(4)), vectors.rows(every(4)))
     pairs = [Pair("talk", language, english, "-") for english in ("one", "two", "one") for language in ("de", "fr")]
@@ -102,15 +98,9 @@ def test_an_interrupted_run_goes_on_after_its_last_batch(
 ) -> None:
     monkeypatch.setattr(making, "BATCH", 40)
     monkeypatch.setattr(making, "CHUNK", 16)
-
-    def stop_in_the_third() -> Iterator[Pair]:
-        for number, pair in enumerate(PAIRS):
-            if number == 100:
-                raise KeyboardInterrupt
-            yield pair
-
-    with pytest.raises(KeyboardInterrupt):
-        teacher_vectors(teacher, stop_in_the_third(), every(1), tmp_path, key="k")
+    stop = mock.Mock(side_effect=KeyboardInterrupt)
+    with pytest.raises(KeyboardInterrupt):  # in the third batch
+        teacher_vectors(teacher, chain(PAIRS[:100], iter(stop, None)), every(1), tmp_path, key="k")
     assert set(encoder.asked) == {pair.english for pair in PAIRS[:80]}
     with open(tmp_path / f"teacher-{teacher.identity}" / "vectors.f16", "ab") as file:
         file.write(b"part of a batch that was killed")
@@ -124,19 +114,11 @@ def test_a_full_disk_keeps_what_was_made(
     tmp_path: Path, teacher: Teacher, encoder: Hashing, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(making, "BATCH", 100)
-    real, synced = os.fsync, []
-
-    def full(file: int) -> None:
-        synced.append(file)
-        if len(synced) > 2:  # after the first batch
-            raise OSError(errno.ENOSPC, "No space left on device")
-        real(file)
-
     TeacherVectors(tmp_path / f"teacher-{teacher.identity}", dim=DIM, about=ABOUT)
-    with monkeypatch.context() as context:
-        context.setattr(os, "fsync", full)
-        with pytest.raises(DataError, match="No space left on device; make room"):
-            teacher_vectors(teacher, PAIRS, every(1), tmp_path, key="k")
+    full = OSError(errno.ENOSPC, "No space left on device")
+    after_the_first_batch = mock.patch("os.fsync", side_effect=chain([None, None], repeat(full)))
+    with after_the_first_batch, pytest.raises(DataError, match="No space left on device; make room"):
+        teacher_vectors(teacher, PAIRS, every(1), tmp_path, key="k")
     encoder.asked.clear()
     teacher_vectors(teacher, PAIRS, every(1), tmp_path, key="k")
     assert set(encoder.asked) == {pair.english for pair in PAIRS[100:]}
@@ -210,14 +192,6 @@ def test_a_checkpoint_teaches_and_its_identity_is_its_files(mini_checkpoint: Pat
     copy = Path(shutil.copytree(mini_checkpoint, tmp_path / "copy"))
     identity = open_teacher(copy).identity
     assert identity == open_teacher(mini_checkpoint).identity
-    about = json.loads((copy / "checkpoint.json").read_text())
-    (copy / "checkpoint.json").write_text(json.dumps({**about, "step": 8}))
+    edit_json(copy / "checkpoint.json", step=8)
     assert open_teacher(copy).identity != identity
     assert open_teacher(copy).encode(["Anna"]).shape == (1, 32)
-
-
-def test_what_is_no_teacher(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match=r"^teacher .*nothing: no such folder"):
-        open_teacher(tmp_path / "nothing")
-    with pytest.raises(DataError, match=r"known kinds: bundle, .*sentence-transformers"):
-        open_teacher(tmp_path)

@@ -6,9 +6,11 @@ import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from unittest import mock
 
 import numpy as np
 import pytest
+from commands import write_files
 
 from xsent import threads
 from xsent.threads import OneThread, available_cpus, ordered_map
@@ -34,10 +36,7 @@ def test_cpus_of_a_container(
     groups: str | None, quotas: dict[str, str], cpus: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(8)), raising=False)
-    files = quotas if groups is None else {"proc/self/cgroup": groups, **quotas}
-    for name, content in files.items():
-        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / name).write_text(f"{content.rstrip()}\n")
+    write_files(tmp_path, quotas if groups is None else {"proc/self/cgroup": groups, **quotas})
     assert available_cpus(tmp_path) == cpus
     monkeypatch.delattr(os, "sched_getaffinity")
     monkeypatch.setattr(os, "cpu_count", lambda: None)
@@ -94,10 +93,7 @@ def test_the_last_one_out_sets_it_back(one_thread: OneThread) -> None:
 
 
 def test_without_openblas_nothing_happens(monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(_: str) -> None:
-        raise OSError
-
-    for target, name, value in ((threads, "_NAMES", ()), (ctypes, "CDLL", refuse)):
+    for target, name, value in ((threads, "_NAMES", ()), (ctypes, "CDLL", mock.Mock(side_effect=OSError))):
         monkeypatch.setattr(target, name, value)
         with OneThread() as nothing:
             assert nothing is None and OneThread().threads() == 0

@@ -1,12 +1,12 @@
 """A teacher's layers in our encoder, its first rows, and the readout: sentence-transformers, NumPy beside ours."""
 
 from pathlib import Path
+from unittest import mock
 
 import numpy as np
 import pytest
 import sentencepiece as spm
 import torch
-from numpy.typing import NDArray
 from tiny_bert import WIDTH, WORDS, write_tiny_bert
 from trainings import toy_store
 
@@ -118,17 +118,10 @@ def test_the_mean_alone_pools(pooling: dict[str, object], good: bool) -> None:
 NARROW = 8
 
 
-class Looks:
+def looks(pairs: int) -> mock.Mock:
     """A teacher whose vectors are made up."""
-
-    def __init__(self, pairs: int) -> None:
-        self.read: list[int] = []
-        self.vectors = np.random.default_rng(2).normal(size=(pairs, NARROW)).astype(np.float32)
-
-    def rows(self, pairs: NDArray[np.int64]) -> NDArray[np.float32]:
-        """Vectors of some pairs, which it remembers."""
-        self.read += pairs.tolist()
-        return self.vectors[pairs]
+    vectors = np.random.default_rng(2).normal(size=(pairs, NARROW)).astype(np.float32)
+    return mock.Mock(vectors=vectors, rows=mock.Mock(side_effect=vectors.__getitem__))
 
 
 @pytest.fixture
@@ -142,7 +135,7 @@ def test_the_readout_is_the_ridge_regression_of_both_sides(mixed: Store, monkeyp
     monkeypatch.setattr(teachers, "CHUNK", 77)
     encoder = Encoder(ModelConfig(vocab_size=500, dim=NARROW, num_layers=1, num_heads=2, ffn_dim=8, readout=True))
     torch.nn.init.normal_(encoder.table.weight, generator=torch.Generator().manual_seed(1))
-    teacher, pairs = Looks(len(mixed)), np.arange(10, len(mixed))
+    teacher, pairs = looks(len(mixed)), np.arange(10, len(mixed))
     assert encoder.readout is not None
     start = encoder.readout.weight.clone()
     assert torch.equal(start, torch.eye(NARROW))
@@ -169,6 +162,7 @@ def test_the_readout_is_the_ridge_regression_of_both_sides(mixed: Store, monkeyp
 def test_few_of_many_pairs_are_read_out(mixed: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(teachers, "READ_OUT", 40)
     encoder = Encoder(ModelConfig(vocab_size=500, dim=NARROW, num_layers=1, num_heads=2, ffn_dim=8, readout=True))
-    teacher = Looks(len(mixed))
+    teacher = looks(len(mixed))
     fit_readout(encoder, mixed, teacher, np.arange(len(mixed)))
-    assert len(teacher.read) == 40 and (teacher.read[0], teacher.read[-1]) == (0, len(mixed) - 1)
+    read = np.concatenate([call.args[0] for call in teacher.rows.call_args_list])
+    assert len(read) == 40 and (read[0], read[-1]) == (0, len(mixed) - 1)

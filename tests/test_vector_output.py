@@ -3,13 +3,14 @@
 import errno
 import json
 import os
+import signal
 import subprocess
-import time
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 from unittest import mock
 
+import commands
 import numpy as np
 import pytest
 from commands import Runner, assert_refused, file_names, is_one_line, start, write_lines
@@ -123,17 +124,13 @@ def test_a_disk_that_is_full_in_the_end(tmp_path: Path, step: str, old: bool) ->
     assert file_names(tmp_path) == {"a.parquet", "a.parquet.json"}
 
 
-@pytest.mark.parametrize(("full", "first"), [(1, 0), (2, 4)])
+@pytest.mark.parametrize(("full", "first"), [(0, 0), (1, 4)])
 def test_a_disk_without_room_for_a_checkpoint(path: Path, full: int, first: int) -> None:
-    dumps, calls = json.dumps, iter(range(1, 9))
-
-    def dump(*arguments: Any) -> str:  # noqa: ANN401
-        if next(calls) == full:
-            raise OSError(errno.ENOSPC, "full")
-        return dumps(*arguments)
-
+    calls = [mock.DEFAULT] * 9
+    calls[full] = OSError(errno.ENOSPC, "full")
+    dumps = mock.patch("xsent.vector_output.json.dumps", wraps=json.dumps, side_effect=calls)
     advice = "make room, then --resume goes on" if first else "nothing was kept"
-    with mock.patch("xsent.vector_output.json.dumps", dump), pytest.raises(OSError, match=advice):
+    with dumps, pytest.raises(OSError, match=advice):
         write(path)
     assert file_names(path.parent) == (PARTS if first else set())
     assert write(path, resume=True) == first
@@ -166,17 +163,9 @@ def test_a_killed_command_goes_on(mini_bundle: Path, path: Path) -> None:
     texts = [f"Anna {row % 50}, Boris" for row in range(450)]
     lines = "".join(f"{text}\n" for text in texts).encode()
     arguments = ("encode", "-", "--output", path, "--model", mini_bundle)
-    process = start(*arguments, stdin=subprocess.PIPE, before=SMALL_STEPS)
-    assert process.stdin is not None
-    process.stdin.write(lines)
-    process.stdin.flush()
     journal = path.with_name(".a.npy.part.json")
-    for _ in range(600):
-        if journal.exists() and journal.stat().st_size:
-            break
-        time.sleep(0.05)
-    process.kill()  # SIGKILL
-    process.communicate()
+    kept = lambda: journal.exists() and journal.stat().st_size  # noqa: E731
+    commands.interrupt(*arguments, lines=lines, once=kept, by=signal.SIGKILL, before=SMALL_STEPS)
     assert file_names(path.parent) == PARTS
     process = start(*arguments, "--resume", stdin=subprocess.PIPE, before=SMALL_STEPS)
     _, err = process.communicate(lines)
@@ -307,7 +296,11 @@ def test_another_input_or_other_options_are_refused(
 
 
 def test_an_older_output_stays_until_the_new_one_is_complete(path: Path) -> None:
-    write(path)
+    path.with_name("a.npy.json").write_text("old")  # a note alone
+    with pytest.raises(FileExistsError, match="exists; --force replaces it"):
+        write(path)
+    assert path.with_name("a.npy.json").read_text() == "old"
+    write(path, force=True)
     old = path.read_bytes()
     with pytest.raises(Killed):
         write(path, 10, force=True)

@@ -16,20 +16,10 @@ VECTORS = np.random.default_rng(0).normal(size=(300, 7)).astype(np.float32)
 NOTE = VectorNote("0123456789abcdef", 7, "float32", normalized=False)
 
 
-def write(path: Path, vectors: Vectors = VECTORS, note: VectorNote = NOTE, *, force: bool = False) -> None:
-    with vector_file(path, note, force=force) as writer:
+def write(path: Path, vectors: Vectors = VECTORS, note: VectorNote = NOTE) -> None:
+    with vector_file(path, note) as writer:
         for row, vector in enumerate(vectors):
             writer.write(f'"{row}" é', vector)
-
-
-@pytest.mark.parametrize("taken", ["a.npy", "a.npy.json"])
-def test_nothing_is_overwritten_without_force(tmp_path: Path, taken: str) -> None:
-    (tmp_path / taken).write_text("old")
-    with pytest.raises(FileExistsError, match="--force"):
-        write(tmp_path / "a.npy")
-    assert (tmp_path / taken).read_text() == "old"
-    write(tmp_path / "a.npy", force=True)
-    assert np.array_equal(np.load(tmp_path / "a.npy"), VECTORS)
 
 
 @pytest.mark.parametrize("precision", ["float32", "float16", "int8", "uint8"])

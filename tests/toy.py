@@ -98,9 +98,14 @@ co = { weight = 0.1, queue = 40, ignore_above = 0.9 }
 """
 
 
-def write_toy_recipe(folder: Path, *, minutes: float = 60, pairs: int = 600) -> Path:
-    """Write a toy corpus and a recipe of two stages that trains on it in seconds."""
+def write_toy_recipe(
+    folder: Path, *changes: tuple[str, str], minutes: float = 60, pairs: int = 600, more: str = ""
+) -> Path:
+    """Write a toy corpus and a recipe of two stages that trains on it in seconds, or one with other text."""
     write_toy_corpus(folder / "pairs.tsv", pairs)
-    recipe = folder / "toy.toml"
-    recipe.write_text(RECIPE.replace("MINUTES", str(minutes)))
+    text, recipe = RECIPE, folder / "toy.toml"
+    for old, new in (("MINUTES", str(minutes)), *changes):
+        assert old in text
+        text = text.replace(old, new)
+    recipe.write_text(text + more)
     return recipe

@@ -1,5 +1,6 @@
-"""Made-up documents of two languages, an encoder that has a bias towards the language, and one of letters."""
+"""Made-up documents, and encoders: one with a bias towards the language, one of letters, one of angles."""
 
+import re
 from collections.abc import Iterable, Iterator
 from zlib import crc32
 
@@ -47,6 +48,25 @@ class Letters:
     def encode(self, sentences: list[str], /) -> np.ndarray:
         """Vectors [n, 26]."""
         return np.array([[text.lower().count(chr(97 + i)) for i in range(26)] for text in sentences], np.float64)
+
+
+class Angles:
+    """A text is the direction in degrees that its digits say, 0 without any, and of length 2.
+
+    Args:
+        turn: Degrees that are added.
+        dim: Dimensions; all but two are 0.
+    """
+
+    languages = ("en", "fr", "de")
+
+    def __init__(self, turn: int = 0, dim: int = 2) -> None:
+        self._turn, self._dim = turn, dim
+
+    def encode(self, sentences: list[str], /) -> np.ndarray:
+        """Vectors [n, dim]."""
+        angles = np.radians([int(re.sub(r"\D", "", text) or 0) + self._turn for text in sentences])
+        return np.pad(2 * np.stack([np.cos(angles), np.sin(angles)], axis=1), [(0, 0), (0, self._dim - 2)])
 
 
 def random_vector(name: str) -> np.ndarray:

@@ -9,21 +9,11 @@ import logging
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from xsent.bundle import MANIFEST, Bundle, file_digest
+from xsent.bundle import file_digest
 from xsent.errors import DataError
 from xsent.files import atomic_file, read_json, to_json
-from xsent.train.bundles import open_checkpoint
-from xsent.train.checkpoint import (
-    ABOUT,
-    MODEL,
-    TABLE,
-    TOKENIZER,
-    VALIDATION,
-    Checkpoint,
-    load_checkpoint,
-    read_about,
-    save_checkpoint,
-)
+from xsent.train.bundles import identify, open_checkpoint
+from xsent.train.checkpoint import TABLE, TOKENIZER, VALIDATION, Checkpoint, load_checkpoint, save_checkpoint
 from xsent.train.config import CorpusConfig, Recipe, StageConfig
 from xsent.train.data.corpus import Corpus, write_pairs
 from xsent.train.data.preparation import count_pairs, read_newcomer
@@ -72,21 +62,11 @@ def add_language(addition: Addition, *, threads: int) -> tuple[Checkpoint, Check
     return before, _finish(addition, before, grown, trained)
 
 
-def identify(model: Path) -> tuple[list[str], str]:
-    """The languages of a bundle or a checkpoint, and its identity; a DataError where it is neither."""
-    if (model / MANIFEST).is_file():
-        bundle = Bundle.open(model)
-        return list(bundle.languages), bundle.fingerprint
-    if (model / ABOUT).is_file():
-        return list(read_about(model)["languages"]), file_digest(model / MODEL)[:16]
-    raise DataError(f"{model}: neither a bundle nor a checkpoint; expected a folder with {MANIFEST} or {ABOUT}")
-
-
 def _claim(addition: Addition, identity: str) -> int:
     """Make the run's folder, or see that it is this run's; how many pairs the new language has."""
     claim = addition.out / CLAIM
-    about = {"model": identity, "pairs": file_digest(addition.pairs)[:16], "language": addition.language}
-    about |= {"pieces": str(addition.pieces)}
+    language, pieces = addition.language, str(addition.pieces)
+    about = {"model": identity, "pairs": file_digest(addition.pairs)[:16], "language": language, "pieces": pieces}
     if claim.is_file():
         saved = read_json(claim, "name another --out")
         if changed := [name for name, value in about.items() if saved.get(name) != value]:

@@ -9,13 +9,23 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from xsent.bundle import MANIFEST, Bundle
-from xsent.errors import BundleError
-from xsent.train.checkpoint import TABLE, Checkpoint, load_checkpoint, read_about, save_checkpoint
+from xsent.bundle import MANIFEST, Bundle, file_digest
+from xsent.errors import BundleError, DataError
+from xsent.train.checkpoint import ABOUT, MODEL, TABLE, Checkpoint, load_checkpoint, read_about, save_checkpoint
 from xsent.train.model import Encoder, ModelConfig
 
 CARD, SOURCES = "README.md", "Trained on text from:"
 SMOOTHING = "smoothing."  # before the names of such weights of a checkpoint, see `xsent.export.smoothing`
+
+
+def identify(model: Path) -> tuple[list[str], str]:
+    """The languages of a bundle or a checkpoint, and its identity; a DataError where it is neither."""
+    if (model / MANIFEST).is_file():
+        bundle = Bundle.open(model)
+        return list(bundle.languages), bundle.fingerprint
+    if (model / ABOUT).is_file():
+        return list(read_about(model)["languages"]), file_digest(model / MODEL)[:16]
+    raise DataError(f"{model}: neither a bundle nor a checkpoint; expected a folder with {MANIFEST} or {ABOUT}")
 
 
 def open_checkpoint(model: Path, copy: Path) -> Checkpoint:
@@ -108,7 +118,6 @@ class BundleWeights:
         return {SMOOTHING + name.removesuffix(end): torch.tensor(self._bundle.floats(name)) for name in names}
 
     def _read(self, name: str) -> NDArray[np.float32]:
-        """A weight by its name in the encoder."""
         place = "table" if name == "table.weight" else name.replace("layers.", "layer")
         values = self._bundle.mapped(place)
         if values.dtype == np.int8:

@@ -44,9 +44,7 @@ app = typer.Typer(
 Config = Annotated[Path, typer.Argument(help="The recipe, a TOML file.")]
 Data = Annotated[Path, typer.Option(help="Folder that the recipe's files of pairs are named from.")]
 Out = Annotated[Path | None, typer.Option(help="Folder of the run; runs/NAME unless given.")]
-Threads = Annotated[
-    int | None, typer.Option(min=1, help="Processor threads of a process; all that are available unless given.")
-]
+Threads = Annotated[int | None, typer.Option(min=1, help="Threads of a process; default: every CPU allowed.")]
 
 
 @contextmanager
@@ -74,20 +72,14 @@ def distill(
     pieces: Annotated[int, typer.Option(min=300, help="Pieces of the new language's own vocabulary, at most.")] = 8000,
     pairs_seen: Annotated[
         int | None,
-        typer.Option(
-            min=1, help="Pairs to train on, repetitions counted; 10 times all, at most 2 million, if not given."
-        ),
+        typer.Option(min=1, help="Pairs to train on, repetitions counted; default: 10 times all, up to 2 million."),
     ] = None,
-    tatoeba: Annotated[
-        Path | None, typer.Option(help="Folder of Tatoeba's en-XX.tsv, to measure all languages with.")
-    ] = None,
+    tatoeba: Annotated[Path | None, typer.Option(help="Folder of Tatoeba's en-XX.tsv, to measure with.")] = None,
     attribution: Annotated[
         list[str] | None, typer.Option(help="A source of the pairs, for the model card; may be repeated.")
     ] = None,
     licence: Annotated[str | None, typer.Option(help="Licence of the new weights; the model's unless given.")] = None,
-    threads: Annotated[
-        int | None, typer.Option(min=1, help="Processor threads; all that are available unless given.")
-    ] = None,
+    threads: Threads = None,
     as_json: JsonOption = False,
 ) -> None:
     """Teach an encoder a new language, and measure all its languages before and after.

@@ -133,7 +133,6 @@ def filter_pairs(
 
 
 def _nothing_kept(pairs: str, wanted: frozenset[str], tally: _Tally) -> str:
-    """Why nothing is left, in one line."""
     reasons = tally.judged + tally.bad + Counter({f"not in {', '.join(sorted(wanted))}": tally.left_out})
     if not reasons:
         return f"{pairs}: empty; expected source, language, English, translation"

@@ -94,7 +94,6 @@ def compare_languages(before: Checkpoint, after: Checkpoint, tests: Path | None)
 
 
 def _score(checkpoint: Checkpoint, after: Checkpoint, tests: Path | None) -> dict[str, Scores]:
-    """What is found of each language."""
     p1 = Validation(after.validation, checkpoint.tokenizer).measure(checkpoint.encoder)["p1"]
     scores = {language: {"held_out": score} for language, score in p1.items()}
     if tests is not None:

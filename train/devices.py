@@ -4,13 +4,10 @@ import ctypes
 import logging
 import os
 from contextlib import suppress
-from typing import Literal
 
 import torch
 from lightning_fabric import Fabric
 from torch import Tensor
-
-Precision = Literal["32-true", "bf16-mixed"]
 
 M_TRIM_THRESHOLD, M_MMAP_MAX = -1, -4  # options of glibc's mallopt
 
@@ -43,11 +40,11 @@ def average(fabric: Fabric, number: Tensor) -> Tensor:
     return mean
 
 
-def precision(wanted: str) -> Precision:
+def precision(wanted: str) -> str:
     """The precision to train in; `auto` is bfloat16 where matrices are multiplied in it by hardware."""
     if wanted != "auto":
-        bf16 = wanted == "bf16-mixed"
-    elif torch.cuda.is_available():
+        return wanted
+    if torch.cuda.is_available():
         bf16 = torch.cuda.is_bf16_supported(including_emulation=False)
     else:
         bf16 = torch.cpu._is_avx512_bf16_supported()

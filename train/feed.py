@@ -78,7 +78,6 @@ class Feed:
             return teacher_vectors(teacher, pairs, self.drawn(number, stage), folder, key=self.data.store.key)
 
     def _draw(self, number: int, stage: StageConfig) -> Callable[..., Batches]:
-        """What makes the batches of a stage."""
         store, shares = self.data.store, self._shares
         if not stage.objectives.takes_english_alone:
             paired = shares * [language != ENGLISH for _, language in store.cells]
@@ -104,7 +103,7 @@ class Feed:
         if self._fabric.is_global_zero and not (resumed and path.exists()):
             encoder, seed = encoder.to(self._fabric.device), self._recipe.seed + number
             with atomic_file(path) as file:
-                for chunk in cluster_pairs(self.data.store, encoder, clusters=stage.clusters, dim=128, seed=seed):
+                for chunk in cluster_pairs(self.data.store, encoder, clusters=stage.clusters, seed=seed):
                     file.write(chunk.tobytes())
         return np.memmap(path, np.uint16, "r")
 

@@ -18,7 +18,7 @@ from xsent.files import atomic_file, naming_damage
 from xsent.train.bundles import with_table
 from xsent.train.checkpoint import TABLE, TOKENIZER, load_checkpoint, save_checkpoint
 from xsent.train.data.languages import read_script
-from xsent.train.data.vocabulary import ModelProto, SentencePiece, train_vocabulary
+from xsent.train.data.vocabulary import ModelProto, SentencePiece, is_text, train_vocabulary
 
 logger = logging.getLogger(__name__)
 
@@ -87,8 +87,8 @@ def missing_pieces(model: bytes, alone: bytes) -> list[Piece]:
     """
     old, new = _processor(model), _processor(alone)
     known = {old.id_to_piece(i) for i in range(len(old))}
-    lowest = min(old.get_score(i) for i in range(len(old)) if _is_text(old, i))
-    texts = ((new.id_to_piece(i), new.get_score(i)) for i in range(len(new)) if _is_text(new, i))
+    lowest = min(old.get_score(i) for i in range(len(old)) if is_text(old, i))
+    texts = ((new.id_to_piece(i), new.get_score(i)) for i in range(len(new)) if is_text(new, i))
     return [(text, max(score, lowest)) for text, score in texts if text not in known]
 
 
@@ -130,15 +130,10 @@ def first_rows(table: Tensor, old: bytes, new: bytes) -> Tensor:
     rows.normal_(std=SMALL, generator=torch.Generator().manual_seed(1))
     for i in range(len(table), len(grown)):
         parts = cutter.encode(grown.id_to_piece(i))
-        if parts and all(_is_text(cutter, part) for part in parts):
+        if parts and all(is_text(cutter, part) for part in parts):
             rows[i - len(table)] = table[parts].mean(dim=0)
     return rows
 
 
 def _processor(model: bytes) -> spm.SentencePieceProcessor:
     return spm.SentencePieceProcessor(model_proto=model)
-
-
-def _is_text(processor: spm.SentencePieceProcessor, piece: int) -> bool:
-    """Whether a piece is text: no byte, no control symbol, not the unknown one."""
-    return not (processor.is_byte(piece) or processor.is_control(piece) or processor.is_unknown(piece))

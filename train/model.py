@@ -41,8 +41,6 @@ class ModelConfig:
     def __post_init__(self) -> None:
         if self.dim % self.num_heads:
             raise ValueError(f"num_heads = {self.num_heads} must divide dim = {self.dim}")
-        if self.num_layers < 0:
-            raise ValueError(f"num_layers = {self.num_layers} must not be negative")
         if self.activation not in ACTIVATIONS:
             raise ValueError(f"activation = {self.activation!r} must be one of {', '.join(ACTIVATIONS)}")
 
@@ -52,7 +50,7 @@ class Layer(nn.Module):
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
-        self.num_heads, self.dropout = config.num_heads, config.dropout
+        self.num_heads, self.drop = config.num_heads, nn.Dropout(config.dropout)
         self.activation = ACTIVATIONS[config.activation]
         self.qkv = nn.Linear(config.dim, 3 * config.dim)
         self.attention_out = nn.Linear(config.dim, config.dim)
@@ -66,12 +64,12 @@ class Layer(nn.Module):
 
     def forward(self, x: Tensor, groups: Sequence[TokenGroup]) -> Tensor:
         """Transform the tokens [N, D] of sentences in groups, see `xsent.train.tokens`."""
-        x = self.attention_norm(x + self._drop(self.attention_out(self._attend(self.qkv(x), groups))))
-        hidden: Tensor = self.ffn_norm(x + self._drop(self.ffn_out(self.activation(self.ffn_in(x)))))
+        x = self.attention_norm(x + self.drop(self.attention_out(self._attend(self.qkv(x), groups))))
+        hidden: Tensor = self.ffn_norm(x + self.drop(self.ffn_out(self.activation(self.ffn_in(x)))))
         return hidden
 
     def _attend(self, qkv: Tensor, groups: Sequence[TokenGroup]) -> Tensor:
-        parts = torch.split(qkv, [group.tokens for group in groups])
+        parts = torch.split(qkv, [len(group.where[0]) for group in groups])
         return torch.cat([self._attend_group(part, group) for part, group in zip(parts, groups, strict=True)])
 
     def _attend_group(self, qkv: Tensor, group: TokenGroup) -> Tensor:
@@ -85,9 +83,6 @@ class Layer(nn.Module):
         mask = None if group.mask is None else group.mask[:, None, None, :]
         out = attend(q, k, v, mask).transpose(1, 2).flatten(2)
         return out.flatten(0, 1) if group.mask is None else out[group.where]  # [tokens, D]
-
-    def _drop(self, x: Tensor) -> Tensor:
-        return F.dropout(x, self.dropout, self.training)
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None) -> Tensor:
@@ -114,9 +109,8 @@ class Encoder(nn.Module):
         self.table = nn.Embedding(config.vocab_size, config.dim)
         # Small, so that a piece that training hardly meets hardly weighs in the mean.
         nn.init.normal_(self.table.weight, std=0.02)
-        places = config.max_length + FRAME
         # Zero, so that positions which training never reaches carry no noise.
-        self.positions = nn.Parameter(torch.zeros(places, config.dim)) if config.num_layers else None
+        self.positions = nn.Parameter(torch.zeros(config.max_length + FRAME, config.dim)) if config.num_layers else None
         self.table_norm = nn.LayerNorm(config.dim, eps=config.norm_eps) if config.num_layers else None
         self.layers = nn.ModuleList(Layer(config) for _ in range(config.num_layers))
         self.readout = nn.Linear(config.dim, config.dim) if config.readout else None

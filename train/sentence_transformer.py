@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 MODULES = "modules.json"  # what tells such a folder from others
 PICKLED = "*_model*.bin"  # pytorch_model.bin, its shards, adapter_model.bin
-BATCH = 32  # sentences padded to the longest of them; on a processor 64 and 128 are slower
+BATCH = 32  # sentences, sorted by length, padded to the longest of them; on a processor 64 and 128 are slower
 
 
 class SentenceTransformerEncoder:
@@ -33,9 +33,7 @@ class SentenceTransformerEncoder:
         """Unit vectors of sentences [n, dim]; the model's own default prompt and length limit apply."""
         if not sentences:
             return np.zeros((0, self.dim), np.float32)
-        vectors = self._model.encode(
-            sentences, batch_size=BATCH, show_progress_bar=False, normalize_embeddings=True
-        )  # sorted by length there, so that little is padded
+        vectors = self._model.encode(sentences, batch_size=BATCH, show_progress_bar=False, normalize_embeddings=True)
         return np.asarray(vectors, np.float32)
 
 

@@ -1,7 +1,6 @@
 """One stage of training: the losses of a batch."""
 
 from collections.abc import Callable, Iterable, Iterator
-from functools import partial
 
 import torch
 from torch import Tensor, nn
@@ -13,15 +12,7 @@ from xsent.train.data.hiding import NOT_HIDDEN, Hiding, Labelled, join_pairs
 from xsent.train.model import Encoder, GenerativeHead, ModelConfig
 from xsent.train.objectives.contrastive import align, false_negatives, sentence_ctl, sim
 from xsent.train.objectives.distillation import Whitening, co, distil, relate, rows
-from xsent.train.objectives.generative import (
-    Targets,
-    generative_loss,
-    smlm_targets,
-    token_loss,
-    ugt_targets,
-    uniform_targets,
-    word_ctl,
-)
+from xsent.train.objectives.generative import Targets, generative_loss, token_loss, uniform_targets, word_ctl
 from xsent.train.tokens import Tokens
 
 Losses = dict[str, Tensor]
@@ -66,8 +57,7 @@ class TrainingModel(nn.Module):
         # In full precision: bfloat16 rounds a cosine near 1 by more than hard negatives differ.
         u, v = u.to(full), v.to(full)
         with torch.autocast(device.type, enabled=False):
-            losses = self._contrast(u, v, batch)
-            losses |= self._distil(u, v, batch)
+            losses = self._contrast(u, v, batch) | self._distil(u, v, batch)
             if wanted := self.objectives.word_ctl:
                 joined = join_pairs(batch.hiding.sides, 2 * self.stage.max_tokens)
                 bag, allowed = uniform_targets(joined.ids, joined.lengths), self.get_buffer("_maskable")
@@ -86,16 +76,13 @@ class TrainingModel(nn.Module):
 
         Where no objective reads the English side it is not encoded: the translation's vectors stand in its place.
         """
-        parts = []
+        read, parts = hiding.read if self.objectives.reads_english else hiding.read[1:], []
         for start, stop in self._chunks(len(hiding.sides[0].lengths)):
-            english, translation = (side.part(start, stop) for side in hiding.read)
-            if not self.objectives.reads_english:
-                parts.append(self._recomputed(translation.tokens, translation.labels))
-                continue
-            tokens = Tokens(*map(torch.cat, zip(english.tokens, translation.tokens, strict=True)))
-            parts.append(self._recomputed(tokens, torch.cat([english.labels, translation.labels])))
-        sides = [part[0].chunk(2, dim=1) if self.objectives.reads_english else (part[0], part[0]) for part in parts]
-        u, v = (torch.cat([side[i] for side in sides], dim=1) for i in (0, 1))
+            cut = [side.part(start, stop) for side in read]
+            tokens = Tokens(*map(torch.cat, zip(*(side.tokens for side in cut), strict=True)))
+            parts.append(self._recomputed(tokens, torch.cat([side.labels for side in cut])))
+        sides = [part[0].chunk(len(read), dim=1) for part in parts]
+        u, v = (torch.cat([side[i] for side in sides], dim=1) for i in (0, -1))
         # A sentence without translation stands for itself: what a teacher says of it is learnt all the same.
         v = torch.where((hiding.sides[1].lengths == 0)[:, None], u, v)
         return u, v, torch.cat([part[1] for part in parts]), torch.cat([part[2] for part in parts])
@@ -166,8 +153,8 @@ class TrainingModel(nn.Module):
             losses["distil"] = _mean(distil(student, batch.teacher[:, :d]) for student, d in views)
         if (contrast := self.objectives.co) is not None and batch.queue is not None:
             views = self._students((u, v) if contrast.english else (v,), batch.teacher)
-            compare = partial(co, temperature=contrast.temperature, ignore_above=contrast.ignore_above)
-            losses["co"] = _mean(compare(student, batch.teacher[:, :d], batch.queue[:, :d]) for student, d in views)
+            given = {"temperature": contrast.temperature, "ignore_above": contrast.ignore_above}
+            losses["co"] = _mean(co(x, batch.teacher[:, :d], batch.queue[:, :d], **given) for x, d in views)
         return losses
 
     def _students(self, sides: tuple[Tensor, ...], teacher: Tensor) -> list[tuple[Tensor, int]]:
@@ -188,19 +175,9 @@ class TrainingModel(nn.Module):
         hidden = self.head(torch.cat(vectors))
         for name in self.objectives.generative:
             # Both sides at once: the gradient of the whole table is made once, not twice. The sum of two means.
-            targets = Targets.join([self._targets(name, hiding, side) for side in (0, 1)], len(vectors[0]))
+            targets = Targets.join([hiding.targets(name, side) for side in (0, 1)], len(vectors[0]))
             losses[name] = 2 * generative_loss(hidden, *weights, targets, chunk=2 * self.stage.chunk)
         return losses
-
-    @staticmethod
-    def _targets(name: str, hiding: Hiding, side: int) -> Targets:
-        """What the vectors of one side are to predict."""
-        assert hiding.piece is not None and hiding.masked is not None
-        if name == "smlm":
-            return smlm_targets(hiding.piece, hiding.masked[0] | hiding.masked[1])
-        other = hiding.sides[1 - side]
-        uniform = uniform_targets(other.ids, other.lengths)
-        return uniform if name == "xtr" else ugt_targets(hiding.piece, hiding.masked[side], uniform)
 
     def _tokens(self, states: Tensor, labels: Tensor) -> Tensor:
         assert self.head is not None

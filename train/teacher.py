@@ -7,7 +7,7 @@ import hashlib
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,7 +35,6 @@ class Teacher:
     """A frozen encoder; its identity, 16 hex digits, changes when the model does."""
 
     def __init__(self, path: Path, encoder: SupportsEncode, identity: str) -> None:
-        """Set up a teacher; encodes a word to see what comes."""
         # The identity of the teacher whose 8-bit form it is; None where it is no such form.
         self.original: str | None = getattr(encoder, "original", None)
         self.path, self.identity, self._encoder = path, identity, encoder
@@ -71,7 +70,13 @@ class QuickTeacher:
     """A teacher in 8 bits: runs its graph, each sentence alone, one thread a sentence."""
 
     def __init__(self, path: Path) -> None:
-        self.path, about = path, _read_quick(path)
+        about = read_json(path / ABOUT, REMEDY)
+        if (version := about.get("format_version")) != FORMAT_VERSION:
+            raise DataError(f"{path}: teacher of version {version}, this xsent reads {FORMAT_VERSION}; {REMEDY}")
+        with naming_damage(path, REMEDY):
+            if about["fingerprint"] != space_identity(path):
+                raise ValueError("its files are not those that were exported")
+        self.path = path
         self.dim, self.fingerprint, self._longest = about["dim"], about["fingerprint"], about["max_length"]
         self.original = about["teacher"]  # identity of the one that it was made of
         self._tokenizer = read_tokenizer(path)  # without specials: the graph adds the first and the last token
@@ -109,17 +114,6 @@ def read_tokenizer(path: Path) -> "Tokenizer":
 def space_identity(path: Path) -> str:
     """Identity of the vector space of a quick teacher's files."""
     return _short_hash([file_digest(path / name) for name in FILES])
-
-
-def _read_quick(path: Path) -> dict[str, Any]:
-    """What a folder says about itself."""
-    about = read_json(path / ABOUT, REMEDY)
-    if (version := about.get("format_version")) != FORMAT_VERSION:
-        raise DataError(f"{path}: teacher of version {version}, this xsent reads {FORMAT_VERSION}; {REMEDY}")
-    with naming_damage(path, REMEDY):
-        if about["fingerprint"] != space_identity(path):
-            raise ValueError("its files are not those that were exported")
-    return about
 
 
 def _short_hash(parts: object) -> str:

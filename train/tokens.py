@@ -60,7 +60,6 @@ def token_positions(lengths: Tensor) -> Tensor:
 class TokenGroup(NamedTuple):
     """Sentences whose tokens lie together."""
 
-    tokens: int  # how many they have
     where: tuple[Tensor, Tensor]  # for each token its sentence in the group and its position there, 2 x [tokens]
     mask: Tensor | None  # real positions [b, T]; None where all sentences are equally long
     shape: tuple[int, int]  # sentences and the tokens of the longest (b, T)
@@ -111,4 +110,4 @@ def group_of(lengths: Tensor) -> TokenGroup:
     mask = None
     if len(sentence) != longest * len(lengths):
         mask = torch.arange(longest, device=lengths.device) < lengths.clamp(min=1)[:, None]
-    return TokenGroup(len(sentence), (sentence, position), mask, (len(lengths), longest))
+    return TokenGroup((sentence, position), mask, (len(lengths), longest))

@@ -21,7 +21,6 @@ class Validation:
     """Held-out pairs; each translation is searched among the English sentences of all languages."""
 
     def __init__(self, path: Path, tokenizer: Path) -> None:
-        """Read and tokenise the held-out pairs."""
         processor = spm.SentencePieceProcessor(model_file=str(tokenizer))
         pairs = list(Corpus([path]))
         english = {text: i for i, text in enumerate(dict.fromkeys(pair.english for pair in pairs))}

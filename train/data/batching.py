@@ -49,11 +49,10 @@ class Batches:
         teacher: TeacherVectors | None = None,
         rank: tuple[int, int] = (0, 1),
     ) -> None:
-        """Set up the batches of pairs of a store, whose cells have these shares.
+        """Set up the batches of pairs of a store, whose cells have these shares; `maskable` pieces [V] may be hidden.
 
-        Of the pieces those are hidden that are `maskable` [V], and a joined pair has at most `max_length` tokens.
-        `clusters` has a number for each pair, for `order = "cluster"`; a process and the number of all, `rank`, reads
-        its part of every batch.
+        A joined pair has at most `max_length` tokens. `clusters` has a number for each pair, for `order = "cluster"`;
+        `rank`, a process and the number of all, reads its part of every batch.
         """
         self._store, self._stage, self._seed, self._maskable = store, stage, seed, maskable
         self._longest_pair = min(2 * stage.max_tokens, max_length)
@@ -84,12 +83,11 @@ class Batches:
     def _order(self, window: int) -> NDArray[np.int64]:
         pairs = self._store.pairs(self._sampler.rows(window))
         if self._clusters is not None:
-            order = np.argsort(self._clusters[pairs], kind="stable")
+            pairs = pairs[np.argsort(self._clusters[pairs], kind="stable")]
         elif self._stage.order == "length":
-            order = np.argsort(self._store.lengths(pairs, 0) + self._store.lengths(pairs, 1), kind="stable")
-        else:
-            order = np.arange(len(pairs))
-        cut: NDArray[np.int64] = pairs[order].reshape(self._stage.window, self._stage.batch_size)
+            lengths = self._store.lengths(pairs, 0) + self._store.lengths(pairs, 1)
+            pairs = pairs[np.argsort(lengths, kind="stable")]
+        cut = pairs.reshape(self._stage.window, self._stage.batch_size)
         return self._sampler.shuffle(window, cut) if self._stage.shuffle else cut
 
     def _read(self, step: int) -> Batch:

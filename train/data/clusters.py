@@ -23,33 +23,31 @@ logger = logging.getLogger(__name__)
 CHUNK = 16_384  # pairs encoded at a time
 SAMPLE_PER_CLUSTER = 64  # pairs that the centroids are fitted on
 ITERATIONS = 8
+DIM = 128  # numbers of a vector that are compared, the first
 
 
 @torch.inference_mode()
-def cluster_pairs(
-    store: Store, encoder: Encoder, *, clusters: int, dim: int, seed: int
-) -> Iterator[NDArray[np.uint16]]:
-    """The cluster of every pair of a store, chunk after chunk, by the first `dim` numbers of its English rows."""
+def cluster_pairs(store: Store, encoder: Encoder, *, clusters: int, seed: int) -> Iterator[NDArray[np.uint16]]:
+    """The cluster of every pair of a store, chunk after chunk."""
     rng = np.random.default_rng((seed, 3))
     sample = np.unique(rng.integers(len(store), size=SAMPLE_PER_CLUSTER * clusters))
-    vectors = torch.cat(
-        [english_vectors(store, encoder, sample[i : i + CHUNK], dim) for i in range(0, len(sample), CHUNK)]
-    )
+    parts = (sample[start : start + CHUNK] for start in range(0, len(sample), CHUNK))
+    vectors = torch.cat([english_vectors(store, encoder, part) for part in parts])
     first = rng.choice(len(sample), min(clusters, len(sample)), replace=False)
     centroids = vectors[torch.from_numpy(first)]
     for _ in range(ITERATIONS):
         centroids = move(centroids, vectors)
     for start in tqdm(range(0, len(store), CHUNK), desc="clusters", unit="chunk", disable=None):
         rows = np.arange(start, min(start + CHUNK, len(store)))
-        found = nearest_centroid(english_vectors(store, encoder, rows, dim), centroids)
+        found = nearest_centroid(english_vectors(store, encoder, rows), centroids)
         yield found.cpu().numpy().astype(np.uint16)
     logger.info("%d pairs in %d clusters", len(store), len(centroids))
 
 
-def english_vectors(store: Store, encoder: Encoder, rows: NDArray[np.int64], dim: int) -> Tensor:
-    """Unit vectors of the English sides of some pairs, [rows, dim]."""
+def english_vectors(store: Store, encoder: Encoder, rows: NDArray[np.int64]) -> Tensor:
+    """Unit vectors of the English sides of some pairs [rows, DIM]."""
     tokens = store.tokens(rows, 0, encoder.config.max_length).to(encoder.table.weight.device)
-    return F.normalize(encoder.static(tokens)[:, :dim], dim=1)
+    return F.normalize(encoder.static(tokens)[:, :DIM], dim=1)
 
 
 def nearest_centroid(vectors: Tensor, centroids: Tensor) -> Tensor:

@@ -8,7 +8,7 @@ import hashlib
 import logging
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import NamedTuple, TypeVar
@@ -48,38 +48,32 @@ class Pair(NamedTuple):
         return int.from_bytes(hashlib.blake2b(self.english.encode(), digest_size=8).digest(), "little")
 
 
-@dataclass
+@dataclass(frozen=True)
 class Corpus:
     """Files of pairs, filtered by language."""
 
     files: Sequence[Path]  # the files, read in this order
     languages: frozenset[str] = frozenset()  # languages to keep beside English alone; empty keeps all
-    skipped: Counter[str] = field(default_factory=Counter)  # bad lines of the last full reading, by reason
 
     def __iter__(self) -> Iterator[Pair]:
         """Read all pairs; bad lines are skipped and counted. A DataError where a file is damaged or has no pair."""
-        self.skipped.clear()
+        skipped = Counter[str]()
         for path in self.files:
             pairs = 0
-            for pair in self._read(path):
-                pairs += 1
-                yield pair
+            for number, line in enumerate(raw_lines(path), 1):
+                pair = parse_line(line)
+                if isinstance(pair, str):
+                    skipped[pair] += 1
+                    if skipped.total() <= REPORTED_LINES:
+                        logger.warning("%s:%d: skipped, %s", path, number, pair)
+                elif not self.languages or pair.alone or pair.language in self.languages:
+                    pairs += 1
+                    yield pair
             if not pairs:
                 wanted = f" in {', '.join(sorted(self.languages))}" if self.languages else ""
                 raise DataError(f"{path}: no usable pair{wanted}; expected source, language, English, translation")
-        if self.skipped:
-            logger.warning("skipped bad lines: %s", ", ".join(f"{n} {why}" for why, n in self.skipped.items()))
-
-    def _read(self, path: Path) -> Iterator[Pair]:
-        for number, line in enumerate(raw_lines(path), 1):
-            pair = parse_line(line)
-            if isinstance(pair, Pair):
-                if not self.languages or pair.alone or pair.language in self.languages:
-                    yield pair
-                continue
-            self.skipped[pair] += 1
-            if self.skipped.total() <= REPORTED_LINES:
-                logger.warning("%s:%d: skipped, %s", path, number, pair)
+        if skipped:
+            logger.warning("skipped bad lines: %s", ", ".join(f"{n} {why}" for why, n in skipped.items()))
 
 
 def raw_lines(source: str | Path) -> Iterator[bytes]:

@@ -1,6 +1,6 @@
 """Hiding pieces, for the objectives that ask what stood there: one of each pair (SMLM, UGT), or a share (MLM, TLM).
 
-Pieces are hidden on the CPU, where batches are made. Shapes: B pairs, N tokens, V pieces, M chosen tokens.
+Pieces are hidden on the CPU, where batches are made. Shapes: B pairs, N tokens, V pieces.
 """
 
 from typing import NamedTuple
@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from xsent.train.data.vocabulary import MASK
+from xsent.train.objectives.generative import Targets, smlm_targets, ugt_targets, uniform_targets
 from xsent.train.objectives.settings import Objectives
 from xsent.train.tokens import Tokens, token_positions
 
@@ -43,6 +44,15 @@ class Hiding(NamedTuple):
     masked: tuple[Tensor, Tensor] | None = None  # for each side whether it is the one that the piece is hidden of [B]
     joined: Labelled | None = None  # the pairs as one sentence each, for TLM
 
+    def targets(self, objective: str, side: int) -> Targets:
+        """What the vectors of one side are to predict for SMLM, XTR or UGT."""
+        assert self.piece is not None and self.masked is not None
+        if objective == "smlm":
+            return smlm_targets(self.piece, self.masked[0] | self.masked[1])
+        other = self.sides[1 - side]
+        uniform = uniform_targets(other.ids, other.lengths)
+        return uniform if objective == "xtr" else ugt_targets(self.piece, self.masked[side], uniform)
+
 
 def hide(sides: Sides, objectives: Objectives, maskable: Tensor, max_length: int, generator: torch.Generator) -> Hiding:
     """Hide what is `maskable` [V] and the objectives want hidden; joined pairs are cut to `max_length` tokens."""
@@ -55,15 +65,6 @@ def hide(sides: Sides, objectives: Objectives, maskable: Tensor, max_length: int
     if objectives.tlm:
         joined = label(join_pairs(sides, max_length), maskable, objectives.tlm.share, generator)
     return Hiding(sides, labelled, piece, masked, joined)
-
-
-def label(tokens: Tokens, maskable: Tensor, share: float, generator: torch.Generator) -> Labelled:
-    """Hide a share of the tokens as BERT does (MLM)."""
-    labels = torch.full_like(tokens.ids, NOT_HIDDEN)
-    if share:
-        tokens, positions, ids = mask_tokens(tokens, maskable, share, generator)
-        labels[positions] = ids
-    return Labelled(tokens, labels)
 
 
 def mask_one_side(
@@ -93,23 +94,22 @@ def mask_one_side(
     return (masked[0], masked[1]), hidden, (chosen[0], chosen[1])
 
 
-def mask_tokens(
-    tokens: Tokens, maskable: Tensor, share: float, generator: torch.Generator
-) -> tuple[Tokens, Tensor, Tensor]:
-    """Choose a share of the tokens to be predicted, and hide most of them (MLM, Devlin et al. 2019).
+def label(tokens: Tokens, maskable: Tensor, share: float, generator: torch.Generator) -> Labelled:
+    """Choose a share of the tokens to be predicted, and hide most of them as BERT does (MLM).
 
-    Of the chosen, 80% become [MASK], 10% a random maskable piece, 10% stay. Never chosen are tokens that are hidden
-    already or not `maskable` [V]. Returns the sentences with pieces hidden; the places of the chosen tokens in `ids`
-    [M]; what stood there [M].
+    Never chosen are tokens that are hidden already or not `maskable` [V].
     """
+    labels = torch.full_like(tokens.ids, NOT_HIDDEN)
+    if not share:
+        return Labelled(tokens, labels)
     free = maskable[tokens.ids] & (tokens.ids != MASK)
     positions = (free & (torch.rand(len(free), generator=generator) < share)).nonzero()[:, 0]
-    originals = tokens.ids[positions]
+    labels[positions] = originals = tokens.ids[positions]
     pieces = maskable.nonzero()[:, 0]
     others = pieces[torch.randint(max(len(pieces), 1), (len(positions),), generator=generator)]
     lot = torch.rand(len(positions), generator=generator)
     shown = torch.where(lot < BECOME_MASK + BECOME_ANY, others, originals).masked_fill(lot < BECOME_MASK, MASK)
-    return Tokens(tokens.ids.index_copy(0, positions, shown), tokens.lengths), positions, originals
+    return Labelled(Tokens(tokens.ids.index_copy(0, positions, shown), tokens.lengths), labels)
 
 
 def join_pairs(sides: Sides, max_length: int) -> Tokens:

@@ -101,7 +101,6 @@ class TeacherVectors:
             sync(file)
 
     def _open(self) -> None:
-        """Look at what there is now."""
         with naming_damage(self.path, REMEDY), open(self.path / VECTORS, "rb") as file:
             pairs = np.fromfile(self.path / PAIRS, np.uint32)
             self._count = len(pairs)

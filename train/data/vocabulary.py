@@ -72,12 +72,12 @@ def train_vocabulary(text: Iterator[str], path: Path, *, size: int, threads: int
         file.write(model.getvalue())
 
 
+def is_text(processor: spm.SentencePieceProcessor, piece: int) -> bool:
+    """Whether a piece is text: no byte, no control symbol, not the unknown one."""
+    return not (processor.is_byte(piece) or processor.is_control(piece) or processor.is_unknown(piece))
+
+
 def maskable_pieces(processor: spm.SentencePieceProcessor) -> NDArray[np.bool_]:
     """Which pieces may be masked: words and parts of words, never punctuation, bytes or control symbols [V]."""
-    return np.array(
-        [
-            not (processor.is_control(i) or processor.is_unknown(i) or processor.is_byte(i))
-            and any(unicodedata.category(c)[0] in "LN" for c in processor.id_to_piece(i))
-            for i in range(processor.vocab_size())
-        ]
-    )
+    texts = (processor.id_to_piece(i) if is_text(processor, i) else "" for i in range(len(processor)))
+    return np.array([any(unicodedata.category(c)[0] in "LN" for c in text) for text in texts])

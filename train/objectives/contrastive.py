@@ -9,6 +9,7 @@ computed again in the backward pass; the loss is the same.
 
 import math
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import TypeVar
 
 import torch
@@ -18,16 +19,15 @@ from torch.utils.checkpoint import checkpoint
 T = TypeVar("T")
 
 
+def recomputed(function: Callable[..., T]) -> Callable[..., T]:
+    """The same function, what it keeps for the backward pass computed again there."""
+    return partial(checkpoint, function, use_reentrant=False, preserve_rng_state=False)
+
+
 def in_blocks(function: Callable[[slice], T], count: int, chunk: int) -> Iterator[T]:
     """A function of some rows, for blocks of at most `chunk` of all `count`; 0 takes all at once and keeps them."""
-    size = chunk or max(count, 1)
-    for start in range(0, count, size):
-        rows = slice(start, min(start + size, count))
-        if chunk:
-            block: T = checkpoint(function, rows, use_reentrant=False, preserve_rng_state=False)
-            yield block
-        else:
-            yield function(rows)
+    size, block = (chunk, recomputed(function)) if chunk else (max(count, 1), function)
+    return (block(slice(start, min(start + size, count))) for start in range(0, count, size))
 
 
 def unit(x: Tensor) -> Tensor:
@@ -44,7 +44,7 @@ def align(
     u: Tensor,
     v: Tensor,
     *,
-    temperature: float | None = None,
+    temperature: float = 0.0,
     margin: float = 0.0,
     ignore: Tensor | None = None,
     chunk: int = 0,
@@ -55,9 +55,7 @@ def align(
     additive margin makes the true pair's score smaller by that much (Yang et al. 2019). The cross-entropies of both
     directions are summed, and the mean is over the batch.
     """
-    if margin and temperature is None:
-        raise ValueError(f"margin = {margin} needs a temperature; the inner product has no scale to subtract from")
-    if temperature is not None:
+    if temperature:
         u, v = unit(u) / temperature, unit(v)
     shift = margin / temperature if temperature else 0.0
 
@@ -106,8 +104,7 @@ def false_negatives(u: Tensor, v: Tensor, group: Tensor, threshold: float) -> Te
     """
     same = group[:, None] == group[None, :]
     if threshold < 1:
-        for side in (u.detach(), v.detach()):
-            side = unit(side)
+        for side in (unit(u.detach()), unit(v.detach())):
             same = same | (side @ side.T > threshold)
     return same.fill_diagonal_(False)
 

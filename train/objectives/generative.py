@@ -10,9 +10,8 @@ from dataclasses import dataclass
 import torch
 import torch.nn.functional as F
 from torch import Tensor
-from torch.utils.checkpoint import checkpoint
 
-from xsent.train.objectives.contrastive import unit
+from xsent.train.objectives.contrastive import recomputed, unit
 
 
 @dataclass(frozen=True)
@@ -97,14 +96,8 @@ def generative_loss(hidden: Tensor, table: Tensor, bias: Tensor, targets: Target
     adds 0. Of at most `chunk` sentences the logits are in memory at a time, at the price of computing them twice; 0
     keeps the logits of all.
     """
-    losses = []
-    for rows, chosen in targets.chunks(len(hidden), chunk):
-        arguments = (hidden[rows], table, bias, chosen)
-        if chunk:
-            loss: Tensor = checkpoint(_cross_entropy, *arguments, use_reentrant=False, preserve_rng_state=False)
-        else:
-            loss = _cross_entropy(*arguments)
-        losses.append(loss)
+    entropy = recomputed(_cross_entropy) if chunk else _cross_entropy
+    losses = [entropy(hidden[rows], table, bias, chosen) for rows, chosen in targets.chunks(len(hidden), chunk)]
     return torch.stack(losses).sum() / max(len(hidden), 1)
 
 
@@ -132,7 +125,6 @@ def word_ctl(
     *,
     temperature: float,
     negatives: int,
-    generator: torch.Generator | None = None,
     chunk: int = 0,
 ) -> Tensor:
     """Tell the pieces of a pair from the rest of the vocabulary (HiCTL, wei2020 eq. 5 and 6).
@@ -151,7 +143,7 @@ def word_ctl(
     losses = []
     for part, words in bag.chunks(len(query), chunk):
         scores = scaled[part] @ rows.T  # [B, V]
-        drawn, real = sample_negatives(scores.detach(), words, allowed, count=negatives, generator=generator)
+        drawn, real = sample_negatives(scores.detach(), words, allowed, count=negatives)
         against = scores.gather(1, drawn).masked_fill(~real, torch.finfo(scores.dtype).min).logsumexp(dim=1)  # [B]
         right = scores[words.sentence, words.ids]  # [M]
         # -log(e^right / (e^right + e^against))
@@ -159,9 +151,7 @@ def word_ctl(
     return torch.stack(losses).sum() / max(len(query), 1)
 
 
-def sample_negatives(
-    scores: Tensor, bag: Targets, allowed: Tensor, *, count: int, generator: torch.Generator | None = None
-) -> tuple[Tensor, Tensor]:
+def sample_negatives(scores: Tensor, bag: Targets, allowed: Tensor, *, count: int) -> tuple[Tensor, Tensor]:
     """Draw distinct pieces from outside each bag, in proportion to softmax(scores): hard ones more often (wei2020).
 
     The largest of scores plus Gumbel noise are such a draw without replacement (Kool et al. 2019). The scores [B, V]
@@ -169,7 +159,7 @@ def sample_negatives(
     less, and which of them count, both [B, K]: all, unless fewer are left outside the bag.
     """
     # Minus the logarithm of exponential noise is Gumbel noise; in place, as these are the largest tensors there are.
-    keys = torch.empty_like(scores).exponential_(generator=generator).log_().neg_().add_(scores)
+    keys = torch.empty_like(scores).exponential_().log_().neg_().add_(scores)
     keys.masked_fill_(~allowed, -torch.inf)
     keys[bag.sentence, bag.ids] = -torch.inf
     best, drawn = keys.topk(min(count, scores.shape[1]), dim=1, sorted=False)

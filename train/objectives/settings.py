@@ -25,9 +25,8 @@ class Objective(Settings):
 
     @property
     def arguments(self) -> dict[str, Any]:
-        """The settings that its loss is called with; no temperature is None."""
-        given = self.model_dump(exclude={"weight"})
-        return given | ({"temperature": given["temperature"] or None} if "temperature" in given else {})
+        """The settings that its loss is called with."""
+        return self.model_dump(exclude={"weight"})
 
 
 class Masked(Objective):
