@@ -21,7 +21,7 @@ from xsent import (
     cosine_similarity,
     update_index,
 )
-from xsent.apps.reading import READERS, read_passages, cut_sentences
+from xsent.apps.reading import READERS, cut_sentences, read_passages
 from xsent.commands.options import BundleOption, JsonOption, ThreadsOption
 from xsent.errors import needing
 from xsent.terminal import one_line_errors

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from xsent import DataError
-from xsent.apps.reading import read_passages, cut_sentences
+from xsent.apps.reading import cut_sentences, read_passages
 
 
 def written(folder: Path, name: str, content: str | bytes) -> Path:

@@ -26,9 +26,9 @@ from starlette.testclient import TestClient
 
 from xsent import DataError, FingerprintError, LinearClassifier, SearchIndex, SentenceEncoder, build_index
 from xsent.apps import gate
-from xsent.apps.gate import Limits
-from xsent.apps.serve import _listen
-from xsent.apps.server import create_app
+from xsent.apps.server.application import create_app
+from xsent.apps.server.command import _listen
+from xsent.apps.server.gate import Limits
 
 ENGLISH = sentences("en")
 LONG = " ".join(ENGLISH[:9])  # more than the toy reads

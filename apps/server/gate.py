@@ -9,8 +9,8 @@ from starlette.datastructures import Headers
 from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from xsent.apps.api import ApiError
-from xsent.apps.metrics import Metrics
+from xsent.apps.server.api import ApiError
+from xsent.apps.server.metrics import Metrics
 
 OPEN = "/health"  # needs no key: what looks after a service has none
 BODY_SECONDS = 30  # for a client to send its body

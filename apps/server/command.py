@@ -66,8 +66,8 @@ def serve(
     with needing("apps"):
         import uvicorn  # noqa: F401  missed here, not when all is loaded
 
-        from xsent.apps.gate import Limits
-        from xsent.apps.server import create_app
+        from xsent.apps.server.application import create_app
+        from xsent.apps.server.gate import Limits
     from xsent import LinearClassifier, SearchIndex, SentenceEncoder, UnknownTextWarning
 
     key = _api_key(api_key_file)

@@ -12,10 +12,10 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from xsent import LinearClassifier, SearchIndex, SentenceEncoder, XsentError
-from xsent.apps.api import ApiError, OnLong
-from xsent.apps.gate import OPEN, Gate, Limits
-from xsent.apps.metrics import GONE, Counted, Metrics
-from xsent.apps.service import Service
+from xsent.apps.server.api import ApiError, OnLong
+from xsent.apps.server.gate import OPEN, Gate, Limits
+from xsent.apps.server.metrics import GONE, Counted, Metrics
+from xsent.apps.server.service import Service
 
 logger = logging.getLogger(__name__)
 

@@ -13,16 +13,25 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from xsent import LinearClassifier, SearchIndex, SentenceEncoder
-from xsent.apps.api import DEFAULT, ApiError, ClassifyRequest, EmbeddingsRequest, OnLong, SearchRequest, parse, reply
-from xsent.apps.gate import Limits, read_body
-from xsent.apps.metrics import Metrics
-from xsent.apps.workers import Workers
+from xsent.apps.server.api import (
+    DEFAULT,
+    ApiError,
+    ClassifyRequest,
+    EmbeddingsRequest,
+    OnLong,
+    SearchRequest,
+    parse,
+    reply,
+)
+from xsent.apps.server.gate import Limits, read_body
+from xsent.apps.server.metrics import Metrics
+from xsent.apps.server.workers import Workers
 
 T = TypeVar("T")
 
 
 class Service:
-    """What the routes lead to; see `xsent.apps.server.create_app`."""
+    """What the routes lead to; see `xsent.apps.server.application.create_app`."""
 
     def __init__(
         self,

@@ -1,0 +1,1 @@
+"""Embeddings, labels and search over HTTP."""
