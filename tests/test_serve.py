@@ -25,7 +25,7 @@ from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
 from xsent import DataError, FingerprintError, LinearClassifier, SearchIndex, SentenceEncoder, build_index
-from xsent.apps import gate
+from xsent.apps.server import gate
 from xsent.apps.server.application import create_app
 from xsent.apps.server.command import _listen
 from xsent.apps.server.gate import Limits
