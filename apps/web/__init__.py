@@ -1,0 +1,1 @@
+"""The page that searches, sorts and maps sentences in the browser, and `xsent web`, which serves it."""
