@@ -30,6 +30,21 @@ export function later(act, milliseconds) {
   };
 }
 
+/** A list of the first items, and a button that shows the rest. @template T @param {T[]} items @param {(item: T) => Node} render */
+export function growingList(items, render, first) {
+  const list = make("ol", { className: "results" }, ...items.slice(0, first).map(render));
+  if (items.length <= first) return [list];
+  const grow = () => {
+    const rest = items.slice(first).map(render);
+    list.append(...rest);
+    button.remove();
+    rest[0].tabIndex = -1; // so that who came by keyboard goes on there
+    rest[0].focus();
+  };
+  const button = make("button", { type: "button", className: "more", onclick: grow }, `Show ${items.length - first} more`);
+  return [list, button];
+}
+
 /** A bar that shows a share between 0 and 1. */
 export function bar(share) {
   return make("meter", { min: 0, max: 1, value: Math.max(0, share), ariaHidden: "true" });

@@ -59,10 +59,28 @@ De bibliotheek leest op woensdag voor aan kleine kinderen.`,
 
 /** In English only: the head sorts the other languages by what they mean. */
 export const EXAMPLE_LABELS = [
-  { name: "Travel", examples: ["The bus to the airport is late.", "Where can I park my car?"] },
-  { name: "Food", examples: ["Bake the cake for forty minutes.", "This sauce needs more salt."] },
-  { name: "Animals", examples: ["The cat is asleep on the sofa.", "Our horse has to see the vet."] },
-  { name: "Weather", examples: ["It will rain all weekend.", "A warm and sunny afternoon."] },
-  { name: "Money", examples: ["I have to pay the electricity bill.", "The bank raised its interest."] },
-  { name: "Culture", examples: ["The concert starts at eight.", "An exhibition of old paintings."] },
+  {
+    name: "Travel",
+    examples: ["The bus to the airport is late.", "Where can I park my car?", "The road is closed, take the ferry."],
+  },
+  {
+    name: "Food",
+    examples: ["Bake the cake for forty minutes.", "This sauce needs more salt.", "Peel the potatoes and boil them."],
+  },
+  {
+    name: "Animals",
+    examples: ["The cat is asleep on the sofa.", "Our horse has to see the vet.", "The puppy is afraid of strangers."],
+  },
+  {
+    name: "Weather",
+    examples: ["It will rain all weekend.", "A warm and sunny afternoon.", "Frost and fog in the morning."],
+  },
+  {
+    name: "Money",
+    examples: ["I have to pay the electricity bill.", "The bank raised its interest.", "My rent is too high."],
+  },
+  {
+    name: "Culture",
+    examples: ["The concert starts at eight.", "An exhibition of old paintings.", "She reads novels and goes to the theatre."],
+  },
 ];

@@ -1,47 +1,50 @@
-// Multinomial logistic regression on sentence vectors: few examples, so the penalty is strong and fixed.
+// Multinomial logistic regression on sentence vectors, by gradient descent with momentum.
 
-const PENALTY = 0.02; // L2, of the mean loss
-const STEPS = 300;
-const RATE = 4; // vectors have length 1, so the loss bends by no more than a half
+const PENALTY = 0.0003; // L2, of the mean loss; few examples cannot say which is best, so it is fixed
+const STEPS = 200;
+const RATE = 2; // vectors have length 1, so the loss bends by less than 1 and steps below 2 are safe with any momentum
 const MOMENTUM = 0.9;
 
-/** @typedef {{weights: Float64Array[], biases: Float64Array}} Head */
+/** @typedef {{rows: Float64Array[]}} Head for each class its weights and, last, its bias */
 
 /**
- * Fits a head by gradient descent; every class counts the same, however many examples it has.
+ * Fits a head; every class counts the same, however many examples it has.
  * @param {Float32Array[]} vectors @param {number[]} labels a class each, from 0 @param {number} classes
  * @returns {Head}
  */
 export function fit(vectors, labels, classes) {
   const dim = vectors[0].length;
-  const weights = Array.from({ length: classes }, () => new Float64Array(dim));
-  const biases = new Float64Array(classes);
-  const speed = weights.map(() => new Float64Array(dim + 1));
+  const empty = () => Array.from({ length: classes }, () => new Float64Array(dim + 1));
+  const [rows, speeds] = [empty(), empty()];
   const sizes = labels.reduce((counts, label) => ((counts[label] += 1), counts), new Float64Array(classes));
   for (let step = 0; step < STEPS; step++) {
-    const gradient = weights.map((row) => Float64Array.from([...row, 0], (value) => PENALTY * value));
-    vectors.forEach((vector, i) => {
-      const share = 1 / (classes * sizes[labels[i]]);
-      predict({ weights, biases }, vector).forEach((probability, k) => {
-        const error = share * (probability - (k === labels[i] ? 1 : 0));
-        for (let d = 0; d < dim; d++) gradient[k][d] += error * vector[d];
-        gradient[k][dim] += error;
-      });
+    const errors = vectors.map((vector, i) => {
+      const weight = 1 / (classes * sizes[labels[i]]);
+      return predict({ rows }, vector).map((share, k) => weight * (share - (k === labels[i] ? 1 : 0)));
     });
     for (let k = 0; k < classes; k++) {
+      const gradient = rows[k].map((value, d) => (d < dim ? PENALTY * value : 0));
+      for (let i = 0; i < vectors.length; i++) {
+        for (let d = 0; d < dim; d++) gradient[d] += errors[i][k] * vectors[i][d];
+        gradient[dim] += errors[i][k];
+      }
       for (let d = 0; d <= dim; d++) {
-        speed[k][d] = MOMENTUM * speed[k][d] - (1 - MOMENTUM) * RATE * gradient[k][d];
-        if (d < dim) weights[k][d] += speed[k][d];
-        else biases[k] += speed[k][d];
+        speeds[k][d] = MOMENTUM * speeds[k][d] - RATE * gradient[d];
+        rows[k][d] += speeds[k][d];
       }
     }
   }
-  return { weights, biases };
+  return { rows };
 }
 
 /** Probabilities of all classes. @param {Head} head @param {Float32Array} vector @returns {number[]} */
-export function predict({ weights, biases }, vector) {
-  const scores = weights.map((row, k) => row.reduce((sum, weight, d) => sum + weight * vector[d], biases[k]));
+export function predict({ rows }, vector) {
+  const dim = vector.length;
+  const scores = rows.map((row) => {
+    let sum = row[dim];
+    for (let d = 0; d < dim; d++) sum += row[d] * vector[d];
+    return sum;
+  });
   const highest = Math.max(...scores);
   const shares = scores.map((score) => Math.exp(score - highest));
   const total = shares.reduce((sum, share) => sum + share, 0);

@@ -53,7 +53,7 @@ export function openMap(library, search) {
     view.showAll();
     canvas.dataset.points = String(taken.length);
     byId("legend").replaceChildren(
-      ...library.documents.map(({ name, colour }) =>
+      ...library.documents.slice(0, 12).map(({ name, colour }) =>
         make("li", {}, make("span", { className: `dot c${colour % 9} s${colour % 3}`, ariaHidden: "true" }), name),
       ),
     );

@@ -1,12 +1,13 @@
 // The panel that finds: passages nearest to a query, as it is typed.
 
-import { bar, byId, counted, later, make } from "./dom.js";
+import { bar, byId, counted, growingList, later, make } from "./dom.js";
 import { cosine } from "./model.js";
 import { nearestPart } from "./highlight.js";
 
-const SHOWN = 20;
+const FOUND = 50;
+const SHOWN = 8; // at first
 const MARKED = 6; // results whose nearest words are looked for
-const CLOSE = 0.35; // cosine below which nothing is really near
+const CLOSE = 0.3; // cosine below which nothing is really near
 const SUGGESTIONS = ["Wo kann ich mein Fahrrad abstellen?", "quand passe le train", "il mio cane è malato", "明日の天気"];
 
 /** @param {import("./model.js").Model} model @param {import("./library.js").Library} library */
@@ -30,8 +31,8 @@ export function openSearch(model, library) {
 
   function show() {
     byId("suggestions").hidden = !library.documents.length || input.value.trim() !== "";
-    const best = vector ? rank(library.passages, vector).slice(0, SHOWN) : [];
-    byId("results").replaceChildren(...best.map((result) => render(result, similar)));
+    const best = vector ? rank(library.passages, vector).slice(0, FOUND) : [];
+    byId("results").replaceChildren(...growingList(best, (result) => render(result, similar), SHOWN));
     byId("found").textContent = vector ? verdict(best, library) : "";
     if (best.length) refine();
   }
@@ -39,8 +40,9 @@ export function openSearch(model, library) {
   const refine = later(async () => {
     const { signal } = asked;
     const query = vector;
-    const items = [...byId("results").children].slice(0, MARKED);
-    for (const [i, { passage, sentence }] of rank(library.passages, query).slice(0, MARKED).entries()) {
+    const items = byId("results").querySelectorAll("li");
+    const near = rank(library.passages, query).filter(({ score }) => score >= CLOSE);
+    for (const [i, { passage, sentence }] of near.slice(0, MARKED).entries()) {
       const part = await nearestPart(model, query, sentence, signal);
       if (signal.aborted || query !== vector) return;
       if (part && items[i]?.isConnected) items[i].querySelector("p").replaceChildren(...marked(passage, sentence, part));

@@ -1,10 +1,10 @@
 // The panel that sorts: labels with a few examples, a head trained on them in the page, and a label for each passage.
 
-import { bar, byId, counted, later, make } from "./dom.js";
+import { bar, byId, counted, growingList, later, make } from "./dom.js";
 import { EXAMPLE_LABELS } from "./examples.js";
 import { fit, predict } from "./logistic.js";
 
-const SHOWN = 30; // passages of a label
+const SHOWN = 5; // passages of a label, at first
 const UNSURE = 0.5;
 
 /** @param {import("./model.js").Model} model @param {import("./library.js").Library} library */
@@ -122,14 +122,12 @@ function renderLabel(name, examples, train) {
 
 function renderGroup(names, k, group, teach) {
   const best = group.sort((a, b) => b.share - a.share);
-  const items = best.slice(0, SHOWN).map(({ passage, share }) => renderPassage(names, k, passage, share, teach));
-  const more = best.length > SHOWN ? [make("p", { className: "quiet" }, `and ${best.length - SHOWN} more`)] : [];
+  const render = ({ passage, share }) => renderPassage(names, k, passage, share, teach);
   return make(
     "section",
     { className: "group" },
     make("h3", {}, names[k], " ", make("span", { className: "quiet" }, String(best.length))),
-    make("ol", { className: "results" }, ...items),
-    ...more,
+    ...growingList(best, render, SHOWN),
   );
 }
 
