@@ -22,18 +22,20 @@ export function openSearch(model, library) {
     asked = new AbortController();
     const { signal } = asked;
     const text = input.value.trim();
+    const start = performance.now();
     const [encoded] = text ? ((await model.encode([text], { urgent: true, signal })) ?? []) : [];
     if (signal.aborted) return;
     vector = encoded?.vector;
-    show();
+    show(start);
     input.dispatchEvent(new CustomEvent("asked", { detail: { text, vector } }));
   }
 
-  function show() {
+  function show(start) {
     byId("suggestions").hidden = !library.documents.length || input.value.trim() !== "";
     const best = vector ? rank(library.passages, vector).slice(0, FOUND) : [];
     byId("results").replaceChildren(...growingList(best, (result) => render(result, similar), SHOWN));
-    byId("found").textContent = vector ? verdict(best, library) : "";
+    const took = start ? `, in ${Math.ceil(performance.now() - start)} ms` : "";
+    byId("found").textContent = vector ? verdict(best, library, took) : "";
     if (best.length) refine();
   }
 
@@ -59,7 +61,7 @@ export function openSearch(model, library) {
     byId("suggestions").append(make("button", { type: "button", className: "chip", onclick: () => similar(text) }, text));
   }
   input.addEventListener("input", later(ask, 40));
-  library.addEventListener("changed", later(show, 60));
+  library.addEventListener("changed", later(() => show(), 60));
   show();
   return { similar };
 }
@@ -78,12 +80,12 @@ function rank(passages, query) {
   return results.sort((a, b) => b.score - a.score);
 }
 
-function verdict(best, library) {
+function verdict(best, library, took) {
   if (!library.documents.length) return "There is nothing to search yet: add texts above, or try the example.";
   if (!best.length) return "The texts are being read…";
   const among = `of ${counted(library.passages.length, "passage")}`;
-  if (best[0].score < CLOSE) return `Nothing ${among} is really close to that. Nearest:`;
-  return `Nearest ${among}:`;
+  if (best[0].score < CLOSE) return `Nothing ${among} is really close to that. Nearest${took}:`;
+  return `Nearest ${among}${took}:`;
 }
 
 function render({ passage, sentence, score }, similar) {
@@ -98,7 +100,7 @@ function render({ passage, sentence, score }, similar) {
       bar(score),
       make("span", { className: "number", title: "Cosine of query and sentence" }, score.toFixed(2)),
       make("span", { className: `dot c${passage.document.colour % 9}`, ariaHidden: "true" }),
-      make("span", {}, passage.document.name),
+      make("span", { className: "name" }, passage.document.name),
       make("button", { type: "button", className: "link", onclick: () => similar(sentence.text) }, "More like this"),
     ),
   );

@@ -2,6 +2,8 @@
 
 const SHAPES = ["circle", "square", "diamond"]; // besides colour, for who cannot tell colours apart
 const MARGIN = 28;
+const LETTERS = 26; // of a label
+const LABELS = 60;
 
 /** @typedef {{x: number, y: number, colour: number, text: string, neighbours: number[]}} Point */
 
@@ -106,6 +108,7 @@ export class View {
     const chosen = this.points[this.chosen];
     context.strokeStyle = colour("quiet");
     for (const neighbour of chosen?.neighbours ?? []) this.#line(chosen, this.points[neighbour]);
+    this.#label(colour);
     const radius = Math.min(7, Math.max(3.5, 60 / Math.sqrt(this.points.length || 1)) * this.#zoom ** 0.25);
     this.points.forEach((point, i) => {
       const shown = !chosen || i === this.chosen || chosen.neighbours.includes(i);
@@ -116,6 +119,34 @@ export class View {
       context.strokeStyle = colour("ink");
       if (this.ringed.has(i) || i === this.chosen) this.#ring(this.#place(point), radius * 2);
     });
+  }
+
+  /** Writes the beginnings of sentences wherever there is room: first those of the chosen one and its neighbours. */
+  #label(colour) {
+    const { context } = this;
+    const [width, height] = this.size;
+    const chosen = this.points[this.chosen];
+    const first = chosen ? [this.chosen, ...chosen.neighbours] : [...this.ringed];
+    const order = [...new Set([...first, ...(chosen ? [] : this.points.keys())])];
+    const taken = this.points.map((point) => this.#place(point)).map(([x, y]) => [x - 7, y - 7, x + 7, y + 7]);
+    context.font = `12px ${getComputedStyle(this.canvas).fontFamily}`;
+    context.textBaseline = "middle";
+    context.fillStyle = chosen ? colour("ink") : colour("quiet");
+    let written = 0;
+    for (const i of order) {
+      if (written >= LABELS) return;
+      const { text } = this.points[i];
+      const label = text.length > LETTERS ? `${text.slice(0, LETTERS - 1).trimEnd()}…` : text;
+      const [x, y] = this.#place(this.points[i]);
+      const wide = context.measureText(label).width;
+      const box = [[x + 10, y - 8, x + 14 + wide, y + 8], [x - 14 - wide, y - 8, x - 10, y + 8]].find(
+        (one) => one[0] > 0 && one[1] > 0 && one[2] < width && one[3] < height && !taken.some((other) => overlap(one, other)),
+      );
+      if (!box) continue;
+      taken.push(box);
+      context.fillText(label, box[0] + 2, y);
+      written++;
+    }
   }
 
   #place({ x, y }) {
@@ -156,4 +187,9 @@ export class View {
     }
     context.fill();
   }
+}
+
+/** Whether two boxes [left, top, right, bottom] touch. */
+function overlap(a, b) {
+  return a[0] < b[2] && b[0] < a[2] && a[1] < b[3] && b[1] < a[3];
 }
