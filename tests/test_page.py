@@ -320,10 +320,13 @@ def test_from_a_static_host_once_and_then_without_a_network(
     site.parent.mkdir()
     Site.of(None).write(site)
     context, heard = leaving
-    page = context.new_page()
-    page.goto("http://elsewhere.example/")
+    probe = context.new_page()
+    probe.goto("http://elsewhere.example/")
     assert any("elsewhere.example" in line for line in heard)  # so it would be heard
+    probe.close()
     heard.clear()
+    requests.clear()
+    page = context.new_page()
     complaints = complaints_of(page)
     handler = functools.partial(SimpleHTTPRequestHandler, directory=str(tmp_path))
     with listening(ThreadingHTTPServer(("127.0.0.1", 0), handler)) as host:
