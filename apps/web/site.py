@@ -57,7 +57,7 @@ class Site:
         folder = folder.absolute()
         if folder.exists() and not replace:
             raise FileExistsError(errno.EEXIST, "exists; --force replaces it", str(folder))
-        if folder.exists() and not ((folder / LIST).is_file() or folder.is_dir() and not any(folder.iterdir())):
+        if folder.exists() and not ((folder / LIST).is_file() or (folder.is_dir() and not any(folder.iterdir()))):
             raise DataError(f"{folder}: was not written by `xsent web`, so it is not replaced; choose another name")
         partial, old = (folder.with_name(f".{folder.name}.{os.urandom(4).hex()}.{end}") for end in ("part", "old"))
         try:

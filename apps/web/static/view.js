@@ -2,8 +2,9 @@
 
 const SHAPES = ["circle", "square", "diamond"]; // besides colour, for who cannot tell colours apart
 const MARGIN = 28;
-const LETTERS = 26; // of a label
+const LETTERS = 28; // of a label, where there is room
 const LABELS = 60;
+const BUTTONS = [64, 144]; // pixels of the corner where they lie
 
 /** @typedef {{x: number, y: number, colour: number, text: string, neighbours: number[]}} Point */
 
@@ -107,8 +108,8 @@ export class View {
     context.clearRect(0, 0, width, height);
     const chosen = this.points[this.chosen];
     context.strokeStyle = colour("quiet");
+    context.lineWidth = 1;
     for (const neighbour of chosen?.neighbours ?? []) this.#line(chosen, this.points[neighbour]);
-    this.#label(colour);
     const radius = Math.min(7, Math.max(3.5, 60 / Math.sqrt(this.points.length || 1)) * this.#zoom ** 0.25);
     this.points.forEach((point, i) => {
       const shown = !chosen || i === this.chosen || chosen.neighbours.includes(i);
@@ -119,6 +120,7 @@ export class View {
       context.strokeStyle = colour("ink");
       if (this.ringed.has(i) || i === this.chosen) this.#ring(this.#place(point), radius * 2);
     });
+    this.#label(colour);
   }
 
   /** Writes the beginnings of sentences wherever there is room: first those of the chosen one and its neighbours. */
@@ -128,15 +130,20 @@ export class View {
     const chosen = this.points[this.chosen];
     const first = chosen ? [this.chosen, ...chosen.neighbours] : [...this.ringed];
     const order = [...new Set([...first, ...(chosen ? [] : this.points.keys())])];
-    const taken = this.points.map((point) => this.#place(point)).map(([x, y]) => [x - 7, y - 7, x + 7, y + 7]);
+    const avoided = chosen ? first.map((i) => this.points[i]) : this.points; // the others are faint then
+    const taken = avoided.map((point) => this.#place(point)).map(([x, y]) => [x - 7, y - 7, x + 7, y + 7]);
+    taken.push([width - BUTTONS[0], 0, width, BUTTONS[1]]);
+    const letters = Math.min(LETTERS, Math.round(width / 24));
     context.font = `12px ${getComputedStyle(this.canvas).fontFamily}`;
     context.textBaseline = "middle";
     context.fillStyle = chosen ? colour("ink") : colour("quiet");
+    context.strokeStyle = colour("card"); // a rim, so that it reads well over faint points and lines
+    context.lineWidth = 4;
     let written = 0;
     for (const i of order) {
       if (written >= LABELS) return;
       const { text } = this.points[i];
-      const label = text.length > LETTERS ? `${text.slice(0, LETTERS - 1).trimEnd()}…` : text;
+      const label = text.length > letters ? `${text.slice(0, letters - 1).trimEnd()}…` : text;
       const [x, y] = this.#place(this.points[i]);
       const wide = context.measureText(label).width;
       const box = [[x + 10, y - 8, x + 14 + wide, y + 8], [x - 14 - wide, y - 8, x - 10, y + 8]].find(
@@ -144,6 +151,7 @@ export class View {
       );
       if (!box) continue;
       taken.push(box);
+      context.strokeText(label, box[0] + 2, y);
       context.fillText(label, box[0] + 2, y);
       written++;
     }
