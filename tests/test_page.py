@@ -1,33 +1,20 @@
-"""The page in a real browser: what it computes, what it finds, what it sends, and who can use it.
+"""The page in a real browser: what it computes, what it finds, and who can use it."""
 
-Needs Debian's `chromium`, or another Chrome in CHROMIUM, and `pip install playwright`.
-"""
-
-import functools
-import json
-import os
 import re
-import shutil
-import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, SimpleHTTPRequestHandler, ThreadingHTTPServer
-from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import pytest
+from browsing import complaints_of, expect, listening, needs_chromium, open_page, playwright, started_browser
 from test_builtin import NOTES
 
 from xsent import SentenceEncoder
 from xsent.apps.web.server import open_server
 from xsent.apps.web.site import Site
 
-playwright = pytest.importorskip("playwright.sync_api", reason="needs playwright, and Debian's chromium")
-CHROMIUM = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="needs chromium: apt-get install chromium")
+pytestmark = needs_chromium
 
-MINUTE = 60_000  # for a slow machine to load 35 MB and compile them
 # A second model beside the page's own, since the page hands out none.
 ENCODE = """async (texts) => {
     const { Model } = await import("/model.js");
@@ -42,27 +29,10 @@ ENCODE = """async (texts) => {
 }"""
 
 
-@contextmanager
-def listening(server: ThreadingHTTPServer) -> Iterator[str]:
-    """The address of a server while it runs."""
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{server.server_port}/"
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()
-
-
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
-    with playwright.sync_playwright() as started:
-        # Chrome itself asks its maker about the fields of any page; what is tested is what the page asks.
-        arguments = ["--no-sandbox", "--disable-features=AutofillServerCommunication"]
-        browser = started.chromium.launch(executable_path=CHROMIUM, args=arguments)
+    with started_browser() as browser:
         yield browser
-        browser.close()
 
 
 @pytest.fixture(scope="module")
@@ -80,23 +50,6 @@ def page(browser: Any) -> Iterator[Any]:  # noqa: ANN401
         assert complaints == []
 
 
-def complaints_of(page: Any) -> list[str]:  # noqa: ANN401
-    """Where a page's errors and warnings go."""
-    complaints: list[str] = []
-    page.on("pageerror", lambda error: complaints.append(str(error)))
-    page.on("console", lambda line: complaints.append(line.text) if line.type in ("error", "warning") else None)
-    return complaints
-
-
-def open_page(page: Any, address: str) -> None:  # noqa: ANN401
-    page.goto(address)
-    page.wait_for_selector("html[data-ready]", timeout=MINUTE)
-
-
-def expect(page: Any, selector: str) -> Any:  # noqa: ANN401
-    return playwright.expect(page.locator(selector).first)
-
-
 def search(page: Any, query: str) -> None:  # noqa: ANN401
     page.click("#tab-search")
     page.fill("#query", query)
@@ -109,12 +62,14 @@ def test_vectors_are_those_of_python(page: Any) -> None:  # noqa: ANN401
     answers = page.evaluate(ENCODE, texts)
     vectors = np.array([answer["vector"] for answer in answers])
     assert [answer["windows"] for answer in answers[-3:]] == [1, 2, 0]
-    differences = np.abs(vectors - encoder.encode(texts, on_long="split")).max(axis=1)
-    differences[: len(golden.sentences)] = np.abs(vectors[: len(golden.sentences)] - golden.vectors).max(axis=1)
-    assert np.median(differences) < 1e-6
-    # Numbers are rounded to 8 bits on the way; where one lies between two, a last bit decides, and a vector moves.
-    assert np.mean(differences < 1e-3) > 0.4
-    assert differences.max() <= golden.tolerance("other")
+    expected = encoder.encode(texts, on_long="split")
+    assert not vectors[-1].any() and not expected[-1].any()
+    # Numbers are rounded to 8 bits on the way: where a last bit decides how, a vector moves, as from one CPU to another.
+    to_golden = np.abs(vectors[: len(golden.sentences)] - golden.vectors).max(axis=1)
+    assert (to_golden < 1e-3).sum() >= 4
+    assert to_golden.max() <= golden.tolerance("other")
+    assert np.einsum("nd,nd->n", vectors[:-1], expected[:-1]).min() > 0.99
+    assert np.quantile(np.abs(vectors[:-1] - expected[:-1]).max(axis=1), 0.2) < 1e-6  # it is the same computation
 
 
 def test_the_golden_check_is_shown(page: Any) -> None:  # noqa: ANN401
@@ -284,94 +239,3 @@ def test_a_browser_without_simd_is_told_so(page: Any) -> None:  # noqa: ANN401
     old.goto(page.url)
     expect(old, "#notice").to_contain_text("lacks WebAssembly with SIMD")
     old.close()
-
-
-@pytest.fixture
-def requests(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, int]]:
-    """Path and status of whatever servers of this process are asked for."""
-    asked: list[tuple[str, int]] = []
-    record = lambda handler, code="-", size="-": asked.append((handler.path, int(code)))  # noqa: E731
-    monkeypatch.setattr(BaseHTTPRequestHandler, "log_request", record)
-    return asked
-
-
-class Elsewhere(BaseHTTPRequestHandler):
-    """Stands for the rest of the internet: as a proxy it hears of every request that leaves this machine."""
-
-    heard: ClassVar[list[str]] = []
-
-    def do_GET(self) -> None:  # noqa: D102
-        self.heard.append(self.requestline)
-        self.send_error(404)
-
-    do_HEAD = do_POST = do_CONNECT = do_GET
-
-    def log_message(self, *_: object) -> None:  # noqa: D102
-        pass
-
-
-@pytest.fixture
-def leaving(browser: Any) -> Iterator[tuple[Any, list[str]]]:  # noqa: ANN401
-    """A browser's window, and what it asks of other machines."""
-    with listening(ThreadingHTTPServer(("127.0.0.1", 0), Elsewhere)) as address:
-        context = browser.new_context(proxy={"server": address, "bypass": "127.0.0.1"})
-        yield context, Elsewhere.heard
-        context.close()
-
-
-def test_from_a_static_host_once_and_then_without_a_network(
-    leaving: tuple[Any, list[str]], requests: list[tuple[str, int]], tmp_path: Path
-) -> None:
-    site = tmp_path / "some" / "where"
-    site.parent.mkdir()
-    Site.of(None).write(site)
-    context, heard = leaving
-    probe = context.new_page()
-    probe.goto("http://elsewhere.example/")
-    assert any("elsewhere.example" in line for line in heard)  # so it would be heard
-    probe.close()
-    heard.clear()
-    requests.clear()
-    page = context.new_page()
-    complaints = complaints_of(page)
-    handler = functools.partial(SimpleHTTPRequestHandler, directory=str(tmp_path))
-    with listening(ThreadingHTTPServer(("127.0.0.1", 0), handler)) as host:
-        address = f"{host}some/where/"
-        open_page(page, address)
-        expect(page, "#facts").to_contain_text("✓ ready")
-        assert [path for path, code in requests if code not in (200, 304)] == []
-        names = [path.removeprefix("/some/where/").partition("?")[0] for path, code in requests if code == 200]
-        head = 1000 * len(requests)  # more than the requests and what comes before the answers
-        assert head + sum((site / (name or "index.html")).stat().st_size for name in names) <= 36_500_000
-    context.set_offline(True)  # besides, nobody listens there now
-    open_page(page, address)
-    expect(page, "#facts").to_contain_text("MB from this device")
-    page.click("#example")
-    search(page, "Where can I leave my bicycle?")
-    expect(page, "#results li").to_be_visible()
-    page.close()
-    assert complaints == []
-    assert heard == []
-
-
-def test_a_newer_page_is_fetched_beside_the_old_one(browser: Any, tmp_path: Path) -> None:  # noqa: ANN401
-    site = Site.of(None)
-    site.write(tmp_path / "site")
-    handler = functools.partial(SimpleHTTPRequestHandler, directory=str(tmp_path / "site"))
-    context = browser.new_context()
-    page = context.new_page()
-    with pytest.MonkeyPatch.context() as patch, listening(ThreadingHTTPServer(("127.0.0.1", 0), handler)) as address:
-        patch.setattr(SimpleHTTPRequestHandler, "log_message", lambda *_: None)
-        open_page(page, address)
-        expect(page, "#facts").to_contain_text("✓ ready")
-        index = tmp_path / "site" / "index.html"
-        index.write_text(index.read_text(encoding="utf-8").replace("<h1>xsent", "<h1>newer xsent"), encoding="utf-8")
-        listed = json.loads(site.list)
-        listed["version"] = listed["files"]["index.html"]["sha256"] = "0" * 16
-        (tmp_path / "site" / "files.json").write_text(json.dumps(listed), encoding="utf-8")
-        open_page(page, address)
-        expect(page, "h1").to_have_text("xsent")
-        expect(page, "#notice").to_contain_text("newer version")
-        open_page(page, address)
-        expect(page, "h1").to_have_text("newer xsent")
-        context.close()
