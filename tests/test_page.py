@@ -233,9 +233,20 @@ def test_files_of_several_kinds_are_read(page: Any) -> None:  # noqa: ANN401
         page.click("#documents li >> nth=-1 >> button")
 
 
-def test_a_browser_without_simd_is_told_so(page: Any) -> None:  # noqa: ANN401
+@pytest.mark.parametrize(
+    ("change", "lacks"),
+    [
+        ("WebAssembly.validate = () => false", "WebAssembly with SIMD"),
+        ("delete globalThis.WebAssembly", "WebAssembly with SIMD"),
+        ("delete Intl.Segmenter", "Intl.Segmenter"),
+        ("delete globalThis.DecompressionStream", "DecompressionStream"),
+    ],
+)
+def test_an_old_browser_is_told_what_it_lacks(change: str, lacks: str, page: Any) -> None:  # noqa: ANN401
     old = page.context.browser.new_page()
-    old.add_init_script("WebAssembly.validate = () => false")
+    complaints = complaints_of(old)
+    old.add_init_script(change)
     old.goto(page.url)
-    expect(old, "#notice").to_contain_text("lacks WebAssembly with SIMD")
+    expect(old, "#notice").to_contain_text(f"lacks {lacks}")
+    assert complaints == []
     old.close()

@@ -72,8 +72,10 @@ def test_from_a_static_host_once_and_then_without_a_network(
     handler = functools.partial(SimpleHTTPRequestHandler, directory=str(tmp_path))
     with listening(ThreadingHTTPServer(("127.0.0.1", 0), handler)) as host:
         address = f"{host}some/where/"
-        open_page(page, address)
+        with page.expect_response("**/files.json?fresh"):  # the last that it asks for
+            open_page(page, address)
         expect(page, "#facts").to_contain_text("✓ ready")
+        page.wait_for_load_state("networkidle")
         assert [path for path, code in requests if code not in (200, 304)] == []
         names = [path.removeprefix("/some/where/").partition("?")[0] for path, code in requests if code == 200]
         head = 1000 * len(requests)  # more than the requests and what comes before the answers
