@@ -19,6 +19,7 @@ _TYPES = {
     ".webmanifest": "application/manifest+json",
     ".svg": "image/svg+xml",
     ".txt": "text/plain; charset=utf-8",
+    ".md": "text/plain; charset=utf-8",
 }
 _HEADERS = {
     # As in index.html, for hosts that send no headers; here also for the workers.
