@@ -64,7 +64,7 @@ def test_vectors_are_those_of_python(page: Any) -> None:  # noqa: ANN401
     assert [answer["windows"] for answer in answers[-3:]] == [1, 2, 0]
     expected = encoder.encode(texts, on_long="split")
     assert not vectors[-1].any() and not expected[-1].any()
-    # Numbers are rounded to 8 bits on the way: where a last bit decides how, a vector moves, as from one CPU to another.
+    # Numbers are rounded to 8 bits on the way: where a last bit decides how, a vector moves, as from CPU to CPU.
     to_golden = np.abs(vectors[: len(golden.sentences)] - golden.vectors).max(axis=1)
     assert (to_golden < 1e-3).sum() >= 4
     assert to_golden.max() <= golden.tolerance("other")

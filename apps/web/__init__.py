@@ -46,10 +46,10 @@ def _serve(site: "Site", host: str, port: int, open_page: bool) -> None:
 
     with open_server(site, host, port) as server:
         address = f"http://{host}:{server.server_port}/"
-        typer.echo(f"{address}  (Ctrl-C ends)")
-        if open_page:
-            webbrowser.open(address)
         try:
+            typer.echo(f"{address}  (Ctrl-C ends)")
+            if open_page:
+                webbrowser.open(address)
             server.serve_forever()
         except KeyboardInterrupt:  # how one ends it, no failure
             typer.echo("", err=True)
