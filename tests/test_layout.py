@@ -25,7 +25,7 @@ EXPORT_FROM_TRAIN = {
     *("xsent.train.teacher", "xsent.train.transfer", "xsent.train.sentence_transformer"),
 }
 # Apps stand on what `import xsent` offers, and on what all commands share.
-APPS_FROM_RUNTIME = {"xsent", "xsent.errors", "xsent.terminal", "xsent.commands.options"}
+APPS_FROM_RUNTIME = {"xsent", "xsent.errors", "xsent.files", "xsent.terminal", "xsent.commands.options"}
 RUNTIME_THIRD_PARTY = {"numpy", "onnxruntime", "sentencepiece", "typer"}
 # One module each may use an optional package.
 OPTIONAL = {

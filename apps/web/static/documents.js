@@ -1,0 +1,123 @@
+// The panel of texts: pasting, dropping, choosing and removing them, and how far their reading is.
+
+import { byId, counted, make } from "./dom.js";
+import { EXAMPLE_TEXTS } from "./examples.js";
+import { readFile } from "./texts.js";
+
+/** @param {import("./library.js").Library} library @param {(message: string) => void} warn shows a line to the reader */
+export function openDocuments(library, warn) {
+  let pasted = 0;
+  const paste = byId("paste");
+
+  function take(name, text) {
+    try {
+      library.add(name, text);
+      warn("");
+      return true;
+    } catch (error) {
+      warn(error.message);
+      return false;
+    }
+  }
+
+  async function takeFiles(files) {
+    const refused = [];
+    for (const file of files) {
+      try {
+        library.add(file.name, await readFile(file));
+      } catch (error) {
+        refused.push(error.message);
+      }
+    }
+    warn(refused.join(" "));
+    if (refused.length < files.length) byId("adding").open = false;
+  }
+
+  function addPasted() {
+    if (!paste.value.trim()) {
+      warn("There is nothing to add: paste or write some text first.");
+      paste.focus();
+    } else if (take(`Text ${pasted + 1}`, paste.value)) {
+      pasted++;
+      paste.value = "";
+      byId("adding").open = false;
+      byId("query").focus();
+    }
+  }
+
+  byId("add").addEventListener("click", addPasted);
+  paste.addEventListener("keydown", (event) => {
+    if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) addPasted();
+  });
+  byId("choose").addEventListener("click", () => byId("files").click());
+  byId("files").addEventListener("change", async ({ target }) => {
+    await takeFiles([...target.files]);
+    target.value = ""; // so that the same file can be chosen again
+  });
+  byId("example").addEventListener("click", () => {
+    const here = new Set(library.documents.map(({ name }) => name));
+    for (const [name, text] of Object.entries(EXAMPLE_TEXTS)) if (!here.has(name)) take(name, text);
+    byId("adding").open = false;
+    byId("query").focus();
+  });
+  listenToDrops(takeFiles, (text) => take(`Text ${++pasted}`, text));
+  library.addEventListener("changed", () => list(library));
+  library.addEventListener("progress", ({ detail: { done, total } }) => {
+    byId("encoding").textContent = done % 10 && done < total ? byId("encoding").textContent : `Reading: ${done} of ${total} sentences`;
+  });
+  library.addEventListener("idle", () => (byId("encoding").textContent = remarks(library)));
+}
+
+function listenToDrops(takeFiles, takeText) {
+  const holdsSomething = ({ dataTransfer }) => [...dataTransfer.types].some((type) => /Files|text\/plain/.test(type));
+  const hover = (over) => document.body.classList.toggle("dropping", over);
+  addEventListener("dragover", (event) => {
+    if (!holdsSomething(event)) return;
+    event.preventDefault();
+    hover(event.dataTransfer.types.includes("Files"));
+  });
+  addEventListener("dragleave", ({ relatedTarget }) => relatedTarget || hover(false));
+  addEventListener("drop", (event) => {
+    hover(false);
+    const files = [...event.dataTransfer.files];
+    const intoField = event.target.closest?.("textarea, input");
+    if (!files.length && intoField) return; // the browser puts text there
+    event.preventDefault();
+    if (files.length) takeFiles(files);
+    else if (event.dataTransfer.getData("text/plain").trim()) takeText(event.dataTransfer.getData("text/plain"));
+  });
+}
+
+function list(library) {
+  byId("documents").replaceChildren(...library.documents.map((document) => entry(library, document)));
+  byId("example").classList.toggle("first", !library.documents.length);
+}
+
+function entry(library, document) {
+  const { name, colour, passages } = document;
+  const remove = () => {
+    library.remove(document);
+    (byId("documents").querySelector("button") ?? byId("paste")).focus();
+    if (!library.documents.length) byId("encoding").textContent = "";
+  };
+  return make(
+    "li",
+    {},
+    make("span", { className: `dot c${colour % 9} s${colour % 3}`, ariaHidden: "true" }),
+    make("span", { className: "name" }, name),
+    make("span", { className: "quiet" }, String(passages.length), make("span", { className: "unseen" }, " passages")),
+    make("button", { type: "button", className: "link", ariaLabel: `Remove ${name}`, onclick: remove }, "×"),
+  );
+}
+
+/** What there is to know about how the texts were read. */
+function remarks(library) {
+  const read = library.encoded.map(({ sentence }) => sentence.encoded);
+  const long = read.filter(({ windows }) => windows > 1).length;
+  const unknown = read.filter((one) => one.unknown).length;
+  return [
+    `${counted(library.passages.length, "passage")}, ${counted(read.length, "sentence")}.`,
+    long ? `${counted(long, "sentence")} too long for one look: read in parts, of which the mean is taken.` : "",
+    unknown ? `${counted(unknown, "sentence")} mostly in characters that the model does not know.` : "",
+  ].join(" ");
+}

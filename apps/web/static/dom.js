@@ -1,0 +1,51 @@
+// Small helpers around the page's elements.
+
+/** @param {string} id */
+export const byId = (id) => document.getElementById(id);
+
+/**
+ * A new element; text never becomes markup.
+ * @param {string} tag @param {Record<string, unknown>} properties @param {...(Node | string)} children
+ */
+export function make(tag, properties = {}, ...children) {
+  const element = document.createElement(tag);
+  for (const [name, value] of Object.entries(properties)) {
+    if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
+    else if (name in element) element[name] = value;
+    else element.setAttribute(name, value);
+  }
+  element.append(...children);
+  return element;
+}
+
+/** Counts as people write them. @param {number} count @param {string} noun */
+export const counted = (count, noun) => `${count.toLocaleString("en")} ${noun}${count === 1 ? "" : "s"}`;
+
+/** Calls once things have been quiet for a while. @param {() => void} act @param {number} milliseconds */
+export function later(act, milliseconds) {
+  let timer;
+  return () => {
+    clearTimeout(timer);
+    timer = setTimeout(act, milliseconds);
+  };
+}
+
+/** A list of the first items, and a button that shows the rest. @template T @param {T[]} items @param {(item: T) => Node} render */
+export function growingList(items, render, first) {
+  const list = make("ol", { className: "results" }, ...items.slice(0, first).map(render));
+  if (items.length <= first) return [list];
+  const grow = () => {
+    const rest = items.slice(first).map(render);
+    list.append(...rest);
+    button.remove();
+    rest[0].tabIndex = -1; // so that who came by keyboard goes on there
+    rest[0].focus();
+  };
+  const button = make("button", { type: "button", className: "more", onclick: grow }, `Show ${items.length - first} more`);
+  return [list, button];
+}
+
+/** A bar that shows a share between 0 and 1. */
+export function bar(share) {
+  return make("meter", { min: 0, max: 1, value: Math.max(0, share), ariaHidden: "true" });
+}

@@ -1,0 +1,78 @@
+// Sentences to vectors, as xsent/encoder.py does it: each alone through the graph, long ones in windows.
+
+import * as ort from "./vendor/onnxruntime.js";
+import { Tokenizer } from "./tokenizer.js";
+
+const DATA = ["embeddings.bin", "weights.bin"]; // of the graph
+const FORMAT = 2;
+
+export class Encoder {
+  /**
+   * @param {(name: string) => Promise<Uint8Array>} read a file of the bundle
+   * @param {Promise<Uint8Array>} wasm ONNX Runtime
+   */
+  static async open(read, wasm) {
+    const manifest = JSON.parse(new TextDecoder().decode(await read("xsent.json")));
+    if (manifest.format_version !== FORMAT) {
+      throw new Error(`The model has format ${manifest.format_version}, this page reads ${FORMAT}; export it again.`);
+    }
+    const checked = async (name) => check(name, await read(name), manifest.files[name]);
+    const names = ["sentencepiece.model", "model.onnx", ...DATA];
+    const [pieces, graph, ...data] = await Promise.all(names.map(checked));
+    const encoder = new Encoder();
+    encoder.manifest = manifest;
+    encoder.tokenizer = new Tokenizer(pieces);
+    ort.env.wasm.numThreads = 1; // more need a host that sends certain headers, and gain little on one sentence
+    ort.env.wasm.wasmBinary = await wasm;
+    encoder.session = await ort.InferenceSession.create(graph, {
+      executionProviders: ["wasm"],
+      externalData: DATA.map((path, i) => ({ path, data: data[i] })),
+    });
+    return encoder;
+  }
+
+  /** A vector of length 1, zero for an empty text; how many windows it took, and whether it is in unknown characters. */
+  async encode(text) {
+    const ids = this.tokenizer.encode(text);
+    const { dim, max_length: longest } = this.manifest;
+    const total = new Float64Array(dim);
+    let windows = 0;
+    for (let start = 0; start < ids.length; start += longest, windows++) {
+      const window = ids.slice(start, start + longest);
+      const vector = await this.#embed(window);
+      for (let i = 0; i < dim; i++) total[i] += window.length * vector[i];
+    }
+    const norm = Math.hypot(...total) || 1;
+    return {
+      vector: Float32Array.from(total, (value) => value / norm),
+      windows,
+      unknown: this.tokenizer.mostlyUnknown(ids),
+    };
+  }
+
+  async #embed(ids) {
+    const input_ids = new ort.Tensor("int64", BigInt64Array.from(ids, BigInt), [1, ids.length]);
+    const { sentence_embedding } = await this.session.run({ input_ids });
+    return sentence_embedding.data;
+  }
+
+  /** Encodes the sentences whose vectors travel with the model: how many there are, and the largest difference. */
+  async checkGolden() {
+    const { sentences, vectors } = this.manifest.golden;
+    const differences = [];
+    for (const [row, sentence] of sentences.entries()) {
+      const { vector } = await this.encode(sentence);
+      differences.push(Math.max(...vector.map((value, i) => Math.abs(value - vectors[row][i]))));
+    }
+    return differences;
+  }
+}
+
+async function check(name, bytes, expected) {
+  const digest = globalThis.crypto?.subtle && (await crypto.subtle.digest("SHA-256", bytes)); // none over plain HTTP
+  const hex = digest && Array.from(new Uint8Array(digest), (byte) => byte.toString(16).padStart(2, "0")).join("");
+  if (bytes.length !== expected.bytes || (hex && hex !== expected.sha256)) {
+    throw new Error(`${name} came damaged (${bytes.length} bytes, expected ${expected.bytes}); reload the page.`);
+  }
+  return bytes;
+}

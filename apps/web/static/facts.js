@@ -1,0 +1,50 @@
+// The status line: what the model is, whether it computes here what it computes elsewhere, and what was loaded.
+
+import { make } from "./dom.js";
+
+const NAMES = new Intl.DisplayNames("en", { type: "language" });
+
+export class Facts {
+  #list;
+  #shown = new Map();
+
+  /** @param {HTMLElement} list a <dl> */
+  constructor(list) {
+    this.#list = list;
+  }
+
+  model({ name, languages, fingerprint, dim, layers, golden, milliseconds, bytes, fetched }) {
+    const where = fetched ? `${(fetched / 1e6).toFixed(1)} MB from its host` : `${(bytes / 1e6).toFixed(1)} MB from this device`;
+    this.#put("Model", `${name}, ${layers} layers, ${dim} numbers`);
+    this.#put("Languages", languages.map((code) => NAMES.of(code)).join(", "));
+    this.#put("Fingerprint", fingerprint);
+    this.#put("Check", verdict(golden));
+    this.#put("Loaded", where);
+    this.speed([milliseconds]);
+  }
+
+  /** @param {number[]} milliseconds of sentences */
+  speed(milliseconds) {
+    const middle = [...milliseconds].sort((a, b) => a - b)[milliseconds.length >> 1];
+    if (middle !== undefined) this.#put("Speed", `${middle.toFixed(middle < 10 ? 1 : 0)} ms a sentence`);
+  }
+
+  offline(ready) {
+    this.#put("Offline", ready);
+  }
+
+  #put(name, value) {
+    this.#shown.set(name, value);
+    this.#list.replaceChildren(
+      ...[...this.#shown].map(([term, text]) => make("div", {}, make("dt", {}, term), make("dd", {}, text))),
+    );
+  }
+}
+
+/** As `xsent verify` has it: numbers are rounded to 8 bits on the way, so machines differ where one is rounded otherwise. */
+function verdict({ total, near, worst, allowed }) {
+  const close = `${near} of ${total} golden vectors within 0.001 of Python's`;
+  if (near === total) return `✓ ${close}`;
+  const furthest = `the furthest ${worst.toFixed(3)}, ${allowed.toFixed(3)} allowed`;
+  return worst <= allowed ? `✓ ${close}, ${furthest}` : `✗ ${close}, ${furthest}: results here are not to be trusted`;
+}

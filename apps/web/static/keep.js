@@ -1,0 +1,52 @@
+// Files of the site, kept in the browser's cache under their address and digest, where the service worker finds them.
+
+const CACHE = "xsent"; // sw.js names the same
+
+/** The cache, or undefined where the browser gives none: over plain HTTP, or in a private window. */
+async function openCache() {
+  try {
+    return await globalThis.caches?.open(CACHE);
+  } catch {
+    return undefined;
+  }
+}
+
+/** Asks the browser to hold on to the cache when the disk gets full; what it answers changes nothing here. */
+export const askToStay = () => navigator.storage?.persist?.().catch(() => false);
+
+/**
+ * A file as bytes, from the cache or, once, from the host.
+ * @param {string} path @param {string} sha256 its digest in the list of files
+ * @param {(bytes: number, fetched: boolean) => void} onBytes is told as they come
+ */
+export async function fetchKept(path, sha256, onBytes) {
+  const address = new URL(path, import.meta.url).href;
+  const cache = await openCache();
+  const kept = await cache?.match(`${address}?${sha256}`);
+  const response = kept ?? (await fetch(address));
+  if (!response.ok) throw new Error(`${path}: the host answers ${response.status}; is the whole site there?`);
+  const bytes = await readAll(response, (count) => onBytes(count, !kept));
+  if (!kept && cache) {
+    const { status, statusText, headers } = response;
+    await cache.put(`${address}?${sha256}`, new Response(bytes, { status, statusText, headers })).catch(() => {}); // full
+  }
+  return bytes;
+}
+
+/** @param {Response} response @param {(bytes: number) => void} onBytes */
+async function readAll(response, onBytes) {
+  const chunks = [];
+  const reader = response.body.getReader();
+  for (let next = await reader.read(); !next.done; next = await reader.read()) {
+    chunks.push(next.value);
+    onBytes(next.value.length);
+  }
+  return new Uint8Array(await new Blob(chunks).arrayBuffer());
+}
+
+/** Unpacks gzip; what a host has unpacked already stays as it is. @param {Uint8Array} bytes */
+export async function unpack(bytes) {
+  if (bytes[0] !== 0x1f || bytes[1] !== 0x8b) return bytes;
+  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
+  return new Uint8Array(await new Response(stream).arrayBuffer());
+}

@@ -1,0 +1,62 @@
+// Opens the page: loads the model, and wires the panels.
+
+import { openDocuments } from "./documents.js";
+import { byId } from "./dom.js";
+import { Library } from "./library.js";
+import { openMap } from "./map.js";
+import { Model } from "./model.js";
+import { keepOffline } from "./offline.js";
+import { openSearch } from "./search.js";
+import { openSort } from "./sort.js";
+import { Facts } from "./facts.js";
+import { openTabs } from "./tabs.js";
+
+function warn(message) {
+  byId("notice").textContent = message;
+  byId("notice").hidden = !message;
+}
+
+async function start() {
+  const model = new Model();
+  const library = new Library(model);
+  const facts = new Facts(byId("facts"));
+  openDocuments(library, warn);
+  const { similar } = openSearch(model, library);
+  openSort(model, library);
+  const show = openTabs();
+  const map = openMap(library, (text) => {
+    show("search");
+    similar(text);
+  });
+  byId("tab-map").addEventListener("shown", map.layOut);
+
+  model.addEventListener("progress", ({ detail: { done, total } }) => {
+    byId("loading").hidden = false;
+    byId("loaded").value = done / total;
+    byId("loaded-text").textContent = `${(done / 1e6).toFixed(1)} of ${(total / 1e6).toFixed(1)} MB`;
+  });
+  model.addEventListener("failed", ({ detail }) => {
+    byId("loading").hidden = true;
+    warn(detail.message);
+  });
+  model.addEventListener("ready", async ({ detail: { about } }) => {
+    byId("loading").hidden = true;
+    document.documentElement.dataset.ready = "yes";
+    facts.model(about);
+    facts.offline(await keepOffline(list.version, (message) => warn(message)));
+  });
+  library.addEventListener("idle", () => facts.speed(model.milliseconds));
+
+  const list = await readList();
+  model.open(list);
+}
+
+async function readList() {
+  const response = await fetch(new URL("files.json", document.baseURI));
+  if (!response.ok) {
+    throw new Error("This page was put here without its list of files: write the folder with `xsent web --out FOLDER`.");
+  }
+  return response.json();
+}
+
+start().catch((error) => warn(`The page could not start: ${error.message}`));

@@ -1,0 +1,159 @@
+// The panel with the map: lays the sentences out when it is opened, and listens to mouse, fingers and keys.
+
+import { byId, counted, later, make } from "./dom.js";
+import { cosine } from "./model.js";
+import { View } from "./view.js";
+
+const MOST = 3000; // sentences; of more, evenly many are left out
+const LINKED = 4; // neighbours shown
+const RINGED = 5; // sentences nearest to the query
+
+/** @param {import("./library.js").Library} library @param {(text: string) => void} search */
+export function openMap(library, search) {
+  const canvas = byId("canvas");
+  const view = new View(canvas);
+  let shown = []; // what the points are of
+  let query;
+  let worker;
+
+  const layOut = later(() => {
+    if (byId("map").hidden) return;
+    const all = library.encoded;
+    const every = Math.ceil(all.length / MOST) || 1;
+    const taken = all.filter((_, i) => i % every === 0);
+    worker?.terminate();
+    if (!taken.length) {
+      put([], { places: [], neighbours: [], each: 0 });
+      say(library.documents.length ? "The texts are being read…" : "There is nothing to map yet: add texts above.");
+      return;
+    }
+    say(`Laying out ${counted(taken.length, "sentence")}…`);
+    const dim = taken[0].sentence.encoded.vector.length;
+    const vectors = new Float32Array(taken.length * dim);
+    taken.forEach(({ sentence }, i) => vectors.set(sentence.encoded.vector, i * dim));
+    worker = new Worker(new URL("layout-worker.js", import.meta.url), { type: "module" });
+    worker.onmessage = ({ data }) => {
+      put(taken, data);
+      say(every > 1 ? `${counted(taken.length, "sentence")} of ${all.length.toLocaleString("en")} are shown.` : "");
+    };
+    worker.postMessage({ vectors, dim }, [vectors.buffer]);
+  }, 150);
+
+  function put(taken, { places, neighbours, each }) {
+    shown = taken;
+    view.points = taken.map(({ passage, sentence }, i) => ({
+      x: places[2 * i],
+      y: places[2 * i + 1],
+      colour: passage.document.colour,
+      text: sentence.text,
+      neighbours: [...neighbours.slice(i * each, i * each + Math.min(LINKED, each))],
+    }));
+    view.chosen = -1;
+    ring();
+    view.showAll();
+    canvas.dataset.points = String(taken.length);
+    byId("legend").replaceChildren(
+      ...library.documents.slice(0, 12).map(({ name, colour }) =>
+        make("li", {}, make("span", { className: `dot c${colour % 9} s${colour % 3}`, ariaHidden: "true" }), name),
+      ),
+    );
+  }
+
+  function ring() {
+    const near = query ? shown.map(({ sentence }, i) => [cosine(query, sentence.encoded.vector), i]) : [];
+    view.ringed = new Set(near.sort((a, b) => b[0] - a[0]).slice(0, RINGED).map(([, i]) => i));
+  }
+
+  function say(text) {
+    byId("pointed").replaceChildren(text);
+  }
+
+  function choose(index, follow) {
+    if (index === view.chosen) return;
+    view.choose(index, follow);
+    const point = view.points[index];
+    if (!point) return say("");
+    const near = point.neighbours.map((i) => make("li", { dir: "auto" }, view.points[i].text));
+    const from = make("span", { className: "quiet" }, ` ${shown[index].passage.document.name}; near it:`);
+    byId("pointed").replaceChildren(make("strong", { dir: "auto" }, point.text), from, make("ul", {}, ...near));
+  }
+
+  const enter = () => view.points[view.chosen] && search(view.points[view.chosen].text);
+  listenToKeys(canvas, view, choose, enter);
+  listenToPointers(canvas, view, choose);
+  byId("zoom-in").addEventListener("click", () => view.zoomBy(1.5));
+  byId("zoom-out").addEventListener("click", () => view.zoomBy(1 / 1.5));
+  byId("zoom-all").addEventListener("click", () => view.showAll());
+  byId("query").addEventListener("asked", ({ detail }) => {
+    query = detail.vector;
+    ring();
+    view.draw();
+  });
+  library.addEventListener("changed", layOut);
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => view.draw());
+  new ResizeObserver(() => view.showAll()).observe(canvas);
+  return { layOut };
+}
+
+function listenToKeys(canvas, view, choose, enter) {
+  const directions = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
+  const others = {
+    "+": () => view.zoomBy(1.3),
+    "=": () => view.zoomBy(1.3),
+    "-": () => view.zoomBy(1 / 1.3),
+    0: () => view.showAll(),
+    Escape: () => choose(-1),
+    Enter: enter,
+  };
+  canvas.addEventListener("keydown", (event) => {
+    const { key, shiftKey, ctrlKey, metaKey, altKey } = event;
+    const [dx, dy] = directions[key] ?? [0, 0];
+    if (ctrlKey || metaKey || altKey || !(key in directions || key in others)) return;
+    event.preventDefault();
+    if (key in others) others[key]();
+    else if (shiftKey) view.moveBy(-40 * dx, -40 * dy);
+    else choose(view.towards(dx, dy), true);
+  });
+}
+
+function listenToPointers(canvas, view, choose) {
+  const down = new Map(); // pointer -> place
+  const placeOf = (event) => [event.offsetX, event.offsetY];
+  const spread = () => {
+    const [[ax, ay], [bx, by]] = [...down.values()];
+    return { distance: Math.hypot(ax - bx, ay - by), middle: [(ax + bx) / 2, (ay + by) / 2] };
+  };
+  canvas.addEventListener("pointerdown", (event) => {
+    canvas.setPointerCapture(event.pointerId);
+    down.set(event.pointerId, placeOf(event));
+    choose(view.pointAt(placeOf(event), event.pointerType === "touch" ? 28 : 16));
+  });
+  canvas.addEventListener("pointermove", (event) => {
+    const place = placeOf(event);
+    const before = down.get(event.pointerId);
+    if (!before) {
+      if (event.pointerType === "mouse") choose(view.pointAt(place));
+    } else if (down.size === 2) {
+      const { distance } = spread();
+      down.set(event.pointerId, place);
+      const now = spread();
+      view.zoomBy(now.distance / (distance || 1), now.middle);
+    } else {
+      down.set(event.pointerId, place);
+      view.moveBy(place[0] - before[0], place[1] - before[1]);
+    }
+  });
+  for (const kind of ["pointerup", "pointercancel"]) {
+    canvas.addEventListener(kind, (event) => down.delete(event.pointerId));
+  }
+  canvas.addEventListener(
+    "wheel",
+    (event) => {
+      // Elsewhere the wheel scrolls the page, also over a map that nobody has clicked.
+      if (document.activeElement !== canvas && !event.ctrlKey) return;
+      event.preventDefault();
+      view.zoomBy(Math.exp(-event.deltaY / 400), placeOf(event));
+    },
+    { passive: false },
+  );
+}

@@ -1,0 +1,34 @@
+// Whether the page opens without a network, and whether its host has a newer one.
+
+/**
+ * @param {string} version of the files that this page came with
+ * @param {(message: string) => void} tell shows a line to the reader
+ * @returns {Promise<string>} how it stands with working offline
+ */
+export async function keepOffline(version, tell) {
+  const workers = navigator.serviceWorker;
+  if (!workers) return "not here: browsers keep pages only from https or this machine";
+  try {
+    await workers.register(`sw.js?${version}`);
+    await workers.ready;
+    if (!workers.controller) await new Promise((resolve) => workers.addEventListener("controllerchange", resolve, { once: true }));
+  } catch (error) {
+    return `not ready (${error.message})`;
+  }
+  lookForNewer(version, tell);
+  return "✓ ready";
+}
+
+/** Fetches a newer page beside this one, and says when it is there. */
+async function lookForNewer(version, tell) {
+  if (!navigator.onLine) return;
+  const response = await fetch("files.json?fresh", { cache: "no-store" }).catch(() => undefined);
+  const newest = response?.ok ? await response.json() : undefined;
+  if (!newest || newest.version === version) return;
+  navigator.serviceWorker.addEventListener(
+    "controllerchange",
+    () => tell("A newer version of this page is here: reload to use it. Texts in the page will be forgotten."),
+    { once: true },
+  );
+  await navigator.serviceWorker.register(`sw.js?${newest.version}`);
+}

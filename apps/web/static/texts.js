@@ -1,0 +1,92 @@
+// Files and pasted text to passages, and passages to sentences.
+
+const LARGEST = 5_000_000; // bytes of a file
+const SHORT = 12; // characters: such a sentence is read with the next
+
+const sentences = new Intl.Segmenter("en", { granularity: "sentence" });
+
+/** @typedef {{start: number, end: number, text: string, encoded?: import("./model.js").Encoded}} Sentence */
+/** @typedef {{text: string, sentences: Sentence[]}} Passage */
+
+/** The text of a file; an Error says in one line why there is none. @param {File} file */
+export async function readFile(file) {
+  if (file.size > LARGEST) {
+    const megabytes = (file.size / 1e6).toFixed(1);
+    throw new Error(`${file.name} has ${megabytes} MB; at most ${LARGEST / 1e6} MB are read. Split it, or use xsent index.`);
+  }
+  const bytes = new Uint8Array(await file.arrayBuffer());
+  const text = decode(bytes);
+  if (text === undefined) throw new Error(`${file.name} is not text. Save it as plain text (UTF-8) and drop it again.`);
+  if (/\.html?$/i.test(file.name)) return fromHtml(text);
+  return /\.(md|markdown)$/i.test(file.name) ? fromMarkdown(text) : text;
+}
+
+/** UTF-8 or, with its mark, UTF-16; undefined for anything else. @param {Uint8Array} bytes */
+function decode(bytes) {
+  const mark = `${bytes[0]} ${bytes[1]}`;
+  const encoding = { "255 254": "utf-16le", "254 255": "utf-16be" }[mark] ?? "utf-8";
+  try {
+    const text = new TextDecoder(encoding, { fatal: true }).decode(bytes);
+    return text.includes("\0") ? undefined : text;
+  } catch {
+    return undefined;
+  }
+}
+
+/** What a reader sees of a page, a block a line; nothing in it runs or is fetched. @param {string} html */
+export function fromHtml(html) {
+  const { body } = new DOMParser().parseFromString(html, "text/html");
+  for (const unseen of body.querySelectorAll("script, style, noscript, template, nav, svg")) unseen.remove();
+  for (const text of textNodes(body)) text.data = text.data.replace(/\s+/g, " ");
+  for (const end of body.querySelectorAll("p, div, li, h1, h2, h3, h4, h5, h6, br, tr, dt, dd, section, article, pre")) {
+    end.before("\n");
+    end.after("\n");
+  }
+  return body.textContent;
+}
+
+function textNodes(root) {
+  const found = [];
+  const walker = root.ownerDocument.createTreeWalker(root, NodeFilter.SHOW_TEXT);
+  while (walker.nextNode()) found.push(walker.currentNode);
+  return found;
+}
+
+/** Without the marks of headings, lists, quotes, emphasis and links. @param {string} text */
+export function fromMarkdown(text) {
+  return text
+    .replace(/^(```|~~~).*$/gm, "")
+    .replace(/^\s*(#{1,6}|>|[-*+]|\d+[.)])\s+/gm, "")
+    .replace(/!?\[([^\]]*)\]\([^)]*\)/g, "$1")
+    .replace(/(\*\*|__|`)/g, "");
+}
+
+/** A passage a line; lines that were only wrapped are put together again. @param {string} text @returns {Passage[]} */
+export function toPassages(text) {
+  const blocks = text.replace(/\r\n?/g, "\n").split(/\n\s*\n/);
+  const lines = blocks.flatMap((block) => {
+    const own = block.split("\n").map((line) => line.trim());
+    return isWrapped(own) ? [own.join(" ")] : own;
+  });
+  return lines.filter((line) => /[\p{L}\p{N}]/u.test(line)).map((line) => ({ text: line, sentences: toSentences(line) }));
+}
+
+/** Whether lines look like one text broken at a margin: about as long as each other, and ending in mid-sentence. */
+function isWrapped(lines) {
+  const broken = lines.slice(0, -1);
+  const open = broken.filter((line) => line.length >= 50 && line.length <= 120 && !/[.!?:;。！？…]["'”’»)]?$/.test(line));
+  return broken.length > 0 && open.length > broken.length / 2;
+}
+
+/** @param {string} passage @returns {Sentence[]} */
+function toSentences(passage) {
+  const found = [];
+  let start = 0;
+  for (const { index, segment } of sentences.segment(passage)) {
+    const end = index + segment.length;
+    if (passage.slice(start, end).trim().length < SHORT && end < passage.length) continue;
+    found.push({ start, end, text: passage.slice(start, end).trim() });
+    start = end;
+  }
+  return found;
+}

@@ -1,0 +1,92 @@
+// The thread that holds the model, so that typing never waits for it. One sentence at a time; what is urgent goes first.
+
+import { Encoder } from "./encoder.js";
+import { askToStay, fetchKept, unpack } from "./keep.js";
+
+const NEAR = 1e-3; // in each number of a golden vector
+const RUNTIME = "vendor/onnxruntime.wasm.gz";
+
+let encoder;
+const urgent = [];
+const patient = [];
+const dropped = new Set();
+
+async function open(list) {
+  const wanted = Object.entries(list.files).filter(([path]) => path.startsWith("model/") || path === RUNTIME);
+  const total = wanted.reduce((sum, [path, file]) => sum + (path.endsWith(".md") ? 0 : file.bytes), 0);
+  let [done, fetched] = [0, 0];
+  const read = (path) => {
+    if (!list.files[path]) throw new Error(`${path} is missing from this site; write it again with xsent web --out.`);
+    return fetchKept(path, list.files[path].sha256, (bytes, isNew) => {
+      done += bytes;
+      if (isNew) fetched += bytes;
+      postMessage({ kind: "progress", done, total });
+    });
+  };
+  encoder = await Encoder.open((name) => read(`model/${name}`), read(RUNTIME).then(unpack));
+  await encoder.encode("warm");
+  const start = performance.now();
+  const differences = await encoder.checkGolden();
+  const milliseconds = (performance.now() - start) / (differences.length || 1);
+  const { name, languages, fingerprint, dim, num_layers: layers, max_length: longest, licence } = encoder.manifest;
+  const golden = {
+    total: differences.length,
+    near: differences.filter((difference) => difference <= NEAR).length,
+    worst: Math.max(0, ...differences),
+    allowed: Math.max(...Object.values(encoder.manifest.golden.tolerance)), // between one machine and another
+  };
+  askToStay();
+  const about = { name, languages, fingerprint, dim, layers, longest, licence, bytes: done, fetched };
+  postMessage({ kind: "ready", about: { ...about, golden, milliseconds } });
+  work();
+}
+
+const otherMessages = new MessageChannel();
+
+/** Lets messages in that came meanwhile. */
+const breathe = () =>
+  new Promise((resolve) => {
+    otherMessages.port1.onmessage = resolve;
+    otherMessages.port2.postMessage(null);
+  });
+
+let working = false;
+
+async function work() {
+  if (working || !encoder) return;
+  working = true;
+  for (let job = urgent[0] ?? patient[0]; job; job = urgent[0] ?? patient[0]) {
+    await advance(job);
+    await breathe();
+  }
+  working = false;
+}
+
+/** Encodes the next text of a job. */
+async function advance(job) {
+  const queue = job.urgent ? urgent : patient;
+  if (job.next >= job.texts.length || dropped.delete(job.id)) {
+    queue.splice(queue.indexOf(job), 1);
+    return;
+  }
+  const start = performance.now();
+  try {
+    const { vector, windows, unknown } = await encoder.encode(job.texts[job.next]);
+    const milliseconds = performance.now() - start;
+    postMessage({ kind: "vector", id: job.id, at: job.next, vector, windows, unknown, milliseconds }, [vector.buffer]);
+  } catch (error) {
+    postMessage({ kind: "failed", message: `A sentence could not be encoded: ${error.message}` });
+  }
+  job.next++;
+}
+
+onmessage = ({ data }) => {
+  if (data.kind === "open") {
+    open(data.list).catch((error) => postMessage({ kind: "failed", message: error.message ?? String(error) }));
+  } else if (data.kind === "drop") {
+    dropped.add(data.id);
+  } else {
+    (data.urgent ? urgent : patient).push({ ...data, next: 0 });
+    work();
+  }
+};

@@ -1,0 +1,58 @@
+"""A real browser for tests: Debian's `chromium`, or another Chrome in CHROMIUM, driven by playwright."""
+
+import os
+import shutil
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import ThreadingHTTPServer
+from typing import Any
+
+import pytest
+
+playwright = pytest.importorskip("playwright.sync_api", reason="needs playwright: pip install playwright")
+CHROMIUM = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")
+MINUTE = 60_000  # for a slow machine to load 35 MB and compile them
+
+needs_chromium = pytest.mark.skipif(CHROMIUM is None, reason="needs chromium: apt-get install chromium")
+
+
+@contextmanager
+def listening(server: ThreadingHTTPServer) -> Iterator[str]:
+    """The address of a server while it runs."""
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}/"
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+@contextmanager
+def started_browser() -> Iterator[Any]:
+    """Chromium without a window."""
+    with playwright.sync_playwright() as started:
+        # Chrome itself asks its maker about the fields of any page; what is tested is what the page asks.
+        arguments = ["--no-sandbox", "--disable-features=AutofillServerCommunication"]
+        browser = started.chromium.launch(executable_path=CHROMIUM, args=arguments)
+        yield browser
+        browser.close()
+
+
+def complaints_of(page: Any) -> list[str]:  # noqa: ANN401
+    """Where a page's errors and warnings go."""
+    complaints: list[str] = []
+    page.on("pageerror", lambda error: complaints.append(str(error)))
+    page.on("console", lambda line: complaints.append(line.text) if line.type in ("error", "warning") else None)
+    return complaints
+
+
+def open_page(page: Any, address: str) -> None:  # noqa: ANN401
+    page.goto(address)
+    page.wait_for_selector("html[data-ready]", timeout=MINUTE)
+
+
+def expect(page: Any, selector: str) -> Any:  # noqa: ANN401
+    return playwright.expect(page.locator(selector).first)
