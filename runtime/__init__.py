@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from xsent.mining.bitext import mine_bitext as mine_bitext
     from xsent.mining.margin import margin_scores as margin_scores
     from xsent.options import LongSentenceWarning as LongSentenceWarning
+    from xsent.options import OnLong as OnLong
     from xsent.options import UnknownTextWarning as UnknownTextWarning
     from xsent.search.building import build_index as build_index
     from xsent.search.building import extend_index as extend_index
@@ -45,7 +46,7 @@ _NAMES = {  # by module
     "errors": "BackendError BundleError DataError FingerprintError MissingExtraError ParityError XsentError",
     "mining.bitext": "align_documents mine_bitext",
     "mining.margin": "margin_scores",
-    "options": "LongSentenceWarning UnknownTextWarning",
+    "options": "LongSentenceWarning OnLong UnknownTextWarning",
     "search.building": "build_index extend_index",
     "search.index": "SearchIndex semantic_search",
     "similarity": "cosine_similarity nearest",
