@@ -49,8 +49,9 @@ class SentenceVectorizer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
     def transform(self, X: Iterable[str]) -> NDArray[np.float32]:
         """Vectors [n, D] of n texts; a ValueError says that `X` is one text or a table."""
         check_is_fitted(self)
-        if isinstance(X, str) or getattr(X, "ndim", 1) != 1:
-            given = "one text" if isinstance(X, str) else f"a table of shape {list(np.shape(X))}"
+        shape = getattr(X, "shape", (0,))
+        if isinstance(X, str) or len(shape) != 1:
+            given = "one text" if isinstance(X, str) else f"a table of shape {list(shape)}"
             raise ValueError(f"expected a list or a column of texts, got {given}")
         return self.encoder_.encode(X, truncate_dim=self.truncate_dim, on_long=self.on_long)
 

@@ -2,19 +2,16 @@
 
 from pathlib import Path
 
+import chromadb
 import numpy as np
 import pytest
+from chromadb.config import Settings
 from conftest import sentences
 
 from xsent import FingerprintError, LongSentenceWarning, SentenceEncoder, nearest
-from xsent.bundle import builtin_path
-
-chromadb = pytest.importorskip("chromadb")
-
-from chromadb.config import Settings
-
 from xsent.apps import chroma
 from xsent.apps.chroma import XsentEmbeddingFunction
+from xsent.bundle import builtin_path
 
 pytestmark = pytest.mark.usefixtures("offline")
 

@@ -5,14 +5,10 @@ from pathlib import Path
 
 import pytest
 from conftest import sentences
-
-from xsent import LongSentenceWarning, SentenceEncoder, nearest
-
-pytest.importorskip("langchain_core")
-
 from langchain_core.embeddings import Embeddings
 from langchain_core.vectorstores import InMemoryVectorStore
 
+from xsent import LongSentenceWarning, SentenceEncoder, nearest
 from xsent.apps.langchain import XsentEmbeddings
 
 pytestmark = pytest.mark.usefixtures("offline")

@@ -7,13 +7,9 @@ from pathlib import Path
 
 import pytest
 from conftest import sentences
-
-from xsent import FingerprintError, LongSentenceWarning, SentenceEncoder, nearest
-
-pytest.importorskip("llama_index.core")
-
 from llama_index.core import Document, VectorStoreIndex
 
+from xsent import FingerprintError, LongSentenceWarning, SentenceEncoder, nearest
 from xsent.apps.llamaindex import XsentEmbedding
 
 pytestmark = pytest.mark.usefixtures("offline")

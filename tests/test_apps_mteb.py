@@ -3,20 +3,17 @@
 from pathlib import Path
 from typing import Any
 
+import mteb
 import numpy as np
 import pytest
 from conftest import sentences
-from numpy.typing import NDArray
-
-from xsent import LongSentenceWarning, SentenceEncoder, nearest
-
-mteb = pytest.importorskip("mteb")
-
 from datasets import Dataset, DatasetDict
 from mteb.abstasks.task_metadata import TaskMetadata
 from mteb.abstasks.text.bitext_mining import AbsTaskBitextMining
 from mteb.models import EncoderProtocol
+from numpy.typing import NDArray
 
+from xsent import LongSentenceWarning, SentenceEncoder, nearest
 from xsent.apps.mteb import XsentEncoder
 
 pytestmark = pytest.mark.usefixtures("offline")

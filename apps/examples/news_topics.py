@@ -4,7 +4,7 @@
 """
 
 import csv
-from importlib.resources import files
+from pathlib import Path
 
 import numpy as np
 
@@ -25,7 +25,7 @@ DESCRIPTIONS = {
 
 def read_headlines() -> tuple[list[str], dict[str, list[str]]]:
     """Topics [n], and the n headlines in every language, by its code."""
-    with (files(__package__) / "headlines.tsv").open(encoding="utf-8", newline="") as file:
+    with Path(__file__).with_name("headlines.tsv").open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE))
     return [row["topic"] for row in rows], {code: [row[code] for row in rows] for code in rows[0] if code != "topic"}
 

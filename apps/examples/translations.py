@@ -5,7 +5,7 @@
 
 import csv
 import random
-from importlib.resources import files
+from pathlib import Path
 
 from xsent import SentenceEncoder, mine_bitext
 from xsent.terminal import format_table
@@ -15,7 +15,7 @@ THRESHOLD = 1.1  # least margin of a pair; higher finds fewer that are wrong, an
 
 def read_text(language: str) -> dict[str, int]:
     """Sentences of one language, shuffled, with the number of what they say; some say it in this language alone."""
-    with (files(__package__) / "mill.tsv").open(encoding="utf-8", newline="") as file:
+    with Path(__file__).with_name("mill.tsv").open(encoding="utf-8", newline="") as file:
         rows = csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE)
         numbered = [(row[language], number) for number, row in enumerate(rows) if row[language]]
     random.Random(language).shuffle(numbered)
