@@ -12,7 +12,6 @@ with needing("chroma"):
     from chromadb.utils.embedding_functions import register_embedding_function
 
 
-@register_embedding_function
 class XsentEmbeddingFunction(EmbeddingFunction[Documents]):
     """Texts and queries are encoded alike, in this process; distances are 1 - cosine.
 
@@ -66,6 +65,9 @@ class XsentEmbeddingFunction(EmbeddingFunction[Documents]):
         old, new = old_config["truncate_dim"], new_config["truncate_dim"]
         if old != new:
             raise ValueError(f"the collection has truncate_dim = {old}, not {new}: make a new one")
+
+
+register_embedding_function(XsentEmbeddingFunction)
 
 
 @lru_cache(maxsize=4)  # Chroma builds the function for every query again
