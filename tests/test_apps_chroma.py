@@ -17,7 +17,7 @@ pytestmark = pytest.mark.usefixtures("offline")
 
 TEXTS = sentences("en")[::4]
 IDS = [str(number) for number in range(len(TEXTS))]
-QUIET = Settings(anonymized_telemetry=False)  # versions before 1.4 report their use
+QUIET = Settings(anonymized_telemetry=False)  # older versions report their use
 LONG = "Anna, Boris, Clara and David. " * 40
 
 
