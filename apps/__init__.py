@@ -1,1 +1,1 @@
-"""Applications on top of the public API of `xsent` (still empty)."""
+"""Applications on top of the public API of `xsent`: other people's tools, a module each, and examples."""
