@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from xsent.mining.paraphrases import mine_paraphrases as mine_paraphrases
     from xsent.mining.paraphrases import paraphrase_mining as paraphrase_mining
     from xsent.options import LongSentenceWarning as LongSentenceWarning
+    from xsent.options import OnLong as OnLong
     from xsent.options import UnknownTextWarning as UnknownTextWarning
     from xsent.search.building import build_index as build_index
     from xsent.search.building import extend_index as extend_index
@@ -52,7 +53,7 @@ _NAMES = {  # by module
     "mining.bitext": "align_documents mine_bitext",
     "mining.margin": "margin_scores",
     "mining.paraphrases": "group_pairs mine_paraphrases paraphrase_mining",
-    "options": "LongSentenceWarning UnknownTextWarning",
+    "options": "LongSentenceWarning OnLong UnknownTextWarning",
     "search.building": "build_index extend_index",
     "search.index": "Hit SearchIndex semantic_search",
     "search.updating": "Document update_index",

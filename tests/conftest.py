@@ -1,7 +1,8 @@
 """What several tests share: a tiny checkpoint and the bundle exported from it."""
 
 import os
-from collections.abc import Callable
+import socket
+from collections.abc import Callable, Iterator
 from dataclasses import asdict
 from itertools import chain, combinations, islice
 from pathlib import Path
@@ -40,6 +41,22 @@ def sentences(language: str) -> list[str]:
 def run(capfd: pytest.CaptureFixture[str]) -> Runner:
     """Runs `xsent` commands."""
     return Runner(capfd)
+
+
+@pytest.fixture
+def offline(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """No connection opens, and none is tried, not even by a library that would take a refusal in silence."""
+    tried = []
+
+    def refuse(*where: object) -> None:
+        tried.append(where)
+        raise OSError("this test opens no connection")
+
+    for name in ("connect", "connect_ex", "sendto"):
+        monkeypatch.setattr(socket.socket, name, refuse)
+    monkeypatch.setattr(socket, "getaddrinfo", refuse)
+    yield
+    assert not tried
 
 
 def save_encoder(encoder: Encoder, folder: Path, *files: Path, **about: object) -> Path:
