@@ -146,7 +146,8 @@ def _run(job: Job, partitions: Sequence[Partition], workers: int | None, address
                     said[message.partition(" sentences ")[2]].append(f"{result['part']}: {message}")
                 progress.advance(result["rows"])
     except BaseException:
-        typer.echo(f"{job.folder}: {len(whole_parts(job.folder)):,} parts are whole; --resume goes on.", err=True)
+        if whole := len(whole_parts(job.folder)):
+            typer.echo(f"{job.folder}: {whole:,} parts are whole and kept; --resume goes on.", err=True)
         raise
     for messages in said.values():
         others = f"; as in {len(messages) - 1:,} other parts" if messages[1:] else ""
@@ -180,7 +181,10 @@ def _results(job: Job, partitions: Sequence[Partition], workers: int | None) -> 
     context = ray.data.DataContext.get_current()
     context.enable_progress_bars = context.print_on_execution_start = False
     logging.getLogger("ray.data").setLevel(logging.CRITICAL)  # whatever went wrong, we say
-    workers = workers or max(1, int(ray.cluster_resources()["CPU"]) // job.threads)
+    cpus = int(ray.cluster_resources()["CPU"])
+    workers = workers or max(1, cpus // job.threads)
+    if workers * job.threads > cpus:  # Ray would wait for more, without end
+        raise ValueError(f"{workers} workers of {job.threads} threads: there are {cpus} CPUs; give fewer --workers")
     pool = ray.data.ActorPoolStrategy(size=min(workers, len(partitions)))
     rows = [asdict(partition) for partition in partitions]
     data = ray.data.from_items(rows, override_num_blocks=len(rows))
