@@ -7,6 +7,7 @@ another. All machines see input and output under the same path and have the same
 
 import logging
 import os
+import time
 import warnings
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
@@ -54,7 +55,7 @@ class PartWriter:
 
     def __call__(self, row: dict[str, Any]) -> dict[str, Any]:
         """Encode a partition; what comes back counts its rows, or says what went wrong: Ray would bury an error."""
-        partition = Partition(**row)
+        partition, began = Partition(**row), time.time()
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             try:
@@ -63,7 +64,8 @@ class PartWriter:
                 empty, error = 0, str(problem)
         said = "\n".join(str(warning.message) for warning in caught)
         name = part_path(self._job.folder, partition).name
-        return {"part": name, "rows": partition.rows, "empty": empty, "warnings": said, "error": error}
+        result = {"part": name, "rows": partition.rows, "empty": empty, "warnings": said, "error": error}
+        return {**result, "began": began, "ended": time.time()}
 
     @cached_property
     def _encoder(self) -> SentenceEncoder:
@@ -134,26 +136,34 @@ def encode(
 
 def _run(job: Job, partitions: Sequence[Partition], workers: int | None, address: str | None) -> None:
     total = sum(partition.rows for partition in partitions)
-    rows = empty = 0
-    said = defaultdict(list)
+    results = []
     try:
         with _cluster(workers, job.threads, address), Progress("sentences", total) as progress:
             for result in _results(job, partitions, workers):
                 if result["error"]:
                     raise DataError(result["error"])
-                rows, empty = rows + result["rows"], empty + result["empty"]
-                for message in result["warnings"].splitlines():
-                    said[message.partition(" sentences ")[2]].append(f"{result['part']}: {message}")
+                results.append(result)
                 progress.advance(result["rows"])
     except BaseException:
         if whole := len(whole_parts(job.folder)):
             typer.echo(f"{job.folder}: {whole:,} parts are whole and kept; --resume goes on.", err=True)
         raise
+    seconds = max(result["ended"] for result in results) - min(result["began"] for result in results)
+    typer.echo(f"{total:,} lines in {seconds:,.1f} s, {total / seconds:,.0f} a second, without Ray's start.", err=True)
+    _warn(results, total)
+
+
+def _warn(results: Sequence[dict[str, Any]], total: int) -> None:
+    """Pass on what workers had to say, once of a kind."""
+    said = defaultdict(list)
+    for result in results:
+        for message in result["warnings"].splitlines():
+            said[message.partition(" sentences ")[2]].append(f"{result['part']}: {message}")
     for messages in said.values():
         others = f"; as in {len(messages) - 1:,} other parts" if messages[1:] else ""
         warnings.warn(f"{messages[0]}{others}", stacklevel=1)
-    if empty:
-        warnings.warn(f"{empty:,} of {rows:,} lines are empty; their vectors are zero", stacklevel=1)
+    if empty := sum(result["empty"] for result in results):
+        warnings.warn(f"{empty:,} of {total:,} lines are empty; their vectors are zero", stacklevel=1)
 
 
 @contextmanager

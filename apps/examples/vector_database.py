@@ -23,6 +23,7 @@ from xsent.terminal import format_table, one_line_errors
 with needing("database"):
     import lancedb
     import pyarrow.dataset
+    from lancedb.index import HnswSq
 
 TABLE = "sentences"
 INDEXED = 100_000  # rows from which an index pays: fewer are compared one by one
@@ -35,10 +36,12 @@ def fill(vectors: Path, database: Path) -> int:
     source = pyarrow.dataset.dataset(vectors, format="parquet")
     if b"xsent" not in (source.schema.metadata or {}):
         raise DataError(f"{vectors}: its metadata names no encoder; write it with xsent encode --output NAME.parquet")
+    if (precision := json.loads(source.schema.metadata[b"xsent"])["precision"]) not in ("float32", "float16"):
+        raise DataError(f"{vectors} holds {precision}, which LanceDB does not compare; encode to float32 or float16")
     table = lancedb.connect(database).create_table(TABLE, source.to_batches(), schema=source.schema)
     rows: int = table.count_rows()
     if rows >= INDEXED:
-        table.create_index(metric="cosine", vector_column_name="vector", index_type="IVF_HNSW_SQ")
+        table.create_index("vector", config=HnswSq(distance_type="cosine"))
     return rows
 
 
@@ -46,6 +49,8 @@ class VectorDatabase:
     """A table, opened with the encoder that its vectors are of; a FingerprintError says that they are of another."""
 
     def __init__(self, database: Path, encoder: SentenceEncoder) -> None:
+        if not database.is_dir():  # LanceDB would make one
+            raise DataError(f"{database}: no such database; fill one first")
         self._table = lancedb.connect(database).open_table(TABLE)
         self._note = json.loads(self._table.schema.metadata[b"xsent"])
         self._encoder = encoder
