@@ -39,7 +39,7 @@ _STORE = 128 * 2**20  # bytes of memory that a Ray of our own shares between pro
 class Job:
     """What a worker must know beside its partitions."""
 
-    model: str | None  # absolute path of the bundle; None for the built-in one
+    model: Path | None  # absolute; None for the built-in bundle
     threads: int  # of a worker
     folder: Path  # of the output
     note: Note  # of each part, fingerprint first
@@ -130,7 +130,7 @@ def encode(
         return
     if done := len(partitions) - len(missing):
         typer.echo(f"Going on after {done:,} of {len(partitions):,} parts; warnings count the others only.", err=True)
-    job = Job(model and str(model.absolute()), threads or 1, folder, note, part_schema(example), options)
+    job = Job(None if model is None else model.absolute(), threads or 1, folder, note, part_schema(example), options)
     _run(job, missing, workers, address)
 
 

@@ -18,7 +18,7 @@ PAGE = Path(__file__).parent.parent / "docs" / "scaling.md"
 def documented_function() -> Callable[[Iterable[Any]], Iterator[Any]]:
     """The function of the page that Spark calls."""
     (block,) = re.findall(r"```python\n(def .*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
-    assert len([line for line in block.splitlines() if line.strip()]) == 10
+    assert len([line for line in block.splitlines() if line.strip()]) <= 10
     names: dict[str, Any] = {}
     exec(block, names)
     function: Callable[[Iterable[Any]], Iterator[Any]] = names["encode_batches"]

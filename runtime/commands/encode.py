@@ -58,8 +58,8 @@ def encode(
     others = {"workers": workers, "column": column, "address": address}
     if engine != "local":
         form = {"normalize_embeddings": normalize, "truncate_dim": truncate_dim, "precision": precision}
-        job = {"model": model, "threads": threads, "resume": resume, "force": force, "on_long": on_long}
-        _engine(engine)(file, output, **job, **form, **others)
+        same = {"model": model, "threads": threads, "resume": resume, "force": force, "on_long": on_long}
+        _engine(engine)(file, output, **same, **form, **others)
         return
     if given := [name for name, value in others.items() if value is not None]:
         raise ValueError(f"--{given[0]} is for --engine ray; the local one runs here and reads text")
