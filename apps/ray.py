@@ -7,6 +7,7 @@ another. All machines see input and output under the same path and have the same
 
 import logging
 import os
+import platform
 import time
 import warnings
 from collections import defaultdict
@@ -72,7 +73,7 @@ class PartWriter:
         encoder = SentenceEncoder(self._job.model, threads=self._job.threads)
         if encoder.fingerprint != (expected := self._job.note["fingerprint"]):
             raise FingerprintError(
-                f"{encoder.bundle.path} on {os.uname().nodename} has fingerprint {encoder.fingerprint}, expected "
+                f"{encoder.bundle.path} on {platform.node()} has fingerprint {encoder.fingerprint}, expected "
                 f"{expected}; put the same bundle there"
             )
         return encoder
@@ -112,6 +113,9 @@ def encode(
     """
     if output is None or file == "-":
         raise ValueError("--engine ray needs a file or a folder to read and --output, the folder of its parts")
+    folder = output.absolute()
+    if Path(file).resolve() in [folder.resolve(), *folder.resolve().parents]:
+        raise ValueError(f"{output}: lies in the input {file}; name a folder of its own for the output")
     encoder = SentenceEncoder(model, threads=1)
     example = encoder.encode([], **options)  # also sees whether the options fit
     note = {
@@ -122,7 +126,6 @@ def encode(
         "on_long": options["on_long"],
     }
     partitions = find_partitions(Path(file), column or "text")
-    folder = output.absolute()
     prepare(folder, resume=resume, force=force)
     missing = missing_parts(folder, partitions, note)
     if not missing:

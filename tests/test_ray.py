@@ -179,6 +179,7 @@ def test_parts_of_other_jobs_are_not_gone_on_with(texts: Path, mini_bundle: Path
     [
         (["-", "--engine", "spark"], "--engine spark: expected one of local, ray"),
         (["-", "--engine", "ray", "--output", "parts"], "--engine ray needs a file or a folder to read and --output"),
+        ([".", "--engine", "ray", "--output", "parts"], "parts: lies in the input .; name a folder of its own"),
         (["-", "--column", "title"], "--column is for --engine ray"),
     ],
 )
