@@ -56,7 +56,7 @@ class PartWriter:
 
     def __call__(self, row: dict[str, Any]) -> dict[str, Any]:
         """Encode a partition; what comes back counts its rows, or says what went wrong: Ray would bury an error."""
-        partition, began = Partition(**row), time.time()
+        partition, began, worked = Partition(**row), time.time(), time.process_time()
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             try:
@@ -66,7 +66,7 @@ class PartWriter:
         said = "\n".join(str(warning.message) for warning in caught)
         name = part_path(self._job.folder, partition).name
         result = {"part": name, "rows": partition.rows, "empty": empty, "warnings": said, "error": error}
-        return {**result, "began": began, "ended": time.time()}
+        return {**result, "began": began, "ended": time.time(), "worked": time.process_time() - worked}
 
     @cached_property
     def _encoder(self) -> SentenceEncoder:
@@ -152,7 +152,9 @@ def _run(job: Job, partitions: Sequence[Partition], workers: int | None, address
             typer.echo(f"{job.folder}: {whole:,} parts are whole and kept; --resume goes on.", err=True)
         raise
     seconds = max(result["ended"] for result in results) - min(result["began"] for result in results)
-    typer.echo(f"{total:,} lines in {seconds:,.1f} s, {total / seconds:,.0f} a second, without Ray's start.", err=True)
+    worked = sum(result["worked"] for result in results)
+    speed = f"{total:,} lines in {seconds:,.1f} s, {total / seconds:,.0f} a second"
+    typer.echo(f"{speed}; {worked:,.1f} s of processors; without Ray's start.", err=True)
     _warn(results, total)
 
 
