@@ -75,7 +75,7 @@ class VectorOutput:
         self._file.close()
         if self._path.suffix == ".parquet":
             with atomic_file(self._path) as file:
-                arrow_to_parquet(self._part, file)
+                arrow_to_parquet(self._part, file, self._note)
                 sync(file)
                 self._publish_note()
         else:

@@ -5,7 +5,7 @@ are never compared by mistake. What was cut short can be gone on with, see `xsen
 """
 
 import json
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
@@ -201,12 +201,13 @@ def check_format(name: str, precision: str) -> None:
         _pyarrow()
 
 
-def arrow_to_parquet(stream: Path, file: IO[bytes]) -> None:
-    """Turn what an `ArrowWriter` has written into a Parquet file, one batch at a time."""
+def arrow_to_parquet(stream: Path, file: IO[bytes], note: VectorNote) -> None:
+    """Turn what an `ArrowWriter` has written into a Parquet file, one batch at a time; its metadata has the note."""
     arrow = _pyarrow()
     with stream.open("rb") as source:
         batches = arrow.ipc.open_stream(source)
-        with arrow.parquet.ParquetWriter(file, batches.schema, compression="zstd", use_dictionary=False) as writer:
+        schema = batches.schema.with_metadata({"xsent": json.dumps(asdict(note))})
+        with arrow.parquet.ParquetWriter(file, schema, compression="zstd", use_dictionary=False) as writer:
             for batch in batches:
                 writer.write_batch(batch)
 

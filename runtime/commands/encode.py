@@ -2,7 +2,7 @@
 
 import sys
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from itertools import tee
 from pathlib import Path
@@ -39,6 +39,10 @@ def encode(
     threads: ThreadsOption = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with an output that was cut short.")] = False,
     force: ForceOption = False,
+    engine: Annotated[str, typer.Option(help="local; or ray: Parquet parts, from many machines.")] = "local",
+    workers: Annotated[int | None, typer.Option(min=1, help="Of --engine ray; default: its CPUs.")] = None,
+    column: Annotated[str | None, typer.Option(help="Of --engine ray: text in a Parquet file; default: text.")] = None,
+    address: Annotated[str | None, typer.Option(help="Of --engine ray: of a cluster; default: this machine.")] = None,
 ) -> None:
     """Encode a file, one sentence a line, in constant memory; an empty line becomes the zero vector."""
     from xsent.encoder import SentenceEncoder
@@ -51,6 +55,14 @@ def encode(
         raise ValueError("--resume goes on with a file: name it with --output")
     if resume and force:
         raise ValueError("--resume goes on and --force starts over: give one of them")
+    others = {"workers": workers, "column": column, "address": address}
+    if engine != "local":
+        form = {"normalize_embeddings": normalize, "truncate_dim": truncate_dim, "precision": precision}
+        same = {"model": model, "threads": threads, "resume": resume, "force": force, "on_long": on_long}
+        _engine(engine)(file, output, **same, **form, **others)
+        return
+    if given := [name for name, value in others.items() if value is not None]:
+        raise ValueError(f"--{given[0]} is for --engine ray; the local one runs here and reads text")
     encoder = SentenceEncoder(model, threads=threads)
     note = VectorNote(encoder.fingerprint, truncate_dim or encoder.dim, precision, normalize)
     before = file_state(file)
@@ -81,6 +93,17 @@ def encode(
             raise DataError(f"{file}: empty; expected one sentence a line")
     if empty:
         warnings.warn(f"{empty:,} of {rows:,} lines are empty; their vectors are zero", stacklevel=1)
+
+
+def _engine(name: str) -> Callable[..., None]:
+    """What another room or package offers as an entry point `xsent.engines`."""
+    from importlib.metadata import entry_points
+
+    offered = {point.name: point for point in entry_points(group="xsent.engines")}
+    if name not in offered:
+        raise ValueError(f"--engine {name}: expected one of {', '.join(['local', *sorted(offered)])}")
+    run: Callable[..., None] = offered[name].load()
+    return run
 
 
 @contextmanager
