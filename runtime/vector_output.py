@@ -138,7 +138,7 @@ class VectorOutput:
         for key in {**new, **old}:  # the fingerprint first
             if old.get(key) != new.get(key):
                 raise (FingerprintError if key == "fingerprint" else DataError)(
-                    f"{self._path}: cannot be gone on with: {key} was {old.get(key)}, is now {new.get(key)}; "
+                    f"{self._path}: of another job: {key} was {old.get(key)}, is now {new.get(key)}; "
                     "give the same, or --force to start over"
                 )
         if self._part.stat().st_size < last.bytes:

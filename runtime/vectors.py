@@ -1,7 +1,7 @@
 """Files of sentence vectors: read as memory maps, written front to back.
 
 Beside every file lies `NAME.json` with the fingerprint of the encoder, so that vectors of different encoders
-are never compared by mistake. What was cut short can be gone on with, see `xsent.vector_output`.
+are never compared by mistake. What was cut short is resumed, see `xsent.vector_output`.
 """
 
 import json

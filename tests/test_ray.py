@@ -110,7 +110,7 @@ def test_ctrl_c_keeps_parts_and_resume_makes_the_others(
     assert run(*command, "--resume") == (0, "", "All parts are there; nothing was left to do.\n")
     assert_refused(run(*command, "--resume", "--precision", "int8"), "precision was float32, is now int8")
     write_lines(tmp_path / "texts.txt", [*TEXTS, "Anna"])
-    assert_refused(run(*command, "--resume"), "part-000000.parquet: cannot be gone on with: the input is another")
+    assert_refused(run(*command, "--resume"), "part-000000.parquet: of another job: the input is another")
 
 
 @pytest.mark.usefixtures("cluster")
