@@ -49,7 +49,7 @@ def whole_parts(folder: Path) -> list[Path]:
     return sorted(folder.glob("part-*.parquet"))
 
 
-def prepare(folder: Path, *, resume: bool, force: bool) -> None:
+def prepare_folder(folder: Path, *, resume: bool, force: bool) -> None:
     """Make the folder, and take away what killed workers left half-written, and with `force` whole parts.
 
     A FileExistsError says that there are parts, and that neither `resume` nor `force` tells what to do with them.

@@ -31,7 +31,7 @@ with needing("ray"):
     import ray.data
 
     from xsent.apps.partitions import Partition, find_partitions
-    from xsent.apps.parts import Note, missing_parts, part_path, part_schema, prepare, whole_parts, write_part
+    from xsent.apps.parts import Note, missing_parts, part_path, part_schema, prepare_folder, whole_parts, write_part
 
 _STORE = 128 * 2**20  # bytes of memory that a Ray of our own shares between processes: no vectors pass through it
 
@@ -94,7 +94,7 @@ class PartWriter:
         return empty
 
 
-def encode(
+def encode_parts(
     file: str,
     output: Path | None,
     *,
@@ -126,7 +126,7 @@ def encode(
         "on_long": options["on_long"],
     }
     partitions = find_partitions(Path(file), column or "text")
-    prepare(folder, resume=resume, force=force)
+    prepare_folder(folder, resume=resume, force=force)
     missing = missing_parts(folder, partitions, note)
     if not missing:
         typer.echo("All parts are there; nothing was left to do.", err=True)

@@ -13,7 +13,7 @@ from xsent.terminal import format_table
 THRESHOLD = 1.1  # least margin of a pair; higher finds fewer that are wrong, and misses more
 
 
-def read_text(language: str) -> dict[str, int]:
+def shuffled_sentences(language: str) -> dict[str, int]:
     """Sentences of one language, shuffled, with the number of what they say; some say it in this language alone."""
     with Path(__file__).with_name("mill.tsv").open(encoding="utf-8", newline="") as file:
         rows = csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE)
@@ -34,7 +34,7 @@ def main() -> None:
     encoder = SentenceEncoder()
     rows = []
     for one, other in (("en", "de"), ("en", "fr"), ("de", "fr")):
-        left, right = read_text(one), read_text(other)
+        left, right = shuffled_sentences(one), shuffled_sentences(other)
         pairs = find(encoder, left, right)
         correct = sum(left[a] == right[b] for _, a, b in pairs)
         hidden = len(set(left.values()) & set(right.values()))

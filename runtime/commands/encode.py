@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from itertools import tee
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -45,28 +45,50 @@ def encode(
     address: Annotated[str | None, typer.Option(help="Of --engine ray: of a cluster; default: this machine.")] = None,
 ) -> None:
     """Encode a file, one sentence a line, in constant memory; an empty line becomes the zero vector."""
+    if resume and output is None:
+        raise ValueError("--resume goes on with a file: name it with --output")
+    if resume and force:
+        raise ValueError("--resume goes on and --force starts over: give one of them")
+    others = {"workers": workers, "column": column, "address": address}
+    _engine(engine)(
+        file,
+        output,
+        model=model,
+        threads=threads,
+        resume=resume,
+        force=force,
+        normalize_embeddings=normalize,
+        truncate_dim=truncate_dim,
+        precision=precision,
+        on_long=on_long,
+        **{name: value for name, value in others.items() if engine != "local" or value is not None},
+    )
+
+
+def _encode_here(
+    file: str,
+    output: Path | None,
+    *,
+    model: Path | None,
+    threads: int | None,
+    resume: bool,
+    force: bool,
+    **options: Any,  # noqa: ANN401  as an engine of another room has them
+) -> None:
+    """The local engine; options are those of `SentenceEncoder.encode_iter`."""
     from xsent.encoder import SentenceEncoder
     from xsent.errors import DataError
     from xsent.lines import file_state, steady_lines
     from xsent.terminal import Progress
     from xsent.vectors import JsonLinesWriter, VectorNote
 
-    if resume and output is None:
-        raise ValueError("--resume goes on with a file: name it with --output")
-    if resume and force:
-        raise ValueError("--resume goes on and --force starts over: give one of them")
-    others = {"workers": workers, "column": column, "address": address}
-    if engine != "local":
-        form = {"normalize_embeddings": normalize, "truncate_dim": truncate_dim, "precision": precision}
-        same = {"model": model, "threads": threads, "resume": resume, "force": force, "on_long": on_long}
-        _engine(engine)(file, output, **same, **form, **others)
-        return
-    if given := [name for name, value in others.items() if value is not None]:
-        raise ValueError(f"--{given[0]} is for --engine ray; the local one runs here and reads text")
+    if given := options.keys() & {"workers", "column", "address"}:
+        raise ValueError(f"--{min(given)} is for --engine ray; the local one runs here and reads text")
     encoder = SentenceEncoder(model, threads=threads)
-    note = VectorNote(encoder.fingerprint, truncate_dim or encoder.dim, precision, normalize)
+    dim = options["truncate_dim"] or encoder.dim
+    note = VectorNote(encoder.fingerprint, dim, options["precision"], options["normalize_embeddings"])
     before = file_state(file)
-    job: dict[str, object] = {"on_long": on_long, "bytes of input": before and before[0]}
+    job: dict[str, object] = {"on_long": options["on_long"], "bytes of input": before and before[0]}
     with _vector_output(output, note, job, force, resume) as writer, Progress("sentences") as progress:
         lines, done = steady_lines(file), 0
         if not isinstance(writer, JsonLinesWriter):
@@ -74,14 +96,7 @@ def encode(
         if done:
             typer.echo(f"Going on after line {done:,}; warnings count the lines after it only.", err=True)
         texts, sentences = tee(lines)  # the encoder reads a few dozen ahead, no more
-        vectors = encoder.encode_iter(
-            sentences,
-            normalize_embeddings=normalize,
-            truncate_dim=truncate_dim,
-            precision=precision,
-            on_long=on_long,
-            start=done,
-        )
+        vectors = encoder.encode_iter(sentences, start=done, **options)
         rows = empty = 0
         # Vectors first: only then does their iterator reach its end, where it warns of long sentences.
         for vector, text in zip(vectors, texts, strict=False):
@@ -96,7 +111,9 @@ def encode(
 
 
 def _engine(name: str) -> Callable[..., None]:
-    """What another room or package offers as an entry point `xsent.engines`."""
+    """The local engine, or what another room or package offers as an entry point `xsent.engines`."""
+    if name == "local":
+        return _encode_here
     from importlib.metadata import entry_points
 
     offered = {point.name: point for point in entry_points(group="xsent.engines")}
