@@ -4,6 +4,7 @@ import json
 import os
 import stat
 import sys
+import unicodedata
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated
@@ -24,6 +25,7 @@ from xsent import (
 from xsent.apps.reading import READERS, cut_sentences, read_passages
 from xsent.commands.options import BundleOption, JsonOption, ThreadsOption
 from xsent.errors import needing
+from xsent.files import naming_failed_write
 from xsent.terminal import one_line_errors
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
@@ -53,20 +55,29 @@ class Notes:
         A process that is killed meanwhile leaves what it has done; the next update does the rest.
         """
         self.skipped = []
-        known = {} if force or not self.index.is_dir() else SearchIndex(self.index).documents()
+        empty = force or not self.index.is_dir() or not any(self.index.iterdir())
+        known = {} if empty else SearchIndex(self.index).documents()
         there = dict(self._files())
-        changed = [name for name, stamp in there.items() if known.get(name) != stamp]
         gone = known.keys() - there.keys()
+        # What could not be read has no stamp; if it still cannot, the index need not be touched.
+        changed = [
+            name
+            for name, stamp in there.items()
+            if known.get(name) != stamp and (known.get(name) != "" or self._read(name, stamp).stamp)
+        ]
         passed_over = len(self.skipped)
-        if changed or gone or not known:
+        if changed or gone or empty:
             documents = (self._read(name, there[name]) for name in changed)
-            update_index(self.index, documents, encoder, remove=gone, force=force, show_progress_bar=show_progress_bar)
+            with naming_failed_write(self.index, "--index names another place; the same command goes on"):
+                update_index(
+                    self.index, documents, encoder, remove=gone, force=force, show_progress_bar=show_progress_bar
+                )
         return len(changed) + len(gone) - (len(self.skipped) - passed_over)
 
     def search(self, encoder: SentenceEncoder, query: str, k: int = 5, *, words: bool = True) -> list[Hit]:
         """The passages that answer a query best, as of the last update."""
         if not self.index.is_dir():
-            raise DataError(f"{self.index}: no index yet; let xsent notes update it first")
+            raise DataError(f"{self.index}: no index yet; leave --no-update away")
         return SearchIndex(self.index).search(encoder, [query], k, words=words)[0]
 
     def _files(self) -> Iterator[tuple[str, str]]:
@@ -76,10 +87,11 @@ class Notes:
             for path in (Path(parent, name) for name in sorted(names) if not name.startswith(".")):
                 if path.suffix.lower() in READERS and (found := _regular_file(path)):
                     name = path.relative_to(self.folder).as_posix()
-                    if name.isprintable():
-                        yield name, f"{found.st_size} {found.st_mtime_ns}"
+                    if any(unicodedata.category(letter) in ("Cc", "Cs") for letter in name):
+                        reason = "its name has control characters, or is not Unicode; rename it"
+                        self.skipped.append(f"{str(path)!a}: {reason}")
                     else:
-                        self.skipped.append(f"{os.fsencode(path)!r}: its name has characters without a form; rename it")
+                        yield name, f"{found.st_size} {found.st_mtime_ns}"
 
     def _read(self, name: str, stamp: str) -> Document:
         """A file as a document; one that cannot be read is empty, and without stamp, so that it is tried again."""
@@ -130,34 +142,48 @@ def notes(
     encoder = SentenceEncoder(model, threads=threads)
     try:
         if update or force or watch:
-            _update(found, encoder, force)
+            _update(found, encoder, force, may_fail=query is not None and not force)
         if query is not None:
             for hit in found.search(encoder, query, k, words=words):
                 _print(hit, encoder, query, as_json)
-    except FingerprintError as error:
-        raise FingerprintError(f"{error}: --force does") from None
+    except (DataError, FingerprintError) as error:  # the advice of other commands
+        remedy = (
+            "; --force makes it anew" if str(error).startswith((str(found.index), str(found.index.resolve()))) else ""
+        )
+        raise type(error)(f"{error}{remedy}") from None
     if watch:
         with needing("apps"):
             from watchfiles import watch as changes
 
-        for _ in changes(folder, watch_filter=lambda _, path: INDEX not in Path(path).parts, raise_interrupt=True):
-            _update(found, encoder, force=False)
+        place = found.index.resolve()
+        ours = lambda _, path: not Path(path).resolve().is_relative_to(place)  # noqa: E731
+        for _ in changes(folder, watch_filter=ours, raise_interrupt=True):
+            _update(found, encoder, may_fail=True)
 
 
-def _update(notes: Notes, encoder: SentenceEncoder, force: bool) -> None:
+def _update(notes: Notes, encoder: SentenceEncoder, force: bool = False, *, may_fail: bool = False) -> None:
+    """Update, and say what came of it; where it may fail, what there is can still be searched."""
     try:
         count = notes.update(encoder, force=force, show_progress_bar=sys.stderr.isatty())
     except KeyboardInterrupt:
         typer.echo("What was indexed is kept; the same command goes on.", err=True)
         raise
+    except DataError as error:
+        if not may_fail:
+            raise
+        typer.echo(f"Warning: not updated: {error}", err=True)
+        return
     for reason in notes.skipped:
         typer.echo(f"Skipped: {reason}", err=True)
     if count:
-        typer.echo(f"{count:,} files were new, changed or gone; {notes.index} is up to date", err=True)
+        typer.echo(f"New, changed or gone: {count:,}. {notes.index} is up to date.", err=True)
 
 
 def _print(hit: Hit, encoder: SentenceEncoder, query: str, as_json: bool) -> None:
     """One hit; on a terminal the sentence that is nearest to the query stands out."""
+    if not (as_json or sys.stdout.isatty()):
+        typer.echo(f"{hit.score:.4f}\t{hit.source}:{hit.line}\t{hit.text}")
+        return
     sentences = cut_sentences(hit.text) or [hit.text]
     best = sentences[
         int(
@@ -169,9 +195,7 @@ def _print(hit: Hit, encoder: SentenceEncoder, query: str, as_json: bool) -> Non
     if as_json:
         found = {"score": hit.score, "file": hit.source, "line": hit.line, "text": hit.text, "best": best}
         typer.echo(json.dumps(found, ensure_ascii=False))
-    elif sys.stdout.isatty():
+    else:
         place = f"{hit.source}, page {hit.line}" if hit.source.lower().endswith(".pdf") else f"{hit.source}:{hit.line}"
         text = hit.text.replace(best, f"{_BOLD}{best}{_PLAIN}", 1)
         typer.echo(f"{hit.score:.2f}  {_DIM}{place}{_PLAIN}\n      {text}")
-    else:
-        typer.echo(f"{hit.score:.4f}\t{hit.source}:{hit.line}\t{hit.text}")

@@ -1,10 +1,11 @@
 """Text, Markdown, HTML and PDF files as passages: a paragraph or an item of a list each, of a few sentences at most."""
 
+import codecs
 import logging
 import re
 from collections.abc import Iterable, Iterator
 from html.parser import HTMLParser
-from itertools import groupby
+from itertools import chain, groupby
 from pathlib import Path
 
 from xsent import DataError
@@ -13,8 +14,10 @@ from xsent.errors import in_one_line, needing
 Lines = Iterable[tuple[int, str]]  # numbers, from 1, and texts
 
 _LONG = 500  # characters; a passage that is longer is cut between two of its sentences
+_LONGEST = 5000  # and one without sentences here
 
 _SENTENCE_END = re.compile(r"(?<=[.!?…])\s+|(?<=[。！？])")
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")  # what a terminal would obey
 _ITEM = re.compile(r"\s*([-*+•]|\d{1,3}[.)]|#{1,6})\s")  # starts a passage of its own
 _HEADING = re.compile(r"#{1,6}\s")  # and this ends it too
 _TAGS_IN_A_LINE = frozenset(
@@ -43,6 +46,8 @@ def cut_sentences(text: str) -> list[str]:
 
 def _text(path: Path) -> str:
     content = path.read_bytes()
+    if content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        return content.decode("utf-16", errors="replace")
     if b"\0" in content:
         raise DataError(f"{path}: holds binary data, not text")
     try:
@@ -52,13 +57,16 @@ def _text(path: Path) -> str:
 
 
 def _text_lines(path: Path) -> Lines:
-    return enumerate(_text(path).split("\n"), 1)
+    return enumerate(re.split("\r\n|\n|\r", _text(path)), 1)
 
 
 def _html_lines(path: Path) -> Lines:
     page = _Page()
-    page.feed(_text(path))
-    page.close()
+    try:
+        page.feed(_text(path))
+        page.close()
+    except AssertionError as error:  # what its parser says of some broken declarations
+        raise DataError(f"{path}: not HTML that can be read ({in_one_line(error)})") from error
     page.end_block()
     return page.lines
 
@@ -74,7 +82,8 @@ def _pdf_lines(path: Path) -> Lines:
         raise
     except Exception as error:  # a parser of a format like this raises whatever it meets in a damaged file
         raise DataError(f"{path}: not a PDF that can be read ({in_one_line(error)})") from error
-    return [(number, line) for number, page in enumerate(pages, 1) for line in [*page.split("\n"), ""]]
+    texts = (page.encode("utf-16", "surrogatepass").decode("utf-16", "replace") for page in pages)
+    return [(number, line) for number, page in enumerate(texts, 1) for line in [*page.split("\n"), ""]]
 
 
 READERS = {
@@ -127,7 +136,7 @@ def _passages(lines: Lines) -> Iterator[tuple[int, str]]:
     for _, block in groupby(_numbered_blocks(lines), key=lambda line: line[0]):
         passage, first = "", 0
         for _, number, line in block:
-            for sentence in cut_sentences(line):
+            for sentence in chain.from_iterable(map(_windows, cut_sentences(line))):
                 if passage and len(passage) + len(sentence) > _LONG:
                     yield first, passage
                     passage = ""
@@ -137,10 +146,16 @@ def _passages(lines: Lines) -> Iterator[tuple[int, str]]:
             yield first, passage
 
 
+def _windows(sentence: str) -> list[str]:
+    """A sentence; of one that is none, such as data in letters, pieces that are soon encoded."""
+    return [sentence[start : start + _LONGEST] for start in range(0, len(sentence), _LONGEST)]
+
+
 def _numbered_blocks(lines: Lines) -> Iterator[tuple[int, int, str]]:
     """Number of the block, of the line, and the text; what separates blocks is left out."""
     block = 0
-    for number, line in lines:
+    for number, raw in lines:
+        line = _CONTROL.sub(" ", raw)
         if not line.strip():
             block += 1
             continue

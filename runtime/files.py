@@ -16,17 +16,19 @@ _DAMAGE = (OSError, ValueError, TypeError, LookupError, AttributeError, EOFError
 
 
 @contextmanager
-def naming_full_disk(path: Path, kept: Callable[[], bool] = lambda: False) -> Iterator[None]:
+def naming_full_disk(
+    path: Path, kept: Callable[[], bool] = lambda: False, resume: str = "make room, then --resume goes on"
+) -> Iterator[None]:
     """Turn a full disk into one line with what was asked for: a write knows no name, or that of what is half-written.
 
-    `kept` says whether --resume could go on.
+    `kept` says whether what was done is there to go on from, `resume` how.
     """
     try:
         yield
     except OSError as error:
         if error.errno not in _NO_ROOM:
             raise
-        advice = "make room, then --resume goes on" if kept() else "nothing was kept, make room and run it again"
+        advice = resume if kept() else "nothing was kept, make room and run it again"
         raise OSError(error.errno, f"{os.strerror(error.errno or 0)}; {advice}", str(path)) from error
 
 

@@ -14,6 +14,7 @@ from commands import Runner, assert_refused, file_names, start
 
 from xsent import SearchIndex, SentenceEncoder
 from xsent.apps.notes import INDEX, Notes
+from xsent.files import only_writer
 
 FILES = {
     "trip.md": "# Trip\n\nWe leave on Friday morning.\n\nThe train is at nine. Bring the tickets.\n",
@@ -40,7 +41,7 @@ def encoder() -> SentenceEncoder:
 def test_a_question_in_any_language_finds_the_note(run: Runner, folder: Path) -> None:
     code, out, err = run("notes", folder, "À quelle heure part le train ?", "-k", 1)
     assert (code, out.split("\t")[1:]) == (0, ["trip.md:5", "The train is at nine. Bring the tickets.\n"])
-    assert err == f"4 files were new, changed or gone; {folder / INDEX} is up to date\n"
+    assert err == f"New, changed or gone: 4. {folder / INDEX} is up to date.\n"
     code, out, err = run("notes", folder, "XK-42", "--json", "--k", 1)
     found = json.loads(out)
     assert (code, err, found["file"], found["line"]) == (0, "", "work/server.html", 2)
@@ -85,14 +86,16 @@ def test_bad_files_are_named_and_everything_else_goes_on(run: Runner, folder: Pa
     (folder / "link.txt").symlink_to(folder / "cat.txt")
     (folder / ".hidden.txt").write_text("secret")
     (folder / "picture.png").write_bytes(b"\x89PNG")
-    odd = os.fsencode(folder) + b"/odd\xff.txt"
-    with open(odd, "w") as file:
+    (folder / "👩\u200d👧 می\u200cخواهم.txt").write_text("The family has a picnic.\n")
+    with open(os.fsencode(folder) + b"/odd\xff.txt", "w") as file:
         file.write("odd")
     code, out, err = run("notes", folder, "Katze", "--max-bytes", 4000, "-k", 99)
     assert code == 0 and "cat.txt:1" in out and "secret" not in out and "link" not in out
     lines = err.splitlines()
-    assert len(lines) == 4 and lines[3].startswith("4 files were new")
-    assert lines[0] == f"Skipped: {odd!r}: its name has characters without a form; rename it"
+    assert len(lines) == 4 and lines[3].startswith("New, changed or gone: 5.")
+    assert (
+        lines[0] == f"Skipped: '{folder}/odd\\udcff.txt': its name has control characters, or is not Unicode; rename it"
+    )
     assert lines[1] == f"Skipped: {folder}/binary.txt: holds binary data, not text"
     assert lines[2] == f"Skipped: {folder}/large.txt: 5,000 bytes, more than the 4,000 of --max-bytes"
     assert len(run("notes", folder, "--max-bytes", 4000)[2].splitlines()) == 3  # said again, and nothing else
@@ -103,14 +106,24 @@ def test_bad_files_are_named_and_everything_else_goes_on(run: Runner, folder: Pa
 def test_wrong_calls_are_one_line(run: Runner, folder: Path, mini_bundle: Path, tmp_path: Path) -> None:
     assert_refused(run("notes", tmp_path / "none", "cat"), "none: not a folder; expected one with notes")
     assert_refused(run("notes", folder, " "), "the query is empty; ask for something")
-    assert_refused(run("notes", folder, "cat", "--no-update"), f"{INDEX}: no index yet; let xsent notes update it")
+    assert_refused(run("notes", folder, "cat", "--no-update"), f"{INDEX}: no index yet; leave --no-update away")
     assert run("notes", folder, "cat", "--watch")[0] == 2
     assert run("notes", folder)[0] == 0
     refused = run("notes", folder, "cat", "--model", mini_bundle)
-    assert_refused(refused, "use the model of the index, or build the index again: --force does")
+    assert_refused(refused, "use the model of the index, or build the index again; --force makes it anew")
     assert run("notes", folder, "cat", "--model", mini_bundle, "--force")[0] == 0
     (folder / "letter").mkdir()
     assert_refused(run("notes", folder, "--index", folder / "work"), "work: not an index")
+
+
+def test_what_is_there_is_searched_while_another_process_updates(run: Runner, folder: Path) -> None:
+    pytest.importorskip("fcntl")
+    assert run("notes", folder)[0] == 0
+    (folder / "new.txt").write_text("new")
+    with only_writer(folder / INDEX):
+        code, out, err = run("notes", folder, "cat", "-k", 1)
+        assert (code, out.count("\n")) == (0, 1) and "Warning: not updated: " in err and "another process" in err
+        assert_refused(run("notes", folder), "another process is writing it")
 
 
 def test_the_index_may_lie_elsewhere(run: Runner, folder: Path, tmp_path: Path) -> None:

@@ -104,15 +104,17 @@ def test_the_command_prints_groups_and_pairs(run: Runner, tmp_path: Path) -> Non
     text = tmp_path / "text.txt"
     text.write_text("The cat sleeps.\nIt rains in Paris.\n\nDie Katze schläft.\nThe cat sleeps.\n")
     code, out, err = run("duplicates", text)
-    assert (code, err) == (0, "1 groups; 2 of 5 lines repeat another\n")
+    assert (code, err) == (0, "1 group; 2 of 5 lines repeat another\n")
     assert out == "1\t1\tThe cat sleeps.\n1\t4\tDie Katze schläft.\n1\t5\tThe cat sleeps.\n"
     found = [json.loads(line) for line in run("duplicates", text, "--pairs", "--json")[1].splitlines()]
-    assert found[0] == {**found[0], "source": "The cat sleeps.", "target": "The cat sleeps.", "lines": [1, 5]}
+    assert found[0] == {**found[0], "texts": ["The cat sleeps.", "The cat sleeps."], "lines": [1, 5]}
+    first = run("duplicates", text, "--pairs")[1].splitlines()[0]
+    assert first.split("\t")[1:] == ["1", "5", "The cat sleeps.", "The cat sleeps."]
     (group,) = map(json.loads, run("duplicates", text, "--json")[1].splitlines())
     assert group["lines"] == [1, 4, 5]
-    assert_refused(
-        run("duplicates", text, "--threshold", 9), f"no duplicates in {text}: no pair reaches the threshold 9.0"
-    )
+    assert run("duplicates", text, "--threshold", 9)[0] == 2
     vectors = tmp_path / "text.npy"
     assert run("encode", text, "--output", vectors)[0] == 0
     assert run("duplicates", text, "--vectors", vectors)[1] == out
+    text.write_text("The cat sleeps.\nIt rains in Paris.\n")
+    assert_refused(run("duplicates", text), f"no duplicates in {text}: no pair reaches the threshold 1.25")

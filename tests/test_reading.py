@@ -65,6 +65,8 @@ def test_long_paragraphs_are_cut_between_sentences_and_nothing_is_lost(tmp_path:
     for line, text in passages:
         assert text.split(". ")[0] in lines[line - 1]
     assert read_passages(written(tmp_path, "b.txt", "x" * 3000)) == [(1, "x" * 3000)]
+    assert [len(text) for _, text in read_passages(written(tmp_path, "c.txt", "x" * 12_000))] == [5000, 5000, 2000]
+    assert read_passages(written(tmp_path, "d.txt", "été".encode("utf-16"))) == [(1, "été")]
     assert cut_sentences("Ja! Nein? 元気です。はい。") == ["Ja!", "Nein?", "元気です。", "はい。"]
 
 

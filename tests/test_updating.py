@@ -120,7 +120,9 @@ def test_what_is_cut_short_comes_again(path: Path, error: type[BaseException], m
 def test_lines_and_documents_share_an_index(made: Path, encoder: SentenceEncoder) -> None:
     update_index(made, [document("a", "Clara sees Zoe.")], encoder)
     assert len(SearchIndex(made)) == 44
-    assert IndexDatabase(made).shared_words("33", [], most=9) == {28: 1}  # its lines can be found by words now
+    assert IndexDatabase(made).shared_words("33", [], most=9, among=44) == {
+        28: 1
+    }  # its lines can be found by words now
     update_index(made, [], encoder, remove=["a"])
     assert len(SearchIndex(made)) == 43
     assert len(SearchIndex(made).search(encoder, ["Anna"], k=99, words=True)[0]) == 43

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from xsent.commands.mine import JsonLinesOption, print_json, print_pair, read_text, taking_part, vectors_of
+from xsent.commands.mine import JsonLinesOption, print_json, read_text, taking_part, vectors_of
 from xsent.commands.options import BundleOption
 from xsent.errors import DataError
 from xsent.terminal import one_line_errors
@@ -23,18 +23,21 @@ def duplicates(
         Path | None, typer.Option(help="Vectors of TEXT by xsent encode; default: they are made.")
     ] = None,
     threshold: Annotated[
-        float, typer.Option(help="Least score of a pair: its cosine over that of what else is near.")
+        float, typer.Option(min=0.8, max=1.33, help="Least score of a pair: its cosine over that of what else is near.")
     ] = 1.25,
     pairs: Annotated[
-        bool, typer.Option("--pairs", help="Print score, lines and texts of pairs, the best first.")
+        bool,
+        typer.Option(
+            "--pairs", help="Print score, both lines and texts of pairs, best first; each with 32 others at most."
+        ),
     ] = False,
     as_json: JsonLinesOption = False,
 ) -> None:
     """Find lines that mean the same, in any of the model's languages: number of the group, line and text.
 
     Groups are what pairs connect, the largest first. A cosine below 0.6 times the threshold is never enough, one above
-    0.75 times it always is; in between, the two must be nearer to each other than to what is around them. Empty lines
-    take no part.
+    0.75 times it always is; in between, the two must be nearer to each other than to what is around them. So lines that
+    differ in a number or a name alone repeat each other too. Empty lines take no part.
     """
     from xsent.mining.paraphrases import group_pairs, mine_paraphrases
 
@@ -49,11 +52,16 @@ def duplicates(
     groups = group_pairs(places)
     if pairs:
         for score, (i, j) in zip(found.scores, places, strict=True):
-            print_pair(score, texts[i], texts[j], {"lines": [i + 1, j + 1]} if as_json else None)
+            if as_json:
+                print_json({"score": float(score), "lines": [i + 1, j + 1], "texts": [texts[i], texts[j]]})
+            else:
+                sys.stdout.write(f"{score:.4f}\t{i + 1}\t{j + 1}\t{texts[i]}\t{texts[j]}\n")
     for number, group in enumerate([] if pairs else groups, 1):
         if as_json:
             print_json({"group": number, "lines": [row + 1 for row in group], "texts": [texts[row] for row in group]})
         else:
             sys.stdout.writelines(f"{number}\t{row + 1}\t{texts[row]}\n" for row in group)
     extra = sum(map(len, groups)) - len(groups)
-    typer.echo(f"{len(groups):,} groups; {extra:,} of {len(texts):,} lines repeat another", err=True)
+    typer.echo(
+        f"{len(groups):,} group{'s' * (len(groups) != 1)}; {extra:,} of {len(texts):,} lines repeat another", err=True
+    )

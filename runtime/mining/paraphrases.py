@@ -106,9 +106,10 @@ def _neighbours(rows: UnitRows, show_progress_bar: bool) -> Neighbours:
                 block = rows.block(first, CANDIDATES)
                 for line in range(0, len(strip), QUERIES):
                     scores = product(strip[line : line + QUERIES], block)
-                    lines, columns = np.ogrid[start + line : start + line + len(scores), first : first + len(block)]
-                    scores[lines == columns] = -np.inf  # itself
-                    best.add(start + line, first, scores)
+                    top = start + line
+                    own = np.arange(max(top, first), min(top + len(scores), first + len(block)))
+                    scores[own - top, own - first] = -np.inf  # itself
+                    best.add(top, first, scores)
             progress.advance(len(strip))
     return Neighbours(best.indices, best.scores)
 

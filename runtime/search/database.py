@@ -7,11 +7,13 @@ document that was removed the rows stay, without passages, until the index is co
 
 import errno
 import hashlib
+import json
 import math
 import os
 import re
 import sqlite3
 import threading
+import unicodedata
 import weakref
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -145,28 +147,27 @@ class IndexDatabase:
         """First row and number of those that were removed together."""
         return self._read_documents("SELECT first, count FROM removed")
 
-    def shared_words(self, text: str, near: Sequence[int], most: int) -> dict[int, float]:
+    def shared_words(self, text: str, near: Sequence[int], *, most: int, among: int) -> dict[int, float]:
         """Rows that share words with a text, and which share of its words they have; rare words count more.
 
         Looks at rows that are near in meaning, and at `most` others, those of highest BM25. A word counts by its
-        inverse document frequency there (Robertson & Spärck Jones 1976).
+        inverse document frequency `among` so many passages (Robertson & Spärck Jones 1976).
         """
-        words = [f'"{word}"' for word in dict.fromkeys(_WORD.findall(text.casefold()))]
+        found = _WORD.findall(unicodedata.normalize("NFC", text))
+        words = [f'"{word}"' for word in {word.lower(): word for word in found}.values()]
         if not 0 < len(words) <= _MOST_WORDS or not self._has_documents():
             return {}
         match = "SELECT rowid FROM words WHERE words MATCH ?"
         best = self._read(f"{match} ORDER BY rank LIMIT ?", " OR ".join(words), most)
-        rows = {*near, *(row for (row,) in best)}
-        among = f"{match} AND rowid IN ({', '.join('?' * len(rows))})"
-        ((passages,),) = self._read("SELECT count(*) FROM passages")
-        shares, whole = dict.fromkeys(rows, 0.0), 0.0
+        rows = json.dumps(sorted({*near, *(row for (row,) in best)}))
+        shares, whole = dict[int, float](), 0.0
         for word in words:
             ((having,),) = self._read(f"SELECT count(*) FROM ({match})", word)
-            weight = math.log1p((passages - having + 0.5) / (having + 0.5))
+            weight = math.log1p((max(among, having) - having + 0.5) / (having + 0.5))
             whole += weight
-            for (row,) in self._read(among, word, *rows):
-                shares[row] += weight
-        return {row: share / whole for row, share in shares.items() if share}
+            for (row,) in self._read(f"{match} AND rowid IN (SELECT value FROM json_each(?))", word, rows):
+                shares[row] = shares.get(row, 0.0) + weight
+        return {row: share / whole for row, share in shares.items()}
 
     def version(self) -> int:
         """A number that changes when another process or thread writes."""

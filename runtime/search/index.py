@@ -63,14 +63,13 @@ class SearchIndex:
     """An index on disk, opened for searching; made by `xsent.build_index` or `xsent index`.
 
     Vectors and texts stay on the disk and are read in blocks, or only where the graph leads. What is opened is the
-    index as it is now: it answers from that also while lines are added, or once another one takes its place.
+    index as it is now: it answers from that also while lines are added, or once another one takes its place. Threads
+    that share one need a lock around `search`: it opens an index again whose documents have changed.
     """
 
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
         self._open()
-        while not self._database.path.exists():  # it was replaced in between
-            self._open()
 
     def __len__(self) -> int:
         return int(np.count_nonzero(self.live))
@@ -102,6 +101,8 @@ class SearchIndex:
         """
         if isinstance(queries, str):
             raise TypeError("search takes a list of queries, not one str")
+        if k < 1:
+            raise ValueError(f"k = {k} must be at least 1")
         self.state.check_fingerprint(encoder.fingerprint, self.path)
         vectors = encoder.encode(queries, on_long="split")
         try:
@@ -157,12 +158,12 @@ class SearchIndex:
 
     def _join(self, query: str, vector: Vectors, cosines: dict[int, float]) -> dict[int, float]:
         """Scores with their share of words, best first, of these rows and of those that only share words."""
-        shares = self._database.shared_words(query, list(cosines), _JOINED)
+        shares = self._database.shared_words(query, list(cosines), most=_JOINED, among=len(self))
         shares = {row: share for row, share in shares.items() if row < len(self.live) and self.live[row]}
         others = np.array([row for row in shares if row not in cosines], np.int64)
         cosines |= zip(others.tolist(), (self._vectors.take(others) @ unit_rows(vector)[0]).tolist(), strict=True)
         scores = {row: cosine + _WORDS * shares.get(row, 0.0) for row, cosine in cosines.items()}
-        return dict(sorted(scores.items(), key=lambda item: -item[1]))
+        return dict(sorted(scores.items(), key=lambda item: (-item[1], item[0])))
 
     def _exact(self, vectors: Vectors, k: int, start: int = 0) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
         """The best of the rows from `start` on."""
@@ -183,8 +184,9 @@ class SearchIndex:
         added, _ = self._exact(vectors, k, self.state.graph)
         indices = np.empty((len(vectors), k), np.int64)
         scores = np.empty((len(vectors), k), np.float32)
+        proposed = max(_SPARE * k, _PROPOSED) * len(self.live) // len(self)  # some may be of removed documents
         for place, (vector, others) in enumerate(zip(vectors, added, strict=True)):
-            rows = np.concatenate([graph.propose(vector, max(_SPARE * k, _PROPOSED)), np.sort(others)])
+            rows = np.concatenate([graph.propose(vector, proposed), np.sort(others)])
             rows = rows[self.live[rows]]
             if len(rows) < k:  # of a graph with parts that no path leads to
                 return self._exact(vectors, k)
@@ -195,6 +197,17 @@ class SearchIndex:
         return indices, scores
 
     def _open(self) -> None:
+        """Open what lies there, again if it was replaced in between."""
+        for last in (False, False, True):
+            try:
+                self._open_once()
+                if self._database.path.exists():
+                    return
+            except (DataError, OSError):
+                if last:
+                    raise
+
+    def _open_once(self) -> None:
         self._database = IndexDatabase(self.path)
         if (state := self._database.state()) is None:
             raise DataError(f"{self.path}: an unfinished index; xsent index --resume goes on with it")

@@ -1,7 +1,9 @@
 """An index of documents that come, change and go."""
 
+import glob
+import shutil
 from collections.abc import Iterable, Iterator
-from contextlib import closing
+from contextlib import closing, nullcontext, suppress
 from dataclasses import dataclass, replace
 from itertools import tee
 from pathlib import Path
@@ -55,10 +57,11 @@ def update_index(
         DataError: The folder holds something else, or another process is writing.
         FingerprintError: The index is of another encoder.
     """
-    path = Path(path)
+    path = Path(path).resolve()
+    _recover(path)
     if force or not (path.exists() and has_index(path)):
         _make_empty(path, encoder)
-    with only_writer(path), naming_full_disk(path, lambda: True):
+    with only_writer(path), naming_full_disk(path, lambda: True, "make room, then the same call goes on"):
         with closing(IndexDatabase(path, create=True)) as database:
             if (state := database.state()) is None:
                 raise DataError(f"{path}: an unfinished index of lines; xsent index --resume goes on with it")
@@ -70,24 +73,37 @@ def update_index(
             writer.save(state, remove=remove)
             _add(writer, documents, encoder, show_progress_bar)
             state = writer.state
-        return _compact(path) or state
+        with suppress(OSError):  # a full disk; what matters is saved
+            state = _compact(path) or state
+        return state
+
+
+def _recover(path: Path) -> None:
+    """Put back, or clear away, what a killed process left beside an index that it replaced."""
+    left = [*path.parent.glob(f".{glob.escape(path.name)}.????????.old")]
+    if not path.exists() and len(left) == 1 and has_index(left[0]):
+        left[0].rename(path)
+    elif path.exists():
+        with only_writer(path):
+            for folder in [*left, *path.parent.glob(f".{glob.escape(path.name)}.????????.part")]:
+                shutil.rmtree(folder, ignore_errors=True)
 
 
 def _make_empty(path: Path, encoder: SentenceEncoder) -> None:
     """An index without documents, in the place of whichever is there."""
-    if path.exists():
-        check_replaceable(path, complete=False)
-    with (
-        atomic_folder(path) as folder,
-        closing(IndexWriter(folder, IndexState(encoder.fingerprint, encoder.dim))) as writer,
-    ):
-        writer.database.keep_documents()
-        writer.save(writer.state)
+    with only_writer(path) if path.exists() else nullcontext():
+        if path.exists():
+            check_replaceable(path, complete=False)
+        state = IndexState(encoder.fingerprint, encoder.dim)
+        with atomic_folder(path) as folder, closing(IndexWriter(folder, state)) as writer:
+            writer.database.keep_documents()
+            writer.save(state)
 
 
 def _add(writer: IndexWriter, documents: Iterable[Document], encoder: SentenceEncoder, show: bool) -> None:
     """Append all passages of all documents, and save from time to time."""
-    unsaved: dict[str, StoredDocument] = {}
+    unsaved: list[StoredDocument] = []
+    document: Document | None = None
     passages, texts = tee(_passages(documents))  # the encoder reads a few dozen ahead, no more
     vectors = encoder.encode_iter((text for _, _, text in texts), precision="float16", on_long="split")
     first = writer.rows
@@ -95,21 +111,34 @@ def _add(writer: IndexWriter, documents: Iterable[Document], encoder: SentenceEn
         with Progress("passages", enabled=show) as progress:
             for (document, line, text), vector in zip(passages, progress.count(vectors), strict=False):
                 writer.append(document.name, line, text, vector)
-                stamp = "" if line else document.stamp
-                unsaved[document.name] = StoredDocument(document.name, stamp, first, writer.rows - first)
                 if not line:
+                    unsaved.append(StoredDocument(document.name, document.stamp, first, writer.rows - first))
                     first = writer.rows
                 if writer.is_full:
-                    writer.save(writer.state, documents=unsaved.values())
-                    unsaved.clear()
+                    _save(writer, unsaved, document, first)
+                    unsaved = []
     finally:  # also when it is interrupted
-        writer.save(writer.state, documents=unsaved.values())
+        _save(writer, unsaved, document, first)
+
+
+def _save(writer: IndexWriter, complete: list[StoredDocument], last: Document | None, first: int) -> None:
+    """Save complete documents, and what there is of the last one, without a stamp."""
+    if last is not None and writer.rows > first:
+        complete = [*complete, StoredDocument(last.name, "", first, writer.rows - first)]
+    writer.save(writer.state, documents=complete)
 
 
 def _passages(documents: Iterable[Document]) -> Iterator[tuple[Document, int, str]]:
     """Passages with their documents; line 0, without text, ends each document."""
+    names = set[str]()
     for document in documents:
-        yield from ((document, line, text) for line, text in document.passages)
+        if document.name in names:
+            raise ValueError(f"document {document.name!r} comes twice; give each name once")
+        names.add(document.name)
+        for line, text in document.passages:
+            if line < 1:
+                raise ValueError(f"document {document.name!r}: line {line}; they are counted from 1")
+            yield document, line, text
         yield document, 0, ""
 
 

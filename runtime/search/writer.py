@@ -46,8 +46,8 @@ class IndexWriter:
         self._waiting += 1
         if vector.any():
             stored = vector.astype(STORED, copy=False).tobytes()
+            self._vectors += stored  # before the passage: a vector too many is no harm
             self._passages.append(Passage.of(source, line, text, stored))
-            self._vectors += stored
             self._text += len(text)
 
     def save(
