@@ -8,7 +8,7 @@ from xsent.errors import needing
 
 with needing("llamaindex"):
     from llama_index.core.base.embeddings.base import BaseEmbedding
-    from pydantic import Field, PrivateAttr
+    from pydantic import ConfigDict, Field, PrivateAttr
 
 
 class XsentEmbedding(BaseEmbedding):
@@ -16,6 +16,8 @@ class XsentEmbedding(BaseEmbedding):
 
     `to_dict` keeps the fingerprint, and `from_dict` raises a FingerprintError where the bundle is another one by then.
     """
+
+    model_config = ConfigDict(extra="forbid")  # a misspelt option must not pass for one that worked
 
     path: str | None = Field(None, description="A bundle folder; none: the bundle that ships with xsent.")
     truncate_dim: int | None = Field(None, description="Keep only the first so many numbers of each vector.")

@@ -147,9 +147,8 @@ def notes(
             for hit in found.search(encoder, query, k, words=words):
                 _print(hit, encoder, query, as_json)
     except (DataError, FingerprintError) as error:  # the advice of other commands
-        remedy = (
-            "; --force makes it anew" if str(error).startswith((str(found.index), str(found.index.resolve()))) else ""
-        )
+        of_index = str(error).startswith((str(found.index), str(found.index.resolve())))
+        remedy = "; --force makes it anew" if of_index else ""
         raise type(error)(f"{error}{remedy}") from None
     if watch:
         with needing("apps"):

@@ -53,6 +53,7 @@ def test_paragraphs_items_and_headings_are_passages(tmp_path: Path) -> None:
         (8, "* eggs"),
         (9, "12) tea"),
     ]
+    assert read_passages(written(tmp_path, "mac.txt", "a\x1b[1m\r\rb\r")) == [(1, "a [1m"), (3, "b")]
     assert read_passages(written(tmp_path, "empty.txt", " \n\n")) == []
 
 
@@ -99,6 +100,7 @@ BAD = {
     "binary.txt": (b"MZ\0\x01", "holds binary data, not text"),
     "latin.md": (b"caf\xe9", r"not UTF-8 \(byte 0xe9 at 4\)"),
     "image.html": (b"\x89PNG\r\n", r"not UTF-8 \(byte 0x89 at 1\)"),
+    "odd.html": (b"<p>a</p><![foo[ bar", r"not HTML that can be read \(.+\)"),
     "empty.pdf": (b"", r"not a PDF that can be read \(.+\)"),
     "broken.pdf": (pdf("x")[:200], r"not a PDF that can be read \(.+\)"),
     "text.pdf": (b"I am no PDF\n" * 9, r"not a PDF that can be read \(.+\)"),

@@ -352,7 +352,7 @@ def test_what_cannot_be_served_is_one_line(
     free = ["serve", "--port", 0, "--model", mini_bundle]
     assert_refused(run("serve", "--host", "no.such.host.invalid"), "no.such.host.invalid, port 8000: ")
     head = made / "topics.npz"
-    assert_refused(run(*free, "--head", head, "--head", head), "expected NAME=PATH, with another name for each")
+    assert_refused(run(*free, "--head", head, "--head", head), "NAME=PATH, with another name for each")
     assert_refused(run(*free, "--head", tmp_path / "no.npz"), "no.json: missing; a head is two files")
     assert_refused(run(*free, "--index", f"notes={tmp_path}"), "not an index; make one with xsent index")
     key = tmp_path / "key"

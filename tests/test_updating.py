@@ -1,7 +1,10 @@
 """Indexes of documents that come, change and go."""
 
 import math
+import sqlite3
+import unicodedata
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -120,9 +123,8 @@ def test_what_is_cut_short_comes_again(path: Path, error: type[BaseException], m
 def test_lines_and_documents_share_an_index(made: Path, encoder: SentenceEncoder) -> None:
     update_index(made, [document("a", "Clara sees Zoe.")], encoder)
     assert len(SearchIndex(made)) == 44
-    assert IndexDatabase(made).shared_words("33", [], most=9, among=44) == {
-        28: 1
-    }  # its lines can be found by words now
+    found = IndexDatabase(made).shared_words("33", [], most=9, among=44)  # its lines can be found by words now
+    assert found == {28: 1}
     update_index(made, [], encoder, remove=["a"])
     assert len(SearchIndex(made)) == 43
     assert len(SearchIndex(made).search(encoder, ["Anna"], k=99, words=True)[0]) == 43
@@ -161,6 +163,14 @@ def test_it_is_bound_to_its_encoder_and_to_one_writer(path: Path, encoder: Sente
         yield document("b", "2")
 
     update_index(path, documents(), REPLAY)
+
+    def forced() -> Iterator[Document]:
+        with pytest.raises(DataError, match="another process is writing it"):
+            update_index(path, [], REPLAY, force=True)
+        yield document("c", "3")
+
+    update_index(path, forced(), REPLAY)
+    assert texts(path) == {"a": ["1"], "b": ["2"], "c": ["3"]}
     letters = path.with_name("letters")
     letters.mkdir()
     (letters / "a.txt").write_text("dear")
@@ -177,3 +187,50 @@ def test_an_addition_of_lines_that_was_stopped_is_dropped(made: Path, encoder: S
     assert IndexDatabase(made).state("unfinished") is None
     assert len(SearchIndex(made)) == 44
     SearchIndex(made).verify()
+
+
+def test_words_are_found_however_their_letters_are_written(path: Path) -> None:
+    decomposed = unicodedata.normalize("NFD", "Müll")
+    update_index(path, [document("a", "1", "2")], REPLAY)
+    database = IndexDatabase(path)
+    with closing(sqlite3.connect(database.path)) as connection, connection:
+        connection.execute("INSERT INTO words (rowid, text) VALUES (7, ?)", (f"Straße {decomposed}",))
+    for query in ("Müll", decomposed, "MÜLL", "straße"):
+        assert database.shared_words(query, range(40_000), most=9, among=2) == {7: 1}
+
+
+def test_a_name_that_comes_twice_and_a_line_before_the_first_are_refused(path: Path) -> None:
+    for documents, message in (
+        ([document("a", "1"), document("a", "2")], "document 'a' comes twice"),
+        ([Document("a", "1", [(0, "1")])], "document 'a': line 0; they are counted from 1"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            update_index(path, documents, REPLAY)
+    update_index(path, [document("a", "5")], REPLAY)
+    assert texts(path)["a"] == ["5"]
+    with pytest.raises(ValueError, match="k = 0 must be at least 1"):
+        SearchIndex(path).search(REPLAY, ["1"], k=0, words=True)
+
+
+def test_what_a_kill_left_beside_an_index_is_put_back_or_cleared_away(path: Path) -> None:
+    update_index(path, [document("a", "1")], REPLAY)
+    old = path.rename(path.with_name(f".{path.name}.01234567.old"))  # a kill between the two renames of a compaction
+    update_index(path, [document("b", "2")], REPLAY)
+    assert texts(path) == {"a": ["1"], "b": ["2"]} and not old.exists()
+    path.with_name(f".{path.name}.01234567.part").mkdir()
+    update_index(path, [], REPLAY)
+    assert file_names(path.parent) == {path.name}
+
+
+def test_a_graph_finds_what_is_left_when_most_is_removed(path: Path) -> None:
+    pytest.importorskip("usearch")
+    random = np.random.default_rng(0)
+    encoder: Any = Replay(random.normal(size=(1500, 8)))
+    left, gone = (document(name, *map(str, rows)) for name, rows in (("a", range(100)), ("b", range(100, 1500))))
+    update_index(path, [left, gone], encoder)
+    extend_index(path, ["3"], encoder, graph=True)
+    update_index(path, [], encoder, remove=["b"])
+    index = SearchIndex(path)
+    queries = [str(number) for number in range(0, 1500, 50)]
+    by_graph, exactly = (index.search(encoder, queries, k=3, exact=exact) for exact in (False, True))
+    assert [[hit.text for hit in hits] for hits in by_graph] == [[hit.text for hit in hits] for hits in exactly]

@@ -1,6 +1,8 @@
 """`xsent serve`: embeddings, labels and search over HTTP."""
 
+import asyncio
 import errno
+import logging
 import os
 import signal
 import socket
@@ -110,13 +112,19 @@ def _run(application: "Starlette", listener: socket.socket) -> None:
         timeout_graceful_shutdown=PATIENCE,
     )
     signal.signal(signal.SIGTERM, lambda *_: sys.exit())  # uvicorn raises it again once it has stopped
+    logging.getLogger("uvicorn.error").addFilter(_is_no_end)
     with suppress(KeyboardInterrupt):
         uvicorn.Server(config).run([listener])
 
 
+def _is_no_end(record: logging.LogRecord) -> bool:
+    """Not the traceback of a request that was still running when patience ended: one line says so already."""
+    return record.exc_info is None or not isinstance(record.exc_info[1], asyncio.CancelledError)
+
+
 def _api_key(file: Path | None) -> str | None:
     """The key, never from the command line: every user of a machine sees those of all programs."""
-    key = os.environ.get(KEY) if file is None else file.read_text().strip()
+    key = os.environ.get(KEY) if file is None else file.read_text(errors="replace").strip()
     if key is not None and not (key and key.isascii() and key.isprintable() and " " not in key):
         raise DataError(f"{file or KEY}: expected one line, the key, of printable ASCII without spaces")
     return key
@@ -153,6 +161,7 @@ def _named(options: Iterable[str] | None) -> dict[str, Path]:
         if not equals:
             name, path = Path(option).stem, option
         if name in found or not name or not path:
-            raise ValueError(f"{option!r}: expected NAME=PATH, with another name for each")
+            reason = f"the name {name!r} is taken; give" if name in found else "expected"
+            raise ValueError(f"{option!r}: {reason} NAME=PATH, with another name for each")
         found[name] = Path(path)
     return found

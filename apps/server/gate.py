@@ -80,6 +80,8 @@ class Gate:
     def _refusal(self, scope: Scope) -> ApiError | None:
         headers = Headers(scope=scope)
         given = headers.get("authorization", "").encode("latin-1")  # the bytes that were sent
+        if given[:7].lower() == b"bearer ":  # names of schemes have no case
+            given = b"Bearer " + given[7:]
         if self._bearer and not hmac.compare_digest(given, self._bearer):
             return ApiError(
                 401, "expected this server's key, as in 'Authorization: Bearer KEY'", code="invalid_api_key"
