@@ -65,3 +65,8 @@ def test_what_is_too_long(mini_bundle: Path) -> None:
         XsentEmbedding(path=path, on_long="error").get_text_embedding(LONG)
     with pytest.raises(ValueError, match="on_long"):
         XsentEmbedding(path=path, on_long="cut")
+
+
+def test_a_misspelt_option_is_refused() -> None:
+    with pytest.raises(ValueError, match="truncate_dims"):
+        XsentEmbedding(truncate_dims=128)
