@@ -63,7 +63,8 @@ export function openDocuments(library, warn) {
   listenToDrops(takeFiles, (text) => take(`Text ${++pasted}`, text));
   library.addEventListener("changed", () => list(library));
   library.addEventListener("progress", ({ detail: { done, total } }) => {
-    byId("encoding").textContent = done % 10 && done < total ? byId("encoding").textContent : `Reading: ${done} of ${total} sentences`;
+    if (done % 10 && done < total) return;
+    byId("encoding").textContent = `Reading: ${done.toLocaleString("en")} of ${counted(total, "sentence")}`;
   });
   library.addEventListener("idle", () => (byId("encoding").textContent = remarks(library)));
 }
@@ -95,23 +96,24 @@ function list(library) {
 
 function entry(library, document) {
   const { name, colour, passages } = document;
+  const [count, noun] = counted(passages.length, "passage").split(" ");
   const remove = () => {
     library.remove(document);
     (byId("documents").querySelector("button") ?? byId("paste")).focus();
-    if (!library.documents.length) byId("encoding").textContent = "";
   };
   return make(
     "li",
     {},
     make("span", { className: `dot c${colour % 9} s${colour % 3}`, ariaHidden: "true" }),
     make("span", { className: "name" }, name),
-    make("span", { className: "quiet" }, String(passages.length), make("span", { className: "unseen" }, " passages")),
+    make("span", { className: "quiet" }, count, make("span", { className: "unseen" }, ` ${noun}`)),
     make("button", { type: "button", className: "link", ariaLabel: `Remove ${name}`, onclick: remove }, "×"),
   );
 }
 
 /** What there is to know about how the texts were read. */
 function remarks(library) {
+  if (!library.documents.length) return "";
   const read = library.encoded.map(({ sentence }) => sentence.encoded);
   const long = read.filter(({ windows }) => windows > 1).length;
   const unknown = read.filter((one) => one.unknown).length;
