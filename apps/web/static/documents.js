@@ -4,9 +4,12 @@ import { byId, counted, make } from "./dom.js";
 import { EXAMPLE_TEXTS } from "./examples.js";
 import { readFile } from "./texts.js";
 
+const SAID = 500; // milliseconds at least between one word of progress and the next
+
 /** @param {import("./library.js").Library} library @param {(message: string) => void} warn shows a line to the reader */
 export function openDocuments(library, warn) {
   let pasted = 0;
+  let said = 0; // when the progress was
   const paste = byId("paste");
 
   function take(name, text) {
@@ -63,7 +66,8 @@ export function openDocuments(library, warn) {
   listenToDrops(takeFiles, (text) => take(`Text ${++pasted}`, text));
   library.addEventListener("changed", () => list(library));
   library.addEventListener("progress", ({ detail: { done, total } }) => {
-    if (done % 10 && done < total) return;
+    if (done && done < total && performance.now() - said < SAID) return;
+    said = performance.now();
     byId("encoding").textContent = `Reading: ${done.toLocaleString("en")} of ${counted(total, "sentence")}`;
   });
   library.addEventListener("idle", () => (byId("encoding").textContent = remarks(library)));
