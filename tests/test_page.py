@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from browsing import complaints_of, expect, listening, needs_chromium, open_page, playwright, started_browser
+from browsing import MINUTE, complaints_of, expect, listening, needs_chromium, open_page, playwright, started_browser
 from test_builtin import NOTES
 
 from xsent import SentenceEncoder
@@ -199,12 +199,55 @@ def luminance(colour: str) -> float:
         ("huge.txt", b"word " * 1_200_000, "huge.txt has 6.0 MB; at most 5 MB"),
         ("many.txt", b"A line.\n" * 20_001, "many.txt has 20,001 sentences; the page holds 20,000"),
         ("empty.txt", b" \n", "empty.txt has no words in it"),
+        ("paper.PDF", b"%PDF-1.4", "paper.PDF is a PDF, which this page does not read; xsent notes does"),
     ],
 )
 def test_a_file_that_cannot_be_read_is_said(name: str, content: bytes, message: str, page: Any) -> None:  # noqa: ANN401
     page.set_input_files("#files", {"name": name, "mimeType": "text/plain", "buffer": content})
     expect(page, "#notice").to_contain_text(message)
     expect(page, "#documents").not_to_contain_text(name)
+
+
+def choose(page: Any, name: str, text: str) -> None:  # noqa: ANN401
+    page.set_input_files("#files", {"name": name, "mimeType": "text/plain", "buffer": text.encode()})
+
+
+def test_a_long_line_is_read_in_parts_and_dropped_when_removed(page: Any) -> None:  # noqa: ANN401
+    choose(page, "long.txt", " ".join(f"word {n}" for n in range(100_000)))  # minutes of work
+    expect(page, "#encoding").to_have_text(re.compile(r"^Reading: [\d,]+ of 5\d\d sentences$"))
+    search(page, "word 7")
+    expect(page, "#results").to_contain_text("word 1 word 2", timeout=MINUTE)
+    expect(page, "#found").to_contain_text(re.compile(r"of the \d+ passages read so far"))
+    assert max(map(len, page.locator("#results li p").all_inner_texts())) <= 2000
+    page.click("[aria-label='Remove long.txt']")
+    choose(page, "short.txt", "Otters sleep on their backs.")
+    expect(page, "#documents li >> nth=-1").to_contain_text("1 passage")
+    expect(page, "#encoding").to_contain_text("4 passages, 4 sentences")
+    search(page, "Wie schlafen Otter?")
+    expect(page, "#results li p").to_have_text("Otters sleep on their backs.")
+    expect(page, "#found").to_contain_text("Nearest of 4 passages")
+
+
+def test_a_file_is_held_once(page: Any) -> None:  # noqa: ANN401
+    choose(page, "short.txt", "Otters sleep on their backs.")
+    expect(page, "#notice").to_have_text("short.txt is here already.")
+    playwright.expect(page.locator("#documents li", has_text="short.txt")).to_have_count(1)
+    page.click("[aria-label='Remove short.txt']")
+    expect(page, "#encoding").to_contain_text("3 passages, 3 sentences")
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["猫" * 4999, "a" + "🙂b" * 2000, "x" * 1500 + " " + "y" * 1500, "This is a sentence. " * 300, "one two\n" * 2],
+    ids=["no spaces", "pairs", "one space", "sentences", "short"],
+)
+def test_parts_of_a_line_hold_all_of_it(text: str, page: Any) -> None:  # noqa: ANN401
+    passages = page.evaluate(
+        """async (text) => (await import("/texts.js")).toPassages(text).map(({ text }) => text)""", text
+    )
+    assert "".join("".join(passages).split()) == "".join(text.split())
+    assert all(0 < len(passage.encode("utf-16-le")) / 2 <= 2000 for passage in passages)
+    assert passages[0].endswith(("猫", "b", "🙂", "x", ".", "two"))
 
 
 def test_files_of_several_kinds_are_read(page: Any) -> None:  # noqa: ANN401

@@ -4,9 +4,12 @@ import { byId, counted, make } from "./dom.js";
 import { EXAMPLE_TEXTS } from "./examples.js";
 import { readFile } from "./texts.js";
 
+const SAID = 500; // milliseconds at least between one word of progress and the next
+
 /** @param {import("./library.js").Library} library @param {(message: string) => void} warn shows a line to the reader */
 export function openDocuments(library, warn) {
   let pasted = 0;
+  let said = 0; // when the progress was
   const paste = byId("paste");
 
   function take(name, text) {
@@ -63,7 +66,9 @@ export function openDocuments(library, warn) {
   listenToDrops(takeFiles, (text) => take(`Text ${++pasted}`, text));
   library.addEventListener("changed", () => list(library));
   library.addEventListener("progress", ({ detail: { done, total } }) => {
-    byId("encoding").textContent = done % 10 && done < total ? byId("encoding").textContent : `Reading: ${done} of ${total} sentences`;
+    if (done && done < total && performance.now() - said < SAID) return;
+    said = performance.now();
+    byId("encoding").textContent = `Reading: ${done.toLocaleString("en")} of ${counted(total, "sentence")}`;
   });
   library.addEventListener("idle", () => (byId("encoding").textContent = remarks(library)));
 }
@@ -95,23 +100,24 @@ function list(library) {
 
 function entry(library, document) {
   const { name, colour, passages } = document;
+  const [count, noun] = counted(passages.length, "passage").split(" ");
   const remove = () => {
     library.remove(document);
     (byId("documents").querySelector("button") ?? byId("paste")).focus();
-    if (!library.documents.length) byId("encoding").textContent = "";
   };
   return make(
     "li",
     {},
     make("span", { className: `dot c${colour % 9} s${colour % 3}`, ariaHidden: "true" }),
     make("span", { className: "name" }, name),
-    make("span", { className: "quiet" }, String(passages.length), make("span", { className: "unseen" }, " passages")),
+    make("span", { className: "quiet" }, count, make("span", { className: "unseen" }, ` ${noun}`)),
     make("button", { type: "button", className: "link", ariaLabel: `Remove ${name}`, onclick: remove }, "×"),
   );
 }
 
 /** What there is to know about how the texts were read. */
 function remarks(library) {
+  if (!library.documents.length) return "";
   const read = library.encoded.map(({ sentence }) => sentence.encoded);
   const long = read.filter(({ windows }) => windows > 1).length;
   const unknown = read.filter((one) => one.unknown).length;

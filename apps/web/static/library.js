@@ -3,10 +3,10 @@
 import { toPassages } from "./texts.js";
 
 const MOST = 20_000; // sentences
-const BLOCK = 128; // sentences that become searchable together
+const BLOCK = 10_000; // characters, about, that become searchable together
 
 /** @typedef {import("./texts.js").Passage & {document: Document}} Passage */
-/** @typedef {{name: string, colour: number, passages: Passage[], sentences: number, ending: AbortController}} Document */
+/** @typedef {{name: string, text: string, colour: number, passages: Passage[], sentences: number, ending: AbortController}} Document */
 
 /** Events: `changed` when there are other texts or more vectors, `progress`, and `idle` once all have theirs. */
 export class Library extends EventTarget {
@@ -38,6 +38,7 @@ export class Library extends EventTarget {
 
   /** Takes a text in and has it encoded; an Error says why not. @param {string} name @param {string} text */
   add(name, text) {
+    if (this.documents.some((one) => one.name === name && one.text === text)) throw new Error(`${name} is here already.`);
     const passages = toPassages(text);
     const sentences = passages.reduce((sum, passage) => sum + passage.sentences.length, 0);
     if (!sentences) throw new Error(`${name} has no words in it.`);
@@ -48,7 +49,7 @@ export class Library extends EventTarget {
     const used = new Set(this.documents.map(({ colour }) => colour));
     let colour = 0;
     while (used.has(colour)) colour++;
-    const document = { name, colour, passages, sentences, ending: new AbortController() };
+    const document = { name, text, colour, passages, sentences, ending: new AbortController() };
     for (const passage of passages) passage.document = document;
     this.documents.push(document);
     this.#say("changed");
@@ -60,13 +61,15 @@ export class Library extends EventTarget {
     document.ending.abort();
     this.documents.splice(this.documents.indexOf(document), 1);
     this.#say("changed");
+    if (!this.#total) this.#say("idle");
   }
 
   async #encode(document) {
     const sentences = document.passages.flatMap((passage) => passage.sentences);
     this.#total += sentences.length;
-    for (let start = 0; start < sentences.length; start += BLOCK) {
-      const block = sentences.slice(start, start + BLOCK);
+    this.#say("progress", { done: this.#done, total: this.#total });
+    let left = sentences.length;
+    for (const block of inBlocks(sentences)) {
       const encoded = await this.model.encode(
         block.map(({ text }) => text),
         {
@@ -75,10 +78,11 @@ export class Library extends EventTarget {
         },
       );
       if (!encoded) {
-        this.#finish(sentences.length - start);
+        this.#finish(left);
         return;
       }
       block.forEach((sentence, i) => (sentence.encoded = encoded[i]));
+      left -= block.length;
       this.#finish(block.length);
       this.#say("changed");
     }
@@ -94,4 +98,19 @@ export class Library extends EventTarget {
   #say(kind, detail) {
     this.dispatchEvent(new CustomEvent(kind, { detail }));
   }
+}
+
+/** Sentences in blocks that take about as long as each other. @param {import("./texts.js").Sentence[]} sentences */
+function inBlocks(sentences) {
+  const blocks = [];
+  let characters = BLOCK;
+  for (const sentence of sentences) {
+    if (characters >= BLOCK) {
+      blocks.push([]);
+      characters = 0;
+    }
+    blocks.at(-1).push(sentence);
+    characters += sentence.text.length;
+  }
+  return blocks;
 }

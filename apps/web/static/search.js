@@ -32,10 +32,11 @@ export function openSearch(model, library) {
 
   function show(start) {
     byId("suggestions").hidden = !library.documents.length || input.value.trim() !== "";
-    const best = vector ? rank(library.passages, vector).slice(0, FOUND) : [];
+    const ranked = vector ? rank(library.passages, vector) : [];
+    const best = ranked.slice(0, FOUND);
     byId("results").replaceChildren(...growingList(best, (result) => render(result, similar), SHOWN));
     const took = start ? `, in ${Math.ceil(performance.now() - start)} ms` : "";
-    byId("found").textContent = vector ? verdict(best, library, took) : "";
+    byId("found").textContent = vector ? verdict(ranked, library, took) : "";
     if (best.length) refine();
   }
 
@@ -80,11 +81,12 @@ function rank(passages, query) {
   return results.sort((a, b) => b.score - a.score);
 }
 
-function verdict(best, library, took) {
+function verdict(ranked, library, took) {
   if (!library.documents.length) return "There is nothing to search yet: add texts above, or try the example.";
-  if (!best.length) return "The texts are being read…";
-  const among = `of ${counted(library.passages.length, "passage")}`;
-  if (best[0].score < CLOSE) return `Nothing ${among} is really close to that. Nearest${took}:`;
+  if (!ranked.length) return "The texts are being read…";
+  const read = counted(ranked.length, "passage");
+  const among = ranked.length < library.passages.length ? `of the ${read} read so far` : `of ${read}`;
+  if (ranked[0].score < CLOSE) return `Nothing ${among} is really close to that. Nearest${took}:`;
   return `Nearest ${among}${took}:`;
 }
 

@@ -2,6 +2,7 @@
 
 const LARGEST = 5_000_000; // bytes of a file
 const SHORT = 12; // characters: such a sentence is read with the next
+const LONGEST = 2000; // characters of a passage: a longer one would keep all others, and the reader, waiting
 
 const sentences = new Intl.Segmenter("en", { granularity: "sentence" });
 
@@ -10,6 +11,7 @@ const sentences = new Intl.Segmenter("en", { granularity: "sentence" });
 
 /** The text of a file; an Error says in one line why there is none. @param {File} file */
 export async function readFile(file) {
+  if (/\.pdf$/i.test(file.name)) throw new Error(`${file.name} is a PDF, which this page does not read; xsent notes does.`);
   if (file.size > LARGEST) {
     const megabytes = (file.size / 1e6).toFixed(1);
     throw new Error(`${file.name} has ${megabytes} MB; at most ${LARGEST / 1e6} MB are read. Split it, or use xsent index.`);
@@ -61,12 +63,12 @@ export function fromMarkdown(text) {
     .replace(/(\*\*|__|`)/g, "");
 }
 
-/** A passage a line; lines that were only wrapped are put together again. @param {string} text @returns {Passage[]} */
+/** A passage a line, or several of a long one; lines that were only wrapped are put together again. @param {string} text @returns {Passage[]} */
 export function toPassages(text) {
   const blocks = text.replace(/\r\n?/g, "\n").split(/\n\s*\n/);
   const lines = blocks.flatMap((block) => {
     const own = block.split("\n").map((line) => line.trim());
-    return isWrapped(own) ? [own.join(" ")] : own;
+    return (isWrapped(own) ? [own.join(" ")] : own).flatMap(inParts);
   });
   return lines.filter((line) => /[\p{L}\p{N}]/u.test(line)).map((line) => ({ text: line, sentences: toSentences(line) }));
 }
@@ -76,6 +78,26 @@ function isWrapped(lines) {
   const broken = lines.slice(0, -1);
   const open = broken.filter((line) => line.length >= 50 && line.length <= 120 && !/[.!?:;。！？…]["'”’»)]?$/.test(line));
   return broken.length > 0 && open.length > broken.length / 2;
+}
+
+/** @param {string} line @returns {string[]} */
+function inParts(line) {
+  const parts = [];
+  let start = 0;
+  while (line.length - start > LONGEST) {
+    const end = start + endOfPart(line.slice(start, start + LONGEST));
+    parts.push(line.slice(start, end).trim());
+    start = end;
+  }
+  return [...parts, line.slice(start).trim()];
+}
+
+/** Where a part ends best: before its last sentence, which goes on, else at white space, else anywhere between characters. */
+function endOfPart(beginning) {
+  const sentence = [...sentences.segment(beginning)].at(-1).index;
+  const space = beginning.search(/\s\S*$/);
+  const between = /[\uD800-\uDBFF]$/.test(beginning) ? LONGEST - 1 : LONGEST;
+  return [sentence, space].find((end) => end > LONGEST / 2) ?? between;
 }
 
 /** @param {string} passage @returns {Sentence[]} */
