@@ -234,3 +234,16 @@ def test_a_graph_finds_what_is_left_when_most_is_removed(path: Path) -> None:
     queries = [str(number) for number in range(0, 1500, 50)]
     by_graph, exactly = (index.search(encoder, queries, k=3, exact=exact) for exact in (False, True))
     assert [[hit.text for hit in hits] for hits in by_graph] == [[hit.text for hit in hits] for hits in exactly]
+
+
+def test_a_graph_of_nothing_but_removed_rows_finds_nothing(path: Path) -> None:
+    pytest.importorskip("usearch")
+    update_index(path, [document("a", *map(str, range(50)))], REPLAY)
+    extend_index(path, ["3"], REPLAY, graph=True)
+    update_index(path, [], REPLAY, remove=["a"])
+    assert [hit.line for hit in SearchIndex(path).search(REPLAY, ["7"], k=9)[0]] == [1]
+    database = IndexDatabase(path)
+    with closing(sqlite3.connect(database.path)) as connection, connection:
+        connection.execute("INSERT INTO removed VALUES (50, 1)")
+        connection.execute("DELETE FROM passages")
+    assert SearchIndex(path).search(REPLAY, ["7"], k=9) == [[]]

@@ -184,7 +184,7 @@ class SearchIndex:
         added, _ = self._exact(vectors, k, self.state.graph)
         indices = np.empty((len(vectors), k), np.int64)
         scores = np.empty((len(vectors), k), np.float32)
-        proposed = max(_SPARE * k, _PROPOSED) * len(self.live) // len(self)  # some may be of removed documents
+        proposed = max(_SPARE * k, _PROPOSED) * len(self.live) // max(len(self), 1)  # some may be of removed documents
         for place, (vector, others) in enumerate(zip(vectors, added, strict=True)):
             rows = np.concatenate([graph.propose(vector, proposed), np.sort(others)])
             rows = rows[self.live[rows]]
