@@ -144,8 +144,7 @@ def notes(
         if update or force or watch:
             _update(found, encoder, force, may_fail=query is not None and not force)
         if query is not None:
-            for hit in found.search(encoder, query, k, words=words):
-                _print(hit, encoder, query, as_json)
+            _print(found.search(encoder, query, k, words=words), encoder, query, as_json)
     except (DataError, FingerprintError) as error:  # the advice of other commands
         of_index = str(error).startswith((str(found.index), str(found.index.resolve())))
         remedy = "; --force makes it anew" if of_index else ""
@@ -178,23 +177,20 @@ def _update(notes: Notes, encoder: SentenceEncoder, force: bool = False, *, may_
         typer.echo(f"New, changed or gone: {count:,}. {notes.index} is up to date.", err=True)
 
 
-def _print(hit: Hit, encoder: SentenceEncoder, query: str, as_json: bool) -> None:
-    """One hit; on a terminal the sentence that is nearest to the query stands out."""
+def _print(hits: list[Hit], encoder: SentenceEncoder, query: str, as_json: bool) -> None:
+    """All hits; on a terminal the sentence of each that is nearest to the query stands out."""
     if not (as_json or sys.stdout.isatty()):
-        typer.echo(f"{hit.score:.4f}\t{hit.source}:{hit.line}\t{hit.text}")
+        for hit in hits:
+            typer.echo(f"{hit.score:.4f}\t{hit.source}:{hit.line}\t{hit.text}")
         return
-    sentences = cut_sentences(hit.text) or [hit.text]
-    best = sentences[
-        int(
-            cosine_similarity(
-                encoder.encode(query, on_long="split"), encoder.encode(sentences, on_long="split")
-            ).argmax()
-        )
-    ]
-    if as_json:
-        found = {"score": hit.score, "file": hit.source, "line": hit.line, "text": hit.text, "best": best}
-        typer.echo(json.dumps(found, ensure_ascii=False))
-    else:
+    asked = encoder.encode(query, on_long="split")
+    for hit in hits:
+        sentences = cut_sentences(hit.text) or [hit.text]
+        best = sentences[int(cosine_similarity(asked, encoder.encode(sentences, on_long="split")).argmax())]
+        if as_json:
+            found = {"score": hit.score, "file": hit.source, "line": hit.line, "text": hit.text, "best": best}
+            typer.echo(json.dumps(found, ensure_ascii=False))
+            continue
         place = f"{hit.source}, page {hit.line}" if hit.source.lower().endswith(".pdf") else f"{hit.source}:{hit.line}"
         text = hit.text.replace(best, f"{_BOLD}{best}{_PLAIN}", 1)
         typer.echo(f"{hit.score:.2f}  {_DIM}{place}{_PLAIN}\n      {text}")

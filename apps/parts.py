@@ -4,9 +4,7 @@ A part has the columns `row` (number in the whole input, from 0), `sentence` and
 metadata says what `xsent encode` notes of vectors, fingerprint first, and which rows of which source it has.
 """
 
-import errno
 import json
-import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import islice
@@ -20,6 +18,7 @@ from numpy.typing import NDArray
 
 from xsent.apps.partitions import Partition
 from xsent.errors import DataError, FingerprintError
+from xsent.files import atomic_file, existing, sweep
 
 GROUP = 4096  # rows of a row group, all that is held in memory
 
@@ -55,28 +54,23 @@ def prepare_folder(folder: Path, *, resume: bool, force: bool) -> None:
     A FileExistsError says that there are parts, and that neither `resume` nor `force` tells what to do with them.
     """
     if whole_parts(folder) and not (resume or force):
-        raise FileExistsError(errno.EEXIST, "has parts; --resume goes on, --force starts over", str(folder))
+        raise existing(folder, "has parts; --resume goes on, --force starts over")
     folder.mkdir(parents=True, exist_ok=True)
-    for path in [*folder.glob(".part-*.tmp"), *(whole_parts(folder) if force else [])]:
+    sweep(folder)
+    for path in whole_parts(folder) if force else []:
         path.unlink(missing_ok=True)
 
 
 def write_part(folder: Path, partition: Partition, note: Note, pairs: Pairs, schema: "pyarrow.Schema") -> None:
-    """Write a part under another name, bring it to the disk and give it its own."""
-    path = part_path(folder, partition)
-    partial = path.with_name(f".{path.stem}.{os.urandom(4).hex()}.tmp")
+    """Write a part, which appears once it is complete and on the disk."""
     facts = {**note, "source": Path(partition.source).name, "digest": partition.digest}
     schema = schema.with_metadata({"xsent": json.dumps(facts)})
-    try:
-        with partial.open("xb") as file:
-            with pyarrow.parquet.ParquetWriter(file, schema, compression="zstd", use_dictionary=False) as writer:
-                for batch in _batches(partition.row, iter(pairs), schema):
-                    writer.write_batch(batch)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(partial, path)
-    finally:
-        partial.unlink(missing_ok=True)
+    with (
+        atomic_file(part_path(folder, partition)) as file,
+        pyarrow.parquet.ParquetWriter(file, schema, compression="zstd", use_dictionary=False) as writer,
+    ):
+        for batch in _batches(partition.row, iter(pairs), schema):
+            writer.write_batch(batch)
 
 
 def part_schema(vectors: NDArray[Any]) -> "pyarrow.Schema":

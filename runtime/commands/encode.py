@@ -49,7 +49,6 @@ def encode(
         raise ValueError("--resume goes on with a file: name it with --output")
     if resume and force:
         raise ValueError("--resume goes on and --force starts over: give one of them")
-    others = {"workers": workers, "column": column, "address": address}
     _engine(engine)(
         file,
         output,
@@ -61,7 +60,9 @@ def encode(
         truncate_dim=truncate_dim,
         precision=precision,
         on_long=on_long,
-        **{name: value for name, value in others.items() if engine != "local" or value is not None},
+        workers=workers,
+        column=column,
+        address=address,
     )
 
 
@@ -82,8 +83,8 @@ def _encode_here(
     from xsent.terminal import Progress
     from xsent.vectors import JsonLinesWriter, VectorNote
 
-    if given := options.keys() & {"workers", "column", "address"}:
-        raise ValueError(f"--{min(given)} is for --engine ray; the local one runs here and reads text")
+    if given := [name for name in ("workers", "column", "address") if options.pop(name) is not None]:
+        raise ValueError(f"--{given[0]} is for --engine ray; the local one runs here and reads text")
     encoder = SentenceEncoder(model, threads=threads)
     dim = options["truncate_dim"] or encoder.dim
     note = VectorNote(encoder.fingerprint, dim, options["precision"], options["normalize_embeddings"])
