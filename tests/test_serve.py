@@ -1,6 +1,7 @@
 """`xsent serve`: what clients send and get, what is refused, and how it ends."""
 
 import base64
+import gzip
 import json
 import signal
 import socket
@@ -21,8 +22,8 @@ from commands import Runner, assert_refused, is_one_line, start
 from conftest import sentences
 from httpx2 import Client, Response, get, post
 from prometheus_client.parser import text_string_to_metric_families
-from starlette.applications import Starlette
 from starlette.testclient import TestClient
+from starlette.types import ASGIApp
 
 from xsent import DataError, FingerprintError, LinearClassifier, SearchIndex, SentenceEncoder, build_index
 from xsent.apps.server import gate
@@ -159,6 +160,7 @@ BAD = {
     "a number": (EMBED, {"input": 3}, "input: expected a text"),
     "tokens": (EMBED, {"input": [1, 2]}, "input: tokens of another model's vocabulary mean nothing to this one"),
     "lists of tokens": (EMBED, {"input": [[1, 2]]}, "check_embedding_ctx_length=False"),
+    "a number among texts": (EMBED, {"input": ["Anna", 5]}, "input[1]: Input should be a valid string"),
     "null in it": (EMBED, {"input": ["Anna", None]}, "input[1]: Input should be a valid string"),
     "empty": (EMBED, {"input": ["Anna", " "]}, "input[1] has no text in it"),
     "too long": (EMBED, {"input": ["Anna"] * 20 + [LONG]}, "input[20] has"),
@@ -195,6 +197,8 @@ def test_bad_requests_are_told_what_is_wrong(client: TestClient, name: str) -> N
 
 def test_what_is_not_there_is_named(client: TestClient, encoder: SentenceEncoder, made: Path) -> None:
     refused(client.get("/v1/chat"), 404, "GET /v1/chat: Not Found")
+    packed = {"Content-Encoding": "gzip"}
+    refused(client.post(EMBED, content=gzip.compress(b"{}"), headers=packed), 415, "a body in gzip; send it as it is")
     refused(client.get(EMBED), 405, f"GET {EMBED}: Method Not Allowed")
     refused(client.post(EMBED, json={"input": "Anna", "model": "gpt"}), 404, "no model 'gpt' here, only default, mini")
     refused(client.post("/classify", json={"input": "Anna", "head": "x"}), 404, "no head 'x', only topics, two")
@@ -263,12 +267,19 @@ def test_nobody_waits_for_ever(mini_bundle: Path, monkeypatch: pytest.MonkeyPatc
     client = TestClient(create_app(held, limits=Limits(seconds=0.01)))
     threading.Timer(0.2, held.go.set).start()
     refused(client.post(EMBED, json={"input": "Anna"}), 503, "not done within 0.01 seconds")
+
+    async def stopped(*given: Any) -> None:  # noqa: ANN401
+        with anyio.move_on_after(0.05):
+            await create_app(held)(*given)
+
+    sent = asked(stopped)
+    assert (sent[0]["status"], b"this server was stopped before it was done" in sent[1]["body"]) == (503, True)
     monkeypatch.setattr(gate, "BODY_SECONDS", 0)
     sent = asked(create_app(held))  # nothing comes
     assert (sent[0]["status"], b"did not come within 0 seconds" in sent[1]["body"]) == (408, True)
 
 
-def asked(app: Starlette, *messages: dict[str, Any]) -> list[Any]:
+def asked(app: ASGIApp, *messages: dict[str, Any]) -> list[Any]:
     """What an application sends to a client that sends these messages, and then nothing more."""
     sent, coming = list[Any](), iter(messages)
 

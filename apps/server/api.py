@@ -40,7 +40,7 @@ def _texts(value: object) -> object:
     texts = [value] if isinstance(value, str) else value
     if not isinstance(texts, list) or not texts:
         raise ValueError("expected a text, or a list of at least one")
-    if any(isinstance(text, int) or (isinstance(text, list) and text[:1] and type(text[0]) is int) for text in texts):
+    if all(isinstance(text, int) or (isinstance(text, list) and text[:1] and type(text[0]) is int) for text in texts):
         advice = "send text (in LangChain check_embedding_ctx_length=False)"
         raise ValueError(f"tokens of another model's vocabulary mean nothing to this one; {advice}")
     return texts

@@ -73,6 +73,12 @@ class Gate:
             if deadline.cancelled_caught and not started:
                 message = f"not done within {self._limits.seconds:g} seconds; send fewer texts, or try again later"
                 await ApiError(503, message, code="timeout").response()(scope, receive, send)
+        except anyio.get_cancelled_exc_class():  # the server's patience has ended, see `xsent serve`
+            if not started:
+                with anyio.CancelScope(shield=True):
+                    message = "this server was stopped before it was done; try again later"
+                    await ApiError(503, message, code="stopped").response()(scope, receive, send)
+            raise
         finally:
             self._inside -= 1
             self._metrics.inside.set(self._inside)
@@ -99,6 +105,8 @@ class Gate:
 
 async def read_body(request: Request, limit: int) -> bytearray:
     """The body of a request, whatever its header says of its length; beyond the limit nothing of it is kept."""
+    if (coding := request.headers.get("content-encoding", "identity")) != "identity":
+        raise ApiError(415, f"a body in {coding[:20]}; send it as it is, without Content-Encoding")
     body, size = bytearray(), 0
     with anyio.move_on_after(BODY_SECONDS) as deadline:
         async for part in request.stream():
