@@ -130,10 +130,10 @@ def test_texts_of_unknown_characters_are_counted(run: Runner, tmp_path: Path) ->
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full here")
 def test_standard_output_that_is_full_or_closed(mini_bundle: Path, sentences: Path) -> None:
+    sentences.write_text("Anna sees Boris.\n" * 2000)  # more than a buffer holds
     with open("/dev/full", "wb") as full:
         process = start("encode", sentences, "--model", mini_bundle, stdout=full)
         assert_refused((process.wait(), "", process.communicate()[1].decode()), "No space left on device")
-    sentences.write_text("Anna sees Boris.\n" * 2000)
     process = start("encode", sentences, "--model", mini_bundle, stdout=subprocess.PIPE)
     assert process.stdout is not None and process.stderr is not None
     process.stdout.readline()

@@ -7,6 +7,7 @@ import os
 import re
 import subprocess
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ import pytest
 ROOT = Path(__file__).parent.parent
 PAGES = ("README.md", "docs/integrations.md", "docs/notes.md")
 BLOCK = re.compile(r"^```python\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+IMPORTED = re.compile(r"^(?:from|import) (\w+)", re.MULTILINE)
 SAYS = re.compile(r"^\s*print\(.*\)  # (.+)$", re.MULTILINE)
 
 REFUSED = 99  # exit code where a block opened a connection
@@ -36,6 +38,8 @@ def blocks() -> list[object]:
 
 @pytest.mark.parametrize("block", blocks())
 def test_it_runs_and_prints_what_it_says(block: str, tmp_path: Path) -> None:
+    if missing := [name for name in IMPORTED.findall(block) if not find_spec(name)]:
+        pytest.skip(f"without {', '.join(missing)}")
     command = [sys.executable, "-c", f"{OFFLINE}\n{block}"]
     environment = {**os.environ, "HOME": str(tmp_path), "PYTHONIOENCODING": "utf-8"}
     done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, encoding="utf-8", check=False)

@@ -3,6 +3,7 @@
 import gzip
 import hashlib
 import json
+import re
 import signal
 import socket
 import subprocess
@@ -140,13 +141,17 @@ def test_ctrl_c_ends_it_without_complaint(mini_bundle: Path) -> None:
 
 def test_the_vendored_runtime_is_what_its_script_fetches() -> None:
     script = (ROOT / "tools" / "onnxruntime_web.sh").read_text(encoding="utf-8")
-    sums = {line.split()[1]: line.split()[0] for line in script.splitlines() if line[:1].isalnum() and "  ort" in line}
+    sums = {name: digest for digest, name in re.findall(r"^(\w{64})  (\S+)$", script, re.MULTILINE)}
     vendor = ROOT / "apps" / "web" / "static" / "vendor"
-    assert file_names(vendor) == {"onnxruntime.js", "onnxruntime.wasm.gz", "LICENSE.txt"}
-    unpacked = gzip.decompress((vendor / "onnxruntime.wasm.gz").read_bytes())
-    assert hashlib.sha256(unpacked).hexdigest() == sums["ort-wasm-simd-threaded.wasm"]
     own = (vendor / "onnxruntime.js").read_bytes()
-    assert hashlib.sha256(own).hexdigest() == sums["ort.wasm.bundle.min.mjs"]
+    files = {
+        "ort.wasm.bundle.min.mjs": own,
+        "ort-wasm-simd-threaded.wasm": gzip.decompress((vendor / "onnxruntime.wasm.gz").read_bytes()),
+        "LICENSE": (vendor / "LICENSE.txt").read_bytes(),
+        "ThirdPartyNotices.txt": (vendor / "ThirdPartyNotices.txt").read_bytes(),
+    }
+    assert len(file_names(vendor)) == len(files)
+    assert {name: hashlib.sha256(content).hexdigest() for name, content in files.items()} == sums
     version = script.partition("version=")[2].split()[0]
     assert f"v{version}".encode() in own[:200]
 

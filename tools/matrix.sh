@@ -1,0 +1,45 @@
+#!/usr/bin/env bash
+# What works with which versions: the rows of docs/results/matrix.md. For each Python, with the oldest and then with the newest
+# dependencies that pyproject.toml allows and that have wheels, in a fresh environment: install the last commit, compare what is
+# installed, `xsent verify`, `xsent similarity`, and the tests. Needs uv; logs lie in FOLDER.
+#     tools/matrix.sh FOLDER PYTHON...                     # the runtime; a PYTHON is 3.11, 3.14 or a path
+#     EXTRAS="train export" TESTS="tests/test_training.py tests/test_export.py" tools/matrix.sh FOLDER 3.11
+# TOOLS are what these tests need besides. Most of the runtime's need FOLDER/mini, which any run with torch makes:
+#     XSENT_MINI_BUNDLE=FOLDER/mini pytest tests/test_tokenizer.py
+set -euo pipefail
+mkdir -p "$1"
+folder=$(realpath "$1")
+shift
+cd "$(dirname "$0")/.."
+export XSENT_MINI_BUNDLE=$folder/mini PYTHONDONTWRITEBYTECODE=1 VIRTUAL_ENV=$folder/venv PATH="$folder/venv/bin:$PATH"
+what=${EXTRAS:-runtime}
+rm -rf "$folder/source" && mkdir "$folder/source" && git archive HEAD | tar --extract --directory "$folder/source"
+
+# Its last line says how the tests ended, or what did not work. Other versions warn of other things; protobuf is there because
+# tests train tokenizers.
+try() { # lowest-direct | highest
+    uv venv --quiet --clear --python "$python" "$folder/venv" &&
+        uv pip compile --quiet --only-binary :all: --resolution "$1" --no-header --annotation-style line \
+            ${EXTRAS:+$(printf -- '--extra=%s ' $EXTRAS)} --output-file "$folder/lock" pyproject.toml &&
+        uv pip install --quiet --requirements "$folder/lock" && uv pip install --quiet --no-deps "$folder/source" &&
+        uv pip install --quiet pytest hypothesis protobuf ${TOOLS:-} && uv pip check &&
+        xsent verify && xsent similarity "Where is the station?" "Où est la gare ?" &&
+        python -m pytest -p no:cacheprovider -W default ${TESTS:-tests}
+}
+
+failed=0
+for python; do
+    for resolution in lowest-direct highest; do
+        log=$folder/$(basename "$python")-${what// /-}-$resolution.log
+        echo "$log" >&2
+        rm -f "$folder/lock"
+        ended=
+        try "$resolution" &>"$log" || { ended="**failed**: " && failed=1; }
+        ended+=$(tail -n 1 "$log")
+        # What pyproject.toml itself names.
+        versions=$(sed -n '/pyproject.toml/{s/ *[;#].*//; s/==/ /; p; }' "$folder/lock" | paste -sd, - | sed 's/,/, /g')
+        echo "| $("$folder/venv/bin/python" -c 'import platform; print(platform.python_version(), platform.machine())') |" \
+            "$what, ${resolution%-direct} | $versions | ${ended% in *} |"
+    done
+done
+exit "$failed"
