@@ -25,7 +25,7 @@ from xsent import (
 from xsent.apps.reading import READERS, cut_sentences, read_passages
 from xsent.commands.options import BundleOption, JsonOption, ThreadsOption
 from xsent.errors import needing
-from xsent.files import naming_failed_write
+from xsent.files import naming_failed_write, recover
 from xsent.terminal import one_line_errors
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
@@ -55,6 +55,7 @@ class Notes:
         A process that is killed meanwhile leaves what it has done; the next update does the rest.
         """
         self.skipped = []
+        recover(self.index)
         empty = force or not self.index.is_dir() or not any(self.index.iterdir())
         known = {} if empty else SearchIndex(self.index).documents()
         there = dict(self._files())

@@ -151,7 +151,8 @@ def _run(job: Job, partitions: Sequence[Partition], workers: int | None, address
         if whole := len(whole_parts(job.folder)):
             typer.echo(f"{job.folder}: {whole:,} parts are whole and kept; --resume goes on.", err=True)
         raise
-    seconds = max(result["ended"] for result in results) - min(result["began"] for result in results)
+    took = max(result["ended"] for result in results) - min(result["began"] for result in results)
+    seconds = max(took, 0.001)  # clocks jump, and those of two machines differ
     worked = sum(result["worked"] for result in results)
     speed = f"{total:,} lines in {seconds:,.1f} s, {total / seconds:,.0f} a second"
     typer.echo(f"{speed}; {worked:,.1f} s of processors; without Ray's start.", err=True)

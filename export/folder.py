@@ -7,7 +7,7 @@ from pathlib import Path
 from xsent.bundle import MANIFEST
 from xsent.errors import BundleError
 from xsent.export.parity import Agreement, Parity
-from xsent.files import atomic_folder
+from xsent.files import atomic_folder, recover
 
 
 @dataclass(frozen=True)
@@ -30,6 +30,7 @@ def new_folder(out: Path, *, replace: bool | None = None) -> AbstractContextMana
 def check_place(out: Path, *, replace: bool | None) -> None:
     """Refuse a place that is taken or whose parent is missing; `replace` is None where that cannot be asked for."""
     out = out.resolve()
+    recover(out)
     if not out.parent.is_dir():
         raise BundleError(f"{out.parent}: no such folder; create it first")
     if not out.exists():

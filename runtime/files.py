@@ -1,11 +1,12 @@
 """Files and folders that appear whole or not at all; what a full disk, a damaged file and a second writer say."""
 
 import errno
+import glob
 import json
 import os
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any
 
@@ -21,15 +22,18 @@ def naming_full_disk(
 ) -> Iterator[None]:
     """Turn a full disk into one line with what was asked for: a write knows no name, or that of what is half-written.
 
-    `kept` says whether what was done is there to go on from, `resume` how.
+    Of other failures only such a name is replaced. `kept` says whether what was done is there to go on from, `resume`
+    how.
     """
     try:
         yield
     except OSError as error:
-        if error.errno not in _NO_ROOM:
+        reason = os.strerror(error.errno or 0)
+        if error.errno in _NO_ROOM:
+            reason += f"; {resume if kept() else 'nothing was kept, make room and run it again'}"
+        elif not str(error.filename).startswith(str(path.with_name(f".{path.name}."))):
             raise
-        advice = resume if kept() else "nothing was kept, make room and run it again"
-        raise OSError(error.errno, f"{os.strerror(error.errno or 0)}; {advice}", str(path)) from error
+        raise OSError(error.errno, reason, str(path)) from error
 
 
 @contextmanager
@@ -76,15 +80,19 @@ def to_json(content: Mapping[str, object] | Sequence[object]) -> bytes:
 def atomic_file(path: Path) -> Iterator[IO[bytes]]:
     """Write a file, seekable, under another name and rename it once it is complete and on the disk.
 
-    Whatever goes wrong (a full disk, Ctrl-C) leaves nothing behind, and an older file or folder as it was.
+    Whatever goes wrong (a full disk, Ctrl-C) leaves nothing behind, and an older file or folder as it was. What a kill
+    leaves behind goes the next time.
     """
+    recover(path)
     partial = _beside(path, "part")
     with naming_full_disk(path):
         try:
-            with partial.open("wb") as file:
-                yield file
-                sync(file)
-            os.replace(partial, path)
+            partial.touch()
+            with _locked(partial):
+                with partial.open("wb") as file:
+                    yield file
+                    sync(file)
+                put_in_place(partial, path)
         finally:
             partial.unlink(missing_ok=True)
 
@@ -92,17 +100,29 @@ def atomic_file(path: Path) -> Iterator[IO[bytes]]:
 @contextmanager
 def atomic_folder(path: Path) -> Iterator[Path]:
     """Fill a folder beside `path` and put it in its place, see `atomic_file`."""
+    recover(path)
     partial = _beside(path, "part")
     try:
         with naming_full_disk(path):
             partial.mkdir()
-            yield partial
-            for file in sorted(file for file in partial.rglob("*") if file.is_file()):
-                with file.open("rb+") as opened:
-                    sync(opened)
-            replace_folder(partial, path)
+            with _locked(partial):
+                yield partial
+                for entry in sorted(partial.rglob("*")):
+                    if entry.is_dir():
+                        _sync_folder(entry)
+                        continue
+                    with entry.open("rb+") as opened:
+                        sync(opened)
+                _sync_folder(partial)
+                replace_folder(partial, path)
     finally:
         shutil.rmtree(partial, ignore_errors=True)
+
+
+def put_in_place(partial: Path, path: Path) -> None:
+    """Give a file or folder that is complete its name; whoever pulls the plug after that finds it there."""
+    os.replace(partial, path)
+    _sync_folder(path.parent)
 
 
 def replace_folder(partial: Path, path: Path) -> None:
@@ -111,48 +131,69 @@ def replace_folder(partial: Path, path: Path) -> None:
     try:
         if path.exists():
             path.rename(old)
-        partial.rename(path)
+        put_in_place(partial, path)
     except BaseException:
         if old.exists() and not path.exists():
             old.rename(path)
         raise
-    shutil.rmtree(old, ignore_errors=True)
+    if old.exists():
+        with suppress(OSError):
+            _discard(old, path)
 
 
 def remove_folder(path: Path) -> None:
     """Delete a folder so that a process killed in between leaves no folder of that name with files missing."""
-    gone = _beside(path, "old")
-    path.rename(gone)
-    shutil.rmtree(gone)
+    _discard(path, path)
+
+
+def recover(path: Path) -> None:
+    """Put back a folder that a killed process was about to replace, and clear away what it left half-written."""
+    for suffix in ("old", "part"):
+        for left in path.parent.glob(f".{glob.escape(path.name)}.{'[0-9a-f]' * 8}.{suffix}"):
+            with suppress(OSError), _locked(left) as ours:
+                if suffix == "old" and not path.exists():
+                    left.rename(path)
+                elif ours:
+                    shutil.rmtree(left) if left.is_dir() else left.unlink()
 
 
 def sweep(folder: Path) -> None:
-    """Delete what killed processes left half-written or half-deleted in a folder."""
-    for leftover in [*folder.glob(".*.part"), *folder.glob(".*.old")]:
-        shutil.rmtree(leftover) if leftover.is_dir() else leftover.unlink()
+    """`recover` whatever may lie in a folder."""
+    for left in [*folder.glob(".*.part"), *folder.glob(".*.old")]:
+        recover(folder / left.name[1:].rsplit(".", 2)[0])
 
 
 @contextmanager
 def only_writer(path: Path, flags: int = os.O_RDONLY) -> Iterator[None]:
-    """Keep other processes from writing a file or folder, by a DataError there; without effect on Windows.
+    """Keep other processes from writing a file or folder, by a DataError there; without effect where locks are unknown.
 
     Its name may be given up before the end. The flags are for `os.open`.
     """
+    with _locked(path, flags) as ours:
+        if ours is False:
+            raise DataError(f"{path}: another process is writing it; wait until it is done, or choose another name")
+        yield
+
+
+@contextmanager
+def _locked(path: Path, flags: int = os.O_RDONLY) -> Iterator[bool | None]:
+    """Whether a file or folder is ours alone until the end; None on Windows and on disks that know no locks."""
     try:
         import fcntl
     except ImportError:
-        yield
+        yield None
         return
     handle = os.open(path, flags, 0o666)
     try:
+        ours: bool | None
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            free = path.exists() and os.path.samestat(os.fstat(handle), path.stat())  # not renamed since it was opened
+            ours = path.exists() and os.path.samestat(os.fstat(handle), path.stat())  # not renamed since it was opened
         except BlockingIOError:
-            free = False
-        if not free:
-            raise DataError(f"{path}: another process is writing it; wait until it is done, or choose another name")
-        yield
+            ours = False
+        except OSError:
+            ours = None
+        yield ours
     finally:
         os.close(handle)
 
@@ -161,6 +202,23 @@ def sync(file: IO[bytes]) -> None:
     """Bring what was written to the disk."""
     file.flush()
     os.fsync(file.fileno())
+
+
+def _sync_folder(folder: Path) -> None:
+    """Bring the names in a folder to the disk; some systems have no such thing."""
+    with suppress(OSError):
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+
+
+def _discard(folder: Path, path: Path) -> None:
+    """Delete a folder that was at `path`, under a name that says that it is not whole."""
+    gone = _beside(path, "part")
+    folder.rename(gone)
+    shutil.rmtree(gone)
 
 
 def _beside(path: Path, suffix: str) -> Path:

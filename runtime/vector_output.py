@@ -4,11 +4,11 @@ import json
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
 from xsent.errors import DataError, FingerprintError
-from xsent.files import atomic_file, existing, naming_damage, naming_full_disk, only_writer, sync, to_json
+from xsent.files import atomic_file, existing, naming_damage, naming_full_disk, only_writer, put_in_place, sync, to_json
 from xsent.lines import LineDigest
 from xsent.options import Vectors
 from xsent.vectors import FORMATS, VectorNote, arrow_to_parquet, check_format, note_file
@@ -74,13 +74,15 @@ class VectorOutput:
         sync(self._file)
         self._file.close()
         if self._path.suffix == ".parquet":
+            if self.kept:  # a kill may leave both files: then the one of that name is our own
+                self._note_down(replace(self._last, replaces=True))
             with atomic_file(self._path) as file:
                 arrow_to_parquet(self._part, file, self._note)
                 sync(file)
                 self._publish_note()
         else:
             self._publish_note()
-            os.replace(self._part, self._path)
+            put_in_place(self._part, self._path)
         os.truncate(self._journal, 0)
 
     def close(self) -> None:
@@ -89,15 +91,24 @@ class VectorOutput:
             self._file.close()
 
     def _publish_note(self) -> None:
+        if self._has_note():  # then older vectors may stay until the new ones are there
+            return
         with atomic_file(note_file(self._path)) as file:
             file.write(to_json(asdict(self._note)))
             sync(file)
             self._path.unlink(missing_ok=True)  # older vectors must not stand beside the new note
 
+    def _has_note(self) -> bool:
+        """Whether the right note is there: of older vectors, or of a process that was killed before its own came."""
+        note = note_file(self._path)
+        return note.is_file() and note.read_bytes() == to_json(asdict(self._note))
+
     def _checkpoint(self, job: Mapping[str, object]) -> None:
         """Put everything on the disk and note it."""
         sync(self._file)
-        last = Milestone(job, self.rows, self._file.tell(), self._digest.hex, self._replaces)
+        self._note_down(Milestone(job, self.rows, self._file.tell(), self._digest.hex, self._replaces))
+
+    def _note_down(self, last: Milestone) -> None:
         before = self._journal.stat().st_size
         try:
             with self._journal.open("ab") as journal:
@@ -119,12 +130,13 @@ class VectorOutput:
             raise existing(self._path, advice)
         if last.rows:
             self._check(last)
-        elif note_file(self._path).exists() and not force:
+        elif note_file(self._path).exists() and not (force or self._has_note()):
             raise existing(note_file(self._path))
         return last
 
     def _read(self) -> Milestone:
         if not self._part.exists():  # it has got its name, and the process was killed right after that
+            os.truncate(self._journal, 0)
             return Milestone()
         with naming_damage(self._journal, "--force starts over"):
             whole, end, _ = self._journal.read_bytes().rpartition(b"\n")
@@ -164,12 +176,11 @@ def vector_file(
     def kept() -> bool:
         return journal.exists() and journal.stat().st_size > 0
 
-    with only_writer(journal, os.O_RDWR | os.O_CREAT):
+    with naming_full_disk(path, kept), only_writer(journal, os.O_RDWR | os.O_CREAT):
         try:
-            with naming_full_disk(path, kept):
-                with closing(VectorOutput(path, note, job, resume=resume, force=force)) as output:
-                    yield output
-                    output.publish()
+            with closing(VectorOutput(path, note, job, resume=resume, force=force)) as output:
+                yield output
+                output.publish()
         finally:
             if not kept():
                 part.unlink(missing_ok=True)

@@ -98,24 +98,6 @@ def test_a_failure_leaves_nothing_behind(
     assert not list(tmp_path.iterdir())
 
 
-def test_an_old_bundle_survives_a_failed_replacement(
-    mini_checkpoint: Path, mini_bundle: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    out = shutil.copytree(mini_bundle, tmp_path / "out")
-    rename = Path.rename
-
-    def fail_for_the_new_one(self: Path, target: Path) -> Path:
-        if self.suffix == ".part":
-            raise OSError(errno.EIO, "Input/output error")
-        return rename(self, target)
-
-    monkeypatch.setattr(Path, "rename", fail_for_the_new_one)
-    with pytest.raises(OSError, match="Input/output"):
-        export_bundle(load_checkpoint(mini_checkpoint), out, ExportOptions(name="new", force=True))
-    assert [path.name for path in tmp_path.iterdir()] == ["out"]
-    assert contents(out) == contents(mini_bundle)
-
-
 def test_nothing_is_replaced_unless_asked(mini_checkpoint: Path, mini_bundle: Path, tmp_path: Path) -> None:
     checkpoint = load_checkpoint(mini_checkpoint)
     out = Path(shutil.copytree(mini_bundle, tmp_path / "out"))

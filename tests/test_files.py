@@ -37,9 +37,26 @@ def test_a_folder_is_never_seen_with_files_missing(tmp_path: Path) -> None:
     with mock.patch("xsent.files.shutil.rmtree", side_effect=KeyboardInterrupt), pytest.raises(KeyboardInterrupt):
         remove_folder(folder)
     assert not folder.exists()
-    (tmp_path / ".half.1.part").touch()
+    (tmp_path / ".half.01234567.part").touch()
     sweep(tmp_path)
     assert not list(tmp_path.iterdir())
+
+
+def test_what_a_kill_left_is_put_back_or_cleared_away(tmp_path: Path) -> None:
+    out, other, half = (tmp_path / name for name in ("out", "other", ".out.01234567.part"))
+    for folder in (out, half):
+        folder.mkdir()
+    (out / "a").write_text("old")
+    out.rename(tmp_path / ".out.89abcdef.old")  # between the two renames of a replacement
+    with atomic_file(other) as file, pytest.raises(ValueError, match="stop"), atomic_folder(out):
+        assert not half.exists() and (out / "a").read_text() == "old"
+        sweep(tmp_path)  # what is being written stays
+        file.write(b"whole")
+        raise ValueError("stop")
+    assert other.read_bytes() == b"whole"
+    (tmp_path / ".out.89abcdef.old").mkdir()  # before the old one was deleted
+    sweep(tmp_path)
+    assert {path.name for path in tmp_path.iterdir()} == {"out", "other"} and (out / "a").read_text() == "old"
 
 
 def test_a_folder_is_replaced_whole_or_stays(tmp_path: Path) -> None:

@@ -1,20 +1,16 @@
 """Indexes made, added to, stopped, killed and resumed."""
 
-import errno
-import sqlite3
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from unittest import mock
 
 import pytest
-from commands import file_names, start
+from commands import file_names
 from indexes import LINES, Stop, contents, encoder, made, path, until
 
 from xsent.encoder import SentenceEncoder
 from xsent.errors import DataError
 from xsent.search.building import build_index, extend_index
-from xsent.search.database import IndexDatabase
 from xsent.search.index import SearchIndex
 
 __all__ = ["encoder", "made", "path"]
@@ -153,47 +149,6 @@ def test_two_writers_do_not_meet(made: Path, encoder: SentenceEncoder) -> None:
 
     extend_index(made, lines(), encoder)
     assert len(SearchIndex(made)) == 44
-
-
-FULL_DATABASE = sqlite3.OperationalError("database or disk is full")
-FULL_DATABASE.sqlite_errorcode = sqlite3.SQLITE_FULL
-
-
-@pytest.mark.usefixtures("often")
-@pytest.mark.parametrize(
-    ("step", "error"), [("writer.sync", OSError(errno.ENOSPC, "full")), ("database.enumerate", FULL_DATABASE)]
-)
-def test_a_full_disk_leaves_the_old_state(made: Path, encoder: SentenceEncoder, step: str, error: Exception) -> None:
-    before, new = contents(made), made.with_name("new")
-    with mock.patch(f"xsent.search.{step}", side_effect=error, create=True):
-        for work, folder in ((extend_index, made), (build_index, new)):
-            with pytest.raises(OSError, match="No space left on device; nothing was kept, make room") as caught:
-                work(folder, LINES, encoder)
-            assert caught.value.filename == str(folder)
-    assert file_names(made.parent) == {made.name}
-    assert {**contents(made), "vectors.f16": b""} == {**before, "vectors.f16": b""}
-    extend_index(made, LINES, encoder)
-    SearchIndex(made).verify()
-
-
-def test_a_kill_at_any_moment_is_resumed(mini_bundle: Path, path: Path, tmp_path: Path) -> None:
-    """Killed again and again, at moments that are spread over the job, it still ends in the whole index."""
-    text = tmp_path / "text.txt"
-    text.write_text("".join(f"Anna sees Boris {number} times.\n" for number in range(2000)))
-    arguments = ("index", text, path, "--model", mini_bundle, "--resume")
-    often = "import xsent.search.writer as writer; writer.SAVE_EVERY = 20"
-    partial = path.with_name(".notes.index.partial")
-    for wait in range(6):
-        process = start(*arguments, before=often)
-        while process.poll() is None and not partial.exists():
-            time.sleep(0.01)
-        time.sleep(0.013 * wait)
-        process.kill()
-        process.communicate()
-    if not path.exists():
-        assert start(*arguments).communicate()[1] == b""
-    SearchIndex(path).verify()
-    assert [passage.line for passage in IndexDatabase(path).passages(0, 2000).values()] == list(range(1, 2001))
 
 
 def test_nothing_to_index_leaves_nothing_and_a_resume_without_a_job_starts_one(

@@ -74,6 +74,16 @@ def test_only_what_changed_is_read_again(folder: Path, encoder: SentenceEncoder)
     SearchIndex(notes.index).verify()
 
 
+def test_clocks_may_jump(folder: Path, encoder: SentenceEncoder) -> None:
+    notes, cat = Notes(folder), folder / "cat.txt"
+    notes.update(encoder)
+    for animal, seconds in (("dog", 7e9), ("cow", -7e7), ("pig", 1e9)):  # of the same length
+        cat.write_text(f"The {animal} needs food twice a day.\n")
+        os.utime(cat, (seconds, seconds))
+        assert (notes.update(encoder), notes.update(encoder)) == (1, 0)
+        assert animal in notes.search(encoder, f"What does the {animal} need?", k=1)[0].text
+
+
 def map_texts(encoder: SentenceEncoder, read: list[str], texts: object, options: dict[str, object]) -> object:
     noted = (read.append(text) or text for text in texts)  # type: ignore[attr-defined]
     return SentenceEncoder.encode_iter(encoder, noted, **options)  # type: ignore[arg-type]
@@ -129,25 +139,6 @@ def test_what_is_there_is_searched_while_another_process_updates(run: Runner, fo
 def test_the_index_may_lie_elsewhere(run: Runner, folder: Path, tmp_path: Path) -> None:
     assert run("notes", folder, "cat", "--index", tmp_path / "elsewhere")[0] == 0
     assert file_names(folder) == {"trip.md", "cat.txt", "work"}
-
-
-def test_a_kill_leaves_what_was_done(folder: Path, mini_bundle: Path) -> None:
-    for number in range(300):
-        (folder / f"{number}.txt").write_text(f"Anna sees Boris {number} times.\n\nClara sees David.\n")
-    often = "import xsent.search.writer as writer; writer.SAVE_EVERY = 20"
-    for wait in range(5):
-        process = start("notes", folder, "--model", mini_bundle, before=often)
-        while process.poll() is None and not (folder / INDEX).exists():
-            time.sleep(0.01)
-        time.sleep(0.02 * wait)
-        process.kill()
-        process.communicate()
-    encoder = SentenceEncoder(mini_bundle, threads=1)
-    notes = Notes(folder)
-    notes.update(encoder)
-    index = SearchIndex(notes.index)
-    index.verify()
-    assert len(index) == 600 + 7 and len(index.documents()) == 304 and all(index.documents().values())
 
 
 def until(true: Callable[[], bool]) -> bool:

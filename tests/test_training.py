@@ -2,7 +2,6 @@
 
 import json
 import os
-import resource
 import shutil
 import signal
 import subprocess
@@ -176,16 +175,6 @@ def test_ctrl_c_saves_and_says_how_to_go_on(tmp_path: Path) -> None:
     assert "the same command goes on from there" in messages and "Traceback" not in messages
     (saved,) = run.glob("checkpoints/*")
     assert load_checkpoint(saved).step > 0
-
-
-def test_a_full_disk_keeps_the_checkpoint_before(recipe: Path, trained: Path, tmp_path: Path) -> None:
-    run = copied(trained, tmp_path, without=trained.name)
-    limit = lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (40_000, 40_000))  # noqa: E731
-    process = subprocess.run(arguments(recipe, run), capture_output=True, text=True, preexec_fn=limit)
-    assert process.returncode == 1
-    last = process.stderr.splitlines()[-1]
-    assert last.startswith("Error: ") and "cannot be written" in last and "Traceback" not in process.stderr
-    assert [path.name for path in (run / "checkpoints").iterdir()] == ["table-0000150"]
 
 
 def test_bfloat16_trains(tmp_path: Path) -> None:

@@ -212,16 +212,6 @@ def test_a_name_that_comes_twice_and_a_line_before_the_first_are_refused(path: P
         SearchIndex(path).search(REPLAY, ["1"], k=0, words=True)
 
 
-def test_what_a_kill_left_beside_an_index_is_put_back_or_cleared_away(path: Path) -> None:
-    update_index(path, [document("a", "1")], REPLAY)
-    old = path.rename(path.with_name(f".{path.name}.01234567.old"))  # a kill between the two renames of a compaction
-    update_index(path, [document("b", "2")], REPLAY)
-    assert texts(path) == {"a": ["1"], "b": ["2"]} and not old.exists()
-    path.with_name(f".{path.name}.01234567.part").mkdir()
-    update_index(path, [], REPLAY)
-    assert file_names(path.parent) == {path.name}
-
-
 def test_a_graph_finds_what_is_left_when_most_is_removed(path: Path) -> None:
     pytest.importorskip("usearch")
     random = np.random.default_rng(0)

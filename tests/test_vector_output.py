@@ -3,14 +3,11 @@
 import errno
 import json
 import os
-import signal
-import subprocess
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 from unittest import mock
 
-import commands
 import numpy as np
 import pytest
 from commands import Runner, assert_refused, file_names, is_one_line, start, write_lines
@@ -105,25 +102,6 @@ def test_two_processes_do_not_write_one_file(tmp_path: Path, name: str) -> None:
     assert file_names(tmp_path) == {name, f"{name}.json"}
 
 
-@pytest.mark.parametrize("step", ["arrow_to_parquet", "atomic_file"])
-@pytest.mark.parametrize("old", [False, True])
-def test_a_disk_that_is_full_in_the_end(tmp_path: Path, step: str, old: bool) -> None:
-    path = tmp_path / "a.parquet"
-    if old:
-        write(path)
-    before = {name: (tmp_path / name).read_bytes() for name in file_names(tmp_path)}
-    with (
-        mock.patch(f"xsent.vector_output.{step}", side_effect=OSError(errno.ENOSPC, "full")),
-        pytest.raises(OSError, match="make room, then --resume goes on") as error,
-    ):
-        write(path, force=old)
-    assert error.value.filename == str(path)
-    assert file_names(tmp_path) == {*before, ".a.parquet.part", ".a.parquet.part.json"}
-    assert all((tmp_path / name).read_bytes() == content for name, content in before.items())
-    assert write(path, resume=True) == 12
-    assert file_names(tmp_path) == {"a.parquet", "a.parquet.json"}
-
-
 @pytest.mark.parametrize(("full", "first"), [(0, 0), (1, 4)])
 def test_a_disk_without_room_for_a_checkpoint(path: Path, full: int, first: int) -> None:
     calls = [mock.DEFAULT] * 9
@@ -136,42 +114,7 @@ def test_a_disk_without_room_for_a_checkpoint(path: Path, full: int, first: int)
     assert write(path, resume=True) == first
 
 
-@pytest.mark.parametrize("old", [False, True])
-@pytest.mark.parametrize("name", ["a.npy", "a.parquet"])
-def test_vectors_never_lack_their_note(tmp_path: Path, name: str, old: bool) -> None:
-    path = tmp_path / name
-    if old:
-        write(path, note=VectorNote("fedcba9876543210", 8, "float32", normalized=True))
-    replace = os.replace
-
-    def stop(source: Path, target: Path) -> None:
-        if target == path:
-            raise Killed
-        replace(source, target)
-
-    with mock.patch("os.replace", stop), pytest.raises(Killed):
-        write(path, force=old)
-    assert file_names(tmp_path) == {f"{name}.json", f".{name}.part", f".{name}.part.json"}
-    assert write(path, resume=True) == 12
-    assert file_names(tmp_path) == {name, f"{name}.json"}
-
-
 SMALL_STEPS = "import xsent.vector_output as output; output.STEP = 100"
-
-
-def test_a_killed_command_goes_on(mini_bundle: Path, path: Path) -> None:
-    texts = [f"Anna {row % 50}, Boris" for row in range(450)]
-    lines = "".join(f"{text}\n" for text in texts).encode()
-    arguments = ("encode", "-", "--output", path, "--model", mini_bundle)
-    journal = path.with_name(".a.npy.part.json")
-    kept = lambda: journal.exists() and journal.stat().st_size  # noqa: E731
-    commands.interrupt(*arguments, lines=lines, once=kept, by=signal.SIGKILL, before=SMALL_STEPS)
-    assert file_names(path.parent) == PARTS
-    process = start(*arguments, "--resume", stdin=subprocess.PIPE, before=SMALL_STEPS)
-    _, err = process.communicate(lines)
-    assert (process.returncode, err.startswith(b"Going on after line ")) == (0, True)
-    assert file_names(path.parent) == {"a.npy", "a.npy.json"}
-    assert np.array_equal(np.load(path), SentenceEncoder(mini_bundle).encode(texts))
 
 
 def interrupt(command: Callable[[], tuple[int, str, str]]) -> tuple[int, str, str]:

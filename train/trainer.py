@@ -99,7 +99,14 @@ class Trainer:
                 changed += f"{', ' if changed else ''}{name}: {saved!r} became {now!r}"
         if changed:
             raise DataError(f"{checkpoint.path} was trained with other settings ({changed}); name another --out")
+        self._remove_older(stage, checkpoint.path)  # a kill may have come before that
         return checkpoint
+
+    def _remove_older(self, stage: StageConfig, latest: Path) -> None:
+        if self.fabric.is_global_zero:
+            for other in stage_folders(self.run_folder, stage):
+                if other != latest:
+                    remove_folder(other)
 
     def _recipe_until(self, number: int) -> Recipe:
         """The settings that a checkpoint of a stage depends on."""
@@ -191,8 +198,6 @@ class Trainer:
         }
         state = None if step == stage.steps else optimizer_state(model, optimizer)
         save_checkpoint(path, about, model.state_dict(), state, [data.tokenizer, data.validation])
-        for other in stage_folders(self.run_folder, stage):
-            if other != path:
-                remove_folder(other)
+        self._remove_older(stage, path)
         self.fabric.barrier()
         return path

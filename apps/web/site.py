@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from xsent import Bundle, DataError, SentenceEncoder
-from xsent.files import atomic_folder, existing
+from xsent.files import atomic_folder, existing, recover
 
 LIST = "files.json"  # of the service worker, which keeps every file for offline use
 MANIFEST = "xsent.json"
@@ -54,6 +54,7 @@ class Site:
         The folder appears whole or not at all; one that exists is replaced only on demand, by an OSError else.
         """
         folder = folder.absolute()
+        recover(folder)
         if folder.exists() and not replace:
             raise existing(folder)
         if folder.exists() and not ((folder / LIST).is_file() or (folder.is_dir() and not any(folder.iterdir()))):

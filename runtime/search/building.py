@@ -9,7 +9,7 @@ from pathlib import Path
 
 from xsent.encoder import SentenceEncoder
 from xsent.errors import DataError
-from xsent.files import existing, naming_full_disk, only_writer, replace_folder
+from xsent.files import existing, naming_full_disk, only_writer, put_in_place, recover, replace_folder
 from xsent.lines import LineDigest
 from xsent.options import Vectors
 from xsent.search.database import UNFINISHED, IndexDatabase, IndexState, check_replaceable, has_index
@@ -55,6 +55,7 @@ def build_index(
     """
     path = Path(path)
     partial = _partial(path)
+    recover(path)
     _check_free(path, partial, resume=resume, force=force)
     if graph:
         require_usearch()
@@ -74,7 +75,7 @@ def build_index(
             if not _is_kept(partial):
                 shutil.rmtree(partial)
             raise
-        replace_folder(partial, path) if force else partial.rename(path)
+        replace_folder(partial, path) if force else put_in_place(partial, path)
     return state
 
 

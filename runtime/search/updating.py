@@ -1,7 +1,5 @@
 """An index of documents that come, change and go."""
 
-import glob
-import shutil
 from collections.abc import Iterable, Iterator
 from contextlib import closing, nullcontext, suppress
 from dataclasses import dataclass, replace
@@ -12,7 +10,7 @@ import numpy as np
 
 from xsent.encoder import SentenceEncoder
 from xsent.errors import DataError
-from xsent.files import atomic_folder, naming_full_disk, only_writer
+from xsent.files import atomic_folder, naming_full_disk, only_writer, recover
 from xsent.search.database import IndexDatabase, IndexState, StoredDocument, check_replaceable, has_index
 from xsent.search.index import SearchIndex
 from xsent.search.writer import IndexWriter
@@ -58,7 +56,7 @@ def update_index(
         FingerprintError: The index is of another encoder.
     """
     path = Path(path).resolve()
-    _recover(path)
+    recover(path)
     if force or not (path.exists() and has_index(path)):
         _make_empty(path, encoder)
     with only_writer(path), naming_full_disk(path, lambda: True, "make room, then the same call goes on"):
@@ -76,17 +74,6 @@ def update_index(
         with suppress(OSError):  # a full disk; what matters is saved
             state = _compact(path) or state
         return state
-
-
-def _recover(path: Path) -> None:
-    """Put back, or clear away, what a killed process left beside an index that it replaced."""
-    left = [*path.parent.glob(f".{glob.escape(path.name)}.????????.old")]
-    if not path.exists() and len(left) == 1 and has_index(left[0]):
-        left[0].rename(path)
-    elif path.exists():
-        with only_writer(path):
-            for folder in [*left, *path.parent.glob(f".{glob.escape(path.name)}.????????.part")]:
-                shutil.rmtree(folder, ignore_errors=True)
 
 
 def _make_empty(path: Path, encoder: SentenceEncoder) -> None:

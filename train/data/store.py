@@ -110,13 +110,13 @@ def build_store(path: Path, pairs: Iterable[Pair], tokenizer: Path, *, key: str,
                 lengths = np.array([len(sentence) for sentence in sentences], np.int64)
                 cut += int((lengths > max_length).sum())
                 lengths = np.minimum(lengths, max_length)
-                np.array([i for sentence in sentences for i in sentence[:max_length]], np.uint16).tofile(ids)
-                (end + np.cumsum(lengths)).astype(np.uint64).tofile(ends)
+                ids.write(np.array([i for sentence in sentences for i in sentence[:max_length]], np.uint16).tobytes())
+                ends.write((end + np.cumsum(lengths)).astype(np.uint64).tobytes())
                 end += int(lengths.sum())
-                np.array([pair.digest & 0xFFFFFFFF for pair in kept], np.uint32).tofile(group)
+                group.write(np.array([pair.digest & 0xFFFFFFFF for pair in kept], np.uint32).tobytes())
                 sizes.update(pair.cell for pair in kept)
                 numbers = {name: number for number, name in enumerate(sizes)}
-                np.array([numbers[pair.cell] for pair in kept], np.uint16).tofile(cell)
+                cell.write(np.array([numbers[pair.cell] for pair in kept], np.uint16).tobytes())
         if not sizes:
             raise DataError("no pair to train on: all have a side of invisible characters alone, or are held out")
         sort_by_cell(folder, list(sizes.values()))
@@ -155,7 +155,10 @@ def kept_pairs(pairs: Iterable[Pair], tokenizer: Path) -> Iterator[Pair]:
 def sort_by_cell(folder: Path, sizes: list[int]) -> None:
     """Write `rows.u32`, the pair numbers ordered by cell (a counting sort in chunks), and drop `cell.u16`."""
     cells = np.memmap(folder / "cell.u16", np.uint16, "r")
-    rows = np.memmap(folder / "rows.u32", np.uint32, "w+", shape=(len(cells),))
+    with open(folder / "rows.u32", "wb") as file:  # with room for all: a disk that is full ends who writes to a map
+        for start in range(0, len(cells), CHUNK):
+            file.write(bytes(4 * min(CHUNK, len(cells) - start)))
+    rows = np.memmap(folder / "rows.u32", np.uint32, "r+")
     free = np.cumsum(sizes) - sizes
     for start in range(0, len(cells), CHUNK):
         chunk = cells[start : start + CHUNK]
