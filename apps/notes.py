@@ -26,7 +26,7 @@ from xsent.apps.reading import READERS, cut_sentences, read_passages
 from xsent.commands.options import BundleOption, JsonOption, ThreadsOption
 from xsent.errors import needing
 from xsent.files import naming_failed_write, recover
-from xsent.terminal import one_line_errors
+from xsent.terminal import one_line_errors, plain
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
 
@@ -170,10 +170,10 @@ def _update(notes: Notes, encoder: SentenceEncoder, force: bool = False, *, may_
     except DataError as error:
         if not may_fail:
             raise
-        typer.echo(f"Warning: not updated: {error}", err=True)
+        typer.echo(f"Warning: not updated: {plain(error)}", err=True)
         return
     for reason in notes.skipped:
-        typer.echo(f"Skipped: {reason}", err=True)
+        typer.echo(f"Skipped: {plain(reason)}", err=True)
     if count:
         typer.echo(f"New, changed or gone: {count:,}. {notes.index} is up to date.", err=True)
 

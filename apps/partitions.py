@@ -7,6 +7,7 @@ suffice. Numbers of rows and lines are counted from 0.
 import hashlib
 import json
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from itertools import accumulate, islice
 from pathlib import Path
@@ -15,6 +16,7 @@ import pyarrow
 import pyarrow.parquet
 
 from xsent.errors import DataError
+from xsent.files import naming_damage
 
 ROWS = 16_384  # of a partition at least, but for the last of a file: less than a minute of encoding
 
@@ -135,13 +137,10 @@ def _parquet_rows(part: Partition) -> Iterator[str]:
                 yield "" if text is None else text
 
 
-def _opened(source: Path) -> "pyarrow.parquet.ParquetFile":
-    try:
-        return pyarrow.parquet.ParquetFile(source)
-    except pyarrow.ArrowInvalid as error:
-        raise DataError(
-            f"{source}: no readable Parquet file ({str(error).partition('.')[0]}); write it again"
-        ) from error
+@contextmanager
+def _opened(source: Path) -> Iterator["pyarrow.parquet.ParquetFile"]:
+    with naming_damage(source, "write it again"), pyarrow.parquet.ParquetFile(source) as file:
+        yield file
 
 
 def _state(source: Path) -> tuple[int, int]:

@@ -6,7 +6,6 @@ metadata says what `xsent encode` notes of vectors, fingerprint first, and which
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -91,10 +90,9 @@ def _batches(row: int, pairs: Iterator[tuple[str, NDArray[Any]]], schema: "pyarr
 
 def _is_done(path: Path, partition: Partition, note: Note) -> bool:
     """Whether a part is there; complains if it is of another job."""
-    known: dict[str, object] = {}
-    with suppress(FileNotFoundError, pyarrow.ArrowInvalid):
-        known = json.loads((pyarrow.parquet.read_schema(path).metadata or {}).get(b"xsent", b"{}"))
-    if not known:
+    try:
+        known = dict(json.loads((pyarrow.parquet.read_schema(path).metadata or {})[b"xsent"]))
+    except Exception:  # it is missing, or damaged, which brings a parser to raise anything
         return False
     for key, value in {**note, "digest": partition.digest}.items():  # the fingerprint first
         if known.get(key) != value:

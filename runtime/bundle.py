@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import TYPE_CHECKING, Any
 
-from xsent.errors import BundleError
+from xsent.errors import BundleError, DataError
+from xsent.files import read_json
 from xsent.manifest import Manifest, parse_manifest
 
 if TYPE_CHECKING:
@@ -27,6 +28,7 @@ TABLE = "embeddings.bin"
 WEIGHTS = "weights.bin"
 
 _IDENTITY = ("format_version", "dim", "num_layers", "pooling", "normalisation", "precision", "max_length")
+_LONGEST_NAME = 255  # bytes of a path in the folder, as many as most systems let a name have
 _DTYPES = ("float32", "float16", "int8", "uint8")  # of weights
 
 
@@ -103,7 +105,7 @@ class Bundle(Manifest):
                 raise BundleError(f"{self.path / MANIFEST}: files has no {name!r}; export the bundle again")
         for name, entry in self.files.items():
             if not _stays_inside(name):
-                raise BundleError(f"{self.path / MANIFEST}: {name!r} points outside the folder")
+                raise BundleError(f"{self.path / MANIFEST}: {name[:_LONGEST_NAME]!r} can be no file in the folder")
             file = self.path / name
             if not file.is_file():
                 raise BundleError(f"{file}: missing; copy the whole bundle again")
@@ -128,11 +130,9 @@ def _read_manifest(path: Path) -> dict[str, Any]:
     if not file.is_file():
         raise BundleError(f"{path}: not a bundle, it has no {MANIFEST}; make one with xsent-export")
     try:
-        raw = json.loads(file.read_bytes())
-    except ValueError as error:
-        raise BundleError(f"{file}: not JSON ({error}); copy the whole bundle again") from error
-    if not isinstance(raw, dict):
-        raise BundleError(f"{file}: expected a JSON object, found {type(raw).__name__}")
+        raw = read_json(file, "copy the whole bundle again")
+    except DataError as error:
+        raise BundleError(str(error)) from error
     version = raw.get("format_version")
     if version != FORMAT_VERSION:
         reason, remedy = "unknown", "upgrade xsent or export the bundle again"
@@ -145,7 +145,8 @@ def _read_manifest(path: Path) -> dict[str, Any]:
 
 
 def _stays_inside(name: str) -> bool:
-    """Whether a file name of a manifest stays in its folder, on this system and on others."""
+    """Whether a file name of a manifest can be one in its folder, on this system and on others."""
     path = PurePosixPath(name)
     windows = PureWindowsPath(name)
-    return not (path.is_absolute() or windows.drive or windows.root or ".." in windows.parts or "\\" in name)
+    outside = path.is_absolute() or windows.drive or windows.root or ".." in windows.parts or "\\" in name
+    return not outside and name.isprintable() and len(name.encode()) <= _LONGEST_NAME

@@ -18,7 +18,7 @@ from xsent.commands.evaluate import app as evaluate
 from xsent.commands.mine import mine, score
 from xsent.commands.options import BundleArgument, JsonOption, ModelOption
 from xsent.commands.search import index, search
-from xsent.terminal import FAILED, format_table, one_line_errors
+from xsent.terminal import FAILED, format_table, one_line_errors, plain
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -68,7 +68,7 @@ def main() -> None:
     """Run the command line; exits with 0 done, 1 expected failure, 2 usage, 130 Ctrl-C."""
     with warnings.catch_warnings():
         # A warning is one line for people here, not a place in the source.
-        warnings.showwarning = lambda message, *_, **__: typer.echo(f"Warning: {message}", err=True)
+        warnings.showwarning = lambda message, *_, **__: typer.echo(f"Warning: {plain(message)}", err=True)
         app()
 
 
@@ -105,7 +105,8 @@ def similarity(
 @one_line_errors()
 def info(bundle: BundleArgument = None, as_json: JsonOption = False) -> None:
     """Say what a bundle is: languages, size, fingerprint, vector space and what export measured."""
-    from xsent.bundle import Bundle, builtin_path
+    from xsent.bundle import MANIFEST, Bundle, builtin_path
+    from xsent.files import naming_damage
 
     opened = Bundle.open(bundle or builtin_path())
     facts = {key: value for key, value in asdict(opened).items() if key not in ("golden", "files", "parity", "network")}
@@ -117,8 +118,9 @@ def info(bundle: BundleArgument = None, as_json: JsonOption = False) -> None:
     facts["languages"] = ", ".join(opened.languages)
     facts["trained"] = "; ".join(f"{name} {', '.join(map(str, numbers))}" for name, numbers in trained.items())
     _print_facts({name: value for name, value in facts.items() if value not in (None, "")})
-    if languages := opened.parity.get("languages"):
-        rows = [{"language": name, **measured} for name, measured in languages.items()]
+    with naming_damage(opened.path / MANIFEST, "export the bundle again"):  # nobody has checked what export wrote there
+        rows = [{"language": name, **measured} for name, measured in opened.parity.get("languages", {}).items()]
+    if rows:
         typer.echo("\nMeasured at export, against the trained encoder:\n" + format_table(rows))
 
 
@@ -164,7 +166,7 @@ def doctor(bundle: BundleArgument = None, as_json: JsonOption = False) -> None:
     for finding in examine(Bundle.open(bundle or builtin_path())):
         findings.append(finding)
         if not as_json:
-            typer.echo(f"{finding.status:<7}  {finding.subject:<13}  {finding.text}")
+            typer.echo(f"{finding.status:<7}  {finding.subject:<13}  {plain(finding.text)}")
     problems = sum(finding.status == "problem" for finding in findings)
     if as_json:
         typer.echo(json.dumps({"problems": problems, "findings": [asdict(finding) for finding in findings]}))
@@ -177,4 +179,5 @@ def doctor(bundle: BundleArgument = None, as_json: JsonOption = False) -> None:
 def _print_facts(facts: dict[str, object]) -> None:
     width = max(map(len, facts))
     for name, value in facts.items():
-        typer.echo(f"{name:<{width}}  {f'{value:,}' if isinstance(value, int) else value}")
+        number = f"{value:,}" if isinstance(value, int) else f"{value:.2g}" if isinstance(value, float) else None
+        typer.echo(f"{name:<{width}}  {number or plain(value)}")

@@ -2,18 +2,25 @@
 
 import errno
 import glob
+import io
 import json
 import os
 import shutil
+import stat
+import sys
+import zipfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any
 
-from xsent.errors import DataError
+from xsent.errors import DataError, XsentError, in_one_line
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 _NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}  # what a full disk, or a full share of one, raises
-_DAMAGE = (OSError, ValueError, TypeError, LookupError, AttributeError, EOFError, RuntimeError)
+_LARGEST_JSON = 1 << 24  # bytes; what it says may take twenty times as much in memory
 
 
 @contextmanager
@@ -37,15 +44,16 @@ def naming_full_disk(
 
 
 @contextmanager
-def naming_damage(path: Path, remedy: str, *also: type[Exception]) -> Iterator[None]:
-    """Turn what reading raises, `also` by other errors, into one line: the missing or damaged file, and the remedy."""
+def naming_damage(path: Path, remedy: str) -> Iterator[None]:
+    """Turn whatever reading raises into one line: the missing or damaged file, and the remedy."""
     try:
         yield
+    except XsentError:
+        raise
     except FileNotFoundError as error:
         raise DataError(f"{error.filename or path}: missing; {remedy}") from error
-    except _DAMAGE + also as error:
-        reason = str(error).partition("\n")[0] or type(error).__name__
-        raise DataError(f"{path}: damaged ({reason}); {remedy}") from error
+    except Exception as error:  # a damaged file brings a parser to raise anything
+        raise DataError(f"{path}: damaged ({in_one_line(error)}); {remedy}") from error
 
 
 @contextmanager
@@ -65,10 +73,43 @@ def existing(path: Path, advice: str = "exists; --force replaces it") -> FileExi
 def read_json(path: Path, remedy: str) -> dict[str, Any]:
     """Read an object that `to_json` wrote; a DataError says whether it is missing or damaged, and the remedy."""
     with naming_damage(path, remedy):
-        content = json.loads(path.read_bytes())
+        content = json.loads(read_plain(path, _LARGEST_JSON))
         if not isinstance(content, dict):
             raise ValueError(f"expected a JSON object, found {type(content).__name__}")
         return content
+
+
+def plain_size(path: Path) -> int:
+    """Size of a file in bytes; a ValueError says that it is a folder, or a pipe, which a reader would wait for."""
+    found = path.stat()
+    if not stat.S_ISREG(found.st_mode):
+        raise ValueError("no plain file")
+    return found.st_size
+
+
+def read_plain(path: Path, most: int = sys.maxsize) -> bytes:
+    """The content of a plain file; a ValueError says that it has more bytes, or is no plain file."""
+    if (size := plain_size(path)) > most:
+        raise ValueError(f"{size:,} bytes, expected at most {most:,}")
+    return path.read_bytes()
+
+
+def load_arrays(archive: bytes) -> "dict[str, NDArray[Any]]":
+    """The arrays that `np.savez` wrote, by name; a ValueError says that they are packed or not of finite numbers.
+
+    It never packs them, and packed ones could be of any size.
+    """
+    import numpy as np  # here, not above: what writes and moves files does without
+
+    with zipfile.ZipFile(io.BytesIO(archive)) as opened:
+        if any(entry.compress_type != zipfile.ZIP_STORED for entry in opened.infolist()):
+            raise ValueError("its arrays are packed")
+    with np.load(io.BytesIO(archive), allow_pickle=False) as found:
+        arrays = dict(found)
+    for name, array in arrays.items():
+        if array.dtype.kind != "f" or not np.isfinite(array).all():
+            raise ValueError(f"{name} holds other things than finite numbers")
+    return arrays
 
 
 def to_json(content: Mapping[str, object] | Sequence[object]) -> bytes:

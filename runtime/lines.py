@@ -9,15 +9,18 @@ import sys
 import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, nullcontext
+from functools import partial
 from itertools import islice
 from pathlib import Path
+from typing import IO
 
 from xsent.errors import DataError
 
-BOM = b"\xef\xbb\xbf"
+_BOM = b"\xef\xbb\xbf"
+_LONGEST = 1 << 26  # bytes of a line: a packed file of a few could unpack to one that no memory holds
 
 # What reading a damaged packed file raises, beside OSError.
-DAMAGED = (EOFError, zlib.error, lzma.LZMAError, gzip.BadGzipFile)
+_DAMAGED = (EOFError, MemoryError, zlib.error, lzma.LZMAError, gzip.BadGzipFile)
 
 
 def read_lines(source: str | Path) -> Iterator[str]:
@@ -26,14 +29,14 @@ def read_lines(source: str | Path) -> Iterator[str]:
     The source is a file, packed if it ends in `.gz` or `.xz`; `-` is standard input. Only a line feed ends a line (and
     a carriage return before it is dropped): a rare separator inside a sentence must not shift all lines after it.
     """
-    name = "standard input" if str(source) == "-" else str(source)
-    try:
-        with open_binary(source) as file:
-            yield from _decode(file, name)
-    except DAMAGED as error:
-        raise DataError(f"{name}: damaged or not packed as its name says ({error}); pack it again") from error
-    except (FileNotFoundError, IsADirectoryError, PermissionError) as error:
-        raise DataError(f"{name}: cannot be read ({error.strerror}); expected a text file") from error
+    for number, line in enumerate(raw_lines(source), 1):
+        try:
+            yield line.decode("utf-8").removesuffix("\n").removesuffix("\r")
+        except UnicodeDecodeError as error:
+            raise DataError(
+                f"{_name(source)}:{number}: not UTF-8 (byte 0x{line[error.start]:02x} at {error.start + 1}); "
+                "convert the file to UTF-8"
+            ) from error
 
 
 def steady_lines(source: str | Path) -> Iterator[str]:
@@ -53,16 +56,19 @@ def read_fields(source: str | Path, count: int, layout: str) -> Iterator[list[st
         yield fields
 
 
-def open_binary(source: str | Path) -> AbstractContextManager[Iterable[bytes]]:
-    """Open a source, see `read_lines`, as lines of bytes."""
-    if str(source) == "-":
-        return nullcontext(sys.stdin.buffer)
-    path = Path(source)
-    if path.suffix == ".gz":
-        return gzip.open(path, "rb")
-    if path.suffix == ".xz":
-        return lzma.open(path, "rb")
-    return path.open("rb")
+def raw_lines(source: str | Path) -> Iterator[bytes]:
+    """The lines of a source as bytes with their ends, see `read_lines`, without the mark that a file may begin with."""
+    name = _name(source)
+    try:
+        with _opened(source) as file:
+            for number, line in enumerate(iter(partial(file.readline, _LONGEST + 1), b""), 1):
+                if len(line) > _LONGEST:
+                    raise DataError(f"{name}:{number}: over {_LONGEST:,} bytes; expected lines that end in a line feed")
+                yield line if number > 1 else line.removeprefix(_BOM)
+    except _DAMAGED as error:
+        raise DataError(f"{name}: damaged or not packed as its name says ({error}); pack it again") from error
+    except OSError as error:
+        raise DataError(f"{name}: cannot be read ({error.strerror}); expected a text file") from error
 
 
 def file_state(source: str | Path) -> tuple[int, ...] | None:
@@ -102,14 +108,16 @@ class LineDigest:
         return source
 
 
-def _decode(file: Iterable[bytes], name: str) -> Iterator[str]:
-    for number, line in enumerate(file, 1):
-        if number == 1:
-            line = line.removeprefix(BOM)
-        try:
-            yield line.decode("utf-8").removesuffix("\n").removesuffix("\r")
-        except UnicodeDecodeError as error:
-            raise DataError(
-                f"{name}:{number}: not UTF-8 (byte 0x{line[error.start]:02x} at {error.start + 1}); "
-                "convert the file to UTF-8"
-            ) from error
+def _name(source: str | Path) -> str:
+    return "standard input" if str(source) == "-" else str(source)
+
+
+def _opened(source: str | Path) -> AbstractContextManager[IO[bytes]]:
+    if str(source) == "-":
+        return nullcontext(sys.stdin.buffer)
+    path = Path(source)
+    if path.suffix == ".gz":
+        return gzip.open(path, "rb")
+    if path.suffix == ".xz":
+        return lzma.open(path, "rb")
+    return path.open("rb")

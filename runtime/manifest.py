@@ -12,6 +12,7 @@ from typing import Annotated, Any, NamedTuple, get_args, get_origin
 from xsent.errors import BundleError
 
 OTHER = "other"
+_LARGEST = 2**53  # whole numbers above are no floats; far above they cannot be made one
 
 Count = Annotated[int, 0]  # with the least that it may be
 Size = Annotated[int, 1]
@@ -111,7 +112,7 @@ def _read(kind: Any, value: Any, where: str, key: str = "") -> Any:  # noqa: ANN
     if type(value) is kind or (value is None and get_origin(kind) is UnionType):
         return value
     expected, least, of = _form(kind)
-    if expected is float and type(value) is int:
+    if expected is float and type(value) is int and abs(value) < _LARGEST:
         value = float(value)
     if type(value) is not expected:  # not isinstance: a JSON true is no number
         found = type(value).__name__

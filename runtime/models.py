@@ -16,6 +16,8 @@ from xsent.encoder import SentenceEncoder
 from xsent.errors import BundleError, MissingExtraError
 
 GROUP = "xsent.encoders"
+# What tells the folders that others open: a checkpoint, one of sentence-transformers, and one in 8 bits.
+_MARKS = ("checkpoint.json", "modules.json", "teacher.json")
 
 
 class SupportsEncode(Protocol):
@@ -47,7 +49,7 @@ def open_model(path: str | Path | None = None) -> SupportsEncode:
         else:
             if encoder is not None:
                 return encoder
-    if missing is not None:
+    if missing is not None and any((path / mark).is_file() for mark in _MARKS):
         raise MissingExtraError(f"{path}: no bundle, and {missing}; pip install xsent[train]") from missing
     names = ["bundle", *(entry.name for entry in offered)]
     raise BundleError(f"{path}: no model in this folder; known kinds: {', '.join(names)}")

@@ -6,7 +6,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from xsent.bundle import GRAPH
+from xsent.bundle import GRAPH, TABLE, WEIGHTS, Bundle
 from xsent.errors import BundleError, MissingExtraError, in_one_line
 
 
@@ -30,11 +30,20 @@ class OnnxBackend:
                 f"onnxruntime cannot be imported ({error}); pip install onnxruntime, or use the numpy backend"
             ) from error
         graph = bundle.path / GRAPH  # its weights lie beside it
+        options, self._weights = _session_options(onnxruntime), []
         try:
+            if isinstance(bundle, Bundle) and _is_scattered(bundle.path):
+                # ONNX Runtime reads no weights from other folders. The first call names them all, for it would copy
+                # them; the second has those used that are mapped.
+                names = [name for name in bundle.network.tensors if not name.startswith("readout.")]  # not in the graph
+                self._weights = [onnxruntime.OrtValue.ortvalue_from_numpy(bundle.mapped(name)) for name in names]
+                options.add_external_initializers(names, self._weights)
+                for name, weight in zip(names, self._weights, strict=True):
+                    options.add_initializer(name, weight)
             # By path, never from bytes: only so are the table and the weights memory-mapped.
             self._session = onnxruntime.InferenceSession(
                 str(graph),
-                _session_options(onnxruntime),
+                options,
                 providers=["CPUExecutionProvider"],
                 # Its fused kernel is slower than the two it replaces (+45% time).
                 disabled_optimizers=["SkipLayerNormFusion"],
@@ -47,6 +56,11 @@ class OnnxBackend:
         (vectors,) = self._session.run(["sentence_embedding"], {"input_ids": ids[None]})
         vector: NDArray[np.float32] = vectors[0]
         return vector
+
+
+def _is_scattered(path: Path) -> bool:
+    """Whether the files of a bundle are links into different folders, as git-annex and DVC make them."""
+    return len({(path / name).resolve().parent for name in (GRAPH, TABLE, WEIGHTS)}) > 1
 
 
 def _session_options(onnxruntime: Any) -> Any:  # noqa: ANN401  it has no types

@@ -14,6 +14,7 @@ T = TypeVar("T")
 FAILED = 1
 INTERRUPTED = 130  # 128 + SIGINT, what shells expect after Ctrl-C
 
+_LONG = 1000  # letters of what is wrong that are shown, and as many of what to do
 _INTERVAL = 0.5  # seconds between two reports of progress
 
 
@@ -40,8 +41,15 @@ def one_line_errors() -> Iterator[None]:
         _exit(str(error), FAILED)
 
 
+def plain(text: object) -> str:
+    """What may come from a file or a name, on one line; what a terminal would obey is spelt out."""
+    words = " ".join(str(text).split())
+    return "".join(letter if letter.isprintable() else ascii(letter)[1:-1] for letter in words)
+
+
 def _exit(message: str, code: int) -> None:
-    sys.stderr.write(f"Error: {' '.join(message.split())}\n")
+    line = plain(message)
+    sys.stderr.write(f"Error: {line if len(line) <= _LONG else f'{line[:_LONG]} … {line[-_LONG:]}'}\n")
     sys.exit(code)
 
 
@@ -111,11 +119,11 @@ def format_table(rows: Sequence[Mapping[str, object]]) -> str:
 def _column(name: str, values: Sequence[object]) -> list[str]:
     """The heading and the values, all of one width."""
     decimals = 4 if all(abs(value) <= 1 for value in values if isinstance(value, float)) else 1
-    cells = [name]
+    cells = [plain(name)]
     for value in values:
         if isinstance(value, float):
             cells.append(f"{value:.{decimals}f}")
         else:
-            cells.append(f"{value:,}" if isinstance(value, int) else str(value))
+            cells.append(f"{value:,}" if isinstance(value, int) else plain(value))
     side = ">" if any(isinstance(value, int | float) for value in values) else "<"
     return [f"{cell:{side}{max(map(len, cells))}}" for cell in cells]

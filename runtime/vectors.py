@@ -15,8 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from xsent.errors import DataError, FingerprintError, needing
-from xsent.files import naming_damage, read_json
+from xsent.files import naming_damage, plain_size, read_json
 from xsent.options import Vectors, stored_as
+
+_REMEDY = "encode the text again"
 
 
 @dataclass(frozen=True)
@@ -45,18 +47,13 @@ def open_vectors(path: str | Path) -> VectorFile:
         raise DataError(f"{path}: expected vectors in a .npy or .f32 file")
     note = _read_note(path)
     dtype, width = stored_as(note.precision, note.dim)
-    try:
-        rows = np.load(path, mmap_mode="r", allow_pickle=False) if path.suffix == ".npy" else _map_raw(path, note.dim)
-    except FileNotFoundError as error:
-        raise DataError(f"{path}: no such file; expected vectors written by xsent encode") from error
-    except (OSError, ValueError, EOFError) as error:
-        cut = isinstance(error, EOFError) or str(error).startswith(("mmap length", "EOF"))
-        reason = "cut short" if cut else f"no readable vectors ({error})"
-        raise DataError(f"{path}: {reason}; encode the text again") from error
+    with naming_damage(path, _REMEDY):
+        size = plain_size(path)
+        rows = np.lib.format.open_memmap(path, mode="r") if path.suffix == ".npy" else _map_raw(path, size, note.dim)
     if rows.ndim != 2 or rows.shape[1] != width or rows.dtype != dtype:
         raise DataError(
             f"{path}: {rows.dtype} of shape {list(rows.shape)}, its note says {note.precision} of {note.dim} "
-            "dimensions; encode the text again"
+            f"dimensions; {_REMEDY}"
         )
     return VectorFile(path, note, rows)
 
@@ -81,21 +78,20 @@ def note_file(path: Path) -> Path:
 
 def _read_note(path: Path) -> VectorNote:
     file = note_file(path)
-    remedy = "encode the text again"
     if not file.exists():
         raise DataError(f"{file}: missing; it says which model made {path.name}, copy it too")
-    with naming_damage(file, remedy):
-        note = VectorNote(**read_json(file, remedy))
+    with naming_damage(file, _REMEDY):
+        note = VectorNote(**read_json(file, _REMEDY))
         if type(note.dim) is not int or note.dim < 1:
             raise ValueError(f"dim = {note.dim!r} must be a number")
         stored_as(note.precision, note.dim)
     return note
 
 
-def _map_raw(path: Path, dim: int) -> NDArray[Any]:
+def _map_raw(path: Path, size: int, dim: int) -> NDArray[Any]:
     row = 4 * dim
-    if (size := path.stat().st_size) % row:
-        raise DataError(f"{path}: {size:,} bytes are no whole number of vectors of {row:,}; encode the text again")
+    if size % row:
+        raise ValueError(f"{size:,} bytes are no whole number of vectors of {row:,}")
     return np.memmap(path, "<f4", "r", shape=(size // row, dim)) if size else np.empty((0, dim), "<f4")
 
 

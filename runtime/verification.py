@@ -1,5 +1,6 @@
 """Whether a bundle still is what was exported, on this machine."""
 
+import math
 import warnings
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +12,9 @@ from xsent.encoder import SentenceEncoder
 from xsent.errors import BundleError
 from xsent.options import UnknownTextWarning
 from xsent.probe import instruction_set
+
+# Times the typical size of a number: what is unrelated differs by more, what rounding does by less.
+_MOST = 3
 
 
 @dataclass(frozen=True)
@@ -29,15 +33,20 @@ def verify(path: str | Path | None = None, backend: str | None = None) -> Verifi
     """Check the files of a bundle, by default the built-in one, and its vectors; a BundleError says what is wrong."""
     bundle = Bundle.open(builtin_path() if path is None else path)
     bundle.verify()
-    golden = bundle.golden
-    difference = 0.0
-    if golden.sentences:
-        encoder = SentenceEncoder(bundle.path, backend=backend, threads=1)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UnknownTextWarning)  # they are of many scripts on purpose
+    golden, allowed = bundle.golden, bundle.golden.allowed(instruction_set())
+    if not (golden.sentences and 0 <= allowed <= _MOST / math.sqrt(bundle.dim)):
+        raise BundleError(
+            f"{bundle.path}: {len(golden.sentences)} golden vectors that may differ by {allowed:.2g} tell nothing; "
+            "copy or export the bundle again"
+        )
+    encoder = SentenceEncoder(bundle.path, backend=backend, threads=1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UnknownTextWarning)  # they are of many scripts on purpose
+        try:
             vectors = encoder.encode(golden.sentences, on_long="error")
-        difference = float(np.abs(vectors - np.array(golden.vectors)).max())
-    allowed = golden.allowed(instruction_set())
+        except ValueError as error:
+            raise BundleError(f"{bundle.path}: golden {error}; copy the whole bundle again") from error
+    difference = float(np.abs(vectors - np.array(golden.vectors)).max())
     if not difference <= allowed:  # so that NaN fails too
         raise BundleError(
             f"{bundle.path}: golden vectors differ by {difference:.2g}, allowed {allowed:.2g}; "

@@ -19,6 +19,7 @@ from typing import Any
 import pytest
 import sentencepiece
 from commands import Runner
+from hypothesis import settings
 from texts import OURS, multilingual, train_tokenizer
 from toy import toy_pairs
 
@@ -42,6 +43,10 @@ PHRASES = {"en": "{}, {}, {} and {}.", "fr": "{}, {}, {} et {}.", "de": "{}, {},
 
 MakeEncoder = Callable[..., "Encoder"]
 MakeCheckpoint = Callable[..., "Checkpoint"]
+
+settings.register_profile("short", deadline=None)
+settings.register_profile("long", max_examples=2000, deadline=5000)  # milliseconds; by --hypothesis-profile=long
+settings.load_profile("short")
 
 os.environ.pop("PYTEST_XDIST_WORKER", None)  # pytest-benchmark refuses to run in processes that have it
 

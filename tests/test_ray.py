@@ -147,7 +147,7 @@ def test_a_folder_of_text_and_parquet(tmp_path: Path) -> None:
     ("name", "content", "message"),
     [
         ("a.txt.gz", b"", "a packed file cannot be divided; unpack it"),
-        ("a.parquet", b"Anna\n", "no readable Parquet file"),
+        ("a.parquet", b"Anna\n", "a.parquet: damaged"),
         ("a.txt", b"", "empty; expected a text or Parquet file, or a folder of them"),
         ("b.txt", None, "no such file or folder"),
     ],

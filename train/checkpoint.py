@@ -144,7 +144,7 @@ def read_about(path: Path) -> dict[str, Any]:
 def load_checkpoint(path: Path) -> Checkpoint:
     """Read a checkpoint; a DataError as of `read_about`, and where it is damaged."""
     about = read_about(path)
-    with naming_damage(path / MODEL, REMEDY, SafetensorError):
+    with naming_damage(path / MODEL, REMEDY):
         checkpoint = Checkpoint(path, about, load_file(path / MODEL))
         checkpoint.encoder  # noqa: B018  a checkpoint whose weights do not fit fails here, not later
     return checkpoint
@@ -152,7 +152,7 @@ def load_checkpoint(path: Path) -> Checkpoint:
 
 def load_optimizer(path: Path) -> dict[str, Tensor]:
     """Optimiser state of a checkpoint by name; a DataError where it is missing or damaged."""
-    with naming_damage(path / OPTIMIZER, "delete the checkpoint to go back", SafetensorError):
+    with naming_damage(path / OPTIMIZER, "delete the checkpoint to go back"):
         return load_file(path / OPTIMIZER)
 
 

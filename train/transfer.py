@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import torch
-from safetensors import SafetensorError
 from safetensors.torch import load_file
 from torch import Tensor
 
@@ -127,7 +126,7 @@ def read_teacher(path: Path) -> TeacherBert:
     expected = f"expected a folder of sentence-transformers with {CONFIG} and {WEIGHTS}, whose layers can be taken over"
     config = read_json(path / CONFIG, expected)
     pooling = read_json(path / POOLING, expected) if (path / POOLING).is_file() else {}
-    with naming_damage(path / WEIGHTS, expected, SafetensorError):
+    with naming_damage(path / WEIGHTS, expected):
         tensors = load_file(path / WEIGHTS).items()
         weights = {name.removeprefix("bert."): w.float() for name, w in tensors if w.is_floating_point()}
     kind, activation = config.get("model_type"), config.get("hidden_act")

@@ -17,7 +17,7 @@ import typer
 
 from xsent.commands.options import BundleOption, ThreadsOption
 from xsent.errors import DataError, needing
-from xsent.terminal import one_line_errors
+from xsent.terminal import one_line_errors, plain
 
 if TYPE_CHECKING:
     from starlette.applications import Starlette
@@ -91,7 +91,7 @@ def serve(
         if host not in LOCAL and key is None:
             warnings.warn(f"whoever reaches {host} can use this server: set {KEY}, or --api-key-file", stacklevel=1)
         where = f"http://{f'[{host}]' if ':' in host else host}:{listener.getsockname()[1]}"
-        typer.echo(f"{encoder.bundle.name} ({encoder.fingerprint}) on {where}; Ctrl-C stops.", err=True)
+        typer.echo(f"{plain(encoder.bundle.name)} ({encoder.fingerprint}) on {where}; Ctrl-C stops.", err=True)
         _run(application, listener)
 
 

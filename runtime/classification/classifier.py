@@ -5,7 +5,6 @@ Shapes: n texts or pairs of texts, D dimensions, F features, K labels.
 
 import hashlib
 import io
-import zipfile
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -16,12 +15,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from xsent.classification.logistic import Choice, cross_validate, fit_logistic, log_softmax
 from xsent.errors import FingerprintError
-from xsent.files import atomic_file, existing, naming_damage, read_json, to_json
+from xsent.files import atomic_file, existing, load_arrays, naming_damage, read_json, read_plain, to_json
 
 FORMAT_VERSION = 1
 
 ClassWeight = Literal["balanced"]
 
+_AROUND = 4096  # bytes of an archive beside its numbers, at most
 UNKNOWN = "unknown"  # what is printed where no label fits
 
 
@@ -130,8 +130,8 @@ class LinearClassifier:
         """Read a head that `save` wrote, for the encoder of a fingerprint; a FingerprintError names another one's."""
         file, beside = head_files(path)
         remedy = f"a head is two files, {file.name} and {beside.name}; if one is damaged or lost, fit the head again"
-        with naming_damage(file, remedy, zipfile.BadZipFile):
-            head = _parse(read_json(beside, remedy), file.read_bytes())
+        with naming_damage(file, remedy):
+            head = _parse(read_json(beside, remedy), file)
         if head.fingerprint != fingerprint:
             raise FingerprintError(
                 f"{file} is for vectors of {head.fingerprint}, the model is {fingerprint}: fit the head again"
@@ -192,19 +192,20 @@ def _probability(value: float) -> float:
     return float(value)
 
 
-def _parse(note: dict[str, Any], numbers: bytes) -> LinearClassifier:
-    """A head from the content of its two files; they must belong together."""
+def _parse(note: dict[str, Any], file: Path) -> LinearClassifier:
+    """A head from what its note says and the file of its numbers; they must belong together."""
     if (version := note.pop("format_version")) != FORMAT_VERSION:
         raise ValueError(f"version {version}, this xsent reads {FORMAT_VERSION}")
+    shape = (len(note["labels"]), note["dim"] * (4 if note["pairs"] else 1))
+    numbers = read_plain(file, np.dtype(np.float32).itemsize * shape[0] * (shape[1] + 1) + _AROUND)
     if note.pop("sha256") != hashlib.sha256(numbers).hexdigest():
         raise ValueError("the numbers have another checksum")
     if note["labels"] != sorted(set(map(str, note["labels"]))):
         raise ValueError("labels are not different words in order")
     note |= {"labels": tuple(note["labels"]), "choice": Choice(**note["choice"])}
-    with np.load(io.BytesIO(numbers), allow_pickle=False) as arrays:
-        head = LinearClassifier(**note, weight=arrays["weight"], bias=arrays["bias"])
+    arrays = load_arrays(numbers)
+    head = LinearClassifier(**note, weight=arrays["weight"], bias=arrays["bias"])
     _probability(head.unknown)
-    shape = (len(head.labels), head.dim * (4 if head.pairs else 1))
     if head.weight.shape != shape or head.bias.shape != shape[:1]:
         raise ValueError(f"weights {list(head.weight.shape)} for {shape[0]} labels and {shape[1]} features")
     return head

@@ -6,8 +6,6 @@ corpus, D dimensions, d = 16 of them left.
 """
 
 import hashlib
-import zipfile
-import zlib
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -18,7 +16,7 @@ from numpy.typing import NDArray
 
 from xsent.documents.subspace import Doubles, Floats, Moments, RankChoice, dominant_directions, remove_directions
 from xsent.errors import DataError, FingerprintError
-from xsent.files import atomic_folder, existing, naming_damage, read_json, to_json
+from xsent.files import atomic_folder, existing, load_arrays, naming_damage, read_json, read_plain, to_json
 
 FORMAT_VERSION = 1
 _ABOUT, _ARRAYS = "documents.json", "documents.npz"
@@ -170,7 +168,7 @@ class DocumentSpace:
     def load(cls, path: Path, encoder: str) -> Self:
         """Read a folder that belongs to the encoder of a fingerprint; see `DocumentEncoder.load`."""
         remedy = "fit the documents again"
-        with naming_damage(path, remedy, zipfile.BadZipFile, zlib.error):
+        with naming_damage(path, remedy):
             about = read_json(path / _ABOUT, remedy)
             if about["format_version"] != FORMAT_VERSION:
                 raise DataError(
@@ -182,8 +180,8 @@ class DocumentSpace:
                     f"{path} was fitted on sentence vectors of {about['encoder']}, this model gives those of "
                     f"{encoder}: use the model it was fitted with, or fit again"
                 )
-            with (path / _ARRAYS).open("rb") as file, np.load(file, allow_pickle=False) as arrays:
-                languages = {code: _language(arrays, code, weighted) for code, weighted in about["languages"].items()}
+            arrays = load_arrays(read_plain(path / _ARRAYS))
+            languages = {code: _language(arrays, code, weighted) for code, weighted in about["languages"].items()}
             space = cls(encoder, languages, RankChoice(about["rank"], tuple(about["accuracies"])))
             if space.fingerprint != about["fingerprint"]:
                 raise ValueError("its fingerprint is not that of its content")

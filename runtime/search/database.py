@@ -131,21 +131,24 @@ class IndexDatabase:
 
     def state(self, name: str = INDEX) -> IndexState | None:
         """The state of this name, if there is one."""
-        found = self._read("SELECT * FROM states WHERE name = ?", name)
+        rows = self._read("SELECT * FROM states WHERE name = ?", name)
+        found = self._typed(rows, str, *IndexState.__annotations__.values())
         return IndexState(*found[0][1:]) if found else None
 
     def passages(self, first: int, count: int = 1) -> dict[int, Passage]:
         """Passages by row, from one on; those that are not there are missing."""
         found = self._read("SELECT * FROM passages WHERE row BETWEEN ? AND ? ORDER BY row", first, first + count - 1)
+        found = self._typed(found, int, *Passage.__annotations__.values())
         return {row: Passage(*columns) for row, *columns in found}
 
     def documents(self) -> list[StoredDocument]:
         """All documents, in the order of their rows."""
-        return [StoredDocument(*found) for found in self._read_documents("SELECT * FROM documents ORDER BY first")]
+        found = self._read_documents("SELECT * FROM documents ORDER BY first")
+        return [StoredDocument(*row) for row in self._typed(found, *StoredDocument.__annotations__.values())]
 
     def removed(self) -> list[tuple[int, int]]:
         """First row and number of those that were removed together."""
-        return self._read_documents("SELECT first, count FROM removed")
+        return self._typed(self._read_documents("SELECT first, count FROM removed"), int, int)
 
     def shared_words(self, text: str, near: Sequence[int], *, most: int, among: int) -> dict[int, float]:
         """Rows that share words with a text, and which share of its words they have; rare words count more.
@@ -230,6 +233,13 @@ class IndexDatabase:
             self._connection.execute("DELETE FROM documents WHERE name = ?", (name,))
             if count:
                 self._connection.execute("INSERT INTO removed VALUES (?, ?)", found)
+
+    def _typed(self, rows: list[Any], *types: type) -> list[Any]:
+        """The same rows, if their columns are of these types and no number is below 0; SQLite takes anything."""
+        for row in rows:
+            if tuple(map(type, row)) != types or any(value < 0 for value in row if type(value) is int):
+                raise self.damaged("a column holds what it never should")
+        return rows
 
     def _read(self, query: str, *values: object) -> list[Any]:
         with self._naming_errors():

@@ -211,12 +211,14 @@ class SearchIndex:
         self._database = IndexDatabase(self.path)
         if (state := self._database.state()) is None:
             raise DataError(f"{self.path}: an unfinished index; xsent index --resume goes on with it")
+        if not state.dim:
+            raise self._database.damaged("vectors of no dimension")
         self.state = state  # what the index says about itself
         self._version = self._database.version()
+        self._vectors = IndexVectors(self.path / VECTORS, state.rows, state.dim)
         self.live = np.ones(state.rows, bool)  # rows [n] that are of no removed document
         for first, count in self._database.removed():
             self.live[first : first + count] = False
-        self._vectors = IndexVectors(self.path / VECTORS, state.rows, state.dim)
         self._graph: NeighbourGraph | XsentError | None = None
         if state.graph:
             try:

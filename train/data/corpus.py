@@ -15,7 +15,7 @@ from typing import NamedTuple, TypeVar
 
 from xsent.errors import DataError
 from xsent.files import atomic_file
-from xsent.lines import BOM, DAMAGED, open_binary
+from xsent.lines import raw_lines
 
 T = TypeVar("T")
 logger = logging.getLogger(__name__)
@@ -74,16 +74,6 @@ class Corpus:
                 raise DataError(f"{path}: no usable pair{wanted}; expected source, language, English, translation")
         if skipped:
             logger.warning("skipped bad lines: %s", ", ".join(f"{n} {why}" for why, n in skipped.items()))
-
-
-def raw_lines(source: str | Path) -> Iterator[bytes]:
-    """The lines of a file, `.gz` and `.xz` too, or of standard input for `-`; a DataError where it cannot be read."""
-    try:
-        with open_binary(source) as lines:
-            for number, line in enumerate(lines):
-                yield line if number else line.removeprefix(BOM)
-    except (OSError, *DAMAGED) as error:
-        raise DataError(f"{source}: cannot be read: {error}") from error
 
 
 def chunks(items: Iterable[T], size: int) -> Iterator[list[T]]:

@@ -16,8 +16,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from xsent.errors import XsentError
+from xsent.lines import raw_lines
 from xsent.threads import ordered_map
-from xsent.train.data.corpus import Pair, chunks, parse_line, raw_lines
+from xsent.train.data.corpus import Pair, chunks, parse_line
 from xsent.train.data.languages import Identifier, base_code, read_script
 
 LEFT_OUT = "left out"  # a pair in a language that was not asked for
