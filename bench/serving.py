@@ -30,7 +30,7 @@ from xsent.terminal import Progress, one_line_errors
 
 SENTENCES, FIRST = 1_000, 1_000  # different ones; requests after which the memory should be flat
 PATH, HEADERS = "/v1/embeddings", {"Content-Type": "application/json"}
-COMMAND = [sys.executable, "-P", "-c", "from xsent.cli import main; main()", "serve", "--port", "0", "--model"]
+COMMAND = [sys.executable, "-P", "-c", "from xsent.terminal import main; main()", "serve", "--port", "0", "--model"]
 
 
 @contextmanager

@@ -88,7 +88,10 @@ def run_export(
         tatoeba=tatoeba,
         tests=tests,
     )
-    typer.echo(_told(exporting.export(checkpoint, out, options), as_json))
+    written = exporting.export(checkpoint, out, options)
+    typer.echo(_told(written, as_json))
+    if written.parity and written.parity.remark:
+        typer.echo(written.parity.remark, err=True)
 
 
 def _told(written: "Written", as_json: bool) -> str:

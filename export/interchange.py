@@ -11,7 +11,7 @@ from xsent.export.card import CARD, render_foreign_card
 from xsent.export.folder import Written, folder_size, new_folder
 from xsent.export.huggingface_tokenizer import write_tokenizer
 from xsent.export.options import ExportOptions, Form
-from xsent.export.parity import Parity, held_out_pairs, measure_parity
+from xsent.export.parity import ADVICE, EXACT, Parity, held_out_pairs, measure_parity
 from xsent.export.pieces import count_pieces, kept_pieces
 from xsent.export.sentence_transformers import bert_config, write_sentence_transformers
 from xsent.files import to_json
@@ -43,7 +43,7 @@ def _measure(whole: Checkpoint, kept: Checkpoint, form: Form, folder: Path, opti
     pairs = held_out_pairs(kept, options.gate_data)
     trained = CheckpointEncoder(whole, num_layers=form.num_layers, dim=form.dim)
     parity = measure_parity(trained, _reader(kept, form, folder), pairs, options.budget(form.precision))
-    parity.check(f" for {options.format}")
+    parity.check(f" for {options.format}", ADVICE.get(form.precision, EXACT))
     return parity
 
 

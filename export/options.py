@@ -11,7 +11,7 @@ from typing import Literal
 
 from xsent.errors import DataError
 from xsent.export.parity import Budget
-from xsent.export.quantization import Target
+from xsent.export.quantization import FLOAT_LIMIT, NIBBLE_LIMIT, TABLE_LIMIT, WEIGHT_LIMITS, Target
 from xsent.train.checkpoint import Checkpoint
 from xsent.train.model import ModelConfig
 
@@ -19,6 +19,7 @@ Precision = Literal["int8", "int4-table", "float32"]  # int4-table: 4 bits for t
 Format = Literal["bundle", "openvino", "onnx", "sentence-transformers", "web", "teacher"]
 BUNDLES = ("bundle", "openvino")  # formats that are bundles
 SHARES = (1.0, 0.9999, 0.999, 0.997, 0.99, 0.98, 0.95)  # of a sample's tokens that keep their pieces
+MATRICES = ("table.weight", "qkv.weight", "attention_out.weight", "ffn_in.weight", "ffn_out.weight", "readout.weight")
 UNITS = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "KIB": 2**10, "MIB": 2**20}
 
 
@@ -35,6 +36,14 @@ class Form:
     def whole(cls, config: ModelConfig, precision: Precision = "int8", target: Target = "portable") -> "Form":
         """All layers and dimensions of an encoder."""
         return cls(config.num_layers, config.dim, precision, target)
+
+    def limit(self, weight: str) -> int:
+        """The largest whole number that a weight of the encoder is rounded to, by its name."""
+        if self.precision == "float32" or not weight.endswith(MATRICES):
+            return FLOAT_LIMIT
+        if weight != "table.weight":
+            return WEIGHT_LIMITS[self.target]
+        return NIBBLE_LIMIT if self.precision == "int4-table" else TABLE_LIMIT
 
 
 def trained_layers(checkpoint: Checkpoint) -> list[int]:

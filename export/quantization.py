@@ -16,6 +16,8 @@ TABLE_LIMIT = 127
 # (vpmaddubsw); 2 x 255 x 64 = 32,640 is the largest power of two that cannot saturate there.
 WEIGHT_LIMITS: dict[Target, int] = {"portable": 64, "vnni": 127, "arm64": 127}
 
+FLOAT_LIMIT = 2**20  # what float32 weights are held to
+
 NIBBLE_LIMIT = 7
 BLOCK = 64  # numbers of a row that share a scale in 4 bits
 # Of a block's largest number: what is clipped makes the rest finer.
@@ -54,6 +56,21 @@ def quantize_nibbles(table: NDArray[np.float32]) -> tuple[NDArray[np.uint8], NDA
 def block_size(dim: int) -> int:
     """Numbers of a row of `dim` that share a scale in 4 bits: `BLOCK`, or the row where that does not divide it."""
     return dim if dim % BLOCK else BLOCK
+
+
+def steps_off(trained: NDArray[np.float32], kept: NDArray[np.float32], limit: int) -> float:
+    """How far weights that were kept are from the trained ones: the root mean square of the worst row, in its steps.
+
+    A step is the row's largest number by `limit`, so that rounding to -limit..limit is off by half of one at most; in 4
+    bits a block is a row. What has one dimension is one row. NaN where a number is not finite.
+    """
+    four_bits = limit == NIBBLE_LIMIT
+    width = block_size(trained.shape[-1]) if four_bits else trained.shape[-1]
+    trained, kept = trained.reshape(-1, width), kept.reshape(-1, width)
+    least = np.finfo(np.float16 if four_bits else np.float32).tiny  # of a scale
+    steps = np.maximum(np.abs(trained).max(axis=1, keepdims=True) / limit, least)
+    with np.errstate(invalid="ignore", over="ignore"):
+        return float(np.sqrt(np.square((kept - trained) / steps).mean(axis=1)).max())
 
 
 def _best_scales(blocks: NDArray[np.float32]) -> tuple[NDArray[np.float32], NDArray[np.float16]]:

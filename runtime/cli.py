@@ -1,7 +1,6 @@
 """The `xsent` command. Heavy modules load inside the commands, so that help appears at once."""
 
 import json
-import warnings
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -66,10 +65,7 @@ app.add_typer(evaluate, name="evaluate")
 
 def main() -> None:
     """Run the command line; exits with 0 done, 1 expected failure, 2 usage, 130 Ctrl-C."""
-    with warnings.catch_warnings():
-        # A warning is one line for people here, not a place in the source.
-        warnings.showwarning = lambda message, *_, **__: typer.echo(f"Warning: {plain(message)}", err=True)
-        app()
+    app()
 
 
 @app.callback(invoke_without_command=True)

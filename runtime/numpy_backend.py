@@ -9,6 +9,7 @@ Shapes: T tokens, D dimensions, H heads, V pieces.
 """
 
 import math
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -64,14 +65,8 @@ class NumpyBackend:
 
     def _rows(self, ids: NDArray[np.int64]) -> Floats:
         """The table's vectors of tokens [T, D]."""
-        rows = self._table[ids]
-        if rows.dtype == np.uint8:
-            rows = np.concatenate([rows & 15, rows >> 4], axis=1).astype(np.float32) - 8
-        if self._scales is not None:
-            scales = self._scales[ids].astype(np.float32)
-            rows = (rows.reshape(*scales.shape, -1) * scales[:, :, None]).reshape(rows.shape)
-        vectors: Floats = rows
-        return vectors
+        scales = None if self._scales is None else self._scales[ids]
+        return unpack_rows(self._table[ids], scales)
 
 
 class _Norm:
@@ -136,6 +131,15 @@ class _Layer:
         shares = np.exp(scores - scores.max(axis=-1, keepdims=True))
         mixed = (shares / shares.sum(axis=-1, keepdims=True)) @ value
         return self._attention_out(mixed.transpose(1, 0, 2).reshape(len(x), -1))
+
+
+def unpack_rows(rows: NDArray[Any], scales: NDArray[Any] | None) -> Floats:
+    """The numbers [n, D] that rows of a table stand for, as they lie on the disk with the scales of their blocks."""
+    if rows.dtype == np.uint8:  # two numbers a byte
+        rows = np.concatenate([rows & 15, rows >> 4], axis=1).astype(np.float32) - 8
+    if scales is not None:
+        rows = (rows.reshape(*scales.shape, -1) * scales.astype(np.float32)[:, :, None]).reshape(rows.shape)
+    return rows
 
 
 def gelu(x: Floats) -> Floats:

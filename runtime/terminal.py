@@ -3,8 +3,10 @@
 import os
 import sys
 import time
+import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from importlib import import_module
 from typing import Self, TypeVar
 
 from xsent.errors import XsentError
@@ -16,6 +18,18 @@ INTERRUPTED = 130  # 128 + SIGINT, what shells expect after Ctrl-C
 
 _LONG = 1000  # letters of what is wrong that are shown, and as many of what to do
 _INTERVAL = 0.5  # seconds between two reports of progress
+
+
+def main(module: str = "xsent.cli") -> None:
+    """Run the `main` of a command line; from here on, while it is imported too, Ctrl-C is one line, and a warning."""
+    with one_line_errors(), warnings.catch_warnings():
+        warnings.showwarning = _show_warning
+        import_module(module).main()
+
+
+def _show_warning(message: Warning | str, *_: object) -> None:
+    """Warn people, to whom the place in the source says nothing."""
+    sys.stderr.write(f"Warning: {plain(message)}\n")
 
 
 @contextmanager

@@ -15,7 +15,7 @@ from unittest import mock
 
 import pytest
 
-from xsent import cli
+from xsent.terminal import main
 
 
 class Runner:
@@ -29,7 +29,7 @@ class Runner:
         system = {"argv": ["xsent", *map(str, arguments)], "stdin": io.TextIOWrapper(io.BytesIO(stdin.encode()))}
         with mock.patch.multiple(sys, **system), warnings.catch_warnings(), pytest.raises(SystemExit) as caught:
             warnings.simplefilter("default")  # pytest makes them errors
-            cli.main()
+            main()
         out, err = self._capture.readouterr()
         return int(caught.value.code or 0), out, err
 
@@ -42,7 +42,7 @@ def start(
     before: str = "pass",
 ) -> "subprocess.Popen[bytes]":
     """Run a command in a process of its own, after a statement there."""
-    command = [sys.executable, "-c", f"{before}; from xsent.cli import main; main()", *map(str, arguments)]
+    command = [sys.executable, "-c", f"{before}; from xsent.terminal import main; main()", *map(str, arguments)]
     return subprocess.Popen(command, stdin=stdin, stdout=stdout, stderr=subprocess.PIPE, preexec_fn=preexec_fn)
 
 

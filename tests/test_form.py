@@ -181,7 +181,9 @@ def test_options_that_make_no_sense(options: dict[str, Any], message: str) -> No
 
 
 def test_a_bundle_is_exported_again_in_another_form(mini_bundle: Path, mini_checkpoint: Path, tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="no held-out pairs to measure with; name a file of pairs by --gate-data"):
+    with pytest.raises(
+        DataError, match="no held-out pairs to measure with; name a file of pairs by --gate-data, lines of"
+    ):
         export(mini_bundle, tmp_path / "none")
     with pytest.raises(DataError, match=rf"^{mini_bundle}: --layers 5 was not trained"):
         export(mini_bundle, tmp_path / "none", ExportOptions(num_layers=5))

@@ -26,6 +26,7 @@ def loaded_after(statement: str) -> set[str]:
     [
         ("import xsent; xsent.__version__", {*HEAVY, "numpy"}),
         ("from xsent import cosine_similarity, XsentError", {*HEAVY}),
+        ("import xsent.terminal, xsent.train, xsent.export, xsent.bench", {*HEAVY, "numpy"}),  # Ctrl-C is heard at once
         ("import xsent.cli", {*HEAVY, "numpy"} - {"typer"}),  # help appears at once
         (
             "import xsent.encoder",

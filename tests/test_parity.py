@@ -1,23 +1,24 @@
 """The parity gate: what it measures, and what it refuses."""
 
+from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
-import sentencepiece
 from numpy.typing import NDArray
 
 from xsent.encoder import SentenceEncoder
 from xsent.errors import DataError, ParityError
 from xsent.export import graph
 from xsent.export.bundle import export_bundle
-from xsent.export.options import ExportOptions
+from xsent.export.options import ExportOptions, Precision
 from xsent.export.parity import Budget, LanguageParity, Parity, measure_parity, read_pairs
 from xsent.export.quantization import Target
 from xsent.train.checkpoint import load_checkpoint
 
-Vectors = NDArray[np.float32]
+Vectors = NDArray[Any]
 
 
 def fixed(**vectors: tuple[float, float]) -> SimpleNamespace:
@@ -59,18 +60,63 @@ def test_the_worst_language_decides(cosine: float, after: float, message: str) -
         Parity({"de": good, "fr": bad}, Budget()).check()
 
 
-def test_one_wrong_scale_is_refused(mini_checkpoint: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    quantize_rows = graph.quantize_rows
-    tokenizer = sentencepiece.SentencePieceProcessor(model_file=str(mini_checkpoint / "sentencepiece.model"))
+def test_few_pairs_are_said() -> None:
+    def measured(pairs: int) -> Parity:
+        many, few = LanguageParity(1000, 1, 1, 1, 97, 97), LanguageParity(pairs, 1, 1, 1, 97, 96)
+        return Parity({"de": many, "fr": few}, Budget())
 
-    def one_wrong(table: Vectors) -> tuple[NDArray[np.int8], Vectors]:
-        rows, scales = quantize_rows(table)
-        scales[tokenizer.encode("Anna")[0]] *= 10
-        return rows, scales
+    assert measured(100).remark == ""
+    with pytest.raises(ParityError, match=r"keeps the trained weights; fr: P@1 of 99 pairs moves in steps of 0\.51,"):
+        measured(99).check()
 
-    monkeypatch.setattr(graph, "quantize_rows", one_wrong)
-    with pytest.raises(ParityError, match="mean cosine"):
-        export_bundle(load_checkpoint(mini_checkpoint), tmp_path / "out")
+
+def test_of_a_table_in_4_bits_the_table_is_to_blame(mini_checkpoint: Path, tmp_path: Path) -> None:
+    options = ExportOptions(precision="int4-table", least_cosine=0.9999)
+    with pytest.raises(ParityError, match=r"mean cosine .*; --int8 keeps 8 bits for the table; de: P@1 of 9 pairs"):
+        export_bundle(load_checkpoint(mini_checkpoint), tmp_path / "out", options)
+
+
+def test_long_sentences_are_cut_on_both_sides_without_a_word(encoder: SentenceEncoder) -> None:
+    pairs = {"fr": [("Anna " * 100, "Boris " * 100), ("Clara", "David")]}
+    assert measure_parity(encoder, encoder, pairs, Budget()).languages["fr"].cosine_min == pytest.approx(1)
+
+
+def one_bit_less(numbers: Vectors, scales: Vectors) -> tuple[Vectors, Vectors]:
+    return (2 * np.rint(numbers / 2)).astype(np.int8), scales
+
+
+def three_values(numbers: Vectors, scales: Vectors) -> tuple[Vectors, Vectors]:
+    return numbers.clip(-1, 1), scales
+
+
+def one_wrong_scale(numbers: Vectors, scales: Vectors) -> tuple[Vectors, Vectors]:
+    return numbers, np.concatenate([scales[:-1], 2 * scales[-1:]])
+
+
+@pytest.mark.parametrize(
+    ("function", "damage", "precision"),
+    [
+        ("quantize_columns", one_bit_less, "int8"),  # mean cosine 0.99999
+        ("quantize_columns", three_values, "int8"),
+        ("quantize_rows", one_bit_less, "int8"),
+        ("quantize_rows", one_wrong_scale, "int8"),
+        ("quantize_nibbles", one_wrong_scale, "int4-table"),
+    ],
+)
+def test_coarser_weights_are_refused_whatever_cosines_say(
+    function: str,
+    damage: Callable[..., tuple[Vectors, Vectors]],
+    precision: Precision,
+    mini_checkpoint: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    honest = getattr(graph, function)
+    monkeypatch.setattr(graph, function, lambda *given: damage(*honest(*given)))
+    options = ExportOptions(precision=precision, least_cosine=0, tolerance=100)
+    message = r"(table|layers\.0\.qkv)\.weight by \d+\.\d\d steps of rounding \(at most 0\.51\); nothing was written"
+    with pytest.raises(ParityError, match=message):
+        export_bundle(load_checkpoint(mini_checkpoint), tmp_path / "out", options)
     assert not list(tmp_path.iterdir())
 
 

@@ -2,16 +2,18 @@
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
 from xsent.export.quantization import (
+    TABLE_LIMIT,
     WEIGHT_LIMITS,
     Target,
     block_size,
     quantize_columns,
     quantize_nibbles,
     quantize_rows,
+    steps_off,
 )
+from xsent.numpy_backend import unpack_rows
 
 
 def test_rows_have_a_scale_each() -> None:
@@ -40,12 +42,6 @@ def test_columns_have_a_scale_each_and_the_bits_that_the_processor_can_add(
     assert 2 * 255 * WEIGHT_LIMITS["portable"] <= np.iinfo(np.int16).max  # two products fit in 16 bits
 
 
-def unpack(packed: NDArray[np.uint8], scales: NDArray[np.float16]) -> NDArray[np.float32]:
-    """The numbers that a table of 4 bits stands for."""
-    numbers = np.concatenate([packed & 15, packed >> 4], axis=1).astype(np.float32) - 8
-    return (numbers.reshape(*scales.shape, -1) * scales[:, :, None].astype(np.float32)).reshape(len(packed), -1)
-
-
 def test_nibbles_by_hand() -> None:
     # Exact at scales 0.5 and 2: byte i holds number i low and number i + 2 high, each plus 8.
     packed, scales = quantize_nibbles(np.array([[3.5, -3.5, 0.5, 0.0], [14.0, 2.0, -4.0, -14.0]], np.float32))
@@ -59,18 +55,27 @@ def test_each_block_of_a_row_has_its_own_nibble_scale() -> None:
     table[:, 64:] *= 100
     packed, scales = quantize_nibbles(table)
     assert packed.shape == (5000, 64) and scales.shape == (5000, 2)
-    error = (unpack(packed, scales) - table) / np.abs(table).max(axis=1, keepdims=True)
+    error = (unpack_rows(packed, scales) - table) / np.abs(table).max(axis=1, keepdims=True)
     largest = np.abs(table[:, :64]).max(axis=1, keepdims=True)
     naive = np.abs(np.clip(np.rint(table[:, :64] / largest * 7), -7, 7) * largest / 7 - table[:, :64])
     assert np.square(error[:, :64]).mean() < 1e-5  # the small half is not drowned by the large one
-    assert np.square(unpack(packed, scales)[:, :64] - table[:, :64]).mean() < 0.9 * np.square(naive).mean()
+    assert np.square(unpack_rows(packed, scales)[:, :64] - table[:, :64]).mean() < 0.9 * np.square(naive).mean()
+
+
+def test_steps_by_hand() -> None:
+    trained = np.array([[127, 0, 0, 0], [254, 0, 0, 0]], np.float32)  # steps of 1 and of 2
+    off = np.array([[0, 0.5, 0.5, 0], [0, 2, 0, 0]], np.float32)
+    assert steps_off(trained, trained + off, TABLE_LIMIT) == pytest.approx(0.5)  # of the second row
+    assert steps_off(trained[0], trained[0] + off[0], TABLE_LIMIT) == pytest.approx(0.125**0.5)
+    assert np.isnan(steps_off(np.full_like(trained, np.inf), np.full_like(trained, np.inf), TABLE_LIMIT))
 
 
 def test_zeros_stay_zeros() -> None:
     zeros = np.zeros((2, 4), np.float32)
+    assert steps_off(zeros, zeros, TABLE_LIMIT) == 0
     rows, scales = quantize_rows(zeros)
     assert not rows.any() and np.isfinite(scales).all()
-    assert not unpack(*quantize_nibbles(zeros)).any()
+    assert not unpack_rows(*quantize_nibbles(zeros)).any()
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])

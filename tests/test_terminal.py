@@ -2,9 +2,12 @@
 
 import errno
 import time
+from importlib.metadata import entry_points
+from unittest import mock
 
 import pytest
 
+from xsent import terminal
 from xsent.errors import BundleError
 from xsent.terminal import Progress, format_table, one_line_errors
 
@@ -25,6 +28,17 @@ def test_expected(capsys: pytest.CaptureFixture[str], error: BaseException, code
     with pytest.raises(SystemExit) as caught, one_line_errors():
         raise error
     assert (caught.value.code, capsys.readouterr().err) == (code, line)
+
+
+@pytest.mark.parametrize("script", ["xsent", "xsent-train", "xsent-export", "xsent-bench"])
+def test_ctrl_c_is_one_line_while_a_command_is_imported(
+    script: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    [point] = entry_points(group="console_scripts", name=script)
+    monkeypatch.setattr(terminal, "import_module", mock.Mock(side_effect=KeyboardInterrupt))
+    with pytest.raises(SystemExit) as caught:
+        point.load()()
+    assert (caught.value.code, capsys.readouterr().err) == (130, "Error: interrupted\n")
 
 
 def test_bugs_keep_their_traceback_and_commands_their_names() -> None:

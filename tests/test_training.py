@@ -13,14 +13,15 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from safetensors.numpy import load_file
+from commands import edit_json, flip_byte
+from safetensors.numpy import load_file, save_file
 from toy import QUEUED, toy_pairs, write_toy_recipe
 from trainings import COMMAND, arguments, assert_same_weights, kill_in_the_middle, train
 
 import xsent
 from xsent.errors import DataError, XsentError
 from xsent.export.bundle import export_bundle
-from xsent.train.checkpoint import load_checkpoint, open_encoder
+from xsent.train.checkpoint import load_checkpoint, load_optimizer, open_encoder, save_checkpoint
 from xsent.train.config import StageConfig, load_recipe
 from xsent.train.data.corpus import Corpus
 from xsent.train.data.preparation import TrainingPairs, prepare
@@ -29,7 +30,7 @@ from xsent.train.start import average_checkpoints, in_common, open_start, requir
 from xsent.train.trainer import Trainer
 
 BUILTIN = Path(xsent.__file__).parent / "builtin"
-TABLE, FEWER_STEPS = "encoder.table.weight", ("steps = 150", "steps = 20")
+TABLE, QKV, FEWER_STEPS = "encoder.table.weight", "encoder.layers.0.qkv.weight", ("steps = 150", "steps = 20")
 NO_TORCH = "import sys; sys.modules['torch'] = None; "
 
 
@@ -149,7 +150,7 @@ def test_a_corpus_of_invisible_characters_is_refused(tmp_path: Path) -> None:
     ("before", "argument", "code", "message"),
     [
         ("", "fliter", 2, "no command and no recipe 'fliter'; did you mean 'filter'?"),
-        ("", "no.toml", 1, "Error: no.toml: cannot be read as a TOML recipe: [Errno 2]"),
+        ("", "no.toml", 1, "Error: no.toml: cannot be read (No such file or directory); expected a recipe"),
         (NO_TORCH, "toy.toml", 1, "torch is not installed; pip install 'xsent[train]'"),
     ],
 )
@@ -237,6 +238,7 @@ def test_a_start_of_another_vocabulary_is_refused(
 ) -> None:
     other = Path(shutil.copytree(trained, tmp_path / "other"))
     shutil.copy(mini_checkpoint / "sentencepiece.model", other)
+    edit_json(other / "checkpoint.json", sha256={})
     with pytest.raises(DataError, match=r"other: its table has 360 rows, the vocabulary \d+ pieces"):
         train(recipe, tmp_path / "run", start=other)
 
@@ -316,3 +318,27 @@ def test_damaged_checkpoints_are_one_clear_line(
     with pytest.raises(DataError, match=message) as raised:
         load_checkpoint(folder)
     assert str(folder) in str(raised.value) and "\n" not in str(raised.value)
+
+
+def test_a_changed_checkpoint_is_refused_where_it_knows_its_checksums(trained: Path, tmp_path: Path) -> None:
+    def scale(file: Path) -> None:
+        weights = load_file(file)
+        save_file({**weights, QKV: 50 * weights[QKV]}, file)
+
+    def reshape(file: Path) -> None:
+        edit_json(file, model={**json.loads(file.read_bytes())["model"], "num_heads": 4})
+
+    changes = {"model.safetensors": scale, "checkpoint.json": reshape}
+    for name in (*changes, "sentencepiece.model", "validation.tsv"):
+        folder = Path(shutil.copytree(trained, tmp_path / name))
+        changes.get(name, flip_byte)(folder / name)
+        with pytest.raises(DataError, match=rf"{name}: damaged \(its SHA-256 .*; take another checkpoint"):
+            load_checkpoint(folder)
+        edit_json(folder / "checkpoint.json", sha256={})
+        load_checkpoint(folder)
+    whole = load_checkpoint(trained)
+    save_checkpoint(tmp_path / "open", whole.about, whole.weights, dict(whole.weights), [whole.tokenizer])
+    assert load_optimizer(tmp_path / "open").keys() == whole.weights.keys()
+    flip_byte(tmp_path / "open" / "optimizer.safetensors")
+    with pytest.raises(DataError, match=r"optimizer.safetensors: damaged \(its SHA-256 .*; delete the checkpoint"):
+        load_optimizer(tmp_path / "open")

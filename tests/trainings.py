@@ -15,14 +15,14 @@ from toy import write_toy_corpus
 from typer.testing import CliRunner
 
 from xsent.export.cli import app as export_app
-from xsent.train import cli
+from xsent.train import main
 from xsent.train.checkpoint import load_checkpoint
 from xsent.train.config import load_recipe
 from xsent.train.data.corpus import Corpus
 from xsent.train.data.store import Store, build_store
 from xsent.train.trainer import Trainer
 
-COMMAND = [sys.executable, "-c", "from xsent.train.cli import main; main()"]
+COMMAND = [sys.executable, "-c", "from xsent.train import main; main()"]
 
 
 def train(recipe: Path, run: Path, threads: int = 1, *, teacher: Path | None = None, start: Path | None = None) -> Path:
@@ -71,7 +71,7 @@ def command(*arguments: object) -> tuple[int, str, str]:
     out, err = io.StringIO(), io.StringIO()
     with mock.patch.object(sys, "argv", ["xsent-train", *map(str, arguments)]), redirect_stdout(out):
         with redirect_stderr(err), pytest.raises(SystemExit) as ending:
-            cli.main()
+            main()
     return int(ending.value.code or 0), out.getvalue(), err.getvalue()
 
 

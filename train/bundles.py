@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, replace
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +12,7 @@ from torch import Tensor
 
 from xsent.bundle import MANIFEST, Bundle, file_digest
 from xsent.errors import BundleError, DataError
+from xsent.numpy_backend import unpack_rows
 from xsent.train.checkpoint import ABOUT, MODEL, TABLE, Checkpoint, load_checkpoint, read_about, save_checkpoint
 from xsent.train.model import Encoder, ModelConfig
 
@@ -79,15 +81,23 @@ def with_table(
 
 
 class BundleWeights:
-    """The weights of a bundle; `config` is the shape of its encoder."""
+    """The weights of a bundle, by their names in its encoder."""
 
     def __init__(self, bundle: Bundle) -> None:
-        self._bundle, network = bundle, bundle.network
+        self._bundle, self._tensors = bundle, bundle.network.tensors
+
+    def __contains__(self, name: str) -> bool:
+        return _place(name) in self._tensors
+
+    @cached_property
+    def config(self) -> ModelConfig:
+        """The shape of the encoder; a ValueError where the bundle holds vectors that were cut."""
+        bundle, network = self._bundle, self._bundle.network
         width = bundle.mapped("table").shape[1]
         if width > bundle.dim:
             raise ValueError(f"its vectors were cut from {width} to {bundle.dim} numbers; take its checkpoint")
         layers = bundle.num_layers
-        self.config = ModelConfig(
+        return ModelConfig(
             vocab_size=bundle.vocab_size,
             dim=bundle.dim,
             num_layers=layers,
@@ -98,7 +108,7 @@ class BundleWeights:
             norm_eps=network.norm_eps,
             first=network.first,
             last=network.last,
-            readout="readout.weight" in network.tensors,
+            readout="readout.weight" in self,
         )
 
     def state(self) -> Iterator[tuple[str, Tensor]]:
@@ -106,7 +116,7 @@ class BundleWeights:
         with torch.device("meta"):  # names and shapes alone
             expected = Encoder(self.config).state_dict()
         for name, weight in expected.items():
-            values = self._read(name)
+            values = self.read(name)
             if values.shape != weight.shape or not np.isfinite(values).all():
                 raise ValueError(f"{name} should be finite numbers of shape {list(weight.shape)}")
             yield name, torch.tensor(values)
@@ -114,24 +124,34 @@ class BundleWeights:
     def smoothing(self) -> dict[str, Tensor]:
         """What export multiplied the inputs of linear layers by, so that it can do so again."""
         end = ".smoothing"
-        names = [name for name in self._bundle.network.tensors if name.endswith(end)]
+        names = [name for name in self._tensors if name.endswith(end)]
         return {SMOOTHING + name.removesuffix(end): torch.tensor(self._bundle.floats(name)) for name in names}
 
-    def _read(self, name: str) -> NDArray[np.float32]:
-        place = "table" if name == "table.weight" else name.replace("layers.", "layer")
-        values = self._bundle.mapped(place)
-        if values.dtype == np.int8:
+    def factors(self, name: str) -> NDArray[np.float32]:
+        """What the inputs of a weight were multiplied by before it was rounded [inputs], or one for all [1]."""
+        smoothing = f"{_place(name).removesuffix('.weight')}.smoothing"
+        known = name.endswith(".weight") and smoothing in self._tensors
+        return self._bundle.floats(smoothing) if known else np.ones(1, np.float32)
+
+    def read(self, name: str) -> NDArray[np.float32]:
+        """A weight as the encoder has it; a LookupError where there is none."""
+        place = _place(name)
+        values: NDArray[np.float32] = self._bundle.mapped(place)
+        if values.dtype != np.float32:
             # Exported again, this gives the same bytes: s = a / 127 survives 127 s / 127, though not every float does.
-            values = values * self._bundle.mapped(f"{place.removesuffix('.weight')}.scales")
-        smoothing = f"{place.removesuffix('.weight')}.smoothing"
-        if place.endswith(".weight") and smoothing in self._bundle.network.tensors:
-            values = values * self._bundle.mapped(smoothing)[:, None]
+            scales = self._bundle.mapped(f"{place.removesuffix('.weight')}.scales")
+            values = unpack_rows(values, scales) if place == "table" else values * scales
         if ".qkv." in name:  # the scale of the attention scores is folded into the queries
-            dim = self.config.dim
+            dim = values.shape[-1] // 3
             gain = np.ones(3 * dim, np.float32)
-            gain[:dim] = (dim // self.config.num_heads) ** -0.5
+            gain[:dim] = (dim // self._bundle.network.heads) ** -0.5
             values = values / gain
-        return values.T if name.startswith(("layers.", "readout.")) else values
+        return values.T * self.factors(name) if name.startswith(("layers.", "readout.")) else values
+
+
+def _place(name: str) -> str:
+    """The name in a graph of a weight of the encoder."""
+    return "table" if name == "table.weight" else name.replace("layers.", "layer")
 
 
 def _attribution(bundle: Bundle) -> list[str]:

@@ -1,10 +1,11 @@
 """Checkpoints: folders that are complete in themselves, written whole or not at all, without pickle.
 
-`checkpoint.json` (what it is), `model.safetensors` (`encoder.*`, and `head.*` when the generative objective trained),
-`sentencepiece.model`, `validation.tsv`, and `optimizer.safetensors` while a stage is under way.
+`checkpoint.json` (what it is, and the SHA-256 of the rest), `model.safetensors` (`encoder.*`, and `head.*` when the
+generative objective trained), `sentencepiece.model`, `validation.tsv`, and `optimizer.safetensors` until a stage ends.
 """
 
 import errno
+import hashlib
 import re
 import shutil
 from collections.abc import Mapping, Sequence
@@ -21,6 +22,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
+from xsent.bundle import file_digest
 from xsent.errors import DataError
 from xsent.files import atomic_folder, naming_damage, naming_failed_write, read_json, to_json
 from xsent.train.model import Encoder, ModelConfig
@@ -108,12 +110,14 @@ def save_checkpoint(
     with naming_failed_write(path, remedy):
         path.parent.mkdir(parents=True, exist_ok=True)
         with atomic_folder(path) as folder:
-            (folder / ABOUT).write_bytes(to_json({"format_version": FORMAT_VERSION, **about}))
             save_tensors(weights, folder / MODEL)
             if optimizer is not None:
                 save_tensors(optimizer, folder / OPTIMIZER)
             for file in files:
                 shutil.copy(file, folder)
+            digests = {ABOUT: _shape_digest(about)}
+            digests |= {file.name: file_digest(file) for file in sorted(folder.iterdir())}
+            (folder / ABOUT).write_bytes(to_json({"format_version": FORMAT_VERSION, **about, "sha256": digests}))
 
 
 def save_tensors(tensors: Mapping[str, Tensor], path: Path) -> None:
@@ -144,6 +148,8 @@ def read_about(path: Path) -> dict[str, Any]:
 def load_checkpoint(path: Path) -> Checkpoint:
     """Read a checkpoint; a DataError as of `read_about`, and where it is damaged."""
     about = read_about(path)
+    for name in (ABOUT, TOKENIZER, VALIDATION, MODEL):
+        _refuse_changed(path / name, about, REMEDY)
     with naming_damage(path / MODEL, REMEDY):
         checkpoint = Checkpoint(path, about, load_file(path / MODEL))
         checkpoint.encoder  # noqa: B018  a checkpoint whose weights do not fit fails here, not later
@@ -152,8 +158,23 @@ def load_checkpoint(path: Path) -> Checkpoint:
 
 def load_optimizer(path: Path) -> dict[str, Tensor]:
     """Optimiser state of a checkpoint by name; a DataError where it is missing or damaged."""
-    with naming_damage(path / OPTIMIZER, "delete the checkpoint to go back"):
+    remedy = "delete the checkpoint to go back"
+    _refuse_changed(path / OPTIMIZER, read_about(path), remedy)
+    with naming_damage(path / OPTIMIZER, remedy):
         return load_file(path / OPTIMIZER)
+
+
+def _refuse_changed(file: Path, about: Mapping[str, Any], remedy: str) -> None:
+    """Refuse a file that is not as it was saved, by a DataError; older checkpoints do not know."""
+    with naming_damage(file, remedy):
+        saved = about.get("sha256", {}).get(file.name)
+        if saved and file.is_file() and saved != (_shape_digest(about) if file.name == ABOUT else file_digest(file)):
+            raise ValueError("its SHA-256 is not that of what was saved")
+
+
+def _shape_digest(about: Mapping[str, Any]) -> str:
+    """SHA-256 of what the weights do not say: they fit another number of heads too."""
+    return hashlib.sha256(to_json(about["model"])).hexdigest()
 
 
 class CheckpointEncoder:

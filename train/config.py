@@ -122,7 +122,9 @@ def load_recipe(path: Path) -> Recipe:
     try:
         with open(path, "rb") as file:
             raw = tomllib.load(file)
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+    except OSError as error:
+        raise DataError(f"{path}: cannot be read ({error.strerror}); expected a recipe, a TOML file") from error
+    except (UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:
         raise DataError(f"{path}: cannot be read as a TOML recipe: {error}") from error
     stages = raw.pop("stage", None)
     if not isinstance(stages, list) or "stages" in raw or not all(isinstance(stage, dict) for stage in stages):
