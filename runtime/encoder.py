@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from xsent.backends import default_backend, importing, open_backend
 from xsent.bundle import Bundle, builtin_path
-from xsent.errors import BundleError, FingerprintError
+from xsent.errors import BundleError, FingerprintError, whole_number
 from xsent.hamming import binary_similarity
 from xsent.options import EncodeOptions, OnLong, Precision, Remarks, Vectors, refuse_foreign
 from xsent.similarity import cosine_similarity
@@ -51,8 +51,7 @@ class SentenceEncoder:
     def __init__(
         self, path: str | Path | None = None, *, backend: str | None = None, threads: int | None = None
     ) -> None:
-        if threads is not None and threads < 1:
-            raise ValueError(f"threads = {threads} must be at least 1")
+        threads = None if threads is None else whole_number("threads", threads)
         backend = backend or default_backend()
         self.bundle = Bundle.open(builtin_path() if path is None else path)
         with importing(backend):
@@ -145,7 +144,8 @@ class SentenceEncoder:
         """
         refuse_foreign(arrays=convert_to_numpy and not convert_to_tensor, prompt=prompt or prompt_name)
         options = EncodeOptions.check(self.dim, normalize_embeddings, truncate_dim, precision, on_long)
-        texts = [sentences] if isinstance(sentences, str) else list(sentences)
+        # Bytes too are one sentence, to be refused as such: as a list they were numbers.
+        texts = [sentences] if isinstance(sentences, str | bytes) else list(sentences)
         vectors = options.empty(len(texts))
         remarks = Remarks()
         with Progress("sentences", len(texts), enabled=show_progress_bar) as progress:
@@ -171,8 +171,10 @@ class SentenceEncoder:
         `start` is how many were encoded before these: the number of a sentence in an error counts them too.
         """
         options = EncodeOptions.check(self.dim, normalize_embeddings, truncate_dim, precision, on_long)
-        if isinstance(sentences, str):
-            raise TypeError("encode_iter takes sentences, not one str; use encode for one sentence")
+        start = whole_number("start", start, 0)
+        if isinstance(sentences, str | bytes):
+            one = type(sentences).__name__
+            raise TypeError(f"encode_iter takes sentences, not one {one}; use encode for one sentence")
         return self._iterate(sentences, options, start)
 
     def count_tokens(self, sentence: str) -> int:

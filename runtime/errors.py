@@ -1,6 +1,7 @@
 """Errors that a caller can act on. Wrong arguments stay `ValueError` and `TypeError`."""
 
-from collections.abc import Iterator
+import operator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 
@@ -30,6 +31,24 @@ class ParityError(XsentError):
 
 class MissingExtraError(XsentError, ImportError):
     """An optional dependency is missing; the text has the pip line that installs it."""
+
+
+def whole_number(name: str, value: int, least: int = 1, most: int | None = None) -> int:
+    """An argument that counts something; a TypeError or ValueError names it and says what is expected."""
+    try:
+        number = operator.index(value)
+    except TypeError:
+        raise TypeError(f"{name} = {value!r:.80} must be a whole number") from None
+    if number < least or (most is not None and number > most):
+        expected = f"be at least {least}" if most is None else f"lie between {least} and {most}"
+        raise ValueError(f"{name} = {number} must {expected}")
+    return number
+
+
+def check_choice(name: str, value: str, offered: Sequence[str]) -> None:
+    """See that an argument is one of those offered; a ValueError names it and says which they are."""
+    if not isinstance(value, str) or value not in offered:
+        raise ValueError(f"{name} = {value!r:.80} must be one of {', '.join(offered)}")
 
 
 def in_one_line(error: Exception) -> str:

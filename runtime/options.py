@@ -8,6 +8,7 @@ from typing import Any, Literal, TypeAlias, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from xsent.errors import check_choice, whole_number
 from xsent.hamming import pack_signs
 
 OnLong = Literal["warn", "error", "split"]
@@ -31,8 +32,7 @@ class UnknownTextWarning(UserWarning):
 
 def stored_as(precision: str, dim: int) -> tuple[np.dtype[Any], int]:
     """Type and number of what is stored of a vector of `dim` numbers; a ValueError says that it cannot be so."""
-    if precision not in _STORED_AS:
-        raise ValueError(f"precision = {precision!r} must be one of {', '.join(_STORED_AS)}")
+    check_choice("precision", precision, list(_STORED_AS))
     if precision == "binary" and dim % 8:
         raise ValueError(f"truncate_dim = {dim} must be a multiple of 8 for binary vectors, eight numbers a byte")
     return np.dtype(_STORED_AS[precision]), dim // 8 if precision == "binary" else dim
@@ -62,14 +62,11 @@ class EncodeOptions:
         cls, full_dim: int, normalize: bool, truncate_dim: int | None, precision: Precision, on_long: OnLong
     ) -> "EncodeOptions":
         """Check the arguments of `SentenceEncoder.encode`; a ValueError says what is offered."""
-        if truncate_dim is not None and not 1 <= truncate_dim <= full_dim:
-            raise ValueError(f"truncate_dim = {truncate_dim} must lie between 1 and {full_dim}")
-        dim = truncate_dim or full_dim
+        dim = full_dim if truncate_dim is None else whole_number("truncate_dim", truncate_dim, most=full_dim)
         stored_as(precision, dim)
         if precision in ("int8", "binary") and not normalize:
             raise ValueError(f"precision = {precision!r} keeps no lengths; it needs normalised vectors")
-        if on_long not in get_args(OnLong):
-            raise ValueError(f"on_long = {on_long!r} must be one of {', '.join(get_args(OnLong))}")
+        check_choice("on_long", on_long, get_args(OnLong))
         return cls(dim, normalize, precision, on_long)
 
     def empty(self, count: int) -> Vectors:

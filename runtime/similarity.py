@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from xsent.errors import whole_number
+
 Floats = NDArray[np.float32]
 Ints = NDArray[np.int64]
 
@@ -46,10 +48,9 @@ def nearest(queries: ArrayLike, candidates: ArrayLike, k: int = 1, *, block: int
     Returns:
         Indices [q, min(k, c)] and cosines of the same shape, best first; of equal cosines the lower index.
     """
-    if block < 1:
-        raise ValueError(f"block = {block} must be at least 1")
+    block = whole_number("block", block)
     rows = UnitRows(candidates)
-    search = NearestSearch(queries, k)
+    search = NearestSearch(queries, min(whole_number("k", k), len(rows) or 1))
     for start in range(0, len(rows), block):
         search.add_unit(rows.block(start, block))
     return search.indices, search.scores
@@ -123,9 +124,7 @@ class KBest:
     """
 
     def __init__(self, lines: int, k: int) -> None:
-        if k < 1:
-            raise ValueError(f"k = {k} must be at least 1")
-        self._k = k
+        self._k = k = whole_number("k", k)
         self.indices = np.full((lines, k), -1, np.int64)  # columns, best first; -1 while there are fewer
         self.scores = np.full((lines, k), -np.inf, np.float32)
 
@@ -172,10 +171,11 @@ def unit_rows(vectors: ArrayLike) -> Floats:
     """Vectors as [n, D] of length 1; zero vectors stay zero."""
     array = np.atleast_2d(np.asarray(vectors))
     _check_vectors(array)
-    rows = array.astype(np.float32)  # a copy
-    norms = np.sqrt(np.einsum("nd,nd->n", rows, rows))
+    with np.errstate(over="ignore"):  # what becomes infinity is refused
+        rows = array.astype(np.float32)  # a copy
+        norms = np.sqrt(np.einsum("nd,nd->n", rows, rows))
     if not np.isfinite(norms).all():
-        raise ValueError("vectors hold numbers that are not finite; encode the texts again")
+        raise ValueError("vectors hold numbers that are not finite, or too large to be squared; encode the texts again")
     rows /= np.where(norms > 0, norms, np.float32(1))[:, None]
     return rows
 

@@ -36,10 +36,10 @@ class Tokenizer:
         if not isinstance(text, str):
             raise TypeError(f"expected str, got {type(text).__name__}")
         try:
-            ids: list[int] = self._processor.encode(text.encode())
+            ids: list[int] = self._processor.encode(str.encode(text))  # whatever a subclass makes of it
         except UnicodeEncodeError as error:
             raise ValueError(
-                f"a lone surrogate ({text[error.start]!r} at {error.start}) is no text; "
+                f"a lone surrogate ({error.object[error.start]!r} at {error.start}) is no text; "
                 "decode the text again, as UTF-8 or with errors='replace'"
             ) from error
         return ids

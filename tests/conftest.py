@@ -32,6 +32,8 @@ if find_spec("torch") and find_spec("onnx"):
     from tiny_bert import write_student, write_tiny_bert
 
     from xsent.export.bundle import export_bundle
+    from xsent.export.exporting import export
+    from xsent.export.options import ExportOptions
     from xsent.train.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
     from xsent.train.model import Encoder, ModelConfig
 else:
@@ -45,7 +47,7 @@ MakeEncoder = Callable[..., "Encoder"]
 MakeCheckpoint = Callable[..., "Checkpoint"]
 
 settings.register_profile("short", deadline=None)
-settings.register_profile("long", max_examples=2000, deadline=5000)  # milliseconds; by --hypothesis-profile=long
+settings.register_profile("long", max_examples=1000, deadline=20_000)  # milliseconds; by --hypothesis-profile=long
 settings.load_profile("short")
 
 os.environ.pop("PYTEST_XDIST_WORKER", None)  # pytest-benchmark refuses to run in processes that have it
@@ -135,6 +137,13 @@ def mini_bundle(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPat
     if not out.exists():
         export_bundle(load_checkpoint(request.getfixturevalue("mini_checkpoint")), out)
     return out
+
+
+@pytest.fixture(scope="session")
+def openvino_bundle(mini_checkpoint: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The same in float32, with OpenVINO's files."""
+    pytest.importorskip("openvino")
+    return export(mini_checkpoint, tmp_path_factory.mktemp("out") / "mini", ExportOptions("openvino", "float32")).path
 
 
 @pytest.fixture(scope="session")

@@ -18,9 +18,8 @@ from trainings import export_command
 from xsent import SentenceEncoder
 from xsent.bundle import Bundle
 from xsent.errors import BundleError, DataError, MissingExtraError
-from xsent.export.exporting import export
 from xsent.export.openvino_format import Kind, write_openvino
-from xsent.export.options import ExportOptions, Form
+from xsent.export.options import Form
 from xsent.openvino_backend import OpenVinoBackend, import_openvino
 from xsent.train.checkpoint import Checkpoint, CheckpointEncoder, load_checkpoint
 from xsent.train.model import Encoder
@@ -45,13 +44,8 @@ def checkpoint(mini_checkpoint: Path) -> Checkpoint:
 
 
 @pytest.fixture(scope="session")
-def bundle(mini_checkpoint: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return export(mini_checkpoint, tmp_path_factory.mktemp("out") / "mini", ExportOptions("openvino", "float32")).path
-
-
-@pytest.fixture(scope="session")
-def backend(bundle: Path) -> OpenVinoBackend:
-    return OpenVinoBackend(Bundle.open(bundle))
+def backend(openvino_bundle: Path) -> OpenVinoBackend:
+    return OpenVinoBackend(Bundle.open(openvino_bundle))
 
 
 @pytest.mark.parametrize(
@@ -128,8 +122,8 @@ def test_threads_company_and_the_next_prepared_length_change_nothing(
 
 
 @pytest.mark.filterwarnings("ignore::xsent.options.UnknownTextWarning")
-def test_an_encoder_runs_it(bundle: Path, checkpoint: Checkpoint) -> None:
-    encoder = SentenceEncoder(bundle, backend="openvino")
+def test_an_encoder_runs_it(openvino_bundle: Path, checkpoint: Checkpoint) -> None:
+    encoder = SentenceEncoder(openvino_bundle, backend="openvino")
     vectors = encoder.encode(SENTENCES * 30)
     np.testing.assert_array_equal(vectors[:4], vectors[-4:])
     np.testing.assert_allclose(vectors[:4], CheckpointEncoder(checkpoint).encode(SENTENCES), rtol=0, atol=1e-4)
@@ -145,8 +139,8 @@ def test_a_bundle_without_its_files_says_how_to_get_them(mini_bundle: Path) -> N
 
 
 @pytest.mark.parametrize("name", ["model.xml", "model.bin"])
-def test_damaged_files(name: str, bundle: Path, tmp_path: Path) -> None:
-    folder = Path(shutil.copytree(bundle, tmp_path / "bundle"))
+def test_damaged_files(name: str, openvino_bundle: Path, tmp_path: Path) -> None:
+    folder = Path(shutil.copytree(openvino_bundle, tmp_path / "bundle"))
     opened = Bundle.open(folder)
     content = (folder / "openvino" / name).read_bytes()
     for damaged in (content[: len(content) // 2], b""):
@@ -157,7 +151,7 @@ def test_damaged_files(name: str, bundle: Path, tmp_path: Path) -> None:
 
 
 def test_what_is_missing_is_named(
-    bundle: Path, checkpoint: Checkpoint, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    openvino_bundle: Path, checkpoint: Checkpoint, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def write(kind: Kind) -> None:
         write_openvino(checkpoint, Form.whole(checkpoint.config), tmp_path, kind=kind, calibration=["", " "])
@@ -178,7 +172,7 @@ def test_what_is_missing_is_named(
     assert caught.value.filename == str(tmp_path / "model.xml")
     monkeypatch.setitem(sys.modules, "openvino", None)
     with pytest.raises(MissingExtraError, match=r"pip install 'xsent\[openvino\]'"):
-        SentenceEncoder(bundle, backend="openvino")
+        SentenceEncoder(openvino_bundle, backend="openvino")
 
 
 def test_nothing_is_reported_to_the_makers() -> None:

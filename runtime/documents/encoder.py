@@ -15,6 +15,7 @@ import numpy as np
 from xsent.documents.segments import Document, sentences_of
 from xsent.documents.space import Density, DocumentSpace, LanguageSpace
 from xsent.documents.subspace import Floats, LanguageSurvey, RankChoice, choose_rank, survey
+from xsent.errors import whole_number
 from xsent.options import OnLong, Vectors
 from xsent.terminal import Progress
 
@@ -94,8 +95,7 @@ class DocumentEncoder:
         corpora = documents if isinstance(documents, Mapping) else {"": documents}
         if not corpora:
             raise ValueError("no language to fit; expected documents by language code")
-        if rank is not None and not 0 <= rank < self.dim:
-            raise ValueError(f"rank = {rank} must lie between 0 and {self.dim - 1}")
+        rank = None if rank is None else whole_number("rank", rank, 0, self.dim - 1)
         surveys, densities = {}, {}
         with Progress("sentences", enabled=show_progress_bar) as progress:
             for language, texts in corpora.items():

@@ -8,11 +8,13 @@ Gong et al. 2021 (LAWDR), sections 5 and 6: of all candidates the pair of highes
 
 from collections.abc import Iterable, Set
 from dataclasses import dataclass
+from numbers import Real
 from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from xsent.errors import check_choice, whole_number
 from xsent.mining.margin import Margin, Neighbours, apply_margin, check_neighbourhood, count_blocks, nearest_both_ways
 from xsent.similarity import Floats, Ints, UnitRows
 from xsent.terminal import Progress
@@ -48,7 +50,8 @@ class Bitext:
 
     def at_least(self, threshold: float) -> "Bitext":
         """The pairs of this score or a higher one."""
-        return self.take(self.scores >= np.float32(threshold))
+        with np.errstate(over="ignore"):  # beyond float32 it is infinity, which nothing reaches
+            return self.take(self.scores >= np.float32(threshold))
 
     def turned(self) -> "Bitext":
         """The pairs with their sides swapped."""
@@ -110,8 +113,9 @@ def mine_bitext(
     Raises:
         ValueError: `k` is more than the rows of a side that take part, or the vectors cannot be compared.
     """
-    if retrieval not in get_args(Retrieval):
-        raise ValueError(f"retrieval = {retrieval!r} must be one of {', '.join(get_args(Retrieval))}")
+    check_choice("retrieval", retrieval, get_args(Retrieval))
+    if threshold is not None and not (isinstance(threshold, Real) and threshold == threshold):
+        raise ValueError(f"threshold = {threshold!r:.80} must be a number")
     left, right = present_rows(src, src_rows), present_rows(trg, trg_rows)
     k = check_neighbourhood(margin, k, len(left), len(right))
     a, b = UnitRows(src, left), UnitRows(trg, right)
@@ -141,7 +145,8 @@ def align_documents(a: ArrayLike, b: ArrayLike, *, margin: Margin = "ratio", k: 
     Raises:
         ValueError: A side has fewer than `k` documents that are not empty ("absolute" is content with fewer).
     """
-    left, right = present_rows(a), present_rows(b)
+    check_choice("margin", margin, get_args(Margin))
+    k, left, right = whole_number("k", k), present_rows(a), present_rows(b)
     smaller = min(len(left), len(right))
     if margin != "absolute" and 0 < smaller < k:
         raise ValueError(
@@ -164,11 +169,20 @@ def recall(pairs: Iterable[DocumentPair], gold: Set[tuple[int, int]]) -> float:
 
 def present_rows(vectors: ArrayLike, rows: ArrayLike | None = None) -> Ints:
     """The rows that take part and are not zero."""
-    chosen = None if rows is None else np.asarray(rows, np.int64)
+    chosen = None if rows is None else _row_numbers(rows, len(UnitRows(vectors)))
     unit = UnitRows(vectors, chosen)
     blocks = [unit.block(start, _BLOCK).any(axis=1) for start in range(0, len(unit), _BLOCK)]
     present = np.flatnonzero(np.concatenate(blocks)) if blocks else np.empty(0, np.int64)
     return present if chosen is None else chosen[present]
+
+
+def _row_numbers(rows: ArrayLike, count: int) -> Ints:
+    numbers = np.asarray(rows)
+    if not numbers.size:
+        return np.empty(0, np.int64)
+    if numbers.ndim != 1 or numbers.dtype.kind not in "iu" or not 0 <= numbers.min() <= numbers.max() < count:
+        raise ValueError(f"rows = {rows!r:.80} must be whole numbers from 0 to {count - 1}, those of rows")
+    return numbers.astype(np.int64)
 
 
 def _retrieve(retrieval: Retrieval, margin: Margin, forward: Neighbours, backward: Neighbours) -> Bitext:

@@ -14,6 +14,7 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import ArrayLike
 
+from xsent.errors import check_choice, whole_number
 from xsent.similarity import (
     CANDIDATES,
     QUERIES,
@@ -82,10 +83,8 @@ def apply_margin(margin: Margin, cosines: Floats, a_means: Floats, b_means: Floa
 
 def check_neighbourhood(margin: Margin, k: int, n: int, m: int) -> int:
     """The neighbours to look for: k, or 1 for "absolute"; a ValueError says that n and m rows have fewer."""
-    if margin not in get_args(Margin):
-        raise ValueError(f"margin = {margin!r} must be one of {', '.join(get_args(Margin))}")
-    if k < 1:
-        raise ValueError(f"k = {k} must be at least 1")
+    check_choice("margin", margin, get_args(Margin))
+    k = whole_number("k", k)
     if not min(n, m):
         raise ValueError("one side has no sentences; expected at least one on both")
     if margin == "absolute":

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from xsent.errors import DataError, XsentError
+from xsent.errors import DataError, XsentError, whole_number
 from xsent.options import Vectors
 from xsent.search.database import VECTORS, IndexDatabase, Passage, StoredDocument
 from xsent.search.graph import NeighbourGraph, check_graph
 from xsent.search.vectors import BLOCK, IndexVectors
-from xsent.similarity import NearestSearch, UnitRows, check_same_dim, nearest, unit_rows
+from xsent.similarity import NearestSearch, check_same_dim, nearest, unit_rows
 
 if TYPE_CHECKING:  # searching vectors needs no encoder
     from xsent.encoder import SentenceEncoder
@@ -41,8 +41,7 @@ def semantic_search(queries: ArrayLike, corpus: ArrayLike, top_k: int = 10) -> l
     Returns:
         For every query its results, best first: `{"corpus_id": row of the corpus, "score": cosine}`.
     """
-    corpus = np.asanyarray(corpus)
-    rows, scores = nearest(queries, corpus, min(top_k, max(len(UnitRows(corpus)), 1)))
+    rows, scores = nearest(queries, corpus, whole_number("top_k", top_k))
     return [
         [{"corpus_id": row, "score": score} for row, score in zip(found, cosines, strict=True)]
         for found, cosines in zip(rows.tolist(), scores.tolist(), strict=True)
@@ -101,8 +100,7 @@ class SearchIndex:
         """
         if isinstance(queries, str):
             raise TypeError("search takes a list of queries, not one str")
-        if k < 1:
-            raise ValueError(f"k = {k} must be at least 1")
+        k = whole_number("k", k)
         self.state.check_fingerprint(encoder.fingerprint, self.path)
         vectors = encoder.encode(queries, on_long="split")
         try:
