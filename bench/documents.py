@@ -90,11 +90,12 @@ def measure_documents(encoder: EncodesStreams, folder: Path, languages: Sequence
     texts = read_parallel(folder, languages)
     remembering = Remembering(encoder, (line for lines in texts.values() for line in lines))
     first, *others = texts
-    parts = [f"`{command}`\n\nRecall in per cent of one-to-one alignment (LAWDR, tables 3 and 4)."]
+    about = "Recall in per cent of one-to-one alignment (LAWDR, tables 3 and 4)."
+    parts = ["# Document alignment", f"`{command}`", about]
     for length, step in SETS:
         rows, told = ablate(remembering, texts, length, step)
         count = (len(texts[first]) - length) // step + 1
         title = f"{count:,} documents of {length} consecutive sentences, one starting every {step}"
         table = Table(["row", *(f"{first}–{other}" for other in others), "mean"], rows).markdown()
-        parts.append(f"### {title}\n\n{table}\n\n{told}")
+        parts.append(f"## {title}\n\n{table}\n\n{told}")
     return "\n\n".join(parts)

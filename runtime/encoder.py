@@ -89,7 +89,7 @@ class SentenceEncoder:
 
     @property
     def fingerprint(self) -> str:
-        """Identity of the vector space: vectors of different fingerprints cannot be compared."""
+        """Identity of the vector space; vectors of different fingerprints cannot be compared."""
         return self.bundle.fingerprint
 
     @property

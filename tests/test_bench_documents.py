@@ -28,15 +28,15 @@ def test_documents_by_hand() -> None:
 def test_the_report_has_every_row_for_every_set(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("xsent.bench.documents.SETS", [(3, 3), (4, 1)])
     text = measure_documents(ToyEncoder(), folder, ["en", "fr"], command="xsent-bench documents x")
-    assert text.startswith("`xsent-bench documents x`") and text.count("m = ") == 2
+    assert text.startswith("# Document alignment\n\n`xsent-bench documents x`") and text.count("m = ") == 2
     cells = [[cell.strip() for cell in line.split("|")[1:-1]] for line in text.splitlines() if line.startswith("| ")]
     kinds = product(("biased", "debiased"), ("mean", "weighted"), ("cosine", "margin"))
     rows = [", ".join(kind) for kind in kinds]
     assert [row[0] for row in cells] == ["row", "---", *rows] * 2 and cells[0] == ["row", "en–fr", "mean"]
     assert all(row[1] == row[2] for row in cells if row[0] in rows)
     count = len(LINES["en"])
-    assert f"### {count // 3:,} documents of 3 consecutive sentences, one starting every 3" in text
-    assert f"### {count - 3:,} documents of 4 consecutive sentences, one starting every 1" in text
+    assert f"## {count // 3:,} documents of 3 consecutive sentences, one starting every 3" in text
+    assert f"## {count - 3:,} documents of 4 consecutive sentences, one starting every 1" in text
 
 
 @pytest.mark.parametrize(

@@ -30,19 +30,19 @@ class LinearClassifier:
     """Multinomial logistic regression on sentence vectors; `fit` or `load` makes one.
 
     Vectors are brought to one length, so it is all the same whether they were normalised. A vector counts with
-    numbers of about size one, x = √D · v / ‖v‖, a pair as [u; v; |u − v|; u ∘ v] of two such (wei2020).
+    numbers of about size one, `x = √D · v / ‖v‖`, a pair as `[u; v; |u − v|; u ∘ v]` of two such (Wei et al. 2020).
     """
 
-    fingerprint: str  # identity of the vector space that it was fitted in
-    dim: int  # length of a vector (D)
-    pairs: bool  # whether it labels pairs of texts
-    labels: tuple[str, ...]  # its labels, sorted: the order of the columns of `predict_proba`
-    unknown: float  # probability below which `predict` gives None
-    examples: int  # how many it was fitted on
-    choice: Choice  # what cross-validation chose and measured
-    # [K, F], divided by the temperature, so that the softmax gives calibrated probabilities
+    fingerprint: str  #: identity of the vector space that it was fitted in
+    dim: int  #: length of a vector (D)
+    pairs: bool  #: whether it labels pairs of texts
+    labels: tuple[str, ...]  #: in the order of the columns of `predict_proba`, sorted
+    unknown: float  #: probability below which `predict` gives None
+    examples: int  #: how many it was fitted on
+    choice: Choice  #: what cross-validation chose and measured
+    #: [K, F], divided by the temperature, so that the softmax gives calibrated probabilities
     weight: NDArray[np.float32]
-    bias: NDArray[np.float32]  # [K], likewise
+    bias: NDArray[np.float32]  #: [K], likewise
 
     def __repr__(self) -> str:
         kind = "pairs" if self.pairs else "texts"
@@ -68,6 +68,9 @@ class LinearClassifier:
             class_weight: "balanced" lets every label count the same, however rare, also in the probabilities.
             unknown: Probability below which `predict` gives None.
             seed: Of the folds; the optimum itself knows no chance.
+
+        Raises:
+            ValueError: The examples are too few or not one a label, or the vectors are none.
         """
         if class_weight not in (None, "balanced"):
             raise ValueError(f"class_weight = {class_weight!r} must be None or 'balanced'")
@@ -114,7 +117,10 @@ class LinearClassifier:
         return [self.labels[label] if known else None for label, known in zip(best, sure, strict=True)]
 
     def save(self, path: str | Path, *, force: bool = False) -> None:
-        """Write `NAME.npz` with the numbers and `NAME.json` with the rest; `force` replaces an existing head."""
+        """Write `NAME.npz` with the numbers and `NAME.json` with the rest.
+
+        A FileExistsError says that there is a head; `force` replaces it.
+        """
         file, beside = head_files(path, new=not force)
         buffer = io.BytesIO()
         np.savez(buffer, weight=self.weight, bias=self.bias)
@@ -127,7 +133,12 @@ class LinearClassifier:
 
     @classmethod
     def load(cls, path: str | Path, *, fingerprint: str) -> "LinearClassifier":
-        """Read a head that `save` wrote, for the encoder of a fingerprint; a FingerprintError names another one's."""
+        """Read a head that `save` wrote, for the encoder of a fingerprint.
+
+        Raises:
+            FingerprintError: It was fitted on vectors of another encoder.
+            DataError: One of its two files is missing or damaged.
+        """
         file, beside = head_files(path)
         remedy = f"a head is two files, {file.name} and {beside.name}; if one is damaged or lost, fit the head again"
         with naming_damage(file, remedy):

@@ -44,10 +44,10 @@ class Logistic:
 class Choice:
     """What cross-validation chose."""
 
-    l2: float  # strength of the penalty, one of `STRENGTHS`
-    temperature: float  # what to divide scores by, so that held-out probabilities are true to their frequency
-    accuracy: float  # share of right held-out predictions
-    # mean of -log(probability of the true class), held out, at that temperature; weighted as the loss is
+    l2: float  #: strength of the L2 penalty
+    temperature: float  #: what to divide scores by, so that held-out probabilities are true to their frequency
+    accuracy: float  #: share of right held-out predictions
+    #: mean of -log(probability of the true class), held out, at that temperature; weighted as the loss is
     log_loss: float
 
 

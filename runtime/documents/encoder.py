@@ -38,7 +38,7 @@ class EncodesStreams(Protocol):
 
 
 class DocumentEncoder:
-    """Encodes documents of any languages that it was fitted on into one vector space.
+    """Encodes documents of any languages that it was fitted on into one vector space (LAWDR, Gong et al. 2021).
 
     Args:
         encoder: What encodes sentences; those longer than it reads are split.
@@ -57,7 +57,7 @@ class DocumentEncoder:
 
     @property
     def space(self) -> DocumentSpace:
-        """What was fitted: languages, directions removed and why, fingerprint."""
+        """What was fitted, with the directions that are removed and why."""
         if self._space is None:
             raise ValueError("nothing was fitted; call fit or load first")
         return self._space
@@ -69,7 +69,7 @@ class DocumentEncoder:
 
     @property
     def fingerprint(self) -> str:
-        """Identity of the document vectors' space: of the sentence encoder, and of all that was fitted."""
+        """Identity of the document vectors' space; it covers the sentence encoder and all that was fitted."""
         return self.space.fingerprint
 
     def fit(
@@ -84,8 +84,8 @@ class DocumentEncoder:
         Args:
             documents: By language code; or those of one language, which needs no name then. A document is a text,
                 which needs the extra `documents`, or its sentences; those without a sentence are passed over.
-            rank: Directions to remove (m). None takes the paper's rule, see `choose_rank`; it compares languages, so
-                with one language nothing is removed.
+            rank: Directions to remove (m). None takes as few as hide the languages from a linear classifier, the
+                paper's rule; with one language nothing is removed.
             show_progress_bar: Report progress on standard error.
 
         Raises:

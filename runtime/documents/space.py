@@ -136,9 +136,9 @@ class LanguageSpace:
 class DocumentSpace:
     """All that was fitted."""
 
-    encoder: str  # fingerprint of the sentence encoder
-    languages: Mapping[str, LanguageSpace]  # by code
-    choice: RankChoice  # how many directions are removed, and why
+    encoder: str  #: fingerprint of the sentence encoder
+    languages: Mapping[str, LanguageSpace]  #: by code
+    choice: RankChoice  #: how many directions are removed, and why
 
     @property
     def fingerprint(self) -> str:

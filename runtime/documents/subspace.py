@@ -95,9 +95,9 @@ def remove_directions(vectors: Floats, directions: Floats) -> Floats:
 class RankChoice:
     """How many directions to remove, and why."""
 
-    rank: int  # that many (m)
-    # share of held-out sentences whose language a linear classifier tells, balanced over the languages, without the
-    # first 0, 1, ..., m directions
+    rank: int  #: that many (m)
+    #: share of held-out sentences whose language a linear classifier tells, balanced over the languages, without the
+    #: first 0, 1, ..., m directions
     accuracies: tuple[float, ...]
 
 

@@ -28,18 +28,18 @@ _BLOCK = 8192  # rows looked at for zero vectors at once
 class DocumentPair:
     """Two documents that were aligned."""
 
-    a: int  # row of the one
-    b: int  # row of the other
-    score: float  # their margin score
+    a: int  #: row of the one
+    b: int  #: row of the other
+    score: float  #: their margin score
 
 
 @dataclass(frozen=True)
 class Bitext:
     """Pairs that were mined, the best first; of equal scores in the order of the source."""
 
-    src: Ints  # their rows on the source side [p]
-    trg: Ints  # their rows on the target side [p]
-    scores: Floats  # their margin scores [p]
+    src: Ints  #: their rows on the source side [p]
+    trg: Ints  #: their rows on the target side [p]
+    scores: Floats  #: their margin scores [p]
 
     def __len__(self) -> int:
         return len(self.scores)

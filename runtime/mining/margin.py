@@ -49,16 +49,18 @@ class Neighbours:
 
 
 def margin_scores(a: ArrayLike, b: ArrayLike, *, margin: Margin = "ratio", k: int = 4) -> Floats:
-    """Margin score of every vector of `a` with every vector of `b`.
+    """Margin score of every vector of `a` with every vector of `b` (Artetxe and Schwenk 2019).
+
+    A "ratio" is the cosine of two over the mean cosine to the `k` nearest of both, a "distance" the cosine less that.
 
     Args:
         a: Vectors [n, D].
         b: Vectors [m, D].
-        margin: "ratio", "distance" or "absolute", which is the cosine.
+        margin: "ratio", "distance" or "absolute", the cosine alone.
         k: Neighbours that a score is compared with; "absolute" needs none.
 
     Returns:
-        Scores [n, m]. A ratio is 0 where the neighbours' mean is not above 0: nothing there is alike.
+        Scores [n, m]. Where the neighbours' mean is not above 0, nothing is alike and a ratio is 0.
     """
     scores = cosine_similarity(a, b)
     k = check_neighbourhood(margin, k, *scores.shape)

@@ -40,14 +40,14 @@ _FILES = (f"{_NAMES}*", VECTORS, "graph-*.usearch", "index.json", "unfinished.js
 class IndexState:
     """What an index says about itself, or a job that was stopped about what it has saved."""
 
-    fingerprint: str  # identity of the vector space
-    dim: int  # length of a vector (D)
-    lines: int = 0  # read, the empty ones too
-    rows: int = 0  # lines that have a vector
-    start: int = 0  # lines that were there before the last addition
-    digest: str = ""  # of the lines that the last addition has read
-    graph: int = 0  # rows that the graph holds; 0 without one
-    graph_digest: str = ""  # SHA-256 of its file
+    fingerprint: str  #: identity of the vector space
+    dim: int  #: length of a vector (D)
+    lines: int = 0  #: read, the empty ones too
+    rows: int = 0  #: lines that have a vector
+    start: int = 0  #: lines that were there before the last addition
+    digest: str = ""  #: of the lines that the last addition has read
+    graph: int = 0  #: rows that the graph holds; 0 without one
+    graph_digest: str = ""  #: SHA-256 of its file
 
     @property
     def graph_file(self) -> str:

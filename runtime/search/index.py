@@ -39,7 +39,8 @@ def semantic_search(queries: ArrayLike, corpus: ArrayLike, top_k: int = 10) -> l
         top_k: Results a query; all n if there are fewer.
 
     Returns:
-        For every query its results, best first: `{"corpus_id": row of the corpus, "score": cosine}`.
+        A list for each query, best first, of dictionaries with `corpus_id`, the row of the corpus, and `score`, the
+        cosine.
     """
     rows, scores = nearest(queries, corpus, whole_number("top_k", top_k))
     return [
@@ -52,10 +53,10 @@ def semantic_search(queries: ArrayLike, corpus: ArrayLike, top_k: int = 10) -> l
 class Hit:
     """A line that was found."""
 
-    score: float  # its cosine with the query; with words, and what they add
-    line: int  # its number, from 1
-    text: str
-    source: str = ""  # where it comes from, such as a file
+    score: float  #: its cosine with the query; with words, and what they add
+    line: int  #: its number, from 1
+    text: str  #: what it says
+    source: str = ""  #: where it comes from, such as a file
 
 
 class SearchIndex:
@@ -97,6 +98,10 @@ class SearchIndex:
 
         Returns:
             The hits of every query, best first; of equal scores the earlier line.
+
+        Raises:
+            FingerprintError: The index is of another encoder.
+            DataError: What was found is damaged.
         """
         if isinstance(queries, str):
             raise TypeError("search takes a list of queries, not one str")

@@ -23,9 +23,9 @@ _WORTH_COMPACTING = 10_000  # removed rows; and there must be more of them than 
 class Document:
     """What is indexed, replaced and removed as one, such as a file."""
 
-    name: str  # the `source` of its hits
-    stamp: str  # anything that changes when it does, such as its time and size
-    passages: Iterable[tuple[int, str]]  # line, from 1, and text
+    name: str  #: the `source` of its hits
+    stamp: str  #: anything that changes when it does, such as its time and size
+    passages: Iterable[tuple[int, str]]  #: line, from 1, and text
 
 
 def update_index(

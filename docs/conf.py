@@ -1,0 +1,40 @@
+"""The site: `sphinx-build -c docs . site` makes it of the pages as they lie in the repository."""
+
+import re
+from typing import Any
+
+from numpy.typing import ArrayLike
+from sphinx.application import Sphinx
+from sphinx.util.typing import stringify_annotation
+
+import xsent
+
+project = "xsent"
+version = release = xsent.__version__
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
+html_theme = "furo"
+html_title = project
+html_extra_path = ["index.html"]  # leads to the first page, which lies in a folder
+
+root_doc = "docs/index"
+include_patterns = ["*.md", "**/*.md"]
+exclude_patterns = [".*", "build", "data", "node_modules", "runs", "site"]
+
+myst_heading_anchors = 3  # links name headings as the forges do
+default_role = "code"  # docstrings mark code as the pages do
+autodoc_member_order = "bysource"
+autodoc_typehints_format = "short"
+nitpicky = True
+nitpick_ignore_regex = [("py:.*", r"(?!xsent\b).*")]  # other packages' names are not looked up: that needs a network
+
+
+def _as_written(app: Sphinx, what: str, name: str, *found: Any) -> list[str | None]:  # noqa: ANN401  Sphinx's own
+    """Signature and what comes back, with NumPy's types by their names."""
+    parts = [part and part.replace(stringify_annotation(ArrayLike, "smart"), "ArrayLike") for part in found[-2:]]
+    array = re.compile(r"~numpy\.ndarray\[tuple\[.*?\], ~numpy\.dtype\[(.*?)\]\]")
+    return [part and array.sub(r"NDArray[\1]", part) for part in parts]
+
+
+def setup(app: Sphinx) -> None:
+    """Called by Sphinx."""
+    app.connect("autodoc-process-signature", _as_written)

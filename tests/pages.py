@@ -1,0 +1,38 @@
+"""The pages, and the code on them."""
+
+from collections.abc import Iterator
+from itertools import chain
+from pathlib import Path
+from typing import NamedTuple
+
+from markdown_it import MarkdownIt
+
+ROOT = Path(__file__).parent.parent
+ROOMS = ("runtime", "train", "export", "bench", "apps")
+PAGES = [
+    page.relative_to(ROOT).as_posix()
+    for page in sorted(chain(ROOT.glob("*.md"), *((ROOT / folder).rglob("*.md") for folder in ("docs", *ROOMS))))
+]
+
+
+class Block(NamedTuple):
+    """A piece of code on a page."""
+
+    place: str  # page and line
+    kind: str  # its language; "indented" for a block without, "inline" within the text
+    text: str
+
+    @property
+    def name(self) -> str:
+        """One that a file can have."""
+        return f"line-{self.place.rpartition(':')[2]}"
+
+
+def blocks(page: str, *kinds: str) -> Iterator[Block]:
+    """The code of a page, in order; all of it, or that of some kinds."""
+    for token in MarkdownIt().enable("table").parse((ROOT / page).read_text(encoding="utf-8")):
+        place = f"{page}:{token.map[0] + 1 if token.map else 0}"
+        found = [Block(place, "inline", child.content) for child in token.children or () if child.type == "code_inline"]
+        if token.type in ("fence", "code_block"):
+            found = [Block(place, (token.info.split() or ["indented"])[0], token.content)]
+        yield from (block for block in found if not kinds or block.kind in kinds)
