@@ -52,7 +52,7 @@ def write_report(results: Results, folder: Path) -> Path:
 def sections(results: Results) -> list[Section]:
     """Everything that there is to say about a run."""
     about_peers = [note.removeprefix(PEER) for note in results.notes if note.startswith(PEER)]
-    words = {heading(name): plain(value) for name, value in results.environment.items()}
+    words = {heading(name): worded(value) for name, value in results.environment.items()}
     found = [
         Section("To know", points=[note for note in results.notes if not note.startswith(PEER)]),
         *summary(results),
@@ -84,10 +84,12 @@ def summary(results: Results) -> list[Section]:
     return [Section("In short", about, table=listing(rows))] if rows else []
 
 
-def plain(value: object) -> str:
+def worded(value: object) -> str:
     """A value of the environment in words."""
     if isinstance(value, Mapping):
-        return ", ".join(f"{heading(name) if name.islower() else name} {plain(inner)}" for name, inner in value.items())
+        return ", ".join(
+            f"{heading(name) if name.islower() else name} {worded(inner)}" for name, inner in value.items()
+        )
     return number(value) if isinstance(value, float) else str(value)
 
 

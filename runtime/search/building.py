@@ -55,7 +55,6 @@ def build_index(
     """
     path = Path(path)
     partial = _partial(path)
-    recover(path)
     _check_free(path, partial, resume=resume, force=force)
     if graph:
         require_usearch()
@@ -175,7 +174,8 @@ def _partial(path: Path) -> Path:
 
 
 def _check_free(path: Path, partial: Path, *, resume: bool, force: bool) -> None:
-    """See that an index can be made without anything else being lost."""
+    """See that an index can be made without anything else being lost, what a killed process left among it."""
+    recover(path)
     if path.exists() and (force or not has_index(path)):
         check_replaceable(path)
     elif path.exists():
