@@ -7,7 +7,6 @@ import json
 import os
 import shutil
 import stat
-import sys
 import zipfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -20,6 +19,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}  # what a full disk, or a full share of one, raises
+_LARGEST = 1 << 30  # bytes of what is read whole
 _LARGEST_JSON = 1 << 24  # bytes; what it says may take twenty times as much in memory
 
 
@@ -87,10 +87,10 @@ def plain_size(path: Path) -> int:
     return found.st_size
 
 
-def read_plain(path: Path, most: int = sys.maxsize) -> bytes:
-    """The content of a plain file; a ValueError says that it has more bytes, or is no plain file."""
-    if (size := plain_size(path)) > most:
-        raise ValueError(f"{size:,} bytes, expected at most {most:,}")
+def read_plain(path: Path, most: int = _LARGEST) -> bytes:
+    """The content of a plain file; a ValueError says that it is none, or has more bytes, of which 2^30 are too many."""
+    if (size := plain_size(path)) > min(most, _LARGEST):
+        raise ValueError(f"{size:,} bytes, expected at most {min(most, _LARGEST):,}")
     return path.read_bytes()
 
 

@@ -1,5 +1,6 @@
 """Linear heads on vectors."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +9,7 @@ import pytest
 from commands import edit_json, flip_byte
 from numpy.typing import NDArray
 
+from xsent.bundle import file_digest
 from xsent.classification.classifier import LinearClassifier
 from xsent.errors import DataError, FingerprintError
 
@@ -161,6 +163,31 @@ def test_a_damaged_note(head: LinearClassifier, tmp_path: Path, change: dict[str
     note.write_text(change) if isinstance(change, str) else edit_json(note, **change)
     with pytest.raises(DataError, match=message):
         LinearClassifier.load(tmp_path / "topics.npz", fingerprint="abc")
+
+
+Arrays = dict[str, NDArray[Any]]
+
+
+@pytest.mark.parametrize(
+    ("change", "save", "message"),
+    [
+        (lambda arrays: arrays, np.savez_compressed, "its arrays are packed"),
+        (lambda arrays: {**arrays, "more": np.zeros(10**6)}, np.savez, "8,.* bytes, expected at most"),
+        (lambda arrays: {**arrays, "bias": np.full(3, np.nan, np.float32)}, np.savez, "bias holds other"),
+        (lambda arrays: {**arrays, "weight": arrays["weight"] / 0}, np.savez, "weight holds other"),
+        (lambda arrays: {**arrays, "bias": np.array(["a"] * 3)}, np.savez, "bias holds other"),
+        (lambda arrays: {"weight": arrays["weight"]}, np.savez, "bias"),
+    ],
+)
+@pytest.mark.filterwarnings("ignore:divide")
+def test_numbers_of_whoever_writes_both_files(
+    head: LinearClassifier, tmp_path: Path, change: Callable[[Arrays], Arrays], save: Callable[..., None], message: str
+) -> None:
+    head.save(tmp_path / "a.npz")
+    save(tmp_path / "a.npz", **change({"weight": head.weight, "bias": head.bias}))
+    edit_json(tmp_path / "a.json", sha256=file_digest(tmp_path / "a.npz"))
+    with pytest.raises(DataError, match=rf"a\.npz: damaged \(.*{message}"):
+        LinearClassifier.load(tmp_path / "a.npz", fingerprint="abc")
 
 
 def test_half_a_head_damaged_numbers_and_another_encoder(head: LinearClassifier, tmp_path: Path) -> None:

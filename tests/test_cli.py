@@ -51,12 +51,19 @@ def test_info(run: Runner, mini_bundle: Path, tmp_path: Path) -> None:
     facts = json.loads(run("info", mini_bundle, "--json")[1])
     assert facts["dim"] == 32 and facts["bytes"] > 0 and "parity" in facts
     bundle = shutil.copytree(mini_bundle, tmp_path / "bundle")
-    edit_json(bundle / "xsent.json", space="a/b", trained={"prefixes": [8, 16], "layers": [0]})
+    edit_json(bundle / "xsent.json", name="\x1b[31mred", space="a/b", trained={"prefixes": [8, 16], "layers": [0]})
     lines = [line.split(maxsplit=1) for line in run("info", bundle)[1].splitlines()]
-    for line in (["fingerprint", facts["fingerprint"]], ["space", "a/b"], ["trained", "prefixes 8, 16; layers 0"]):
+    for line in (
+        ["name", r"\x1b[31mred"],
+        ["fingerprint", facts["fingerprint"]],
+        ["space", "a/b"],
+        ["trained", "prefixes 8, 16; layers 0"],
+    ):
         assert line in lines
     facts = json.loads(run("info", bundle, "--json")[1])
     assert facts["space"] == "a/b" and facts["trained"] == {"prefixes": [8, 16], "layers": [0]}
+    edit_json(bundle / "xsent.json", parity={"languages": [1]})
+    assert "xsent.json: damaged" in run("info", bundle)[2]
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -109,6 +110,14 @@ def test_damaged_folders(fitted: DocumentEncoder, tmp_path: Path) -> None:
         (broken / name).unlink() if content is None else (broken / name).write_bytes(content)
         with pytest.raises(DataError, match=message):
             DocumentEncoder.load(broken, ToyEncoder())
+
+
+@pytest.mark.filterwarnings("ignore:.* encountered in")
+def test_numbers_that_are_none_are_refused(fitted: DocumentEncoder, tmp_path: Path) -> None:
+    known = {code: replace(space, directions=space.directions / 0) for code, space in fitted.space.languages.items()}
+    replace(fitted.space, languages=known).save(tmp_path / "space")  # as whoever writes all of it would
+    with pytest.raises(DataError, match=r"damaged .*directions holds other things than finite numbers"):
+        DocumentEncoder.load(tmp_path / "space", ToyEncoder())
 
 
 def test_without_either_a_document_is_the_sum_of_its_sentences() -> None:

@@ -18,7 +18,15 @@ from xsent.lines import read_fields, read_lines
 
 
 @pytest.mark.parametrize(
-    ("content", "reason"), [(None, "missing"), (b"{", "damaged"), (b"[]", "damaged"), (b"\xff", "d")]
+    ("content", "reason"),
+    [
+        (None, "missing"),
+        (b"{", "damaged"),
+        (b"[]", "damaged"),
+        (b"\xff", "d"),
+        (b"[" * 10**5, "d"),
+        (b" " * 2**24 + b"{}", "d"),
+    ],
 )
 def test_json_that_cannot_be_read_is_named(tmp_path: Path, content: bytes | None, reason: str) -> None:
     file = tmp_path / "a.json"
@@ -133,9 +141,14 @@ def test_standard_input_marks_and_nothing(tmp_path: Path, monkeypatch: pytest.Mo
         ("a.xz", b"plain", "a.xz: damaged"),
         ("b.gz", gzip.compress(TEXT, mtime=0)[:-12], "b.gz: damaged"),
         ("b.xz", lzma.compress(TEXT)[:-12], "b.xz: damaged"),
+        ("long.txt", b"a\n" + b"x" * 101, "long.txt:2: over 100 bytes"),
+        ("x" * 5000, None, "cannot be read .File name too long"),
     ],
 )
-def test_what_cannot_be_read_is_named(tmp_path: Path, name: str, content: bytes | None, message: str) -> None:
+def test_what_cannot_be_read_is_named(
+    tmp_path: Path, name: str, content: bytes | None, message: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("xsent.lines._LONGEST", 100)
     if content is not None:
         (tmp_path / name).write_bytes(content)
     with pytest.raises(DataError, match=message):

@@ -1,6 +1,6 @@
 """What damaged models, heads, vectors and indexes do to whoever reads them.
 
-With `--hypothesis-profile=long` thousands of files instead of a hundred a reader, and none may take five seconds.
+With `--hypothesis-profile=long` a thousand files a reader instead of a hundred, and none may take 20 seconds.
 """
 
 import json

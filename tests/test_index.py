@@ -123,7 +123,14 @@ DAMAGE = {
     "no table": (lambda path: execute(path, "DROP TABLE passages"), r"\.db: damaged \(no such table"),
     "lost line": (lambda path: execute(path, "DELETE FROM passages WHERE row = 3"), "damaged .passages are missing"),
     "changed text": (lambda path: execute(path, "UPDATE passages SET text = 'x'"), "row .* is not what it was"),
-    "changed line": (lambda path: execute(path, "UPDATE passages SET line = 'x'"), "row .* is not what it was"),
+    "changed line": (lambda path: execute(path, "UPDATE passages SET line = line + 1"), "row .* is not what it was"),
+    "no number": (lambda path: execute(path, "UPDATE passages SET line = 'x'"), "a column holds what it never should"),
+    "no state": (lambda path: execute(path, "UPDATE states SET rows = 'many'"), "a column holds what it never should"),
+    "endless": (
+        lambda path: execute(path, "UPDATE states SET rows = 1000000000000"),
+        "bytes, expected 64,000,000,000,000",
+    ),
+    "no dimension": (lambda path: execute(path, "UPDATE states SET dim = 0, rows = 1 << 40"), "no dimension"),
     "cut vectors": (
         lambda path: os.truncate(path / "vectors.f16", 99),
         r"vectors\.f16: 99 bytes, expected 2,752; build the index again",

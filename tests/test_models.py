@@ -29,6 +29,9 @@ def test_bundles_and_what_others_know(mini_bundle: Path, tmp_path: Path, monkeyp
     with pytest.raises(BundleError, match="known kinds: bundle, open_stub"):
         models.open_model(tmp_path)
     offer(monkeypatch, "no_such_package:open")
+    with pytest.raises(BundleError, match="no model in this folder"):
+        models.open_model(tmp_path)
+    (tmp_path / "modules.json").touch()
     with pytest.raises(MissingExtraError, match=r"pip install xsent\[train\]"):
         models.open_model(tmp_path)
     offer(monkeypatch, f"{__name__}:open_stub", f"{__name__}:Stub")  # asked in turn

@@ -87,6 +87,8 @@ all day.</p>
         (7, "second"),
         (7, "the end"),
     ]
+    unclosed = "<p>one</p>two" + "<a b" * 100_000  # in time that does not grow with the square
+    assert read_passages(written(tmp_path, "c.html", unclosed)) == [(1, "one"), (1, "two")]
     assert read_passages(written(tmp_path, "b.HTM", "<p>broken <b <p> &#xZZ; </</p>"))
 
 

@@ -8,7 +8,7 @@ from unittest import mock
 import pytest
 
 from xsent import terminal
-from xsent.errors import BundleError
+from xsent.errors import BundleError, DataError
 from xsent.terminal import Progress, format_table, one_line_errors
 
 
@@ -17,6 +17,8 @@ from xsent.terminal import Progress, format_table, one_line_errors
     [
         (BundleError("x: missing;\n copy it"), 1, "Error: x: missing; copy it\n"),
         (ValueError("k = 0 must be at least 1"), 1, "Error: k = 0 must be at least 1\n"),
+        (DataError("\x1b]0;a\x07.npy:\x9b2J\u202eb"), 1, "Error: \\x1b]0;a\\x07.npy:\\x9b2J\\u202eb\n"),
+        (ValueError("a" * 2000 + "b" * 2000), 1, f"Error: {'a' * 1000} … {'b' * 1000}\n"),
         (TypeError("expected str"), 1, "Error: expected str\n"),
         (OSError(errno.ENOSPC, "No space left on device"), 1, "Error: No space left on device\n"),
         (FileNotFoundError(errno.ENOENT, "No such file", "a.npy"), 1, "Error: a.npy: No such file\n"),
@@ -76,6 +78,7 @@ ROWS = [{"language": "fr", "n": 1000, "p": 95.04}, {"language": "mean", "p": 100
     [
         (ROWS, "language      n      p\nfr        1,000   95.0\nmean             100.0"),
         ([{"cosine": 0.99871}, {"cosine": 1.0}], "cosine\n0.9987\n1.0000"),  # shares keep four decimals
+        ([{"a\x1b[2J": "b\x1b[31m\nc"}], "a\\x1b[2J\nb\\x1b[31m c"),  # what files say is not obeyed
         ([], ""),
     ],
 )

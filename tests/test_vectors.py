@@ -1,6 +1,8 @@
 """Files of vectors."""
 
+import io
 import json
+import os
 import sys
 from pathlib import Path
 
@@ -51,14 +53,23 @@ def test_parquet_wants_its_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     assert not list(tmp_path.iterdir())
 
 
+def header(rows: int) -> bytes:
+    """A NumPy file that claims to have so many."""
+    file = io.BytesIO()
+    np.lib.format.write_array_header_1_0(file, {"descr": "<f4", "fortran_order": False, "shape": (rows, 7)})
+    return file.getvalue() + bytes(8400)
+
+
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("a.npy", -4, r"a.npy: cut short; encode the text again"),
-        ("a.npy", 0, r"a.npy: cut short"),
-        ("a.npy", b"no NumPy file" * 20, r"a.npy: no readable vectors"),
-        ("a.npy", None, r"a.npy: no such file"),
-        ("a.f32", -3, r"8,397 bytes are no whole number of vectors of 28"),
+        ("a.npy", -4, r"a.npy: damaged .*; encode the text again"),
+        ("a.npy", 0, r"a.npy: damaged"),
+        ("a.npy", b"no NumPy file" * 20, r"a.npy: damaged"),
+        ("a.npy", b"PK\5\6" + bytes(18), r"a.npy: damaged"),  # an archive without files
+        *(("a.npy", header(rows), r"a.npy: (damaged|float32 of shape)") for rows in (-300, 10**6, 2**62, 2**70)),
+        ("a.npy", None, r"a.npy: missing"),
+        ("a.f32", -3, r"damaged \(8,397 bytes are no whole number of vectors of 28"),
         ("a.npy.json", None, r"a.npy.json: missing; it says which model made a.npy"),
         ("a.npy.json", b'{"dim": 3}', r"a.npy.json: damaged"),
         ("a.npy.json", {"precision": "binary", "dim": 8}, r"shape \[300, 7\], its note says binary of 8 dimensions"),
@@ -82,3 +93,15 @@ def test_damaged_vectors_are_named(
         file.write_bytes(whole[:content] if isinstance(content, int) else content)
     with pytest.raises(DataError, match=message):
         open_vectors(path)
+
+
+@pytest.mark.parametrize("name", ["a.npy", "a.npy.json"])
+def test_pipes_and_folders_are_not_waited_for(tmp_path: Path, name: str) -> None:
+    write(tmp_path / "a.npy")
+    for make in (os.mkfifo, os.mkdir):
+        (tmp_path / name).unlink()
+        make(tmp_path / name)
+        with pytest.raises(DataError, match=rf"{name}: damaged \(no plain file\)"):
+            open_vectors(tmp_path / "a.npy")
+        (tmp_path / name).rename(tmp_path / make.__name__)
+        (tmp_path / name).touch()

@@ -1,0 +1,83 @@
+"""Coverage-guided fuzzing of what reads manifests, vectors and heads, for as long as it is let.
+
+    pip install atheris && python tools/fuzz.py head -max_total_time=300
+
+The first word is one of `TARGETS`, the rest is for libFuzzer. An error that is none of ours ends it; what brought it
+about lies in `crash-*`.
+"""
+
+import json
+import shutil
+import sys
+import tempfile
+import warnings
+from collections.abc import Callable
+from contextlib import suppress
+from hashlib import sha256
+from pathlib import Path
+
+import atheris
+import numpy as np
+
+with atheris.instrument_imports(include=["xsent", "json", "zipfile", "numpy.lib"]):
+    from xsent.bundle import Bundle, builtin_path, compute_fingerprint
+    from xsent.classification.classifier import LinearClassifier
+    from xsent.errors import XsentError
+    from xsent.vector_output import vector_file
+    from xsent.vectors import VectorNote, open_vectors
+
+ROWS = np.random.default_rng(0).normal(size=(20, 8)).astype(np.float32)
+
+
+def read_bundle(folder: Path) -> None:
+    """With the fingerprint of whatever the manifest says."""
+    file = folder / "bundle/xsent.json"
+    with suppress(Exception):
+        manifest = json.loads(file.read_bytes())
+        file.write_text(json.dumps({**manifest, "fingerprint": compute_fingerprint(manifest)}))
+    Bundle.open(folder / "bundle")
+
+
+def read_head(folder: Path) -> None:
+    """With the checksum of whatever numbers there are."""
+    with suppress(Exception):
+        note = json.loads((folder / "b.json").read_bytes())
+        numbers = sha256((folder / "b.npz").read_bytes()).hexdigest()
+        (folder / "b.json").write_text(json.dumps({**note, "sha256": numbers}))
+    LinearClassifier.load(folder / "b.npz", fingerprint="abc").predict(ROWS)
+
+
+TARGETS: dict[str, tuple[str, Callable[[Path], object]]] = {  # the file that is damaged, and what reads it
+    "manifest": ("bundle/xsent.json", read_bundle),
+    "head": ("b.npz", read_head),
+    "head-note": ("b.json", read_head),
+    "vectors": ("a.npy", lambda folder: open_vectors(folder / "a.npy")),
+    "vectors-note": ("a.npy.json", lambda folder: open_vectors(folder / "a.npy")),
+}
+
+
+def main(folder: Path) -> None:
+    """Fuzz the target that was asked for, until libFuzzer has enough."""
+    name, read = TARGETS[sys.argv.pop(1)]
+    shutil.copytree(builtin_path(), folder / "bundle")
+    LinearClassifier.fit(ROWS, ["a", "b"] * 10, fingerprint="abc").save(folder / "b.npz")
+    with vector_file(folder / "a.npy", VectorNote("abc", 8, "float32", normalized=True)) as out:
+        for row in ROWS:
+            out.write("", row)
+    (folder / "corpus").mkdir()
+    shutil.copy(folder / name, folder / "corpus")
+
+    def try_one(content: bytes) -> None:
+        (folder / name).unlink()  # not written over: it may be mapped still
+        (folder / name).write_bytes(content)
+        with suppress(XsentError):
+            read(folder)
+
+    atheris.Setup([*sys.argv, "-max_len=65536", str(folder / "corpus")], try_one)
+    atheris.Fuzz()
+
+
+if __name__ == "__main__":
+    warnings.simplefilter("ignore")  # of numbers that damage has made
+    with tempfile.TemporaryDirectory() as place:
+        main(Path(place))
