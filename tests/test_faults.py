@@ -88,12 +88,13 @@ class Ground:
         """All; or kills where something gets its name, and some others."""
         for at, write in enumerate(self.writes, 1):
             event = write.partition(" ")[0]
+            some = (at + len(self.writes)) % (96 if event == "sqlite" else 24) == 0
             kinds = [KILL] if event == "sqlite" else [KILL, READ_ONLY, BROKEN]  # it hears errors from the disk alone
             kinds += [FULL] if event in faults.TAKES_ROOM else []
             for kind in kinds:
-                if EVERY or (kind == KILL and event == "os.rename") or (at + len(self.writes)) % 12 == 0:
+                if EVERY or (kind == KILL and event == "os.rename") or some:
                     yield Fault(kind, at)
-        for size in range(0, 100_000, 1500) if EVERY else (900, 20_000):
+        for size in range(0, 100_000, 1500) if EVERY else (8000,):
             yield Fault(LIMIT, size)
 
     def suffer(self, fault: Fault) -> None:
