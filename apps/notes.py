@@ -145,7 +145,9 @@ def notes(
         if update or force or watch:
             _update(found, encoder, force, may_fail=query is not None and not force)
         if query is not None:
-            _print(found.search(encoder, query, k, words=words), encoder, query, as_json)
+            if not (hits := found.search(encoder, query, k, words=words)):
+                raise DataError(f"{folder}: no text in it; notes end in {', '.join(READERS)}")
+            _print(hits, encoder, query, as_json)
     except (DataError, FingerprintError) as error:  # the advice of other commands
         of_index = str(error).startswith((str(found.index), str(found.index.resolve())))
         remedy = "; --force makes it anew" if of_index else ""

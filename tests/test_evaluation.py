@@ -218,6 +218,11 @@ def test_what_cannot_be_measured_is_named(
         protocol(Letters("en", "fr"), place, None if language is None else [language])
 
 
+def test_a_folder_that_is_not_there_is_not_searched_for_languages(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"nowhere: no such folder; expected an en-XX\.tsv"):
+        tatoeba(Letters("en", "fr"), tmp_path / "nowhere")
+
+
 def test_our_contrasts_are_whole_and_what_only_moves_words_moves_only_words() -> None:
     rows = [line.split("\t") for line in CONTRASTS.read_text(encoding="utf-8").splitlines()]
     assert rows.pop(0) == HEADER and len(rows) == 400 == len(set(map(tuple, rows)))

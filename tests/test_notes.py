@@ -123,6 +123,7 @@ def test_wrong_calls_are_one_line(run: Runner, folder: Path, mini_bundle: Path, 
     assert_refused(refused, "use the model of the index, or build the index again; --force makes it anew")
     assert run("notes", folder, "cat", "--model", mini_bundle, "--force")[0] == 0
     (folder / "letter").mkdir()
+    assert_refused(run("notes", folder / "letter", "cat"), "letter: no text in it; notes end in .txt, .text, .md")
     assert_refused(run("notes", folder, "--index", folder / "work"), "work: not an index")
 
 

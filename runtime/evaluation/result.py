@@ -51,4 +51,5 @@ def choose_languages(
     known = getattr(encoder, "languages", there)
     if chosen := [language for language in there if language in known]:
         return chosen
-    raise DataError(f"{place}: nothing in a language of the model; expected {expected}")
+    why = "nothing in a language of the model" if Path(place).exists() else "no such folder"
+    raise DataError(f"{place}: {why}; expected {expected}")
