@@ -50,10 +50,6 @@ settings.register_profile("short", deadline=None)
 settings.register_profile("long", max_examples=1000, deadline=20_000)  # milliseconds; by --hypothesis-profile=long
 settings.load_profile("short")
 
-settings.register_profile("short", deadline=None)
-settings.register_profile("long", max_examples=1000, deadline=20_000)  # milliseconds; by --hypothesis-profile=long
-settings.load_profile("short")
-
 os.environ.pop("PYTEST_XDIST_WORKER", None)  # pytest-benchmark refuses to run in processes that have it
 
 
