@@ -35,6 +35,8 @@ def naming_full_disk(
     try:
         yield
     except OSError as error:
+        if error.filename == str(path):  # it was said already
+            raise
         reason = os.strerror(error.errno or 0)
         if error.errno in _NO_ROOM:
             reason += f"; {resume if kept() else 'nothing was kept, make room and run it again'}"

@@ -16,6 +16,7 @@ from xsent.onnx_backend import OnnxBackend
 
 
 def test_graph_that_cannot_be_loaded(mini_bundle: Path, tmp_path: Path) -> None:
+    pytest.importorskip("onnxruntime")
     bundle = Bundle.open(shutil.copytree(mini_bundle, tmp_path / "bundle"))
     (bundle.path / "model.onnx").write_bytes(b"\xff" * 100)
     with pytest.raises(BundleError) as caught:
@@ -24,6 +25,7 @@ def test_graph_that_cannot_be_loaded(mini_bundle: Path, tmp_path: Path) -> None:
 
 
 def test_numpy_does_without_onnxruntime(builtin: Bundle, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("onnxruntime")
     assert default_backend() == "onnx"
     monkeypatch.setitem(sys.modules, "onnxruntime", None)
     assert default_backend() == "numpy"
@@ -41,6 +43,7 @@ def test_a_failed_import_is_left_to_whoever_opens(monkeypatch: pytest.MonkeyPatc
 
 
 def test_they_agree_within_the_tolerance_at_every_length(builtin: Bundle) -> None:
+    pytest.importorskip("onnxruntime")
     onnx, numpy = (open_backend(name, builtin) for name in ("onnx", "numpy"))
     generator = np.random.default_rng(5)
     allowed = builtin.golden.tolerance["avx512_vnni"]

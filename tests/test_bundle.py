@@ -179,6 +179,7 @@ def test_the_fingerprint_follows_what_moves_vectors_and_no_names(mini_bundle: Pa
 
 
 def test_the_command_verifies_bundles_with_each_backend(run: Runner, mini_bundle: Path) -> None:
+    pytest.importorskip("onnxruntime")
     for backend in ("onnx", "numpy"):
         code, out, _ = run("verify", "--backend", backend, "--json")
         found = json.loads(out)

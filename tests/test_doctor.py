@@ -48,6 +48,7 @@ def test_processors(
 
 
 def test_versions_of_onnxruntime(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("onnxruntime")
     for found, status, text in (
         ("1.21.0", "problem", "1.21.0: it dies with an illegal instruction on a Raspberry Pi 4; pip install -U"),
         ("1.20.0", "problem", "1.20.0: other projects shut it out; pip install -U onnxruntime"),
@@ -90,6 +91,7 @@ def test_threads_say_what_a_container_keeps(tmp_path: Path, monkeypatch: pytest.
 
 
 def test_backends_that_work_and_fail(builtin: Bundle, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("onnxruntime")
     for backend in ("onnx", "numpy"):
         finding = doctor.examine_encoding(builtin, backend)
         assert (finding.subject, finding.status) == (f"{backend} backend", "good")
@@ -107,6 +109,7 @@ def test_backends_that_work_and_fail(builtin: Bundle, tmp_path: Path, monkeypatc
 
 
 def test_the_probe_prints_what_it_measured(capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("onnxruntime")
     probe.main(str(builtin_path()), "onnx")
     measured = json.loads(capsys.readouterr().out)
     assert set(measured) == {"difference", "tokens", "milliseconds", "mebibytes"}
@@ -114,6 +117,7 @@ def test_the_probe_prints_what_it_measured(capsys: pytest.CaptureFixture[str]) -
 
 
 def test_the_command_prints_a_line_a_finding(run: Runner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("onnxruntime")
     code, out, _ = run("doctor")
     *lines, last = out.splitlines()
     assert [line.split()[1] for line in lines] == "system processor threads memory onnxruntime onnx numpy".split()

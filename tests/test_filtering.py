@@ -161,7 +161,8 @@ def test_several_processes_judge_as_one_does(tmp_path: Path, monkeypatch: pytest
 @pytest.mark.parametrize("processes", [1, 2])
 def test_only_a_few_chunks_are_read_ahead(monkeypatch: pytest.MonkeyPatch, processes: int) -> None:
     taken = count()
-    monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=(line("fr", GOOD["fr"]) for _ in taken)))
+    lines = (line("fr", GOOD["fr"]) for _ in taken)
+    monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=SimpleNamespace(readline=lambda _: next(lines))))
     monkeypatch.setattr(filtering, "CHUNK", 10)
     verdicts = judge("-", Rules(), processes=processes)
     assert len(list(islice(verdicts, 100))) == 100

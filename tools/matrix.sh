@@ -11,8 +11,9 @@ mkdir -p "$1"
 folder=$(realpath "$1")
 shift
 cd "$(dirname "$0")/.."
-export XSENT_MINI_BUNDLE=$folder/mini PYTHONDONTWRITEBYTECODE=1 VIRTUAL_ENV=$folder/venv PATH="$folder/venv/bin:$PATH"
+export PYTHONDONTWRITEBYTECODE=1 VIRTUAL_ENV=$folder/venv PATH="$folder/venv/bin:$PATH"
 what=${EXTRAS:-runtime}
+[[ $what == *export* ]] || export XSENT_MINI_BUNDLE=$folder/mini  # who can export makes its own
 rm -rf "$folder/source" && mkdir "$folder/source" && git archive HEAD | tar --extract --directory "$folder/source"
 
 # Its last line says how the tests ended, or what did not work. Other versions warn of other things; protobuf is there because

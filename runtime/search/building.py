@@ -58,9 +58,10 @@ def build_index(
     _check_free(path, partial, resume=resume, force=force)
     if graph:
         require_usearch()
-    partial.mkdir(exist_ok=True)
     base = IndexState(encoder.fingerprint, encoder.dim)
-    with only_writer(partial):
+    with naming_full_disk(path):
+        partial.mkdir(exist_ok=True)
+    with naming_full_disk(path), only_writer(partial):
         if not has_index(partial) or (force and not resume):
             for left in partial.iterdir():
                 left.unlink()
@@ -98,7 +99,7 @@ def extend_index(
     IndexDatabase(path)  # says so if there is none
     if graph:
         require_usearch()
-    with only_writer(path):
+    with naming_full_disk(path), only_writer(path):
         index = SearchIndex(path)
         index.state.check_fingerprint(encoder.fingerprint, path)
         index.verify()
