@@ -104,7 +104,7 @@ def test_every_format_and_precision(
         (b"Anna\n", ["--output", "a.f32", "--precision", "int8"], "a.f32: .f32 holds float32, not int8"),
         (b"Anna\n", ["--precision", "int8", "--no-normalize"], "precision = 'int8' keeps no lengths"),
         (b"Anna\n", ["--truncate-dim", 33], "truncate_dim = 33 must lie between 1 and 32"),
-        (b"Anna\n", ["--output", "nowhere/a.npy"], "nowhere/.a.npy.part.json: No such file or directory"),
+        (b"Anna\n", ["--output", "nowhere/a.npy"], "nowhere/a.npy: No such file or directory"),
         (b"", NEW, "in.txt: empty; expected one sentence a line"),
         (b"good\ncaf\xe9\n", NEW, "in.txt:2: not UTF-8"),
         (None, NEW, "in.txt: cannot be read"),

@@ -5,7 +5,6 @@ import shlex
 import tomllib
 from collections.abc import Iterator, Sequence
 from importlib import import_module
-from importlib.metadata import entry_points
 from importlib.util import find_spec
 from itertools import chain
 from typing import Any
@@ -23,9 +22,8 @@ NOT_OURS = {"--no-deps", "--stores", "--target"}  # options without their comman
 
 OPERATORS = {"&&", "||", "|", ";", "&", ">", ">>", "<", "<<"}
 PROGRAMS = {
-    script.name: get_command(import_module(script.module).app)
-    for script in entry_points(group="console_scripts")
-    if script.module.startswith("xsent.")
+    room.replace(".", "-"): get_command(import_module(f"{room}.cli").app)
+    for room in ("xsent", "xsent.train", "xsent.export", "xsent.bench")
 }
 
 
