@@ -12,7 +12,8 @@ from typing import Literal
 from xsent.errors import DataError
 from xsent.export.parity import Budget
 from xsent.export.quantization import FLOAT_LIMIT, NIBBLE_LIMIT, TABLE_LIMIT, WEIGHT_LIMITS, Target
-from xsent.train.checkpoint import Checkpoint
+from xsent.files import naming_damage
+from xsent.train.checkpoint import ABOUT, REMEDY, Checkpoint
 from xsent.train.model import ModelConfig
 
 Precision = Literal["int8", "int4-table", "float32"]  # int4-table: 4 bits for the table, 8 for the layers
@@ -66,9 +67,10 @@ def space_of(checkpoint: Checkpoint, form: Form) -> str | None:
 
 def _trained(checkpoint: Checkpoint, name: str, setting: str) -> Sequence[int]:
     """What stands alone beside the whole: as the bundle says that it was made of, or the last stage of its recipe."""
-    stages = checkpoint.about.get("recipe", {}).get("stages") or [{}]
-    told: Mapping[str, Sequence[int]] = checkpoint.about.get("trained", {name: stages[-1].get(setting) or ()})
-    return told[name]
+    with naming_damage(checkpoint.path / ABOUT, REMEDY):
+        stages = checkpoint.about.get("recipe", {}).get("stages") or [{}]
+        told: Mapping[str, Sequence[int]] = checkpoint.about.get("trained", {name: stages[-1].get(setting) or ()})
+        return [int(number) for number in told[name]]
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,6 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
-import sentencepiece as spm
 from numpy.typing import NDArray
 
 from xsent.errors import DataError
@@ -84,7 +83,7 @@ def count_pieces(checkpoint: Checkpoint, languages: Sequence[str] | None, sample
     if unknown:
         known = ", ".join(checkpoint.languages)
         raise DataError(f"{checkpoint.given}: has no language {', '.join(unknown)}; it has {known}")
-    processor = spm.SentencePieceProcessor(model_file=str(checkpoint.tokenizer))
+    processor = checkpoint.processor
     counts, total, seen = np.zeros(len(processor), np.int64), 0, set[str]()
     source = _sentences(sample, languages, seen)
     while chunk := list(islice(source, CHUNK)):

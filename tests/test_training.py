@@ -239,7 +239,7 @@ def test_a_start_of_another_vocabulary_is_refused(
     other = Path(shutil.copytree(trained, tmp_path / "other"))
     shutil.copy(mini_checkpoint / "sentencepiece.model", other)
     edit_json(other / "checkpoint.json", sha256={})
-    with pytest.raises(DataError, match=r"other: its table has 360 rows, the vocabulary \d+ pieces"):
+    with pytest.raises(DataError, match=r"sentencepiece.model: damaged \(it has \d+ pieces, the table 360 rows\)"):
         train(recipe, tmp_path / "run", start=other)
 
 
@@ -334,8 +334,9 @@ def test_a_changed_checkpoint_is_refused_where_it_knows_its_checksums(trained: P
         changes.get(name, flip_byte)(folder / name)
         with pytest.raises(DataError, match=rf"{name}: damaged \(its SHA-256 .*; take another checkpoint"):
             load_checkpoint(folder)
-        edit_json(folder / "checkpoint.json", sha256={})
-        load_checkpoint(folder)
+        if name != "sentencepiece.model":  # which does not open any more
+            edit_json(folder / "checkpoint.json", sha256={})
+            load_checkpoint(folder)
     whole = load_checkpoint(trained)
     save_checkpoint(tmp_path / "open", whole.about, whole.weights, dict(whole.weights), [whole.tokenizer])
     assert load_optimizer(tmp_path / "open").keys() == whole.weights.keys()

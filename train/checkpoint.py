@@ -32,6 +32,8 @@ FORMAT_VERSION = 2
 ABOUT, MODEL, OPTIMIZER = "checkpoint.json", "model.safetensors", "optimizer.safetensors"
 TOKENIZER, VALIDATION = "sentencepiece.model", "validation.tsv"
 TABLE = "encoder.table.weight"
+REQUIRED: Mapping[str, type] = {"name": str, "languages": list, "licence": str, "step": int, "model": dict}
+FIELDS = {**REQUIRED, "recipe": dict, "trained": dict, "attribution": list, "sha256": dict}
 REMEDY = "take another checkpoint, or train it again"
 
 
@@ -80,6 +82,15 @@ class Checkpoint:
         return self.path / TOKENIZER
 
     @property
+    def processor(self) -> spm.SentencePieceProcessor:
+        """The same, opened; a DataError where it is damaged or another encoder's."""
+        with naming_damage(self.tokenizer, REMEDY):
+            processor = spm.SentencePieceProcessor(model_file=str(self.tokenizer))
+            if (pieces := processor.get_piece_size()) != (rows := self.config.vocab_size):
+                raise ValueError(f"it has {pieces} pieces, the table {rows} rows")
+            return processor
+
+    @property
     def validation(self) -> Path:
         """Held-out pairs, in the layout of a corpus."""
         return self.path / VALIDATION
@@ -87,10 +98,13 @@ class Checkpoint:
     @property
     def encoder(self) -> Encoder:
         """The encoder with these weights, in evaluation mode."""
-        encoder = Encoder(self.config)
-        prefix = "encoder."
-        state = {name.removeprefix(prefix): w for name, w in self.weights.items() if name.startswith(prefix)}
-        encoder.load_state_dict(state)
+        prefix, layers = "encoder.", self.config.num_layers
+        state = {name.removeprefix(prefix): w.float() for name, w in self.weights.items() if name.startswith(prefix)}
+        if layers > len(state):
+            raise ValueError(f"{layers} layers cannot be in {len(state)} weights")
+        with torch.device("meta"):  # what a damaged shape asks for is not made
+            encoder = Encoder(self.config)
+        encoder.load_state_dict(state, assign=True)
         return encoder.eval()
 
 
@@ -142,6 +156,12 @@ def read_about(path: Path) -> dict[str, Any]:
         )
     if version != FORMAT_VERSION:
         raise DataError(f"{path}: checkpoint of version {version}; this xsent reads version {FORMAT_VERSION}")
+    with naming_damage(path / ABOUT, REMEDY):
+        for name, kind in FIELDS.items():
+            if not isinstance(about[name] if name in REQUIRED else about.get(name, kind()), kind):
+                raise TypeError(f"{name!r} is of type {type(about[name]).__name__}, expected {kind.__name__}")
+        if not all(isinstance(language, str) for language in about["languages"]):
+            raise TypeError("'languages' are not all codes")
     return about
 
 
@@ -153,6 +173,8 @@ def load_checkpoint(path: Path) -> Checkpoint:
     with naming_damage(path / MODEL, REMEDY):
         checkpoint = Checkpoint(path, about, load_file(path / MODEL))
         checkpoint.encoder  # noqa: B018  a checkpoint whose weights do not fit fails here, not later
+    if checkpoint.tokenizer.is_file():
+        checkpoint.processor  # noqa: B018  likewise
     return checkpoint
 
 
@@ -184,7 +206,7 @@ class CheckpointEncoder:
         self._device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
         encoder = checkpoint.encoder
         self._encoder = (encoder if num_layers is None else encoder.first(num_layers)).to(self._device)
-        self._processor = spm.SentencePieceProcessor(model_file=str(checkpoint.tokenizer))
+        self._processor = checkpoint.processor
         self.languages = checkpoint.languages
         self.dim = dim or checkpoint.config.dim
 
