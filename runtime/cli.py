@@ -46,7 +46,7 @@ def _offered() -> "dict[str, EntryPoint]":
 app = typer.Typer(
     cls=WithApps,
     help="Sentence vectors across languages, on the CPU and offline.",
-    epilog='Example: xsent similarity "The cat sleeps." "Le chat dort."',
+    epilog='Example: xsent similarity "Where is the station?" "Où est la gare ?"',
     no_args_is_help=True,
     add_completion=False,
     rich_markup_mode=None,
@@ -80,7 +80,7 @@ def version(
         raise typer.Exit
 
 
-@app.command(epilog='Example: xsent similarity "The cat sleeps." "Le chat dort."')
+@app.command(epilog='Example: xsent similarity "Where is the station?" "Où est la gare ?"')
 @one_line_errors()
 def similarity(
     a: Annotated[str, typer.Argument(help="A text.")],

@@ -49,7 +49,7 @@ class Density:
         if len(vectors) <= DIMENSIONS:
             raise ValueError(
                 f"{len(vectors)} sentences are too few to estimate a density in {DIMENSIONS} dimensions, at least "
-                f"{DIMENSIONS + 1} are needed; fit on more text, or without weights"
+                f"{DIMENSIONS + 1} are needed; fit on more text, or without weights (--no-weights)"
             )
         moments = Moments.of(vectors)
         mean = moments.total / moments.count
