@@ -4,6 +4,7 @@ OpenVINO is fast at lengths that it knows and compiles anew for every other. A s
 the next length that was prepared; the graph leaves padding out of attention and mean, so its vector stays its own.
 """
 
+import os
 import sys
 from bisect import bisect_left
 from collections.abc import Iterator
@@ -14,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from xsent.bundle import Bundle
-from xsent.errors import BundleError, MissingExtraError, in_one_line
+from xsent.errors import BackendError, BundleError, MissingExtraError, in_one_line
 from xsent.threads import available_cpus
 
 FOLDER = "openvino"
@@ -40,7 +41,7 @@ class OpenVinoBackend:
                     "xsent-export CHECKPOINT OUT --format openvino"
                 )
         openvino = import_openvino()
-        self._lengths = prepared_lengths(bundle.max_length)
+        self._lengths, self._process = prepared_lengths(bundle.max_length), os.getpid()
         try:
             core = openvino.Core()
             model = core.read_model(path)
@@ -57,6 +58,11 @@ class OpenVinoBackend:
 
     def embed(self, ids: NDArray[np.int64]) -> NDArray[np.float32]:
         """See `Backend.embed`."""
+        if os.getpid() != self._process:  # its threads did not come along, it would wait for them for ever
+            raise BackendError(
+                "an encoder with the openvino backend cannot be used in a process forked from the one that opened it; "
+                "open it there, or start processes by spawn"
+            )
         place = bisect_left(self._lengths, len(ids))
         idle = self._idle[place]
         try:

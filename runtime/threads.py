@@ -87,8 +87,10 @@ class OneThread:
 
     def __init__(self) -> None:
         self.threads, self._set = _blas_functions()  # how many a product takes now; 0 where that is not OpenBLAS's
-        self._lock = Lock()
-        self._inside = self._before = 0
+        self._before = self._inside = 0
+        self._forget_others()
+        if hasattr(os, "register_at_fork"):
+            os.register_at_fork(after_in_child=self._forget_others)
 
     def __enter__(self) -> None:
         with self._lock:
@@ -102,6 +104,13 @@ class OneThread:
             self._inside -= 1
             if not self._inside:
                 self._set(self._before)
+
+    def _forget_others(self) -> None:
+        """Nobody is inside: in a process that was just forked, other threads that were are gone, and held the lock."""
+        self._lock = Lock()
+        if self._inside:
+            self._inside = 0
+            self._set(self._before)
 
 
 def _blas_functions() -> tuple[Callable[[], int], Callable[[int], object]]:

@@ -1,17 +1,22 @@
 """Running a bundle's graph, with every backend that needs nothing of its own in the bundle."""
 
+import gc
+import os
 import shutil
 import sys
+from concurrent.futures import ThreadPoolExecutor
+from multiprocessing import get_context
+from multiprocessing.connection import Connection
 from pathlib import Path
 from unittest import mock
 
 import numpy as np
 import pytest
 
-from xsent import backends
-from xsent.backends import default_backend, importing, open_backend
+from xsent import SentenceEncoder, backends
+from xsent.backends import BACKENDS, default_backend, importing, open_backend
 from xsent.bundle import Bundle
-from xsent.errors import BundleError, MissingExtraError
+from xsent.errors import BackendError, BundleError, MissingExtraError
 from xsent.onnx_backend import OnnxBackend
 
 
@@ -54,3 +59,45 @@ def test_they_agree_within_the_tolerance_at_every_length(builtin: Bundle) -> Non
             assert (vector.shape, vector.dtype) == ((builtin.dim,), np.float32) and np.isfinite(vector).all()
         left, right = (vector / np.linalg.norm(vector) for vector in vectors)
         assert np.abs(left - right).max() <= allowed
+
+
+TEXTS = ["Anna sees Boris.", "", "Clara", "David voit Elena"] * 9
+
+
+@pytest.mark.parametrize("backend", ["onnx", "numpy"])
+def test_threads_may_open_and_close_encoders(mini_bundle: Path, backend: str) -> None:
+    expected = SentenceEncoder(mini_bundle, backend=backend, threads=1).encode(TEXTS)
+
+    def agrees(threads: int) -> bool:
+        same = np.array_equal(SentenceEncoder(mini_bundle, backend=backend, threads=threads).encode(TEXTS), expected)
+        gc.collect()
+        return same
+
+    with ThreadPoolExecutor(8) as pool:
+        assert all(pool.map(agrees, [1, 2] * 8))
+
+
+def _tell(encoder: SentenceEncoder, to: Connection) -> None:
+    try:
+        to.send(encoder.encode(TEXTS))
+    except BackendError as error:
+        to.send(error)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no process is forked here")
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_an_encoder_in_a_forked_process(request: pytest.FixtureRequest, backend: str) -> None:
+    path = request.getfixturevalue("openvino_bundle" if backend == "openvino" else "mini_bundle")
+    encoder, forking = SentenceEncoder(path, backend=backend, threads=2), get_context("fork")
+    expected, (ours, theirs) = encoder.encode(TEXTS), forking.Pipe()
+    child = forking.Process(target=_tell, args=(encoder, theirs), daemon=True)
+    child.start()
+    answered = ours.poll(60)
+    child.kill()
+    assert answered
+    if backend == "openvino":
+        with pytest.raises(BackendError, match="forked from the one that opened it; open it there"):
+            raise ours.recv()
+    else:
+        assert np.array_equal(ours.recv(), expected)

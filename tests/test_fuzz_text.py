@@ -39,7 +39,7 @@ ODD += ["<unk>", "<s>", "<0x41>", "▁", "\ufdfa", "ﬁ", "ẞ", "İ", "שלום
 PART = st.one_of(st.text(min_size=1), st.sampled_from(ODD), st.sampled_from(["Anna ", "sees\t", "Boris, ", " "]))
 TEXT = st.builds(lambda parts, times: "".join(parts) * times, st.lists(PART, max_size=6), st.sampled_from([1, 1, 1, 9]))
 # Shares of what the profile asks for: `--hypothesis-profile=long` tries many times as many.
-SOME, FEW = (settings(max_examples=settings.default.max_examples // share) for share in (3, 20))
+SOME, FEW = (settings(max_examples=settings.default.max_examples // share, deadline=None) for share in (3, 20))
 Encoders = tuple[SentenceEncoder, SentenceEncoder]
 
 

@@ -2,6 +2,7 @@
 
 import ctypes
 import os
+import signal
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -90,6 +91,20 @@ def test_the_last_one_out_sets_it_back(one_thread: OneThread) -> None:
     with ThreadPoolExecutor(4) as pool:
         assert list(pool.map(work, range(4))) == [1] * 4
     assert one_thread.threads() == before
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no process is forked here")
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+def test_a_forked_process_does_not_wait_for_threads_it_lacks(one_thread: OneThread) -> None:
+    before = one_thread.threads()
+    with one_thread, one_thread._lock:  # as other threads hold them
+        child = os.fork()
+        if not child:
+            signal.alarm(20)
+            with one_thread:
+                inside = one_thread.threads()
+            os._exit((inside, one_thread.threads()) != (1, before))
+    assert os.waitpid(child, 0)[1] == 0
 
 
 def test_without_openblas_nothing_happens(monkeypatch: pytest.MonkeyPatch) -> None:

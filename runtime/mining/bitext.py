@@ -7,6 +7,7 @@ Gong et al. 2021 (LAWDR), sections 5 and 6: of all candidates the pair of highes
 """
 
 from collections.abc import Iterable, Set
+from contextlib import suppress
 from dataclasses import dataclass
 from numbers import Real
 from typing import Literal, get_args
@@ -177,12 +178,13 @@ def present_rows(vectors: ArrayLike, rows: ArrayLike | None = None) -> Ints:
 
 
 def _row_numbers(rows: ArrayLike, count: int) -> Ints:
-    numbers = np.asarray(rows)
-    if not numbers.size:
-        return np.empty(0, np.int64)
-    if numbers.ndim != 1 or numbers.dtype.kind not in "iu" or not 0 <= numbers.min() <= numbers.max() < count:
-        raise ValueError(f"rows = {rows!r:.80} must be whole numbers from 0 to {count - 1}, those of rows")
-    return numbers.astype(np.int64)
+    with suppress(ValueError):  # of what is no array at all
+        numbers = np.asarray(rows)
+        if not numbers.size:
+            return np.empty(0, np.int64)
+        if numbers.ndim == 1 and numbers.dtype.kind in "iu" and 0 <= numbers.min() <= numbers.max() < count:
+            return numbers.astype(np.int64)
+    raise ValueError(f"rows = {rows!r:.80} must be whole numbers from 0 to {count - 1}, those of rows")
 
 
 def _retrieve(retrieval: Retrieval, margin: Margin, forward: Neighbours, backward: Neighbours) -> Bitext:
