@@ -24,6 +24,8 @@ from xsent.terminal import one_line_errors
 SENTENCES = 200
 PATIENCE = 600  # seconds that a process waits for the others
 
+_all_here: Barrier  # in a process
+
 
 def holdings(bundle: Path, backend: str, processes: int) -> list[dict[str, float]]:
     """What each of so many processes holds in MiB while all have the bundle open and have encoded the same sentences.

@@ -112,7 +112,7 @@ def _name(source: str | Path) -> str:
     return "standard input" if str(source) == "-" else str(source)
 
 
-def _opened(source: str | Path) -> AbstractContextManager[IO[bytes]]:
+def _opened(source: str | Path) -> AbstractContextManager[IO[bytes] | gzip.GzipFile | lzma.LZMAFile]:
     if str(source) == "-":
         return nullcontext(sys.stdin.buffer)
     path = Path(source)

@@ -27,7 +27,7 @@ def main(module: str = "xsent.cli") -> None:
         import_module(module).main()
 
 
-def _show_warning(message: Warning | str, *_: object) -> None:
+def _show_warning(message: Warning | str, *_: object, **__: object) -> None:
     """Warn people, to whom the place in the source says nothing."""
     sys.stderr.write(f"Warning: {plain(message)}\n")
 

@@ -145,7 +145,7 @@ class BundleWeights:
             dim = values.shape[-1] // 3
             gain = np.ones(3 * dim, np.float32)
             gain[:dim] = (dim // self._bundle.network.heads) ** -0.5
-            values = values / gain
+            values = np.divide(values, gain, dtype=np.float32)
         return values.T * self.factors(name) if name.startswith(("layers.", "readout.")) else values
 
 

@@ -162,7 +162,7 @@ class DocumentSpace:
         with atomic_folder(path) as folder:
             (folder / _ABOUT).write_bytes(to_json(about))
             with (folder / _ARRAYS).open("wb") as file:
-                np.savez(file, **self._arrays())
+                np.savez(file, **self._arrays())  # type: ignore[arg-type]  # none is called as its options
 
     @classmethod
     def load(cls, path: Path, encoder: str) -> Self:
