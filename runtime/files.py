@@ -37,9 +37,11 @@ def naming_full_disk(
     except OSError as error:
         if error.filename == str(path):  # it was said already
             raise
-        reason = os.strerror(error.errno or 0)
+        reason = error.strerror
         if error.errno in _NO_ROOM:
-            reason += f"; {resume if kept() else 'nothing was kept, make room and run it again'}"
+            reason = (
+                f"{os.strerror(error.errno)}; {resume if kept() else 'nothing was kept, make room and run it again'}"
+            )
         elif not str(error.filename).startswith(str(path.with_name(f".{path.name}."))):
             raise
         raise OSError(error.errno, reason, str(path)) from error

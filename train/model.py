@@ -8,7 +8,7 @@ Shapes: B sentences, T longest sentence, N tokens of the batch in one row, D dim
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from types import MappingProxyType
 
 import torch
@@ -39,6 +39,13 @@ class ModelConfig:
     readout: bool = False  # whether the mean of a sentence's rows has a linear map to its vector, see `Encoder.first`
 
     def __post_init__(self) -> None:
+        for field in fields(self):  # it may come from a file
+            value = getattr(self, field.name)
+            assert isinstance(field.type, type)
+            if not isinstance(value, (int, float) if field.type is float else field.type):
+                raise TypeError(f"{field.name} = {value!r:.80} must be of type {field.type.__name__}")
+        if not (0 <= self.first < self.vocab_size and 0 <= self.last < self.vocab_size):
+            raise ValueError(f"first = {self.first} and last = {self.last} must be pieces, below {self.vocab_size}")
         if self.dim % self.num_heads:
             raise ValueError(f"num_heads = {self.num_heads} must divide dim = {self.dim}")
         if self.activation not in ACTIVATIONS:
