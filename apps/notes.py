@@ -141,6 +141,7 @@ def notes(
         raise typer.BadParameter("--watch takes no query: ask from another terminal meanwhile")
     found = Notes(folder, index, max_bytes=max_bytes)
     encoder = SentenceEncoder(model, threads=threads)
+    encoder.count_tokens(query or "")  # refuses what is no text now, not after all the files
     try:
         if update or force or watch:
             _update(found, encoder, force, may_fail=query is not None and not force)

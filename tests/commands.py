@@ -17,6 +17,12 @@ import pytest
 
 from xsent.terminal import main
 
+# For a process of its own: an attempt to open a connection ends it.
+OFFLINE = "import os, sys; sys.addaudithook(lambda event, _: event == 'socket.connect' and os._exit(99))"
+
+# For a process of its own: an attempt to open a connection ends it.
+OFFLINE = "import os, sys; sys.addaudithook(lambda event, _: event == 'socket.connect' and os._exit(99))"
+
 
 class Runner:
     """Runs commands in this process, where `capture` catches their output."""
@@ -39,7 +45,7 @@ def start(
     stdin: int | None = None,
     stdout: int | IO[bytes] | None = None,
     preexec_fn: Callable[[], object] | None = None,
-    before: str = "pass",
+    before: str = OFFLINE,
 ) -> "subprocess.Popen[bytes]":
     """Run a command in a process of its own, after a statement there."""
     command = [sys.executable, "-c", f"{before}; from xsent.terminal import main; main()", *map(str, arguments)]
@@ -47,7 +53,7 @@ def start(
 
 
 def interrupt(
-    *arguments: object, lines: bytes, once: Callable[[], object], by: int = signal.SIGINT, before: str = "pass"
+    *arguments: object, lines: bytes, once: Callable[[], object], by: int = signal.SIGINT, before: str = OFFLINE
 ) -> tuple[int, bytes]:
     """Exit code and messages of a command that gets a signal while it waits for more than these lines."""
     # Also where whoever started the tests has Ctrl-C ignored, as a shell's `&` does.

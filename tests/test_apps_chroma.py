@@ -13,8 +13,6 @@ from xsent.apps import chroma
 from xsent.apps.chroma import XsentEmbeddingFunction
 from xsent.bundle import builtin_path
 
-pytestmark = pytest.mark.usefixtures("offline")
-
 TEXTS = sentences("en")[::4]
 IDS = [str(number) for number in range(len(TEXTS))]
 QUIET = Settings(anonymized_telemetry=False)  # older versions report their use

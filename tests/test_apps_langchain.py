@@ -11,8 +11,6 @@ from langchain_core.vectorstores import InMemoryVectorStore
 from xsent import LongSentenceWarning, SentenceEncoder, nearest
 from xsent.apps.langchain import XsentEmbeddings
 
-pytestmark = pytest.mark.usefixtures("offline")
-
 TEXTS = sentences("en")
 LONG = "Anna, Boris, Clara and David. " * 40
 

@@ -12,8 +12,6 @@ from llama_index.core import Document, VectorStoreIndex
 from xsent import FingerprintError, LongSentenceWarning, SentenceEncoder, nearest
 from xsent.apps.llamaindex import XsentEmbedding
 
-pytestmark = pytest.mark.usefixtures("offline")
-
 TEXTS = sentences("en")
 LONG = "Anna, Boris, Clara and David. " * 40
 

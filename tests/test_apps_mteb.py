@@ -16,8 +16,6 @@ from numpy.typing import NDArray
 from xsent import LongSentenceWarning, SentenceEncoder, nearest
 from xsent.apps.mteb import XsentEncoder
 
-pytestmark = pytest.mark.usefixtures("offline")
-
 ENGLISH, GERMAN = sentences("en"), sentences("de")
 
 

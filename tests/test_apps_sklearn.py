@@ -17,8 +17,6 @@ from sklearn.pipeline import make_pipeline
 from xsent import LongSentenceWarning, SentenceEncoder
 from xsent.apps.sklearn import SentenceVectorizer
 
-pytestmark = pytest.mark.usefixtures("offline")
-
 TEXTS = [*sentences("en"), *sentences("de")]
 LABELS = ["en"] * 33 + ["de"] * 33
 LONG = "Anna, Boris, Clara and David. " * 40

@@ -8,6 +8,7 @@ from commands import is_one_line
 from xsent.bench import serving
 
 
+@pytest.mark.network
 @pytest.mark.filterwarnings("ignore::xsent.UnknownTextWarning", "ignore::xsent.LongSentenceWarning")
 def test_requests_stand_beside_a_plain_loop(
     mini_bundle: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

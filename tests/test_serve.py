@@ -31,6 +31,8 @@ from xsent.apps.server.application import create_app
 from xsent.apps.server.command import _listen
 from xsent.apps.server.gate import Limits
 
+pytestmark = pytest.mark.network
+
 ENGLISH = sentences("en")
 LONG = " ".join(ENGLISH[:9])  # more than the toy reads
 EMBED = "/v1/embeddings"

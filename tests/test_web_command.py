@@ -20,6 +20,8 @@ import xsent.apps.web
 from xsent.apps.web.server import open_server
 from xsent.apps.web.site import Site
 
+pytestmark = pytest.mark.network
+
 ROOT = Path(__file__).parent.parent
 STATIC = Path(xsent.apps.web.__file__).parent / "static"
 
