@@ -33,6 +33,7 @@ def listening(server: ThreadingHTTPServer) -> Iterator[str]:
 @contextmanager
 def started_browser() -> Iterator[Any]:
     """Chromium without a window."""
+    playwright.expect.set_options(timeout=MINUTE)
     with playwright.sync_playwright() as started:
         # Chrome itself asks its maker about the fields of any page; what is tested is what the page asks.
         arguments = ["--no-sandbox", "--disable-features=AutofillServerCommunication"]
