@@ -3,6 +3,7 @@
 import errno
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from unittest import mock
 
@@ -14,7 +15,7 @@ from trainings import export_command
 
 from xsent.encoder import SentenceEncoder
 from xsent.errors import BundleError
-from xsent.evaluation.protocols import PROTOCOLS
+from xsent.evaluation.protocols import PROTOCOLS, as_stored
 from xsent.export.bundle import export_bundle
 from xsent.export.options import ExportOptions
 from xsent.terminal import format_table
@@ -45,8 +46,10 @@ def test_the_bundle_is_complete_and_its_card_says_what_was_measured(mini_bundle:
 def test_the_card_has_the_scores_of_tests_that_are_at_hand(mini_checkpoint: Path, tmp_path: Path) -> None:
     write_toy_tests(tmp_path / "eval")
     (tmp_path / "en-fr.tsv").write_text("Anna and Boris.\tAnna et Boris.\nGreta and Lukas.\tGreta et Lukas.\n")
-    options = ExportOptions(tests=tmp_path / "eval", tatoeba=tmp_path)
-    out = export_bundle(load_checkpoint(mini_checkpoint), tmp_path / "out", options).path
+    options, checkpoint = ExportOptions(tests=tmp_path / "eval", tatoeba=tmp_path), load_checkpoint(mini_checkpoint)
+    stages = [{"name": "t", "num_layers": 2, "steps": 7, "prefixes": [16, 32]}]
+    checkpoint = replace(checkpoint, about={**checkpoint.about, "recipe": {"stages": stages}})
+    out = export_bundle(checkpoint, tmp_path / "out", options).path
     card, encoder = (out / "README.md").read_text(encoding="utf-8"), SentenceEncoder(out)
     assert "| mean | 100.00 | 100.00 | 100.00 | 100.00 |" in card
     assert encoder.bundle.parity["tatoeba"]["fr"]["xx_en_after"] == 100
@@ -54,6 +57,10 @@ def test_the_card_has_the_scores_of_tests_that_are_at_hand(mini_checkpoint: Path
         assert f"`xsent evaluate {task} DATA/eval/{folder}`" in card
         assert format_table(PROTOCOLS[task](encoder, tmp_path / "eval" / folder).rows()) in card
     assert "--columns category,text --train en`" in card and "mean of others" in card
+    cut = [as_stored(encoder, truncate_dim=dim) for dim in (16, 32)]
+    means = [PROTOCOLS["tatoeba"](form, tmp_path / "eval" / "tatoeba").mean for form in cut]
+    by_dimensions = [{"dimensions": dim, **mean} for dim, mean in zip((16, 32), means, strict=True)]
+    assert "--truncate-dim DIMENSIONS`" in card and format_table(by_dimensions) in card
 
 
 @pytest.mark.filterwarnings("ignore::xsent.options.LongSentenceWarning")
@@ -119,4 +126,6 @@ def test_the_command_prints_what_it_measured_or_fails_in_one_line(mini_checkpoin
     _, out, _ = export_command(*arguments, "--force", "--json")
     assert set(json.loads(out)["parity"]["languages"]) == {"de", "fr"}
     assert_refused(export_command(tmp_path / "missing", tmp_path / "other"), "missing")
+    code, _, err = export_command(mini_checkpoint, tmp_path / "other", "--int8", "--fp32")
+    assert code == 2 and "exclude each other" in err
     assert_refused(export_command(mini_checkpoint, tmp_path), "exists; name another folder, or replace it with --force")

@@ -170,6 +170,7 @@ def test_a_size_is_reached_by_what_passes_the_gate(
     ("options", "message"),
     [
         ({"languages": ["en"]}, "--languages and --sample belong together"),
+        ({"format": "sentence-transformers", "precision": "int8"}, "--format sentence-transformers is float32"),
         ({"format": "onnx", "max_size": "1MB", "force": True}, "--max-size, --force: not for --format onnx"),
         ({"precision": "float32", "target": "vnni"}, "--target vnni is for quantised weights"),
         ({"max_size": "9 apples"}, "--max-size '9 apples' is no size"),
