@@ -189,8 +189,8 @@ FORMATS: dict[str, type[RawWriter]] = {
 
 def check_format(name: str, precision: str) -> None:
     """See whether a file of this name can be written and hold such vectors; complains if not."""
-    if not name.endswith(tuple(FORMATS)):
-        raise ValueError(f"{name}: expected a name that ends in {' or '.join(FORMATS)}")
+    if Path(name).suffix not in FORMATS:  # a name of nothing but an ending has none
+        raise ValueError(f"{name or '.'}: expected a name that ends in {' or '.join(FORMATS)}")
     if name.endswith(".f32") and precision != "float32":
         raise ValueError(f"{name}: .f32 holds float32, not {precision}; give a name that ends in .npy")
     if name.endswith(".parquet"):

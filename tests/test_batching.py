@@ -14,6 +14,7 @@ from xsent.train.config import StageConfig
 from xsent.train.data.batching import Batch, Batches, ahead
 from xsent.train.data.store import Store
 from xsent.train.objectives.settings import Objectives
+from xsent.train.tokens import Tokens
 
 STAGE = StageConfig(
     name="s", num_layers=1, steps=20, batch_size=8, window=3, order="length", objectives=Objectives(align=1)
@@ -85,3 +86,17 @@ def test_ahead_gives_the_same_items_and_the_same_errors() -> None:
     assert next(items) == 1
     with pytest.raises(OSError, match="gone"):
         next(items)
+
+
+def test_swapped_copies_stand_last_with_groups_of_their_own_and_without_the_teacher(store: Store) -> None:
+    def last_of_first(sides: tuple[Tokens, Tokens], most: int) -> tuple[tuple[Tokens, Tokens], torch.Tensor]:
+        assert most == 2
+        return sides, torch.tensor([3, 0])
+
+    swaps, stage = SimpleNamespace(replace_last=last_of_first), STAGE.model_copy(update={"swapped": 0.25})
+    plain, batch = (next(batches(store, stage, teacher=NUMBERS, swaps=s).since(4)) for s in (None, swaps))
+    assert batch.copied is not None and batch.copied.tolist() == [3, 0] and plain.copied is None
+    assert plain.teacher is not None and batch.teacher is not None
+    assert torch.equal(batch.teacher, plain.teacher[:6])
+    assert torch.equal(batch.group[:6], plain.group[:6])
+    assert not set(batch.group[6:].tolist()) & set(plain.group.tolist())

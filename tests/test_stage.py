@@ -179,3 +179,22 @@ def test_bfloat16_leaves_vectors_and_what_the_teacher_says_as_they_are() -> None
     model.mixed = True
     module, _ = launch(1).setup(model, torch.optim.SGD(model.parameters(), lr=0.1))
     assert {name: loss.item() for name, loss in module(batch).items()} == expected
+
+
+def test_a_copy_is_told_from_its_pair_however_near_and_nobody_taught_it() -> None:
+    stage = changed(objectives=Objectives(align=1, distil=1, relate=1))
+    model, batch = model_and_batch(stage, DIM)
+    assert batch.teacher is not None
+    kept, alike = PAIRS - 2, torch.zeros(PAIRS, dtype=torch.long)
+    copies = batch._replace(group=alike, teacher=batch.teacher[:kept], copied=torch.tensor([1, 3]))
+    losses = model(copies)
+    u, v, *_ = model._encode(batch.hiding)
+    ignore = ~torch.eye(PAIRS, dtype=torch.bool)
+    for copy, pair in ((kept, 1), (kept + 1, 3)):
+        ignore[copy, pair] = ignore[pair, copy] = False
+    assert losses["align"].item() == pytest.approx(align(u[-1], v[-1], temperature=0.05, ignore=ignore).item())
+    sides = u[-1, :kept], v[-1, :kept]
+    near = [relate(side, sides[0], batch.teacher[:kept]).item() for side in sides]
+    assert losses["relate"].item() == pytest.approx(sum(near) / 2)
+    cosines = [torch.cosine_similarity(side, batch.teacher[:kept]).mean().item() for side in sides]
+    assert losses["distil"].item() == pytest.approx(1 - sum(cosines) / 2)

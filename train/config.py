@@ -44,6 +44,7 @@ class StageConfig(Settings):
     shuffle: bool = True  # the batches of a window
     window: PositiveInt = 64  # batches drawn together
     clusters: Annotated[int, Field(ge=1, le=65_536)] = 4096  # found once, for order = "cluster"
+    swapped: Annotated[float, Field(ge=0, le=0.5)] = 0.0  # share of a batch made of its other pairs by swapping words
     max_tokens: PositiveInt = 200  # kept of a sentence in training
     learning_rate: NonNegativeFloat = 3e-4  # peak, of the layers and of what is not exported; 0 freezes the layers
     table_learning_rate: NonNegativeFloat = 0.0  # peak, of the token table; 0 freezes it
@@ -61,6 +62,8 @@ class StageConfig(Settings):
     def _can_be_trained(self) -> Self:
         trained = (self.num_layers and self.learning_rate) or self.table_learning_rate
         require(trained, "nothing to train: no layers that learn, and table_learning_rate is 0")
+        reads_order = self.num_layers and not self.objectives.rows
+        require(reads_order or not self.swapped, "swapped words say nothing to a mean of rows, which has no order")
         head = self.learning_rate or not self.objectives.predicts
         require(head, "learning_rate = 0 leaves the head untrained that predicts pieces")
         compared = self.objectives.contrasts or self.objectives.distils

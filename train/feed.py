@@ -9,6 +9,7 @@ import sentencepiece as spm
 import torch
 from lightning_fabric import Fabric
 from numpy.typing import NDArray
+from torch import Tensor
 
 from xsent.errors import DataError
 from xsent.files import atomic_file, sweep
@@ -20,6 +21,7 @@ from xsent.train.data.corpus import ENGLISH, Corpus
 from xsent.train.data.preparation import TrainingPairs, preparation_key, prepare
 from xsent.train.data.sampling import cell_shares, reweigh
 from xsent.train.data.store import Store, kept_pairs
+from xsent.train.data.swaps import Swaps
 from xsent.train.data.teacher_vectors import TeacherVectors, Teaches, teacher_vectors
 from xsent.train.data.vocabulary import maskable_pieces
 from xsent.train.model import Encoder
@@ -63,12 +65,23 @@ class Feed:
         return self._draw(number, stage)().drawn()
 
     def batches(
-        self, number: int, stage: StageConfig, encoder: Encoder, teacher: TeacherVectors | None, *, resumed: bool
+        self,
+        number: int,
+        stage: StageConfig,
+        encoder: Encoder,
+        teacher: TeacherVectors | None,
+        *,
+        before: Tensor | None,
+        resumed: bool,
     ) -> Batches:
-        """The batches of a stage, in the order that its encoder saw in the pairs at its start if it wants that."""
+        """The batches of a stage, in the order that its encoder saw in the pairs at its start if it wants that.
+
+        `before` is the table that the stage starts from, which says what words translate each other.
+        """
         with self._fabric.rank_zero_first():
             clusters = self._clusters(number, stage, encoder, resumed=resumed)
-        return self._draw(number, stage)(teacher=teacher, clusters=clusters)
+        swaps = Swaps(before, self.processor) if stage.swapped and before is not None else None
+        return self._draw(number, stage)(teacher=teacher, clusters=clusters, swaps=swaps)
 
     def teacher_vectors(self, number: int, stage: StageConfig, teacher: Teaches) -> TeacherVectors:
         """What a teacher says of the pairs of a stage; kept on disk."""

@@ -128,6 +128,9 @@ class TrainingModel(nn.Module):
         views = [(a[:, :d], b[:, :d]) for a, b in zip(u, v, strict=True) for d in prefixes]
         small = min(prefixes)  # enough to see what is nearly the same
         ignore = false_negatives(u[-1, :, :small], v[-1, :, :small], batch.group, self.stage.ignore_above)
+        if batch.copied is not None:  # however near the two are: what they differ in is to be learnt
+            copies = torch.arange(len(ignore) - len(batch.copied), len(ignore), device=ignore.device)
+            ignore[copies, batch.copied] = ignore[batch.copied, copies] = False
         losses: Losses = {}
         for name, loss in (("align", align), ("sim", sim), ("sentence_ctl", sentence_ctl)):
             if contrast := getattr(wanted, name):
@@ -136,6 +139,7 @@ class TrainingModel(nn.Module):
         if batch.teacher is None:
             return losses
         teacher = self.gather(batch.teacher[None])[0]
+        views = [(a[: len(teacher)], b[: len(teacher)]) for a, b in views]  # nobody taught what copies mean
         if wanted.relate:
             losses["relate"] = _mean(relate(side, english, teacher) for english, v in views for side in (english, v))
         if wanted.rows:
@@ -148,6 +152,7 @@ class TrainingModel(nn.Module):
         losses: Losses = {}
         if batch.teacher is None:
             return losses
+        u, v = u[:, : len(batch.teacher)], v[:, : len(batch.teacher)]  # without the copies
         if (wanted := self.objectives.distil) is not None:
             views = self._students((u, v) if wanted.english else (v,), batch.teacher)
             losses["distil"] = _mean(distil(student, batch.teacher[:, :d]) for student, d in views)

@@ -20,12 +20,22 @@ logger = logging.getLogger(__name__)
 LAYER_SHAPE = ("num_heads", "ffn_dim", "activation", "norm_eps", "max_length")
 
 
-def require_fit(recipe: Recipe, ranks: int, teacher_dim: int | None) -> None:
-    """Refuse a recipe that this training cannot follow: a DataError that says what is missing or does not fit."""
+def require_fit(recipe: Recipe, ranks: int, teacher_dim: int | None, *, started: bool = False) -> None:
+    """Refuse a recipe that this training cannot follow: a DataError that says what is missing or does not fit.
+
+    `started` says whether there is a checkpoint or a bundle that the first stage starts from.
+    """
+    if recipe.stages[0].swapped and not started:
+        raise DataError(
+            f"stage {recipe.stages[0].name}: swapped needs a trained table that knows what words translate each other; "
+            "train a stage without it first, or name a --start"
+        )
     for stage in recipe.stages:
         name, wanted = f"stage {stage.name}", stage.objectives
         if stage.batch_size % ranks:
             raise DataError(f"{name}: batch_size = {stage.batch_size} cannot be divided by {ranks} processes")
+        if stage.swapped and ranks > 1:
+            raise DataError(f"{name}: swapped = {stage.swapped} is for one device alone, not for {ranks}")
         if wanted.distils and teacher_dim is None:
             raise DataError(f"{name} distils and has no teacher; name its folder with --teacher")
         if wanted.rows and not recipe.teacher_layers:

@@ -11,7 +11,7 @@ import torch
 from xsent.bundle import file_digest
 from xsent.errors import DataError
 from xsent.files import remove_folder
-from xsent.train.checkpoint import MODEL, Checkpoint, load_checkpoint, load_optimizer, save_checkpoint
+from xsent.train.checkpoint import MODEL, TABLE, Checkpoint, load_checkpoint, load_optimizer, save_checkpoint
 from xsent.train.config import Recipe, StageConfig
 from xsent.train.data.sampling import evenly
 from xsent.train.devices import average, gather, keep_freed_memory, launch, precision
@@ -60,7 +60,7 @@ class Trainer:
         with self.fabric.rank_zero_first():
             self.start = open_start(recipe, start, run) if start else None
         self._start_digest = file_digest(self.start.path / MODEL)[:16] if self.start else None
-        require_fit(recipe, self.fabric.world_size, self.teachers.dim)
+        require_fit(recipe, self.fabric.world_size, self.teachers.dim, started=self.start is not None)
         vocabulary = self.start.tokenizer if self.start else None
         self.feed = Feed(recipe, files, run, self.fabric, threads=threads, prepared=prepared, vocabulary=vocabulary)
         self.validation = Validation(self.feed.data.validation, self.feed.data.tokenizer)
@@ -134,7 +134,8 @@ class Trainer:
             drawn = self.feed.drawn(number, stage)
             sample = torch.from_numpy(vectors.rows(drawn[evenly(len(drawn), WHITENED)]))
             model.whitening = fabric.to_device(Whitening.fit(sample))
-        batches = self.feed.batches(number, stage, model.encoder, vectors, resumed=latest is not None)
+        table = before.weights[TABLE] if before is not None else None
+        batches = self.feed.batches(number, stage, model.encoder, vectors, before=table, resumed=latest is not None)
         optimizer = torch.optim.AdamW(parameter_groups(model), fused=True)
         if latest is not None:
             model.to(fabric.device)

@@ -5,7 +5,6 @@ Shapes: q queries, c candidates, n rows, D dimensions.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -155,7 +154,7 @@ class SearchIndex:
             hits = {row: score for row, score in zip(near, cosines, strict=True) if score > -np.inf}
             if words and hits:
                 hits = self._join(query, vector, hits)
-            found.append([self._hit(row, score) for row, score in islice(hits.items(), k)])
+            found.append([self._hit(row, score) for row, score in list(hits.items())[:k]])
         self._vectors.let_go()
         return found
 

@@ -1,4 +1,4 @@
-"""The batches of a stage: pairs drawn by the sampler, ordered, read from the store, pieces hidden."""
+"""The batches of a stage: pairs drawn by the sampler, ordered, read from the store, words swapped, pieces hidden."""
 
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -14,6 +14,7 @@ from xsent.train.config import StageConfig
 from xsent.train.data.hiding import Hiding, hide
 from xsent.train.data.sampling import Sampler
 from xsent.train.data.store import Store
+from xsent.train.data.swaps import Swaps
 from xsent.train.data.teacher_vectors import TeacherVectors
 
 Rows = NDArray[np.int64]
@@ -25,8 +26,9 @@ class Batch(NamedTuple):
 
     hiding: Hiding  # English and translation, whole and with pieces hidden
     group: Tensor  # identity of each English sentence, over the devices of all ranks [B]
-    teacher: Tensor | None = None  # the teacher's vectors of this rank's pairs [b, Dt]
+    teacher: Tensor | None = None  # the teacher's vectors of this rank's pairs, but for the copies [b - s, Dt]
     queue: Tensor | None = None  # the teacher's vectors of earlier batches [Q, Dt], the latest last
+    copied: Tensor | None = None  # the last s pairs are copies of these, with two words swapped [s]
 
     def to(self, device: torch.device) -> "Batch":
         """The same on another device."""
@@ -47,6 +49,7 @@ class Batches:
         max_length: int,
         clusters: NDArray[np.uint16] | None = None,
         teacher: TeacherVectors | None = None,
+        swaps: Swaps | None = None,
         rank: tuple[int, int] = (0, 1),
     ) -> None:
         """Set up the batches of pairs of a store, whose cells have these shares; `maskable` pieces [V] may be hidden.
@@ -56,7 +59,7 @@ class Batches:
         """
         self._store, self._stage, self._seed, self._maskable = store, stage, seed, maskable
         self._longest_pair = min(2 * stage.max_tokens, max_length)
-        self._clusters, self._teacher = clusters, teacher
+        self._clusters, self._teacher, self._swaps = clusters, teacher, swaps
         self._rank, self._world = rank
         self._sampler = Sampler(store.cell_starts, shares, batch_size=stage.batch_size, window=stage.window, seed=seed)
         self._cuts: dict[int, NDArray[np.int64]] = {}  # the batches of the latest windows
@@ -94,16 +97,22 @@ class Batches:
         stage = self._stage
         pairs = self._pairs(step)
         here = np.split(pairs, self._world)[self._rank]
-        english, translation = (self._store.tokens(here, side, stage.max_tokens) for side in (0, 1))
-        generator = torch.Generator().manual_seed(self._seed * 1_000_003 + step * self._world + self._rank)
-        hiding = hide((english, translation), stage.objectives, self._maskable, self._longest_pair, generator)
+        sides = self._store.tokens(here, 0, stage.max_tokens), self._store.tokens(here, 1, stage.max_tokens)
         group = torch.from_numpy(self._store.group[pairs].astype(np.int64))
         self._store.forget()
+        copied = None
+        if self._swaps is not None:
+            sides, copied = self._swaps.replace_last(sides, round(stage.swapped * len(pairs)))
+            here = here[: len(here) - len(copied)]
+            group[len(here) :] = ~group[copied]
+        generator = torch.Generator().manual_seed(self._seed * 1_000_003 + step * self._world + self._rank)
+        hiding = hide(sides, stage.objectives, self._maskable, self._longest_pair, generator)
         for old in [window for window in self._cuts if (window + 1) * stage.window <= earliest_step(stage, step)]:
             del self._cuts[old]
         if self._teacher is None:
-            return Batch(hiding, group)
-        return Batch(hiding, group, torch.from_numpy(self._teacher.rows(here)), self._queue(step, self._teacher))
+            return Batch(hiding, group, copied=copied)
+        vectors = torch.from_numpy(self._teacher.rows(here))
+        return Batch(hiding, group, vectors, self._queue(step, self._teacher), copied)
 
     def _queue(self, step: int, teacher: TeacherVectors) -> Tensor | None:
         """What a first-in-first-out queue holds before a step: a function of the step, so that it needs no saving."""
