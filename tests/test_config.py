@@ -57,6 +57,7 @@ AT = {"+stage": "steps = 10\n", "+recipe": 'name = "x"\n', "objectives": "{ alig
             "stage 'table' has more layers than teacher_layers, 2",
         ),
         ("objectives", "{ rows = 1, distil = 1 }", "rows looks at the teacher's input.*not in one stage"),
+        ("+stage", "swapped = 0.2", "swapped needs layers, and align or sentence_ctl"),
         ("objectives", "{ rows = { contrast = -1 } }", "rows.contrast = -1 must be greater than or equal to 0"),
         ("+stage", 'order = "sorted"', "order = 'sorted' must be 'random', 'length' or 'cluster'"),
         ("+stage", "prefixes = [128]", "end with dim = 512"),

@@ -24,6 +24,9 @@ PIECES = {
     "▁rief": (1e-4, [0, -1, 0, 1, 0]),
     "▁and": (0.02, [0, 0, 0, 0, 1]),
     "▁und": (0.02, [0, 0, 0, 0, 1]),
+    "▁1998": (1e-4, [0, 0, 1, 0, 4]),
+    "▁1989": (1e-4, [0, 0, 1, 0, 4.5]),
+    "▁7": (1e-4, [0, 0, -2, 0, 1]),
     ".": (0.01, [0, 0, 0, 0, 0]),
 }
 NAMES = list(PIECES)
@@ -107,6 +110,28 @@ def test_the_last_pairs_become_copies_of_those_with_the_likest_words(swaps: Swap
     # Three are wanted, and of the two that stay before them only one has two words.
     (english, _), copied = swaps.replace_last(sides, 3)
     assert copied.tolist() == [1] and english.part(0, 4).ids.equal(sides[0].part(0, 4).ids)
+
+
+def test_numbers_that_both_languages_write_alike_are_taken_from_the_pair_with_the_likest(swaps: Swaps) -> None:
+    texts = [
+        ("▁called ▁1998 .", "▁1998 ▁rief"),
+        ("▁the ▁7", "▁die ▁7"),
+        ("▁nurse ▁1989", "▁schw ester ▁1989"),
+        ("▁nurse ▁1989", "▁schw ester ▁7"),  # none that both have
+        ("▁the ▁1998", "▁die ▁1998"),
+    ]
+    copies = swaps.with_numbers_of_others([(ids(english), ids(german)) for english, german in texts])
+    assert [(copy.number, text(copy.english), text(copy.translation)) for copy in copies] == [
+        (0, "▁called ▁1989 .", "▁1989 ▁rief"),
+        (2, "▁nurse ▁1998", "▁schw ester ▁1998"),
+        (4, "▁the ▁1989", "▁die ▁1989"),
+        (1, "▁the ▁1989", "▁die ▁1989"),
+    ]
+    assert swaps.with_numbers_of_others([(ids(ENGLISH), ids(GERMAN))]) == []
+    # A third of the copies of a batch, at most; the rest have two words swapped.
+    pairs = [*texts, (ENGLISH, GERMAN), *[("▁the", "▁die")] * 3]
+    sides = tokens(*(pair[0] for pair in pairs)), tokens(*(pair[1] for pair in pairs))
+    assert swaps.replace_last(sides, 3)[1].tolist() == [0, 5]
 
 
 def test_sentences_without_translation_have_no_copies(swaps: Swaps) -> None:

@@ -272,6 +272,17 @@ def test_only_what_copies_a_teacher_of_another_dimension_needs_a_projection(reci
         require(distil=1)
 
 
+def test_swapped_words_need_a_table_that_knows_them_and_one_device(recipe: Path) -> None:
+    config = load_recipe(recipe)
+    stage = config.stages[0].model_copy(update={"swapped": 0.2})
+    config = config.model_copy(update={"stages": (stage,)})
+    require_fit(config, 1, None, started=True)
+    with pytest.raises(DataError, match=r"what words translate each other.*--start"):
+        require_fit(config, 1, None)
+    with pytest.raises(DataError, match="one device alone, not for 2"):
+        require_fit(config, 2, None, started=True)
+
+
 def test_another_corpus_is_refused_before_anything_is_overwritten(trained: Path, tmp_path: Path) -> None:
     run = copied(trained, tmp_path)
     before = times(run)

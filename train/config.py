@@ -62,8 +62,8 @@ class StageConfig(Settings):
     def _can_be_trained(self) -> Self:
         trained = (self.num_layers and self.learning_rate) or self.table_learning_rate
         require(trained, "nothing to train: no layers that learn, and table_learning_rate is 0")
-        reads_order = self.num_layers and not self.objectives.rows
-        require(reads_order or not self.swapped, "swapped words say nothing to a mean of rows, which has no order")
+        told = self.num_layers and not self.objectives.rows and (self.objectives.align or self.objectives.sentence_ctl)
+        require(told or not self.swapped, "swapped needs layers, and align or sentence_ctl to tell copies from pairs")
         head = self.learning_rate or not self.objectives.predicts
         require(head, "learning_rate = 0 leaves the head untrained that predicts pieces")
         compared = self.objectives.contrasts or self.objectives.distils
