@@ -193,7 +193,9 @@ def _table(rows: Sequence[Mapping[str, object]]) -> str:
 def _training(checkpoint: Checkpoint) -> str:
     recipe = checkpoint.about.get("recipe", {})
     stages = recipe.get("stages") or [{"name": "training", "steps": checkpoint.step}]
-    lines = [f"Seed {recipe['seed']}; stages:" if "seed" in recipe else "Stages:", ""]
+    parent, seed = checkpoint.about.get("started_from"), recipe.get("seed")
+    origin = f"Started from the weights of {parent}. " if parent else ""
+    lines = [origin + ("Stages:" if seed is None else f"Seed {seed}; stages:"), ""]
     for number, stage in enumerate(stages, 1):
         done = stage["steps"] if number < len(stages) else checkpoint.step
         steps = f"{done:,} steps" if done == stage["steps"] else f"{done:,} of {stage['steps']:,} steps"

@@ -48,7 +48,7 @@ def test_the_card_has_the_scores_of_tests_that_are_at_hand(mini_checkpoint: Path
     (tmp_path / "en-fr.tsv").write_text("Anna and Boris.\tAnna et Boris.\nGreta and Lukas.\tGreta et Lukas.\n")
     options, checkpoint = ExportOptions(tests=tmp_path / "eval", tatoeba=tmp_path), load_checkpoint(mini_checkpoint)
     stages = [{"name": "t", "num_layers": 2, "steps": 7, "prefixes": [16, 32]}]
-    checkpoint = replace(checkpoint, about={**checkpoint.about, "recipe": {"stages": stages}})
+    checkpoint = replace(checkpoint, about={**checkpoint.about, "started_from": "older", "recipe": {"stages": stages}})
     out = export_bundle(checkpoint, tmp_path / "out", options).path
     card, encoder = (out / "README.md").read_text(encoding="utf-8"), SentenceEncoder(out)
     assert "| mean | 100.00 | 100.00 | 100.00 | 100.00 |" in card
@@ -56,6 +56,7 @@ def test_the_card_has_the_scores_of_tests_that_are_at_hand(mini_checkpoint: Path
     for task, folder in (("tatoeba", "tatoeba"), ("xsr", "xsr"), ("sts", "stsb")):
         assert f"`xsent evaluate {task} DATA/eval/{folder}`" in card
         assert format_table(PROTOCOLS[task](encoder, tmp_path / "eval" / folder).rows()) in card
+    assert "Started from the weights of older. Stages:\n\n1. t: " in card
     assert "--columns category,text --train en`" in card and "mean of others" in card
     cut = [as_stored(encoder, truncate_dim=dim) for dim in (16, 32)]
     means = [PROTOCOLS["tatoeba"](form, tmp_path / "eval" / "tatoeba").mean for form in cut]

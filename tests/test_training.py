@@ -226,6 +226,7 @@ def test_a_training_starts_from_a_model_and_its_vocabulary(
     path = train(again, tmp_path / "run", start=start)
     assert train(again, tmp_path / "run", start=start) == path
     assert (path / "sentencepiece.model").read_bytes() == (table / "sentencepiece.model").read_bytes()
+    assert load_checkpoint(path).about["started_from"] == load_checkpoint(trained).name
     # The same table, another seed of the stage: near what the whole training came to.
     rows = [load_file(folder / "model.safetensors")[TABLE] for folder in (path, trained)]
     assert np.abs(rows[0] - rows[1]).max() < 0.01

@@ -188,6 +188,7 @@ class Trainer:
             "licence": self.recipe.licence,
             "attribution": list(self.recipe.attribution),
             "space": self.recipe.space,
+            "started_from": self.start.name if self.start else None,
             "model": asdict(model.encoder.config),
             "stage": stage.name,
             "step": step,
