@@ -13,8 +13,8 @@ from trainings import toy_store
 from xsent.train.config import StageConfig
 from xsent.train.data.batching import Batch, Batches, ahead
 from xsent.train.data.store import Store
+from xsent.train.data.swaps import Sides
 from xsent.train.objectives.settings import Objectives
-from xsent.train.tokens import Tokens
 
 STAGE = StageConfig(
     name="s", num_layers=1, steps=20, batch_size=8, window=3, order="length", objectives=Objectives(align=1)
@@ -89,8 +89,8 @@ def test_ahead_gives_the_same_items_and_the_same_errors() -> None:
 
 
 def test_swapped_copies_stand_last_with_groups_of_their_own_and_without_the_teacher(store: Store) -> None:
-    def last_of_first(sides: tuple[Tokens, Tokens], most: int) -> tuple[tuple[Tokens, Tokens], torch.Tensor]:
-        assert most == 2
+    def last_of_first(sides: Sides, languages: np.ndarray, most: int) -> tuple[Sides, torch.Tensor]:
+        assert most == 2 and len(languages) == 8
         return sides, torch.tensor([3, 0])
 
     swaps, stage = SimpleNamespace(replace_last=last_of_first), STAGE.model_copy(update={"swapped": 0.25})

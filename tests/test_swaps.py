@@ -24,6 +24,10 @@ PIECES = {
     "▁rief": (1e-4, [0, -1, 0, 1, 0]),
     "▁and": (0.02, [0, 0, 0, 0, 1]),
     "▁und": (0.02, [0, 0, 0, 0, 1]),
+    "▁three": (1e-4, [0, 0, -1, 1, 2]),
+    "▁drei": (1e-4, [0, 0, -1, 1, 2]),
+    "▁four": (1e-4, [0, 0, -1, 1.5, 2]),
+    "▁vier": (1e-4, [0, 0, -1, 1.5, 2]),
     "▁1998": (1e-4, [0, 0, 1, 0, 4]),
     "▁1989": (1e-4, [0, 0, 1, 0, 4.5]),
     "▁7": (1e-4, [0, 0, -2, 0, 1]),
@@ -43,6 +47,10 @@ def fake_processor() -> spm.SentencePieceProcessor:
         @staticmethod
         def get_score(piece: int) -> float:
             return float(np.log(PIECES[NAMES[piece]][0]))
+
+        @staticmethod
+        def encode(words: list[str]) -> list[list[int]]:
+            return [[NAMES.index(f"▁{word}") if f"▁{word}" in PIECES else len(NAMES)] for word in words]
 
         @staticmethod
         def piece_to_id(name: str) -> int:
@@ -71,12 +79,17 @@ def tokens(*texts: str) -> Tokens:
     return Tokens(torch.from_numpy(np.concatenate(sentences)), torch.tensor([len(one) for one in sentences]))
 
 
+def sentences(side: Tokens) -> list[np.ndarray]:
+    return [part.numpy() for part in side.ids.split(side.lengths.tolist())]
+
+
 ENGLISH = "▁the ▁nurse ▁called ▁the ▁teacher ."
+GERMAN_ALL = np.zeros(5, np.int64)  # all translations are German
 GERMAN = "▁die ▁schw ester ▁rief ▁die ▁lehrerin ."
 
 
 def test_words_change_places_in_both_languages_and_their_signs_stay(swaps: Swaps) -> None:
-    swap = swaps.find(ids(ENGLISH), ids(GERMAN))
+    swap = swaps.find(ids(ENGLISH), swaps.align(ids(ENGLISH), ids(GERMAN)))
     assert swap is not None
     assert text(swapped(ids(ENGLISH), *swap.english)) == "▁the ▁teacher ▁called ▁the ▁nurse ."
     assert text(swapped(ids(GERMAN), *swap.translation)) == "▁die ▁lehrerin ▁rief ▁die ▁schw ester ."
@@ -95,47 +108,53 @@ def test_words_change_places_in_both_languages_and_their_signs_stay(swaps: Swaps
     ],
 )
 def test_what_would_mean_the_same_or_nothing_is_left(swaps: Swaps, english: str, german: str) -> None:
-    assert swaps.find(ids(english), ids(german)) is None
+    assert swaps.find(ids(english), swaps.align(ids(english), ids(german))) is None
 
 
 def test_the_last_pairs_become_copies_of_those_with_the_likest_words(swaps: Swaps) -> None:
     less = "▁nurse ▁the ▁doctor", "▁schw ester ▁die ▁arzt"
     pairs = [("▁the .", "▁die ."), less, (ENGLISH, GERMAN), less, ("▁and", "▁und")]
     sides = tokens(*(pair[0] for pair in pairs)), tokens(*(pair[1] for pair in pairs))
-    (english, german), copied = swaps.replace_last(sides, 1)
+    (english, german), copied = swaps.replace_last(sides, GERMAN_ALL, 1)
     assert copied.tolist() == [2]
     assert english.part(0, 4).ids.equal(sides[0].part(0, 4).ids)
     assert text(english.part(4, 5).ids.numpy()) == "▁the ▁teacher ▁called ▁the ▁nurse ."
     assert text(german.part(4, 5).ids.numpy()) == "▁die ▁lehrerin ▁rief ▁die ▁schw ester ."
     # Three are wanted, and of the two that stay before them only one has two words.
-    (english, _), copied = swaps.replace_last(sides, 3)
+    (english, _), copied = swaps.replace_last(sides, GERMAN_ALL, 3)
     assert copied.tolist() == [1] and english.part(0, 4).ids.equal(sides[0].part(0, 4).ids)
 
 
-def test_numbers_that_both_languages_write_alike_are_taken_from_the_pair_with_the_likest(swaps: Swaps) -> None:
-    texts = [
+def test_numbers_are_taken_from_the_pair_of_the_same_language_with_the_likest(swaps: Swaps) -> None:
+    pairs = [
         ("▁called ▁1998 .", "▁1998 ▁rief"),
         ("▁the ▁7", "▁die ▁7"),
         ("▁nurse ▁1989", "▁schw ester ▁1989"),
         ("▁nurse ▁1989", "▁schw ester ▁7"),  # none that both have
-        ("▁the ▁1998", "▁die ▁1998"),
+        ("▁the ▁three", "▁die ▁drei"),
+        ("▁four ▁nurse", "▁vier ▁schw ester"),
+        ("▁four ▁nurse", "▁vier ▁schw ester"),  # in another language
+        (ENGLISH, GERMAN),
+        *[("▁the", "▁die")] * 12,
     ]
-    copies = swaps.with_numbers_of_others([(ids(english), ids(german)) for english, german in texts])
-    assert [(copy.number, text(copy.english), text(copy.translation)) for copy in copies] == [
-        (0, "▁called ▁1989 .", "▁1989 ▁rief"),
-        (2, "▁nurse ▁1998", "▁schw ester ▁1998"),
-        (4, "▁the ▁1989", "▁die ▁1989"),
-        (1, "▁the ▁1989", "▁die ▁1989"),
-    ]
-    assert swaps.with_numbers_of_others([(ids(ENGLISH), ids(GERMAN))]) == []
-    # A third of the copies of a batch, at most; the rest have two words swapped.
-    pairs = [*texts, (ENGLISH, GERMAN), *[("▁the", "▁die")] * 3]
+    languages = np.array([0] * 6 + [1] * 14)
     sides = tokens(*(pair[0] for pair in pairs)), tokens(*(pair[1] for pair in pairs))
-    assert swaps.replace_last(sides, 3)[1].tolist() == [0, 5]
+    (english, german), copied = swaps.replace_last(sides, languages, 12)
+    assert copied.tolist() == [0, 2, 4, 5, 7]
+    made = [(text(a), text(b)) for a, b in zip(*(sentences(side)[15:] for side in (english, german)), strict=True)]
+    assert made == [
+        ("▁called ▁1989 .", "▁1989 ▁rief"),
+        ("▁nurse ▁1998", "▁schw ester ▁1998"),
+        ("▁the ▁four", "▁die ▁vier"),
+        ("▁three ▁nurse", "▁drei ▁schw ester"),
+        ("▁the ▁teacher ▁called ▁the ▁nurse .", "▁die ▁lehrerin ▁rief ▁die ▁schw ester ."),
+    ]
+    # A third of the copies of a batch, at most; the rest have two words swapped.
+    assert swaps.replace_last(sides, languages, 8)[1].tolist() == [0, 2, 7]
 
 
 def test_sentences_without_translation_have_no_copies(swaps: Swaps) -> None:
     none = Tokens(torch.zeros(0, dtype=torch.long), torch.zeros(2, dtype=torch.long))
     sides = tokens(ENGLISH, ENGLISH), none
-    same, copied = swaps.replace_last(sides, 1)
+    same, copied = swaps.replace_last(sides, GERMAN_ALL, 1)
     assert len(copied) == 0 and same[0].ids.equal(sides[0].ids) and same[1].lengths.equal(none.lengths)

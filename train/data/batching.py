@@ -102,7 +102,8 @@ class Batches:
         self._store.forget()
         copied = None
         if self._swaps is not None:
-            sides, copied = self._swaps.replace_last(sides, round(stage.swapped * len(pairs)))
+            languages = self._store.languages(here)
+            sides, copied = self._swaps.replace_last(sides, languages, round(stage.swapped * len(pairs)))
             here = here[: len(here) - len(copied)]
             group[len(here) :] = ~group[copied]
         generator = torch.Generator().manual_seed(self._seed * 1_000_003 + step * self._world + self._rank)

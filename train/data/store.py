@@ -11,6 +11,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
+from functools import cached_property
 from itertools import compress
 from pathlib import Path
 from typing import Any, TypeVar
@@ -62,6 +63,17 @@ class Store:
     def pairs(self, entries: NDArray[np.int64]) -> NDArray[np.int64]:
         """The pair number of each entry of the cell order."""
         return self._rows[entries].astype(np.int64)
+
+    def languages(self, pairs: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The language of each pair, as the number of its first cell."""
+        return self._languages[pairs].astype(np.int64)
+
+    @cached_property
+    def _languages(self) -> NDArray[np.uint16]:
+        codes = [language for _, language in self.cells]
+        languages = np.empty(len(self), np.uint16)
+        languages[self._rows] = np.repeat([codes.index(code) for code in codes], np.diff(self.cell_starts))
+        return languages
 
     def lengths(self, pairs: NDArray[np.int64], side: int) -> NDArray[np.int64]:
         """Tokens of one side (0 English, 1 translation) of each pair."""

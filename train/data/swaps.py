@@ -5,8 +5,7 @@
 of negatives, and nobody has to write it. Which words translate each other is asked of the table, where they lie close.
 """
 
-from collections.abc import Sequence
-from functools import partial
+from collections.abc import Hashable, Sequence
 from itertools import combinations, pairwise
 from typing import NamedTuple
 
@@ -22,6 +21,8 @@ from xsent.train.tokens import Tokens
 
 Sides = tuple[Tokens, Tokens]
 Pieces = NDArray[np.int64]
+Pair = tuple[Pieces, Pieces]
+Vectors = NDArray[np.float32]
 Word = tuple[int, int]  # where it begins and ends among the pieces of its sentence
 
 COMMON = 2e-3  # share of all text from which on a piece is an article or the like
@@ -32,6 +33,13 @@ ALIKE, SAME = 0.1, 0.7
 JOINING = "▁and", "▁or", ",", "/"  # between the words of a list, whose order says nothing
 LIST = 3  # pieces between two words of a list, at most
 NUMBERS = 1 / 3  # of the copies, with the number of another pair
+COUNTED = (  # English words for numbers and what is counted; none that often means something else
+    "two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen "
+    "nineteen twenty thirty forty fifty sixty seventy eighty ninety hundred thousand million first third fourth fifth "
+    "sixth seventh eighth ninth tenth monday tuesday wednesday thursday friday saturday sunday january february april "
+    "june july august september october november december"
+)
+ALL = -1  # the language of what is written alike in all
 
 
 class Copy(NamedTuple):
@@ -42,6 +50,15 @@ class Copy(NamedTuple):
     translation: Pieces
 
 
+class Aligned(NamedTuple):
+    """The words of a pair that translate each other: word n of the one word n of the other."""
+
+    english: list[Word]
+    translation: list[Word]
+    own: Vectors  # of the English words [n, D]
+    other: Vectors  # of their translations [n, D]
+
+
 class Swap(NamedTuple):
     """Two words of a pair that can change places."""
 
@@ -50,12 +67,22 @@ class Swap(NamedTuple):
     translation: tuple[Word, Word]
 
 
+class Number(NamedTuple):
+    """A number in a pair."""
+
+    pair: int
+    words: tuple[Word, Word]
+    written: tuple[Pieces, Pieces]
+    vector: Vectors  # [D]
+    language: int  # in which the other side is; none where both write the number alike
+
+
 class Swaps:
     """Finds such words and makes such pairs."""
 
     def __init__(self, table: Tensor, processor: spm.SentencePieceProcessor) -> None:
         """Tell translations by a trained table [V, D], of the pieces of a SentencePiece model."""
-        self._rows: NDArray[np.float32] = F.normalize(table.float() - table.float().mean(dim=0), dim=1).numpy()
+        self._rows: Vectors = F.normalize(table.float() - table.float().mean(dim=0), dim=1).numpy()
         pieces = range(len(processor))
         self._begins = np.array([processor.id_to_piece(piece).startswith("▁") for piece in pieces])
         self._letters = maskable_pieces(processor)
@@ -63,69 +90,73 @@ class Swaps:
         self._digits = digits & self._letters  # a byte has digits in its name
         self._common = np.exp([processor.get_score(piece) for piece in pieces]) > COMMON
         self._joining = [processor.piece_to_id(piece) for piece in JOINING]
+        self._counted = {tuple(ids) for ids in processor.encode(COUNTED.split())}
 
-    def replace_last(self, sides: Sides, most: int) -> tuple[Sides, Tensor]:
+    def replace_last(self, sides: Sides, languages: Pieces, most: int) -> tuple[Sides, Tensor]:
         """The same number of pairs, the last of them, at most so many, copies of others with words swapped.
 
-        Gives the pairs and the numbers of those that were copied [s]: the ones whose words are likest; fewer than
-        `most` where fewer have words that can be swapped.
+        `languages` are numbers of those of the translations [b]. Gives the pairs and the numbers of those that were
+        copied [s]: the ones whose words are likest; fewer than `most` where fewer have words that can be swapped.
         """
         english, translation = (np.split(side.ids.numpy(), side.offsets[1:].numpy()) for side in sides)
         pairs = list(zip(english, translation, strict=True))[: len(english) - most]
-        found = ((number, self.find(*pair)) for number, pair in enumerate(pairs))
-        likest = sorted(((swap, number) for number, swap in found if swap), reverse=True)
-        within = [
-            Copy(n, swapped(pairs[n][0], *swap.english), swapped(pairs[n][1], *swap.translation)) for swap, n in likest
-        ]
-        copies = [*self.with_numbers_of_others(pairs)[: int(NUMBERS * most)], *within][:most]
+        aligned = [self.align(*pair) for pair in pairs]
+        numbers = self._numbers(pairs, aligned, languages)
+        copies = [*exchanged(pairs, numbers)[: int(NUMBERS * most)], *self._within(pairs, aligned)][:most]
         for place, copy in enumerate(copies, len(english) - len(copies)):
             english[place], translation[place] = copy.english, copy.translation
         return (_tokens(english), _tokens(translation)), torch.tensor([copy.number for copy in copies]).long()
 
-    def with_numbers_of_others(self, pairs: Sequence[tuple[Pieces, Pieces]]) -> list[Copy]:
-        """Copies of the pairs with a number that both languages write alike, each with the likest of another's."""
-        found = [(number, words) for number, pair in enumerate(pairs) if (words := self._number(*pair))]
-        if not found:
-            return []
-        written = [pairs[number][0][slice(*ours)] for number, (ours, _) in found]
-        vectors = np.concatenate([self._vectors(pieces, [(0, len(pieces))]) for pieces in written])
-        cosines = vectors @ vectors.T
-        cosines[cosines > 1 - 1e-5] = -1  # itself, and the same number elsewhere
-        nearest, likeness = cosines.argmax(axis=1), cosines.max(axis=1)
-        return [
-            Copy(number, *map(partial(replaced, other=written[nearest[place]]), pairs[number], words))
-            for place in np.argsort(-likeness, kind="stable").tolist()
-            if likeness[place] > ALIKE
-            for number, words in [found[place]]
-        ]
-
-    def _number(self, english: Pieces, translation: Pieces) -> tuple[Word, Word] | None:
-        """The first number of a pair that stands in both languages, and where."""
-        there = {tuple(translation[slice(*word)].tolist()): word for word in self._words(translation)}
-        for word in self._words(english):
-            pieces = english[slice(*word)]
-            if self._digits[pieces].any() and (other := there.get(tuple(pieces.tolist()))):
-                return word, other
-        return None
-
-    def find(self, english: Pieces, translation: Pieces) -> Swap | None:
-        """The two words of a pair that are most alike, of those whose translations are known and not the same."""
+    def align(self, english: Pieces, translation: Pieces) -> Aligned:
+        """The words of a pair that are nearest to each other, either seen from the other."""
         ours, theirs = self._words(english), self._words(translation)
-        if min(len(ours), len(theirs)) < 2:
-            return None
+        if not ours or not theirs:
+            return Aligned([], [], self._rows[:0], self._rows[:0])
         own, other = self._vectors(english, ours), self._vectors(translation, theirs)
         cosines = own @ other.T
         nearest, back = cosines.argmax(axis=1), cosines.argmax(axis=0)
-        translated = (back[nearest] == np.arange(len(ours))) & (cosines.max(axis=1) > TRANSLATED)
-        alike, alike_there = own @ own.T, other @ other.T
-        swaps = [
-            Swap(float(alike[i, j]), (ours[i], ours[j]), (theirs[nearest[i]], theirs[nearest[j]]))
-            for i, j in combinations(translated.nonzero()[0].tolist(), 2)
-            if ALIKE < alike[i, j]
-            and max(alike[i, j], alike_there[nearest[i], nearest[j]]) < SAME
-            and not self._in_list(english[ours[i][1] : ours[j][0]])
+        known = ((back[nearest] == np.arange(len(ours))) & (cosines.max(axis=1) > TRANSLATED)).nonzero()[0]
+        there = nearest[known]
+        return Aligned([ours[i] for i in known], [theirs[i] for i in there], own[known], other[there])
+
+    def find(self, english: Pieces, words: Aligned) -> Swap | None:
+        """The two words of a pair that are most alike, of those that do not say the same and stand in no list."""
+        alike = words.own @ words.own.T
+        alike_in_both = np.maximum(alike, words.other @ words.other.T)
+        return max(
+            (
+                Swap(
+                    float(alike[i, j]),
+                    (words.english[i], words.english[j]),
+                    (words.translation[i], words.translation[j]),
+                )
+                for i, j in combinations(range(len(alike)), 2)
+                if alike[i, j] > ALIKE
+                and alike_in_both[i, j] < SAME
+                and not self._in_list(english[words.english[i][1] : words.english[j][0]])
+            ),
+            default=None,
+        )
+
+    def _within(self, pairs: Sequence[Pair], aligned: Sequence[Aligned]) -> list[Copy]:
+        """Copies in which two words have changed places, the likest first."""
+        found = ((n, self.find(pair[0], words)) for n, (pair, words) in enumerate(zip(pairs, aligned, strict=True)))
+        likest = sorted(((swap, number) for number, swap in found if swap), reverse=True)
+        return [
+            Copy(n, swapped(pairs[n][0], *swap.english), swapped(pairs[n][1], *swap.translation)) for swap, n in likest
         ]
-        return max(swaps, default=None)
+
+    def _numbers(self, pairs: Sequence[Pair], aligned: Sequence[Aligned], languages: Pieces) -> list[Number]:
+        """The first number of each pair that has one, in digits or in words."""
+        found = []
+        for pair, ((english, translation), words) in enumerate(zip(pairs, aligned, strict=True)):
+            for ours, theirs, vector in zip(words.english, words.translation, words.own, strict=True):
+                written = english[slice(*ours)], translation[slice(*theirs)]
+                if self._digits[written[0]].any() or tuple(written[0].tolist()) in self._counted:
+                    language = ALL if np.array_equal(*written) else int(languages[pair])
+                    found.append(Number(pair, (ours, theirs), written, vector, language))
+                    break
+        return found
 
     def _words(self, pieces: Pieces) -> list[Word]:
         """The words of a sentence without the signs after them, but for the most common ones."""
@@ -136,14 +167,38 @@ class Swaps:
         )
         return [(start, end) for start, end in spans if end > start and not self._common[pieces[start:end]].all()]
 
-    def _vectors(self, pieces: Pieces, words: list[Word]) -> NDArray[np.float32]:
+    def _vectors(self, pieces: Pieces, words: list[Word]) -> Vectors:
         means = np.stack([self._rows[pieces[start:end]].mean(axis=0) for start, end in words])
-        vectors: NDArray[np.float32] = means / np.linalg.norm(means, axis=1, keepdims=True)
+        vectors: Vectors = means / np.linalg.norm(means, axis=1, keepdims=True)
         return vectors
 
     def _in_list(self, between: Pieces) -> bool:
         """Whether the pieces between two words say that these may change places, or there are none."""
         return not len(between) or (len(between) <= LIST and bool(np.isin(between, self._joining).any()))
+
+
+def exchanged(pairs: Sequence[Pair], numbers: Sequence[Number]) -> list[Copy]:
+    """Copies of pairs with the likest number of another pair in the same language, the likest first."""
+    if not numbers:
+        return []
+    vectors = np.stack([number.vector for number in numbers])
+    likeness = vectors @ vectors.T
+    english, translation = (equal([number.written[side].tobytes() for number in numbers]) for side in (0, 1))
+    likeness[english | translation | ~equal([number.language for number in numbers])] = -1
+    best = likeness.argmax(axis=1)
+    copies = []
+    for place in np.argsort(-likeness.max(axis=1), kind="stable").tolist():
+        one, other = numbers[place], numbers[best[place]]
+        if likeness[place, best[place]] > ALIKE:
+            copies.append(Copy(one.pair, *map(replaced, pairs[one.pair], one.words, other.written)))
+    return copies
+
+
+def equal(items: Sequence[Hashable]) -> NDArray[np.bool_]:
+    """Which of some items are equal to which [n, n]."""
+    kinds: dict[Hashable, int] = {}
+    numbers = np.array([kinds.setdefault(item, len(kinds)) for item in items])
+    return np.asarray(numbers[:, None] == numbers)
 
 
 def swapped(pieces: Pieces, one: Word, other: Word) -> Pieces:
