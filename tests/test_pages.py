@@ -19,7 +19,7 @@ from commands import write_files, write_lines
 from conftest import sentences
 from pages import PAGES, Block, blocks
 
-from xsent.bundle import builtin_path
+from xsent.bundle import Bundle, builtin_path
 
 # Commands that do nothing here, by how they begin.
 NOT_RUN = {
@@ -124,7 +124,7 @@ def test_a_page_can_be_followed(page: str, tmp_path: Path) -> None:
     code = {f"{block.name}.py": block.text.replace(":8000", f":{port}") for block in scripts}
     write_files(tmp_path, {**FILES, **code, "sitecustomize.py": OFFLINE})
     (tmp_path / "path/to").mkdir(parents=True)
-    (tmp_path / "path/to/xsent-10").symlink_to(builtin_path())  # as the model card has it
+    (tmp_path / "path/to" / Bundle.open(builtin_path()).name).symlink_to(builtin_path())  # as the model card has it
     environment = {name: value for name, value in os.environ.items() if not name.lower().endswith("_proxy")}
     paths = {"HOME": str(tmp_path), "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
     environment |= {**paths, "PYTHONPATH": str(tmp_path), "PYTHONIOENCODING": "utf-8"}
