@@ -23,7 +23,7 @@ from xsent.train.model import Encoder
 # The share of the spread that the weights take over (their alpha), by linear layer: of 0.5 to 1 these left the least
 # error of the product in the layers of all-MiniLM-L6-v2. What attention mixes has no large channels.
 SHARES = {"qkv": 0.65, "ffn_in": 0.65, "ffn_out": 0.8}
-SENTENCES = 64  # looked at, at most; of more the rarest extremes would decide: in 8 bits that cost 0.0006 of cosine
+SENTENCES = 64  # looked at, at most; of more the rarest extremes would decide: in 8 bits that cost 0.001 of cosine
 BATCH = 32
 LEAST = 1e-5
 

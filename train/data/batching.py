@@ -28,7 +28,7 @@ class Batch(NamedTuple):
     group: Tensor  # identity of each English sentence, over the devices of all ranks [B]
     teacher: Tensor | None = None  # the teacher's vectors of this rank's pairs, but for the copies [b - s, Dt]
     queue: Tensor | None = None  # the teacher's vectors of earlier batches [Q, Dt], the latest last
-    copied: Tensor | None = None  # the last s pairs are copies of these, with two words swapped [s]
+    copied: Tensor | None = None  # the last s pairs are copies of these, with words swapped [s]
 
     def to(self, device: torch.device) -> "Batch":
         """The same on another device."""
