@@ -47,8 +47,12 @@ class TooLargeError(DataError):
         )
 
 
-def export_bundle(checkpoint: Checkpoint, out: Path, options: ExportOptions = DEFAULTS) -> Written:
+def export_bundle(
+    checkpoint: Checkpoint, out: Path, options: ExportOptions = DEFAULTS, whole: Checkpoint | None = None
+) -> Written:
     """Write a bundle and measure it; one that differs too much from the trained encoder is not kept.
+
+    `whole` is what the checkpoint was made of, if of another, with every other of its held-out pairs.
 
     A BundleError where `out` is no place for it, a DataError where it cannot be made so small or be measured, a
     ParityError where it is beyond the budget. Like every failure, these leave nothing behind.
@@ -65,7 +69,7 @@ def export_bundle(checkpoint: Checkpoint, out: Path, options: ExportOptions = DE
         try:
             pieces = kept_pieces(checkpoint, counts, choice.share)
             with new_folder(out, replace=options.force) as folder, pieces as kept:
-                maker = _Maker(kept, choice.form, folder, options)
+                maker = _Maker(kept, choice.form, folder, options, whole)
                 maker.write()
                 if options.max_size is not None:
                     logger.info("for %s: %s", options.max_size, choice)
@@ -83,9 +87,13 @@ def export_bundle(checkpoint: Checkpoint, out: Path, options: ExportOptions = DE
 
 
 class _Maker:
-    def __init__(self, checkpoint: Checkpoint, form: Form, folder: Path, options: ExportOptions) -> None:
+    def __init__(
+        self, checkpoint: Checkpoint, form: Form, folder: Path, options: ExportOptions, whole: Checkpoint | None
+    ) -> None:
         self._checkpoint, self._form, self._folder, self._options = checkpoint, form, folder, options
-        self._pairs = held_out_pairs(checkpoint, options.gate_data)
+        self._pairs, self._whole = held_out_pairs(checkpoint, options.gate_data), whole
+        if whole is not None:  # what it was not fitted to
+            self._pairs = {language: sides[::2] for language, sides in self._pairs.items()}
         self._openvino: Kind | None = None
         if options.format == "openvino":
             quantised: Kind = "int8-weights" if options.weights_only else "int8"
@@ -113,14 +121,14 @@ class _Maker:
             write_openvino(checkpoint, form, folder / "openvino", kind=kind, calibration=calibration)
             self._save(room=CARD_ROOM)
 
-    def measure(self, whole: Checkpoint) -> Parity:
-        """Compare the bundle with what it is a part of, or all of; a ParityError if it is beyond the budget."""
+    def measure(self, checkpoint: Checkpoint) -> Parity:
+        """Compare the bundle with the checkpoint, which may have more pieces; a ParityError beyond the budget."""
         self._check_weights()
-        form, config, options = self._form, whole.config, self._options
+        form, options, whole = self._form, self._options, self._whole or checkpoint
         logger.info("measuring %s pairs", f"{sum(map(len, self._pairs.values())):,}")
-        trained = CheckpointEncoder(whole, num_layers=form.num_layers, dim=form.dim)
-        fewer_pieces = self._checkpoint is not whole
-        part = fewer_pieces or (form.num_layers, form.dim) != (config.num_layers, config.dim)
+        trained = CheckpointEncoder(checkpoint, num_layers=form.num_layers, dim=form.dim)
+        fewer_pieces = self._checkpoint is not checkpoint
+        part = fewer_pieces or (form.num_layers, form.dim) != (whole.config.num_layers, whole.config.dim)
         budget, encoder = options.budget(form.precision), SentenceEncoder(self._folder)
         parity = measure_parity(trained, encoder, self._pairs, budget, CheckpointEncoder(whole) if part else None)
         parity.check(advice=MORE_PIECES if fewer_pieces else ADVICE.get(form.precision, EXACT))
@@ -138,8 +146,6 @@ class _Maker:
         """Refuse weights that are coarser than their form says: of a small encoder, cosines say little of layers."""
         form, weights = self._form, BundleWeights(Bundle.open(self._folder))
         for name, tensor in self._checkpoint.encoder.first(form.num_layers).state_dict().items():
-            if name not in weights:  # the readout, where vectors are cut
-                continue
             kept, factors = weights.read(name), weights.factors(name)
             trained = tensor.numpy()[..., : kept.shape[-1]]
             off = steps_off(trained / factors, kept / factors, form.limit(name))

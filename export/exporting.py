@@ -8,7 +8,9 @@ from xsent.export.bundle import export_bundle
 from xsent.export.folder import Written, check_place
 from xsent.export.golden import check_processor
 from xsent.export.interchange import WRITERS, export_interchange
-from xsent.export.options import BUNDLES, DEFAULTS, ExportOptions
+from xsent.export.options import BUNDLES, DEFAULTS, ExportOptions, trained_layers
+from xsent.export.parity import held_out_pairs
+from xsent.export.static import without_layers
 from xsent.export.teacher import export_teacher
 from xsent.openvino_backend import import_openvino
 from xsent.train.bundles import open_checkpoint
@@ -29,4 +31,10 @@ def export(source: Path, out: Path, options: ExportOptions = DEFAULTS) -> Writte
         raise DataError(f"{source}: a model of sentence-transformers; --format teacher makes a teacher of it")
     with TemporaryDirectory() as folder:  # for what a bundle becomes as a checkpoint
         checkpoint = open_checkpoint(source, Path(folder) / "checkpoint")
-        return (export_interchange if foreign else export_bundle)(checkpoint, out, options)
+        part, whole = checkpoint, None
+        if options.num_layers == 0 and 0 not in trained_layers(checkpoint):
+            options.form(checkpoint)  # before all the work
+            fitted = [sides[1::2] for sides in held_out_pairs(checkpoint, options.gate_data).values()]
+            part = without_layers(checkpoint, [text for sides in fitted for pair in sides for text in pair])
+            whole = checkpoint
+        return export_interchange(part, out, options) if foreign else export_bundle(part, out, options, whole)

@@ -37,7 +37,6 @@ class EncoderGraph(Nodes):
         self._table = ExternalFile(TABLE)
         self._weights = ExternalFile(WEIGHTS)
         self._encoder(encoder.first(form.num_layers))
-        self._readout(encoder)
 
     @property
     def network(self) -> dict[str, object]:
@@ -176,17 +175,6 @@ class EncoderGraph(Nodes):
         if gain is not None:
             weight, bias = weight * gain, bias * gain
         return self._product(name, x, weight, bias)
-
-    def _readout(self, encoder: Encoder) -> None:
-        """Keep what makes an encoder without layers of this one; the graph does not read it."""
-        if encoder.readout is None or not self._form.num_layers or self._form.dim < self._width:
-            return
-        weight, bias = _array(encoder.readout.weight).T, _array(encoder.readout.bias)
-        arrays: dict[str, NDArray[np.generic]] = {"weight": weight, "bias": bias}
-        if self._form.precision != "float32":
-            arrays["weight"], arrays["scales"] = quantize_columns(weight, self._form.target)
-        for part, array in arrays.items():
-            self._weights.add(f"readout.{part}", array)
 
     def _is_quantized(self) -> bool:
         return self._form.precision != "float32"

@@ -20,7 +20,7 @@ Precision = Literal["int8", "int4-table", "float32"]  # int4-table: 4 bits for t
 Format = Literal["bundle", "openvino", "onnx", "sentence-transformers", "web", "teacher"]
 BUNDLES = ("bundle", "openvino")  # formats that are bundles
 SHARES = (1.0, 0.9999, 0.999, 0.997, 0.99, 0.98, 0.95)  # of a sample's tokens that keep their pieces
-MATRICES = ("table.weight", "qkv.weight", "attention_out.weight", "ffn_in.weight", "ffn_out.weight", "readout.weight")
+MATRICES = ("table.weight", "qkv.weight", "attention_out.weight", "ffn_in.weight", "ffn_out.weight")
 UNITS = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "KIB": 2**10, "MIB": 2**20}
 
 
@@ -48,10 +48,8 @@ class Form:
 
 
 def trained_layers(checkpoint: Checkpoint) -> list[int]:
-    """The layers that a checkpoint can be used with: all, those trained to stand alone, and none by a readout."""
-    config = checkpoint.config
-    none = [0] if config.readout else []
-    return sorted({config.num_layers, *none, *_trained(checkpoint, "layers", "layer_prefixes")})
+    """The layers that a checkpoint can be used with as it is: all, and those trained to stand alone."""
+    return sorted({checkpoint.config.num_layers, *_trained(checkpoint, "layers", "layer_prefixes")})
 
 
 def trained_dims(checkpoint: Checkpoint) -> list[int]:
@@ -123,10 +121,13 @@ class ExportOptions:
         return None if self.max_size is None else parse_size(self.max_size)
 
     def form(self, checkpoint: Checkpoint) -> Form:
-        """The form that is asked for; a DataError where the checkpoint was not trained for it, says for what it was."""
+        """The form that is asked for; a DataError where the checkpoint was not trained for it, says for what it was.
+
+        Of no layers anything can be made, see `xsent.export.static`.
+        """
         config = checkpoint.config
         for name, asked, trained, setting in (
-            ("--layers", self.num_layers, trained_layers(checkpoint), "layer_prefixes"),
+            ("--layers", self.num_layers or None, trained_layers(checkpoint), "layer_prefixes"),
             ("--dim", self.dim, trained_dims(checkpoint), "prefixes"),
         ):
             if asked is not None and asked not in trained:

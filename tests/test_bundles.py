@@ -19,7 +19,9 @@ from xsent.export.bundle import export_bundle
 from xsent.export.exporting import export
 from xsent.export.graph import EncoderGraph
 from xsent.export.options import ExportOptions, Form, Precision, trained_dims, trained_layers
+from xsent.export.parity import read_pairs
 from xsent.export.quantization import quantize_rows
+from xsent.export.static import without_layers
 from xsent.manifest import Trained
 from xsent.train.bundles import BundleWeights, checkpoint_from_bundle
 from xsent.train.checkpoint import CheckpointEncoder, load_checkpoint
@@ -78,7 +80,7 @@ def test_every_shape(
 ) -> None:
     original = load_checkpoint(mini_checkpoint)
     pieces = original.config.vocab_size
-    shape = {"activation": "gelu", "norm_eps": 1e-12, "readout": num_layers > 0}
+    shape = {"activation": "gelu", "norm_eps": 1e-12}
     encoder = make_encoder(vocab_size=pieces, num_layers=num_layers, out_scale=0.05, **shape)
     bundle = exported(mini_checkpoint, original.tokenizer, tmp_path, encoder, precision)
     weights = BundleWeights(Bundle.open(bundle))
@@ -141,21 +143,23 @@ def test_what_cannot_be_read_back_is_one_line(mini_bundle: Path, tmp_path: Path)
 
 def test_what_was_trained_is_known_again(mini_checkpoint: Path, make_encoder: MakeEncoder, tmp_path: Path) -> None:
     original = load_checkpoint(mini_checkpoint)
-    encoder = make_encoder(vocab_size=original.config.vocab_size, out_scale=0.05, readout=True, activation="gelu")
+    encoder = make_encoder(vocab_size=original.config.vocab_size, out_scale=0.05, activation="gelu")
     stages = [{"num_layers": 2, "prefixes": [16, 32], "layer_prefixes": [1, 2], "name": "all", "steps": 1}]
     more = {"recipe": {"stages": stages}, "space": "people/their-model"}
     bundle = exported(mini_checkpoint, original.tokenizer, tmp_path, encoder, "int8", **more)
     opened = Bundle.open(bundle)
-    assert opened.trained == Trained(prefixes=(16, 32), layers=(0, 1, 2)) and opened.space == "people/their-model"
+    assert opened.trained == Trained(prefixes=(16, 32), layers=(1, 2)) and opened.space == "people/their-model"
     assert "| space | that of people/their-model:" in (bundle / "README.md").read_text()
     read = load_checkpoint(checkpoint_from_bundle(bundle, tmp_path / "read"))
-    assert (trained_layers(read), trained_dims(read)) == ([0, 1, 2], [16, 32])
+    assert (trained_layers(read), trained_dims(read)) == ([1, 2], [16, 32])
     pairs = mini_checkpoint / "validation.tsv"
+    trained = load_checkpoint(tmp_path / "checkpoint")
+    table = without_layers(trained, [text for sides in read_pairs(pairs).values() for p in sides[1::2] for text in p])
     for number, options in enumerate(({"num_layers": 0}, {"num_layers": 0, "dim": 16}, {"num_layers": 1})):
         asked = ExportOptions(gate_data=pairs, tolerance=20, **options)
         part = export(bundle, tmp_path / str(number), asked).path
         exact = CheckpointEncoder(
-            load_checkpoint(tmp_path / "checkpoint"), num_layers=options["num_layers"], dim=options.get("dim")
+            trained if options["num_layers"] else table, num_layers=options["num_layers"], dim=options.get("dim")
         )
         assert (SentenceEncoder(part).encode(TEXTS[:2]) * exact.encode(TEXTS[:2])).sum(axis=1).min() > 0.99
         assert Bundle.open(part).space == (None if "dim" in options else "people/their-model")

@@ -34,12 +34,11 @@ def checkpoint(mini_checkpoint: Path) -> Checkpoint:
 def test_only_what_was_trained_can_be_kept(checkpoint: Checkpoint) -> None:
     assert (trained_layers(checkpoint), trained_dims(checkpoint)) == ([1, 2], [16, 32])
     assert ExportOptions(num_layers=1, dim=16).form(checkpoint) == Form(1, 16)
-    with pytest.raises(DataError, match=r"--layers 0 was not trained, 1 and 2 were; train with layer_prefixes"):
-        ExportOptions(num_layers=0).form(checkpoint)
+    with pytest.raises(DataError, match=r"--layers 3 was not trained, 1 and 2 were; train with layer_prefixes"):
+        ExportOptions(num_layers=3).form(checkpoint)
+    assert ExportOptions(num_layers=0).form(checkpoint) == Form(0, 32)  # made, not cut out
     with pytest.raises(DataError, match=r"--dim 8 was not trained, 16 and 32 were; train with prefixes"):
         ExportOptions(dim=8).form(checkpoint)
-    model = {**checkpoint.about["model"], "readout": True}
-    assert trained_layers(dataclasses.replace(checkpoint, about={**checkpoint.about, "model": model})) == [0, 1, 2]
     stages = [{"num_layers": 2, "layer_prefixes": [0, 2]}]
     trained = dataclasses.replace(checkpoint, about={**checkpoint.about, "recipe": {"stages": stages}})
     assert (trained_layers(trained), trained_dims(trained)) == ([0, 2], [32])
@@ -137,12 +136,10 @@ def test_a_size_chooses_what_to_give_up(mini_checkpoint: Path, tmp_path: Path, m
 
 
 def test_the_table_s_bits_go_before_rare_pieces_and_these_before_dimensions(checkpoint: Checkpoint) -> None:
-    model = {**checkpoint.about["model"], "readout": True}
-    static = dataclasses.replace(checkpoint, about={**checkpoint.about, "model": model})
     sample = {"languages": ["en"], "sample": checkpoint.validation}
 
     def listed(**options: Any) -> list[str]:  # noqa: ANN401
-        return [str(candidate) for candidate in candidates(static, ExportOptions(max_size="1MB", **options))]
+        return [str(candidate) for candidate in candidates(checkpoint, ExportOptions(max_size="1MB", **options))]
 
     assert listed() == ["int8, 32 dimensions", "int4-table, 32 dimensions"]  # under layers a table stays as wide
     assert listed(num_layers=0) == [*listed(), "int8, 16 dimensions", "int4-table, 16 dimensions"]
@@ -150,7 +147,8 @@ def test_the_table_s_bits_go_before_rare_pieces_and_these_before_dimensions(chec
     pieces = listed(num_layers=0, **sample)
     assert pieces[:3] == [*listed(), "int8, 32 dimensions, the pieces of 99.99% of the sample"]
     assert len(pieces) == 28 and pieces[-1] == "int4-table, 16 dimensions, the pieces of 95.00% of the sample"
-    static = dataclasses.replace(static, about={**static.about, "trained": {"prefixes": [15, 32], "layers": [0, 2]}})
+    odd = {**checkpoint.about, "trained": {"prefixes": [15, 32], "layers": [0, 2]}}
+    checkpoint = dataclasses.replace(checkpoint, about=odd)
     assert listed(num_layers=0, precision="int4-table") == ["int4-table, 32 dimensions"]  # an odd one has no 4 bits
 
 

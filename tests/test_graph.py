@@ -54,32 +54,6 @@ def test_the_graph_is_the_encoder_or_close_and_a_part_the_encoder_inside(
             assert cosine_similarity(trained, exported)[0, 0] >= min(least, 0.9999)
 
 
-@pytest.mark.parametrize(("precision", "step"), [("int8", 1 / 64), ("float32", 0)])
-def test_the_readout_lies_beside_the_graph(
-    precision: Precision, step: float, tmp_path: Path, make_encoder: MakeEncoder
-) -> None:
-    encoder = make_encoder(readout=True)
-    assert encoder.readout is not None
-    written = EncoderGraph(encoder, Form.whole(encoder.config, precision))
-    written.write(tmp_path)
-    assert not [t for t in onnx.load(tmp_path / "model.onnx").graph.initializer if "readout" in t.name]
-    places = written.network["tensors"]
-    assert isinstance(places, dict)
-
-    def read(name: str) -> NDArray[np.generic]:
-        place = places[f"readout.{name}"]
-        count = int(np.prod(place["shape"]))
-        stored = np.fromfile(tmp_path / place["file"], place["dtype"], count, offset=place["offset"])
-        return stored.reshape(place["shape"])
-
-    weight = read("weight") * (read("scales") if precision == "int8" else 1)
-    expected = encoder.readout.weight.detach().numpy().T
-    np.testing.assert_allclose(weight, expected, atol=step * np.abs(expected).max() / 2)
-    np.testing.assert_array_equal(read("bias"), encoder.readout.bias.detach().numpy())
-    cut = EncoderGraph(encoder, Form(2, 16)).network["tensors"]
-    assert isinstance(cut, dict) and "readout.weight" not in cut  # nobody could use it
-
-
 def test_weights_can_be_mapped(tmp_path: Path, make_encoder: MakeEncoder) -> None:
     encoder = make_encoder()
     EncoderGraph(encoder, Form.whole(encoder.config)).write(tmp_path)

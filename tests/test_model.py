@@ -61,17 +61,6 @@ def test_the_encoder_inside_has_the_states_of_the_whole(make_encoder: MakeEncode
         encoder.first(3)
 
 
-@torch.no_grad()
-def test_the_table_inside_is_read_out(make_encoder: MakeEncoder) -> None:
-    """The map of a mean is the mean of the mapped rows."""
-    encoder = make_encoder(readout=True)
-    assert encoder.readout is not None
-    sentences = batch(A, B)
-    table = encoder.first(1).first(0)
-    assert table.readout is None and not table.layers
-    assert torch.allclose(table(sentences), encoder.readout(encoder.static(sentences)), atol=1e-6)
-
-
 def test_a_group_is_of_nearly_one_length() -> None:
     # 4 takes up to 1.2 x 4 + 4 = 8.8, 9 up to 14.8, 20 up to 28, 29 up to 38.8
     assert group_sizes([4, 5, 8, 9, 14, 20, 28, 29]) == [3, 2, 2, 1]

@@ -1,7 +1,6 @@
-"""A teacher's layers in our encoder, its first rows, and the readout: sentence-transformers, NumPy beside ours."""
+"""A teacher's layers in our encoder, and its first rows: sentence-transformers beside ours."""
 
 from pathlib import Path
-from unittest import mock
 
 import numpy as np
 import pytest
@@ -11,11 +10,10 @@ from tiny_bert import WIDTH, WORDS, write_tiny_bert
 from trainings import toy_store
 
 from xsent.similarity import cosine_similarity
-from xsent.train import teachers
 from xsent.train.checkpoint import to_tokens
 from xsent.train.data.store import Store
-from xsent.train.model import Encoder, ModelConfig
-from xsent.train.teachers import RIDGE, TeacherInput, Teachers, fit_readout, piece_counts
+from xsent.train.model import Encoder
+from xsent.train.teachers import TeacherInput, Teachers, piece_counts
 from xsent.train.tokens import Tokens
 from xsent.train.transfer import TeacherBert, pools_by_mean, read_teacher
 
@@ -113,56 +111,3 @@ def test_the_input_of_a_teacher_is_the_mean_of_its_rows(teacher: TeacherBert) ->
 )
 def test_the_mean_alone_pools(pooling: dict[str, object], good: bool) -> None:
     assert pools_by_mean(pooling) is good
-
-
-NARROW = 8
-
-
-def looks(pairs: int) -> mock.Mock:
-    """A teacher whose vectors are made up."""
-    vectors = np.random.default_rng(2).normal(size=(pairs, NARROW)).astype(np.float32)
-    return mock.Mock(vectors=vectors, rows=mock.Mock(side_effect=vectors.__getitem__))
-
-
-@pytest.fixture
-def mixed(tmp_path: Path, mini_checkpoint: Path) -> Store:
-    """Pairs, and English sentences alone."""
-    alone = "".join(f"wiki\tone cat sees {number} dogs\n" for number in range(50))
-    return toy_store(tmp_path, mini_checkpoint / "sentencepiece.model", more=alone)
-
-
-def test_the_readout_is_the_ridge_regression_of_both_sides(mixed: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(teachers, "CHUNK", 77)
-    encoder = Encoder(ModelConfig(vocab_size=500, dim=NARROW, num_layers=1, num_heads=2, ffn_dim=8, readout=True))
-    torch.nn.init.normal_(encoder.table.weight, generator=torch.Generator().manual_seed(1))
-    teacher, pairs = looks(len(mixed)), np.arange(10, len(mixed))
-    assert encoder.readout is not None
-    start = encoder.readout.weight.clone()
-    assert torch.equal(start, torch.eye(NARROW))
-    fit_readout(encoder, mixed, teacher, pairs)
-
-    means, targets = [], []
-    unit = teacher.vectors / np.linalg.norm(teacher.vectors, axis=1, keepdims=True)
-    table = encoder.table.weight.detach().double().numpy()
-    for pair in pairs:
-        for side in (0, 1):
-            if len(ids := mixed.tokens(np.array([pair]), side, 64).ids.numpy()):
-                means.append(table[ids].mean(axis=0))
-                targets.append(unit[pair])
-    x, y = np.array(means), np.array(targets)
-    assert len(x) == 2 * 190 + 50
-    # The offset goes free; what is kept small is the rest, by a share of the mean square.
-    penalty = RIDGE * (x**2).sum(axis=0).mean()
-    centred, wanted = x - x.mean(axis=0), y - y.mean(axis=0)
-    weight = np.linalg.solve(centred.T @ centred + penalty * np.eye(NARROW), centred.T @ wanted)
-    assert np.allclose(encoder.readout.weight.detach().numpy(), weight.T, atol=1e-5)
-    assert np.allclose(encoder.readout.bias.detach().numpy(), y.mean(axis=0) - x.mean(axis=0) @ weight, atol=1e-5)
-
-
-def test_few_of_many_pairs_are_read_out(mixed: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(teachers, "READ_OUT", 40)
-    encoder = Encoder(ModelConfig(vocab_size=500, dim=NARROW, num_layers=1, num_heads=2, ffn_dim=8, readout=True))
-    teacher = looks(len(mixed))
-    fit_readout(encoder, mixed, teacher, np.arange(len(mixed)))
-    read = np.concatenate([call.args[0] for call in teacher.rows.call_args_list])
-    assert len(read) == 40 and (read[0], read[-1]) == (0, len(mixed) - 1)

@@ -108,7 +108,6 @@ class BundleWeights:
             norm_eps=network.norm_eps,
             first=network.first,
             last=network.last,
-            readout="readout.weight" in self,
         )
 
     def state(self) -> Iterator[tuple[str, Tensor]]:
@@ -146,7 +145,7 @@ class BundleWeights:
             gain = np.ones(3 * dim, np.float32)
             gain[:dim] = (dim // self._bundle.network.heads) ** -0.5
             values = np.divide(values, gain, dtype=np.float32)
-        return values.T * self.factors(name) if name.startswith(("layers.", "readout.")) else values
+        return values.T * self.factors(name) if name.startswith("layers.") else values
 
 
 def _place(name: str) -> str:

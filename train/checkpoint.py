@@ -28,7 +28,7 @@ from xsent.files import atomic_folder, naming_damage, naming_failed_write, read_
 from xsent.train.model import Encoder, ModelConfig
 from xsent.train.tokens import Tokens
 
-FORMAT_VERSION = 2
+FORMAT_VERSION = 3
 ABOUT, MODEL, OPTIMIZER = "checkpoint.json", "model.safetensors", "optimizer.safetensors"
 TOKENIZER, VALIDATION = "sentencepiece.model", "validation.tsv"
 TABLE = "encoder.table.weight"
@@ -149,10 +149,10 @@ def read_about(path: Path) -> dict[str, Any]:
         raise DataError(f"{path}: no {ABOUT} in it; expected a checkpoint of xsent-train, or a bundle")
     about = read_json(path / ABOUT, REMEDY)
     version = about.get("format_version")
-    if version == 1:
+    if version in (1, 2):
         raise DataError(
-            f"{path}: checkpoint of version 1, from before the encoder was a BERT (pre-norm); train it again, or "
-            "take the built-in bundle"
+            f"{path}: checkpoint of version {version}, of an older xsent whose encoder had another shape; train it "
+            "again, or take the built-in bundle"
         )
     if version != FORMAT_VERSION:
         raise DataError(f"{path}: checkpoint of version {version}; this xsent reads version {FORMAT_VERSION}")

@@ -36,7 +36,6 @@ class ModelConfig:
     norm_eps: float = 1e-5  # what the norms add to a variance
     first: int = FIRST  # piece that stands before every sentence
     last: int = LAST  # piece that stands behind it
-    readout: bool = False  # whether the mean of a sentence's rows has a linear map to its vector, see `Encoder.first`
 
     def __post_init__(self) -> None:
         for field in fields(self):  # it may come from a file
@@ -120,10 +119,6 @@ class Encoder(nn.Module):
         self.positions = nn.Parameter(torch.zeros(config.max_length + FRAME, config.dim)) if config.num_layers else None
         self.table_norm = nn.LayerNorm(config.dim, eps=config.norm_eps) if config.num_layers else None
         self.layers = nn.ModuleList(Layer(config) for _ in range(config.num_layers))
-        self.readout = nn.Linear(config.dim, config.dim) if config.readout else None
-        if self.readout is not None:
-            nn.init.eye_(self.readout.weight)
-            nn.init.zeros_(self.readout.bias)
 
     def forward(self, tokens: Tokens) -> Tensor:
         """Sentence vectors [B, D], not normalised; every sentence has at most `max_length` tokens."""
@@ -151,22 +146,14 @@ class Encoder(nn.Module):
         return states if packing.back is None else [x.index_select(0, packing.back) for x in states]
 
     def first(self, num_layers: int) -> "Encoder":
-        """The encoder inside this one that stops after some of its layers; it shares the weights.
-
-        Without layers it is another table: its rows are this one's through `readout`, so that the mean of a sentence's
-        rows lies where the layers would bring it. The map of a mean is the mean of the mapped rows.
-        """
+        """The encoder inside this one that stops after some of its layers; it shares the weights."""
         if num_layers > self.config.num_layers:
             raise ValueError(f"num_layers = {num_layers} must be at most {self.config.num_layers}")
         if num_layers == self.config.num_layers:
             return self
-        readout = self.config.readout and num_layers > 0
         with torch.device("meta"):
-            encoder = Encoder(replace(self.config, num_layers=num_layers, readout=readout))
+            encoder = Encoder(replace(self.config, num_layers=num_layers))
         state = self.state_dict()
-        if self.readout is not None and not num_layers:
-            with torch.no_grad():
-                state["table.weight"] = self.readout(self.table.weight)
         encoder.load_state_dict({name: state[name] for name in encoder.state_dict()}, assign=True)
         return encoder.train(self.training)
 

@@ -40,8 +40,6 @@ class TrainingModel(nn.Module):
         self.register_buffer("_maskable", maskable, persistent=False)
         for parameter in self.encoder.parameters():
             parameter.requires_grad_(stage.learning_rate > 0)
-        if self.encoder.readout is not None:
-            self.encoder.readout.requires_grad_(False)  # it is fitted at the end of a stage
         self.encoder.table.weight.requires_grad_(stage.table_learning_rate > 0)
 
     def forward(self, batch: Batch) -> Losses:

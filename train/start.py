@@ -71,14 +71,12 @@ def stage_folders(run: Path, stage: StageConfig) -> list[Path]:
     return [path for _, path in sorted((int(match[1]), path) for match, path in found)]
 
 
-def model_config(
-    recipe: Recipe, stage: StageConfig, vocab_size: int, before: Checkpoint | None, *, readout: bool
-) -> ModelConfig:
+def model_config(recipe: Recipe, stage: StageConfig, vocab_size: int, before: Checkpoint | None) -> ModelConfig:
     """The shape of a stage's encoder; its first and last piece are those of the checkpoint that it starts from."""
     shape = {name: getattr(recipe, name) for name in ("dim", *LAYER_SHAPE)}
     if before is not None:
         shape |= {name: getattr(before.config, name) for name in ("first", "last")}
-    return ModelConfig(vocab_size, num_layers=stage.num_layers, dropout=stage.dropout, readout=readout, **shape)
+    return ModelConfig(vocab_size, num_layers=stage.num_layers, dropout=stage.dropout, **shape)
 
 
 def average_checkpoints(checkpoints: Sequence[Checkpoint], shares: Sequence[float]) -> Checkpoint:

@@ -1,4 +1,4 @@
-"""What a training has of its teacher: where its table and layers start, what it learns from, and a readout.
+"""What a training has of its teacher: where its table and layers start, and what it learns from.
 
 A table under a teacher's layers does not start from nothing: a piece that is an English word has the teacher's own row
 (as in WECHSEL, Minixhofer et al. 2022).
@@ -20,7 +20,7 @@ from xsent.errors import DataError
 from xsent.train.config import Recipe, StageConfig
 from xsent.train.data.sampling import evenly
 from xsent.train.data.store import Store
-from xsent.train.data.teacher_vectors import TeacherVectors, Teaches
+from xsent.train.data.teacher_vectors import Teaches
 from xsent.train.model import Encoder
 from xsent.train.teacher import Teacher, files_identity, open_teacher
 from xsent.train.transfer import TeacherBert, read_teacher
@@ -30,9 +30,6 @@ logger = logging.getLogger(__name__)
 SEEN = 20  # times that a piece must stand in English text to count as English
 FOREIGN = 8  # times as often it may stand in the other languages
 COUNTED = 200_000  # pairs of which pieces are counted
-CHUNK = 8192  # pairs that a readout reads at a time
-READ_OUT = 200_000  # pairs at most; the map has a row for each dimension
-RIDGE = 1e-3  # of the mean variance, added to that of every direction
 
 
 @dataclass(frozen=True)
@@ -54,10 +51,6 @@ class Teachers:
         if stage.objectives.rows and self.bert is not None:
             return TeacherInput(self.bert)
         return self.vectors if stage.objectives.distils else None
-
-    def reads_out(self, stage: StageConfig, dim: int) -> bool:
-        """Whether a stage ends with a readout: it has layers, and vectors in the teacher's space."""
-        return bool(stage.num_layers and stage.objectives.distil) and self.dim == dim
 
     def identities(self, stages: Sequence[StageConfig]) -> dict[str, str | None]:
         """What stages depend on."""
@@ -156,33 +149,3 @@ def piece_counts(store: Store, vocab_size: int) -> NDArray[np.int64]:
     pairs = evenly(len(store), COUNTED)
     longest = np.iinfo(np.int32).max
     return np.stack([np.bincount(store.tokens(pairs, side, longest).ids, minlength=vocab_size) for side in (0, 1)])
-
-
-@torch.no_grad()
-def fit_readout(encoder: Encoder, store: Store, teacher: TeacherVectors, pairs: NDArray[np.int64]) -> None:
-    """Set the readout of an encoder by ridge regression of the teacher's vectors on the means of its rows.
-
-    It makes an encoder with layers one without. Both sides of a pair are to lie at the teacher's vector of its English
-    side. In double precision, and in one pass: only sums over the sentences are kept.
-    """
-    assert encoder.readout is not None
-    device, width = encoder.table.weight.device, encoder.config.dim
-    squares = torch.zeros(width + 1, width + 1, dtype=torch.float64, device=device)
-    products = torch.zeros(width + 1, width, dtype=torch.float64, device=device)
-    chosen = pairs[evenly(len(pairs), READ_OUT)]
-    for start in range(0, len(chosen), CHUNK):
-        part = chosen[start : start + CHUNK]
-        targets = F.normalize(torch.from_numpy(teacher.rows(part)).to(device), dim=1).double()
-        for side in (0, 1):
-            tokens = store.tokens(part, side, encoder.config.max_length).to(device)
-            means = F.pad(encoder.static(tokens), (0, 1), value=1.0).double()  # [B, D + 1]
-            there = (tokens.lengths > 0).double()[:, None]  # English alone has no other side
-            squares += (means * there).T @ means
-            products += (means * there).T @ targets
-        store.forget()
-    # Kept small but for the offset, the last row.
-    penalty = RIDGE * squares.diagonal()[:-1].mean() * torch.ones_like(squares.diagonal())
-    penalty[-1] = 0
-    solved = torch.linalg.solve(squares + penalty.diag(), products).to(encoder.readout.weight.dtype)
-    encoder.readout.weight.copy_(solved[:-1].T)
-    encoder.readout.bias.copy_(solved[-1])

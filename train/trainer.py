@@ -21,7 +21,7 @@ from xsent.train.objectives.distillation import Whitening
 from xsent.train.settings import differences
 from xsent.train.stage import TrainingModel
 from xsent.train.start import average_checkpoints, in_common, model_config, open_start, require_fit, stage_folders
-from xsent.train.teachers import fit_readout, open_teachers
+from xsent.train.teachers import open_teachers
 from xsent.train.validation import Scores, Validation
 
 logger = logging.getLogger(__name__)
@@ -144,8 +144,6 @@ class Trainer:
         loop = StageLoop(stage, model, optimizer, fabric=fabric, validation=self.validation, log=log, seed=seed)
 
         def save(step: int, scores: Scores) -> Path:
-            if step == stage.steps and model.encoder.readout is not None and vectors is not None:
-                fit_readout(model.encoder, self.feed.data.store, vectors, self.feed.drawn(number, stage))
             return self._save(number, model, optimizer, step, scores)
 
         start = latest.step if latest else 0
@@ -154,8 +152,7 @@ class Trainer:
     def _model(self, stage: StageConfig, before: Checkpoint | None, latest: Checkpoint | None) -> TrainingModel:
         """The encoder of a stage with its objectives, as it starts or as it was left."""
         recipe, teachers, feed = self.recipe, self.teachers, self.feed
-        reads_out = teachers.reads_out(stage, recipe.dim)
-        config = model_config(recipe, stage, feed.processor.vocab_size(), before, readout=reads_out)
+        config = model_config(recipe, stage, feed.processor.vocab_size(), before)
         model = TrainingModel(config, stage, feed.maskable, teachers.dim)
         model.mixed = self.precision == "bf16-mixed"
         model.gather, model.average = partial(gather, self.fabric), partial(average, self.fabric)
