@@ -11,7 +11,7 @@ from matplotlib.ticker import NullLocator
 
 from xsent.bench.pages import Plot
 from xsent.bench.results import Axis, Measurement
-from xsent.bench.tables import fit_line, heading, order, scaled
+from xsent.bench.tables import fit_line, heading, order
 
 USUAL: Mapping[str, Axis] = {"precision": "int8", "backend": "onnx", "threads": 1}
 SCORES = ("tatoeba", "sib", "sts")
@@ -93,28 +93,28 @@ def bars(name: str, title: str, rows: Mapping[str, Mapping[str, Sequence[float]]
     return Plot(name, title, figure)
 
 
-def quality_against(measured: Measured, cost: str, label: str) -> Plot | None:
-    """Scores of bundles against what they cost: a panel for each score, with a point a bundle."""
+def quality_by_time(measured: Measured) -> Plot | None:
+    """Scores of bundles against milliseconds: a panel for each score, a point a bundle, megabytes beside its name."""
     scores = [score for score in SCORES if any(score in m.figures for m in measured)]
     if not scores:
         return None
-    figure = Figure(figsize=(3.4 * len(scores) + 1.6, 3.8), layout="constrained")
+    figure = Figure(figsize=(3.0 * len(scores) + 2.2, 3.4), layout="constrained")
     panels = figure.subplots(1, len(scores), squeeze=False)[0]
     for axes, score in zip(panels, scores, strict=True):
         for m, shape in zip(measured, cycle("osD^vP*X")):
             if score in m.figures:
-                point, bundle = (scaled(cost, m.figures[cost]), m.figures[score]), str(m.axes["bundle"])
+                bundle = f"{m.axes['bundle']}, {m.figures['bytes'] / 1e6:.0f} MB"
+                point = m.figures["p50_ms"], m.figures[score]
                 axes.plot(*point, shape, label=bundle, markersize=9, fillstyle="none", markeredgewidth=2, clip_on=False)
         axes.margins(0.25)
         middle = sum(axes.get_ylim()) / 2
         axes.set_ylim(min(axes.get_ylim()[0], middle - POINTS / 2), max(axes.get_ylim()[1], middle + POINTS / 2))
         axes.set_xlim(left=0)
         axes.set_title(heading(score), fontsize=10)
-        axes.set_xlabel(label)
+        axes.set_xlabel("milliseconds, one sentence")
         axes.grid(alpha=0.3)
     panels[-1].legend(loc="center left", bbox_to_anchor=(1, 0.5), frameon=False)
-    name = label.replace(",", "").split()[0]
-    return _titled(f"quality-by-{name}", f"Quality against {label.partition(',')[0]}", panels[0])
+    return _titled("quality-by-milliseconds", "Quality against time", panels[0])
 
 
 def _draw(series: Mapping[Axis, Series], style: str, labels: tuple[str, str, str]) -> Axes:

@@ -10,8 +10,7 @@ from statistics import fmean, median
 
 from xsent.bench.grid import size
 from xsent.bench.results import Axis, Measurement
-from xsent.bench.texts import mixed, texts_of
-from xsent.bench.turn import FEWEST, MOST
+from xsent.bench.turn import BLOCK, Task, run_turn
 from xsent.bundle import Bundle
 from xsent.classification.topics import ENGLISH, transfer_from_english
 from xsent.encoder import SentenceEncoder
@@ -22,11 +21,9 @@ from xsent.evaluation.translation import tatoeba, xsr
 from xsent.files import atomic_file
 from xsent.lines import read_lines
 from xsent.models import SupportsEncode
-from xsent.probe import time_each
-from xsent.tokenizer import Tokenizer
 
 PLACES = {"tatoeba": "tatoeba", "sib": "sib200", "sts": "stsb"}  # figure and folder
-TOKENS, SECONDS = 32, 0.5
+TOKENS = 32  # of the sentences that are timed
 
 
 def tests_in(folder: Path) -> list[str]:
@@ -38,7 +35,7 @@ def tests_in(folder: Path) -> list[str]:
 
 
 def measure_quality(bundles: Sequence[Path], folder: Path, fail: Callable[[str], None]) -> Iterator[Measurement]:
-    """Scores of bundles with the time of a sentence and the size of each, one bundle after the other.
+    """Scores of bundles with the time of a sentence, the memory and the size of each, one bundle after the other.
 
     Each is tested in the languages that all of them have, or in its own if there is none. Of the folder `tatoeba`,
     `sib200` and `stsb` are read, as `xsent evaluate` and `xsent classify evaluate` do; what fails is told.
@@ -52,10 +49,10 @@ def measure_quality(bundles: Sequence[Path], folder: Path, fail: Callable[[str],
         axes: dict[str, Axis] = {"bundle": named, "layers": bundle.num_layers, "precision": bundle.precision}
         languages = [code for code in bundle.languages if len(common) < 2 or code in common]
         axes["languages"] = ",".join(languages)
-        encoder, found = SentenceEncoder(path), dict[str, float]()
-        texts = texts_of(min(TOKENS, encoder.max_length), Tokenizer(bundle.tokenizer_path).encode, mixed(1000))
-        times = time_each(encoder.encode, texts, least=FEWEST, most=MOST, seconds=SECONDS)
-        costs = {"p50_ms": 1000 * median(times), "bytes": size(bundle).figures["bytes"]}
+        encoder, found, length = SentenceEncoder(path), dict[str, float](), min(TOKENS, bundle.max_length)
+        turn = run_turn(Task(str(path), settings={"threads": 1}, lengths=[length], stream=BLOCK))
+        costs = {"p50_ms": median(turn.ms[length]), "mib_1000": turn.memory[BLOCK]}
+        costs["bytes"] = size(bundle).figures["bytes"]
         for test in wanted:
             try:
                 found[test] = mean_score(test, encoder, folder, languages)

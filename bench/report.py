@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from statistics import median
 
@@ -196,11 +195,8 @@ PARTS: Sequence[Part] = (
         "Quality and cost",
         "What a bundle is worth beside what it costs: means over languages, in per cent, higher is better, as "
         "`xsent evaluate` and `xsent classify evaluate` have them. The milliseconds are of a sentence of 32 tokens on "
-        "one thread.",
-        plots=[
-            partial(plots.quality_against, cost="p50_ms", label="milliseconds, one sentence"),
-            partial(plots.quality_against, cost="bytes", label="megabytes on the disk"),
-        ],
+        "one thread, the memory of a process of its own.",
+        plots=[plots.quality_by_time],
     ),
     Part(
         "peers",

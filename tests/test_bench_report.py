@@ -14,7 +14,7 @@ from xsent.bench.tables import by_tokens, fit_line, lines, listing, number
 
 PLOTS = {
     *("latency-by-layers", "memory-by-layers", "throughput-by-length"),
-    *("quality-by-milliseconds", "quality-by-megabytes"),
+    "quality-by-milliseconds",
 }
 
 
