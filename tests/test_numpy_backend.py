@@ -26,6 +26,7 @@ from xsent.export.quantization import Target
 from xsent.manifest import parse_manifest
 from xsent.numpy_backend import NumpyBackend, gelu, quantize
 from xsent.onnx_backend import OnnxBackend
+from xsent.probe import SATURATING, instruction_set
 from xsent.similarity import cosine_similarity
 from xsent.train.model import Encoder
 
@@ -70,6 +71,8 @@ def test_float32_is_the_graph(
 def test_eight_bits_round_as_the_graph_does(
     precision: Precision, target: Target, num_layers: int, make_encoder: MakeEncoder, mini_bundle: Path, tmp_path: Path
 ) -> None:
+    if target != "portable" and num_layers and instruction_set() in SATURATING:
+        pytest.skip("the sums of onnxruntime overflow on this processor")
     encoder = make_encoder(dim=128, num_layers=2)
     bundle = write_bundle(encoder, Form(num_layers, 128, precision, target), mini_bundle, tmp_path)
     for onnx, numpy in pairs(bundle):
