@@ -41,6 +41,17 @@ def test_co_without_a_filter_keeps_the_translation_itself_in_the_queue() -> None
     assert co(key, key, key, temperature=0.05, ignore_above=1.0).item() == pytest.approx(math.log(2))
 
 
+def test_co_tells_the_translation_from_the_batch_too_where_asked() -> None:
+    # Keys of cosines 0.8 (first and second) and 1 (the third says what the first says); the queue is at 0 to all.
+    teacher = torch.tensor([[1.0, 0.0, 0.0], [0.8, 0.6, 0.0], [2.0, 0.0, 0.0]])
+    queue = torch.tensor([[0.0, 0.0, 1.0]])
+    first, second = math.log(1 + math.exp(-1) + math.exp(0.8 - 1)), math.log(1 + math.exp(-1) + 2 * math.exp(0.8 - 1))
+    loss = co(teacher, teacher, queue, temperature=1.0, batch=True)
+    assert loss.item() == pytest.approx((2 * first + second) / 3)
+    filtered = co(teacher, teacher, queue, temperature=1.0, ignore_above=0.7, batch=True)
+    assert filtered.item() == pytest.approx(math.log(1 + math.exp(-1)))
+
+
 @pytest.mark.parametrize("queue", [NONE, torch.tensor([[1.0, 1.0]])])
 def test_co_without_negatives_is_zero_and_can_go_backward(queue: torch.Tensor) -> None:
     student = torch.tensor([[1.0, 0.0]], requires_grad=True)

@@ -1,11 +1,13 @@
-"""Sampling: shares, epochs without repetition, and windows that follow from (seed, number) alone."""
+"""Sampling: shares, epochs without repetition, windows that follow from (seed, number) alone, neighbouring clusters."""
 
 import numpy as np
 import pytest
+import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
 from xsent.errors import DataError
+from xsent.train.data.clusters import chained
 from xsent.train.data.sampling import Sampler, cell_shares, draw, reweigh
 
 
@@ -57,3 +59,10 @@ def test_shuffling_moves_batches_and_leaves_them_whole() -> None:
     assert not np.array_equal(shuffled, batches)
     assert sorted(map(tuple, shuffled)) == sorted(map(tuple, batches))
     assert np.array_equal(sampler().shuffle(0, batches), shuffled)
+
+
+def test_clusters_side_by_side_are_neighbours() -> None:
+    degrees = torch.tensor([40.0, 90, 60, 10, 95])  # from 40 to 60, the nearest, to 90, to 95, and back to what is left
+    radians = torch.deg2rad(degrees)
+    centroids = torch.stack([radians.cos(), radians.sin()], dim=1)
+    assert torch.equal(chained(centroids), centroids[[0, 2, 1, 4, 3]])

@@ -156,7 +156,7 @@ class TrainingModel(nn.Module):
             losses["distil"] = _mean(distil(student, batch.teacher[:, :d]) for student, d in views)
         if (contrast := self.objectives.co) is not None and batch.queue is not None:
             views = self._students((u, v) if contrast.english else (v,), batch.teacher)
-            given = {"temperature": contrast.temperature, "ignore_above": contrast.ignore_above}
+            given = contrast.model_dump(include={"temperature", "ignore_above", "batch"})
             losses["co"] = _mean(co(x, batch.teacher[:, :d], batch.queue[:, :d], **given) for x, d in views)
         return losses
 

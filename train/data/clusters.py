@@ -1,8 +1,9 @@
 """Groups of pairs that mean similar things, so that a batch can be made of hard negatives.
 
 Random negatives are told apart within minutes. Spherical k-means over the English vectors of the current table puts
-sentences that it confuses into one cluster; the sampler then cuts its batches along the clusters. The table alone, as
-it is a hundred times faster than the layers, and near enough to say what is similar.
+sentences that it confuses into one cluster; the sampler then cuts its batches along the clusters, which are numbered so
+that neighbours have numbers side by side. The table alone, as it is a hundred times faster than the layers, and near
+enough to say what is similar; without what all its vectors have in common.
 """
 
 import logging
@@ -32,22 +33,25 @@ def cluster_pairs(store: Store, encoder: Encoder, *, clusters: int, seed: int) -
     rng = np.random.default_rng((seed, 3))
     sample = np.unique(rng.integers(len(store), size=SAMPLE_PER_CLUSTER * clusters))
     parts = (sample[start : start + CHUNK] for start in range(0, len(sample), CHUNK))
-    vectors = torch.cat([english_vectors(store, encoder, part) for part in parts])
+    vectors = torch.cat([english_means(store, encoder, part) for part in parts])
+    common = vectors.mean(dim=0)
+    vectors = F.normalize(vectors - common, dim=1)
     first = rng.choice(len(sample), min(clusters, len(sample)), replace=False)
     centroids = vectors[torch.from_numpy(first)]
     for _ in range(ITERATIONS):
         centroids = move(centroids, vectors)
+    centroids = chained(centroids)
     for start in tqdm(range(0, len(store), CHUNK), desc="clusters", unit="chunk", disable=None):
         rows = np.arange(start, min(start + CHUNK, len(store)))
-        found = nearest_centroid(english_vectors(store, encoder, rows), centroids)
+        found = nearest_centroid(english_means(store, encoder, rows) - common, centroids)
         yield found.cpu().numpy().astype(np.uint16)
     logger.info("%d pairs in %d clusters", len(store), len(centroids))
 
 
-def english_vectors(store: Store, encoder: Encoder, rows: NDArray[np.int64]) -> Tensor:
-    """Unit vectors of the English sides of some pairs [rows, DIM]."""
+def english_means(store: Store, encoder: Encoder, rows: NDArray[np.int64]) -> Tensor:
+    """The mean rows of the English sides of some pairs [rows, DIM]."""
     tokens = store.tokens(rows, 0, encoder.config.max_length).to(encoder.table.weight.device)
-    return F.normalize(encoder.static(tokens)[:, :DIM], dim=1)
+    return encoder.static(tokens)[:, :DIM]
 
 
 def nearest_centroid(vectors: Tensor, centroids: Tensor) -> Tensor:
@@ -61,3 +65,13 @@ def move(centroids: Tensor, vectors: Tensor) -> Tensor:
     sums = torch.zeros_like(centroids).index_add_(0, assigned, vectors)
     empty = torch.bincount(assigned, minlength=len(centroids)) == 0
     return F.normalize(torch.where(empty[:, None], centroids, sums), dim=1)
+
+
+def chained(centroids: Tensor) -> Tensor:
+    """The centroids in the order of a walk that goes on to the nearest one where it has not been yet."""
+    similar = centroids @ centroids.T
+    path = [0]
+    for _ in range(len(centroids) - 1):
+        similar[:, path[-1]] = -torch.inf
+        path.append(int(similar[path[-1]].argmax()))
+    return centroids[path]

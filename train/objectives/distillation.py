@@ -13,6 +13,7 @@ from torch import Tensor
 from xsent.train.objectives.contrastive import align, unit
 
 FLAT = 0.05  # of the mean variance, added to that of every axis: the flattest ones are noise
+EQUAL = 1e-4  # cosines of one sentence with itself are within that of 1, in float16 too
 
 
 def distil(student: Tensor, teacher: Tensor) -> Tensor:
@@ -20,18 +21,30 @@ def distil(student: Tensor, teacher: Tensor) -> Tensor:
     return 1 - (unit(student) * unit(teacher.detach())).sum(dim=1).mean()
 
 
-def co(student: Tensor, teacher: Tensor, queue: Tensor, *, temperature: float, ignore_above: float = 1.0) -> Tensor:
+def co(
+    student: Tensor,
+    teacher: Tensor,
+    queue: Tensor,
+    *,
+    temperature: float,
+    ignore_above: float = 1.0,
+    batch: bool = False,
+) -> Tensor:
     """Tell the teacher's vector of the translation from those of earlier batches (LASER3-CO, tan2022 eq. 1).
 
-    The queue has these vectors [N, D], of any length; with none the loss is 0. The other sentences of the batch are no
-    negatives. With `ignore_above` this is CO-Filter (section 2.2): an entry of the queue whose cosine with the
-    translation is above that is no negative either; 1 or more leaves none out.
+    The queue has these vectors [N, D], of any length; with none the loss is 0. The other sentences of the batch are
+    negatives too only if asked for: the hard ones, where a batch has sentences that are alike. With `ignore_above` this
+    is CO-Filter (section 2.2): a vector whose cosine with the translation is above that is no negative either; 1 or
+    more leaves out none but those of equal sentences in the batch.
     """
     query, key, others = unit(student), unit(teacher.detach()), unit(queue.detach().to(student.dtype))
     positive = (query * key).sum(dim=1, keepdim=True) / temperature  # [B, 1]
     negative = (query / temperature) @ others.T  # [B, N]
     if ignore_above < 1:
         negative = negative.masked_fill(key @ others.T > ignore_above, -torch.inf)
+    if batch:
+        same = key @ key.T > min(ignore_above, 1 - EQUAL)  # its own among them
+        negative = torch.cat([negative, (query @ key.T / temperature).masked_fill(same, -torch.inf)], dim=1)
     return (torch.cat([positive, negative], dim=1).logsumexp(dim=1) - positive[:, 0]).mean()
 
 

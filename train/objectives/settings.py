@@ -83,7 +83,8 @@ class Co(Objective):
 
     temperature: PositiveFloat = 0.05
     queue: PositiveInt = 4096  # vectors of earlier batches
-    ignore_above: float = 1.0  # cosine to the right vector above which one of the queue is no negative (CO-Filter: 0.9)
+    batch: bool = False  # whether it is told from those of its own batch too
+    ignore_above: float = 1.0  # cosine to the right vector above which another is no negative (CO-Filter: 0.9)
     english: bool = True  # as in Distil
 
 
