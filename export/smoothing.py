@@ -2,7 +2,9 @@
 
 Activations have one 8-bit scale a sentence, and a BERT has a few channels that are ten times as large as the others:
 all the rest is then rounded to a tenth of the steps. So each channel of a linear layer's input is multiplied by a
-factor, and the layer's weights for it are divided by it: the product stays, and both sides are rounded well.
+factor, and the layer's weights for it are divided by it: the product stays, and both sides are rounded well. How much
+the weights take over is tried out for each layer, as in AWQ (Lin et al. 2024): the share is kept that leaves the least
+error of the product.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -15,19 +17,20 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from xsent.export.options import Form
+from xsent.export.quantization import Target, quantize_columns
+from xsent.numpy_backend import quantize
 from xsent.tokenizer import Tokenizer
 from xsent.train.bundles import SMOOTHING
 from xsent.train.checkpoint import Checkpoint, to_tokens
 from xsent.train.model import Encoder
 
-# The share of the spread that the weights take over (their alpha), by linear layer: of 0.5 to 1 these left the least
-# error of the product in the layers of all-MiniLM-L6-v2. What attention mixes has no large channels.
-SHARES = {"qkv": 0.65, "ffn_in": 0.65, "ffn_out": 0.8}
-SENTENCES = 64  # looked at, at most; of more the rarest extremes would decide: in 8 bits that cost 0.001 of cosine
-BATCH = 32
+LINEARS = ("qkv", "ffn_in", "ffn_out")  # what attention mixes has no large channels
+SHARES = (0.5, 0.6, 0.7, 0.8, 0.9)  # of the spread that the weights may take over (their alpha)
+SENTENCES = 128  # looked at, at most
 LEAST = 1e-5
 
-Smoothing = Mapping[str, NDArray[np.float32]]  # what input channels are multiplied by, by the name of the linear layer
+Floats = NDArray[np.float32]
+Smoothing = Mapping[str, Floats]  # what input channels are multiplied by, by the name of the linear layer
 
 
 def smoothing_of(checkpoint: Checkpoint, form: Form, sentences: Sequence[str]) -> Smoothing:
@@ -41,42 +44,59 @@ def smoothing_of(checkpoint: Checkpoint, form: Form, sentences: Sequence[str]) -
     if kept:
         return {name.removeprefix(SMOOTHING): factors.numpy() for name, factors in kept.items()}
     tokenizer = Tokenizer(checkpoint.tokenizer)
-    return fit_smoothing(checkpoint.encoder.first(form.num_layers), [tokenizer.encode(text) for text in sentences])
+    read = [tokenizer.encode(text) for text in sentences]
+    return fit_smoothing(checkpoint.encoder.first(form.num_layers), read, form.target)
 
 
 @torch.inference_mode()
-def fit_smoothing(encoder: Encoder, sentences: Sequence[Sequence[int]]) -> Smoothing:
+def fit_smoothing(encoder: Encoder, sentences: Sequence[Sequence[int]], target: Target = "portable") -> Smoothing:
     """Find the factors for the linear layers of an encoder (their eq. 4) by the ids of text like that it will read.
 
     They are powers of two, with a median of 1, by the names of the layers, such as `layer0.qkv`.
     """
     if not sentences:
         return {}
-    chosen = sentences[:: -(-len(sentences) // SENTENCES)]
-    modules = ((name, part) for name, part in encoder.named_modules() if name.endswith(tuple(SHARES)))
+    modules = ((name, part) for name, part in encoder.named_modules() if name.endswith(LINEARS))
     linears = {name: part for name, part in modules if isinstance(part, nn.Linear)}
-    with _largest_inputs(linears) as largest:
-        for start in range(0, len(chosen), BATCH):
-            encoder(to_tokens(chosen[start : start + BATCH], encoder))
+    with _inputs(linears) as inputs:
+        for ids in sentences[:: -(-len(sentences) // SENTENCES)]:
+            encoder(to_tokens([ids], encoder))
     smoothing = {}
     for name, linear in linears.items():
-        inputs, weights = (x.clamp(min=LEAST) for x in (largest[name], linear.weight.abs().amax(dim=0)))
-        share = SHARES[name.rpartition(".")[2]]
-        factors = inputs**share / weights ** (1 - share)  # as theirs: what inputs are divided by
-        # Powers of two: no product is rounded by them, and the last digits of what was measured change nothing.
-        exponents = (factors.median() / factors).log2().round()
-        smoothing[name.replace("layers.", "layer")] = exponents.exp2().numpy()
+        seen, weight = inputs[name], linear.weight.numpy().T
+        tried = (smoothing_factors(seen, weight, share) for share in SHARES)
+        smoothing[name.replace("layers.", "layer")] = min(tried, key=partial(product_error, seen, weight, target))
     return smoothing
 
 
+def smoothing_factors(inputs: Sequence[Floats], weight: Floats, share: float) -> Floats:
+    """What channels of a layer's inputs are multiplied by [I]; `share` of their spread becomes the weight's [I, O]."""
+    largest = np.max([np.abs(x).max(axis=0) for x in inputs], axis=0)
+    largest, weights = (np.maximum(x, LEAST) for x in (largest, np.abs(weight).max(axis=1)))
+    divisors = largest**share / weights ** (1 - share)  # as theirs: what inputs are divided by
+    # Powers of two: no product is rounded by them, and the last digits of what was measured change nothing.
+    powers: Floats = np.exp2(np.rint(np.log2(np.median(divisors) / divisors)))
+    return powers
+
+
+def product_error(inputs: Sequence[Floats], weight: Floats, target: Target, factors: Floats) -> float:
+    """The squared error of a linear layer [I, O] in 8 bits, over all inputs [tokens, I] that sentences gave it."""
+    numbers, scales = quantize_columns(weight / factors[:, None], target)
+    kept, error = numbers * scales, 0.0
+    for x in inputs:
+        rounded, step = quantize(x * factors)
+        error += float(np.square(rounded * step @ kept - x @ weight).sum())
+    return error
+
+
 @contextmanager
-def _largest_inputs(linears: Mapping[str, nn.Linear]) -> Iterator[dict[str, Tensor]]:
-    """The largest absolute value of each input channel of linear layers, over all that is encoded meanwhile."""
-    found = {name: torch.zeros(linear.in_features) for name, linear in linears.items()}
+def _inputs(linears: Mapping[str, nn.Linear]) -> Iterator[dict[str, list[Floats]]]:
+    """What linear layers are given meanwhile, once for each sentence that is encoded alone."""
+    found: dict[str, list[Floats]] = {name: [] for name in linears}
 
     def note(name: str, _: nn.Module, inputs: tuple[Tensor, ...]) -> None:
         if len(inputs[0]):
-            found[name] = torch.maximum(found[name], inputs[0].abs().amax(dim=0))
+            found[name].append(inputs[0].numpy())
 
     hooks = [linear.register_forward_pre_hook(partial(note, name)) for name, linear in linears.items()]
     try:

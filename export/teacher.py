@@ -57,7 +57,7 @@ def export_teacher(source: Path, out: Path, options: ExportOptions = DEFAULTS) -
     with new_folder(out) as folder:
         # Always the same ones: what a teacher becomes does not depend on what it is measured with.
         ids = [teacher.tokenizer.encode(text, add_special_tokens=False).ids for text in SENTENCES]
-        EncoderGraph(encoder, form, fit_smoothing(encoder, ids)).write(folder)
+        EncoderGraph(encoder, form, fit_smoothing(encoder, ids, form.target)).write(folder)
         shutil.copyfile(source / TOKENIZER, folder / TOKENIZER)
         about = {
             "format_version": FORMAT_VERSION,

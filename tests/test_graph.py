@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from xsent.export.graph import EncoderGraph
 from xsent.export.options import Form, Precision
-from xsent.export.smoothing import Smoothing, fit_smoothing
+from xsent.export.smoothing import Smoothing, fit_smoothing, product_error, smoothing_factors
 from xsent.similarity import cosine_similarity
 from xsent.train.model import Encoder
 from xsent.train.tokens import Tokens
@@ -105,6 +105,15 @@ def test_what_is_smoothed_is_nearer(uneven: Encoder, tmp_path: Path) -> None:
     assert all(np.median(factors) == pytest.approx(1, rel=0.5) for factors in smoothing.values())
     assert smoothing["layer1.ffn_out"].argmin() == 11  # the largest channel becomes the smaller one
     assert error(uneven, tmp_path, smoothing) < 0.5 * error(uneven, tmp_path, {})
+
+
+def test_the_error_of_a_product_by_hand() -> None:
+    # A step of 2 rounds the 1 away, which the weight 1 would have added. Halved, the large channel leaves a step of 1.
+    inputs, weight = [np.array([[510, 1]], np.float32)], np.ones((2, 1), np.float32)
+    assert product_error(inputs, weight, "portable", np.ones(2, np.float32)) == pytest.approx(1)
+    assert product_error(inputs, weight, "portable", np.array([0.5, 1], np.float32)) == pytest.approx(0, abs=1e-6)
+    # All of the spread, 510 to 1, is the weight's: a median of 1 between two channels 512 apart, in powers of two.
+    assert (factors := smoothing_factors(inputs, weight, 1.0))[1] / factors[0] == 512
 
 
 def test_looking_leaves_no_trace_and_needs_something_to_look_at(uneven: Encoder) -> None:
