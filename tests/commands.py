@@ -20,9 +20,6 @@ from xsent.terminal import main
 # For a process of its own: an attempt to open a connection ends it.
 OFFLINE = "import os, sys; sys.addaudithook(lambda event, _: event == 'socket.connect' and os._exit(99))"
 
-# For a process of its own: an attempt to open a connection ends it.
-OFFLINE = "import os, sys; sys.addaudithook(lambda event, _: event == 'socket.connect' and os._exit(99))"
-
 
 class Runner:
     """Runs commands in this process, where `capture` catches their output."""

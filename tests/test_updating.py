@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from indexes import Replay, Stop, encoder, made, path, until
 
 from xsent import DataError, Document, FingerprintError, SearchIndex, SentenceEncoder, extend_index, update_index
+from xsent.options import UnknownTextWarning
 from xsent.search.database import IndexDatabase
 
 __all__ = ["encoder", "made", "path"]
@@ -237,3 +238,9 @@ def test_a_graph_of_nothing_but_removed_rows_finds_nothing(path: Path) -> None:
         connection.execute("INSERT INTO removed VALUES (50, 1)")
         connection.execute("DELETE FROM passages")
     assert SearchIndex(path).search(REPLAY, ["7"], k=9) == [[]]
+
+
+def test_text_that_the_model_does_not_know_is_told(path: Path, encoder: SentenceEncoder) -> None:
+    # Said where a stream of vectors ends; one that is dropped half-way swallows Ctrl-C as well.
+    with pytest.warns(UnknownTextWarning, match="1 of 1"):
+        update_index(path, [document("a", "ሰላም ለዓለም")], encoder)

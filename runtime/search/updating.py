@@ -17,6 +17,7 @@ from xsent.search.writer import IndexWriter
 from xsent.terminal import Progress
 
 _WORTH_COMPACTING = 10_000  # removed rows; and there must be more of them than of others
+_NO_VECTOR = np.zeros(0, np.float16)  # of what ends a document
 
 
 @dataclass(frozen=True)
@@ -91,19 +92,22 @@ def _add(writer: IndexWriter, documents: Iterable[Document], encoder: SentenceEn
     """Append all passages of all documents, and save from time to time."""
     unsaved: list[StoredDocument] = []
     document: Document | None = None
-    passages, texts = tee(_passages(documents))  # the encoder reads a few dozen ahead, no more
-    vectors = encoder.encode_iter((text for _, _, text in texts), precision="float16", on_long="split")
+    passages, read = tee(_passages(documents))  # the encoder reads a few dozen ahead, no more
+    texts = (text for _, line, text in read if line)
+    vectors = encoder.encode_iter(texts, precision="float16", on_long="split")
     first = writer.rows
     try:
         with Progress("passages", enabled=show) as progress:
-            for (document, line, text), vector in zip(passages, progress.count(vectors), strict=False):
-                writer.append(document.name, line, text, vector)
+            vectors = progress.count(vectors)
+            for document, line, text in passages:
+                writer.append(document.name, line, text, next(vectors) if line else _NO_VECTOR)
                 if not line:
                     unsaved.append(StoredDocument(document.name, document.stamp, first, writer.rows - first))
                     first = writer.rows
                 if writer.is_full:
                     _save(writer, unsaved, document, first)
                     unsaved = []
+            next(vectors, None)  # their end, where they warn; Ctrl-C is lost while Python drops what has not come to it
     finally:  # also when it is interrupted
         _save(writer, unsaved, document, first)
 
