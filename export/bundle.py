@@ -12,6 +12,7 @@ from xsent.bundle import FORMAT_VERSION, MANIFEST, TABLE, TOKENIZER, WEIGHTS, Bu
 from xsent.encoder import SentenceEncoder
 from xsent.errors import DataError, ParityError
 from xsent.evaluation.translation import DIRECTIONS, languages_of, tatoeba
+from xsent.export.calibration import calibration_of
 from xsent.export.card import CARD, render_card
 from xsent.export.folder import Written, new_folder
 from xsent.export.golden import golden, tolerances
@@ -22,7 +23,6 @@ from xsent.export.parity import ADVICE, EXACT, MORE_PIECES, Pairs, Parity, held_
 from xsent.export.pieces import count_pieces, kept_pieces
 from xsent.export.quantization import steps_off
 from xsent.export.scores import refuse_empty_tests, scores
-from xsent.export.smoothing import smoothing_of
 from xsent.train.bundles import BundleWeights
 from xsent.train.checkpoint import Checkpoint, CheckpointEncoder
 from xsent.verification import verify
@@ -111,7 +111,7 @@ class _Maker:
         # Of every other pair: OpenVINO's files are measured on those between.
         calibration = [text for sides in self._pairs.values() for pair in sides[1::2] for text in pair]
         shutil.copyfile(checkpoint.tokenizer, folder / TOKENIZER)
-        graph = EncoderGraph(checkpoint.encoder, form, smoothing_of(checkpoint, form, calibration))
+        graph = EncoderGraph(checkpoint.encoder, form, calibration_of(checkpoint, form, calibration))
         graph.write(folder)
         self.manifest["network"] = graph.network
         self._save(room=CARD_ROOM)

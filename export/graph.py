@@ -8,7 +8,6 @@ Shapes: T tokens, D dimensions, H heads.
 """
 
 from pathlib import Path
-from types import MappingProxyType
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,10 +15,10 @@ from onnx import ModelProto, TensorProto, helper
 from torch import Tensor, nn
 
 from xsent.bundle import GRAPH, TABLE, WEIGHTS
+from xsent.export.calibration import NOTHING, Calibration
 from xsent.export.nodes import CONTRIB, ExternalFile, Nodes
 from xsent.export.options import Form
 from xsent.export.quantization import block_size, quantize_columns, quantize_nibbles, quantize_rows
-from xsent.export.smoothing import Smoothing
 from xsent.train.model import Encoder, Layer, ModelConfig
 
 INPUT, OUTPUT = "input_ids", "sentence_embedding"
@@ -28,9 +27,9 @@ INPUT, OUTPUT = "input_ids", "sentence_embedding"
 class EncoderGraph(Nodes):
     """An encoder as a graph and its two files of weights; a ValueError where one is not finite."""
 
-    def __init__(self, encoder: Encoder, form: Form, smoothing: Smoothing = MappingProxyType({})) -> None:
+    def __init__(self, encoder: Encoder, form: Form, calibration: Calibration = NOTHING) -> None:
         super().__init__()
-        self._form, self._smoothing = form, smoothing
+        self._form, self._calibration = form, calibration
         self._config = encoder.config
         # Of the tokens; under layers the vector's may be less.
         self._width = encoder.config.dim if form.num_layers else form.dim
@@ -186,15 +185,15 @@ class EncoderGraph(Nodes):
             return self._node("Add", [product, bias_name], name)
         x, weight = self._smooth(name, x, weight)
         # Activations get one scale a sentence, found anew each time.
-        numbers, scales = quantize_columns(weight, self._form.target)
+        numbers, scales = quantize_columns(weight, self._form.target, self._calibration.moments.get(name))
         columns = [self._weight(f"{name}.weight", numbers), self._weight(f"{name}.scales", scales)]
         return self._node("DynamicQuantizeMatMul", [x, *columns, "", bias_name], name, CONTRIB)
 
     def _smooth(self, name: str, x: str, weight: NDArray[np.float32]) -> tuple[str, NDArray[np.float32]]:
         """Move some of what is large in a linear layer's input into its weight."""
-        if name not in self._smoothing:
+        if name not in self._calibration.smoothing:
             return x, weight
-        factors = self._smoothing[name]
+        factors = self._calibration.smoothing[name]
         x = self._node("Mul", [x, self._weight(f"{name}.smoothing", factors)], f"{name}.smoothed")
         return x, weight / factors[:, None]
 

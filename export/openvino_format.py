@@ -22,10 +22,10 @@ from onnx import ModelProto
 
 from xsent.errors import DataError, MissingExtraError, in_one_line, needing
 from xsent.export.batch_graph import BatchGraph
+from xsent.export.calibration import NOTHING, calibration_of
 from xsent.export.graph import INPUT, EncoderGraph
 from xsent.export.options import Form, Precision
 from xsent.export.parity import spread
-from xsent.export.smoothing import smoothing_of
 from xsent.openvino_backend import FILES, import_openvino, without_telemetry
 from xsent.tokenizer import Tokenizer
 from xsent.train.checkpoint import Checkpoint
@@ -80,8 +80,8 @@ def write_openvino(checkpoint: Checkpoint, form: Form, folder: Path, *, kind: Ki
     openvino = import_openvino("export")
     precision: Precision = "float32" if kind == "fp32" else "int8"
     form = Form(form.num_layers, form.dim, precision)
-    smoothing = smoothing_of(checkpoint, form, calibration) if kind == "int8" else {}
-    model = PaddedGraph(checkpoint.encoder, form, smoothing).serialized(
+    known = calibration_of(checkpoint, form, calibration) if kind == "int8" else NOTHING
+    model = PaddedGraph(checkpoint.encoder, form, known).serialized(
         checkpoint.given, "what OpenVINO reads, at most 2.1"
     )
     samples = _samples(checkpoint, calibration) if kind == "int8" else []

@@ -8,11 +8,11 @@ from pathlib import Path
 import numpy as np
 
 from xsent.errors import ParityError
+from xsent.export.calibration import calibrate
 from xsent.export.folder import Written, folder_size, new_folder
 from xsent.export.graph import EncoderGraph
 from xsent.export.options import DEFAULTS, ExportOptions, Form
 from xsent.export.parity import Agreement, read_pairs
-from xsent.export.smoothing import fit_smoothing
 from xsent.files import read_json, to_json
 from xsent.train.teacher import ABOUT, FORMAT_VERSION, TOKENIZER, QuickTeacher, Teacher, open_teacher, space_identity
 from xsent.train.tokens import FRAME
@@ -57,7 +57,7 @@ def export_teacher(source: Path, out: Path, options: ExportOptions = DEFAULTS) -
     with new_folder(out) as folder:
         # Always the same ones: what a teacher becomes does not depend on what it is measured with.
         ids = [teacher.tokenizer.encode(text, add_special_tokens=False).ids for text in SENTENCES]
-        EncoderGraph(encoder, form, fit_smoothing(encoder, ids, form.target)).write(folder)
+        EncoderGraph(encoder, form, calibrate(encoder, ids, form.target)).write(folder)
         shutil.copyfile(source / TOKENIZER, folder / TOKENIZER)
         about = {
             "format_version": FORMAT_VERSION,

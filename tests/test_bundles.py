@@ -16,6 +16,7 @@ from xsent.bundle import MANIFEST, TABLE, Bundle, builtin_path, compute_fingerpr
 from xsent.encoder import SentenceEncoder
 from xsent.errors import BundleError, DataError
 from xsent.export.bundle import export_bundle
+from xsent.export.calibration import Calibration
 from xsent.export.exporting import export
 from xsent.export.graph import EncoderGraph
 from xsent.export.options import ExportOptions, Form, Precision, trained_dims, trained_layers
@@ -95,7 +96,7 @@ def test_every_shape(
     rebuilt.load_state_dict(state)
     kept = {name.removeprefix("smoothing."): factors.numpy() for name, factors in weights.smoothing().items()}
     assert len(kept) == (3 * num_layers if precision == "int8" else 0)
-    EncoderGraph(rebuilt.eval(), Form.whole(rebuilt.config, precision), kept).write(tmp_path)
+    EncoderGraph(rebuilt.eval(), Form.whole(rebuilt.config, precision), Calibration(kept)).write(tmp_path)
     for name, values in constants(tmp_path).items():
         np.testing.assert_allclose(values, constants(bundle)[name], rtol=1e-6)
 

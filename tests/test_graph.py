@@ -1,7 +1,6 @@
 """The graph against the encoder that it was made from, and smoothing, which brings it nearer after rounding."""
 
 from pathlib import Path
-from types import MappingProxyType
 
 import numpy as np
 import onnx
@@ -11,9 +10,9 @@ import torch
 from conftest import MakeEncoder
 from numpy.typing import NDArray
 
+from xsent.export.calibration import NOTHING, Calibration, calibrate, product_error, smoothing_factors
 from xsent.export.graph import EncoderGraph
 from xsent.export.options import Form, Precision
-from xsent.export.smoothing import Smoothing, fit_smoothing, product_error, smoothing_factors
 from xsent.similarity import cosine_similarity
 from xsent.train.model import Encoder
 from xsent.train.tokens import Tokens
@@ -23,10 +22,10 @@ LENGTHS = (1, 2, 7, 64)
 
 
 def vectors(
-    encoder: Encoder, folder: Path, form: Form, smoothing: Smoothing = MappingProxyType({})
+    encoder: Encoder, folder: Path, form: Form, calibration: Calibration = NOTHING
 ) -> list[tuple[Vector, Vector]]:
     """The vector from torch and the one from the graph, for sentences of several lengths."""
-    EncoderGraph(encoder, form, smoothing).write(folder)
+    EncoderGraph(encoder, form, calibration).write(folder)
     session = onnxruntime.InferenceSession(folder / "model.onnx", providers=["CPUExecutionProvider"])
     pairs = []
     for length in LENGTHS:
@@ -93,18 +92,29 @@ def uneven(make_encoder: MakeEncoder) -> Encoder:
     return encoder
 
 
-def error(encoder: Encoder, folder: Path, smoothing: Smoothing) -> float:
+def error(encoder: Encoder, folder: Path, calibration: Calibration) -> float:
     """The largest sine between the vectors of torch and of the int8 graph."""
-    pairs = vectors(encoder, folder, Form.whole(encoder.config), smoothing)
+    pairs = vectors(encoder, folder, Form.whole(encoder.config), calibration)
     return max(float(np.sqrt(1 - min(1.0, cosine_similarity(*pair)[0, 0]) ** 2)) for pair in pairs)
 
 
 def test_what_is_smoothed_is_nearer(uneven: Encoder, tmp_path: Path) -> None:
-    smoothing = fit_smoothing(uneven, SENTENCES)
+    calibration = calibrate(uneven, SENTENCES)
+    smoothing = calibration.smoothing
     assert {name.split(".")[1] for name in smoothing} == {"qkv", "ffn_in", "ffn_out"} and len(smoothing) == 6
     assert all(np.median(factors) == pytest.approx(1, rel=0.5) for factors in smoothing.values())
     assert smoothing["layer1.ffn_out"].argmin() == 11  # the largest channel becomes the smaller one
-    assert error(uneven, tmp_path, smoothing) < 0.5 * error(uneven, tmp_path, {})
+    assert error(uneven, tmp_path, Calibration(smoothing)) < 0.5 * error(uneven, tmp_path, NOTHING)
+    assert error(uneven, tmp_path, calibration) < 0.5 * error(uneven, tmp_path, NOTHING)
+
+
+def test_what_inputs_share_is_seen_where_there_is_enough_text(uneven: Encoder) -> None:
+    calibration = calibrate(uneven, SENTENCES)
+    linears = {f"layer{n}.{part}" for n in (0, 1) for part in ("qkv", "attention_out", "ffn_in", "ffn_out")}
+    assert set(calibration.moments) == linears
+    moments = calibration.moments["layer0.qkv"]
+    assert moments.shape == (32, 32) and np.array_equal(moments, moments.T) and (np.diag(moments) > 0).all()
+    assert not calibrate(uneven, SENTENCES[:1]).moments  # fewer tokens than inputs
 
 
 def test_the_error_of_a_product_by_hand() -> None:
@@ -117,5 +127,5 @@ def test_the_error_of_a_product_by_hand() -> None:
 
 
 def test_looking_leaves_no_trace_and_needs_something_to_look_at(uneven: Encoder) -> None:
-    assert fit_smoothing(uneven, SENTENCES) and fit_smoothing(uneven, []) == {}
+    assert calibrate(uneven, SENTENCES).smoothing and calibrate(uneven, []) == NOTHING
     assert not any(part._forward_pre_hooks for part in uneven.modules())

@@ -42,6 +42,34 @@ def test_columns_have_a_scale_each_and_the_bits_that_the_processor_can_add(
     assert 2 * 255 * WEIGHT_LIMITS["portable"] <= np.iinfo(np.int16).max  # two products fit in 16 bits
 
 
+def test_what_inputs_share_makes_errors_good() -> None:
+    # In steps. The second and third input are always the same: 0.4 and 0.4 together are nearer to 1 than to 0. The
+    # fourth has nothing to do with them, and the first says what a step is.
+    weight, moments = np.array([[64], [0.4], [0.4], [0.4]], np.float32), np.eye(4, dtype=np.float32)
+    moments[1, 2] = moments[2, 1] = 1
+    assert quantize_columns(weight, "portable")[0].ravel().tolist() == [64, 0, 0, 0]
+    numbers, scales = quantize_columns(weight, "portable", moments)
+    assert numbers.ravel().tolist() == [64, 0, 1, 0]
+    again, same = quantize_columns(numbers * scales, "portable", moments)
+    assert np.array_equal(again, numbers) and np.array_equal(same, scales)
+    for seen in (np.zeros((4, 4), np.float32), np.diag([0, 1e-30, 1, 1e30]).astype(np.float32)):
+        assert quantize_columns(weight, "portable", seen)[0].ravel().tolist() == [64, 0, 0, 0]
+
+
+def test_errors_made_good_are_small_in_the_product_and_no_weight_is_coarser() -> None:
+    rng = np.random.default_rng(0)
+    inputs = (rng.normal(size=(500, 4)) @ rng.normal(size=(4, 32)) + 0.1 * rng.normal(size=(500, 32))).astype(
+        np.float32
+    )
+    weight, moments = rng.normal(size=(32, 48)).astype(np.float32), inputs.T @ inputs
+    errors = []
+    for numbers, scales in (quantize_columns(weight, "portable"), quantize_columns(weight, "portable", moments)):
+        errors.append(np.square(inputs @ (numbers * scales - weight)).mean())
+        assert steps_off(weight.T, (numbers * scales).T, WEIGHT_LIMITS["portable"]) <= 0.5
+        assert np.abs(numbers).max() == WEIGHT_LIMITS["portable"]
+    assert errors[1] < errors[0] / 4
+
+
 def test_nibbles_by_hand() -> None:
     # Exact at scales 0.5 and 2: byte i holds number i low and number i + 2 high, each plus 8.
     packed, scales = quantize_nibbles(np.array([[3.5, -3.5, 0.5, 0.0], [14.0, 2.0, -4.0, -14.0]], np.float32))

@@ -17,7 +17,7 @@ from xsent.train.checkpoint import ABOUT, MODEL, TABLE, Checkpoint, load_checkpo
 from xsent.train.model import Encoder, ModelConfig
 
 CARD, SOURCES = "README.md", "Trained on text from:"
-SMOOTHING = "smoothing."  # before the names of such weights of a checkpoint, see `xsent.export.smoothing`
+SMOOTHING = "smoothing."  # before the names of such weights of a checkpoint, see `xsent.export.calibration`
 
 
 def identify(model: Path) -> tuple[list[str], str]:

@@ -1,15 +1,20 @@
-"""Large activations made small before they are rounded (SmoothQuant, Xiao et al. 2023).
+"""What text shows of the inputs of linear layers, so that these and the weights are rounded well.
+
+Large activations are made small before they are rounded (SmoothQuant, Xiao et al. 2023).
 
 Activations have one 8-bit scale a sentence, and a BERT has a few channels that are ten times as large as the others:
 all the rest is then rounded to a tenth of the steps. So each channel of a linear layer's input is multiplied by a
 factor, and the layer's weights for it are divided by it: the product stays, and both sides are rounded well. How much
 the weights take over is tried out for each layer, as in AWQ (Lin et al. 2024): the share is kept that leaves the least
-error of the product.
+error of the product. And what inputs have in common says how an error of one weight is made good by others, see
+`xsent.export.quantization`.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
+from types import MappingProxyType
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -24,49 +29,64 @@ from xsent.train.bundles import SMOOTHING
 from xsent.train.checkpoint import Checkpoint, to_tokens
 from xsent.train.model import Encoder
 
-LINEARS = ("qkv", "ffn_in", "ffn_out")  # what attention mixes has no large channels
+SMOOTHED = ("qkv", "ffn_in", "ffn_out")  # what attention mixes has no large channels
 SHARES = (0.5, 0.6, 0.7, 0.8, 0.9)  # of the spread that the weights may take over (their alpha)
-SENTENCES = 128  # looked at, at most
+SENTENCES = 256  # looked at, at most
 LEAST = 1e-5
 
 Floats = NDArray[np.float32]
-Smoothing = Mapping[str, Floats]  # what input channels are multiplied by, by the name of the linear layer
 
 
-def smoothing_of(checkpoint: Checkpoint, form: Form, sentences: Sequence[str]) -> Smoothing:
-    """The factors for a form of a checkpoint: those of the bundle that it was made of, or found anew.
+class Calibration(NamedTuple):
+    """What is known of linear layers, by their names in a graph such as `layer0.qkv`; nothing of those without."""
 
-    With the same factors the weights of a bundle are rounded as they were before. Only quantised layers are smoothed.
+    smoothing: Mapping[str, Floats] = MappingProxyType({})  # what input channels are multiplied by [I]
+    moments: Mapping[str, Floats] = MappingProxyType({})  # sum of x^T x over the smoothed inputs [I, I]
+
+
+NOTHING = Calibration()
+
+
+def calibration_of(checkpoint: Checkpoint, form: Form, sentences: Sequence[str]) -> Calibration:
+    """The calibration for a form of a checkpoint: that of the bundle that it was made of, or found anew.
+
+    The weights of a bundle are whole steps already: with the same factors they are rounded as they were before. Only
+    quantised layers are calibrated.
     """
     if not form.num_layers or form.precision == "float32":
-        return {}
+        return NOTHING
     kept = {name: factors for name, factors in checkpoint.weights.items() if name.startswith(SMOOTHING)}
     if kept:
-        return {name.removeprefix(SMOOTHING): factors.numpy() for name, factors in kept.items()}
+        return Calibration({name.removeprefix(SMOOTHING): factors.numpy() for name, factors in kept.items()})
     tokenizer = Tokenizer(checkpoint.tokenizer)
     read = [tokenizer.encode(text) for text in sentences]
-    return fit_smoothing(checkpoint.encoder.first(form.num_layers), read, form.target)
+    return calibrate(checkpoint.encoder.first(form.num_layers), read, form.target)
 
 
 @torch.inference_mode()
-def fit_smoothing(encoder: Encoder, sentences: Sequence[Sequence[int]], target: Target = "portable") -> Smoothing:
-    """Find the factors for the linear layers of an encoder (their eq. 4) by the ids of text like that it will read.
+def calibrate(encoder: Encoder, sentences: Sequence[Sequence[int]], target: Target = "portable") -> Calibration:
+    """Look at the linear layers of an encoder by the ids of text like that it will read.
 
-    They are powers of two, with a median of 1, by the names of the layers, such as `layer0.qkv`.
+    Factors of smoothing (their eq. 4) are powers of two, with a median of 1.
     """
     if not sentences:
-        return {}
-    modules = ((name, part) for name, part in encoder.named_modules() if name.endswith(LINEARS))
-    linears = {name: part for name, part in modules if isinstance(part, nn.Linear)}
+        return NOTHING
+    modules = ((name, part) for name, part in encoder.named_modules() if name.startswith("layers."))
+    linears = {name.replace("layers.", "layer"): part for name, part in modules if isinstance(part, nn.Linear)}
     with _inputs(linears) as inputs:
         for ids in sentences[:: -(-len(sentences) // SENTENCES)]:
             encoder(to_tokens([ids], encoder))
-    smoothing = {}
+    smoothing, moments = {}, {}
     for name, linear in linears.items():
-        seen, weight = inputs[name], linear.weight.numpy().T
-        tried = (smoothing_factors(seen, weight, share) for share in SHARES)
-        smoothing[name.replace("layers.", "layer")] = min(tried, key=partial(product_error, seen, weight, target))
-    return smoothing
+        seen, weight = inputs.pop(name), linear.weight.numpy().T
+        factors = np.ones(len(weight), np.float32)
+        if name.endswith(SMOOTHED):
+            tried = (smoothing_factors(seen, weight, share) for share in SHARES)
+            factors = smoothing[name] = min(tried, key=partial(product_error, seen, weight, target))
+        tokens = np.concatenate(seen) * factors
+        if len(tokens) > len(weight):  # fewer say more of themselves than of what inputs have in common
+            moments[name] = tokens.T @ tokens
+    return Calibration(smoothing, moments)
 
 
 def smoothing_factors(inputs: Sequence[Floats], weight: Floats, share: float) -> Floats:
