@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -258,3 +259,18 @@ def test_sentences_that_are_the_same_find_each_other_whatever_the_rounding() -> 
     assert np.allclose(Density.fit(vectors).weights(vectors), 1 / 3)  # b / (b + 2 b)
     twins = np.repeat(dense(count=40)[30:], 10, axis=0)
     assert (Density.fit(twins).of(twins) >= 0.1).all()
+
+
+def test_streams_of_vectors_come_to_their_end() -> None:
+    # There they warn of text that the encoder does not know.
+    ended = []
+
+    class Ending(ToyEncoder):
+        def encode_iter(self, sentences: Iterable[str], /, *, on_long: str) -> Iterator[np.ndarray]:
+            yield from super().encode_iter(sentences, on_long=on_long)
+            ended.append(on_long)
+
+    encoder = DocumentEncoder(Ending()).fit(CORPORA["en"], rank=1)
+    assert ended == ["split"]
+    encoder.encode(CORPORA["en"][:3])
+    assert ended == ["split", "split"]

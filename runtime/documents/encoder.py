@@ -142,6 +142,7 @@ class DocumentEncoder:
                     norm = np.linalg.norm(vectors[row])
                     vectors[row] /= norm if normalize_embeddings and norm > 0 else np.float32(1)
                 progress.advance()
+            next(stream, None)  # its end, where it warns
         return vectors
 
     def save(self, path: str | Path) -> None:
