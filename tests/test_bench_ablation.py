@@ -80,7 +80,8 @@ from test_bench_ablation import run, toy_plan
 run(toy_plan({plan.data!r}), Path({str(finished)!r}), {group!r})
 """
     before = figures(finished)
-    process = subprocess.Popen([sys.executable, "-c", program], cwd=Path(__file__).parent)
+    hear = lambda: signal.signal(signal.SIGINT, signal.SIG_DFL)  # noqa: E731  it may be ignored where tests are started
+    process = subprocess.Popen([sys.executable, "-c", program], cwd=Path(__file__).parent, preexec_fn=hear)
     log, deadline = finished / "rows" / f"{key}-1.log", time.monotonic() + 120
     while not log.exists():  # layers-2 is finished, this one has begun
         assert process.poll() is None and time.monotonic() < deadline
