@@ -6,6 +6,7 @@ import stat
 import sys
 import unicodedata
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Annotated
 
@@ -57,7 +58,10 @@ class Notes:
         self.skipped = []
         recover(self.index)
         empty = force or not self.index.is_dir() or not any(self.index.iterdir())
-        known = {} if empty else SearchIndex(self.index).documents()
+        known: dict[str, str] = {}
+        if not empty:
+            with closing(SearchIndex(self.index)) as index:
+                known = index.documents()
         there = dict(self._files())
         gone = known.keys() - there.keys()
         # What could not be read has no stamp; if it still cannot, the index need not be touched.

@@ -244,3 +244,18 @@ def test_text_that_the_model_does_not_know_is_told(path: Path, encoder: Sentence
     # Said where a stream of vectors ends; one that is dropped half-way swallows Ctrl-C as well.
     with pytest.warns(UnknownTextWarning, match="1 of 1"):
         update_index(path, [document("a", "ሰላም ለዓለም")], encoder)
+
+
+def test_an_update_closes_what_it_opens(path: Path, encoder: SentenceEncoder, monkeypatch: pytest.MonkeyPatch) -> None:
+    # Left to Python, it is closed where a Ctrl-C is lost: `xsent notes --watch` then went on.
+    opened: list[IndexDatabase] = []
+    begin = IndexDatabase.__init__
+
+    def begun(self: IndexDatabase, folder: Path, *, create: bool = False) -> None:
+        begin(self, folder, create=create)
+        opened.append(self)
+
+    monkeypatch.setattr(IndexDatabase, "__init__", begun)
+    update_index(path, [document("a", "Anna")], encoder)
+    update_index(path, [document("a", "Boris", stamp="2")], encoder)
+    assert len(opened) >= 4 and not any(database.close.alive for database in opened)

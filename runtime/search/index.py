@@ -73,6 +73,10 @@ class SearchIndex:
     def __len__(self) -> int:
         return int(np.count_nonzero(self.live))
 
+    def close(self) -> None:
+        """Let go of it now, not once Python drops it: a Ctrl-C that comes just then would be lost."""
+        self._database.close()
+
     def __repr__(self) -> str:
         return f"SearchIndex({str(self.path)!r}, rows={len(self)}, dim={self.state.dim})"
 

@@ -135,12 +135,12 @@ def _passages(documents: Iterable[Document]) -> Iterator[tuple[Document, int, st
 
 def _compact(path: Path) -> IndexState | None:
     """Write an index anew without the rows of removed documents, if that is worth it."""
-    index = SearchIndex(path)
-    if index.state.rows - len(index) < max(_WORTH_COMPACTING, len(index)):
-        return None
-    kept = np.flatnonzero(index.live)
-    with atomic_folder(path) as folder:
-        with closing(IndexWriter(folder, replace(index.state, rows=0, graph=0, graph_digest=""))) as writer:
+    with closing(SearchIndex(path)) as index:
+        if index.state.rows - len(index) < max(_WORTH_COMPACTING, len(index)):
+            return None
+        kept = np.flatnonzero(index.live)
+        state = replace(index.state, rows=0, graph=0, graph_digest="")
+        with atomic_folder(path) as folder, closing(IndexWriter(folder, state)) as writer:
             writer.database.keep_documents()
             for passage, vector in index.passages():
                 writer.append(passage.source, passage.line, passage.text, vector)
