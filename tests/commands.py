@@ -37,6 +37,11 @@ class Runner:
         return int(caught.value.code or 0), out, err
 
 
+def hear_ctrl_c() -> None:
+    """Let Ctrl-C end a process also where whoever started the tests has it ignored, as a shell's `&` does."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 def start(
     *arguments: object,
     stdin: int | None = None,
@@ -53,9 +58,7 @@ def interrupt(
     *arguments: object, lines: bytes, once: Callable[[], object], by: int = signal.SIGINT, before: str = OFFLINE
 ) -> tuple[int, bytes]:
     """Exit code and messages of a command that gets a signal while it waits for more than these lines."""
-    # Also where whoever started the tests has Ctrl-C ignored, as a shell's `&` does.
-    hear = lambda: signal.signal(signal.SIGINT, signal.SIG_DFL)  # noqa: E731
-    process = start(*arguments, stdin=subprocess.PIPE, preexec_fn=hear, before=before)
+    process = start(*arguments, stdin=subprocess.PIPE, preexec_fn=hear_ctrl_c, before=before)
     assert process.stdin is not None
     process.stdin.write(lines)
     process.stdin.flush()

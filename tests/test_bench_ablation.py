@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from bench_toy import write_toy_data, write_toy_tests
+from commands import hear_ctrl_c
 from numpy.typing import NDArray
 from toy import ENGLISH
 
@@ -80,8 +81,7 @@ from test_bench_ablation import run, toy_plan
 run(toy_plan({plan.data!r}), Path({str(finished)!r}), {group!r})
 """
     before = figures(finished)
-    hear = lambda: signal.signal(signal.SIGINT, signal.SIG_DFL)  # noqa: E731  it may be ignored where tests are started
-    process = subprocess.Popen([sys.executable, "-c", program], cwd=Path(__file__).parent, preexec_fn=hear)
+    process = subprocess.Popen([sys.executable, "-c", program], cwd=Path(__file__).parent, preexec_fn=hear_ctrl_c)
     log, deadline = finished / "rows" / f"{key}-1.log", time.monotonic() + 120
     while not log.exists():  # layers-2 is finished, this one has begun
         assert process.poll() is None and time.monotonic() < deadline

@@ -10,7 +10,7 @@ from pathlib import Path
 from unittest import mock
 
 import pytest
-from commands import Runner, assert_refused, file_names, start
+from commands import Runner, assert_refused, file_names, hear_ctrl_c, start
 
 from xsent import SearchIndex, SentenceEncoder
 from xsent.apps.notes import INDEX, Notes
@@ -149,8 +149,7 @@ def until(true: Callable[[], bool]) -> bool:
 @pytest.mark.skipif(sys.platform == "win32", reason="Ctrl-C is sent as a signal")
 def test_watching_follows_the_folder_until_it_is_interrupted(folder: Path, mini_bundle: Path) -> None:
     pytest.importorskip("watchfiles")
-    hear = lambda: signal.signal(signal.SIGINT, signal.SIG_DFL)  # noqa: E731
-    process = start("notes", folder, "--watch", "--model", mini_bundle, preexec_fn=hear)
+    process = start("notes", folder, "--watch", "--model", mini_bundle, preexec_fn=hear_ctrl_c)
     index = folder / INDEX
 
     def known() -> set[str]:

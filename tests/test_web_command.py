@@ -14,7 +14,7 @@ from pathlib import Path
 from threading import Thread
 
 import pytest
-from commands import Runner, assert_refused, file_names, start
+from commands import Runner, assert_refused, file_names, hear_ctrl_c, start
 
 import xsent.apps.web
 from xsent.apps.web.server import open_server
@@ -132,8 +132,7 @@ def test_a_missing_model_is_said_in_one_line(run: Runner, tmp_path: Path) -> Non
 
 @pytest.mark.skipif(sys.platform == "win32", reason="sends Ctrl-C")
 def test_ctrl_c_ends_it_without_complaint(mini_bundle: Path) -> None:
-    hear = lambda: signal.signal(signal.SIGINT, signal.default_int_handler)  # noqa: E731
-    process = start("web", "--model", mini_bundle, "--port", 0, stdout=subprocess.PIPE, preexec_fn=hear)
+    process = start("web", "--model", mini_bundle, "--port", 0, stdout=subprocess.PIPE, preexec_fn=hear_ctrl_c)
     assert process.stdout is not None
     assert process.stdout.readline().startswith(b"http://127.0.0.1:")
     process.send_signal(signal.SIGINT)

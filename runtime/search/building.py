@@ -96,14 +96,14 @@ def extend_index(
     exactly beside the graph, if there is one. A FileExistsError also says that there is nothing to `resume`.
     """
     path = Path(path)
-    IndexDatabase(path)  # says so if there is none
+    IndexDatabase(path).close()  # says so if there is none
     if graph:
         require_usearch()
     with naming_full_disk(path), only_writer(path):
-        index = SearchIndex(path)
-        index.state.check_fingerprint(encoder.fingerprint, path)
-        index.verify()
-        base = replace(index.state, start=index.state.lines, digest="")
+        with closing(SearchIndex(path)) as index:
+            index.state.check_fingerprint(encoder.fingerprint, path)
+            index.verify()
+            base = replace(index.state, start=index.state.lines, digest="")
         with closing(_LineWriter(path, base, source)) as writer:
             if resume and not force and not writer.stopped():
                 raise existing(path, f"{_COMPLETE}; without --resume the lines are added")
@@ -114,7 +114,10 @@ def extend_index(
 def can_resume(path: Path, *, add: bool) -> bool:
     """Whether a job that made an index, or added to one, was stopped and has saved something."""
     folder = path if add else _partial(path)
-    return has_index(folder) and IndexDatabase(folder).state(UNFINISHED) is not None
+    if not has_index(folder):
+        return False
+    with closing(IndexDatabase(folder)) as database:
+        return database.state(UNFINISHED) is not None
 
 
 class _LineWriter(IndexWriter):
