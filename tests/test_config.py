@@ -72,6 +72,12 @@ AT = {"+stage": "steps = 10\n", "+recipe": 'name = "x"\n', "objectives": "{ alig
         ('["a.tsv"]', '["a.tsv"], weights = { talk = -1 }', ": corpus.weights.talk = -1 must be greater than 0"),
         ("+stage", "weights = { talk = -1 }", r"stages\[0\].weights.talk = -1 must be greater than or equal to 0"),
         ("+stage", "weights = 'table'", r"stages\[0\].weights = 'table' is neither a table nor a stage before it$"),
+        (
+            "+stage",
+            "keep_layers = [0]",
+            r"keep_layers = \[0\] must be num_layers = 0 different numbers from 0, in order",
+        ),
+        ("num_layers = 0", "num_layers = 2\nkeep_layers = [2, 0]", r"\[2, 0\] must be num_layers = 2 different"),
         ("+stage", "starts_from = { table = 1 }", "starts_from table, which is no stage before"),
         ("+stage", "starts_from = { a = 0 }", "starts_from.a = 0 must be greater than 0"),
         ('name = "x"', "", "setting 'name' is missing"),

@@ -65,6 +65,21 @@ def test_a_deeper_stage_takes_the_layers_that_the_one_before_has_not(student: Pa
         assert torch.equal(weight, expected), name
 
 
+def test_a_shallower_stage_keeps_the_layers_that_it_names(student: Path, bert: Path, tmp_path: Path) -> None:
+    recipe = student.with_name("small.toml")
+    frozen = student.read_text().split("[[stage]]")[2].replace('"frozen"', '"small"').replace("num_layers = 2", "KEPT")
+    more = frozen.replace("KEPT", "num_layers = 1\nkeep_layers = [1]")
+    recipe.write_text((student.read_text() + "[[stage]]" + more).replace(f"steps = {STEPS}", "steps = 2"))
+    small = load_checkpoint(train(recipe, tmp_path / "run", teacher=bert))
+    before = load_checkpoint(small.path.with_name("everything-0000002")).weights
+    layer = [name for name in small.weights if "layers." in name]
+    assert len(layer) == len([name for name in before if "layers.1." in name]) > 0
+    assert all(torch.equal(small.weights[n], before[n.replace("layers.0.", "layers.1.")]) for n in layer)
+    recipe.write_text(recipe.read_text().replace("keep_layers = [1]", "keep_layers = [2]"))
+    outcome = train_command(recipe, tmp_path / "other", "--teacher", bert)
+    assert_refused(outcome, "stage 'small' keeps layer 2 of 2, counted from 0")
+
+
 def test_killed_in_every_stage_it_resumes_to_the_bit(student: Path, trained: Path, bert: Path, tmp_path: Path) -> None:
     run = tmp_path / "run"
     for stage in ("rows", "frozen", "everything"):

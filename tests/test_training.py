@@ -26,7 +26,7 @@ from xsent.train.config import StageConfig, load_recipe
 from xsent.train.data.corpus import Corpus
 from xsent.train.data.preparation import TrainingPairs, prepare
 from xsent.train.objectives.settings import Objectives
-from xsent.train.start import average_checkpoints, in_common, open_start, require_fit, stage_folders
+from xsent.train.start import average_checkpoints, in_common, keep_layers, open_start, require_fit, stage_folders
 from xsent.train.trainer import Trainer
 
 BUILTIN = Path(xsent.__file__).parent / "builtin"
@@ -104,6 +104,21 @@ def test_what_a_start_has_in_common(trained: Path, caplog: pytest.LogCaptureFixt
     start = replace(start, weights={**start.weights, "projection.weight": torch.ones(7, start.config.dim)})
     assert "projection.weight" in in_common(start, start.config, 7)  # to a teacher of as many dimensions
     assert "projection.weight" not in in_common(start, start.config, 8)
+
+
+def test_the_layers_that_a_stage_keeps(trained: Path) -> None:
+    whole = load_checkpoint(trained)
+    layer = {name: weight for name, weight in whole.weights.items() if "layers.0." in name}
+    more = {name.replace("layers.0.", f"layers.{i}."): weight + i for name, weight in layer.items() for i in (1, 2)}
+    about = {**whole.about, "model": {**whole.about["model"], "num_layers": 3}}
+    kept = keep_layers(replace(whole, about=about, weights={**whole.weights, **more}), [0, 2])
+    assert kept.encoder.config.num_layers == 2
+    for name, weight in layer.items():
+        assert torch.equal(kept.weights[name], weight)
+        assert torch.equal(kept.weights[name.replace("layers.0.", "layers.1.")], weight + 2)
+    assert not any("layers.2." in name for name in kept.weights)
+    with pytest.raises(DataError, match=r"has 1 layers; keep_layers names 1, counted from 0"):
+        keep_layers(whole, [1])
 
 
 def test_the_mean_of_checkpoints_by_hand(trained: Path) -> None:
@@ -282,6 +297,13 @@ def test_swapped_words_need_a_table_that_knows_them_and_one_device(recipe: Path)
         require_fit(config, 1, None)
     with pytest.raises(DataError, match="one device alone, not for 2"):
         require_fit(config, 2, None, started=True)
+
+
+def test_a_first_stage_keeps_no_layers_without_a_start(recipe: Path) -> None:
+    config = load_recipe(recipe)
+    stage = config.stages[1].model_copy(update={"keep_layers": (0,)})
+    with pytest.raises(DataError, match=r"keep_layers needs a trained encoder that has them; .*--start"):
+        require_fit(config.model_copy(update={"stages": (stage,)}), 1, None)
 
 
 def test_another_corpus_is_refused_before_anything_is_overwritten(trained: Path, tmp_path: Path) -> None:

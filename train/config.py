@@ -37,6 +37,7 @@ class StageConfig(Settings):
     steps: PositiveInt
     objectives: Objectives
     starts_from: Mapping[str, Factor] = {}  # shares of earlier stages; it starts from their mean (Wortsman et al. 2022)
+    keep_layers: Numbers = ()  # those that it takes of what it starts from, from 0; by default the first num_layers
     batch_size: Annotated[int, Field(ge=2)] = 512  # pairs in a step, over all devices
     chunk: NonNegativeInt = 0  # pairs encoded at a time, so that a large batch fits a small device; 0 is all
     weights: Mapping[str, NonNegativeFloat] = {}  # factors by source, beside the corpus's; 0 leaves a source out
@@ -70,6 +71,10 @@ class StageConfig(Settings):
         for name in ("prefixes", "layer_prefixes"):
             text = f"{name} needs an objective that compares vectors: align, sim, sentence_ctl, distil or co"
             require(compared or not getattr(self, name), text)
+        kept = self.keep_layers
+        ordered = list(kept) == sorted(set(kept)) and min(kept, default=0) >= 0
+        text = f"keep_layers = {list(kept)} must be num_layers = {self.num_layers} different numbers from 0, in order"
+        require(not kept or (ordered and len(kept) == self.num_layers), text)
         depth, last = self.layer_prefixes, self.num_layers
         named = not depth or (min(depth) >= 0 and max(depth) == last)
         require(named, f"layer_prefixes = {list(depth)} must lie between 0 and num_layers = {last}, and name it")
@@ -107,6 +112,11 @@ class Recipe(Settings):
         for number, stage in enumerate(self.stages):
             later = ", ".join(name for name in stage.starts_from if name not in names[:number])
             require(not later, f"stage {stage.name!r} starts_from {later}, which is no stage before it")
+            depths = {other.name: other.num_layers for other in self.stages[:number]}
+            depth = min((depths[name] for name in stage.starts_from or names[:number][-1:]), default=None)
+            deepest = max(stage.keep_layers, default=-1)
+            text = f"stage {stage.name!r} keeps layer {deepest} of {depth}, counted from 0"
+            require(depth is None or deepest < depth, text)
             layers = len(self.teacher_layers) or stage.num_layers
             require(stage.num_layers <= layers, f"stage {stage.name!r} has more layers than teacher_layers, {layers}")
         if not self.teacher_layers:

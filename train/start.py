@@ -18,6 +18,10 @@ from xsent.train.model import ModelConfig
 logger = logging.getLogger(__name__)
 
 LAYER_SHAPE = ("num_heads", "ffn_dim", "activation", "norm_eps", "max_length")
+FROM_TRAINED = {  # settings that no first stage can have, and what they need
+    "swapped": "a trained table that knows what words translate each other",
+    "keep_layers": "a trained encoder that has them",
+}
 
 
 def require_fit(recipe: Recipe, ranks: int, teacher_dim: int | None, *, started: bool = False) -> None:
@@ -25,11 +29,8 @@ def require_fit(recipe: Recipe, ranks: int, teacher_dim: int | None, *, started:
 
     `started` says whether there is a checkpoint or a bundle that the first stage starts from.
     """
-    if recipe.stages[0].swapped and not started:
-        raise DataError(
-            f"stage {recipe.stages[0].name}: swapped needs a trained table that knows what words translate each other; "
-            "train a stage without it first, or name a --start"
-        )
+    if not started:
+        _require_none_trained(recipe.stages[0])
     for stage in recipe.stages:
         name, wanted = f"stage {stage.name}", stage.objectives
         if stage.batch_size % ranks:
@@ -52,6 +53,13 @@ def require_fit(recipe: Recipe, ranks: int, teacher_dim: int | None, *, started:
                 f"{name}: prefixes cannot be distilled from a teacher of {teacher_dim} dimensions into "
                 f"dim = {recipe.dim}; leave them out, or distil from a teacher of that dimension"
             )
+
+
+def _require_none_trained(first: StageConfig) -> None:
+    for setting, needs in FROM_TRAINED.items():
+        if getattr(first, setting):
+            remedy = "train a stage without it first, or name a --start"
+            raise DataError(f"stage {first.name}: {setting} needs {needs}; {remedy}")
 
 
 def open_start(recipe: Recipe, path: Path, run: Path) -> Checkpoint:
@@ -92,6 +100,22 @@ def average_checkpoints(checkpoints: Sequence[Checkpoint], shares: Sequence[floa
         for name in sorted(names)
     }
     return replace(shallowest, weights=weights)
+
+
+def keep_layers(before: Checkpoint, numbers: Sequence[int]) -> Checkpoint:
+    """A checkpoint with these of its layers alone, from 0; a DataError where it has fewer."""
+    has = before.config.num_layers
+    if numbers[-1] >= has:
+        raise DataError(f"{before.given}: has {has} layers; keep_layers names {numbers[-1]}, counted from 0")
+    layer = re.compile(r"encoder\.layers\.(\d+)\.(.+)")
+    weights = {}
+    for name, weight in before.weights.items():
+        if not (match := layer.fullmatch(name)):
+            weights[name] = weight
+        elif (number := int(match[1])) in numbers:
+            weights[f"encoder.layers.{numbers.index(number)}.{match[2]}"] = weight
+    about = {**before.about, "model": {**before.about["model"], "num_layers": len(numbers)}}
+    return replace(before, about=about, weights=weights)
 
 
 def in_common(before: Checkpoint, config: ModelConfig, teacher_dim: int | None) -> dict[str, Tensor]:

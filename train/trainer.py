@@ -20,7 +20,15 @@ from xsent.train.loop import StageLoop, diverged, optimizer_state, parameter_gro
 from xsent.train.objectives.distillation import Whitening
 from xsent.train.settings import differences
 from xsent.train.stage import TrainingModel
-from xsent.train.start import average_checkpoints, in_common, model_config, open_start, require_fit, stage_folders
+from xsent.train.start import (
+    average_checkpoints,
+    in_common,
+    keep_layers,
+    model_config,
+    open_start,
+    require_fit,
+    stage_folders,
+)
 from xsent.train.teachers import open_teachers
 from xsent.train.validation import Scores, Validation
 
@@ -77,6 +85,8 @@ class Trainer:
             if latest is None or latest.step < stage.steps:
                 logger.info("stage %s: %d layers, %d steps", stage.name, stage.num_layers, stage.steps)
                 start = self._mean(stage.starts_from) if stage.starts_from else before
+                if start is not None and stage.keep_layers:
+                    start = keep_layers(start, stage.keep_layers)
                 latest = self._train_stage(number, stage, start, latest)
             before = latest
         assert before is not None
