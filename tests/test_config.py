@@ -78,6 +78,7 @@ AT = {"+stage": "steps = 10\n", "+recipe": 'name = "x"\n', "objectives": "{ alig
             r"keep_layers = \[0\] must be num_layers = 0 different numbers from 0, in order",
         ),
         ("num_layers = 0", "num_layers = 2\nkeep_layers = [2, 0]", r"\[2, 0\] must be num_layers = 2 different"),
+        ("objectives", "'table'", r"stages\[0\].objectives = 'table' is neither a table nor a stage before it$"),
         ("+stage", "starts_from = { table = 1 }", "starts_from table, which is no stage before"),
         ("+stage", "starts_from = { a = 0 }", "starts_from.a = 0 must be greater than 0"),
         ('name = "x"', "", "setting 'name' is missing"),
@@ -113,9 +114,12 @@ def test_what_toml_writes_otherwise(tmp_path: Path) -> None:
     assert repr(dumped["corpus"]["weights"]) == "{'a': 2, 'b': 2.0}"  # what prepared data is known by
 
 
-def test_a_stage_takes_the_weights_of_an_earlier_one(tmp_path: Path) -> None:
+def test_a_stage_takes_weights_and_objectives_of_an_earlier_one(tmp_path: Path) -> None:
     stage = MINIMAL[MINIMAL.index("[[stage]]") :]
     written = {"a": "{ talk = 2, manual = 0 }", "b": '"a"', "c": '"b"'}
     later = (stage.replace('"table"', f'"{name}"') + f"weights = {weights}\n" for name, weights in written.items())
     stages = load(tmp_path, MINIMAL + "".join(later)).stages
     assert [dict(stage.weights) for stage in stages] == [{}, *[{"talk": 2.0, "manual": 0.0}] * 3]
+    later = stage.replace('"table"', '"again"').replace("{ align = 1 }", '"table"')
+    first, again = load(tmp_path, MINIMAL.replace("{ align = 1 }", "{ align = { weight = 2 } }") + later).stages
+    assert again.objectives == first.objectives and again.objectives.align == Align(weight=2.0)

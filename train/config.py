@@ -143,11 +143,13 @@ def load_recipe(path: Path) -> Recipe:
     if not isinstance(stages, list) or "stages" in raw or not all(isinstance(stage, dict) for stage in stages):
         raise DataError(f"{path}: a recipe has one or more stages, tables that start with [[stage]] in double brackets")
     for number, stage in enumerate(stages):
-        if isinstance(name := stage.get("weights"), str):  # those of that stage
-            before = {other.get("name"): other.get("weights", {}) for other in stages[:number]}
-            if name not in before:
-                raise DataError(f"{path}: stages[{number}].weights = {name!r} is neither a table nor a stage before it")
-            stage["weights"] = before[name]
+        for key in ("weights", "objectives"):
+            if isinstance(name := stage.get(key), str):  # those of that stage
+                before = {other.get("name"): other.get(key, {}) for other in stages[:number]}
+                if name not in before:
+                    given = f"stages[{number}].{key} = {name!r}"
+                    raise DataError(f"{path}: {given} is neither a table nor a stage before it")
+                stage[key] = before[name]
     try:
         return Recipe.model_validate({**raw, "stages": stages})
     except ValidationError as error:
