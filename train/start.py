@@ -18,7 +18,7 @@ from xsent.train.model import ModelConfig
 logger = logging.getLogger(__name__)
 
 LAYER_SHAPE = ("num_heads", "ffn_dim", "activation", "norm_eps", "max_length")
-FROM_TRAINED = {  # settings that no first stage can have, and what they need
+FROM_TRAINED = {  # settings that a first stage can have with a start alone, and what they need
     "swapped": "a trained table that knows what words translate each other",
     "keep_layers": "a trained encoder that has them",
 }
