@@ -34,6 +34,8 @@ def cluster() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("RAY_USAGE_STATS_ENABLED", "0")
         patch.setenv("PYTHONPATH", str(Path(__file__).parent))  # workers import this module
+        # A thread of Ray's reports a dead worker at any time after, on what is by then the output of another command.
+        patch.setattr("ray._private.worker.print_to_stdstream", lambda *_, **__: None)
         init("local", num_cpus=2, include_dashboard=False, logging_level="error", log_to_driver=False)
         yield
         shutdown()
