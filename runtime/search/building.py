@@ -12,9 +12,10 @@ from xsent.errors import DataError
 from xsent.files import existing, naming_full_disk, only_writer, put_in_place, recover, replace_folder
 from xsent.lines import LineDigest
 from xsent.options import Vectors
-from xsent.search.database import UNFINISHED, IndexDatabase, IndexState, check_replaceable, has_index
+from xsent.search.database import UNFINISHED, IndexDatabase, check_replaceable, has_index
 from xsent.search.graph import extend_graph, require_usearch
 from xsent.search.index import SearchIndex
+from xsent.search.records import IndexState
 from xsent.search.writer import IndexWriter
 from xsent.terminal import Progress
 

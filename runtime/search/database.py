@@ -6,7 +6,6 @@ document that was removed the rows stay, without passages, until the index is co
 """
 
 import errno
-import hashlib
 import json
 import math
 import os
@@ -17,11 +16,12 @@ import unicodedata
 import weakref
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import astuple, dataclass, fields
+from dataclasses import astuple, fields
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
-from xsent.errors import DataError, FingerprintError
+from xsent.errors import DataError
+from xsent.search.records import IndexState, Passage, StoredDocument
 
 VERSION = 2  # 1 had its state in index.json and its texts in plain files
 VECTORS = "vectors.f16"
@@ -34,57 +34,6 @@ _MOST_WORDS = 32  # a longer query is a text of its own, not a search for words
 
 # All that an index may have, the last four of version 1.
 _FILES = (f"{_NAMES}*", VECTORS, "graph-*.usearch", "index.json", "unfinished.json", "rows.u64", "texts.txt")
-
-
-@dataclass(frozen=True)
-class IndexState:
-    """What an index says about itself, or a job that was stopped about what it has saved."""
-
-    fingerprint: str  #: identity of the vector space
-    dim: int  #: length of a vector (D)
-    lines: int = 0  #: read, the empty ones too
-    rows: int = 0  #: lines that have a vector
-    start: int = 0  #: lines that were there before the last addition
-    digest: str = ""  #: of the lines that the last addition has read
-    graph: int = 0  #: rows that the graph holds; 0 without one
-    graph_digest: str = ""  #: SHA-256 of its file
-
-    @property
-    def graph_file(self) -> str:
-        """Name of the graph's file."""
-        return f"graph-{self.graph}.usearch"
-
-    def check_fingerprint(self, fingerprint: str, path: Path) -> None:
-        """See whether an encoder fits the index; a FingerprintError names both fingerprints."""
-        if fingerprint != self.fingerprint:
-            raise FingerprintError(
-                f"{path} has vectors of {self.fingerprint}, the model makes {fingerprint}: use the model of the index, "
-                "or build the index again"
-            )
-
-
-class Passage(NamedTuple):
-    """A text and where it comes from."""
-
-    source: str  # such as a file; empty if it is not known
-    line: int  # from 1; of sources that were added one after the other, numbers go on
-    text: str
-    digest: bytes  # of all that, and of the vector
-
-    @classmethod
-    def of(cls, source: str, line: int, text: str, vector: bytes) -> "Passage":
-        """A passage with its digest."""
-        content = f"{line}\n{source}\n{text}".encode() + vector
-        return cls(source, line, text, hashlib.blake2b(content, digest_size=16).digest())
-
-
-class StoredDocument(NamedTuple):
-    """What an index knows about a document."""
-
-    name: str  # the source of its passages
-    stamp: str  # of the version that is in the index; empty while it is not complete
-    first: int  # row of its first passage
-    passages: int  # how many it has
 
 
 _TABLES = f"""BEGIN;

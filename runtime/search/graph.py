@@ -20,7 +20,8 @@ from numpy.typing import NDArray
 from xsent.bundle import file_digest
 from xsent.errors import DataError, MissingExtraError
 from xsent.files import sync
-from xsent.search.database import VECTORS, IndexState
+from xsent.search.database import VECTORS
+from xsent.search.records import IndexState
 from xsent.search.vectors import IndexVectors
 from xsent.terminal import Progress
 

@@ -13,8 +13,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from xsent.errors import DataError, XsentError, whole_number
 from xsent.options import Vectors
-from xsent.search.database import VECTORS, IndexDatabase, Passage, StoredDocument
+from xsent.search.database import VECTORS, IndexDatabase
 from xsent.search.graph import NeighbourGraph, check_graph
+from xsent.search.records import Passage, StoredDocument
 from xsent.search.vectors import BLOCK, IndexVectors
 from xsent.similarity import NearestSearch, check_same_dim, nearest, unit_rows
 

@@ -11,8 +11,9 @@ import numpy as np
 from xsent.encoder import SentenceEncoder
 from xsent.errors import DataError
 from xsent.files import atomic_folder, naming_full_disk, only_writer, recover
-from xsent.search.database import IndexDatabase, IndexState, StoredDocument, check_replaceable, has_index
+from xsent.search.database import IndexDatabase, check_replaceable, has_index
 from xsent.search.index import SearchIndex
+from xsent.search.records import IndexState, StoredDocument
 from xsent.search.writer import IndexWriter
 from xsent.terminal import Progress
 

@@ -7,7 +7,8 @@ from pathlib import Path
 
 from xsent.files import sync
 from xsent.options import Vectors
-from xsent.search.database import INDEX, VECTORS, IndexDatabase, IndexState, Passage, StoredDocument
+from xsent.search.database import INDEX, VECTORS, IndexDatabase
+from xsent.search.records import IndexState, Passage, StoredDocument
 from xsent.search.vectors import STORED, check_length
 
 SAVE_EVERY = 10_000  # passages: about a minute's work on a Raspberry Pi
