@@ -1,6 +1,5 @@
 """`xsent notes`: a folder of notes, searched by meaning and by words in any language of the model."""
 
-import json
 import os
 import stat
 import sys
@@ -27,7 +26,7 @@ from xsent.apps.reading import READERS, cut_sentences, read_passages
 from xsent.commands.options import BundleOption, JsonOption, ThreadsOption
 from xsent.errors import needing
 from xsent.files import naming_failed_write, recover
-from xsent.terminal import one_line_errors, plain
+from xsent.terminal import one_line_errors, plain, print_json, print_row
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
 
@@ -61,6 +60,8 @@ class Notes:
         known: dict[str, str] = {}
         if not empty:
             with closing(SearchIndex(self.index)) as index:
+                if index.state.lines:
+                    raise DataError(f"{self.index}: holds lines that xsent index has put in; name another --index")
                 known = index.documents()
         there = dict(self._files())
         gone = known.keys() - there.keys()
@@ -148,14 +149,14 @@ def notes(
     encoder.count_tokens(query or "")  # refuses what is no text now, not after all the files
     try:
         if update or force or watch:
-            _update(found, encoder, force, may_fail=query is not None and not force)
+            _update(found, encoder, force, may_fail=query is not None and not force and found.index.is_dir())
         if query is not None:
             if not (hits := found.search(encoder, query, k, words=words)):
                 raise DataError(f"{folder}: no text in it; notes end in {', '.join(READERS)}")
             _print(hits, encoder, query, as_json)
     except (DataError, FingerprintError) as error:  # the advice of other commands
         of_index = str(error).startswith((str(found.index), str(found.index.resolve())))
-        remedy = "; --force makes it anew" if of_index else ""
+        remedy = "; --force makes it anew" if of_index and found.index.is_dir() and not force else ""
         raise type(error)(f"{error}{remedy}") from None
     if watch:
         with needing("apps"):
@@ -189,7 +190,7 @@ def _print(hits: list[Hit], encoder: SentenceEncoder, query: str, as_json: bool)
     """All hits; on a terminal the sentence of each that is nearest to the query stands out."""
     if not (as_json or sys.stdout.isatty()):
         for hit in hits:
-            typer.echo(f"{hit.score:.4f}\t{hit.source}:{hit.line}\t{hit.text}")
+            print_row(f"{hit.score:.4f}", f"{hit.source}:{hit.line}", hit.text)
         return
     asked = encoder.encode(query, on_long="split")
     for hit in hits:
@@ -197,7 +198,7 @@ def _print(hits: list[Hit], encoder: SentenceEncoder, query: str, as_json: bool)
         best = sentences[int(cosine_similarity(asked, encoder.encode(sentences, on_long="split")).argmax())]
         if as_json:
             found = {"score": hit.score, "file": hit.source, "line": hit.line, "text": hit.text, "best": best}
-            typer.echo(json.dumps(found, ensure_ascii=False))
+            print_json(found)
             continue
         place = f"{hit.source}, page {hit.line}" if hit.source.lower().endswith(".pdf") else f"{hit.source}:{hit.line}"
         text = hit.text.replace(best, f"{_BOLD}{best}{_PLAIN}", 1)

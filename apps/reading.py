@@ -9,7 +9,7 @@ from itertools import chain, groupby
 from pathlib import Path
 
 from xsent import DataError
-from xsent.errors import in_one_line, needing
+from xsent.errors import MissingExtraError, in_one_line, needing
 
 Lines = Iterable[tuple[int, str]]  # numbers, from 1, and texts
 
@@ -30,13 +30,15 @@ def read_passages(path: Path) -> list[tuple[int, str]]:
     """Passages of a file, each with the number of its first line; of a PDF with the page.
 
     Raises:
-        DataError: The file cannot be read, or is not what its name says; the text names it.
+        DataError: The file cannot be read, or is not what its name says; the text names it, here and below.
         MissingExtraError: It is a PDF, and pypdf is not installed.
     """
     try:
         return list(_passages(READERS[path.suffix.lower()](path)))
     except OSError as error:
         raise DataError(f"{path}: cannot be read ({error.strerror or in_one_line(error)})") from error
+    except MissingExtraError as error:
+        raise MissingExtraError(f"{path}: {error}") from error
 
 
 def cut_sentences(text: str) -> list[str]:

@@ -17,7 +17,7 @@ from xsent.commands.evaluate import app as evaluate
 from xsent.commands.mine import mine, score
 from xsent.commands.options import BundleArgument, JsonOption, ModelOption
 from xsent.commands.search import index, search
-from xsent.terminal import FAILED, format_table, one_line_errors, plain
+from xsent.terminal import FAILED, format_table, one_line_errors, plain, print_json
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -109,7 +109,7 @@ def info(bundle: BundleArgument = None, as_json: JsonOption = False) -> None:
     facts |= {"path": str(opened.path), "bytes": sum(entry.bytes for entry in opened.files.values())}
     facts["trained"] = trained = {name: numbers for name, numbers in opened.trained._asdict().items() if numbers}
     if as_json:
-        typer.echo(json.dumps({**facts, "parity": opened.parity}, ensure_ascii=False))
+        print_json({**facts, "parity": opened.parity})
         return
     facts["languages"] = ", ".join(opened.languages)
     facts["trained"] = "; ".join(f"{name} {', '.join(map(str, numbers))}" for name, numbers in trained.items())

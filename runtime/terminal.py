@@ -1,6 +1,8 @@
-"""What people see of a command: progress, results as a table, and how it ends when something goes wrong."""
+"""What people see of a command: progress, results, and how it ends when something goes wrong."""
 
+import json
 import os
+import re
 import sys
 import time
 import warnings
@@ -19,12 +21,22 @@ INTERRUPTED = 130  # 128 + SIGINT, what shells expect after Ctrl-C
 _LONG = 1000  # letters of what is wrong that are shown, and as many of what to do
 _INTERVAL = 0.5  # seconds between two reports of progress
 
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")  # what a terminal would obey
+
 
 def main(module: str = "xsent.cli") -> None:
     """Run the `main` of a command line; from here on, while it is imported too, Ctrl-C is one line, and a warning."""
+    _open_streams()
     with one_line_errors(), warnings.catch_warnings():
         warnings.showwarning = _show_warning
         import_module(module).main()
+
+
+def _open_streams() -> None:
+    """Put the null device where a standard stream was closed: it would be None, and a file would take its number."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, mode))
 
 
 def _show_warning(message: Warning | str, *_: object, **__: object) -> None:
@@ -73,6 +85,18 @@ def _drop_stdout() -> None:
         sys.stdout.flush()
     except OSError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def print_row(*fields: str) -> None:
+    """Print fields as they are, with tabs between; on a terminal, what it would obey is spelt out."""
+    if sys.stdout.isatty():
+        fields = tuple(_CONTROL.sub(lambda found: ascii(found[0])[1:-1], field) for field in fields)
+    sys.stdout.write("\t".join(fields) + "\n")
+
+
+def print_json(content: object) -> None:
+    """Print a line of JSON."""
+    sys.stdout.write(json.dumps(content, ensure_ascii=False) + "\n")
 
 
 class Progress:

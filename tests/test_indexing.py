@@ -87,7 +87,7 @@ def test_a_stopped_addition_is_resumed_or_forgotten_while_the_index_serves(
     with pytest.raises(Stop):
         extend_index(made, until(LINES, 40), encoder)
     assert opened.search(encoder, ["Anna"], k=100) == SearchIndex(made).search(encoder, ["Anna"], k=100) == found
-    with pytest.raises(FileExistsError, match="holds 32 lines of a job that was stopped; --resume goes on with it"):
+    with pytest.raises(FileExistsError, match="holds 32 lines of a job that was stopped; --add --resume goes on"):
         extend_index(made, LINES, encoder)
     extend_index(made, LINES, encoder, resume=True)
     assert opened.search(encoder, ["Anna"], k=100) == found
@@ -146,9 +146,11 @@ def test_two_writers_do_not_meet(made: Path, encoder: SentenceEncoder) -> None:
         yield "Boris"
         with pytest.raises(DataError, match="another process is writing it; wait until it is done"):
             extend_index(made, ["Clara"], encoder)
+        with pytest.raises(DataError, match="another process is writing it"):
+            build_index(made, ["Clara"], encoder, force=True)
 
     extend_index(made, lines(), encoder)
-    assert len(SearchIndex(made)) == 44
+    assert len(SearchIndex(made)) == 44 and file_names(made.parent) == {made.name}
 
 
 def test_nothing_to_index_leaves_nothing_and_a_resume_without_a_job_starts_one(

@@ -124,7 +124,17 @@ def test_wrong_calls_are_one_line(run: Runner, folder: Path, mini_bundle: Path, 
     assert run("notes", folder, "cat", "--model", mini_bundle, "--force")[0] == 0
     (folder / "letter").mkdir()
     assert_refused(run("notes", folder / "letter", "cat"), "letter: no text in it; notes end in .txt, .text, .md")
+    for options in ([], ["--force"], ["cat"]):
+        refused = run("notes", folder, "--index", folder / "cat.txt", *options)
+        assert_refused(refused, "cat.txt: not an index, so it is not replaced; choose another name\n")
     assert_refused(run("notes", folder, "--index", folder / "work"), "work: not an index")
+
+
+def test_lines_and_notes_have_an_index_each(run: Runner, folder: Path, tmp_path: Path) -> None:
+    lines = tmp_path / "lines.index"
+    assert run("index", folder / "cat.txt", lines)[0] == 0 == run("notes", folder)[0]
+    assert_refused(run("notes", folder, "--index", lines), "holds lines that xsent index has put in; name another")
+    assert_refused(run("index", folder / "cat.txt", folder / INDEX, "--add"), "an index of documents, as xsent notes")
 
 
 def test_what_is_there_is_searched_while_another_process_updates(run: Runner, folder: Path) -> None:

@@ -1,15 +1,18 @@
 """What people see of a command: how it ends, progress, tables."""
 
 import errno
+import subprocess
+import sys
 import time
 from importlib.metadata import entry_points
+from pathlib import Path
 from unittest import mock
 
 import pytest
 
 from xsent import terminal
 from xsent.errors import BundleError, DataError
-from xsent.terminal import Progress, format_table, one_line_errors
+from xsent.terminal import Progress, format_table, one_line_errors, print_row
 
 
 @pytest.mark.parametrize(
@@ -52,6 +55,23 @@ def test_bugs_keep_their_traceback_and_commands_their_names() -> None:
     assert (command("x"), command.__doc__) == (1, "Kept.")
     with pytest.raises(ZeroDivisionError):
         command("")
+
+
+def test_rows_are_as_they_are_but_on_a_terminal(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    row = ("1", "\x1b[31mred\x07 \u200dé\x9b2J")
+    print_row(*row)
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    print_row(*row)
+    assert capsys.readouterr().out == "1\t" + row[1] + "\n1\t\\x1b[31mred\\x07 \u200dé\\x9b2J\n"
+
+
+def test_standard_streams_may_be_closed(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("a\n")
+    command = f"'{sys.executable}' -c 'from xsent.terminal import main; main()' encode a.txt --output a.npy"
+    assert subprocess.run(["sh", "-c", f"{command} 0<&- 1>&- 2>&-"], cwd=tmp_path).returncode == 0
+    assert (tmp_path / "a.npy").exists()
 
 
 def test_progress(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,6 +1,5 @@
 """`xsent classify`: linear heads fitted, run and measured."""
 
-import json
 import sys
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import asdict
@@ -12,7 +11,7 @@ import typer
 
 from xsent.commands.options import BundleOption, ForceOption, JsonOption, ModelOption, split_names
 from xsent.errors import DataError
-from xsent.terminal import format_table, one_line_errors
+from xsent.terminal import format_table, one_line_errors, print_json, print_row
 
 if TYPE_CHECKING:
     from xsent.classification.classifier import ClassWeight, LinearClassifier
@@ -71,7 +70,7 @@ def fit(
     choice = fitted.choice
     facts = {"labels": fitted.labels, "examples": fitted.examples, **asdict(choice)}
     if as_json:
-        typer.echo(json.dumps(facts, ensure_ascii=False))
+        print_json(facts)
     else:
         typer.echo(
             f"{head}: {len(fitted.labels)} labels from {fitted.examples:,} examples; in cross-validation "
@@ -106,9 +105,9 @@ def predict(
         total += 1
         if as_json:
             row = {"label": label, "probability": probability, "text": texts if len(texts) > 1 else texts[0]}
-            typer.echo(json.dumps(row, ensure_ascii=False))
+            print_json(row)
         else:
-            typer.echo("\t".join([label or "unknown", f"{probability:.4f}", *texts]))
+            print_row(label or "unknown", f"{probability:.4f}", *texts)
     if not total:
         raise DataError(f"{file}: empty; expected one text a line")
 
@@ -146,7 +145,7 @@ def evaluate(
     if as_json:
         report = {"model": str(model or "built-in"), "fingerprint": getattr(encoder, "fingerprint", None)}
         report |= {"labels": labels, "rows": [cell.row() for cell in cells], "note": SEEDS_NOTE}
-        typer.echo(json.dumps(report, ensure_ascii=False))
+        print_json(report)
     else:
         typer.echo(f"Accuracy in %, mean and deviation of {seeds} seeds:\n{format_table(accuracy_rows(cells))}\n")
         confusion = format_table(confusion_rows(labels, cells))

@@ -1,6 +1,5 @@
 """`xsent documents`: document vectors that do not depend on the language, and aligned documents."""
 
-import json
 import sys
 import warnings
 from collections.abc import Mapping, Sequence
@@ -12,7 +11,7 @@ import typer
 
 from xsent.commands.options import BundleOption, ForceOption, JsonOption, MarginOption, NeighborsOption
 from xsent.errors import DataError
-from xsent.terminal import one_line_errors
+from xsent.terminal import one_line_errors, print_json, print_row
 
 if TYPE_CHECKING:
     from xsent.documents.encoder import DocumentEncoder
@@ -73,7 +72,7 @@ def fit(
     facts = {"languages": list(encoder.languages), "rank": choice.rank, "fingerprint": encoder.fingerprint}
     told = [round(100 * accuracy, 1) for accuracy in choice.accuracies]
     if as_json:
-        typer.echo(json.dumps({**facts, "accuracies": told}))
+        print_json({**facts, "accuracies": told})
         return
     how = f": a classifier told the language of {told[0]} % before, of {told[-1]} % after" if told else ""
     typer.echo(f"{', '.join(encoder.languages)}: removes {choice.rank} of {encoder.dim} directions{how}")
@@ -148,13 +147,13 @@ def align(
     left, right = (encoder.encode(list(corpora[code].values()), code) for code in codes)
     pairs = bitext.align_documents(left, right, margin=margin, k=k)
     names = [list(corpora[code]) for code in codes]
-    rows = [{"score": pair.score, "a": names[0][pair.a], "b": names[1][pair.b]} for pair in pairs]
     found = bitext.recall(pairs, gold) if recall else None
     if as_json:
-        typer.echo(json.dumps({"pairs": rows} | ({"recall": found} if recall else {}), ensure_ascii=False))
+        rows = [{"score": pair.score, "a": names[0][pair.a], "b": names[1][pair.b]} for pair in pairs]
+        print_json({"pairs": rows} | ({"recall": found} if recall else {}))
         return
-    for row in rows:
-        typer.echo(f"{row['score']:.6f}\t{row['a']}\t{row['b']}")
+    for pair in pairs:
+        print_row(f"{pair.score:.6f}", names[0][pair.a], names[1][pair.b])
     if recall:
         typer.echo(f"recall {found:.1f} % of {len(gold):,} true pairs", err=True)
 

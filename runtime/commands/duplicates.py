@@ -7,10 +7,10 @@ from typing import Annotated
 
 import typer
 
-from xsent.commands.mine import JsonLinesOption, print_json, read_text, taking_part, vectors_of
+from xsent.commands.mine import JsonLinesOption, read_text, taking_part, vectors_of
 from xsent.commands.options import BundleOption
 from xsent.errors import DataError
-from xsent.terminal import one_line_errors
+from xsent.terminal import one_line_errors, print_json, print_row
 
 
 @one_line_errors()
@@ -55,12 +55,13 @@ def duplicates(
             if as_json:
                 print_json({"score": float(score), "lines": [i + 1, j + 1], "texts": [texts[i], texts[j]]})
             else:
-                sys.stdout.write(f"{score:.4f}\t{i + 1}\t{j + 1}\t{texts[i]}\t{texts[j]}\n")
+                print_row(f"{score:.4f}", str(i + 1), str(j + 1), texts[i], texts[j])
     for number, group in enumerate([] if pairs else groups, 1):
         if as_json:
             print_json({"group": number, "lines": [row + 1 for row in group], "texts": [texts[row] for row in group]})
         else:
-            sys.stdout.writelines(f"{number}\t{row + 1}\t{texts[row]}\n" for row in group)
+            for row in group:
+                print_row(str(number), str(row + 1), texts[row])
     extra = sum(map(len, groups)) - len(groups)
     typer.echo(
         f"{len(groups):,} group{'s' * (len(groups) != 1)}; {extra:,} of {len(texts):,} lines repeat another", err=True

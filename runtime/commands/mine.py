@@ -1,6 +1,5 @@
 """`xsent mine` and `xsent score`: translations found in two texts, and scores of pairs that are given."""
 
-import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,7 +10,7 @@ import typer
 
 from xsent.commands.options import BundleOption, MarginOption, NeighborsOption
 from xsent.errors import DataError, FingerprintError
-from xsent.terminal import one_line_errors
+from xsent.terminal import one_line_errors, print_json, print_row
 
 if TYPE_CHECKING:
     from xsent.encoder import SentenceEncoder
@@ -205,11 +204,6 @@ def _encode(
 def print_pair(score: float, source: str, target: str, more: dict[str, object] | None) -> None:
     """One pair on standard output: as JSON, with more fields, or in columns."""
     if more is None:
-        sys.stdout.write("\t".join(column.replace("\t", " ") for column in (str(score), source, target)) + "\n")
+        print_row(str(score), source.replace("\t", " "), target.replace("\t", " "))
     else:
         print_json({"score": float(score), "source": source, "target": target, **more})
-
-
-def print_json(fields: dict[str, object]) -> None:
-    """A JSON object on a line of standard output."""
-    sys.stdout.write(json.dumps(fields, ensure_ascii=False) + "\n")

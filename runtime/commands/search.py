@@ -1,6 +1,5 @@
 """`xsent index` and `xsent search`: lines of text found by what they mean."""
 
-import json
 import sys
 import warnings
 from itertools import islice
@@ -10,7 +9,7 @@ from typing import Annotated
 import typer
 
 from xsent.commands.options import BundleOption, JsonOption, ThreadsOption
-from xsent.terminal import one_line_errors
+from xsent.terminal import one_line_errors, print_json, print_row
 
 _QUERIES = 256  # asked at once: a pass over the vectors serves them all
 
@@ -36,10 +35,14 @@ def index(
 ) -> None:
     """Index a file, one text a line, for `xsent search`; empty lines keep their numbers and are never found."""
     from xsent.encoder import SentenceEncoder
+    from xsent.errors import DataError
     from xsent.lines import steady_lines
     from xsent.search.building import build_index, can_resume, extend_index
+    from xsent.search.index import SearchIndex
 
     work = extend_index if add else build_index
+    if add and SearchIndex(index).documents():
+        raise DataError(f"{index}: an index of documents, as xsent notes makes; name another for lines")
     try:
         made = work(
             index,
@@ -94,10 +97,10 @@ def search(
             number += 1
             if as_json:
                 found = [{"score": hit.score, "line": hit.line, "text": hit.text} for hit in hits]
-                typer.echo(json.dumps({"query": text, "hits": found}, ensure_ascii=False))
+                print_json({"query": text, "hits": found})
             else:
-                first = f"{number}\t" if source else ""
+                first = [str(number)] if source else []
                 for hit in hits:
-                    typer.echo(f"{first}{hit.score:.4f}\t{hit.line}\t{hit.text}")
+                    print_row(*first, f"{hit.score:.4f}", str(hit.line), hit.text)
     if not number:
         raise DataError(f"{source}: empty; expected one query a line")

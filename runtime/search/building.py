@@ -2,7 +2,7 @@
 
 import shutil
 from collections.abc import Iterable
-from contextlib import closing
+from contextlib import closing, nullcontext
 from dataclasses import replace
 from itertools import tee
 from pathlib import Path
@@ -60,23 +60,24 @@ def build_index(
     if graph:
         require_usearch()
     base = IndexState(encoder.fingerprint, encoder.dim)
-    with naming_full_disk(path):
+    replaced = only_writer(path) if path.exists() else nullcontext()  # nobody adds to it meanwhile
+    with naming_full_disk(path), replaced:
         partial.mkdir(exist_ok=True)
-    with naming_full_disk(path), only_writer(partial):
-        if not has_index(partial) or (force and not resume):
-            for left in partial.iterdir():
-                left.unlink()
-        try:
-            with closing(_LineWriter(partial, base, source)) as writer:
-                writer.start(resume=resume, force=force)
-                state = _fill(path, writer, texts, encoder, graph, show_progress_bar)
-            if path.exists():
-                check_replaceable(path)
-        except BaseException:
-            if not _is_kept(partial):
-                shutil.rmtree(partial)
-            raise
-        replace_folder(partial, path) if force else put_in_place(partial, path)
+        with only_writer(partial):
+            if not has_index(partial) or (force and not resume):
+                for left in partial.iterdir():
+                    left.unlink()
+            try:
+                with closing(_LineWriter(partial, base, source)) as writer:
+                    writer.start(resume=resume, force=force)
+                    state = _fill(path, writer, texts, encoder, graph, show_progress_bar)
+                if path.exists():
+                    check_replaceable(path)
+            except BaseException:
+                if not _is_kept(partial):
+                    shutil.rmtree(partial)
+                raise
+            replace_folder(partial, path) if force else put_in_place(partial, path)
     return state
 
 
@@ -138,7 +139,8 @@ class _LineWriter(IndexWriter):
         stopped = self.stopped()
         if stopped and not (resume or force):
             done = f"{stopped.lines - stopped.start:,} lines"
-            reason = f"holds {done} of a job that was stopped; --resume goes on with it, --force starts again"
+            add = "--add " if self._base.rows else ""
+            reason = f"holds {done} of a job that was stopped; {add}--resume goes on with it, {add}--force starts again"
             raise existing(self.folder, reason)
         if not resume:
             self.database.forget(self._base.rows)
