@@ -165,7 +165,7 @@ def doctor(bundle: BundleArgument = None, as_json: JsonOption = False) -> None:
             typer.echo(f"{finding.status:<7}  {finding.subject:<13}  {plain(finding.text)}")
     problems = sum(finding.status == "problem" for finding in findings)
     if as_json:
-        typer.echo(json.dumps({"problems": problems, "findings": [asdict(finding) for finding in findings]}))
+        print_json({"problems": problems, "findings": [asdict(finding) for finding in findings]})
     else:
         typer.echo(f"{problems} problem{'s' * (problems > 1)}" if problems else "xsent works here")
     if problems:

@@ -210,10 +210,14 @@ def sweep(folder: Path) -> None:
 
 @contextmanager
 def only_writer(path: Path, flags: int = os.O_RDONLY) -> Iterator[None]:
-    """Keep other processes from writing a file or folder, by a DataError there; without effect where locks are unknown.
+    """Keep other processes from writing a file or folder, by a DataError there.
 
-    Its name may be given up before the end. The flags are for `os.open`.
+    Without effect where locks are unknown, or where nothing is there and the flags, those of `os.open`, do not make it.
+    Its name may be given up before the end.
     """
+    if not (flags & os.O_CREAT or path.exists()):
+        yield
+        return
     with _locked(path, flags) as ours:
         if ours is False:
             raise DataError(f"{path}: another process is writing it; wait until it is done, or choose another name")

@@ -1,6 +1,5 @@
 """`xsent evaluate`: an encoder measured with published protocols."""
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -9,7 +8,7 @@ import typer
 
 from xsent.commands.options import JsonOption, ModelOption, PrecisionOption, TruncateOption, split_names
 from xsent.errors import DataError
-from xsent.terminal import format_table, one_line_errors
+from xsent.terminal import format_table, one_line_errors, print_json
 
 if TYPE_CHECKING:
     from xsent.evaluation.result import Evaluation
@@ -77,7 +76,7 @@ def _codes(languages: str | None) -> list[str] | None:
 def _report(result: "Evaluation", encoder: "SupportsEncode", about: Mapping[str, object], as_json: bool) -> None:
     if as_json:
         fingerprint = getattr(encoder, "fingerprint", None)
-        typer.echo(json.dumps({**about, "fingerprint": fingerprint, "rows": result.rows(), "note": result.note}))
+        print_json({**about, "fingerprint": fingerprint, "rows": result.rows(), "note": result.note})
     else:
         typer.echo(f"{format_table(result.rows())}\n{result.note}")
 

@@ -2,6 +2,7 @@
 
 import sys
 import warnings
+from contextlib import closing
 from itertools import islice
 from pathlib import Path
 from typing import Annotated
@@ -38,11 +39,13 @@ def index(
     from xsent.errors import DataError
     from xsent.lines import steady_lines
     from xsent.search.building import build_index, can_resume, extend_index
-    from xsent.search.index import SearchIndex
+    from xsent.search.database import IndexDatabase
 
     work = extend_index if add else build_index
-    if add and SearchIndex(index).documents():
-        raise DataError(f"{index}: an index of documents, as xsent notes makes; name another for lines")
+    if add:
+        with closing(IndexDatabase(index)) as database:
+            if database.documents():
+                raise DataError(f"{index}: an index of documents, as xsent notes makes; name another for lines")
     try:
         made = work(
             index,

@@ -1,8 +1,8 @@
 """Lines of text to an index: made new, or added to one. A job that was stopped can be resumed."""
 
 import shutil
-from collections.abc import Iterable
-from contextlib import closing, nullcontext
+from collections.abc import Iterable, Iterator
+from contextlib import closing, contextmanager
 from dataclasses import replace
 from itertools import tee
 from pathlib import Path
@@ -60,24 +60,14 @@ def build_index(
     if graph:
         require_usearch()
     base = IndexState(encoder.fingerprint, encoder.dim)
-    replaced = only_writer(path) if path.exists() else nullcontext()  # nobody adds to it meanwhile
-    with naming_full_disk(path), replaced:
-        partial.mkdir(exist_ok=True)
-        with only_writer(partial):
-            if not has_index(partial) or (force and not resume):
-                for left in partial.iterdir():
-                    left.unlink()
-            try:
-                with closing(_LineWriter(partial, base, source)) as writer:
-                    writer.start(resume=resume, force=force)
-                    state = _fill(path, writer, texts, encoder, graph, show_progress_bar)
-                if path.exists():
-                    check_replaceable(path)
-            except BaseException:
-                if not _is_kept(partial):
-                    shutil.rmtree(partial)
-                raise
-            replace_folder(partial, path) if force else put_in_place(partial, path)
+    # Nobody adds to what is replaced meanwhile.
+    with naming_full_disk(path), only_writer(path), _growing(partial, anew=force and not resume):
+        with closing(_LineWriter(partial, base, source)) as writer:
+            writer.start(resume=resume, force=force)
+            state = _fill(path, writer, texts, encoder, graph, show_progress_bar)
+        if path.exists():
+            check_replaceable(path)
+        replace_folder(partial, path) if force else put_in_place(partial, path)
     return state
 
 
@@ -164,6 +154,22 @@ class _LineWriter(IndexWriter):
 
     def _save(self) -> None:
         self.save(replace(self.state, lines=self._lines, digest=self.digest.hex), UNFINISHED)
+
+
+@contextmanager
+def _growing(partial: Path, *, anew: bool) -> Iterator[None]:
+    """Keep the folder of a new index to ourselves; what goes wrong leaves it only if the job has saved something."""
+    partial.mkdir(exist_ok=True)
+    with only_writer(partial):
+        if anew or not has_index(partial):
+            for left in partial.iterdir():
+                left.unlink()
+        try:
+            yield
+        except BaseException:
+            if not _is_kept(partial):
+                shutil.rmtree(partial)
+            raise
 
 
 def _is_kept(partial: Path) -> bool:

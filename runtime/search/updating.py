@@ -1,7 +1,7 @@
 """An index of documents that come, change and go."""
 
 from collections.abc import Iterable, Iterator
-from contextlib import closing, nullcontext, suppress
+from contextlib import closing, suppress
 from dataclasses import dataclass, replace
 from itertools import tee
 from pathlib import Path
@@ -80,7 +80,7 @@ def update_index(
 
 def _make_empty(path: Path, encoder: SentenceEncoder) -> None:
     """An index without documents, in the place of whichever is there."""
-    with only_writer(path) if path.exists() else nullcontext():
+    with only_writer(path):
         if path.exists():
             check_replaceable(path, complete=False)
         state = IndexState(encoder.fingerprint, encoder.dim)
