@@ -71,14 +71,15 @@ AT = {"+stage": "steps = 10\n", "+recipe": 'name = "x"\n', "objectives": "{ alig
         ("[[stage]]", "[stage]", r"one or more stages, tables that start with \[\[stage"),
         ('["a.tsv"]', '["a.tsv"], weights = { talk = -1 }', ": corpus.weights.talk = -1 must be greater than 0"),
         ("+stage", "weights = { talk = -1 }", r"stages\[0\].weights.talk = -1 must be greater than or equal to 0"),
-        ("+stage", "weights = 'table'", r"stages\[0\].weights = 'table' is neither a table nor a stage before it$"),
+        ("+stage", "weights = 'table'", r"stages\[0\].weights = 'table' must be a table of settings"),
+        ("+stage", "like = 'table'", r"stages\[0\].like = 'table' is no stage before it$"),
+        ("+stage", "like = []", r"stages\[0\].like = \[\] is no stage before it$"),
         (
             "+stage",
             "keep_layers = [0]",
             r"keep_layers = \[0\] must be num_layers = 0 different numbers from 0, in order",
         ),
         ("num_layers = 0", "num_layers = 2\nkeep_layers = [2, 0]", r"\[2, 0\] must be num_layers = 2 different"),
-        ("objectives", "'table'", r"stages\[0\].objectives = 'table' is neither a table nor a stage before it$"),
         ("+stage", "starts_from = { table = 1 }", "starts_from table, which is no stage before"),
         ("+stage", "starts_from = { a = 0 }", "starts_from.a = 0 must be greater than 0"),
         ('name = "x"', "", "setting 'name' is missing"),
@@ -114,12 +115,11 @@ def test_what_toml_writes_otherwise(tmp_path: Path) -> None:
     assert repr(dumped["corpus"]["weights"]) == "{'a': 2, 'b': 2.0}"  # what prepared data is known by
 
 
-def test_a_stage_takes_weights_and_objectives_of_an_earlier_one(tmp_path: Path) -> None:
-    stage = MINIMAL[MINIMAL.index("[[stage]]") :]
-    written = {"a": "{ talk = 2, manual = 0 }", "b": '"a"', "c": '"b"'}
-    later = (stage.replace('"table"', f'"{name}"') + f"weights = {weights}\n" for name, weights in written.items())
-    stages = load(tmp_path, MINIMAL + "".join(later)).stages
-    assert [dict(stage.weights) for stage in stages] == [{}, *[{"talk": 2.0, "manual": 0.0}] * 3]
-    later = stage.replace('"table"', '"again"').replace("{ align = 1 }", '"table"')
-    first, again = load(tmp_path, MINIMAL.replace("{ align = 1 }", "{ align = { weight = 2 } }") + later).stages
-    assert again.objectives == first.objectives and again.objectives.align == Align(weight=2.0)
+def test_a_stage_is_like_an_earlier_one(tmp_path: Path) -> None:
+    first = MINIMAL.replace("{ align = 1 }", "{ align = { weight = 2 } }\nweights = { talk = 2, manual = 0 }")
+    again = '[[stage]]\nname = "again"\nlike = "table"\nsteps = 0\nstarts_from = { table = 1 }\n'
+    third = '[[stage]]\nname = "third"\nlike = "again"\nweights = { talk = 3 }\n'
+    stages = load(tmp_path, first + again + third).stages
+    given = {"name": "again", "steps": 0, "starts_from": {"table": 1}}
+    assert stages[1] == stages[0].model_copy(update=given)
+    assert stages[2] == stages[0].model_copy(update={"name": "third", "steps": 0, "weights": {"talk": 3.0}})

@@ -135,10 +135,10 @@ def test_a_stage_starts_from_the_mean_of_earlier_ones(tmp_path: Path) -> None:
     text = recipe.read_text()
     table = text[text.index("[[stage]]") : text.rindex("[[stage]]")]
     more = table.replace('"table"', '"more"').replace(*FEWER_STEPS)
-    frozen = table.replace("table_learning_rate = 0.02", "starts_from = { table = 1, more = 3 }")
-    last = frozen.replace('"table"', '"last"').replace("num_layers = 0", "num_layers = 1").replace("150", "2")
+    last = '[[stage]]\nname = "last"\nlike = "table"\nsteps = 0\nstarts_from = { table = 1, more = 3 }\n'
     recipe.write_text(text[: text.index("[[stage]]")] + table + more + last)
     end = load_checkpoint(train(recipe, tmp_path / "run"))
+    assert end.path.name == "last-0000000" and end.about["validation"]["p1"]
     names = "table-0000150", "more-0000020"
     tables = [load_checkpoint(tmp_path / "run" / "checkpoints" / name).weights[TABLE] for name in names]
     assert not torch.equal(*tables)

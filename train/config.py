@@ -11,6 +11,8 @@ from xsent.errors import DataError
 from xsent.train.objectives.settings import Objectives
 from xsent.train.settings import Factor, Names, Numbers, Settings, Share, first_mistake, require
 
+ITS_OWN = ("name", "starts_from", "keep_layers")  # settings of a stage that no other is `like` it in
+
 
 class CorpusConfig(Settings):
     """Where the pairs come from."""
@@ -30,11 +32,11 @@ class VocabularyConfig(Settings):
 
 
 class StageConfig(Settings):
-    """One stage of training."""
+    """One stage of training; in a file, `like` names an earlier one whose settings it has where it gives none."""
 
     name: Annotated[str, Field(pattern=r"^[A-Za-z0-9_.-]+$")]  # also of its checkpoint folder
     num_layers: Annotated[int, Field(ge=0, le=6)]  # above the table
-    steps: PositiveInt
+    steps: NonNegativeInt  # 0 ends with what it starts from: a mean, or a choice of layers
     objectives: Objectives
     starts_from: Mapping[str, Factor] = {}  # shares of earlier stages; it starts from their mean (Wortsman et al. 2022)
     keep_layers: Numbers = ()  # those that it takes of what it starts from, from 0; by default the first num_layers
@@ -143,13 +145,12 @@ def load_recipe(path: Path) -> Recipe:
     if not isinstance(stages, list) or "stages" in raw or not all(isinstance(stage, dict) for stage in stages):
         raise DataError(f"{path}: a recipe has one or more stages, tables that start with [[stage]] in double brackets")
     for number, stage in enumerate(stages):
-        for key in ("weights", "objectives"):
-            if isinstance(name := stage.get(key), str):  # those of that stage
-                before = {other.get("name"): other.get(key, {}) for other in stages[:number]}
-                if name not in before:
-                    given = f"stages[{number}].{key} = {name!r}"
-                    raise DataError(f"{path}: {given} is neither a table nor a stage before it")
-                stage[key] = before[name]
+        if "like" in stage:
+            name = stage.pop("like")
+            other = next((other for other in stages[:number] if other.get("name") == name), None)
+            if other is None:
+                raise DataError(f"{path}: stages[{number}].like = {name!r} is no stage before it")
+            stages[number] = {**{key: value for key, value in other.items() if key not in ITS_OWN}, **stage}
     try:
         return Recipe.model_validate({**raw, "stages": stages})
     except ValidationError as error:

@@ -110,7 +110,7 @@ class Feed:
         self, number: int, stage: StageConfig, encoder: Encoder, *, resumed: bool
     ) -> NDArray[np.uint16] | None:
         """The cluster of each pair, as the encoder sees them at the start of the stage; kept for a resume."""
-        if stage.order != "cluster":
+        if stage.order != "cluster" or not stage.steps:
             return None
         path = self._run / f"clusters-{stage.name}.u16"
         if self._fabric.is_global_zero and not (resumed and path.exists()):

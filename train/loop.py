@@ -90,8 +90,8 @@ class StageLoop:
             for done, batch in enumerate(batches.since(start), start + 1):
                 self._step(done - 1, batch)
                 bar.update()
-                if first and (done % self._stage.validate_every == 0 or done == steps):
-                    self._validate(done, (done - start) / (time.monotonic() - began))
+                if first and done % self._stage.validate_every == 0 and done < steps:
+                    self._validate(done, (time.monotonic() - began) / (done - start))
                 asked, late = self._agree(interrupted.is_set(), time.monotonic() - saved > 60 * minutes)
                 if asked and done < steps:
                     logger.info("saved %s; the same command goes on from there", save(done, self._scores))
@@ -99,6 +99,8 @@ class StageLoop:
                 if late and done < steps:
                     save(done, self._scores)
                     saved = time.monotonic()
+            if first:
+                self._validate(steps, (time.monotonic() - began) / max(steps - start, 1))
             path = save(steps, self._scores)
             if interrupted.is_set():  # during the last step or the last validation
                 raise KeyboardInterrupt
@@ -138,13 +140,14 @@ class StageLoop:
                 raise diverged(self._stage, step, "the gradients are no longer numbers")
         self._optimizer.step()
 
-    def _validate(self, done: int, rate: float) -> None:
+    def _validate(self, done: int, seconds: float) -> None:
+        """Measure after so many steps of so many seconds each, and say so."""
         scores = self._scores = self._validation.measure(self._model.encoder)
         with open(self._log, "a") as log:
             log.write(json.dumps({"stage": self._stage.name, "step": done, **self._losses, **scores}) + "\n")
         stage, losses = self._stage, "  ".join(f"{name} {loss:.4f}" for name, loss in self._losses.items())
         found = f"P@1 {fmean(scores['p1'].values()):.2f}  loss {fmean(scores['loss'].values()):.4f}"
-        speed = f"{rate * stage.batch_size:.0f} pairs/s, {(stage.steps - done) / rate / 60:.0f} min left"
+        speed = f"{stage.batch_size / seconds:.0f} pairs/s, {(stage.steps - done) * seconds / 60:.0f} min left"
         logger.info("%s %d/%d  %s  %s  %s", stage.name, done, stage.steps, losses, found, speed)
 
 

@@ -137,7 +137,7 @@ class Trainer:
     ) -> Checkpoint:
         recipe, fabric = self.recipe, self.fabric
         torch.manual_seed(recipe.seed + number)
-        teacher = self.teachers.of(stage)
+        teacher = self.teachers.of(stage) if stage.steps else None
         vectors = self.feed.teacher_vectors(number, stage, teacher) if teacher is not None else None
         model = self._model(stage, before, latest)
         if stage.objectives.rows and vectors is not None:
