@@ -147,7 +147,8 @@ class StageLoop:
             log.write(json.dumps({"stage": self._stage.name, "step": done, **self._losses, **scores}) + "\n")
         stage, losses = self._stage, "  ".join(f"{name} {loss:.4f}" for name, loss in self._losses.items())
         found = f"P@1 {fmean(scores['p1'].values()):.2f}  loss {fmean(scores['loss'].values()):.4f}"
-        speed = f"{stage.batch_size / seconds:.0f} pairs/s, {(stage.steps - done) * seconds / 60:.0f} min left"
+        left = (stage.steps - done) * seconds / 60
+        speed = f"{stage.batch_size / seconds:.0f} pairs/s, {left:.0f} min left" if done else "no steps"
         logger.info("%s %d/%d  %s  %s  %s", stage.name, done, stage.steps, losses, found, speed)
 
 
