@@ -1,6 +1,5 @@
 """The `xsent` command. Heavy modules load inside the commands, so that help appears at once."""
 
-import json
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -94,7 +93,7 @@ def similarity(
 
     left, right = open_model(model).encode([a, b])
     cosine = float(cosine_similarity(left, right)[0, 0])
-    typer.echo(json.dumps({"cosine": cosine}) if as_json else f"{cosine:.4f}")
+    print_json({"cosine": cosine}) if as_json else typer.echo(f"{cosine:.4f}")
 
 
 @app.command(epilog="Example: xsent info my-model")
@@ -142,10 +141,7 @@ def verify_files(
         result: dict[str, object] = {"path": str(bundle), "fingerprint": index.state.fingerprint, "rows": len(index)}
     else:
         result = asdict(verify(bundle, backend))
-    if as_json:
-        typer.echo(json.dumps(result))
-    else:
-        _print_facts(result)
+    print_json(result) if as_json else _print_facts(result)
 
 
 @app.command(epilog="Example: xsent doctor")
