@@ -10,6 +10,7 @@ depends on what vectors say: `xsent.search.graph` states it for real ones.
 import tempfile
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from statistics import median
 from typing import Annotated, Any, Literal
@@ -80,17 +81,12 @@ def in_database(vectors: NDArray[Any], folder: Path, *, index: bool = False) -> 
     return lambda query: table.search(query).distance_type("cosine").limit(K).to_arrow()
 
 
-def in_indexed_database(vectors: NDArray[Any], folder: Path) -> Find:
-    """The same with an index."""
-    return in_database(vectors, folder, index=True)
-
-
 STORES: dict[str, Callable[[NDArray[Any], Path], Find]] = {
     "memory": in_memory,
     "disk": on_disk,
     "graph": in_graph,
     "database": in_database,
-    "indexed": in_indexed_database,
+    "indexed": partial(in_database, index=True),
 }
 
 

@@ -49,17 +49,17 @@ def mixed(number: int) -> Iterator[str]:
         yield whole[: 12 + (i * 37) % len(whole)]
 
 
-def texts_of(tokens: int, cut: Callable[[str], list[int]], sources: Iterator[str], number: int = TEXTS) -> list[str]:
+def texts_of(tokens: int, count_tokens: Callable[[str], int], sources: Iterator[str], number: int = TEXTS) -> list[str]:
     """Texts of exactly so many tokens: beginnings of longer ones, joined from sentences."""
-    return [_text_of(tokens, cut, sources) for _ in range(number)]
+    return [_text_of(tokens, count_tokens, sources) for _ in range(number)]
 
 
-def _text_of(tokens: int, cut: Callable[[str], list[int]], sources: Iterator[str]) -> str:
+def _text_of(tokens: int, count_tokens: Callable[[str], int], sources: Iterator[str]) -> str:
     for source in islice(sources, 100):
-        while len(cut(source)) < tokens:
+        while count_tokens(source) < tokens:
             source = f"{source} {next(sources)}"
-        end = bisect_left(range(len(source)), tokens, key=lambda end: len(cut(source[:end])))
-        if len(cut(source[:end])) == tokens:
+        end = bisect_left(range(len(source)), tokens, key=lambda end: count_tokens(source[:end]))
+        if count_tokens(source[:end]) == tokens:
             return source[:end]
     raise ValueError(f"no text of {tokens} tokens was found")
 

@@ -87,11 +87,9 @@ def take_turn(task: Task) -> None:
 
 def _by_length(encoder: "SentenceEncoder", task: Task) -> Iterator[dict[str, object]]:
     """Milliseconds of sentences one by one, and how many a second when there are many at once."""
-    from xsent.tokenizer import Tokenizer
-
-    tokenizer, source = Tokenizer(encoder.bundle.tokenizer_path), mixed(sys.maxsize)
+    source = mixed(sys.maxsize)
     for tokens in (tokens for tokens in task.lengths if tokens <= encoder.max_length):
-        texts, half = texts_of(tokens, tokenizer.encode, source), task.seconds / 2
+        texts, half = texts_of(tokens, encoder.count_tokens, source), task.seconds / 2
         times = time_each(encoder.encode, texts, least=FEWEST, most=MOST, seconds=half)
         began = time.perf_counter()
         until = takewhile(lambda _: time.perf_counter() <= began + half, cycle(texts))  # noqa: B023  used up right here

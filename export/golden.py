@@ -10,7 +10,6 @@ from xsent.export.quantization import Target
 from xsent.manifest import OTHER
 from xsent.options import UnknownTextWarning
 from xsent.probe import SATURATING, instruction_set
-from xsent.tokenizer import Tokenizer
 
 # Some of everything that can go wrong elsewhere: scripts, signs, case, bytes outside the vocabulary, length.
 GOLDEN = (
@@ -57,8 +56,7 @@ def check_processor(target: Target) -> None:
 
 def golden(encoder: SentenceEncoder, form: Form, cosine: float) -> dict[str, object]:
     """The sentences that fit into a bundle, their vectors, and the `tolerances`."""
-    tokenizer = Tokenizer(encoder.bundle.tokenizer_path)
-    sentences = [text for text in GOLDEN if len(tokenizer.encode(text)) <= encoder.max_length]
+    sentences = [text for text in GOLDEN if encoder.count_tokens(text) <= encoder.max_length]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UnknownTextWarning)  # they are of many scripts on purpose
         encoded = encoder.encode(sentences)

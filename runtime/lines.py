@@ -39,6 +39,13 @@ def read_lines(source: str | Path) -> Iterator[str]:
             ) from error
 
 
+def read_sentences(source: str | Path) -> list[str]:
+    """All of them; a DataError says that there is none."""
+    if not (sentences := list(read_lines(source))):
+        raise DataError(f"{_name(source)}: empty; expected one sentence a line")
+    return sentences
+
+
 def steady_lines(source: str | Path) -> Iterator[str]:
     """The same; a DataError in the end says so if the file was changed meanwhile."""
     before = file_state(source)

@@ -78,7 +78,6 @@ def main(path: str, backend: str) -> None:
     from statistics import median
 
     from xsent.encoder import SentenceEncoder
-    from xsent.tokenizer import Tokenizer
     from xsent.verification import verify
 
     encoder = SentenceEncoder(path, backend=backend, threads=1)
@@ -88,7 +87,7 @@ def main(path: str, backend: str) -> None:
     times = time_each(encoder.encode, [text], least=_LEAST, seconds=_SECONDS)
     trial = {
         "difference": verify(path, backend).difference,  # the largest of a number to the golden vectors
-        "tokens": len(Tokenizer(encoder.bundle.tokenizer_path).encode(text)),  # of the sentence that was timed
+        "tokens": encoder.count_tokens(text),  # of the sentence that was timed
         "milliseconds": 1000 * median(times),  # for it, text to vector, on one thread
         "mebibytes": mebibytes,  # of memory at the most after the first sentence; 0 where the system does not say
     }

@@ -115,14 +115,11 @@ class OneThread:
 
 def _blas_functions() -> tuple[Callable[[], int], Callable[[int], object]]:
     """What tells the number of threads, and what changes it."""
-    import ctypes  # here, not above, like numpy: who asks for the CPUs needs neither
+    import ctypes  # here, not above: who asks for the CPUs does not need it
 
-    import numpy as np
-
-    package = "numpy._core" if np.lib.NumpyVersion(np.__version__) >= "2.0.0" else "numpy.core"
     try:
         # Loaded already; a search in it is one in all that it is linked to.
-        library = ctypes.CDLL(sys.modules[f"{package}._multiarray_umath"].__file__)
+        library = ctypes.CDLL(sys.modules["numpy._core._multiarray_umath"].__file__)
     except OSError:
         return lambda: 0, lambda _: None
     for name in _NAMES:

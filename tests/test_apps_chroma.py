@@ -6,9 +6,9 @@ import chromadb
 import numpy as np
 import pytest
 from chromadb.config import Settings
-from conftest import sentences
+from conftest import check_long_text, sentences
 
-from xsent import FingerprintError, LongSentenceWarning, SentenceEncoder, nearest
+from xsent import FingerprintError, SentenceEncoder, nearest
 from xsent.apps import chroma
 from xsent.apps.chroma import XsentEmbeddingFunction
 from xsent.bundle import builtin_path
@@ -16,7 +16,6 @@ from xsent.bundle import builtin_path
 TEXTS = sentences("en")[::4]
 IDS = [str(number) for number in range(len(TEXTS))]
 QUIET = Settings(anonymized_telemetry=False)  # older versions report their use
-LONG = "Anna, Boris, Clara and David. " * 40
 
 
 def test_a_collection_opened_later_finds_its_function(
@@ -74,9 +73,4 @@ def test_a_collection_whose_bundle_was_replaced_is_not_searched(mini_bundle: Pat
 
 
 def test_what_is_too_long(mini_bundle: Path) -> None:
-    with pytest.warns(LongSentenceWarning):
-        XsentEmbeddingFunction(mini_bundle)([LONG])
-    split = XsentEmbeddingFunction(mini_bundle, on_long="split")([LONG])
-    assert np.array_equal(split, SentenceEncoder(mini_bundle).encode([LONG], on_long="split"))
-    with pytest.raises(ValueError, match="at most 64 fit"):
-        XsentEmbeddingFunction(mini_bundle, on_long="error")([LONG])
+    check_long_text(lambda text, **options: XsentEmbeddingFunction(mini_bundle, **options)([text])[0], mini_bundle)

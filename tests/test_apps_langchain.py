@@ -4,15 +4,14 @@ import asyncio
 from pathlib import Path
 
 import pytest
-from conftest import sentences
+from conftest import check_long_text, sentences
 from langchain_core.embeddings import Embeddings
 from langchain_core.vectorstores import InMemoryVectorStore
 
-from xsent import LongSentenceWarning, SentenceEncoder, nearest
+from xsent import SentenceEncoder, nearest
 from xsent.apps.langchain import XsentEmbeddings
 
 TEXTS = sentences("en")
-LONG = "Anna, Boris, Clara and David. " * 40
 
 
 def test_vectors_are_the_encoders(mini_bundle: Path) -> None:
@@ -36,9 +35,4 @@ def test_a_store_finds_what_is_nearest(mini_bundle: Path) -> None:
 
 
 def test_what_is_too_long(mini_bundle: Path) -> None:
-    with pytest.warns(LongSentenceWarning):
-        XsentEmbeddings(mini_bundle).embed_query(LONG)
-    split = XsentEmbeddings(mini_bundle, on_long="split")
-    assert split.embed_query(LONG) == SentenceEncoder(mini_bundle).encode(LONG, on_long="split").tolist()
-    with pytest.raises(ValueError, match="at most 64 fit"):
-        XsentEmbeddings(mini_bundle, on_long="error").embed_query(LONG)
+    check_long_text(lambda text, **options: XsentEmbeddings(mini_bundle, **options).embed_query(text), mini_bundle)

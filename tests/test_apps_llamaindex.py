@@ -6,14 +6,13 @@ import pickle
 from pathlib import Path
 
 import pytest
-from conftest import sentences
+from conftest import LONG, check_long_text, sentences
 from llama_index.core import Document, VectorStoreIndex
 
-from xsent import FingerprintError, LongSentenceWarning, SentenceEncoder, nearest
+from xsent import FingerprintError, SentenceEncoder, nearest
 from xsent.apps.llamaindex import XsentEmbedding
 
 TEXTS = sentences("en")
-LONG = "Anna, Boris, Clara and David. " * 40
 
 
 def test_vectors_are_the_encoders(mini_bundle: Path) -> None:
@@ -54,15 +53,11 @@ def test_it_is_stored_and_opened_again(mini_bundle: Path, monkeypatch: pytest.Mo
 
 
 def test_what_is_too_long(mini_bundle: Path) -> None:
-    path = str(mini_bundle)
-    with pytest.warns(LongSentenceWarning):
-        XsentEmbedding(path=path).get_text_embedding(LONG)
-    split = XsentEmbedding(path=path, on_long="split").get_text_embedding(LONG)
-    assert split == SentenceEncoder(path).encode(LONG, on_long="split").tolist()
-    with pytest.raises(ValueError, match="at most 64 fit"):
-        XsentEmbedding(path=path, on_long="error").get_text_embedding(LONG)
+    check_long_text(
+        lambda text, **options: XsentEmbedding(path=str(mini_bundle), **options).get_text_embedding(text), mini_bundle
+    )
     with pytest.raises(ValueError, match="on_long"):
-        XsentEmbedding(path=path, on_long="cut")
+        XsentEmbedding(path=str(mini_bundle), on_long="cut")
 
 
 def test_a_misspelt_option_is_refused() -> None:

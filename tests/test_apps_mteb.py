@@ -6,14 +6,14 @@ from typing import Any
 import mteb
 import numpy as np
 import pytest
-from conftest import sentences
+from conftest import check_long_text, sentences
 from datasets import Dataset, DatasetDict
 from mteb.abstasks.task_metadata import TaskMetadata
 from mteb.abstasks.text.bitext_mining import AbsTaskBitextMining
 from mteb.models import EncoderProtocol
 from numpy.typing import NDArray
 
-from xsent import LongSentenceWarning, SentenceEncoder, nearest
+from xsent import SentenceEncoder, nearest
 from xsent.apps.mteb import XsentEncoder
 
 ENGLISH, GERMAN = sentences("en"), sentences("de")
@@ -75,10 +75,4 @@ def test_results_of_other_settings_are_kept_apart(mini_bundle: Path) -> None:
 
 
 def test_what_is_too_long(mini_bundle: Path) -> None:
-    long = "Anna, Boris, Clara and David. " * 40
-    with pytest.warns(LongSentenceWarning):
-        encode(XsentEncoder(mini_bundle), [long])
-    split = encode(XsentEncoder(mini_bundle, on_long="split"), [long])
-    assert np.array_equal(split, SentenceEncoder(mini_bundle).encode([long], on_long="split"))
-    with pytest.raises(ValueError, match="at most 64 fit"):
-        encode(XsentEncoder(mini_bundle, on_long="error"), [long])
+    check_long_text(lambda text, **options: encode(XsentEncoder(mini_bundle, **options), [text])[0], mini_bundle)

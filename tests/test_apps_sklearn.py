@@ -6,7 +6,7 @@ from pathlib import Path
 import joblib
 import numpy as np
 import pytest
-from conftest import sentences
+from conftest import check_long_text, sentences
 from sklearn.base import clone
 from sklearn.compose import ColumnTransformer
 from sklearn.exceptions import NotFittedError
@@ -14,12 +14,11 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 
-from xsent import LongSentenceWarning, SentenceEncoder
+from xsent import SentenceEncoder
 from xsent.apps.sklearn import SentenceVectorizer
 
 TEXTS = [*sentences("en"), *sentences("de")]
 LABELS = ["en"] * 33 + ["de"] * 33
-LONG = "Anna, Boris, Clara and David. " * 40
 
 
 def test_vectors_are_the_encoders(mini_bundle: Path) -> None:
@@ -70,9 +69,6 @@ def test_tables_come_out_and_columns_go_in(mini_bundle: Path) -> None:
 
 
 def test_what_is_too_long(mini_bundle: Path) -> None:
-    with pytest.warns(LongSentenceWarning):
-        SentenceVectorizer(mini_bundle).fit_transform([LONG])
-    split = SentenceVectorizer(mini_bundle, on_long="split").fit_transform([LONG])
-    assert np.array_equal(split, SentenceEncoder(mini_bundle).encode([LONG], on_long="split"))
-    with pytest.raises(ValueError, match="at most 64 fit"):
-        SentenceVectorizer(mini_bundle, on_long="error").fit_transform([LONG])
+    check_long_text(
+        lambda text, **options: SentenceVectorizer(mini_bundle, **options).fit_transform([text])[0], mini_bundle
+    )

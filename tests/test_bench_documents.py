@@ -1,12 +1,15 @@
-"""Document alignment, measured: what is compared."""
+"""What is found, measured: whole documents and their translations, and what people look for."""
 
 from itertools import product
 from pathlib import Path
 
 import pytest
+from commands import write_lines
 from toy_documents import ToyEncoder, toy_documents
 
+from xsent import SentenceEncoder
 from xsent.bench.documents import make_documents, measure_documents
+from xsent.bench.finding import measure_finding
 from xsent.errors import DataError
 
 LINES = {code: [line for document in toy_documents(code, 20) for line in document] for code in ("en", "fr")}
@@ -15,7 +18,7 @@ LINES = {code: [line for document in toy_documents(code, 20) for line in documen
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     for code, lines in LINES.items():
-        (tmp_path / f"{code}.txt").write_text("".join(f"{line} \n" for line in lines))
+        write_lines(tmp_path / f"{code}.txt", (f"{line} " for line in lines))
     return tmp_path
 
 
@@ -48,3 +51,20 @@ def test_files_that_are_not_parallel(folder: Path, languages: str, message: str)
         (folder / f"{code}.txt").write_text(text)
     with pytest.raises((DataError, ValueError), match=message):
         measure_documents(ToyEncoder(), folder, languages.split(), command="")
+
+
+def test_both_tables_are_filled(mini_bundle: Path, tmp_path: Path) -> None:
+    for code, lines in LINES.items():
+        write_lines(tmp_path / f"{code}.txt", [*dict.fromkeys(lines)][:20])
+    encoder = SentenceEncoder(mini_bundle, threads=1)
+    text = measure_finding(encoder, tmp_path, ["en", "fr"], command="xsent-bench finding x")
+    cells = [[cell.strip() for cell in line.split("|")[1:-1]] for line in text.splitlines() if line.startswith("| ")]
+    found = {row[0]: tuple(map(float, row[1:])) for row in cells[2:6]}
+    assert list(found) == ["its translation", "its first four words", "three of its words", "its rarest word"]
+    assert all(joined >= meaning for name, (meaning, joined) in found.items() if name != "its translation")
+    assert [row[:2] for row in cells[8:]] == [
+        [name, score]
+        for name in ("en and fr", "all 2 languages", "en, a tenth also in fr")
+        for score in ("margin", "cosine")
+    ]
+    assert all(0 <= float(share) <= 100 for row in cells[8:] for share in row[2:])

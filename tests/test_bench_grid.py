@@ -16,8 +16,8 @@ from xsent.bench.grid import Family, GridPlan, latencies, measure_grid, memory_o
 from xsent.bench.texts import mixed, texts_of
 from xsent.bench.turn import Task, Turn, run_turn
 from xsent.bundle import Bundle, builtin_path
+from xsent.encoder import SentenceEncoder
 from xsent.errors import DataError, MissingExtraError
-from xsent.tokenizer import Tokenizer
 
 # The miniature model takes 64 tokens, fewer than many of the texts have.
 pytestmark = pytest.mark.filterwarnings("ignore::xsent.options.LongSentenceWarning")
@@ -46,11 +46,11 @@ def test_the_slope_of_memory_is_of_the_second_half() -> None:
 
 
 def test_texts_have_exactly_so_many_tokens(mini_bundle: Path) -> None:
-    tokenizer = Tokenizer(Bundle.open(mini_bundle).tokenizer_path)
+    count = SentenceEncoder(mini_bundle).count_tokens
     for tokens in (5, 8, 64):
-        assert {len(tokenizer.encode(text)) for text in texts_of(tokens, tokenizer.encode, mixed(1000))} == {tokens}
+        assert set(map(count, texts_of(tokens, count, mixed(1000)))) == {tokens}
     with pytest.raises(ValueError, match="no text of 3 tokens was found"):
-        texts_of(3, lambda text: [0] * 2 * len(text), cycle(["abc"]))
+        texts_of(3, lambda text: 2 * len(text), cycle(["abc"]))
 
 
 def test_a_process_says_all_figures(mini_bundle: Path) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 from unittest import mock
 
 import pytest
-from commands import Runner, assert_refused, file_names, hear_ctrl_c, start
+from commands import Runner, assert_refused, file_names, hear_ctrl_c, start, write_files
 
 from xsent import SearchIndex, SentenceEncoder
 from xsent.apps.notes import INDEX, Notes
@@ -27,9 +27,7 @@ FILES = {
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     folder = tmp_path / "notes"
-    for name, text in FILES.items():
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        (folder / name).write_text(text)
+    write_files(folder, FILES)
     return folder
 
 

@@ -34,7 +34,7 @@ NOT_RUN = {
     "xsent-train": "hours; test_recipes.py and test_adding.py train",
     "xsent-export": "of what was trained; test_export.py exports",
     "xsent-bench": "minutes; test_bench_run.py measures",
-    "python -m xsent.bench.serving": "minutes; test_bench_serving.py measures",
+    "python -m xsent.bench.serving": "minutes; test_bench_programs.py measures",
     "python -m xsent.apps.examples.news_topics": "test_examples.py runs it",
     "python -m xsent.apps.examples.translations": "test_examples.py runs it",
     "python -m xsent.apps.examples.duplicates": "test_examples.py runs it",

@@ -39,11 +39,6 @@ EMBED = "/v1/embeddings"
 
 
 @pytest.fixture(scope="module")
-def encoder(mini_bundle: Path) -> SentenceEncoder:
-    return SentenceEncoder(mini_bundle, threads=2)
-
-
-@pytest.fixture(scope="module")
 def made(encoder: SentenceEncoder, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A head of texts, one of pairs, and an index."""
     folder = tmp_path_factory.mktemp("served")

@@ -86,9 +86,6 @@ class BundleWeights:
     def __init__(self, bundle: Bundle) -> None:
         self._bundle, self._tensors = bundle, bundle.network.tensors
 
-    def __contains__(self, name: str) -> bool:
-        return _place(name) in self._tensors
-
     @cached_property
     def config(self) -> ModelConfig:
         """The shape of the encoder; a ValueError where the bundle holds vectors that were cut."""

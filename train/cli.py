@@ -1,6 +1,5 @@
 """The `xsent-train` command."""
 
-import json
 import logging
 import os
 import sys
@@ -15,7 +14,7 @@ from typer.core import TyperGroup
 
 from xsent.commands.options import JsonOption
 from xsent.errors import DataError, needing
-from xsent.terminal import format_table, one_line_errors
+from xsent.terminal import format_table, one_line_errors, print_json
 from xsent.threads import available_cpus
 from xsent.train.cli_filter import filter_pairs
 
@@ -101,7 +100,7 @@ def distill(
     before, after = add_language(addition, threads=threads or available_cpus())
     comparison = compare_languages(before, after, tatoeba)
     if as_json:
-        typer.echo(json.dumps({"checkpoint": str(after.path), **comparison.as_json()}))
+        print_json({"checkpoint": str(after.path), **comparison.as_json()})
     else:
         typer.echo("\n".join([format_table(comparison.rows()), *comparison.notes()]))
         if not sources:

@@ -2,7 +2,6 @@
 
 import errno
 import gzip
-import json
 import lzma
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
@@ -15,7 +14,7 @@ import typer
 from xsent.commands.options import JsonOption, split_names
 from xsent.errors import DataError
 from xsent.files import atomic_file, existing
-from xsent.terminal import Progress, format_table, one_line_errors
+from xsent.terminal import Progress, format_table, one_line_errors, print_json
 from xsent.threads import available_cpus
 from xsent.train.data.filtering import LEFT_OUT, Reason, Rules, Verdict, judge
 from xsent.train.data.languages import unchecked
@@ -127,7 +126,7 @@ def filter_pairs(
             raise DataError(_nothing_kept(pairs, wanted, tally))
     if as_json:
         report = {"kept": kept, "rows": tally.rows()[:-1], "bad": tally.bad, "left_out": tally.left_out}
-        typer.echo(json.dumps(report))
+        print_json(report)
         return
     typer.echo("\n".join([format_table(tally.rows()), *tally.notes()]), err=True)
 

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from xsent.commands.mine import JsonLinesOption, read_text, taking_part, vectors_of
+from xsent.commands.mine import JsonLinesOption, taking_part, vectors_of
 from xsent.commands.options import BundleOption
 from xsent.errors import DataError
 from xsent.terminal import one_line_errors, print_json, print_row
@@ -39,9 +39,10 @@ def duplicates(
     0.75 times it always is; in between, the two must be nearer to each other than to what is around them. So lines that
     differ in a number or a name alone repeat each other too. Empty lines take no part.
     """
+    from xsent.lines import read_sentences
     from xsent.mining.paraphrases import group_pairs, mine_paraphrases
 
-    texts = read_text(text)
+    texts = read_sentences(text)
     with TemporaryDirectory(prefix="xsent-") as folder:
         (given,) = vectors_of(Path(folder), [texts], [vectors], model, on_long="split")
         with_text = taking_part(texts, unify=False)

@@ -46,11 +46,12 @@ def mine(
 
     Empty lines take no part. A tab inside a sentence is printed as a space. To choose a threshold see xsent score.
     """
+    from xsent.lines import read_sentences
     from xsent.mining.bitext import mine_bitext
 
     if src == trg == "-":
         raise DataError("standard input can be read once: only one of SRC and TRG may be -")
-    texts = (read_text(src), read_text(trg))
+    texts = (read_sentences(src), read_sentences(trg))
     with TemporaryDirectory(prefix="xsent-") as folder:
         left, right = vectors_of(Path(folder), texts, (src_vectors, trg_vectors), model)
         pairs = mine_bitext(
@@ -117,15 +118,6 @@ def score(
         reach = f"{advice.accepted:,} of {advice.pairs:,} pairs reach it"
         correct = f"an estimated {100 * advice.precision:.1f}% of them right"
         typer.echo(f"threshold {np.float32(advice.threshold)!s}: {reach}, {correct}", err=True)
-
-
-def read_text(source: str) -> list[str]:
-    """All lines of a text; a DataError says that there is none."""
-    from xsent.lines import read_lines
-
-    if not (texts := list(read_lines(source))):
-        raise DataError(f"{source}: empty; expected one sentence a line")
-    return texts
 
 
 def taking_part(texts: Sequence[str], *, unify: bool) -> list[int]:

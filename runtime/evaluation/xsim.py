@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 
 from xsent.errors import DataError
 from xsent.evaluation.result import Evaluation, Figures, choose_languages, measure_each
-from xsent.lines import read_lines
+from xsent.lines import read_sentences
 from xsent.mining.bitext import mine_bitext
 from xsent.mining.margin import Margin
 from xsent.models import SupportsEncode
@@ -62,6 +62,4 @@ def xsim_errors(src: ArrayLike, trg: ArrayLike, *, margin: Margin = "ratio", k: 
 def _sentences(files: dict[str, Path], folder: str | Path, code: str) -> list[str]:
     if code not in files:
         raise DataError(f"{folder}: no file of {code}; expected e.g. {code}.txt with one sentence a line")
-    if not (sentences := list(read_lines(files[code]))):
-        raise DataError(f"{files[code]}: empty; expected one sentence a line")
-    return sentences
+    return read_sentences(files[code])
