@@ -1,8 +1,10 @@
 """The recipes of the repository train, cut down to a toy corpus and two steps."""
 
+import re
 from pathlib import Path
 
 import pytest
+from pages import PAGES, ROOT
 from tiny_bert import write_tiny_bert
 from toy import write_toy_corpus
 
@@ -17,6 +19,13 @@ SMALL = {"batch_size": 8, "window": 2, "clusters": 3}
 
 def test_each_paper_has_a_recipe() -> None:
     assert {recipe.stem for recipe in RECIPES} >= {"builtin", "mao2021", "wei2020", "tan2022", "gong2021"}
+
+
+def test_pages_name_its_checkpoints() -> None:
+    stages = load_recipe(RECIPES[0].with_stem("builtin")).stages
+    text = "".join((ROOT / page).read_text(encoding="utf-8") for page in PAGES)
+    named = set(re.findall(r"runs/builtin/checkpoints/([\w-]+)", text))
+    assert named and named <= {f"{stage.name}-{stage.steps:07d}" for stage in stages}
 
 
 @pytest.mark.parametrize("path", RECIPES, ids=lambda path: path.stem)
