@@ -19,7 +19,7 @@ if TYPE_CHECKING:  # it imports torch
 app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
 
 
-@app.command(epilog="Example: xsent-export runs/builtin/checkpoints/layers-0020000 my-model --int8")
+@app.command(epilog="Example: xsent-export runs/builtin/checkpoints/final-0000000 my-model --int8")
 @one_line_errors()
 def run_export(
     checkpoint: Annotated[Path, typer.Argument(help="A checkpoint folder of xsent-train, or a bundle.")],

@@ -39,19 +39,19 @@ def read_lines(source: str | Path) -> Iterator[str]:
             ) from error
 
 
-def read_sentences(source: str | Path) -> list[str]:
-    """All of them; a DataError says that there is none."""
-    if not (sentences := list(read_lines(source))):
-        raise DataError(f"{_name(source)}: empty; expected one sentence a line")
-    return sentences
-
-
 def steady_lines(source: str | Path) -> Iterator[str]:
     """The same; a DataError in the end says so if the file was changed meanwhile."""
     before = file_state(source)
     yield from read_lines(source)
     if file_state(source) != before:
         raise DataError(f"{source}: changed while it was read; run it again once the file is complete")
+
+
+def read_sentences(source: str | Path) -> list[str]:
+    """All lines of a source, see `read_lines`; a DataError says that there is none."""
+    if not (sentences := list(read_lines(source))):
+        raise DataError(f"{_name(source)}: empty; expected one sentence a line")
+    return sentences
 
 
 def read_fields(source: str | Path, count: int, layout: str) -> Iterator[list[str]]:

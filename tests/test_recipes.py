@@ -21,9 +21,9 @@ def test_each_paper_has_a_recipe() -> None:
     assert {recipe.stem for recipe in RECIPES} >= {"builtin", "mao2021", "wei2020", "tan2022", "gong2021"}
 
 
-def test_pages_name_its_checkpoints() -> None:
+def test_pages_and_help_name_checkpoints_of_the_built_in_recipe() -> None:
     stages = load_recipe(RECIPES[0].with_stem("builtin")).stages
-    text = "".join((ROOT / page).read_text(encoding="utf-8") for page in PAGES)
+    text = "".join((ROOT / file).read_text(encoding="utf-8") for file in (*PAGES, "export/cli.py"))
     named = set(re.findall(r"runs/builtin/checkpoints/([\w-]+)", text))
     assert named and named <= {f"{stage.name}-{stage.steps:07d}" for stage in stages}
 
