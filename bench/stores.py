@@ -22,13 +22,8 @@ from numpy.typing import NDArray
 from xsent import nearest
 from xsent.bench.cli import numbers
 from xsent.commands.options import split_names
-from xsent.errors import needing
+from xsent.errors import check_choice, needing
 from xsent.terminal import format_table, one_line_errors
-
-with needing("database"):
-    import lancedb
-    import pyarrow
-    from lancedb.index import HnswSq
 
 DIM = 384
 QUERIES = 10  # timed one by one; the median counts
@@ -63,8 +58,8 @@ def on_disk(vectors: NDArray[Any], folder: Path) -> Find:
 
 def in_graph(vectors: NDArray[Any], folder: Path) -> Find:
     """What `xsent index --graph` makes: int8, mapped into memory."""
-    from usearch.index import Index
-
+    with needing("index"):
+        from usearch.index import Index
     graph = Index(ndim=DIM, metric="cos", dtype="i8", expansion_search=1024)
     graph.add(np.arange(len(vectors)), vectors, threads=1)
     graph.save(folder / "graph")
@@ -74,6 +69,10 @@ def in_graph(vectors: NDArray[Any], folder: Path) -> Find:
 
 def in_database(vectors: NDArray[Any], folder: Path, *, index: bool = False) -> Find:
     """A table of LanceDB, all of which is compared."""
+    with needing("database"):
+        import lancedb
+        import pyarrow
+        from lancedb.index import HnswSq
     columns = pyarrow.FixedSizeListArray.from_arrays(pyarrow.array(vectors.ravel()), DIM)
     table = lancedb.connect(folder / "db").create_table("vectors", pyarrow.table({"vector": columns}))
     if index:
@@ -114,10 +113,12 @@ def main(
     precision: Annotated[Literal["float16", "float32"], typer.Option(help="Of the vectors.")] = "float16",
 ) -> None:
     """Measure the nearest ten of many vectors, wherever they lie."""
-    measured = []
+    names, measured = split_names(stores), []
+    for name in names:
+        check_choice("--stores", name, list(STORES))
     for count in numbers(rows, least=1):
         vectors = made_up(count).astype(precision, copy=False)
-        measured += [measure(vectors, store) for store in split_names(stores)]
+        measured += [measure(vectors, store) for store in names]
     typer.echo(format_table(measured))
 
 

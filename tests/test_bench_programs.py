@@ -1,12 +1,13 @@
 """What programs of `python -m xsent.bench` measure: a long stream, the server, processes that share a bundle."""
 
+import sys
 from pathlib import Path
 from types import ModuleType
 
 import pytest
 from commands import is_one_line
 
-from xsent.bench import serving, sharing, soak
+from xsent.bench import serving, sharing, soak, stores
 from xsent.bundle import TABLE
 
 untold = pytest.mark.filterwarnings("ignore::xsent.UnknownTextWarning", "ignore::xsent.LongSentenceWarning")
@@ -63,3 +64,17 @@ def test_a_mistake_is_one_line(program: ModuleType, capsys: pytest.CaptureFixtur
     with pytest.raises(SystemExit):
         program.main("no/such/bundle")
     assert is_one_line(capsys.readouterr().err)
+
+
+def test_stores_are_measured_without_those_that_are_not_installed(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(sys.modules, "lancedb", None)
+    stores.main("1000", "memory,disk")
+    rows = [line.split()[2:4] for line in capsys.readouterr().out.splitlines()]
+    assert rows == [["store", "MiB"], ["memory", "1"], ["disk", "1"]]
+    for names, message in [("disk,database", "pip install 'xsent[database]'"), ("drum", "must be one of memory, disk")]:
+        with pytest.raises(SystemExit):
+            stores.main("1000", names)
+        error = capsys.readouterr().err
+        assert is_one_line(error) and message in error
