@@ -25,6 +25,9 @@ from xsent.tokenizer import Tokenizer
 
 # Sentences handed to a thread at once: enough to make the hand-over free, few enough to keep all busy.
 _CHUNK = 16
+# Tokens of a window of a text that is too long, at most: layers learn from short text, and the longer what they read,
+# the less they make of it (docs/results/model.md).
+WINDOW = 128
 
 _Chunk: TypeAlias = tuple[int, list[str]]  # number of its first sentence, sentences
 
@@ -126,7 +129,7 @@ class SentenceEncoder:
                 `xsent.options.to_int8`) or "binary" (one bit a number, eight in a byte, see
                 `xsent.hamming.pack_signs`; D is a multiple of 8). The last two keep directions only.
             on_long: For a sentence over `max_length` tokens: "warn" cuts it and warns once with the count,
-                "error" raises, "split" encodes it in windows and takes their mean weighted by length.
+                "error" raises, "split" encodes it in windows of at most 128 tokens and takes their mean.
             show_progress_bar: Report progress on standard error.
             batch_size: Of sentence-transformers, as all that follow. Without effect: each sentence runs alone.
             device: Without effect: it runs on the CPU.
@@ -218,14 +221,13 @@ class SentenceEncoder:
         return rows, seen
 
     def _embed(self, ids: NDArray[np.int64], *, split: bool) -> NDArray[np.float32]:
-        """Raw vector [D] of the first `max_length` ids, or of all in windows of that size."""
+        """Raw vector [D] of the first `max_length` ids, or of all in windows of equal size."""
         if not len(ids):  # the mean of nothing
             return np.zeros(self.dim, np.float32)
         if len(ids) <= self.max_length or not split:
             return self._backend.embed(ids[: self.max_length])
         total = np.zeros(self.dim)
-        for start in range(0, len(ids), self.max_length):
-            window = ids[start : start + self.max_length]
+        for window in np.array_split(ids, -(-len(ids) // min(self.max_length, WINDOW))):
             total += len(window) * self._backend.embed(window).astype(np.float64)
         return (total / len(ids)).astype(np.float32)
 

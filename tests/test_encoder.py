@@ -150,10 +150,15 @@ def test_tokens_are_counted_as_they_are_read(encoder: SentenceEncoder) -> None:
         encoder.encode(LONG, on_long="error")
 
 
-def test_split_weighs_windows_by_length(encoder: SentenceEncoder) -> None:
+@pytest.mark.parametrize(("most", "count"), [(128, 13), (32, 25)])
+def test_split_weighs_windows_by_length(
+    most: int, count: int, encoder: SentenceEncoder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("xsent.encoder.WINDOW", most)
     ids = encoder._tokenizer.encode(LONG)
-    assert len(ids) % 64  # the last window is shorter
-    windows = [np.array(ids[start : start + 64]) for start in range(0, len(ids), 64)]
+    windows = np.array_split(np.array(ids), count)
+    assert {len(window) for window in windows} == {len(ids) // count, -(-len(ids) // count)}
+    assert len(windows[0]) <= min(most, encoder.max_length) < len(ids) / (count - 1)
     total = sum(len(window) * encoder._backend.embed(window).astype(np.float64) for window in windows)
     vector = encoder.encode(LONG, on_long="split", normalize_embeddings=False)
     assert np.allclose(vector, total / len(ids), atol=1e-6)

@@ -5,6 +5,7 @@ import { Tokenizer } from "./tokenizer.js";
 
 const DATA = ["embeddings.bin", "weights.bin"]; // of the graph
 const FORMAT = 2;
+const WINDOW = 128; // tokens, at most, where a text is too long to be read whole
 
 export class Encoder {
   /**
@@ -36,9 +37,10 @@ export class Encoder {
     const ids = this.tokenizer.encode(text);
     const { dim, max_length: longest } = this.manifest;
     const total = new Float64Array(dim);
-    let windows = 0;
-    for (let start = 0; start < ids.length; start += longest, windows++) {
-      const window = ids.slice(start, start + longest);
+    const windows = ids.length > longest ? Math.ceil(ids.length / Math.min(longest, WINDOW)) : Math.min(ids.length, 1);
+    for (let start = 0, left = windows; left > 0; left--) {
+      const window = ids.slice(start, start + Math.ceil((ids.length - start) / left));
+      start += window.length;
       const vector = await this.#embed(window);
       for (let i = 0; i < dim; i++) total[i] += window.length * vector[i];
     }
