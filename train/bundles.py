@@ -40,17 +40,13 @@ def open_checkpoint(model: Path, copy: Path) -> Checkpoint:
 
 
 def checkpoint_from_bundle(bundle: Path, out: Path) -> Path:
-    """Turn a bundle, int8 or float32, with any number of layers, into a checkpoint; an older one at `out` is replaced.
+    """Turn a bundle, of any precision and number of layers, into a checkpoint; an older one at `out` is replaced.
 
-    int8 weights become the numbers that they stand for; exported again, the table is the same to the byte. A bundle
-    has no held-out pairs, so neither has this checkpoint. A BundleError where it is damaged.
+    Weights of 4 and 8 bits become the numbers that they stand for; exported again, the table is the same to the byte. A
+    bundle has no held-out pairs, so neither has this checkpoint. A BundleError where it is damaged.
     """
     opened = Bundle.open(bundle)
     opened.verify()
-    if opened.precision not in ("int8", "float32"):
-        raise BundleError(
-            f"{bundle}: is {opened.precision}, too coarse to start from; take its checkpoint or an int8 bundle"
-        )
     try:
         weights = BundleWeights(opened)
         state = {f"encoder.{name}": weight for name, weight in weights.state()} | weights.smoothing()
@@ -90,7 +86,7 @@ class BundleWeights:
     def config(self) -> ModelConfig:
         """The shape of the encoder; a ValueError where the bundle holds vectors that were cut."""
         bundle, network = self._bundle, self._bundle.network
-        width = bundle.mapped("table").shape[1]
+        width = unpack_rows(bundle.mapped("table")[:0], None).shape[1]
         if width > bundle.dim:
             raise ValueError(f"its vectors were cut from {width} to {bundle.dim} numbers; take its checkpoint")
         layers = bundle.num_layers
