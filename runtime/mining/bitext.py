@@ -146,16 +146,9 @@ def align_documents(a: ArrayLike, b: ArrayLike, *, margin: Margin = "ratio", k: 
     Raises:
         ValueError: A side has fewer than `k` documents that are not empty ("absolute" is content with fewer).
     """
-    check_choice("margin", margin, get_args(Margin))
     k, left, right = whole_number("k", k), present_rows(a), present_rows(b)
-    smaller = min(len(left), len(right))
-    if margin != "absolute" and 0 < smaller < k:
-        raise ValueError(
-            f"k = {k} neighbours, but one side has only {smaller} documents that are not empty; choose a smaller k, or "
-            "the margin absolute, which needs none"
-        )
-    check_neighbourhood(margin, k, len(left), len(right))
-    forward, backward = nearest_both_ways(UnitRows(a, left), UnitRows(b, right), min(k, smaller))
+    check_neighbourhood(margin, k, len(left), len(right), of="documents that are not empty")
+    forward, backward = nearest_both_ways(UnitRows(a, left), UnitRows(b, right), min(k, len(left), len(right)))
     candidates = _candidates(margin, forward, backward.means) + _candidates(margin, backward, forward.means).turned()
     pairs = candidates.best_first(one_to_one=True)
     return list(map(DocumentPair, left[pairs.src].tolist(), right[pairs.trg].tolist(), pairs.scores.tolist()))

@@ -83,8 +83,8 @@ def apply_margin(margin: Margin, cosines: Floats, a_means: Floats, b_means: Floa
     return ratios
 
 
-def check_neighbourhood(margin: Margin, k: int, n: int, m: int) -> int:
-    """The neighbours to look for: k, or 1 for "absolute"; a ValueError says that n and m rows have fewer."""
+def check_neighbourhood(margin: Margin, k: int, n: int, m: int, of: str = "different sentences") -> int:
+    """The neighbours to look for: k, or 1 for "absolute"; a ValueError where n or m rows, `of` what, are fewer."""
     check_choice("margin", margin, get_args(Margin))
     k = whole_number("k", k)
     if not min(n, m):
@@ -93,7 +93,7 @@ def check_neighbourhood(margin: Margin, k: int, n: int, m: int) -> int:
         return 1
     if k > min(n, m):
         raise ValueError(
-            f"k = {k} neighbours, but one side has only {min(n, m)} different sentences; choose a smaller k (-k), "
+            f"k = {k} neighbours, but one side has only {min(n, m)} {of}; choose a smaller k (-k), "
             "or the margin absolute (--margin absolute), which needs none"
         )
     return k
