@@ -76,7 +76,7 @@ class ExportOptions:
     """The options of `xsent-export`, where each is explained; a DataError where they make no sense together."""
 
     format: Format = "bundle"
-    precision: Precision | None = None  # None is int8, or what `max_size` asks for
+    precision: Precision | None = None  # None is int8, or as `max_size` or a bundle's own table asks for
     weights_only: bool = False
     target: Target = "portable"
     num_layers: int | None = None
@@ -136,9 +136,12 @@ class ExportOptions:
                     f"{checkpoint.given}: {name} {asked} was not trained, {known}; train with {setting} to have others"
                 )
         layers, dim = (config.num_layers if self.num_layers is None else self.num_layers), self.dim or config.dim
-        if self.precision == "int4-table" and dim % 2:
+        # A table that was read from a bundle of 4 bits has no more in it.
+        usual: Precision = "int4-table" if checkpoint.about.get("precision") == "int4-table" else "int8"
+        precision = self.precision or usual
+        if precision == "int4-table" and dim % 2:
             raise DataError(f"--int4-table needs an even number of dimensions, not {dim}")
-        return Form(layers, dim, self.precision or "int8", self.target)
+        return Form(layers, dim, precision, self.target)
 
     def named(self, checkpoint: Checkpoint) -> Checkpoint:
         """A checkpoint by the name that is asked for."""
@@ -202,7 +205,8 @@ def candidates(checkpoint: Checkpoint, options: ExportOptions) -> Iterator[Candi
         return
     # Under layers fewer dimensions do not make a table smaller.
     dims = [form.dim] if options.dim is not None or form.num_layers else trained_dims(checkpoint)[::-1]
-    precisions: tuple[Precision, ...] = (options.precision,) if options.precision else ("int8", "int4-table")
+    free = options.precision is None and form.precision == "int8"
+    precisions: tuple[Precision, ...] = ("int8", "int4-table") if free else (form.precision,)
     for dim in dims:
         for share in SHARES if options.languages else SHARES[:1]:
             for precision in precisions:

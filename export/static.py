@@ -36,7 +36,7 @@ def without_layers(checkpoint: Checkpoint, sentences: Sequence[str]) -> Checkpoi
         means.append(Encoder.mean(pieces[tokens.ids], tokens))
         vectors.append(encoder(tokens))
     table = _map_pieces(pieces, torch.cat(means), torch.cat(vectors))
-    about = {**checkpoint.about, "model": {**checkpoint.about["model"], "num_layers": 0}}
+    about = {**checkpoint.about, "model": {**checkpoint.about["model"], "num_layers": 0}, "precision": None}
     return replace(checkpoint, about=about, weights={TABLE: table})
 
 

@@ -120,6 +120,23 @@ def test_the_bundle_that_ships(tmp_path: Path) -> None:
     assert cosines.min() > 0.99
 
 
+def test_a_table_of_4_bits_keeps_them(mini_checkpoint: Path, tmp_path: Path) -> None:
+    pairs = mini_checkpoint / "validation.tsv"
+    options = ExportOptions(precision="int4-table", gate_data=pairs)
+    first = export(mini_checkpoint, tmp_path / "first", options).path
+    again = export(first, tmp_path / "again", replace(options, precision=None)).path
+    assert (again / TABLE).read_bytes() == (first / TABLE).read_bytes()
+    found = {}
+    for name, more in {
+        "8 bits": {"precision": "int8"},
+        "small": {"max_size": "1MB"},
+        "fitted": {"num_layers": 0},
+    }.items():
+        asked = ExportOptions(gate_data=pairs, tolerance=20, **more)
+        found[name] = Bundle.open(export(first, tmp_path / name, asked).path).precision
+    assert found == {"8 bits": "int8", "small": "int4-table", "fitted": "int8"}
+
+
 def test_what_cannot_be_read_back_is_one_line(mini_bundle: Path, tmp_path: Path) -> None:
     folder = Path(shutil.copytree(mini_bundle, tmp_path / "strange"))
     whole = json.loads((folder / MANIFEST).read_bytes())

@@ -134,6 +134,7 @@ def _finish(addition: Addition, before: Checkpoint, grown: Checkpoint, trained: 
         "licence": addition.licence or before.licence,
         "attribution": list(dict.fromkeys([*before.about.get("attribution", []), *addition.attribution])),
         "space": before.about.get("space"),
+        "precision": before.about.get("precision"),
         "model": asdict(grown.config),
         "step": trained.step,
         "recipe": {**recipe, "stages": [*recipe.get("stages", []), {**stages[0], "name": addition.language}]},

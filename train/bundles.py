@@ -61,6 +61,7 @@ def checkpoint_from_bundle(bundle: Path, out: Path) -> Path:
         "trained": opened.trained._asdict(),
         "space": opened.space,
         "bundle": opened.fingerprint,
+        "precision": opened.precision,
         "step": 0,
     }
     save_checkpoint(out, about, state, None, [opened.tokenizer_path])
