@@ -86,7 +86,7 @@ AT = {"+stage": "steps = 10\n", "+recipe": 'name = "x"\n', "objectives": "{ alig
         ('["de"]', '"de"', ": languages = 'de' must be a list$"),
         ('files = ["a.tsv"]', "files = []", r"corpus.files = \[\] must have at least 1 item"),
         ('name = "x"', "name = ", "cannot be read as a TOML recipe"),
-        ("+recipe", "vocabulary = { size = 70000 }", ": vocabulary.size = 70000 must be less than or equal to 65536"),
+        ("+recipe", "vocabulary = { size = 256 }", ": vocabulary.size = 256 must be greater than 256"),
         ("+stage", "clip = '1'", "clip = '1' must be a valid number"),
         ("+stage", "shuffle = 1", "shuffle = 1 must be a valid boolean"),
         ("+stage", "zzz = 1", "unknown setting 'zzz'; known are name, num_layers, steps"),

@@ -11,6 +11,7 @@ from xsent.errors import DataError
 from xsent.train.data.corpus import Pair
 from xsent.train.data.store import Store, build_store
 from xsent.train.data.vocabulary import FIRST, LAST, MASK, maskable_pieces
+from xsent.train.growth import with_pieces
 
 PAIRS = [Pair(*pair) for pair in toy_pairs(300)]
 
@@ -37,6 +38,17 @@ def test_every_pair_is_found_in_its_cell(tmp_path: Path, toy_tokenizer: Path, mo
             assert tokens.ids.tolist() == [i for sentence in sentences for i in sentence]
             assert tokens.lengths.tolist() == [len(sentence) for sentence in sentences]
             assert store.lengths(pairs, side).tolist() == tokens.lengths.tolist()
+
+
+def test_pieces_beyond_16_bits(tmp_path: Path, toy_tokenizer: Path) -> None:
+    wide = tmp_path / "wide.model"
+    wide.write_bytes(with_pieces(toy_tokenizer.read_bytes(), [(f"▁{n}", -20.0) for n in range(1 << 16)]))
+    store = build(tmp_path / "store", wide, [*PAIRS, Pair("new", "fr", "65535", "0 65535")])
+    assert (tmp_path / "store" / "ids.u32").exists()
+    size = len(spm.SentencePieceProcessor(model_file=str(wide)))
+    new = np.array([300])
+    assert store.tokens(new, 0, 9).ids.tolist() == [size - 1]
+    assert store.tokens(new, 1, 9).ids.tolist() == [size - (1 << 16), size - 1]
 
 
 def test_long_sentences_are_cut_invisible_ones_left_out_and_english_alone_has_an_empty_other_side(

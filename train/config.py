@@ -27,7 +27,7 @@ class CorpusConfig(Settings):
 class VocabularyConfig(Settings):
     """The joint SentencePiece vocabulary: its pieces, and about how many sentences it is trained on."""
 
-    size: Annotated[int, Field(gt=256, le=65_536)] = 48_000
+    size: Annotated[int, Field(gt=256)] = 48_000
     sentences: PositiveInt = 2_000_000
 
 

@@ -22,7 +22,6 @@ from xsent.train.data.vocabulary import ModelProto, SentencePiece, is_text, trai
 
 logger = logging.getLogger(__name__)
 
-MOST_PIECES = 1 << 16  # ids fit into 16 bits
 SMALL = 0.02  # standard deviation of a row that starts from nothing, as in a new encoder
 
 Piece = tuple[str, float]  # of a vocabulary: its text, where a space is written ▁, and its log-probability
@@ -37,7 +36,7 @@ def grow_vocabulary(old: Path, text: Iterator[str], out: Path, *, size: int, kee
 
     Sentences to `keep` shall be cut into pieces exactly as before. Those with letters of a script that the old
     vocabulary does not have quote some other language, and are not kept. A DataError where the old model cannot be
-    read, or is full.
+    read.
     """
     model = read_model(old)
     with TemporaryDirectory() as folder:
@@ -45,9 +44,6 @@ def grow_vocabulary(old: Path, text: Iterator[str], out: Path, *, size: int, kee
         train_vocabulary(text, alone, size=size, threads=threads, exact=False)
         pieces = missing_pieces(model, alone.read_bytes())
     pieces = harmless_pieces(model, pieces, keep, threads=threads)
-    total = len(_processor(model)) + len(pieces)
-    if total > MOST_PIECES:
-        raise DataError(f"{old}: grows to {total:,} pieces, at most {MOST_PIECES:,} can be; add fewer than {size:,}")
     with atomic_file(out) as file:
         file.write(with_pieces(model, pieces))
     return len(pieces)

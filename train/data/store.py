@@ -1,8 +1,8 @@
 """Tokenised pairs on disk, memory-mapped, so that neither epochs nor 40 million pairs cost memory.
 
-A store is a folder: `ids.u16` (pieces of all sentences: English, translation, pair after pair), `ends.u64` (where each
-sentence ends in it), `group.u32` (hash of each English side), `rows.u32` (pair numbers ordered by cell) and
-`store.json` (its key, the cells and their sizes, counted losses).
+A store is a folder: `ids.u16`, or `ids.u32` of more than 65,536 pieces (the pieces of all sentences: English,
+translation, pair after pair), `ends.u64` (where each sentence ends in it), `group.u32` (hash of each English side),
+`rows.u32` (pair numbers ordered by cell) and `store.json` (its key, the cells and their sizes, counted losses).
 """
 
 import logging
@@ -47,7 +47,8 @@ class Store:
             self.cells: list[Cell] = [(source, language) for source, language, _ in about["cells"]]
             sizes = [size for _, _, size in about["cells"]]
             self._maps: list[mmap.mmap] = []
-            self._ids = self._map(path / "ids.u16", np.uint16)
+            narrow = (path / "ids.u16").exists()
+            self._ids = self._map(path / "ids.u16", np.uint16) if narrow else self._map(path / "ids.u32", np.uint32)
             self._ends = self._map(path / "ends.u64", np.uint64)
             self._rows = self._map(path / "rows.u32", np.uint32)
             self.group = self._map(path / "group.u32", np.uint32)  # equal for translations of one sentence [pairs]
@@ -110,11 +111,12 @@ def build_store(path: Path, pairs: Iterable[Pair], tokenizer: Path, *, key: str,
     Sentences are cut at `max_length` tokens; how many were is logged.
     """
     processor = spm.SentencePieceProcessor(model_file=str(tokenizer))
+    kind = np.uint16 if len(processor) <= 1 << 16 else np.uint32
     sizes = Counter[Cell]()
     end = cut = read = 0
     with atomic_folder(path) as folder:
         with ExitStack() as files:
-            names = ("ids.u16", "ends.u64", "group.u32", "cell.u16")
+            names = (f"ids.u{8 * kind().itemsize}", "ends.u64", "group.u32", "cell.u16")
             ids, ends, group, cell = (files.enter_context(open(folder / name, "wb")) for name in names)
             for chunk in chunks(pairs, CHUNK):
                 read += len(chunk)
@@ -122,7 +124,7 @@ def build_store(path: Path, pairs: Iterable[Pair], tokenizer: Path, *, key: str,
                 lengths = np.array([len(sentence) for sentence in sentences], np.int64)
                 cut += int((lengths > max_length).sum())
                 lengths = np.minimum(lengths, max_length)
-                ids.write(np.array([i for sentence in sentences for i in sentence[:max_length]], np.uint16).tobytes())
+                ids.write(np.array([i for sentence in sentences for i in sentence[:max_length]], kind).tobytes())
                 ends.write((end + np.cumsum(lengths)).astype(np.uint64).tobytes())
                 end += int(lengths.sum())
                 group.write(np.array([pair.digest & 0xFFFFFFFF for pair in kept], np.uint32).tobytes())

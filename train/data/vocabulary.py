@@ -44,8 +44,8 @@ def sample_text(
 def train_vocabulary(text: Iterator[str], path: Path, *, size: int, threads: int, exact: bool = True) -> None:
     """Train a unigram SentencePiece model with byte fallback and case folding (mao2021 section 4; 50k joint).
 
-    It has `size` pieces, at most 65,536 so that ids fit into 16 bits. Where the text is too small for so many, that is
-    a DataError, or there are fewer if it need not be `exact`.
+    It has `size` pieces. Where the text is too small for so many, that is a DataError, or there are fewer if it need
+    not be `exact`.
     """
     model = io.BytesIO()
     try:
