@@ -137,8 +137,8 @@ class ExportOptions:
                 )
         layers, dim = (config.num_layers if self.num_layers is None else self.num_layers), self.dim or config.dim
         # A table that was read from a bundle of 4 bits has no more in it.
-        usual: Precision = "int4-table" if checkpoint.about.get("precision") == "int4-table" else "int8"
-        precision = self.precision or usual
+        kept = checkpoint.about.get("precision") == "int4-table" and self.format != "sentence-transformers"
+        precision = self.precision or ("int4-table" if kept and dim % 2 == 0 else "int8")
         if precision == "int4-table" and dim % 2:
             raise DataError(f"--int4-table needs an even number of dimensions, not {dim}")
         return Form(layers, dim, precision, self.target)
@@ -149,7 +149,7 @@ class ExportOptions:
 
     def budget(self, precision: Precision) -> Budget:
         """What may be lost."""
-        # Whoever asks for 4 bits knows that vectors move; what they find must not.
+        # With 4 bits vectors move; what they find must not.
         usual = 0.98 if precision == "int4-table" else Budget.cosine_mean
         least = usual if self.least_cosine is None else self.least_cosine
         return Budget(least, Budget.p1_loss if self.tolerance is None else self.tolerance)

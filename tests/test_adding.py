@@ -17,8 +17,11 @@ from toy import GREEK
 from trainings import command
 
 from xsent import models
+from xsent.bundle import TABLE, Bundle
 from xsent.errors import DataError, XsentError
 from xsent.export.bundle import export_bundle
+from xsent.export.exporting import export
+from xsent.export.options import ExportOptions
 from xsent.lines import read_fields
 from xsent.train.adding import Addition, add_language
 from xsent.train.checkpoint import Checkpoint, load_checkpoint
@@ -67,6 +70,16 @@ def test_what_was_there_stays_to_the_bit(added: tuple[Checkpoint, Checkpoint]) -
     for name, weight in before.weights.items():
         assert torch.equal(after.weights[name][: len(weight)], weight), name
     assert after.tokenizer.read_bytes().startswith(before.tokenizer.read_bytes())
+
+
+def test_a_table_of_4_bits_keeps_them_with_a_language_more(addition: Addition, tmp_path: Path) -> None:
+    pairs = addition.pairs
+    asked = ExportOptions(precision="int4-table", gate_data=pairs, tolerance=50)
+    small = export(addition.model, tmp_path / "small", asked).path
+    _, after = add_language(replace(addition, model=small, out=tmp_path / "run", pairs_seen=100), threads=1)
+    grown = export_bundle(after, tmp_path / "grown", replace(asked, precision=None, least_cosine=0.5)).path
+    assert Bundle.open(grown).precision == "int4-table"
+    assert (grown / TABLE).read_bytes().startswith((small / TABLE).read_bytes())
 
 
 def test_the_new_language_is_found_and_the_old_ones_as_before(comparison: LanguageComparison) -> None:
@@ -204,7 +217,7 @@ def test_the_command(addition: Addition, added: object, tmp_path: Path) -> None:
     heading, *rows = out.splitlines()
     assert "held_out after" in " ".join(heading.split()) and "xx_en before" in heading
     assert [row.split()[0] for row in rows[:3]] == ["fr", "de", "el"] and "(100.00%)" in rows[3]
-    assert f"next: xsent-export {addition.out / 'checkpoint'} MY-BUNDLE --int8" in err
+    assert f"next: xsent-export {addition.out / 'checkpoint'} MY-BUNDLE\n" in err
     assert "no --attribution" in err
     code, out, _ = command(*arguments, "--json")
     report = json.loads(out)

@@ -137,6 +137,18 @@ def test_a_table_of_4_bits_keeps_them(mini_checkpoint: Path, tmp_path: Path) -> 
     assert found == {"8 bits": "int8", "small": "int4-table", "fitted": "int8"}
 
 
+def test_4_bits_are_not_forced_on_what_cannot_have_them(mini_checkpoint: Path) -> None:
+    read = load_checkpoint(mini_checkpoint)
+    read = replace(read, about={**read.about, "precision": "int4-table"})
+    assert ExportOptions().form(read).precision == "int4-table"
+    assert ExportOptions(format="sentence-transformers").form(read).precision == "int8"
+    stages = [{"name": "t", "num_layers": 2, "steps": 7, "prefixes": [15]}]
+    odd = replace(read, about={**read.about, "recipe": {"stages": stages}})
+    assert ExportOptions(dim=15).form(odd).precision == "int8"
+    with pytest.raises(DataError, match="--int4-table needs an even number"):
+        ExportOptions(dim=15, precision="int4-table").form(odd)
+
+
 def test_what_cannot_be_read_back_is_one_line(mini_bundle: Path, tmp_path: Path) -> None:
     folder = Path(shutil.copytree(mini_bundle, tmp_path / "strange"))
     whole = json.loads((folder / MANIFEST).read_bytes())

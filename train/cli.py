@@ -105,7 +105,7 @@ def distill(
         typer.echo("\n".join([format_table(comparison.rows()), *comparison.notes()]))
         if not sources:
             typer.echo("no --attribution: the model card will not name the sources of these pairs", err=True)
-        typer.echo(f"next: xsent-export {after.path} MY-BUNDLE --int8", err=True)
+        typer.echo(f"next: xsent-export {after.path} MY-BUNDLE", err=True)
     if failures := comparison.failures():
         raise DataError(
             f"{'; '.join(failures)}; {after.path} was written all the same, but more pairs of the old languages in "

@@ -47,8 +47,8 @@ class Store:
             self.cells: list[Cell] = [(source, language) for source, language, _ in about["cells"]]
             sizes = [size for _, _, size in about["cells"]]
             self._maps: list[mmap.mmap] = []
-            narrow = (path / "ids.u16").exists()
-            self._ids = self._map(path / "ids.u16", np.uint16) if narrow else self._map(path / "ids.u32", np.uint32)
+            wide = (path / "ids.u32").exists()
+            self._ids = self._map(path / "ids.u32", np.uint32) if wide else self._map(path / "ids.u16", np.uint16)
             self._ends = self._map(path / "ends.u64", np.uint64)
             self._rows = self._map(path / "rows.u32", np.uint32)
             self.group = self._map(path / "group.u32", np.uint32)  # equal for translations of one sentence [pairs]
