@@ -31,9 +31,7 @@ def run_export(
             "other tools; teacher makes a BERT of sentence-transformers quick, for xsent-train --teacher."
         ),
     ] = "bundle",
-    int8: Annotated[
-        bool, typer.Option("--int8", help="8 bits for all weights; the default, but of a bundle with a table of 4.")
-    ] = False,
+    int8: Annotated[bool, typer.Option("--int8", help="8 bits for all; the default, unless the table has 4.")] = False,
     int4_table: Annotated[bool, typer.Option("--int4-table", help="4 bits for the table, 8 for the layers.")] = False,
     fp32: Annotated[bool, typer.Option("--fp32", help="The trained weights as they are.")] = False,
     weights_only: Annotated[

@@ -105,6 +105,8 @@ def test_what_cannot_grow_is_refused(old: Path, tmp_path: Path) -> None:
             grow(model, DUTCH, out, [])
     with pytest.raises(DataError, match="no vocabulary of 320 pieces"):
         grow(old, [], out, [])
+    with pytest.raises(DataError, match="no vocabulary of 5000000000 pieces"):
+        grow_vocabulary(old, iter(DUTCH), out, size=5_000_000_000, keep=[], threads=1)
     assert not out.exists()
     assert 0 < grow(old, ["xyxyx"], out, []) < 10  # little text gives fewer pieces
 

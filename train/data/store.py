@@ -111,12 +111,12 @@ def build_store(path: Path, pairs: Iterable[Pair], tokenizer: Path, *, key: str,
     Sentences are cut at `max_length` tokens; how many were is logged.
     """
     processor = spm.SentencePieceProcessor(model_file=str(tokenizer))
-    kind = np.uint16 if len(processor) <= 1 << 16 else np.uint32
+    kind, ids_name = (np.uint16, "ids.u16") if len(processor) <= 1 << 16 else (np.uint32, "ids.u32")
     sizes = Counter[Cell]()
     end = cut = read = 0
     with atomic_folder(path) as folder:
         with ExitStack() as files:
-            names = (f"ids.u{8 * kind().itemsize}", "ends.u64", "group.u32", "cell.u16")
+            names = (ids_name, "ends.u64", "group.u32", "cell.u16")
             ids, ends, group, cell = (files.enter_context(open(folder / name, "wb")) for name in names)
             for chunk in chunks(pairs, CHUNK):
                 read += len(chunk)

@@ -66,7 +66,7 @@ def train_vocabulary(text: Iterator[str], path: Path, *, size: int, threads: int
             num_threads=threads,
             minloglevel=1,
         )
-    except RuntimeError as error:
+    except (RuntimeError, ValueError) as error:  # the latter of a size that is no 32-bit number
         raise DataError(f"no vocabulary of {size} pieces could be trained: {error}") from error
     with atomic_file(path) as file:
         file.write(model.getvalue())
