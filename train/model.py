@@ -4,6 +4,9 @@ Learned positions, a first and a last token around every sentence, and the mean 
 tokens alone: padding exists only inside attention, so the vector of a sentence does not depend on its batch mates.
 Without layers the encoder is the mean of a sentence's rows, without first and last token.
 
+An encoder with readouts gives a vector at several depths: after so many layers, 0 among them, the mean goes through that
+depth's own linear map, and all maps lead into one space.
+
 Shapes: B sentences, T longest sentence, N tokens of the batch in one row, D dimensions, V pieces.
 """
 
@@ -36,10 +39,18 @@ class ModelConfig:
     norm_eps: float = 1e-5  # what the norms add to a variance
     first: int = FIRST  # piece that stands before every sentence
     last: int = LAST  # piece that stands behind it
+    depths: tuple[int, ...] = ()  # numbers of layers with a readout, ascending, all layers last; none has plain means
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "depths", tuple(self.depths))  # JSON has lists
+        if self.depths and (list(self.depths) != sorted(set(self.depths)) or self.depths[-1] != self.num_layers):
+            raise ValueError(f"depths = {list(self.depths)} must ascend to num_layers = {self.num_layers}")
+        if self.depths and self.depths[0] < 0:
+            raise ValueError(f"depths = {list(self.depths)} must be 0 or more")
         for field in fields(self):  # it may come from a file
             value = getattr(self, field.name)
+            if field.name == "depths":
+                continue
             assert isinstance(field.type, type)
             if not isinstance(value, (int, float) if field.type is float else field.type):
                 raise TypeError(f"{field.name} = {value!r:.80} must be of type {field.type.__name__}")
@@ -116,16 +127,34 @@ class Encoder(nn.Module):
         # Small, so that a piece that training hardly meets hardly weighs in the mean.
         nn.init.normal_(self.table.weight, std=0.02)
         # Zero, so that positions which training never reaches carry no noise.
-        self.positions = nn.Parameter(torch.zeros(config.max_length + FRAME, config.dim)) if config.num_layers else None
-        self.table_norm = nn.LayerNorm(config.dim, eps=config.norm_eps) if config.num_layers else None
+        framed = config.num_layers or config.depths
+        self.positions = nn.Parameter(torch.zeros(config.max_length + FRAME, config.dim)) if framed else None
+        self.table_norm = nn.LayerNorm(config.dim, eps=config.norm_eps) if framed else None
         self.layers = nn.ModuleList(Layer(config) for _ in range(config.num_layers))
+        self.readouts = nn.ModuleDict({str(depth): nn.Linear(config.dim, config.dim) for depth in config.depths})
+        for readout in self.readouts.values():
+            assert isinstance(readout, nn.Linear)
+            nn.init.eye_(readout.weight)
+            nn.init.zeros_(readout.bias)
 
     def forward(self, tokens: Tokens) -> Tensor:
         """Sentence vectors [B, D], not normalised; every sentence has at most `max_length` tokens."""
-        if not self.layers:
-            return self.static(tokens)
+        return self.vectors(tokens, [self.config.num_layers])[0]
+
+    def vectors(self, tokens: Tokens, depths: Sequence[int]) -> list[Tensor]:
+        """Sentence vectors after each of these numbers of layers, in their order, each [B, D]."""
+        if self.positions is None:
+            return [self.static(tokens) for _ in depths]
         framed = self.framed(tokens)
-        return self.mean(self.states(framed)[-1], framed)
+        states = self.states(framed)
+        return [self.read_out(states[depth], framed, tokens, depth) for depth in depths]
+
+    def read_out(self, states: Tensor, framed: Tokens, tokens: Tokens, depth: int) -> Tensor:
+        """The vectors [B, D] of states [N, D] after so many layers; `tokens` are the sentences without their frame."""
+        if not self.readouts:  # layers that were trained without a readout for it leave 0 to the rows alone
+            return self.mean(states, framed) if depth else self.static(tokens)
+        vectors: Tensor = self.readouts[str(depth)](self.mean(states, framed))
+        return vectors
 
     def framed(self, tokens: Tokens) -> Tokens:
         """The sentences as the layers read them, each between the first and the last token."""
@@ -134,7 +163,7 @@ class Encoder(nn.Module):
     def states(self, framed: Tokens) -> list[Tensor]:
         """The vectors of the tokens after 0, 1, ... layers, num_layers + 1 times [N, D]; with first and last token."""
         if self.positions is None or self.table_norm is None:
-            raise ValueError("an encoder without layers has no states; its vectors are `static`")
+            raise ValueError("an encoder without layers and readouts has no states; its vectors are `static`")
         packing, ids, place = pack(framed.lengths), framed.ids, token_positions(framed.lengths)
         if packing.order is not None:
             ids, place = ids[packing.order], place[packing.order]
@@ -151,8 +180,11 @@ class Encoder(nn.Module):
             raise ValueError(f"num_layers = {num_layers} must be at most {self.config.num_layers}")
         if num_layers == self.config.num_layers:
             return self
+        if (depths := self.config.depths) and num_layers not in depths:
+            raise ValueError(f"num_layers = {num_layers} has no readout; there are {', '.join(map(str, depths))}")
+        depths = tuple(depth for depth in depths if depth <= num_layers)
         with torch.device("meta"):
-            encoder = Encoder(replace(self.config, num_layers=num_layers))
+            encoder = Encoder(replace(self.config, num_layers=num_layers, depths=depths))
         state = self.state_dict()
         encoder.load_state_dict({name: state[name] for name in encoder.state_dict()}, assign=True)
         return encoder.train(self.training)

@@ -28,6 +28,7 @@ class TrainingModel(nn.Module):
         super().__init__()
         self.stage, self.objectives = stage, stage.objectives
         self.encoder = Encoder(config)  # alone is exported
+        self.depths = sorted(stage.layer_prefixes) or [config.num_layers]  # the last is the whole
         self.head = GenerativeHead(config) if stage.objectives.predicts else None
         # Only what takes part in the loss: processes wait for each other's gradient of every parameter.
         other_dim = self.objectives.copies and teacher_dim not in (None, config.dim)
@@ -109,12 +110,11 @@ class TrainingModel(nn.Module):
 
     def _vectors(self, tokens: Tokens, labelled: Tensor) -> tuple[Tensor, Tensor]:
         encoder = self.encoder
-        if not encoder.layers:
+        if encoder.positions is None:
             return encoder.static(tokens)[None], encoder.table(tokens.ids[labelled])
         framed = encoder.framed(tokens)
         states = encoder.states(framed)
-        depths = self.stage.layer_prefixes or (self.stage.num_layers,)
-        vectors = [encoder.mean(states[depth], framed) if depth else encoder.static(tokens) for depth in sorted(depths)]
+        vectors = [encoder.read_out(states[depth], framed, tokens, depth) for depth in self.depths]
         return torch.stack(vectors), states[-1][tokens.inside()[labelled]]
 
     def _contrast(self, u: Tensor, v: Tensor, batch: Batch) -> Losses:
