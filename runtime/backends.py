@@ -16,7 +16,7 @@ from xsent.errors import BackendError
 
 
 class Backend(Protocol):
-    """Runs the graph of a bundle; may be called from several threads at once."""
+    """Runs the graph of a bundle, of the depth that it was opened for; may be called from several threads at once."""
 
     def embed(self, ids: NDArray[np.int64]) -> NDArray[np.float32]:
         """Piece ids [T], 1 <= T <= max_length, of one sentence to its vector [D], not normalised."""

@@ -1,18 +1,20 @@
 """A model on disk: a folder of plain files with a manifest, `xsent.json`.
 
 The tokenizer and the graph are small, so their checksums are checked at every open; the token table and the
-other weights are read page by page while encoding, so only `Bundle.verify` reads them whole.
+other weights are read page by page while encoding, so only `Bundle.verify` reads them whole. A bundle may have a graph
+for each of several depths, which share the weights; it is opened for one of them.
 """
 
 import hashlib
 import json
 import math
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import TYPE_CHECKING, Any
 
-from xsent.errors import BundleError, DataError
+from xsent.errors import BundleError, DataError, whole_number
 from xsent.files import read_json
 from xsent.manifest import Manifest, parse_manifest
 
@@ -46,9 +48,22 @@ def file_digest(path: Path) -> str:
 def compute_fingerprint(manifest: Mapping[str, Any]) -> str:
     """Identity of a vector space: the first 16 digits of a SHA-256 over everything in a manifest that moves vectors."""
     identity: list[object] = [manifest[key] for key in _IDENTITY]
+    identity += [{key: manifest[key]} for key in ("depths", "spaces") if key in manifest]
+    shallower = manifest.get("depths", [])[:-1]
+    identity += [manifest["files"][graph_name(depth, manifest["num_layers"])]["sha256"] for depth in shallower]
     identity += [manifest["files"][name]["sha256"] for name in (TOKENIZER, GRAPH, TABLE, WEIGHTS)]
     identity.append(manifest["network"])  # says again what the graph says, to backends that do not read it
     return hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()[:16]
+
+
+def graph_name(depth: int, num_layers: int) -> str:
+    """The file of the graph that gives a vector after some of the layers."""
+    return GRAPH if depth == num_layers else f"model.{depth}.onnx"
+
+
+def same_space(a: str, b: str) -> bool:
+    """Whether vectors of two fingerprints, see `Bundle.fingerprint_of`, can be compared: their depths may differ."""
+    return re.sub(r"\.\d+$", "", a) == re.sub(r"\.\d+$", "", b)
 
 
 @dataclass(frozen=True)
@@ -56,14 +71,23 @@ class Bundle(Manifest):
     """An opened bundle: its folder and what its manifest says."""
 
     path: Path  # the folder
+    layers: int  # the depth that it was opened for
 
     @classmethod
-    def open(cls, path: str | Path) -> "Bundle":
-        """Read and check a folder; a BundleError says that it is missing, damaged or of an unknown version."""
+    def open(cls, path: str | Path, layers: int | None = None) -> "Bundle":
+        """Read and check a folder, for one of its depths, or all its layers where None is named.
+
+        A BundleError says that it is missing, damaged, of an unknown version or without that depth.
+        """
         path = Path(path)
         raw = _read_manifest(path)
         manifest = parse_manifest(raw, path / MANIFEST)
-        bundle = cls(path=path, **vars(manifest))
+        layers = manifest.num_layers if layers is None else whole_number("layers", layers, 0)
+        if layers not in manifest.depths:
+            *others, last = map(str, manifest.depths)
+            known = f"depths {', '.join(others)} and {last}" if others else f"depth {last} alone"
+            raise BundleError(f"{path}: has {known}; layers={layers} is not among them")
+        bundle = cls(path=path, layers=layers, **vars(manifest))
         bundle._check_files()
         if bundle.fingerprint != compute_fingerprint(raw):
             raise BundleError(
@@ -76,6 +100,27 @@ class Bundle(Manifest):
     def tokenizer_path(self) -> Path:
         """The SentencePiece model."""
         return self.path / TOKENIZER
+
+    @property
+    def graph(self) -> Path:
+        """The graph of its depth."""
+        return self.path / graph_name(self.layers, self.num_layers)
+
+    @property
+    def graph_weights(self) -> list[str]:
+        """The names of the weights that the graph of its depth reads."""
+        others = {f"layer{number}" for number in range(self.layers, self.num_layers)} | {"space"}
+        others |= {f"readout{depth}" for depth in self.depths if depth != self.layers}
+        return [name for name in self.network.tensors if name.partition(".")[0] not in others]
+
+    def fingerprint_of(self, space: str | None = None) -> str:
+        """What identifies vectors of its depth, maybe mapped into another model's space.
+
+        "e05f810cd70395e6" of all layers, "e05f810cd70395e6.2" of two of them, and "e05f810cd70395e6@all-MiniLM-L6-v2"
+        or "e05f810cd70395e6@all-MiniLM-L6-v2.2" mapped. What stands before the depth is the space, see `same_space`.
+        """
+        mapped = f"@{space}" if space else ""
+        return f"{self.fingerprint}{mapped}" + (f".{self.layers}" if self.layers != self.num_layers else "")
 
     def mapped(self, weight: str) -> "NDArray[Any]":
         """A weight, by its name in the graph, as it lies on the disk; only what is used of it is read."""
@@ -100,7 +145,8 @@ class Bundle(Manifest):
             self._check_digest(name)
 
     def _check_files(self) -> None:
-        for name in (TOKENIZER, GRAPH, TABLE, WEIGHTS):
+        graphs = [graph_name(depth, self.num_layers) for depth in self.depths]
+        for name in (TOKENIZER, *graphs, TABLE, WEIGHTS):
             if name not in self.files:
                 raise BundleError(f"{self.path / MANIFEST}: files has no {name!r}; export the bundle again")
         for name, entry in self.files.items():
@@ -111,7 +157,7 @@ class Bundle(Manifest):
                 raise BundleError(f"{file}: missing; copy the whole bundle again")
             if (size := file.stat().st_size) != entry.bytes:
                 raise BundleError(f"{file}: {size:,} bytes, expected {entry.bytes:,}; copy the whole bundle again")
-        for name in (TOKENIZER, GRAPH):  # the small ones
+        for name in (TOKENIZER, self.graph.name):  # the small ones
             self._check_digest(name)
 
     def _check_digest(self, name: str) -> None:

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from xsent.backends import default_backend, importing, open_backend
 from xsent.bundle import Bundle, builtin_path
-from xsent.errors import BundleError, FingerprintError, whole_number
+from xsent.errors import BundleError, FingerprintError, check_choice, whole_number
 from xsent.hamming import binary_similarity
 from xsent.options import EncodeOptions, OnLong, Precision, Remarks, Vectors, refuse_foreign
 from xsent.similarity import cosine_similarity
@@ -39,24 +39,31 @@ class SentenceEncoder:
 
     Args:
         path: A bundle folder; None is the bundle that ships with the package.
+        layers: Read the vector after so many layers, one of `bundle.depths`: fewer are faster. None is all of them.
+            Vectors of different depths can be compared.
         backend: "onnx", "numpy", or "openvino" for bundles that were exported with its files; None is onnx, or numpy
             where onnxruntime is not installed.
         threads: Sentences to encode at once; None takes every CPU this process may use, and one for a bundle without
             layers, whose sentences are over before a second thread gets the interpreter.
 
     Raises:
-        BundleError: The bundle is missing, damaged or of an unknown version.
-        BackendError: There is no such backend.
+        BundleError: The bundle is missing, damaged, of an unknown version or without that depth.
+        BackendError: There is no such backend, or it has no such depth.
         MissingExtraError: The backend's package is not installed.
         ValueError: `threads` is less than 1.
     """
 
     def __init__(
-        self, path: str | Path | None = None, *, backend: str | None = None, threads: int | None = None
+        self,
+        path: str | Path | None = None,
+        *,
+        layers: int | None = None,
+        backend: str | None = None,
+        threads: int | None = None,
     ) -> None:
         threads = None if threads is None else whole_number("threads", threads)
         backend = backend or default_backend()
-        self.bundle = Bundle.open(builtin_path() if path is None else path)
+        self.bundle = Bundle.open(builtin_path() if path is None else path, layers)
         with importing(backend):
             self._tokenizer = Tokenizer(self.bundle.tokenizer_path)
         if self._tokenizer.vocab_size != self.bundle.vocab_size:
@@ -65,8 +72,9 @@ class SentenceEncoder:
                 f"{self.bundle.vocab_size:,} rows; export the bundle again"
             )
         self._backend = open_backend(backend, self.bundle)
-        self._opened_as = (None if path is None else self.bundle.path.absolute(), backend, threads)
-        self.threads = threads or (available_cpus() if self.bundle.num_layers else 1)
+        self._matrices: dict[str, NDArray[np.float32]] = {}  # into other spaces, once they were asked for
+        self._opened_as = (None if path is None else self.bundle.path.absolute(), layers, backend, threads)
+        self.threads = threads or (available_cpus() if self.layers else 1)
 
     def __repr__(self) -> str:
         return f"SentenceEncoder({str(self.bundle.path)!r}, name={self.bundle.name!r}, dim={self.dim})"
@@ -74,6 +82,11 @@ class SentenceEncoder:
     def __reduce__(self) -> tuple[object, ...]:
         # For process pools, joblib and Spark: a path travels, not the weights.
         return _open_again, (*self._opened_as, self.fingerprint)
+
+    @property
+    def layers(self) -> int:
+        """Layers whose vector it reads."""
+        return self.bundle.layers
 
     @property
     def dim(self) -> int:
@@ -92,8 +105,12 @@ class SentenceEncoder:
 
     @property
     def fingerprint(self) -> str:
-        """Identity of the vector space; vectors of different fingerprints cannot be compared."""
-        return self.bundle.fingerprint
+        """Identity of its vectors; `xsent.bundle.same_space` tells whether those of two can be compared."""
+        return self.bundle.fingerprint_of()
+
+    def fingerprint_of(self, space: str | None = None) -> str:
+        """The fingerprint of vectors that were mapped into another model's space, see `encode`."""
+        return self.bundle.fingerprint_of(space)
 
     @property
     def space(self) -> str | None:
@@ -111,6 +128,7 @@ class SentenceEncoder:
         truncate_dim: int | None = None,
         precision: Precision = "float32",
         on_long: OnLong = "warn",
+        space: str | None = None,
         show_progress_bar: bool = False,
         batch_size: int | None = None,
         device: object = None,
@@ -130,6 +148,8 @@ class SentenceEncoder:
                 `xsent.hamming.pack_signs`; D is a multiple of 8). The last two keep directions only.
             on_long: For a sentence over `max_length` tokens: "warn" cuts it and warns once with the count,
                 "error" raises, "split" encodes it in windows of at most 128 tokens and takes their mean.
+            space: Map vectors into another model's space, one of `bundle.spaces`, such as "all-MiniLM-L6-v2", to
+                compare them with its own. Not with `truncate_dim`: its numbers are no prefixes.
             show_progress_bar: Report progress on standard error.
             batch_size: Of sentence-transformers, as all that follow. Without effect: each sentence runs alone.
             device: Without effect: it runs on the CPU.
@@ -146,7 +166,8 @@ class SentenceEncoder:
             ValueError: An argument is not offered, or a sentence is too long and `on_long` is "error".
         """
         refuse_foreign(arrays=convert_to_numpy and not convert_to_tensor, prompt=prompt or prompt_name)
-        options = EncodeOptions.check(self.dim, normalize_embeddings, truncate_dim, precision, on_long)
+        matrix = self._matrix(space)
+        options = EncodeOptions.check(self.dim, normalize_embeddings, truncate_dim, precision, on_long, matrix)
         # Bytes too are one sentence, to be refused as such: as a list they were numbers.
         texts = [sentences] if isinstance(sentences, str | bytes) else list(sentences)
         vectors = options.empty(len(texts))
@@ -167,13 +188,15 @@ class SentenceEncoder:
         truncate_dim: int | None = None,
         precision: Precision = "float32",
         on_long: OnLong = "warn",
+        space: str | None = None,
         start: int = 0,
     ) -> Iterator[Vectors]:
         """Encode a stream in constant memory, see `encode`; sentences are read a few dozen ahead of their vectors [D].
 
         `start` is how many were encoded before these: the number of a sentence in an error counts them too.
         """
-        options = EncodeOptions.check(self.dim, normalize_embeddings, truncate_dim, precision, on_long)
+        matrix = self._matrix(space)
+        options = EncodeOptions.check(self.dim, normalize_embeddings, truncate_dim, precision, on_long, matrix)
         start = whole_number("start", start, 0)
         if isinstance(sentences, str | bytes):
             one = type(sentences).__name__
@@ -189,6 +212,17 @@ class SentenceEncoder:
         left, right = np.asarray(a), np.asarray(b)
         binary = np.uint8 in (left.dtype, right.dtype)
         return binary_similarity(left, right) if binary else cosine_similarity(left, right)
+
+    def _matrix(self, space: str | None) -> NDArray[np.float32] | None:
+        """What maps unit vectors into another model's space [D, D]; a ValueError says which there are."""
+        if space is None:
+            return None
+        if not self.bundle.spaces:
+            raise ValueError(f"space = {space!r:.80}: {self.bundle.path} has no other model's space; leave it out")
+        check_choice("space", space, self.bundle.spaces)
+        if space not in self._matrices:
+            self._matrices[space] = self.bundle.floats(f"space.{space}")
+        return self._matrices[space]
 
     def _iterate(self, sentences: Iterable[str], options: EncodeOptions, start: int) -> Iterator[Vectors]:
         remarks = Remarks()
@@ -232,8 +266,10 @@ class SentenceEncoder:
         return (total / len(ids)).astype(np.float32)
 
 
-def _open_again(path: Path | None, backend: str, threads: int | None, fingerprint: str) -> SentenceEncoder:
-    encoder = SentenceEncoder(path, backend=backend, threads=threads)
+def _open_again(
+    path: Path | None, layers: int | None, backend: str, threads: int | None, fingerprint: str
+) -> SentenceEncoder:
+    encoder = SentenceEncoder(path, layers=layers, backend=backend, threads=threads)
     if encoder.fingerprint != fingerprint:
         raise FingerprintError(
             f"{encoder.bundle.path} has fingerprint {encoder.fingerprint}, the encoder that was pickled {fingerprint}; "

@@ -3,6 +3,7 @@
 Named tuples where they will do: Python takes a millisecond to make each data class, at every start.
 """
 
+import re
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -90,11 +91,14 @@ class Manifest:
     trained: Trained  # what may be cut out of it
     # the other model that its vectors can be compared with the vectors of; None for a space of its own
     space: str | None
+    depths: tuple[Count, ...]  # numbers of layers after which it has a vector, ascending, all layers last
+    spaces: tuple[str, ...]  # other models into whose spaces it has a matrix, the weight `space.NAME`
 
 
 def parse_manifest(raw: dict[str, Any], source: Path) -> Manifest:
     """Turn the JSON object of a manifest into its typed form; a BundleError names the source and the field."""
-    filled = {"target": "portable", "trained": {"prefixes": [], "layers": []}, "space": None, **raw}
+    filled = {"target": "portable", "trained": {"prefixes": [], "layers": []}, "space": None, "spaces": [], **raw}
+    filled.setdefault("depths", [raw.get("num_layers")])
     golden = filled.get("golden")
     if isinstance(golden, dict) and isinstance(golden.get("tolerance"), float):  # one for all
         filled["golden"] = {**golden, "tolerance": {OTHER: golden["tolerance"]}}
@@ -104,6 +108,17 @@ def parse_manifest(raw: dict[str, Any], source: Path) -> Manifest:
     shape = [len(vector) for vector in manifest.golden.vectors]
     if shape != [manifest.dim] * len(manifest.golden.sentences):
         raise BundleError(f"{source}: golden needs one vector of {manifest.dim} numbers a sentence")
+    depths, layers = manifest.depths, manifest.num_layers
+    if sorted(set(depths)) != list(depths) or depths[-1:] != (layers,):
+        raise BundleError(f"{source}: depths {list(depths)} do not ascend to all {layers} layers")
+    for space in manifest.spaces:
+        # An end such as ".2" is that of a depth in a vector's fingerprint, see `xsent.bundle.same_space`.
+        if not re.fullmatch(r"[A-Za-z0-9_.-]{1,100}", space) or re.search(r"\.\d+$", space):
+            offered = "letters, digits, _ - and . alone, with nothing such as .2 at the end"
+            raise BundleError(f"{source}: spaces: {space!r:.80} can be no name; expected {offered}")
+        matrix = manifest.network.tensors.get(f"space.{space}")
+        if matrix is None or matrix.shape != (manifest.dim, manifest.dim):
+            raise BundleError(f"{source}: no matrix of {manifest.dim} x {manifest.dim} numbers for the space {space}")
     return manifest
 
 

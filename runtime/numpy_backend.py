@@ -37,10 +37,13 @@ class NumpyBackend:
             self._scales = bundle.mapped("table.scales") if "table.scales" in network.tensors else None
             if len(self._table) != bundle.vocab_size:
                 raise ValueError(f"the table has {len(self._table)} rows, expected {bundle.vocab_size}")
-            self._layers = [_Layer(bundle, f"layer{number}") for number in range(bundle.num_layers)]
+            self._layers = [_Layer(bundle, f"layer{number}") for number in range(bundle.layers)]
+            has_readouts = any(name.startswith("readout") for name in network.tensors)
+            self._readout = _Linear(bundle, f"readout{bundle.layers}") if has_readouts else None
             self._first, self._last = [network.first], [network.last]
-            self._positions = bundle.mapped("positions") if self._layers else None
-            self._table_norm = _Norm(bundle, "table_norm") if self._layers else None
+            framed = has_readouts or bool(self._layers)  # without both it is the mean of the rows alone
+            self._positions = bundle.mapped("positions") if framed else None
+            self._table_norm = _Norm(bundle, "table_norm") if framed else None
             if self._positions is not None and len(self._positions) < bundle.max_length + _FRAME:
                 raise ValueError(f"{len(self._positions)} positions, expected {bundle.max_length + _FRAME}")
             vector = self.embed(np.zeros(1, np.int64))  # weights that do not fit each other say so here
@@ -60,8 +63,8 @@ class NumpyBackend:
                 x = self._table_norm(x + self._positions[: len(x)])
             for layer in self._layers:
                 x = layer(x)
-            vector: Floats = x.mean(axis=0)[: self._dim]
-            return vector
+            mean: Floats = x.mean(axis=0)
+            return mean[: self._dim] if self._readout is None else self._readout(mean[None])[0]
 
     def _rows(self, ids: NDArray[np.int64]) -> Floats:
         """The table's vectors of tokens [T, D]."""

@@ -29,13 +29,13 @@ class OnnxBackend:
             raise MissingExtraError(
                 f"onnxruntime cannot be imported ({error}); pip install onnxruntime, or use the numpy backend"
             ) from error
-        graph = bundle.path / GRAPH  # its weights lie beside it
+        graph = bundle.graph if isinstance(bundle, Bundle) else bundle.path / GRAPH  # its weights lie beside it
         options, self._weights = _session_options(onnxruntime), []
         try:
-            if isinstance(bundle, Bundle) and _is_scattered(bundle.path):
+            if isinstance(bundle, Bundle) and _is_scattered(graph):
                 # ONNX Runtime reads no weights from other folders. The first call names them all, for it would copy
-                # them; the second has those used that are mapped.
-                names = [name for name in bundle.network.tensors if not name.startswith("readout.")]  # not in the graph
+                # them; the second has those used that are mapped. It refuses any that is not in the graph.
+                names = bundle.graph_weights
                 self._weights = [onnxruntime.OrtValue.ortvalue_from_numpy(bundle.mapped(name)) for name in names]
                 options.add_external_initializers(names, self._weights)
                 for name, weight in zip(names, self._weights, strict=True):
@@ -58,9 +58,9 @@ class OnnxBackend:
         return vector
 
 
-def _is_scattered(path: Path) -> bool:
+def _is_scattered(graph: Path) -> bool:
     """Whether the files of a bundle are links into different folders, as git-annex and DVC make them."""
-    return len({(path / name).resolve().parent for name in (GRAPH, TABLE, WEIGHTS)}) > 1
+    return len({(graph.parent / name).resolve().parent for name in (graph.name, TABLE, WEIGHTS)}) > 1
 
 
 def _session_options(onnxruntime: Any) -> Any:  # noqa: ANN401  it has no types

@@ -34,6 +34,11 @@ class OpenVinoBackend:
 
     def __init__(self, bundle: Bundle) -> None:
         path = bundle.path / FOLDER / FILES[0]
+        if bundle.layers != bundle.num_layers:
+            raise BackendError(
+                f"the openvino backend has all {bundle.num_layers} layers alone; leave layers={bundle.layers} out, or "
+                "take the onnx or numpy backend"
+            )
         for name in FILES:
             if f"{FOLDER}/{name}" not in bundle.files:
                 raise BundleError(

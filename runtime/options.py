@@ -56,10 +56,17 @@ class EncodeOptions:
     normalize: bool  # whether vectors get length 1; the zero vector stays
     precision: Precision  # form of their numbers
     on_long: OnLong  # what to do with a sentence over `max_length` tokens
+    matrix: NDArray[np.float32] | None = None  # into another model's space [D, D], for vectors of length 1
 
     @classmethod
     def check(
-        cls, full_dim: int, normalize: bool, truncate_dim: int | None, precision: Precision, on_long: OnLong
+        cls,
+        full_dim: int,
+        normalize: bool,
+        truncate_dim: int | None,
+        precision: Precision,
+        on_long: OnLong,
+        matrix: NDArray[np.float32] | None = None,
     ) -> "EncodeOptions":
         """Check the arguments of `SentenceEncoder.encode`; a ValueError says what is offered."""
         dim = full_dim if truncate_dim is None else whole_number("truncate_dim", truncate_dim, most=full_dim)
@@ -67,7 +74,9 @@ class EncodeOptions:
         if precision in ("int8", "binary") and not normalize:
             raise ValueError(f"precision = {precision!r} keeps no lengths; it needs normalised vectors")
         check_choice("on_long", on_long, get_args(OnLong))
-        return cls(dim, normalize, precision, on_long)
+        if matrix is not None and truncate_dim is not None:
+            raise ValueError(f"truncate_dim = {truncate_dim} cuts no vector of another model's space; leave one out")
+        return cls(dim, normalize, precision, on_long, matrix)
 
     def empty(self, count: int) -> Vectors:
         """Room for so many vectors, [count, D] or [count, D / 8]."""
@@ -77,13 +86,20 @@ class EncodeOptions:
     def finish(self, vector: NDArray[np.float32]) -> Vectors:
         """Bring a raw sentence vector into the form asked for, [D] or [D / 8]."""
         vector = vector[: self.dim]
+        if self.matrix is not None:  # not by OpenBLAS: its threads would fight with ours
+            vector = np.einsum("d,de->e", _unit(vector), self.matrix)
         if self.precision == "binary":
             return pack_signs(vector)
-        # One vector at a time: a norm over a matrix may round otherwise, and company must change nothing.
-        norm = math.sqrt(np.dot(vector, vector))
-        if self.normalize and norm > 0:
-            vector = vector / np.float32(norm)
+        if self.normalize:
+            vector = _unit(vector)
         return to_int8(vector) if self.precision == "int8" else vector.astype(self.precision, copy=False)
+
+
+def _unit(vector: NDArray[np.float32]) -> NDArray[np.float32]:
+    """A vector at length 1; the zero vector stays."""
+    # One vector at a time: a norm over a matrix may round otherwise, and company must change nothing.
+    norm = math.sqrt(np.dot(vector, vector))
+    return vector / np.float32(norm) if norm > 0 else vector
 
 
 def refuse_foreign(*, arrays: bool, prompt: str | None) -> None:

@@ -43,7 +43,7 @@ def write_bundle(encoder: Encoder, form: Form, mini_bundle: Path, folder: Path) 
     raw["golden"] = {"sentences": [], "vectors": [], "tolerance": 1.0}
     raw["files"] = {file.name: {"sha256": "", "bytes": file.stat().st_size} for file in folder.iterdir()}
     raw["network"] = json.loads(json.dumps(graph.network))
-    return Bundle(path=folder, **vars(parse_manifest(raw, folder)))
+    return Bundle(path=folder, layers=form.num_layers, **vars(parse_manifest(raw, folder)))
 
 
 def pairs(bundle: Bundle) -> list[tuple[NDArray[np.float32], NDArray[np.float32]]]:
