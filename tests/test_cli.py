@@ -12,14 +12,14 @@ from commands import Runner, assert_refused, edit_json
 
 import xsent
 
-CONTRASTS = Path(__file__).parent.parent / "bench" / "contrasts.tsv"
+BENCH = Path(__file__).parent.parent / "bench"
 NAMES = "Anna\tAnna.\nBoris\tBoris.\n"
 NOTES = "The cat sleeps.\tLe chat dort.\nPay the rent.\tPaie le loyer.\n"
 ROWS = "Q\ts\tAnna\tAnna.\nC\ts\tBoris\tBoris.\n"
 SCORED = "The cat sleeps.,A cat is sleeping.,5\nThe cat sleeps.,Pay the rent.,0\n"
 GROUPS = {
     "": "encode similarity info verify doctor mine score index search evaluate classify documents",
-    "evaluate": "tatoeba xsr xsim sts contrasts space",
+    "evaluate": "tatoeba xsr xsim sts contrasts words space",
     "classify": "fit predict evaluate",
     "documents": "fit embed align",
 }
@@ -73,7 +73,8 @@ def test_info(run: Runner, mini_bundle: Path, tmp_path: Path) -> None:
         ("tatoeba", {"en-fr.tsv": NOTES}, ["--precision", "binary", "--truncate-dim", 128], "100.0"),
         ("xsr", {"en-de.tsv": ROWS, "distractors.de.txt.xz": lzma.compress(b"Clara\n")}, [], "only the rows' English"),
         ("sts", {"en-test.csv": SCORED}, [], r"language +pairs +spearman[^$]*1.0000[^$]*Spearman's correlation"),
-        ("contrasts", {"": CONTRASTS}, ["--languages", "fr"], r"kind +sentences +fr +mean\norder +25 [^$]*nearer"),
+        ("contrasts", {"": BENCH / "contrasts.tsv"}, ["--languages", "fr"], r"kind +sentences +fr +mean\norder +25 "),
+        ("words", {"": BENCH / "words.tsv"}, ["--languages", "fr"], r"kind +words +fr +mean\nform +11 [^$]*not found"),
     ],
 )
 def test_the_command_prints_a_table_or_json(

@@ -2,6 +2,7 @@
 
 import json
 import lzma
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -17,10 +18,11 @@ from xsent.evaluation.contrasts import HEADER, contrasts
 from xsent.evaluation.protocols import as_stored
 from xsent.evaluation.sts import ranks, spearman, sts
 from xsent.evaluation.translation import SearchScore, encoded, languages_of, retrieve, space, tatoeba, xsr
+from xsent.evaluation.words import words
 from xsent.evaluation.xsim import xsim, xsim_errors
 
 Protocol = Callable[..., Any]
-CONTRASTS = Path(__file__).parent.parent / "bench" / "contrasts.tsv"
+BENCH = Path(__file__).parent.parent / "bench"
 ENGLISH = ["abc", "bcd", "cde", "def", "efg"]
 FRENCH = ["cba", "dcb", "edc", "fed", "gfe"]
 DEGREES = ["0", "30", "60", "90"]
@@ -149,6 +151,29 @@ def test_nearer_to_the_translation_counts_and_equally_near_half(tmp_path: Path) 
     assert row == {"kind": "order", "sentences": 1, "de": 100.0, "mean": 100.0}
 
 
+WORDS = ["other\tfr\t20", "other\ten\t50", "other\ten\t60", "other\tde\t1", "other\tit\t0"]
+PARTNERED = [
+    "form\tfr\t0\tfr\t10",
+    "form\tfr\t30\tfr\t40",  # as near as 20
+    "translation\tfr\t0\ten\t40",
+    "translation\tfr\t55\ten\t70",
+    "form\ten\t90\ten\t80",
+    "form\tde\t31\tde\t30",
+    "translation\ten\t9\tde\t8",
+    "translation\ten\t9\tit\t9",
+]
+
+
+def test_the_partner_must_be_nearer_than_all_others_of_its_language(tmp_path: Path) -> None:
+    file = write(tmp_path, w=[*PARTNERED, *WORDS]) / "w.txt"
+    assert words(Angles(), file).rows() == [  # without what is Italian, which they do not know
+        {"kind": "form", "words": 4, "de": 100.0, "en": 100.0, "fr": 50.0, "mean": 75.0},
+        {"kind": "translation", "words": 3, "en": 100.0, "fr": 50.0, "mean": pytest.approx(200 / 3)},
+        {"kind": "mean", "words": 7, "de": 100.0, "en": 100.0, "fr": 50.0, "mean": pytest.approx(500 / 7)},
+    ]
+    assert words(Angles(), file, ["fr"]).mean == {"words": 4, "fr": 50.0, "mean": 50.0}
+
+
 @pytest.fixture
 def angles(tmp_path: Path) -> Path:
     (tmp_path / "en-fr.tsv").write_text("0\t10°\n30\t40°\n60\t89°\n90\t100°\n")
@@ -202,10 +227,17 @@ CSV, SCORE = "en-test.csv", r"en-test.csv:\d+: expected sentence, sentence, scor
         *((sts, {CSV: STS + line}, "en", SCORE) for line in ("A,B\n", "A,B,much\n", "A,B,nan\n")),
         (sts, {CSV: STS + '"A,B,1\n' + "far " * 40_000}, "en", SCORE),
         (sts, {CSV: "A,B,1\nC,D,1\n"}, "en", "2 pairs with 1 scores; a correlation needs different ones"),
-        (contrasts, {"": [NAMED, *CHANGED]}, "it", "has no sentences in it; it has de, fr"),
+        (contrasts, {"": [NAMED, *CHANGED]}, "it", "has nothing in it; it has de, fr"),
         (contrasts, {"": [NAMED, "order\tA\tfr"]}, None, ":2: 3 fields, expected 5 with tabs between: kind, English, "),
         (contrasts, {"": [NAMED, "order\tA\tit\tnear\tfar"]}, None, "nothing in a language of .*; expected one of it"),
         (contrasts, {"": CHANGED}, None, "its first line must be kind english language translation changed"),
+        (contrasts, {"": [NAMED]}, None, "c.txt: has nothing to measure"),
+        (words, {"": WORDS}, None, "c.txt: has nothing to measure"),
+        (words, {"": PARTNERED}, None, "c.txt: has no others in en, fr; expected with tabs between: 'form' or "),
+        (words, {"": [*PARTNERED, *WORDS]}, "it", "c.txt: has nothing in it; it has de, en, fr"),
+        (words, {"": [*WORDS, "forms\tfr\ta\tfr\tb"]}, None, "c.txt:6: 'forms' and 4 more fields; expected with "),
+        (words, {"": [*WORDS, "form\tfr\ta\tfr"]}, None, "c.txt:6: 'form' and 3 more fields; expected with "),
+        (words, {"": ["other\tfr\t"]}, None, "c.txt:1: 'other' and 2 more fields; expected .* none empty: 'form' or "),
     ],
 )
 def test_what_cannot_be_measured_is_named(
@@ -213,7 +245,7 @@ def test_what_cannot_be_measured_is_named(
 ) -> None:
     for name, content in files.items():
         (tmp_path / (name or "c.txt")).write_text(content if name else "\n".join(content))
-    place = tmp_path / "c.txt" if protocol is contrasts else tmp_path
+    place = tmp_path / "c.txt" if protocol in (contrasts, words) else tmp_path
     with pytest.raises(DataError, match=message):
         protocol(Letters("en", "fr"), place, None if language is None else [language])
 
@@ -224,7 +256,7 @@ def test_a_folder_that_is_not_there_is_not_searched_for_languages(tmp_path: Path
 
 
 def test_our_contrasts_are_whole_and_what_only_moves_words_moves_only_words() -> None:
-    rows = [line.split("\t") for line in CONTRASTS.read_text(encoding="utf-8").splitlines()]
+    rows = [line.split("\t") for line in (BENCH / "contrasts.tsv").read_text(encoding="utf-8").splitlines()]
     assert rows.pop(0) == HEADER and len(rows) == 400 == len(set(map(tuple, rows)))
     words = lambda text: sorted(text.casefold().rstrip(".?!").split())  # noqa: E731
     for kind in ("order", "negation", "names", "numbers"):
@@ -233,6 +265,22 @@ def test_our_contrasts_are_whole_and_what_only_moves_words_moves_only_words() ->
             assert len(some) == 25 and all(row[3] != row[4] for row in some)
             same = [words(row[3]) == words(row[4]) for row in some]
             assert sum(same) >= 20 if kind in ("order", "names") else not any(same)
+
+
+def test_our_words_are_whole_and_no_other_is_a_query_or_a_partner() -> None:
+    rows = [line.split("\t") for line in (BENCH / "words.tsv").read_text(encoding="utf-8").splitlines()]
+    queries, others = ([row for row in rows if (row[0] == "other") is other] for other in (False, True))
+    assert Counter(row[0] for row in queries) == {"form": 100, "translation": 100}
+    assert len({(row[1], row[2]) for row in queries}) == 200 and len(rows) == len(set(map(tuple, rows)))
+    for language in ("en", "fr", "de", "es", "it", "pt", "nl", "ru", "ja"):
+        ours = [row for row in queries if row[1] == language]
+        assert len(ours) in (22, 23)
+        assert all((row[3] == language) is (row[0] == "form") for row in ours)
+        assert language == "en" or {row[3] for row in ours} == {language, "en"}
+        taken = {row[2].casefold() for row in ours} | {row[4].casefold() for row in queries if row[3] == language}
+        free = {row[2].casefold() for row in others if row[1] == language}
+        assert len(free) == 50 and not free & taken
+    assert len(others) == 9 * 50 and all(row[2].casefold() != row[4].casefold() for row in queries)
 
 
 @pytest.mark.parametrize("precision", ["float16", "int8", "binary"])

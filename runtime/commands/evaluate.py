@@ -34,6 +34,7 @@ _SUMMARIES = {
     "xsim": "Error rate of margin-scored retrieval on parallel texts such as FLORES, both directions.",
     "sts": "Semantic textual similarity: Spearman's correlation of cosines with human scores.",
     "contrasts": "Hard negatives: translations against sentences of nearly the same words and another meaning.",
+    "words": "One word: P@1 of its other form or its translation among 50 other words.",
 }
 _EXAMPLES = {
     "tatoeba": "data/eval/tatoeba --languages fr,de",
@@ -41,6 +42,7 @@ _EXAMPLES = {
     "xsim": "data/eval/flores --languages fr,de",
     "sts": "data/eval/stsb --languages en,de",
     "contrasts": "bench/contrasts.tsv",
+    "words": "bench/words.tsv --languages fr,de",
 }
 
 

@@ -5,13 +5,12 @@ words is at 50 per cent where the words stay the same.
 """
 
 from collections.abc import Sequence
-from operator import itemgetter
 from pathlib import Path
 
 import numpy as np
 
 from xsent.errors import DataError
-from xsent.evaluation.result import Evaluation, choose_languages
+from xsent.evaluation.result import Evaluation, by_kind, choose_of_file
 from xsent.evaluation.sts import row_cosines
 from xsent.lines import read_fields
 from xsent.models import SupportsEncode
@@ -28,19 +27,14 @@ def contrasts(encoder: SupportsEncode, file: str | Path, languages: Sequence[str
     lines = list(read_fields(file, len(HEADER), LAYOUT))
     if not lines or lines[0] != HEADER:
         raise DataError(f"{file}: its first line must be {' '.join(HEADER)}, with tabs between")
-    found = sorted({line[2] for line in lines[1:]})
-    wanted = sorted(choose_languages(encoder, found, languages, file, f"one of {', '.join(found)}"))
-    if missing := [code for code in wanted if code not in found]:
-        raise DataError(f"{file}: has no sentences in {', '.join(missing)}; it has {', '.join(found)}")
+    wanted = choose_of_file(encoder, {line[2] for line in lines[1:]}, languages, file)
     parts: dict[tuple[str, str], list[list[str]]] = {}  # of the file, by kind and language
     for line in lines[1:]:
         if line[2] in wanted:
             parts.setdefault((line[0], line[2]), []).append(line)
     with Progress("languages and kinds", len(parts)) as progress:
         right = [(kind, code, _right(encoder, parts[kind, code])) for kind, code in progress.count(parts)]
-    kinds = dict.fromkeys(kind for kind, _ in parts)
-    scores = {kind: _row([part for part in right if part[0] == kind]) for kind in kinds}
-    return Evaluation(scores, _row(right), NOTE, by="kind")
+    return by_kind(right, "sentences", NOTE)
 
 
 def _right(encoder: SupportsEncode, lines: Sequence[Sequence[str]]) -> list[float]:
@@ -49,13 +43,3 @@ def _right(encoder: SupportsEncode, lines: Sequence[Sequence[str]]) -> list[floa
     gap = row_cosines(english, right) - row_cosines(english, wrong)
     nearer: list[float] = np.where(np.abs(gap) < SAME, 0.5, gap > 0).tolist()
     return nearer
-
-
-def _row(parts: Sequence[tuple[str, str, list[float]]]) -> dict[str, float]:
-    """The shares in per cent by language and over all, where every sentence counts the same."""
-    by_language: dict[str, list[float]] = {}
-    for _, code, right in sorted(parts, key=itemgetter(1)):
-        by_language.setdefault(code, []).extend(right)
-    everything = [one for right in by_language.values() for one in right]
-    shares = {code: 100 * sum(right) / len(right) for code, right in [*by_language.items(), ("mean", everything)]}
-    return {"sentences": len(everything), **shares}

@@ -15,12 +15,13 @@ from xsent.evaluation.contrasts import contrasts
 from xsent.evaluation.result import Evaluation
 from xsent.evaluation.sts import sts
 from xsent.evaluation.translation import space, tatoeba, xsr
+from xsent.evaluation.words import words
 from xsent.evaluation.xsim import xsim
 from xsent.hamming import unpack_signs
 from xsent.models import SupportsEncode
 from xsent.options import Precision
 
-_ALL: tuple[Callable[..., Evaluation], ...] = (tatoeba, xsr, xsim, sts, contrasts, space)
+_ALL: tuple[Callable[..., Evaluation], ...] = (tatoeba, xsr, xsim, sts, contrasts, words, space)
 PROTOCOLS = {protocol.__name__: protocol for protocol in _ALL}
 
 
