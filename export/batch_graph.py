@@ -1,9 +1,9 @@
 """The encoder as one self-contained ONNX file for other people's tools: a padded batch in, vectors out.
 
-`input_ids`, `attention_mask` int64 [B, T] -> `sentence_embedding` float32 [B, D], not normalised. With layers, each
-sentence stands between the first and the last token, which the ids name. Standard operators
-alone. In int8 the weights are stored in 8 bits and the arithmetic stays float32, so that neither padding nor company
-moves a vector; our own bundles, which run each sentence alone, calculate in 8 bits too.
+`input_ids`, `attention_mask` int64 [B, T] -> `sentence_embedding` float32 [B, D], not normalised. With layers or a
+readout, each sentence stands between the first and the last token, which the ids name. Standard operators alone. In
+int8 the weights are stored in 8 bits and the arithmetic stays float32, so that neither padding nor company moves a
+vector; our own bundles, which run each sentence alone, calculate in 8 bits too.
 
 Shapes: B sentences, T tokens of the longest, D dimensions, H heads.
 """
@@ -48,6 +48,9 @@ class BatchGraph(EncoderGraph):
         inputs = [helper.make_tensor_value_info(name, TensorProto.INT64, shape) for name in (INPUT, MASK)]
         output = helper.make_tensor_value_info(OUTPUT, TensorProto.FLOAT, ["batch", self._form.dim])
         return self._make_model(inputs, output)
+
+    def _branch(self, encoder: Encoder, depth: int, x: str) -> None:
+        pass  # one graph, of all its layers
 
     def _frame(self, config: ModelConfig) -> str:
         return INPUT  # the tokenizer has put the first and the last token there
@@ -136,7 +139,7 @@ class GraphEncoder:
     def encode(self, sentences: Sequence[str]) -> NDArray[np.float32]:
         """Unit vectors of sentences [n, D]."""
         pieces = [ids[: self._config.max_length] for ids in self._processor.encode(list(sentences))]
-        if self._config.num_layers:
+        if self._config.num_layers or self._config.depths:
             pieces = [[self._config.first, *ids, self._config.last] for ids in pieces]
         order = sorted(range(len(pieces)), key=lambda i: len(pieces[i]))  # little padding; it changes no vector
         batches = (order[start : start + RUN_TOGETHER] for start in range(0, len(order), RUN_TOGETHER))

@@ -3,14 +3,13 @@
 import json
 import logging
 import shutil
-from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from xsent.bundle import FORMAT_VERSION, MANIFEST, TABLE, TOKENIZER, WEIGHTS, Bundle, compute_fingerprint, file_digest
+from xsent.bundle import FORMAT_VERSION, MANIFEST, TOKENIZER, Bundle, compute_fingerprint, file_digest
 from xsent.encoder import SentenceEncoder
-from xsent.errors import DataError, ParityError
+from xsent.errors import ParityError
 from xsent.evaluation.translation import DIRECTIONS, languages_of, tatoeba
 from xsent.export.calibration import calibration_of
 from xsent.export.card import CARD, render_card
@@ -18,8 +17,17 @@ from xsent.export.folder import Written, new_folder
 from xsent.export.golden import golden, tolerances
 from xsent.export.graph import EncoderGraph
 from xsent.export.openvino_format import Kind, write_openvino
-from xsent.export.options import DEFAULTS, ExportOptions, Form, candidates, space_of, trained_dims, trained_layers
-from xsent.export.parity import ADVICE, EXACT, MORE_PIECES, Pairs, Parity, held_out_pairs, measure_parity
+from xsent.export.options import DEFAULTS, ExportOptions, Form, space_of, spaces_of, trained_dims, trained_layers
+from xsent.export.parity import (
+    ADVICE,
+    EXACT,
+    MORE_PIECES,
+    Pairs,
+    Parity,
+    held_out_pairs,
+    measure_depths,
+    measure_parity,
+)
 from xsent.export.pieces import count_pieces, kept_pieces
 from xsent.export.quantization import steps_off
 from xsent.export.scores import refuse_empty_tests, scores
@@ -30,21 +38,6 @@ from xsent.verification import verify
 logger = logging.getLogger(__name__)
 
 MOST_STEPS = 0.51  # that rounding moves a row of weights; the scales are rounded too
-CARD_ROOM = 20_000  # bytes that the card may take, which is written last
-
-
-class TooLargeError(DataError):
-    """A bundle, whose files have these sizes, is larger than was asked for."""
-
-    def __init__(self, sizes: Mapping[str, int], limit: int) -> None:
-        self.bytes = sum(sizes.values())
-        parts = {"table": sizes[TABLE], "layers and scales": sizes[WEIGHTS], "tokenizer": sizes[TOKENIZER]}
-        parts["the rest"] = self.bytes - sum(parts.values())
-        listed = ", ".join(f"{name} {size / 1e6:.1f}" for name, size in parts.items())
-        super().__init__(
-            f"{limit / 1e6:.1f} MB cannot be reached: the smallest is {self.bytes / 1e6:.1f} MB, {listed}; "
-            "fewer --languages with a --sample, or fewer --layers, make it smaller"
-        )
 
 
 def export_bundle(
@@ -54,7 +47,7 @@ def export_bundle(
 
     `whole` is what the checkpoint was made of, if of another, with every other of its held-out pairs.
 
-    A BundleError where `out` is no place for it, a DataError where it cannot be made so small or be measured, a
+    A BundleError where `out` is no place for it, a DataError where it cannot be measured, a
     ParityError where it is beyond the budget. Like every failure, these leave nothing behind.
     """
     if options.tests is not None:
@@ -62,28 +55,13 @@ def export_bundle(
     checkpoint = options.named(checkpoint)
     counts = count_pieces(checkpoint, options.languages, options.sample)
 
-    choices = list(candidates(checkpoint, options))
-    failures: list[ParityError] = []
-    too_large: list[TooLargeError] = []
-    for choice in choices:  # the first that is small enough and passes its gate
-        try:
-            pieces = kept_pieces(checkpoint, counts, choice.share)
-            with new_folder(out, replace=options.force) as folder, pieces as kept:
-                maker = _Maker(kept, choice.form, folder, options, whole)
-                maker.write()
-                if options.max_size is not None:
-                    logger.info("for %s: %s", options.max_size, choice)
-                parity = maker.measure(checkpoint)
-                maker.finish(parity)
-                return Written(out, sum(maker.sizes.values()), parity, fingerprint=maker.manifest["fingerprint"])
-        except TooLargeError as error:
-            logger.info("%s: %.1f MB are too much", choice, error.bytes / 1e6)
-            too_large.append(error)
-        except ParityError as error:
-            if choice is not choices[-1]:
-                logger.warning("%s; tried again with less", error)
-            failures.append(error)
-    raise failures[-1] if failures else min(too_large, key=lambda error: error.bytes)
+    with new_folder(out, replace=options.force) as folder, kept_pieces(checkpoint, counts) as kept:
+        maker = _Maker(kept, options.form(checkpoint), folder, options, whole)
+        maker.write()
+        parity = maker.measure(checkpoint)
+        maker.finish(parity)
+        size = sum(entry["bytes"] for entry in maker.manifest["files"].values())
+        return Written(out, size, parity, fingerprint=maker.manifest["fingerprint"])
 
 
 class _Maker:
@@ -100,26 +78,23 @@ class _Maker:
             self._openvino = "fp32" if form.precision == "float32" else quantised
         self.manifest = _manifest(checkpoint, form)
 
-    @property
-    def sizes(self) -> dict[str, int]:
-        """Of all files that the manifest lists."""
-        return {name: entry["bytes"] for name, entry in self.manifest["files"].items()}
-
     def write(self) -> None:
-        """Write the graph and its weights, and OpenVINO's; a TooLargeError if they are larger than was asked for."""
+        """Write the graphs and their weights, and OpenVINO's."""
         checkpoint, form, folder = self._checkpoint, self._form, self._folder
         # Of every other pair: OpenVINO's files are measured on those between.
         calibration = [text for sides in self._pairs.values() for pair in sides[1::2] for text in pair]
         shutil.copyfile(checkpoint.tokenizer, folder / TOKENIZER)
         graph = EncoderGraph(checkpoint.encoder, form, calibration_of(checkpoint, form, calibration))
+        for name, matrix in spaces_of(checkpoint, form).items():
+            graph.keep(f"space.{name}", matrix.numpy().astype("float16"))
         graph.write(folder)
         self.manifest["network"] = graph.network
-        self._save(room=CARD_ROOM)
+        self._save()
         if kind := self._openvino:
             logger.info("OpenVINO, %s", kind)
             (folder / "openvino").mkdir()
             write_openvino(checkpoint, form, folder / "openvino", kind=kind, calibration=calibration)
-            self._save(room=CARD_ROOM)
+            self._save()
 
     def measure(self, checkpoint: Checkpoint) -> Parity:
         """Compare the bundle with the checkpoint, which may have more pieces; a ParityError beyond the budget."""
@@ -131,7 +106,13 @@ class _Maker:
         part = fewer_pieces or (form.num_layers, form.dim) != (whole.config.num_layers, whole.config.dim)
         budget, encoder = options.budget(form.precision), SentenceEncoder(self._folder)
         parity = measure_parity(trained, encoder, self._pairs, budget, CheckpointEncoder(whole) if part else None)
-        parity.check(advice=MORE_PIECES if fewer_pieces else ADVICE.get(form.precision, EXACT))
+        advice = MORE_PIECES if fewer_pieces else ADVICE.get(form.precision, EXACT)
+        parity.check(advice=advice)
+        shallower = {depth: SentenceEncoder(self._folder, layers=depth) for depth in encoder.bundle.depths[:-1]}
+        for depth, shallow in shallower.items():
+            trained_so = CheckpointEncoder(checkpoint, num_layers=depth, dim=form.dim)
+            measure_parity(trained_so, shallow, self._pairs, budget).check(f" with layers={depth}", advice)
+        parity = replace(parity, depths=measure_depths(encoder, shallower, self._pairs))
         if options.tatoeba is not None:
             parity = replace(parity, tatoeba=_tatoeba(trained, encoder, options.tatoeba))
         self.manifest["parity"] = parity.as_json()
@@ -147,7 +128,7 @@ class _Maker:
         form, weights = self._form, BundleWeights(Bundle.open(self._folder))
         for name, tensor in self._checkpoint.encoder.first(form.num_layers).state_dict().items():
             kept, factors = weights.read(name), weights.factors(name)
-            trained = tensor.numpy()[..., : kept.shape[-1]]
+            trained = tensor.numpy()[tuple(map(slice, kept.shape))]
             off = steps_off(trained / factors, kept / factors, form.limit(name))
             if not off <= MOST_STEPS:  # so that NaN fails too
                 raise ParityError(
@@ -165,23 +146,21 @@ class _Maker:
         self._save()
         verify(self._folder)
 
-    def _save(self, room: int = 0) -> None:
+    def _save(self) -> None:
         """Write the manifest, with the checksums of the files that lie there now."""
-        manifest, folder, limit = self.manifest, self._folder, self._options.limit
+        manifest, folder = self.manifest, self._folder
         files = sorted(file for file in folder.rglob("*") if file.is_file() and file.name != MANIFEST)
         manifest["files"] = {
             file.relative_to(folder).as_posix(): {"sha256": file_digest(file), "bytes": file.stat().st_size}
             for file in files
         }
-        if limit is not None and sum(self.sizes.values()) + room > limit:
-            raise TooLargeError(self.sizes | ({CARD: room} if room else {}), limit)
         manifest["fingerprint"] = compute_fingerprint(manifest)
         lines = [f"{json.dumps(key)}: {json.dumps(value, ensure_ascii=False)}" for key, value in manifest.items()]
         (folder / MANIFEST).write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")  # a field a line
 
 
 def _manifest(checkpoint: Checkpoint, form: Form) -> dict[str, Any]:
-    config = checkpoint.config
+    config, depths, spaces = checkpoint.config, form.shape(checkpoint.config).depths, spaces_of(checkpoint, form)
     return {
         "format_version": FORMAT_VERSION,
         "name": checkpoint.name,
@@ -200,6 +179,8 @@ def _manifest(checkpoint: Checkpoint, form: Form) -> dict[str, Any]:
             "layers": [number for number in trained_layers(checkpoint) if number <= form.num_layers],
         },
         "space": space_of(checkpoint, form),
+        **({"depths": list(depths)} if depths else {}),
+        **({"spaces": list(spaces)} if spaces else {}),
         "golden": {"sentences": [], "vectors": [], "tolerance": tolerances(form, 1.0)},
         "parity": {},
     }

@@ -53,7 +53,7 @@ BUNDLE = """It runs offline on a CPU.
 | size | {megabytes:.1f} MB |
 | memory | {held:.1f} MB for layers and vocabulary; of the table's {table:.1f} MB only the rows that sentences use |
 | fingerprint | `{fingerprint}` |
-{space}
+{space}{spaces}
 ## Use
 
 ```python
@@ -64,10 +64,21 @@ vectors = encoder.encode(["The cat sleeps.", "Le chat dort."])  # [2, {dim}], of
 ```
 
 {parity}
-{tatoeba}{scores}
+{depths}{tatoeba}{scores}
 """
 
 SPACE = "| space | that of {}: vectors of both can be compared |\n"
+
+SPACES = '| spaces | {}: `encode(sentences, space="{}")` gives vectors that can be compared with its own |\n'
+
+DEPTHS = """
+## Depths
+
+`SentenceEncoder("path/to/{name}", layers=N)` reads the vector after fewer layers, sooner. All lie in one space. On the
+same pairs: the cosine to the vector of all layers, and P@1 where fewer layers ask and all answer.
+
+{table}
+"""
 
 PARITY = """## Parity
 
@@ -142,7 +153,9 @@ def render_card(
         held=(size[WEIGHTS] + size[TOKENIZER]) / 1e6,
         table=size[TABLE] / 1e6,
         space=SPACE.format(manifest["space"]) if manifest["space"] else "",
+        spaces="".join(SPACES.format(space, space) for space in manifest.get("spaces", ())),
         parity=PARITY.format(table=_table(parity.rows())),
+        depths=DEPTHS.format(name=checkpoint.name, table=_table(parity.depth_rows())) if parity.depths else "",
         tatoeba=TATOEBA.format(table=_table(parity.tatoeba_rows())) if parity.tatoeba else "",
         scores=_scores(scores),
     )
@@ -151,7 +164,8 @@ def render_card(
 def render_foreign_card(checkpoint: Checkpoint, form: Form, parity: Parity | None, kind: str, command: str) -> str:
     """The card of a folder for another tool, one of `USES`."""
     config = checkpoint.config
-    frame = f"id {config.first} stands before them, id {config.last} behind" if form.num_layers else "nothing is added"
+    framed = form.num_layers or config.depths
+    frame = f"id {config.first} stands before them, id {config.last} behind" if framed else "nothing is added"
     return _render(
         FOREIGN,
         checkpoint,

@@ -47,7 +47,6 @@ def run_export(
     sample: Annotated[
         Path | None, typer.Option(help="Text or pairs in these languages; pieces that are in none of it go.")
     ] = None,
-    max_size: Annotated[str | None, typer.Option(help="Such as 16MB; chooses precision, dimensions, pieces.")] = None,
     gate_data: Annotated[Path | None, typer.Option(help="Pairs to measure with; unless given, those held out.")] = None,
     tolerance: Annotated[
         float | None, typer.Option(min=0, help="Points of P@1 that the worst language may lose; 0.5 unless given.")
@@ -80,7 +79,6 @@ def run_export(
         dim=dim,
         languages=list(dict.fromkeys(split_names(languages))) if languages else None,
         sample=sample,
-        max_size=max_size,
         gate_data=gate_data,
         tolerance=tolerance,
         name=name,

@@ -1,8 +1,9 @@
 """The encoder as an ONNX graph: token ids in, the sentence vector out.
 
-`input_ids` int64 [1, T] -> `sentence_embedding` float32 [1, D], not normalised: first and last token, look-up, layers
-and mean inside. Written node by node, not traced, so that the same weights always give the same bytes and every
-operator is one that ONNX Runtime runs fast.
+`input_ids` int64 [1, T] -> `sentence_embedding` float32 [1, D], not normalised: first and last token, look-up, layers,
+mean and readout inside. An encoder with readouts has a graph for each depth, over the same weights. Written
+node by node, not traced, so that the same weights always give the same bytes and every operator is one that ONNX
+Runtime runs fast.
 
 Shapes: T tokens, D dimensions, H heads.
 """
@@ -14,7 +15,7 @@ from numpy.typing import NDArray
 from onnx import ModelProto, TensorProto, helper
 from torch import Tensor, nn
 
-from xsent.bundle import GRAPH, TABLE, WEIGHTS
+from xsent.bundle import TABLE, WEIGHTS, graph_name
 from xsent.export.calibration import NOTHING, Calibration
 from xsent.export.nodes import CONTRIB, ExternalFile, Nodes
 from xsent.export.options import Form
@@ -22,20 +23,23 @@ from xsent.export.quantization import block_size, quantize_columns, quantize_nib
 from xsent.train.model import Encoder, Layer, ModelConfig
 
 INPUT, OUTPUT = "input_ids", "sentence_embedding"
+READOUT = "read_out"  # the product with a readout's matrix
 
 
 class EncoderGraph(Nodes):
-    """An encoder as a graph and its two files of weights; a ValueError where one is not finite."""
+    """An encoder as a graph for each depth, and two files of weights; a ValueError where one is not finite."""
 
     def __init__(self, encoder: Encoder, form: Form, calibration: Calibration = NOTHING) -> None:
         super().__init__()
+        encoder = encoder.first(form.num_layers)
         self._form, self._calibration = form, calibration
-        self._config = encoder.config
-        # Of the tokens; under layers the vector's may be less.
-        self._width = encoder.config.dim if form.num_layers else form.dim
+        self._config = config = encoder.config
+        # Of the tokens; under layers or a readout the vector's may be less.
+        self._width = config.dim if config.num_layers or config.depths else form.dim
         self._table = ExternalFile(TABLE)
         self._weights = ExternalFile(WEIGHTS)
-        self._encoder(encoder.first(form.num_layers))
+        self._shallower: dict[int, ModelProto] = {}
+        self._encoder(encoder)
 
     @property
     def network(self) -> dict[str, object]:
@@ -45,9 +49,15 @@ class EncoderGraph(Nodes):
         tensors = self._table.places | self._weights.places
         return {**shape, "first": config.first, "last": config.last, "tensors": tensors}
 
+    def keep(self, name: str, values: NDArray[np.generic]) -> None:
+        """Add a weight that is in no graph."""
+        self._weights.add(name, values)
+
     def write(self, folder: Path) -> None:
-        """Write the graph and its two files of weights."""
-        (folder / GRAPH).write_bytes(self.model().SerializeToString(deterministic=True))
+        """Write the graphs and their two files of weights."""
+        for depth, model in {**self._shallower, self._form.num_layers: self.model()}.items():
+            graph = folder / graph_name(depth, self._form.num_layers)
+            graph.write_bytes(model.SerializeToString(deterministic=True))
         self._table.write(folder)
         self._weights.write(folder)
 
@@ -58,7 +68,7 @@ class EncoderGraph(Nodes):
         return self._make_model([ids], vector)
 
     def _encoder(self, encoder: Encoder) -> None:
-        ids = self._frame(encoder.config) if encoder.layers else INPUT
+        ids = INPUT if encoder.positions is None else self._frame(encoder.config)
         self._prepare(ids)
         x = self._look_up(encoder.table, ids)  # [1, T, D]
         if encoder.positions is not None and encoder.table_norm is not None:
@@ -68,8 +78,32 @@ class EncoderGraph(Nodes):
             x = self._norm("table_norm", encoder.table_norm, x)
         for number, layer in enumerate(encoder.layers):
             assert isinstance(layer, Layer)
+            if number in encoder.config.depths:
+                self._branch(encoder, number, x)
             x = self._layer(f"layer{number}", layer, x)
-        self._mean(self._cut(x), OUTPUT)
+        self._read_out(encoder, len(encoder.layers), x)
+
+    def _branch(self, encoder: Encoder, depth: int, x: str) -> None:
+        """Make the graph that ends after the layers so far, and go on as if it had not been."""
+        nodes, initializers = list(self._nodes), dict(self._initializers)
+        self._read_out(encoder, depth, x)
+        self._shallower[depth] = EncoderGraph.model(self)
+        self._nodes, self._initializers = nodes, initializers
+
+    def _read_out(self, encoder: Encoder, depth: int, x: str) -> None:
+        """The vector of tokens [1, T, D]: their mean, through the readout of their depth if there is one."""
+        if not encoder.readouts:
+            self._mean(self._cut(x), OUTPUT)
+            return
+        name, readout, dim = f"readout{depth}", encoder.readouts[str(depth)], self._form.dim
+        assert isinstance(readout, nn.Linear)
+        weight = np.ascontiguousarray(_array(readout.weight).T[:, :dim])  # [inputs, outputs]
+        half = self._form.precision != "float32"
+        matrix = self._weight(f"{name}.weight", weight.astype(np.float16) if half else weight)
+        if half:  # ONNX Runtime does that once, when it opens the graph
+            matrix = self._node("Cast", [matrix], f"{name}.matrix", to=TensorProto.FLOAT)
+        product = self._node("MatMul", [self._mean(x, "mean"), matrix], READOUT)
+        self._node("Add", [product, self._weight(f"{name}.bias", _array(readout.bias)[:dim])], OUTPUT)
 
     def _frame(self, config: ModelConfig) -> str:
         """The ids between those of the first and the last token."""

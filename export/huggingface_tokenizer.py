@@ -50,14 +50,16 @@ LEADING_SPACE = {"type": "Strip", "content": " ", "start": 1, "stop": 0}  # the 
 def write_tokenizer(model: Path, folder: Path, config: ModelConfig, *, charsmap: bool = True) -> None:
     """Write a SentencePiece model as `tokenizer.json` and `tokenizer_config.json`.
 
-    The encoder's shape says how long a text may be, and, with layers, between which tokens it stands. `charsmap` adds
-    SentencePiece's own map of characters, for readers that have it. A DataError where the model is of another kind.
+    The encoder's shape says how long a text may be, and, with layers or a readout, between which tokens it stands.
+    `charsmap` adds SentencePiece's own map of characters, for readers that have it. A DataError where the model is of
+    another kind.
     """
     proto = ModelProto.FromString(model.read_bytes())
     if reason := _unlike_ours(proto):
         raise DataError(f"{model}: {reason}; such a tokenizer has no tokenizer.json, use --format onnx")
     names, unknown = _piece_names(proto), proto.trainer_spec.unk_id
-    max_length = config.max_length + (FRAME if config.num_layers else 0)
+    framed = config.num_layers or config.depths
+    max_length = config.max_length + (FRAME if framed else 0)
     padding = names[proto.trainer_spec.pad_id if proto.trainer_spec.pad_id >= 0 else unknown]
     tokenizer: dict[str, Any] = {
         "version": "1.0",
@@ -66,7 +68,7 @@ def write_tokenizer(model: Path, folder: Path, config: ModelConfig, *, charsmap:
         "added_tokens": [],  # none can be written in a text
         "normalizer": _normalizer(proto.normalizer_spec.precompiled_charsmap if charsmap else b""),
         "pre_tokenizer": _sequence("pretokenizers", METASPACE, BYTE_LEVEL),
-        "post_processor": _frame(names, config) if config.num_layers else None,
+        "post_processor": _frame(names, config) if framed else None,
         "decoder": _sequence("decoders", BYTE_LEVEL, _replace({"String": "▁"}, " "), LEADING_SPACE),
         "model": {
             "type": "Unigram",

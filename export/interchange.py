@@ -2,7 +2,6 @@
 
 import logging
 import shutil
-from dataclasses import replace
 from pathlib import Path
 
 from xsent.bundle import TOKENIZER
@@ -52,7 +51,7 @@ def _reader(checkpoint: Checkpoint, form: Form, folder: Path) -> SupportsEncode:
     graph = next(folder.rglob("*.onnx"), None)
     if graph is None:  # sentence-transformers: float32 weights as they are; only pieces can be missing
         return CheckpointEncoder(checkpoint, num_layers=form.num_layers, dim=form.dim)
-    return GraphEncoder(graph, checkpoint.tokenizer, replace(checkpoint.config, num_layers=form.num_layers))
+    return GraphEncoder(graph, checkpoint.tokenizer, form.shape(checkpoint.config))
 
 
 def write_plain_onnx(checkpoint: Checkpoint, form: Form, folder: Path) -> None:
@@ -66,7 +65,7 @@ def write_web(checkpoint: Checkpoint, form: Form, folder: Path) -> None:
     (folder / WEB_GRAPH).parent.mkdir()
     write_batch_graph(checkpoint.encoder, form, folder / WEB_GRAPH)
     # Its map of characters would be read as NFKC, with exceptions that are not ours.
-    kept = replace(checkpoint.config, num_layers=form.num_layers)
+    kept = form.shape(checkpoint.config)
     write_tokenizer(checkpoint.tokenizer, folder, kept, charsmap=False)
     config = {
         **bert_config(kept),

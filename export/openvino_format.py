@@ -23,7 +23,7 @@ from onnx import ModelProto
 from xsent.errors import DataError, MissingExtraError, in_one_line, needing
 from xsent.export.batch_graph import BatchGraph
 from xsent.export.calibration import NOTHING, calibration_of
-from xsent.export.graph import INPUT, EncoderGraph
+from xsent.export.graph import INPUT, READOUT, EncoderGraph
 from xsent.export.options import Form, Precision
 from xsent.export.parity import spread
 from xsent.openvino_backend import FILES, import_openvino, without_telemetry
@@ -122,16 +122,16 @@ def _quantize(model: Any, samples: Sequence[NDArray[np.int64]]) -> Any:  # noqa:
         from nncf.quantization.range_estimator import RangeEstimatorParametersSet
     logging.getLogger("nncf").setLevel(logging.ERROR)
     with contextlib.redirect_stdout(io.StringIO()):  # tables and progress bars: standard output is for results
-        scales = nncf.IgnoredScope(names=["row_scales"])
+        exact = nncf.IgnoredScope(names=["row_scales", READOUT], validate=False)  # not all have a readout
         if not samples:
             mode = nncf.CompressWeightsMode.INT8_SYM
-            return nncf.compress_weights(model, mode=mode, ignored_scope=scales)
+            return nncf.compress_weights(model, mode=mode, ignored_scope=exact)
         return nncf.quantize(
             model,
             nncf.Dataset(samples),
             subset_size=len(samples),
             model_type=nncf.ModelType.TRANSFORMER,
-            ignored_scope=scales,
+            ignored_scope=exact,
             advanced_parameters=nncf.AdvancedQuantizationParameters(
                 overflow_fix=nncf.OverflowFix.ENABLE,
                 # The widest range met: typical ranges cut off what short sentences need. And no smoothing but ours:

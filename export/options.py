@@ -1,27 +1,26 @@
-"""What is asked of an export, and the forms that may be made to give it, the best first.
+"""What is asked of an export, and the form that is made to give it.
 
 A form says how much of a checkpoint a bundle holds, in which numbers, for which processors.
 """
 
-import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
+from torch import Tensor
+
 from xsent.errors import DataError
 from xsent.export.parity import Budget
-from xsent.export.quantization import FLOAT_LIMIT, NIBBLE_LIMIT, TABLE_LIMIT, WEIGHT_LIMITS, Target
+from xsent.export.quantization import FLOAT_LIMIT, HALF_LIMIT, NIBBLE_LIMIT, TABLE_LIMIT, WEIGHT_LIMITS, Target
 from xsent.files import naming_damage
-from xsent.train.checkpoint import ABOUT, REMEDY, Checkpoint
+from xsent.train.checkpoint import ABOUT, REMEDY, SPACES, Checkpoint
 from xsent.train.model import ModelConfig
 
 Precision = Literal["int8", "int4-table", "float32"]  # int4-table: 4 bits for the table, 8 for the layers
 Format = Literal["bundle", "openvino", "onnx", "sentence-transformers", "web", "teacher"]
 BUNDLES = ("bundle", "openvino")  # formats that are bundles
-SHARES = (1.0, 0.9999, 0.999, 0.997, 0.99, 0.98, 0.95)  # of a sample's tokens that keep their pieces
 MATRICES = ("table.weight", "qkv.weight", "attention_out.weight", "ffn_in.weight", "ffn_out.weight")
-UNITS = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "KIB": 2**10, "MIB": 2**20}
 
 
 @dataclass(frozen=True)
@@ -38,8 +37,15 @@ class Form:
         """All layers and dimensions of an encoder."""
         return cls(config.num_layers, config.dim, precision, target)
 
+    def shape(self, config: ModelConfig) -> ModelConfig:
+        """The shape of the encoder that stops after its layers, inside one of this shape."""
+        depths = tuple(depth for depth in config.depths if depth <= self.num_layers)
+        return replace(config, num_layers=self.num_layers, depths=depths)
+
     def limit(self, weight: str) -> int:
         """The largest whole number that a weight of the encoder is rounded to, by its name."""
+        if self.precision != "float32" and weight.startswith("readouts.") and weight.endswith(".weight"):
+            return HALF_LIMIT
         if self.precision == "float32" or not weight.endswith(MATRICES):
             return FLOAT_LIMIT
         if weight != "table.weight":
@@ -49,6 +55,8 @@ class Form:
 
 def trained_layers(checkpoint: Checkpoint) -> list[int]:
     """The layers that a checkpoint can be used with as it is: all, and those trained to stand alone."""
+    if checkpoint.config.depths:
+        return list(checkpoint.config.depths)
     return sorted({checkpoint.config.num_layers, *_trained(checkpoint, "layers", "layer_prefixes")})
 
 
@@ -61,6 +69,13 @@ def space_of(checkpoint: Checkpoint, form: Form) -> str | None:
     """The model whose vectors can be compared with those of a form; a part of a vector lies nowhere else."""
     space: str | None = checkpoint.about.get("space")
     return space if form.dim == checkpoint.config.dim else None
+
+
+def spaces_of(checkpoint: Checkpoint, form: Form) -> dict[str, Tensor]:
+    """The matrices into other models' spaces, by their names; whole vectors alone can be mapped."""
+    whole = form.dim == checkpoint.config.dim
+    names = [name for name in checkpoint.weights if whole and name.startswith(SPACES)]
+    return {name.removeprefix(SPACES): checkpoint.weights[name] for name in sorted(names)}
 
 
 def _trained(checkpoint: Checkpoint, name: str, setting: str) -> Sequence[int]:
@@ -76,14 +91,13 @@ class ExportOptions:
     """The options of `xsent-export`, where each is explained; a DataError where they make no sense together."""
 
     format: Format = "bundle"
-    precision: Precision | None = None  # None is int8, or as `max_size` or a bundle's own table asks for
+    precision: Precision | None = None  # None is int8, or as a bundle's own table asks for
     weights_only: bool = False
     target: Target = "portable"
     num_layers: int | None = None
     dim: int | None = None
     languages: Sequence[str] | None = None
     sample: Path | None = None
-    max_size: str | None = None
     gate_data: Path | None = None
     tolerance: float | None = None
     least_cosine: float | None = None  # to the trained vectors, the mean; by the precision unless given
@@ -103,22 +117,14 @@ class ExportOptions:
             raise DataError(f"{', '.join(useless)}: not for --format {self.format}; leave it out")
         if self.format == "sentence-transformers" and self.precision not in (None, "float32"):
             raise DataError("--format sentence-transformers is float32; leave --int8 and --int4-table out")
-        if self.max_size is not None:
-            parse_size(self.max_size)
 
     def _useless(self) -> list[str]:
         """What was given that the format has no use for."""
-        given: dict[str, object] = {"--tatoeba": self.tatoeba, "--eval": self.tests, "--max-size": self.max_size}
-        given["--force"] = self.force or None
+        given: dict[str, object] = {"--tatoeba": self.tatoeba, "--eval": self.tests, "--force": self.force or None}
         if self.format == "teacher":
             given |= {"--layers": self.num_layers, "--dim": self.dim, "--languages": self.languages}
             given |= {"--name": self.name, "--tolerance": self.tolerance}
         return [] if self.format in BUNDLES else [name for name, value in given.items() if value is not None]
-
-    @property
-    def limit(self) -> int | None:
-        """The bytes that a bundle may have."""
-        return None if self.max_size is None else parse_size(self.max_size)
 
     def form(self, checkpoint: Checkpoint) -> Form:
         """The form that is asked for; a DataError where the checkpoint was not trained for it, says for what it was.
@@ -166,7 +172,6 @@ class ExportOptions:
             "dim": self.dim,
             "languages": ",".join(self.languages) if self.languages else None,
             "sample": "TEXT" if self.sample else None,
-            "max-size": self.max_size,
             "gate-data": "PAIRS" if self.gate_data else None,
             "tolerance": self.tolerance,
         }
@@ -175,40 +180,3 @@ class ExportOptions:
 
 
 DEFAULTS = ExportOptions()
-
-
-def parse_size(text: str) -> int:
-    """A size such as 16MB, 15.5MiB or 16000000 in bytes."""
-    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([A-Za-z]*)", text.strip())
-    if match is None or match[2].upper() not in UNITS:
-        raise DataError(f"--max-size {text!r} is no size; expected such as 16MB or 15.5MiB")
-    return int(float(match[1]) * UNITS[match[2].upper()])
-
-
-@dataclass(frozen=True)
-class Candidate:
-    """A form, and the share of the sample's tokens whose pieces it keeps."""
-
-    form: Form
-    share: float = 1.0
-
-    def __str__(self) -> str:
-        share = f", the pieces of {self.share:.2%} of the sample" if self.share < 1 else ""
-        return f"{self.form.precision}, {self.form.dim} dimensions{share}"
-
-
-def candidates(checkpoint: Checkpoint, options: ExportOptions) -> Iterator[Candidate]:
-    """What may be made: with `max_size`, bits of the table go before rare pieces, these before dimensions."""
-    form = options.form(checkpoint)
-    if options.max_size is None:
-        yield Candidate(form)
-        return
-    # Under layers fewer dimensions do not make a table smaller.
-    dims = [form.dim] if options.dim is not None or form.num_layers else trained_dims(checkpoint)[::-1]
-    free = options.precision is None and form.precision == "int8"
-    precisions: tuple[Precision, ...] = ("int8", "int4-table") if free else (form.precision,)
-    for dim in dims:
-        for share in SHARES if options.languages else SHARES[:1]:
-            for precision in precisions:
-                if precision != "int4-table" or dim % 2 == 0:
-                    yield Candidate(replace(form, dim=dim, precision=precision), share)

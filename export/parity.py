@@ -26,7 +26,7 @@ MAX_PAIRS = 1000  # a language; one more wrong answer is then 0.05 points of P@1
 # What to do about an export that costs too much.
 EXACT = "--fp32 keeps the trained weights"
 ADVICE = {"int4-table": "--int8 keeps 8 bits for the table"}  # by precision, where it is another
-MORE_PIECES = "a larger --sample, or a larger --max-size, keeps more pieces"
+MORE_PIECES = "a larger --sample keeps more pieces"
 TATOEBA = {  # columns of its table, and what they show
     "xx→en trained": "xx_en_before",
     "xx→en bundle": "xx_en_after",
@@ -72,6 +72,8 @@ class Parity:
     whole: Mapping[str, float] = field(default_factory=dict)
     # P@1 of the test by language, before and after, in both directions, if measured.
     tatoeba: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    # How near fewer layers are to all, see `measure_depths`, by their number.
+    depths: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
 
     @property
     def cosine_mean(self) -> float:
@@ -132,10 +134,17 @@ class Parity:
             {"language": name, **{to: f"{score[key]:.2f}" for to, key in columns}} for name, score in scores.items()
         ]
 
+    def depth_rows(self) -> list[dict[str, object]]:
+        """How near fewer layers are to all for a table, one row for each number of them."""
+        return [
+            {"layers": depth, "cosine to all": f"{near['cosine']:.4f}", "P@1 in all": f"{near['found']:.2f}"}
+            for depth, near in self.depths.items()
+        ]
+
     def as_json(self) -> dict[str, object]:
         """The `parity` field of a manifest."""
         languages = {language: asdict(measured) for language, measured in self.languages.items()}
-        extra = {"whole": self.whole, "tatoeba": self.tatoeba}
+        extra = {"whole": self.whole, "tatoeba": self.tatoeba, "depths": self.depths}
         found = {name: dict(scores) for name, scores in extra.items() if scores}
         return {"languages": languages, "tolerance": asdict(self.budget), **found}
 
@@ -171,6 +180,29 @@ def measure_parity(
         )
     everything = {} if whole is None else {name: round(_p_at_1(*_encode(whole, s)), 3) for name, s in pairs.items()}
     return Parity(measured, budget, everything)
+
+
+def measure_depths(
+    whole: SupportsEncode, shallower: Mapping[int, SupportsEncode], pairs: Pairs
+) -> dict[str, dict[str, float]]:
+    """How near vectors of fewer layers are to those of all, by their number, the mean over languages.
+
+    `cosine` is between the two vectors of a sentence; `found` is P@1 where fewer layers ask and all answer.
+    """
+    answers, near = [_encode(whole, sides) for sides in pairs.values()], {}
+    for depth, encoder in shallower.items():
+        cosines, found = [], []
+        for sides, (english, translations) in zip(pairs.values(), answers, strict=True):
+            asked = _encode(encoder, sides)
+            for queries, same, candidates in zip(asked, (english, translations), (translations, english), strict=True):
+                cosines.append(np.einsum("nd,nd->n", queries, same).mean())
+                found.append((queries @ candidates.T).argmax(axis=1) == np.arange(len(queries)))
+        shares = [right.mean() for right in found]
+        near[str(depth)] = {
+            "cosine": round(float(np.mean(cosines)), 6),
+            "found": round(100 * float(np.mean(shares)), 3),
+        }
+    return near
 
 
 def _encode(encoder: SupportsEncode, pairs: Sequence[tuple[str, str]]) -> list[NDArray[np.float32]]:

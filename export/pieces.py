@@ -39,21 +39,15 @@ class PieceCounts:
     model: Any  # a ModelProto, the whole vocabulary
     counts: NDArray[np.int64]  # of each piece [V]
 
-    def kept(self, share: float = 1.0) -> NDArray[np.int64]:
-        """The ids of the pieces that stay, in order; at least those of a share of the sample's tokens.
+    def kept(self) -> NDArray[np.int64]:
+        """The ids of the pieces that stay, in order: those of the sample, and what every vocabulary needs.
 
-        What every vocabulary needs stays, and single characters that occur, so that no word needs bytes for its
-        letters; and the least probable piece, from whose score follows what an unknown character costs.
+        The least probable piece stays too: from its score follows what an unknown character costs.
         """
-        order = np.argsort(-self.counts, kind="stable")
-        enough = np.searchsorted(np.cumsum(self.counts[order]), share * self.counts.sum()) + 1
-        keep = np.zeros(len(self.counts), np.bool_)
-        keep[order[:enough]] = True
-        keep &= self.counts > 0
+        keep = self.counts > 0
         least = min((piece.score for piece in self.model.pieces if piece.type == SentencePiece.NORMAL), default=0.0)
         for number, piece in enumerate(self.model.pieces):
-            single = len(piece.piece) == 1 and self.counts[number] > 0
-            keep[number] |= piece.type in ALWAYS or single
+            keep[number] |= piece.type in ALWAYS
             keep[number] |= piece.type == SentencePiece.NORMAL and piece.score == least
         return keep.nonzero()[0]
 
@@ -100,12 +94,12 @@ def count_pieces(checkpoint: Checkpoint, languages: Sequence[str] | None, sample
 
 
 @contextmanager
-def kept_pieces(checkpoint: Checkpoint, counts: PieceCounts | None, share: float = 1.0) -> Iterator[Checkpoint]:
+def kept_pieces(checkpoint: Checkpoint, counts: PieceCounts | None) -> Iterator[Checkpoint]:
     """The checkpoint with the pieces that stay, see `PieceCounts.kept`, while the block runs; itself where all do."""
     if counts is None:
         yield checkpoint
         return
-    kept = counts.kept(share)
+    kept = counts.kept()
     logger.info(f"{len(kept):,} of {len(counts.counts):,} pieces stay for {', '.join(counts.languages)}")
     about, weights = with_table(checkpoint, checkpoint.weights[TABLE][kept], counts.languages)
     with TemporaryDirectory() as name:

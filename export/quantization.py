@@ -20,6 +20,7 @@ WEIGHT_LIMITS: dict[Target, int] = {"portable": 64, "vnni": 127, "arm64": 127}
 DAMPING = 0.01  # of the mean variance of inputs, as theirs: what the text did not show counts a little too
 
 FLOAT_LIMIT = 2**20  # what float32 weights are held to
+HALF_LIMIT = 2**10  # and float16 ones, which have 11 bits
 
 NIBBLE_LIMIT = 7
 BLOCK = 64  # numbers of a row that share a scale in 4 bits

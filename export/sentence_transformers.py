@@ -24,17 +24,20 @@ def write_sentence_transformers(checkpoint: Checkpoint, form: Form, folder: Path
     """Write a model for sentence-transformers into an empty folder.
 
     Its vectors are those of the trained encoder, of length 1; its weights are float32 whatever the form's precision.
-    Without layers it is a `StaticEmbedding`, else a BERT, which has a vector for an empty text too. A DataError where
-    the tokenizer is of a kind that cannot be written for it, or dimensions of a BERT shall go.
+    Without layers and readout it is a `StaticEmbedding`, else a BERT, which has a vector for an empty text too; a
+    readout is a `Dense` behind its mean. A DataError where the tokenizer is of a kind that cannot be written for it, or
+    dimensions of a BERT without readout shall go.
     """
     encoder = checkpoint.encoder.first(form.num_layers)
-    if encoder.layers and form.dim < encoder.config.dim:
+    if encoder.layers and not encoder.readouts and form.dim < encoder.config.dim:
         raise DataError(
             f"--dim {form.dim}: a BERT has the vectors of its layers, {encoder.config.dim} numbers; leave it out and "
             f"open the folder by SentenceTransformer(folder, truncate_dim={form.dim})"
         )
     write_tokenizer(checkpoint.tokenizer, folder, encoder.config)
-    types = _transformer(encoder, folder) if encoder.layers else _static(encoder, form, folder)
+    types = _static(encoder, form, folder) if encoder.positions is None else _transformer(encoder, folder)
+    if encoder.readouts:
+        types |= _dense(encoder, form, folder)
     types[f"{len(types)}_Normalize"] = "Normalize"
     modules = [
         {"idx": number, "name": str(number), "path": path, "type": f"sentence_transformers.models.{kind}"}
@@ -100,3 +103,15 @@ def _transformer(encoder: Encoder, folder: Path) -> dict[str, str]:
     (folder / pooling.parent).mkdir()
     (folder / pooling).write_bytes(to_json({"word_embedding_dimension": config.dim, "pooling_mode_mean_tokens": True}))
     return {"": "Transformer", pooling.parent.name: "Pooling"}
+
+
+def _dense(encoder: Encoder, form: Form, folder: Path) -> dict[str, str]:
+    readout = encoder.readouts[str(len(encoder.layers))]
+    assert isinstance(readout, torch.nn.Linear)
+    path = folder / "2_Dense"
+    path.mkdir()
+    save_tensors({f"linear.{kind}": getattr(readout, kind)[: form.dim] for kind in ("weight", "bias")}, path / WEIGHTS)
+    about = {"in_features": encoder.config.dim, "out_features": form.dim, "bias": True}
+    identity = "torch.nn.modules.linear.Identity"
+    (path / CONFIG).write_bytes(to_json({**about, "activation_function": identity}))
+    return {path.name: "Dense"}

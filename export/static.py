@@ -36,7 +36,8 @@ def without_layers(checkpoint: Checkpoint, sentences: Sequence[str]) -> Checkpoi
         means.append(Encoder.mean(pieces[tokens.ids], tokens))
         vectors.append(encoder(tokens))
     table = _map_pieces(pieces, torch.cat(means), torch.cat(vectors))
-    about = {**checkpoint.about, "model": {**checkpoint.about["model"], "num_layers": 0}, "precision": None}
+    model = {**checkpoint.about["model"], "num_layers": 0, "depths": []}
+    about = {**checkpoint.about, "model": model, "precision": None}
     return replace(checkpoint, about=about, weights={TABLE: table})
 
 
@@ -47,7 +48,8 @@ def _alone(encoder: Encoder) -> Tensor:
         tokens = Tokens(part, torch.ones_like(part))
         framed = encoder.framed(tokens)
         states = encoder.states(framed)
-        rows.append(torch.cat([encoder.mean(states[-1], framed), states[0][tokens.inside()]], dim=1))
+        vectors = encoder.read_out(states[-1], framed, tokens, len(encoder.layers))
+        rows.append(torch.cat([vectors, states[0][tokens.inside()]], dim=1))
     return torch.cat(rows)
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import re
 import socket
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict
 from importlib.util import find_spec
 from itertools import chain, combinations, islice
@@ -98,10 +98,12 @@ def offline(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
     assert not tried
 
 
-def save_encoder(encoder: Encoder, folder: Path, *files: Path, **about: object) -> Path:
-    """A checkpoint of an encoder, with a tokenizer and maybe held-out pairs."""
+def save_encoder(
+    encoder: Encoder, folder: Path, *files: Path, weights: Mapping[str, torch.Tensor] | None = None, **about: object
+) -> Path:
+    """A checkpoint of an encoder and more weights, with a tokenizer and maybe held-out pairs."""
     about = {"name": "mini", "languages": ["en", "de"], "licence": "CC0-1.0", "step": 7, **about}
-    weights = {f"encoder.{name}": weight for name, weight in encoder.state_dict().items()}
+    weights = {f"encoder.{name}": weight for name, weight in encoder.state_dict().items()} | dict(weights or {})
     save_checkpoint(folder, {**about, "model": asdict(encoder.config)}, weights, None, files)
     return folder
 
@@ -155,6 +157,24 @@ def mini_bundle(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPat
     if not out.exists():
         export_bundle(load_checkpoint(request.getfixturevalue("mini_checkpoint")), out)
     return out
+
+
+@pytest.fixture(scope="session")
+def deep_checkpoint(mini_checkpoint: Path, make_encoder: MakeEncoder, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The same shape with readouts after 0, 1 and 2 layers, and a matrix into another model's space."""
+    pieces = load_checkpoint(mini_checkpoint).config.vocab_size
+    encoder = make_encoder(vocab_size=pieces, out_scale=0.05, depths=(0, 1, 2))
+    files = mini_checkpoint / "sentencepiece.model", mini_checkpoint / "validation.tsv"
+    matrix = torch.randn(32, 32, generator=torch.Generator().manual_seed(5))
+    folder = tmp_path_factory.mktemp("deep") / "checkpoint"
+    return save_encoder(encoder, folder, *files, languages=["en", "fr", "de"], weights={"spaces.their-model": matrix})
+
+
+@pytest.fixture(scope="session")
+def deep_bundle(deep_checkpoint: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The int8 bundle of `deep_checkpoint`."""
+    options = ExportOptions(tolerance=20)  # of few pairs
+    return export_bundle(load_checkpoint(deep_checkpoint), tmp_path_factory.mktemp("deep") / "bundle", options).path
 
 
 @pytest.fixture(scope="session")

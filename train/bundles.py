@@ -13,7 +13,7 @@ from torch import Tensor
 from xsent.bundle import MANIFEST, Bundle, file_digest
 from xsent.errors import BundleError, DataError
 from xsent.numpy_backend import unpack_rows
-from xsent.train.checkpoint import ABOUT, MODEL, TABLE, Checkpoint, load_checkpoint, read_about, save_checkpoint
+from xsent.train.checkpoint import ABOUT, MODEL, SPACES, TABLE, Checkpoint, load_checkpoint, read_about, save_checkpoint
 from xsent.train.model import Encoder, ModelConfig
 
 CARD, SOURCES = "README.md", "Trained on text from:"
@@ -50,6 +50,7 @@ def checkpoint_from_bundle(bundle: Path, out: Path) -> Path:
     try:
         weights = BundleWeights(opened)
         state = {f"encoder.{name}": weight for name, weight in weights.state()} | weights.smoothing()
+        state |= {f"{SPACES}{name}": torch.tensor(opened.floats(f"space.{name}")) for name in opened.spaces}
     except (LookupError, ValueError, TypeError) as error:
         raise BundleError(f"{bundle}: cannot be read back ({error})") from error
     about = {
@@ -72,7 +73,8 @@ def with_table(
     checkpoint: Checkpoint, table: Tensor, languages: Sequence[str]
 ) -> tuple[dict[str, object], dict[str, Tensor]]:
     """A checkpoint's facts and weights with another table; what predicts pieces or belongs to a teacher is left out."""
-    kept = {name: weight for name, weight in checkpoint.weights.items() if name.startswith(("encoder.", SMOOTHING))}
+    stay = ("encoder.", SMOOTHING, SPACES)
+    kept = {name: weight for name, weight in checkpoint.weights.items() if name.startswith(stay)}
     model = {**checkpoint.about["model"], "vocab_size": len(table)}
     return {**checkpoint.about, "model": model, "languages": list(languages)}, {**kept, TABLE: table}
 
@@ -91,17 +93,19 @@ class BundleWeights:
         if width > bundle.dim:
             raise ValueError(f"its vectors were cut from {width} to {bundle.dim} numbers; take its checkpoint")
         layers = bundle.num_layers
+        depths = bundle.depths if any(name.startswith("readout") for name in self._tensors) else ()
         return ModelConfig(
             vocab_size=bundle.vocab_size,
             dim=bundle.dim,
             num_layers=layers,
-            num_heads=network.heads if layers else 1,
+            num_heads=network.heads if layers or depths else 1,
             ffn_dim=bundle.mapped("layer0.ffn_in.weight").shape[1] if layers else 2 * bundle.dim,
             max_length=bundle.max_length,
             activation=network.activation,
             norm_eps=network.norm_eps,
             first=network.first,
             last=network.last,
+            depths=depths,
         )
 
     def state(self) -> Iterator[tuple[str, Tensor]]:
@@ -130,7 +134,9 @@ class BundleWeights:
         """A weight as the encoder has it; a LookupError where there is none."""
         place = _place(name)
         values: NDArray[np.float32] = self._bundle.mapped(place)
-        if values.dtype != np.float32:
+        if values.dtype == np.float16:  # a readout
+            values = values.astype(np.float32)
+        elif values.dtype != np.float32:
             # Exported again, this gives the same bytes: s = a / 127 survives 127 s / 127, though not every float does.
             scales = self._bundle.mapped(f"{place.removesuffix('.weight')}.scales")
             values = unpack_rows(values, scales) if place == "table" else values * scales
@@ -139,12 +145,12 @@ class BundleWeights:
             gain = np.ones(3 * dim, np.float32)
             gain[:dim] = (dim // self._bundle.network.heads) ** -0.5
             values = np.divide(values, gain, dtype=np.float32)
-        return values.T * self.factors(name) if name.startswith("layers.") else values
+        return values.T * self.factors(name) if name.startswith(("layers.", "readouts.")) else values
 
 
 def _place(name: str) -> str:
     """The name in a graph of a weight of the encoder."""
-    return "table" if name == "table.weight" else name.replace("layers.", "layer")
+    return "table" if name == "table.weight" else name.replace("layers.", "layer").replace("readouts.", "readout")
 
 
 def _attribution(bundle: Bundle) -> list[str]:

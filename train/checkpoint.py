@@ -32,6 +32,7 @@ FORMAT_VERSION = 3
 ABOUT, MODEL, OPTIMIZER = "checkpoint.json", "model.safetensors", "optimizer.safetensors"
 TOKENIZER, VALIDATION = "sentencepiece.model", "validation.tsv"
 TABLE = "encoder.table.weight"
+SPACES = "spaces."  # before the names of models into whose spaces such weights map vectors [D, D]
 REQUIRED: Mapping[str, type] = {"name": str, "languages": list, "licence": str, "step": int, "model": dict}
 FIELDS = {**REQUIRED, "recipe": dict, "trained": dict, "attribution": list, "sha256": dict}
 REMEDY = "take another checkpoint, or train it again"
@@ -43,7 +44,7 @@ class Checkpoint:
 
     path: Path
     about: Mapping[str, Any]  # all of `checkpoint.json`
-    weights: Mapping[str, Tensor]  # tensors by name, `encoder.*` and `head.*`
+    weights: Mapping[str, Tensor]  # tensors by name, `encoder.*`, `head.*` and `spaces.*`
     source: Path | None = None  # what it was made of, where the folder is only a passing copy
 
     @property
