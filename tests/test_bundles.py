@@ -127,14 +127,10 @@ def test_a_table_of_4_bits_keeps_them(mini_checkpoint: Path, tmp_path: Path) -> 
     again = export(first, tmp_path / "again", replace(options, precision=None)).path
     assert (again / TABLE).read_bytes() == (first / TABLE).read_bytes()
     found = {}
-    for name, more in {
-        "8 bits": {"precision": "int8"},
-        "small": {"max_size": "1MB"},
-        "fitted": {"num_layers": 0},
-    }.items():
+    for name, more in {"8 bits": {"precision": "int8"}, "fitted": {"num_layers": 0}}.items():
         asked = ExportOptions(gate_data=pairs, tolerance=20, **more)
         found[name] = Bundle.open(export(first, tmp_path / name, asked).path).precision
-    assert found == {"8 bits": "int8", "small": "int4-table", "fitted": "int8"}
+    assert found == {"8 bits": "int8", "fitted": "int8"}
 
 
 def test_4_bits_are_not_forced_on_what_cannot_have_them(mini_checkpoint: Path) -> None:

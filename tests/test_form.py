@@ -1,23 +1,18 @@
 """What can be made of a checkpoint: layers, dimensions, languages, size."""
 
 import dataclasses
-import json
 from pathlib import Path
 from typing import Any
-from unittest import mock
 
 import numpy as np
 import pytest
 import sentencepiece
-from commands import assert_refused
-from trainings import export_command
 
 from xsent.encoder import SentenceEncoder
 from xsent.errors import BundleError, DataError, ParityError
-from xsent.export import bundle, graph, quantization
-from xsent.export.bundle import CARD_ROOM, export_bundle
+from xsent.export.bundle import export_bundle
 from xsent.export.exporting import export
-from xsent.export.options import ExportOptions, Form, candidates, parse_size, trained_dims, trained_layers
+from xsent.export.options import ExportOptions, Form, trained_dims, trained_layers
 from xsent.export.pieces import count_pieces, kept_pieces
 from xsent.train.checkpoint import Checkpoint, CheckpointEncoder, load_checkpoint
 from xsent.verification import verify
@@ -73,14 +68,6 @@ def test_languages_keep_the_vectors_of_their_sentences(checkpoint: Checkpoint, t
     assert np.array_equal(counts.counts, pairs.counts)
 
 
-def test_rare_pieces_go_first(checkpoint: Checkpoint, tmp_path: Path) -> None:
-    counts = count_pieces(checkpoint, ["en", "fr", "de"], checkpoint.validation)
-    fewer, most = counts.kept(0.5), counts.kept(1.0)
-    assert set(fewer.tolist()) < set(most.tolist()) and int(counts.counts.argmax()) in fewer
-    small, large = (len(counts.vocabulary(kept)) for kept in (fewer, most))
-    assert small < large < checkpoint.tokenizer.stat().st_size
-
-
 @pytest.mark.parametrize(
     ("languages", "text", "message"),
     [
@@ -100,78 +87,13 @@ def test_samples_that_do_not_fit_are_refused(
         count_pieces(checkpoint, languages, sample)
 
 
-def test_sizes_are_read_and_what_is_none_is_refused() -> None:
-    assert [parse_size(text) for text in ("16MB", "1.5 MiB", "70000")] == [16_000_000, 1_572_864, 70_000]
-    for text in ("", "MB", "-3MB", "3 apples"):
-        with pytest.raises(DataError, match="is no size; expected such as 16MB"):
-            parse_size(text)
-
-
-def test_a_size_chooses_what_to_give_up(mini_checkpoint: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    pairs = mini_checkpoint / "validation.tsv"
-    fewer = ["--languages", "en,fr,de", "--sample", str(pairs)]
-    sizes: dict[str, int] = {}
-    measured = mock.Mock(wraps=bundle.measure_parity)
-    for precision in ("int8", "int4-table"):
-        options = ExportOptions(precision=precision, tolerance=5)
-        made = export(mini_checkpoint, tmp_path / precision, options)
-        sizes[precision] = made.bytes - (made.path / "README.md").stat().st_size + CARD_ROOM
-    monkeypatch.setattr(bundle, "measure_parity", measured)
-    for limit, precision, more in (
-        (sizes["int8"], "int8", []),
-        (sizes["int8"] - 1, "int4-table", []),
-        (sizes["int4-table"], "int4-table", []),
-        (sizes["int4-table"] - 1, "int4-table", fewer),  # pieces that are in no pair went
-    ):
-        out, before = tmp_path / f"{limit}", measured.call_count
-        code, _, err = export_command(mini_checkpoint, out, "--max-size", limit, "--tolerance", "20", *more)
-        assert code == 0, err
-        assert json.loads((out / "xsent.json").read_bytes())["precision"] == precision
-        assert sum(path.stat().st_size for path in out.iterdir() if path.name != "xsent.json") <= limit
-        assert measured.call_count == before + 1  # nothing that is too large is measured: that takes minutes
-    outcome = export_command(mini_checkpoint, tmp_path / "none", "--max-size", "100KB")
-    smallest = r"0\.1 MB cannot be reached: the smallest is 0\.5 MB, table 0\.0, layers .*tokenizer 0\.3"
-    assert_refused(outcome, smallest)
-    assert not (tmp_path / "none").exists() and measured.call_count == 4
-
-
-def test_the_table_s_bits_go_before_rare_pieces_and_these_before_dimensions(checkpoint: Checkpoint) -> None:
-    sample = {"languages": ["en"], "sample": checkpoint.validation}
-
-    def listed(**options: Any) -> list[str]:  # noqa: ANN401
-        return [str(candidate) for candidate in candidates(checkpoint, ExportOptions(max_size="1MB", **options))]
-
-    assert listed() == ["int8, 32 dimensions", "int4-table, 32 dimensions"]  # under layers a table stays as wide
-    assert listed(num_layers=0) == [*listed(), "int8, 16 dimensions", "int4-table, 16 dimensions"]
-    assert listed(num_layers=0, dim=16, precision="int8") == ["int8, 16 dimensions"]
-    pieces = listed(num_layers=0, **sample)
-    assert pieces[:3] == [*listed(), "int8, 32 dimensions, the pieces of 99.99% of the sample"]
-    assert len(pieces) == 28 and pieces[-1] == "int4-table, 16 dimensions, the pieces of 95.00% of the sample"
-    odd = {**checkpoint.about, "trained": {"prefixes": [15, 32], "layers": [0, 2]}}
-    checkpoint = dataclasses.replace(checkpoint, about=odd)
-    assert listed(num_layers=0, precision="int4-table") == ["int4-table, 32 dimensions"]  # an odd one has no 4 bits
-
-
-def test_a_size_is_reached_by_what_passes_the_gate(
-    mini_checkpoint: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Int8 fits, and is made to fail."""
-    whole = quantization.quantize_rows
-    monkeypatch.setattr(graph, "quantize_rows", lambda table: (whole(table)[0], whole(table)[1][::-1]))
-    with caplog.at_level("INFO"):
-        result = export(mini_checkpoint, tmp_path / "out", ExportOptions(max_size="9MB", tolerance=5))
-    assert SentenceEncoder(result.path).bundle.precision == "int4-table"
-    assert "differs too much" in caplog.text and "for 9MB: int4-table, 32 dimensions" in caplog.text
-
-
 @pytest.mark.parametrize(
     ("options", "message"),
     [
         ({"languages": ["en"]}, "--languages and --sample belong together"),
         ({"format": "sentence-transformers", "precision": "int8"}, "--format sentence-transformers is float32"),
-        ({"format": "onnx", "max_size": "1MB", "force": True}, "--max-size, --force: not for --format onnx"),
+        ({"format": "onnx", "tatoeba": Path("t"), "force": True}, "--tatoeba, --force: not for --format onnx"),
         ({"precision": "float32", "target": "vnni"}, "--target vnni is for quantised weights"),
-        ({"max_size": "9 apples"}, "--max-size '9 apples' is no size"),
     ],
 )
 def test_options_that_make_no_sense(options: dict[str, Any], message: str) -> None:
@@ -208,9 +130,9 @@ def test_what_cannot_be_measured_is_refused(mini_checkpoint: Path, tmp_path: Pat
 
 
 def test_the_card_names_the_command(mini_checkpoint: Path, tmp_path: Path) -> None:
-    options = ExportOptions(precision="int4-table", num_layers=2, tolerance=5.0, max_size="9MB")
+    options = ExportOptions(precision="int4-table", num_layers=2, tolerance=5.0)
     card = (export(mini_checkpoint, tmp_path / "out", options).path / "README.md").read_text()
-    assert "`xsent-export CHECKPOINT OUT --int4-table --layers 2 --max-size 9MB --tolerance 5.0`" in card
+    assert "`xsent-export CHECKPOINT OUT --int4-table --layers 2 --tolerance 5.0`" in card
     plain = ExportOptions("web", languages=["en"], sample=Path("text"), num_layers=0)
     assert plain.command == "xsent-export CHECKPOINT OUT --format web --layers 0 --languages en --sample TEXT"
 
