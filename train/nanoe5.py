@@ -70,7 +70,7 @@ class E5File:
         weights = {}
         for its, (name, rows) in TABLES.items():
             weights[f"embeddings.{name}.weight"] = self._tensor(f"emb.{its}", rows, WIDTH)
-        parts = {"emb.ln": ("embeddings.LayerNorm", WIDTH)}
+        parts: dict[str, tuple[str, ...]] = {"emb.ln": ("embeddings.LayerNorm", WIDTH)}
         for number in range(self.sizes[LAYERS]):
             for its, (name, *shape) in PARTS.items():
                 parts[f"l{number}.{its}"] = (f"encoder.layer.{number}.{name}", *shape)
