@@ -47,14 +47,13 @@ def export_bundle(
 
     `whole` is what the checkpoint was made of, if of another, with every other of its held-out pairs.
 
-    A BundleError where `out` is no place for it, a DataError where it cannot be measured, a
-    ParityError where it is beyond the budget. Like every failure, these leave nothing behind.
+    A BundleError where `out` is no place for it, a DataError where it cannot be measured, a ParityError where it is
+    beyond the budget. Like every failure, these leave nothing behind.
     """
     if options.tests is not None:
         refuse_empty_tests(options.tests)  # before all the work
     checkpoint = options.named(checkpoint)
     counts = count_pieces(checkpoint, options.languages, options.sample)
-
     with new_folder(out, replace=options.force) as folder, kept_pieces(checkpoint, counts) as kept:
         maker = _Maker(kept, options.form(checkpoint), folder, options, whole)
         maker.write()

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from commands import assert_refused, flip_byte
+from conftest import MakeEncoder, save_encoder
 from trainings import export_command
 
 from xsent.bundle import Bundle, compute_fingerprint, same_space
@@ -215,6 +216,21 @@ def test_fewer_numbers_cut_readouts_and_leave_no_other_space(deep_checkpoint: Pa
         exact = CheckpointEncoder(checkpoint, num_layers=depth, dim=16).encode(TEXTS)
         np.testing.assert_allclose(encoder.encode(TEXTS), exact, atol=1e-5)
         assert encoder.bundle.spaces == ()
+
+
+def test_a_table_is_made_of_an_encoder_without_a_readout_for_it(
+    deep_checkpoint: Path, make_encoder: MakeEncoder, tmp_path: Path
+) -> None:
+    pieces = load_checkpoint(deep_checkpoint).config.vocab_size
+    encoder, files = (
+        make_encoder(vocab_size=pieces, out_scale=0.05, depths=(1, 2)),
+        ("sentencepiece.model", "validation.tsv"),
+    )
+    folder = save_encoder(encoder, tmp_path / "c", *(deep_checkpoint / file for file in files), languages=["en", "fr"])
+    made = SentenceEncoder(export(folder, tmp_path / "out", ExportOptions(num_layers=0, tolerance=50)).path)
+    assert (made.layers, made.bundle.depths, "positions" in made.bundle.network.tensors) == (0, (0,), False)
+    whole = CheckpointEncoder(load_checkpoint(folder)).encode(TEXTS[:2])
+    assert (made.encode(TEXTS[:2]) * whole).sum(axis=1).min() > 0.8
 
 
 def test_languages_keep_depths_and_spaces(deep_checkpoint: Path, tmp_path: Path) -> None:
