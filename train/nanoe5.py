@@ -7,7 +7,7 @@ plain float32, or of 4 bits in blocks of 32 numbers, each block with a scale.
 import math
 import shutil
 import struct
-from itertools import pairwise
+from itertools import chain, pairwise
 from pathlib import Path
 from typing import Any
 
@@ -20,29 +20,16 @@ from xsent.files import atomic_folder, existing, naming_damage, read_plain, to_j
 from xsent.train.checkpoint import save_tensors
 from xsent.train.sentence_transformer import MODULES
 from xsent.train.teacher import TOKENIZER, read_tokenizer
-from xsent.train.transfer import CONFIG, POOLING, WEIGHTS
+from xsent.train.transfer import CONFIG, PARTS, POOLING, WEIGHTS
 
 MAGIC = b"E5S1\x01\x00\x00\x00"  # with the version
 BLOCK = np.dtype([("scale", "<f2"), ("halves", "u1", 16)])  # the low halves are its first 16 numbers, plus 8
-WIDTH, INNER = "hidden_size", "intermediate_size"
-LAYERS, HEADS = "num_hidden_layers", "num_attention_heads"
+WIDTH, INNER, LAYERS, HEADS = "hidden_size", "intermediate_size", "num_hidden_layers", "num_attention_heads"
 ROWS, POSITIONS, TYPES = "vocab_size", "max_position_embeddings", "type_vocab_size"
 SIZES = (WIDTH, LAYERS, HEADS, INNER, ROWS, POSITIONS, TYPES)  # in the header, here as a BERT's configuration has them
-TABLES = {
-    "word": ("word_embeddings", ROWS),
-    "pos": ("position_embeddings", POSITIONS),
-    "type": ("token_type_embeddings", TYPES),
-}
-PARTS = {  # of a layer: their names in a BERT, and the shapes of their weights
-    "q": ("attention.self.query", WIDTH, WIDTH),
-    "k": ("attention.self.key", WIDTH, WIDTH),
-    "v": ("attention.self.value", WIDTH, WIDTH),
-    "ao": ("attention.output.dense", WIDTH, WIDTH),
-    "aln": ("attention.output.LayerNorm", WIDTH),
-    "fi": ("intermediate.dense", INNER, WIDTH),
-    "fo": ("output.dense", WIDTH, INNER),
-    "oln": ("output.LayerNorm", WIDTH),
-}
+TABLES = {"word": ("word", ROWS), "pos": ("position", POSITIONS), "type": ("token_type", TYPES)}
+LAYER = ("q", "k", "v", "ao", "aln", "fi", "fo", "oln")  # what it calls the parts of a layer that PARTS names
+SHAPES = {"fi": (INNER, WIDTH), "fo": (WIDTH, INNER)}  # of the others WIDTH is both
 
 
 class E5File:
@@ -69,36 +56,33 @@ class E5File:
         """Its tensors by their names in a BERT."""
         weights = {}
         for its, (name, rows) in TABLES.items():
-            weights[f"embeddings.{name}.weight"] = self._tensor(f"emb.{its}", rows, WIDTH)
-        parts: dict[str, tuple[str, ...]] = {"emb.ln": ("embeddings.LayerNorm", WIDTH)}
+            weights[f"embeddings.{name}_embeddings.weight"] = self._tensor(f"emb.{its}", rows, WIDTH)
+        parts = {"emb.ln": "embeddings.LayerNorm"}
         for number in range(self.sizes[LAYERS]):
-            for its, (name, *shape) in PARTS.items():
-                parts[f"l{number}.{its}"] = (f"encoder.layer.{number}.{name}", *shape)
-        for its, (name, *shape) in parts.items():
+            for its, name in zip(LAYER, chain(*PARTS.values()), strict=True):
+                parts[f"l{number}.{its}"] = f"encoder.layer.{number}.{name}"
+        for its, name in parts.items():
+            rows, columns = SHAPES.get(its.rpartition(".")[2], (WIDTH, WIDTH))
+            shape = (rows,) if its.endswith("ln") else (rows, columns)
             weights[f"{name}.weight"] = self._tensor(f"{its}.w", *shape)
-            weights[f"{name}.bias"] = self._tensor(f"{its}.b", shape[0])
+            weights[f"{name}.bias"] = self._tensor(f"{its}.b", rows)
         return weights
 
     def about(self) -> dict[str, Any]:
         """What sentence-transformers wants to know beside weights and pieces: the other files."""
-        modules = {"Transformer": "", "Pooling": Path(POOLING).parent.name}
         kind = {"model_type": "bert", "hidden_act": "gelu", "layer_norm_eps": self.epsilon, "pad_token_id": self.pad}
+        tokenizer = {"tokenizer_class": "PreTrainedTokenizerFast", "pad_token": self.pieces[self.pad]}
+        longest = self.sizes[POSITIONS]
+        modules = enumerate({"Transformer": "", "Pooling": Path(POOLING).parent.name}.items())
         return {
             CONFIG: kind | self.sizes,
             POOLING: {"word_embedding_dimension": self.sizes[WIDTH], "pooling_mode_mean_tokens": True},
             MODULES: [
                 {"idx": number, "name": str(number), "path": path, "type": f"sentence_transformers.models.{module}"}
-                for number, (module, path) in enumerate(modules.items())
+                for number, (module, path) in modules
             ],
-            "tokenizer_config.json": {
-                "tokenizer_class": "PreTrainedTokenizerFast",
-                "pad_token": self.pieces[self.pad],
-                "model_max_length": self.sizes[POSITIONS],
-            },
-            "sentence_bert_config.json": {
-                "max_seq_length": self.sizes[POSITIONS],
-                "model_args": {"add_pooling_layer": False},
-            },
+            "tokenizer_config.json": {**tokenizer, "model_max_length": longest},
+            "sentence_bert_config.json": {"max_seq_length": longest, "model_args": {"add_pooling_layer": False}},
             # None of them stands before a text unless it is asked for: the recipe says which.
             "config_sentence_transformers.json": {"prompts": {"query": "query: ", "passage": "passage: "}},
         }
