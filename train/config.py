@@ -5,7 +5,15 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Literal, Self
 
-from pydantic import Field, NonNegativeFloat, NonNegativeInt, PositiveInt, ValidationError, model_validator
+from pydantic import (
+    Field,
+    NonNegativeFloat,
+    NonNegativeInt,
+    PositiveFloat,
+    PositiveInt,
+    ValidationError,
+    model_validator,
+)
 
 from xsent.errors import DataError
 from xsent.train.objectives.settings import Objectives
@@ -22,6 +30,16 @@ class CorpusConfig(Settings):
     validation_pairs: Annotated[int, Field(ge=2)] = 1000  # a language kept of them, drawn like the training pairs
     temperature: NonNegativeFloat = 0.5  # exponent of a source's size in sampling: 1 as it is, 0 makes sources equal
     weights: Mapping[str, Factor] = {}  # factors by source
+    most: Mapping[str, PositiveInt] = {}  # pairs of a source in a language that are ever drawn; `others` for the rest
+
+
+class TeacherConfig(Settings):
+    """A teacher of several, whose vectors are joined; its name is that of its table in a recipe."""
+
+    weight: PositiveFloat = 1.0  # of its cosine among those of the others
+    prompt: str = ""  # put before every text
+    languages: Names = ()  # that it knows; all unless given
+    space: str | None = None  # name of its vector space, if a matrix shall lead from the student's space into it
 
 
 class VocabularyConfig(Settings):
@@ -59,6 +77,7 @@ class StageConfig(Settings):
     ignore_above: NonNegativeFloat = 1.0  # cosine of two pairs that are no negatives; 1: equal English sides alone
     prefixes: Numbers = ()  # dimensions trained to stand alone (Matryoshka), the full one among them
     layer_prefixes: Numbers = ()  # numbers of layers trained to stand alone, all among them
+    exit_weight: Factor = 1.0  # of the losses of each number of layers below all, beside 1 for all
     validate_every: PositiveInt = 500  # steps
 
     @model_validator(mode="after")
@@ -97,6 +116,8 @@ class Recipe(Settings):
     ffn_dim: PositiveInt = 1024  # inner size of the feed-forward blocks
     activation: Literal["gelu", "silu"] = "silu"  # silu as in mao2021, gelu as in BERT
     norm_eps: float = 1e-5  # what the norms add to a variance
+    readouts: bool = False  # whether each of layer_prefixes has a linear map of its own into the common space
+    teachers: Mapping[str, TeacherConfig] = {}  # several teachers by name; each has its --teacher NAME=PATH
     teacher_layers: Numbers = ()  # that ours start as, from 0; width, heads and so on are then the teacher's
     space: str | None = None  # name of the model whose vector space the vectors lie in, if they are distilled
     max_length: PositiveInt = 256  # tokens that the encoder takes
@@ -121,6 +142,11 @@ class Recipe(Settings):
             require(depth is None or deepest < depth, text)
             layers = len(self.teacher_layers) or stage.num_layers
             require(stage.num_layers <= layers, f"stage {stage.name!r} has more layers than teacher_layers, {layers}")
+        exits = {tuple(sorted(stage.layer_prefixes)) for stage in self.stages}
+        text = "readouts need the same layer_prefixes in every stage"
+        require(not self.readouts or (len(exits) == 1 and () not in exits), text)
+        rows = any(stage.objectives.rows for stage in self.stages)
+        require(not (self.teachers and rows), "rows looks at the input of one teacher, not of several")
         if not self.teacher_layers:
             self.require_prefixes()
         return self

@@ -1,6 +1,6 @@
 """What the stages of a training read: the batches, and what its teacher says of their pairs."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -17,10 +17,10 @@ from xsent.train.checkpoint import read_about
 from xsent.train.config import Recipe, StageConfig
 from xsent.train.data.batching import Batches
 from xsent.train.data.clusters import cluster_pairs
-from xsent.train.data.corpus import ENGLISH, Corpus
+from xsent.train.data.corpus import Corpus, Pair, without_translation
 from xsent.train.data.preparation import TrainingPairs, preparation_key, prepare
-from xsent.train.data.sampling import cell_shares, reweigh
-from xsent.train.data.store import Store, kept_pairs
+from xsent.train.data.sampling import cell_shares, evenly, reweigh
+from xsent.train.data.store import Store, chosen_pairs, kept_pairs
 from xsent.train.data.swaps import Swaps
 from xsent.train.data.teacher_vectors import TeacherVectors, Teaches, teacher_vectors
 from xsent.train.data.vocabulary import maskable_pieces
@@ -56,6 +56,8 @@ class Feed:
         self._pairs = TrainingPairs(Corpus(files, frozenset(recipe.languages)), corpus.validation_share)
         self.processor = spm.SentencePieceProcessor(model_file=str(self.data.tokenizer))
         self.maskable = torch.from_numpy(maskable_pieces(self.processor))  # which pieces may be hidden [V]
+        if corpus.most:
+            store.limit(corpus.most)
         sizes = dict(zip(store.cells, np.diff(store.cell_starts).tolist(), strict=True))
         shares = cell_shares(sizes, temperature=corpus.temperature, weights=corpus.weights)
         self._shares = np.array([shares[cell] for cell in store.cells])
@@ -87,13 +89,30 @@ class Feed:
         """What a teacher says of the pairs of a stage; kept on disk."""
         # The first rank makes it; the others find it there.
         with self._fabric.rank_zero_first():
-            pairs, folder = kept_pairs(self._pairs, self.data.tokenizer), self._prepared / "teachers"
-            return teacher_vectors(teacher, pairs, self.drawn(number, stage), folder, key=self.data.store.key)
+            needed, key = self.drawn(number, stage), self.data.store.key
+            return teacher_vectors(teacher, self._kept(), needed, self.teacher_folder, key=key)
+
+    @property
+    def teacher_folder(self) -> Path:
+        """Where teachers' vectors are kept."""
+        return self._prepared / "teachers"
+
+    def text(self, numbers: NDArray[np.int64]) -> Iterator[Pair]:
+        """Those pairs of the store that have the given numbers, which are sorted; reads the corpus no further."""
+        return chosen_pairs(self._kept(), numbers)
+
+    def sample(self, count: int) -> NDArray[np.int64]:
+        """Pairs that are ever drawn, about so many, spread evenly over them, in order."""
+        store = self.data.store
+        return np.sort(store.pairs(evenly(int(store.cell_starts[-1]), count)))
+
+    def _kept(self) -> Iterator[Pair]:
+        return kept_pairs(self._pairs, self.data.tokenizer)
 
     def _draw(self, number: int, stage: StageConfig) -> Callable[..., Batches]:
         store, shares = self.data.store, self._shares
         if not stage.objectives.takes_english_alone:
-            paired = shares * [language != ENGLISH for _, language in store.cells]
+            paired = shares * [not without_translation(language) for _, language in store.cells]
             shares = paired / paired.sum() if (paired != shares).any() else shares
         return partial(
             Batches,

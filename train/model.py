@@ -4,8 +4,8 @@ Learned positions, a first and a last token around every sentence, and the mean 
 tokens alone: padding exists only inside attention, so the vector of a sentence does not depend on its batch mates.
 Without layers the encoder is the mean of a sentence's rows, without first and last token.
 
-An encoder with readouts gives a vector at several depths: after so many layers, 0 among them, the mean goes through that
-depth's own linear map, and all maps lead into one space.
+An encoder with readouts gives a vector at several depths: after so many layers, 0 among them, the mean goes through
+that depth's own linear map, and all maps lead into one space.
 
 Shapes: B sentences, T longest sentence, N tokens of the batch in one row, D dimensions, V pieces.
 """
@@ -139,7 +139,7 @@ class Encoder(nn.Module):
 
     def forward(self, tokens: Tokens) -> Tensor:
         """Sentence vectors [B, D], not normalised; every sentence has at most `max_length` tokens."""
-        return self.vectors(tokens, [self.config.num_layers])[0]
+        return self.vectors(tokens, [len(self.layers)])[0]
 
     def vectors(self, tokens: Tokens, depths: Sequence[int]) -> list[Tensor]:
         """Sentence vectors after each of these numbers of layers, in their order, each [B, D]."""

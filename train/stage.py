@@ -133,17 +133,18 @@ class TrainingModel(nn.Module):
         for name, loss in (("align", align), ("sim", sim), ("sentence_ctl", sentence_ctl)):
             if contrast := getattr(wanted, name):
                 given = contrast.arguments | ({} if name == "sim" else {"ignore": ignore})
-                losses[name] = _mean(loss(a, b, **given, chunk=self.stage.chunk) for a, b in views)
+                losses[name] = self._over_depths(loss(a, b, **given, chunk=self.stage.chunk) for a, b in views)
         if batch.teacher is None:
             return losses
         teacher = self.gather(batch.teacher[None])[0]
         views = [(a[: len(teacher)], b[: len(teacher)]) for a, b in views]  # nobody taught what copies mean
         if wanted.relate:
-            losses["relate"] = _mean(relate(side, english, teacher) for english, v in views for side in (english, v))
+            both = (relate(side, english, teacher) for english, v in views for side in (english, v))
+            losses["relate"] = self._over_depths(both)
         if wanted.rows:
             assert self.whitening is not None
             given = wanted.rows.arguments | {"ignore": ignore}
-            losses["rows"] = _mean(rows(side[-1], teacher, self.whitening, **given) for side in (u, v))
+            losses["rows"] = torch.stack([rows(side[-1], teacher, self.whitening, **given) for side in (u, v)]).mean()
         return losses
 
     def _distil(self, u: Tensor, v: Tensor, batch: Batch) -> Losses:
@@ -153,16 +154,16 @@ class TrainingModel(nn.Module):
         u, v = u[:, : len(batch.teacher)], v[:, : len(batch.teacher)]  # without the copies
         if (wanted := self.objectives.distil) is not None:
             views = self._students((u, v) if wanted.english else (v,), batch.teacher)
-            losses["distil"] = _mean(distil(student, batch.teacher[:, :d]) for student, d in views)
+            losses["distil"] = self._over_depths(distil(student, batch.teacher[:, :d]) for student, d in views)
         if (contrast := self.objectives.co) is not None and batch.queue is not None:
             views = self._students((u, v) if contrast.english else (v,), batch.teacher)
             given = contrast.model_dump(include={"temperature", "ignore_above", "batch"})
-            losses["co"] = _mean(co(x, batch.teacher[:, :d], batch.queue[:, :d], **given) for x, d in views)
+            losses["co"] = self._over_depths(co(x, batch.teacher[:, :d], batch.queue[:, :d], **given) for x, d in views)
         return losses
 
     def _students(self, sides: tuple[Tensor, ...], teacher: Tensor) -> list[tuple[Tensor, int]]:
-        """What is compared with the teacher, and with how many of its dimensions."""
-        vectors = [vector for side in sides for vector in side]
+        """What is compared with the teacher, and with how many of its dimensions; depth after depth."""
+        vectors = [vector for sides_of_depth in zip(*sides, strict=True) for vector in sides_of_depth]
         if self.projection is not None:
             return [(self.projection(vector), teacher.shape[1]) for vector in vectors]
         prefixes = self.stage.prefixes or (teacher.shape[1],)
@@ -190,6 +191,8 @@ class TrainingModel(nn.Module):
         count = labels.new_tensor(len(labels), dtype=loss.dtype)
         return loss * (count / self.average(count).clamp_min(1.0 / self.stage.batch_size))
 
-
-def _mean(losses: Iterable[Tensor]) -> Tensor:
-    return torch.stack(list(losses)).mean()
+    def _over_depths(self, losses: Iterable[Tensor]) -> Tensor:
+        """The weighted mean of losses, as many of each depth, depth after depth."""
+        means = torch.stack(list(losses)).reshape(len(self.depths), -1).mean(dim=1)
+        weights = means.new_tensor([self.stage.exit_weight] * (len(means) - 1) + [1.0])
+        return (means * weights).sum() / weights.sum()

@@ -82,6 +82,7 @@ def stage_folders(run: Path, stage: StageConfig) -> list[Path]:
 def model_config(recipe: Recipe, stage: StageConfig, vocab_size: int, before: Checkpoint | None) -> ModelConfig:
     """The shape of a stage's encoder; its first and last piece are those of the checkpoint that it starts from."""
     shape = {name: getattr(recipe, name) for name in ("dim", *LAYER_SHAPE)}
+    shape["depths"] = tuple(sorted(stage.layer_prefixes)) if recipe.readouts else ()
     if before is not None:
         shape |= {name: getattr(before.config, name) for name in ("first", "last")}
     return ModelConfig(vocab_size, num_layers=stage.num_layers, dropout=stage.dropout, **shape)

@@ -18,9 +18,11 @@ from torch import Tensor
 
 from xsent.errors import DataError
 from xsent.train.config import Recipe, StageConfig
+from xsent.train.data.corpus import Pair
 from xsent.train.data.sampling import evenly
 from xsent.train.data.store import Store
-from xsent.train.data.teacher_vectors import Teaches
+from xsent.train.data.teacher_vectors import Teaches, english_targets
+from xsent.train.joined import JoinedTeacher, open_joined
 from xsent.train.model import Encoder
 from xsent.train.teacher import Teacher, files_identity, open_teacher
 from xsent.train.transfer import TeacherBert, read_teacher
@@ -29,6 +31,7 @@ logger = logging.getLogger(__name__)
 
 SEEN = 20  # times that a piece must stand in English text to count as English
 FOREIGN = 8  # times as often it may stand in the other languages
+ONLY = ""  # name of a teacher that stands alone
 COUNTED = 200_000  # pairs of which pieces are counted
 
 
@@ -37,11 +40,11 @@ class Teachers:
     """The teacher of a training, by what is needed of it."""
 
     bert: TeacherBert | None = None  # its network, where layers are taken over
-    vectors: Teacher | None = None  # what gives its sentence vectors
+    vectors: Teacher | JoinedTeacher | None = None  # what gives sentence vectors
 
     @property
     def dim(self) -> int | None:
-        """Length of a vector; None without teacher."""
+        """Length of a target; None without teacher."""
         if self.vectors is not None:
             return self.vectors.dim
         return self.bert.table.shape[1] if self.bert is not None else None
@@ -78,8 +81,17 @@ def read_vectors(stages: Sequence[StageConfig]) -> bool:
     return any(stage.objectives.distils and not stage.objectives.rows for stage in stages)
 
 
-def open_teachers(recipe: Recipe, path: Path | None, fast: Path | None) -> Teachers:
-    """Open what the stages of a recipe need of a teacher, which may have an 8-bit form, `fast`."""
+def open_teachers(recipe: Recipe, paths: Mapping[str, Path], fast: Path | None) -> Teachers:
+    """Open what the stages of a recipe need of a teacher, which may have an 8-bit form, `fast`; or several by name."""
+    path = paths.get(ONLY)
+    if recipe.teachers:
+        if recipe.teacher_layers or fast is not None or path is not None:
+            raise DataError(
+                "a recipe with a table of teachers takes each as --teacher NAME=PATH, in 8 bits or not, and no layers"
+            )
+        return Teachers(vectors=open_joined(recipe.teachers, paths, recipe.dim))
+    if named := [name for name in paths if name != ONLY]:
+        raise DataError(f"--teacher {named[0]}=PATH: the recipe has no table [teachers.{named[0]}]; give PATH alone")
     if path is None:
         if recipe.teacher_layers:
             raise DataError("teacher_layers takes over the layers of a teacher; name its folder with --teacher")
@@ -109,6 +121,10 @@ class TeacherInput:
         ids = torch.tensor([i for sentence in read for i in sentence.ids], dtype=torch.long)
         means = F.embedding_bag(ids, self._teacher.table, lengths.cumsum(0) - lengths, mode="mean")
         return np.asarray(means.numpy(), np.float32)
+
+    def targets(self, pairs: Sequence[Pair]) -> NDArray[np.float32]:
+        """See `Teaches`: the means of the English sides."""
+        return english_targets(self.encode, pairs)
 
 
 def english_rows(teacher: TeacherBert, processor: spm.SentencePieceProcessor, counts: NDArray[np.int64]) -> Tensor:

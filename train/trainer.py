@@ -7,17 +7,28 @@ from functools import partial
 from pathlib import Path
 
 import torch
+from torch import Tensor
 
 from xsent.bundle import file_digest
 from xsent.errors import DataError
 from xsent.files import remove_folder
-from xsent.train.checkpoint import MODEL, TABLE, Checkpoint, load_checkpoint, load_optimizer, save_checkpoint
+from xsent.train.checkpoint import (
+    MODEL,
+    TABLE,
+    Checkpoint,
+    load_checkpoint,
+    load_optimizer,
+    save_checkpoint,
+    to_tokens,
+)
 from xsent.train.config import Recipe, StageConfig
 from xsent.train.data.sampling import evenly
 from xsent.train.devices import average, gather, keep_freed_memory, launch, precision
 from xsent.train.feed import Feed
+from xsent.train.joined import JoinedTeacher
 from xsent.train.loop import StageLoop, diverged, optimizer_state, parameter_groups, restore_optimizer
 from xsent.train.objectives.distillation import Whitening
+from xsent.train.readouts import fit_readouts, fit_space
 from xsent.train.settings import differences
 from xsent.train.stage import TrainingModel
 from xsent.train.start import (
@@ -29,12 +40,15 @@ from xsent.train.start import (
     require_fit,
     stage_folders,
 )
-from xsent.train.teachers import open_teachers
+from xsent.train.teachers import ONLY, open_teachers
 from xsent.train.validation import Scores, Validation
 
 logger = logging.getLogger(__name__)
 
 WHITENED = 50_000  # vectors of the teacher's input that their whitening is fitted on
+AXES = 30_000  # pairs that the axes of several teachers are fitted on
+READ_OUT = 20_000  # pairs that readouts are fitted on, and the matrix into the space of one of the teachers
+EXTRAS = ("teachers.", "spaces.")  # before the names of matrices in a checkpoint that belong to no network
 
 
 class Trainer:
@@ -49,17 +63,19 @@ class Trainer:
         threads: int,
         devices: int = 1,
         prepared: Path | None = None,
-        teacher: Path | None = None,
+        teacher: Path | Mapping[str, Path] | None = None,
         fast_teacher: Path | None = None,
         start: Path | None = None,
     ) -> None:
         """Prepare the data of files of pairs, see `Feed`, and so many devices, for a training in the folder `run`.
 
-        The recipe may distil from the teacher and take over its layers; `fast_teacher` is its 8-bit form. The training
-        starts from vocabulary and weights of `start`, a checkpoint or a bundle. A DataError where one cannot be used.
+        The recipe may distil from the teacher and take over its layers; `fast_teacher` is its 8-bit form. Several
+        teachers go by their names in the recipe. The training starts from vocabulary and weights of `start`, a
+        checkpoint or a bundle. A DataError where one cannot be used.
         """
         self.run_folder = run
-        self.teachers = open_teachers(recipe, teacher, fast_teacher)
+        paths = {ONLY: teacher} if isinstance(teacher, Path) else teacher or {}
+        self.teachers = open_teachers(recipe, paths, fast_teacher)
         self.recipe = recipe = self.teachers.bert.shape(recipe) if self.teachers.bert is not None else recipe
         torch.set_num_threads(threads)
         keep_freed_memory()
@@ -72,6 +88,12 @@ class Trainer:
         vocabulary = self.start.tokenizer if self.start else None
         self.feed = Feed(recipe, files, run, self.fabric, threads=threads, prepared=prepared, vocabulary=vocabulary)
         self.validation = Validation(self.feed.data.validation, self.feed.data.tokenizer)
+        vectors = self.teachers.vectors
+        self.joined = vectors if isinstance(vectors, JoinedTeacher) else None
+        if self.joined is not None:
+            with self.fabric.rank_zero_first():
+                key = f"{self.feed.data.store.key} {sorted(recipe.corpus.most.items())}"
+                self.joined.prepare(self.feed.teacher_folder, key, lambda: list(self.feed.text(self.feed.sample(AXES))))
 
     def train(self) -> Path:
         """Train all stages that are not finished; returns the last one's checkpoint.
@@ -140,6 +162,8 @@ class Trainer:
         teacher = self.teachers.of(stage) if stage.steps else None
         vectors = self.feed.teacher_vectors(number, stage, teacher) if teacher is not None else None
         model = self._model(stage, before, latest)
+        if latest is None:
+            self._fit_readouts(model, before)
         if stage.objectives.rows and vectors is not None:
             drawn = self.feed.drawn(number, stage)
             sample = torch.from_numpy(vectors.rows(drawn[evenly(len(drawn), WHITENED)]))
@@ -167,7 +191,8 @@ class Trainer:
         model.mixed = self.precision == "bf16-mixed"
         model.gather, model.average = partial(gather, self.fabric), partial(average, self.fabric)
         if latest is not None:
-            model.load_state_dict(dict(latest.weights))
+            kept = {name: weight for name, weight in latest.weights.items() if not name.startswith(EXTRAS)}
+            model.load_state_dict(kept)
         else:
             teachers.start_layers(model.encoder, recipe.teacher_layers)
             if before is None:
@@ -178,6 +203,35 @@ class Trainer:
             for layer in model.encoder.layers:
                 layer.compile(dynamic=True)
         return model
+
+    def _fit_readouts(self, model: TrainingModel, before: Checkpoint | None) -> None:
+        """Fit the readouts that the encoder before had not, to what the teachers say; nothing else moves."""
+        depths = [d for d in model.encoder.config.depths if before is None or d not in before.config.depths]
+        if not depths or self.joined is None:
+            return
+        logger.info("fitting readouts of %s layers", ", ".join(map(str, depths)))
+        numbers, store = self.feed.sample(READ_OUT), self.feed.data.store
+        targets = torch.from_numpy(self.joined.targets(list(self.feed.text(numbers))))
+        sides = [store.tokens(numbers, side, model.stage.max_tokens) for side in (0, 1)]
+        encoder = model.encoder.to(self.fabric.device).eval()
+        fit_readouts(encoder, depths, sides, targets)
+        encoder.train()
+
+    def _matrices(self, model: TrainingModel, ended: bool) -> dict[str, Tensor]:
+        """What several teachers' vectors become targets by; at the end of a stage also the way into their spaces."""
+        if self.joined is None:
+            return {}
+        matrices = {f"teachers.{name}": torch.from_numpy(array) for name, array in self.joined.matrices.items()}
+        for member in self.joined.members if ended else ():
+            if space := member.settings.space:
+                pairs = list(self.feed.text(self.feed.sample(READ_OUT)))
+                texts = [text for pair in pairs for text in member.sides(pair)[:1]]
+                vectors = torch.from_numpy(self.joined.vectors(member.name, texts))
+                tokens = to_tokens(self.feed.processor.encode(texts), model.encoder)
+                encoder = model.encoder.eval()
+                matrices[f"spaces.{space}"] = fit_space(encoder, tokens, vectors)
+                encoder.train()
+        return matrices
 
     def _save(
         self, number: int, model: TrainingModel, optimizer: torch.optim.Optimizer, step: int, scores: Scores
@@ -205,8 +259,10 @@ class Trainer:
             "recipe": self._recipe_until(number).model_dump(mode="json"),
             **self._sources(number),
         }
-        state = None if step == stage.steps else optimizer_state(model, optimizer)
-        save_checkpoint(path, about, model.state_dict(), state, [data.tokenizer, data.validation])
+        ended = step == stage.steps
+        weights = {**model.state_dict(), **self._matrices(model, ended)}
+        state = None if ended else optimizer_state(model, optimizer)
+        save_checkpoint(path, about, weights, state, [data.tokenizer, data.validation])
         self._remove_older(stage, path)
         self.fabric.barrier()
         return path

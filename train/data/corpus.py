@@ -1,7 +1,7 @@
 """Parallel text on disk, read as a stream.
 
-One pair a line, UTF-8, tab-separated, no header: source, language, English, translation. A line of source and English
-alone is a sentence without translation, for a teacher of meaning. Plain, `.gz` or `.xz`.
+One pair a line, UTF-8, tab-separated, no header: source, language, English, translation. A line without a translation
+is text for a teacher of meaning: source and English, or source, language and a sentence in it. Plain, `.gz` or `.xz`.
 """
 
 import hashlib
@@ -20,12 +20,13 @@ from xsent.lines import raw_lines
 T = TypeVar("T")
 logger = logging.getLogger(__name__)
 
-ENGLISH = "en"  # language of a line without translation
+ENGLISH = "en"
+ALONE = " alone"  # after the language in the name of a cell whose sentences have no translation
 REPORTED_LINES = 5  # bad lines named one by one before only their number is given
 
 
 class Pair(NamedTuple):
-    """An English sentence and its translation, empty where it has none."""
+    """An English sentence and its translation; or a sentence alone, in the first place whatever its language is."""
 
     source: str
     language: str
@@ -34,18 +35,29 @@ class Pair(NamedTuple):
 
     @property
     def alone(self) -> bool:
-        """Whether it is an English sentence without translation."""
+        """Whether it is a sentence without translation."""
         return not self.translation
 
     @property
     def cell(self) -> tuple[str, str]:
         """What pairs are sampled by: source and language."""
-        return self.source, self.language
+        apart = self.alone and self.language != ENGLISH
+        return self.source, self.language + ALONE if apart else self.language
 
     @property
     def digest(self) -> int:
-        """A stable 64-bit hash of the English side, the same for all translations of one sentence."""
-        return int.from_bytes(hashlib.blake2b(self.english.encode(), digest_size=8).digest(), "little")
+        """The hash of the English side, the same for all translations of one sentence."""
+        return digest(self.english)
+
+
+def digest(sentence: str) -> int:
+    """A stable 64-bit hash of a sentence."""
+    return int.from_bytes(hashlib.blake2b(sentence.encode(), digest_size=8).digest(), "little")
+
+
+def without_translation(language: str) -> bool:
+    """Whether a cell of this language holds sentences without translation."""
+    return language == ENGLISH or language.endswith(ALONE)
 
 
 @dataclass(frozen=True)
@@ -53,7 +65,7 @@ class Corpus:
     """Files of pairs, filtered by language."""
 
     files: Sequence[Path]  # the files, read in this order
-    languages: frozenset[str] = frozenset()  # languages to keep beside English alone; empty keeps all
+    languages: frozenset[str] = frozenset()  # languages to keep beside English; empty keeps all
 
     def __iter__(self) -> Iterator[Pair]:
         """Read all pairs; bad lines are skipped and counted. A DataError where a file is damaged or has no pair."""
@@ -66,7 +78,7 @@ class Corpus:
                     skipped[pair] += 1
                     if skipped.total() <= REPORTED_LINES:
                         logger.warning("%s:%d: skipped, %s", path, number, pair)
-                elif not self.languages or pair.alone or pair.language in self.languages:
+                elif not self.languages or pair.language == ENGLISH or pair.language in self.languages:
                     pairs += 1
                     yield pair
             if not pairs:
@@ -89,11 +101,13 @@ def parse_line(line: bytes) -> Pair | str:
         fields = line.decode("utf-8").rstrip("\r\n").split("\t")
     except UnicodeDecodeError:
         return "not UTF-8"
-    if len(fields) not in (2, 4):
-        return f"{len(fields)} fields instead of 4 or 2"
+    if len(fields) not in (2, 3, 4):
+        return f"{len(fields)} fields instead of 4, 3 or 2"
     if not all(text.strip() for text in fields):
         return "an empty field"
-    return Pair(fields[0], ENGLISH, fields[1], "") if len(fields) == 2 else Pair(*fields)
+    if len(fields) == 2:
+        fields.insert(1, ENGLISH)
+    return Pair(fields[0], fields[1], fields[2], "".join(fields[3:]))
 
 
 def write_pairs(path: Path, pairs: Iterable[Pair]) -> None:

@@ -76,8 +76,8 @@ class PairFilter:
         rules = self._rules
         if pair.english.strip().casefold() == pair.translation.strip().casefold():
             return Reason.IDENTICAL
-        both = (pair.english, "en"), (pair.translation, base_code(pair.language))
-        sides = both[:1] if pair.alone else both
+        language = base_code(pair.language)
+        sides = [(pair.english, language)] if pair.alone else [(pair.english, "en"), (pair.translation, language)]
         found = [read_script(text) for text, _ in sides]
         words, widths = [text.words for text in found], [text.width for text in found]
         if not rules.min_words <= min(words) or not max(words) <= rules.max_words:
@@ -139,7 +139,7 @@ def _verdicts(rules: Rules, languages: frozenset[str], lines: list[bytes]) -> li
             verdicts.append(Verdict("", pair))
         elif not _CODE.fullmatch(pair.language):
             verdicts.append(Verdict("", NO_CODE))
-        elif languages and not pair.alone and pair.language not in languages:
+        elif languages and pair.language not in languages | {"en"}:
             verdicts.append(Verdict(pair.language, LEFT_OUT))
         else:
             verdicts.append(Verdict(pair.language, _pair_filter(rules)(pair) or ""))

@@ -147,7 +147,8 @@ def preparation_key(recipe: Recipe, files: Sequence[Path], vocabulary: Path | No
     pieces: object = recipe.vocabulary.model_dump()
     if vocabulary is not None:
         pieces = hashlib.sha256(vocabulary.read_bytes()).hexdigest()
-    parts = [recipe.languages, recipe.corpus.model_dump(), pieces, recipe.max_length]
+    corpus = recipe.corpus.model_dump(exclude={"most"})  # which is about what is drawn
+    parts = [recipe.languages, corpus, pieces, recipe.max_length]
     digest = hashlib.sha256(json.dumps(parts, sort_keys=True).encode())
     for path in files:
         with naming_damage(path, "name the data folder with --data"), open(path, "rb") as file:
@@ -182,10 +183,10 @@ def read_newcomer(
     for pair in pairs.corpus:
         digest = pair.digest
         if not pairs.held_out(pair):
-            kept[ENGLISH].add((digest,), pair.english)
-            if pair.alone:
-                continue
-            (text if pair.language == language else kept[pair.language]).add((digest,), pair.translation)
+            first = pair.language if pair.alone else ENGLISH
+            (text if first == language else kept[first]).add((digest,), pair.english)
+            if not pair.alone:
+                (text if pair.language == language else kept[pair.language]).add((digest,), pair.translation)
         elif pair.language != language and not pair.alone:
             # By the bits that decide what is held out: the first ones are so in every training, whatever its share.
             held_out[pair.language].add((digest & 0xFFFFFFFF,), pair)

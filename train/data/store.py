@@ -9,10 +9,10 @@ import logging
 import mmap
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack
 from functools import cached_property
-from itertools import compress
+from itertools import compress, islice
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -32,6 +32,7 @@ logger = logging.getLogger(__name__)
 N = TypeVar("N", bound=np.generic)
 
 CHUNK = 50_000  # pairs tokenised or sorted at a time
+OTHERS = "others"
 VISIBLE = re.compile("[!-~]")  # no normaliser drops these
 
 
@@ -55,11 +56,31 @@ class Store:
         # Cell c holds the entries cell_starts[c] to cell_starts[c + 1] of the cell order [cells + 1].
         self.cell_starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
         tokens = int(self._ends[-1]) if len(self._ends) else 0
-        if not len(self) == len(self._rows) == len(self.group) == len(self._ends) // 2 or tokens != len(self._ids):
+        if not int(self.cell_starts[-1]) == len(self._rows) == len(self.group) == len(self._ends) // 2 or tokens != len(
+            self._ids
+        ):
             raise DataError(f"{path}: its files disagree about their sizes; {remedy}")
 
     def __len__(self) -> int:
-        return int(self.cell_starts[-1])
+        return len(self.group)
+
+    def limit(self, most: Mapping[str, int]) -> None:
+        """Leave at most so many pairs of a source in each cell, `OTHERS` for sources not named; the rest is not drawn.
+
+        Those with the smallest hashes of their English sides stay, so that translations of one sentence stay together.
+        A DataError where a source is named that has no pair.
+        """
+        if unknown := sorted(set(most) - {OTHERS} - {source for source, _ in self.cells}):
+            raise DataError(f"corpus.most names sources that no pair has: {', '.join(unknown)}")
+        kept = []
+        for (source, _), start, end in zip(self.cells, self.cell_starts, self.cell_starts[1:], strict=False):
+            rows = self._rows[start:end]
+            count = most.get(source, most.get(OTHERS, len(rows)))
+            if count < len(rows):
+                rows = np.sort(rows[np.argpartition(self.group[rows], count - 1)[:count]])
+            kept.append(rows)
+        self._rows = np.concatenate(kept)
+        self.cell_starts = np.concatenate([[0], np.cumsum([len(rows) for rows in kept])]).astype(np.int64)
 
     def pairs(self, entries: NDArray[np.int64]) -> NDArray[np.int64]:
         """The pair number of each entry of the cell order."""
@@ -72,7 +93,7 @@ class Store:
     @cached_property
     def _languages(self) -> NDArray[np.uint16]:
         codes = [language for _, language in self.cells]
-        languages = np.empty(len(self), np.uint16)
+        languages = np.zeros(len(self), np.uint16)
         languages[self._rows] = np.repeat([codes.index(code) for code in codes], np.diff(self.cell_starts))
         return languages
 
@@ -164,6 +185,13 @@ def kept_pairs(pairs: Iterable[Pair], tokenizer: Path) -> Iterator[Pair]:
         texts = (pair.english,) if pair.alone else (pair.english, pair.translation)
         if all(VISIBLE.search(text) or processor.encode(text) for text in texts):
             yield pair
+
+
+def chosen_pairs(pairs: Iterable[Pair], numbers: NDArray[np.int64]) -> Iterator[Pair]:
+    """Those of the pairs of a stream that have the given numbers, which are sorted; reads no further."""
+    wanted = np.zeros(numbers[-1] + 1 if len(numbers) else 0, np.bool_)
+    wanted[numbers] = True
+    return compress(islice(pairs, len(wanted)), wanted)
 
 
 def sort_by_cell(folder: Path, sizes: list[int]) -> None:

@@ -1,17 +1,18 @@
-"""What a teacher says about the English sides of a store's pairs, kept on disk as it is made.
+"""What a teacher says about a store's pairs, or about sentences, kept on disk as it is made.
 
 A cache is a folder: `about.json` (which teacher, which store), `vectors.f16` (vectors in the order in which they were
-made) and `pairs.u32` (the pair of each). Both only grow. A pair is written after its vector is on the disk, so that
-what an interruption leaves of a batch does not count, and the next one is written over it.
+made) and the key of each, `pairs.u32` (the number of a pair) or `sentences.u64` (the hash of a sentence). All only
+grow. A key is written after its vector is on the disk, so that what an interruption leaves of a batch does not count,
+and the next one is written over it.
 """
 
 import logging
 import mmap
 import os
-from collections.abc import Iterable, Iterator, Mapping
-from itertools import compress, islice
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import islice
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 import numpy as np
 import torch
@@ -21,41 +22,49 @@ from tqdm import tqdm
 from xsent.errors import DataError
 from xsent.files import atomic_folder, naming_damage, naming_failed_write, read_json, sync, to_json
 from xsent.train.data.corpus import Pair
+from xsent.train.data.store import chosen_pairs
 
 logger = logging.getLogger(__name__)
 
-ABOUT, PAIRS, VECTORS = "about.json", "pairs.u32", "vectors.f16"
+ABOUT, PAIRS, SENTENCES, VECTORS = "about.json", "pairs.u32", "sentences.u64", "vectors.f16"
 BATCH = 65_536  # vectors written at a time: what an interruption costs at most
-CHUNK = 4096  # sentences encoded at a time
+CHUNK = 4096  # pairs encoded at a time
 REMEDY = "delete the folder and it is made again"
+
+K = TypeVar("K", bound=np.integer)
 
 
 class Teaches(Protocol):
-    """What gives vectors to learn from; `identity` changes when they do."""
+    """What gives vectors to learn from, of `dim` numbers; `identity` changes when they do."""
 
-    identity: str
     dim: int
 
-    def encode(self, sentences: list[str]) -> NDArray[np.float32]:
-        """Vectors of sentences [n, dim]."""
+    @property
+    def identity(self) -> str:
+        """Identity of what it says."""
+        ...
+
+    def targets(self, pairs: Sequence[Pair]) -> NDArray[np.float32]:
+        """What the student shall say of both sides of pairs [n, dim]."""
         ...
 
 
 class TeacherVectors:
-    """A teacher's vectors of some pairs, read where they lie.
+    """A teacher's vectors by the keys of what they are of, read where they lie.
 
     They are kept as float16: a unit vector is off by less than 2^-11 + sqrt(dim) 2^-25, its cosines by as much.
     """
 
-    def __init__(self, path: Path, *, dim: int, about: Mapping[str, str | int]) -> None:
+    def __init__(self, path: Path, *, dim: int, about: Mapping[str, str | int], keys: str = PAIRS) -> None:
         """Open or begin a cache of vectors that depend on `about`; a DataError where it is damaged or another's."""
-        self.path, self.dim = path, dim
+        self.path, self.dim, self._keys = path, dim, keys
+        self._kind = np.dtype(np.uint64 if keys == SENTENCES else np.uint32)
         about = {**about, "dim": dim, "layout": 2}
         if not path.exists():
             path.parent.mkdir(parents=True, exist_ok=True)
             with atomic_folder(path) as folder:
                 (folder / ABOUT).write_bytes(to_json(about))
-                (folder / PAIRS).touch()
+                (folder / keys).touch()
                 (folder / VECTORS).touch()
         saved = read_json(path / ABOUT, REMEDY)
         if saved != about:
@@ -66,30 +75,36 @@ class TeacherVectors:
     def __len__(self) -> int:
         return self._count
 
-    def rows(self, pairs: NDArray[np.int64]) -> NDArray[np.float32]:
-        """The vectors of some pairs [n, dim], in their order; a DataError where one has none."""
-        if len(unknown := self.missing(pairs)):
-            raise DataError(f"{self.path}: no vector of pair {unknown[0]}; run the training again to make it")
-        if not len(pairs):
+    def rows(self, keys: NDArray[K]) -> NDArray[np.float32]:
+        """The vectors of some keys [n, dim], in their order; a DataError where one has none."""
+        if len(unknown := self.missing(keys)):
+            raise DataError(f"{self.path}: no vector of {self._keys.partition(".")[0][:-1]} {unknown[0]}; run the training again to make it")
+        if not len(keys):
             return np.empty((0, self.dim), np.float32)
-        vectors = np.frombuffer(self._pages, np.float16, self._count * self.dim).reshape(-1, self.dim)[self._row[pairs]]
+        all_vectors = np.frombuffer(self._pages, np.float16, self._count * self.dim).reshape(-1, self.dim)
+        vectors = all_vectors[self._rows[self._places(keys)]]
         self._pages.madvise(mmap.MADV_DONTNEED)  # in memory the pages would add up to the whole file
         wide: NDArray[np.float32] = torch.from_numpy(vectors).float().numpy()  # NumPy takes several times as long
         return wide
 
-    def missing(self, pairs: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Those of some pairs that have no vector yet, in their order."""
-        known = pairs < len(self._row)
-        known[known] = self._row[pairs[known]] >= 0
-        return pairs[~known]
+    def missing(self, keys: NDArray[K]) -> NDArray[K]:
+        """Those of some keys that have no vector yet, in their order."""
+        if not self._count:
+            return keys
+        missing: NDArray[K] = keys[self._sorted[self._places(keys)] != keys]
+        return missing
 
-    def add(self, pairs: NDArray[np.int64], vectors: NDArray[np.float16]) -> None:
-        """Keep the vectors [n, dim] of pairs that have none yet [n]; a DataError where that fails or others add too."""
-        if (self.path / PAIRS).stat().st_size // 4 != self._count:
+    def _places(self, keys: NDArray[K]) -> NDArray[np.int64]:
+        """Where keys stand among the sorted ones, if they do."""
+        return np.searchsorted(self._sorted, keys.astype(self._kind)).clip(max=self._count - 1)
+
+    def add(self, keys: NDArray[K], vectors: NDArray[np.float16]) -> None:
+        """Keep the vectors [n, dim] of keys that have none yet [n]; a DataError where that fails or others add too."""
+        if (self.path / self._keys).stat().st_size // self._kind.itemsize != self._count:
             raise DataError(f"{self.path}: another training adds to it; run this one again when that has its vectors")
         with naming_failed_write(self.path, "make room and run the same command again, it goes on from here"):
             self._append(VECTORS, 2 * self.dim, vectors)
-            self._append(PAIRS, 4, pairs.astype(np.uint32))
+            self._append(self._keys, self._kind.itemsize, keys.astype(self._kind))
         self._open()
 
     def _append(self, name: str, size: int, rows: NDArray[np.generic]) -> None:
@@ -102,14 +117,14 @@ class TeacherVectors:
 
     def _open(self) -> None:
         with naming_damage(self.path, REMEDY), open(self.path / VECTORS, "rb") as file:
-            pairs = np.fromfile(self.path / PAIRS, np.uint32)
-            self._count = len(pairs)
+            keys = np.fromfile(self.path / self._keys, self._kind)
+            self._count = len(keys)
             if os.fstat(file.fileno()).st_size < 2 * self.dim * self._count:
                 raise ValueError("fewer vectors than pairs")
             if self._count:
                 self._pages = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-        self._row = np.full(int(pairs.max(initial=0)) + 1, -1, np.int32)  # the row of each pair, -1 where there is none
-        self._row[pairs] = np.arange(self._count, dtype=np.int32)
+        self._rows = np.argsort(keys, kind="stable")  # of the keys in ascending order
+        self._sorted = keys[self._rows]
 
 
 def teacher_vectors(
@@ -121,40 +136,30 @@ def teacher_vectors(
     drawn, each once [n]. Each teacher has a cache of its own in the folder, for the store that has this `key`. A
     DataError where that is damaged or of another store, or there are fewer pairs than the store has.
     """
-    about = {"teacher": teacher.identity, "store": key, "side": "english"}
+    about = {"teacher": teacher.identity, "store": key, "side": "english"}  # what older caches say too
     vectors = TeacherVectors(folder / f"teacher-{teacher.identity}", dim=teacher.dim, about=about)
     missing = vectors.missing(np.unique(needed))
     if not len(missing):
         return vectors
-    there, encoded = len(needed) - len(missing), 0
+    there = len(needed) - len(missing)
     logger.info("%s: %d vectors are there, teacher encodes %d more", vectors.path, there, len(missing))
-    texts = _english_sides(pairs, missing)
+    chosen = chosen_pairs(pairs, missing)
     with tqdm(total=len(needed), initial=there, desc="teacher", unit="pair", disable=None) as bar:
         for start in range(0, len(missing), BATCH):
             numbers = missing[start : start + BATCH]
-            batch = list(islice(texts, len(numbers)))
+            batch = list(islice(chosen, len(numbers)))
             if len(batch) < len(numbers):
                 raise DataError(f"pair {numbers[len(batch)]} of the store is not in the corpus; prepare it again")
-            places = {text: place for place, text in enumerate(dict.fromkeys(batch))}  # equal sentences once
-            where = np.array([places[text] for text in batch])
-            vectors.add(numbers, _encode(teacher, list(places), np.bincount(where), bar)[where])
-            encoded += len(places)
-    logger.info("%s: %d different sentences encoded", vectors.path, encoded)
+            made = np.empty((len(batch), teacher.dim), np.float16)
+            for first in range(0, len(batch), CHUNK):
+                here = slice(first, first + CHUNK)
+                made[here] = teacher.targets(batch[here])
+                bar.update(len(batch[here]))
+            vectors.add(numbers, made)
     return vectors
 
 
-def _encode(teacher: Teaches, texts: list[str], counts: NDArray[np.int64], bar: tqdm) -> NDArray[np.float16]:
-    """Vectors of texts [n, dim], in chunks; `counts` says how many pairs each stands for on the progress bar."""
-    vectors = np.empty((len(texts), teacher.dim), np.float16)
-    for start in range(0, len(texts), CHUNK):
-        here = slice(start, start + CHUNK)
-        vectors[here] = teacher.encode(texts[here])
-        bar.update(int(counts[here].sum()))
-    return vectors
-
-
-def _english_sides(pairs: Iterable[Pair], numbers: NDArray[np.int64]) -> Iterator[str]:
-    """Those of the pairs of a stream that have the given numbers, which are sorted; reads no further."""
-    wanted = np.zeros(numbers[-1] + 1, np.bool_)
-    wanted[numbers] = True
-    return (pair.english for pair in compress(islice(pairs, len(wanted)), wanted))
+def english_targets(encode: Callable[[list[str]], NDArray[np.float32]], pairs: Sequence[Pair]) -> NDArray[np.float32]:
+    """The vectors of the English sides of pairs [n, dim]; equal sentences are encoded once."""
+    places = {text: place for place, text in enumerate(dict.fromkeys(pair.english for pair in pairs))}
+    return encode(list(places))[[places[pair.english] for pair in pairs]]
