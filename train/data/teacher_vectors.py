@@ -78,7 +78,8 @@ class TeacherVectors:
     def rows(self, keys: NDArray[K]) -> NDArray[np.float32]:
         """The vectors of some keys [n, dim], in their order; a DataError where one has none."""
         if len(unknown := self.missing(keys)):
-            raise DataError(f"{self.path}: no vector of {self._keys.partition(".")[0][:-1]} {unknown[0]}; run the training again to make it")
+            what = "pair" if self._keys == PAIRS else "sentence"
+            raise DataError(f"{self.path}: no vector of {what} {unknown[0]}; run the training again to make it")
         if not len(keys):
             return np.empty((0, self.dim), np.float32)
         all_vectors = np.frombuffer(self._pages, np.float16, self._count * self.dim).reshape(-1, self.dim)
