@@ -29,9 +29,10 @@ DIM = 128  # numbers of a vector that are compared, the first
 
 @torch.inference_mode()
 def cluster_pairs(store: Store, encoder: Encoder, *, clusters: int, seed: int) -> Iterator[NDArray[np.uint16]]:
-    """The cluster of every pair of a store, chunk after chunk."""
+    """The cluster of every pair of a store, chunk after chunk; 0 for those that are never drawn."""
     rng = np.random.default_rng((seed, 3))
-    sample = np.unique(rng.integers(len(store), size=SAMPLE_PER_CLUSTER * clusters))
+    drawn = np.sort(store.pairs(np.arange(store.cell_starts[-1])))
+    sample = np.unique(drawn[rng.integers(len(drawn), size=SAMPLE_PER_CLUSTER * clusters)])
     parts = (sample[start : start + CHUNK] for start in range(0, len(sample), CHUNK))
     vectors = torch.cat([english_means(store, encoder, part) for part in parts])
     common = vectors.mean(dim=0)
@@ -42,10 +43,12 @@ def cluster_pairs(store: Store, encoder: Encoder, *, clusters: int, seed: int) -
         centroids = move(centroids, vectors)
     centroids = chained(centroids)
     for start in tqdm(range(0, len(store), CHUNK), desc="clusters", unit="chunk", disable=None):
-        rows = np.arange(start, min(start + CHUNK, len(store)))
+        numbers = np.zeros(min(CHUNK, len(store) - start), np.uint16)
+        rows = drawn[slice(*np.searchsorted(drawn, [start, start + CHUNK]))]
         found = nearest_centroid(english_means(store, encoder, rows) - common, centroids)
-        yield found.cpu().numpy().astype(np.uint16)
-    logger.info("%d pairs in %d clusters", len(store), len(centroids))
+        numbers[rows - start] = found.cpu().numpy()
+        yield numbers
+    logger.info("%d pairs in %d clusters", len(drawn), len(centroids))
 
 
 def english_means(store: Store, encoder: Encoder, rows: NDArray[np.int64]) -> Tensor:
@@ -56,7 +59,9 @@ def english_means(store: Store, encoder: Encoder, rows: NDArray[np.int64]) -> Te
 
 def nearest_centroid(vectors: Tensor, centroids: Tensor) -> Tensor:
     """The centroid with the largest cosine for each vector [n]."""
-    return torch.cat([(vectors[i : i + CHUNK] @ centroids.T).argmax(dim=1) for i in range(0, len(vectors), CHUNK)])
+    return torch.cat(
+        [(vectors[i : i + CHUNK] @ centroids.T).argmax(dim=1) for i in range(0, max(len(vectors), 1), CHUNK)]
+    )
 
 
 def move(centroids: Tensor, vectors: Tensor) -> Tensor:
