@@ -20,17 +20,24 @@ class XsentEmbeddingFunction(EmbeddingFunction[Documents]):
 
     Args:
         path: A bundle folder; None is the bundle that ships with the package.
+        layers: Layers to run, of those that the bundle has; None is all.
         truncate_dim: Keep only the first so many numbers of each vector.
         on_long: What happens to text that is too long, see `SentenceEncoder.encode`.
     """
 
     def __init__(
-        self, path: str | Path | None = None, *, truncate_dim: int | None = None, on_long: OnLong = "warn"
+        self,
+        path: str | Path | None = None,
+        *,
+        layers: int | None = None,
+        truncate_dim: int | None = None,
+        on_long: OnLong = "warn",
     ) -> None:
         self.path = None if path is None else str(Path(path).absolute())  # the collection may be opened from elsewhere
+        self.layers = layers
         self.truncate_dim = truncate_dim
         self.on_long = on_long
-        self.encoder = _open(self.path)
+        self.encoder = _open(self.path, layers)
 
     def __call__(self, input: Documents) -> Embeddings:
         """Vectors of texts, a list of arrays of float32 [D]."""
@@ -47,7 +54,7 @@ class XsentEmbeddingFunction(EmbeddingFunction[Documents]):
 
     def get_config(self) -> dict[str, Any]:
         """What the collection keeps."""
-        settings = {"path": self.path, "truncate_dim": self.truncate_dim, "on_long": self.on_long}
+        settings = {name: getattr(self, name) for name in ("path", "layers", "truncate_dim", "on_long")}
         return {**settings, "fingerprint": self.encoder.fingerprint}
 
     @staticmethod
@@ -71,8 +78,8 @@ register_embedding_function(XsentEmbeddingFunction)
 
 
 @lru_cache(maxsize=4)  # Chroma builds the function for every query again
-def _open(path: str | None) -> SentenceEncoder:
-    return SentenceEncoder(path)
+def _open(path: str | None, layers: int | None) -> SentenceEncoder:
+    return SentenceEncoder(path, layers=layers)
 
 
 def _same(expected: str, found: str) -> None:

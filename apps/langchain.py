@@ -14,6 +14,7 @@ class XsentEmbeddings(Embeddings):
 
     Args:
         path: A bundle folder; None is the bundle that ships with the package.
+        layers: Layers to run, of those that the bundle has; None is all.
         truncate_dim: Keep only the first so many numbers of each vector.
         on_long: What happens to text that is too long, see `SentenceEncoder.encode`.
         threads: Sentences to encode at once; None takes every CPU.
@@ -23,11 +24,12 @@ class XsentEmbeddings(Embeddings):
         self,
         path: str | Path | None = None,
         *,
+        layers: int | None = None,
         truncate_dim: int | None = None,
         on_long: OnLong = "warn",
         threads: int | None = None,
     ) -> None:
-        self.encoder = SentenceEncoder(path, threads=threads)
+        self.encoder = SentenceEncoder(path, layers=layers, threads=threads)
         self.truncate_dim = truncate_dim
         self.on_long = on_long
 

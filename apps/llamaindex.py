@@ -20,6 +20,7 @@ class XsentEmbedding(BaseEmbedding):
     model_config = ConfigDict(extra="forbid")  # a misspelt option must not pass for one that worked
 
     path: str | None = Field(None, description="A bundle folder; none: the bundle that ships with xsent.")
+    layers: int | None = Field(None, description="Layers to run, of those that the bundle has; none: all.")
     truncate_dim: int | None = Field(None, description="Keep only the first so many numbers of each vector.")
     on_long: OnLong = Field("warn", description="What happens to text that is too long.")
     threads: int | None = Field(None, description="Texts to encode at once; none: every CPU.")
@@ -30,15 +31,15 @@ class XsentEmbedding(BaseEmbedding):
     def model_post_init(self, context: object, /) -> None:
         """Open the bundle and see whether it is the one expected."""
         super().model_post_init(context)
-        self._encoder = SentenceEncoder(self.path, threads=self.threads)
-        bundle = self._encoder.bundle
-        if self.fingerprint not in (None, bundle.fingerprint):
+        self._encoder = SentenceEncoder(self.path, layers=self.layers, threads=self.threads)
+        bundle, found = self._encoder.bundle, self._encoder.fingerprint
+        if self.fingerprint not in (None, found):
             raise FingerprintError(
-                f"{bundle.path} has fingerprint {bundle.fingerprint}, expected {self.fingerprint}: open the bundle "
+                f"{bundle.path} has fingerprint {found}, expected {self.fingerprint}: open the bundle "
                 "that the texts were encoded with, or encode them again"
             )
         self.path = None if self.path is None else str(Path(self.path).absolute())  # opened from elsewhere later
-        self.fingerprint = bundle.fingerprint
+        self.fingerprint = found
         self.model_name = bundle.name
 
     @classmethod

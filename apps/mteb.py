@@ -23,6 +23,7 @@ class XsentEncoder(AbsEncoder):
 
     Args:
         path: A bundle folder; None is the bundle that ships with the package.
+        layers: Layers to run, of those that the bundle has; None is all.
         truncate_dim: Keep only the first so many numbers of each vector.
         on_long: What happens to text that is too long, see `SentenceEncoder.encode`.
         threads: Sentences to encode at once; None takes every CPU.
@@ -32,11 +33,12 @@ class XsentEncoder(AbsEncoder):
         self,
         path: str | Path | None = None,
         *,
+        layers: int | None = None,
         truncate_dim: int | None = None,
         on_long: OnLong = "warn",
         threads: int | None = None,
     ) -> None:
-        self.model = SentenceEncoder(path, threads=threads)
+        self.model = SentenceEncoder(path, layers=layers, threads=threads)
         self.truncate_dim = truncate_dim
         self.on_long = on_long
         self.mteb_model_meta = _meta(self.model, truncate_dim, on_long)
@@ -63,7 +65,7 @@ def _meta(encoder: SentenceEncoder, truncate_dim: int | None, on_long: OnLong) -
     return ModelMeta(
         loader=None,
         name=f"xsent/{bundle.name}",
-        revision=bundle.fingerprint,
+        revision=encoder.fingerprint,
         release_date=None,
         languages=None,  # MTEB's codes have three letters and a script, a bundle's two letters
         n_parameters=None,

@@ -23,7 +23,7 @@ from xsent import (
     update_index,
 )
 from xsent.apps.reading import READERS, cut_sentences, read_passages
-from xsent.commands.options import BundleOption, JsonOption, ThreadsOption
+from xsent.commands.options import BundleOption, JsonOption, LayersOption, ThreadsOption
 from xsent.errors import needing
 from xsent.files import naming_failed_write, recover
 from xsent.terminal import one_line_errors, plain, print_json, print_row
@@ -132,6 +132,7 @@ def notes(
     watch: Annotated[bool, typer.Option("--watch", help="Keep on updating whenever a file changes.")] = False,
     max_bytes: Annotated[int, typer.Option(min=1, help="Files that are larger are skipped.")] = 20_000_000,
     model: BundleOption = None,
+    layers: LayersOption = None,
     threads: ThreadsOption = None,
     force: Annotated[bool, typer.Option("--force", help="Make the index anew.")] = False,
     as_json: JsonOption = False,
@@ -145,7 +146,7 @@ def notes(
     if watch and query is not None:
         raise typer.BadParameter("--watch takes no query: ask from another terminal meanwhile")
     found = Notes(folder, index, max_bytes=max_bytes)
-    encoder = SentenceEncoder(model, threads=threads)
+    encoder = SentenceEncoder(model, layers=layers, threads=threads)
     encoder.count_tokens(query or "")  # refuses what is no text now, not after all the files
     try:
         if update or force or watch:

@@ -41,6 +41,7 @@ class Job:
     """What a worker must know beside its partitions."""
 
     model: Path | None  # absolute; None for the built-in bundle
+    layers: int | None  # that it runs
     threads: int  # of a worker
     folder: Path  # of the output
     note: Note  # of each part, fingerprint first
@@ -70,11 +71,12 @@ class PartWriter:
 
     @cached_property
     def _encoder(self) -> SentenceEncoder:
-        encoder = SentenceEncoder(self._job.model, threads=self._job.threads)
-        if encoder.fingerprint != (expected := self._job.note["fingerprint"]):
+        encoder = SentenceEncoder(self._job.model, layers=self._job.layers, threads=self._job.threads)
+        found, expected = encoder.fingerprint_of(self._job.options["space"]), self._job.note["fingerprint"]
+        if found != expected:
             raise FingerprintError(
-                f"{encoder.bundle.path} on {platform.node()} has fingerprint {encoder.fingerprint}, expected "
-                f"{expected}; put the same bundle there"
+                f"{encoder.bundle.path} on {platform.node()} has fingerprint {found}, expected {expected}; put the "
+                "same bundle there"
             )
         return encoder
 
@@ -99,6 +101,7 @@ def encode_parts(
     output: Path | None,
     *,
     model: Path | None,
+    layers: int | None,
     threads: int | None,
     resume: bool,
     force: bool,
@@ -116,10 +119,10 @@ def encode_parts(
     folder = output.absolute()
     if Path(file).resolve() in [folder.resolve(), *folder.resolve().parents]:
         raise ValueError(f"{output}: lies in the input {file}; name a folder of its own for the output")
-    encoder = SentenceEncoder(model, threads=1)
+    encoder = SentenceEncoder(model, layers=layers, threads=1)
     example = encoder.encode([], **options)  # also sees whether the options fit
     note = {
-        "fingerprint": encoder.fingerprint,
+        "fingerprint": encoder.fingerprint_of(options["space"]),
         "dim": options["truncate_dim"] or encoder.dim,
         "precision": options["precision"],
         "normalized": options["normalize_embeddings"],
@@ -133,7 +136,8 @@ def encode_parts(
         return
     if done := len(partitions) - len(missing):
         typer.echo(f"Going on after {done:,} of {len(partitions):,} parts; warnings count the others only.", err=True)
-    job = Job(None if model is None else model.absolute(), threads or 1, folder, note, part_schema(example), options)
+    path, schema = None if model is None else model.absolute(), part_schema(example)
+    job = Job(path, layers, threads or 1, folder, note, schema, options)
     _run(job, missing, workers, address)
 
 

@@ -22,6 +22,7 @@ class SentenceVectorizer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
 
     Args:
         path: A bundle folder; None is the bundle that ships with the package.
+        layers: Layers to run, of those that the bundle has; None is all.
         truncate_dim: Keep only the first so many numbers of each vector.
         on_long: What happens to text that is too long, see `SentenceEncoder.encode`.
         threads: Sentences to encode at once; 1 leaves the processors to `n_jobs`.
@@ -31,18 +32,20 @@ class SentenceVectorizer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
         self,
         path: str | Path | None = None,
         *,
+        layers: int | None = None,
         truncate_dim: int | None = None,
         on_long: OnLong = "warn",
         threads: int | None = None,
     ) -> None:
         self.path = path
+        self.layers = layers
         self.truncate_dim = truncate_dim
         self.on_long = on_long
         self.threads = threads
 
     def fit(self, X: Iterable[str], y: object = None) -> Self:
         """Open the encoder, `encoder_`; texts and labels are not looked at."""
-        self.encoder_ = SentenceEncoder(self.path, threads=self.threads)
+        self.encoder_ = SentenceEncoder(self.path, layers=self.layers, threads=self.threads)
         self._n_features_out = self.truncate_dim or self.encoder_.dim
         return self
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import TYPE_CHECKING, Any
 
-from xsent.errors import BundleError, DataError, whole_number
+from xsent.errors import BundleError, DataError, check_choice, whole_number
 from xsent.files import read_json
 from xsent.manifest import Manifest, parse_manifest
 
@@ -61,9 +61,15 @@ def graph_name(depth: int, num_layers: int) -> str:
     return GRAPH if depth == num_layers else f"model.{depth}.onnx"
 
 
+def split_depth(fingerprint: str) -> tuple[str, str]:
+    """The space of a fingerprint, see `Bundle.fingerprint_of`, and its depth, such as "2"; "" for all layers."""
+    space = re.sub(r"\.\d+$", "", fingerprint)
+    return space, fingerprint[len(space) + 1 :]
+
+
 def same_space(a: str, b: str) -> bool:
-    """Whether vectors of two fingerprints, see `Bundle.fingerprint_of`, can be compared: their depths may differ."""
-    return re.sub(r"\.\d+$", "", a) == re.sub(r"\.\d+$", "", b)
+    """Whether vectors of two fingerprints can be compared: their depths may differ."""
+    return split_depth(a)[0] == split_depth(b)[0]
 
 
 @dataclass(frozen=True)
@@ -118,9 +124,23 @@ class Bundle(Manifest):
 
         "e05f810cd70395e6" of all layers, "e05f810cd70395e6.2" of two of them, and "e05f810cd70395e6@all-MiniLM-L6-v2"
         or "e05f810cd70395e6@all-MiniLM-L6-v2.2" mapped. What stands before the depth is the space, see `same_space`.
+        Vectors that lie in that space as they are need no mapping. A ValueError says which spaces there are.
         """
-        mapped = f"@{space}" if space else ""
+        mapped = f"@{space}" if self.matrix_into(space) else ""
         return f"{self.fingerprint}{mapped}" + (f".{self.layers}" if self.layers != self.num_layers else "")
+
+    def matrix_into(self, space: str | None) -> str | None:
+        """The weight that maps vectors into another model's space; None where they lie in it as they are.
+
+        A ValueError says which spaces there are.
+        """
+        own = [] if self.space is None else [self.space.rpartition("/")[2], self.space]
+        if space is None or space in own:
+            return None
+        if not own and not self.spaces:
+            raise ValueError(f"space = {space!r:.80}: {self.path} has no other model's space; leave it out")
+        check_choice("space", space, [*own[:1], *self.spaces])
+        return f"space.{space}"
 
     def mapped(self, weight: str) -> "NDArray[Any]":
         """A weight, by its name in the graph, as it lies on the disk; only what is used of it is read."""

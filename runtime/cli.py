@@ -14,7 +14,7 @@ from xsent.commands.duplicates import duplicates
 from xsent.commands.encode import encode
 from xsent.commands.evaluate import app as evaluate
 from xsent.commands.mine import mine, score
-from xsent.commands.options import BundleArgument, JsonOption, ModelOption
+from xsent.commands.options import BundleArgument, JsonOption, LayersOption, ModelOption
 from xsent.commands.search import index, search
 from xsent.terminal import FAILED, format_table, one_line_errors, plain, print_json
 
@@ -85,13 +85,14 @@ def similarity(
     a: Annotated[str, typer.Argument(help="A text.")],
     b: Annotated[str, typer.Argument(help="Another text, in any language of the model.")],
     model: ModelOption = None,
+    layers: LayersOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Print the cosine of two texts: 1 means the same, around 0 unrelated."""
     from xsent.models import open_model
     from xsent.similarity import cosine_similarity
 
-    left, right = open_model(model).encode([a, b])
+    left, right = open_model(model, layers).encode([a, b])
     cosine = float(cosine_similarity(left, right)[0, 0])
     print_json({"cosine": cosine}) if as_json else typer.echo(f"{cosine:.4f}")
 
@@ -104,19 +105,26 @@ def info(bundle: BundleArgument = None, as_json: JsonOption = False) -> None:
     from xsent.files import naming_damage
 
     opened = Bundle.open(bundle or builtin_path())
-    facts = {key: value for key, value in asdict(opened).items() if key not in ("golden", "files", "parity", "network")}
+    hidden = ("golden", "files", "parity", "network", "layers")
+    facts = {key: value for key, value in asdict(opened).items() if key not in hidden}
     facts |= {"path": str(opened.path), "bytes": sum(entry.bytes for entry in opened.files.values())}
     facts["trained"] = trained = {name: numbers for name, numbers in opened.trained._asdict().items() if numbers}
     if as_json:
         print_json({**facts, "parity": opened.parity})
         return
-    facts["languages"] = ", ".join(opened.languages)
+    for name in ("languages", "depths", "spaces"):
+        facts[name] = ", ".join(map(str, facts[name]))
     facts["trained"] = "; ".join(f"{name} {', '.join(map(str, numbers))}" for name, numbers in trained.items())
     _print_facts({name: value for name, value in facts.items() if value not in (None, "")})
     with naming_damage(opened.path / MANIFEST, "export the bundle again"):  # nobody has checked what export wrote there
-        rows = [{"language": name, **measured} for name, measured in opened.parity.get("languages", {}).items()]
+        rows, depths = (
+            [{key: name, **measured} for name, measured in opened.parity.get(f"{key}s", {}).items()]
+            for key in ("language", "depth")
+        )
     if rows:
         typer.echo("\nMeasured at export, against the trained encoder:\n" + format_table(rows))
+    if depths:
+        typer.echo("\nFewer layers against all of them:\n" + format_table(depths))
 
 
 @app.command("verify", epilog="Example: xsent verify my-model")

@@ -142,4 +142,5 @@ def examine_encoding(bundle: Bundle, backend: str) -> Finding:
         f"right to {found['difference']:.1g}; {took:.2f} ms for a sentence of {found['tokens']} tokens, "
         f"{1000 / took:,.1f} a second on one thread"
     )
+    text += "".join(f"; {fewer:.2f} ms with --layers {layers}" for layers, fewer in found["depths"].items())
     return Finding(subject, "good", text + (f"; {found['mebibytes']:.0f} MiB" if found["mebibytes"] else ""))

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from xsent.backends import default_backend, importing, open_backend
 from xsent.bundle import Bundle, builtin_path
-from xsent.errors import BundleError, FingerprintError, check_choice, whole_number
+from xsent.errors import BundleError, FingerprintError, whole_number
 from xsent.hamming import binary_similarity
 from xsent.options import EncodeOptions, OnLong, Precision, Remarks, Vectors, refuse_foreign
 from xsent.similarity import cosine_similarity
@@ -116,7 +116,8 @@ class SentenceEncoder:
     def space(self) -> str | None:
         """Another model whose vectors can be compared with these, such as "sentence-transformers/all-MiniLM-L6-v2".
 
-        None for a space of its own. `xsent.evaluation.translation.space` measures how near the two are.
+        None for a space of its own, from which `bundle.spaces` names those that `encode` can map into.
+        `xsent.evaluation.translation.space` measures how near the two are.
         """
         return self.bundle.space
 
@@ -149,7 +150,8 @@ class SentenceEncoder:
             on_long: For a sentence over `max_length` tokens: "warn" cuts it and warns once with the count,
                 "error" raises, "split" encodes it in windows of at most 128 tokens and takes their mean.
             space: Map vectors into another model's space, one of `bundle.spaces`, such as "all-MiniLM-L6-v2", to
-                compare them with its own. Not with `truncate_dim`: its numbers are no prefixes.
+                compare them with its own. Vectors of a bundle that lies in that space, see `space`, stay as they are.
+                Not with `truncate_dim`: its numbers are no prefixes.
             show_progress_bar: Report progress on standard error.
             batch_size: Of sentence-transformers, as all that follow. Without effect: each sentence runs alone.
             device: Without effect: it runs on the CPU.
@@ -166,7 +168,7 @@ class SentenceEncoder:
             ValueError: An argument is not offered, or a sentence is too long and `on_long` is "error".
         """
         refuse_foreign(arrays=convert_to_numpy and not convert_to_tensor, prompt=prompt or prompt_name)
-        matrix = self._matrix(space)
+        matrix = self._matrix(space, truncate_dim)
         options = EncodeOptions.check(self.dim, normalize_embeddings, truncate_dim, precision, on_long, matrix)
         # Bytes too are one sentence, to be refused as such: as a list they were numbers.
         texts = [sentences] if isinstance(sentences, str | bytes) else list(sentences)
@@ -195,7 +197,7 @@ class SentenceEncoder:
 
         `start` is how many were encoded before these: the number of a sentence in an error counts them too.
         """
-        matrix = self._matrix(space)
+        matrix = self._matrix(space, truncate_dim)
         options = EncodeOptions.check(self.dim, normalize_embeddings, truncate_dim, precision, on_long, matrix)
         start = whole_number("start", start, 0)
         if isinstance(sentences, str | bytes):
@@ -213,16 +215,14 @@ class SentenceEncoder:
         binary = np.uint8 in (left.dtype, right.dtype)
         return binary_similarity(left, right) if binary else cosine_similarity(left, right)
 
-    def _matrix(self, space: str | None) -> NDArray[np.float32] | None:
-        """What maps unit vectors into another model's space [D, D]; a ValueError says which there are."""
-        if space is None:
-            return None
-        if not self.bundle.spaces:
-            raise ValueError(f"space = {space!r:.80}: {self.bundle.path} has no other model's space; leave it out")
-        check_choice("space", space, self.bundle.spaces)
-        if space not in self._matrices:
-            self._matrices[space] = self.bundle.floats(f"space.{space}")
-        return self._matrices[space]
+    def _matrix(self, space: str | None, truncate_dim: int | None) -> NDArray[np.float32] | None:
+        """What maps unit vectors into another model's space [D, D], if they do not lie in it as they are."""
+        weight = self.bundle.matrix_into(space)
+        if space is not None and truncate_dim is not None:
+            raise ValueError(f"truncate_dim = {truncate_dim} cuts no vector of another model's space; leave one out")
+        if weight is not None and weight not in self._matrices:
+            self._matrices[weight] = self.bundle.floats(weight)
+        return None if weight is None else self._matrices[weight]
 
     def _iterate(self, sentences: Iterable[str], options: EncodeOptions, start: int) -> Iterator[Vectors]:
         remarks = Remarks()

@@ -27,16 +27,18 @@ class SupportsEncode(Protocol):
         """Vectors [n, D] of n sentences."""
 
 
-def open_model(path: str | Path | None = None) -> SupportsEncode:
-    """Open a bundle, by default the one that ships with the package, or a folder of another kind.
+def open_model(path: str | Path | None = None, layers: int | None = None) -> SupportsEncode:
+    """Open a bundle, by default the one that ships with the package and with all its layers, or another kind of folder.
 
     A BundleError says that it is of no known kind or damaged, a MissingExtraError that what might open it is missing.
     """
     if path is None or (Path(path) / MANIFEST).is_file():
-        return SentenceEncoder(path)
+        return SentenceEncoder(path, layers=layers)
     path = Path(path)
     if not path.is_dir():
         raise BundleError(f"{path}: no such folder; expected a bundle, a checkpoint or one of sentence-transformers")
+    if layers is not None:
+        raise BundleError(f"{path}: no bundle, and only those run fewer layers; leave layers={layers} out")
     missing: ImportError | None = None
     offered = entry_points(group=GROUP)
     for entry in offered:

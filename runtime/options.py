@@ -74,8 +74,6 @@ class EncodeOptions:
         if precision in ("int8", "binary") and not normalize:
             raise ValueError(f"precision = {precision!r} keeps no lengths; it needs normalised vectors")
         check_choice("on_long", on_long, get_args(OnLong))
-        if matrix is not None and truncate_dim is not None:
-            raise ValueError(f"truncate_dim = {truncate_dim} cuts no vector of another model's space; leave one out")
         return cls(dim, normalize, precision, on_long, matrix)
 
     def empty(self, count: int) -> Vectors:

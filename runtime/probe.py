@@ -80,15 +80,19 @@ def main(path: str, backend: str) -> None:
     from xsent.encoder import SentenceEncoder
     from xsent.verification import verify
 
+    def milliseconds(encoder: SentenceEncoder) -> float:
+        return 1000 * median(time_each(encoder.encode, [text], least=_LEAST, seconds=_SECONDS))
+
     encoder = SentenceEncoder(path, backend=backend, threads=1)
     text = max(encoder.bundle.golden.sentences, key=len, default="The cat sleeps.")
     encoder.encode(text)
     mebibytes = process_memory("VmHWM")
-    times = time_each(encoder.encode, [text], least=_LEAST, seconds=_SECONDS)
+    shallower = (SentenceEncoder(path, layers=n, backend=backend, threads=1) for n in encoder.bundle.depths[:-1])
     trial = {
         "difference": verify(path, backend).difference,  # the largest of a number to the golden vectors
         "tokens": encoder.count_tokens(text),  # of the sentence that was timed
-        "milliseconds": 1000 * median(times),  # for it, text to vector, on one thread
+        "milliseconds": milliseconds(encoder),  # for it, text to vector, on one thread
+        "depths": {other.layers: milliseconds(other) for other in shallower},  # the same for fewer layers
         "mebibytes": mebibytes,  # of memory at the most after the first sentence; 0 where the system does not say
     }
     sys.stdout.write(json.dumps(trial))

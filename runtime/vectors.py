@@ -14,6 +14,7 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from xsent.bundle import same_space
 from xsent.errors import DataError, FingerprintError, needing
 from xsent.files import naming_damage, plain_size, read_json
 from xsent.options import Vectors, stored_as
@@ -60,7 +61,7 @@ def open_vectors(path: str | Path) -> VectorFile:
 
 def check_same_space(a: VectorFile, b: VectorFile) -> None:
     """See whether two files can be compared: a FingerprintError or a DataError says in what they differ."""
-    if a.note.fingerprint != b.note.fingerprint:
+    if not same_space(a.note.fingerprint, b.note.fingerprint):
         raise FingerprintError(
             f"{a.path} has vectors of {a.note.fingerprint}, {b.path} of {b.note.fingerprint}: use one model"
         )
@@ -84,6 +85,8 @@ def _read_note(path: Path) -> VectorNote:
         note = VectorNote(**read_json(file, _REMEDY))
         if type(note.dim) is not int or note.dim < 1:
             raise ValueError(f"dim = {note.dim!r} must be a number")
+        if type(note.fingerprint) is not str:
+            raise ValueError(f"fingerprint = {note.fingerprint!r:.80} must be text")
         stored_as(note.precision, note.dim)
     return note
 

@@ -29,6 +29,10 @@ class Replay:
         self._vectors = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
         self.dim = vectors.shape[1]
 
+    def fingerprint_of(self, space: None) -> str:
+        """Of its vectors, which lie in one space."""
+        return self.fingerprint
+
     def encode(self, texts: list[str], **_: object) -> NDArray[Any]:
         """Vectors [n, D]."""
         rows = [self._vectors[int(text)] if text else np.zeros(self.dim) for text in texts]

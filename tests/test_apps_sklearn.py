@@ -32,10 +32,11 @@ def test_vectors_are_the_encoders(mini_bundle: Path) -> None:
 
 
 def test_it_is_an_estimator_like_others(mini_bundle: Path) -> None:
-    vectorizer = SentenceVectorizer(mini_bundle, truncate_dim=8)
+    vectorizer = SentenceVectorizer(mini_bundle, layers=2, truncate_dim=8)
     copy = clone(vectorizer)
-    assert copy.get_params() == {"path": mini_bundle, "truncate_dim": 8, "on_long": "warn", "threads": None}
-    assert repr(copy.set_params(truncate_dim=None)) == f"SentenceVectorizer(path={mini_bundle!r})"
+    settings = {"path": mini_bundle, "layers": 2, "truncate_dim": 8, "on_long": "warn", "threads": None}
+    assert copy.get_params() == settings
+    assert repr(copy.set_params(layers=None, truncate_dim=None)) == f"SentenceVectorizer(path={mini_bundle!r})"
     with pytest.raises(NotFittedError):
         copy.transform(TEXTS)
     file = io.BytesIO()

@@ -112,8 +112,13 @@ def test_the_probe_prints_what_it_measured(capsys: pytest.CaptureFixture[str]) -
     pytest.importorskip("onnxruntime")
     probe.main(str(builtin_path()), "onnx")
     measured = json.loads(capsys.readouterr().out)
-    assert set(measured) == {"difference", "tokens", "milliseconds", "mebibytes"}
+    assert set(measured) == {"difference", "tokens", "milliseconds", "depths", "mebibytes"}
     assert measured["tokens"] > 10 and measured["milliseconds"] > 0
+
+
+def test_each_depth_is_timed(deep_bundle: Path) -> None:
+    finding = doctor.examine_encoding(Bundle.open(deep_bundle), "numpy")
+    assert re.search(r"on one thread; [\d.]+ ms with --layers 0; [\d.]+ ms with --layers 1", finding.text)
 
 
 def test_the_command_prints_a_line_a_finding(run: Runner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from xsent.commands.options import BundleOption, ThreadsOption
+from xsent.commands.options import BundleOption, LayersOption, ThreadsOption
 from xsent.errors import DataError, needing
 from xsent.terminal import one_line_errors, plain
 
@@ -35,6 +35,7 @@ app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions
 @one_line_errors()
 def serve(
     model: BundleOption = None,
+    layers: LayersOption = None,
     host: Annotated[str, typer.Option(help="Address to listen on; the default is reached from here only.")] = LOCAL[0],
     port: Annotated[int, typer.Option(min=0, max=65535, help="0 takes a free one.")] = 8000,
     head: Annotated[
@@ -74,7 +75,7 @@ def serve(
 
     key = _api_key(api_key_file)
     with _listen(host, port) as listener:
-        encoder = SentenceEncoder(model, threads=threads)
+        encoder = SentenceEncoder(model, layers=layers, threads=threads)
         heads = _named(head).items()
         application = create_app(
             encoder,

@@ -13,6 +13,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from xsent.bundle import same_space
 from xsent.classification.logistic import Choice, cross_validate, fit_logistic, log_softmax
 from xsent.errors import FingerprintError
 from xsent.files import atomic_file, existing, load_arrays, naming_damage, read_json, read_plain, to_json
@@ -64,7 +65,7 @@ class LinearClassifier:
         Args:
             vectors: Of texts [n, D], or of pairs of texts [n, 2, D].
             labels: One a text or pair, [n]; at least two different ones, each at least twice.
-            fingerprint: The encoder's; `load` asks for the same.
+            fingerprint: The encoder's; `load` asks for one of the same space.
             class_weight: "balanced" lets every label count the same, however rare, also in the probabilities.
             unknown: Probability below which `predict` gives None.
             seed: Of the folds; the optimum itself knows no chance.
@@ -133,7 +134,7 @@ class LinearClassifier:
 
     @classmethod
     def load(cls, path: str | Path, *, fingerprint: str) -> "LinearClassifier":
-        """Read a head that `save` wrote, for the encoder of a fingerprint.
+        """Read a head that `save` wrote, for the encoder of a fingerprint; it may run fewer layers.
 
         Raises:
             FingerprintError: It was fitted on vectors of another encoder.
@@ -143,10 +144,10 @@ class LinearClassifier:
         remedy = f"a head is two files, {file.name} and {beside.name}; if one is damaged or lost, fit the head again"
         with naming_damage(file, remedy):
             head = _parse(read_json(beside, remedy), file)
-        if head.fingerprint != fingerprint:
-            raise FingerprintError(
-                f"{file} is for vectors of {head.fingerprint}, the model is {fingerprint}: fit the head again"
-            )
+            if not same_space(head.fingerprint, fingerprint):
+                raise FingerprintError(
+                    f"{file} is for vectors of {head.fingerprint}, the model is {fingerprint}: fit the head again"
+                )
         return head
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from xsent.commands.options import BundleOption, ForceOption, JsonOption, ModelOption, split_names
+from xsent.commands.options import BundleOption, ForceOption, JsonOption, LayersOption, ModelOption, split_names
 from xsent.errors import DataError
 from xsent.terminal import format_table, one_line_errors, print_json, print_row
 
@@ -42,6 +42,7 @@ def fit(
     train: Annotated[Path, typer.Argument(help="Lines of label and text, or label and two texts, with tabs between.")],
     head: Annotated[Path, typer.Argument(help="A new .npz file; a .json of the same name goes beside it.")],
     model: BundleOption = None,
+    layers: LayersOption = None,
     columns: ColumnsOption = None,
     balanced: BalancedOption = False,
     unknown: Annotated[float, typer.Option(min=0, max=1, help="Answer unknown below this probability.")] = 0.0,
@@ -55,7 +56,7 @@ def fit(
     from xsent.encoder import SentenceEncoder
 
     head_files(head, new=not force)
-    encoder = SentenceEncoder(model)
+    encoder = SentenceEncoder(model, layers=layers)
     examples = read_examples(train, _names(columns))
     vectors = examples.encode(encoder, show_progress_bar=sys.stderr.isatty())
     fitted = LinearClassifier.fit(
@@ -87,6 +88,7 @@ def predict(
         typer.Argument(help="One text a line, or two with a tab between for a head of pairs; - reads standard input."),
     ] = "-",
     model: BundleOption = None,
+    layers: LayersOption = None,
     unknown: Annotated[
         float | None, typer.Option(min=0, max=1, help="Answer unknown below this probability; default: as fitted.")
     ] = None,
@@ -97,7 +99,7 @@ def predict(
     from xsent.encoder import SentenceEncoder
     from xsent.lines import read_fields, read_lines
 
-    encoder = SentenceEncoder(model)
+    encoder = SentenceEncoder(model, layers=layers)
     classifier = LinearClassifier.load(head, fingerprint=encoder.fingerprint)
     lines = read_fields(file, 2, "two texts") if classifier.pairs else ([line] for line in read_lines(file))
     total = 0
@@ -124,6 +126,7 @@ def evaluate(
         ),
     ],
     model: ModelOption = None,
+    layers: LayersOption = None,
     columns: ColumnsOption = None,
     train: Annotated[str | None, typer.Option(help="Of a folder: languages to train in, commas between.")] = None,
     test: Annotated[
@@ -137,7 +140,7 @@ def evaluate(
     from xsent.classification.topics import SEEDS_NOTE, accuracy_rows, confusion_rows, read_examples, transfer
     from xsent.models import open_model
 
-    encoder = open_model(model)
+    encoder = open_model(model, layers)
     files = _files(data, _names(train), _names(test), getattr(encoder, "languages", ()))
     sets = [{name: read_examples(path, _names(columns)) for name, path in side.items()} for side in files]
     weight: ClassWeight | None = "balanced" if balanced else None

@@ -9,7 +9,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from xsent.commands.options import BundleOption, ForceOption, JsonOption, MarginOption, NeighborsOption
+from xsent.commands.options import (
+    BundleOption,
+    ForceOption,
+    JsonOption,
+    LayersOption,
+    MarginOption,
+    NeighborsOption,
+)
 from xsent.errors import DataError
 from xsent.terminal import one_line_errors, print_json, print_row
 
@@ -51,6 +58,7 @@ def fit(
     sources: Annotated[list[str], typer.Argument(metavar="LANGUAGE=DOCUMENTS", help=_LAYOUT)],
     output: Annotated[Path, typer.Option(help="A new folder.")],
     model: BundleOption = None,
+    layers: LayersOption = None,
     rank: RankOption = None,
     weights: WeightsOption = True,
     sentences: SplitOption = False,
@@ -66,7 +74,7 @@ def fit(
         if not (language and equals and source) or language in corpora:
             raise ValueError(f"{language}{equals}{source}: expected LANGUAGE=DOCUMENTS, each language once")
         corpora[language] = _read_corpus(source, split=sentences)
-    encoder = _document_encoder(model, None, corpora, rank, weights)
+    encoder = _document_encoder(model, layers, None, corpora, rank, weights)
     encoder.save(output)
     choice = encoder.space.choice
     facts = {"languages": list(encoder.languages), "rank": choice.rank, "fingerprint": encoder.fingerprint}
@@ -86,6 +94,7 @@ def embed(
     output: Annotated[Path, typer.Option(help="A new file, see xsent encode; .jsonl has names of documents.")],
     fitted: FittedOption = None,
     model: BundleOption = None,
+    layers: LayersOption = None,
     rank: RankOption = None,
     weights: WeightsOption = True,
     sentences: SplitOption = False,
@@ -104,7 +113,7 @@ def embed(
     if output.exists() and not force:
         raise existing(output)
     corpus = _read_corpus(source, split=sentences)
-    encoder = _document_encoder(model, fitted, {language: corpus}, rank, weights)
+    encoder = _document_encoder(model, layers, fitted, {language: corpus}, rank, weights)
     note = VectorNote(encoder.fingerprint, encoder.dim, "float32", normalized=True)
     with vector_file(output, note, force=force) as writer:
         vectors = encoder.encode(list(corpus.values()), language, show_progress_bar=sys.stderr.isatty())
@@ -122,6 +131,7 @@ def align(
     languages: Annotated[str, typer.Option(help="Codes of the two languages with a comma between.")],
     fitted: FittedOption = None,
     model: BundleOption = None,
+    layers: LayersOption = None,
     rank: RankOption = None,
     weights: WeightsOption = True,
     sentences: SplitOption = False,
@@ -143,7 +153,7 @@ def align(
         raise ValueError(f"--languages {languages}: expected two different codes with a comma between, such as en,fr")
     corpora = {code: _read_corpus(source, split=sentences) for code, source in zip(codes, (a, b), strict=True)}
     gold = _same_names(corpora) if recall else set()
-    encoder = _document_encoder(model, fitted, corpora, rank, weights)
+    encoder = _document_encoder(model, layers, fitted, corpora, rank, weights)
     left, right = (encoder.encode(list(corpora[code].values()), code) for code in codes)
     pairs = bitext.align_documents(left, right, margin=margin, k=k)
     names = [list(corpora[code]) for code in codes]
@@ -159,7 +169,12 @@ def align(
 
 
 def _document_encoder(
-    model: Path | None, fitted: Path | None, corpora: Mapping[str, Corpus], rank: int | None, weights: bool
+    model: Path | None,
+    layers: int | None,
+    fitted: Path | None,
+    corpora: Mapping[str, Corpus],
+    rank: int | None,
+    weights: bool,
 ) -> "DocumentEncoder":
     """One that was fitted before, or one that is fitted on the documents."""
     from xsent.documents.encoder import DocumentEncoder
@@ -167,7 +182,7 @@ def _document_encoder(
 
     if fitted is not None and (rank is not None or not weights):
         raise ValueError("--rank and --no-weights are for fitting; leave them out with --fitted")
-    encoder = SentenceEncoder(model)
+    encoder = SentenceEncoder(model, layers=layers)
     if fitted is not None:
         return DocumentEncoder.load(fitted, encoder)
     documents = {code: list(corpus.values()) for code, corpus in corpora.items()}

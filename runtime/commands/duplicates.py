@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from xsent.commands.mine import JsonLinesOption, taking_part, vectors_of
-from xsent.commands.options import BundleOption
+from xsent.commands.options import BundleOption, LayersOption
 from xsent.errors import DataError
 from xsent.terminal import one_line_errors, print_json, print_row
 
@@ -19,6 +19,7 @@ def duplicates(
         str, typer.Argument(metavar="TEXT", help="One text a line; .gz and .xz too; - reads standard input.")
     ],
     model: BundleOption = None,
+    layers: LayersOption = None,
     vectors: Annotated[
         Path | None, typer.Option(help="Vectors of TEXT by xsent encode; default: they are made.")
     ] = None,
@@ -44,7 +45,7 @@ def duplicates(
 
     texts = read_sentences(text)
     with TemporaryDirectory(prefix="xsent-") as folder:
-        (given,) = vectors_of(Path(folder), [texts], [vectors], model, on_long="split")
+        (given,) = vectors_of(Path(folder), [texts], [vectors], model, layers, on_long="split")
         with_text = taking_part(texts, unify=False)
         found = mine_paraphrases(given.rows, threshold=threshold, rows=with_text, show_progress_bar=sys.stderr.isatty())
     if not len(found):

@@ -10,7 +10,15 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from xsent.commands.options import BundleOption, ForceOption, PrecisionOption, ThreadsOption, TruncateOption
+from xsent.commands.options import (
+    BundleOption,
+    ForceOption,
+    LayersOption,
+    PrecisionOption,
+    SpaceOption,
+    ThreadsOption,
+    TruncateOption,
+)
 from xsent.terminal import one_line_errors
 
 if TYPE_CHECKING:
@@ -29,6 +37,7 @@ def encode(
         ),
     ] = None,
     model: BundleOption = None,
+    layers: LayersOption = None,
     normalize: Annotated[bool, typer.Option(help="Give vectors length 1.")] = True,
     truncate_dim: TruncateOption = None,
     precision: PrecisionOption = "float32",
@@ -36,6 +45,7 @@ def encode(
         Literal["warn", "error", "split"],
         typer.Option(help="For sentences the model cannot read whole: cut, stop or split."),
     ] = "warn",
+    space: SpaceOption = None,
     threads: ThreadsOption = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with an output that was cut short.")] = False,
     force: ForceOption = False,
@@ -53,6 +63,7 @@ def encode(
         file,
         output,
         model=model,
+        layers=layers,
         threads=threads,
         resume=resume,
         force=force,
@@ -60,6 +71,7 @@ def encode(
         truncate_dim=truncate_dim,
         precision=precision,
         on_long=on_long,
+        space=space,
         workers=workers,
         column=column,
         address=address,
@@ -71,6 +83,7 @@ def _encode_here(
     output: Path | None,
     *,
     model: Path | None,
+    layers: int | None,
     threads: int | None,
     resume: bool,
     force: bool,
@@ -85,9 +98,10 @@ def _encode_here(
 
     if given := [name for name in ("workers", "column", "address") if options.pop(name) is not None]:
         raise ValueError(f"--{given[0]} is for --engine ray; the local one runs here and reads text")
-    encoder = SentenceEncoder(model, threads=threads)
+    encoder = SentenceEncoder(model, layers=layers, threads=threads)
     dim = options["truncate_dim"] or encoder.dim
-    note = VectorNote(encoder.fingerprint, dim, options["precision"], options["normalize_embeddings"])
+    fingerprint = encoder.fingerprint_of(options["space"])
+    note = VectorNote(fingerprint, dim, options["precision"], options["normalize_embeddings"])
     before = file_state(file)
     job: dict[str, object] = {"on_long": options["on_long"], "bytes of input": before and before[0]}
     with _vector_output(output, note, job, force, resume) as writer, Progress("sentences") as progress:

@@ -6,7 +6,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from xsent.commands.options import JsonOption, ModelOption, PrecisionOption, TruncateOption, split_names
+from xsent.commands.options import (
+    JsonOption,
+    LayersOption,
+    ModelOption,
+    PrecisionOption,
+    TruncateOption,
+    split_names,
+)
 from xsent.errors import DataError
 from xsent.terminal import format_table, one_line_errors, print_json
 
@@ -54,6 +61,7 @@ def _add_command(task: str) -> None:
     def command(
         data_folder: FolderArgument,
         model: ModelOption = None,
+        layers: LayersOption = None,
         languages: LanguagesOption = None,
         precision: PrecisionOption = "float32",
         truncate_dim: TruncateOption = None,
@@ -62,9 +70,9 @@ def _add_command(task: str) -> None:
         from xsent.evaluation.protocols import PROTOCOLS, as_stored
         from xsent.models import open_model
 
-        encoder = as_stored(open_model(model), precision, truncate_dim)
+        encoder = as_stored(open_model(model, layers), precision, truncate_dim)
         result = PROTOCOLS[task](encoder, data_folder, _codes(languages))
-        form = {"precision": precision, "truncate_dim": truncate_dim}
+        form = {"layers": layers, "precision": precision, "truncate_dim": truncate_dim}
         _report(result, encoder, {"task": task, "model": str(model or "built-in"), **form}, as_json)
 
 
@@ -95,15 +103,26 @@ def compare_spaces(
         Path, typer.Option(help="The other model: a folder of sentence-transformers, or one of ours.")
     ],
     model: ModelOption = None,
+    layers: LayersOption = None,
+    into: Annotated[
+        str | None,
+        typer.Option("--space", help="Its space, one that xsent info names; default: the only one there is."),
+    ] = None,
     languages: LanguagesOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Another model's space: P@1 between its English and this one's translations, and how near both lie."""
+    from xsent.encoder import SentenceEncoder
+    from xsent.evaluation.protocols import as_stored
     from xsent.evaluation.translation import space
     from xsent.models import open_model
 
-    encoder, codes = open_model(model), _codes(languages)
-    other = open_model(english_by)
-    result = space(encoder, data_folder, codes, english_by=other)
-    about = {"task": "space", "model": str(model or "built-in"), "english_by": str(english_by)}
-    _report(result, encoder, about, as_json)
+    encoder, codes = open_model(model, layers), _codes(languages)
+    if into is None and isinstance(encoder, SentenceEncoder) and encoder.space is None and encoder.bundle.spaces:
+        into, *others = encoder.bundle.spaces
+        if others:
+            raise ValueError(f"--space must name one of {', '.join(encoder.bundle.spaces)}")
+    encoder = as_stored(encoder, space=into)
+    result = space(encoder, data_folder, codes, english_by=open_model(english_by))
+    about = {"task": "space", "model": str(model or "built-in"), "layers": layers, "space": into}
+    _report(result, encoder, {**about, "english_by": str(english_by)}, as_json)

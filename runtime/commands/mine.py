@@ -2,13 +2,14 @@
 
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from xsent.commands.options import BundleOption, MarginOption, NeighborsOption
+from xsent.commands.options import BundleOption, LayersOption, MarginOption, NeighborsOption
 from xsent.errors import DataError, FingerprintError
 from xsent.terminal import one_line_errors, print_json, print_row
 
@@ -28,6 +29,7 @@ def mine(
     ],
     trg: Annotated[str, typer.Argument(metavar="TRG", help="The text in the other language.")],
     model: BundleOption = None,
+    layers: LayersOption = None,
     src_vectors: Annotated[
         Path | None, typer.Option(help="Vectors of SRC by xsent encode; default: they are made.")
     ] = None,
@@ -53,7 +55,7 @@ def mine(
         raise DataError("standard input can be read once: only one of SRC and TRG may be -")
     texts = (read_sentences(src), read_sentences(trg))
     with TemporaryDirectory(prefix="xsent-") as folder:
-        left, right = vectors_of(Path(folder), texts, (src_vectors, trg_vectors), model)
+        left, right = vectors_of(Path(folder), texts, (src_vectors, trg_vectors), model, layers)
         pairs = mine_bitext(
             left.rows,
             right.rows,
@@ -80,6 +82,7 @@ def score(
         str, typer.Argument(metavar="PAIRS", help="Source, tab, target on each line; - reads standard input.")
     ] = "-",
     model: BundleOption = None,
+    layers: LayersOption = None,
     margin: MarginOption = "ratio",
     k: NeighborsOption = 4,
     precision: Annotated[
@@ -103,7 +106,7 @@ def score(
         raise DataError(f"{pairs}: empty; expected a pair a line")
     (src_texts, src_rows), (trg_texts, trg_rows) = (_distinct([pair[side] for pair in given]) for side in (0, 1))
     with TemporaryDirectory(prefix="xsent-") as folder:
-        left, right = vectors_of(Path(folder), (src_texts, trg_texts), (None, None), model)
+        left, right = vectors_of(Path(folder), (src_texts, trg_texts), (None, None), model, layers)
         scorer = PairScorer(left.rows, right.rows, margin=margin, k=k)
         scores = scorer.score(src_rows, trg_rows)
         advice = None
@@ -140,10 +143,12 @@ def vectors_of(
     texts: Sequence[Sequence[str]],
     given: Sequence[Path | None],
     model: Path | None,
+    layers: int | None,
     *,
     on_long: "OnLong" = "warn",
 ) -> "list[VectorFile]":
     """The vectors of each text, those that are not given encoded into a folder in the form of those that are."""
+    from xsent.bundle import same_space
     from xsent.encoder import SentenceEncoder
     from xsent.vectors import VectorNote, check_same_space, open_vectors
 
@@ -155,14 +160,14 @@ def vectors_of(
             lines = f"{len(texts[side]):,} lines of text"
             raise DataError(f"{file.path}: {len(file.rows):,} vectors for {lines}; encode it again")
     if len(files) < len(texts):
-        encoder = SentenceEncoder(model)
+        encoder = SentenceEncoder(model, layers=layers)
         note = VectorNote(encoder.fingerprint, encoder.dim, "float32", normalized=True)
         for file in files.values():  # the vectors that are made get the form of those that there are
-            note = file.note
-            if note.fingerprint != encoder.fingerprint:
+            note = replace(file.note, fingerprint=encoder.fingerprint)
+            if not same_space(file.note.fingerprint, encoder.fingerprint):
                 raise FingerprintError(
-                    f"{file.path} has vectors of {note.fingerprint}, the model makes {encoder.fingerprint}; --model "
-                    "names the one that made them"
+                    f"{file.path} has vectors of {file.note.fingerprint}, the model makes {encoder.fingerprint}; "
+                    "--model names the one that made them"
                 )
         for side in set(range(len(texts))) - files.keys():
             files[side] = _encode(encoder, texts[side], note, folder / f"{side}.npy", on_long)

@@ -25,6 +25,12 @@ BundleOption = Annotated[Path | None, typer.Option("--model", help="A bundle; de
 ModelOption = Annotated[
     Path | None, typer.Option("--model", help="A bundle or a checkpoint; default: the built-in bundle.")
 ]
+LayersOption = Annotated[
+    int | None, typer.Option("--layers", min=0, help="Layers to run, of those that the model has; default: all.")
+]
+SpaceOption = Annotated[
+    str | None, typer.Option("--space", help="Map vectors into another model's space, one that xsent info names.")
+]
 TruncateOption = Annotated[int | None, typer.Option(help="Keep only the first numbers of a vector.")]
 ThreadsOption = Annotated[
     int | None, typer.Option(min=1, help="Texts to encode at once; default: all CPUs; 1 without layers.")

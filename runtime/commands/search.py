@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from xsent.commands.options import BundleOption, JsonOption, ThreadsOption
+from xsent.commands.options import BundleOption, JsonOption, LayersOption, SpaceOption, ThreadsOption
 from xsent.terminal import one_line_errors, print_json, print_row
 
 _QUERIES = 256  # asked at once: a pass over the vectors serves them all
@@ -20,6 +20,8 @@ def index(
     file: Annotated[str, typer.Argument(help="One text a line; .gz and .xz too; - reads standard input.")],
     index: Annotated[Path, typer.Argument(help="The folder to make, or with --add to add to.")],
     model: BundleOption = None,
+    layers: LayersOption = None,
+    space: SpaceOption = None,
     add: Annotated[
         bool, typer.Option("--add", help="Add the lines to an index; numbers go on behind its lines.")
     ] = False,
@@ -50,8 +52,9 @@ def index(
         made = work(
             index,
             steady_lines(file),
-            SentenceEncoder(model, threads=threads),
+            SentenceEncoder(model, layers=layers, threads=threads),
             source=file,
+            space=space,
             graph=graph,
             resume=resume,
             force=force,
@@ -75,6 +78,8 @@ def search(
     k: Annotated[int, typer.Option("--k", "-k", min=1, help="Lines to find.")] = 10,
     exact: Annotated[bool, typer.Option("--exact", help="Leave the graph aside, if there is one.")] = False,
     model: BundleOption = None,
+    layers: LayersOption = None,
+    space: SpaceOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Print the lines nearest in meaning, best first: score, line number and text, with tabs between.
@@ -92,11 +97,11 @@ def search(
         raise DataError("the query is empty; ask for something")
     source = "-" if query == "-" else queries
     opened = SearchIndex(index)
-    encoder = SentenceEncoder(model)
+    encoder = SentenceEncoder(model, layers=layers)
     texts = read_lines(source) if source else iter([query or ""])
     number = 0
     while batch := list(islice(texts, _QUERIES)):
-        for text, hits in zip(batch, opened.search(encoder, batch, k, exact=exact), strict=True):
+        for text, hits in zip(batch, opened.search(encoder, batch, k, exact=exact, space=space), strict=True):
             number += 1
             if as_json:
                 found = [{"score": hit.score, "line": hit.line, "text": hit.text} for hit in hits]

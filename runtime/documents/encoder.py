@@ -12,6 +12,7 @@ from typing import Protocol, Self
 
 import numpy as np
 
+from xsent.bundle import split_depth
 from xsent.documents.segments import Document, sentences_of
 from xsent.documents.space import Density, DocumentSpace, LanguageSpace
 from xsent.documents.subspace import Floats, LanguageSurvey, RankChoice, choose_rank, survey
@@ -69,8 +70,9 @@ class DocumentEncoder:
 
     @property
     def fingerprint(self) -> str:
-        """Identity of the document vectors' space; it covers the sentence encoder and all that was fitted."""
-        return self.space.fingerprint
+        """Identity of the document vectors; it covers the sentence encoder, its depth, and all that was fitted."""
+        depth = split_depth(self._encoder.fingerprint)[1]
+        return self.space.fingerprint + (f".{depth}" if depth else "")
 
     def fit(
         self,

@@ -14,6 +14,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from xsent.bundle import same_space
 from xsent.documents.subspace import Doubles, Floats, Moments, RankChoice, dominant_directions, remove_directions
 from xsent.errors import DataError, FingerprintError
 from xsent.files import atomic_folder, existing, load_arrays, naming_damage, read_json, read_plain, to_json
@@ -175,14 +176,14 @@ class DocumentSpace:
                     f"{path}: format version {about['format_version']!r}, this version of xsent reads "
                     f"{FORMAT_VERSION}; fit the documents again"
                 )
-            if about["encoder"] != encoder:
+            if not same_space(about["encoder"], encoder):
                 raise FingerprintError(
                     f"{path} was fitted on sentence vectors of {about['encoder']}, this model gives those of "
                     f"{encoder}: use the model it was fitted with, or fit again"
                 )
             arrays = load_arrays(read_plain(path / _ARRAYS))
             languages = {code: _language(arrays, code, weighted) for code, weighted in about["languages"].items()}
-            space = cls(encoder, languages, RankChoice(about["rank"], tuple(about["accuracies"])))
+            space = cls(about["encoder"], languages, RankChoice(about["rank"], tuple(about["accuracies"])))
             if space.fingerprint != about["fingerprint"]:
                 raise ValueError("its fingerprint is not that of its content")
         return space

@@ -26,22 +26,32 @@ PROTOCOLS = {protocol.__name__: protocol for protocol in _ALL}
 
 
 def as_stored(
-    encoder: SupportsEncode, precision: Precision = "float32", truncate_dim: int | None = None
+    encoder: SupportsEncode,
+    precision: Precision = "float32",
+    truncate_dim: int | None = None,
+    space: str | None = None,
 ) -> SupportsEncode:
-    """The encoder, with vectors as they come out of a file; a ValueError says that it is no bundle's."""
-    if precision == "float32" and truncate_dim is None:
+    """The encoder, with vectors as they come out of a file, or in another model's space.
+
+    A ValueError says that it is no bundle's, or which spaces there are.
+    """
+    if precision == "float32" and truncate_dim is None and space is None:
         return encoder
     if not isinstance(encoder, SentenceEncoder):
-        raise ValueError("--precision and --truncate-dim are for bundles; export the checkpoint first")
-    return _StoredEncoder(encoder, precision, truncate_dim)
+        raise ValueError("--precision, --truncate-dim and --space are for bundles; export the checkpoint first")
+    return _StoredEncoder(encoder, precision, truncate_dim, space)
 
 
 class _StoredEncoder:
-    def __init__(self, encoder: SentenceEncoder, precision: Precision, truncate_dim: int | None) -> None:
-        self._encoder, self._precision, self._truncate_dim = encoder, precision, truncate_dim
-        self.languages, self.fingerprint = encoder.languages, encoder.fingerprint
+    def __init__(
+        self, encoder: SentenceEncoder, precision: Precision, truncate_dim: int | None, space: str | None
+    ) -> None:
+        self._encoder, self._precision, self._truncate_dim, self._space = encoder, precision, truncate_dim, space
+        self.languages, self.fingerprint = encoder.languages, encoder.fingerprint_of(space)
 
     def encode(self, sentences: Sequence[str], /) -> NDArray[np.float32]:
         """Vectors [n, dim], whose cosines are those of the stored ones."""
-        vectors = self._encoder.encode(sentences, precision=self._precision, truncate_dim=self._truncate_dim)
+        vectors = self._encoder.encode(
+            sentences, precision=self._precision, truncate_dim=self._truncate_dim, space=self._space
+        )
         return unpack_signs(vectors) if self._precision == "binary" else vectors.astype(np.float32)

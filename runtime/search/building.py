@@ -28,6 +28,7 @@ def build_index(
     encoder: SentenceEncoder,
     *,
     source: str = "",
+    space: str | None = None,
     graph: bool = False,
     resume: bool = False,
     force: bool = False,
@@ -42,8 +43,9 @@ def build_index(
         path: The folder to make; its parent must exist.
         texts: The lines, numbered from 1. An empty line keeps its number and is never found; a long one is encoded
             in windows.
-        encoder: What makes the vectors; searching needs the same.
+        encoder: What makes the vectors; searching needs the same, of whatever depth.
         source: Where the lines come from, such as a file; kept with each.
+        space: Another model's, see `SentenceEncoder.encode`; searching needs the same.
         graph: Add a graph for faster, approximate search, see `xsent.search.graph`.
         resume: Go on with a job that was stopped, if there is one; `texts` must begin with the lines it has read.
         force: Replace an existing index; forget a job that was stopped.
@@ -59,12 +61,12 @@ def build_index(
     _check_free(path, partial, resume=resume, force=force)
     if graph:
         require_usearch()
-    base = IndexState(encoder.fingerprint, encoder.dim)
+    base = IndexState(encoder.fingerprint_of(space), encoder.dim)
     # Nobody adds to what is replaced meanwhile.
     with naming_full_disk(path), only_writer(path), _growing(partial, anew=force and not resume):
         with closing(_LineWriter(partial, base, source)) as writer:
             writer.start(resume=resume, force=force)
-            state = _fill(path, writer, texts, encoder, graph, show_progress_bar)
+            state = _fill(path, writer, texts, encoder, space, graph, show_progress_bar)
         if path.exists():
             check_replaceable(path)
         replace_folder(partial, path) if force else put_in_place(partial, path)
@@ -77,6 +79,7 @@ def extend_index(
     encoder: SentenceEncoder,
     *,
     source: str = "",
+    space: str | None = None,
     graph: bool = False,
     resume: bool = False,
     force: bool = False,
@@ -85,7 +88,8 @@ def extend_index(
     """Add lines to an index, whose numbers follow its own; until all are in, searches see it as it was.
 
     See `build_index`. Here `force` only forgets an addition that was stopped; without `graph` new lines are searched
-    exactly beside the graph, if there is one. A FileExistsError also says that there is nothing to `resume`.
+    exactly beside the graph, if there is one. A FileExistsError also says that there is nothing to `resume`, a
+    FingerprintError that the index is of another encoder, depth or space.
     """
     path = Path(path)
     IndexDatabase(path).close()  # says so if there is none
@@ -93,14 +97,14 @@ def extend_index(
         require_usearch()
     with naming_full_disk(path), only_writer(path):
         with closing(SearchIndex(path)) as index:
-            index.state.check_fingerprint(encoder.fingerprint, path)
+            index.state.check_fingerprint(encoder.fingerprint_of(space), path, grows=True)
             index.verify()
             base = replace(index.state, start=index.state.lines, digest="")
         with closing(_LineWriter(path, base, source)) as writer:
             if resume and not force and not writer.stopped():
                 raise existing(path, f"{_COMPLETE}; without --resume the lines are added")
             writer.start(resume=resume, force=force)
-            return _fill(path, writer, texts, encoder, graph, show_progress_bar)
+            return _fill(path, writer, texts, encoder, space, graph, show_progress_bar)
 
 
 def can_resume(path: Path, *, add: bool) -> bool:
@@ -201,15 +205,21 @@ def _check_free(path: Path, partial: Path, *, resume: bool, force: bool) -> None
 
 
 def _fill(
-    path: Path, writer: _LineWriter, texts: Iterable[str], encoder: SentenceEncoder, graph: bool, show: bool
+    path: Path,
+    writer: _LineWriter,
+    texts: Iterable[str],
+    encoder: SentenceEncoder,
+    space: str | None,
+    graph: bool,
+    show: bool,
 ) -> IndexState:
     """Add what the job is missing, and make it the index."""
-    writer.state.check_fingerprint(encoder.fingerprint, writer.folder)
+    writer.state.check_fingerprint(encoder.fingerprint_of(space), writer.folder, grows=True)
     with naming_full_disk(path, lambda: writer.stopped() is not None):
         state = writer.state
         rest = writer.digest.skip(texts, state.lines - state.start, state.digest, writer.folder)
         texts, sentences = tee(rest)  # the encoder reads a few dozen ahead, no more
-        vectors = encoder.encode_iter(sentences, precision="float16", on_long="split")
+        vectors = encoder.encode_iter(sentences, precision="float16", on_long="split", space=space)
         with Progress("lines", enabled=show) as progress:
             for vector, text in zip(progress.count(vectors), texts, strict=False):
                 writer.add(text, vector)

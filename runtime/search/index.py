@@ -89,16 +89,18 @@ class SearchIndex:
         *,
         exact: bool = False,
         words: bool = False,
+        space: str | None = None,
     ) -> list[list[Hit]]:
         """Find the lines that mean most nearly what the queries mean.
 
         Args:
-            encoder: The one that made the index.
+            encoder: The one that made the index, of whatever depth.
             queries: Texts in any of its languages; an empty one finds nothing.
             k: Hits a query; all lines if there are fewer.
             exact: Leave the graph aside, if there is one.
             words: Add half of the share of a query's words that a passage has, rare ones counting more, to its
                 score: of documents only, see `update_index`.
+            space: That of the other model in whose space the index lies, if it was made so.
 
         Returns:
             The hits of every query, best first; of equal scores the earlier line.
@@ -110,8 +112,8 @@ class SearchIndex:
         if isinstance(queries, str):
             raise TypeError("search takes a list of queries, not one str")
         k = whole_number("k", k)
-        self.state.check_fingerprint(encoder.fingerprint, self.path)
-        vectors = encoder.encode(queries, on_long="split")
+        self.state.check_fingerprint(encoder.fingerprint_of(space), self.path)
+        vectors = encoder.encode(queries, on_long="split", space=space)
         try:
             return self._search(queries, vectors, k, exact, words)
         except DataError:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
+from xsent.bundle import same_space, split_depth
 from xsent.errors import FingerprintError
 
 
@@ -26,13 +27,19 @@ class IndexState:
         """Name of the graph's file."""
         return f"graph-{self.graph}.usearch"
 
-    def check_fingerprint(self, fingerprint: str, path: Path) -> None:
-        """See whether an encoder fits the index; a FingerprintError names both fingerprints."""
-        if fingerprint != self.fingerprint:
-            raise FingerprintError(
-                f"{path} has vectors of {self.fingerprint}, the model makes {fingerprint}: use the model of the index, "
-                "or build the index again"
-            )
+    def check_fingerprint(self, fingerprint: str, path: Path, *, grows: bool = False) -> None:
+        """See whether vectors of a fingerprint fit the index; a FingerprintError names both.
+
+        Queries may be of another depth; the vectors of an index that `grows` are all of one.
+        """
+        if fingerprint == self.fingerprint or (not grows and same_space(fingerprint, self.fingerprint)):
+            return
+        remedy = f"use the model of the index{' and its --space' * ('@' in self.fingerprint)}, or build the index again"
+        if same_space(fingerprint, self.fingerprint):
+            layers, others = split_depth(self.fingerprint)[1], split_depth(fingerprint)[1]
+            same = f"give --layers {layers}" if layers else f"leave --layers {others} out"
+            remedy = f"an index keeps to one depth, {same}, or build the index again"
+        raise FingerprintError(f"{path} has vectors of {self.fingerprint}, the model makes {fingerprint}: {remedy}")
 
 
 class Passage(NamedTuple):

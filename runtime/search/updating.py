@@ -55,7 +55,7 @@ def update_index(
 
     Raises:
         DataError: The folder holds something else, or another process is writing.
-        FingerprintError: The index is of another encoder.
+        FingerprintError: The index is of another encoder, or of another depth of this one.
     """
     path = Path(path).resolve()
     recover(path)
@@ -65,7 +65,7 @@ def update_index(
         with closing(IndexDatabase(path, create=True)) as database:
             if (state := database.state()) is None:
                 raise DataError(f"{path}: an unfinished index of lines; xsent index --resume goes on with it")
-            state.check_fingerprint(encoder.fingerprint, path)
+            state.check_fingerprint(encoder.fingerprint, path, grows=True)
             database.keep_documents()
             database.forget(state.rows)
         with closing(IndexWriter(path, state)) as writer:
