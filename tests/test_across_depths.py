@@ -20,6 +20,7 @@ from xsent import (
     build_index,
     extend_index,
     update_index,
+    vector_output,
 )
 from xsent.bundle import same_space
 
@@ -41,20 +42,17 @@ def test_an_index_is_searched_by_any_depth_and_keeps_to_its_own(
     whole: SentenceEncoder, shallow: SentenceEncoder, tmp_path: Path
 ) -> None:
     for made, other, advice in ((whole, shallow, "leave --layers 1 out"), (shallow, whole, "give --layers 1")):
-        path = tmp_path / advice[:4]
-        build_index(path, ENGLISH, made)
-        hits = SearchIndex(path).search(other, ENGLISH[:3], 1)
+        lines, notes = (tmp_path / f"{kind} {made.layers}" for kind in ("lines", "notes"))
+        build_index(lines, ENGLISH, made)
+        update_index(notes, [], made)
+        hits = SearchIndex(lines).search(other, ENGLISH[:3], 1)
         cosines = (made.encode(ENGLISH) @ other.encode(ENGLISH[:3]).T).max(axis=0)
         assert [hit.score for (hit,) in hits] == pytest.approx(cosines, abs=1e-3)
-        documents = [Document("a", "1", [(1, "Anna")])]
-        update_index(tmp_path / f"{advice[:4]} documents", [], made)
-        for work in (
-            lambda path=path, other=other: extend_index(path, ["Anna"], other),
-            lambda a=advice, other=other: update_index(tmp_path / f"{a[:4]} documents", documents, other),
-        ):
-            both = f"has vectors of {made.fingerprint}, the model makes {other.fingerprint}: an index keeps to one"
-            with pytest.raises(FingerprintError, match=f"{both} depth, {advice}, or build the index again$"):
-                work()
+        both = f"has vectors of {made.fingerprint}, the model makes {other.fingerprint}: an index keeps to one depth"
+        with pytest.raises(FingerprintError, match=f"{both}, {advice}, or build the index again$"):
+            extend_index(lines, ["Anna"], other)
+        with pytest.raises(FingerprintError, match=f"{both}, {advice}"):
+            update_index(notes, [Document("a", "1", [(1, "Anna")])], other)
 
 
 def test_an_index_in_another_models_space(whole: SentenceEncoder, shallow: SentenceEncoder, tmp_path: Path) -> None:
@@ -106,9 +104,19 @@ def test_commands_with_vectors_of_two_depths_and_of_two_spaces(run: Runner, deep
     assert_refused(run(*mine, made["all"], "--src-vectors", made["their"]), f"{name}@{SPACE}, .* of {name}: use one")
     encoded = SentenceEncoder(deep_bundle, layers=1).encode(GERMAN[::4], space=SPACE)
     assert np.array_equal(np.load(made["both"]), encoded)
-    part = ("encode", de, "--output", tmp_path / "part.npy", *model)
-    run(*part, "--on-long", "error", stdin="")  # complete
-    assert_refused(run(*part, "--resume", *few), "exists")
+
+
+def test_an_output_goes_on_with_the_same_depth_and_space(
+    run: Runner, deep_bundle: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(vector_output, "STEP", 2)
+    text, name = tmp_path / "a.txt", SentenceEncoder(deep_bundle).fingerprint
+    text.write_bytes("\n".join(ENGLISH * 5).encode() + b"\n\xff\n")
+    command = ("encode", text, "--output", tmp_path / "a.npy", "--model", deep_bundle, "--threads", 1)
+    code, _, err = run(*command)
+    assert code == 1 and "not UTF-8" in err
+    for options, other in ((("--layers", 1), f"{name}.1"), (("--space", SPACE), f"{name}@{SPACE}")):
+        assert_refused(run(*command, "--resume", *options), f"fingerprint was {name}, is now {other}; give the same")
 
 
 def test_what_the_model_lacks_is_one_line(
@@ -179,5 +187,5 @@ def test_a_bundle_that_lies_in_a_space_is_not_mapped() -> None:
         assert encoder.fingerprint_of(name) == encoder.fingerprint
         with pytest.raises(ValueError, match="truncate_dim = 8 cuts no vector of another model's space"):
             encoder.encode("Anna", space=name, truncate_dim=8)
-    with pytest.raises(ValueError, match="space = 'other' must be one of all-MiniLM-L6-v2$"):
+    with pytest.raises(ValueError, match=r"space = 'other' must be one of all-MiniLM-L6-v2$"):
         encoder.encode("Anna", space="other")
