@@ -6,5 +6,4 @@ from xsent import terminal
 
 main = partial(terminal.main, "xsent.bench.cli")  # the `xsent-bench` command
 
-LAYERS = (0, 1, 2, 3, 4, 6)
 LENGTHS = (8, 16, 32, 64, 128, 256)  # tokens of a sentence

@@ -1,89 +1,105 @@
-"""The bundles that are measured: given ones, and random weights of the true shape where none is given."""
+"""The bundles that are measured: given ones at each of their depths, and what is made of them in other forms."""
 
-import hashlib
 import os
 import shutil
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass
+from hashlib import sha256
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-import torch
-
 from xsent import export
 from xsent.bench.texts import sentences
-from xsent.bundle import TOKENIZER, Bundle, builtin_path, file_digest
+from xsent.bundle import Bundle, builtin_path, file_digest
 from xsent.errors import BundleError, DataError
-from xsent.export.bundle import export_bundle
+from xsent.export.exporting import export as write_export
 from xsent.export.options import ExportOptions, Format, Precision
 from xsent.openvino_backend import FILES, FOLDER, import_openvino
-from xsent.train.checkpoint import VALIDATION, Checkpoint
-from xsent.train.model import Encoder, ModelConfig
 
 OPENVINO = f"{FOLDER}/{FILES[0]}"
-LANGUAGES = "en", "fr"
-PAIRS = 40  # for the export's gate, which random weights need not pass, and for OpenVINO's calibration
+PAIRS = 8  # a language, for the export's gate, which need not be passed, and for OpenVINO's calibration
 
 Kind = tuple[int, str]  # layers and precision
 
 
 @dataclass
 class Bundles:
-    """Bundles by layers and precision."""
+    """Bundles by layers and precision, each opened for its layers."""
 
     work: Path  # folder for those that are made; kept, and used again; it must exist
-    given: Mapping[Kind, Bundle] = field(default_factory=dict)  # each takes the place of a made one, see `trained`
-    like: Path = field(default_factory=builtin_path)  # the bundle whose shape and tokenizer the made ones have
+    given: Mapping[Kind, Bundle]  # see `trained`
 
-    def path(self, layers: int, precision: Precision, *, openvino: bool = False) -> Path:
-        """The bundle to measure, with OpenVINO's files where asked for; made if it is neither given nor there."""
+    @property
+    def depths(self) -> list[int]:
+        """The numbers of layers that there are."""
+        return sorted({layers for layers, _ in self.given})
+
+    def open(self, layers: int, precision: Precision, *, openvino: bool = False) -> Bundle:
+        """The bundle to measure, with OpenVINO's files where asked for, which are of all its layers.
+
+        The given one if it is so; else it is made of the first that has so many layers, unless it is there.
+        """
         found = self.given.get((layers, precision))
-        if found is not None and (OPENVINO in found.files or not openvino):
-            return found.path
-        path = self.work / f"{layers}-layers-{precision}{'-openvino' * openvino}"
-        mark, like = path.with_suffix(".made-of"), Bundle.open(self.like)
-        code = "".join(file_digest(file) for file in sorted(Path(export.__file__).parent.glob("*.py")))
-        made = hashlib.sha256(f"{like.fingerprint} {code}".encode()).hexdigest()
+        if found and (not openvino or (OPENVINO in found.files and layers == found.num_layers)):
+            return found
+        source = found or next(bundle for (depth, _), bundle in self.given.items() if depth == layers)
+        path = self.work / f"{source.fingerprint}-{precision}{f'-openvino-{layers}' * openvino}"
+        mark, folder = path.with_suffix(".made-by"), Path(export.__file__).parent
+        code = sha256("".join(map(file_digest, sorted(folder.glob("*.py")))).encode()).hexdigest()
         with suppress(BundleError):  # damaged, or not there
-            if Bundle.open(path) and mark.is_file() and mark.read_text() == made:
-                return path
-        write_random(like, layers, precision, path, openvino=openvino)
-        mark.write_text(made)
-        return path
+            made = Bundle.open(path, layers)
+            if mark.is_file() and mark.read_text() == code:
+                return made
+        write_as(source, precision, path, layers if openvino else None)
+        mark.write_text(code)
+        return Bundle.open(path, layers)
 
 
 def trained(paths: Sequence[Path], note: Callable[[str], None] = lambda _: None) -> dict[Kind, Bundle]:
-    """Bundles by layers and precision, the built-in one too where none is like it; a report is told which they are."""
+    """Bundles by layers and precision, each depth that they have; of the built-in one those that no other has.
+
+    A report is told which they are. A DataError where two have the same.
+    """
     found: dict[Kind, Bundle] = {}
-    for bundle in map(Bundle.open, paths):
-        kind = bundle.num_layers, bundle.precision
+    for bundle in (bundle for path in paths for bundle in at_each_depth(path)):
+        kind = bundle.layers, bundle.precision
         if kind in found:
             alike = f"{bundle.path} and {found[kind].path}: both are {kind[0]} layers in {kind[1]}"
             raise DataError(f"{alike}; give one of them")
         found[kind] = bundle
-    builtin = Bundle.open(builtin_path())
-    found.setdefault((builtin.num_layers, builtin.precision), builtin)
-    for bundle in found.values():
-        forget(bundle.path)
-    named = ", ".join(
-        f"{layers} layers in {precision} ({b.name}, {b.vocab_size:,} pieces, {b.dim} dimensions)"
-        for (layers, precision), b in found.items()
-    )
-    note(f"Trained bundles: {named}. All others have random weights in the shape of the built-in one.")
+    for bundle in at_each_depth(builtin_path()):
+        found.setdefault((bundle.layers, bundle.precision), bundle)
+    for path in dict.fromkeys(bundle.path for bundle in found.values()):
+        forget(path)
+        here = [bundle for bundle in found.values() if bundle.path == path]
+        layers, one = ", ".join(str(bundle.layers) for bundle in here), here[0]
+        note(f"{layers} layers in {one.precision}: {one.name}, {one.vocab_size:,} pieces, {one.dim} dimensions.")
+    note("All layers are trained; other precisions, and OpenVINO's files that lack, are made of the same bundles.")
     return found
 
 
-def write_random(like: Bundle, layers: int, precision: Precision, path: Path, *, openvino: bool) -> None:
-    """Export an encoder with random weights, else like a bundle: what it says is nonsense, what it costs is not."""
-    if openvino:
+def at_each_depth(path: Path) -> list[Bundle]:
+    """A bundle, opened for each number of layers that it has."""
+    return [Bundle.open(path, depth) for depth in Bundle.open(path).depths]
+
+
+def write_as(source: Bundle, precision: Precision, path: Path, openvino: int | None) -> None:
+    """Write a bundle in another precision, or as many of its layers as are asked for with OpenVINO's files.
+
+    What is lost makes no difference here.
+    """
+    if openvino is not None:
         import_openvino("bench")  # before all the work
     shutil.rmtree(path, ignore_errors=True)
     with TemporaryDirectory() as folder:
-        # Random weights have nothing to lose.
-        kind: Format = "openvino" if openvino else "bundle"
-        options = ExportOptions(kind, precision, least_cosine=-2, tolerance=101)
-        export_bundle(_random_checkpoint(like, layers, Path(folder)), path, options)
+        pairs = Path(folder) / "pairs.tsv"
+        texts = zip(sentences(PAIRS, "en"), sentences(PAIRS, "fr"), strict=True)
+        lines = [f"made-up\t{language}\t{a}\t{b}\n" for a, b in texts for language in source.languages]
+        pairs.write_text("".join(lines), encoding="utf-8")
+        kind: Format = "bundle" if openvino is None else "openvino"
+        loose = ExportOptions(kind, precision, num_layers=openvino, gate_data=pairs, least_cosine=-2, tolerance=101)
+        write_export(source.path, path, loose)
     forget(path)
 
 
@@ -98,31 +114,3 @@ def forget(folder: Path) -> None:
     for path in (path for path in folder.rglob("*") if path.is_file()):
         with path.open("rb") as file:
             os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
-
-
-def _random_checkpoint(like: Bundle, layers: int, folder: Path) -> Checkpoint:
-    network = like.network
-    config = ModelConfig(
-        vocab_size=like.vocab_size,
-        dim=like.dim,
-        num_layers=layers,
-        num_heads=network.heads,
-        ffn_dim=4 * like.dim,  # a BERT's
-        max_length=like.max_length,
-        activation=network.activation,
-        norm_eps=network.norm_eps,
-        first=network.first,
-        last=network.last,
-    )
-    generator = torch.Generator().manual_seed(1)
-    encoder = Encoder(config)
-    for name, parameter in encoder.named_parameters():
-        if "norm." not in name:
-            torch.nn.init.normal_(parameter.data, std=0.02, generator=generator)
-    shutil.copyfile(like.tokenizer_path, folder / TOKENIZER)
-    english, other = (sentences(PAIRS, language) for language in LANGUAGES)
-    lines = [f"made-up\t{LANGUAGES[1]}\t{a}\t{b}\n" for a, b in zip(english, other, strict=True)]
-    (folder / VALIDATION).write_text("".join(lines), encoding="utf-8")
-    about = {"name": f"random-{layers}", "languages": list(LANGUAGES), "licence": "CC0-1.0", "step": 0}
-    weights = {f"encoder.{name}": weight for name, weight in encoder.state_dict().items()}
-    return Checkpoint(folder, {**about, "model": asdict(config)}, weights)

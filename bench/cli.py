@@ -62,7 +62,7 @@ def whole_run(
     out: Annotated[Path, typer.Option(help="Folder of the report; made if it is not there.")] = Path("bench-report"),
     work: Annotated[Path | None, typer.Option(help="Folder of models made for it, kept; default: OUT-work.")] = None,
     evaluate: Annotated[Path | None, typer.Option("--eval", help="Folder of test sets: quality beside cost.")] = None,
-    bundle: Annotated[list[Path] | None, typer.Option(help="A trained bundle too; may be given again.")] = None,
+    bundle: Annotated[list[Path] | None, typer.Option(help="A bundle too, at each depth; may be given again.")] = None,
     with_peers: Annotated[bool, typer.Option("--peers/--no-peers", help="Whether other systems run too.")] = True,
     force: Annotated[bool, typer.Option("--force", help="Replace a report that is there.")] = False,
 ) -> None:

@@ -1,20 +1,21 @@
 """Latency, memory, size and start by layers, precision, backend and threads, and where time goes."""
 
 import logging
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from statistics import median
 
 import numpy as np
 
-from xsent.bench import LAYERS, LENGTHS
-from xsent.bench.bundles import Bundles, Kind
+from xsent.bench import LENGTHS
+from xsent.bench.bundles import Bundles
 from xsent.bench.processes import answers
 from xsent.bench.results import Axis, Measurement
 from xsent.bench.turn import BLOCK, Task, Turn, run_turn
-from xsent.bundle import MANIFEST, Bundle
+from xsent.bundle import GRAPH, MANIFEST, WEIGHTS, Bundle, graph_name
 from xsent.errors import DataError, MissingExtraError, XsentError
+from xsent.export.nodes import PAGE
 from xsent.export.options import Precision
 from xsent.openvino_backend import FOLDER
 from xsent.threads import available_cpus
@@ -34,7 +35,7 @@ class Family:
 
     precision: Precision
     backend: str
-    layers: Sequence[int]
+    deepest: bool = False  # for the deepest alone, and in onnx those that are given, not every depth that there is
     threads: int = 1  # sentences encoded at once
     turns: int = 3  # of each, a fresh process each
     stream: int = 1000  # sentences over which the memory is watched; 0 for not
@@ -44,22 +45,24 @@ class Family:
         """One of them in words."""
         return f"{layers} layers, {self.precision}, {self.backend}, threads {self.threads}"
 
-    def covering(self, kinds: Collection[Kind]) -> "Family":
-        """The same with all of these of its precision too, if it runs in onnx on one thread."""
-        more = {layers for layers, precision in kinds if precision == self.precision}
-        usual = (self.backend, self.threads) == ("onnx", 1)
-        return replace(self, layers=sorted({*self.layers, *more})) if usual else self
+    def layers(self, bundles: Bundles) -> list[int]:
+        """The numbers of layers that are measured."""
+        given = {layers for layers, precision in bundles.given if (precision, "onnx") == (self.precision, self.backend)}
+        return sorted({bundles.depths[-1], *given}) if self.deepest else bundles.depths
 
     def measure(
-        self, folders: Mapping[int, Path], lengths: Sequence[int], seconds: float, fail: Say
+        self, bundles: Mapping[int, Bundle], lengths: Sequence[int], seconds: float, fail: Say
     ) -> Iterator[Measurement]:
         """Measure the bundle of each number of layers, so many seconds a length and turn; one that fails is left out.
 
         Latency and start come once all turns are over, or on Ctrl-C those of the turns so far; then memory.
         """
         settings: Mapping[str, str | int] = {"backend": self.backend, "threads": self.threads}
-        numbers = {self.name(layers): layers for layers in folders}
-        tasks = {name: Task(str(folders[n]), "xsent", settings, lengths, seconds) for name, n in numbers.items()}
+        numbers = {self.name(layers): layers for layers in bundles}
+        tasks = {
+            name: Task(str(bundles[n].path), "xsent", {"layers": n, **settings}, lengths, seconds)
+            for name, n in numbers.items()
+        }
         unseen, found, streams = ({name: list[Turn]() for name in tasks} for _ in range(3))
         first = {name: replace(task, seconds=0) for name, task in tasks.items()}
         take_turns(first, unseen, fail)  # has the system read the files
@@ -90,67 +93,79 @@ class GridPlan:
     families: Sequence[Family]  # the most telling first, for whoever ends a run early
     lengths: Sequence[int] = LENGTHS  # tokens of the sentences that are timed; those that a bundle takes
     seconds: float = 0.3  # for each length in a turn
-    shares: Sequence[int] = (0, 2, 6)  # layers whose distance to the machine's peaks is measured
     training: Sequence[int] = (1, 2, 4, 6)  # layers that are trained with
 
 
 def quick_plan() -> GridPlan:
-    """About a minute and a half on two cores; no training, whose vocabulary alone takes half as long."""
+    """About two minutes on two cores; no training, whose vocabulary alone takes half a minute."""
     families = [
-        Family("int8", "onnx", (0, 1, 2, 4, 6), turns=2, stream=5_000),
-        Family("float32", "onnx", (2,), turns=2),
-        Family("int4-table", "onnx", (2,), turns=2),
-        Family("int8", "numpy", (2,), turns=2),
+        Family("int8", "onnx", turns=2, stream=5_000),
+        Family("float32", "onnx", deepest=True, turns=2),
+        Family("int4-table", "onnx", deepest=True, turns=2),
+        Family("int8", "numpy", deepest=True, turns=2),
     ]
-    return GridPlan(families, lengths=(8, 32, 128), shares=(2,), training=())
+    return GridPlan(families, lengths=(8, 32, 128), training=())
 
 
 def full_plan() -> GridPlan:
     """Some fifteen minutes on two cores, the training included."""
-    families = [Family("int8", "onnx", LAYERS, stream=5_000, long=(0, 2))]
+    families = [Family("int8", "onnx", stream=5_000, long=(0, 2))]
     if (cpus := available_cpus()) > 1:
-        families.append(Family("int8", "onnx", LAYERS, threads=cpus, turns=2, stream=0))
+        families.append(Family("int8", "onnx", threads=cpus, turns=2, stream=0))
     families += [
-        Family("float32", "onnx", LAYERS, turns=2),
-        Family("int4-table", "onnx", LAYERS, turns=2),
-        Family("int8", "openvino", LAYERS, turns=2),
-        Family("int8", "numpy", LAYERS, turns=2),
-        Family("float32", "numpy", (0, 2, 6), turns=2),
+        Family("float32", "onnx", turns=2),
+        Family("int4-table", "onnx", turns=2),
+        Family("int8", "openvino", turns=2),
+        Family("int8", "numpy", turns=2),
+        Family("float32", "numpy", deepest=True, turns=2),
     ]
     return GridPlan(families)
 
 
 def measure_grid(plan: GridPlan, bundles: Bundles, fail: Say) -> Iterator[Measurement]:
-    """Size, latency, start and memory of each family and of the given bundles; what fails is told."""
-    sized = set[Path]()
-    for family in (family.covering(bundles.given) for family in plan.families):
-        folders: dict[int, Path] = {}
-        for layers in family.layers:
+    """Size, latency, start and memory of each family; what fails is told."""
+    sized = set[tuple[int, str]]()
+    for family in plan.families:
+        opened: dict[int, Bundle] = {}
+        for layers in family.layers(bundles):
             logger.info("bundle: %s", family.name(layers))
             try:
-                folders[layers] = bundles.path(layers, family.precision, openvino=family.backend == "openvino")
+                opened[layers] = bundles.open(layers, family.precision, openvino=family.backend == "openvino")
             except MissingExtraError as error:
                 fail(f"{family.precision}, {family.backend}: {error}")
                 break
             except (XsentError, OSError) as error:
                 fail(f"{family.name(layers)}: {error}")
         if family.backend != "openvino":
-            yield from (size(Bundle.open(path)) for path in folders.values() if path not in sized)
-            sized |= {*folders.values()}
-        yield from family.measure(folders, plan.lengths, plan.seconds, fail)
+            yield from (size(bundle) for n, bundle in opened.items() if (n, family.precision) not in sized)
+            sized |= {(n, family.precision) for n in opened}
+        yield from family.measure(opened, plan.lengths, plan.seconds, fail)
 
 
 def size(bundle: Bundle) -> Measurement:
-    """The bytes of a bundle and of each of its files; without those for OpenVINO, which a bundle need not have."""
-    names = [MANIFEST, *(name for name in bundle.files if not name.startswith(f"{FOLDER}/"))]
-    files = {name: (bundle.path / name).stat().st_size for name in names}
+    """The bytes of a bundle without what is for more layers than it was opened for, and of each of its files.
+
+    Without those for OpenVINO, which a bundle need not have.
+    """
+    graphs = {graph_name(depth, bundle.num_layers): depth for depth in bundle.depths}
+    files = {GRAPH: 0, MANIFEST: (bundle.path / MANIFEST).stat().st_size}
+    for name, entry in bundle.files.items():
+        if not name.startswith(f"{FOLDER}/") and graphs.get(name, 0) <= bundle.layers:
+            place = GRAPH if name in graphs else name
+            files[place] = files.get(place, 0) + entry.bytes
+    beyond = {f"layer{number}" for number in range(bundle.layers, bundle.num_layers)}
+    beyond |= {f"readout{depth}" for depth in bundle.depths if depth > bundle.layers}
+    tensors = (tensor for name, tensor in bundle.network.tensors.items() if name.partition(".")[0] in beyond)
+    pages = (math.ceil(math.prod(tensor.shape) * np.dtype(tensor.dtype).itemsize / PAGE) for tensor in tensors)
+    files[WEIGHTS] -= PAGE * sum(pages)
     figures = {"bytes": sum(files.values()), **{f"{name}_bytes": count for name, count in files.items()}}
-    return Measurement("size", {"layers": bundle.num_layers, "precision": bundle.precision}, figures)
+    return Measurement("size", {"layers": bundle.layers, "precision": bundle.precision}, figures)
 
 
-def share(layers: int, bundles: Sequence[Path]) -> Measurement:
+def share(bundles: Sequence[Bundle]) -> Measurement:
     """Where the time of a sentence goes, and how near it comes to the machine's peaks; see `xsent.bench.peak`."""
-    (figures,) = answers("xsent.bench.peak", [*map(str, bundles)])
+    layers = bundles[0].layers
+    (figures,) = answers("xsent.bench.peak", [str(layers), *(str(bundle.path) for bundle in bundles)])
     return Measurement("share", {"layers": layers}, figures)
 
 

@@ -1,13 +1,12 @@
 """Where the time of a sentence goes, and how near it comes to what the machine can do, on one thread.
 
-python -m xsent.bench.peak INT8-BUNDLE [FLOAT32-BUNDLE]
+python -m xsent.bench.peak LAYERS INT8-BUNDLE [FLOAT32-BUNDLE]
 """
 
 import math
 import re
 import sys
 from collections.abc import Callable
-from pathlib import Path
 from statistics import median
 
 import numpy as np
@@ -46,19 +45,17 @@ def bandwidth(numbers: int = ARRAY, rounds: int = TURNS) -> float:
     return (left.nbytes + right.nbytes) / 2**30 / min(times)
 
 
-def operations(bundle: Path, tokens: int) -> int:
+def operations(bundle: Bundle, tokens: int) -> int:
     """Multiplications and additions of the linear layers and of attention for one sentence, its frame among it."""
-    opened = Bundle.open(bundle)
-    tensors = opened.network.tensors.items()
-    linear = sum(math.prod(t.shape) for name, t in tensors if re.fullmatch(r"layer\d.*(qkv|_out|_in)\.weight", name))
+    names = (name for name in bundle.graph_weights if re.fullmatch(r"layer\d.*(qkv|_out|_in)\.weight", name))
+    linear = sum(math.prod(bundle.network.tensors[name].shape) for name in names)
     length = tokens + FRAME
-    return 2 * length * linear + opened.num_layers * 4 * length * length * opened.dim
+    return 2 * length * linear + bundle.layers * 4 * length * length * bundle.dim
 
 
-def share_of_peak(bundle: Path, peak: Callable[[], float], tokens: int = 32) -> float:
+def share_of_peak(bundle: Bundle, peak: Callable[[], float], tokens: int = 32) -> float:
     """The share of a peak that the arithmetic of a sentence reaches; they take turns."""
-    opened = Bundle.open(bundle)
-    backend, pieces = open_backend("onnx", opened), opened.vocab_size
+    backend, pieces = open_backend("onnx", bundle), bundle.vocab_size
     ids = np.random.default_rng(tokens).integers(pieces // 2, pieces, tokens)  # what they are makes no difference
     peaks, times = list[float](), list[float]()
     for _ in range(TURNS):
@@ -67,10 +64,10 @@ def share_of_peak(bundle: Path, peak: Callable[[], float], tokens: int = 32) -> 
     return operations(bundle, tokens) / median(times) / max(peaks)
 
 
-def tokenisation_share(bundle: Path) -> float:
+def tokenisation_share(bundle: Bundle) -> float:
     """The share of the time of sentences, as long as real ones, that cutting them into tokens takes."""
-    encoder, texts = SentenceEncoder(bundle, threads=1), sentences(100)
-    tokenizer = Tokenizer(encoder.bundle.tokenizer_path)
+    encoder, texts = SentenceEncoder(bundle.path, layers=bundle.layers, threads=1), sentences(100)
+    tokenizer = Tokenizer(bundle.tokenizer_path)
     ratios = [
         sum(time_each(tokenizer.encode, texts, least=len(texts)))
         / sum(time_each(encoder.encode, texts, least=len(texts)))
@@ -79,7 +76,7 @@ def tokenisation_share(bundle: Path) -> float:
     return median(ratios[1:])  # the first warms up
 
 
-def shares(int8: Path, float32: Path | None) -> dict[str, float]:
+def shares(int8: Bundle, float32: Bundle | None) -> dict[str, float]:
     """The figures of an encoder in 8 bits and, for the distance to the float peak, in float32."""
     figures = {"tokenisation": tokenisation_share(int8), "int8_peak": share_of_peak(int8, int8_peak)}
     if float32 is not None:
@@ -105,5 +102,6 @@ def product_peak(operator: str, rounds: int, left: str, right: str, product: str
 
 if __name__ == "__main__":
     serve_parent()
-    int8, *others = (Path(name) for name in sys.argv[1:])
+    layers, *paths = sys.argv[1:]
+    int8, *others = (Bundle.open(path, int(layers)) for path in paths)
     say(shares(int8, others[0] if others else None))

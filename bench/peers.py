@@ -9,12 +9,11 @@ from pathlib import Path
 
 import numpy as np
 
-from xsent.bench.bundles import Bundles
 from xsent.bench.grid import Say, take_turns
 from xsent.bench.processes import silent
 from xsent.bench.report import PEER, PEER_FIGURES
 from xsent.bench.results import Measurement
-from xsent.bench.systems import BARE, MINILM, OURS, SMALL, STATIC, SYSTEMS, TABLE_ALONE
+from xsent.bench.systems import BARE, MINILM, OURS, SMALL, STATIC, SYSTEMS
 from xsent.bench.turn import Task, Turn
 from xsent.bundle import TOKENIZER, Bundle, file_digest
 from xsent.errors import DataError, XsentError, in_one_line, needing
@@ -75,8 +74,6 @@ def _prepare(name: str, ours: Bundle, work: Path) -> Path:
     for package in SYSTEMS[name].needs:
         version(package)  # raises if it is missing
     model = SYSTEMS[name].model
-    if model == TABLE_ALONE:
-        return Bundles(work, like=ours.path).path(0, "int8")
     return write_model(model, ours.tokenizer_path, work) if model else ours.path
 
 

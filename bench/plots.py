@@ -11,7 +11,7 @@ from matplotlib.ticker import NullLocator
 
 from xsent.bench.pages import Plot
 from xsent.bench.results import Axis, Measurement
-from xsent.bench.tables import fit_line, heading, order
+from xsent.bench.tables import by_others, fit_line, heading, order
 
 USUAL: Mapping[str, Axis] = {"precision": "int8", "backend": "onnx", "threads": 1}
 SCORES = ("tatoeba", "sib", "sts")
@@ -94,18 +94,20 @@ def bars(name: str, title: str, rows: Mapping[str, Mapping[str, Sequence[float]]
 
 
 def quality_by_time(measured: Measured) -> Plot | None:
-    """Scores of bundles against milliseconds: a panel for each score, a point a bundle, megabytes beside its name."""
+    """Scores of bundles against milliseconds: a panel for each score, a line a bundle, layers beside its points."""
     scores = [score for score in SCORES if any(score in m.figures for m in measured)]
     if not scores:
         return None
     figure = Figure(figsize=(3.0 * len(scores) + 2.2, 3.4), layout="constrained")
     panels = figure.subplots(1, len(scores), squeeze=False)[0]
     for axes, score in zip(panels, scores, strict=True):
-        for m, shape in zip(measured, cycle("osD^vP*X")):
-            if score in m.figures:
-                bundle = f"{m.axes['bundle']}, {m.figures['bytes'] / 1e6:.0f} MB"
-                point = m.figures["p50_ms"], m.figures[score]
-                axes.plot(*point, shape, label=bundle, markersize=9, fillstyle="none", markeredgewidth=2, clip_on=False)
+        for (rest, depths), shape in zip(by_others(measured, "layers").items(), cycle("osD^vP*X")):
+            found = {layers: m.figures for layers, m in depths.items() if score in m.figures}
+            points = np.reshape([(figures["p50_ms"], figures[score]) for figures in found.values()], (-1, 2))
+            style = {"markersize": 9, "fillstyle": "none", "markeredgewidth": 2, "linewidth": 1, "clip_on": False}
+            axes.plot(*points.T, f"{shape}-", label=dict(rest)["bundle"], **style)
+            for layers, point in zip(found, points, strict=True):
+                axes.annotate(str(layers), point, (0, -14), textcoords="offset points", ha="center", fontsize=8)
         axes.margins(0.25)
         middle = sum(axes.get_ylim()) / 2
         axes.set_ylim(min(axes.get_ylim()[0], middle - POINTS / 2), max(axes.get_ylim()[1], middle + POINTS / 2))
@@ -114,7 +116,7 @@ def quality_by_time(measured: Measured) -> Plot | None:
         axes.set_xlabel("milliseconds, one sentence")
         axes.grid(alpha=0.3)
     panels[-1].legend(loc="center left", bbox_to_anchor=(1, 0.5), frameon=False)
-    return _titled("quality-by-milliseconds", "Quality against time", panels[0])
+    return _titled("quality-by-milliseconds", "Quality against time, layers beside each point", panels[0])
 
 
 def _draw(series: Mapping[Axis, Series], style: str, labels: tuple[str, str, str]) -> Axes:

@@ -8,6 +8,7 @@ from itertools import islice
 from pathlib import Path
 from statistics import fmean, median
 
+from xsent.bench.bundles import at_each_depth
 from xsent.bench.grid import size
 from xsent.bench.results import Axis, Measurement
 from xsent.bench.turn import BLOCK, Task, run_turn
@@ -17,12 +18,13 @@ from xsent.encoder import SentenceEncoder
 from xsent.errors import DataError, XsentError
 from xsent.evaluation.result import Evaluation
 from xsent.evaluation.sts import sts
-from xsent.evaluation.translation import tatoeba, xsr
+from xsent.evaluation.translation import space, tatoeba, xsr
 from xsent.files import atomic_file
 from xsent.lines import read_lines
 from xsent.models import SupportsEncode
 
-PLACES = {"tatoeba": "tatoeba", "sib": "sib200", "sts": "stsb"}  # figure and folder
+# Figure and folder; `across` is what fewer layers ask and all answer.
+PLACES = {"tatoeba": "tatoeba", "across": "tatoeba", "sib": "sib200", "sts": "stsb"}
 TOKENS = 32  # of the sentences that are timed
 
 
@@ -30,12 +32,12 @@ def tests_in(folder: Path) -> list[str]:
     """The figures that a folder has the test sets of; that it has none is a DataError."""
     found = [name for name, place in PLACES.items() if (folder / place).is_dir()]
     if not found:
-        raise DataError(f"{folder}: no test set; expected a folder with one of {', '.join(PLACES.values())}")
+        raise DataError(f"{folder}: no test set; expected a folder with one of {', '.join(sorted({*PLACES.values()}))}")
     return found
 
 
 def measure_quality(bundles: Sequence[Path], folder: Path, fail: Callable[[str], None]) -> Iterator[Measurement]:
-    """Scores of bundles with the time of a sentence, the memory and the size of each, one bundle after the other.
+    """Scores of bundles, at each of their depths, with the time of a sentence, the memory and the size.
 
     Each is tested in the languages that all of them have, or in its own if there is none. Of the folder `tatoeba`,
     `sib200` and `stsb` are read, as `xsent evaluate` and `xsent classify evaluate` do; what fails is told.
@@ -43,34 +45,44 @@ def measure_quality(bundles: Sequence[Path], folder: Path, fail: Callable[[str],
     wanted = tests_in(folder)
     common = set.intersection(*(set(Bundle.open(path).languages) for path in bundles))
     names = Counter(path.resolve().name for path in bundles)
-    for path in bundles:
-        bundle, name = Bundle.open(path), path.resolve().name
-        named = name if names[name] == 1 else str(path)
-        axes: dict[str, Axis] = {"bundle": named, "layers": bundle.num_layers, "precision": bundle.precision}
+    for bundle in (bundle for path in bundles for bundle in at_each_depth(path)):
+        name = bundle.path.resolve().name
+        named = name if names[name] == 1 else str(bundle.path)
+        axes: dict[str, Axis] = {"bundle": named, "layers": bundle.layers, "precision": bundle.precision}
         languages = [code for code in bundle.languages if len(common) < 2 or code in common]
         axes["languages"] = ",".join(languages)
-        encoder, found, length = SentenceEncoder(path), dict[str, float](), min(TOKENS, bundle.max_length)
-        turn = run_turn(Task(str(path), settings={"threads": 1}, lengths=[length], stream=BLOCK))
-        costs = {"p50_ms": median(turn.ms[length]), "mib_1000": turn.memory[BLOCK]}
-        costs["bytes"] = size(bundle).figures["bytes"]
-        for test in wanted:
+        encoder, whole = (SentenceEncoder(bundle.path, layers=layers) for layers in (bundle.layers, None))
+        found, costs = dict[str, float](), cost(bundle)
+        for test in (test for test in wanted if test != "across" or bundle.layers < bundle.num_layers):
             try:
-                found[test] = mean_score(test, encoder, folder, languages)
+                found[test] = mean_score(test, encoder, folder, languages, whole)
             except (XsentError, ValueError) as error:
-                fail(f"{test} of {named}: {error}")
+                fail(f"{test} of {named}, {bundle.layers} layers: {error}")
         yield Measurement("quality", axes, {**found, **costs})
 
 
-def mean_score(test: str, encoder: SupportsEncode, tests: Path, languages: Sequence[str]) -> float:
+def cost(bundle: Bundle) -> dict[str, float]:
+    """The time of a sentence, the memory and the size of a bundle at its depth."""
+    length, settings = min(TOKENS, bundle.max_length), {"layers": bundle.layers, "threads": 1}
+    turn = run_turn(Task(str(bundle.path), settings=settings, lengths=[length], stream=BLOCK))
+    costs = {"p50_ms": median(turn.ms[length]), "mib_1000": turn.memory[BLOCK]}
+    return {**costs, "bytes": size(bundle).figures["bytes"]}
+
+
+def mean_score(
+    test: str, encoder: SupportsEncode, tests: Path, languages: Sequence[str], whole: SupportsEncode
+) -> float:
     """The mean over the languages that there is a test of.
 
-    Of P@1 towards English; of the accuracy of heads trained in English, over English itself if there is no other; or of
-    Spearman's correlation with human scores × 100.
+    Of P@1 towards English, which `whole` encodes for `across`; of the accuracy of heads trained in English, over
+    English itself if there is no other; or of Spearman's correlation with human scores × 100.
     """
-    pattern, folder = {"tatoeba": "en-{}.tsv", "sib": "{}/test.tsv", "sts": "{}-test.csv"}[test], tests / PLACES[test]
+    pattern, folder = {"sib": "{}/test.tsv", "sts": "{}-test.csv"}.get(test, "en-{}.tsv"), tests / PLACES[test]
     tested = [code for code in languages if (folder / pattern.format(code)).is_file()]
     if test == "tatoeba":
         return float(tatoeba(encoder, folder, tested or None).mean["xx_en"])  # with none it says what it expects
+    if test == "across":
+        return float(space(encoder, folder, tested or None, english_by=whole).mean["xx_en"])
     if test == "sts":
         return 100 * float(sts(encoder, folder, tested or None).mean["spearman"])
     return fmean(topics(encoder, folder, [code for code in tested if code != ENGLISH] or [ENGLISH]).values())

@@ -172,7 +172,12 @@ PARTS: Sequence[Part] = (
         "table.",
         plots=[plots.memory_by_layers],
     ),
-    Part("size", "Size on the disk", "Megabytes, 1,000,000 bytes each."),
+    Part(
+        "size",
+        "Size on the disk",
+        "Megabytes, 1,000,000 bytes each, of a bundle whose last depth this is: it holds its layers once, with a small "
+        "graph for each depth, and the row of most layers is all of it; `xsent-export --layers` makes the others.",
+    ),
     Part(
         "share",
         "Distance to the machine's own limits",
@@ -194,8 +199,9 @@ PARTS: Sequence[Part] = (
         "quality",
         "Quality and cost",
         "What a bundle is worth beside what it costs: means over languages, in per cent, higher is better, as "
-        "`xsent evaluate` and `xsent classify evaluate` have them. The milliseconds are of a sentence of 32 tokens on "
-        "one thread, the memory of a process of its own.",
+        "`xsent evaluate` and `xsent classify evaluate` have them; P@1 also with queries by fewer layers among English "
+        "by all. The milliseconds are of a sentence of 32 tokens on one thread, the memory of a process of its own, "
+        "the megabytes of a bundle with this depth as its last.",
         plots=[plots.quality_by_time],
     ),
     Part(

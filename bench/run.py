@@ -36,9 +36,10 @@ def parts(
     """
     plan, builtin, fail = quick_plan() if quick else full_plan(), builtin_path(), results.failures.append
     made = Bundles(work, trained(bundles, results.notes.append))
-    named = {f"{layers} layers {precision}": bundle.fingerprint for (layers, precision), bundle in made.given.items()}
+    named = {f"{layers} layers {precision}": one.fingerprint_of() for (layers, precision), one in made.given.items()}
     results.environment = {"bundles": named}
-    shares = (share(n, [made.path(n, "int8"), made.path(n, "float32")]) for n in plan.shares)
+    depths = made.depths[-1 if quick else 0 :]
+    shares = (share([made.open(n, "int8"), made.open(n, "float32")]) for n in depths)
     found: list[tuple[str, Part]] = [
         ("grid", lambda: measure_grid(plan, made, fail)),
         ("share of the peaks", lambda: shares),
@@ -67,7 +68,7 @@ def peers_parts(
     return [
         ("peers", lambda: beside_others(bundle, work, only=only, turns=turns, number=number, note=note, fail=fail)),
         ("memory", lambda: [memory_of(axes, run_turn(Task(str(bundle), stream=stream)))] if stream else []),
-        ("share of the peaks", lambda: [share(ours.num_layers, [bundle])]),
+        ("share of the peaks", lambda: [share([ours])]),
     ]
 
 

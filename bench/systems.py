@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-OURS, BARE, TABLE_ALONE = "xsent", "bare", "no layers"
+OURS, BARE = "xsent", "bare"
 MINILM, SMALL, STATIC = "multilingual-MiniLM-L12", "all-MiniLM-L6", "potion-multilingual-128M"
 TOGETHER = 8  # sentences at once in plain onnxruntime: the fastest of 1, 8, 16, 32, 64 and 128 here
 
@@ -24,17 +24,17 @@ class System:
     """A row of the comparison: a system, the model it runs, and how."""
 
     open: Callable[..., Any]
-    model: str  # of another system, see `xsent.bench.peers.SHAPES`; or ours without layers, or, if empty, the given one
+    model: str  # of another system, see `xsent.bench.peers.SHAPES`; of ours, if empty
     settings: str  # how it runs, for the report
     needs: Sequence[str] = ()  # packages without which it does not
     threads: int = 1
 
 
-def ours(folder: Path, *, backend: str = "onnx", threads: int = 1) -> object:
-    """A bundle."""
+def ours(folder: Path, *, layers: int | None = None, backend: str = "onnx", threads: int = 1) -> object:
+    """A bundle, at one of its depths."""
     from xsent import SentenceEncoder
 
-    return SentenceEncoder(folder, backend=backend, threads=threads)
+    return SentenceEncoder(folder, layers=layers, backend=backend, threads=threads)
 
 
 def bare(folder: Path) -> object:
@@ -128,7 +128,7 @@ SYSTEMS: Mapping[str, System] = {  # what a comma would separate in `--only` has
     BARE: System(bare, "", "imports what ours imports, and encodes nothing"),
     "xsent 2 threads": System(partial(ours, threads=2), "", "two sentences at once", threads=2),
     "xsent numpy": System(partial(ours, backend="numpy"), "", "without onnxruntime"),
-    "xsent 0 layers": System(ours, TABLE_ALONE, "the table alone, int8, random weights"),
+    "xsent 0 layers": System(partial(ours, layers=0), "", "its table alone"),
     "onnxruntime": System(plain_onnxruntime, MINILM, _SORTED),
     "sentence-transformers torch": System(_torch, MINILM, _ITS_OWN, [_ST]),
     "sentence-transformers ONNX": System(_onnx, MINILM, "int8, its own batches of 32", [_ST, "optimum-onnx"]),

@@ -27,6 +27,7 @@ NAMES = {  # what its last word does not say
     "int8_peak": "% of the int8 peak",
     "float_peak": "% of the float peak",
     "tatoeba": "Tatoeba xx→en, P@1",
+    "across": "in English by all layers, P@1",
     "sib": "SIB-200 en→xx, accuracy",
     "sts": "STS, Spearman × 100",
 }

@@ -1,7 +1,7 @@
 """What encoding takes, for pytest-benchmark: one sentence by its tokens, many, and opening; by layers.
 
-`pytest bench` in the repository, `pytest --pyargs xsent.bench` where it is installed. Encoders are the built-in one and
-random weights, or the bundles that the variable XSENT_BUNDLES names, separated as in PATH.
+`pytest bench` in the repository, `pytest --pyargs xsent.bench` where it is installed. Encoders are the built-in one, or
+the bundles that the variable XSENT_BUNDLES names, separated as in PATH, at each of their depths.
 """
 
 import os
@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from xsent.bench import LAYERS, LENGTHS
+from xsent.bench import LENGTHS
 from xsent.bench.texts import mixed, sentences, texts_of
-from xsent.bundle import Bundle
+from xsent.bundle import Bundle, builtin_path
 from xsent.encoder import SentenceEncoder
 from xsent.errors import BundleError
 from xsent.threads import available_cpus
@@ -22,15 +22,15 @@ Benchmark = Callable[..., object]
 
 
 def given() -> dict[int, Path]:
-    """The bundles that the environment names, by layers."""
+    """The bundles by layers."""
     paths = [Path(name) for name in os.environ.get("XSENT_BUNDLES", "").split(os.pathsep) if name]
-    return {Bundle.open(path).num_layers: path for path in paths}
+    return {depth: path for path in paths or [builtin_path()] for depth in Bundle.open(path).depths}
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """One benchmark for each number of layers; those of one number are a group."""
     try:
-        numbers = sorted(given()) or LAYERS
+        numbers = sorted(given())
     except BundleError as error:
         raise pytest.UsageError(str(error)) from error
     groups = [pytest.param(number, marks=pytest.mark.benchmark(group=f"{number} layers")) for number in numbers]
@@ -38,20 +38,15 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 @pytest.fixture(scope="session")
-def path(layers: int, request: pytest.FixtureRequest) -> Path:
-    """A bundle with so many layers; random weights are made once and kept with pytest's cache."""
-    if layers in given():
-        return given()[layers]
-    from xsent.bench.bundles import Bundles, trained  # they load what exports, for nothing where all is given
-
-    assert request.config.cache is not None
-    return Bundles(Path(request.config.cache.mkdir("xsent-bundles")), trained([])).path(layers, "int8")
+def path(layers: int) -> Path:
+    """A bundle with so many layers."""
+    return given()[layers]
 
 
 @pytest.fixture(scope="session")
-def encoder(path: Path) -> SentenceEncoder:
+def encoder(path: Path, layers: int) -> SentenceEncoder:
     """An encoder of one sentence at a time."""
-    return SentenceEncoder(path, threads=1)
+    return SentenceEncoder(path, layers=layers, threads=1)
 
 
 @pytest.mark.parametrize("tokens", LENGTHS)
@@ -70,11 +65,11 @@ def test_tokenizer(benchmark: Benchmark, encoder: SentenceEncoder) -> None:
 
 @pytest.mark.filterwarnings("ignore::xsent.options.LongSentenceWarning")
 @pytest.mark.parametrize("threads", sorted({1, available_cpus()}))
-def test_hundred_sentences(benchmark: Benchmark, path: Path, threads: int) -> None:
+def test_hundred_sentences(benchmark: Benchmark, path: Path, layers: int, threads: int) -> None:
     """A hundred sentences as long as real ones, on one thread and on all."""
-    benchmark(SentenceEncoder(path, threads=threads).encode, sentences(100))
+    benchmark(SentenceEncoder(path, layers=layers, threads=threads).encode, sentences(100))
 
 
-def test_opening(benchmark: Benchmark, path: Path) -> None:
+def test_opening(benchmark: Benchmark, path: Path, layers: int) -> None:
     """From a folder to the first vector, in a process that has all packages loaded."""
-    benchmark(lambda: SentenceEncoder(path, threads=1).encode("Anna"))
+    benchmark(lambda: SentenceEncoder(path, layers=layers, threads=1).encode("Anna"))

@@ -31,7 +31,7 @@ class Task:
 
     folder: str  # of the model
     system: str = "xsent"  # one of `SYSTEMS`
-    settings: Mapping[str, str | int] = field(default_factory=dict)  # of ours: backend, threads
+    settings: Mapping[str, str | int] = field(default_factory=dict)  # of ours: layers, backend, threads
     lengths: Sequence[int] = ()  # tokens of the sentences that are timed; of ours alone
     seconds: float = 0.5  # for each length, half of them one by one
     sentences: int = 0  # of mixed lengths to encode at once

@@ -9,16 +9,19 @@ from bench_toy import write_toy_tests
 from made_up_results import made_up_results, read_results
 from typer.testing import CliRunner
 
+from xsent.bench import bundles as bundles_module
 from xsent.bench import run as whole
 from xsent.bench.cli import app
 from xsent.bench.grid import Family, GridPlan
 from xsent.bench.quality import measure_quality
 from xsent.bench.results import Measurement, Results
 from xsent.bench.run import CUT_SHORT, Part, measure_parts, parts
+from xsent.encoder import SentenceEncoder
 from xsent.errors import DataError, XsentError
+from xsent.evaluation.translation import space
 
 FOUND = made_up_results().measurements[:4]
-TINY = GridPlan([Family("int8", "onnx", (2,), turns=1, stream=0)], lengths=(8,), seconds=0.01, shares=(), training=())
+TINY = GridPlan([Family("int8", "onnx", turns=1, stream=0)], lengths=(8,), seconds=0.01, training=())
 
 
 def found(count: int, error: BaseException | None = None) -> Part:
@@ -79,7 +82,9 @@ def test_the_parts_are_those_that_are_chosen(mini_bundle: Path, tmp_path: Path) 
 
 
 @pytest.mark.filterwarnings("ignore::xsent.options.LongSentenceWarning")  # the toy's words are not the tokenizer's
-def test_quality_stands_beside_cost_and_a_test_that_fails_is_a_line(mini_bundle: Path, tmp_path: Path) -> None:
+def test_quality_stands_beside_cost_and_a_test_that_fails_is_a_line(
+    mini_bundle: Path, deep_bundle: Path, tmp_path: Path
+) -> None:
     write_toy_tests(tmp_path)
     failures: list[str] = []
     (measured,) = measure_quality([mini_bundle], tmp_path, failures.append)
@@ -92,20 +97,31 @@ def test_quality_stands_beside_cost_and_a_test_that_fails_is_a_line(mini_bundle:
     (tmp_path / "stsb" / "fr-test.csv").write_text("")
     (measured,) = measure_quality([mini_bundle], tmp_path, failures.append)
     assert "tatoeba" in measured.figures and not {"sib", "sts"} & measured.figures.keys()
-    assert [line.partition(":")[0] for line in failures] == [f"{test} of {name}" for test in ("sib", "sts")]
+    assert [line.partition(":")[0] for line in failures] == [f"{test} of {name}, 2 layers" for test in ("sib", "sts")]
+    each = list(measure_quality([deep_bundle], tmp_path, failures.append))
+    assert [(m.axes["bundle"], m.axes["layers"]) for m in each] == [(deep_bundle.name, depth) for depth in (0, 1, 2)]
+    across = [m.figures.get("across") for m in each]
+    whole, shallow = SentenceEncoder(deep_bundle), SentenceEncoder(deep_bundle, layers=0)
+    expected = space(shallow, tmp_path / "tatoeba", english_by=whole).mean["xx_en"]
+    assert across[0] == pytest.approx(expected) and across[1] is not None and across[2] is None  # itself
+    assert each[0].figures["bytes"] < each[1].figures["bytes"] < each[2].figures["bytes"]
 
 
-def test_the_command_measures_and_says_where_the_report_is(mini_bundle: Path, tmp_path: Path) -> None:
+def test_the_command_measures_and_says_where_the_report_is(
+    mini_bundle: Path, deep_bundle: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     out = tmp_path / "new" / "report"
-    command = ["--quick", "--no-peers", "--bundle", str(mini_bundle), "--out", str(out), "--work", str(tmp_path / "w")]
-    with mock.patch.object(whole, "quick_plan", return_value=TINY):
-        result = CliRunner().invoke(app, command)
+    command = ["--quick", "--no-peers", "--bundle", str(deep_bundle), "--out", str(out), "--work", str(tmp_path / "w")]
+    monkeypatch.setattr(bundles_module, "builtin_path", lambda: mini_bundle)
+    monkeypatch.setattr(whole, "quick_plan", lambda: TINY)
+    result = CliRunner().invoke(app, command)
     assert result.exit_code == 0, result.output
     assert result.stdout.strip() == str(out / "report.md")
     results = read_results(out / "results.json")
-    assert {m.group for m in results.measurements} == {"size", "latency", "start"}
-    assert not results.failures
-    assert any("2 layers in int8 (mini" in note for note in results.notes)
+    groups = ["size"] * 3 + ["latency", "start"] * 3 + ["share"]
+    assert [m.group for m in results.measurements] == groups and not results.failures
+    assert [m.axes["layers"] for m in results.measurements] == [0, 1, 2, 0, 0, 1, 1, 2, 2, 2]
+    assert any(note.startswith("0, 1, 2 layers in int8: mini") for note in results.notes)
 
     again = CliRunner().invoke(app, command)
     assert again.exit_code == 1 and "there is a report; name another --out, or replace it with --force" in again.stderr

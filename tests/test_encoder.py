@@ -15,7 +15,6 @@ import pytest
 from commands import edit_json
 
 from xsent import BackendError, BundleError, FingerprintError, LongSentenceWarning, SentenceEncoder
-from xsent.bench.bundles import Bundles
 from xsent.bundle import builtin_path
 from xsent.options import UnknownTextWarning
 
@@ -90,11 +89,10 @@ def test_stream_is_read_as_it_is_used(mini_bundle: Path) -> None:
 
 
 @pytest.mark.filterwarnings("ignore::xsent.options.LongSentenceWarning")
-def test_a_table_alone_takes_one_thread(mini_bundle: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_table_alone_takes_one_thread(deep_bundle: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("xsent.encoder.available_cpus", lambda: 4)
-    table = Bundles(tmp_path, like=mini_bundle).path(0, "int8")
-    assert [SentenceEncoder(path).threads for path in (mini_bundle, table)] == [4, 1]
-    assert SentenceEncoder(table, threads=2).threads == 2
+    assert [SentenceEncoder(deep_bundle, layers=layers).threads for layers in (2, 0)] == [4, 1]
+    assert SentenceEncoder(deep_bundle, layers=0, threads=2).threads == 2
 
 
 def test_the_form_of_vectors(encoder: SentenceEncoder) -> None:
