@@ -1,12 +1,14 @@
 """Teaching a trained encoder a new language, and nothing else.
 
 The vocabulary grows by the language's pieces and the table by their rows, and those rows alone are trained: towards
-the vectors that the encoder itself gives the English sides (LASER3-CO, tan2022). What the old languages are read with,
-old rows and layers, stays as it is.
+the vectors that the encoder itself gives the English sides (LASER3-CO, tan2022), or would give plain sentences as
+teachers read them. What the old languages are read with, old rows and layers, stays as it is.
 """
 
 import logging
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import cache, partial
 from pathlib import Path
 
 from xsent.bundle import file_digest
@@ -16,15 +18,18 @@ from xsent.train.bundles import identify, open_checkpoint
 from xsent.train.checkpoint import TABLE, TOKENIZER, VALIDATION, Checkpoint, load_checkpoint, save_checkpoint
 from xsent.train.config import CorpusConfig, Recipe, StageConfig
 from xsent.train.data.corpus import Corpus, write_pairs
-from xsent.train.data.preparation import count_pairs, read_newcomer
+from xsent.train.data.preparation import Newcomer, read_newcomer
 from xsent.train.growth import grow_checkpoint, grow_vocabulary
 from xsent.train.objectives.settings import Co, Objectives
+from xsent.train.plain import FEWEST, Interpreted
 from xsent.train.start import LAYER_SHAPE
+from xsent.train.teacher import Teacher, open_teacher
+from xsent.train.teachers import Teachers
 from xsent.train.trainer import Trainer
 
 logger = logging.getLogger(__name__)
 
-CLAIM, OLD_PAIRS = "adding.json", "old-pairs.tsv"
+CLAIM, TEXT, OLD_PAIRS = "adding.json", "text.tsv", "old-pairs.tsv"
 HELD_OUT_SHARE = 0.03  # of a language of few pairs, enough are left to tell half a point of P@1
 EPOCHS, MOST_SEEN = 10, 2_000_000
 
@@ -34,13 +39,14 @@ class Addition:
     """What is added to what."""
 
     model: Path  # a bundle or a checkpoint
-    pairs: Path  # a file of pairs of the new language, and of old ones: these say what must be read as before
+    pairs: Path  # a file of text in the new language, and in old ones: this says what must be read as before
     language: str  # code of the new language
     out: Path  # folder of the run
     pieces: int = 8000  # pieces of the new language's own vocabulary
     pairs_seen: int | None = None  # pairs to train on, repetitions counted; None decides by how many there are
     licence: str | None = None  # licence of the new weights; None takes the model's
     attribution: tuple[str, ...] = ()  # sources of the pairs, for the model card
+    teachers: tuple[Path, ...] = ()  # models that know the language, for sentences without translation
 
 
 def add_language(addition: Addition, *, threads: int) -> tuple[Checkpoint, Checkpoint]:
@@ -50,51 +56,86 @@ def add_language(addition: Addition, *, threads: int) -> tuple[Checkpoint, Check
     in the end `checkpoint`. Returns the encoder before, and the one that knows the language too. A DataError or
     BundleError says what cannot be used.
     """
-    known, identity = identify(addition.model)
+    known, model = identify(addition.model)
     if addition.language in known:
         raise DataError(f"{addition.model}: knows {addition.language!r} already (its languages: {', '.join(known)})")
     if not addition.pairs.is_file():
         raise DataError(f"{addition.pairs}: no such file; expected lines of source, language, English, translation")
-    count = _claim(addition, identity)
+    teachers = [open_teacher(path) for path in addition.teachers]
+    read = cache(partial(_read, addition, known, teachers))  # once, if at all
+    origin = {"model": model, "teachers": " ".join(teacher.identity for teacher in teachers)}
+    count = _claim(addition, origin, read)
     before = open_checkpoint(addition.model, addition.out / "before")
-    grown = _grow(addition, before, known, threads)
-    trained = _train(addition, grown, count, len(before.weights[TABLE]), threads)
+    grown = _grow(addition, before, read, threads)
+    teacher = Interpreted(open_teacher(addition.model), teachers, lambda: _readable(read(), teachers))
+    trained = _train(addition, teacher, grown, count, len(before.weights[TABLE]), threads)
     return before, _finish(addition, before, grown, trained)
 
 
-def _claim(addition: Addition, identity: str) -> int:
-    """Make the run's folder, or see that it is this run's; how many pairs the new language has."""
+def _read(addition: Addition, known: Sequence[str], teachers: Sequence[Teacher]) -> Newcomer:
+    """Read the text; a DataError where it is none, or the teachers cannot read it or cannot be understood."""
+    path, language = addition.pairs, addition.language
+    logger.info("reading %s", path)
+    new = read_newcomer(path, language, known, HELD_OUT_SHARE)
+    if new.plain and not teachers:
+        remedy = "name a model that knows the language by --teacher, or leave them out"
+        raise DataError(f"{path}: {new.plain:,} sentences in {language!r} have no translation; {remedy}")
+    for teacher in teachers:
+        if teacher.languages and language not in teacher.languages:
+            raise DataError(f"teacher {teacher.path}: knows no {language!r}, but {', '.join(teacher.languages)}")
+    there, needed = len(_readable(new, teachers)), FEWEST * sum(teacher.dim for teacher in teachers)
+    if new.plain and there < needed:
+        raise DataError(
+            f"{path}: {there:,} sentences in languages that the model and its teachers know, such as English; it takes "
+            f"{needed:,} to tell what the model would say from what the teachers say"
+        )
+    return new
+
+
+def _readable(new: Newcomer, teachers: Sequence[Teacher]) -> list[str]:
+    """Sentences in languages that the encoder and all teachers know."""
+    known = [set(teacher.languages) for teacher in teachers if teacher.languages]
+    return [sentence.english for sentence in new.kept if all(sentence.language in codes for codes in known)]
+
+
+def _claim(addition: Addition, origin: Mapping[str, str], read: Callable[[], Newcomer]) -> int:
+    """Make the run's folder, or see that it is this run's; how many pairs and sentences the new language has."""
     claim = addition.out / CLAIM
     language, pieces = addition.language, str(addition.pieces)
-    about = {"model": identity, "pairs": file_digest(addition.pairs)[:16], "language": language, "pieces": pieces}
+    about = {**origin, "pairs": file_digest(addition.pairs)[:16], "language": language, "pieces": pieces}
     if claim.is_file():
         saved = read_json(claim, "name another --out")
-        if changed := [name for name, value in about.items() if saved.get(name) != value]:
+        if changed := [name for name, value in about.items() if saved.get(name, "") != value]:
             raise DataError(f"{addition.out}: begun with other {' and '.join(changed)}; name another --out")
         return int(saved["count"])
     if addition.out.exists() and (not addition.out.is_dir() or any(addition.out.iterdir())):
         raise DataError(f"{addition.out}: holds something else; name a new folder with --out")
-    count = count_pairs(addition.pairs, addition.language)
+    count = read().found
     addition.out.mkdir(parents=True, exist_ok=True)
     with atomic_file(claim) as file:
         file.write(to_json({**about, "count": count}))
     return count
 
 
-def _grow(addition: Addition, before: Checkpoint, known: list[str], threads: int) -> Checkpoint:
+def _grow(addition: Addition, before: Checkpoint, read: Callable[[], Newcomer], threads: int) -> Checkpoint:
     """The encoder with rows for the new pieces, not yet trained."""
     folder, tokenizer = addition.out / "grown", addition.out / TOKENIZER
     if not folder.exists():
-        logger.info("reading %s", addition.pairs)
-        text, kept, held_out = read_newcomer(addition.pairs, addition.language, known, HELD_OUT_SHARE)
-        write_pairs(addition.out / OLD_PAIRS, held_out)
+        new = read()
+        write_pairs(addition.out / OLD_PAIRS, new.held_out)
+        text = (pair for pair in Corpus([addition.pairs]) if pair.language == addition.language)
+        # A plain sentence on both sides: the training reads the second.
+        write_pairs(addition.out / TEXT, (pair._replace(translation=pair.translation or pair.english) for pair in text))
         logger.info("growing the vocabulary")
-        grow_vocabulary(before.tokenizer, iter(text), tokenizer, size=addition.pieces, keep=kept, threads=threads)
+        kept = (sentence.english for sentence in new.kept)
+        grow_vocabulary(before.tokenizer, iter(new.text), tokenizer, size=addition.pieces, keep=kept, threads=threads)
         grow_checkpoint(before.path, tokenizer, addition.language, folder)
     return load_checkpoint(folder)
 
 
-def _train(addition: Addition, grown: Checkpoint, count: int, old_rows: int, threads: int) -> Checkpoint:
+def _train(
+    addition: Addition, teacher: Interpreted, grown: Checkpoint, count: int, old: int, threads: int
+) -> Checkpoint:
     """What the training of the new rows leaves: the table, and maybe no layers."""
     shape = {name: getattr(grown.config, name) for name in ("dim", *LAYER_SHAPE)}
     batch = min(1024, max(32, count // 64))
@@ -108,25 +149,30 @@ def _train(addition: Addition, grown: Checkpoint, count: int, old_rows: int, thr
         window=16,
         learning_rate=0.0,
         table_learning_rate=1e-2,
-        frozen_rows=old_rows,
+        frozen_rows=old,
         warmup=min(100, steps // 10),
+        layer_prefixes=grown.config.depths,
+        exit_weight=0.25,
         clip=0.0,
     )
-    corpus = CorpusConfig(files=(addition.pairs.name,), validation_share=HELD_OUT_SHARE)
+    corpus = CorpusConfig(files=(TEXT,), validation_share=HELD_OUT_SHARE)
+    shape["readouts"] = bool(grown.config.depths)
     recipe = Recipe(name=addition.language, languages=(addition.language,), corpus=corpus, stages=(stage,), **shape)
-    run, teacher = addition.out / "training", addition.model
-    trainer = Trainer(recipe, [addition.pairs], run, threads=threads, teacher=teacher, start=grown.path)
+    files, run, given = [addition.out / TEXT], addition.out / "training", Teachers(vectors=teacher)
+    trainer = Trainer(recipe, files, run, threads=threads, teacher=given, start=grown.path)
     return load_checkpoint(trainer.train())
 
 
 def _finish(addition: Addition, before: Checkpoint, grown: Checkpoint, trained: Checkpoint) -> Checkpoint:
-    """Write the result, with held-out pairs of all languages; those that a checkpoint came with first."""
-    pairs = list(Corpus([path for path in (addition.out / OLD_PAIRS, trained.validation) if path.stat().st_size]))
+    """Write the result, with the held-out pairs that there are; those that a checkpoint came with first."""
+    files = [path for path in (addition.out / OLD_PAIRS, trained.validation) if path.stat().st_size]
+    pairs = [pair for pair in Corpus(files) if pair.english != pair.translation]  # no plain sentences
     if before.validation.exists():
         own = list(Corpus([before.validation]))
         languages = {pair.language for pair in own}
         pairs = [*own, *(pair for pair in pairs if pair.language not in languages)]
     write_pairs(addition.out / VALIDATION, pairs)
+    kept = [grown.tokenizer, *([addition.out / VALIDATION] if pairs else [])]
     recipe, stages = before.about.get("recipe", {}), trained.about["recipe"]["stages"]
     about = {
         "name": f"{before.name}-{addition.language}",
@@ -141,5 +187,5 @@ def _finish(addition: Addition, before: Checkpoint, grown: Checkpoint, trained: 
     }
     weights = {**grown.weights, TABLE: trained.weights[TABLE]}
     path = addition.out / "checkpoint"
-    save_checkpoint(path, about, weights, None, [grown.tokenizer, addition.out / VALIDATION])
+    save_checkpoint(path, about, weights, None, kept)
     return load_checkpoint(path)

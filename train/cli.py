@@ -55,15 +55,16 @@ def heavy_imports() -> Iterator[None]:
         yield
 
 
-@app.command("distill")
+@app.command("distill", hidden=True)  # its older name
+@app.command("add-language")
 @one_line_errors()
-def distill(
+def add(
     model: Annotated[Path, typer.Argument(help="The encoder: a bundle or a checkpoint; it stays as it is.")],
     pairs: Annotated[
         Path,
         typer.Argument(
             help="Source, language, English, translation, tab-separated; .gz and .xz too. Pairs of the old languages "
-            "among them say what must be read as before, and measure it."
+            "among them say what must be read as before, and measure it. Source, language, sentence is for a --teacher."
         ),
     ],
     language: Annotated[str, typer.Option(help="Code of the new language, as in PAIRS.")],
@@ -72,6 +73,10 @@ def distill(
     pairs_seen: Annotated[
         int | None,
         typer.Option(min=1, help="Pairs to train on, repetitions counted; default: 10 times all, up to 2 million."),
+    ] = None,
+    teacher: Annotated[
+        list[str] | None,
+        typer.Option(help="Model that knows the language, for sentences without translation; may be repeated."),
     ] = None,
     tatoeba: Annotated[Path | None, typer.Option(help="Folder of Tatoeba's en-XX.tsv, to measure with.")] = None,
     attribution: Annotated[
@@ -84,11 +89,12 @@ def distill(
     """Teach an encoder a new language, and measure all its languages before and after.
 
     The vocabulary grows by the language's pieces; only their rows are trained, towards what the encoder itself makes of
-    the English sides. P@1, in per cent: held_out searches the English side of held-out pairs among those of all
-    languages; xx_en and en_xx are Tatoeba's. Exits with 1 if an old language lost more than 0.3 points; the checkpoint
-    is written all the same. Ctrl-C saves and stops; the same command goes on from there.
+    the English sides, or would make of plain sentences as teachers read them. P@1, in per cent: held_out searches the
+    English side of held-out pairs among those of all languages; xx_en and en_xx are Tatoeba's. Exits with 1 if an old
+    language lost more than 0.3 points; the checkpoint is written all the same. Ctrl-C saves and stops; the same command
+    goes on from there.
 
-    Example: xsent-train distill my-bundle pairs.tsv --language zh --out runs/zh --tatoeba data/eval/tatoeba
+    Example: xsent-train add-language my-bundle pairs.tsv --language zh --out runs/zh --tatoeba data/eval/tatoeba
     """
     with heavy_imports():
         from xsent.train.adding import Addition, add_language
@@ -96,7 +102,8 @@ def distill(
     if tatoeba is not None and not (tatoeba / f"en-{language}.tsv").is_file():
         raise DataError(f"{tatoeba}: no en-{language}.tsv; expected lines of English, translation")
     sources = tuple(attribution or ())
-    addition = Addition(model, pairs, language, out, pieces, pairs_seen, licence, sources)
+    teachers = tuple(_named_paths(teacher or []).values())
+    addition = Addition(model, pairs, language, out, pieces, pairs_seen, licence, sources, teachers)
     before, after = add_language(addition, threads=threads or available_cpus())
     comparison = compare_languages(before, after, tatoeba)
     if as_json:

@@ -58,6 +58,8 @@ class LanguageComparison:
         ]
         if self.before.keys() <= {self.language}:
             notes.append("no old language was measured: PAIRS holds no pairs of one, and --tatoeba names no test files")
+        if self.language not in self.before:
+            notes.append(f"{self.language} was not measured: PAIRS holds no pairs of it; name test files by --tatoeba")
         return notes
 
     def as_json(self) -> dict[str, object]:
@@ -84,7 +86,7 @@ def compare_languages(before: Checkpoint, after: Checkpoint, tests: Path | None)
     the second, and test files of `xsent.evaluation.translation.tatoeba`; a DataError where one cannot be read.
     """
     new = after.languages[-1]
-    pairs = list(Corpus([after.validation]))
+    pairs = list(Corpus([after.validation] if after.validation.exists() else []))
     counts = Counter(pair.language for pair in pairs)
     old, now = (_score(checkpoint, after, tests) for checkpoint in (before, after))
     found = {name: old[name] for name in after.languages if name in old}
@@ -94,7 +96,8 @@ def compare_languages(before: Checkpoint, after: Checkpoint, tests: Path | None)
 
 
 def _score(checkpoint: Checkpoint, after: Checkpoint, tests: Path | None) -> dict[str, Scores]:
-    p1 = Validation(after.validation, checkpoint.tokenizer).measure(checkpoint.encoder)["p1"]
+    held_out = Validation(after.validation, checkpoint.tokenizer) if after.validation.exists() else None
+    p1 = held_out.measure(checkpoint.encoder)["p1"] if held_out else {}
     scores = {language: {"held_out": score} for language, score in p1.items()}
     if tests is not None:
         languages = languages_of(CheckpointEncoder(after), tests)

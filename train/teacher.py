@@ -39,6 +39,7 @@ class Teacher:
     def __init__(self, path: Path, encoder: SupportsEncode, identity: str) -> None:
         # The identity of the teacher whose 8-bit form it is; None where it is no such form.
         self.original: str | None = getattr(encoder, "original", None)
+        self.languages = tuple(getattr(encoder, "languages", ()))  # that it knows; empty where it does not say
         self.path, self.identity, self._encoder = path, identity, encoder
         self.dim = int(encoder.encode(["a"]).shape[1])
 

