@@ -34,10 +34,14 @@ def test_the_recipe_trains(path: Path, tmp_path: Path, mini_bundle: Path) -> Non
     cut = [{"steps": min(stage.steps, 2), "prefixes": (16, 32) if stage.prefixes else ()} for stage in recipe.stages]
     stages = tuple(stage.model_copy(update=SMALL | less) for stage, less in zip(recipe.stages, cut, strict=True))
     small = {"dim": 32, "num_heads": 2, "ffn_dim": 48, "vocabulary": VocabularyConfig(size=360), "stages": stages}
-    corpus = recipe.corpus.model_copy(update={"validation_share": 0.1, "validation_pairs": 20, "weights": {}})
+    corpus = recipe.corpus.model_copy(update={"validation_share": 0.1, "validation_pairs": 20, "weights": {}, "most": {}})
     pairs = write_toy_corpus(tmp_path / "pairs.tsv")
     recipe = Recipe(**{**dict(recipe), "languages": ("fr",), "corpus": corpus, **small})
-    teacher = mini_bundle if any(stage.objectives.distils for stage in stages) else None
+    teacher: Path | dict[str, Path] | None = None
+    if any(stage.objectives.distils for stage in stages):
+        teacher = mini_bundle
+    if recipe.teachers:
+        teacher = dict.fromkeys(recipe.teachers, write_tiny_bert(tmp_path / "teacher"))
     if recipe.teacher_layers:
         teacher = write_tiny_bert(tmp_path / "bert", layers=6, max_position_embeddings=256)
     last = Trainer(recipe, [pairs], tmp_path / "run", threads=1, teacher=teacher).train()
