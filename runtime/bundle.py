@@ -122,8 +122,8 @@ class Bundle(Manifest):
     def fingerprint_of(self, space: str | None = None) -> str:
         """What identifies vectors of its depth, maybe mapped into another model's space.
 
-        "e05f810cd70395e6" of all layers, "e05f810cd70395e6.2" of two of them, and "e05f810cd70395e6@all-MiniLM-L6-v2"
-        or "e05f810cd70395e6@all-MiniLM-L6-v2.2" mapped. What stands before the depth is the space, see `same_space`.
+        "0518157de647885c" of all layers, "0518157de647885c.2" of two of them, and "0518157de647885c@all-MiniLM-L6-v2"
+        or "0518157de647885c@all-MiniLM-L6-v2.2" mapped. What stands before the depth is the space, see `same_space`.
         Vectors that lie in that space as they are need no mapping. A ValueError says which spaces there are.
         """
         mapped = f"@{space}" if self.matrix_into(space) else ""

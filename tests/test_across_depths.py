@@ -2,11 +2,12 @@
 
 import json
 import re
+import shutil
 from pathlib import Path
 
 import numpy as np
 import pytest
-from commands import Runner, assert_refused, write_lines
+from commands import Runner, assert_refused, edit_json, write_lines
 from conftest import sentences
 from indexes import LINES
 
@@ -180,8 +181,10 @@ def test_the_command_that_measures_a_space_maps_into_it(run: Runner, deep_bundle
     assert report["rows"][0]["cosine_english"] == pytest.approx(float(expected), abs=1e-4)
 
 
-def test_a_bundle_that_lies_in_a_space_is_not_mapped() -> None:
-    encoder = SentenceEncoder(threads=1)
+def test_a_bundle_that_lies_in_a_space_is_not_mapped(mini_bundle: Path, tmp_path: Path) -> None:
+    bundle = Path(shutil.copytree(mini_bundle, tmp_path / "bundle"))
+    edit_json(bundle / "xsent.json", space="sentence-transformers/all-MiniLM-L6-v2")
+    encoder = SentenceEncoder(bundle, threads=1)
     for name in ("all-MiniLM-L6-v2", "sentence-transformers/all-MiniLM-L6-v2"):
         assert np.array_equal(encoder.encode(ENGLISH[:2], space=name), encoder.encode(ENGLISH[:2]))
         assert encoder.fingerprint_of(name) == encoder.fingerprint
