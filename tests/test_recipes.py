@@ -34,7 +34,8 @@ def test_the_recipe_trains(path: Path, tmp_path: Path, mini_bundle: Path) -> Non
     cut = [{"steps": min(stage.steps, 2), "prefixes": (16, 32) if stage.prefixes else ()} for stage in recipe.stages]
     stages = tuple(stage.model_copy(update=SMALL | less) for stage, less in zip(recipe.stages, cut, strict=True))
     small = {"dim": 32, "num_heads": 2, "ffn_dim": 48, "vocabulary": VocabularyConfig(size=360), "stages": stages}
-    corpus = recipe.corpus.model_copy(update={"validation_share": 0.1, "validation_pairs": 20, "weights": {}, "most": {}})
+    less = {"validation_share": 0.1, "validation_pairs": 20, "weights": {}, "most": {}}
+    corpus = recipe.corpus.model_copy(update=less)
     pairs = write_toy_corpus(tmp_path / "pairs.tsv")
     recipe = Recipe(**{**dict(recipe), "languages": ("fr",), "corpus": corpus, **small})
     teacher: Path | dict[str, Path] | None = None
