@@ -1,5 +1,6 @@
 """Several teachers as one: what they say together by hand, text that some cannot read, a whole training."""
 
+import dataclasses
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -218,6 +219,25 @@ def test_every_depth_comes_near_what_the_teachers_say(recipe: Path, teachers: di
                 vectors = CheckpointEncoder(checkpoint, num_layers=depth).encode([pair[column] for pair in unseen])
                 near.append(float((vectors * targets).sum(axis=1).mean()))
             assert near[1] > near[0] > 0.1, (depth, column, near)
+
+
+def test_readouts_are_kept_on_their_axes_and_fitted_anew_on_others(
+    recipe: Path, teachers: dict[str, Path], taught: Path
+) -> None:
+    config = load_recipe(recipe)
+    files = [recipe.parent / file for file in config.corpus.files]
+    trainer = Trainer(config, files, taught.parent.parent, threads=1, teacher=teachers, start=recipe.parent / "start")
+    whole, stage = load_checkpoint(taught), config.stages[1]
+    others = {**whole.weights, "teachers.axes": whole.weights["teachers.axes"].flip(1)}
+    unknown = {name: weight for name, weight in whole.weights.items() if not name.startswith("teachers.")}
+    for weights, kept in ((whole.weights, True), (others, False), (unknown, False)):
+        before = dataclasses.replace(whole, weights=weights)
+        model = trainer._model(stage, before, None)
+        trainer._fit_readouts(model, before)
+        for depth in (0, 1, 2):
+            name = f"readouts.{depth}.weight"
+            same = torch.equal(model.encoder.state_dict()[name], whole.weights[f"encoder.{name}"])
+            assert same is kept, (depth, kept)
 
 
 def test_killed_it_resumes_to_the_bit(recipe: Path, teachers: dict[str, Path], taught: Path, tmp_path: Path) -> None:

@@ -205,9 +205,18 @@ class Trainer:
         return model
 
     def _fit_readouts(self, model: TrainingModel, before: Checkpoint | None) -> None:
-        """Fit the readouts that the encoder before had not, to what the teachers say; nothing else moves."""
-        depths = [d for d in model.encoder.config.depths if before is None or d not in before.config.depths]
-        if not depths or self.joined is None:
+        """Fit the readouts that the encoder before had not, to what the teachers say; nothing else moves.
+
+        All of them where its axes were others, or are not known, as those of a bundle: other axes are another space.
+        """
+        depths = list(model.encoder.config.depths)
+        if self.joined is None or not depths:
+            return
+        axes = torch.from_numpy(self.joined.matrices["axes"])
+        if before is not None and (known := before.weights.get("teachers.axes")) is not None:
+            if known.shape == axes.shape and torch.allclose(known, axes, atol=1e-4):
+                depths = [depth for depth in depths if depth not in before.config.depths]
+        if not depths:
             return
         logger.info("fitting readouts of %s layers", ", ".join(map(str, depths)))
         numbers, store = self.feed.sample(READ_OUT), self.feed.data.store
