@@ -184,7 +184,7 @@ def test_the_command_verifies_bundles_with_each_backend(run: Runner, mini_bundle
         code, out, _ = run("verify", "--backend", backend, "--json")
         found = json.loads(out)
         assert code == 0 and found["difference"] <= found["tolerance"]
-        assert (found["files"], found["sentences"]) == (5, 7)
+        assert (found["files"], found["sentences"]) == (9, 7)
     code, out, _ = run("verify", mini_bundle)
     assert code == 0 and re.search(r"difference +[\d.e-]{1,7}\n", out)
     unknown = "backend 'abacus' is not available; available: numpy, onnx, openvino"
