@@ -30,7 +30,7 @@ NOT_RUN = {
     "ruff": "the public workflow runs it",
     "mypy": "the public workflow runs it",
     "pytest": "these are its tests",
-    "tools/slower.sh": "minutes; .ci/run runs it",
+    "tools/slower.sh": "minutes",
     "xsent-train": "hours; test_recipes.py and test_adding.py train",
     "xsent-export": "of what was trained; test_export.py exports",
     "xsent-bench": "minutes; test_bench_run.py measures",
