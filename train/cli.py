@@ -76,7 +76,7 @@ def add(
     ] = None,
     teacher: Annotated[
         list[str] | None,
-        typer.Option(help="Model that knows the language, for sentences without translation; may be repeated."),
+        typer.Option(help="Model that knows the language, for sentences without translation; NAME=PATH, repeated."),
     ] = None,
     tatoeba: Annotated[Path | None, typer.Option(help="Folder of Tatoeba's en-XX.tsv, to measure with.")] = None,
     attribution: Annotated[

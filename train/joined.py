@@ -9,8 +9,6 @@ from the others.
 Shapes: n pairs, E numbers of all teachers' vectors together, D axes.
 """
 
-import hashlib
-import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -27,9 +25,9 @@ from xsent.similarity import Floats, unit_rows
 from xsent.train.config import TeacherConfig
 from xsent.train.data.corpus import ENGLISH, Pair, digest
 from xsent.train.data.teacher_vectors import REMEDY, SENTENCES, TeacherVectors
-from xsent.train.teacher import Teacher, open_teacher
+from xsent.train.readouts import solve_ridge
+from xsent.train.teacher import Teacher, open_teacher, short_hash
 
-RIDGE = 1e-3  # of the mean variance, added to that of every number
 FEWEST = 2  # pairs an axis that the axes are fitted on, at least
 
 Fit = Mapping[str, Floats]  # `means` [E], `moments` [E, E] and `axes` [E, D]
@@ -54,8 +52,8 @@ class Member:
     @property
     def identity(self) -> str:
         """Identity of its vectors."""
-        parts = [self.teacher.identity, self.settings.prompt]
-        return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:16] if self.settings.prompt else parts[0]
+        identity, prompt = self.teacher.identity, self.settings.prompt
+        return short_hash([identity, prompt]) if prompt else identity
 
 
 class JoinedTeacher:
@@ -73,7 +71,7 @@ class JoinedTeacher:
     def identity(self) -> str:
         """Identity of what they say together, by the teachers, their settings and the text that the axes are of."""
         parts = [[m.name, m.identity, m.settings.weight, list(m.settings.languages)] for m in self.members]
-        return hashlib.sha256(json.dumps([parts, self.dim, self._key]).encode()).hexdigest()[:16]
+        return short_hash([parts, self.dim, self._key])
 
     @property
     def matrices(self) -> Fit:
@@ -160,9 +158,8 @@ class JoinedTeacher:
             return joined
         have = np.concatenate([np.full(m.teacher.dim, told) for m, told in zip(self.members, known, strict=True)])
         moments = self._fit["moments"].astype(np.float64)
-        squares = moments[np.ix_(have, have)]
-        squares += RIDGE * np.trace(squares) / len(squares) * np.eye(len(squares))
-        matrix = np.linalg.solve(squares, moments[np.ix_(have, ~have)]).astype(np.float32)
+        squares, products = (torch.from_numpy(moments[np.ix_(have, columns)]) for columns in (have, ~have))
+        matrix = solve_ridge(squares, products).float().numpy()
         filled = joined.copy()
         filled[:, ~have] = joined[:, have] @ matrix
         return filled

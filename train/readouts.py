@@ -4,7 +4,7 @@ The mean of an encoder's states after some of its layers says much of what all l
 leads from it into the space of the teachers. The same leads from there into the space of one of them.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import torch
 from torch import Tensor, nn
@@ -22,14 +22,13 @@ def fit_readouts(encoder: Encoder, depths: Sequence[int], sides: Sequence[Tokens
     means: list[list[Tensor]] = [[] for _ in depths]
     wanted = []
     for tokens in sides:
-        for start in range(0, len(tokens.lengths), CHUNK):
-            part = tokens.part(start, min(start + CHUNK, len(tokens.lengths))).to(encoder.table.weight.device)
+        for here, part in _parts(encoder, tokens):
             framed = encoder.framed(part)
             states = encoder.states(framed)
             there = part.lengths > 0
             for mean, depth in zip(means, depths, strict=True):
                 mean.append(encoder.mean(states[depth], framed)[there])
-            wanted.append(targets[start : start + CHUNK].to(there.device)[there])
+            wanted.append(targets[here].to(there.device)[there])
     for mean, depth in zip(means, depths, strict=True):
         readout = encoder.readouts[str(depth)]
         assert isinstance(readout, nn.Linear)
@@ -42,17 +41,25 @@ def fit_readouts(encoder: Encoder, depths: Sequence[int], sides: Sequence[Tokens
 @torch.no_grad()
 def fit_space(encoder: Encoder, tokens: Tokens, vectors: Tensor) -> Tensor:
     """The matrix [D, E] from an encoder's unit vectors of sentences to another model's vectors [n, E] of them."""
-    parts = []
-    for start in range(0, len(tokens.lengths), CHUNK):
-        part = tokens.part(start, min(start + CHUNK, len(tokens.lengths))).to(encoder.table.weight.device)
-        parts.append(nn.functional.normalize(encoder(part), dim=1))
-    return ridge(torch.cat(parts).cpu(), vectors)
+    own = [nn.functional.normalize(encoder(part), dim=1) for _, part in _parts(encoder, tokens)]
+    return ridge(torch.cat(own).cpu(), vectors)
 
 
 def ridge(x: Tensor, y: Tensor) -> Tensor:
     """The matrix [D, E] that leads from x [n, D] to y [n, E] with the least squared error, and a little less."""
     wide = x.double()
-    squares = wide.T @ wide
+    return solve_ridge(wide.T @ wide, wide.T @ y.double()).to(x.dtype)
+
+
+def solve_ridge(squares: Tensor, products: Tensor) -> Tensor:
+    """The same of what is known of x and y: x^T x [D, D], to which the ridge is added, and x^T y [D, E]."""
     squares.diagonal().add_(RIDGE * squares.trace() / len(squares))
-    matrix: Tensor = torch.linalg.solve(squares, wide.T @ y.double()).to(x.dtype)
+    matrix: Tensor = torch.linalg.solve(squares, products)
     return matrix
+
+
+def _parts(encoder: Encoder, tokens: Tokens) -> Iterator[tuple[slice, Tokens]]:
+    """Some sentences at a time, where the encoder is, and which they are."""
+    for start in range(0, len(tokens.lengths), CHUNK):
+        stop = min(start + CHUNK, len(tokens.lengths))
+        yield slice(start, stop), tokens.part(start, stop).to(encoder.table.weight.device)

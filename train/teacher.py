@@ -78,7 +78,7 @@ def open_teacher(path: Path) -> Teacher:
 def files_identity(path: Path) -> str:
     """Identity of the model in a folder: a hash over names and contents of its files; under a second for 100 MB."""
     files = sorted(file for file in path.rglob("*") if file.suffix in MODEL_FILES)
-    return _short_hash([(file.relative_to(path).as_posix(), file_digest(file)) for file in files])
+    return short_hash([(file.relative_to(path).as_posix(), file_digest(file)) for file in files])
 
 
 class QuickTeacher:
@@ -129,8 +129,9 @@ def read_tokenizer(file: Path) -> "Tokenizer":
 
 def space_identity(path: Path, names: Sequence[str] = FILES) -> str:
     """Identity of the vector space of some files of a folder, unless given those of a quick teacher."""
-    return _short_hash([file_digest(path / name) for name in names])
+    return short_hash([file_digest(path / name) for name in names])
 
 
-def _short_hash(parts: object) -> str:
+def short_hash(parts: object) -> str:
+    """16 hex digits of what JSON can hold."""
     return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:16]

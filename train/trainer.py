@@ -3,7 +3,7 @@
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 
 import torch
@@ -22,6 +22,7 @@ from xsent.train.checkpoint import (
     to_tokens,
 )
 from xsent.train.config import Recipe, StageConfig
+from xsent.train.data.corpus import Pair
 from xsent.train.data.sampling import evenly
 from xsent.train.devices import average, gather, keep_freed_memory, launch, precision
 from xsent.train.feed import Feed
@@ -204,6 +205,11 @@ class Trainer:
                 layer.compile(dynamic=True)
         return model
 
+    @cached_property
+    def _sampled(self) -> list[Pair]:
+        """The text of the pairs that matrices are fitted on; the whole corpus is read for it, once."""
+        return list(self.feed.text(self.feed.sample(READ_OUT)))
+
     def _fit_readouts(self, model: TrainingModel, before: Checkpoint | None) -> None:
         """Fit the readouts that the encoder before had not, to what the teachers say; nothing else moves.
 
@@ -220,7 +226,7 @@ class Trainer:
             return
         logger.info("fitting readouts of %s layers", ", ".join(map(str, depths)))
         numbers, store = self.feed.sample(READ_OUT), self.feed.data.store
-        targets = torch.from_numpy(self.joined.targets(list(self.feed.text(numbers))))
+        targets = torch.from_numpy(self.joined.targets(self._sampled))
         sides = [store.tokens(numbers, side, model.stage.max_tokens) for side in (0, 1)]
         encoder = model.encoder.to(self.fabric.device).eval()
         fit_readouts(encoder, depths, sides, targets)
@@ -233,8 +239,7 @@ class Trainer:
         matrices = {f"teachers.{name}": torch.from_numpy(array) for name, array in self.joined.matrices.items()}
         for member in self.joined.members if ended else ():
             if space := member.settings.space:
-                pairs = list(self.feed.text(self.feed.sample(READ_OUT)))
-                texts = [text for pair in pairs for text in member.sides(pair)[:1]]
+                texts = [text for pair in self._sampled for text in member.sides(pair)[:1]]
                 vectors = torch.from_numpy(self.joined.vectors(member.name, texts))
                 tokens = to_tokens(self.feed.processor.encode(texts), model.encoder)
                 encoder = model.encoder.eval()

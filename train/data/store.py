@@ -56,9 +56,8 @@ class Store:
         # Cell c holds the entries cell_starts[c] to cell_starts[c + 1] of the cell order [cells + 1].
         self.cell_starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
         tokens = int(self._ends[-1]) if len(self._ends) else 0
-        if not int(self.cell_starts[-1]) == len(self._rows) == len(self.group) == len(self._ends) // 2 or tokens != len(
-            self._ids
-        ):
+        pairs = {int(self.cell_starts[-1]), len(self._rows), len(self.group), len(self._ends) // 2}
+        if len(pairs) > 1 or tokens != len(self._ids):
             raise DataError(f"{path}: its files disagree about their sizes; {remedy}")
 
     def __len__(self) -> int:
