@@ -15,7 +15,7 @@ from unittest import mock
 
 import pytest
 
-from xsent.terminal import main
+from xsent.cli.terminal import main
 
 # For a process of its own: an attempt to open a connection ends it.
 OFFLINE = "import os, sys; sys.addaudithook(lambda event, _: event == 'socket.connect' and os._exit(99))"
@@ -50,7 +50,7 @@ def start(
     before: str = OFFLINE,
 ) -> "subprocess.Popen[bytes]":
     """Run a command in a process of its own, after a statement there."""
-    command = [sys.executable, "-c", f"{before}; from xsent.terminal import main; main()", *map(str, arguments)]
+    command = [sys.executable, "-c", f"{before}; from xsent.cli.terminal import main; main()", *map(str, arguments)]
     return subprocess.Popen(command, stdin=stdin, stdout=stdout, stderr=subprocess.PIPE, preexec_fn=preexec_fn)
 
 

@@ -25,22 +25,20 @@ from texts import OURS, multilingual, train_tokenizer
 from toy import toy_pairs
 
 from xsent.bundle import Bundle, builtin_path
-from xsent.encoder import SentenceEncoder
-from xsent.options import LongSentenceWarning
-from xsent.train.data.vocabulary import train_vocabulary
+from xsent.encoder import LongSentenceWarning, SentenceEncoder
+from xsent_train.data.vocabulary import train_vocabulary
 
 if find_spec("torch") and find_spec("onnx"):
     import torch
     from tiny_bert import write_student, write_tiny_bert
 
-    from xsent.export.bundle import export_bundle
-    from xsent.export.exporting import export
-    from xsent.export.options import ExportOptions
-    from xsent.train.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
-    from xsent.train.model import Encoder, ModelConfig
+    from xsent_export.export import export, export_bundle
+    from xsent_export.options import ExportOptions
+    from xsent_train.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
+    from xsent_train.model import Encoder, ModelConfig
 else:
-    more = re.compile(r"torch|xsent\.(train|export|bench|apps)")
-    collect_ignore = [path.name for path in Path(__file__).parent.glob("test_*.py") if more.search(path.read_text())]
+    more = re.compile(r"torch|xsent_(train|export|bench|apps)")
+    collect_ignore = [str(path) for path in Path(__file__).parent.rglob("test_*.py") if more.search(path.read_text())]
 
 NAMES = ("Anna", "Boris", "Clara", "David", "Elena", "Frank", "Greta", "Henry", "Irina", "Jonas", "Karla", "Lukas")
 LONG = "Anna, Boris, Clara and David. " * 40  # more than the tiny bundle reads

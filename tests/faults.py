@@ -21,9 +21,9 @@ _CHANGES = {"os.rename", "os.remove", "os.mkdir", "os.rmdir", "os.truncate", "os
 TAKES_ROOM = {"open", "os.mkdir", "fsync"}
 _FORKING = multiprocessing.get_context("forkserver")
 _FORKING.set_forkserver_preload(
-    "onnxruntime sentencepiece pyarrow.parquet pandas usearch.index xsent.cli xsent.encoder xsent.vector_output "
-    "xsent.search.updating xsent.classification.classifier xsent.documents.encoder xsent.mining.paraphrases "
-    "xsent.apps.notes xsent.export.cli xsent.export.exporting xsent.train.cli xsent.train.trainer".split()
+    "onnxruntime sentencepiece pyarrow.parquet pandas usearch.index xsent.cli.main xsent.encoder xsent.files.vectors "
+    "xsent.search.write xsent.classification.classifier xsent.documents.encoder xsent.mining.paraphrases "
+    "xsent_apps.notes xsent_export.cli xsent_export.export xsent_train.cli xsent_train.trainer".split()
 )
 
 
@@ -47,7 +47,7 @@ class Outcome:
 def run(
     folder: Path, arguments: Sequence[str], fault: Fault | None = None, settings: Mapping[str, object] | None = None
 ) -> Outcome:
-    """Run one of our commands in a folder, with a fault or without; settings are by names such as `xsent.files.X`."""
+    """Run one of our commands in a folder, with a fault or without; settings by names like `xsent.files.atomic.X`."""
     said, writes = (folder.with_name(f"{folder.name}.{kind}") for kind in ("said", "writes"))
     process = _FORKING.Process(target=_work, args=(folder, arguments, fault, settings or {}, said, writes))
     process.start()
@@ -70,7 +70,7 @@ def _work(
     for name, value in settings.items():
         module, _, attribute = name.rpartition(".")
         setattr(importlib.import_module(module), attribute, value)
-    rooms = {"xsent": "xsent.cli", "xsent-train": "xsent.train.cli", "xsent-export": "xsent.export.cli"}
+    rooms = {"xsent": "xsent.cli.main", "xsent-train": "xsent_train.cli", "xsent-export": "xsent_export.cli"}
     main = importlib.import_module(rooms.get(arguments[0], arguments[0])).main
     sys.argv = list(arguments)
     _Injector(folder, writes, fault).install()

@@ -9,9 +9,9 @@ import pytest
 from numpy.typing import NDArray
 
 from xsent.encoder import SentenceEncoder
-from xsent.search.building import build_index
-from xsent.search.database import IndexDatabase
 from xsent.search.index import SearchIndex
+from xsent.search.store import IndexDatabase
+from xsent.search.write import build_index
 
 LINES = [f"Anna sees Boris {number} times." if number % 7 else "" for number in range(1, 51)]  # 43 have text
 

@@ -11,15 +11,14 @@ import torch
 from safetensors.torch import save_file
 from torch import Tensor
 
-from xsent.train.config import StageConfig
-from xsent.train.data.batching import Batch
-from xsent.train.data.hiding import Hiding, hide
-from xsent.train.devices import average, gather, launch
-from xsent.train.model import ModelConfig
-from xsent.train.objectives.distillation import Whitening
-from xsent.train.objectives.settings import Objectives
-from xsent.train.stage import TrainingModel
-from xsent.train.tokens import Tokens
+from xsent_train.data.batches import Batch
+from xsent_train.data.masking import Hiding, hide
+from xsent_train.devices import average, gather, launch
+from xsent_train.losses.distillation import Whitening
+from xsent_train.losses.stage_model import TrainingModel
+from xsent_train.model import ModelConfig
+from xsent_train.recipe import Objectives, StageConfig
+from xsent_train.tokens import Tokens
 
 PIECES, PAIRS, DIM = 50, 8, 16
 MASKABLE = torch.arange(PIECES) > 2

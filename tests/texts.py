@@ -6,7 +6,7 @@ from pathlib import Path
 
 import sentencepiece
 
-from xsent.train.data.vocabulary import FIRST, LAST, MASK_PIECE, PAD, UNK
+from xsent_train.data.vocabulary import FIRST, LAST, MASK_PIECE, PAD, UNK
 
 SENTENCES = [
     "The cat sleeps on the mat.",

@@ -14,15 +14,15 @@ from safetensors.numpy import load_file
 from toy import write_toy_corpus
 from typer.testing import CliRunner
 
-from xsent.export.cli import app as export_app
-from xsent.train import main
-from xsent.train.checkpoint import load_checkpoint
-from xsent.train.config import load_recipe
-from xsent.train.data.corpus import Corpus
-from xsent.train.data.store import Store, build_store
-from xsent.train.trainer import Trainer
+from xsent_export.cli import app as export_app
+from xsent_train import main
+from xsent_train.checkpoint import load_checkpoint
+from xsent_train.data.corpus import Corpus
+from xsent_train.data.store import Store, build_store
+from xsent_train.recipe import load_recipe
+from xsent_train.trainer import Trainer
 
-COMMAND = [sys.executable, "-c", "from xsent.train import main; main()"]
+COMMAND = [sys.executable, "-c", "from xsent_train import main; main()"]
 
 
 def train(recipe: Path, run: Path, threads: int = 1, *, teacher: Path | None = None, start: Path | None = None) -> Path:

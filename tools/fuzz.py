@@ -23,8 +23,7 @@ with atheris.instrument_imports(include=["xsent", "json", "zipfile", "numpy.lib"
     from xsent.bundle import Bundle, builtin_path, compute_fingerprint
     from xsent.classification.classifier import LinearClassifier
     from xsent.errors import XsentError
-    from xsent.vector_output import vector_file
-    from xsent.vectors import VectorNote, open_vectors
+    from xsent.files.vectors import VectorMeta, open_vectors, vector_file
 
 ROWS = np.random.default_rng(0).normal(size=(20, 8)).astype(np.float32)
 
@@ -61,7 +60,7 @@ def main(folder: Path) -> None:
     name, read = TARGETS[sys.argv.pop(1)]
     shutil.copytree(builtin_path(), folder / "bundle")
     LinearClassifier.fit(ROWS, ["a", "b"] * 10, fingerprint="abc").save(folder / "b.npz")
-    with vector_file(folder / "a.npy", VectorNote("abc", 8, "float32", normalized=True)) as out:
+    with vector_file(folder / "a.npy", VectorMeta("abc", 8, "float32", normalized=True)) as out:
         for row in ROWS:
             out.write("", row)
     (folder / "corpus").mkdir()

@@ -3,9 +3,9 @@
 # dependencies that pyproject.toml allows and that have wheels, in a fresh environment: install the last commit, compare what is
 # installed, `xsent verify`, `xsent similarity`, and the tests. Needs uv; logs lie in FOLDER.
 #     tools/matrix.sh FOLDER PYTHON...                     # the runtime; a PYTHON is 3.11, 3.14 or a path
-#     EXTRAS="train export" TESTS="tests/test_training.py tests/test_export.py" tools/matrix.sh FOLDER 3.11
+#     EXTRAS="train export" TESTS="tests/train/test_training.py tests/export/test_export.py" tools/matrix.sh FOLDER 3.11
 # TOOLS are what these tests need besides. Most of the runtime's need FOLDER/mini, which any run with torch makes:
-#     XSENT_MINI_BUNDLE=FOLDER/mini pytest tests/test_tokenizer.py
+#     XSENT_MINI_BUNDLE=FOLDER/mini pytest tests/runtime/test_tokenizer.py
 set -euo pipefail
 mkdir -p "$1"
 folder=$(realpath "$1")

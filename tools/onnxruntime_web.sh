@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Makes apps/web/static/vendor again: what the page runs the model with, from npm, where it is packed, and the licences of what
+# Makes apps/xsent_apps/web/static/vendor again: what the page runs the model with, from npm, where it is packed, and the licences of what
 # it was built from, which only the Python package of the same version has:
 #     tools/onnxruntime_web.sh
 # To take a newer one, change the version, run it, and put in the sums that it then reports.
@@ -13,7 +13,7 @@ sums='
 2f07c72751aed99790b8a4869cf2311df85a860b22ded05fa22803587a48922c  LICENSE
 143764b952fdb1a7c69ce653bfba74a7744d6a8a573bfb73e235fba356c83de3  ThirdPartyNotices.txt
 '
-vendor=$PWD/apps/web/static/vendor
+vendor=$PWD/apps/xsent_apps/web/static/vendor
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 cd "$folder"

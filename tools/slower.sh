@@ -22,7 +22,7 @@ install() { # NAME COMMIT
         python -m pip install --quiet --disable-pip-version-check --no-deps --target "$folder/$1" "$folder/$1-source"
 }
 echo "slower than $(git rev-parse --short "$commit")?"
-install old "$commit" && PYTHONPATH=$folder/old python -P bench/slower.py encode runtime/builtin 20 ||
+install old "$commit" && PYTHONPATH=$folder/old python -P bench/xsent_bench/slower.py encode runtime/xsent/builtin 20 ||
     nothing "$commit cannot be measured"
 install new HEAD
-xsent-bench slower "$folder/old" "$folder/new" --model runtime/builtin
+xsent-bench slower "$folder/old" "$folder/new" --model runtime/xsent/builtin

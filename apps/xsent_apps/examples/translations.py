@@ -1,0 +1,50 @@
+"""Sentences that are each other's translation, found in two shuffled texts in which others have no partner.
+
+`python -m xsent_apps.examples.translations`
+"""
+
+import csv
+import random
+from pathlib import Path
+
+from xsent import SentenceEncoder, mine_bitext
+from xsent.cli.terminal import format_table
+
+THRESHOLD = 1.1  # least margin of a pair; higher finds fewer that are wrong, and misses more
+
+
+def shuffled_sentences(language: str) -> dict[str, int]:
+    """Sentences of one language, shuffled, with the number of what they say; some say it in this language alone."""
+    with Path(__file__).with_name("mill.tsv").open(encoding="utf-8", newline="") as file:
+        rows = csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE)
+        numbered = [(row[language], number) for number, row in enumerate(rows) if row[language]]
+    random.Random(language).shuffle(numbered)
+    return dict(numbered)
+
+
+def find(encoder: SentenceEncoder, left: dict[str, int], right: dict[str, int]) -> list[tuple[float, str, str]]:
+    """Score and sentences of the pairs that are found, best first."""
+    a, b = list(left), list(right)
+    pairs = mine_bitext(encoder.encode(a), encoder.encode(b), retrieval="intersect", threshold=THRESHOLD)
+    return [(float(score), a[i], b[j]) for i, j, score in zip(pairs.src, pairs.trg, pairs.scores, strict=True)]
+
+
+def main() -> None:
+    """Print the best pair of every two languages, and how much of what is found is right."""
+    encoder = SentenceEncoder()
+    rows = []
+    for one, other in (("en", "de"), ("en", "fr"), ("de", "fr")):
+        left, right = shuffled_sentences(one), shuffled_sentences(other)
+        pairs = find(encoder, left, right)
+        correct = sum(left[a] == right[b] for _, a, b in pairs)
+        hidden = len(set(left.values()) & set(right.values()))
+        shares = {"precision": 100 * correct / max(len(pairs), 1), "recall": 100 * correct / hidden}
+        rows.append({"languages": f"{one}-{other}", "hidden": hidden, "found": len(pairs), **shares})
+        for score, a, b in pairs[:1]:
+            print(f"{score:.2f}\t{a}\t{b}")
+    print(f"\nfound among {len(left)} and {len(right)} sentences; in per cent")
+    print(format_table(rows))
+
+
+if __name__ == "__main__":
+    main()

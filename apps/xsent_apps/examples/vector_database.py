@@ -1,0 +1,90 @@
+"""Sentence vectors in a real database: the Parquet of `xsent encode` into LanceDB, and a question in any language.
+
+    xsent encode sentences.txt --output sentences.parquet
+    python -m xsent_apps.examples.vector_database fill sentences.parquet sentences.lance
+    python -m xsent_apps.examples.vector_database ask sentences.lance "Où dort le chat ?"
+
+The fingerprint of the encoder travels in the metadata, from Parquet to the table: whoever opens it with another encoder
+is refused. LanceDB (`pip install 'xsent[database]'`) keeps its tables on the disk; the local mode of Qdrant's client is
+a seventh of its size, but holds all vectors in memory and loads its points as pickles, which run whatever they contain.
+"""
+
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from xsent import DataError, FingerprintError, SentenceEncoder
+from xsent.cli.options import BundleOption
+from xsent.cli.terminal import format_table, one_line_errors
+from xsent.errors import require_extra
+
+with require_extra("database"):
+    import lancedb
+    import pyarrow.dataset
+    from lancedb.index import HnswSq
+
+TABLE = "sentences"
+INDEXED = 100_000  # rows from which an index pays: fewer are compared one by one
+
+app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
+
+
+def fill(vectors: Path, database: Path) -> int:
+    """Make a table of a Parquet file, or of a folder of parts, in constant memory; the number of its rows."""
+    source = pyarrow.dataset.dataset(vectors, format="parquet")
+    if b"xsent" not in (source.schema.metadata or {}):
+        raise DataError(f"{vectors}: its metadata names no encoder; write it with xsent encode --output NAME.parquet")
+    if (precision := json.loads(source.schema.metadata[b"xsent"])["precision"]) not in ("float32", "float16"):
+        raise DataError(f"{vectors} holds {precision}, which LanceDB does not compare; encode to float32 or float16")
+    table = lancedb.connect(database).create_table(TABLE, source.to_batches(), schema=source.schema)
+    rows: int = table.count_rows()
+    if rows >= INDEXED:
+        table.create_index("vector", config=HnswSq(distance_type="cosine"))
+    return rows
+
+
+class VectorDatabase:
+    """A table, opened with the encoder that its vectors are of; a FingerprintError says that they are of another."""
+
+    def __init__(self, database: Path, encoder: SentenceEncoder) -> None:
+        if not database.is_dir():  # LanceDB would make one
+            raise DataError(f"{database}: no such database; fill one first")
+        self._table = lancedb.connect(database).open_table(TABLE)
+        self._note = json.loads(self._table.schema.metadata[b"xsent"])
+        self._encoder = encoder
+        if self._note["fingerprint"] != encoder.fingerprint:
+            raise FingerprintError(
+                f"{database} has vectors of {self._note['fingerprint']}, the encoder is {encoder.fingerprint}: "
+                "use the model that made them"
+            )
+
+    def ask(self, question: str, k: int = 3) -> list[dict[str, Any]]:
+        """The k nearest sentences with their cosines, best first."""
+        vector = self._encoder.encode(question, truncate_dim=self._note["dim"])
+        found = self._table.search(vector).distance_type("cosine").limit(k).to_list()
+        return [{"cosine": 1 - row["_distance"], "sentence": row["sentence"]} for row in found]
+
+
+@app.command("fill")
+@one_line_errors()
+def fill_command(vectors: Path, database: Path) -> None:
+    """Put a Parquet file of vectors, or a folder of its parts, into a new database."""
+    typer.echo(f"{fill(vectors, database):,} rows in {database}", err=True)
+
+
+@app.command("ask")
+@one_line_errors()
+def ask_command(
+    database: Path,
+    question: str,
+    k: Annotated[int, typer.Option("-k", min=1, help="Sentences to find.")] = 3,
+    model: BundleOption = None,
+) -> None:
+    """Find the sentences nearest to a question."""
+    typer.echo(format_table(VectorDatabase(database, SentenceEncoder(model)).ask(question, k)))
+
+
+if __name__ == "__main__":
+    app()

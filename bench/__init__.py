@@ -1,9 +1,0 @@
-"""Latency, memory, size and training cost by layers, beside other systems, and the report of all that."""
-
-from functools import partial
-
-from xsent import terminal
-
-main = partial(terminal.main, "xsent.bench.cli")  # the `xsent-bench` command
-
-LENGTHS = (8, 16, 32, 64, 128, 256)  # tokens of a sentence

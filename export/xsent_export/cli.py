@@ -1,0 +1,116 @@
+"""The `xsent-export` command."""
+
+import json
+import logging
+import sys
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from xsent.cli.options import JsonOption, split_names
+from xsent.cli.terminal import format_table, one_line_errors
+from xsent.errors import require_extra
+
+if TYPE_CHECKING:
+    from xsent_export.result import ExportResult
+
+
+app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
+
+
+@app.command(epilog="Example: xsent-export runs/builtin/checkpoints/final-0000000 my-model --int8")
+@one_line_errors()
+def run_export(
+    checkpoint: Annotated[Path, typer.Argument(help="A checkpoint folder of xsent-train, or a bundle.")],
+    out: Annotated[Path, typer.Argument(help="The bundle folder to make.")],
+    format: Annotated[
+        Literal["bundle", "openvino", "onnx", "sentence-transformers", "web", "teacher"],
+        typer.Option(
+            help="bundle is ours; openvino adds files for that backend; onnx, sentence-transformers and web are for "
+            "other tools; teacher makes a BERT of sentence-transformers quick, for xsent-train --teacher."
+        ),
+    ] = "bundle",
+    int8: Annotated[bool, typer.Option("--int8", help="8 bits for all; the default, unless the table has 4.")] = False,
+    int4_table: Annotated[bool, typer.Option("--int4-table", help="4 bits for the table, 8 for the layers.")] = False,
+    fp32: Annotated[bool, typer.Option("--fp32", help="The trained weights as they are.")] = False,
+    weights_only: Annotated[
+        bool, typer.Option("--weights-only", help="OpenVINO alone: 8-bit weights, calculated with in float32.")
+    ] = False,
+    target: Annotated[
+        Literal["portable", "vnni", "arm64"],
+        typer.Option(help="Processors: portable is right on all; vnni and arm64 use the last bit of theirs."),
+    ] = "portable",
+    layers: Annotated[int | None, typer.Option(min=0, help="Layers to keep, of those trained to stand alone.")] = None,
+    dim: Annotated[int | None, typer.Option(min=1, help="Dimensions to keep, likewise.")] = None,
+    languages: Annotated[str | None, typer.Option(help="Languages whose pieces to keep, with commas between.")] = None,
+    sample: Annotated[
+        Path | None, typer.Option(help="Text or pairs in these languages; pieces that are in none of it go.")
+    ] = None,
+    gate_data: Annotated[Path | None, typer.Option(help="Pairs to measure with; unless given, those held out.")] = None,
+    tolerance: Annotated[
+        float | None, typer.Option(min=0, help="Points of P@1 that the worst language may lose; 0.5 unless given.")
+    ] = None,
+    name: Annotated[str | None, typer.Option(help="Name of the model; default: the checkpoint's.")] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace an existing bundle.")] = False,
+    tatoeba: Annotated[Path | None, typer.Option(help="Folder of en-XX.tsv: before and after, for the card.")] = None,
+    tests: Annotated[
+        Path | None, typer.Option("--eval", help="Folder of tests, as DATA/eval: the bundle's scores, for the card.")
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Turn a checkpoint into a bundle that runs without torch.
+
+    The bundle is measured against the checkpoint on pairs held out from training. Beyond the budget in the worst
+    language the command fails and leaves nothing behind.
+    """
+    with require_extra("export"):  # torch and onnx take seconds to import: help and typing errors do without
+        from xsent_export import export as exporting
+        from xsent_export.options import ExportOptions
+
+    if int8 + int4_table + fp32 > 1:
+        raise typer.BadParameter("--int8, --int4-table and --fp32 exclude each other; name one")
+    options = ExportOptions(
+        format=format,
+        precision="float32" if fp32 else "int4-table" if int4_table else "int8" if int8 else None,
+        weights_only=weights_only,
+        target=target,
+        num_layers=layers,
+        dim=dim,
+        languages=list(dict.fromkeys(split_names(languages))) if languages else None,
+        sample=sample,
+        gate_data=gate_data,
+        tolerance=tolerance,
+        name=name,
+        force=force,
+        tatoeba=tatoeba,
+        tests=tests,
+    )
+    written = exporting.export(checkpoint, out, options)
+    typer.echo(_told(written, as_json))
+    if written.parity and written.parity.remark:
+        typer.echo(written.parity.remark, err=True)
+
+
+def _told(written: "ExportResult", as_json: bool) -> str:
+    parity, agreement = written.parity, written.agreement
+    if as_json:
+        facts = {"path": str(written.path), "fingerprint": written.fingerprint, "bytes": written.bytes}
+        found = {"agreement": asdict(agreement)} if agreement else {"parity": parity and parity.as_json()}
+        return json.dumps({name: fact for name, fact in facts.items() if fact} | found)
+    lines = [format_table(parity.rows())] if parity else []
+    if parity and parity.tatoeba:
+        lines.append(f"\nTatoeba, P@1:\n{format_table(parity.tatoeba_rows())}\n")
+    identity = f", fingerprint {written.fingerprint}" if written.fingerprint else ""
+    made = f"{written.path}: {written.bytes / 1e6:.1f} MB{identity}"
+    if agreement:
+        made += f"; cosine to the original over {agreement.sentences:,} sentences: mean "
+        made += f"{agreement.cosine_mean:.4f}, least {agreement.cosine_min:.4f}"
+    return "\n".join([*lines, made])
+
+
+def main() -> None:
+    """Run the command line; exits with 0 done, 1 expected failure, 2 usage, 130 Ctrl-C."""
+    logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stderr)
+    app()

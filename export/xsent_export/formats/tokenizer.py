@@ -1,0 +1,174 @@
+"""Our tokenizer as a `tokenizer.json`, which Hugging Face `tokenizers` and transformers.js read.
+
+The model of SentencePiece is told anew, in words that both readers understand alike:
+
+- Text is normalised in steps that both have. `tokenizers` reads SentencePiece's own map one cluster of characters at a
+  time and so loses accents that stand apart from their letter; transformers.js does not read it at all. It comes last,
+  for rare characters, and only where it is read.
+- Pieces are strings of bytes, each byte written as one character. transformers.js has no byte fallback for this kind
+  of model; so bytes are pieces like any other here. The first byte of a character costs what an unknown character
+  costs in SentencePiece, the others nothing, so that the best way to cut a text stays the same.
+
+What still differs, as NFKC looks at all marks of a letter and SentencePiece at a list of sequences: a capital with a
+mark that only its small letter has a character for (T + U+0308); marks that follow a letter with another mark in an
+order of their own (U+1E9B U+0323, U+03B1 U+0345 U+0301); U+0344 after a letter; and the characters U+FDD0 to U+FDD2.
+Without the map, Cherokee and nine old forms of Cyrillic letters (U+1C80 to U+1C88) do too.
+"""
+
+import base64
+from pathlib import Path
+from typing import Any
+
+from xsent.errors import DataError
+from xsent.files.atomic import to_json
+from xsent_train.data.vocabulary import ModelProto, SentencePiece
+from xsent_train.model import ModelConfig
+from xsent_train.tokens import FRAME
+
+TOKENIZER_JSON, TOKENIZER_CONFIG = "tokenizer.json", "tokenizer_config.json"
+NORMALISATION = "nmt_nfkc_cf"
+UNKNOWN_PENALTY = 10.0  # SentencePiece: an unknown character is that much less likely than the least likely piece
+# What that normalisation takes away, and what it takes for a space beside those that NFKC does.
+REMOVED = "[\x01-\x08\x0b\x0e-\x1f\x7f\x8f\x9f]"
+SPACES = "[\t\n\x0c\r\u061c\u1680\u200b\u200c\u200e\u200f\u2028\u2029\u2581\ufeff\ufffd]"
+# Characters that it keeps while NFKC or lower case would change them; meanwhile others stand for them, of nobody's.
+KEPT = {"\u0130": "\ufdd0", "\uff5e": "\ufdd1"}
+# Marks in the order of typing that NFKC would sort, were they not kept apart: those of the first set before those of
+# the second. Above a letter before below it, then Arabic, then Hebrew.
+UNSORTED = (
+    ("\u0300-\u0314\u0340-\u0345", "\u0316-\u0333"),
+    ("\u0651-\u0655\u0670\u06d6-\u06ed", "\u064b-\u0652\u0670"),
+    ("\u05bc-\u05c2", "\u05b0-\u05bd\u05bf\u05c7"),
+)
+APART = "\ufdd2"
+FOLDED = {"ς": "σ", "\u0345": "ι"}  # what lower case leaves and case folding does not
+METASPACE = {"type": "Metaspace", "replacement": "▁", "prepend_scheme": "always", "split": True}
+BYTE_LEVEL = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": False, "use_regex": False}
+LEADING_SPACE = {"type": "Strip", "content": " ", "start": 1, "stop": 0}  # the one that is put before every text
+
+
+def write_tokenizer(model: Path, folder: Path, config: ModelConfig, *, charsmap: bool = True) -> None:
+    """Write a SentencePiece model as `tokenizer.json` and `tokenizer_config.json`.
+
+    The encoder's shape says how long a text may be, and, with layers or a readout, between which tokens it stands.
+    `charsmap` adds SentencePiece's own map of characters, for readers that have it. A DataError where the model is of
+    another kind.
+    """
+    proto = ModelProto.FromString(model.read_bytes())
+    if reason := _unlike_ours(proto):
+        raise DataError(f"{model}: {reason}; such a tokenizer has no tokenizer.json, use --format onnx")
+    names, unknown = _piece_names(proto), proto.trainer_spec.unk_id
+    framed = config.num_layers or config.depths
+    max_length = config.max_length + (FRAME if framed else 0)
+    padding = names[proto.trainer_spec.pad_id if proto.trainer_spec.pad_id >= 0 else unknown]
+    tokenizer: dict[str, Any] = {
+        "version": "1.0",
+        "truncation": {"direction": "Right", "max_length": max_length, "strategy": "LongestFirst", "stride": 0},
+        "padding": None,
+        "added_tokens": [],  # none can be written in a text
+        "normalizer": _normalizer(proto.normalizer_spec.precompiled_charsmap if charsmap else b""),
+        "pre_tokenizer": _sequence("pretokenizers", METASPACE, BYTE_LEVEL),
+        "post_processor": _frame(names, config) if framed else None,
+        "decoder": _sequence("decoders", BYTE_LEVEL, _replace({"String": "▁"}, " "), LEADING_SPACE),
+        "model": {
+            "type": "Unigram",
+            "unk_id": unknown,
+            "vocab": [[name, score] for name, score in zip(names, _scores(proto), strict=True)],
+            "byte_fallback": False,  # bytes are pieces
+        },
+    }
+    about = {
+        "tokenizer_class": "PreTrainedTokenizerFast",
+        "model_input_names": ["input_ids", "attention_mask"],
+        "model_max_length": max_length,
+        "pad_token": padding,
+        "unk_token": names[unknown],
+        "split_special_tokens": True,  # a text that says <PAD> is a text
+        "clean_up_tokenization_spaces": False,
+    }
+    (folder / TOKENIZER_JSON).write_bytes(to_json(tokenizer))
+    (folder / TOKENIZER_CONFIG).write_bytes(to_json(about))
+
+
+def _piece_names(proto: Any) -> list[str]:  # noqa: ANN401  protobuf has no types
+    """What each piece is called in `tokenizer.json`: its bytes, or what no text can be."""
+    alphabet = _byte_alphabet()
+    ascii_pieces = {p.piece for p in proto.pieces if p.type == SentencePiece.NORMAL and p.piece.isascii()}
+    names = []
+    for piece in proto.pieces:
+        if piece.type == SentencePiece.NORMAL:
+            name = "".join(alphabet[byte] for byte in piece.piece.encode())
+        elif piece.type == SentencePiece.BYTE and chr(byte := int(piece.piece[3:5], 16)) not in ascii_pieces:
+            name = alphabet[byte]
+        else:  # all text is in small letters
+            name = piece.piece.upper()
+        names.append(name)
+    return names
+
+
+def _byte_alphabet() -> list[str]:
+    """The character that stands for each byte: its own where that can be seen, else one from U+0100 on."""
+    seen = [*range(ord("!"), ord("~") + 1), *range(ord("¡"), ord("¬") + 1), *range(ord("®"), ord("ÿ") + 1)]
+    others = iter(range(256, 512))
+    return [chr(byte if byte in seen else next(others)) for byte in range(256)]
+
+
+def _unlike_ours(proto: Any) -> str | None:  # noqa: ANN401
+    """Why a model cannot be told in these words, if it cannot."""
+    trainer, normalizer = proto.trainer_spec, proto.normalizer_spec
+    if trainer.model_type != trainer.UNIGRAM or not trainer.byte_fallback:
+        return "expected a unigram model with byte fallback"
+    if normalizer.name != NORMALISATION:
+        return f"expected normalisation {NORMALISATION}, got {normalizer.name or 'none'}"
+    if not (normalizer.add_dummy_prefix and normalizer.remove_extra_whitespaces and normalizer.escape_whitespaces):
+        return "expected spaces to be marked, joined, and one put before the text"
+    if trainer.treat_whitespace_as_suffix or any(p.type == SentencePiece.USER_DEFINED for p in proto.pieces):
+        return "expected neither symbols of the user nor spaces behind words"
+    return None
+
+
+def _scores(proto: Any) -> list[float]:  # noqa: ANN401
+    unknown = min(p.score for p in proto.pieces if p.type == SentencePiece.NORMAL) - UNKNOWN_PENALTY
+    scores = []
+    for piece in proto.pieces:
+        follows = piece.type == SentencePiece.BYTE and 0x80 <= int(piece.piece[3:5], 16) < 0xC0
+        scores.append(piece.score if piece.type == SentencePiece.NORMAL else 0.0 if follows else unknown)
+    return scores
+
+
+def _normalizer(charsmap: bytes) -> dict[str, Any]:
+    steps = [
+        _replace({"Regex": REMOVED}, ""),
+        _replace({"Regex": SPACES}, " "),
+        *(_replace({"String": kept}, stand_in) for kept, stand_in in KEPT.items()),
+        _replace({"Regex": "|".join(f"(?<=[{first}])(?=[{second}])" for first, second in UNSORTED)}, APART),
+        {"type": "NFKC"},
+        _replace({"String": APART}, ""),
+        {"type": "Lowercase"},
+        *(_replace({"String": small}, folded) for small, folded in FOLDED.items()),
+        *(_replace({"String": stand_in}, kept) for kept, stand_in in KEPT.items()),
+    ]
+    if charsmap:
+        steps.append({"type": "Precompiled", "precompiled_charsmap": base64.b64encode(charsmap).decode()})
+    steps.append(_replace({"Regex": "^ +| +$| +(?= )"}, ""))
+    return _sequence("normalizers", *steps)
+
+
+def _frame(names: list[str], config: ModelConfig) -> dict[str, Any]:
+    ends = [(names[piece], piece) for piece in (config.first, config.last)]
+    first, last = ({"SpecialToken": {"id": name, "type_id": 0}} for name, _ in ends)
+    text, second = ({"Sequence": {"id": name, "type_id": 0}} for name in "AB")
+    return {
+        "type": "TemplateProcessing",
+        "single": [first, text, last],
+        "pair": [first, text, last, second, last],
+        "special_tokens": {name: {"id": name, "ids": [piece], "tokens": [name]} for name, piece in ends},
+    }
+
+
+def _replace(pattern: dict[str, str], content: str) -> dict[str, Any]:
+    return {"type": "Replace", "pattern": pattern, "content": content}
+
+
+def _sequence(field: str, *steps: dict[str, Any]) -> dict[str, Any]:
+    return {"type": "Sequence", field: list(steps)}

@@ -1,0 +1,81 @@
+"""Compact cross-lingual sentence encoders that run offline on small devices.
+
+Names load when they are first used, so that `import xsent` costs nothing.
+"""
+
+import os
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from xsent.bundle import Bundle as Bundle
+    from xsent.classification.classifier import LinearClassifier as LinearClassifier
+    from xsent.documents.encoder import DocumentEncoder as DocumentEncoder
+    from xsent.encoder import LongSentenceWarning as LongSentenceWarning
+    from xsent.encoder import OnLong as OnLong
+    from xsent.encoder import SentenceEncoder as SentenceEncoder
+    from xsent.encoder import UnknownTextWarning as UnknownTextWarning
+    from xsent.errors import BackendError as BackendError
+    from xsent.errors import BundleError as BundleError
+    from xsent.errors import DataError as DataError
+    from xsent.errors import FingerprintError as FingerprintError
+    from xsent.errors import MissingExtraError as MissingExtraError
+    from xsent.errors import ParityError as ParityError
+    from xsent.errors import XsentError as XsentError
+    from xsent.mining.bitext import align_documents as align_documents
+    from xsent.mining.bitext import mine_bitext as mine_bitext
+    from xsent.mining.margin import margin_scores as margin_scores
+    from xsent.mining.paraphrases import group_pairs as group_pairs
+    from xsent.mining.paraphrases import mine_paraphrases as mine_paraphrases
+    from xsent.mining.paraphrases import paraphrase_mining as paraphrase_mining
+    from xsent.search.index import Hit as Hit
+    from xsent.search.index import SearchIndex as SearchIndex
+    from xsent.search.index import semantic_search as semantic_search
+    from xsent.search.write import Document as Document
+    from xsent.search.write import build_index as build_index
+    from xsent.search.write import extend_index as extend_index
+    from xsent.search.write import update_index as update_index
+    from xsent.similarity import cosine_similarity as cosine_similarity
+    from xsent.similarity import nearest as nearest
+
+    __version__: str
+
+
+# Offline means offline: since 1.29 onnxruntime reports its use over the network and leaves an identifier in the home
+# folder (its Privacy.md), unless this is set before it is imported.
+os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
+
+_NAMES = {  # by module
+    "bundle": "Bundle",
+    "classification.classifier": "LinearClassifier",
+    "documents.encoder": "DocumentEncoder",
+    "encoder": "LongSentenceWarning OnLong SentenceEncoder UnknownTextWarning",
+    "errors": "BackendError BundleError DataError FingerprintError MissingExtraError ParityError XsentError",
+    "mining.bitext": "align_documents mine_bitext",
+    "mining.margin": "margin_scores",
+    "mining.paraphrases": "group_pairs mine_paraphrases paraphrase_mining",
+    "search.index": "Hit SearchIndex semantic_search",
+    "search.write": "Document build_index extend_index update_index",
+    "similarity": "cosine_similarity nearest",
+}
+_HOME = {name: module for module, names in _NAMES.items() for name in names.split()}
+__all__ = sorted([*_HOME, "__version__"])
+
+
+def __getattr__(name: str) -> object:
+    if name == "__version__":
+        from importlib.metadata import PackageNotFoundError, version
+
+        try:
+            return version("xsent")
+        except PackageNotFoundError:  # run from a source tree that is not installed
+            return "0+unknown"
+    if name not in _HOME:
+        raise AttributeError(f"module 'xsent' has no attribute {name!r}")
+    value = getattr(import_module(f"xsent.{_HOME[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -1,0 +1,67 @@
+"""What runs a bundle's graph."""
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from importlib import import_module
+from importlib.util import find_spec
+from threading import Thread
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from xsent.bundle import Bundle
+from xsent.errors import BackendError
+
+
+class Backend(Protocol):
+    """Runs the graph of a bundle, of the depth that it was opened for; may be called from several threads at once."""
+
+    def embed(self, ids: NDArray[np.int64]) -> NDArray[np.float32]:
+        """Piece ids [T], 1 <= T <= max_length, of one sentence to its vector [D], not normalised."""
+
+
+# Module and class: only the one that is asked for is loaded.
+BACKENDS = {
+    "onnx": ("xsent.backends.onnx", "OnnxBackend"),
+    "openvino": ("xsent.backends.openvino", "OpenVinoBackend"),
+    "numpy": ("xsent.backends.numpy", "NumpyBackend"),
+}
+
+
+def default_backend() -> str:
+    """The backend to use where none is named: "onnx", or "numpy" where onnxruntime is not installed."""
+    return "onnx" if find_spec("onnxruntime") else "numpy"
+
+
+@contextmanager
+def preload_backend(name: str) -> Iterator[None]:
+    """Import the package of a backend in a second thread while the caller loads something else.
+
+    Only onnxruntime is worth it. The backend itself is opened in the caller's thread: what a second thread allocates
+    for good costs 5 MiB more. An import that fails does so again in `open_backend`, which says why.
+    """
+    if name != "onnx" or "onnxruntime" in sys.modules:
+        yield
+        return
+
+    def run() -> None:
+        with suppress(Exception):
+            import_module("onnxruntime")
+
+    thread = Thread(target=run, name="xsent-import")
+    thread.start()
+    try:
+        yield
+    finally:
+        thread.join()
+
+
+def open_backend(name: str, bundle: Bundle) -> Backend:
+    """Open a bundle with one of `BACKENDS`; a BackendError names those there are."""
+    if name not in BACKENDS:
+        raise BackendError(f"backend {name!r} is not available; available: {', '.join(sorted(BACKENDS))}")
+    module, kind = BACKENDS[name]
+    backend: Backend = getattr(import_module(module), kind)(bundle)
+    return backend

@@ -1,0 +1,130 @@
+"""Threads: how many there may be, an ordered map over them, and one alone for a product of matrices."""
+
+import math
+import os
+import sys
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+from pathlib import Path
+from threading import Lock
+from typing import TYPE_CHECKING, TypeVar
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future
+
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+# OpenBLAS as numpy's wheels bring it, with and without 64-bit sizes, and as a system has it.
+_NAMES = ("scipy_openblas_{}64_", "scipy_openblas_{}", "openblas_{}64_", "openblas_{}")
+
+
+def available_cpus(root: Path = Path("/")) -> int:
+    """CPUs this process may run on: its affinity, capped by the quota of its container.
+
+    The count of the machine is wrong in containers: it oversubscribes them. Only tests need another `root`.
+    """
+    affinity = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return max(1, min([affinity, *(math.ceil(quota) for quota in _quotas(root))]))
+
+
+def _quotas(root: Path) -> Iterator[float]:
+    """The CPU quotas of the process's control groups and of all groups above them."""
+    try:
+        groups = (root / "proc/self/cgroup").read_text().splitlines()
+    except OSError:  # no control groups here: not Linux
+        return
+    for group in groups:
+        _, controllers, path = group.split(":", 2)
+        if not controllers:
+            mount, files = root / "sys/fs/cgroup", ["cpu.max"]
+        elif "cpu" in controllers.split(","):
+            mount, files = root / "sys/fs/cgroup/cpu", ["cpu.cfs_quota_us", "cpu.cfs_period_us"]
+        else:
+            continue
+        folder = mount / path.lstrip("/")
+        for level in (folder, *folder.parents):
+            # No quota at this level, or a group of the host that the container cannot see.
+            with suppress(OSError, ValueError, ZeroDivisionError):
+                quota, period = " ".join((level / file).read_text() for file in files).split()
+                if int(quota) >= 0:  # "max", no quota of version 2, is a ValueError; that of version 1 is -1
+                    yield int(quota) / int(period)
+            if level == mount:
+                break
+
+
+def ordered_map(work: Callable[[T], R], items: Iterable[T], threads: int) -> Iterator[R]:
+    """Apply `work`, safe to call from several threads, to every item; yields the results in the order of the items.
+
+    Items are read in the caller's thread, at most `2 * threads` ahead of the results; one thread is the caller's own.
+    """
+    if threads == 1:
+        yield from map(work, items)
+        return
+    # Here, not above: it brings the logging of the standard library, and one thread needs neither.
+    from concurrent.futures import ThreadPoolExecutor
+
+    pool = ThreadPoolExecutor(threads, thread_name_prefix="xsent")
+    pending: deque[Future[R]] = deque()
+    try:
+        for item in items:
+            pending.append(pool.submit(work, item))
+            if len(pending) == 2 * threads:
+                yield pending.popleft().result()
+        while pending:
+            yield pending.popleft().result()
+    finally:  # also when the caller stops early or presses Ctrl-C: what is queued is dropped
+        pool.shutdown(cancel_futures=True)
+
+
+class OneThread:
+    """Keeps numpy's OpenBLAS to one thread while any thread of this process is inside.
+
+    Its own threads spin while they wait for work: with sentences encoded in parallel, or with anything else that runs,
+    they cost several times what they gain. Other libraries than OpenBLAS are left as they are.
+    """
+
+    def __init__(self) -> None:
+        self.threads, self._set = _blas_functions()  # how many a product takes now; 0 where that is not OpenBLAS's
+        self._before = self._inside = 0
+        self._forget_others()
+        if hasattr(os, "register_at_fork"):
+            os.register_at_fork(after_in_child=self._forget_others)
+
+    def __enter__(self) -> None:
+        with self._lock:
+            if not self._inside:
+                self._before = self.threads()
+                self._set(1)
+            self._inside += 1
+
+    def __exit__(self, *_: object) -> None:
+        with self._lock:
+            self._inside -= 1
+            if not self._inside:
+                self._set(self._before)
+
+    def _forget_others(self) -> None:
+        """Nobody is inside: in a process that was just forked, other threads that were are gone, and held the lock."""
+        self._lock = Lock()
+        if self._inside:
+            self._inside = 0
+            self._set(self._before)
+
+
+def _blas_functions() -> tuple[Callable[[], int], Callable[[int], object]]:
+    """What tells the number of threads, and what changes it."""
+    import ctypes  # here, not above: who asks for the CPUs does not need it
+
+    try:
+        # Loaded already; a search in it is one in all that it is linked to.
+        library = ctypes.CDLL(sys.modules["numpy._core._multiarray_umath"].__file__)
+    except OSError:
+        return lambda: 0, lambda _: None
+    for name in _NAMES:
+        get, change = (getattr(library, name.format(f"{verb}_num_threads"), None) for verb in ("get", "set"))
+        if get is not None and change is not None:
+            return get, change
+    return lambda: 0, lambda _: None

@@ -1,0 +1,231 @@
+"""Linear heads: labels for frozen sentence vectors, fitted and run with NumPy alone.
+
+Shapes: n texts or pairs of texts, D dimensions, F features, K labels.
+"""
+
+import hashlib
+import io
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from xsent.bundle import same_space
+from xsent.classification.logistic import Choice, cross_validate, fit_logistic, log_softmax
+from xsent.errors import FingerprintError
+from xsent.files.atomic import (
+    as_data_error,
+    atomic_file,
+    file_exists_error,
+    load_arrays,
+    read_json,
+    read_plain,
+    to_json,
+)
+
+FORMAT_VERSION = 1
+
+ClassWeight = Literal["balanced"]
+
+_AROUND = 4096  # bytes of an archive beside its numbers, at most
+UNKNOWN = "unknown"  # what is printed where no label fits
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class LinearClassifier:
+    """Multinomial logistic regression on sentence vectors; `fit` or `load` makes one.
+
+    Vectors are brought to one length, so it is all the same whether they were normalised. A vector counts with
+    numbers of about size one, `x = √D · v / ‖v‖`, a pair as `[u; v; |u − v|; u ∘ v]` of two such (Wei et al. 2020).
+    """
+
+    fingerprint: str  #: identity of the vector space that it was fitted in
+    dim: int  #: length of a vector (D)
+    pairs: bool  #: whether it labels pairs of texts
+    labels: tuple[str, ...]  #: in the order of the columns of `predict_proba`, sorted
+    unknown: float  #: probability below which `predict` gives None
+    examples: int  #: how many it was fitted on
+    choice: Choice  #: what cross-validation chose and measured
+    #: [K, F], divided by the temperature, so that the softmax gives calibrated probabilities
+    weight: NDArray[np.float32]
+    bias: NDArray[np.float32]  #: [K], likewise
+
+    def __repr__(self) -> str:
+        kind = "pairs" if self.pairs else "texts"
+        return f"LinearClassifier({len(self.labels)} labels for {kind}, dim={self.dim})"
+
+    @classmethod
+    def fit(
+        cls,
+        vectors: ArrayLike,
+        labels: Sequence[str],
+        *,
+        fingerprint: str,
+        class_weight: ClassWeight | None = None,
+        unknown: float = 0.0,
+        seed: int = 0,
+    ) -> "LinearClassifier":
+        """Fit a head; the strength of L2 and the temperature are chosen by 5-fold cross-validation.
+
+        Args:
+            vectors: Of texts [n, D], or of pairs of texts [n, 2, D].
+            labels: One a text or pair, [n]; at least two different ones, each at least twice.
+            fingerprint: The encoder's; `load` asks for one of the same space.
+            class_weight: "balanced" lets every label count the same, however rare, also in the probabilities.
+            unknown: Probability below which `predict` gives None.
+            seed: Of the folds; the optimum itself knows no chance.
+
+        Raises:
+            ValueError: The examples are too few or not one a label, or the vectors are none.
+        """
+        if class_weight not in (None, "balanced"):
+            raise ValueError(f"class_weight = {class_weight!r} must be None or 'balanced'")
+        unknown = _probability(unknown)
+        rows = np.asarray(vectors)
+        features = _features(rows).astype(np.float64)
+        names, classes, counts = _classes(labels, len(features))
+        weights = np.ones(len(classes)) if class_weight is None else len(classes) / (len(names) * counts[classes])
+        choice = cross_validate(features, classes, weights, seed=seed)
+        optimum = fit_logistic(features, classes, l2=choice.l2, weights=weights)
+        return cls(
+            fingerprint=fingerprint,
+            dim=rows.shape[-1],
+            pairs=rows.ndim == 3,
+            labels=names,
+            unknown=unknown,
+            examples=len(classes),
+            choice=choice,
+            weight=(optimum.weight / choice.temperature).astype(np.float32),
+            bias=(optimum.bias / choice.temperature).astype(np.float32),
+        )
+
+    def predict_proba(self, vectors: ArrayLike) -> NDArray[np.float32]:
+        """Probability of every label [n, K] for vectors [n, D], or [n, 2, D] where the head is for pairs."""
+        rows = np.asarray(vectors)
+        expected = (2, self.dim) if self.pairs else (self.dim,)
+        if rows.shape[1:] != expected or rows.ndim == 1:
+            sizes = ", ".join(map(str, ("n", *expected)))
+            raise ValueError(f"expected vectors [{sizes}], as the head was fitted on, got {list(rows.shape)}")
+        scores = _features(rows) @ self.weight.T + self.bias
+        return np.exp(log_softmax(scores.astype(np.float64))).astype(np.float32)
+
+    def predict(self, vectors: ArrayLike, *, unknown: float | None = None) -> list[str | None]:
+        """The most probable label of every text, see `predict_proba`.
+
+        None where it is less probable than `unknown`, by default what was given to `fit`, and for the zero vector, that
+        is a text without words.
+        """
+        threshold = self.unknown if unknown is None else _probability(unknown)
+        probabilities = self.predict_proba(vectors)
+        worded = np.asarray(vectors).any(axis=-1).reshape(len(probabilities), 2 if self.pairs else 1).all(axis=1)
+        sure = worded & (probabilities.max(axis=1) >= threshold)
+        best = probabilities.argmax(axis=1)
+        return [self.labels[label] if known else None for label, known in zip(best, sure, strict=True)]
+
+    def save(self, path: str | Path, *, force: bool = False) -> None:
+        """Write `NAME.npz` with the numbers and `NAME.json` with the rest.
+
+        A FileExistsError says that there is a head; `force` replaces it.
+        """
+        file, beside = head_files(path, new=not force)
+        buffer = io.BytesIO()
+        np.savez(buffer, weight=self.weight, bias=self.bias)
+        numbers = buffer.getvalue()
+        note = {"format_version": FORMAT_VERSION, "sha256": hashlib.sha256(numbers).hexdigest(), **asdict(self)}
+        del note["weight"], note["bias"]
+        with atomic_file(beside) as description, atomic_file(file) as opened:
+            opened.write(numbers)
+            description.write(to_json(note))
+
+    @classmethod
+    def load(cls, path: str | Path, *, fingerprint: str) -> "LinearClassifier":
+        """Read a head that `save` wrote, for the encoder of a fingerprint; it may run fewer layers.
+
+        Raises:
+            FingerprintError: It was fitted on vectors of another encoder.
+            DataError: One of its two files is missing or damaged.
+        """
+        file, beside = head_files(path)
+        remedy = f"a head is two files, {file.name} and {beside.name}; if one is damaged or lost, fit the head again"
+        with as_data_error(file, remedy):
+            head = _parse(read_json(beside, remedy), file)
+            if not same_space(head.fingerprint, fingerprint):
+                raise FingerprintError(
+                    f"{file} is for vectors of {head.fingerprint}, the model is {fingerprint}: fit the head again"
+                )
+        return head
+
+
+def head_files(path: str | Path, *, new: bool = False) -> tuple[Path, Path]:
+    """The two files of a head, numbers and note, which must not exist if `new`; raises as `LinearClassifier.save`."""
+    file = Path(path)
+    if file.suffix != ".npz":
+        raise ValueError(f"{file}: a head's name ends in .npz")
+    files = file, file.with_suffix(".json")
+    for taken in files:
+        if new and taken.exists():
+            raise file_exists_error(taken)
+    return files
+
+
+def _features(vectors: NDArray[Any]) -> NDArray[np.float32]:
+    """What the head sees of vectors [n, D] or of pairs [n, 2, D]: [n, F]."""
+    if vectors.dtype.kind not in "fi":
+        raise TypeError(f"expected vectors, got {vectors.dtype}; encode texts first")
+    if vectors.ndim not in (2, 3) or (vectors.ndim == 3 and vectors.shape[1] != 2):
+        raise ValueError(f"expected vectors [n, D], or pairs [n, 2, D], got {list(vectors.shape)}")
+    rows = vectors.astype(np.float32)
+    if not np.isfinite(rows).all():
+        raise ValueError("vectors hold numbers that are infinite or NaN; encode the texts again")
+    norms = np.linalg.norm(rows, axis=-1, keepdims=True)
+    rows *= np.float32(rows.shape[-1] ** 0.5) / np.where(norms > 0, norms, np.float32(1))
+    if rows.ndim == 2:
+        return rows
+    u, v = rows[:, 0], rows[:, 1]
+    return np.concatenate([u, v, np.abs(u - v), u * v], axis=1)
+
+
+def _classes(labels: Sequence[str], count: int) -> tuple[tuple[str, ...], NDArray[np.int64], NDArray[np.int64]]:
+    """The different labels, sorted; the number of each example's label [n]; how many examples each label has [K]."""
+    if len(labels) != count:
+        raise ValueError(f"{len(labels):,} labels for {count:,} vectors; expected one a vector")
+    if strange := [label for label in labels if not isinstance(label, str)]:
+        raise TypeError(f"label {strange[0]!r} must be a str")
+    if UNKNOWN in labels:
+        raise ValueError(f"the label {UNKNOWN!r} is the answer where no label fits; give it another name")
+    names, classes, counts = np.unique(np.array(labels, object), return_inverse=True, return_counts=True)
+    if len(names) < 2:
+        found = f"all examples are labelled {names[0]!r}" if len(names) else "no examples"
+        raise ValueError(f"{found}; expected at least two different labels")
+    if counts.min() == 1:
+        lonely = names[counts.argmin()]
+        raise ValueError(f"only one example is labelled {lonely!r}; expected at least two a label: add one or drop it")
+    return tuple(names), classes, counts
+
+
+def _probability(value: float) -> float:
+    if not 0 <= value <= 1:
+        raise ValueError(f"unknown = {value} must be a probability, between 0 and 1")
+    return float(value)
+
+
+def _parse(note: dict[str, Any], file: Path) -> LinearClassifier:
+    """A head from what its note says and the file of its numbers; they must belong together."""
+    if (version := note.pop("format_version")) != FORMAT_VERSION:
+        raise ValueError(f"version {version}, this xsent reads {FORMAT_VERSION}")
+    shape = (len(note["labels"]), note["dim"] * (4 if note["pairs"] else 1))
+    numbers = read_plain(file, np.dtype(np.float32).itemsize * shape[0] * (shape[1] + 1) + _AROUND)
+    if note.pop("sha256") != hashlib.sha256(numbers).hexdigest():
+        raise ValueError("the numbers have another checksum")
+    if note["labels"] != sorted(set(map(str, note["labels"]))):
+        raise ValueError("labels are not different words in order")
+    note |= {"labels": tuple(note["labels"]), "choice": Choice(**note["choice"])}
+    arrays = load_arrays(numbers)
+    head = LinearClassifier(**note, weight=arrays["weight"], bias=arrays["bias"])
+    _probability(head.unknown)
+    if head.weight.shape != shape or head.bias.shape != shape[:1]:
+        raise ValueError(f"weights {list(head.weight.shape)} for {shape[0]} labels and {shape[1]} features")
+    return head

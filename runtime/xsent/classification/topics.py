@@ -1,0 +1,220 @@
+"""Classification measured: labelled files, and heads trained in one language and tested in others.
+
+The protocol is that of MLDoc (Schwenk & Li 2018; mao2021, table 3): a linear head on frozen vectors of the training
+language, tested in every language, five seeds. What is to be chosen is chosen by cross-validation within the training
+file, so the dev files are not read. Shapes: S seeds, K labels.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from xsent.classification.classifier import UNKNOWN, ClassWeight, LinearClassifier
+from xsent.cli.terminal import Progress
+from xsent.encoder import SentenceEncoder
+from xsent.errors import DataError
+from xsent.files.text import read_lines
+from xsent.open_model import SupportsEncode
+
+# By language: MLDoc's own names, and a folder a language. Of MLDoc's training files the protocol takes the smallest.
+TRAIN_FILES = ("{}.train.1000", "{}/train.tsv")
+TEST_FILES = ("{}.test", "{}/test.tsv")
+
+ENGLISH, COLUMNS = "en", ["category", "text"]  # of SIB-200
+
+SEEDS_NOTE = (
+    "L2 is chosen by cross-validation within the training file. The optimum of a linear head knows no chance: seeds "
+    "only draw the folds of that choice."
+)
+
+
+@dataclass(frozen=True)
+class Examples:
+    """Labelled texts, or labelled pairs of texts."""
+
+    source: str  # their file
+    labels: list[str]  # one a text or pair
+    texts: list[str]  # in order; of a pair both
+
+    def encode(self, encoder: SupportsEncode, *, show_progress_bar: bool = False) -> NDArray[Any]:
+        """Vectors [n, D], or [n, 2, D] of pairs; our own encoders read a long text in windows, none of it is cut."""
+        if isinstance(encoder, SentenceEncoder):
+            vectors = encoder.encode(self.texts, on_long="split", show_progress_bar=show_progress_bar)
+        else:
+            vectors = encoder.encode(self.texts)
+        return vectors if len(self.texts) == len(self.labels) else vectors.reshape(len(self.labels), 2, -1)
+
+
+Sets = Mapping[str, Examples]  # by name
+
+
+@dataclass(frozen=True)
+class Cell:
+    """Heads trained on one set and tested on another."""
+
+    train: str  # name of the training set
+    test: str  # name of the test set
+    # for every seed how many examples of a label (row) got a label (column); the last column counts those that the head
+    # did not know. [S, K, K + 1]
+    confusion: NDArray[np.int64]
+
+    @property
+    def accuracies(self) -> NDArray[np.float64]:
+        """Share of right labels in per cent, by seed [S]."""
+        right = self.confusion.diagonal(axis1=1, axis2=2).sum(axis=1)
+        shares: NDArray[np.float64] = 100 * right / self.confusion.sum(axis=(1, 2))
+        return shares
+
+    @property
+    def accuracy(self) -> float:
+        """Mean over the seeds, in per cent."""
+        return float(self.accuracies.mean())
+
+    @property
+    def deviation(self) -> float:
+        """Standard deviation over the seeds (of a sample, n - 1), in points; 0 for one seed."""
+        return float(self.accuracies.std(ddof=1)) if len(self.accuracies) > 1 else 0.0
+
+    def row(self) -> dict[str, object]:
+        """All of it, fit for JSON."""
+        scores = {"accuracy": self.accuracy, "deviation": self.deviation, "accuracies": self.accuracies.tolist()}
+        return {"train": self.train, "test": self.test, **scores, "confusion": self.confusion.tolist()}
+
+
+def read_examples(source: str | Path, columns: Sequence[str] | None = None) -> Examples:
+    """Read lines of label and text (MLDoc's layout), or of label and two texts, with tabs between.
+
+    `columns` is for a file whose first line names its columns: the names of the label's and of the one or two texts'.
+    """
+    if columns is not None and len(columns) not in (2, 3):
+        raise ValueError(f"columns = {','.join(columns)}: expected those of the label and of one or two texts")
+    labels: list[str] = []
+    texts: list[str] = []
+    for number, line in enumerate(read_lines(source), 1):
+        fields = line.split("\t")
+        if number == 1:
+            width, places = len(fields), _places(source, fields, columns)
+            if columns is not None:
+                continue
+        if len(fields) != width:
+            raise DataError(
+                f"{source}:{number}: {len(fields)} fields, expected {width} as in line 1, with tabs between"
+            )
+        label, *parts = (fields[place] for place in places)
+        if not label or not all(map(str.strip, parts)):
+            raise DataError(f"{source}:{number}: empty {'text' if label else 'label'}; fill it in or remove the line")
+        labels.append(label)
+        texts += parts
+    if not labels:
+        raise DataError(f"{source}: no examples; expected lines of label and text with a tab between")
+    return Examples(str(source), labels, texts)
+
+
+def _places(source: str | Path, fields: list[str], columns: Sequence[str] | None) -> Sequence[int]:
+    """Where label and texts stand in a line, from the first one."""
+    if columns is None:
+        if len(fields) not in (2, 3):
+            raise DataError(
+                f"{source}:1: {len(fields)} fields, expected label and one or two texts with tabs between; of a file "
+                "whose first line names columns, --columns says which to read"
+            )
+        return range(len(fields))
+    if missing := [name for name in columns if name not in fields]:
+        raise DataError(f"{source}:1: no column {missing[0]!r}; the first line names {', '.join(fields)}")
+    return [fields.index(name) for name in columns]
+
+
+def topic_files(folder: str | Path, patterns: Sequence[str]) -> dict[str, Path]:
+    """Files of a folder by language, sorted: `TRAIN_FILES` or `TEST_FILES`; a DataError says that there are none."""
+    found = {}
+    for pattern in patterns:
+        before, after = pattern.split("{}")
+        for file in Path(folder).glob(pattern.format("*")):
+            found[str(file.relative_to(folder)).removeprefix(before).removesuffix(after)] = file
+    if not found:
+        raise DataError(f"{folder}: no {' or '.join(pattern.format('LANG') for pattern in patterns)} in this folder")
+    return dict(sorted(found.items()))
+
+
+def transfer(
+    encoder: SupportsEncode, train: Sets, test: Sets, *, seeds: int = 5, class_weight: ClassWeight | None = None
+) -> tuple[tuple[str, ...], list[Cell]]:
+    """Labels, and a cell of `seeds` heads for each training and test set; a DataError names a file that is unfit."""
+    labels = _common_labels(train, test)
+    encoded = {name: examples.encode(encoder) for name, examples in test.items()}
+    cells = []
+    with Progress("heads", len(train) * seeds) as progress:
+        for source, examples in train.items():
+            vectors = examples.encode(encoder)
+            try:
+                heads = [
+                    LinearClassifier.fit(vectors, examples.labels, fingerprint="", class_weight=class_weight, seed=seed)
+                    for seed in progress.count(range(seeds))
+                ]
+            except ValueError as error:
+                raise DataError(f"{examples.source}: {error}") from error
+            cells += [Cell(source, name, _confusion(heads, test[name], encoded[name])) for name in test]
+    return labels, cells
+
+
+def transfer_from_english(encoder: SupportsEncode, folder: Path, languages: Sequence[str]) -> list[Cell]:
+    """Heads trained on SIB-200 in English, tested in those languages that the folder has an `XX/test.tsv` of."""
+    trains, files = (topic_files(folder, pattern) for pattern in (TRAIN_FILES, TEST_FILES))
+    if ENGLISH not in trains:
+        raise DataError(f"{folder}: no {ENGLISH}/train.tsv to train a head on")
+    tests = {code: read_examples(files[code], COLUMNS) for code in languages if code in files}
+    if not tests:
+        raise DataError(f"{folder}: no test.tsv of {', '.join(languages)}")
+    return transfer(encoder, {ENGLISH: read_examples(trains[ENGLISH], COLUMNS)}, tests)[1]
+
+
+def accuracy_rows(cells: Sequence[Cell]) -> list[dict[str, object]]:
+    """Accuracies in per cent: a row a training set, a column a test set, and the mean of those of other names."""
+    rows: dict[str, dict[str, object]] = {}
+    for cell in cells:
+        several = len(cell.accuracies) > 1
+        value: object = f"{cell.accuracy:.1f} ±{cell.deviation:.1f}" if several else cell.accuracy
+        rows.setdefault(cell.train, {"train": cell.train})[cell.test] = value
+    for name, row in rows.items():
+        if others := [cell.accuracy for cell in cells if cell.train == name != cell.test]:
+            row["mean of others"] = float(np.mean(others))
+    return list(rows.values())
+
+
+def confusion_rows(labels: Sequence[str], cells: Sequence[Cell]) -> list[dict[str, object]]:
+    """Of all examples of a label (row) the share in per cent that got a label (column), over cells and seeds.
+
+    "unknown" is a column if it was ever the answer; a label that no test set has is a row of zeros.
+    """
+    counts = np.concatenate([cell.confusion for cell in cells]).sum(axis=0)
+    shares = (100 * counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)).tolist()
+    answers = [*labels, UNKNOWN] if any(row[-1] for row in shares) else labels
+    return [
+        {"label": label, **dict(zip(answers, row, strict=False))} for label, row in zip(labels, shares, strict=True)
+    ]
+
+
+def _common_labels(train: Sets, test: Sets) -> tuple[str, ...]:
+    """The labels that every training set has, and that no test set goes beyond."""
+    first = next(iter(train.values()))
+    labels = set(first.labels)
+    for other in chain(train.values(), test.values()):
+        strange = set(other.labels) ^ labels if other in train.values() else set(other.labels) - labels
+        if strange:
+            raise DataError(f"{other.source}: label {min(strange)!r} is not in both this file and {first.source}")
+    return tuple(sorted(labels))
+
+
+def _confusion(heads: Sequence[LinearClassifier], examples: Examples, vectors: NDArray[Any]) -> NDArray[np.int64]:
+    """What heads of the same labels make of examples, as in `Cell`."""
+    index: dict[str | None, int] = {label: number for number, label in enumerate((*heads[0].labels, None))}
+    counts = np.zeros((len(heads), len(index) - 1, len(index)), np.int64)
+    gold = [index[label] for label in examples.labels]
+    for count, head in zip(counts, heads, strict=True):
+        np.add.at(count, (gold, [index[label] for label in head.predict(vectors)]), 1)
+    return counts

@@ -1,0 +1,202 @@
+"""`xsent classify`: linear heads fitted, run and measured."""
+
+import sys
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import asdict
+from itertools import chain, islice, tee
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from xsent.cli.options import BundleOption, ForceOption, JsonOption, LayersOption, ModelOption, split_names
+from xsent.cli.terminal import format_table, one_line_errors, print_json, print_row
+from xsent.errors import DataError
+
+if TYPE_CHECKING:
+    from xsent.classification.classifier import ClassWeight, LinearClassifier
+    from xsent.encoder import SentenceEncoder
+
+
+app = typer.Typer(
+    help="Label texts with a linear head on their vectors.",
+    epilog="Example: xsent classify fit train.tsv topics.npz && xsent classify predict topics.npz notes.txt",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
+
+_BLOCK = 256  # texts labelled at once
+
+ColumnsOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="LABEL,TEXT[,TEXT]",
+        help="The columns to read, where the first line names them. Default: label and one or two texts, no such line.",
+    ),
+]
+BalancedOption = Annotated[bool, typer.Option("--balanced", help="Rare labels count as much as frequent ones.")]
+
+
+@app.command(epilog="Example: xsent classify fit train.tsv topics.npz")
+@one_line_errors()
+def fit(
+    train: Annotated[Path, typer.Argument(help="Lines of label and text, or label and two texts, with tabs between.")],
+    head: Annotated[Path, typer.Argument(help="A new .npz file; a .json of the same name goes beside it.")],
+    model: BundleOption = None,
+    layers: LayersOption = None,
+    columns: ColumnsOption = None,
+    balanced: BalancedOption = False,
+    unknown: Annotated[float, typer.Option(min=0, max=1, help="Answer unknown below this probability.")] = 0.0,
+    seed: Annotated[int, typer.Option(help="Of the folds of the cross-validation.")] = 0,
+    force: ForceOption = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Fit a head; its regularisation and its probabilities come from cross-validation."""
+    from xsent.classification.classifier import LinearClassifier, head_files
+    from xsent.classification.topics import read_examples
+    from xsent.encoder import SentenceEncoder
+
+    head_files(head, new=not force)
+    encoder = SentenceEncoder(model, layers=layers)
+    examples = read_examples(train, _names(columns))
+    vectors = examples.encode(encoder, show_progress_bar=sys.stderr.isatty())
+    fitted = LinearClassifier.fit(
+        vectors,
+        examples.labels,
+        fingerprint=encoder.fingerprint,
+        class_weight="balanced" if balanced else None,
+        unknown=unknown,
+        seed=seed,
+    )
+    fitted.save(head, force=force)
+    choice = fitted.choice
+    facts = {"labels": fitted.labels, "examples": fitted.examples, **asdict(choice)}
+    if as_json:
+        print_json(facts)
+    else:
+        typer.echo(
+            f"{head}: {len(fitted.labels)} labels from {fitted.examples:,} examples; in cross-validation "
+            f"{100 * choice.accuracy:.1f}% right, log loss {choice.log_loss:.3f} (L2 {choice.l2:g})"
+        )
+
+
+@app.command(epilog="Example: xsent classify predict topics.npz notes.txt --unknown 0.5")
+@one_line_errors()
+def predict(
+    head: Annotated[Path, typer.Argument(help="What fit wrote.")],
+    file: Annotated[
+        str,
+        typer.Argument(help="One text a line, or two with a tab between for a head of pairs; - reads standard input."),
+    ] = "-",
+    model: BundleOption = None,
+    layers: LayersOption = None,
+    unknown: Annotated[
+        float | None, typer.Option(min=0, max=1, help="Answer unknown below this probability; default: as fitted.")
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Print label, probability and text of every line, in constant memory; an empty line is unknown."""
+    from xsent.classification.classifier import LinearClassifier
+    from xsent.encoder import SentenceEncoder
+    from xsent.files.text import read_fields, read_lines
+
+    encoder = SentenceEncoder(model, layers=layers)
+    classifier = LinearClassifier.load(head, fingerprint=encoder.fingerprint)
+    lines = read_fields(file, 2, "two texts") if classifier.pairs else ([line] for line in read_lines(file))
+    total = 0
+    for texts, label, probability in _label(classifier, encoder, lines, unknown):
+        total += 1
+        if as_json:
+            row = {"label": label, "probability": probability, "text": texts if len(texts) > 1 else texts[0]}
+            print_json(row)
+        else:
+            print_row(label or "unknown", f"{probability:.4f}", *texts)
+    if not total:
+        raise DataError(f"{file}: empty; expected one text a line")
+
+
+@app.command(epilog="Example: xsent classify evaluate data/eval/sib200 --columns category,text --train en --test fr,de")
+@one_line_errors()
+def evaluate(
+    data: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="DATA",
+            help="A folder of languages (MLDoc's LANG.train.1000 and LANG.test, or LANG/train.tsv and LANG/test.tsv); "
+            "or a training file and files to test on.",
+        ),
+    ],
+    model: ModelOption = None,
+    layers: LayersOption = None,
+    columns: ColumnsOption = None,
+    train: Annotated[str | None, typer.Option(help="Of a folder: languages to train in, commas between.")] = None,
+    test: Annotated[
+        str | None, typer.Option(help="Of a folder: languages to test in; default: all of the model.")
+    ] = None,
+    balanced: BalancedOption = False,
+    seeds: Annotated[int, typer.Option(min=1, help="Heads a training set.")] = 5,
+    as_json: JsonOption = False,
+) -> None:
+    """Measure accuracy within and across languages, five seeds, and what is taken for what."""
+    from xsent.classification.topics import SEEDS_NOTE, accuracy_rows, confusion_rows, read_examples, transfer
+    from xsent.open_model import open_model
+
+    encoder = open_model(model, layers)
+    files = _files(data, _names(train), _names(test), getattr(encoder, "languages", ()))
+    sets = [{name: read_examples(path, _names(columns)) for name, path in side.items()} for side in files]
+    weight: ClassWeight | None = "balanced" if balanced else None
+    labels, cells = transfer(encoder, *sets, seeds=seeds, class_weight=weight)
+    if as_json:
+        report = {"model": str(model or "built-in"), "fingerprint": getattr(encoder, "fingerprint", None)}
+        report |= {"labels": labels, "rows": [cell.row() for cell in cells], "note": SEEDS_NOTE}
+        print_json(report)
+    else:
+        typer.echo(f"Accuracy in %, mean and deviation of {seeds} seeds:\n{format_table(accuracy_rows(cells))}\n")
+        confusion = format_table(confusion_rows(labels, cells))
+        typer.echo(f"Where the examples of a label went, in %, over all of these tests:\n{confusion}\n\n{SEEDS_NOTE}")
+
+
+def _names(text: str | None) -> list[str] | None:
+    return None if text is None else split_names(text)
+
+
+def _label(
+    head: "LinearClassifier", encoder: "SentenceEncoder", lines: Iterable[list[str]], unknown: float | None
+) -> Iterator[tuple[list[str], str | None, float]]:
+    """Texts, label and probability of every line, as a stream."""
+    import numpy as np
+
+    shape = (-1, 2, encoder.dim) if head.pairs else (-1, encoder.dim)
+    kept, encoded = tee(lines)  # the encoder reads a few dozen ahead, no more
+    vectors = encoder.encode_iter(chain.from_iterable(encoded), on_long="split")
+    while block := list(islice(vectors, _BLOCK)):
+        rows = np.stack(block).reshape(shape)
+        probabilities = head.predict_proba(rows).max(axis=1).tolist()
+        yield from zip(islice(kept, len(rows)), head.predict(rows, unknown=unknown), probabilities, strict=True)
+
+
+def _files(
+    data: list[Path], train: list[str] | None, test: list[str] | None, known: Collection[str]
+) -> tuple[dict[str, Path], dict[str, Path]]:
+    """Training files and test files by name: of a folder, or the first file and the others."""
+    from xsent.classification.topics import TEST_FILES, TRAIN_FILES, topic_files
+
+    if data[0].is_dir():
+        if len(data) > 1:
+            raise ValueError(f"{data[1]}: nothing can follow a folder; --train and --test name its languages")
+        trains, tests = topic_files(data[0], TRAIN_FILES), topic_files(data[0], TEST_FILES)
+        return _choose(trains, train, known), _choose(tests, test, known)
+    if len(data) == 1:
+        raise ValueError(f"{data[0]}: expected a folder, or a training file and test files after it")
+    if train or test:
+        raise ValueError("--train and --test name languages of a folder; these are files")
+    return {str(data[0]): data[0]}, {str(path): path for path in data[1:]}
+
+
+def _choose(files: dict[str, Path], wanted: list[str] | None, known: Collection[str]) -> dict[str, Path]:
+    """The files of the languages asked for; else of those that the model knows, or of all if it knows no such names."""
+    if not wanted:
+        wanted = [name for name in files if name in known] or list(files)
+    if missing := [name for name in wanted if name not in files]:
+        raise ValueError(f"{missing[0]!r} is no language of this folder, which has {', '.join(files)}")
+    return {name: files[name] for name in wanted}

@@ -1,0 +1,207 @@
+"""`xsent documents`: document vectors that do not depend on the language, and aligned documents."""
+
+import sys
+import warnings
+from collections.abc import Mapping, Sequence
+from itertools import groupby
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from xsent.cli.options import BundleOption, ForceOption, JsonOption, LayersOption, MarginOption, NeighborsOption
+from xsent.cli.terminal import one_line_errors, print_json, print_row
+from xsent.errors import DataError
+from xsent.files.atomic import file_exists_error
+
+if TYPE_CHECKING:
+    from xsent.documents.encoder import DocumentEncoder
+
+
+app = typer.Typer(
+    help="Encode and align documents across languages (LAWDR).",
+    epilog="Example: xsent documents align news.en news.fr --languages en,fr",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
+
+_LAYOUT = "A file with a document a line, or a folder with a .txt file a document."
+SplitOption = Annotated[
+    bool,
+    typer.Option(
+        "--sentences", help="Documents are split already: a sentence a line; in a file an empty line ends a document."
+    ),
+]
+RankOption = Annotated[
+    int | None,
+    typer.Option(
+        min=0, help="Directions to remove of each language; default: as few as hide languages from a classifier."
+    ),
+]
+WeightsOption = Annotated[bool, typer.Option("--weights/--no-weights", help="Weight sentences by how rare they are.")]
+FittedOption = Annotated[
+    Path | None, typer.Option(help="A folder by xsent documents fit; default: fit on the documents given.")
+]
+
+Corpus = dict[str, str | Sequence[str]]  # documents, as texts or as sentences, by name
+
+
+@app.command(epilog="Example: xsent documents fit en=news.en fr=news.fr --output news-space")
+@one_line_errors()
+def fit(
+    sources: Annotated[list[str], typer.Argument(metavar="LANGUAGE=DOCUMENTS", help=_LAYOUT)],
+    output: Annotated[Path, typer.Option(help="A new folder.")],
+    model: BundleOption = None,
+    layers: LayersOption = None,
+    rank: RankOption = None,
+    weights: WeightsOption = True,
+    sentences: SplitOption = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Learn what the sentences of each language have in common, for embed and align; say what was found."""
+    if output.exists():  # said before the work, not after it
+        raise file_exists_error(output, "exists; choose another name or remove it")
+    corpora = {}
+    for language, equals, source in (text.partition("=") for text in sources):
+        if not (language and equals and source) or language in corpora:
+            raise ValueError(f"{language}{equals}{source}: expected LANGUAGE=DOCUMENTS, each language once")
+        corpora[language] = _read_corpus(source, split=sentences)
+    encoder = _document_encoder(model, layers, None, corpora, rank, weights)
+    encoder.save(output)
+    choice = encoder.space.choice
+    facts = {"languages": list(encoder.languages), "rank": choice.rank, "fingerprint": encoder.fingerprint}
+    told = [round(100 * accuracy, 1) for accuracy in choice.accuracies]
+    if as_json:
+        print_json({**facts, "accuracies": told})
+        return
+    how = f": a classifier told the language of {told[0]} % before, of {told[-1]} % after" if told else ""
+    typer.echo(f"{', '.join(encoder.languages)}: removes {choice.rank} of {encoder.dim} directions{how}")
+
+
+@app.command(epilog="Example: xsent documents embed news.fr --language fr --fitted news-space --output news.fr.npy")
+@one_line_errors()
+def embed(
+    source: Annotated[str, typer.Argument(metavar="DOCUMENTS", help=f"{_LAYOUT} - reads standard input.")],
+    language: Annotated[str, typer.Option(help="Code of their language.")],
+    output: Annotated[Path, typer.Option(help="A new file, see xsent encode; .jsonl has names of documents.")],
+    fitted: FittedOption = None,
+    model: BundleOption = None,
+    layers: LayersOption = None,
+    rank: RankOption = None,
+    weights: WeightsOption = True,
+    sentences: SplitOption = False,
+    force: ForceOption = False,
+) -> None:
+    """Encode documents of one language; an empty one becomes the zero vector.
+
+    Without --fitted the default removes no directions, as there is no other language to compare with, and the vectors
+    are comparable only with each other.
+    """
+    from xsent.files.vectors import VectorMeta, check_format, vector_file
+
+    check_format(output.name, "float32")
+    if output.exists() and not force:
+        raise file_exists_error(output)
+    corpus = _read_corpus(source, split=sentences)
+    encoder = _document_encoder(model, layers, fitted, {language: corpus}, rank, weights)
+    note = VectorMeta(encoder.fingerprint, encoder.dim, "float32", normalized=True)
+    with vector_file(output, note, force=force) as writer:
+        vectors = encoder.encode(list(corpus.values()), language, show_progress_bar=sys.stderr.isatty())
+        for name, vector in zip(corpus, vectors, strict=True):
+            writer.write(name, vector)
+    if empty := int((~vectors.any(axis=1)).sum()):
+        warnings.warn(f"{empty:,} of {len(vectors):,} documents are empty; their vectors are zero", stacklevel=1)
+
+
+@app.command(epilog="Example: xsent documents align news.en news.fr --languages en,fr --recall")
+@one_line_errors()
+def align(
+    a: Annotated[str, typer.Argument(help=_LAYOUT)],
+    b: Annotated[str, typer.Argument(help="The same in another language.")],
+    languages: Annotated[str, typer.Option(help="Codes of the two languages with a comma between.")],
+    fitted: FittedOption = None,
+    model: BundleOption = None,
+    layers: LayersOption = None,
+    rank: RankOption = None,
+    weights: WeightsOption = True,
+    sentences: SplitOption = False,
+    margin: MarginOption = "ratio",
+    k: NeighborsOption = 4,
+    recall: Annotated[
+        bool, typer.Option("--recall", help="Documents of the same name are translations: say how many were found.")
+    ] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Find documents that are translations: score and names with tabs between, one to one, the best pair first.
+
+    The name of a document is its file's without .txt, or in a file its number from 1. Empty documents take no part.
+    """
+    from xsent.mining import bitext
+
+    codes = [code.strip() for code in languages.split(",")]
+    if len(codes) != 2 or not all(codes) or codes[0] == codes[1]:
+        raise ValueError(f"--languages {languages}: expected two different codes with a comma between, such as en,fr")
+    corpora = {code: _read_corpus(source, split=sentences) for code, source in zip(codes, (a, b), strict=True)}
+    gold = _same_names(corpora) if recall else set()
+    encoder = _document_encoder(model, layers, fitted, corpora, rank, weights)
+    left, right = (encoder.encode(list(corpora[code].values()), code) for code in codes)
+    pairs = bitext.align_documents(left, right, margin=margin, k=k)
+    names = [list(corpora[code]) for code in codes]
+    found = bitext.recall(pairs, gold) if recall else None
+    if as_json:
+        rows = [{"score": pair.score, "a": names[0][pair.a], "b": names[1][pair.b]} for pair in pairs]
+        print_json({"pairs": rows} | ({"recall": found} if recall else {}))
+        return
+    for pair in pairs:
+        print_row(f"{pair.score:.6f}", names[0][pair.a], names[1][pair.b])
+    if recall:
+        typer.echo(f"recall {found:.1f} % of {len(gold):,} true pairs", err=True)
+
+
+def _document_encoder(
+    model: Path | None,
+    layers: int | None,
+    fitted: Path | None,
+    corpora: Mapping[str, Corpus],
+    rank: int | None,
+    weights: bool,
+) -> "DocumentEncoder":
+    """One that was fitted before, or one that is fitted on the documents."""
+    from xsent.documents.encoder import DocumentEncoder
+    from xsent.encoder import SentenceEncoder
+
+    if fitted is not None and (rank is not None or not weights):
+        raise ValueError("--rank and --no-weights are for fitting; leave them out with --fitted")
+    encoder = SentenceEncoder(model, layers=layers)
+    if fitted is not None:
+        return DocumentEncoder.load(fitted, encoder)
+    documents = {code: list(corpus.values()) for code, corpus in corpora.items()}
+    fresh = DocumentEncoder(encoder, weighted=weights)
+    return fresh.fit(documents, rank=rank, show_progress_bar=sys.stderr.isatty())
+
+
+def _read_corpus(source: str, *, split: bool) -> Corpus:
+    """Documents of a folder, by the names of the files, or of a file, numbered from 1."""
+    from xsent.files.text import read_lines
+
+    folder = Path(source)
+    if source != "-" and folder.is_dir():
+        texts = {file.stem: list(read_lines(file)) for file in sorted(folder.glob("*.txt"))}
+        corpus: Corpus = {name: lines if split else "\n".join(lines) for name, lines in texts.items()}
+    else:
+        between = groupby(read_lines(source), lambda line: not line.strip())  # empty lines, however many, and others
+        documents = (list(block) for empty, block in between if not empty) if split else read_lines(source)
+        corpus = {str(number): document for number, document in enumerate(documents, 1)}
+    if not corpus:
+        raise DataError(f"{source}: no documents; expected {_LAYOUT[0].lower()}{_LAYOUT[1:-1]}")
+    return corpus
+
+
+def _same_names(corpora: Mapping[str, Corpus]) -> set[tuple[int, int]]:
+    """Pairs of rows whose documents have the same name."""
+    left, right = corpora.values()
+    rows = {name: row for row, name in enumerate(right)}
+    gold = {(row, rows[name]) for row, name in enumerate(left) if name in rows}
+    if not gold:
+        raise DataError("--recall: no document has the name of one on the other side; expected the same file names")
+    return gold

@@ -1,0 +1,157 @@
+"""`xsent encode`: a file of sentences to a file of vectors."""
+
+import sys
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from itertools import tee
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+
+from xsent.cli.options import (
+    BundleOption,
+    ForceOption,
+    LayersOption,
+    PrecisionOption,
+    SpaceOption,
+    ThreadsOption,
+    TruncateOption,
+)
+from xsent.cli.terminal import one_line_errors
+
+if TYPE_CHECKING:
+    from xsent.files.vectors import JsonLinesWriter, VectorMeta, VectorOutput
+
+
+@one_line_errors()
+def encode(
+    file: Annotated[str, typer.Argument(help="One sentence a line; .gz and .xz too; - reads standard input.")] = "-",
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            help="A new .npy, .jsonl, .parquet or .f32 file (raw float32, LASER's layout); default: JSON lines on "
+            "standard output."
+        ),
+    ] = None,
+    model: BundleOption = None,
+    layers: LayersOption = None,
+    normalize: Annotated[bool, typer.Option(help="Give vectors length 1.")] = True,
+    truncate_dim: TruncateOption = None,
+    precision: PrecisionOption = "float32",
+    on_long: Annotated[
+        Literal["warn", "error", "split"],
+        typer.Option(help="For sentences the model cannot read whole: cut, stop or split."),
+    ] = "warn",
+    space: SpaceOption = None,
+    threads: ThreadsOption = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on with an output that was cut short.")] = False,
+    force: ForceOption = False,
+    engine: Annotated[str, typer.Option(help="local; or ray: Parquet parts, from many machines.")] = "local",
+    workers: Annotated[int | None, typer.Option(min=1, help="Of --engine ray; default: its CPUs.")] = None,
+    column: Annotated[str | None, typer.Option(help="Of --engine ray: text in a Parquet file; default: text.")] = None,
+    address: Annotated[str | None, typer.Option(help="Of --engine ray: of a cluster; default: this machine.")] = None,
+) -> None:
+    """Encode a file, one sentence a line, in constant memory; an empty line becomes the zero vector."""
+    if resume and output is None:
+        raise ValueError("--resume goes on with a file: name it with --output")
+    if resume and force:
+        raise ValueError("--resume goes on and --force starts over: give one of them")
+    _engine(engine)(
+        file,
+        output,
+        model=model,
+        layers=layers,
+        threads=threads,
+        resume=resume,
+        force=force,
+        normalize_embeddings=normalize,
+        truncate_dim=truncate_dim,
+        precision=precision,
+        on_long=on_long,
+        space=space,
+        workers=workers,
+        column=column,
+        address=address,
+    )
+
+
+def _encode_here(
+    file: str,
+    output: Path | None,
+    *,
+    model: Path | None,
+    layers: int | None,
+    threads: int | None,
+    resume: bool,
+    force: bool,
+    **options: Any,  # noqa: ANN401  as an engine of another room has them
+) -> None:
+    """The local engine; options are those of `SentenceEncoder.encode_iter`."""
+    from xsent.cli.terminal import Progress
+    from xsent.encoder import SentenceEncoder
+    from xsent.errors import DataError
+    from xsent.files.text import file_state, steady_lines
+    from xsent.files.vectors import JsonLinesWriter, VectorMeta
+
+    if given := [name for name in ("workers", "column", "address") if options.pop(name) is not None]:
+        raise ValueError(f"--{given[0]} is for --engine ray; the local one runs here and reads text")
+    encoder = SentenceEncoder(model, layers=layers, threads=threads)
+    dim = options["truncate_dim"] or encoder.dim
+    fingerprint = encoder.fingerprint_of(options["space"])
+    note = VectorMeta(fingerprint, dim, options["precision"], options["normalize_embeddings"])
+    before = file_state(file)
+    job: dict[str, object] = {"on_long": options["on_long"], "bytes of input": before and before[0]}
+    with _vector_output(output, note, job, force, resume) as writer, Progress("sentences") as progress:
+        lines, done = steady_lines(file), 0
+        if not isinstance(writer, JsonLinesWriter):
+            lines, done = writer.remaining(lines), writer.rows
+        if done:
+            typer.echo(f"Going on after line {done:,}; warnings count the lines after it only.", err=True)
+        texts, sentences = tee(lines)  # the encoder reads a few dozen ahead, no more
+        vectors = encoder.encode_iter(sentences, start=done, **options)
+        rows = empty = 0
+        # Vectors first: only then does their iterator reach its end, where it warns of long sentences.
+        for vector, text in zip(vectors, texts, strict=False):
+            writer.write(text, vector)
+            rows += 1
+            empty += not vector.any()
+            progress.advance()
+        if not done + rows:
+            raise DataError(f"{file}: empty; expected one sentence a line")
+    if empty:
+        warnings.warn(f"{empty:,} of {rows:,} lines are empty; their vectors are zero", stacklevel=1)
+
+
+def _engine(name: str) -> Callable[..., None]:
+    """The local engine, or what another room or package offers as an entry point `xsent.engines`."""
+    if name == "local":
+        return _encode_here
+    from importlib.metadata import entry_points
+
+    offered = {point.name: point for point in entry_points(group="xsent.engines")}
+    if name not in offered:
+        raise ValueError(f"--engine {name}: expected one of {', '.join(['local', *sorted(offered)])}")
+    run: Callable[..., None] = offered[name].load()
+    return run
+
+
+@contextmanager
+def _vector_output(
+    path: Path | None, note: "VectorMeta", job: dict[str, object], force: bool, resume: bool
+) -> "Iterator[VectorOutput | JsonLinesWriter]":
+    """A file of vectors, or JSON lines on standard output for whoever reads them at once."""
+    from xsent.files.vectors import JsonLinesWriter, vector_file
+
+    if path is None:
+        yield JsonLinesWriter(sys.stdout.buffer, note.precision, note.dim)
+        return
+    output = None
+    try:
+        with vector_file(path, note, force=force, job=job, resume=resume) as output:
+            yield output
+    except KeyboardInterrupt:
+        if output and output.kept:
+            typer.echo(f"{path}: {output.kept:,} lines are encoded and kept; --resume goes on.", err=True)
+        raise

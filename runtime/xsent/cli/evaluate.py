@@ -1,0 +1,122 @@
+"""`xsent evaluate`: an encoder measured with published protocols."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from xsent.cli.options import JsonOption, LayersOption, ModelOption, PrecisionOption, TruncateOption, split_names
+from xsent.cli.terminal import format_table, one_line_errors, print_json
+from xsent.errors import DataError
+
+if TYPE_CHECKING:
+    from xsent.evaluation.result import Evaluation
+    from xsent.open_model import SupportsEncode
+
+
+app = typer.Typer(
+    help="Measure an encoder with a published protocol.",
+    epilog="Example: xsent evaluate tatoeba data/eval/tatoeba --languages fr,de",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
+
+FolderArgument = Annotated[
+    Path, typer.Argument(metavar="DATA", help="The folder of the test files, or the one file there is.")
+]
+LanguagesOption = Annotated[
+    str | None, typer.Option(help="Codes with commas between; default: all that the model and the data share.")
+]
+
+_SUMMARIES = {
+    "tatoeba": "Tatoeba similarity search: P@1 among 1,000 sentences, both directions.",
+    "xsr": "Cross-lingual sentence retrieval: P@1 of 2,000 sentences among about 200,000.",
+    "xsim": "Error rate of margin-scored retrieval on parallel texts such as FLORES, both directions.",
+    "sts": "Semantic textual similarity: Spearman's correlation of cosines with human scores.",
+    "contrasts": "Hard negatives: translations against sentences of nearly the same words and another meaning.",
+    "words": "One word: P@1 of its other form or its translation among 50 other words.",
+}
+_EXAMPLES = {
+    "tatoeba": "data/eval/tatoeba --languages fr,de",
+    "xsr": "data/eval/xsr --languages fr,de --json",
+    "xsim": "data/eval/flores --languages fr,de",
+    "sts": "data/eval/stsb --languages en,de",
+    "contrasts": "bench/contrasts.tsv",
+    "words": "bench/words.tsv --languages fr,de",
+}
+
+
+def _add_command(task: str) -> None:
+    """Register the command of a protocol; all take the same options."""
+
+    @app.command(task, help=_SUMMARIES[task], epilog=f"Example: xsent evaluate {task} {_EXAMPLES[task]}")
+    @one_line_errors()
+    def command(
+        data_folder: FolderArgument,
+        model: ModelOption = None,
+        layers: LayersOption = None,
+        languages: LanguagesOption = None,
+        precision: PrecisionOption = "float32",
+        truncate_dim: TruncateOption = None,
+        as_json: JsonOption = False,
+    ) -> None:
+        from xsent.evaluation.protocols import PROTOCOLS, as_stored
+        from xsent.open_model import open_model
+
+        encoder = as_stored(open_model(model, layers), precision, truncate_dim)
+        result = PROTOCOLS[task](encoder, data_folder, _codes(languages))
+        form = {"layers": layers, "precision": precision, "truncate_dim": truncate_dim}
+        _report(result, encoder, {"task": task, "model": str(model or "built-in"), **form}, as_json)
+
+
+def _codes(languages: str | None) -> list[str] | None:
+    codes = None if languages is None else split_names(languages)
+    if codes == []:
+        raise DataError(f"--languages {languages!r} names none; expected codes with commas between, such as fr,de")
+    return codes
+
+
+def _report(result: "Evaluation", encoder: "SupportsEncode", about: Mapping[str, object], as_json: bool) -> None:
+    if as_json:
+        fingerprint = getattr(encoder, "fingerprint", None)
+        print_json({**about, "fingerprint": fingerprint, "rows": result.rows(), "note": result.note})
+    else:
+        typer.echo(f"{format_table(result.rows())}\n{result.note}")
+
+
+for _task in _SUMMARIES:
+    _add_command(_task)
+
+
+@app.command("space", epilog="Example: xsent evaluate space data/eval/tatoeba --english-by all-MiniLM-L6-v2")
+@one_line_errors()
+def compare_spaces(
+    data_folder: FolderArgument,
+    english_by: Annotated[
+        Path, typer.Option(help="The other model: a folder of sentence-transformers, or one of ours.")
+    ],
+    model: ModelOption = None,
+    layers: LayersOption = None,
+    into: Annotated[
+        str | None,
+        typer.Option("--space", help="Its space, one that xsent info names; default: the only one there is."),
+    ] = None,
+    languages: LanguagesOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Another model's space: P@1 between its English and this one's translations, and how near both lie."""
+    from xsent.encoder import SentenceEncoder
+    from xsent.evaluation.protocols import as_stored
+    from xsent.evaluation.translation import space
+    from xsent.open_model import open_model
+
+    encoder, codes = open_model(model, layers), _codes(languages)
+    if into is None and isinstance(encoder, SentenceEncoder) and encoder.space is None and encoder.bundle.spaces:
+        into, *others = encoder.bundle.spaces
+        if others:
+            raise ValueError(f"--space must name one of {', '.join(encoder.bundle.spaces)}")
+    encoder = as_stored(encoder, space=into)
+    result = space(encoder, data_folder, codes, english_by=open_model(english_by))
+    about = {"task": "space", "model": str(model or "built-in"), "layers": layers, "space": into}
+    _report(result, encoder, {**about, "english_by": str(english_by)}, as_json)

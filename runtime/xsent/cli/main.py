@@ -1,0 +1,183 @@
+"""The `xsent` command. Heavy modules load inside the commands, so that help appears at once."""
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+from typer.main import get_command
+
+from xsent.cli.classify import app as classify
+from xsent.cli.documents import app as documents
+from xsent.cli.duplicates import duplicates
+from xsent.cli.encode import encode
+from xsent.cli.evaluate import app as evaluate
+from xsent.cli.mine import mine, score
+from xsent.cli.options import BundleArgument, JsonOption, LayersOption, ModelOption
+from xsent.cli.search import index, search
+from xsent.cli.terminal import FAILED, format_table, one_line_errors, plain, print_json
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
+
+
+class WithApps(TyperGroup):
+    """The commands of this room, and those that other rooms and packages offer as entry points `xsent.cli`."""
+
+    def list_commands(self, ctx: Any) -> list[str]:  # noqa: ANN401  typer has its own click
+        """All names, those of others last."""
+        return [*super().list_commands(ctx), *sorted(_offered())]
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:  # noqa: ANN401
+        """A command; that of another package is imported when it is asked for."""
+        if (own := super().get_command(ctx, cmd_name)) is not None or (offered := _offered().get(cmd_name)) is None:
+            return own
+        return get_command(offered.load())
+
+
+def _offered() -> "dict[str, EntryPoint]":
+    from importlib.metadata import entry_points  # which takes longer than a whole help text
+
+    return {point.name: point for point in entry_points(group="xsent.cli")}
+
+
+app = typer.Typer(
+    cls=WithApps,
+    help="Sentence vectors across languages, on the CPU and offline.",
+    epilog='Example: xsent similarity "Where is the station?" "Où est la gare ?"',
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+)
+app.command(epilog="Example: xsent encode sentences.txt --output vectors.npy")(encode)
+app.command(epilog="Example: xsent mine en.txt fr.txt --threshold 1.1 > pairs.tsv")(mine)
+app.command(epilog="Example: xsent duplicates mails.txt")(duplicates)
+app.command(epilog="Example: xsent score pairs.tsv --precision 0.95 > scored.tsv")(score)
+app.command(epilog="Example: xsent index notes.txt notes.index")(index)
+app.command(epilog='Example: xsent search notes.index "where is the cat?"')(search)
+app.add_typer(classify, name="classify")
+app.add_typer(documents, name="documents")
+app.add_typer(evaluate, name="evaluate")
+
+
+def main() -> None:
+    """Run the command line; exits with 0 done, 1 expected failure, 2 usage, 130 Ctrl-C."""
+    app()
+
+
+@app.callback(invoke_without_command=True)
+def version(
+    context: typer.Context, show: Annotated[bool, typer.Option("--version", help="Print the version and exit.")] = False
+) -> None:
+    """Sentence vectors across languages, on the CPU and offline."""
+    if show:
+        import xsent
+
+        typer.echo(xsent.__version__)
+        raise typer.Exit
+
+
+@app.command(epilog='Example: xsent similarity "Where is the station?" "Où est la gare ?"')
+@one_line_errors()
+def similarity(
+    a: Annotated[str, typer.Argument(help="A text.")],
+    b: Annotated[str, typer.Argument(help="Another text, in any language of the model.")],
+    model: ModelOption = None,
+    layers: LayersOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Print the cosine of two texts: 1 means the same, around 0 unrelated."""
+    from xsent.open_model import open_model
+    from xsent.similarity import cosine_similarity
+
+    left, right = open_model(model, layers).encode([a, b])
+    cosine = float(cosine_similarity(left, right)[0, 0])
+    print_json({"cosine": cosine}) if as_json else typer.echo(f"{cosine:.4f}")
+
+
+@app.command(epilog="Example: xsent info my-model")
+@one_line_errors()
+def info(bundle: BundleArgument = None, as_json: JsonOption = False) -> None:
+    """Say what a bundle is: languages, size, fingerprint, vector space and what export measured."""
+    from xsent.bundle import MANIFEST, Bundle, builtin_path
+    from xsent.files.atomic import as_data_error
+
+    opened = Bundle.open(bundle or builtin_path())
+    hidden = ("golden", "files", "parity", "network", "layers")
+    facts = {key: value for key, value in asdict(opened).items() if key not in hidden}
+    facts |= {"path": str(opened.path), "bytes": sum(entry.bytes for entry in opened.files.values())}
+    facts["trained"] = trained = {name: numbers for name, numbers in opened.trained._asdict().items() if numbers}
+    if as_json:
+        print_json({**facts, "parity": opened.parity})
+        return
+    for name in ("languages", "depths", "spaces"):
+        facts[name] = ", ".join(map(str, facts[name]))
+    facts["trained"] = "; ".join(f"{name} {', '.join(map(str, numbers))}" for name, numbers in trained.items())
+    _print_facts({name: value for name, value in facts.items() if value not in (None, "")})
+    with as_data_error(opened.path / MANIFEST, "export the bundle again"):  # nobody has checked what export wrote there
+        rows, depths = (
+            [{key: name, **measured} for name, measured in opened.parity.get(f"{key}s", {}).items()]
+            for key in ("language", "depth")
+        )
+    if rows:
+        typer.echo("\nMeasured at export, against the trained encoder:\n" + format_table(rows))
+    if depths:
+        typer.echo("\nFewer layers against all of them:\n" + format_table(depths))
+
+
+@app.command("verify", epilog="Example: xsent verify my-model")
+@one_line_errors()
+def verify_files(
+    bundle: Annotated[
+        Path | None, typer.Argument(metavar="[BUNDLE]", help="Or an index; default: the built-in bundle.")
+    ] = None,
+    backend: Annotated[
+        str | None, typer.Option(help="onnx, numpy or openvino; default: onnx where it is installed.")
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Check every file of a bundle and the vectors that it gives on this machine; or every file of an index."""
+    from xsent.search.index import SearchIndex
+    from xsent.search.store import has_index
+    from xsent.verification import verify
+
+    if bundle is not None and has_index(bundle):
+        index = SearchIndex(bundle)
+        index.verify()
+        result: dict[str, object] = {"path": str(bundle), "fingerprint": index.state.fingerprint, "rows": len(index)}
+    else:
+        result = asdict(verify(bundle, backend))
+    print_json(result) if as_json else _print_facts(result)
+
+
+@app.command(epilog="Example: xsent doctor")
+@one_line_errors()
+def doctor(bundle: BundleArgument = None, as_json: JsonOption = False) -> None:
+    """Say what this machine is good for, what encoding takes on it, and what to mend.
+
+    Exits with 1 if something does not work.
+    """
+    from xsent.bundle import Bundle, builtin_path
+    from xsent.cli.doctor import examine
+
+    findings = []
+    for finding in examine(Bundle.open(bundle or builtin_path())):
+        findings.append(finding)
+        if not as_json:
+            typer.echo(f"{finding.status:<7}  {finding.subject:<13}  {plain(finding.text)}")
+    problems = sum(finding.status == "problem" for finding in findings)
+    if as_json:
+        print_json({"problems": problems, "findings": [asdict(finding) for finding in findings]})
+    else:
+        typer.echo(f"{problems} problem{'s' * (problems > 1)}" if problems else "xsent works here")
+    if problems:
+        raise typer.Exit(FAILED)
+
+
+def _print_facts(facts: dict[str, object]) -> None:
+    width = max(map(len, facts))
+    for name, value in facts.items():
+        number = f"{value:,}" if isinstance(value, int) else f"{value:.2g}" if isinstance(value, float) else None
+        typer.echo(f"{name:<{width}}  {number or plain(value)}")

@@ -1,0 +1,114 @@
+"""`xsent index` and `xsent search`: lines of text found by what they mean."""
+
+import sys
+import warnings
+from contextlib import closing
+from itertools import islice
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from xsent.cli.options import BundleOption, JsonOption, LayersOption, SpaceOption, ThreadsOption
+from xsent.cli.terminal import one_line_errors, print_json, print_row
+
+_QUERIES = 256  # asked at once: a pass over the vectors serves them all
+
+
+@one_line_errors()
+def index(
+    file: Annotated[str, typer.Argument(help="One text a line; .gz and .xz too; - reads standard input.")],
+    index: Annotated[Path, typer.Argument(help="The folder to make, or with --add to add to.")],
+    model: BundleOption = None,
+    layers: LayersOption = None,
+    space: SpaceOption = None,
+    add: Annotated[
+        bool, typer.Option("--add", help="Add the lines to an index; numbers go on behind its lines.")
+    ] = False,
+    graph: Annotated[
+        bool, typer.Option("--graph", help="Make a graph too: above a million lines it finds faster, but misses a few.")
+    ] = False,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Go on with a job that was stopped; the same lines must come again.")
+    ] = False,
+    threads: ThreadsOption = None,
+    force: Annotated[
+        bool, typer.Option("--force", help="Replace an existing index; forget a job that was stopped.")
+    ] = False,
+) -> None:
+    """Index a file, one text a line, for `xsent search`; empty lines keep their numbers and are never found."""
+    from xsent.encoder import SentenceEncoder
+    from xsent.errors import DataError
+    from xsent.files.text import steady_lines
+    from xsent.search.store import IndexDatabase
+    from xsent.search.write import build_index, can_resume, extend_index
+
+    work = extend_index if add else build_index
+    if add:
+        with closing(IndexDatabase(index)) as database:
+            if database.documents():
+                raise DataError(f"{index}: an index of documents, as xsent notes makes; name another for lines")
+    try:
+        made = work(
+            index,
+            steady_lines(file),
+            SentenceEncoder(model, layers=layers, threads=threads),
+            source=file,
+            space=space,
+            graph=graph,
+            resume=resume,
+            force=force,
+            show_progress_bar=sys.stderr.isatty(),
+        )
+    except KeyboardInterrupt:
+        if can_resume(index, add=add):
+            typer.echo("What was indexed is kept; the same command with --resume goes on.", err=True)
+        raise
+    if empty := made.lines - made.rows:
+        warnings.warn(f"{empty:,} of {made.lines:,} lines are empty; they are never found", stacklevel=1)
+
+
+@one_line_errors()
+def search(
+    index: Annotated[Path, typer.Argument(help="A folder made by `xsent index`.")],
+    query: Annotated[
+        str | None, typer.Argument(help="A text, in any language of the model; - for --queries -.")
+    ] = None,
+    queries: Annotated[str | None, typer.Option(help="A file of queries, one a line; - reads standard input.")] = None,
+    k: Annotated[int, typer.Option("--k", "-k", min=1, help="Lines to find.")] = 10,
+    exact: Annotated[bool, typer.Option("--exact", help="Leave the graph aside, if there is one.")] = False,
+    model: BundleOption = None,
+    layers: LayersOption = None,
+    space: SpaceOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Print the lines nearest in meaning, best first: score, line number and text, with tabs between.
+
+    With queries from a file, the number of the query comes first. With --json, an object for every query.
+    """
+    from xsent.encoder import SentenceEncoder
+    from xsent.errors import DataError
+    from xsent.files.text import read_lines
+    from xsent.search.index import SearchIndex
+
+    if (query is None) == (queries is None):
+        raise typer.BadParameter("give either a QUERY or --queries FILE")
+    if query is not None and not query.strip():
+        raise DataError("the query is empty; ask for something")
+    source = "-" if query == "-" else queries
+    opened = SearchIndex(index)
+    encoder = SentenceEncoder(model, layers=layers)
+    texts = read_lines(source) if source else iter([query or ""])
+    number = 0
+    while batch := list(islice(texts, _QUERIES)):
+        for text, hits in zip(batch, opened.search(encoder, batch, k, exact=exact, space=space), strict=True):
+            number += 1
+            if as_json:
+                found = [{"score": hit.score, "line": hit.line, "text": hit.text} for hit in hits]
+                print_json({"query": text, "hits": found})
+            else:
+                first = [str(number)] if source else []
+                for hit in hits:
+                    print_row(*first, f"{hit.score:.4f}", str(hit.line), hit.text)
+    if not number:
+        raise DataError(f"{source}: empty; expected one query a line")

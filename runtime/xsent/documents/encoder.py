@@ -1,0 +1,231 @@
+"""Documents to vectors that do not depend on the language, and documents aligned across languages."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain, islice
+from pathlib import Path
+from typing import Protocol, Self
+
+import numpy as np
+
+from xsent.bundle import split_depth
+from xsent.cli.terminal import Progress
+from xsent.documents.space import (
+    Density,
+    DocumentSpace,
+    Floats,
+    LanguageSpace,
+    LanguageSurvey,
+    RankChoice,
+    choose_rank,
+    survey,
+)
+from xsent.encoder import OnLong
+from xsent.errors import require_extra, whole_number
+from xsent.precision import Vectors
+
+Document = str | Sequence[str]
+
+# Characters split at once. The library takes what stands between quotation marks for one sentence, so in a long
+# paragraph one that is never closed swallows all up to the next; and its time grows with the square of the length.
+_WINDOW = 4000
+
+
+def split_sentences(text: str, language: str) -> list[str]:
+    """The sentences of a text without the space around them, none of them empty.
+
+    Where the language is not known, the rules are general. A line break ends a sentence only where a blank line
+    follows. A sentence of more than 4,000 characters is cut.
+    """
+    with require_extra("documents"):
+        from sentencex import segment
+
+    def pieces() -> Iterator[str]:
+        start = 0
+        while start < len(text):
+            found = segment(language or "en", text[start : start + _WINDOW])
+            if start + _WINDOW < len(text) and len(found) > 1:
+                found.pop()  # it may go on beyond the window
+            yield from found
+            start += sum(map(len, found))  # nothing is dropped, space neither
+
+    return _present(pieces())
+
+
+def sentences_of(document: Document, language: str) -> list[str]:
+    """The sentences of a document: a text, which is split, or sentences, of which empty ones are left out."""
+    if isinstance(document, str):
+        return split_sentences(document, language) if document.strip() else []
+    sentences = list(document)
+    for sentence in sentences:
+        if not isinstance(sentence, str):
+            raise TypeError(f"expected a text or its sentences, got {type(sentence).__name__} in a document")
+    return _present(sentences)
+
+
+def _present(sentences: Iterable[str]) -> list[str]:
+    return [sentence.strip() for sentence in sentences if sentence.strip()]
+
+
+_HELD_OUT = 5  # every fifth document tests the rank: 8 : 2, as in section 2
+
+
+class EncodesStreams(Protocol):
+    """A sentence encoder whose vectors have an identity, such as `SentenceEncoder`."""
+
+    @property
+    def dim(self) -> int:
+        """Length of a vector (D)."""
+
+    @property
+    def fingerprint(self) -> str:
+        """Identity of the vector space."""
+
+    def encode_iter(self, sentences: Iterable[str], /, *, on_long: OnLong) -> Iterator[Vectors]:
+        """The vectors [D] of sentences, in order."""
+
+
+class DocumentEncoder:
+    """Encodes documents of any languages that it was fitted on into one vector space (LAWDR, Gong et al. 2021).
+
+    Args:
+        encoder: What encodes sentences; those longer than it reads are split.
+        debias: Remove the subspace of the language from sentence vectors.
+        weighted: Weight sentences by how rare they are in the corpus, instead of alike.
+    """
+
+    def __init__(self, encoder: EncodesStreams, *, debias: bool = True, weighted: bool = True) -> None:
+        self._encoder, self._debias, self._weighted = encoder, debias, weighted
+        self._space: DocumentSpace | None = None
+
+    @property
+    def dim(self) -> int:
+        """Length of a document vector (D)."""
+        return self._encoder.dim
+
+    @property
+    def space(self) -> DocumentSpace:
+        """What was fitted, with the directions that are removed and why."""
+        if self._space is None:
+            raise ValueError("nothing was fitted; call fit or load first")
+        return self._space
+
+    @property
+    def languages(self) -> tuple[str, ...]:
+        """Codes of the languages it was fitted on."""
+        return tuple(self.space.languages)
+
+    @property
+    def fingerprint(self) -> str:
+        """Identity of the document vectors; it covers the sentence encoder, its depth, and all that was fitted."""
+        depth = split_depth(self._encoder.fingerprint)[1]
+        return self.space.fingerprint + (f".{depth}" if depth else "")
+
+    def fit(
+        self,
+        documents: Sequence[Document] | Mapping[str, Sequence[Document]],
+        *,
+        rank: int | None = None,
+        show_progress_bar: bool = False,
+    ) -> Self:
+        """Learn the languages' subspaces and densities from documents; what was fitted before is forgotten.
+
+        Args:
+            documents: By language code; or those of one language, which needs no name then. A document is a text,
+                which needs the extra `documents`, or its sentences; those without a sentence are passed over.
+            rank: Directions to remove (m). None takes as few as hide the languages from a linear classifier, the
+                paper's rule; with one language nothing is removed.
+            show_progress_bar: Report progress on standard error.
+
+        Raises:
+            ValueError: A language has too little text (the message says for what), or `rank` is not less than D.
+            MissingExtraError: A text is to be split and sentencex is not installed.
+        """
+        corpora = documents if isinstance(documents, Mapping) else {"": documents}
+        if not corpora:
+            raise ValueError("no language to fit; expected documents by language code")
+        rank = None if rank is None else whole_number("rank", rank, 0, self.dim - 1)
+        surveys, densities = {}, {}
+        with Progress("sentences", enabled=show_progress_bar) as progress:
+            for language, texts in corpora.items():
+                try:
+                    surveys[language] = self._survey(_split(texts, language), progress)
+                    densities[language] = Density.fit(surveys[language].sample) if self._weighted else None
+                except ValueError as error:
+                    raise ValueError(f"language {language!r}: {error}" if language else str(error)) from error
+        choice = self._choose(surveys, rank)
+        fitted = {
+            language: LanguageSpace((found.train + found.held_out).directions(choice.rank), densities[language])
+            for language, found in surveys.items()
+        }
+        self._space = DocumentSpace(self._encoder.fingerprint, fitted, choice)
+        return self
+
+    def encode(
+        self,
+        documents: Sequence[Document],
+        language: str | None = None,
+        *,
+        normalize_embeddings: bool = True,
+        show_progress_bar: bool = False,
+    ) -> Floats:
+        """Encode documents of one language to vectors [n, D]; one's vector does not depend on the others.
+
+        Args:
+            documents: Texts or lists of sentences, see `fit`. One without a sentence gets the zero vector.
+            language: Code of their language; may be left out if only one was fitted.
+            normalize_embeddings: Give vectors length 1; else they are the sums of equation 3.
+            show_progress_bar: Report progress on standard error.
+        """
+        languages = self.space.languages
+        code = next(iter(languages)) if language is None and len(languages) == 1 else language
+        if code is None or code not in languages:
+            raise ValueError(f"language = {language!r} was never fitted; these were: {', '.join(map(repr, languages))}")
+        texts = _split(documents, code)
+        vectors = np.zeros((len(texts), self.dim), np.float32)
+        with Progress("documents", len(texts), enabled=show_progress_bar) as progress:
+            stream = self._encoder.encode_iter(chain.from_iterable(texts), on_long="split")
+            for row, sentences in enumerate(texts):
+                if sentences:
+                    vectors[row] = languages[code].document(np.stack(list(islice(stream, len(sentences)))))
+                    norm = np.linalg.norm(vectors[row])
+                    vectors[row] /= norm if normalize_embeddings and norm > 0 else np.float32(1)
+                progress.advance()
+            next(stream, None)  # its end, where it warns
+        return vectors
+
+    def save(self, path: str | Path) -> None:
+        """Write what was fitted to a folder, which must not exist; the sentence encoder is not in it."""
+        self.space.save(Path(path))
+
+    @classmethod
+    def load(cls, path: str | Path, encoder: EncodesStreams) -> Self:
+        """Open what `save` wrote, ready to encode; a FingerprintError says that another sentence encoder was fitted."""
+        loaded = cls(encoder)
+        loaded._space = DocumentSpace.load(Path(path), encoder.fingerprint)
+        return loaded
+
+    def _survey(self, texts: Sequence[Sequence[str]], progress: Progress) -> LanguageSurvey:
+        held_out = np.array(
+            [number % _HELD_OUT == _HELD_OUT - 1 for number, sentences in enumerate(texts) for _ in sentences], bool
+        )
+        if not len(held_out):
+            raise ValueError(f"no sentence in {len(texts):,} documents; expected text to fit on")
+        stream = self._encoder.encode_iter(chain.from_iterable(texts), on_long="split")
+        return survey(progress.count(stream), held_out, self.dim)
+
+    def _choose(self, surveys: Mapping[str, LanguageSurvey], rank: int | None) -> RankChoice:
+        if not self._debias or rank is not None:
+            return RankChoice(rank if rank and self._debias else 0, ())
+        for language, found in surveys.items():
+            if len(surveys) > 1 and not (found.train.count and len(found.held_out_sample)):
+                raise ValueError(
+                    f"language {language!r}: too few documents to choose the rank by the rule, which tests on every "
+                    f"{_HELD_OUT}th; fit on more than {_HELD_OUT}, or give the rank (--rank 1)"
+                )
+        return choose_rank([s.train for s in surveys.values()], [s.held_out_sample for s in surveys.values()])
+
+
+def _split(documents: Sequence[Document], language: str) -> list[list[str]]:
+    if isinstance(documents, str):
+        raise TypeError("expected documents, got one str; put it in a list")
+    return [sentences_of(document, language) for document in documents]

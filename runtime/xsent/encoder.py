@@ -1,0 +1,384 @@
+"""Sentences to vectors, and the options of a call."""
+
+import math
+import warnings
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from itertools import islice
+from pathlib import Path
+from typing import Literal, TypeAlias, get_args
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from xsent.backends.base import default_backend, open_backend, preload_backend
+from xsent.backends.threads import available_cpus, ordered_map
+from xsent.bundle import Bundle, builtin_path
+from xsent.cli.terminal import Progress
+from xsent.errors import BundleError, FingerprintError, check_choice, whole_number
+from xsent.precision import Precision, Vectors, binary_similarity, pack_signs, stored_as, to_int8
+from xsent.similarity import cosine_similarity
+from xsent.tokenizer import Tokenizer
+
+OnLong = Literal["warn", "error", "split"]
+
+
+class LongSentenceWarning(UserWarning):
+    """Sentences were longer than the encoder reads and were cut; given once a call, with their number."""
+
+
+class UnknownTextWarning(UserWarning):
+    """Sentences were mostly of characters that the encoder does not know; given once a call, with their number."""
+
+
+@dataclass(frozen=True)
+class EncodeOptions:
+    """Checked options of one call."""
+
+    dim: int  # length of the vectors (D); binary ones have D / 8 bytes
+    normalize: bool  # whether vectors get length 1; the zero vector stays
+    precision: Precision  # form of their numbers
+    on_long: OnLong  # what to do with a sentence over `max_length` tokens
+    matrix: NDArray[np.float32] | None = None  # into another model's space [D, D], for vectors of length 1
+
+    @classmethod
+    def check(
+        cls,
+        full_dim: int,
+        normalize: bool,
+        truncate_dim: int | None,
+        precision: Precision,
+        on_long: OnLong,
+        matrix: NDArray[np.float32] | None = None,
+    ) -> "EncodeOptions":
+        """Check the arguments of `SentenceEncoder.encode`; a ValueError says what is offered."""
+        dim = full_dim if truncate_dim is None else whole_number("truncate_dim", truncate_dim, most=full_dim)
+        stored_as(precision, dim)
+        if precision in ("int8", "binary") and not normalize:
+            raise ValueError(f"precision = {precision!r} keeps no lengths; it needs normalised vectors")
+        check_choice("on_long", on_long, get_args(OnLong))
+        return cls(dim, normalize, precision, on_long, matrix)
+
+    def empty(self, count: int) -> Vectors:
+        """Room for so many vectors, [count, D] or [count, D / 8]."""
+        dtype, width = stored_as(self.precision, self.dim)
+        return np.empty((count, width), dtype)
+
+    def finish(self, vector: NDArray[np.float32]) -> Vectors:
+        """Bring a raw sentence vector into the form asked for, [D] or [D / 8]."""
+        vector = vector[: self.dim]
+        if self.matrix is not None:  # not by OpenBLAS: its threads would fight with ours
+            vector = np.einsum("d,de->e", _unit(vector), self.matrix)
+        if self.precision == "binary":
+            return pack_signs(vector)
+        if self.normalize:
+            vector = _unit(vector)
+        return to_int8(vector) if self.precision == "int8" else vector.astype(self.precision, copy=False)
+
+
+def _unit(vector: NDArray[np.float32]) -> NDArray[np.float32]:
+    """A vector at length 1; the zero vector stays."""
+    # One vector at a time: a norm over a matrix may round otherwise, and company must change nothing.
+    norm = math.sqrt(np.dot(vector, vector))
+    return vector / np.float32(norm) if norm > 0 else vector
+
+
+def refuse_foreign(*, arrays: bool, prompt: str | None) -> None:
+    """Refuse what sentence-transformers offers and we do not; a ValueError says what to do instead."""
+    if not arrays:
+        raise ValueError("vectors come as NumPy arrays; torch.from_numpy makes a tensor of them without copying")
+    if prompt:
+        raise ValueError(f"prompt = {prompt!r}: the model was trained without prompts; leave it out")
+
+
+@dataclass
+class EncodeStats:
+    """What a call has to say about its sentences once it has seen them all: one warning of a kind."""
+
+    sentences: int = 0  # how many there were
+    cut: int = 0  # those with more tokens than the encoder reads, cut
+    unknown: int = 0  # those mostly of characters that no piece of the vocabulary has
+
+    def add(self, other: "EncodeStats") -> None:
+        """Count the sentences of another part too."""
+        self.sentences += other.sentences
+        self.cut += other.cut
+        self.unknown += other.unknown
+
+    def warn(self, max_length: int, languages: tuple[str, ...]) -> None:
+        """Warn the caller of the function that calls this."""
+        if self.cut:
+            message = (
+                f"{self.cut:,} of {self.sentences:,} sentences had more than {max_length} tokens and were cut; "
+                "on_long='split' encodes all of them"
+            )
+            warnings.warn(message, LongSentenceWarning, stacklevel=3)
+        if self.unknown:
+            message = (
+                f"{self.unknown:,} of {self.sentences:,} sentences are mostly of characters that this model does not "
+                f"know, their vectors mean little; it was trained for {', '.join(languages)}"
+            )
+            warnings.warn(message, UnknownTextWarning, stacklevel=3)
+
+
+# Sentences handed to a thread at once: enough to make the hand-over free, few enough to keep all busy.
+_CHUNK = 16
+# Tokens of a window of a text that is too long, at most: layers learn from short text, and the longer what they read,
+# the less they make of it (docs/results/model.md).
+WINDOW = 128
+
+_Chunk: TypeAlias = tuple[int, list[str]]  # number of its first sentence, sentences
+
+
+class SentenceEncoder:
+    """Encodes sentences of any of its languages into one vector space.
+
+    Safe to share between threads.
+
+    Args:
+        path: A bundle folder; None is the bundle that ships with the package.
+        layers: Read the vector after so many layers, one of `bundle.depths`: fewer are faster. None is all of them.
+            Vectors of different depths can be compared.
+        backend: "onnx", "numpy", or "openvino" for bundles that were exported with its files; None is onnx, or numpy
+            where onnxruntime is not installed.
+        threads: Sentences to encode at once; None takes every CPU this process may use, and one for a bundle without
+            layers, whose sentences are over before a second thread gets the interpreter.
+
+    Raises:
+        BundleError: The bundle is missing, damaged, of an unknown version or without that depth.
+        BackendError: There is no such backend, or it has no such depth.
+        MissingExtraError: The backend's package is not installed.
+        ValueError: `threads` is less than 1.
+    """
+
+    def __init__(
+        self,
+        path: str | Path | None = None,
+        *,
+        layers: int | None = None,
+        backend: str | None = None,
+        threads: int | None = None,
+    ) -> None:
+        threads = None if threads is None else whole_number("threads", threads)
+        backend = backend or default_backend()
+        self.bundle = Bundle.open(builtin_path() if path is None else path, layers)
+        with preload_backend(backend):
+            self._tokenizer = Tokenizer(self.bundle.tokenizer_path)
+        if self._tokenizer.vocab_size != self.bundle.vocab_size:
+            raise BundleError(
+                f"{self.bundle.path}: the tokenizer has {self._tokenizer.vocab_size:,} pieces, the table "
+                f"{self.bundle.vocab_size:,} rows; export the bundle again"
+            )
+        self._backend = open_backend(backend, self.bundle)
+        self._matrices: dict[str, NDArray[np.float32]] = {}  # into other spaces, once they were asked for
+        self._opened_as = (None if path is None else self.bundle.path.absolute(), layers, backend, threads)
+        self.threads = threads or (available_cpus() if self.layers else 1)
+
+    def __repr__(self) -> str:
+        return f"SentenceEncoder({str(self.bundle.path)!r}, name={self.bundle.name!r}, dim={self.dim})"
+
+    def __reduce__(self) -> tuple[object, ...]:
+        # For process pools, joblib and Spark: a path travels, not the weights.
+        return _open_again, (*self._opened_as, self.fingerprint)
+
+    @property
+    def layers(self) -> int:
+        """Layers whose vector it reads."""
+        return self.bundle.layers
+
+    @property
+    def dim(self) -> int:
+        """Length of a sentence vector (D)."""
+        return self.bundle.dim
+
+    @property
+    def max_length(self) -> int:
+        """Longest sentence in tokens; `on_long` says what happens beyond it."""
+        return self.bundle.max_length
+
+    @property
+    def languages(self) -> tuple[str, ...]:
+        """Codes of the languages it was trained for."""
+        return self.bundle.languages
+
+    @property
+    def fingerprint(self) -> str:
+        """Identity of its vectors; `xsent.bundle.same_space` tells whether those of two can be compared."""
+        return self.bundle.fingerprint_of()
+
+    def fingerprint_of(self, space: str | None = None) -> str:
+        """The fingerprint of vectors that were mapped into another model's space, see `encode`."""
+        return self.bundle.fingerprint_of(space)
+
+    @property
+    def space(self) -> str | None:
+        """Another model whose vectors can be compared with these, such as "sentence-transformers/all-MiniLM-L6-v2".
+
+        None for a space of its own, from which `bundle.spaces` names those that `encode` can map into.
+        `xsent.evaluation.translation.space` measures how near the two are.
+        """
+        return self.bundle.space
+
+    def encode(
+        self,
+        sentences: str | Iterable[str],
+        *,
+        normalize_embeddings: bool = True,
+        truncate_dim: int | None = None,
+        precision: Precision = "float32",
+        on_long: OnLong = "warn",
+        space: str | None = None,
+        show_progress_bar: bool = False,
+        batch_size: int | None = None,
+        device: object = None,
+        convert_to_numpy: bool = True,
+        convert_to_tensor: bool = False,
+        prompt: str | None = None,
+        prompt_name: str | None = None,
+    ) -> Vectors:
+        """Encode sentences.
+
+        Args:
+            sentences: One sentence, or any number of them. An empty sentence gets the zero vector.
+            normalize_embeddings: Give vectors length 1, so that their inner product is their cosine.
+            truncate_dim: Keep only the first so many numbers of each vector.
+            precision: Form of the numbers: "float32", "float16", "int8" (rounded to steps of a fixed size, see
+                `xsent.precision.to_int8`) or "binary" (one bit a number, eight in a byte, see
+                `xsent.precision.pack_signs`; D is a multiple of 8). The last two keep directions only.
+            on_long: For a sentence over `max_length` tokens: "warn" cuts it and warns once with the count,
+                "error" raises, "split" encodes it in windows of at most 128 tokens and takes their mean.
+            space: Map vectors into another model's space, one of `bundle.spaces`, such as "all-MiniLM-L6-v2", to
+                compare them with its own. Vectors of a bundle that lies in that space, see `space`, stay as they are.
+                Not with `truncate_dim`: its numbers are no prefixes.
+            show_progress_bar: Report progress on standard error.
+            batch_size: Of sentence-transformers, as all that follow. Without effect: each sentence runs alone.
+            device: Without effect: it runs on the CPU.
+            convert_to_numpy: What comes back is an array; False is refused.
+            convert_to_tensor: True is refused: `torch.from_numpy` makes a tensor of the array, without copying.
+            prompt: Refused: the model was trained without any, and one would only blur what is said.
+            prompt_name: Refused too.
+
+        Returns:
+            [D] for one sentence, else [n, D]; [0, D] for none. Binary vectors have D / 8 bytes.
+
+        Raises:
+            TypeError: A sentence is not a str.
+            ValueError: An argument is not offered, or a sentence is too long and `on_long` is "error".
+        """
+        refuse_foreign(arrays=convert_to_numpy and not convert_to_tensor, prompt=prompt or prompt_name)
+        matrix = self._matrix(space, truncate_dim)
+        options = EncodeOptions.check(self.dim, normalize_embeddings, truncate_dim, precision, on_long, matrix)
+        # Bytes too are one sentence, to be refused as such: as a list they were numbers.
+        texts = [sentences] if isinstance(sentences, str | bytes) else list(sentences)
+        vectors = options.empty(len(texts))
+        remarks = EncodeStats()
+        with Progress("sentences", len(texts), enabled=show_progress_bar) as progress:
+            for rows, seen in self._stream(texts, options, min(self.threads, -(-len(texts) // _CHUNK) or 1)):
+                vectors[remarks.sentences : remarks.sentences + len(rows)] = rows
+                remarks.add(seen)
+                progress.advance(len(rows))
+        remarks.warn(self.max_length, self.languages)
+        return vectors[0] if isinstance(sentences, str) else vectors
+
+    def encode_iter(
+        self,
+        sentences: Iterable[str],
+        *,
+        normalize_embeddings: bool = True,
+        truncate_dim: int | None = None,
+        precision: Precision = "float32",
+        on_long: OnLong = "warn",
+        space: str | None = None,
+        start: int = 0,
+    ) -> Iterator[Vectors]:
+        """Encode a stream in constant memory, see `encode`; sentences are read a few dozen ahead of their vectors [D].
+
+        `start` is how many were encoded before these: the number of a sentence in an error counts them too.
+        """
+        matrix = self._matrix(space, truncate_dim)
+        options = EncodeOptions.check(self.dim, normalize_embeddings, truncate_dim, precision, on_long, matrix)
+        start = whole_number("start", start, 0)
+        if isinstance(sentences, str | bytes):
+            one = type(sentences).__name__
+            raise TypeError(f"encode_iter takes sentences, not one {one}; use encode for one sentence")
+        return self._iterate(sentences, options, start)
+
+    def count_tokens(self, sentence: str) -> int:
+        """Tokens of a sentence, of which `max_length` are read at once; 0 for one without text."""
+        return len(self._tokenizer.encode(sentence))
+
+    def similarity(self, a: ArrayLike, b: ArrayLike) -> NDArray[np.float32]:
+        """Cosines [n, m] of every vector of `a` with every one of `b`, of any precision: of binary ones, the signs'."""
+        left, right = np.asarray(a), np.asarray(b)
+        binary = np.uint8 in (left.dtype, right.dtype)
+        return binary_similarity(left, right) if binary else cosine_similarity(left, right)
+
+    def _matrix(self, space: str | None, truncate_dim: int | None) -> NDArray[np.float32] | None:
+        """What maps unit vectors into another model's space [D, D], if they do not lie in it as they are."""
+        weight = self.bundle.matrix_into(space)
+        if space is not None and truncate_dim is not None:
+            raise ValueError(f"truncate_dim = {truncate_dim} cuts no vector of another model's space; leave one out")
+        if weight is not None and weight not in self._matrices:
+            self._matrices[weight] = self.bundle.floats(weight)
+        return None if weight is None else self._matrices[weight]
+
+    def _iterate(self, sentences: Iterable[str], options: EncodeOptions, start: int) -> Iterator[Vectors]:
+        remarks = EncodeStats()
+        for rows, seen in self._stream(sentences, options, self.threads, start):
+            remarks.add(seen)
+            yield from rows
+        remarks.warn(self.max_length, self.languages)
+
+    def _stream(
+        self, sentences: Iterable[str], options: EncodeOptions, threads: int, start: int = 0
+    ) -> Iterator[tuple[Vectors, EncodeStats]]:
+        """Vectors of a chunk with what there is to say about it, in order."""
+        return ordered_map(partial(self._encode_chunk, options), _chunks(sentences, start), threads)
+
+    def _encode_chunk(self, options: EncodeOptions, chunk: _Chunk) -> tuple[Vectors, EncodeStats]:
+        first, sentences = chunk
+        rows = options.empty(len(sentences))
+        seen = EncodeStats(len(sentences))
+        for row, text in enumerate(sentences):
+            try:
+                ids = np.array(self._tokenizer.encode(text), dtype=np.int64)
+                if options.on_long == "error" and len(ids) > self.max_length:
+                    advice = "shorten it, or use on_long='split' or 'warn'"
+                    raise ValueError(f"{len(ids):,} tokens, at most {self.max_length} fit; {advice}")
+            except (TypeError, ValueError) as error:
+                raise type(error)(f"sentence {first + row + 1} (counted from 1): {error}") from error
+            seen.unknown += self._tokenizer.mostly_unknown(ids)
+            seen.cut += options.on_long == "warn" and len(ids) > self.max_length
+            rows[row] = options.finish(self._embed(ids, split=options.on_long == "split"))
+        return rows, seen
+
+    def _embed(self, ids: NDArray[np.int64], *, split: bool) -> NDArray[np.float32]:
+        """Raw vector [D] of the first `max_length` ids, or of all in windows of equal size."""
+        if not len(ids):  # the mean of nothing
+            return np.zeros(self.dim, np.float32)
+        if len(ids) <= self.max_length or not split:
+            return self._backend.embed(ids[: self.max_length])
+        total = np.zeros(self.dim)
+        for window in np.array_split(ids, -(-len(ids) // min(self.max_length, WINDOW))):
+            total += len(window) * self._backend.embed(window).astype(np.float64)
+        return (total / len(ids)).astype(np.float32)
+
+
+def _open_again(
+    path: Path | None, layers: int | None, backend: str, threads: int | None, fingerprint: str
+) -> SentenceEncoder:
+    encoder = SentenceEncoder(path, layers=layers, backend=backend, threads=threads)
+    if encoder.fingerprint != fingerprint:
+        raise FingerprintError(
+            f"{encoder.bundle.path} has fingerprint {encoder.fingerprint}, the encoder that was pickled {fingerprint}; "
+            "put the same bundle there"
+        )
+    return encoder
+
+
+def _chunks(sentences: Iterable[str], first: int) -> Iterator[_Chunk]:
+    source = iter(sentences)
+    while chunk := list(islice(source, _CHUNK)):
+        yield first, chunk
+        first += len(chunk)

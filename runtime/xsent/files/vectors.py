@@ -1,0 +1,407 @@
+"""Files of vectors: read whole or in blocks, and written so that a stopped job can be resumed."""
+
+import json
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import closing, contextmanager, suppress
+from dataclasses import asdict, dataclass, field, replace
+from importlib import import_module
+from pathlib import Path
+from types import ModuleType
+from typing import IO, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from xsent.bundle import same_space
+from xsent.errors import DataError, FingerprintError, require_extra
+from xsent.files.atomic import (
+    as_data_error,
+    atomic_file,
+    explain_write_errors,
+    file_exists_error,
+    only_writer,
+    plain_size,
+    put_in_place,
+    read_json,
+    sync,
+    to_json,
+)
+from xsent.files.text import LineDigest
+from xsent.precision import Vectors, stored_as
+
+_REMEDY = "encode the text again"
+
+
+@dataclass(frozen=True)
+class VectorMeta:
+    """What lies beside a file of vectors."""
+
+    fingerprint: str  # identity of the encoder's vector space
+    dim: int  # length of a vector (D)
+    precision: str  # form of the numbers, see `xsent.SentenceEncoder.encode`
+    normalized: bool  # whether vectors have length 1
+
+
+@dataclass(frozen=True)
+class VectorFile:
+    """A file of vectors, opened."""
+
+    path: Path
+    note: VectorMeta
+    rows: NDArray[Any]  # [n, D], binary ones [n, D / 8], mapped into memory: only what is looked at is read
+
+
+def open_vectors(path: str | Path) -> VectorFile:
+    """Open a `.npy` or `.f32` file that `xsent encode` wrote; its note must lie beside it."""
+    path = Path(path)
+    if path.suffix not in (".npy", ".f32"):
+        raise DataError(f"{path}: expected vectors in a .npy or .f32 file")
+    note = _read_note(path)
+    dtype, width = stored_as(note.precision, note.dim)
+    with as_data_error(path, _REMEDY):
+        size = plain_size(path)
+        rows = np.lib.format.open_memmap(path, mode="r") if path.suffix == ".npy" else _map_raw(path, size, note.dim)
+    if rows.ndim != 2 or rows.shape[1] != width or rows.dtype != dtype:
+        raise DataError(
+            f"{path}: {rows.dtype} of shape {list(rows.shape)}, its note says {note.precision} of {note.dim} "
+            f"dimensions; {_REMEDY}"
+        )
+    return VectorFile(path, note, rows)
+
+
+def check_same_space(a: VectorFile, b: VectorFile) -> None:
+    """See whether two files can be compared: a FingerprintError or a DataError says in what they differ."""
+    if not same_space(a.note.fingerprint, b.note.fingerprint):
+        raise FingerprintError(
+            f"{a.path} has vectors of {a.note.fingerprint}, {b.path} of {b.note.fingerprint}: use one model"
+        )
+    if (a.note.dim, a.note.precision) != (b.note.dim, b.note.precision):
+        raise DataError(
+            f"{a.path} holds {a.note.precision} of {a.note.dim} dimensions, {b.path} {b.note.precision} of "
+            f"{b.note.dim}: encode both alike"
+        )
+
+
+def note_file(path: Path) -> Path:
+    """The note beside a file of vectors."""
+    return path.with_name(f"{path.name}.json")
+
+
+def _read_note(path: Path) -> VectorMeta:
+    file = note_file(path)
+    if not file.exists():
+        raise DataError(f"{file}: missing; it says which model made {path.name}, copy it too")
+    with as_data_error(file, _REMEDY):
+        note = VectorMeta(**read_json(file, _REMEDY))
+        if type(note.dim) is not int or note.dim < 1:
+            raise ValueError(f"dim = {note.dim!r} must be a number")
+        if type(note.fingerprint) is not str:
+            raise ValueError(f"fingerprint = {note.fingerprint!r:.80} must be text")
+        stored_as(note.precision, note.dim)
+    return note
+
+
+def _map_raw(path: Path, size: int, dim: int) -> NDArray[Any]:
+    row = 4 * dim
+    if size % row:
+        raise ValueError(f"{size:,} bytes are no whole number of vectors of {row:,}")
+    return np.memmap(path, "<f4", "r", shape=(size // row, dim)) if size else np.empty((0, dim), "<f4")
+
+
+class RawWriter:
+    """Numbers and nothing else, row after row, little-endian: with float32 the layout of LASER.
+
+    The file is at its end: empty, or cut after a flush; seekable for the formats that fill in something in the end.
+    """
+
+    def __init__(self, file: IO[bytes], precision: str, dim: int) -> None:
+        dtype, self._width = stored_as(precision, dim)
+        self._dtype = dtype.newbyteorder("<")
+        self._file = file
+
+    def write(self, sentence: str, vector: Vectors) -> None:
+        """Append one sentence, if the format keeps it, and its vector, [D] or [D / 8]."""
+        self._file.write(vector.astype(self._dtype, copy=False).data)
+
+    def flush(self) -> None:
+        """Hand what is still held back to the file."""
+
+    def finish(self, rows: int) -> None:
+        """Complete the file, which has so many rows."""
+        self.flush()
+
+
+class NpyWriter(RawWriter):
+    """A NumPy file [n, width]; n is filled in in the end."""
+
+    def __init__(self, file: IO[bytes], precision: str, dim: int) -> None:
+        super().__init__(file, precision, dim)
+        if not file.tell():
+            self._write_header(0)
+
+    def finish(self, rows: int) -> None:
+        """Say how many rows there are."""
+        self._file.seek(0)
+        self._write_header(rows)  # of the same length: NumPy leaves room for the first dimension to grow
+
+    def _write_header(self, rows: int) -> None:
+        header = {"descr": self._dtype.str, "fortran_order": False, "shape": (rows, self._width)}
+        np.lib.format.write_array_header_1_0(self._file, header)
+
+
+class JsonLinesWriter(RawWriter):
+    """One JSON object a line: `{"sentence": ..., "vector": [...]}`."""
+
+    def write(self, sentence: str, vector: Vectors) -> None:
+        """Nine digits bring a float32 back exactly."""
+        numbers = ("%.9g," * len(vector) % tuple(vector.tolist()))[:-1]  # at once: a third faster than one by one
+        text = json.dumps(sentence, ensure_ascii=False)
+        self._file.write(f'{{"sentence": {text}, "vector": [{numbers}]}}\n'.encode())
+
+
+class ArrowWriter(RawWriter):
+    """What becomes a Parquet file: an Arrow stream of columns `sentence` (text) and `vector` (lists of equal length).
+
+    A Parquet file is readable only once its end is written; this one can be cut anywhere between two batches. In the
+    end each batch becomes a row group.
+    """
+
+    def __init__(self, file: IO[bytes], precision: str, dim: int) -> None:
+        super().__init__(file, precision, dim)
+        self._arrow = _pyarrow()
+        vectors = self._arrow.list_(self._arrow.from_numpy_dtype(self._dtype), self._width)
+        self._schema = self._arrow.schema([("sentence", self._arrow.string()), ("vector", vectors)])
+        self._sentences: list[str] = []
+        self._vectors: list[Vectors] = []
+        if not file.tell():
+            file.write(self._schema.serialize())
+
+    def write(self, sentence: str, vector: Vectors) -> None:
+        """Hold both back until there are enough for a batch."""
+        self._sentences.append(sentence)
+        self._vectors.append(vector)
+
+    def flush(self) -> None:
+        """Write what was held back as one batch."""
+        if not self._sentences:
+            return
+        numbers = self._arrow.array(np.concatenate(self._vectors))
+        vectors = self._arrow.FixedSizeListArray.from_arrays(numbers, self._width)
+        columns = [self._arrow.array(self._sentences, self._arrow.string()), vectors]
+        self._file.write(self._arrow.record_batch(columns, schema=self._schema).serialize())
+        self._sentences, self._vectors = [], []
+
+
+FORMATS: dict[str, type[RawWriter]] = {
+    ".npy": NpyWriter,
+    ".jsonl": JsonLinesWriter,
+    ".parquet": ArrowWriter,
+    ".f32": RawWriter,
+}
+
+
+def check_format(name: str, precision: str) -> None:
+    """See whether a file of this name can be written and hold such vectors; complains if not."""
+    if Path(name).suffix not in FORMATS:  # a name of nothing but an ending has none
+        raise ValueError(f"{name or '.'}: expected a name that ends in {' or '.join(FORMATS)}")
+    if name.endswith(".f32") and precision != "float32":
+        raise ValueError(f"{name}: .f32 holds float32, not {precision}; give a name that ends in .npy")
+    if name.endswith(".parquet"):
+        _pyarrow()
+
+
+def arrow_to_parquet(stream: Path, file: IO[bytes], note: VectorMeta) -> None:
+    """Turn what an `ArrowWriter` has written into a Parquet file, one batch at a time; its metadata has the note."""
+    arrow = _pyarrow()
+    with stream.open("rb") as source:
+        batches = arrow.ipc.open_stream(source)
+        schema = batches.schema.with_metadata({"xsent": json.dumps(asdict(note))})
+        with arrow.parquet.ParquetWriter(file, schema, compression="zstd", use_dictionary=False) as writer:
+            for batch in batches:
+                writer.write_batch(batch)
+
+
+def _pyarrow() -> ModuleType:
+    with require_extra("parquet"):
+        arrow = import_module("pyarrow")
+        import_module("pyarrow.parquet")
+    return arrow
+
+
+# Rows between two checkpoints, and in a row group of Parquet: about a second of encoding on a laptop.
+STEP = 4096
+
+
+@dataclass(frozen=True)
+class Milestone:
+    """How far an unfinished file is."""
+
+    job: Mapping[str, object] = field(default_factory=dict)  # all that moves its content, but for the sentences
+    rows: int = 0  # that are on the disk
+    bytes: int = 0  # length of the file with them
+    digest: str = ""  # of their sentences
+    replaces: bool = False  # whether it was begun to replace an older file
+
+
+class VectorOutput:
+    """`.NAME.part`, which becomes NAME; `.NAME.part.json` has its checkpoints, a line each. See `vector_file`."""
+
+    def __init__(
+        self, path: Path, note: VectorMeta, job: Mapping[str, object] | None, *, resume: bool, force: bool
+    ) -> None:
+        self._path, self._note = path, note
+        self._part, self._journal = _parts(path)
+        self._job = None if job is None else {**asdict(note), **job}
+        self._digest = LineDigest()
+        self._last = self._find(resume=resume, force=force)
+        if not self._last.rows:
+            self._journal.write_bytes(b"")
+            self._part.write_bytes(b"")
+        self._replaces = force or self._last.replaces
+        self.rows = self.kept  # that it has
+        self._file = self._part.open("r+b")
+        self._file.truncate(self._last.bytes)
+        self._file.seek(0, os.SEEK_END)
+        self._writer = FORMATS[path.suffix](self._file, note.precision, note.dim)
+
+    @property
+    def kept(self) -> int:
+        """Rows that outlive this process if it stops now."""
+        return self._last.rows
+
+    def remaining(self, sentences: Iterable[str]) -> Iterator[str]:
+        """The sentences that have no row yet; a DataError says that the others are not those that have one."""
+        return self._digest.skip(sentences, self._last.rows, self._last.digest, self._path)
+
+    def write(self, sentence: str, vector: Vectors) -> None:
+        """Append one sentence and its vector, [D] or [D / 8]."""
+        self._writer.write(sentence, vector)
+        self._digest.add(sentence)
+        self.rows += 1
+        if self.rows % STEP == 0:
+            self._writer.flush()
+            if self._job is not None:
+                self._checkpoint(self._job)
+
+    def publish(self) -> None:
+        """Give the complete file its name: the note first, for vectors without one are of no use."""
+        self._writer.finish(self.rows)
+        sync(self._file)
+        self._file.close()
+        if self._path.suffix == ".parquet":
+            if self.kept:  # a kill may leave both files: then the one of that name is our own
+                self._note_down(replace(self._last, replaces=True))
+            with atomic_file(self._path) as file:
+                arrow_to_parquet(self._part, file, self._note)
+                sync(file)
+                self._publish_note()
+        else:
+            self._publish_note()
+            put_in_place(self._part, self._path)
+        os.truncate(self._journal, 0)
+
+    def close(self) -> None:
+        """Close the file, whether or not what waits to be written can be."""
+        with suppress(OSError):
+            self._file.close()
+
+    def _publish_note(self) -> None:
+        if self._has_note():  # then older vectors may stay until the new ones are there
+            return
+        with atomic_file(note_file(self._path)) as file:
+            file.write(to_json(asdict(self._note)))
+            sync(file)
+            self._path.unlink(missing_ok=True)  # older vectors must not stand beside the new note
+
+    def _has_note(self) -> bool:
+        """Whether the right note is there: of older vectors, or of a process that was killed before its own came."""
+        note = note_file(self._path)
+        return note.is_file() and note.read_bytes() == to_json(asdict(self._note))
+
+    def _checkpoint(self, job: Mapping[str, object]) -> None:
+        """Put everything on the disk and note it."""
+        sync(self._file)
+        self._note_down(Milestone(job, self.rows, self._file.tell(), self._digest.hex, self._replaces))
+
+    def _note_down(self, last: Milestone) -> None:
+        before = self._journal.stat().st_size
+        try:
+            with self._journal.open("ab") as journal:
+                journal.write(json.dumps(asdict(last)).encode() + b"\n")
+                sync(journal)
+        except OSError:
+            os.truncate(self._journal, before)
+            raise
+        self._last = last
+
+    def _find(self, *, resume: bool, force: bool) -> Milestone:
+        """The checkpoint to go on from; complains about what must not be overwritten."""
+        last = Milestone() if self._job is None or (force and not resume) else self._read()
+        if self._path.exists() and not (force or (resume and last.replaces)):
+            advice = "complete already; there is nothing to resume" if resume else "exists; --force replaces it"
+            raise file_exists_error(self._path, advice)
+        if last.rows and not resume:
+            advice = f"an unfinished run got to line {last.rows:,}; --resume goes on, --force starts over"
+            raise file_exists_error(self._path, advice)
+        if last.rows:
+            self._check(last)
+        elif note_file(self._path).exists() and not (force or self._has_note()):
+            raise file_exists_error(note_file(self._path))
+        return last
+
+    def _read(self) -> Milestone:
+        if not self._part.exists():  # it has got its name, and the process was killed right after that
+            os.truncate(self._journal, 0)
+            return Milestone()
+        with as_data_error(self._journal, "--force starts over"):
+            whole, end, _ = self._journal.read_bytes().rpartition(b"\n")
+            last = Milestone(**json.loads(whole.rpartition(b"\n")[2])) if whole else Milestone()
+            os.truncate(self._journal, len(whole + end))  # a kill may have cut the last line
+            return last
+
+    def _check(self, last: Milestone) -> None:
+        """See that the job is still the same, and the file is what its checkpoint says."""
+        new, old = self._job or {}, last.job
+        for key in {**new, **old}:  # the fingerprint first
+            if old.get(key) != new.get(key):
+                raise (FingerprintError if key == "fingerprint" else DataError)(
+                    f"{self._path}: of another job: {key} was {old.get(key)}, is now {new.get(key)}; "
+                    "give the same, or --force to start over"
+                )
+        if self._part.stat().st_size < last.bytes:
+            raise DataError(f"{self._part}: shorter than its journal says; --force starts over")
+
+
+@contextmanager
+def vector_file(
+    path: Path, note: VectorMeta, *, force: bool = False, job: Mapping[str, object] | None = None, resume: bool = False
+) -> Iterator[VectorOutput]:
+    """Write vectors to a file that appears, with its note, once it is complete; one process can write it at a time.
+
+    `job` is what else moves the vectors, beside note and sentences: with it, what is written outlives errors and kills
+    from every `STEP` rows on, and `resume` goes on with what the same job has left, if there is anything.
+
+    A FileExistsError says that the file exists, finished or not, and that neither `force` nor `resume` tells what to do
+    with it; `resume` replaces a finished one if the unfinished one was begun with `force`. A FingerprintError or a
+    DataError says that what is left is of another job or damaged, or that another process writes it.
+    """
+    check_format(path.name, note.precision)
+    part, journal = _parts(path)
+
+    def kept() -> bool:
+        return journal.exists() and journal.stat().st_size > 0
+
+    with explain_write_errors(path, kept), only_writer(journal, os.O_RDWR | os.O_CREAT):
+        try:
+            with closing(VectorOutput(path, note, job, resume=resume, force=force)) as output:
+                yield output
+                output.publish()
+        finally:
+            if not kept():
+                part.unlink(missing_ok=True)
+                journal.unlink(missing_ok=True)  # last: it holds the lock
+
+
+def _parts(path: Path) -> tuple[Path, Path]:
+    return path.with_name(f".{path.name}.part"), path.with_name(f".{path.name}.part.json")

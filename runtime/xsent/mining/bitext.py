@@ -1,0 +1,203 @@
+"""Translations found by margin: the sentences of two texts, or the documents of two corpora.
+
+Artetxe & Schwenk 2019, "Margin-based parallel corpus mining with multilingual sentence embeddings", section 3:
+the candidates of a sentence are its k nearest on the other side, the one of highest margin score is taken.
+
+Gong et al. 2021 (LAWDR), sections 5 and 6: of all candidates the pair of highest score, then the next of those left.
+"""
+
+from collections.abc import Iterable, Set
+from contextlib import suppress
+from dataclasses import dataclass
+from numbers import Real
+from typing import Literal, get_args
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from xsent.cli.terminal import Progress
+from xsent.errors import check_choice, whole_number
+from xsent.mining.margin import Margin, Neighbours, apply_margin, check_neighbourhood, count_blocks, nearest_both_ways
+from xsent.similarity import Floats, Ints, NormalizedBlocks
+
+Retrieval = Literal["max", "fwd", "bwd", "intersect"]
+
+_BLOCK = 8192  # rows looked at for zero vectors at once
+
+
+@dataclass(frozen=True)
+class DocumentPair:
+    """Two documents that were aligned."""
+
+    a: int  #: row of the one
+    b: int  #: row of the other
+    score: float  #: their margin score
+
+
+@dataclass(frozen=True)
+class Bitext:
+    """Pairs that were mined, the best first; of equal scores in the order of the source."""
+
+    src: Ints  #: their rows on the source side [p]
+    trg: Ints  #: their rows on the target side [p]
+    scores: Floats  #: their margin scores [p]
+
+    def __len__(self) -> int:
+        return len(self.scores)
+
+    def take(self, where: Ints | NDArray[np.bool_]) -> "Bitext":
+        """Some of the pairs."""
+        return Bitext(self.src[where], self.trg[where], self.scores[where])
+
+    def at_least(self, threshold: float) -> "Bitext":
+        """The pairs of this score or a higher one."""
+        with np.errstate(over="ignore"):  # beyond float32 it is infinity, which nothing reaches
+            return self.take(self.scores >= np.float32(threshold))
+
+    def turned(self) -> "Bitext":
+        """The pairs with their sides swapped."""
+        return Bitext(self.trg, self.src, self.scores)
+
+    def __add__(self, other: "Bitext") -> "Bitext":
+        """The pairs of both."""
+        src, trg = np.concatenate([self.src, other.src]), np.concatenate([self.trg, other.trg])
+        return Bitext(src, trg, np.concatenate([self.scores, other.scores]))
+
+    def best_first(self, *, one_to_one: bool) -> "Bitext":
+        """The pairs in order, of equal scores in that of the rows; only those whose rows no better pair has."""
+        ordered = self.take(np.lexsort((self.trg, self.src, -self.scores)))
+        if not one_to_one:
+            return ordered
+        taken_src, taken_trg = (np.zeros(side.max(initial=-1) + 1, bool) for side in (self.src, self.trg))
+        kept = []
+        for place, (i, j) in enumerate(zip(ordered.src.tolist(), ordered.trg.tolist(), strict=True)):
+            if not (taken_src[i] or taken_trg[j]):
+                taken_src[i] = taken_trg[j] = True
+                kept.append(place)
+        return ordered.take(np.array(kept, np.int64))
+
+
+def mine_bitext(
+    src: ArrayLike,
+    trg: ArrayLike,
+    *,
+    margin: Margin = "ratio",
+    retrieval: Retrieval = "max",
+    k: int = 4,
+    threshold: float | None = None,
+    one_to_one: bool = False,
+    src_rows: ArrayLike | None = None,
+    trg_rows: ArrayLike | None = None,
+    show_progress_bar: bool = False,
+) -> Bitext:
+    """Find pairs of translations, exactly and in bounded memory.
+
+    Zero vectors, those of empty sentences, take no part. Equal sentences spoil each other's margin (each is the
+    others' nearest): let only one of them take part.
+
+    Args:
+        src: Vectors of the source [n, D], of any length; may be a memory map, which is read in blocks.
+        trg: Vectors of the target [m, D].
+        margin: "ratio", "distance" or "absolute", see `margin_scores`.
+        retrieval: "fwd" takes the best target of every source, "bwd" the best source of every target, "intersect"
+            the pairs that both take, "max" the pairs of either, best first, while both sentences are still free.
+        k: Neighbours that are candidates, and that a score is compared with.
+        threshold: Least score of a pair; None keeps all.
+        one_to_one: Use no sentence twice with "fwd" and "bwd" either, the best pair first.
+        src_rows: Numbers of the source rows that take part, ascending; None lets all.
+        trg_rows: The same for the target.
+        show_progress_bar: Report progress on standard error.
+
+    Returns:
+        The pairs; rows are counted in `src` and `trg` as given.
+
+    Raises:
+        ValueError: `k` is more than the rows of a side that take part, or the vectors cannot be compared.
+    """
+    check_choice("retrieval", retrieval, get_args(Retrieval))
+    if threshold is not None and not (isinstance(threshold, Real) and threshold == threshold):
+        raise ValueError(f"threshold = {threshold!r:.80} must be a number")
+    left, right = present_rows(src, src_rows), present_rows(trg, trg_rows)
+    k = check_neighbourhood(margin, k, len(left), len(right))
+    a, b = NormalizedBlocks(src, left), NormalizedBlocks(trg, right)
+    with Progress("blocks", count_blocks(a, b), enabled=show_progress_bar) as progress:
+        forward, backward = nearest_both_ways(a, b, k, advance=progress.advance)
+    pairs = _retrieve(retrieval, margin, forward, backward)
+    if threshold is not None:
+        pairs = pairs.at_least(threshold)
+    pairs = pairs.best_first(one_to_one=one_to_one or retrieval == "max")
+    return Bitext(left[pairs.src], right[pairs.trg], pairs.scores)
+
+
+def align_documents(a: ArrayLike, b: ArrayLike, *, margin: Margin = "ratio", k: int = 4) -> list[DocumentPair]:
+    """Align documents one to one, exactly.
+
+    Unlike `mine_bitext`, which drops a sentence whose best partner is taken, a document may get its second choice.
+
+    Args:
+        a: Vectors [n, D].
+        b: Vectors [m, D]. Zero vectors, those of empty documents, take no part on either side.
+        margin: "ratio", "distance" or "absolute", which is the cosine, see `margin_scores`.
+        k: Nearest documents that are candidates, and that a score is compared with.
+
+    Returns:
+        The pairs, best first; of equal scores in the order of the documents.
+
+    Raises:
+        ValueError: A side has fewer than `k` documents that are not empty ("absolute" is content with fewer).
+    """
+    k, left, right = whole_number("k", k), present_rows(a), present_rows(b)
+    check_neighbourhood(margin, k, len(left), len(right), of="documents that are not empty")
+    forward, backward = nearest_both_ways(
+        NormalizedBlocks(a, left), NormalizedBlocks(b, right), min(k, len(left), len(right))
+    )
+    candidates = _candidates(margin, forward, backward.means) + _candidates(margin, backward, forward.means).turned()
+    pairs = candidates.best_first(one_to_one=True)
+    return list(map(DocumentPair, left[pairs.src].tolist(), right[pairs.trg].tolist(), pairs.scores.tolist()))
+
+
+def recall(pairs: Iterable[DocumentPair], gold: Set[tuple[int, int]]) -> float:
+    """Share of the true pairs (a, b) that were found, in per cent; a ValueError says that there is none."""
+    if not gold:
+        raise ValueError("no true pair to find")
+    return 100 * len({(pair.a, pair.b) for pair in pairs} & gold) / len(gold)
+
+
+def present_rows(vectors: ArrayLike, rows: ArrayLike | None = None) -> Ints:
+    """The rows that take part and are not zero."""
+    chosen = None if rows is None else _row_numbers(rows, len(NormalizedBlocks(vectors)))
+    unit = NormalizedBlocks(vectors, chosen)
+    blocks = [unit.block(start, _BLOCK).any(axis=1) for start in range(0, len(unit), _BLOCK)]
+    present = np.flatnonzero(np.concatenate(blocks)) if blocks else np.empty(0, np.int64)
+    return present if chosen is None else chosen[present]
+
+
+def _row_numbers(rows: ArrayLike, count: int) -> Ints:
+    with suppress(ValueError):  # of what is no array at all
+        numbers = np.asarray(rows)
+        if not numbers.size:
+            return np.empty(0, np.int64)
+        if numbers.ndim == 1 and numbers.dtype.kind in "iu" and 0 <= numbers.min() <= numbers.max() < count:
+            return numbers.astype(np.int64)
+    raise ValueError(f"rows = {rows!r:.80} must be whole numbers from 0 to {count - 1}, those of rows")
+
+
+def _retrieve(retrieval: Retrieval, margin: Margin, forward: Neighbours, backward: Neighbours) -> Bitext:
+    """The pairs of either direction, or those of both."""
+    fwd = _candidates(margin, forward, backward.means, best=True)
+    if retrieval == "fwd":
+        return fwd
+    bwd = _candidates(margin, backward, forward.means, best=True).turned()
+    if retrieval == "bwd":
+        return bwd
+    return fwd.take(bwd.src[fwd.trg] == fwd.src) if retrieval == "intersect" else fwd + bwd
+
+
+def _candidates(margin: Margin, neighbours: Neighbours, other_means: Floats, *, best: bool = False) -> Bitext:
+    """Every row with each of its neighbours, or with the one of highest margin score; of equals the nearest."""
+    scores = apply_margin(margin, neighbours.cosines, neighbours.means[:, None], other_means[neighbours.indices])
+    rows = np.arange(len(scores))
+    if best:
+        columns = scores.argmax(axis=1)
+        return Bitext(rows, neighbours.indices[rows, columns], scores[rows, columns])
+    return Bitext(rows.repeat(scores.shape[1]), neighbours.indices.ravel(), scores.ravel())

@@ -1,0 +1,208 @@
+"""Margin scores: how much nearer two sentences are to each other than to their neighbours; and what score to ask for.
+
+Artetxe & Schwenk 2019, "Margin-based parallel corpus mining with multilingual sentence embeddings", equations 2
+to 4. With m the mean of the two means of the cosines to the k nearest neighbours, of x among the y and of y among
+the x, the score of a cosine c is c (absolute), c - m (distance) or c / m (ratio).
+
+Shapes: n and m rows on the two sides, D dimensions, k neighbours, p pairs.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from xsent.errors import check_choice, whole_number
+from xsent.similarity import (
+    CANDIDATES,
+    QUERIES,
+    BlockProduct,
+    Floats,
+    Ints,
+    NormalizedBlocks,
+    TopK,
+    check_same_dim,
+    cosine_similarity,
+)
+
+Margin = Literal["ratio", "distance", "absolute"]
+
+STRIP = 8 * QUERIES  # rows that share one reading of the other side
+_BLOCK = 8192  # given pairs scored at once
+_SHUFFLED = 100_000  # wrong pairs that a threshold is measured with, at least one a pair
+
+
+@dataclass(frozen=True)
+class Neighbours:
+    """The k nearest of every row."""
+
+    indices: Ints  # rows of the other side [n, k], best first; of equal cosines the lower
+    cosines: Floats  # theirs, of the same shape
+
+    @property
+    def means(self) -> Floats:
+        """Mean cosine of every row to its neighbours [n]."""
+        means: Floats = self.cosines.mean(axis=1)
+        return means
+
+
+def margin_scores(a: ArrayLike, b: ArrayLike, *, margin: Margin = "ratio", k: int = 4) -> Floats:
+    """Margin score of every vector of `a` with every vector of `b` (Artetxe and Schwenk 2019).
+
+    A "ratio" is the cosine of two over the mean cosine to the `k` nearest of both, a "distance" the cosine less that.
+
+    Args:
+        a: Vectors [n, D].
+        b: Vectors [m, D].
+        margin: "ratio", "distance" or "absolute", the cosine alone.
+        k: Neighbours that a score is compared with; "absolute" needs none.
+
+    Returns:
+        Scores [n, m]. Where the neighbours' mean is not above 0, nothing is alike and a ratio is 0.
+    """
+    scores = cosine_similarity(a, b)
+    k = check_neighbourhood(margin, k, *scores.shape)
+    if margin == "absolute":
+        return scores
+    forward, backward = TopK(scores.shape[0], k), TopK(scores.shape[1], k)
+    forward.add(0, 0, scores)
+    backward.add(0, 0, scores, lines_are_columns=True)
+    return apply_margin(margin, scores, forward.scores.mean(axis=1)[:, None], backward.scores.mean(axis=1))
+
+
+def apply_margin(margin: Margin, cosines: Floats, a_means: Floats, b_means: Floats) -> Floats:
+    """Scores of cosines, given the mean cosines of their two neighbourhoods; shapes are broadcast."""
+    if margin == "absolute":
+        return cosines
+    means = (a_means + b_means) / np.float32(2)
+    if margin == "distance":
+        return cosines - means
+    ratios: Floats = np.divide(cosines, means, out=np.zeros_like(cosines), where=means > 0)
+    return ratios
+
+
+def check_neighbourhood(margin: Margin, k: int, n: int, m: int, of: str = "different sentences") -> int:
+    """The neighbours to look for: k, or 1 for "absolute"; a ValueError where n or m rows, `of` what, are fewer."""
+    check_choice("margin", margin, get_args(Margin))
+    k = whole_number("k", k)
+    if not min(n, m):
+        raise ValueError("one side has no sentences; expected at least one on both")
+    if margin == "absolute":
+        return 1
+    if k > min(n, m):
+        raise ValueError(
+            f"k = {k} neighbours, but one side has only {min(n, m)} {of}; choose a smaller k (-k), "
+            "or the margin absolute (--margin absolute), which needs none"
+        )
+    return k
+
+
+def nearest_both_ways(
+    a: NormalizedBlocks, b: NormalizedBlocks, k: int, *, advance: Callable[[], None] = lambda: None
+) -> tuple[Neighbours, Neighbours]:
+    """Find the k nearest of every row on the other side, exactly; each cosine is computed once.
+
+    Takes about 100 MiB and 12 bytes a neighbour, however many rows there are. `advance` is called after each of
+    `count_blocks` blocks. What comes back are the neighbours of `a` in `b`, and those of `b` in `a`.
+    """
+    check_same_dim(a.dim, b.dim)
+    forward, backward = TopK(len(a), k), TopK(len(b), k)
+    product = BlockProduct()
+    for start in range(0, len(a), STRIP):
+        strip = a.block(start, STRIP)
+        for first in range(0, len(b), CANDIDATES):
+            block = b.block(first, CANDIDATES)
+            for line in range(0, len(strip), QUERIES):
+                scores = product(strip[line : line + QUERIES], block)
+                forward.add(start + line, first, scores)
+                backward.add(first, start + line, scores, lines_are_columns=True)
+            advance()
+    return Neighbours(forward.indices, forward.scores), Neighbours(backward.indices, backward.scores)
+
+
+def count_blocks(a: NormalizedBlocks, b: NormalizedBlocks) -> int:
+    """Blocks that `nearest_both_ways` goes through."""
+    return -(-len(a) // STRIP) * -(-len(b) // CANDIDATES)
+
+
+class PairScorer:
+    """Margin scores, see `margin_scores`, of chosen pairs of rows; neighbours are looked for once, in bounded memory.
+
+    Each sentence is once among the sources [n, D] and the targets [m, D], which may be memory maps.
+    """
+
+    def __init__(self, src: ArrayLike, trg: ArrayLike, *, margin: Margin = "ratio", k: int = 4) -> None:
+        self._src, self._trg = np.asanyarray(src), np.asanyarray(trg)
+        self._margin = margin
+        left, right = NormalizedBlocks(self._src), NormalizedBlocks(self._trg)
+        check_same_dim(left.dim, right.dim)
+        k = check_neighbourhood(margin, k, len(left), len(right))
+        self._src_means, self._trg_means = np.zeros(len(left), np.float32), np.zeros(len(right), np.float32)
+        if margin != "absolute":
+            forward, backward = nearest_both_ways(left, right, k)
+            self._src_means, self._trg_means = forward.means, backward.means
+
+    def score(self, src_rows: Ints, trg_rows: Ints) -> Floats:
+        """Score of every pair of a source row and a target row [p]."""
+        left, right = NormalizedBlocks(self._src, src_rows), NormalizedBlocks(self._trg, trg_rows)
+        cosines = np.empty(len(src_rows), np.float32)
+        for start in range(0, len(src_rows), _BLOCK):
+            a, b = left.block(start, _BLOCK), right.block(start, _BLOCK)
+            cosines[start : start + len(a)] = np.einsum("pd,pd->p", a, b)
+        return apply_margin(self._margin, cosines, self._src_means[src_rows], self._trg_means[trg_rows])
+
+
+@dataclass(frozen=True)
+class Threshold:
+    """A threshold for pairs, and what to expect of it."""
+
+    threshold: float  # least score of a pair that is taken
+    precision: float  # estimated share of right pairs among those taken; at least what was asked for
+    accepted: int  # pairs taken
+    pairs: int  # pairs looked at
+
+
+def calibrate(scores: ArrayLike, wrong: ArrayLike, precision: float) -> Threshold:
+    """Choose the lowest threshold of scores [p] whose pairs are right often enough; a ValueError says that none is.
+
+    `wrong` are scores of pairs known to be wrong, such as shuffled ones; they stand for the wrong ones among the given.
+    Were all pairs wrong, as many of them as of the known wrong ones would reach a threshold: that number, over the
+    number that do reach it, bounds the share of wrong pairs (the target-decoy estimate; Elias & Gygi 2007). One wrong
+    pair is added to those seen, so that few of them promise little (Phipson & Smyth 2010).
+    """
+    given, known = np.sort(np.asarray(scores, np.float32)), np.sort(np.asarray(wrong, np.float32))
+    if not 0 < precision < 1:
+        raise ValueError(f"precision = {precision} must be between 0 and 1")
+    if not len(given) or not len(known):
+        raise ValueError("a threshold needs pairs and wrong pairs; there are none")
+    thresholds, first = np.unique(given, return_index=True)
+    accepted = len(given) - first
+    reached = len(known) - np.searchsorted(known, thresholds)
+    expected_wrong = (reached + 1) * len(given) / (len(known) + 1)
+    estimates = 1 - expected_wrong / accepted
+    enough = np.flatnonzero(estimates >= precision)
+    if not len(enough):
+        best = int(estimates.argmax())
+        raise ValueError(
+            f"no threshold reaches a precision of {precision}; {thresholds[best]:.6f} reaches "
+            f"{max(0.0, float(estimates[best])):.4f} with {accepted[best]:,} of {len(given):,} pairs"
+        )
+    lowest = int(enough[0])
+    return Threshold(float(thresholds[lowest]), float(estimates[lowest]), int(accepted[lowest]), len(given))
+
+
+def shuffled_pairs(src_rows: ArrayLike, trg_rows: ArrayLike, *, seed: int = 0) -> tuple[Ints, Ints]:
+    """Pair the source rows of p pairs with target rows of other pairs; equal sentences have one row.
+
+    About 100,000 pairs, or p if that is more, and at most p (p - 1); none of them is a given one.
+    """
+    src, trg = np.asarray(src_rows, np.int64), np.asarray(trg_rows, np.int64)
+    order = np.random.default_rng(seed).permutation(len(src))
+    turns = min(len(src) - 1, max(1, _SHUFFLED // max(1, len(src))))
+    left = np.tile(src[order], max(0, turns))
+    right = np.concatenate([trg[:0], *(trg[np.roll(order, turn)] for turn in range(1, turns + 1))])
+    width = int(trg.max(initial=0)) + 1
+    wrong = ~np.isin(left * width + right, src * width + trg)
+    return left[wrong], right[wrong]

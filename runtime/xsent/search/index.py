@@ -1,0 +1,249 @@
+"""Semantic search: in arrays, and in an index on disk.
+
+Shapes: q queries, c candidates, n rows, D dimensions.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from xsent.errors import DataError, XsentError, whole_number
+from xsent.precision import Vectors
+from xsent.search.graph import NeighbourGraph, check_graph
+from xsent.search.store import BLOCK, VECTORS, Float16Rows, IndexDatabase, Passage, StoredDocument
+from xsent.similarity import NearestSearch, check_same_dim, nearest, unit_rows
+
+if TYPE_CHECKING:
+    from xsent.encoder import SentenceEncoder
+
+
+_JOINED = 100  # rows by meaning, at least, and rows by words that are joined
+# What a passage with all words of a query gains: enough to be found by its words, and hardly more than a translation
+# has over what else is near.
+_WORDS = 0.5
+_PROPOSED = 100  # rows that the graph proposes a query, at least
+_SPARE = 4  # and at least so many for every one that is asked for
+
+
+def semantic_search(queries: ArrayLike, corpus: ArrayLike, top_k: int = 10) -> list[list[dict[str, int | float]]]:
+    """Find the vectors of highest cosine, in the form of sentence-transformers' function of that name.
+
+    Args:
+        queries: Vectors [q, D], or one [D].
+        corpus: Vectors [n, D]; may be a memory map, which is read in blocks.
+        top_k: Results a query; all n if there are fewer.
+
+    Returns:
+        A list for each query, best first, of dictionaries with `corpus_id`, the row of the corpus, and `score`, the
+        cosine.
+    """
+    rows, scores = nearest(queries, corpus, whole_number("top_k", top_k))
+    return [
+        [{"corpus_id": row, "score": score} for row, score in zip(found, cosines, strict=True)]
+        for found, cosines in zip(rows.tolist(), scores.tolist(), strict=True)
+    ]
+
+
+@dataclass(frozen=True)
+class Hit:
+    """A line that was found."""
+
+    score: float  #: its cosine with the query; with words, and what they add
+    line: int  #: its number, from 1
+    text: str  #: what it says
+    source: str = ""  #: where it comes from, such as a file
+
+
+class SearchIndex:
+    """An index on disk, opened for searching; made by `xsent.build_index` or `xsent index`.
+
+    Vectors and texts stay on the disk and are read in blocks, or only where the graph leads. What is opened is the
+    index as it is now: it answers from that also while lines are added, or once another one takes its place. Threads
+    that share one need a lock around `search`: it opens an index again whose documents have changed.
+    """
+
+    def __init__(self, path: str | Path) -> None:
+        self.path = Path(path)
+        self._open()
+
+    def __len__(self) -> int:
+        return int(np.count_nonzero(self.live))
+
+    def close(self) -> None:
+        """Let go of it now, not once Python drops it: a Ctrl-C that comes just then would be lost."""
+        self._database.close()
+
+    def __repr__(self) -> str:
+        return f"SearchIndex({str(self.path)!r}, rows={len(self)}, dim={self.state.dim})"
+
+    def search(
+        self,
+        encoder: "SentenceEncoder",
+        queries: Sequence[str],
+        k: int = 10,
+        *,
+        exact: bool = False,
+        words: bool = False,
+        space: str | None = None,
+    ) -> list[list[Hit]]:
+        """Find the lines that mean most nearly what the queries mean.
+
+        Args:
+            encoder: The one that made the index, of whatever depth.
+            queries: Texts in any of its languages; an empty one finds nothing.
+            k: Hits a query; all lines if there are fewer.
+            exact: Leave the graph aside, if there is one.
+            words: Add half of the share of a query's words that a passage has, rare ones counting more, to its
+                score: of documents only, see `update_index`.
+            space: That of the other model in whose space the index lies, if it was made so.
+
+        Returns:
+            The hits of every query, best first; of equal scores the earlier line.
+
+        Raises:
+            FingerprintError: The index is of another encoder.
+            DataError: What was found is damaged.
+        """
+        if isinstance(queries, str):
+            raise TypeError("search takes a list of queries, not one str")
+        k = whole_number("k", k)
+        self.state.check_fingerprint(encoder.fingerprint_of(space), self.path)
+        vectors = encoder.encode(queries, on_long="split", space=space)
+        try:
+            return self._search(queries, vectors, k, exact, words)
+        except DataError:
+            if self._database.version() == self._version:
+                raise
+        self._open()  # a document that was found has been removed or replaced meanwhile
+        return self._search(queries, vectors, k, exact, words)
+
+    def nearest(
+        self, vectors: Vectors, k: int = 10, *, exact: bool = False
+    ) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+        """Rows [q, min(k, n)] of highest cosine with vectors [q, D] of the index's encoder, and cosines, best first."""
+        check_same_dim(vectors.shape[1], self.state.dim)
+        k = min(k, max(len(self), 1))  # less than 1 is refused where the rows are kept
+        if exact or self._graph is None or _SPARE * k >= self.state.graph:
+            return self._exact(vectors, k)
+        return self._approximate(self._graph, vectors, k)
+
+    def verify(self) -> None:
+        """Read everything and compare it with its checksums; a DataError names what is damaged."""
+        for _ in self.passages():
+            pass
+        check_graph(self.path, self.state)
+
+    def passages(self) -> Iterator[tuple[Passage, Vectors]]:
+        """All passages, each with its vector [D] as it is stored; a DataError names what is damaged."""
+        for first in range(0, self.state.rows, BLOCK):
+            for row, passage in self._passages(first, min(BLOCK, self.state.rows - first)).items():
+                yield passage, self._vectors.stored(row)
+            self._vectors.let_go()
+
+    def documents(self) -> dict[str, str]:
+        """Names of the documents that `update_index` has put in, and their stamps; empty stamps are not complete."""
+        return {document.name: document.stamp for document in self.stored_documents()}
+
+    def stored_documents(self) -> list[StoredDocument]:
+        """The same with their rows."""
+        return self._database.documents()
+
+    def _search(self, queries: Sequence[str], vectors: Vectors, k: int, exact: bool, words: bool) -> list[list[Hit]]:
+        rows, scores = self.nearest(vectors, max(k, _JOINED) if words else k, exact=exact)
+        scores[~vectors.any(axis=1)] = -np.inf
+        found = []
+        for query, vector, near, cosines in zip(queries, vectors, rows.tolist(), scores.tolist(), strict=True):
+            hits = {row: score for row, score in zip(near, cosines, strict=True) if score > -np.inf}
+            if words and hits:
+                hits = self._join(query, vector, hits)
+            found.append([self._hit(row, score) for row, score in list(hits.items())[:k]])
+        self._vectors.let_go()
+        return found
+
+    def _join(self, query: str, vector: Vectors, cosines: dict[int, float]) -> dict[int, float]:
+        """Scores with their share of words, best first, of these rows and of those that only share words."""
+        shares = self._database.shared_words(query, list(cosines), most=_JOINED, among=len(self))
+        shares = {row: share for row, share in shares.items() if row < len(self.live) and self.live[row]}
+        others = np.array([row for row in shares if row not in cosines], np.int64)
+        cosines |= zip(others.tolist(), (self._vectors.take(others) @ unit_rows(vector)[0]).tolist(), strict=True)
+        scores = {row: cosine + _WORDS * shares.get(row, 0.0) for row, cosine in cosines.items()}
+        return dict(sorted(scores.items(), key=lambda item: (-item[1], item[0])))
+
+    def _exact(self, vectors: Vectors, k: int, start: int = 0) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+        """The best of the rows from `start` on."""
+        search = NearestSearch(vectors, k)
+        first = start
+        for block in self._vectors.blocks(start):
+            live = self.live[first : first + len(block)]
+            search.add_unit(block if live.all() else block[live])
+            first += len(block)
+        return start + np.flatnonzero(self.live[start:])[search.indices], search.scores
+
+    def _approximate(
+        self, graph: NeighbourGraph | XsentError, vectors: Vectors, k: int
+    ) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+        """The best of what the graph proposes and of the rows that were added behind it."""
+        if isinstance(graph, XsentError):
+            raise graph.with_traceback(None)
+        added, _ = self._exact(vectors, k, self.state.graph)
+        indices = np.empty((len(vectors), k), np.int64)
+        scores = np.empty((len(vectors), k), np.float32)
+        proposed = max(_SPARE * k, _PROPOSED) * len(self.live) // max(len(self), 1)  # some may be of removed documents
+        for place, (vector, others) in enumerate(zip(vectors, added, strict=True)):
+            rows = np.concatenate([graph.propose(vector, proposed), np.sort(others)])
+            rows = rows[self.live[rows]]
+            if len(rows) < k:  # of a graph with parts that no path leads to
+                return self._exact(vectors, k)
+            search = NearestSearch(vector, k)
+            search.add_unit(self._vectors.take(rows))
+            indices[place] = rows[search.indices[0]]
+            scores[place] = search.scores[0]
+        return indices, scores
+
+    def _open(self) -> None:
+        """Open what lies there, again if it was replaced in between."""
+        for last in (False, False, True):
+            try:
+                self._open_once()
+                if self._database.path.exists():
+                    return
+            except (DataError, OSError):
+                if last:
+                    raise
+
+    def _open_once(self) -> None:
+        self._database = IndexDatabase(self.path)
+        if (state := self._database.state()) is None:
+            raise DataError(f"{self.path}: an unfinished index; xsent index --resume goes on with it")
+        if not state.dim:
+            raise self._database.damaged("vectors of no dimension")
+        self.state = state  # what the index says about itself
+        self._version = self._database.version()
+        self._vectors = Float16Rows(self.path / VECTORS, state.rows, state.dim)
+        self.live = np.ones(state.rows, bool)  # rows [n] that are of no removed document
+        for first, count in self._database.removed():
+            self.live[first : first + count] = False
+        self._graph: NeighbourGraph | XsentError | None = None
+        if state.graph:
+            try:
+                self._graph = NeighbourGraph(self.path / state.graph_file, state.dim, state.graph)
+            except XsentError as error:  # matters only to a search which needs it
+                self._graph = error.with_traceback(None)
+
+    def _hit(self, row: int, score: float) -> Hit:
+        passage = self._passages(row)[row]
+        return Hit(score, passage.line, passage.text, passage.source)
+
+    def _passages(self, first: int, count: int = 1) -> dict[int, Passage]:
+        """Passages by row, from one on, checked."""
+        found = self._database.passages(first, count)
+        if list(found) != (first + np.flatnonzero(self.live[first : first + count])).tolist():
+            raise self._database.damaged("passages are missing")
+        for row, passage in found.items():
+            if Passage.of(*passage[:3], self._vectors.stored(row).tobytes()).digest != passage.digest:
+                raise self._database.damaged(f"row {row:,} of it or of {VECTORS} is not what it was")
+        return found

@@ -1,0 +1,205 @@
+"""Cosine similarity and exact nearest neighbours, in blocks of bounded memory.
+
+Shapes: q queries, c candidates, D dimensions.
+"""
+
+import mmap
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from xsent.errors import whole_number
+
+Floats = NDArray[np.float32]
+Ints = NDArray[np.int64]
+
+# Rows of two sides that are scored at once; their scores take 16 MiB, which the passes that follow find in the cache.
+QUERIES = 1024
+CANDIDATES = 4096
+
+_MANY = 4  # times k: more hits than that a line are cut to k before they are sorted
+
+
+def cosine_similarity(a: ArrayLike, b: ArrayLike) -> Floats:
+    """Cosine of every vector of `a` with every vector of `b`.
+
+    Args:
+        a: Vectors [n, D], or one [D].
+        b: Vectors [m, D], or one [D].
+
+    Returns:
+        Cosines [n, m] between -1 and 1 up to rounding; 0 for a zero vector.
+    """
+    left, right = unit_rows(a), unit_rows(b)
+    check_same_dim(left.shape[1], right.shape[1])
+    return left @ right.T
+
+
+def nearest(queries: ArrayLike, candidates: ArrayLike, k: int = 1, *, block: int = CANDIDATES) -> tuple[Ints, Floats]:
+    """Find the k candidates of highest cosine for every query, exactly.
+
+    Args:
+        queries: Vectors [q, D].
+        candidates: Vectors [c, D]; may be a memory map, only `block` rows are read at once.
+        k: Neighbours a query; at most c are found.
+        block: Candidates scored at once.
+
+    Returns:
+        Indices [q, min(k, c)] and cosines of the same shape, best first; of equal cosines the lower index.
+    """
+    block = whole_number("block", block)
+    rows = NormalizedBlocks(candidates)
+    search = NearestSearch(queries, min(whole_number("k", k), len(rows) or 1))
+    for start in range(0, len(rows), block):
+        search.add_unit(rows.block(start, block))
+    return search.indices, search.scores
+
+
+class NearestSearch:
+    """The k nearest candidates of every query [q, D] while candidates stream by."""
+
+    def __init__(self, queries: ArrayLike, k: int = 1) -> None:
+        self._queries = unit_rows(queries)
+        self._best = TopK(len(self._queries), k)
+        self._product = BlockProduct()
+        self._seen = 0
+
+    @property
+    def indices(self) -> Ints:
+        """Indices [q, min(k, seen)], best first; of equal cosines the lower index."""
+        return self._best.indices[:, : self._seen]
+
+    @property
+    def scores(self) -> Floats:
+        """Cosines of the same shape."""
+        return self._best.scores[:, : self._seen]
+
+    def add(self, candidates: ArrayLike) -> None:
+        """Score the next candidates, [c, D]; their indices continue those before."""
+        self.add_unit(unit_rows(candidates))
+
+    def add_unit(self, candidates: Floats) -> None:
+        """The same for candidates whose length is known to be 1."""
+        check_same_dim(self._queries.shape[1], candidates.shape[1])
+        for first in range(0, len(candidates), CANDIDATES):
+            block = candidates[first : first + CANDIDATES]
+            for line in range(0, len(self._queries), QUERIES):
+                scores = self._product(self._queries[line : line + QUERIES], block)
+                self._best.add(line, self._seen + first, scores)
+        self._seen += len(candidates)
+
+
+class NormalizedBlocks:
+    """Vectors [n, D] that are read in blocks and get length 1; zero vectors stay zero.
+
+    Of a memory map only one block is ever held. With `rows`, only these, in this order; their number is n then.
+    """
+
+    def __init__(self, vectors: ArrayLike, rows: Ints | None = None) -> None:
+        self._vectors = np.asanyarray(vectors)
+        _check_vectors(self._vectors)
+        self._rows = rows
+
+    def __len__(self) -> int:
+        return len(self._vectors) if self._rows is None else len(self._rows)
+
+    @property
+    def dim(self) -> int:
+        """Length of a vector (D)."""
+        return int(self._vectors.shape[1])
+
+    def block(self, start: int, size: int) -> Floats:
+        """Rows `start` to `start + size`, or as many as there are."""
+        where = slice(start, start + size)
+        unit = unit_rows(self._vectors[where if self._rows is None else self._rows[where]])
+        _forget_pages(self._vectors)
+        return unit
+
+
+class TopK:
+    """The k best scores of every line, and the columns they stand in, while blocks of a score matrix pass by.
+
+    For every line, columns must come in ascending order: of equal scores the first that came is kept.
+    """
+
+    def __init__(self, lines: int, k: int) -> None:
+        self._k = k = whole_number("k", k)
+        self.indices = np.full((lines, k), -1, np.int64)  # columns, best first; -1 while there are fewer
+        self.scores = np.full((lines, k), -np.inf, np.float32)
+
+    def add(self, line: int, column: int, scores: Floats, *, lines_are_columns: bool = False) -> None:
+        """Look at a block of scores, C-contiguous, from this line and column on; `lines_are_columns` transposes it."""
+        across = 1 - lines_are_columns  # the axis along which a line lies
+        kept = slice(line, line + scores.shape[1 - across])
+        bar = np.nextafter(self.scores[kept, -1], np.float32(np.inf))  # what equals the last kept comes too late
+        hits = np.flatnonzero(scores >= np.expand_dims(bar, across))
+        if len(hits) > _MANY * self._k * len(bar):  # of a first block all are hits, but only k can stay
+            k = min(self._k, scores.shape[across])
+            bar = np.maximum(bar, np.partition(scores, -k, axis=across).take(-k, axis=across))
+            hits = np.flatnonzero(scores >= np.expand_dims(bar, across))
+        if len(hits):
+            places = np.divmod(hits, scores.shape[1])
+            self._merge(line + places[1 - across], column + places[across], scores[places])
+
+    def _merge(self, lines: Ints, columns: Ints, scores: Floats) -> None:
+        """Let scores of some lines, those of equal lines in the order of their columns, compete with what is kept."""
+        touched, number = np.unique(lines, return_inverse=True)
+        numbers = np.concatenate([np.repeat(np.arange(len(touched)), self._k), number])
+        scores = np.concatenate([self.scores[touched].ravel(), scores])
+        columns = np.concatenate([self.indices[touched].ravel(), columns])
+        order = np.lexsort((-scores, numbers))  # stable: of equal scores the first that came
+        first = np.searchsorted(numbers[order], np.arange(len(touched)))
+        best = order[first[:, None] + np.arange(self._k)]
+        self.scores[touched] = scores[best]
+        self.indices[touched] = columns[best]
+
+
+class BlockProduct:
+    """Products of two blocks of vectors in memory that is used again: fresh memory costs a quarter of the time."""
+
+    def __init__(self) -> None:
+        self._memory = np.empty(QUERIES * CANDIDATES, np.float32)
+
+    def __call__(self, a: Floats, b: Floats) -> Floats:
+        """Inner products of at most `QUERIES` rows with at most `CANDIDATES`; valid until the next call."""
+        out = self._memory[: len(a) * len(b)].reshape(len(a), len(b))
+        return np.matmul(a, b.T, out=out)
+
+
+def unit_rows(vectors: ArrayLike) -> Floats:
+    """Vectors as [n, D] of length 1; zero vectors stay zero."""
+    array = np.atleast_2d(np.asarray(vectors))
+    _check_vectors(array)
+    with np.errstate(over="ignore"):  # what becomes infinity is refused
+        rows = array.astype(np.float32)  # a copy
+        norms = np.sqrt(np.einsum("nd,nd->n", rows, rows))
+    if not np.isfinite(norms).all():
+        raise ValueError("vectors hold numbers that are not finite, or too large to be squared; encode the texts again")
+    rows /= np.where(norms > 0, norms, np.float32(1))[:, None]
+    return rows
+
+
+def _check_vectors(array: NDArray[Any]) -> None:
+    if array.dtype == np.uint8:
+        raise TypeError("expected vectors, got packed bits; compare binary vectors with SentenceEncoder.similarity")
+    if array.dtype.kind not in "fiu":
+        raise TypeError(f"expected vectors, got {array.dtype}; encode texts first")
+    if array.ndim != 2:
+        raise ValueError(f"expected vectors of shape [n, D], got {list(array.shape)}")
+
+
+def check_same_dim(a: int, b: int) -> None:
+    """See whether vectors of these lengths can be compared; a ValueError says that they cannot."""
+    if a != b:
+        raise ValueError(f"vectors of {a} and of {b} dimensions cannot be compared")
+
+
+def _forget_pages(vectors: NDArray[Any]) -> None:
+    """Stop holding what was read of a file: its pages would count as ours until memory is short."""
+    if isinstance(vectors, np.memmap) and vectors.mode == "r" and hasattr(mmap.mmap, "madvise"):
+        base: object = vectors
+        while isinstance(base, np.ndarray):
+            base = base.base
+        if isinstance(base, mmap.mmap):
+            base.madvise(mmap.MADV_DONTNEED)

@@ -1,0 +1,176 @@
+"""`xsent notes`: a folder that is indexed and searched."""
+
+import json
+import os
+import signal
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from unittest import mock
+
+import pytest
+from commands import Runner, assert_refused, file_names, hear_ctrl_c, start, write_files
+
+from xsent import SearchIndex, SentenceEncoder
+from xsent.files.atomic import only_writer
+from xsent_apps.notes import INDEX, Notes
+
+FILES = {
+    "trip.md": "# Trip\n\nWe leave on Friday morning.\n\nThe train is at nine. Bring the tickets.\n",
+    "cat.txt": "The cat needs food twice a day.\n",
+    "work/server.html": "<p>The password of the server is in the safe.</p>\n<p>Ask for key XK-42.</p>\n",
+    "work/Müll.txt": "Die Mülltonnen kommen am Dienstag.\n",
+}
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    folder = tmp_path / "notes"
+    write_files(folder, FILES)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def encoder() -> SentenceEncoder:
+    return SentenceEncoder(threads=1)
+
+
+def test_a_question_in_any_language_finds_the_note(run: Runner, folder: Path) -> None:
+    code, out, err = run("notes", folder, "À quelle heure part le train ?", "-k", 1)
+    assert (code, out.split("\t")[1:]) == (0, ["trip.md:5", "The train is at nine. Bring the tickets.\n"])
+    assert err == f"New, changed or gone: 4. {folder / INDEX} is up to date.\n"
+    code, out, err = run("notes", folder, "XK-42", "--json", "--k", 1)
+    found = json.loads(out)
+    assert (code, err, found["file"], found["line"]) == (0, "", "work/server.html", 2)
+    out = run("notes", folder, "When is the rubbish collected?", "-k", 1)[1]
+    assert out.split("\t")[1] == "work/Müll.txt:1"
+    with mock.patch("sys.stdout.isatty", return_value=True):
+        out = run("notes", folder, "when does the train leave?", "-k", 1, "--no-update")[1]
+    assert "\x1b[1mThe train is at nine.\x1b[0m Bring the tickets.\n" in out
+
+
+def test_only_what_changed_is_read_again(folder: Path, encoder: SentenceEncoder) -> None:
+    notes = Notes(folder)
+    assert notes.update(encoder) == 4
+    assert notes.update(encoder) == 0
+    (folder / "cat.txt").write_text("The dog needs food.\n")
+    (folder / "trip.md").unlink()
+    (folder / "work").rename(folder / "home")
+    (folder / "new.markdown").write_text("A new note about bees.\n")
+    os.utime(folder / "home" / "server.html", ns=(0, 0))
+    read: list[str] = []
+    with mock.patch.object(encoder, "encode_iter", wraps=encoder.encode_iter) as encode:
+        encode.side_effect = lambda texts, **options: map_texts(encoder, read, texts, options)
+        assert notes.update(encoder) == 7
+    texts = {text for text in read if text}
+    assert "The dog needs food." in texts and "A new note about bees." in texts and len(texts) == 5
+    assert {hit.source for hit in notes.search(encoder, "cat", k=99)} == {
+        *("cat.txt", "new.markdown", "home/server.html", "home/Müll.txt")
+    }
+    assert not notes.search(encoder, "Friday", k=99, words=False)[0].text.startswith("We leave")
+    SearchIndex(notes.index).verify()
+
+
+def test_clocks_may_jump(folder: Path, encoder: SentenceEncoder) -> None:
+    notes, cat = Notes(folder), folder / "cat.txt"
+    notes.update(encoder)
+    for animal, seconds in (("dog", 7e9), ("cow", -7e7), ("pig", 1e9)):  # of the same length
+        cat.write_text(f"The {animal} needs food twice a day.\n")
+        os.utime(cat, (seconds, seconds))
+        assert (notes.update(encoder), notes.update(encoder)) == (1, 0)
+        assert animal in notes.search(encoder, f"What does the {animal} need?", k=1)[0].text
+
+
+def map_texts(encoder: SentenceEncoder, read: list[str], texts: object, options: dict[str, object]) -> object:
+    noted = (read.append(text) or text for text in texts)  # type: ignore[attr-defined]
+    return SentenceEncoder.encode_iter(encoder, noted, **options)  # type: ignore[arg-type]
+
+
+def test_bad_files_are_named_and_everything_else_goes_on(run: Runner, folder: Path) -> None:
+    (folder / "binary.txt").write_bytes(b"\0\1\2")
+    (folder / "large.txt").write_text("x" * 5000)
+    os.mkfifo(folder / "pipe.txt")
+    (folder / "link.txt").symlink_to(folder / "cat.txt")
+    (folder / ".hidden.txt").write_text("secret")
+    (folder / "picture.png").write_bytes(b"\x89PNG")
+    (folder / "👩\u200d👧 می\u200cخواهم.txt").write_text("The family has a picnic.\n")
+    with open(os.fsencode(folder) + b"/odd\xff.txt", "w") as file:
+        file.write("odd")
+    code, out, err = run("notes", folder, "Katze", "--max-bytes", 4000, "-k", 99)
+    assert code == 0 and "cat.txt:1" in out and "secret" not in out and "link" not in out
+    lines = err.splitlines()
+    assert len(lines) == 4 and lines[3].startswith("New, changed or gone: 5.")
+    assert (
+        lines[0] == f"Skipped: '{folder}/odd\\udcff.txt': its name has control characters, or is not Unicode; rename it"
+    )
+    assert lines[1] == f"Skipped: {folder}/binary.txt: holds binary data, not text"
+    assert lines[2] == f"Skipped: {folder}/large.txt: 5,000 bytes, more than the 4,000 of --max-bytes"
+    assert len(run("notes", folder, "--max-bytes", 4000)[2].splitlines()) == 3  # said again, and nothing else
+    (folder / "binary.txt").write_text("The bees fly.")
+    assert "binary.txt:1" in run("notes", folder, "Where do bees fly?", "-k", 1)[1]
+
+
+def test_wrong_calls_are_one_line(run: Runner, folder: Path, mini_bundle: Path, tmp_path: Path) -> None:
+    assert_refused(run("notes", tmp_path / "none", "cat"), "none: not a folder; expected one with notes")
+    assert_refused(run("notes", folder, " "), "the query is empty; ask for something")
+    assert_refused(run("notes", folder, "cat", "--no-update"), f"{INDEX}: no index yet; leave --no-update away")
+    assert run("notes", folder, "cat", "--watch")[0] == 2
+    assert run("notes", folder)[0] == 0
+    refused = run("notes", folder, "cat", "--model", mini_bundle)
+    assert_refused(refused, "use the model of the index, or build the index again; --force makes it anew")
+    assert run("notes", folder, "cat", "--model", mini_bundle, "--force")[0] == 0
+    (folder / "letter").mkdir()
+    assert_refused(run("notes", folder / "letter", "cat"), "letter: no text in it; notes end in .txt, .text, .md")
+    for options in ([], ["--force"], ["cat"]):
+        refused = run("notes", folder, "--index", folder / "cat.txt", *options)
+        assert_refused(refused, "cat.txt: not an index, so it is not replaced; choose another name\n")
+    assert_refused(run("notes", folder, "--index", folder / "work"), "work: not an index")
+
+
+def test_lines_and_notes_have_an_index_each(run: Runner, folder: Path, tmp_path: Path) -> None:
+    lines = tmp_path / "lines.index"
+    assert run("index", folder / "cat.txt", lines)[0] == 0 == run("notes", folder)[0]
+    assert_refused(run("notes", folder, "--index", lines), "holds lines that xsent index has put in; name another")
+    assert_refused(run("index", folder / "cat.txt", folder / INDEX, "--add"), "an index of documents, as xsent notes")
+
+
+def test_what_is_there_is_searched_while_another_process_updates(run: Runner, folder: Path) -> None:
+    pytest.importorskip("fcntl")
+    assert run("notes", folder)[0] == 0
+    (folder / "new.txt").write_text("new")
+    with only_writer(folder / INDEX):
+        code, out, err = run("notes", folder, "cat", "-k", 1)
+        assert (code, out.count("\n")) == (0, 1) and "Warning: not updated: " in err and "another process" in err
+        assert_refused(run("notes", folder), "another process is writing it")
+
+
+def test_the_index_may_lie_elsewhere(run: Runner, folder: Path, tmp_path: Path) -> None:
+    assert run("notes", folder, "cat", "--index", tmp_path / "elsewhere")[0] == 0
+    assert file_names(folder) == {"trip.md", "cat.txt", "work"}
+
+
+def until(true: Callable[[], bool]) -> bool:
+    return any(true() or time.sleep(0.05) for _ in range(600))  # type: ignore[func-returns-value]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Ctrl-C is sent as a signal")
+def test_watching_follows_the_folder_until_it_is_interrupted(folder: Path, mini_bundle: Path) -> None:
+    pytest.importorskip("watchfiles")
+    process = start("notes", folder, "--watch", "--model", mini_bundle, preexec_fn=hear_ctrl_c)
+    index = folder / INDEX
+
+    def known() -> set[str]:
+        return set(SearchIndex(index).documents()) if index.is_dir() and any(index.glob("vectors*")) else set()
+
+    assert until(lambda: known() == set(FILES))
+    for attempt in range(100):  # the watch begins a little later
+        (folder / "new.txt").write_text(f"Anna sees Boris {attempt} times.")
+        if "new.txt" in known():
+            break
+        time.sleep(0.2)
+    (folder / "cat.txt").unlink()
+    assert until(lambda: "cat.txt" not in known() and "new.txt" in known())
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 130 and err.splitlines()[-1] == b"Error: interrupted"

@@ -1,0 +1,294 @@
+"""The page in a real browser: what it computes, what it finds, and who can use it."""
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+from browsing import complaints_of, expect, listening, needs_chromium, open_page, playwright, started_browser
+from test_builtin import NOTES
+
+from xsent import SentenceEncoder
+from xsent_apps.web.server import Site, open_server
+
+pytestmark = needs_chromium
+
+# A second model beside the page's own, since the page hands out none.
+ENCODE = """async (texts) => {
+    const { Model } = await import("/model.js");
+    const model = new Model();
+    const ready = new Promise((done, fail) => {
+        model.addEventListener("ready", done);
+        model.addEventListener("failed", ({ detail }) => fail(detail.message));
+    });
+    model.open(await (await fetch("/files.json")).json());
+    await ready;
+    return (await model.encode(texts)).map(({ vector, windows }) => ({ vector: [...vector], windows }));
+}"""
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    with started_browser() as browser:
+        yield browser
+
+
+@pytest.fixture(scope="module")
+def page(browser: Any) -> Iterator[Any]:  # noqa: ANN401
+    """The page as `xsent web` serves it, with its model, and the English notes pasted into it; shared by the tests."""
+    with listening(open_server(Site.of(None), "127.0.0.1", 0)) as address:
+        page = browser.new_page()
+        complaints = complaints_of(page)
+        open_page(page, address)
+        page.fill("#paste", "\n".join(NOTES["en"]))
+        page.click("#add")
+        expect(page, "#encoding").to_contain_text("3 passages, 3 sentences")
+        yield page
+        page.close()
+        assert complaints == []
+
+
+def search(page: Any, query: str) -> None:  # noqa: ANN401
+    page.click("#tab-search")
+    page.fill("#query", query)
+
+
+def test_vectors_are_those_of_python(page: Any) -> None:  # noqa: ANN401
+    encoder = SentenceEncoder(threads=1)
+    golden = encoder.bundle.golden
+    texts = [*golden.sentences, *(note for notes in NOTES.values() for note in notes), " ".join(NOTES["en"] * 20), ""]
+    answers = page.evaluate(ENCODE, texts)
+    vectors = np.array([answer["vector"] for answer in answers])
+    assert [answer["windows"] for answer in answers[-3:]] == [1, 4, 0]
+    expected = encoder.encode(texts, on_long="split")
+    assert not vectors[-1].any() and not expected[-1].any()
+    # Numbers are rounded to 8 bits on the way: where a last bit decides how, a vector moves, as from CPU to CPU.
+    to_golden = np.abs(vectors[: len(golden.sentences)] - golden.vectors).max(axis=1)
+    assert (to_golden < 1e-3).sum() >= 4
+    assert to_golden.max() <= golden.allowed("other")
+    assert np.einsum("nd,nd->n", vectors[:-1], expected[:-1]).min() > 0.99
+    assert np.quantile(np.abs(vectors[:-1] - expected[:-1]).max(axis=1), 0.2) < 1e-6  # it is the same computation
+
+
+def test_the_golden_check_is_shown(page: Any) -> None:  # noqa: ANN401
+    facts = page.inner_text("#facts")
+    assert re.search(r"✓ \d of 7 golden vectors within 0.001", facts)
+    for said in ("English", "Japanese", SentenceEncoder().fingerprint, "MB from", "ms a sentence"):
+        assert said in facts
+
+
+@pytest.mark.parametrize("language", [language for language in NOTES if language != "en"])
+def test_a_query_finds_the_english_passage(language: str, page: Any) -> None:  # noqa: ANN401
+    for query, english in zip(NOTES[language], NOTES["en"], strict=True):
+        search(page, query)
+        expect(page, "#results li p").to_have_text(english)
+
+
+def test_the_nearest_words_are_marked_in_any_language(page: Any) -> None:  # noqa: ANN401
+    story = "We packed our bags on Monday. On the way to the lake we saw a deer between the trees. Then it rained."
+    page.click("summary")
+    page.fill("#paste", story)
+    page.keyboard.press("Control+Enter")
+    search(page, "ein Reh im Wald")
+    expect(page, "#results li mark").to_contain_text("On the way to the lake")
+    expect(page, "#results li mark strong").to_contain_text("deer")
+    page.click("text=×  >> nth=-1")
+    expect(page, "#documents").not_to_contain_text("Text 2")
+
+
+def test_a_head_learnt_in_english_sorts_other_languages(page: Any) -> None:  # noqa: ANN401
+    page.click("#tab-sort")
+    for name, examples, card in [
+        ("Money", "The bank wants its money.\nI paid the bill.", 0),
+        ("Animals", "Dogs like to run.\nThe horse eats hay.", 1),
+    ]:
+        page.fill(f"fieldset >> nth={card} >> input", name)
+        page.fill(f"fieldset >> nth={card} >> textarea", examples)
+    page.click("summary")
+    page.fill("#paste", "\n".join([NOTES["fr"][1], NOTES["ja"][1], NOTES["de"][2], NOTES["ru"][2]]))
+    page.click("#add")
+    money, animals = page.locator(".group").nth(0), page.locator(".group").nth(1)
+    playwright.expect(money).to_contain_text(NOTES["ru"][2])
+    assert NOTES["de"][2] in money.inner_text()
+    assert NOTES["fr"][1] in animals.inner_text() and NOTES["ja"][1] in animals.inner_text()
+    assert re.search(r"\d+ %", animals.inner_text())
+    # A label that is corrected becomes an example.
+    entry = page.locator(".results li", has_text=NOTES["de"][2])
+    entry.locator("select").select_option("Animals")
+    expect(page, "fieldset >> nth=1 >> textarea").to_have_value(re.compile(NOTES["de"][2]))
+    page.click("#documents li >> nth=-1 >> button")
+
+
+def test_the_map_is_used_by_keyboard_and_leads_back_to_the_search(page: Any) -> None:  # noqa: ANN401
+    page.click("#tab-map")
+    expect(page, "#canvas[data-points='3']").to_be_visible()
+    page.focus("#canvas")
+    page.keyboard.press("ArrowRight")
+    chosen = page.inner_text("#pointed strong")
+    assert chosen in NOTES["en"]
+    seen = {chosen}
+    for key in ("ArrowLeft", "ArrowUp", "ArrowRight", "ArrowDown", "+", "-", "0"):
+        page.keyboard.press(key)
+        seen.add(page.inner_text("#pointed strong"))
+    assert seen >= {chosen} and len(seen) > 1
+    last = page.inner_text("#pointed strong")
+    page.keyboard.press("Enter")
+    expect(page, "#query").to_have_value(last)
+    expect(page, "#results li p").to_have_text(last)
+
+
+def test_everything_is_reached_by_keyboard(page: Any) -> None:  # noqa: ANN401
+    page.click("#tab-search")
+    page.focus(".skip")
+    reached = []
+    while len(reached) < 12 and "query" not in reached:
+        page.keyboard.press("Tab")
+        reached.append(page.evaluate("document.activeElement.id || document.activeElement.textContent"))
+    assert reached == ["×", "Add texts", "tab-search", "query"]
+    page.focus(".skip")
+    page.keyboard.press("Enter")
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.closest('#search') !== null")
+    page.focus("#tab-search")
+    page.keyboard.press("ArrowRight")
+    expect(page, "#sort").to_be_visible()
+    page.keyboard.press("End")
+    expect(page, "#map").to_be_visible()
+    outline = page.evaluate("getComputedStyle(document.activeElement).outlineStyle")
+    assert outline == "solid"
+
+
+def test_it_fits_a_phone(page: Any) -> None:  # noqa: ANN401
+    page.set_viewport_size({"width": 360, "height": 740})
+    for tab in ("#tab-search", "#tab-sort", "#tab-map"):
+        page.click(tab)
+        assert page.evaluate("document.documentElement.scrollWidth") <= 360
+    page.set_viewport_size({"width": 1100, "height": 900})
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_text_stands_out_in_light_and_dark(scheme: str, page: Any) -> None:  # noqa: ANN401
+    page.emulate_media(color_scheme=scheme)
+    colours = page.evaluate(
+        """() => { const style = getComputedStyle(document.documentElement);
+        return Object.fromEntries(["paper", "card", "ink", "quiet", "accent", "mark", "strong", "warn", "warn-paper"]
+            .map((name) => [name, style.getPropertyValue(`--${name}`).trim()])); }"""
+    )
+    assert (luminance(colours["paper"]) > 0.5) == (scheme == "light")
+    pairs = [("ink", "paper"), ("ink", "card"), ("quiet", "paper"), ("quiet", "card"), ("accent", "paper")]
+    for text, ground in [*pairs, ("ink", "mark"), ("ink", "strong"), ("warn", "warn-paper")]:
+        light, dark = sorted((luminance(colours[text]), luminance(colours[ground])), reverse=True)
+        assert (light + 0.05) / (dark + 0.05) >= 4.5, (text, ground)  # WCAG AA
+    page.emulate_media(color_scheme="light")
+
+
+def luminance(colour: str) -> float:
+    """Relative luminance of #rrggbb, as WCAG has it."""
+    parts = [int(colour[start : start + 2], 16) / 255 for start in (1, 3, 5)]
+    linear = [part / 12.92 if part <= 0.03928 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("photo.txt", b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR", "photo.txt is not text"),
+        ("latin.txt", "très".encode("latin-1"), "latin.txt is not text"),
+        ("huge.txt", b"word " * 1_200_000, "huge.txt has 6.0 MB; at most 5 MB"),
+        ("many.txt", b"A line.\n" * 20_001, "many.txt has 20,001 sentences; the page holds 20,000"),
+        ("empty.txt", b" \n", "empty.txt has no words in it"),
+        ("paper.PDF", b"%PDF-1.4", "paper.PDF is a PDF, which this page does not read; xsent notes does"),
+    ],
+)
+def test_a_file_that_cannot_be_read_is_said(name: str, content: bytes, message: str, page: Any) -> None:  # noqa: ANN401
+    page.set_input_files("#files", {"name": name, "mimeType": "text/plain", "buffer": content})
+    expect(page, "#notice").to_contain_text(message)
+    expect(page, "#documents").not_to_contain_text(name)
+
+
+def choose(page: Any, name: str, text: str) -> None:  # noqa: ANN401
+    page.set_input_files("#files", {"name": name, "mimeType": "text/plain", "buffer": text.encode()})
+
+
+def test_a_long_line_is_read_in_parts_and_dropped_when_removed(page: Any) -> None:  # noqa: ANN401
+    choose(page, "long.txt", " ".join(f"word {n}" for n in range(100_000)))  # minutes of work
+    expect(page, "#encoding").to_have_text(re.compile(r"^Reading: [\d,]+ of 5\d\d sentences$"))
+    search(page, "word 7")
+    expect(page, "#results").to_contain_text("word 1 word 2")
+    expect(page, "#found").to_contain_text(re.compile(r"of the \d+ passages read so far"))
+    assert max(map(len, page.locator("#results li p").all_inner_texts())) <= 2000
+    page.click("[aria-label='Remove long.txt']")
+    choose(page, "short.txt", "Otters sleep on their backs.")
+    expect(page, "#documents li >> nth=-1").to_contain_text("1 passage")
+    expect(page, "#encoding").to_contain_text("4 passages, 4 sentences")
+    search(page, "Wie schlafen Otter?")
+    expect(page, "#results li p").to_have_text("Otters sleep on their backs.")
+    expect(page, "#found").to_contain_text("Nearest of 4 passages")
+
+
+def test_a_file_is_held_once(page: Any) -> None:  # noqa: ANN401
+    choose(page, "short.txt", "Otters sleep on their backs.")
+    expect(page, "#notice").to_have_text("short.txt is here already.")
+    playwright.expect(page.locator("#documents li", has_text="short.txt")).to_have_count(1)
+    page.click("[aria-label='Remove short.txt']")
+    expect(page, "#encoding").to_contain_text("3 passages, 3 sentences")
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["猫" * 4999, "a" + "🙂b" * 2000, "x" * 1500 + " " + "y" * 1500, "This is a sentence. " * 300, "one two\n" * 2],
+    ids=["no spaces", "pairs", "one space", "sentences", "short"],
+)
+def test_parts_of_a_line_hold_all_of_it(text: str, page: Any) -> None:  # noqa: ANN401
+    passages = page.evaluate(
+        """async (text) => (await import("/texts.js")).toPassages(text).map(({ text }) => text)""", text
+    )
+    assert "".join("".join(passages).split()) == "".join(text.split())
+    assert all(0 < len(passage.encode("utf-16-le")) / 2 <= 2000 for passage in passages)
+    assert passages[0].endswith(("猫", "b", "🙂", "x", ".", "two"))
+
+
+def test_files_of_several_kinds_are_read(page: Any) -> None:  # noqa: ANN401
+    html = "<title>No</title><script>no()</script><h1>Opening   hours</h1><p>From <b>nine</b> to\nfive.</p>"
+    wrapped = "This line was wrapped at a margin of some sixty characters and\ngoes on here.\n\nAnother passage."
+    files = {
+        "page.html": html,
+        "notes.md": "# Heading one\n\n- a [link](http://x.example) here",
+        "wrapped.txt": wrapped,
+    }
+    contents = [{"name": n, "mimeType": "text/plain", "buffer": text.encode()} for n, text in files.items()]
+    contents.append({"name": "sixteen.txt", "mimeType": "text/plain", "buffer": "Größe zählt.".encode("utf-16")})
+    page.set_input_files("#files", contents)
+    for passage in (
+        "Opening hours",
+        "From nine to five.",
+        "Heading one",
+        "a link here",
+        "This line was wrapped at a margin of some sixty characters and goes on here.",
+        "Größe zählt.",
+    ):
+        search(page, passage)
+        expect(page, "#results li p").to_have_text(passage)
+        expect(page, "#results .number").to_have_text("1.00")
+    for _ in range(4):
+        page.click("#documents li >> nth=-1 >> button")
+
+
+@pytest.mark.parametrize(
+    ("change", "lacks"),
+    [
+        ("WebAssembly.validate = () => false", "WebAssembly with SIMD"),
+        ("delete globalThis.WebAssembly", "WebAssembly with SIMD"),
+        ("delete Intl.Segmenter", "Intl.Segmenter"),
+        ("delete globalThis.DecompressionStream", "DecompressionStream"),
+    ],
+)
+def test_an_old_browser_is_told_what_it_lacks(change: str, lacks: str, page: Any) -> None:  # noqa: ANN401
+    old = page.context.browser.new_page()
+    complaints = complaints_of(old)
+    old.add_init_script(change)
+    old.goto(page.url)
+    expect(old, "#notice").to_contain_text(f"lacks {lacks}")
+    assert complaints == []
+    old.close()

@@ -1,0 +1,94 @@
+"""The browser page's own tokenizer, run in Node, beside SentencePiece itself."""
+
+import json
+import random
+import shutil
+import subprocess
+import unicodedata
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import sentencepiece
+from texts import OURS, SENTENCES, multilingual, train_tokenizer
+
+import xsent_apps.web
+from xsent.bundle import Bundle, builtin_path
+from xsent.tokenizer import Tokenizer
+
+CLIENT = Path(__file__).parent / "page_tokenizer.mjs"
+SOURCE = Path(xsent_apps.web.__file__).parent / "static" / "tokenizer.js"
+
+pytestmark = pytest.mark.skipif(shutil.which("node") is None, reason="needs node")
+
+
+def in_node(model: Path, texts: Sequence[str]) -> dict[str, Any]:
+    """What the page makes of texts."""
+    command = ["node", str(CLIENT), str(SOURCE), str(model)]
+    done = subprocess.run(command, input=json.dumps(texts), capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    answer: dict[str, Any] = json.loads(done.stdout)
+    return answer
+
+
+def odd_texts() -> list[str]:
+    """Every character up to Hangul alone or marked, some beyond, strings of random characters, and runs of spaces."""
+    chance = random.Random(2)
+    named = [chr(code) for code in range(0x11000) if unicodedata.category(chr(code)) not in ("Cs", "Cn")]
+    beyond = [chr(code) for code in range(0x1F000, 0x1FB00)] + ["\U0001d400", "\U00020000", "\U0010ffff"]
+    marks = [chr(code) for code in range(0x300, 0x370)]
+    runs = [" " * n + "a" + "\u3000" * n + "b" + "\t\n" * n for n in range(1, 40)]
+    blocks = ["".join(named[start : start + 40]) for start in range(0, len(named), 40)]
+    mixed = ["".join(chance.choices(named + beyond * 3 + [" "] * 2000, k=chance.randint(1, 60))) for _ in range(1500)]
+    marked = [chance.choice("aeionuкиがक") + "".join(chance.choices(marks, k=3)) for _ in range(500)]
+    return [*blocks, *runs, *mixed, *marked, *beyond]
+
+
+def test_ids_of_the_built_in_model_are_those_of_sentencepiece() -> None:
+    bundle = Bundle.open(builtin_path())
+    texts = [*bundle.golden.sentences, *multilingual(3000), *odd_texts(), " ".join(SENTENCES) * 3]
+    processor = sentencepiece.SentencePieceProcessor(model_file=str(bundle.tokenizer_path))
+    answer = in_node(bundle.tokenizer_path, texts)
+    expected = processor.encode(texts)
+    assert [text for text, here, there in zip(texts, answer["ids"], expected, strict=True) if here != there] == []
+
+
+def test_text_of_unknown_characters_is_told_as_python_tells_it() -> None:
+    texts = ["The cat sleeps. 🙂", "🙂 🙂 🙂", "კატა სძინავს", "猫が眠る", "Hello, კატა"]
+    tokenizer = Tokenizer(builtin_path() / "sentencepiece.model")
+    expected = [tokenizer.mostly_unknown(np.array(tokenizer.encode(text))) for text in texts]
+    assert in_node(builtin_path() / "sentencepiece.model", texts)["unknown"] == expected
+    assert True in expected and False in expected
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {},
+        {"byte_fallback": False},
+        {"add_dummy_prefix": False, "remove_extra_whitespaces": False, "normalization_rule_name": "identity"},
+    ],
+    ids=["ours", "without bytes", "untouched"],
+)
+def test_ids_of_other_unigram_models_are_those_of_sentencepiece(settings: dict[str, object], tmp_path: Path) -> None:
+    model = train_tokenizer(tmp_path, SENTENCES, 700, **{**OURS, **settings})
+    texts = multilingual(600)
+    expected = sentencepiece.SentencePieceProcessor(model_file=str(model)).encode(texts)
+    assert in_node(model, texts)["ids"] == expected
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [({"model_type": "bpe"}, "BPE"), ({"user_defined_symbols": ["<hey>"]}, "defined by its user")],
+)
+def test_what_it_cannot_read_is_refused(settings: dict[str, object], message: str, tmp_path: Path) -> None:
+    model = train_tokenizer(tmp_path, SENTENCES, 700, **{**OURS, **settings})
+    assert message in in_node(model, ["a"])["error"]
+
+
+def test_a_damaged_model_is_refused(tmp_path: Path) -> None:
+    damaged = tmp_path / "sentencepiece.model"
+    damaged.write_bytes((builtin_path() / "sentencepiece.model").read_bytes()[:5000])
+    assert "copy the whole bundle again" in in_node(damaged, ["a"])["error"]

@@ -1,0 +1,203 @@
+"""`xsent encode --engine ray` on a cluster of two workers on this machine."""
+
+import json
+import os
+import signal
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from commands import Runner, assert_refused, file_names, write_lines
+
+from xsent import DataError, FingerprintError, SentenceEncoder
+from xsent.cli.terminal import Progress
+
+pa = pytest.importorskip("pyarrow")
+pq = pytest.importorskip("pyarrow.parquet")
+pytest.importorskip("ray")
+
+from xsent_apps import ray  # noqa: E402
+from xsent_apps.ray import (  # noqa: E402
+    find_partitions,
+    missing_parts,
+    part_schema,
+    whole_parts,
+    write_part,
+)
+
+TEXTS = ["Anna sees Boris.", "", "one\u2028line", 'David "voit" Éléna', "Clara.\r", *(f"Anna {n}" for n in range(16))]
+NOTE = {"fingerprint": "abc", "precision": "float32"}
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[None]:
+    from ray import init, shutdown
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("RAY_USAGE_STATS_ENABLED", "0")
+        patch.setenv(
+            "PYTHONPATH", os.pathsep.join(map(str, [Path(__file__).parent, Path(__file__).parents[1]]))
+        )  # workers import this module
+        # A thread of Ray's reports a dead worker at any time after, on what is by then the output of another command.
+        patch.setattr("ray._private.worker.print_to_stdstream", lambda *_, **__: None)
+        init("local", num_cpus=2, include_dashboard=False, logging_level="error", log_to_driver=False)
+        yield
+        shutdown()
+
+
+@pytest.fixture(autouse=True)
+def small(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ray, "ROWS", 5)
+
+
+@pytest.fixture
+def texts(tmp_path: Path) -> Path:
+    return write_lines(tmp_path / "texts.txt", TEXTS)
+
+
+@pytest.fixture
+def command(texts: Path, mini_bundle: Path) -> list[object]:
+    return ["encode", texts, "--model", mini_bundle, "--output", texts.with_name("parts"), "--engine", "ray"]
+
+
+def rows(folder: Path) -> list[dict[str, Any]]:
+    return [row for part in whole_parts(folder) for row in pq.read_table(part).to_pylist()]
+
+
+class DiesOnce(ray.PartWriter):
+    """A worker that is killed in its second partition, if none was before."""
+
+    def __call__(self, row: dict[str, Any]) -> dict[str, Any]:  # noqa: D102
+        sign = self._job.folder / "_killed"
+        if row["number"] == 1 and not sign.exists():
+            sign.touch()
+            os.kill(os.getpid(), signal.SIGKILL)
+        return super().__call__(row)
+
+
+@pytest.mark.usefixtures("cluster")
+def test_two_workers_give_the_vectors_of_the_local_path(
+    run: Runner, command: list[object], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    options = ["--precision", "float16", "--truncate-dim", 16]
+    assert run(*command[:4], "--output", tmp_path / "local.parquet", *options)[0] == 0
+    local = pq.read_table(tmp_path / "local.parquet")
+
+    monkeypatch.setattr(ray, "PartWriter", DiesOnce)  # its partition goes to another
+    code, _, err = run(*command, "--workers", 2, *options)
+    assert code == 0 and "Warning: 1 of 21 lines are empty; their vectors are zero\n" in err
+    names = {f"part-{number:06}.parquet" for number in range(5)}
+    assert file_names(tmp_path / "parts") == {*names, "_killed"}
+    found = rows(tmp_path / "parts")
+    assert [row.pop("row") for row in found] == list(range(len(TEXTS))) and found == local.to_pylist()
+    note = json.loads(local.schema.metadata[b"xsent"])
+    for name in names:
+        assert json.loads(pq.read_schema(tmp_path / "parts" / name).metadata[b"xsent"]).items() >= note.items()
+
+
+@pytest.mark.usefixtures("cluster")
+def test_ctrl_c_keeps_parts_and_resume_makes_the_others(
+    run: Runner, command: list[object], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupt(progress: Progress, count: int) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Progress, "advance", interrupt)
+        code, _, err = run(*command, "--workers", 1)
+    assert code == 130 and "whole and kept; --resume goes on." in err and err.endswith("Error: interrupted\n")
+    first, *others = whole_parts(tmp_path / "parts")  # a worker may still end one more
+    for part in others:
+        part.unlink()
+    before = first.stat().st_mtime_ns
+    assert_refused(run(*command), "parts: has parts; --resume goes on, --force starts over")
+    assert run(*command, "--resume")[0] == 0
+    assert first.stat().st_mtime_ns == before and len(rows(tmp_path / "parts")) == len(TEXTS)
+    assert run(*command, "--resume") == (0, "", "All parts are there; nothing was left to do.\n")
+    assert_refused(run(*command, "--resume", "--precision", "int8"), "precision was float32, is now int8")
+    write_lines(tmp_path / "texts.txt", [*TEXTS, "Anna"])
+    assert_refused(run(*command, "--resume"), "part-000000.parquet: of another job: the input is another")
+
+
+@pytest.mark.usefixtures("cluster")
+def test_what_a_worker_cannot_read_is_one_line(run: Runner, command: list[object], texts: Path) -> None:
+    assert_refused(run(*command, "--workers", 3), "3 workers of 1 threads: there are 2 CPUs; give fewer --workers")
+    texts.write_bytes(b"Anna\n" * 6 + b"caf\xe9\n")
+    code, _, err = run(*command)
+    assert code == 1 and err.endswith(f"Error: {texts}:7: not UTF-8; convert the file to UTF-8\n")
+    assert file_names(texts.with_name("parts")) <= {"part-000000.parquet"}
+
+
+def test_a_folder_of_text_and_parquet(tmp_path: Path) -> None:
+    folder = tmp_path / "in"
+    folder.mkdir()
+    table = pa.table({"id": range(12), "title": [*TEXTS[5:16], None]})
+    pq.write_table(table, folder / "b.parquet", row_group_size=4)
+    (folder / "a.txt").write_bytes(b"\xef\xbb\xbfAnna\r\n\nBoris")
+    (folder / "_SUCCESS").touch()
+    (folder / "empty.txt").touch()
+    found = find_partitions(folder, "title")
+    assert [(part.number, part.row, part.rows) for part in found] == [(0, 0, 3), (1, 3, 8), (2, 11, 4)]
+    sentences = [sentence for part in found for sentence in part.sentences()]
+    assert sentences == ["Anna", "", "Boris", *TEXTS[5:16], ""]
+    os.utime(folder / "a.txt", ns=(0, 0))
+    with pytest.raises(DataError, match="changed while it was read"):
+        list(found[0].sentences())
+    with pytest.raises(DataError, match="no column 'text'; name one with --column: id, title"):
+        find_partitions(folder, "text")
+    with pytest.raises(DataError, match="'id' holds int64, expected text"):
+        find_partitions(folder, "id")
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("a.txt.gz", b"", "a packed file cannot be divided; unpack it"),
+        ("a.parquet", b"Anna\n", "a.parquet: damaged"),
+        ("a.txt", b"", "empty; expected a text or Parquet file, or a folder of them"),
+        ("b.txt", None, "no such file or folder"),
+    ],
+)
+def test_what_cannot_be_divided(tmp_path: Path, name: str, content: bytes | None, message: str) -> None:
+    if content is not None:
+        (tmp_path / name).write_bytes(content)
+    with pytest.raises(DataError, match=message):
+        find_partitions(tmp_path / name, "text")
+
+
+def test_parts_of_other_jobs_are_not_gone_on_with(texts: Path, mini_bundle: Path) -> None:
+    folder, found = texts.parent, find_partitions(texts, "text")
+    vectors = SentenceEncoder(mini_bundle).encode(["Anna"] * 5)
+    write_part(folder, found[1], NOTE, zip(TEXTS, vectors, strict=False), part_schema(vectors))
+    assert missing_parts(folder, found, NOTE) == [found[0], *found[2:]]
+    with pytest.raises(FingerprintError, match="fingerprint was abc, is now xyz"):
+        missing_parts(folder, found, {**NOTE, "fingerprint": "xyz"})
+    with pytest.raises(DataError, match="the input is another"):
+        missing_parts(folder, [replace(part, changed=1) for part in found], NOTE)
+    with pytest.raises(DataError, match="of another input"):
+        missing_parts(folder, found[:1], NOTE)
+    os.truncate(whole_parts(folder)[0], 100)
+    assert missing_parts(folder, found, NOTE) == found
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["-", "--engine", "spark"], "--engine spark: expected one of local, ray"),
+        (["-", "--engine", "ray", "--output", "parts"], "--engine ray needs a file or a folder to read and --output"),
+        ([".", "--engine", "ray", "--output", "parts"], "parts: lies in the input .; name a folder of its own"),
+        (["-", "--column", "title"], "--column is for --engine ray"),
+    ],
+)
+def test_what_engines_refuse(run: Runner, arguments: list[object], message: str) -> None:
+    assert_refused(run("encode", *arguments), message)
+
+
+def test_without_ray_the_extra_is_named(run: Runner, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "ray", None)
+    monkeypatch.delitem(sys.modules, "xsent_apps.ray")
+    message = "ray is not installed; pip install 'xsent[ray]'"
+    assert_refused(run("encode", "a.txt", "--engine", "ray", "--output", "parts"), message)

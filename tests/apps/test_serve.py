@@ -1,0 +1,371 @@
+"""`xsent serve`: what clients send and get, what is refused, and how it ends."""
+
+import base64
+import gzip
+import json
+import signal
+import socket
+import subprocess
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import anyio
+import numpy as np
+import openai
+import pytest
+from commands import Runner, assert_refused, is_one_line, start
+from conftest import sentences
+from httpx2 import Client, Response, get, post
+from prometheus_client.parser import text_string_to_metric_families
+from starlette.testclient import TestClient
+from starlette.types import ASGIApp
+
+from xsent import DataError, FingerprintError, LinearClassifier, SearchIndex, SentenceEncoder, build_index
+from xsent_apps.server import gate
+from xsent_apps.server.application import create_app
+from xsent_apps.server.command import _listen
+from xsent_apps.server.gate import Limits
+
+pytestmark = pytest.mark.network
+
+ENGLISH = sentences("en")
+LONG = " ".join(ENGLISH[:9])  # more than the toy reads
+EMBED = "/v1/embeddings"
+
+
+@pytest.fixture(scope="module")
+def made(encoder: SentenceEncoder, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A head of texts, one of pairs, and an index."""
+    folder = tmp_path_factory.mktemp("served")
+    vectors, labels = encoder.encode(ENGLISH), ["odd" if row % 2 else "even" for row in range(len(ENGLISH))]
+    for name, rows in (("topics", vectors), ("pairs", np.stack([vectors, vectors[::-1]], axis=1))):
+        LinearClassifier.fit(rows, labels, fingerprint=encoder.fingerprint).save(folder / f"{name}.npz")
+    build_index(folder / "notes.index", ENGLISH, encoder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def address(made: Path, mini_bundle: Path) -> Iterator[str]:
+    """A server in a process of its own."""
+    files = ["--head", made / "topics.npz", "--head", f"two={made / 'pairs.npz'}", "--index", made / "notes.index"]
+    with serving(mini_bundle, *files, "--alias", "text-embedding-3-small") as (found, _):
+        yield found
+
+
+@contextmanager
+def serving(bundle: Path, *options: object, before: str = "pass") -> Iterator[tuple[str, "subprocess.Popen[bytes]"]]:
+    """The address and the process of a server with these options, after a statement there."""
+    with start("serve", "--port", 0, "--model", bundle, *options, before=before) as process:
+        assert process.stderr is not None
+        try:
+            said = process.stderr.readline().decode()
+            assert " on http://127.0.0.1:" in said, said
+            yield said.split(" on ")[1].split(";")[0], process
+        finally:
+            process.terminate()
+            err = process.stderr.read().decode()
+        assert (process.wait(60), err) == (0, "")  # never a traceback, whatever was sent
+
+
+@pytest.fixture(scope="module")
+def client(encoder: SentenceEncoder, made: Path) -> TestClient:
+    """The application itself, with small limits; what it does not expect is raised here."""
+    load = lambda name: LinearClassifier.load(made / name, fingerprint=encoder.fingerprint)  # noqa: E731
+    heads = {"topics": load("topics.npz"), "two": load("pairs.npz")}
+    limits = Limits(bytes=20_000, items=40, length=500)
+    return TestClient(
+        create_app(encoder, heads=heads, indexes={"notes": SearchIndex(made / "notes.index")}, limits=limits)
+    )
+
+
+def test_openai_s_client_reads_the_very_vectors(address: str, encoder: SentenceEncoder) -> None:
+    with openai.OpenAI(base_url=f"{address}/v1", api_key="none", max_retries=0) as ours:
+        vectors = encoder.encode(ENGLISH)
+        tokens = sum(map(encoder.count_tokens, ENGLISH))
+        # The client asks for base64 unless it is told otherwise.
+        for options in ({}, {"encoding_format": "float"}, {"dimensions": encoder.dim}):
+            made = ours.embeddings.create(model="text-embedding-3-small", input=ENGLISH, **options)
+            found = np.array([one.embedding for one in made.data], np.float32)
+            assert np.array_equal(found, vectors) and [one.index for one in made.data] == [*range(len(vectors))]
+            assert (made.usage.prompt_tokens, made.usage.total_tokens, made.model) == (tokens, tokens, "mini")
+        [alone] = ours.embeddings.create(model="default", input=ENGLISH[0], encoding_format="base64").data
+        assert np.array_equal(np.frombuffer(base64.b64decode(str(alone.embedding)), "<f4"), vectors[0])
+        split = ours.embeddings.create(model="mini", input=LONG, extra_body={"on_long": "split"}).data[0].embedding
+        assert np.array_equal(np.array(split, np.float32), encoder.encode(LONG, on_long="split"))
+        assert {model.id for model in ours.models.list()} == {"mini", "text-embedding-3-small"}
+        with pytest.raises(
+            openai.BadRequestError, match=r"input\[1\] has [\d,]+ tokens, at most 64 fit; shorten it, or send"
+        ):
+            ours.embeddings.create(model="mini", input=["Anna", LONG])
+        with pytest.raises(
+            openai.NotFoundError, match="there is no model 'gpt' here, only default, mini, text-embedding"
+        ):
+            ours.embeddings.create(model="gpt", input="Anna")
+
+
+def test_trained_prefixes_are_the_dimensions(encoder: SentenceEncoder, monkeypatch: pytest.MonkeyPatch) -> None:
+    trained = encoder.bundle.trained._replace(prefixes=(16, 32))
+    monkeypatch.setitem(vars(encoder.bundle), "trained", trained)
+    client = TestClient(create_app(encoder))
+    answer = client.post(EMBED, json={"input": ENGLISH, "dimensions": 16}).json()
+    found = np.array([one["embedding"] for one in answer["data"]], np.float32)
+    assert np.array_equal(found, encoder.encode(ENGLISH, truncate_dim=16))
+    refused(client.post(EMBED, json={"input": "Anna", "dimensions": 8}), 400, "was trained for: 16, 32")
+
+
+def test_labels_and_lines_are_those_of_the_library(client: TestClient, encoder: SentenceEncoder, made: Path) -> None:
+    head = LinearClassifier.load(made / "topics.npz", fingerprint=encoder.fingerprint)
+    texts = [*ENGLISH[:5], LONG]
+    vectors = encoder.encode(texts, on_long="split")
+    answer = client.post("/classify", json={"input": texts, "head": "topics"})
+    assert [one["label"] for one in answer.json()["data"]] == head.predict(vectors)
+    assert [one["probability"] for one in answer.json()["data"]] == head.predict_proba(vectors).max(axis=1).tolist()
+    assert answer.headers["X-Xsent-Fingerprint"] == encoder.fingerprint
+    unsure = client.post("/classify", json={"input": "Anna", "head": "topics", "unknown": 1}).json()
+    assert (unsure["data"][0]["label"], unsure["usage"]["prompt_tokens"]) == (None, encoder.count_tokens("Anna"))
+    pairs = client.post("/classify", json={"input": [ENGLISH[:2], ENGLISH[2:4]], "head": "two"}).json()
+    head = LinearClassifier.load(made / "pairs.npz", fingerprint=encoder.fingerprint)
+    assert [one["label"] for one in pairs["data"]] == head.predict(encoder.encode(ENGLISH[:4]).reshape(2, 2, -1))
+    queries = ENGLISH[5:25]
+    found = client.post("/search", json={"query": queries, "k": 2}).json()
+    hits = SearchIndex(made / "notes.index").search(encoder, queries, 2)
+    assert [one["hits"] for one in found["data"]] == [[vars(hit) for hit in few] for few in hits]
+    assert (found["data"][0]["hits"][0]["text"], found["index"]) == (queries[0], "notes")
+
+
+def refused(answer: Response, status: int, message: str) -> None:
+    """See that an answer says this, in OpenAI's form."""
+    assert answer.status_code == status, answer.text
+    error = answer.json()["error"]
+    assert message in error["message"] and is_one_line(error["message"] + "\n")
+    assert error["type"] == ("server_error" if status >= 500 else "invalid_request_error")
+
+
+BAD = {
+    "no JSON": (EMBED, b"{", "Invalid JSON"),
+    "no text": (EMBED, b"\xff\xfe", "Invalid JSON"),
+    "half a character": (EMBED, rb'{"input": "\ud800"}', "Invalid JSON"),
+    "too deep": (EMBED, b"[" * 9000, "recursion limit"),
+    "a list": (EMBED, [], "should be an object"),
+    "nothing": (EMBED, {}, "input: Field required"),
+    "none": (EMBED, {"input": []}, "input: expected a text, or a list of at least one"),
+    "a number": (EMBED, {"input": 3}, "input: expected a text"),
+    "tokens": (EMBED, {"input": [1, 2]}, "input: tokens of another model's vocabulary mean nothing to this one"),
+    "lists of tokens": (EMBED, {"input": [[1, 2]]}, "check_embedding_ctx_length=False"),
+    "a number among texts": (EMBED, {"input": ["Anna", 5]}, "input[1]: Input should be a valid string"),
+    "null in it": (EMBED, {"input": ["Anna", None]}, "input[1]: Input should be a valid string"),
+    "empty": (EMBED, {"input": ["Anna", " "]}, "input[1] has no text in it"),
+    "too long": (EMBED, {"input": ["Anna"] * 20 + [LONG]}, "input[20] has"),
+    "too long to split": (EMBED, {"input": LONG * 5, "on_long": "split"}, "at most 500 fit; shorten it"),
+    "too many": (EMBED, {"input": ["Anna"] * 41}, "41 texts; at most 40 in one request"),
+    "a misspelt field": (
+        EMBED,
+        {"input": "Anna", "dimension": 8},
+        "dimension: there is no such field; there are model,",
+    ),
+    "text for a number": (EMBED, {"input": "Anna", "dimensions": "8"}, "dimensions: Input should be a valid integer"),
+    "no such format": (EMBED, {"input": "Anna", "encoding_format": "int8"}, "'float' or 'base64'"),
+    "untrained": (
+        EMBED,
+        {"input": "Anna", "dimensions": 33},
+        "33 is none of those that this model was trained for: 32",
+    ),
+    "which head": ("/classify", {"input": "Anna"}, "head: name one of topics, two"),
+    "texts for pairs": ("/classify", {"input": "Anna", "head": "two"}, "the head 'two' takes a list of pairs"),
+    "pairs for texts": ("/classify", {"input": [["a", "b"]], "head": "topics"}, "takes a text or a list of texts"),
+    "no probability": ("/classify", {"input": "Anna", "head": "topics", "unknown": 2}, "less than or equal to 1"),
+    "no query": ("/search", {"query": ""}, "query[0] has no text in it"),
+    "no hits": ("/search", {"query": "Anna", "k": 0}, "k: Input should be greater than or equal to 1"),
+    "too many hits": ("/search", {"query": ["Anna", "Boris"], "k": 21}, "42 hits of all queries together; at most 40"),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_bad_requests_are_told_what_is_wrong(client: TestClient, name: str) -> None:
+    path, body, message = BAD[name]
+    content = body if isinstance(body, bytes) else json.dumps(body).encode()
+    refused(client.post(path, content=content), 400, message)
+
+
+def test_what_is_not_there_is_named(client: TestClient, encoder: SentenceEncoder, made: Path) -> None:
+    refused(client.get("/v1/chat"), 404, "GET /v1/chat: Not Found")
+    packed = {"Content-Encoding": "gzip"}
+    refused(client.post(EMBED, content=gzip.compress(b"{}"), headers=packed), 415, "a body in gzip; send it as it is")
+    refused(client.get(EMBED), 405, f"GET {EMBED}: Method Not Allowed")
+    refused(client.post(EMBED, json={"input": "Anna", "model": "gpt"}), 404, "no model 'gpt' here, only default, mini")
+    refused(client.post("/classify", json={"input": "Anna", "head": "x"}), 404, "no head 'x', only topics, two")
+    refused(
+        TestClient(create_app(encoder)).post("/search", json={"query": "Anna"}), 404, "start it with --index NAME=PATH"
+    )
+    index = SearchIndex(made / "notes.index")
+    index.state = type(index.state)(fingerprint="of another", dim=32)
+    with pytest.raises(FingerprintError, match=r"notes\.index has vectors of of another"):
+        create_app(encoder, indexes={"notes": index})
+
+
+def test_a_million_strings_and_a_header_that_lies(client: TestClient, address: str) -> None:
+    with Client(base_url=address) as real:
+        for sent in (real, client):
+            refused(sent.post(EMBED, content=b'{"input": [' + b'"a",' * 10**6), 413, "bytes; send fewer texts at once")
+            pieces = (b'"Anna",' * 1000 for _ in range(1000))  # their length is not known before
+            refused(sent.post(EMBED, content=pieces), 413, "the request has more than")
+        with socket.create_connection(("127.0.0.1", real.base_url.port or 0)) as raw:
+            raw.sendall(b"POST /v1/embeddings HTTP/1.1\r\nHost: localhost\r\nContent-Length: 900\r\n\r\n{")  # hangs up
+        assert real.post(EMBED, json={"input": "Anna"}).status_code == 200
+
+
+def test_the_key_and_the_name_of_this_machine(encoder: SentenceEncoder, address: str) -> None:
+    guarded = TestClient(create_app(encoder, api_key="sésame"))
+    keys = {"right": "Bearer sésame", "wrong": "Bearer sesame", "bare": "sésame"}
+    for name, key in keys.items():
+        answer = guarded.post(EMBED, json={"input": "Anna"}, headers={"Authorization": key.encode()})
+        assert answer.status_code == (200 if name == "right" else 401)
+    refused(guarded.get("/metrics"), 401, "expected this server's key")
+    assert guarded.get("/health").json() == {"status": "ok", "model": "mini", "fingerprint": encoder.fingerprint}
+    with Client(base_url=address) as real:
+        for host, status in {"localhost": 200, "[::1]:80": 200, "evil.example": 403, "localhost.evil:80": 403}.items():
+            assert real.get("/v1/models", headers={"Host": host}).status_code == status
+
+
+class Held(SentenceEncoder):
+    """Encodes when it is let."""
+
+    def __init__(self, bundle: Path) -> None:
+        super().__init__(bundle, threads=1)
+        self.begun, self.go = threading.Semaphore(0), threading.Event()
+
+    def encode(self, *arguments: Any, **options: Any) -> Any:  # noqa: ANN401, D102
+        self.begun.release()
+        assert self.go.wait(60)
+        return super().encode(*arguments, **options)
+
+
+def test_a_full_queue_says_so_and_clears(mini_bundle: Path) -> None:
+    held = Held(mini_bundle)
+    client = TestClient(create_app(held, limits=Limits(queue=0)))
+    ask: Callable[[], Response] = lambda: client.post(EMBED, json={"input": "Anna"})  # noqa: E731
+    with ThreadPoolExecutor() as pool:
+        first = pool.submit(ask)
+        held.begun.acquire()
+        second = ask()
+        refused(second, 503, "1 at once are all that this server takes; try again soon")
+        assert second.headers["Retry-After"] == "1" and client.get("/health").status_code == 200
+        held.go.set()
+        assert first.result().status_code == ask().status_code == 200
+
+
+def test_nobody_waits_for_ever(mini_bundle: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    held = Held(mini_bundle)
+    client = TestClient(create_app(held, limits=Limits(seconds=0.01)))
+    threading.Timer(0.2, held.go.set).start()
+    refused(client.post(EMBED, json={"input": "Anna"}), 503, "not done within 0.01 seconds")
+
+    async def stopped(*given: Any) -> None:  # noqa: ANN401
+        with anyio.move_on_after(0.05):
+            await create_app(held)(*given)
+
+    sent = asked(stopped)
+    assert (sent[0]["status"], b"this server was stopped before it was done" in sent[1]["body"]) == (503, True)
+    monkeypatch.setattr(gate, "BODY_SECONDS", 0)
+    sent = asked(create_app(held))  # nothing comes
+    assert (sent[0]["status"], b"did not come within 0 seconds" in sent[1]["body"]) == (408, True)
+
+
+def asked(app: ASGIApp, *messages: dict[str, Any]) -> list[Any]:
+    """What an application sends to a client that sends these messages, and then nothing more."""
+    sent, coming = list[Any](), iter(messages)
+
+    async def receive() -> Any:  # noqa: ANN401
+        if message := next(coming, None):
+            return message
+        await anyio.sleep_forever()
+
+    async def send(message: Any) -> None:  # noqa: ANN401
+        sent.append(message)
+
+    scope = {"type": "http", "method": "POST", "path": EMBED, "headers": [], "query_string": b""}
+    anyio.run(app, scope, receive, send)
+    return sent
+
+
+def test_who_hangs_up_costs_no_work(mini_bundle: Path) -> None:
+    held = Held(mini_bundle)
+    app, body = create_app(held), {"type": "http.request", "body": b'{"input": "Anna"}'}
+    assert asked(app, body, {"type": "http.disconnect"})[0]["status"] == 499
+    assert not held.begun.acquire(blocking=False)
+    assert 'status="499"' in TestClient(app).get("/metrics").text
+
+
+def test_failures_are_for_the_log(
+    mini_bundle: Path, made: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    encoder, index = SentenceEncoder(mini_bundle), SearchIndex(made / "notes.index")
+    client = TestClient(create_app(encoder, indexes={"notes": index}), raise_server_exceptions=False)
+    for error in (DataError("/secret: damaged"), OSError(5, "gone", "/secret"), RuntimeError("a bug in /secret")):
+        monkeypatch.setattr(index, "search", lambda *_, **__: (_ for _ in ()).throw(error))  # noqa: B023
+        answer = client.post("/search", json={"query": "Anna"})
+        refused(answer, 500, "its log says why")
+        assert "secret" not in answer.text
+    assert [record.getMessage()[:7] for record in caplog.records] == ["/secret", "[Errno "]
+
+
+def test_what_is_counted_can_be_read(client: TestClient, encoder: SentenceEncoder) -> None:
+    def counted() -> dict[tuple[str, ...], float]:
+        families = text_string_to_metric_families(client.get("/metrics").text)
+        return {(s.name, *s.labels.values()): s.value for family in families for s in family.samples}
+
+    before = counted()
+    client.post(EMBED, json={"input": ENGLISH[:3]})
+    client.post("/no/such/path")
+    after = counted()
+    tokens = sum(map(encoder.count_tokens, ENGLISH[:3]))
+    for name, more in {
+        ("xsent_requests_total", EMBED, "200"): 1,
+        ("xsent_requests_total", "other", "404"): 1,
+        ("xsent_request_seconds_count", EMBED): 1,
+        ("xsent_texts_total",): 3,
+        ("xsent_tokens_total",): tokens,
+        ("xsent_requests_inside",): 0,
+    }.items():
+        assert after[name] - before.get(name, 0) == more
+    assert after["xsent_model_info", encoder.fingerprint, "mini"] == 1
+
+
+def test_sigterm_lets_what_runs_finish(mini_bundle: Path, encoder: SentenceEncoder) -> None:
+    slow = "import time; from xsent import SentenceEncoder as S; e = S.encode; "
+    slow += "S.encode = lambda *a, **o: (time.sleep(1), e(*a, **o))[1]"
+    with serving(mini_bundle, before=slow) as (address, process), ThreadPoolExecutor() as pool:
+        answer = pool.submit(post, f"{address}{EMBED}", json={"input": "Anna"}, timeout=60)
+        while "xsent_requests_inside 1.0" not in get(f"{address}/metrics").text:
+            time.sleep(0.02)
+        process.send_signal(signal.SIGTERM)
+        found = np.array(answer.result().json()["data"][0]["embedding"], np.float32)
+        assert np.array_equal(found, encoder.encode("Anna"))
+        assert process.wait(60) == 0
+
+
+def test_what_cannot_be_served_is_one_line(
+    run: Runner, mini_bundle: Path, made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        assert_refused(run("serve", "--port", port), f"127.0.0.1, port {port}: another program listens there; choose")
+    with _listen("127.0.0.1", 0) as listener:
+        assert listener.proto == socket.IPPROTO_TCP  # else asyncio lets every answer wait 40 ms
+    free = ["serve", "--port", 0, "--model", mini_bundle]
+    assert_refused(run("serve", "--host", "no.such.host.invalid"), "no.such.host.invalid, port 8000: ")
+    head = made / "topics.npz"
+    assert_refused(run(*free, "--head", head, "--head", head), "NAME=PATH, with another name for each")
+    assert_refused(run(*free, "--head", tmp_path / "no.npz"), "no.json: missing; a head is two files")
+    assert_refused(run(*free, "--index", f"notes={tmp_path}"), "not an index; make one with xsent index")
+    key = tmp_path / "key"
+    assert_refused(run(*free, "--api-key-file", key), "key: No such file or directory")
+    key.write_text("two words\n")
+    assert_refused(run(*free, "--api-key-file", key), "key: expected one line, the key, of printable ASCII")
+    monkeypatch.setenv("XSENT_API_KEY", "")
+    assert_refused(run(*free), "XSENT_API_KEY: expected one line, the key")

@@ -1,0 +1,54 @@
+"""The example of a vector database: from `xsent encode` to a question in another language."""
+
+from pathlib import Path
+
+import pytest
+from commands import Runner, write_lines
+
+from xsent import DataError, FingerprintError, SentenceEncoder
+
+pytest.importorskip("lancedb")
+pa = pytest.importorskip("pyarrow")
+pq = pytest.importorskip("pyarrow.parquet")
+
+from xsent_apps.examples import vector_database  # noqa: E402
+from xsent_apps.examples.vector_database import VectorDatabase, fill  # noqa: E402
+
+TEXTS = ["The cat sleeps under the table.", "", "Parliament voted on the budget.", "The train to Vienna is late."]
+
+
+def test_a_question_in_french_finds_its_answer(run: Runner, tmp_path: Path, mini_bundle: Path) -> None:
+    lines, vectors, database = write_lines(tmp_path / "en.txt", TEXTS), tmp_path / "en.parquet", tmp_path / "en.lance"
+    assert run("encode", lines, "--output", vectors, "--truncate-dim", 128)[0] == 0
+    assert fill(vectors, database) == len(TEXTS)
+    encoder = SentenceEncoder()
+    (best, *_) = VectorDatabase(database, encoder).ask("Le chat dort sous la table.")
+    cosine = encoder.similarity(*encoder.encode([best["sentence"], "Le chat dort sous la table."], truncate_dim=128))
+    assert best["sentence"] == TEXTS[0] and best["cosine"] == pytest.approx(float(cosine[0, 0]), abs=1e-5)
+    with pytest.raises(FingerprintError, match=f"has vectors of {encoder.fingerprint}, the encoder is"):
+        VectorDatabase(database, SentenceEncoder(mini_bundle))
+
+
+def test_large_tables_get_an_index(
+    run: Runner, tmp_path: Path, mini_bundle: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(vector_database, "INDEXED", 300)
+    lines = write_lines(tmp_path / "a.txt", (f"Anna sees Boris {n}" for n in range(300)))
+    assert run("encode", lines, "--output", tmp_path / "a.parquet", "--model", mini_bundle)[0] == 0
+    fill(tmp_path / "a.parquet", tmp_path / "a.lance")
+    found = VectorDatabase(tmp_path / "a.lance", SentenceEncoder(mini_bundle)).ask("Anna sees Boris 7", k=5)
+    assert found[0]["cosine"] > 0.99
+
+
+def test_what_cannot_be_filled_or_asked(run: Runner, tmp_path: Path, mini_bundle: Path) -> None:
+    pq.write_table(pa.table({"vector": [[1.0]]}), tmp_path / "theirs.parquet")
+    with pytest.raises(DataError, match="its metadata names no encoder"):
+        fill(tmp_path / "theirs.parquet", tmp_path / "db")
+    lines = write_lines(tmp_path / "a.txt", TEXTS)
+    command = ["encode", lines, "--output", tmp_path / "a.parquet", "--model", mini_bundle, "--precision", "int8"]
+    assert run(*command)[0] == 0
+    with pytest.raises(DataError, match="holds int8, which LanceDB does not compare"):
+        fill(tmp_path / "a.parquet", tmp_path / "db")
+    with pytest.raises(DataError, match="no such database"):
+        VectorDatabase(tmp_path / "db", SentenceEncoder(mini_bundle))
+    assert not (tmp_path / "db").exists()

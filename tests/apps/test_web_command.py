@@ -1,0 +1,160 @@
+"""`xsent web`: what it serves and writes, and what it says when it cannot."""
+
+import gzip
+import hashlib
+import json
+import re
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from http.client import HTTPConnection, HTTPResponse
+from pathlib import Path
+from threading import Thread
+
+import pytest
+from commands import Runner, assert_refused, file_names, hear_ctrl_c, start
+
+import xsent_apps.web
+from xsent_apps.web.server import Site, open_server
+
+pytestmark = pytest.mark.network
+
+ROOT = Path(__file__).parents[2]
+STATIC = Path(xsent_apps.web.__file__).parent / "static"
+
+
+@pytest.fixture(scope="module")
+def server(mini_bundle: Path) -> Iterator[HTTPConnection]:
+    """A connection to a server of the page with a small model."""
+    with open_server(Site.of(mini_bundle), "127.0.0.1", 0) as running:
+        Thread(target=running.serve_forever, daemon=True).start()
+        connection = HTTPConnection("127.0.0.1", running.server_port)
+        yield connection
+        connection.close()
+        running.shutdown()
+
+
+def ask(server: HTTPConnection, path: str, method: str = "GET", **headers: str) -> tuple[HTTPResponse, bytes]:
+    server.request(method, path, headers={name.replace("_", "-"): value for name, value in headers.items()})
+    response = server.getresponse()
+    return response, response.read()
+
+
+def test_every_listed_file_is_served_with_its_type(server: HTTPConnection) -> None:
+    listed = json.loads(ask(server, "/files.json")[1])["files"]
+    assert {"index.html", "sw.js", "worker.js", "vendor/onnxruntime.wasm.gz", "model/embeddings.bin"} <= set(listed)
+    for name, file in listed.items():
+        response, content = ask(server, f"/{name}")
+        assert (response.status, hashlib.sha256(content).hexdigest()) == (200, file["sha256"])
+        assert len(content) == file["bytes"]
+        kind = {".js": "text/javascript", ".css": "text/css", ".html": "text/html"}.get(Path(name).suffix, "")
+        assert (response.headers["Content-Type"] or "").startswith(kind)
+    assert ask(server, "/")[1] == (STATIC / "index.html").read_bytes()
+
+
+def test_the_page_may_talk_to_nobody_else(server: HTTPConnection) -> None:
+    headers = ask(server, "/")[0].headers
+    assert "default-src 'none'" in headers["Content-Security-Policy"]
+    assert "connect-src 'self';" in headers["Content-Security-Policy"]
+    assert headers["Cross-Origin-Opener-Policy"] == "same-origin"
+    assert headers["Cross-Origin-Embedder-Policy"] == "require-corp"
+    # On hosts that send no such header the page brings it itself; only what a page cannot say is missing there.
+    policy = headers["Content-Security-Policy"].removesuffix("; frame-ancestors 'none'")
+    assert f'content="{policy}"' in (STATIC / "index.html").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("path", ["/../site.py", "/%2e%2e/site.py", "/etc/passwd", "/model", "/model/", "/.git/config"])
+def test_nothing_else_is_served(path: str, server: HTTPConnection) -> None:
+    response, content = ask(server, path)
+    assert (response.status, content) == (404, b"")
+
+
+def test_what_a_browser_has_is_not_sent_again(server: HTTPConnection) -> None:
+    tag = ask(server, "/main.js")[0].headers["ETag"]
+    response, content = ask(server, "/main.js", If_None_Match=tag)
+    assert (response.status, content) == (304, b"")
+    response, content = ask(server, "/main.js", "HEAD")
+    assert (response.status, content) == (200, b"")
+    assert response.headers["Content-Length"] == str((STATIC / "main.js").stat().st_size)
+
+
+def test_a_folder_for_a_static_host(run: Runner, mini_bundle: Path, tmp_path: Path) -> None:
+    out = tmp_path / "site"
+    code, said, _ = run("web", "--model", mini_bundle, "--out", out)
+    assert code == 0 and str(out) in said and "MB" in said
+    listed = json.loads((out / "files.json").read_text())
+    written = {path.relative_to(out).as_posix() for path in out.rglob("*") if path.is_file()}
+    assert written == {*listed["files"], "files.json"}
+    for name, file in listed["files"].items():
+        assert hashlib.sha256((out / name).read_bytes()).hexdigest() == file["sha256"]
+    assert json.loads((out / "model" / "xsent.json").read_text())["name"] == "mini"
+
+    (out / "stale").touch()
+    assert_refused(run("web", "--model", mini_bundle, "--out", out), "exists; --force replaces it")
+    assert run("web", "--model", mini_bundle, "--out", out, "--force")[0] == 0
+    assert not (out / "stale").exists()
+    assert file_names(tmp_path) == {"site"}
+    # The list's version says that another model is another page.
+    assert json.loads(Site.of(None).list)["version"] != listed["version"]
+
+
+def test_force_replaces_no_folder_that_is_something_else(run: Runner, mini_bundle: Path, tmp_path: Path) -> None:
+    (tmp_path / "letters").mkdir()
+    (tmp_path / "letters" / "mine.txt").touch()
+    outcome = run("web", "--model", mini_bundle, "--out", tmp_path / "letters", "--force")
+    assert_refused(outcome, "was not written by `xsent web`")
+    assert file_names(tmp_path / "letters") == {"mine.txt"}
+
+
+def test_a_failed_write_leaves_nothing(
+    run: Runner, mini_bundle: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device", "somewhere")
+
+    monkeypatch.setattr("shutil.copyfile", full)
+    assert_refused(run("web", "--model", mini_bundle, "--out", tmp_path / "site"), "No space left")
+    assert file_names(tmp_path) == set()
+
+
+def test_a_port_in_use_is_said_in_one_line(run: Runner, mini_bundle: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = other.getsockname()[1]
+        assert_refused(run("web", "--model", mini_bundle, "--port", port), f"port {port} is in use; choose another")
+
+
+def test_a_missing_model_is_said_in_one_line(run: Runner, tmp_path: Path) -> None:
+    assert_refused(run("web", "--model", tmp_path / "none"), "no such folder")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="sends Ctrl-C")
+def test_ctrl_c_ends_it_without_complaint(mini_bundle: Path) -> None:
+    process = start("web", "--model", mini_bundle, "--port", 0, stdout=subprocess.PIPE, preexec_fn=hear_ctrl_c)
+    assert process.stdout is not None
+    assert process.stdout.readline().startswith(b"http://127.0.0.1:")
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=60)
+    assert (process.returncode, out, err.strip()) == (0, b"", b"")
+
+
+def test_the_vendored_runtime_is_what_its_script_fetches() -> None:
+    script = (ROOT / "tools" / "onnxruntime_web.sh").read_text(encoding="utf-8")
+    sums = {name: digest for digest, name in re.findall(r"^(\w{64})  (\S+)$", script, re.MULTILINE)}
+    vendor = ROOT / "apps" / "web" / "static" / "vendor"
+    own = (vendor / "onnxruntime.js").read_bytes()
+    files = {
+        "ort.wasm.bundle.min.mjs": own,
+        "ort-wasm-simd-threaded.wasm": gzip.decompress((vendor / "onnxruntime.wasm.gz").read_bytes()),
+        "LICENSE": (vendor / "LICENSE.txt").read_bytes(),
+        "ThirdPartyNotices.txt": (vendor / "ThirdPartyNotices.txt").read_bytes(),
+    }
+    assert len(file_names(vendor)) == len(files)
+    assert {name: hashlib.sha256(content).hexdigest() for name, content in files.items()} == sums
+    version = script.partition("version=")[2].split()[0]
+    assert f"v{version}".encode() in own[:200]
+
+
+def test_all_of_it_is_small() -> None:
+    assert sum(file.bytes for file in Site.of(None).files.values()) <= 38_000_000  # 40 MB at most, with every request

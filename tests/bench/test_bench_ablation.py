@@ -1,0 +1,190 @@
+"""The ablation as a whole: rows are trained once, measured, reported; what is finished survives anything."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from bench_toy import write_toy_data, write_toy_tests
+from commands import hear_ctrl_c
+from numpy.typing import NDArray
+from toy import ENGLISH
+
+from xsent.errors import DataError, XsentError
+from xsent.evaluation.translation import xsr
+from xsent_bench.ablation import Ablation, group_section, main
+from xsent_bench.quality import every_score, write_small_xsr
+from xsent_bench.variants import GROUPS, Plan, Row, RowGroup, chosen
+
+ROWS = ("table", "layers-2", "prefixes", "layer-prefixes")  # of matryoshka, with the encoders inside them
+
+
+def toy_plan(data: Path) -> Plan:
+    sizes = {"pairs": 160, "table_pairs": 8_000, "vocabulary": 360, "dim": 32, "max_tokens": 12, "batch_size": 16}
+    held_out = {"validation_share": 0.1, "validation_pairs": 20}
+    return Plan(data=str(data), clusters=5, distractors=10, **sizes, **held_out)  # type: ignore[arg-type]
+
+
+def run(plan: Plan, folder: Path, only: str = "matryoshka") -> Path:
+    return Ablation(plan, folder, "xsent-bench ablation").run([1], [only], 2)
+
+
+def figures(folder: Path) -> dict[str, dict[str, float]]:
+    return {file.stem[:-2]: json.loads(file.read_text()) for file in (folder / "rows").glob("*.json")}
+
+
+@pytest.fixture(scope="module")
+def plan(tmp_path_factory: pytest.TempPathFactory) -> Plan:
+    return toy_plan(write_toy_data(tmp_path_factory.mktemp("data")))
+
+
+@pytest.fixture(scope="module")
+def finished(plan: Plan, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An ablation whose rows were trained in this process, which is quicker than in one each."""
+    folder = tmp_path_factory.mktemp("ablation") / "new"
+    (folder / "rows").mkdir(parents=True)
+    (folder / "plan.json").write_text(json.dumps(vars(plan)))
+    main(str(folder))
+    for key in ROWS:
+        main(str(folder), key, "1")
+    assert run(plan, folder) == folder / "ablation.md"
+    return folder
+
+
+def test_every_row_is_trained_and_measured(finished: Path) -> None:
+    found = figures(finished)
+    assert {*found} == {*ROWS}
+    for row in found.values():
+        assert row["Tatoeba fr→en"] > 50  # word by word: a table learns it in no time
+        assert {"Tatoeba en→de", "XSR en→fr", "SIB en→de", "STS fr"} <= row.keys()
+        assert 0 < row["s/1,000 steps"] < 1000 and row["peak MiB"] > 50 and row["held-out loss"] > 0
+    assert {"Tatoeba fr→en ¼ of the dimensions", "Tatoeba en→de 0 layers"} <= found["layer-prefixes"].keys()
+    report = (finished / "ablation.md").read_text()
+    assert "## Matryoshka prefixes" in report and "| layers: 0 layers | " in report
+    assert "## Generative tasks" not in report  # no row of it is finished
+    assert "10 distractors" in report and "`xsent-bench ablation`" in report
+    assert (finished / "plots" / "matryoshka.png").read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
+def test_an_ablation_that_was_ended_goes_on(plan: Plan, finished: Path, how: signal.Signals) -> None:
+    group, key = ("negatives", "cluster") if how == signal.SIGKILL else ("distillation", "distil")
+    program = f"""
+from pathlib import Path
+from test_bench_ablation import run, toy_plan
+run(toy_plan({plan.data!r}), Path({str(finished)!r}), {group!r})
+"""
+    before = figures(finished)
+    paths = os.pathsep.join([str(Path(__file__).parent), *sys.path])
+    process = subprocess.Popen(
+        [sys.executable, "-c", program], env={**os.environ, "PYTHONPATH": paths}, preexec_fn=hear_ctrl_c
+    )
+    log, deadline = finished / "rows" / f"{key}-1.log", time.monotonic() + 120
+    while not log.exists():  # layers-2 is finished, this one has begun
+        assert process.poll() is None and time.monotonic() < deadline
+        time.sleep(0.01)
+    process.send_signal(how)
+    assert process.wait(60) != 0
+    assert figures(finished) == before
+    run(plan, finished, group)
+    found = figures(finished)
+    assert key in found and {name: found[name] for name in before} == before
+    assert "## Negatives" in (finished / "ablation.md").read_text()
+
+
+def test_rows_that_fail_are_named(tmp_path: Path) -> None:
+    data = write_toy_data(tmp_path / "data")
+    (data / "eval" / "stsb" / "en-test.csv").unlink()
+    with pytest.raises(XsentError, match=r"^1 rows failed.*table-1\.log.*tries them again$"):
+        run(toy_plan(data), tmp_path / "out", "negatives")
+    assert "en-test.csv" in (tmp_path / "out" / "rows" / "table-1.log").read_text().splitlines()[-1]
+
+
+def test_what_cannot_be_run_is_one_clear_line(plan: Plan, finished: Path, tmp_path: Path) -> None:
+    for wrong, folder, message in (
+        (replace(plan, pairs=320), finished, r"pairs = 160; name another --out"),
+        (toy_plan(tmp_path), tmp_path / "out", r"no train/pairs\.tsv"),
+        (replace(plan, teacher="nowhere"), tmp_path / "out", "nowhere: no such folder; --teacher takes"),
+    ):
+        with pytest.raises(DataError, match=message):
+            run(wrong, folder)
+    with pytest.raises(DataError, match="no group layer; there are generative"):
+        chosen(["layer"])
+
+
+def test_budgets_are_equal_and_every_row_has_its_variant() -> None:
+    plan = Plan(data=".")
+    variants = plan.variants()
+    assert {row.key for group in GROUPS for row in group.rows} == variants.keys() and len(variants) == 36
+    for key, variant in variants.items():
+        seen = variant.stage.steps * variant.stage.batch_size
+        assert seen == (plan.table_pairs if key == "table" else plan.pairs) and variant.stage.name == variant.key == key
+    assert all(len(row.paper) in (0, 2) for group in GROUPS for row in group.rows)
+    system, literal = (variants[f"ugt-align-sim{kind}"].stage.objectives for kind in ("", "-literal"))
+    assert system.sim and literal.sim and (system.sim.literal, literal.sim.literal) == (False, True)
+
+
+def test_a_table_has_our_numbers_and_the_papers() -> None:
+    group = RowGroup("toy", "Toy", "A note.", (Row("A", "a", (90, 80)), Row("B", "b", (80, 85)), Row("C", "c")))
+    rest = {"held-out P@1": 97.0, "held-out loss": 0.25, "s/1,000 steps": 123.4, "peak MiB": 456.7}
+    seeds = {"a": [(50.0, 30.0), (54.0, 30.0)], "b": [(60.0, 20.0)]}
+    found = {key: [{"XSR en→fr": x, "SIB en→fr": s, **rest} for x, s in rows] for key, rows in seeds.items()}
+    section = group_section(group, found)
+    assert (section.title, section.text) == ("Toy", "A note.")
+    head = "held-out P@1 | held-out loss | s/1,000 steps | peak MiB | paper XSR en→fr | paper MLDoc en→fr |"
+    # Of 50 and 54 the deviation of the sample is the root of 8.
+    assert section.table and section.table.markdown().splitlines() == [
+        f"|  | XSR en→fr | SIB en→fr | {head}",
+        "| --- |" + " ---: |" * 8,
+        "| A | 52.0 ± 2.8 | 30.0 ± 0.0 | 97.0 ± 0.0 | 0.250 ± 0.000 | 123.4 ± 0.0 | 457 ± 0 | 90.0 | 80.0 |",
+        "| B | 60.0 | 20.0 | 97.0 | 0.250 | 123.4 | 457 | 80.0 | 85.0 |",
+        "| C | – | – | – | – | – | – | – | – |",
+    ]
+    assert section.points == [
+        *("XSR en→fr, best first, ours: B > A", "paper XSR en→fr, best first: A > B"),
+        *("SIB en→fr, best first, ours: A > B", "paper MLDoc en→fr, best first: B > A"),
+    ]
+
+
+WORDS = {word: number for number, word in enumerate(ENGLISH)} | {
+    word[::-1] + ending: number for number, word in enumerate(ENGLISH) for ending in ("en", "eau")
+}
+
+
+class Dictionary:
+    """Counts words and knows their translations: a perfect encoder of the toy languages."""
+
+    def encode(self, sentences: list[str], /) -> NDArray[np.float32]:
+        """How often each word occurs in each sentence."""
+        numbers = [[WORDS[word] for word in re.findall(r"[a-z]+", sentence)] for sentence in sentences]
+        return np.array([np.bincount(row, minlength=len(ENGLISH)) for row in numbers], np.float32)
+
+
+def test_a_perfect_encoder_has_perfect_scores(tmp_path: Path) -> None:
+    data = write_toy_tests(tmp_path / "tests")
+    write_small_xsr(data / "xsr", tmp_path / "xsr", "fr", 7)
+    scores = every_score(Dictionary(), data, tmp_path / "xsr", ["fr", "de"])
+    retrieval = [score for name, score in scores.items() if name.startswith(("Tatoeba", "XSR"))]
+    assert len(retrieval) == 6 and min(retrieval) > 95  # a few toy sentences have the same words in another order
+    assert [name for name in scores if name.startswith("SIB")] == ["SIB en→en", "SIB en→fr", "SIB en→de"]
+    assert all(score > 90 for name, score in scores.items() if name.startswith("SIB"))
+    assert scores["STS en"] == pytest.approx(scores["STS fr"]) and scores["STS en"] > 99
+
+
+def test_a_small_xsr_has_as_many_distractors_as_asked_for(tmp_path: Path) -> None:
+    data = write_toy_tests(tmp_path / "tests")
+    rows = len((data / "xsr" / "en-fr.tsv").read_text().splitlines())
+    for distractors, more in ((0, 0), (7, 7), (1000, 30)):
+        write_small_xsr(data / "xsr", tmp_path / "xsr", "fr", distractors)
+        score = xsr(Dictionary(), tmp_path / "xsr", ["fr"]).scores["fr"]
+        assert score["en_xx_candidates"] == rows + more and score["xx_en_candidates"] == rows
+    (data / "xsr" / "en-fr.tsv").unlink()
+    with pytest.raises(DataError, match=r"en-fr\.tsv: no such file"):
+        write_small_xsr(data / "xsr", tmp_path / "xsr", "fr", 7)

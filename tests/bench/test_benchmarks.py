@@ -1,0 +1,27 @@
+"""The pytest-benchmark module: it runs, by layers, and says what is wrong with a bundle."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("pytest_benchmark")
+
+
+def test_every_benchmark_runs_for_a_bundle_as_a_plain_test(mini_bundle: Path) -> None:
+    command = [sys.executable, "-m", "pytest", "bench", "--benchmark-disable", "-vv", "-p", "no:cacheprovider"]
+    environment = {**os.environ, "XSENT_BUNDLES": str(mini_bundle)}
+    done = subprocess.run(command, cwd=Path(__file__).parents[2], env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    for told in ("one_sentence[2-32] PASSED", "hundred_sentences[2-1] PASSED", "opening[2] PASSED"):
+        assert f"test_encoding.py::test_{told}" in done.stdout
+    assert "test_encoding.py::test_one_sentence[2-128] SKIPPED" in done.stdout  # the bundle takes 64
+
+
+def test_they_are_run_where_they_are_installed_and_name_a_bundle_that_is_none(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "pytest", "--pyargs", "xsent_bench", "-p", "no:cacheprovider", "--benchmark-only"]
+    environment = {**os.environ, "XSENT_BUNDLES": str(tmp_path / "nowhere")}
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True)
+    assert done.returncode and "nowhere: no such folder; expected a bundle" in done.stdout + done.stderr

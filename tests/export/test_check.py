@@ -1,0 +1,147 @@
+"""The parity gate: what it measures, and what it refuses."""
+
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from xsent.encoder import SentenceEncoder
+from xsent.errors import DataError, ParityError
+from xsent_export import graph
+from xsent_export.check import LanguageParity, Parity, measure_parity, read_pairs
+from xsent_export.export import export_bundle
+from xsent_export.options import Budget, ExportOptions, Precision
+from xsent_export.quantization import Target
+from xsent_train.checkpoint import load_checkpoint
+
+Vectors = NDArray[Any]
+
+
+def fixed(**vectors: tuple[float, float]) -> SimpleNamespace:
+    """An encoder with known vectors."""
+    return SimpleNamespace(encode=lambda texts: np.array([vectors[text] for text in texts], np.float32))
+
+
+PAIRS = {"fr": [("one", "un"), ("two", "deux")]}
+BEFORE = fixed(one=(1, 0), two=(0, 1), un=(1, 0), deux=(0, 1))
+
+
+def test_measures_by_hand() -> None:
+    # "deux" moves by 90 degrees and is now nearest to "one"; "one" and "two" still find their translations first.
+    after = fixed(one=(1, 0), two=(0, 1), un=(0.8, 0.6), deux=(1, 0))
+    measured = measure_parity(BEFORE, after, PAIRS, Budget()).languages["fr"]
+    assert measured.pairs == 2
+    assert measured.cosine_mean == pytest.approx((1 + 1 + 0.8 + 0) / 4)
+    assert measured.cosine_min == 0
+    assert measured.cosine_p1 == pytest.approx(0.03 * 0.8)
+    assert measured.p1_before == 100
+    # en -> fr: "one" finds "deux", "two" finds "un"; fr -> en: both find "one".
+    assert measured.p1_after == 25
+    measure_parity(BEFORE, BEFORE, PAIRS, Budget()).check()
+
+
+@pytest.mark.parametrize(
+    ("cosine", "after", "message"),
+    [
+        (0.99, 97.0, r"fr mean cosine 0\.9900 \(at least 0\.995\)"),
+        (1.0, 96.4, r"fr P@1 97\.00 -> 96\.40 \(loss at most 0\.5\)"),
+        (float("nan"), 97.0, "fr mean cosine nan"),
+        (1.0, float("nan"), "fr P@1"),
+    ],
+)
+def test_the_worst_language_decides(cosine: float, after: float, message: str) -> None:
+    good = LanguageParity(10, 1.0, 1.0, 1.0, 97.0, 97.0)
+    bad = LanguageParity(10, cosine, 0.9, 0.9, 97.0, after)
+    with pytest.raises(ParityError, match=message):
+        Parity({"de": good, "fr": bad}, Budget()).check()
+
+
+def test_few_pairs_are_said() -> None:
+    def measured(pairs: int) -> Parity:
+        many, few = LanguageParity(1000, 1, 1, 1, 97, 97), LanguageParity(pairs, 1, 1, 1, 97, 96)
+        return Parity({"de": many, "fr": few}, Budget())
+
+    assert measured(100).remark == ""
+    with pytest.raises(ParityError, match=r"keeps the trained weights; fr: P@1 of 99 pairs moves in steps of 0\.51,"):
+        measured(99).check()
+
+
+def test_of_a_table_in_4_bits_the_table_is_to_blame(mini_checkpoint: Path, tmp_path: Path) -> None:
+    options = ExportOptions(precision="int4-table", least_cosine=0.9999)
+    with pytest.raises(ParityError, match=r"mean cosine .*; --int8 keeps 8 bits for the table; de: P@1 of 9 pairs"):
+        export_bundle(load_checkpoint(mini_checkpoint), tmp_path / "out", options)
+
+
+def test_long_sentences_are_cut_on_both_sides_without_a_word(encoder: SentenceEncoder) -> None:
+    pairs = {"fr": [("Anna " * 100, "Boris " * 100), ("Clara", "David")]}
+    assert measure_parity(encoder, encoder, pairs, Budget()).languages["fr"].cosine_min == pytest.approx(1)
+
+
+def one_bit_less(numbers: Vectors, scales: Vectors) -> tuple[Vectors, Vectors]:
+    return (2 * np.rint(numbers / 2)).astype(np.int8), scales
+
+
+def three_values(numbers: Vectors, scales: Vectors) -> tuple[Vectors, Vectors]:
+    return numbers.clip(-1, 1), scales
+
+
+def one_wrong_scale(numbers: Vectors, scales: Vectors) -> tuple[Vectors, Vectors]:
+    return numbers, np.concatenate([scales[:-1], 2 * scales[-1:]])
+
+
+@pytest.mark.parametrize(
+    ("function", "damage", "precision"),
+    [
+        ("quantize_columns", one_bit_less, "int8"),  # mean cosine 0.99999
+        ("quantize_columns", three_values, "int8"),
+        ("quantize_rows", one_bit_less, "int8"),
+        ("quantize_rows", one_wrong_scale, "int8"),
+        ("quantize_nibbles", one_wrong_scale, "int4-table"),
+    ],
+)
+def test_coarser_weights_are_refused_whatever_cosines_say(
+    function: str,
+    damage: Callable[..., tuple[Vectors, Vectors]],
+    precision: Precision,
+    mini_checkpoint: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    honest = getattr(graph, function)
+    monkeypatch.setattr(graph, function, lambda *given: damage(*honest(*given)))
+    options = ExportOptions(precision=precision, least_cosine=0, tolerance=100)
+    message = r"(table|layers\.0\.qkv)\.weight by \d+\.\d\d steps of rounding \(at most 0\.51\); nothing was written"
+    with pytest.raises(ParityError, match=message):
+        export_bundle(load_checkpoint(mini_checkpoint), tmp_path / "out", options)
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.filterwarnings("ignore::xsent.encoder.UnknownTextWarning")
+def test_targets_differ_less_than_processors_may(mini_checkpoint: Path, tmp_path: Path) -> None:
+    checkpoint = load_checkpoint(mini_checkpoint)
+    targets: tuple[Target, ...] = ("portable", "vnni")
+    made = [export_bundle(checkpoint, tmp_path / target, ExportOptions(target=target)) for target in targets]
+    bundles = [SentenceEncoder(each.path) for each in made]
+    assert [encoder.bundle.target for encoder in bundles] == ["portable", "vnni"]
+    assert bundles[0].fingerprint != bundles[1].fingerprint
+    texts = list(bundles[0].bundle.golden.sentences)
+    difference = np.abs(bundles[0].encode(texts) - bundles[1].encode(texts)).max()
+    assert 0 < difference < bundles[0].bundle.golden.tolerance["other"]
+
+
+def test_pairs_are_read_once_and_spread(tmp_path: Path) -> None:
+    lines = [f"web\tfr\tenglish {i}\tfrançais {i}" for i in range(10)]
+    lines += ["web\tde\tenglish 1\tdeutsch 1", "web\tfr\tenglish 1\tautre", "web\tfr\tother\tfrançais 2"]
+    file = tmp_path / "validation.tsv"
+    file.write_text("\n".join(lines), encoding="utf-8")
+    pairs = read_pairs(file, limit=5)
+    assert list(pairs) == ["de", "fr"]
+    assert pairs["de"] == [("english 1", "deutsch 1")]
+    assert [english for english, _ in pairs["fr"]] == [f"english {i}" for i in (0, 2, 4, 6, 8)]
+    file.write_text("")
+    with pytest.raises(DataError, match="empty"):
+        read_pairs(file)

@@ -1,0 +1,170 @@
+"""Folders for sentence-transformers and their tokenizer, read by the libraries that people read them with."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from conftest import MakeCheckpoint
+from sentencepiece import SentencePieceProcessor
+from texts import multilingual, train_tokenizer
+
+from xsent.errors import DataError
+from xsent_export.formats.sentence_transformers import write_sentence_transformers
+from xsent_export.formats.tokenizer import write_tokenizer
+from xsent_export.options import BundleSpec
+from xsent_train.checkpoint import CheckpointEncoder
+from xsent_train.model import ModelConfig
+from xsent_train.teacher.bert import open_sentence_transformer
+
+sentence_transformers = pytest.importorskip("sentence_transformers")
+transformers = pytest.importorskip("transformers")
+DIM = 32  # of make_encoder
+MAX_LENGTH = 50
+STATIC, LAYERS = (ModelConfig(900, 32, num_layers, 4, max_length=MAX_LENGTH) for num_layers in (0, 2))
+
+
+@pytest.fixture(scope="module")
+def processor(tokenizer_of_scripts: Path) -> SentencePieceProcessor:
+    return SentencePieceProcessor(model_file=str(tokenizer_of_scripts))
+
+
+@pytest.fixture(scope="module")
+def tokenizer(tokenizer_of_scripts: Path, tmp_path_factory: pytest.TempPathFactory):  # noqa: ANN201  a type of transformers
+    folder = tmp_path_factory.mktemp("written")
+    write_tokenizer(tokenizer_of_scripts, folder, STATIC)
+    return transformers.AutoTokenizer.from_pretrained(folder, local_files_only=True)
+
+
+def test_ids_are_those_of_sentencepiece_for_every_character(tokenizer, processor: SentencePieceProcessor) -> None:  # noqa: ANN001
+    assert isinstance(tokenizer, transformers.PreTrainedTokenizerFast)
+    # All but Chinese characters and Korean syllables, which are like each other, and what belongs to nobody. And but
+    # those that stand in for others, and one that is two marks, which NFKC joins with the letter before it.
+    blocks = (range(1, 0x3400), range(0xA000, 0xAC00), range(0xF900, 0x11000), range(0x1D400, 0x20000))
+    others = {0xFDD0, 0xFDD1, 0xFDD2, 0x344}
+    texts = [*multilingual(1000), *(f"x{chr(i)}y" for block in blocks for i in block if i not in others)]
+    expected = processor.encode(texts)
+    got = tokenizer(texts)["input_ids"]
+    assert [text for text, ids, same in zip(texts, got, expected, strict=True) if ids != same] == []
+
+
+def test_layers_read_a_text_between_the_first_and_the_last_token(
+    tokenizer_of_scripts: Path, processor: SentencePieceProcessor, tmp_path: Path
+) -> None:
+    write_tokenizer(tokenizer_of_scripts, tmp_path, LAYERS)
+    tokenizer = transformers.AutoTokenizer.from_pretrained(tmp_path, local_files_only=True)
+    texts = multilingual(200)
+    assert tokenizer(texts)["input_ids"] == processor.encode(texts, add_bos=True, add_eos=True)
+    long = "the cat " * 100
+    expected = [LAYERS.first, *processor.encode(long)[:MAX_LENGTH], LAYERS.last]
+    assert tokenizer(long, truncation=True)["input_ids"] == expected
+    assert tokenizer.model_max_length == MAX_LENGTH + 2
+
+
+def train_small(folder: Path, **settings: object) -> Path:
+    """A small model, by default of the kind that can be written."""
+    return train_tokenizer(folder, ["the cat sleeps", "a dog runs", "two birds sing"] * 20, 300, **settings)
+
+
+def test_a_small_vocabulary_without_padding(tmp_path: Path) -> None:
+    model = train_small(tmp_path)
+    write_tokenizer(model, tmp_path, STATIC)
+    tokenizer = transformers.AutoTokenizer.from_pretrained(tmp_path, local_files_only=True)
+    processor = SentencePieceProcessor(model_file=str(model))
+    texts = multilingual(100)
+    assert tokenizer(texts)["input_ids"] == processor.encode(texts)
+    assert tokenizer.pad_token_id == processor.unk_id()
+
+
+def test_no_token_is_added_and_long_texts_are_cut(tokenizer, processor: SentencePieceProcessor) -> None:  # noqa: ANN001
+    assert tokenizer("")["input_ids"] == []
+    batch = tokenizer(["cat", "the cat " * 100], padding=True, truncation=True)
+    cat, cats = (processor.encode(text) for text in ("cat", "the cat " * 100))
+    assert batch["input_ids"] == [cat + [0] * (MAX_LENGTH - len(cat)), cats[:MAX_LENGTH]]
+    assert [sum(mask) for mask in batch["attention_mask"]] == [len(cat), MAX_LENGTH]
+    assert tokenizer.decode(tokenizer("The cat, è 猫 🙂 sleeps.")["input_ids"]) == "the cat, è 猫 🙂 sleeps."
+
+
+@pytest.mark.parametrize(
+    ("settings", "reason"),
+    [
+        ({"model_type": "bpe"}, "expected a unigram model with byte fallback"),
+        ({"byte_fallback": False}, "expected a unigram model with byte fallback"),
+        ({"normalization_rule_name": "identity"}, "expected normalisation nmt_nfkc_cf, got identity"),
+        ({"add_dummy_prefix": False}, "one put before the text"),
+        ({"user_defined_symbols": ["<city>"]}, "symbols of the user"),
+    ],
+)
+def test_other_models_are_refused(settings: dict[str, object], reason: str, tmp_path: Path) -> None:
+    with pytest.raises(DataError) as caught:
+        write_tokenizer(train_small(tmp_path, **settings), tmp_path, STATIC)
+    assert reason in str(caught.value) and "use --format onnx" in str(caught.value)
+    assert "\n" not in str(caught.value)
+    assert not (tmp_path / "tokenizer.json").exists()
+
+
+def load(folder: Path) -> Any:  # noqa: ANN401  a type of theirs
+    return sentence_transformers.SentenceTransformer(
+        str(folder), device="cpu", local_files_only=True, trust_remote_code=False
+    )
+
+
+@pytest.mark.parametrize(
+    ("activation", "layers", "dim"),
+    [("gelu", 2, DIM), ("silu", 2, DIM), ("gelu", 1, DIM), ("gelu", 0, DIM), ("gelu", 0, 8)],
+)
+def test_the_library_gives_the_vectors_of_the_checkpoint(
+    activation: str, layers: int, dim: int, make_checkpoint: MakeCheckpoint, tmp_path: Path
+) -> None:
+    checkpoint = make_checkpoint(activation)
+    write_sentence_transformers(checkpoint, BundleSpec(layers, dim, "int8"), tmp_path)
+    model = load(tmp_path)
+    texts = multilingual(1000)
+    expected = CheckpointEncoder(checkpoint, num_layers=layers, dim=dim).encode(texts)
+    vectors = model.encode(texts)
+    assert vectors.dtype == np.float32
+    assert vectors.shape == (1000, dim) == (1000, model.get_embedding_dimension())
+    empty = ~expected.any(axis=1)
+    assert empty.any()
+    assert vectors[empty].any() == (layers > 0)  # to a BERT a first and a last token are something
+    assert np.allclose(np.linalg.norm(vectors[~empty], axis=1), 1, atol=1e-5)
+    assert (vectors * expected).sum(axis=1)[~empty].min() >= 0.99999
+    if layers:
+        assert json.loads((tmp_path / "config.json").read_text())["model_type"] == "bert"
+        assert model.max_seq_length == 64 + 2
+
+
+def test_every_weight_is_used_none_is_missing_and_company_moves_no_vector(
+    make_checkpoint: MakeCheckpoint, tmp_path: Path
+) -> None:
+    checkpoint = make_checkpoint()
+    write_sentence_transformers(checkpoint, BundleSpec.whole(checkpoint.config), tmp_path)
+    _, report = transformers.AutoModel.from_pretrained(
+        tmp_path, local_files_only=True, add_pooling_layer=False, output_loading_info=True
+    )
+    assert {name: list(problems) for name, problems in report.items() if problems} == {}
+    parameters = sum(weight.numel() for weight in checkpoint.encoder.parameters())
+    assert (tmp_path / "model.safetensors").stat().st_size - 4 * parameters < 4 * DIM + 4000  # token types, and names
+    model, texts = load(tmp_path), ["The cat sleeps.", "猫", "Le chat dort près de la fenêtre. " * 3]
+    assert np.allclose(model.encode(texts), np.stack([model.encode(text) for text in texts]), atol=1e-6)
+
+
+@pytest.mark.parametrize("layers", [0, 2])
+def test_it_can_teach_holds_no_code_and_takes_control_symbols_for_text(
+    layers: int, make_checkpoint: MakeCheckpoint, tmp_path: Path
+) -> None:
+    checkpoint = make_checkpoint()
+    write_sentence_transformers(checkpoint, BundleSpec(layers, DIM), tmp_path)
+    assert {file.suffix for file in tmp_path.rglob("*") if file.is_file()} == {".json", ".safetensors"}
+    encoder, ours = open_sentence_transformer(tmp_path), CheckpointEncoder(checkpoint, num_layers=layers)
+    assert encoder is not None
+    assert np.allclose(encoder.encode(["The cat sleeps."]), ours.encode(["The cat sleeps."]), atol=1e-5)
+    texts = ["<pad>", "<PAD> <UNK>", "[MASK]", "a <unk> b <0x41>"]
+    assert np.allclose(load(tmp_path).encode(texts), ours.encode(texts), atol=1e-4)
+
+
+def test_a_part_of_the_vector_is_cut_by_its_reader(make_checkpoint: MakeCheckpoint, tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"--dim 8: .*leave it out and .*truncate_dim=8") as caught:
+        write_sentence_transformers(make_checkpoint(), BundleSpec(2, 8), tmp_path)
+    assert "\n" not in str(caught.value) and not list(tmp_path.iterdir())

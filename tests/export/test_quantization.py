@@ -1,0 +1,113 @@
+"""Quantisation against numbers worked out by hand."""
+
+import numpy as np
+import pytest
+
+from xsent.backends.numpy import unpack_rows
+from xsent_export.quantization import (
+    TABLE_LIMIT,
+    WEIGHT_LIMITS,
+    Target,
+    block_size,
+    quantize_columns,
+    quantize_nibbles,
+    quantize_rows,
+    steps_off,
+)
+
+
+def test_rows_have_a_scale_each() -> None:
+    table = np.array([[1.27, -0.64, 0.0], [100.0, 254.0, -254.0]], np.float32)
+    rows, scales = quantize_rows(table)
+    assert rows.dtype == np.int8
+    assert rows.tolist() == [[127, -64, 0], [50, 127, -127]]
+    assert scales.dtype == np.float32
+    assert scales.shape == (2, 1)
+    assert scales.ravel().tolist() == pytest.approx([0.01, 2.0])
+
+
+@pytest.mark.parametrize(
+    ("target", "weight", "expected", "steps"),
+    [
+        ("portable", [[0.64, 3.2], [-0.32, -6.4]], [[64, 32], [-32, -64]], [0.01, 0.1]),  # seven bits
+        ("vnni", [[1.27, 2.54], [-0.64, -2.54]], [[127, 127], [-64, -127]], [0.01, 0.02]),
+    ],
+)
+def test_columns_have_a_scale_each_and_the_bits_that_the_processor_can_add(
+    target: Target, weight: list[list[float]], expected: list[list[int]], steps: list[float]
+) -> None:
+    columns, scales = quantize_columns(np.array(weight, np.float32), target)
+    assert columns.tolist() == expected
+    assert scales.tolist() == pytest.approx(steps)
+    assert 2 * 255 * WEIGHT_LIMITS["portable"] <= np.iinfo(np.int16).max  # two products fit in 16 bits
+
+
+def test_what_inputs_share_makes_errors_good() -> None:
+    # In steps. The second and third input are always the same: 0.4 and 0.4 together are nearer to 1 than to 0. The
+    # fourth has nothing to do with them, and the first says what a step is.
+    weight, moments = np.array([[64], [0.4], [0.4], [0.4]], np.float32), np.eye(4, dtype=np.float32)
+    moments[1, 2] = moments[2, 1] = 1
+    assert quantize_columns(weight, "portable")[0].ravel().tolist() == [64, 0, 0, 0]
+    numbers, scales = quantize_columns(weight, "portable", moments)
+    assert numbers.ravel().tolist() == [64, 0, 1, 0]
+    again, same = quantize_columns(numbers * scales, "portable", moments)
+    assert np.array_equal(again, numbers) and np.array_equal(same, scales)
+    for seen in (np.zeros((4, 4), np.float32), np.diag([0, 1e-30, 1, 1e30]).astype(np.float32)):
+        assert quantize_columns(weight, "portable", seen)[0].ravel().tolist() == [64, 0, 0, 0]
+
+
+def test_errors_made_good_are_small_in_the_product_and_no_weight_is_coarser() -> None:
+    rng = np.random.default_rng(0)
+    inputs = (rng.normal(size=(500, 4)) @ rng.normal(size=(4, 32)) + 0.1 * rng.normal(size=(500, 32))).astype(
+        np.float32
+    )
+    weight, moments = rng.normal(size=(32, 48)).astype(np.float32), inputs.T @ inputs
+    errors = []
+    for numbers, scales in (quantize_columns(weight, "portable"), quantize_columns(weight, "portable", moments)):
+        errors.append(np.square(inputs @ (numbers * scales - weight)).mean())
+        assert steps_off(weight.T, (numbers * scales).T, WEIGHT_LIMITS["portable"]) <= 0.5
+        assert np.abs(numbers).max() == WEIGHT_LIMITS["portable"]
+    assert errors[1] < errors[0] / 4
+
+
+def test_nibbles_by_hand() -> None:
+    # Exact at scales 0.5 and 2: byte i holds number i low and number i + 2 high, each plus 8.
+    packed, scales = quantize_nibbles(np.array([[3.5, -3.5, 0.5, 0.0], [14.0, 2.0, -4.0, -14.0]], np.float32))
+    assert packed.tolist() == [[15 | 9 << 4, 1 | 8 << 4], [15 | 6 << 4, 9 | 1 << 4]]
+    assert scales.tolist() == [[0.5], [2.0]]
+
+
+def test_each_block_of_a_row_has_its_own_nibble_scale() -> None:
+    assert (block_size(128), block_size(96), block_size(32)) == (64, 96, 32)
+    table = np.random.default_rng(0).normal(size=(5000, 128)).astype(np.float32)
+    table[:, 64:] *= 100
+    packed, scales = quantize_nibbles(table)
+    assert packed.shape == (5000, 64) and scales.shape == (5000, 2)
+    error = (unpack_rows(packed, scales) - table) / np.abs(table).max(axis=1, keepdims=True)
+    largest = np.abs(table[:, :64]).max(axis=1, keepdims=True)
+    naive = np.abs(np.clip(np.rint(table[:, :64] / largest * 7), -7, 7) * largest / 7 - table[:, :64])
+    assert np.square(error[:, :64]).mean() < 1e-5  # the small half is not drowned by the large one
+    assert np.square(unpack_rows(packed, scales)[:, :64] - table[:, :64]).mean() < 0.9 * np.square(naive).mean()
+
+
+def test_steps_by_hand() -> None:
+    trained = np.array([[127, 0, 0, 0], [254, 0, 0, 0]], np.float32)  # steps of 1 and of 2
+    off = np.array([[0, 0.5, 0.5, 0], [0, 2, 0, 0]], np.float32)
+    assert steps_off(trained, trained + off, TABLE_LIMIT) == pytest.approx(0.5)  # of the second row
+    assert steps_off(trained[0], trained[0] + off[0], TABLE_LIMIT) == pytest.approx(0.125**0.5)
+    assert np.isnan(steps_off(np.full_like(trained, np.inf), np.full_like(trained, np.inf), TABLE_LIMIT))
+
+
+def test_zeros_stay_zeros() -> None:
+    zeros = np.zeros((2, 4), np.float32)
+    assert steps_off(zeros, zeros, TABLE_LIMIT) == 0
+    rows, scales = quantize_rows(zeros)
+    assert not rows.any() and np.isfinite(scales).all()
+    assert not unpack_rows(*quantize_nibbles(zeros)).any()
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+def test_refuses_what_is_not_finite(bad: float) -> None:
+    for quantize in (quantize_rows, quantize_nibbles):
+        with pytest.raises(ValueError, match="infinities or NaN"):
+            quantize(np.array([[1.0, bad]], np.float32))

@@ -1,0 +1,93 @@
+"""Folders for transformers.js: read by it in Node, and by onnxruntime-web as in a browser.
+
+Needs `node`, and `npm install --no-save @huggingface/transformers` in the repository, or the folder of another such
+installation's node_modules in XSENT_NODE_MODULES.
+"""
+
+import json
+import os
+import shutil
+import subprocess
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import sentencepiece
+from conftest import MakeCheckpoint
+from numpy.typing import NDArray
+from texts import multilingual
+
+from xsent.similarity import unit_rows
+from xsent_export.formats.batch_graph import GraphEncoder
+from xsent_export.formats.interchange import write_web
+from xsent_export.options import BundleSpec
+from xsent_train.checkpoint import Checkpoint, CheckpointEncoder
+
+CLIENT = Path(__file__).parent / "web_client.mjs"
+MODULES = os.environ.get("XSENT_NODE_MODULES", str(CLIENT.parent.parent / "node_modules"))
+DIM = 32  # of make_encoder
+
+needs_node = pytest.mark.skipif(
+    shutil.which("node") is None or not (Path(MODULES) / "@huggingface" / "transformers").is_dir(),
+    reason="needs node, and `npm install --no-save @huggingface/transformers`",
+)
+
+
+@pytest.fixture(scope="module", params=["gelu", "silu"])
+def checkpoint(request: pytest.FixtureRequest, make_checkpoint: MakeCheckpoint) -> Checkpoint:
+    return make_checkpoint(request.param)
+
+
+def read_in_node(folder: Path, texts: list[str], backend: str) -> tuple[list[list[int]], NDArray[np.float32]]:
+    """Ids of texts, and the vectors that the model gives them, by JavaScript."""
+    command = ["node", str(CLIENT), MODULES, str(folder), backend]
+    done = subprocess.run(command, input=json.dumps(texts), capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    answer = json.loads(done.stdout)
+    return answer["ids"], np.array(answer["vectors"], np.float32)
+
+
+@needs_node
+@pytest.mark.parametrize(
+    ("form", "backend"),
+    [
+        (BundleSpec(2, DIM, "float32"), "transformers"),
+        (BundleSpec(2, DIM, "float32"), "wasm"),
+        (BundleSpec(2, DIM, "int8"), "wasm"),
+        (BundleSpec(0, 8, "int8"), "transformers"),
+    ],
+)
+def test_vectors_from_node_equal_those_from_python(
+    form: BundleSpec, backend: str, checkpoint: Checkpoint, tmp_path: Path
+) -> None:
+    write_web(checkpoint, form, tmp_path)
+    texts = [text for text in multilingual(60) if text.strip()]
+    _, vectors = read_in_node(tmp_path, texts, backend)
+    kept = replace(checkpoint.config, num_layers=form.num_layers)
+    expected = GraphEncoder(tmp_path / "onnx" / "model.onnx", checkpoint.tokenizer, kept).encode(texts)
+    assert np.abs(unit_rows(vectors) - expected).max() < 1e-3
+    if form.precision == "float32":
+        assert np.abs(unit_rows(vectors) - CheckpointEncoder(checkpoint).encode(texts)).max() < 1e-3
+
+
+@needs_node
+@pytest.mark.parametrize("layers", [0, 2])
+def test_ids_from_node_are_those_of_sentencepiece(layers: int, checkpoint: Checkpoint, tmp_path: Path) -> None:
+    write_web(checkpoint, BundleSpec(layers, DIM), tmp_path)
+    texts = multilingual(1000)
+    ids, vectors = read_in_node(tmp_path, texts, "transformers")
+    processor = sentencepiece.SentencePieceProcessor(model_file=str(checkpoint.tokenizer))
+    expected = processor.encode(texts, add_bos=bool(layers), add_eos=bool(layers))
+    assert [text for text, here, there in zip(texts, ids, expected, strict=True) if here != there] == []
+    assert vectors[texts.index("")].any() == bool(layers)
+
+
+def test_the_folder_has_what_transformers_js_asks_for(checkpoint: Checkpoint, tmp_path: Path) -> None:
+    write_web(checkpoint, BundleSpec(2, 8, "int8"), tmp_path)
+    files = {str(file.relative_to(tmp_path)) for file in tmp_path.rglob("*") if file.is_file()}
+    assert files == {"config.json", "tokenizer.json", "tokenizer_config.json", "onnx/model.onnx"}
+    config = json.loads((tmp_path / "config.json").read_text())
+    assert config["hidden_size"] == 8
+    assert config["transformers.js_config"] == {"dtype": "fp32"}  # else a browser asks for another file
+    assert "Precompiled" not in (tmp_path / "tokenizer.json").read_text()

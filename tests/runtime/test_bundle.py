@@ -1,0 +1,200 @@
+"""Bundles, healthy and damaged: opened, verified, and whether they still give their golden vectors."""
+
+import json
+import re
+import shutil
+from collections.abc import Callable
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from commands import Runner, assert_refused, flip_byte
+
+from xsent.bundle import Bundle, Trained, compute_fingerprint
+from xsent.encoder import SentenceEncoder
+from xsent.errors import BundleError
+from xsent.search.write import build_index
+from xsent.verification import verify
+
+Edit = Callable[[dict[str, Any]], object]
+NAMES = ["sentencepiece.model", "model.onnx", "embeddings.bin", "weights.bin"]
+
+
+@pytest.fixture
+def bundle(mini_bundle: Path, tmp_path: Path) -> Path:
+    """A copy that a test may damage."""
+    return Path(shutil.copytree(mini_bundle, tmp_path / "bundle"))
+
+
+def edit(bundle: Path, change: Edit) -> None:
+    manifest = json.loads((bundle / "xsent.json").read_text())
+    change(manifest)
+    (bundle / "xsent.json").write_text(json.dumps(manifest))
+
+
+def setting(**fields: object) -> Edit:
+    return lambda manifest: manifest.update(fields)
+
+
+def refusal(bundle: Path, work: Callable[[Path], object] = Bundle.open) -> str:
+    with pytest.raises(BundleError) as caught:
+        work(bundle)
+    message = str(caught.value)
+    assert str(bundle) in message
+    assert "\n" not in message
+    return message
+
+
+def test_a_healthy_bundle(mini_bundle: Path, bundle: Path) -> None:
+    opened = Bundle.open(mini_bundle)
+    assert (opened.path, opened.languages) == (mini_bundle, ("en", "fr", "de"))
+    assert opened.dim == len(opened.golden.vectors[0])
+    for name, entry in opened.files.items():
+        content = (mini_bundle / name).read_bytes()
+        assert (entry.bytes, entry.sha256) == (len(content), sha256(content).hexdigest())
+    result = verify(mini_bundle)
+    assert (result.path, result.sentences) == (str(mini_bundle), len(opened.golden.sentences))
+    assert result.files >= 4 and result.difference <= result.tolerance
+    Bundle.open(str(mini_bundle)).verify()
+    edit(bundle, lambda manifest: [manifest.pop(key, None) for key in ("trained", "space")])  # as of before
+    assert (Bundle.open(bundle).trained, Bundle.open(bundle).space) == (Trained((), ()), None)
+
+
+def test_what_is_no_bundle(tmp_path: Path) -> None:
+    assert "no such folder" in refusal(tmp_path / "nothing")
+    assert "no xsent.json" in refusal(tmp_path)
+    for content in (b"", b"{", b"\xff\xfe", b"[]", b"[" * 100_000):
+        (tmp_path / "xsent.json").write_bytes(content)
+        assert "xsent.json: damaged" in refusal(tmp_path)
+
+
+OLD = "format_version 1 is from before the encoder was a BERT, this xsent reads 2; take the built-in model, or train"
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        *(
+            (setting(format_version=version), f"format_version {version!r} is unknown, this xsent reads 2")
+            for version in (3, 0, "2", True, None)
+        ),
+        (setting(format_version=1, network={"norm": "pre"}), OLD),
+        *(
+            (lambda manifest, key=key: manifest.pop(key), f"no '{key}'")
+            for key in ["name", "dim", "languages", "files", "golden", "fingerprint", "network"]
+        ),
+        (setting(dim="32"), "'dim' is of type str, expected int"),
+        (setting(dim=True), "'dim' is of type bool, expected int"),
+        (setting(dim=0), "'dim' is 0, expected at least 1"),
+        (setting(num_layers=-1), "'num_layers' is -1, expected at least 0"),
+        (setting(languages="en"), "'languages' is of type str, expected list"),
+        (setting(languages=[1]), "'languages' is of type int, expected str"),
+        (setting(space=1), "'space' is of type int, expected str"),
+        (setting(trained=[]), "'trained' is of type list, expected dict"),
+        (lambda manifest: manifest["golden"]["vectors"][0].pop(), "golden"),
+        (lambda manifest: manifest["golden"].pop("tolerance"), "golden: no 'tolerance'"),
+        *(
+            (lambda manifest, name=name: manifest["files"].update({name: {"sha256": "0", "bytes": 0}}), "can be no")
+            for name in [
+                *("../x", "/etc/passwd", "a/../../x", "C:\\x", "a\\..\\..\\x", "\\\\host\\x"),
+                *("x" * 5000, "é" * 128, "a\0b", "\x1b[2J", "\ud800"),
+            ]
+        ),
+        (lambda manifest: manifest["network"].update(norm_eps=10**400), "'norm_eps' is of type int, expected float"),
+        *((lambda manifest, name=name: manifest["files"].pop(name), f"no '{name}'") for name in NAMES),
+        (lambda manifest: manifest.update(max_length=manifest["max_length"] + 1), "fingerprint"),
+        (lambda manifest: manifest["network"].update(heads=1), "fingerprint"),
+        (lambda manifest: manifest["network"]["tensors"]["table"].update(offset=64), "fingerprint"),
+    ],
+)
+def test_a_manifest_that_cannot_be(bundle: Path, change: Edit, message: str) -> None:
+    edit(bundle, change)
+    assert message in refusal(bundle)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_damaged_files_are_named(bundle: Path, name: str) -> None:
+    whole = (bundle / name).read_bytes()
+    flip_byte(bundle / name)
+    small = name in NAMES[:2]  # the large ones are read whole by verify alone
+    for work in (Bundle.open, verify) if small else (lambda path: Bundle.open(path).verify(), verify):
+        assert f"{name}: damaged" in refusal(bundle, work)
+    (bundle / name).write_bytes(whole[:-1])
+    assert f"{name}: {len(whole) - 1:,} bytes, expected {len(whole):,}" in refusal(bundle)
+    (bundle / name).unlink()
+    assert f"{name}: missing" in refusal(bundle)
+
+
+@pytest.mark.parametrize("wrong", [9.0, float("nan")])
+def test_other_vectors(bundle: Path, wrong: float) -> None:
+    edit(bundle, lambda manifest: manifest["golden"]["vectors"][0].__setitem__(0, wrong))
+    assert "golden vectors differ by" in refusal(bundle, verify)
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        *(({"tolerance": tolerance}, "tell nothing") for tolerance in (9.0, -1.0, float("nan"), float("inf"))),
+        ({"sentences": [], "vectors": []}, "0 golden vectors"),
+        *(({"sentences": [text], "vectors": [[0.0] * 32]}, "golden sentence 1") for text in ("\ud800", "Anna " * 99)),
+    ],
+)
+def test_golden_vectors_that_tell_nothing(bundle: Path, fields: dict[str, object], message: str) -> None:
+    edit(bundle, lambda manifest: manifest["golden"].update(fields))
+    assert message in refusal(bundle, verify)
+
+
+def test_files_may_be_links_into_different_folders(mini_bundle: Path, tmp_path: Path) -> None:
+    (tmp_path / "bundle").mkdir()
+    for number, file in enumerate(path for path in mini_bundle.iterdir() if path.is_file()):
+        (tmp_path / str(number)).mkdir()
+        (tmp_path / "bundle" / file.name).symlink_to(shutil.copy(file, tmp_path / str(number) / "content"))
+    texts = ["Anna, Boris, Clara and David.", "Greta"]
+    for backend in ("onnx", "numpy"):
+        linked = SentenceEncoder(tmp_path / "bundle", backend=backend).encode(texts)
+        assert np.array_equal(linked, SentenceEncoder(mini_bundle, backend=backend).encode(texts))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        setting(precision="float32"),
+        setting(dim=7),
+        lambda manifest: manifest["network"].update(heads=1),
+        lambda manifest: manifest["network"]["tensors"]["table"].update(offset=64),
+        lambda manifest: manifest["files"]["embeddings.bin"].update(sha256="0"),
+        lambda manifest: manifest["files"]["sentencepiece.model"].update(sha256="0"),
+    ],
+)
+def test_the_fingerprint_follows_what_moves_vectors_and_no_names(mini_bundle: Path, change: Edit) -> None:
+    manifest = json.loads((mini_bundle / "xsent.json").read_text())
+    manifest.update(name="other", languages=["xx"])
+    before = compute_fingerprint(manifest)
+    assert before == manifest["fingerprint"] and len(before) == 16
+    change(manifest)
+    assert compute_fingerprint(manifest) != before
+
+
+def test_the_command_verifies_bundles_with_each_backend(run: Runner, mini_bundle: Path) -> None:
+    pytest.importorskip("onnxruntime")
+    for backend in ("onnx", "numpy"):
+        code, out, _ = run("verify", "--backend", backend, "--json")
+        found = json.loads(out)
+        assert code == 0 and found["difference"] <= found["tolerance"]
+        assert (found["files"], found["sentences"]) == (9, 7)
+    code, out, _ = run("verify", mini_bundle)
+    assert code == 0 and re.search(r"difference +[\d.e-]{1,7}\n", out)
+    unknown = "backend 'abacus' is not available; available: numpy, onnx, openvino"
+    assert_refused(run("verify", "--backend", "abacus"), unknown)
+
+
+def test_the_command_verifies_an_index_too(run: Runner, mini_bundle: Path, tmp_path: Path) -> None:
+    index = tmp_path / "notes.index"
+    build_index(index, ["Anna", "", "Boris"], SentenceEncoder(mini_bundle))
+    code, out, _ = run("verify", index)
+    assert code == 0 and "rows         2" in out
+    vectors = index / "vectors.f16"
+    vectors.write_bytes(b"\1" + vectors.read_bytes()[1:])
+    assert_refused(run("verify", index), "damaged")

@@ -1,0 +1,106 @@
+"""The `xsent` command: its helps, its small commands and `xsent evaluate`."""
+
+import json
+import lzma
+import re
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+from commands import Runner, assert_refused, edit_json
+
+import xsent
+
+BENCH = Path(__file__).parents[2] / "bench"
+NAMES = "Anna\tAnna.\nBoris\tBoris.\n"
+NOTES = "The cat sleeps.\tLe chat dort.\nPay the rent.\tPaie le loyer.\n"
+ROWS = "Q\ts\tAnna\tAnna.\nC\ts\tBoris\tBoris.\n"
+SCORED = "The cat sleeps.,A cat is sleeping.,5\nThe cat sleeps.,Pay the rent.,0\n"
+GROUPS = {
+    "": "encode similarity info verify doctor mine score index search evaluate classify documents",
+    "evaluate": "tatoeba xsr xsim sts contrasts words space",
+    "classify": "fit predict evaluate",
+    "documents": "fit embed align",
+}
+COMMANDS = [[], *([*group.split(), name] for group, names in GROUPS.items() for name in names.split())]
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_help_has_an_example(run: Runner, command: list[str]) -> None:
+    code, out, _ = run(*command, "--help")
+    assert code == 0
+    assert f"Example: {' '.join(['xsent', *command])}" in " ".join(out.split())
+
+
+def test_version_and_wrong_usage(run: Runner) -> None:
+    code, out, _ = run("--version")
+    assert (code, out) == (0, f"{xsent.__version__}\n")
+    for wrong in (["encode", "--no-such-option"], ["no-such-command"], ["similarity", "only one text"]):
+        assert run(*wrong)[0] == 2
+
+
+def test_similarity(run: Runner, mini_bundle: Path) -> None:
+    code, out, _ = run("similarity", "Anna sees.", "ANNA  sees.", "--model", mini_bundle)
+    assert (code, out) == (0, "1.0000\n")
+    _, out, _ = run("similarity", "Anna", "Boris", "--model", mini_bundle, "--json")
+    assert -1 <= json.loads(out)["cosine"] < 1
+
+
+def test_info(run: Runner, mini_bundle: Path, tmp_path: Path) -> None:
+    facts = json.loads(run("info", mini_bundle, "--json")[1])
+    assert facts["dim"] == 32 and facts["bytes"] > 0 and "parity" in facts
+    bundle = shutil.copytree(mini_bundle, tmp_path / "bundle")
+    edit_json(bundle / "xsent.json", name="\x1b[31mred", space="a/b", trained={"prefixes": [8, 16], "layers": [0]})
+    lines = [line.split(maxsplit=1) for line in run("info", bundle)[1].splitlines()]
+    for line in (
+        ["name", r"\x1b[31mred"],
+        ["fingerprint", facts["fingerprint"]],
+        ["space", "a/b"],
+        ["trained", "prefixes 8, 16; layers 0"],
+    ):
+        assert line in lines
+    facts = json.loads(run("info", bundle, "--json")[1])
+    assert facts["space"] == "a/b" and facts["trained"] == {"prefixes": [8, 16], "layers": [0]}
+    edit_json(bundle / "xsent.json", parity={"languages": [1]})
+    assert "xsent.json: damaged" in run("info", bundle)[2]
+
+
+@pytest.mark.parametrize(
+    ("task", "files", "options", "printed"),
+    [
+        ("tatoeba", {"en-fr.tsv": NAMES}, ["--languages", "fr, "], r"mean +100.0 +100.0"),
+        ("tatoeba", {"en-fr.tsv": NOTES}, ["--precision", "binary", "--truncate-dim", 128], "100.0"),
+        ("xsr", {"en-de.tsv": ROWS, "distractors.de.txt.xz": lzma.compress(b"Clara\n")}, [], "only the rows' English"),
+        ("sts", {"en-test.csv": SCORED}, [], r"language +pairs +spearman[^$]*1.0000[^$]*Spearman's correlation"),
+        ("contrasts", {"": BENCH / "contrasts.tsv"}, ["--languages", "fr"], r"kind +sentences +fr +mean\norder +25 "),
+        ("words", {"": BENCH / "words.tsv"}, ["--languages", "fr"], r"kind +words +fr +mean\nform +11 [^$]*not found"),
+    ],
+)
+def test_the_command_prints_a_table_or_json(
+    run: Runner, tmp_path: Path, task: str, files: dict[str, Any], options: list[object], printed: str
+) -> None:
+    for name, content in files.items():
+        if name:
+            (tmp_path / name).write_bytes(content if isinstance(content, bytes) else content.encode())
+    command = ("evaluate", task, files.get("", tmp_path), *options)
+    code, out, err = run(*command)
+    assert (code, err) == (0, "")
+    assert re.search(printed, out)
+    report = json.loads(run(*command, "--json")[1])
+    assert (report["task"], report["fingerprint"]) == (task, xsent.SentenceEncoder().fingerprint)
+    assert report["rows"][-1].get("language", report["rows"][-1].get("kind")) == "mean"
+
+
+def test_the_command_of_another_models_space(run: Runner, mini_bundle: Path, tmp_path: Path) -> None:
+    (tmp_path / "en-fr.tsv").write_text(NAMES)
+    command = ("evaluate", "space", tmp_path, "--model", mini_bundle, "--english-by", mini_bundle)
+    code, out, _ = run(*command)
+    assert code == 0 and "cosine_across" in out and "English encoded by the other model" in out
+    report = json.loads(run(*command, "--json")[1])
+    assert report["english_by"] == str(mini_bundle)
+    assert report["rows"][0]["cosine_english"] == pytest.approx(1)
+    assert_refused(run(*command[:-1], tmp_path / "nowhere"), "nowhere: no such folder")
+    tatoeba = ("evaluate", "tatoeba", tmp_path)
+    assert_refused(run(*tatoeba, "--languages", ","), "names none; expected codes")
+    assert_refused(run(*tatoeba, "--precision", "binary", "--truncate-dim", 100), "must be a multiple of 8")

@@ -1,0 +1,152 @@
+"""`xsent documents`."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from commands import Runner, assert_refused
+
+from xsent.documents.encoder import DocumentEncoder
+from xsent.encoder import SentenceEncoder
+from xsent.files.vectors import open_vectors
+from xsent.mining.bitext import align_documents
+
+NAMES = ("Anna", "Boris", "Clara", "David", "Elena", "Frank", "Greta", "Henry")
+WORDS = {"en": ("and", "sees"), "fr": ("et", "voit")}
+
+Call = Callable[..., tuple[int, str, str]]
+
+
+def documents(language: str) -> list[list[str]]:
+    """28 documents of two sentences each, parallel."""
+    und, sees = WORDS[language]
+    pairs = [(a, b) for i, a in enumerate(NAMES) for b in NAMES[i + 1 :]]
+    return [[f"{a} {sees} {b}.", f"{b} {und} {a} {und} {a}."] for a, b in pairs]
+
+
+def write_sentences(path: Path, texts: list[list[str]]) -> Path:
+    path.write_text("\n\n".join("\n".join(sentences) for sentences in texts) + "\n", encoding="utf-8")
+    return path
+
+
+@pytest.fixture
+def call(run: Runner, mini_bundle: Path) -> Call:
+    return lambda *arguments: run("documents", *arguments, "--model", mini_bundle)
+
+
+@pytest.fixture
+def sources(tmp_path: Path) -> dict[str, Path]:
+    return {code: write_sentences(tmp_path / f"news.{code}", documents(code)) for code in WORDS}
+
+
+@pytest.fixture
+def both(sources: dict[str, Path]) -> tuple[object, ...]:
+    """What aligns the two."""
+    return ("align", *sources.values(), "--languages", "en,fr", "--sentences")
+
+
+@pytest.fixture
+def space(call: Call, sources: dict[str, Path], tmp_path: Path) -> Path:
+    arguments = [f"{code}={path}" for code, path in sources.items()]
+    code, out, _ = call("fit", *arguments, "--sentences", "--output", tmp_path / "space")
+    about = json.loads((tmp_path / "space" / "documents.json").read_text())
+    before, after = (round(100 * about["accuracies"][place], 1) for place in (0, -1))
+    told = f"a classifier told the language of {before} % before, of {after} % after\n"
+    assert (code, out) == (0, f"en, fr: removes {about['rank']} of 32 directions: {told}")
+    again = call("fit", *arguments, "--sentences", "--output", tmp_path / "again", "--rank", 3, "--json")
+    report = json.loads(again[1])
+    assert (report["languages"], report["rank"], report["accuracies"]) == (["en", "fr"], 3, [])
+    return tmp_path / "space"
+
+
+def test_align_prints_score_and_names_and_the_recall(call: Call, both: tuple[object, ...], mini_bundle: Path) -> None:
+    encoder = DocumentEncoder(SentenceEncoder(mini_bundle)).fit({code: documents(code) for code in WORDS})
+    pairs = align_documents(*(encoder.encode(documents(code), code) for code in WORDS))
+    right = sum(pair.a == pair.b for pair in pairs)
+    assert right > 14
+    lines = [f"{pair.score:.6f}\t{pair.a + 1}\t{pair.b + 1}\n" for pair in pairs]
+    assert call(*both, "--recall") == (0, "".join(lines), f"recall {100 * right / 28:.1f} % of 28 true pairs\n")
+    options = ["--margin", "absolute", "--no-weights", "--rank", 1, "--json"]
+    report = json.loads(call(*both, *options)[1])
+    assert set(report) == {"pairs"} and set(report["pairs"][0]) == {"score", "a", "b"}
+    assert len({pair["a"] for pair in report["pairs"]}) == len(report["pairs"])
+    with_recall = json.loads(call(*both, *options, "--recall")[1])
+    assert with_recall["pairs"] == report["pairs"] and 0 <= with_recall["recall"] <= 100
+
+
+def test_align_folders_by_the_names_of_files(call: Call, tmp_path: Path) -> None:
+    pytest.importorskip("sentencex")
+    for code in WORDS:
+        (tmp_path / code).mkdir()
+        for number, sentences in enumerate(documents(code)):
+            (tmp_path / code / f"story{number}.txt").write_text(" ".join(sentences))
+        (tmp_path / code / "empty.txt").write_text("\n")
+        (tmp_path / code / "other.md").write_text("not a document")
+    code, out, err = call("align", tmp_path / "en", tmp_path / "fr", "--languages", "en,fr")
+    assert code == 0, err
+    rows = [line.split("\t") for line in out.splitlines()]
+    assert {name for row in rows for name in row[1:]} <= {f"story{number}" for number in range(28)}
+    assert len(rows) > 14
+    no_names = "no document has the name of one on the other side"
+    options = ["--languages", "en,fr", "--sentences", "--recall"]
+    source = write_sentences(tmp_path / "numbered", documents("en"))
+    assert_refused(call("align", source, tmp_path / "fr", *options), no_names)
+
+
+def test_embed_with_what_was_fitted(
+    call: Call, run: Runner, sources: dict[str, Path], both: tuple[object, ...], space: Path, mini_bundle: Path
+) -> None:
+    output = space.with_name("fr.npy")
+    command = ("embed", sources["fr"], "--language", "fr", "--sentences", "--fitted", space, "--output", output)
+    assert call(*command) == (0, "", "")
+    loaded = DocumentEncoder.load(space, SentenceEncoder(mini_bundle))
+    opened = open_vectors(output)
+    assert np.array_equal(opened.rows, loaded.encode(documents("fr"), "fr"))
+    assert (opened.note.fingerprint, opened.note.normalized) == (loaded.fingerprint, True)
+    assert call(*both, "--fitted", space)[1] == call(*both)[1]
+    with_the_builtin = run("documents", *command[:-1], output.with_name("x.npy"))
+    assert_refused(with_the_builtin, "use the model it was fitted with")
+    assert not output.with_name("x.npy").exists()
+
+
+def test_embed_alone_writes_names_and_warns_of_empty_documents(call: Call, tmp_path: Path) -> None:
+    pytest.importorskip("sentencex")
+    source = tmp_path / "news.en"
+    source.write_text("\n".join([*(" ".join(sentences) for sentences in documents("en")), ""]) + "\n")
+    warning = "Warning: 1 of 29 documents are empty; their vectors are zero\n"
+    assert call("embed", source, "--language", "en", "--output", tmp_path / "en.jsonl") == (0, "", warning)
+    content = (tmp_path / "en.jsonl").read_text()
+    rows = [json.loads(line) for line in content.splitlines()]
+    assert [row["sentence"] for row in rows] == [str(number) for number in range(1, 30)]
+    assert not any(rows[28]["vector"])
+    again = ("embed", source, "--language", "en", "--output", tmp_path / "en.jsonl")
+    assert_refused(call(*again), "en.jsonl: exists; --force replaces it")
+    assert call(*again, "--force")[0] == 0 and (tmp_path / "en.jsonl").read_text() == content
+
+
+def test_bad_input_is_one_line_and_leaves_nothing(call: Call, sources: dict[str, Path], tmp_path: Path) -> None:
+    space, empty, nowhere = tmp_path / "space", tmp_path / "empty", tmp_path / "nowhere"
+    empty.write_text("")
+    (tmp_path / "folder").mkdir()
+    en, fr = sources["en"], sources["fr"]
+    before = set(tmp_path.iterdir())
+    fit, align = ["fit", "--sentences", "--output", space], ["align", "--sentences", "--languages"]
+    embed = ["embed", "--language", "en", "--sentences", "--output", tmp_path / "x.npy"]
+    cases: list[tuple[list[Any], str]] = [
+        ([*fit, f"en={nowhere}"], f"{nowhere}: cannot be read"),
+        ([*fit, f"en={empty}"], f"{empty}: no documents; expected a file with a document a line"),
+        ([*fit, en], "expected LANGUAGE=DOCUMENTS"),
+        ([*fit[:-1], tmp_path / "folder", f"en={en}"], "folder: exists; choose another name or remove it"),
+        ([*fit, f"en={en}", f"en={fr}"], "each language once"),
+        ([*embed, tmp_path / "folder"], "no documents"),
+        ([*embed, en, "--fitted", space, "--rank", 1], "--rank and"),
+        ([*embed[:-1], tmp_path / "x.csv", en], "x.csv: "),
+        ([*align, "en,en", en, fr], "two different codes"),
+        ([*align, "en,fr", en, fr, "-k", 29], "k = 29 neighbours, but one side has only"),
+    ]
+    for arguments, message in cases:
+        assert_refused(call(*arguments), message)
+        assert set(tmp_path.iterdir()) == before, arguments

@@ -1,0 +1,142 @@
+"""`xsent encode`."""
+
+import importlib
+import json
+import os
+import subprocess
+from collections.abc import Callable
+from contextlib import chdir
+from pathlib import Path
+
+import numpy as np
+import pytest
+from commands import Runner, assert_refused, interrupt, is_one_line, start, write_lines
+
+from xsent import SentenceEncoder
+from xsent.files.vectors import VectorOutput, open_vectors
+from xsent.precision import Precision, Vectors
+
+TEXTS = ["Anna sees Boris.", "", 'David "voit" Éléna']
+EMPTY = "Warning: 1 of 3 lines are empty; their vectors are zero\n"
+
+
+@pytest.fixture
+def sentences(tmp_path: Path) -> Path:
+    return write_lines(tmp_path / "sentences.txt", TEXTS)
+
+
+CHANGES: dict[str, Callable[[Path], object]] = {
+    "shrinks": lambda file: os.truncate(file, 170),
+    "grows": lambda file: os.truncate(file, 40_000),
+    "is replaced": lambda file: file.with_name("b.txt").replace(file),
+    "goes away": Path.unlink,
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_an_input_that_changes_while_it_is_read(
+    run: Runner, mini_bundle: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: str
+) -> None:
+    file, write = write_lines(tmp_path / "a.txt", ["Anna sees Boris."] * 2_000), VectorOutput.write
+    write_lines(tmp_path / "b.txt", ["Anna sees Clara."] * 2_000)
+
+    def change_once(self: VectorOutput, sentence: str, vector: Vectors) -> None:
+        write(self, sentence, vector)
+        if self.rows == 1:
+            CHANGES[change](file)
+
+    monkeypatch.setattr(VectorOutput, "write", change_once)
+    monkeypatch.setattr("xsent.files.vectors.STEP", 10**6)
+    message = f"{file}: changed while it was read; run it again once the file is complete"
+    assert_refused(run("encode", file, "--output", tmp_path / "a.npy", "--model", mini_bundle), message)
+    assert not list(tmp_path.glob(".*")) + list(tmp_path.glob("*.npy*"))
+
+
+def test_interrupt_exits_130_and_leaves_nothing(mini_bundle: Path, tmp_path: Path) -> None:
+    arguments = ("encode", "-", "--output", tmp_path / "a.npy", "--model", mini_bundle)
+    ended = interrupt(*arguments, lines=b"Anna sees Boris.\n" * 1000, once=(tmp_path / ".a.npy.part").exists)
+    assert (ended, list(tmp_path.iterdir())) == ((130, b"Error: interrupted\n"), [])
+
+
+NEW = ["--output", "a.npy"]
+
+
+@pytest.mark.parametrize(
+    ("suffix", "precision"),
+    [
+        *((".npy", precision) for precision in ("float32", "float16", "int8", "binary")),
+        *((suffix, "float32") for suffix in (".f32", ".jsonl", ".parquet")),
+        *((None, precision) for precision in ("float32", "int8", "binary")),
+    ],
+)
+def test_every_format_and_precision(
+    run: Runner, mini_bundle: Path, sentences: Path, suffix: str | None, precision: Precision
+) -> None:
+    if suffix == ".parquet":
+        pytest.importorskip("pyarrow")
+    encoder = SentenceEncoder(mini_bundle)
+    expected = encoder.encode(TEXTS, precision=precision, truncate_dim=16)
+    options = ["--precision", precision, "--truncate-dim", 16, "--model", mini_bundle]
+    output = sentences.with_name(f"out{suffix}")
+    source = [sentences, "--output", output] if suffix else ["-"]
+    code, out, err = run("encode", *source, *options, stdin=sentences.read_text("utf-8"))
+    assert (code, err) == (0, EMPTY)
+    if suffix in (".npy", ".f32"):
+        opened = open_vectors(output)
+        note = (opened.note.fingerprint, opened.note.precision, opened.note.dim)
+        assert note == (encoder.fingerprint, precision, 16) and opened.rows.dtype == expected.dtype
+        assert isinstance(opened.rows, np.memmap) and np.array_equal(opened.rows, expected)
+        assert suffix == ".npy" or output.read_bytes() == expected.astype("<f4").tobytes()
+        return
+    if suffix == ".parquet":
+        rows = importlib.import_module("pyarrow.parquet").read_table(output).to_pylist()
+    else:
+        rows = [json.loads(line) for line in (output.read_text() if suffix else out).splitlines()]
+    assert [row["sentence"] for row in rows] == TEXTS
+    assert np.array_equal(np.array([row["vector"] for row in rows], expected.dtype), expected)
+
+
+@pytest.mark.parametrize(
+    ("content", "options", "message"),
+    [
+        (b"Anna\n", ["--output", "a.csv"], "a.csv: expected a name that ends in .npy or .jsonl or .parquet or .f32"),
+        (b"Anna\n", ["--output", "a.f32", "--precision", "int8"], "a.f32: .f32 holds float32, not int8"),
+        (b"Anna\n", ["--precision", "int8", "--no-normalize"], "precision = 'int8' keeps no lengths"),
+        (b"Anna\n", ["--truncate-dim", 33], "truncate_dim = 33 must lie between 1 and 32"),
+        (b"Anna\n", ["--output", "nowhere/a.npy"], "nowhere/a.npy: No such file or directory"),
+        (b"", NEW, "in.txt: empty; expected one sentence a line"),
+        (b"good\ncaf\xe9\n", NEW, "in.txt:2: not UTF-8"),
+        (None, NEW, "in.txt: cannot be read"),
+    ],
+)
+def test_encode_refuses_what_cannot_be_and_leaves_nothing(
+    run: Runner, mini_bundle: Path, tmp_path: Path, content: bytes | None, options: list[object], message: str
+) -> None:
+    file = tmp_path / "in.txt"
+    if content is not None:
+        file.write_bytes(content)
+    with chdir(tmp_path):
+        assert_refused(run("encode", file, "--model", mini_bundle, *options), message)
+    assert list(tmp_path.iterdir()) == ([] if content is None else [file])
+
+
+def test_texts_of_unknown_characters_are_counted(run: Runner, tmp_path: Path) -> None:
+    file = write_lines(tmp_path / "a.txt", ["სახლი დიდია.", "The cat sleeps."])
+    code, _, err = run("encode", file, "--output", tmp_path / "x.npy")
+    assert (code, is_one_line(err)) == (0, True)
+    assert err.startswith("Warning: 1 of 2 sentences are mostly of characters that this model does not know")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full here")
+def test_standard_output_that_is_full_or_closed(mini_bundle: Path, sentences: Path) -> None:
+    sentences.write_text("Anna sees Boris.\n" * 2000)  # more than a buffer holds
+    with open("/dev/full", "wb") as full:
+        process = start("encode", sentences, "--model", mini_bundle, stdout=full)
+        assert_refused((process.wait(), "", process.communicate()[1].decode()), "No space left on device")
+    process = start("encode", sentences, "--model", mini_bundle, stdout=subprocess.PIPE)
+    assert process.stdout is not None and process.stderr is not None
+    process.stdout.readline()
+    process.stdout.close()
+    assert process.stderr.read() == b""  # it ends quietly
+    process.stderr.close()
+    assert process.wait() == 1

@@ -1,0 +1,165 @@
+"""`xsent mine` and `xsent score`."""
+
+import json
+import re
+from collections.abc import Iterable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from commands import Runner, assert_refused, write_lines
+from conftest import sentences
+
+from xsent import SentenceEncoder
+from xsent.files.vectors import VectorMeta, vector_file
+
+ENGLISH = [
+    "The cat sleeps on the sofa.",
+    "It will rain tomorrow.",
+    "Where is the railway station?",
+    "She bought three apples.",
+    "The president signed the law.",
+    "My brother plays the piano.",
+]
+FRENCH = [
+    "Mon frère joue du piano.",
+    "Le président a signé la loi.",
+    "Elle a acheté trois pommes.",
+    "Où est la gare ?",
+    "Il pleuvra demain.",
+    "Le chat dort sur le canapé.",
+]
+PAIRS = set(zip(ENGLISH, reversed(FRENCH), strict=True))
+
+
+def columns(out: str) -> list[list[str]]:
+    return [line.split("\t") for line in out.splitlines()]
+
+
+def pairs_of(out: str) -> list[tuple[str, ...]]:
+    return [tuple(row[1:]) for row in columns(out)]
+
+
+def tsv(path: Path, pairs: Iterable[tuple[str, str]]) -> Path:
+    return write_lines(path, map("\t".join, pairs))
+
+
+@pytest.fixture
+def src(tmp_path: Path) -> Path:
+    return write_lines(tmp_path / "en.txt", ENGLISH)
+
+
+@pytest.fixture
+def trg(tmp_path: Path) -> Path:
+    return write_lines(tmp_path / "fr.txt", FRENCH)
+
+
+def test_standard_input_and_the_order_of_given_pairs(run: Runner, trg: Path) -> None:
+    assert set(pairs_of(run("mine", "-", trg, stdin="\n".join(ENGLISH))[1])) == PAIRS
+    short = "\n".join(FRENCH[:4])
+    _, out, _ = run("mine", trg, "-", "--retrieval", "bwd", "--margin", "distance", "-k", 2, stdin=short)
+    assert sorted(pairs_of(out)) == sorted((text, text) for text in FRENCH[:4])
+    pairs = [*sorted(PAIRS), (ENGLISH[0], FRENCH[0]), sorted(PAIRS)[0]]
+    code, out, err = run("score", stdin="\n".join(map("\t".join, pairs)))
+    assert (code, err, pairs_of(out)) == (0, "", pairs)
+    scores = [float(row[0]) for row in columns(out)]
+    assert min(scores[:6]) > 1 > scores[6] and scores[7] == scores[0]
+
+
+def test_cosines_of_few_pairs(run: Runner, tmp_path: Path) -> None:
+    file = tsv(tmp_path / "pairs.tsv", [(ENGLISH[0], FRENCH[5]), ("", FRENCH[0]), (ENGLISH[1], ENGLISH[1])])
+    code, out, _ = run("score", file, "--margin", "absolute", "--json")
+    rows = [json.loads(line) for line in out.splitlines()]
+    assert code == 0 and rows[0].keys() == {"score", "source", "target"}
+    a, b = SentenceEncoder().encode([ENGLISH[0], FRENCH[5]])
+    assert [row["score"] for row in rows] == pytest.approx([float(a @ b), 0, 1], abs=1e-6)
+
+
+def encode(path: Path, lines: list[str], precision: str = "float32", fingerprint: str | None = None) -> Path:
+    encoder = SentenceEncoder()
+    vectors = encoder.encode(lines, precision=precision)  # type: ignore[arg-type]
+    note = VectorMeta(fingerprint or encoder.fingerprint, encoder.dim, precision, normalized=True)
+    with vector_file(path, note) as writer:
+        for line, vector in zip(lines, vectors, strict=True):
+            writer.write(line, vector)
+    return path
+
+
+def test_empty_and_repeated_lines(run: Runner, tmp_path: Path) -> None:
+    src = write_lines(tmp_path / "en.txt", ["", *ENGLISH, ENGLISH[0], "  ", ENGLISH[0]])
+    trg = write_lines(tmp_path / "fr.txt", [*FRENCH, "", FRENCH[5]])
+    assert set(pairs_of(run("mine", src, trg)[1])) == PAIRS
+    _, out, _ = run("mine", src, trg, "--no-unify", "--retrieval", "fwd")
+    assert [row[1] for row in columns(out)].count(ENGLISH[0]) == 3
+    assert not any("" in row for row in columns(out))
+
+
+@pytest.mark.parametrize("precision", ["float32", "float16"])
+def test_vectors_may_be_made_before(run: Runner, src: Path, trg: Path, tmp_path: Path, precision: str) -> None:
+    left, right = encode(tmp_path / "s.npy", ENGLISH, precision), encode(tmp_path / "t.npy", FRENCH, precision)
+    _, expected, _ = run("mine", src, trg)
+    for given in (["--src-vectors", left], ["--trg-vectors", right], ["--src-vectors", left, "--trg-vectors", right]):
+        _, out, _ = run("mine", src, trg, *given)
+        assert pairs_of(out) == pairs_of(expected) and (out == expected or precision != "float32")
+
+
+def test_threshold_for_a_precision(run: Runner, mini_bundle: Path, tmp_path: Path) -> None:
+    english, french = sentences("en"), sentences("fr")
+    pairs = [*zip(english, french, strict=True), ("", french[0])]
+    file = tsv(tmp_path / "pairs.tsv", pairs)
+    _, out, err = run("score", file, "--model", mini_bundle, "--precision", 0.9)
+    scores = np.array([row[0] for row in columns(out)], np.float32)
+    told = re.fullmatch(r"threshold (\S+): (\d+) of 33 pairs reach it, an estimated (\S+)% of them right\n", err)
+    assert told and (scores[:-1] >= np.float32(told[1])).sum() == int(told[2]) and float(told[3]) >= 90
+
+
+def test_translations_are_printed_best_first(run: Runner, src: Path, trg: Path) -> None:
+    code, out, err = run("mine", src, trg)
+    rows = columns(out)
+    assert code == 0 and "6 pairs of 6 source and 6 target lines" in err and set(pairs_of(out)) == PAIRS
+    scores = [float(score) for score, _, _ in rows]
+    assert scores == sorted(scores, reverse=True) and scores[-1] > 1
+    for kept in (2, 4):  # a printed score is a threshold that keeps its pair
+        assert columns(run("mine", src, trg, "--threshold", rows[kept - 1][0])[1]) == rows[:kept]
+    found = [json.loads(line) for line in run("mine", src, trg, "--json")[1].splitlines()]
+    assert {(row["source"], row["target"]) for row in found} == PAIRS
+    assert all(row["source_line"] + row["target_line"] == 7 for row in found)
+    assert [set(row) for row in found] == [{"score", "source", "target", "source_line", "target_line"}] * 6
+    write_lines(trg, [line.replace(" ", "\t", 1) for line in FRENCH])  # a tab in a sentence makes no column
+    assert set(pairs_of(run("mine", src, trg)[1])) == PAIRS
+
+
+def test_vectors_that_do_not_fit(run: Runner, src: Path, trg: Path, tmp_path: Path) -> None:
+    ours, short = encode(tmp_path / "s.npy", ENGLISH), encode(tmp_path / "short.npy", ENGLISH[:5])
+    other = encode(tmp_path / "t.npy", FRENCH, fingerprint="feedfeedfeedfeed")
+    bits, half = (encode(tmp_path / f"{form}.npy", ENGLISH, form) for form in ("binary", "float16"))
+    both = f"feedfeedfeedfeed.*{SentenceEncoder().fingerprint}|{SentenceEncoder().fingerprint}.*feedfeedfeedfeed"
+    for given, message in (
+        (["--trg-vectors", other], both),
+        (["--src-vectors", ours, "--trg-vectors", other], both),
+        (["--src-vectors", short], "5 vectors for 6 lines"),
+        (["--src-vectors", ours, "--trg-vectors", half], "float32 of 384 dimensions, .* float16 of 384: encode both"),
+        (["--src-vectors", bits, "--trg-vectors", ours], "binary vectors have no cosines"),
+    ):
+        assert_refused(run("mine", src, trg, *given), message)
+
+
+@pytest.mark.parametrize(
+    ("command", "target", "arguments", "message"),
+    [
+        ("mine", FRENCH, ["-k", 7], "k = 7 neighbours, but one side has only 6"),
+        ("mine", FRENCH, ["--threshold", 99], "no pairs of .*the best scores"),
+        ("mine", [], [], "empty"),
+        ("mine", ["", " "], [], "no sentences"),
+        ("mine", b"caf\xe9\n", [], "in.txt:1: not UTF-8"),
+        ("score", [], [], "empty; expected a pair a line"),
+        ("score", ["a\tb", "a"], [], ":2: 1 fields"),
+        ("score", ["a\tb", "c\td", "e\tf"], [], "k = 4 neighbours, but one side has only 3 .* absolute"),
+    ],
+)
+def test_what_cannot_be_done(
+    run: Runner, src: Path, command: str, target: list[str] | bytes, arguments: list[object], message: str
+) -> None:
+    file = src.with_name("in.txt")
+    file.write_bytes(target) if isinstance(target, bytes) else write_lines(file, target)
+    assert_refused(run(command, *([src] if command == "mine" else []), file, *arguments), message)

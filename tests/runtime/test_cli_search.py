@@ -1,0 +1,131 @@
+"""`xsent index` and `xsent search`."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from commands import Runner, assert_refused, interrupt, start
+
+from xsent import SearchIndex, SentenceEncoder
+from xsent.search.write import can_resume
+
+NOTES = "Anna sees Boris.\n\nClara, David and Elena.\nFrank\tvoit Greta\n"
+
+
+@pytest.fixture
+def notes(tmp_path: Path) -> Path:
+    file = tmp_path / "notes.txt"
+    file.write_text(NOTES)
+    return file
+
+
+@pytest.fixture
+def made(run: Runner, notes: Path, mini_bundle: Path) -> Path:
+    index = notes.with_name("notes.index")
+    warning = "Warning: 1 of 4 lines are empty; they are never found\n"
+    assert run("index", notes, index, "--model", mini_bundle) == (0, "", warning)
+    return index
+
+
+def test_search_prints_score_line_and_text(run: Runner, made: Path, mini_bundle: Path) -> None:
+    code, out, err = run("search", made, "Frank voit Greta", "--model", mini_bundle, "-k", 10**12)
+    assert (code, err) == (0, "")
+    scores, numbers, texts = zip(*(line.split("\t", 2) for line in out.splitlines()), strict=True)
+    assert (scores[0], numbers[0], texts[0]) == ("1.0000", "4", "Frank\tvoit Greta")
+    assert set(zip(numbers[1:], texts[1:], strict=True)) == {
+        ("1", "Anna sees Boris."),
+        ("3", "Clara, David and Elena."),
+    }
+    assert list(scores) == sorted(scores, key=float, reverse=True)
+    found = json.loads(run("search", made, "Anna sees Boris.", "--model", mini_bundle, "--k", 1, "--json")[1])
+    hit = {"score": pytest.approx(1, abs=1e-4), "line": 1, "text": "Anna sees Boris."}
+    assert found == {"query": "Anna sees Boris.", "hits": [hit]}
+
+
+def test_queries_from_a_file_come_with_their_numbers(run: Runner, made: Path, mini_bundle: Path) -> None:
+    queries, options = made.with_name("queries.txt"), ["--model", mini_bundle, "--k", 1]
+    queries.write_text("Frank voit Greta\n\nAnna sees Boris.\n")
+    _, out, _ = run("search", made, "--queries", queries, *options)
+    assert out == "1\t1.0000\t4\tFrank\tvoit Greta\n3\t1.0000\t1\tAnna sees Boris.\n"
+    _, out, _ = run("search", made, "--queries", queries, *options, "--json")
+    assert [len(json.loads(line)["hits"]) for line in out.splitlines()] == [1, 0, 1]
+    many = "Anna sees Boris.\n" * 300  # more than are asked at once
+    for arguments in (["-"], ["--queries", "-"]):
+        _, out, _ = run("search", made, *arguments, *options, stdin=many)
+        assert out.splitlines()[-1] == "300\t1.0000\t1\tAnna sees Boris."
+    assert_refused(run("search", made, "-", *options), "-: empty; expected one query a line")
+    for wrong in ([], ["Anna", "--queries", "-"], ["Anna", "--k", 0]):
+        assert run("search", made, *wrong)[0] == 2
+    for query in ("", "  "):
+        assert_refused(run("search", made, query), "the query is empty; ask for something")
+
+
+def test_another_model_and_no_index_are_one_line(run: Runner, made: Path, mini_bundle: Path) -> None:
+    fingerprint = SentenceEncoder(mini_bundle).fingerprint
+    assert_refused(run("search", made, "Anna"), f"{made} has vectors of {fingerprint}, the model makes ")
+    none = f"{made.parent}: not an index; make one with xsent index"
+    assert_refused(run("search", made.parent, "Anna", "--model", mini_bundle), none)
+
+
+@pytest.mark.parametrize(("count", "kept"), [(100, False), (10_100, True)])
+def test_interrupt_exits_130_and_says_what_is_kept(tmp_path: Path, mini_bundle: Path, count: int, kept: bool) -> None:
+    index, partial = tmp_path / "x.index", tmp_path / ".x.index.partial"
+    lines = "".join(f"Anna sees Boris {number} times.\n" for number in range(count)).encode()
+    begun = lambda: (partial / "vectors.f16").exists() and can_resume(index, add=False)  # noqa: E731
+    once = begun if kept else partial.exists
+    message = b"What was indexed is kept; the same command with --resume goes on.\n" if kept else b""
+    ended = interrupt("index", "-", index, "--model", mini_bundle, lines=lines, once=once)
+    assert (ended, partial.exists()) == ((130, message + b"Error: interrupted\n"), kept)
+
+
+def test_a_full_disk_is_one_line_and_leaves_nothing(tmp_path: Path, mini_bundle: Path) -> None:
+    resource = pytest.importorskip("resource")
+    file, index = tmp_path / "a.txt", tmp_path / "x.index"
+    file.write_text("Anna sees Boris.\n" * 3000)
+    limit = lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))  # noqa: E731
+    process = start("index", file, index, "--model", mini_bundle, preexec_fn=limit)
+    _, err = process.communicate()
+    assert process.returncode == 1
+    assert err.decode() == f"Error: {index}: File too large; nothing was kept, make room and run it again\n"
+    assert list(tmp_path.iterdir()) == [file]
+
+
+def test_what_is_there_is_added_to_but_neither_replaced_nor_resumed(
+    run: Runner, made: Path, notes: Path, mini_bundle: Path
+) -> None:
+    assert SearchIndex(made).state.fingerprint == SentenceEncoder(mini_bundle).fingerprint
+    arguments = ["index", notes, made, "--model", mini_bundle]
+    for options, message in (
+        ([], "exists; --force replaces it, --add adds to it"),
+        (["--resume"], "complete, there is nothing to resume; --force replaces it, --add adds to it"),
+        (["--add", "--resume"], "complete, there is nothing to resume; without --resume the lines are added"),
+    ):
+        assert run(*arguments, *options) == (1, "", f"Error: {made}: {message}\n")
+    assert run(*arguments, "--force")[0] == 0
+    notes.write_text("Henry and Irina\n")
+    assert run(*arguments, "--add")[0] == 0
+    found = run("search", made, "Henry and Irina", "--k", 1, "--model", mini_bundle)
+    assert found == (0, "1.0000\t5\tHenry and Irina\n", "")
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"good\ncaf\xe9\n", "2: not UTF-8"),
+        (b"shrinks", "bad.txt: changed while it was read; run it again once the file is complete"),
+    ],
+)
+def test_bad_input_is_one_line_and_leaves_nothing(
+    run: Runner, tmp_path: Path, mini_bundle: Path, monkeypatch: pytest.MonkeyPatch, content: bytes, message: str
+) -> None:
+    def shrinking(source: str) -> Iterator[str]:
+        yield "Anna"
+        Path(source).write_text("")
+
+    file = tmp_path / "bad.txt"
+    file.write_bytes(content)
+    if content == b"shrinks":
+        monkeypatch.setattr("xsent.files.text.read_lines", shrinking)
+    assert_refused(run("index", file, tmp_path / "bad.index", "--model", mini_bundle), message)
+    assert not list(tmp_path.glob("bad.index*"))

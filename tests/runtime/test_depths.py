@@ -1,0 +1,280 @@
+"""Every depth of an encoder from one bundle, and other models' spaces: exported, opened, read back."""
+
+import json
+import pickle
+import shutil
+from dataclasses import replace
+from hashlib import sha256
+from pathlib import Path
+
+import numpy as np
+import pytest
+from commands import assert_refused, flip_byte
+from conftest import MakeEncoder, save_encoder
+from trainings import export_command
+
+from xsent.bundle import Bundle, compute_fingerprint, same_space
+from xsent.encoder import SentenceEncoder
+from xsent.errors import BackendError, BundleError, DataError
+from xsent.precision import pack_signs
+from xsent.similarity import unit_rows
+from xsent.verification import verify
+from xsent_export.export import export, export_bundle
+from xsent_export.formats.interchange import export_interchange
+from xsent_export.graph import EncoderGraph
+from xsent_export.options import ExportOptions, Precision
+from xsent_train.checkpoint import CheckpointEncoder, load_checkpoint
+from xsent_train.from_bundle import checkpoint_from_bundle
+
+TEXTS = ["Anna, Boris, Clara and David.", "Greta et Lukas", "", "Irina und Jonas, " * 3]
+DEPTHS = (0, 1, 2)
+SPACE = "their-model"
+FEW = {"tolerance": 20.0}  # of few pairs
+
+
+@pytest.fixture(scope="module")
+def exact(deep_checkpoint: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The float32 bundle."""
+    out = tmp_path_factory.mktemp("exact") / "bundle"
+    return export(deep_checkpoint, out, ExportOptions(precision="float32", **FEW)).path
+
+
+@pytest.mark.parametrize("backend", ["onnx", "numpy"])
+@pytest.mark.parametrize("depth", DEPTHS)
+def test_each_depth_is_that_of_the_checkpoint(
+    depth: int, backend: str, exact: Path, deep_bundle: Path, deep_checkpoint: Path
+) -> None:
+    trained = CheckpointEncoder(load_checkpoint(deep_checkpoint), num_layers=depth).encode(TEXTS)
+    encoder = SentenceEncoder(exact, layers=depth, backend=backend)
+    np.testing.assert_allclose(encoder.encode(TEXTS), trained, atol=2e-6)
+    np.testing.assert_allclose(encoder.encode(TEXTS, truncate_dim=8), unit_rows(trained[:, :8]), atol=1e-5)
+    small = SentenceEncoder(deep_bundle, layers=depth, backend=backend)
+    assert (small.encode(TEXTS[:2]) * trained[:2]).sum(axis=1).min() > 0.999
+    onnx = SentenceEncoder(deep_bundle, layers=depth)
+    np.testing.assert_allclose(small.encode(TEXTS), onnx.encode(TEXTS), atol=1e-3)
+    assert small.layers == depth and small.fingerprint.partition(".")[2] == ("" if depth == 2 else str(depth))
+
+
+def test_layers_are_stored_once(deep_bundle: Path, mini_bundle: Path) -> None:
+    graphs = {"model.onnx", "model.0.onnx", "model.1.onnx"}
+    files = Bundle.open(deep_bundle).files
+    assert set(files) == {file.name for file in mini_bundle.iterdir()} - {"xsent.json"} | graphs
+    assert all(files[name].bytes < 40_000 for name in graphs)
+    page, more = 4096, 3 * 2 + 1  # readouts with their biases, the matrix: each begins a page
+    assert files["weights.bin"].bytes <= (mini_bundle / "weights.bin").stat().st_size + (more + 1) * page
+    card = (deep_bundle / "README.md").read_text()
+    assert "| layers | cosine to all | P@1 in all |" in card and f'space="{SPACE}"' in card
+    near = Bundle.open(deep_bundle).parity["depths"]
+    assert set(near) == {"0", "1"} and near["0"].keys() == {"cosine", "found"}
+    whole, shallow = (SentenceEncoder(deep_bundle, layers=layers).encode(TEXTS[:2]) for layers in (2, 1))
+    assert near["1"]["cosine"] == pytest.approx((whole * shallow).sum(axis=1).mean(), abs=0.1)
+
+
+def test_a_matrix_leads_into_another_space(deep_bundle: Path, deep_checkpoint: Path) -> None:
+    matrix = load_checkpoint(deep_checkpoint).weights[f"spaces.{SPACE}"].half().float().numpy()
+    encoder = SentenceEncoder(deep_bundle, layers=1)
+    by_hand = encoder.encode(TEXTS).astype(np.float64) @ matrix
+    lengths = np.maximum(np.linalg.norm(by_hand, axis=1, keepdims=True), 1e-9)
+    mapped = encoder.encode(TEXTS, space=SPACE)
+    np.testing.assert_allclose(mapped, by_hand / lengths, atol=1e-5)
+    np.testing.assert_allclose(encoder.encode(TEXTS, space=SPACE, normalize_embeddings=False), by_hand, atol=1e-5)
+    assert np.array_equal(list(encoder.encode_iter(TEXTS, space=SPACE)), mapped)
+    assert np.array_equal(encoder.encode(TEXTS, space=SPACE, precision="binary"), np.array([*map(pack_signs, mapped)]))
+    for backend in ("onnx", "numpy"):
+        whole = SentenceEncoder(deep_bundle, backend=backend)
+        by_onnx = SentenceEncoder(deep_bundle).encode(TEXTS, space=SPACE)
+        np.testing.assert_allclose(whole.encode(TEXTS, space=SPACE), by_onnx, atol=1e-3)
+    assert not mapped[2].any()  # an empty text
+
+
+def test_a_fingerprint_tells_a_space_from_a_depth(deep_bundle: Path, mini_bundle: Path) -> None:
+    whole, shallow = SentenceEncoder(deep_bundle), SentenceEncoder(deep_bundle, layers=1)
+    name = whole.bundle.fingerprint
+    assert [e.fingerprint_of(space) for e in (whole, shallow) for space in (None, SPACE)] == [
+        *(name, f"{name}@{SPACE}", f"{name}.1", f"{name}@{SPACE}.1")
+    ]
+    assert same_space(whole.fingerprint, shallow.fingerprint)
+    assert same_space(whole.fingerprint_of(SPACE), shallow.fingerprint_of(SPACE))
+    assert not same_space(whole.fingerprint, whole.fingerprint_of(SPACE))
+    assert not same_space(f"{name}@a", f"{name}@b")
+    assert not same_space(whole.fingerprint, SentenceEncoder(mini_bundle).fingerprint)
+    again = pickle.loads(pickle.dumps(shallow))
+    assert (again.layers, again.fingerprint) == (1, shallow.fingerprint)
+
+
+def test_what_a_bundle_lacks_is_one_line(deep_bundle: Path, mini_bundle: Path) -> None:
+    for bundle, known in ((deep_bundle, "depths 0, 1 and 2"), (mini_bundle, "depth 2 alone")):
+        with pytest.raises(BundleError, match=rf"{bundle}: has {known}; layers=4 is not among them$"):
+            SentenceEncoder(bundle, layers=4)
+    with pytest.raises(TypeError, match="layers = '1' must be a whole number"):
+        SentenceEncoder(deep_bundle, layers="1")
+    encoder = SentenceEncoder(deep_bundle)
+    for encode in (encoder.encode, encoder.encode_iter):
+        with pytest.raises(ValueError, match=f"space = 'other' must be one of {SPACE}"):
+            encode(TEXTS, space="other")
+        with pytest.raises(ValueError, match="truncate_dim = 8 cuts no vector of another model's space"):
+            encode(TEXTS, space=SPACE, truncate_dim=8)
+    with pytest.raises(ValueError, match=f"{mini_bundle} has no other model's space; leave it out"):
+        SentenceEncoder(mini_bundle).encode("Anna", space=SPACE)
+
+
+@pytest.fixture
+def bundle(deep_bundle: Path, tmp_path: Path) -> Path:
+    """A copy that a test may damage."""
+    return Path(shutil.copytree(deep_bundle, tmp_path / "bundle"))
+
+
+def test_the_graph_of_a_depth_is_checked(bundle: Path) -> None:
+    assert verify(bundle).files == 7
+    flip_byte(bundle / "model.1.onnx")
+    SentenceEncoder(bundle, layers=0)  # does not read it
+    for work in (lambda: SentenceEncoder(bundle, layers=1), lambda: verify(bundle)):
+        with pytest.raises(BundleError, match=r"model\.1\.onnx: damaged"):
+            work()
+    (bundle / "model.1.onnx").unlink()
+    with pytest.raises(BundleError, match=r"model\.1\.onnx: missing"):
+        SentenceEncoder(bundle)
+
+
+def test_every_depth_is_opened_to_verify(bundle: Path) -> None:
+    manifest, graph = json.loads((bundle / "xsent.json").read_bytes()), b"\xff" * 100
+    (bundle / "model.1.onnx").write_bytes(graph)
+    manifest["files"]["model.1.onnx"] = {"bytes": len(graph), "sha256": sha256(graph).hexdigest()}
+    manifest["fingerprint"] = compute_fingerprint(manifest)
+    (bundle / "xsent.json").write_text(json.dumps(manifest))
+    with pytest.raises(BundleError, match=r"model\.1\.onnx: cannot be loaded"):
+        verify(bundle)
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"depths": [1, 0, 2]}, r"depths \[1, 0, 2\] do not ascend to all 2 layers"),
+        ({"depths": [0, 1]}, "do not ascend to all 2 layers"),
+        ({"depths": []}, "do not ascend"),
+        ({"depths": [0, 1.5, 2]}, "'depths' is of type float"),
+        ({"depths": [0, 1]}, "do not ascend"),
+        ({"spaces": ["other"]}, "no matrix of 32 x 32 numbers for the space other"),
+        ({"spaces": ["v1.5"]}, "spaces: 'v1.5' can be no name; expected letters"),
+        ({"spaces": ["a@b"]}, "can be no name"),
+        ({"depths": [0, 2]}, "fingerprint"),
+        ({"spaces": []}, "fingerprint"),
+    ],
+)
+def test_a_manifest_that_cannot_be(bundle: Path, fields: dict[str, object], message: str) -> None:
+    manifest = json.loads((bundle / "xsent.json").read_bytes())
+    (bundle / "xsent.json").write_text(json.dumps(manifest | fields))
+    with pytest.raises(BundleError, match=message):
+        Bundle.open(bundle)
+
+
+@pytest.mark.parametrize("depth", DEPTHS)
+def test_files_may_be_links_into_different_folders(depth: int, deep_bundle: Path, tmp_path: Path) -> None:
+    (tmp_path / "bundle").mkdir()
+    for number, file in enumerate(deep_bundle.iterdir()):
+        (tmp_path / str(number)).mkdir()
+        (tmp_path / "bundle" / file.name).symlink_to(shutil.copy(file, tmp_path / str(number) / "content"))
+    linked, plain = (SentenceEncoder(path, layers=depth) for path in (tmp_path / "bundle", deep_bundle))
+    assert np.array_equal(linked.encode(TEXTS), plain.encode(TEXTS))
+
+
+@pytest.mark.parametrize("precision", ["int8", "int4-table"])
+def test_a_bundle_becomes_a_checkpoint_and_the_same_bundle_again(
+    precision: Precision, deep_checkpoint: Path, tmp_path: Path
+) -> None:
+    options = ExportOptions(precision=precision, least_cosine=0.9, **FEW)
+    bundle = export(deep_checkpoint, tmp_path / "bundle", options).path
+    back = checkpoint_from_bundle(bundle, tmp_path / "back")
+    checkpoint = load_checkpoint(back)
+    assert checkpoint.config.depths == DEPTHS and f"spaces.{SPACE}" in checkpoint.weights
+    shutil.copy(deep_checkpoint / "validation.tsv", back)
+    again = export(back, tmp_path / "again", replace(options, precision=None))
+    assert again.fingerprint == Bundle.open(bundle).fingerprint
+
+
+@pytest.mark.parametrize("depth", [0, 1])
+def test_a_part_has_the_depths_that_it_reaches(
+    depth: int, deep_bundle: Path, deep_checkpoint: Path, tmp_path: Path
+) -> None:
+    options = ExportOptions(num_layers=depth, gate_data=deep_checkpoint / "validation.tsv", **FEW)
+    part = SentenceEncoder(export(deep_bundle, tmp_path / "part", options).path)
+    assert part.bundle.depths == DEPTHS[: depth + 1] and part.bundle.spaces == (SPACE,)
+    whole = SentenceEncoder(deep_bundle, layers=depth)
+    np.testing.assert_allclose(part.encode(TEXTS), whole.encode(TEXTS), atol=1e-5)
+    checkpoint_from_bundle(part.bundle.path, tmp_path / "back")
+    with pytest.raises(DataError, match="--layers 3 was not trained, 0 and 1 and 2 were"):
+        export(deep_bundle, tmp_path / "none", ExportOptions(num_layers=3))
+
+
+def test_fewer_numbers_cut_readouts_and_leave_no_other_space(deep_checkpoint: Path, tmp_path: Path) -> None:
+    checkpoint = load_checkpoint(deep_checkpoint)
+    trained = replace(checkpoint, about={**checkpoint.about, "trained": {"prefixes": [16, 32], "layers": []}})
+    bundle = export_bundle(trained, tmp_path / "out", ExportOptions(dim=16, precision="float32", **FEW)).path
+    for depth in DEPTHS:
+        encoder = SentenceEncoder(bundle, layers=depth)
+        exact = CheckpointEncoder(checkpoint, num_layers=depth, dim=16).encode(TEXTS)
+        np.testing.assert_allclose(encoder.encode(TEXTS), exact, atol=1e-5)
+        assert encoder.bundle.spaces == ()
+
+
+def test_a_table_is_made_of_an_encoder_without_a_readout_for_it(
+    deep_checkpoint: Path, make_encoder: MakeEncoder, tmp_path: Path
+) -> None:
+    pieces = load_checkpoint(deep_checkpoint).config.vocab_size
+    encoder, files = (
+        make_encoder(vocab_size=pieces, out_scale=0.05, depths=(1, 2)),
+        ("sentencepiece.model", "validation.tsv"),
+    )
+    folder = save_encoder(encoder, tmp_path / "c", *(deep_checkpoint / file for file in files), languages=["en", "fr"])
+    made = SentenceEncoder(export(folder, tmp_path / "out", ExportOptions(num_layers=0, tolerance=50)).path)
+    assert (made.layers, made.bundle.depths, "positions" in made.bundle.network.tensors) == (0, (0,), False)
+    whole = CheckpointEncoder(load_checkpoint(folder)).encode(TEXTS[:2])
+    assert (made.encode(TEXTS[:2]) * whole).sum(axis=1).min() > 0.8
+
+
+def test_languages_keep_depths_and_spaces(deep_checkpoint: Path, tmp_path: Path) -> None:
+    options = ExportOptions(languages=["en", "fr"], sample=deep_checkpoint / "validation.tsv", **FEW)
+    small = SentenceEncoder(export(deep_checkpoint, tmp_path / "out", options).path, layers=1)
+    assert small.languages == ("en", "fr") and small.bundle.spaces == (SPACE,)
+
+
+@pytest.mark.parametrize("depth", DEPTHS)
+@pytest.mark.parametrize("kind", ["onnx", "web"])
+def test_other_tools_get_a_readout(kind: str, depth: int, deep_checkpoint: Path, tmp_path: Path) -> None:
+    arguments = [deep_checkpoint, tmp_path / "out", "--format", kind, "--layers", depth, "--tolerance", 20]
+    code, told, err = export_command(*arguments)  # which measures it
+    assert code == 0 and "P@1 bundle" in told, err
+
+
+def test_openvino_has_all_layers_alone(deep_checkpoint: Path, tmp_path: Path) -> None:
+    pytest.importorskip("openvino")
+    bundle = export(deep_checkpoint, tmp_path / "out", ExportOptions("openvino", **FEW)).path
+    found = SentenceEncoder(bundle, backend="openvino").encode(TEXTS[:2])
+    assert (found * SentenceEncoder(bundle).encode(TEXTS[:2])).sum(axis=1).min() > 0.995
+    verify(bundle, "openvino")
+    with pytest.raises(BackendError, match="has all 2 layers alone; leave layers=1 out"):
+        SentenceEncoder(bundle, layers=1, backend="openvino")
+
+
+@pytest.mark.parametrize(("depth", "dim"), [(0, 32), (1, 32), (2, 32), (2, 16)])
+def test_sentence_transformers_reads_a_readout(depth: int, dim: int, deep_checkpoint: Path, tmp_path: Path) -> None:
+    library = pytest.importorskip("sentence_transformers")
+    checkpoint = load_checkpoint(deep_checkpoint)
+    trained = replace(checkpoint, about={**checkpoint.about, "trained": {"prefixes": [16, 32], "layers": []}})
+    options = ExportOptions("sentence-transformers", num_layers=depth, dim=dim, **FEW)
+    folder = export_interchange(trained, tmp_path / "out", options).path
+    model = library.SentenceTransformer(str(folder), device="cpu", local_files_only=True, trust_remote_code=False)
+    assert [type(module).__name__ for module in model] == ["Transformer", "Pooling", "Dense", "Normalize"]
+    exact = CheckpointEncoder(checkpoint, num_layers=depth, dim=dim).encode(TEXTS)
+    found = model.encode(TEXTS)
+    np.testing.assert_allclose(found[[0, 1, 3]], exact[[0, 1, 3]], atol=1e-5)
+
+
+def test_a_depth_that_is_exported_badly_is_refused(
+    deep_checkpoint: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    right = EncoderGraph._branch
+    early = lambda self, encoder, depth, _: right(self, encoder, depth, "table_norm")  # noqa: E731
+    monkeypatch.setattr(EncoderGraph, "_branch", early)  # as if no layer had been
+    outcome = export_command(deep_checkpoint, tmp_path / "out", "--tolerance", 100)
+    assert_refused(outcome, "the exported encoder with layers=1 differs too much from the trained one: de mean cosine")

@@ -1,0 +1,217 @@
+"""Sentences to vectors."""
+
+import json
+import pickle
+import re
+import shutil
+import warnings
+from concurrent.futures import ThreadPoolExecutor
+from itertools import count, islice
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from commands import edit_json
+
+from xsent import BackendError, BundleError, FingerprintError, LongSentenceWarning, SentenceEncoder
+from xsent.bundle import builtin_path
+from xsent.encoder import UnknownTextWarning
+
+SENTENCES = [
+    "Anna sees Boris.",
+    "",
+    "David voit Elena",
+    "Clara",
+    "Anna 漢字, Boris and Clara",
+    "Anna  SEES   boris.",
+] * 15
+LONG = "Anna sees Boris. " * 60
+
+
+def test_shapes(encoder: SentenceEncoder) -> None:
+    assert encoder.encode("Anna").shape == (encoder.dim,)
+    assert encoder.encode(["Anna"]).shape == (1, encoder.dim)
+    assert encoder.encode(SENTENCES).shape == (len(SENTENCES), encoder.dim)
+    assert encoder.encode(text for text in SENTENCES[:3]).shape == (3, encoder.dim)
+    assert encoder.encode([]).shape == (0, encoder.dim)
+    assert encoder.encode([], truncate_dim=3).shape == (0, 3)
+
+
+@pytest.mark.parametrize(("builtin", "backend"), [(True, "onnx"), (False, "onnx"), (False, "numpy")])
+def test_company_order_threads_and_many_callers_change_no_bit(mini_bundle: Path, builtin: bool, backend: str) -> None:
+    model = builtin_path() if builtin else mini_bundle
+    encoder, parallel = (SentenceEncoder(model, backend=backend, threads=threads) for threads in (1, 3))
+    alone = np.stack([encoder.encode(text) for text in SENTENCES])
+    order = np.random.default_rng(0).permutation(len(SENTENCES))
+    shuffled = [SENTENCES[i] for i in order]
+    for one in (encoder, parallel):
+        with ThreadPoolExecutor(32) as callers:
+            parts = [slice(start, start + 20) for start in range(0, 64, 2)]
+            for part, vectors in zip(parts, callers.map(one.encode, [shuffled[part] for part in parts]), strict=True):
+                assert np.array_equal(vectors, alone[order[part]])
+    assert np.array_equal(np.stack(list(parallel.encode_iter(shuffled))), alone[order])
+
+
+GEORGIAN = "კატას სძინავს ხალიჩაზე ფანჯარასთან."
+
+
+def test_texts_that_are_mostly_unknown_are_counted_in_one_warning() -> None:
+    encoder = SentenceEncoder()
+    some = "We saw the city of Tokyo (東) last year.", "Ça coûte 3 €, n’est-ce pas ?"
+    texts = ["The cat sleeps.", GEORGIAN, "", "Մեկ կատու քնում է գորգին։", *some]
+    for encode in (encoder.encode, lambda texts: list(encoder.encode_iter(texts))):
+        with pytest.warns(UnknownTextWarning) as caught:
+            encode(texts)  # type: ignore[operator]
+        (warning,) = caught
+        assert re.match("2 of 6 .*; it was trained for en, fr, de, es, it, pt, nl, ru, ja$", str(warning.message))
+        assert warning.filename == __file__
+    with pytest.warns(UnknownTextWarning, match="1 of 1"):
+        alone = encoder.encode(GEORGIAN)
+    assert alone.any()
+    with pytest.warns(UnknownTextWarning, match="40 of 80"):
+        assert np.array_equal(encoder.encode([GEORGIAN, "The cat sleeps."] * 40)[-2], alone)
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_long_sentence_as_an_error_names_the_first(mini_bundle: Path, threads: int) -> None:
+    encoder = SentenceEncoder(mini_bundle, threads=threads)
+    with pytest.raises(ValueError, match=r"sentence 41 \(counted from 1\): .* tokens, at most 64"):
+        encoder.encode(["Anna"] * 40 + [LONG] * 20, on_long="error")
+
+
+def test_stream_is_read_as_it_is_used(mini_bundle: Path) -> None:
+    parallel, taken = SentenceEncoder(mini_bundle, threads=3), count()
+    vectors = parallel.encode_iter("Anna" for _ in taken)
+    assert len(list(islice(vectors, 100))) == 100
+    assert next(taken) <= 100 + 2 * 16 * (parallel.threads + 1)
+    vectors.close()  # type: ignore[attr-defined]
+
+
+@pytest.mark.filterwarnings("ignore::xsent.encoder.LongSentenceWarning")
+def test_a_table_alone_takes_one_thread(deep_bundle: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("xsent.encoder.available_cpus", lambda: 4)
+    assert [SentenceEncoder(deep_bundle, layers=layers).threads for layers in (2, 0)] == [4, 1]
+    assert SentenceEncoder(deep_bundle, layers=0, threads=2).threads == 2
+
+
+def test_the_form_of_vectors(encoder: SentenceEncoder) -> None:
+    raw = encoder.encode("Anna sees Boris.", normalize_embeddings=False)
+    unit = encoder.encode("Anna sees Boris.")
+    assert np.linalg.norm(unit) == pytest.approx(1, abs=1e-6) and abs(np.linalg.norm(raw) - 1) > 1e-3
+    assert np.allclose(unit, raw / np.linalg.norm(raw), atol=1e-6)
+    short = encoder.encode("Anna sees Boris.", truncate_dim=8)  # normalised again
+    assert np.allclose(short, raw[:8] / np.linalg.norm(raw[:8]), atol=1e-6)
+    assert np.array_equal(encoder.encode("Anna sees Boris.", truncate_dim=8, normalize_embeddings=False), raw[:8])
+    half = encoder.encode(SENTENCES, precision="float16")
+    assert half.dtype == np.float16 and np.array_equal(half, encoder.encode(SENTENCES).astype(np.float16))
+    assert not encoder.encode("").any() and not encoder.encode(["  \n"]).any()
+    cosines = encoder.similarity(np.stack([raw, unit]), unit)
+    assert cosines.shape == (2, 1) and np.allclose(cosines, 1, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("sentences", "arguments", "error", "message"),
+    [
+        (["Anna"], {"truncate_dim": 0}, ValueError, "truncate_dim = 0 must"),
+        (["Anna"], {"truncate_dim": 9999}, ValueError, "truncate_dim = 9999 must"),
+        (["Anna"], {"precision": "int4"}, ValueError, "precision = 'int4' must"),
+        (["Anna"], {"on_long": "cut"}, ValueError, "on_long = 'cut' must"),
+        (["Anna", b"Boris"], {}, TypeError, r"sentence 2 .*expected str, got bytes"),
+    ],
+)
+def test_wrong_arguments_are_named(
+    encoder: SentenceEncoder, sentences: list[Any], arguments: dict[str, Any], error: type[Exception], message: str
+) -> None:
+    for call in (encoder.encode, encoder.encode_iter):
+        with pytest.raises(error, match=message):  # options at once, before anything is read
+            call(sentences, **arguments) if arguments else list(call(sentences))
+    with pytest.raises(TypeError, match="use encode"):
+        encoder.encode_iter("Anna")
+
+
+def test_long_sentences_are_counted_in_one_warning(encoder: SentenceEncoder) -> None:
+    with pytest.warns(LongSentenceWarning) as caught:
+        cut = encoder.encode([LONG, "Anna", LONG + "Boris"])
+    assert len(caught) == 1
+    assert "2 of 3 sentences had more than 64 tokens" in str(caught[0].message)
+    assert caught[0].filename == __file__
+    assert np.array_equal(cut[0], cut[2])  # the difference lay beyond the cut
+    with pytest.warns(LongSentenceWarning, match="1 of 2") as caught:
+        list(encoder.encode_iter([LONG, "Anna"]))
+    assert len(caught) == 1
+
+
+def test_tokens_are_counted_as_they_are_read(encoder: SentenceEncoder) -> None:
+    assert (encoder.count_tokens(""), encoder.count_tokens(" ")) == (0, 0)
+    with pytest.raises(ValueError, match=rf" {encoder.count_tokens(LONG):,} tokens, at most 64 fit"):
+        encoder.encode(LONG, on_long="error")
+
+
+@pytest.mark.parametrize(("most", "count"), [(128, 13), (32, 25)])
+def test_split_weighs_windows_by_length(
+    most: int, count: int, encoder: SentenceEncoder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("xsent.encoder.WINDOW", most)
+    ids = encoder._tokenizer.encode(LONG)
+    windows = np.array_split(np.array(ids), count)
+    assert {len(window) for window in windows} == {len(ids) // count, -(-len(ids) // count)}
+    assert len(windows[0]) <= min(most, encoder.max_length) < len(ids) / (count - 1)
+    total = sum(len(window) * encoder._backend.embed(window).astype(np.float64) for window in windows)
+    vector = encoder.encode(LONG, on_long="split", normalize_embeddings=False)
+    assert np.allclose(vector, total / len(ids), atol=1e-6)
+    assert np.array_equal(encoder.encode(SENTENCES, on_long="split"), encoder.encode(SENTENCES))
+    assert np.linalg.norm(encoder.encode("Anna " * 100_000, on_long="split")) == pytest.approx(1, abs=1e-5)
+
+
+def test_properties(encoder: SentenceEncoder, mini_bundle: Path) -> None:
+    manifest = json.loads((mini_bundle / "xsent.json").read_text())
+    assert (encoder.dim, encoder.languages) == (manifest["dim"], tuple(manifest["languages"]))
+    assert encoder.max_length == manifest["max_length"] == 64
+    assert (encoder.fingerprint, encoder.space) == (manifest["fingerprint"], manifest.get("space"))
+    assert manifest["name"] in repr(encoder)
+
+
+def test_wrong_construction(mini_bundle: Path, tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="threads = 0"):
+        SentenceEncoder(mini_bundle, threads=0)
+    with pytest.raises(BackendError, match=r"available: .*onnx"):
+        SentenceEncoder(mini_bundle, backend="tpu")
+    bundle = Path(shutil.copytree(mini_bundle, tmp_path / "bundle"))
+    edit_json(bundle / "xsent.json", vocab_size=7)
+    with pytest.raises(BundleError, match="pieces, the table"):
+        SentenceEncoder(bundle)
+
+
+def test_progress_is_shown_only_if_asked_for(encoder: SentenceEncoder, capfd: pytest.CaptureFixture[str]) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        encoder.encode(SENTENCES)
+    assert capfd.readouterr() == ("", "")
+    encoder.encode(["Anna", "Clara"], show_progress_bar=True)
+    out, err = capfd.readouterr()
+    assert "2 of 2 sentences" in err and not out
+
+
+def test_an_encoder_travels_to_another_process_as_its_path(mini_bundle: Path, tmp_path: Path) -> None:
+    folder = Path(shutil.copytree(mini_bundle, tmp_path / "moved"))
+    encoder = SentenceEncoder(folder, backend="numpy", threads=2)
+    packed = pickle.dumps(encoder)
+    assert len(packed) < 1000
+    again = pickle.loads(packed)
+    assert again.threads == 2
+    assert np.array_equal(again.encode(SENTENCES), encoder.encode(SENTENCES))
+    shutil.rmtree(folder)
+    folder.symlink_to(builtin_path())
+    with pytest.raises(FingerprintError, match=f"the encoder that was pickled {encoder.fingerprint}; put the same"):
+        pickle.loads(packed)
+
+
+def test_arguments_of_sentence_transformers(encoder: SentenceEncoder) -> None:
+    same = encoder.encode(["Anna"], batch_size=8, device="cpu", convert_to_numpy=True, prompt=None)
+    assert np.array_equal(same, encoder.encode(["Anna"]))
+    for refused in ({"convert_to_tensor": True}, {"convert_to_numpy": False}):
+        with pytest.raises(ValueError, match=r"torch.from_numpy"):
+            encoder.encode(["Anna"], **refused)
+    with pytest.raises(ValueError, match="prompt = 'query: ': the model was trained without"):
+        encoder.encode(["Anna"], prompt="query: ")

@@ -1,0 +1,166 @@
+"""Files that appear whole or not at all, and the lines that are read from others."""
+
+import errno
+import gzip
+import io
+import lzma
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from unittest import mock
+
+import pytest
+
+from xsent.errors import DataError
+from xsent.files.atomic import atomic_file, atomic_folder, read_json, remove_folder, sweep, to_json
+from xsent.files.text import read_fields, read_lines
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        (None, "missing"),
+        (b"{", "damaged"),
+        (b"[]", "damaged"),
+        (b"\xff", "d"),
+        (b"[" * 10**5, "d"),
+        (b" " * 2**24 + b"{}", "d"),
+    ],
+)
+def test_json_that_cannot_be_read_is_named(tmp_path: Path, content: bytes | None, reason: str) -> None:
+    file = tmp_path / "a.json"
+    if content is not None:
+        file.write_bytes(content)
+    with pytest.raises(DataError, match=rf"a\.json: {reason}.*; fit it again"):
+        read_json(file, "fit it again")
+    file.write_bytes(to_json({"name": "é"}))
+    assert read_json(file, "fit it again") == {"name": "é"}
+
+
+def test_a_folder_is_never_seen_with_files_missing(tmp_path: Path) -> None:
+    folder = tmp_path / "checkpoint"
+    folder.mkdir()
+    (folder / "a").touch()
+    with (
+        mock.patch("xsent.files.atomic.shutil.rmtree", side_effect=KeyboardInterrupt),
+        pytest.raises(KeyboardInterrupt),
+    ):
+        remove_folder(folder)
+    assert not folder.exists()
+    (tmp_path / ".half.01234567.part").touch()
+    sweep(tmp_path)
+    assert not list(tmp_path.iterdir())
+
+
+def test_what_a_kill_left_is_put_back_or_cleared_away(tmp_path: Path) -> None:
+    out, other, half = (tmp_path / name for name in ("out", "other", ".out.01234567.part"))
+    for folder in (out, half):
+        folder.mkdir()
+    (out / "a").write_text("old")
+    out.rename(tmp_path / ".out.89abcdef.old")  # between the two renames of a replacement
+    with atomic_file(other) as file, pytest.raises(ValueError, match="stop"), atomic_folder(out):
+        assert not half.exists() and (out / "a").read_text() == "old"
+        sweep(tmp_path)  # what is being written stays
+        file.write(b"whole")
+        raise ValueError("stop")
+    assert other.read_bytes() == b"whole"
+    (tmp_path / ".out.89abcdef.old").mkdir()  # before the old one was deleted
+    sweep(tmp_path)
+    assert {path.name for path in tmp_path.iterdir()} == {"out", "other"} and (out / "a").read_text() == "old"
+
+
+def test_a_folder_is_replaced_whole_or_stays(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    for content in ("old", "new"):
+        with atomic_folder(out) as folder:
+            (folder / "a").write_text(content)
+    assert (out / "a").read_text() == "new"
+    with pytest.raises(ValueError, match="stop"), atomic_folder(out) as folder:
+        (folder / "a").write_text("half")
+        raise ValueError("stop")
+    assert (out / "a").read_text() == "new"
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
+
+
+def test_a_file_appears_when_complete_and_as_the_umask_says(tmp_path: Path) -> None:
+    target, old = tmp_path / "a", os.umask(0o022)
+    try:
+        with atomic_file(target) as file:
+            file.write(b"x")
+            assert not target.exists()
+    finally:
+        os.umask(old)
+    assert (target.read_bytes(), target.stat().st_mode & 0o777) == (b"x", 0o644)
+    for error in (RuntimeError, KeyboardInterrupt):
+        with pytest.raises(error), atomic_file(target) as file:
+            file.write(b"new")
+            raise error
+    assert (target.read_bytes(), list(tmp_path.iterdir())) == (b"x", [target])
+    with pytest.raises(FileNotFoundError), atomic_file(tmp_path / "nothing" / "a"):
+        pass
+
+
+def test_a_full_disk_is_told_once_with_what_was_asked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    full = OSError(errno.ENOSPC, "No space left on device", str(tmp_path / "half"))
+    with pytest.raises(OSError) as nested, atomic_file(tmp_path / "a"), atomic_file(tmp_path / "inner"):
+        raise full
+    with pytest.raises(OSError) as folder, atomic_folder(tmp_path / "a"):
+        raise full
+    monkeypatch.setattr(os, "fsync", mock.Mock(side_effect=full))
+    with pytest.raises(OSError) as file, atomic_file(tmp_path / "a"):
+        pass
+    assert str(nested.value).count("nothing was kept") == 1
+    for found in (folder.value, file.value):
+        assert "No space left on device; nothing was kept" in str(found) and found.filename == str(tmp_path / "a")
+    assert not list(tmp_path.iterdir())
+
+
+TEXT = "one\ntwo\u2028still two\r\n\nÜbung\x85x\nlast".encode()
+LINES = ["one", "two\u2028still two", "", "Übung\x85x", "last"]
+
+
+@pytest.mark.parametrize(("name", "pack"), [("a.txt", bytes), ("a.txt.gz", gzip.compress), ("a.txt.xz", lzma.compress)])
+def test_only_line_feeds_end_lines(tmp_path: Path, name: str, pack: Callable[[bytes], bytes]) -> None:
+    (tmp_path / name).write_bytes(pack(TEXT))
+    assert list(read_lines(tmp_path / name)) == LINES
+
+
+def test_standard_input_marks_and_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(TEXT)))
+    assert list(read_lines("-")) == LINES
+    for content, lines in ((b"\xef\xbb\xbfone\n\xef\xbb\xbftwo\n", ["one", "\ufefftwo"]), (b"", [])):
+        (tmp_path / "a").write_bytes(content)
+        assert list(read_lines(tmp_path / "a")) == lines
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("nothing.txt", None, "nothing.txt: cannot be read"),
+        (".", None, "cannot be read"),
+        ("a.txt", b"one\ncaf\xe9\nthree\n", r"a\.txt:2: not UTF-8 \(byte 0xe9 at 4\)"),
+        ("a.gz", b"plain", "a.gz: damaged"),
+        ("a.xz", b"plain", "a.xz: damaged"),
+        ("b.gz", gzip.compress(TEXT, mtime=0)[:-12], "b.gz: damaged"),
+        ("b.xz", lzma.compress(TEXT)[:-12], "b.xz: damaged"),
+        ("long.txt", b"a\n" + b"x" * 101, "long.txt:2: over 100 bytes"),
+        ("x" * 5000, None, "cannot be read .File name too long"),
+    ],
+)
+def test_what_cannot_be_read_is_named(
+    tmp_path: Path, name: str, content: bytes | None, message: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("xsent.files.text._LONGEST", 100)
+    if content is not None:
+        (tmp_path / name).write_bytes(content)
+    with pytest.raises(DataError, match=message):
+        list(read_lines(tmp_path / name))
+
+
+def test_fields(tmp_path: Path) -> None:
+    (tmp_path / "a").write_text("a\tb\nc\t\nonly\n")
+    rows = read_fields(tmp_path / "a", 2, "English, translation")
+    assert [next(rows), next(rows)] == [["a", "b"], ["c", ""]]
+    with pytest.raises(DataError, match=r"a:3: 1 fields, expected 2.*English, translation"):
+        next(rows)

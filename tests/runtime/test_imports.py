@@ -1,0 +1,71 @@
+"""What importing costs, seen from a fresh interpreter."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import xsent
+
+HEAVY = ("torch", "onnx", "openvino", "typer", "onnxruntime", "sentencepiece", "transformers", "tqdm")
+ENCODES = {"onnxruntime", "sentencepiece"}
+ENCODER = "from xsent import SentenceEncoder; SentenceEncoder"
+IMPORTING = "from xsent.backends.base import preload_backend\nwith importing"
+
+
+def loaded_after(statement: str) -> set[str]:
+    script = f"{statement}\nimport sys; print(*{{name.split('.')[0] for name in sys.modules}})"
+    run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    return set(run.stdout.split())
+
+
+@pytest.mark.parametrize(
+    ("statement", "absent"),
+    [
+        ("import xsent; xsent.__version__", {*HEAVY, "numpy"}),
+        ("from xsent import cosine_similarity, XsentError", {*HEAVY}),
+        (
+            "import xsent.cli.terminal, xsent_train, xsent_export, xsent_bench",
+            {*HEAVY, "numpy"},
+        ),  # Ctrl-C is heard at once
+        ("import xsent.cli.main", {*HEAVY, "numpy"} - {"typer"}),  # help appears at once
+        (
+            "import xsent.encoder",
+            {*HEAVY, "concurrent"} - {"sentencepiece"},
+        ),  # one sentence loads no machinery of threads
+        (f"{ENCODER}().encode('Anna')", {*HEAVY} - ENCODES),
+        (f"{ENCODER}(backend='numpy').encode('Anna')", {*HEAVY, "concurrent"} - {"sentencepiece"}),
+        (f"{IMPORTING}('numpy'): pass", {*HEAVY, "concurrent"}),
+    ],
+)
+def test_nothing_loads_before_it_is_used(statement: str, absent: set[str]) -> None:
+    assert not loaded_after(statement) & absent
+
+
+def test_onnxruntime_loads_beside_other_work() -> None:
+    assert "onnxruntime" in loaded_after(f"{IMPORTING}('onnx'): pass")
+
+
+@pytest.mark.skipif(os.name != "posix", reason="there onnxruntime leaves its identifier elsewhere")
+def test_encoding_leaves_no_trace(tmp_path: Path) -> None:
+    """An identifier in the home folder is the first sign of onnxruntime reporting its use; it does so unless told."""
+    script = "from xsent import SentenceEncoder; SentenceEncoder().encode('Anna')"
+    quiet = ("CI", "GITHUB_ACTIONS", "TF_BUILD", "ORT_DISABLE_TELEMETRY", "ORT_RUNNING_UNIT_TESTS", "XDG_CACHE_HOME")
+    environment = {name: value for name, value in os.environ.items() if name not in quiet}
+    subprocess.run([sys.executable, "-c", script], env={**environment, "HOME": str(tmp_path)}, check=True)
+    assert not list(tmp_path.rglob("*"))
+
+
+def test_who_wants_the_reports_keeps_them() -> None:
+    script = "import os, xsent; assert os.environ['ORT_DISABLE_TELEMETRY'] == '0'"
+    subprocess.run([sys.executable, "-c", script], env={**os.environ, "ORT_DISABLE_TELEMETRY": "0"}, check=True)
+
+
+def test_all_names_exist_and_are_sorted() -> None:
+    assert xsent.__all__ == sorted(xsent.__all__)
+    assert all(getattr(xsent, name) is not None for name in xsent.__all__)
+    assert set(xsent.__all__) <= set(dir(xsent))
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        xsent.__getattr__("nothing")

@@ -1,0 +1,183 @@
+"""OpenVINO's files and the backend that runs them, with the real openvino."""
+
+import json
+import re
+import shutil
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from conftest import MakeEncoder, save_encoder
+from numpy.typing import NDArray
+from trainings import export_command
+
+from xsent import SentenceEncoder
+from xsent.backends.openvino import OpenVinoBackend, import_openvino
+from xsent.bundle import Bundle
+from xsent.errors import BundleError, DataError, MissingExtraError
+from xsent_export.formats.openvino import Kind, write_openvino
+from xsent_export.options import Form
+from xsent_train.checkpoint import Checkpoint, CheckpointEncoder, load_checkpoint
+from xsent_train.model import Encoder
+from xsent_train.tokens import Tokens
+
+try:
+    openvino = import_openvino()
+except MissingExtraError:
+    pytest.skip("openvino is not installed", allow_module_level=True)
+
+SENTENCES = ["Anna, Boris, Clara and David.", "Elena.", "Greta, Henry, Irina et Jonas. " * 2, "Karla und Lukas."]
+
+
+def trained_vector(encoder: Encoder, ids: NDArray[np.int64]) -> NDArray[np.float32]:
+    with torch.inference_mode():
+        return encoder(Tokens(torch.from_numpy(ids), torch.tensor([len(ids)])))[0].numpy()
+
+
+@pytest.fixture(scope="session")
+def checkpoint(mini_checkpoint: Path) -> Checkpoint:
+    return load_checkpoint(mini_checkpoint)
+
+
+@pytest.fixture(scope="session")
+def backend(openvino_bundle: Path) -> OpenVinoBackend:
+    return OpenVinoBackend(Bundle.open(openvino_bundle))
+
+
+@pytest.mark.parametrize(
+    ("num_layers", "activation", "form"),
+    [
+        (0, "gelu", Form(0, 32)),
+        (1, "gelu", Form(1, 32)),
+        (2, "gelu", Form(2, 32)),
+        (2, "silu", Form(2, 32)),
+        (2, "gelu", Form(1, 16)),
+    ],
+)
+def test_float32_is_the_encoder_at_any_length(
+    num_layers: int, activation: str, form: Form, make_encoder: MakeEncoder, tmp_path: Path
+) -> None:
+    encoder = make_encoder(num_layers=num_layers, activation=activation)
+    checkpoint = load_checkpoint(save_encoder(encoder, tmp_path / "checkpoint"))
+    write_openvino(checkpoint, form, tmp_path, kind="fp32", calibration=[])
+    run = openvino.Core().compile_model(tmp_path / "model.xml", "CPU", {"INFERENCE_PRECISION_HINT": "f32"})
+    for length in (1, 2, 7, 40, 64):
+        ids = np.arange(length) * 7 % encoder.config.vocab_size
+        for padding in {0, 64 - length}:  # a negative id is padding
+            (vectors,) = run({"input_ids": np.pad(ids, (0, padding), constant_values=-1)[None]}).values()
+            assert vectors.shape == (1, form.dim)
+            trained = trained_vector(encoder.first(form.num_layers), ids)[: form.dim]
+            np.testing.assert_allclose(vectors[0], trained, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize(("option", "kind"), [("--weights-only", "int8-weights"), ("--int8", "int8")])
+def test_eight_bits_are_close(
+    option: str, kind: Kind, checkpoint: Checkpoint, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("nncf")
+    out = tmp_path / "out"
+    _, told, _ = export_command(checkpoint.path, out, "--format", "openvino", option, "--tolerance", 20, "--json")
+    assert json.loads(told)["path"] == str(out) and capfd.readouterr().out == ""  # it is for results
+    parameters = sum(weight.numel() for weight in checkpoint.encoder.parameters())
+    assert (out / "openvino" / "model.bin").stat().st_size < 2 * parameters  # scales and positions are not in 8 bits
+    trained = CheckpointEncoder(checkpoint).encode(SENTENCES)
+    for backend in ("onnx", "openvino"):
+        encoder = SentenceEncoder(out, backend=backend, threads=1)
+        assert (np.einsum("nd,nd->n", encoder.encode(SENTENCES), trained) >= 0.995).all()
+    assert encoder.bundle.parity["openvino"]["kind"] == kind
+
+
+@pytest.mark.parametrize("kind", ["fp32", "int8-weights"])
+def test_twice_the_same_bytes_and_nothing_about_this_machine(
+    kind: Kind, checkpoint: Checkpoint, tmp_path: Path
+) -> None:
+    if kind != "fp32":
+        pytest.importorskip("nncf")
+    written = []
+    for name in ("a", "b"):
+        folder = tmp_path / name
+        folder.mkdir()
+        write_openvino(checkpoint, Form.whole(checkpoint.config), folder, kind=kind, calibration=[])
+        written.append([(file.name, file.read_bytes()) for file in sorted(folder.iterdir())])
+    assert written[0] == written[1]
+    assert [name for name, _ in written[0]] == ["model.bin", "model.xml"]
+    xml = dict(written[0])["model.xml"].decode()
+    assert not re.search(r'"/\w+/|[A-Z]:\\', xml)
+    assert str(tmp_path) not in xml
+
+
+def test_threads_company_and_the_next_prepared_length_change_nothing(
+    backend: OpenVinoBackend, checkpoint: Checkpoint
+) -> None:
+    sentences = [np.arange(1 + i * 11 % 64) for i in range(200)]
+    alone = [backend.embed(ids) for ids in sentences]
+    with ThreadPoolExecutor(4) as pool:
+        np.testing.assert_array_equal(alone, list(pool.map(backend.embed, sentences)))
+    for ids, vector in zip(sentences[:64], alone, strict=False):  # each length once
+        np.testing.assert_allclose(vector, trained_vector(checkpoint.encoder, ids), rtol=0, atol=1e-5)
+
+
+@pytest.mark.filterwarnings("ignore::xsent.encoder.UnknownTextWarning")
+def test_an_encoder_runs_it(openvino_bundle: Path, checkpoint: Checkpoint) -> None:
+    encoder = SentenceEncoder(openvino_bundle, backend="openvino")
+    vectors = encoder.encode(SENTENCES * 30)
+    np.testing.assert_array_equal(vectors[:4], vectors[-4:])
+    np.testing.assert_allclose(vectors[:4], CheckpointEncoder(checkpoint).encode(SENTENCES), rtol=0, atol=1e-4)
+    assert encoder.bundle.parity["openvino"]["kind"] == "fp32"
+    golden = encoder.bundle.golden
+    assert np.abs(encoder.encode(golden.sentences) - np.array(golden.vectors)).max() <= golden.tolerance["other"]
+    encoder.bundle.verify()
+
+
+def test_a_bundle_without_its_files_says_how_to_get_them(mini_bundle: Path) -> None:
+    with pytest.raises(BundleError, match=r"no openvino/model\.xml; .*xsent-export CHECKPOINT OUT --format openvino"):
+        SentenceEncoder(mini_bundle, backend="openvino")
+
+
+@pytest.mark.parametrize("name", ["model.xml", "model.bin"])
+def test_damaged_files(name: str, openvino_bundle: Path, tmp_path: Path) -> None:
+    folder = Path(shutil.copytree(openvino_bundle, tmp_path / "bundle"))
+    opened = Bundle.open(folder)
+    content = (folder / "openvino" / name).read_bytes()
+    for damaged in (content[: len(content) // 2], b""):
+        (folder / "openvino" / name).write_bytes(damaged)
+        with pytest.raises(BundleError, match=r"model\.xml: cannot be loaded .*; copy the whole bundle") as caught:
+            OpenVinoBackend(opened)
+        assert "\n" not in str(caught.value)
+
+
+def test_what_is_missing_is_named(
+    openvino_bundle: Path, checkpoint: Checkpoint, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def write(kind: Kind) -> None:
+        write_openvino(checkpoint, Form.whole(checkpoint.config), tmp_path, kind=kind, calibration=["", " "])
+
+    with pytest.raises(DataError, match="no sentences to calibrate int8 with; give some in en, fr, de"):
+        write("int8")
+    monkeypatch.setitem(sys.modules, "nncf", None)
+    with pytest.raises(MissingExtraError, match=r"nncf is not installed; pip install 'xsent\[export\]'"):
+        write("int8-weights")
+    with monkeypatch.context() as context:
+        context.delattr(openvino, "Core")
+        with pytest.raises(MissingExtraError, match=r"cannot write this encoder .*; pip install -U 'xsent\[export\]'"):
+            write("fp32")
+    assert not list(tmp_path.iterdir())
+    (tmp_path / "model.xml").mkdir()
+    with pytest.raises(OSError, match="openvino cannot write it") as caught:
+        write("fp32")
+    assert caught.value.filename == str(tmp_path / "model.xml")
+    monkeypatch.setitem(sys.modules, "openvino", None)
+    with pytest.raises(MissingExtraError, match=r"pip install 'xsent\[openvino\]'"):
+        SentenceEncoder(openvino_bundle, backend="openvino")
+
+
+def test_nothing_is_reported_to_the_makers() -> None:
+    script = (
+        "import sys; from xsent.backends.openvino import import_openvino; import_openvino(); "
+        "assert 'openvino' in sys.modules and 'openvino_telemetry' not in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", script], check=True)

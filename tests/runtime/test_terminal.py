@@ -1,0 +1,106 @@
+"""What people see of a command: how it ends, progress, tables."""
+
+import errno
+import subprocess
+import sys
+import time
+from importlib.metadata import entry_points
+from pathlib import Path
+from unittest import mock
+
+import pytest
+
+from xsent.cli import terminal
+from xsent.cli.terminal import Progress, format_table, one_line_errors, print_row
+from xsent.errors import BundleError, DataError
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "line"),
+    [
+        (BundleError("x: missing;\n copy it"), 1, "Error: x: missing; copy it\n"),
+        (ValueError("k = 0 must be at least 1"), 1, "Error: k = 0 must be at least 1\n"),
+        (DataError("\x1b]0;a\x07.npy:\x9b2J\u202eb"), 1, "Error: \\x1b]0;a\\x07.npy:\\x9b2J\\u202eb\n"),
+        (ValueError("a" * 2000 + "b" * 2000), 1, f"Error: {'a' * 1000} … {'b' * 1000}\n"),
+        (TypeError("expected str"), 1, "Error: expected str\n"),
+        (OSError(errno.ENOSPC, "No space left on device"), 1, "Error: No space left on device\n"),
+        (FileNotFoundError(errno.ENOENT, "No such file", "a.npy"), 1, "Error: a.npy: No such file\n"),
+        (BrokenPipeError(), 1, ""),
+        (KeyboardInterrupt(), 130, "Error: interrupted\n"),
+    ],
+)
+def test_expected(capsys: pytest.CaptureFixture[str], error: BaseException, code: int, line: str) -> None:
+    with pytest.raises(SystemExit) as caught, one_line_errors():
+        raise error
+    assert (caught.value.code, capsys.readouterr().err) == (code, line)
+
+
+@pytest.mark.parametrize("script", ["xsent", "xsent-train", "xsent-export", "xsent-bench"])
+def test_ctrl_c_is_one_line_while_a_command_is_imported(
+    script: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    [point] = entry_points(group="console_scripts", name=script)
+    monkeypatch.setattr(terminal, "import_module", mock.Mock(side_effect=KeyboardInterrupt))
+    with pytest.raises(SystemExit) as caught:
+        point.load()()
+    assert (caught.value.code, capsys.readouterr().err) == (130, "Error: interrupted\n")
+
+
+def test_bugs_keep_their_traceback_and_commands_their_names() -> None:
+    @one_line_errors()
+    def command(name: str) -> float:
+        """Kept."""
+        return 1 / len(name)
+
+    assert (command("x"), command.__doc__) == (1, "Kept.")
+    with pytest.raises(ZeroDivisionError):
+        command("")
+
+
+def test_rows_are_as_they_are_but_on_a_terminal(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    row = ("1", "\x1b[31mred\x07 \u200dé\x9b2J")
+    print_row(*row)
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    print_row(*row)
+    assert capsys.readouterr().out == "1\t" + row[1] + "\n1\t\\x1b[31mred\\x07 \u200dé\\x9b2J\n"
+
+
+def test_standard_streams_may_be_closed(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("a\n")
+    command = f"'{sys.executable}' -c 'from xsent.cli.terminal import main; main()' encode a.txt --output a.npy"
+    assert subprocess.run(["sh", "-c", f"{command} 0<&- 1>&- 2>&-"], cwd=tmp_path).returncode == 0
+    assert (tmp_path / "a.npy").exists()
+
+
+def test_progress(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    clock = [0.0]
+    monkeypatch.setattr(time, "monotonic", lambda: clock[0])
+    with Progress("sentences", 2000, enabled=True) as progress:
+        clock[0] = 10.0
+        progress.advance(500)
+        assert "500 of 2,000 sentences, 50/s, 0:30 left" in capsys.readouterr().err
+    with Progress("lines", enabled=True) as progress:
+        assert list(progress.count("abc")) == ["a", "b", "c"]
+        clock[0] = 11.0
+    assert capsys.readouterr().err.endswith("3 lines, 3/s\n")
+    with Progress("lines") as progress:  # no terminal
+        progress.advance()
+    assert not capsys.readouterr().err
+
+
+ROWS = [{"language": "fr", "n": 1000, "p": 95.04}, {"language": "mean", "p": 100.0}]
+
+
+@pytest.mark.parametrize(
+    ("rows", "table"),
+    [
+        (ROWS, "language      n      p\nfr        1,000   95.0\nmean             100.0"),
+        ([{"cosine": 0.99871}, {"cosine": 1.0}], "cosine\n0.9987\n1.0000"),  # shares keep four decimals
+        ([{"a\x1b[2J": "b\x1b[31m\nc"}], "a\\x1b[2J\nb\\x1b[31m c"),  # what files say is not obeyed
+        ([], ""),
+    ],
+)
+def test_columns_line_up(rows: list[dict[str, object]], table: str) -> None:
+    assert format_table(rows) == table

@@ -1,0 +1,261 @@
+"""Indexes of documents that come, change and go."""
+
+import math
+import sqlite3
+import unicodedata
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from commands import file_names
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from indexes import Replay, Stop, encoder, made, path, until
+
+from xsent import DataError, Document, FingerprintError, SearchIndex, SentenceEncoder, extend_index, update_index
+from xsent.encoder import UnknownTextWarning
+from xsent.search.store import IndexDatabase
+
+__all__ = ["encoder", "made", "path"]
+
+RANDOM = np.random.default_rng(0).normal(size=(100, 8))
+REPLAY: Any = Replay(RANDOM)
+
+
+def document(name: str, *texts: str, stamp: str = "1") -> Document:
+    """Its texts on lines 1, 3, 5."""
+    return Document(name, stamp, [(1 + 2 * number, text) for number, text in enumerate(texts)])
+
+
+def texts(path: Path) -> dict[str, list[str]]:
+    """What an index holds, by document."""
+    found: dict[str, list[str]] = {}
+    for passage, _ in SearchIndex(path).passages():
+        found.setdefault(passage.source, []).append(passage.text)
+    return found
+
+
+def test_documents_come_change_and_go(path: Path, encoder: SentenceEncoder) -> None:
+    update_index(path, [document("a", "Anna sees Boris.", "", "Clara"), document("b", "David voit Elena.")], encoder)
+    ((hit,),) = SearchIndex(path).search(encoder, ["Clara"], k=1)
+    assert (hit.source, hit.line, hit.text) == ("a", 5, "Clara")
+    assert SearchIndex(path).documents() == {"a": "1", "b": "1"}
+    update_index(path, [document("a", "Frank", stamp="2"), document("c")], encoder, remove=["b", "unknown"])
+    assert SearchIndex(path).documents() == {"a": "2", "c": "1"}
+    assert texts(path) == {"a": ["Frank"]} and len(SearchIndex(path)) == 1
+    for words in (False, True):
+        (hits,) = SearchIndex(path).search(encoder, ["David voit Elena."], k=9, words=words)
+        assert [hit.text for hit in hits] == ["Frank"]
+    SearchIndex(path).verify()
+    update_index(path, [], encoder, remove=["a"])
+    assert SearchIndex(path).search(encoder, ["Frank"], words=True) == [[]]
+
+
+OPERATIONS = st.lists(
+    st.tuples(st.sampled_from("abcd"), st.lists(st.integers(0, 99).map(str) | st.just(""), max_size=4), st.booleans()),
+    max_size=12,
+)
+
+
+@settings(max_examples=30, deadline=None)
+@given(OPERATIONS)
+def test_whatever_comes_and_goes_it_finds_what_a_fresh_index_finds(
+    tmp_path_factory: pytest.TempPathFactory, operations: list[tuple[str, list[str], bool]]
+) -> None:
+    folder = tmp_path_factory.mktemp("updates")
+    there: dict[str, list[str]] = {}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("xsent.search.write._WORTH_COMPACTING", 5)
+        patch.setattr("xsent.search.write.SAVE_EVERY", 3)
+        for name, passages, remove in [*operations, ("e", ["7"], False)]:
+            there.pop(name, None)
+            if not remove:
+                there[name] = passages
+            update_index(folder / "x", [] if remove else [document(name, *passages)], REPLAY, remove=[name])
+    assert texts(folder / "x") == {name: kept for name, all_ in there.items() if (kept := list(filter(None, all_)))}
+    assert SearchIndex(folder / "x").documents() == dict.fromkeys(there, "1")
+    update_index(folder / "fresh", [document(name, *passages) for name, passages in there.items()], REPLAY)
+    both = [SearchIndex(folder / name).search(REPLAY, ["3", "50"], k=9) for name in ("x", "fresh")]
+    assert both[0] == both[1]
+
+
+def test_removed_rows_are_given_free(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("xsent.search.write._WORTH_COMPACTING", 20)
+    sizes = []
+    for number in range(30):
+        update_index(path, [document("a", *map(str, range(10)), stamp=str(number)), document("b", "99")], REPLAY)
+        sizes.append((path / "vectors.f16").stat().st_size // 16)
+    assert max(sizes) <= 40 and SearchIndex(path).documents() == {"a": "29", "b": "1"}
+    assert file_names(path.parent) == {path.name}
+    SearchIndex(path).verify()
+
+
+def test_an_open_index_goes_on_while_documents_go(path: Path) -> None:
+    update_index(path, [document("a", "1", "2"), document("b", "3")], REPLAY)
+    opened = SearchIndex(path)
+    update_index(path, [document("b", "3", "4", stamp="2")], REPLAY, remove=["a"])
+    (hits,) = opened.search(REPLAY, ["1"])
+    assert sorted(hit.text for hit in hits) == ["3", "4"]
+
+
+@pytest.mark.parametrize("error", [Stop, KeyboardInterrupt])
+def test_what_is_cut_short_comes_again(path: Path, error: type[BaseException], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("xsent.search.write.SAVE_EVERY", 4)
+
+    def documents(limit: int) -> Iterator[Document]:
+        for number in range(10):
+            if number == limit:
+                raise error
+            yield document(f"d{number}", *(str(10 * number + place) for place in range(3)))
+
+    with pytest.raises(error):
+        update_index(path, documents(5), REPLAY)
+    SearchIndex(path).verify()
+    complete = {name for name, stamp in SearchIndex(path).documents().items() if stamp}
+    assert complete and complete <= {f"d{number}" for number in range(5)}
+    update_index(path, (each for each in documents(99) if each.name not in complete), REPLAY)
+    assert texts(path) == {f"d{number}": [str(10 * number + place) for place in range(3)] for number in range(10)}
+    SearchIndex(path).verify()
+
+
+def test_lines_and_documents_share_an_index(made: Path, encoder: SentenceEncoder) -> None:
+    update_index(made, [document("a", "Clara sees Zoe.")], encoder)
+    assert len(SearchIndex(made)) == 44
+    found = IndexDatabase(made).shared_words("33", [], most=9, among=44)  # its lines can be found by words now
+    assert found == {28: 1}
+    update_index(made, [], encoder, remove=["a"])
+    assert len(SearchIndex(made)) == 43
+    assert len(SearchIndex(made).search(encoder, ["Anna"], k=99, words=True)[0]) == 43
+
+
+def test_words_are_joined_with_meaning(path: Path) -> None:
+    names = {"1": "about the cat", "2": "the XK-42 manual", "3": "about dogs"}
+
+    class Named(Replay):
+        def encode(self, texts: list[str], **_: object) -> Any:  # noqa: ANN401
+            keys = {text: key for key, text in names.items()}
+            return super().encode([keys.get(text, "4") if text else "" for text in texts])
+
+    named: Any = Named(RANDOM)
+    update_index(path, [document("a", *names.values())], named)
+    index = SearchIndex(path)
+    plain, joined = (index.search(named, ["where is XK-42?"], k=3, words=words)[0] for words in (False, True))
+    scores = {hit.text: hit.score for hit in plain}
+    rare = math.log1p((3 - 1 + 0.5) / (1 + 0.5))
+    whole = 2 * math.log1p(3.5 / 0.5) + 2 * rare  # where, is; XK, 42
+    scores["the XK-42 manual"] += 0.5 * 2 * rare / whole
+    assert {hit.text: hit.score for hit in joined} == pytest.approx(scores, abs=1e-6)
+    assert [hit.text for hit in joined] == sorted(scores, key=lambda text: -scores[text])
+    for query in ('"', "NEAR(", "* - ^", "\x00", "'); DROP TABLE words"):
+        assert len(index.search(named, [query], words=True)[0]) == 3
+
+
+def test_it_is_bound_to_its_encoder_and_to_one_writer(path: Path, encoder: SentenceEncoder) -> None:
+    update_index(path, [document("a", "1")], REPLAY)
+    with pytest.raises(FingerprintError, match=REPLAY.fingerprint):
+        update_index(path, [document("a", "1")], encoder)
+
+    def documents() -> Iterator[Document]:
+        with pytest.raises(DataError, match="another process is writing it"):
+            update_index(path, [], REPLAY)
+        yield document("b", "2")
+
+    update_index(path, documents(), REPLAY)
+
+    def forced() -> Iterator[Document]:
+        with pytest.raises(DataError, match="another process is writing it"):
+            update_index(path, [], REPLAY, force=True)
+        yield document("c", "3")
+
+    update_index(path, forced(), REPLAY)
+    assert texts(path) == {"a": ["1"], "b": ["2"], "c": ["3"]}
+    letters = path.with_name("letters")
+    letters.mkdir()
+    (letters / "a.txt").write_text("dear")
+    with pytest.raises(DataError, match=r"letters: holds a\.txt"):
+        update_index(letters, [], REPLAY)
+
+
+def test_an_addition_of_lines_that_was_stopped_is_dropped(made: Path, encoder: SentenceEncoder) -> None:
+    with pytest.MonkeyPatch.context() as patch, pytest.raises(Stop):
+        patch.setattr("xsent.search.write.SAVE_EVERY", 4)
+        extend_index(made, until(["Anna"] * 60, 50), encoder)
+    assert IndexDatabase(made).state("unfinished")
+    update_index(made, [document("a", "Clara")], encoder)
+    assert IndexDatabase(made).state("unfinished") is None
+    assert len(SearchIndex(made)) == 44
+    SearchIndex(made).verify()
+
+
+def test_words_are_found_however_their_letters_are_written(path: Path) -> None:
+    decomposed = unicodedata.normalize("NFD", "Müll")
+    update_index(path, [document("a", "1", "2")], REPLAY)
+    database = IndexDatabase(path)
+    with closing(sqlite3.connect(database.path)) as connection, connection:
+        connection.execute("INSERT INTO words (rowid, text) VALUES (7, ?)", (f"Straße {decomposed}",))
+    for query in ("Müll", decomposed, "MÜLL", "straße"):
+        assert database.shared_words(query, range(40_000), most=9, among=2) == {7: 1}
+
+
+def test_a_name_that_comes_twice_and_a_line_before_the_first_are_refused(path: Path) -> None:
+    for documents, message in (
+        ([document("a", "1"), document("a", "2")], "document 'a' comes twice"),
+        ([Document("a", "1", [(0, "1")])], "document 'a': line 0; they are counted from 1"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            update_index(path, documents, REPLAY)
+    update_index(path, [document("a", "5")], REPLAY)
+    assert texts(path)["a"] == ["5"]
+    with pytest.raises(ValueError, match="k = 0 must be at least 1"):
+        SearchIndex(path).search(REPLAY, ["1"], k=0, words=True)
+
+
+def test_a_graph_finds_what_is_left_when_most_is_removed(path: Path) -> None:
+    pytest.importorskip("usearch")
+    random = np.random.default_rng(0)
+    encoder: Any = Replay(random.normal(size=(1500, 8)))
+    left, gone = (document(name, *map(str, rows)) for name, rows in (("a", range(100)), ("b", range(100, 1500))))
+    update_index(path, [left, gone], encoder)
+    extend_index(path, ["3"], encoder, graph=True)
+    update_index(path, [], encoder, remove=["b"])
+    index = SearchIndex(path)
+    queries = [str(number) for number in range(0, 1500, 50)]
+    by_graph, exactly = (index.search(encoder, queries, k=3, exact=exact) for exact in (False, True))
+    assert [[hit.text for hit in hits] for hits in by_graph] == [[hit.text for hit in hits] for hits in exactly]
+
+
+def test_a_graph_of_nothing_but_removed_rows_finds_nothing(path: Path) -> None:
+    pytest.importorskip("usearch")
+    update_index(path, [document("a", *map(str, range(50)))], REPLAY)
+    extend_index(path, ["3"], REPLAY, graph=True)
+    update_index(path, [], REPLAY, remove=["a"])
+    assert [hit.line for hit in SearchIndex(path).search(REPLAY, ["7"], k=9)[0]] == [1]
+    database = IndexDatabase(path)
+    with closing(sqlite3.connect(database.path)) as connection, connection:
+        connection.execute("INSERT INTO removed VALUES (50, 1)")
+        connection.execute("DELETE FROM passages")
+    assert SearchIndex(path).search(REPLAY, ["7"], k=9) == [[]]
+
+
+def test_text_that_the_model_does_not_know_is_told(path: Path, encoder: SentenceEncoder) -> None:
+    # Said where a stream of vectors ends; one that is dropped half-way swallows Ctrl-C as well.
+    with pytest.warns(UnknownTextWarning, match="1 of 1"):
+        update_index(path, [document("a", "ሰላም ለዓለም")], encoder)
+
+
+def test_an_update_closes_what_it_opens(path: Path, encoder: SentenceEncoder, monkeypatch: pytest.MonkeyPatch) -> None:
+    # Left to Python, it is closed where a Ctrl-C is lost: `xsent notes --watch` then went on.
+    opened: list[IndexDatabase] = []
+    begin = IndexDatabase.__init__
+
+    def begun(self: IndexDatabase, folder: Path, *, create: bool = False) -> None:
+        begin(self, folder, create=create)
+        opened.append(self)
+
+    monkeypatch.setattr(IndexDatabase, "__init__", begun)
+    update_index(path, [document("a", "Anna")], encoder)
+    update_index(path, [document("a", "Boris", stamp="2")], encoder)
+    assert len(opened) >= 4 and not any(database.close.alive for database in opened)

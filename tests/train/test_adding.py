@@ -1,0 +1,360 @@
+"""A third language for an encoder of two: it is found afterwards, and nothing old moves."""
+
+import json
+import re
+import shutil
+from collections.abc import Sequence
+from dataclasses import replace
+from importlib.metadata import EntryPoint
+from itertools import combinations
+from pathlib import Path
+from unittest import mock
+
+import numpy as np
+import pytest
+import torch
+from commands import assert_refused
+from conftest import NAMES, PHRASES, MakeEncoder, save_encoder
+from numpy.typing import NDArray
+from toy import GREEK
+from trainings import command
+
+from xsent import open_model as models
+from xsent.bundle import TABLE, Bundle
+from xsent.errors import DataError, XsentError
+from xsent.files.text import read_fields
+from xsent_export.export import export, export_bundle
+from xsent_export.options import ExportOptions
+from xsent_train.checkpoint import Checkpoint, load_checkpoint
+from xsent_train.data.corpus import Pair
+from xsent_train.data.preparation import Sample, read_newcomer
+from xsent_train.language.add import Addition, Interpreted, add_language
+from xsent_train.language.report import LanguageComparison, compare_languages
+from xsent_train.teacher.base import Teacher, open_teacher
+
+
+def say(language: str, names: Sequence[str]) -> str:
+    """A sentence; in Greek in letters that no old piece has."""
+    greek = PHRASES["en"].format(*names).lower().translate(GREEK)
+    return greek if language == "el" else PHRASES[language].format(*names)
+
+
+@pytest.fixture(scope="module")
+def pairs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Pairs in Greek, and fewer in the two languages that the mini bundle knows."""
+    path = tmp_path_factory.mktemp("pairs") / "pairs.tsv"
+    with path.open("w", encoding="utf-8") as file:
+        for number, names in enumerate(combinations(NAMES, 4)):
+            for language in ("el", "fr", "de") if number % 2 else ("el",):
+                file.write(f"test\t{language}\t{say('en', names)}\t{say(language, names)}\n")
+    return path
+
+
+@pytest.fixture(scope="module")
+def addition(pairs: Path, mini_bundle: Path, tmp_path_factory: pytest.TempPathFactory) -> Addition:
+    out, sources = tmp_path_factory.mktemp("runs") / "el", ("Greek names (CC0)",)
+    return Addition(mini_bundle, pairs, "el", out, pieces=400, pairs_seen=8_000, attribution=sources)
+
+
+@pytest.fixture(scope="module")
+def added(addition: Addition) -> tuple[Checkpoint, Checkpoint]:
+    return add_language(addition, threads=1)
+
+
+@pytest.fixture(scope="module")
+def comparison(added: tuple[Checkpoint, Checkpoint]) -> LanguageComparison:
+    return compare_languages(*added, None)
+
+
+def test_what_was_there_stays_to_the_bit(added: tuple[Checkpoint, Checkpoint]) -> None:
+    before, after = added
+    rows = before.config.vocab_size
+    assert after.config == replace(before.config, vocab_size=after.config.vocab_size)
+    assert after.config.vocab_size > rows
+    for name, weight in before.weights.items():
+        assert torch.equal(after.weights[name][: len(weight)], weight), name
+    assert after.tokenizer.read_bytes().startswith(before.tokenizer.read_bytes())
+
+
+def test_a_table_of_4_bits_keeps_them_with_a_language_more(addition: Addition, tmp_path: Path) -> None:
+    pairs = addition.pairs
+    asked = ExportOptions(precision="int4-table", gate_data=pairs, tolerance=50)
+    small = export(addition.model, tmp_path / "small", asked).path
+    _, after = add_language(replace(addition, model=small, out=tmp_path / "run", pairs_seen=100), threads=1)
+    grown = export_bundle(after, tmp_path / "grown", replace(asked, precision=None, least_cosine=0.5)).path
+    assert Bundle.open(grown).precision == "int4-table"
+    assert (grown / TABLE).read_bytes().startswith((small / TABLE).read_bytes())
+
+
+def test_the_new_language_is_found_and_the_old_ones_as_before(comparison: LanguageComparison) -> None:
+    assert list(comparison.changes) == ["fr", "de", "el"]
+    assert comparison.before["el"]["held_out"] < 40
+    assert comparison.after["el"]["held_out"] > 80
+    for old in ("fr", "de"):
+        assert comparison.pairs[old] > 2
+        assert comparison.changes[old] == {"held_out": 0.0}
+    assert comparison.failures() == []
+    assert comparison.sentences == comparison.same_pieces == comparison.same_vectors > 10
+
+
+def test_the_result_is_complete(added: tuple[Checkpoint, Checkpoint], addition: Addition, tmp_path: Path) -> None:
+    after = added[1]
+    assert after.path == addition.out / "checkpoint"
+    assert (after.name, after.licence) == ("mini-el", "CC0-1.0")
+    assert after.languages == ["en", "fr", "de", "el"]
+    assert after.about["attribution"] == ["Greek names (CC0)"]
+    held_out = {tuple(pair) for pair in read_fields(after.validation, 4, "")}
+    assert {pair[1] for pair in held_out} == {"fr", "de", "el"}
+    new = read_newcomer(addition.pairs, "el", ["en", "fr", "de"], 0.03)
+    read = {*new.text, *(sentence.english for sentence in new.kept)}
+    assert len(read) > 1000 and not {text for pair in held_out for text in pair[2:]} & read
+    bundle = export_bundle(after, tmp_path / "bundle")
+    card = (bundle.path / "README.md").read_text()
+    assert "- Greek names (CC0)" in card
+    assert "1. el: 250 steps, 32 pairs a step" in card
+
+
+def test_it_goes_on_where_it_stopped(addition: Addition, added: tuple[Checkpoint, Checkpoint], tmp_path: Path) -> None:
+    again = replace(addition, out=tmp_path / "el")
+    shutil.copytree(addition.out, again.out)
+    parts = "grown", "training/checkpoints", "checkpoint"
+    for done, gone in enumerate(parts):
+        shutil.rmtree(again.out / gone)
+        made = [(again.out / part).stat().st_mtime_ns for part in parts[:done]]
+        after = add_language(again, threads=1)[1]
+        assert [(again.out / part).stat().st_mtime_ns for part in parts[:done]] == made
+        assert all(torch.equal(after.weights[name], weight) for name, weight in added[1].weights.items())
+
+
+def test_what_cannot_be_done_is_refused(addition: Addition, added: object, tmp_path: Path) -> None:
+    other = tmp_path / "other.tsv"
+    other.write_text(addition.pairs.read_text() + "test\tel\tOne more.\tενα\n")
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "notes.txt").touch()
+    new = tmp_path / "new"
+    for change, message in [
+        ({"language": "de", "out": new}, r"knows 'de' already \(its languages: en, fr, de\)"),
+        ({"language": "nl", "out": new}, r"no text in 'nl'; it has el 495, fr 247, de 247"),
+        ({"model": tmp_path / "none", "out": new}, "none: neither a bundle nor a checkpoint"),
+        ({"model": tmp_path / "full", "out": new}, "full: neither a bundle nor a checkpoint"),
+        ({"pairs": tmp_path / "none.tsv", "out": new}, r"none\.tsv: no such file"),
+        ({"out": tmp_path / "full"}, "full: holds something else"),
+        ({"pairs": other}, "begun with other pairs; name another --out"),
+        ({"pieces": 300}, "begun with other pieces; name another --out"),
+    ]:
+        with pytest.raises(XsentError, match=message):
+            add_language(replace(addition, **change), threads=1)
+        assert not new.exists()
+    with pytest.raises(DataError, match=r"trained with other settings .*steps"):
+        add_language(replace(addition, pairs_seen=99), threads=1)
+
+
+@pytest.mark.parametrize(("num_layers", "depths"), [(0, ()), (1, ()), (2, (0, 1, 2))])
+def test_another_encoder_and_pairs_without_old_languages(
+    num_layers: int,
+    depths: tuple[int, ...],
+    mini_checkpoint: Path,
+    make_encoder: MakeEncoder,
+    pairs: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    opener = EntryPoint("checkpoint", "xsent_train.checkpoint:open_encoder", models.GROUP)
+    monkeypatch.setattr(models, "entry_points", lambda group: [opener])
+    old = load_checkpoint(mini_checkpoint)
+    encoder = make_encoder(old.config.vocab_size, num_layers=num_layers, out_scale=0.05, depths=depths)
+    for depth in depths:  # in one space
+        readout = encoder.readouts[str(depth)]
+        readout.load_state_dict({"weight": torch.eye(32), "bias": torch.zeros(32)})
+    model = save_encoder(encoder, tmp_path / "model", old.tokenizer, old.validation, languages=old.languages)
+    alone = tmp_path / "greek.tsv"
+    alone.write_text("".join(line for line in pairs.read_text().splitlines(keepends=True) if "\tel\t" in line))
+    addition = Addition(model, alone, "el", tmp_path / "run", pieces=400, pairs_seen=8_000)
+    before, after = add_language(addition, threads=1)
+    comparison = compare_languages(before, after, None)
+    assert list(comparison.changes) == ["fr", "de", "el"]  # it came with held-out pairs
+    assert comparison.after["el"]["held_out"] > 80
+    assert comparison.failures() == []
+    assert after.config.depths == depths
+    own = [tuple(pair) for pair in read_fields(old.validation, 4, "")]
+    assert [tuple(pair) for pair in read_fields(after.validation, 4, "")][: len(own)] == own
+
+
+class Words:
+    """A teacher: the sum of random vectors of words, the same in Greek letters."""
+
+    languages: tuple[str, ...] = ()
+
+    def encode(self, sentences: Sequence[str]) -> NDArray[np.float32]:
+        """Vectors [n, 24], all of them far from the middle."""
+        words = (re.findall(r"\w+", text.lower().translate(GREEK)) for text in sentences)
+        return np.stack([1 + sum(self._vector(word) for word in each) for each in words]).astype(np.float32)
+
+    def _vector(self, word: str) -> NDArray[np.float64]:
+        return np.random.default_rng([len(type(self).__name__), *word.encode()]).normal(size=24)
+
+
+class SomeWords(Words):
+    """Another, of fewer languages."""
+
+    languages = "en", "fr", "el"
+
+
+def open_toy(path: Path) -> Teacher:
+    """Open one of them by its name, or another teacher as ever."""
+    toy = {"words": Words, "some": SomeWords}.get(path.name)
+    return Teacher(path, toy(), path.name) if toy else open_teacher(path)
+
+
+@pytest.fixture(scope="module")
+def plain(addition: Addition, tmp_path_factory: pytest.TempPathFactory) -> Addition:
+    """To add Greek from sentences without any translation, by two teachers."""
+    folder = tmp_path_factory.mktemp("plain")
+    with (folder / "plain.tsv").open("w", encoding="utf-8") as file:
+        for number, names in enumerate(combinations(NAMES, 4)):
+            file.writelines(f"test\t{language}\t{say(language, names)}\n" for language in ("el", "fr") if number % 5)
+            file.write(f"test\t{say('en', names)}\n" if number % 5 else "")
+    teachers = Path("words"), Path("some")
+    return replace(addition, pairs=folder / "plain.tsv", out=folder / "el", teachers=teachers)
+
+
+@pytest.fixture(scope="module")
+def learnt(plain: Addition) -> tuple[Checkpoint, Checkpoint]:
+    with mock.patch("xsent_train.language.add.open_teacher", open_toy):
+        return add_language(plain, threads=1)
+
+
+def test_plain_sentences_are_learnt_from_teachers(learnt: tuple[Checkpoint, Checkpoint], tmp_path: Path) -> None:
+    before, after = learnt
+    assert not after.validation.exists()
+    comparison = compare_languages(before, after, None)
+    assert comparison.rows() == [] and comparison.failures() == []
+    assert [note[:20] for note in comparison.notes()[1:]] == ["no old language was ", "el was not measured:"]
+    for language in ("el", "fr"):  # of sentences that were not in the text
+        unseen = list(combinations(NAMES, 4))[::5]
+        lines = (f"{say('en', names)}\t{say(language, names)}\n" for names in unseen)
+        (tmp_path / f"en-{language}.tsv").write_text("".join(lines))
+    comparison = compare_languages(before, after, tmp_path)
+    assert comparison.after["el"]["xx_en"] > 50 > 10 > comparison.before["el"]["xx_en"]
+    assert comparison.changes["fr"] == {"xx_en": 0, "en_xx": 0}
+    assert len(comparison.notes()) == 1
+
+
+def test_what_the_model_would_say_is_found_by_regression(plain: Addition) -> None:
+    encoder, teachers = open_teacher(plain.model), [open_toy(path) for path in plain.teachers]
+    known = [say(language, names) for names in list(combinations(NAMES, 4))[:400] for language in ("en", "fr")]
+    told = Interpreted(encoder, teachers, lambda: known)
+    unseen = list(combinations(NAMES, 4))[400:]
+    pairs = [Pair("", "el", say("en", names), say("el", names)) for names in unseen]
+    assert np.array_equal(told.targets(pairs), encoder.targets(pairs))
+    alone = [pair._replace(english=pair.translation) for pair in pairs]
+    near = (told.targets([pairs[0], *alone])[1:] * encoder.targets(pairs)).sum(axis=1)
+    assert near.mean() > 0.9
+
+
+def test_learning_from_teachers_goes_on(plain: Addition, learnt: tuple[Checkpoint, Checkpoint], tmp_path: Path) -> None:
+    again = replace(plain, out=tmp_path / "el")
+    shutil.copytree(plain.out, again.out)
+    for gone in ("training/checkpoints", "training/teachers", "checkpoint"):
+        shutil.rmtree(again.out / gone)
+    with mock.patch("xsent_train.language.add.open_teacher", open_toy):
+        after = add_language(again, threads=1)[1]
+        with pytest.raises(DataError, match="begun with other teachers"):
+            add_language(replace(again, teachers=()), threads=1)
+    assert all(torch.equal(after.weights[name], weight) for name, weight in learnt[1].weights.items())
+
+
+def test_plain_sentences_that_cannot_be_learnt_are_refused(plain: Addition, addition: Addition, tmp_path: Path) -> None:
+    few, new = tmp_path / "few.tsv", tmp_path / "new"
+    few.write_text("".join(plain.pairs.read_text().splitlines(keepends=True)[:300]))
+    arguments = ["--language", "el", "--out", new, "--threads", 1]
+    for pairs, teachers, message in (
+        (
+            plain.pairs,
+            [],
+            "396 sentences in 'el' have no translation; name a model that knows the language by --teacher",
+        ),
+        (
+            few,
+            ["a=words", "b=some"],
+            "sentences in languages that the model and its teachers know, such as English; it takes 384",
+        ),
+        (plain.pairs, ["words", "some"], "a teacher was given before"),
+        (plain.pairs, [tmp_path / "none"], "none: no such folder"),
+        (plain.pairs, [addition.model], f"teacher {addition.model}: knows no 'el', but en, fr, de"),
+    ):
+        named = [argument for teacher in teachers for argument in ("--teacher", teacher)]
+        with mock.patch("xsent_train.language.add.open_teacher", open_toy):
+            assert_refused(command("add-language", addition.model, pairs, *arguments, *named), message)
+        assert not new.exists()
+
+
+def test_losses_are_failures() -> None:
+    def compare(**points: tuple[float, ...]) -> LanguageComparison:
+        names, pairs = ("held_out", "xx_en"), dict.fromkeys(points, 100)
+        before = {language: dict.fromkeys(names[: len(more)], 50.0) for language, more in points.items()}
+        after = {
+            language: {name: 50 + gain for name, gain in zip(names, more, strict=False)}
+            for language, more in points.items()
+        }
+        return LanguageComparison("el", pairs, before, after, sentences=200, same_pieces=199, same_vectors=198)
+
+    comparison = compare(fr=(0, -0.3), de=(0.5, -0.5), el=(0.0, 0.0))
+    assert comparison.failures() == ["de lost 0.5 points", "el gained nothing"]
+    assert "199 (99.50%)" in comparison.notes()[0]
+    alone = compare(el=(1.0,))
+    assert alone.failures() == []
+    assert "no old language was measured" in alone.notes()[1]
+
+
+def test_english_alone_says_what_must_be_read_as_before(pairs: Path, tmp_path: Path) -> None:
+    path = tmp_path / "more.tsv"
+    alone = [f"Sentence number {number}." for number in range(100)]
+    path.write_text(pairs.read_text() + "".join(f"wiki\t{text}\n" for text in alone))
+    new = read_newcomer(path, "el", ["en", "fr", "de"], 0.03)
+    kept = [sentence.english for sentence in new.kept]
+    assert len(set(alone) & set(kept)) > 90 and all(kept)
+    assert not any(pair.alone for pair in new.held_out) and (new.found, new.plain) == (495, 0)
+
+
+def test_a_sample_is_the_smallest_ranks() -> None:
+    sample = Sample[str](3)
+    for rank in (5, 9, 1, 7, 3, 8, 2, 1):
+        sample.add((rank,), f"item {rank}")
+    assert sample.items() == ["item 1", "item 2", "item 3"]
+
+
+def test_the_command(addition: Addition, added: object, tmp_path: Path) -> None:
+    arguments = [
+        "add-language",
+        addition.model,
+        addition.pairs,
+        "--language",
+        "el",
+        "--out",
+        addition.out,
+        "--threads",
+        1,
+    ]
+    arguments += ["--pieces", 400, "--pairs-seen", 8_000]
+    tatoeba = tmp_path / "tatoeba"
+    tatoeba.mkdir()
+    for language in ("fr", "el"):
+        lines = (f"{say('en', names)}\t{say(language, names)}\n" for names in list(combinations(NAMES, 4))[::30])
+        (tatoeba / f"en-{language}.tsv").write_text("".join(lines))
+    code, out, err = command(*arguments, "--tatoeba", tatoeba)
+    assert code == 0, err
+    heading, *rows = out.splitlines()
+    assert "held_out after" in " ".join(heading.split()) and "xx_en before" in heading
+    assert [row.split()[0] for row in rows[:3]] == ["fr", "de", "el"] and "(100.00%)" in rows[3]
+    assert f"next: xsent-export {addition.out / 'checkpoint'} MY-BUNDLE\n" in err
+    assert "no --attribution" in err
+    code, out, _ = command(*arguments, "--json")
+    report = json.loads(out)
+    assert (code, report["language"]) == (0, "el")
+    assert report["rows"][0]["held_out change"] == 0
+    assert_refused(command(*arguments, "--tatoeba", tmp_path), "no en-el.tsv")
+    with mock.patch("xsent_train.language.report.LanguageComparison.failures", lambda _: ["fr lost 0.4 points"]):
+        code, out, err = command(*arguments)
+    assert code == 1 and out.startswith("language")
+    assert err.splitlines()[-1].startswith("Error: fr lost 0.4 points; ")

@@ -1,0 +1,146 @@
+"""Contrastive objectives against values worked out by hand."""
+
+import math
+from collections.abc import Callable
+
+import pytest
+import torch
+from torch import Tensor
+
+from xsent_train.losses.contrastive import align, false_negatives, sentence_ctl, sim, unit
+
+I2, X_X = torch.eye(2), torch.tensor([[1.0, 0.0], [1.0, 0.0]])
+
+Objective = Callable[..., Tensor]
+
+
+def log_share(*wrong: float) -> float:
+    """What a row costs whose true score is so much above the others."""
+    return math.log(1 + sum(math.exp(-gap) for gap in wrong))
+
+
+@pytest.mark.parametrize(
+    ("u", "v", "settings", "expected"),
+    [
+        (I2, I2, {}, 2 * log_share(1)),  # scores [[1, 0], [0, 1]], in both directions
+        (3 * I2, I2, {}, 2 * log_share(3)),  # without a temperature inner products
+        (7 * I2, 3 * I2, {"temperature": 0.5, "margin": 0.2}, 2 * log_share(1.6)),  # cosines: 1 - 0.2 over 0.5, and 0
+        (X_X, I2, {}, (log_share(1) + log_share(-1)) / 2 + math.log(2)),  # rows [1, 0] twice, columns alike
+        (I2, I2, {"ignore": ~torch.eye(2, dtype=torch.bool)}, 0),
+    ],
+)
+def test_align_is_the_cross_entropy_of_both_directions(
+    u: Tensor, v: Tensor, settings: dict[str, object], expected: float
+) -> None:
+    assert align(u, v, **settings).item() == pytest.approx(expected)  # type: ignore[arg-type]
+
+
+def test_false_negatives_are_equal_sentences_and_near_ones() -> None:
+    u = torch.tensor([[1.0, 0.0], [0.0, 1.0], [0.05, 1.0], [-1.0, 0.0]])
+    group = torch.tensor([7, 8, 9, 7])
+    by_group = torch.zeros(4, 4, dtype=torch.bool)
+    by_group[0, 3] = by_group[3, 0] = True
+    assert torch.equal(false_negatives(u, u, group, 1.0), by_group)
+    by_group[1, 2] = by_group[2, 1] = True
+    assert torch.equal(false_negatives(u, u, group, 0.9), by_group)
+
+
+def test_sim_by_hand() -> None:
+    # Rows (e, 1) / (e + 1) and (1/2, 1/2); all four places count as the literal form has it.
+    angle = math.pi / 2 * (math.e / (math.e + 1) - 0.5)
+    expected = -4 * math.log(math.cos(angle))
+    assert sim(I2, X_X, literal=True).item() == pytest.approx(expected)
+    # u: all pairwise cosines 0, so each row is (1/2, 1/2) off the diagonal, which is masked.
+    # v: the first two are equal (cosine 1), the third is at right angles: rows 1 and 2 are (e, 1) / (e + 1).
+    v = torch.tensor([[2.0, 0.0], [1.0, 0.0], [0.0, 1.0]])
+    assert sim(torch.eye(3), v).item() == pytest.approx(expected / 9, rel=1e-5)
+
+
+def test_sim_is_finite_where_the_distributions_exclude_each_other() -> None:
+    u = torch.tensor([[1.0, 0.0], [1.0, 0.0], [0.0, 1.0]], requires_grad=True)
+    loss = sim(u, torch.tensor([[1.0, 0.0], [0.0, 1.0], [1.0, 0.0]]), temperature=0.001)
+    loss.backward()
+    assert torch.isfinite(loss) and torch.isfinite(u.grad).all()
+
+
+@pytest.mark.parametrize("objective", [sim, sentence_ctl])
+def test_one_pair_alone_is_nothing(objective: Objective) -> None:
+    u = torch.tensor([[1.0, 2.0]], requires_grad=True)
+    loss = objective(u, torch.ones(1, 2), temperature=0.05)
+    loss.backward()
+    assert loss.item() == pytest.approx(0.0, abs=1e-5) and torch.allclose(u.grad, torch.zeros(1, 2), atol=1e-5)
+
+
+def test_sentence_ctl_has_the_negatives_of_both_languages() -> None:
+    # u1 = v1 = x, u2 = v2 = y, at right angles, lengths do not matter. Each of the four queries has its translation
+    # (cosine 1, over 0.5 = 2) and two negatives (cosine 0), one of each language: log(1 + 2 / e^2).
+    loss = sentence_ctl(3 * I2, 5 * I2, temperature=0.5)
+    assert loss.item() == pytest.approx(2 * math.log(1 + 2 * math.exp(-2)))
+
+
+def test_sentence_ctl_takes_each_querys_own_scores() -> None:
+    # u1 = x, u2 = y, v1 = v2 = x; temperature 1.
+    # u1: true v1 1; u2 0, v2 1.   u2: true v2 0; u1 0, v1 0.   v1: true u1 1; u2 0, v2 1.   v2: true u2 0; u1 1, v1 1.
+    x, y = [1.0, 0.0], [0.0, 1.0]
+    loss = sentence_ctl(torch.tensor([x, y]), torch.tensor([x, x]), temperature=1.0)
+    first = math.log((2 * math.e + 1) / math.e)
+    expected = (first + math.log(3) + first + math.log(2 * math.e + 1)) / 2
+    assert loss.item() == pytest.approx(expected)
+
+
+def test_sentence_ctl_leaves_ignored_pairs_out_in_all_four_blocks() -> None:
+    u, v = torch.eye(6)[:3], torch.eye(6)[[0, 4, 2]]
+    ignore = torch.zeros(3, 3, dtype=torch.bool)
+    ignore[0, 1] = ignore[1, 0] = True
+    # Cosines: u1 v1 and u3 v3 are 1, everything else 0. Pairs 1 and 2 have but pair 3 for negatives, pair 3 has both.
+    one, two, three = math.log(1 + 2 / math.e), math.log(3), math.log(1 + 4 / math.e)
+    loss = sentence_ctl(u, v, temperature=1.0, ignore=ignore)
+    assert loss.item() == pytest.approx(2 * (one + two + three) / 3)
+
+
+def test_unit_leaves_empty_sentences_alone() -> None:
+    x = torch.tensor([[3.0, 4.0], [0.0, 0.0], [1e-20, 0.0]], requires_grad=True)
+    rows = unit(x)
+    rows.sum().backward()
+    assert rows.tolist() == [pytest.approx([0.6, 0.8]), [0.0, 0.0], [0.0, 0.0]]
+    # d(x1 + x2)/|x| = (1 - (0.6 + 0.8) * unit) / 5
+    assert x.grad.tolist() == [pytest.approx([0.032, -0.024]), [0.0, 0.0], [0.0, 0.0]]
+
+
+@pytest.mark.parametrize("objective", [align, sentence_ctl, sim])
+def test_an_empty_sentence_keeps_gradients_small(objective: Objective) -> None:
+    u = torch.tensor([[1.0, 0.0], [0.0, 0.0], [0.5, 0.5]], requires_grad=True)
+    v = torch.tensor([[0.0, 0.0], [1.0, 1.0], [0.5, -0.5]], requires_grad=True)
+    loss = objective(u, v, temperature=0.05)
+    loss.backward()
+    assert torch.isfinite(loss)
+    for side in (u, v):
+        assert torch.isfinite(side.grad).all() and side.grad.abs().max() < 100
+
+
+@pytest.mark.parametrize("chunk", [1, 2, 3, 7])
+@pytest.mark.parametrize(
+    ("objective", "settings"),
+    [
+        (align, {"temperature": 0.0}),
+        (align, {"temperature": 0.5, "margin": 0.2, "ignore": True}),
+        (sentence_ctl, {"temperature": 0.5, "ignore": True}),
+        (sim, {"temperature": 0.5}),
+        (sim, {"literal": True}),
+    ],
+)
+def test_blocks_of_rows_change_neither_loss_nor_gradient(
+    objective: Objective, settings: dict[str, object], chunk: int
+) -> None:
+    generator = torch.Generator().manual_seed(1)
+    sides = [torch.randn(5, 4, generator=generator, dtype=torch.float64, requires_grad=True) for _ in range(2)]
+    if settings.get("ignore"):  # all of column 3 but its own row: a block may hold nothing else
+        ignore = torch.zeros(5, 5, dtype=torch.bool)
+        ignore[3], ignore[:, 3] = True, True
+        settings = {**settings, "ignore": ignore.fill_diagonal_(False)}
+    found = []
+    for size in (0, chunk):
+        loss = objective(*sides, **settings, chunk=size)
+        found.append([loss, *torch.autograd.grad(loss, sides)])
+    for whole, blocks in zip(*found, strict=True):
+        torch.testing.assert_close(blocks, whole, rtol=1e-12, atol=1e-12)

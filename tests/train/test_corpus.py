@@ -1,0 +1,67 @@
+"""The corpus reader: streams, compressed files, and lines that are no pairs."""
+
+import lzma
+from pathlib import Path
+
+import pytest
+
+from xsent.errors import DataError
+from xsent_train.data.corpus import Corpus, Pair
+
+GOOD = "talk\tde\tThe cat sleeps.\tDie Katze schläft.\n"
+
+
+def test_bad_lines_are_skipped_counted_and_reported_with_their_number(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    path, good = tmp_path / "bad.tsv", GOOD.encode()
+    path.write_bytes(good + b"no tab at all\n" + b"talk\tde\tbyte \xff\tx\n" + b"talk\tde\t\tx\n" + good)
+    assert len(list(Corpus([path]))) == 2
+    assert f"{path}:2: skipped, 1 fields instead of 4, 3 or 2" in caplog.text
+    assert f"{path}:3: skipped, not UTF-8" in caplog.text
+    counts = "1 1 fields instead of 4, 3 or 2, 1 not UTF-8, 1 an empty field"
+    assert caplog.records[-1].message == f"skipped bad lines: {counts}"
+    caplog.clear()
+    path.write_text("nothing\n" * 1000 + GOOD, encoding="utf-8")  # a flood is a number, not a flood of messages
+    list(Corpus([path]))
+    assert len(caplog.records) == 6
+    assert "1000 1 fields instead of 4" in caplog.records[-1].message
+
+
+def test_a_line_of_two_fields_is_english_alone_and_of_no_language(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    (tmp_path / "a.tsv").write_text("wiki\tRain fell.\n" + GOOD + "wiki\t \n", encoding="utf-8")
+    corpus = Corpus([tmp_path / "a.tsv"], frozenset(["fr"]))
+    (alone,) = corpus
+    assert alone == Pair("wiki", "en", "Rain fell.", "") and alone.alone and alone.cell == ("wiki", "en")
+    assert caplog.records[-1].message == "skipped bad lines: 1 an empty field"
+    assert not Pair("talk", "en", "Hello.", "Hi.").alone  # a paraphrase is a pair
+    (tmp_path / "a.tsv").write_text(GOOD + GOOD.replace("\tde\t", "\tfr\t"), encoding="utf-8")
+    assert [pair.language for pair in corpus] == ["fr"]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("missing.tsv", None, "No such file"),
+        ("empty.tsv", b"", "no usable pair"),
+        ("other.tsv", b"just text\n", "no usable pair"),
+        ("damaged.tsv.xz", lzma.compress(GOOD.encode() * 100)[:-30], "damaged"),
+        ("not.tsv.gz", b"not gzip", "damaged"),
+    ],
+)
+def test_files_that_hold_no_pairs_are_an_error_with_their_name(
+    tmp_path: Path, name: str, content: bytes | None, message: str
+) -> None:
+    path = tmp_path / name
+    if content is not None:
+        path.write_bytes(content)
+    with pytest.raises(DataError, match=message) as raised:
+        list(Corpus([path]))
+    assert str(path) in str(raised.value)
+
+
+def test_translations_of_one_sentence_share_a_digest() -> None:
+    one, two = Pair("a", "de", "Hello.", "Hallo."), Pair("b", "fr", "Hello.", "Bonjour.")
+    assert one.digest == two.digest != Pair("a", "de", "Hello!", "Hallo.").digest

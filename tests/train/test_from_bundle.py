@@ -1,0 +1,200 @@
+"""A bundle, back into a checkpoint, and exported again."""
+
+import json
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+from conftest import MakeEncoder, save_encoder
+from numpy.typing import NDArray
+from onnx import numpy_helper
+
+from xsent.bundle import MANIFEST, TABLE, Bundle, Trained, builtin_path, compute_fingerprint
+from xsent.encoder import SentenceEncoder
+from xsent.errors import BundleError, DataError
+from xsent_export.calibration import Calibration
+from xsent_export.check import read_pairs
+from xsent_export.export import export, export_bundle
+from xsent_export.graph import EncoderGraph
+from xsent_export.options import BundleSpec, ExportOptions, Precision, trained_dims, trained_layers
+from xsent_export.quantization import quantize_rows
+from xsent_export.to_static import without_layers
+from xsent_train.checkpoint import CheckpointEncoder, load_checkpoint
+from xsent_train.from_bundle import BundleWeights, checkpoint_from_bundle
+from xsent_train.model import Encoder
+
+TEXTS = ["Anna, Boris, Clara and David.", "Greta et Lukas", "", "ﬁne ½ ☃ 猫", "Irina und Jonas, " * 3]
+
+
+def constants(folder: Path) -> dict[str, NDArray[np.generic]]:
+    """What the graph of a bundle holds, by name."""
+    return {t.name: numpy_helper.to_array(t) for t in onnx.load(folder / "model.onnx").graph.initializer}
+
+
+def exported(
+    checkpoint: Path, tokenizer: Path, out: Path, encoder: Encoder, precision: Precision, **about: object
+) -> Path:
+    """A bundle of an encoder with the vocabulary and the held-out pairs of a checkpoint."""
+    files = tokenizer, checkpoint / "validation.tsv"
+    made = save_encoder(encoder, out / "checkpoint", *files, languages=["en", "fr"], **about)
+    return export_bundle(load_checkpoint(made), out / "bundle", ExportOptions(precision=precision)).path
+
+
+@pytest.fixture(scope="module")
+def again(mini_bundle: Path, mini_checkpoint: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The bundle exported from the checkpoint that the mini bundle became."""
+    folder = tmp_path_factory.mktemp("again")
+    checkpoint = checkpoint_from_bundle(mini_bundle, folder / "checkpoint")
+    shutil.copy(mini_checkpoint / "validation.tsv", checkpoint)
+    return export_bundle(load_checkpoint(checkpoint), folder / "bundle").path
+
+
+@pytest.mark.filterwarnings("ignore::xsent.encoder.UnknownTextWarning")
+def test_the_table_is_the_same_to_the_byte_and_the_vectors_nearly(mini_bundle: Path, again: Path) -> None:
+    assert (again / TABLE).read_bytes() == (mini_bundle / TABLE).read_bytes()
+    assert constants(again)["table.scales"].tobytes() == constants(mini_bundle)["table.scales"].tobytes()
+    before, after = SentenceEncoder(mini_bundle, threads=1), SentenceEncoder(again, threads=1)
+    np.testing.assert_allclose(after.encode(TEXTS), before.encode(TEXTS), atol=1e-5)
+
+
+def test_it_is_the_checkpoint_that_was_exported(mini_bundle: Path, mini_checkpoint: Path, tmp_path: Path) -> None:
+    checkpoint = load_checkpoint(checkpoint_from_bundle(mini_bundle, tmp_path / "new"))
+    original = load_checkpoint(mini_checkpoint)
+    assert checkpoint.config == original.config
+    assert (checkpoint.name, checkpoint.languages) == ("mini", ["en", "fr", "de"])
+    assert checkpoint.licence == "CC0-1.0"
+    assert checkpoint.about["bundle"] == Bundle.open(mini_bundle).fingerprint
+    assert checkpoint.tokenizer.read_bytes() == original.tokenizer.read_bytes()
+    cosines = (CheckpointEncoder(checkpoint).encode(TEXTS) * CheckpointEncoder(original).encode(TEXTS)).sum(axis=1)
+    assert cosines.tolist() == pytest.approx([1, 1, 0, 1, 1], abs=1e-3)
+
+
+@pytest.mark.parametrize("num_layers", [0, 1, 6])
+@pytest.mark.parametrize("precision", ["int8", "int4-table", "float32"])
+def test_every_shape(
+    precision: Precision, num_layers: int, make_encoder: MakeEncoder, mini_checkpoint: Path, tmp_path: Path
+) -> None:
+    original = load_checkpoint(mini_checkpoint)
+    pieces = original.config.vocab_size
+    shape = {"activation": "gelu", "norm_eps": 1e-12}
+    encoder = make_encoder(vocab_size=pieces, num_layers=num_layers, out_scale=0.05, **shape)
+    bundle = exported(mini_checkpoint, original.tokenizer, tmp_path, encoder, precision)
+    weights = BundleWeights(Bundle.open(bundle))
+    if num_layers:
+        assert weights.config == encoder.config
+    state = dict(weights.state())
+    assert state.keys() == encoder.state_dict().keys()
+    steps = 1e-6 if precision == "float32" else 1 / 16  # half a step of a number of up to 8: some are smoothed
+    for name, weight in encoder.state_dict().items():
+        step = 1 / 4 if (precision, name) == ("int4-table", "table.weight") else steps
+        np.testing.assert_allclose(state[name].numpy(), weight.numpy(), atol=step, rtol=step)
+    rebuilt = Encoder(weights.config)
+    rebuilt.load_state_dict(state)
+    kept = {name.removeprefix("smoothing."): factors.numpy() for name, factors in weights.smoothing().items()}
+    assert len(kept) == (0 if precision == "float32" else 3 * num_layers)
+    EncoderGraph(rebuilt.eval(), BundleSpec.whole(rebuilt.config, precision), Calibration(kept)).write(tmp_path)
+    for name, values in constants(tmp_path).items():
+        np.testing.assert_allclose(values, constants(bundle)[name], rtol=1e-6)
+
+
+def test_every_scale_survives() -> None:
+    largest = np.arange(2**23, 2**24, dtype=np.float32)[:, None]  # all that a float can be but for its exponent
+    rows, scales = quantize_rows(largest)
+    assert (rows == 127).all()
+    assert (quantize_rows(rows * scales)[1] == scales).all()
+
+
+def test_the_bundle_that_ships(tmp_path: Path) -> None:
+    checkpoint = load_checkpoint(checkpoint_from_bundle(builtin_path(), tmp_path / "checkpoint"))
+    assert checkpoint.about["attribution"]
+    written = EncoderGraph(checkpoint.encoder, BundleSpec.whole(checkpoint.config))
+    written.write(tmp_path)
+    assert (tmp_path / TABLE).read_bytes() == (builtin_path() / TABLE).read_bytes()
+    texts = ["The cat sleeps.", "Le chat dort près de la fenêtre."]
+    cosines = (CheckpointEncoder(checkpoint).encode(texts) * SentenceEncoder(threads=1).encode(texts)).sum(axis=1)
+    assert cosines.min() > 0.99
+
+
+def test_a_table_of_4_bits_keeps_them(mini_checkpoint: Path, tmp_path: Path) -> None:
+    pairs = mini_checkpoint / "validation.tsv"
+    options = ExportOptions(precision="int4-table", gate_data=pairs)
+    first = export(mini_checkpoint, tmp_path / "first", options).path
+    again = export(first, tmp_path / "again", replace(options, precision=None)).path
+    assert (again / TABLE).read_bytes() == (first / TABLE).read_bytes()
+    found = {}
+    for name, more in {"8 bits": {"precision": "int8"}, "fitted": {"num_layers": 0}}.items():
+        asked = ExportOptions(gate_data=pairs, tolerance=20, **more)
+        found[name] = Bundle.open(export(first, tmp_path / name, asked).path).precision
+    assert found == {"8 bits": "int8", "fitted": "int8"}
+
+
+def test_4_bits_are_not_forced_on_what_cannot_have_them(mini_checkpoint: Path) -> None:
+    read = load_checkpoint(mini_checkpoint)
+    read = replace(read, about={**read.about, "precision": "int4-table"})
+    assert ExportOptions().form(read).precision == "int4-table"
+    assert ExportOptions(format="sentence-transformers").form(read).precision == "int8"
+    stages = [{"name": "t", "num_layers": 2, "steps": 7, "prefixes": [15]}]
+    odd = replace(read, about={**read.about, "recipe": {"stages": stages}})
+    assert ExportOptions(dim=15).form(odd).precision == "int8"
+    with pytest.raises(DataError, match="--int4-table needs an even number"):
+        ExportOptions(dim=15, precision="int4-table").form(odd)
+
+
+def test_what_cannot_be_read_back_is_one_line(mini_bundle: Path, tmp_path: Path) -> None:
+    folder = Path(shutil.copytree(mini_bundle, tmp_path / "strange"))
+    whole = json.loads((folder / MANIFEST).read_bytes())
+    less = json.loads(json.dumps(whole))
+    del less["network"]["tensors"]["layer1.ffn_norm.bias"]
+    less["fingerprint"] = compute_fingerprint(less)
+    for manifest, message in (
+        (less, r"strange: cannot be read back \('layer1.ffn_norm.bias'\)"),
+        ({**whole, "format_version": 1}, "from before the encoder was a BERT"),
+    ):
+        (folder / MANIFEST).write_text(json.dumps(manifest))
+        with pytest.raises(BundleError, match=message) as raised:
+            export(folder, tmp_path / "out")
+        assert "\n" not in str(raised.value) and not (tmp_path / "out").exists()
+    (folder / MANIFEST).write_text(json.dumps(whole))
+    (folder / "weights.bin").write_bytes(bytes(whole["files"]["weights.bin"]["bytes"]))
+    with pytest.raises(BundleError, match=r"weights\.bin: damaged"):
+        checkpoint_from_bundle(folder, tmp_path / "out")
+    (tmp_path / "file").touch()
+    with pytest.raises(DataError, match="cannot be written"):
+        checkpoint_from_bundle(mini_bundle, tmp_path / "file" / "out")
+
+
+def test_what_was_trained_is_known_again(mini_checkpoint: Path, make_encoder: MakeEncoder, tmp_path: Path) -> None:
+    original = load_checkpoint(mini_checkpoint)
+    encoder = make_encoder(vocab_size=original.config.vocab_size, out_scale=0.05, activation="gelu")
+    stages = [{"num_layers": 2, "prefixes": [16, 32], "layer_prefixes": [1, 2], "name": "all", "steps": 1}]
+    more = {"recipe": {"stages": stages}, "space": "people/their-model"}
+    bundle = exported(mini_checkpoint, original.tokenizer, tmp_path, encoder, "int8", **more)
+    opened = Bundle.open(bundle)
+    assert opened.trained == Trained(prefixes=(16, 32), layers=(1, 2)) and opened.space == "people/their-model"
+    assert "| space | that of people/their-model:" in (bundle / "README.md").read_text()
+    read = load_checkpoint(checkpoint_from_bundle(bundle, tmp_path / "read"))
+    assert (trained_layers(read), trained_dims(read)) == ([1, 2], [16, 32])
+    pairs = mini_checkpoint / "validation.tsv"
+    trained = load_checkpoint(tmp_path / "checkpoint")
+    table = without_layers(trained, [text for sides in read_pairs(pairs).values() for p in sides[1::2] for text in p])
+    for number, options in enumerate(({"num_layers": 0}, {"num_layers": 0, "dim": 16}, {"num_layers": 1})):
+        asked = ExportOptions(gate_data=pairs, tolerance=20, **options)
+        part = export(bundle, tmp_path / str(number), asked).path
+        exact = CheckpointEncoder(
+            trained if options["num_layers"] else table, num_layers=options["num_layers"], dim=options.get("dim")
+        )
+        assert (SentenceEncoder(part).encode(TEXTS[:2]) * exact.encode(TEXTS[:2])).sum(axis=1).min() > 0.99
+        assert Bundle.open(part).space == (None if "dim" in options else "people/their-model")
+
+
+def test_what_was_made_shorter_cannot_be_read_back(mini_checkpoint: Path, tmp_path: Path) -> None:
+    checkpoint = load_checkpoint(mini_checkpoint)
+    stages = [{"name": "t", "num_layers": 2, "steps": 7, "prefixes": [16]}]
+    checkpoint = replace(checkpoint, about={**checkpoint.about, "recipe": {"stages": stages}})
+    bundle = export_bundle(checkpoint, tmp_path / "out", ExportOptions(dim=16, least_cosine=0.5, tolerance=50))
+    with pytest.raises(BundleError, match=r"vectors were cut from 32 to 16 numbers; take its checkpoint"):
+        checkpoint_from_bundle(bundle.path, tmp_path / "none")
+    assert not (tmp_path / "none").exists()

@@ -1,0 +1,276 @@
+"""Several teachers as one: what they say together by hand, text that some cannot read, a whole training."""
+
+import dataclasses
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from commands import assert_refused
+from numpy.typing import NDArray
+from safetensors.numpy import load_file
+from tiny_bert import STAGE, STEPS, WIDTH, write_tiny_bert
+from toy import toy_pairs
+from trainings import arguments, assert_same_weights, kill_in_the_middle, train, train_command
+
+from xsent.errors import DataError
+from xsent.similarity import unit_rows
+from xsent_train.checkpoint import CheckpointEncoder, load_checkpoint
+from xsent_train.data.corpus import Pair, parse_line
+from xsent_train.recipe import TeacherConfig, load_recipe
+from xsent_train.teacher.base import Teacher, open_teacher
+from xsent_train.teacher.joined import JoinedTeacher, Member
+from xsent_train.trainer import Trainer
+
+DIM = 6
+PAIRS = [Pair(*pair) for pair in toy_pairs(200)]
+
+
+def look(text: str) -> NDArray[np.float32]:
+    """A direction of each text, none of them near the middle of all."""
+    vector = np.random.default_rng(list(text.encode())).normal(size=DIM) + 1
+    return np.asarray(vector / np.linalg.norm(vector), np.float32)
+
+
+class Says:
+    """A teacher that remembers what it was asked."""
+
+    def __init__(self, vector: Callable[[str], NDArray[np.float32]]) -> None:
+        self.asked: list[str] = []
+        self._vector = vector
+
+    def encode(self, sentences: list[str], /) -> NDArray[np.float32]:
+        """Vectors [n, DIM]."""
+        self.asked += sentences
+        return np.stack([self._vector(text) for text in sentences])
+
+
+def member(name: str, encoder: Says, **settings: object) -> Member:
+    return Member(name, Teacher(Path(name), encoder, f"{name:0<16}"), TeacherConfig.model_validate(settings))
+
+
+def joined(folder: Path, *members: Member, dim: int = 4) -> JoinedTeacher:
+    teacher = JoinedTeacher(members, dim)
+    teacher.prepare(folder, "key", lambda: PAIRS)
+    return teacher
+
+
+def test_targets_are_the_weighted_centred_means_of_both_sides_on_their_principal_axes(tmp_path: Path) -> None:
+    both, english = Says(look), Says(lambda text: look(text[::-1]))
+    teacher = joined(tmp_path, member("a", both, weight=2, prompt="q: "), member("b", english, languages=["en"]))
+    assert all(text.startswith("q: ") for text in both.asked[1:]) and PAIRS[0].english in english.asked
+    assert not any(pair.translation in english.asked for pair in PAIRS)
+
+    def half(text: str) -> NDArray[np.float32]:  # how vectors are kept
+        return unit_rows(look(text).astype(np.float16))[0]
+
+    first = {text: half(f"q: {text}") for pair in PAIRS for text in (pair.english, pair.translation)}
+    second = {pair.english: half(pair.english[::-1]) for pair in PAIRS}
+    means = [
+        np.mean([first[text] for pair in PAIRS for text in (pair.english, pair.translation)], axis=0),
+        np.mean([second[pair.english] for pair in PAIRS], axis=0),
+    ]
+    rows = []
+    for pair in PAIRS:
+        sides = unit_rows([first[pair.english] - means[0], first[pair.translation] - means[0]])
+        parts = [unit_rows(sides.sum(axis=0))[0] * 2**0.5, unit_rows(second[pair.english] - means[1])[0]]
+        rows.append(np.concatenate(parts))
+    whole = unit_rows(rows)
+    values, axes = np.linalg.eigh(whole.T @ whole)
+    expected = np.abs(whole @ axes[:, ::-1][:, :4])
+    assert np.allclose(np.abs(teacher.targets(PAIRS)), expected, atol=1e-3)
+    assert values[-1] / len(PAIRS) > 0.1
+
+
+def test_what_a_teacher_cannot_read_is_read_off_the_others(tmp_path: Path) -> None:
+    turn = np.linalg.qr(np.random.default_rng(3).normal(size=(DIM, DIM)))[0].astype(np.float32)
+    teacher = joined(tmp_path, member("a", Says(look)), member("b", Says(lambda t: look(t) @ turn), languages=["en"]))
+    pairs = PAIRS[:50]
+    english = teacher.targets([Pair("s", "en", pair.english, "") for pair in pairs])
+    as_if_foreign = teacher.targets([Pair("s", "fr", pair.english, "") for pair in pairs])
+    # The second teacher says what the first says, turned: the regression finds it, up to its ridge and the means.
+    cosines = (unit_rows(english) * unit_rows(as_if_foreign)).sum(axis=1)
+    assert cosines.mean() > 0.99 and cosines.min() > 0.9
+
+
+def test_each_sentence_is_asked_once_and_kept(tmp_path: Path) -> None:
+    says = Says(look)
+    joined(tmp_path, member("a", says)).targets(PAIRS)
+    assert len(says.asked) == len(set(says.asked))  # the first is the probe of its dimensions
+    again = Says(look)
+    expected = joined(tmp_path, member("a", again)).targets(PAIRS)
+    assert len(again.asked) == 1
+    other = JoinedTeacher([member("a", again)], 4)
+    other.prepare(tmp_path, "another store", lambda: PAIRS)
+    assert other.identity != joined(tmp_path, member("a", again)).identity
+    assert np.array_equal(other.targets(PAIRS), expected)
+
+
+def test_what_cannot_be_joined_is_said(tmp_path: Path) -> None:
+    english = member("b", Says(look), languages=["en"])
+    with pytest.raises(DataError, match="dim = 7: the teachers' vectors have 6 numbers together"):
+        JoinedTeacher([english], 7)
+    with pytest.raises(DataError, match="0 pairs that all teachers know; the axes need 8 or more"):
+        JoinedTeacher([english], 4).prepare(tmp_path, "key", lambda: [Pair("s", "fr", "Bonjour.", "")])
+    with pytest.raises(DataError, match=r"no teacher knows 'fr', the language of 'Bonjour\.'"):
+        joined(tmp_path, english).targets([Pair("s", "fr", "Bonjour.", "")])
+
+
+def test_a_line_of_three_fields_is_a_sentence_of_its_language() -> None:
+    alone = parse_line(b"talk\tfr\tIl pleut.\n")
+    assert alone == Pair("talk", "fr", "Il pleut.", "")
+    assert isinstance(alone, Pair) and alone.alone and alone.cell == ("talk", "fr alone")
+
+
+TAUGHT = f"""
+name = "taught"
+languages = ["de", "fr"]
+dim = {WIDTH}
+num_heads = 4
+ffn_dim = 48
+activation = "gelu"
+norm_eps = 1e-7
+max_length = 24
+readouts = true
+checkpoint_minutes = 0
+[teachers.one]
+space = "one"
+languages = ["en"]
+[teachers.two]
+prompt = "a "
+weight = 2
+[corpus]
+files = ["pairs.tsv", "english.tsv", "alone.tsv"]
+validation_share = 0.1
+validation_pairs = 20
+most = {{ others = 150 }}
+[[stage]]
+name = "readouts"
+num_layers = 2
+steps = 0
+table_learning_rate = 1e-3
+layer_prefixes = [0, 1, 2]
+objectives = {{ distil = 1 }}
+{STAGE}
+name = "taught"
+num_layers = 2
+learning_rate = 1e-4
+table_learning_rate = 1e-3
+layer_prefixes = [0, 1, 2]
+exit_weight = 0.5
+objectives = {{ align = 0.1, distil = 3, relate = 10 }}
+"""
+
+
+@pytest.fixture(scope="module")
+def recipe(student: Path, bert: Path) -> Path:
+    """A recipe with two teachers beside text without translation, and `start`, what it starts from."""
+    train(student, student.parent / "whole", teacher=bert)
+    shutil.copytree(student.parent / "whole" / "checkpoints" / f"everything-{STEPS:07d}", student.parent / "start")
+    texts = [pair[3] for pair in toy_pairs(100, seed=8) if pair[1] == "fr"]
+    (student.parent / "alone.tsv").write_text("".join(f"alone\tfr\t{text}\n" for text in texts))
+    student.with_name("taught.toml").write_text(TAUGHT)
+    return student.with_name("taught.toml")
+
+
+@pytest.fixture(scope="module")
+def teachers(bert: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    return {"one": bert, "two": write_tiny_bert(tmp_path_factory.mktemp("two") / "bert", hidden_act="silu")}
+
+
+def run(recipe: Path, teachers: dict[str, Path], out: Path) -> Path:
+    config = load_recipe(recipe)
+    files = [recipe.parent / file for file in config.corpus.files]
+    return Trainer(config, files, out, threads=1, teacher=teachers, start=recipe.parent / "start").train()
+
+
+@pytest.fixture(scope="module")
+def taught(recipe: Path, teachers: dict[str, Path]) -> Path:
+    return run(recipe, teachers, recipe.parent / "taught")
+
+
+def options(recipe: Path, teachers: dict[str, Path]) -> list[str]:
+    named = [text for name, path in teachers.items() for text in ("--teacher", f"{name}={path}")]
+    return [*named, "--start", str(recipe.parent / "start")]
+
+
+def test_every_depth_comes_near_what_the_teachers_say(recipe: Path, teachers: dict[str, Path], taught: Path) -> None:
+    whole = load_checkpoint(taught)
+    assert whole.config.depths == (0, 1, 2) and whole.about["recipe"]["teachers"]["two"]["weight"] == 2
+    fitted = load_checkpoint(taught.parent / "readouts-0000000")
+    layers = [name for name in fitted.weights if ".layers." in name]
+    before = load_checkpoint(recipe.parent / "start").weights
+    assert layers and all(torch.equal(fitted.weights[name], before[name]) for name in layers)
+    assert whole.weights["teachers.axes"].shape == (2 * WIDTH, WIDTH)
+    assert whole.weights["teachers.means"].shape == (2 * WIDTH,)
+
+    unseen = toy_pairs(100, seed=99)
+    config = load_recipe(recipe)
+    files = [recipe.parent / file for file in config.corpus.files]
+    trainer = Trainer(config, files, taught.parent.parent, threads=1, teacher=teachers, start=recipe.parent / "start")
+    assert trainer.joined is not None
+    targets = unit_rows(trainer.joined.targets([Pair(*pair) for pair in unseen]))
+    for depth in (0, 1, 2):
+        for column in (2, 3):
+            near = []
+            for checkpoint in (fitted, whole):
+                vectors = CheckpointEncoder(checkpoint, num_layers=depth).encode([pair[column] for pair in unseen])
+                near.append(float((vectors * targets).sum(axis=1).mean()))
+            assert near[1] > near[0] > 0.1, (depth, column, near)
+
+
+def test_readouts_are_kept_on_their_axes_and_fitted_anew_on_others(
+    recipe: Path, teachers: dict[str, Path], taught: Path
+) -> None:
+    config = load_recipe(recipe)
+    files = [recipe.parent / file for file in config.corpus.files]
+    trainer = Trainer(config, files, taught.parent.parent, threads=1, teacher=teachers, start=recipe.parent / "start")
+    whole, stage = load_checkpoint(taught), config.stages[1]
+    others = {**whole.weights, "teachers.axes": whole.weights["teachers.axes"].flip(1)}
+    unknown = {name: weight for name, weight in whole.weights.items() if not name.startswith("teachers.")}
+    for weights, kept in ((whole.weights, True), (others, False), (unknown, False)):
+        before = dataclasses.replace(whole, weights=weights)
+        model = trainer._model(stage, before, None)
+        trainer._fit_readouts(model, before)
+        for depth in (0, 1, 2):
+            name = f"readouts.{depth}.weight"
+            same = torch.equal(model.encoder.state_dict()[name], whole.weights[f"encoder.{name}"])
+            assert same is kept, (depth, kept)
+
+
+def test_killed_it_resumes_to_the_bit(recipe: Path, teachers: dict[str, Path], taught: Path, tmp_path: Path) -> None:
+    command = [*arguments(recipe, tmp_path / "run"), *options(recipe, teachers)]
+    kill_in_the_middle(command, tmp_path / "run", "taught", STEPS)
+    assert_same_weights(run(recipe, teachers, tmp_path / "run"), taught)
+
+
+def test_teachers_that_are_missing_or_other_are_named(
+    recipe: Path, teachers: dict[str, Path], taught: Path, tmp_path: Path
+) -> None:
+    start = ("--start", recipe.parent / "start")
+    one, two = (f"{name}={path}" for name, path in teachers.items())
+    for given, message in (
+        (["--teacher", one], "the recipe's teachers need paths: add --teacher two=PATH"),
+        (["--teacher", one, "--teacher", two, "--teacher", f"x={teachers['one']}"], "the recipe has no such teacher"),
+        (["--teacher", str(teachers["one"])], "takes each as --teacher NAME=PATH"),
+        (["--teacher", one, "--teacher", one], "was given before"),
+        (["--teacher", one, "--teacher", f"two={tmp_path / 'none'}"], "none: no such folder"),
+    ):
+        assert_refused(train_command(recipe, tmp_path / "run", *given, *start), message)
+    other = write_tiny_bert(tmp_path / "other", layer_norm_eps=1e-6)
+    outcome = train_command(recipe, taught.parent.parent, "--teacher", one, "--teacher", f"two={other}", *start)
+    assert_refused(outcome, "teacher: '")
+    shutil.copytree(taught.parent.parent, tmp_path / "damaged")
+    for file in (tmp_path / "damaged" / "teachers").glob("joined-*.safetensors"):
+        file.write_bytes(file.read_bytes()[:100])
+    assert_refused(train_command(recipe, tmp_path / "damaged", *options(recipe, teachers)), "delete the folder")
+
+
+def test_the_space_of_a_teacher_is_read_off_the_students(recipe: Path, teachers: dict[str, Path], taught: Path) -> None:
+    whole = load_checkpoint(taught)
+    texts = [pair[2] for pair in toy_pairs(200)]
+    theirs = open_teacher(teachers["one"]).encode(texts)
+    mapped = unit_rows(CheckpointEncoder(whole).encode(texts) @ load_file(taught / "model.safetensors")["spaces.one"])
+    assert (mapped * theirs).sum(axis=1).mean() > 0.7

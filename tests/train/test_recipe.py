@@ -1,0 +1,124 @@
+"""Recipes: every mistake is named, with the nearest valid setting."""
+
+from pathlib import Path
+
+import pytest
+
+from xsent.errors import DataError
+from xsent_train.recipe import Align, Recipe, load_recipe
+
+MINIMAL = """
+name = "x"
+languages = ["de"]
+corpus = { files = ["a.tsv"] }
+[[stage]]
+name = "table"
+num_layers = 0
+steps = 10
+table_learning_rate = 0.01
+objectives = { align = 1 }
+"""
+
+
+def load(tmp_path: Path, text: str) -> Recipe:
+    path = tmp_path / "r.toml"
+    path.write_text(text)
+    return load_recipe(path)
+
+
+AT = {"+stage": "steps = 10\n", "+recipe": 'name = "x"\n', "objectives": "{ align = 1 }"}  # added to, or changed
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("steps = 10", "stepps = 10", r"stages\[0\]: unknown setting 'stepps'; did you mean 'steps'\?$"),
+        ("steps = 10", "", r"setting 'stages\[0\].steps' is missing$"),
+        ("steps = 10", "steps = true", r"stages\[0\].steps = True must be a valid integer$"),
+        ("objectives", "{}", "no objective; known are mlm, tlm, .*co"),
+        ("objectives", "{ algin = 1 }", r"stages\[0\].objectives: unknown setting 'algin'; did you mean 'align'"),
+        ("objectives", "{ align = 0 }", "objectives.align.weight: 0.0 must be above 0; leave the objective out"),
+        ("objectives", "{ align = { margn = 1 } }", "objectives.align: unknown .*'margn'; did you mean 'margin'"),
+        ("objectives", "{ align = { margin = 0.1, temperature = 0 } }", "margin = 0.1 needs a temperature"),
+        ("objectives", "{ mlm = { share = 1.5 } }", "objectives.mlm.share = 1.5 must be less than 1"),
+        ("objectives", "{ co = { queue = 0 } }", "objectives.co.queue = 0 must be greater than 0"),
+        ("objectives", "{ mlm = 1 }\nlearning_rate = 0", "leaves the head untrained"),
+        ("objectives", "{ align = 1 }\nlayer_prefixes = [0, 1]", "layer_prefixes = .0, 1. must lie between"),
+        ("objectives", "{ ugt = 1 }\nprefixes = [512]", "prefixes needs an objective that compares vectors: align"),
+        ("objectives", "{ mlm = 1 }\nlayer_prefixes = [0]", "layer_prefixes needs an objective that compares"),
+        ("objectives = { align = 1 }", "", r"setting 'stages\[0\].objectives' is missing"),
+        ("+recipe", "seed = -1", ": seed = -1 must be greater than or equal to 0"),
+        ("+recipe", "checkpoint_minutes = nan", ": checkpoint_minutes = nan must be a finite number"),
+        ("+recipe", 'activation = "relu"', ": activation = 'relu' must be 'gelu' or 'silu'"),
+        (
+            '[[stage]]\nname = "table"\nnum_layers = 0',
+            'teacher_layers = [0, 2]\n[[stage]]\nname = "table"\nnum_layers = 3',
+            "stage 'table' has more layers than teacher_layers, 2",
+        ),
+        ("objectives", "{ rows = 1, distil = 1 }", "rows looks at the teacher's input.*not in one stage"),
+        ("+stage", "swapped = 0.2", "swapped needs layers, and align or sentence_ctl"),
+        ("objectives", "{ rows = { contrast = -1 } }", "rows.contrast = -1 must be greater than or equal to 0"),
+        ("+stage", 'order = "sorted"', "order = 'sorted' must be 'random', 'length' or 'cluster'"),
+        ("+stage", "prefixes = [128]", "end with dim = 512"),
+        ("+stage", "batch_size = 1", "batch_size = 1 must be greater than or equal to 2"),
+        ("+stage", "clusters = 70000", "clusters = 70000 must be less than or equal to 65536"),
+        ("+stage", "dropout = 1.5", "dropout = 1.5 must be less than 1"),
+        ("num_layers = 0", "num_layers = 9", "num_layers = 9 must be less than or equal to 6"),
+        ("table_learning_rate = 0.01", "", "nothing to train"),
+        ('name = "table"', 'name = "a/b"', r"stages\[0\].name = 'a/b' must match pattern '.*A-Z"),
+        ("+recipe", "num_heads = 7", "num_heads = 7 must divide dim = 512"),
+        ("[[stage]]", "[stage]", r"one or more stages, tables that start with \[\[stage"),
+        ('["a.tsv"]', '["a.tsv"], weights = { talk = -1 }', ": corpus.weights.talk = -1 must be greater than 0"),
+        ("+stage", "weights = { talk = -1 }", r"stages\[0\].weights.talk = -1 must be greater than or equal to 0"),
+        ("+stage", "weights = 'table'", r"stages\[0\].weights = 'table' must be a table of settings"),
+        ("+stage", "like = 'table'", r"stages\[0\].like = 'table' is no stage before it$"),
+        ("+stage", "like = []", r"stages\[0\].like = \[\] is no stage before it$"),
+        (
+            "+stage",
+            "keep_layers = [0]",
+            r"keep_layers = \[0\] must be num_layers = 0 different numbers from 0, in order",
+        ),
+        ("num_layers = 0", "num_layers = 2\nkeep_layers = [2, 0]", r"\[2, 0\] must be num_layers = 2 different"),
+        ("+stage", "starts_from = { table = 1 }", "starts_from table, which is no stage before"),
+        ("+stage", "starts_from = { a = 0 }", "starts_from.a = 0 must be greater than 0"),
+        ('name = "x"', "", "setting 'name' is missing"),
+        ('["de"]', '"de"', ": languages = 'de' must be a list$"),
+        ('files = ["a.tsv"]', "files = []", r"corpus.files = \[\] must have at least 1 item"),
+        ('name = "x"', "name = ", "cannot be read as a TOML recipe"),
+        ("+recipe", "vocabulary = { size = 256 }", ": vocabulary.size = 256 must be greater than 256"),
+        ("+stage", "clip = '1'", "clip = '1' must be a valid number"),
+        ("+stage", "shuffle = 1", "shuffle = 1 must be a valid boolean"),
+        ("+stage", "zzz = 1", "unknown setting 'zzz'; known are name, num_layers, steps"),
+        ("objectives", "{ align = true }", "objectives.align = True must be a table of settings"),
+        ("+recipe", 'license = "MIT"', ": unknown setting 'license'; did you mean 'licence'"),
+    ],
+)
+def test_mistakes_are_named(tmp_path: Path, old: str, new: str, message: str) -> None:
+    new = AT[old] + new + "\n" if old.startswith("+") else new
+    old = AT.get(old, old)
+    assert old in MINIMAL
+    with pytest.raises(DataError, match=message) as raised:
+        load(tmp_path, MINIMAL.replace(old, new, 1))
+    assert str(raised.value).startswith(f"{tmp_path / 'r.toml'}: ") and "\n" not in str(raised.value)
+    with pytest.raises(DataError, match=r"none\.toml"):
+        load_recipe(tmp_path / "none.toml")
+
+
+def test_what_toml_writes_otherwise(tmp_path: Path) -> None:
+    objectives = "{ align = 2, distil = { english = false } }\nclip = 2\nprefixes = [64, 512]"
+    short = MINIMAL.replace("{ align = 1 }", objectives)
+    recipe = load(tmp_path, short.replace('["a.tsv"]', '["a.tsv"], weights = { a = 2, b = 2.0 }'))
+    stage, dumped = recipe.stages[0], recipe.model_dump()
+    assert stage.objectives.align == Align(weight=2.0) and stage.objectives.weights == {"align": 2.0, "distil": 1.0}
+    assert repr(stage.clip) == "2.0" and stage.prefixes == (64, 512)
+    assert repr(dumped["corpus"]["weights"]) == "{'a': 2, 'b': 2.0}"  # what prepared data is known by
+
+
+def test_a_stage_is_like_an_earlier_one(tmp_path: Path) -> None:
+    first = MINIMAL.replace("{ align = 1 }", "{ align = { weight = 2 } }\nweights = { talk = 2, manual = 0 }")
+    again = '[[stage]]\nname = "again"\nlike = "table"\nsteps = 0\nstarts_from = { table = 1 }\n'
+    third = '[[stage]]\nname = "third"\nlike = "again"\nweights = { talk = 3 }\n'
+    stages = load(tmp_path, first + again + third).stages
+    given = {"name": "again", "steps": 0, "starts_from": {"table": 1}}
+    assert stages[1] == stages[0].model_copy(update=given)
+    assert stages[2] == stages[0].model_copy(update={"name": "third", "steps": 0, "weights": {"talk": 3.0}})

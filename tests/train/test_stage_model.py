@@ -1,0 +1,199 @@
+"""The losses of a stage: chunks change nothing, prefixes stand alone, frozen things stay."""
+
+import pytest
+import torch
+
+from xsent_train import model as encoders
+from xsent_train.data.batches import Batch
+from xsent_train.data.masking import Labelled, hide
+from xsent_train.devices import launch
+from xsent_train.losses.contrastive import align
+from xsent_train.losses.distillation import Whitening, relate
+from xsent_train.losses.stage_model import TrainingModel
+from xsent_train.model import ModelConfig
+from xsent_train.recipe import Objectives, StageConfig
+from xsent_train.tokens import Packing, Tokens, group_of
+
+PIECES, PAIRS, DIM, TEACHER_DIM = 40, 7, 16, 12
+PLAIN = dict.fromkeys(("smlm", "xtr", "ugt", "align", "sim", "sentence_ctl", "distil", "co"), 1)
+# Of the negatives all there are: no chance involved.
+EVERYTHING = Objectives(**PLAIN, mlm={"share": 0.4}, tlm={"share": 0.4}, word_ctl={"negatives": 10_000})
+STAGE = StageConfig(name="all", num_layers=2, steps=1, batch_size=PAIRS, table_learning_rate=0.1, objectives=EVERYTHING)
+MASKABLE = torch.arange(PIECES) > 3
+
+
+def changed(**settings: object) -> StageConfig:
+    """The stage with other settings, checked like any."""
+    return StageConfig(**{**dict(STAGE), **settings})
+
+
+def model_and_batch(stage: StageConfig, teacher_dim: int = TEACHER_DIM) -> tuple[TrainingModel, Batch]:
+    torch.manual_seed(3)
+    config = ModelConfig(PIECES, dim=DIM, num_layers=stage.num_layers, num_heads=2, ffn_dim=24, max_length=20)
+    model = TrainingModel(config, stage, MASKABLE, teacher_dim).double()
+    for parameter in model.parameters():
+        torch.nn.init.normal_(parameter, std=0.3)
+    sides = []
+    for _ in range(2):
+        lengths = torch.randint(1, 9, (PAIRS,))
+        sides.append(Tokens(torch.randint(3, PIECES, (int(lengths.sum()),)), lengths))
+    hiding = hide((sides[0], sides[1]), stage.objectives, MASKABLE, 20, torch.Generator().manual_seed(2))
+    teacher, queue = torch.randn(PAIRS, teacher_dim).double(), torch.randn(9, teacher_dim).double()
+    return model, Batch(hiding, torch.arange(PAIRS), teacher, queue)
+
+
+def losses_and_gradients(stage: StageConfig) -> tuple[dict[str, float], dict[str, torch.Tensor]]:
+    model, batch = model_and_batch(stage)
+    losses = model(batch)
+    torch.stack(list(losses.values())).sum().backward()
+    gradients = {name: p.grad for name, p in model.named_parameters() if p.grad is not None}
+    return {name: float(loss.detach()) for name, loss in losses.items()}, gradients
+
+
+@pytest.mark.parametrize("chunk", [1, 2, 3])
+def test_chunks_change_neither_losses_nor_gradients(chunk: int) -> None:
+    losses, gradients = losses_and_gradients(STAGE)
+    assert set(losses) == set(EVERYTHING.weights) and len(losses) == 11
+    chunked_losses, chunked = losses_and_gradients(changed(chunk=chunk))
+    assert chunked_losses == pytest.approx(losses, rel=1e-9)
+    assert chunked.keys() == gradients.keys()
+    for name, gradient in gradients.items():
+        assert gradient.abs().max() > 0, name
+        torch.testing.assert_close(chunked[name], gradient)
+
+
+@pytest.mark.parametrize("chunk", [0, 2])
+def test_everything_is_made_on_the_device_of_the_batch(chunk: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    # As on a GPU: what is made without naming the inputs' device lands on another one, and the two do not mix.
+    monkeypatch.setattr(encoders, "pack", lambda lengths: Packing([group_of(lengths)]))
+    more = Objectives(**{**dict(EVERYTHING), "align": {"margin": 0.1}, "co": {"ignore_above": 0.9}, "relate": 1})
+    model, batch = model_and_batch(changed(chunk=chunk, ignore_above=0.9, prefixes=(4, DIM), objectives=more))
+    with torch.device("meta"):
+        losses = model(batch)
+        torch.stack(list(losses.values())).sum().backward()
+    assert len(losses) == 12
+    assert {p.grad.device.type for p in model.parameters() if p.grad is not None} == {"cpu"}
+
+
+def test_chunks_keep_their_dropout() -> None:
+    """The second pass over a chunk must drop what the first one dropped: else the gradient is of another loss."""
+    stage = changed(chunk=2, objectives=Objectives(align=1))
+    model, batch = model_and_batch(stage)
+    for layer in model.encoder.layers:
+        layer.drop.p = 0.5
+    weight = model.encoder.layers[0].ffn_in.weight
+
+    def loss(step: float) -> torch.Tensor:
+        with torch.no_grad():
+            weight[0, 0] += step
+        torch.manual_seed(9)
+        return model(batch)["align"]
+
+    loss(0).backward()
+    rise = (loss(1e-3) - loss(-2e-3)).item()
+    assert float(weight.grad[0, 0]) == pytest.approx(rise / 2e-3, rel=1e-2, abs=1e-4)
+
+
+def test_layer_and_dimension_prefixes_are_trained_to_stand_alone_and_frozen_layers_stay() -> None:
+    wanted = Objectives(align=1)
+    stage = changed(objectives=wanted, prefixes=(4, DIM), layer_prefixes=(0, 2), learning_rate=0.0)
+    model, batch = model_and_batch(stage)
+    assert [name for name, p in model.encoder.named_parameters() if p.requires_grad] == ["table.weight"]
+    loss = model(batch)["align"]
+    expected = []
+    tokens = [side.tokens for side in batch.hiding.read]
+    for depth in (0, 2):
+        u, v = (model.encoder.first(depth)(side) for side in tokens)
+        expected += [align(u[:, :d], v[:, :d], temperature=0.05) for d in (4, DIM)]
+    assert float(loss.detach()) == pytest.approx(float(torch.stack(expected).mean().detach()), rel=1e-5)
+
+
+def test_the_english_side_can_be_left_alone() -> None:
+    wanted = Objectives(distil={"english": False})
+    model, batch = model_and_batch(changed(num_layers=0, objectives=wanted))
+    model(batch)["distil"].backward()
+    gradient = model.encoder.table.weight.grad
+    assert gradient is not None
+    touched = set(gradient.abs().sum(dim=1).nonzero()[:, 0].tolist())
+    assert touched == set(batch.hiding.sides[1].ids.tolist())
+
+
+def test_the_english_side_is_encoded_only_where_an_objective_reads_it() -> None:
+    left = {"english": False}
+    for wanted in (Objectives(align=1), Objectives(distil=left), Objectives(distil=1, xtr=1)):
+        assert not wanted.takes_english_alone
+    assert not Objectives(distil=left, co={"english": False}).reads_english
+    assert Objectives(distil=left, co=1).reads_english
+    assert Objectives(distil=left, align=1).reads_english
+    alone, beside = (changed(objectives=Objectives(distil=left, xtr=xtr)) for xtr in (None, 1))
+    first, batch = model_and_batch(alone)
+    second, _ = model_and_batch(beside)
+    second.load_state_dict(first.state_dict(), strict=False)
+    whole = [Labelled(side, torch.full_like(side.ids, -1)) for side in batch.hiding.sides]  # nothing is hidden
+    losses = [float(first(batch)["distil"].detach())]
+    hidden = hide(batch.hiding.sides, beside.objectives, MASKABLE, 20, torch.Generator())
+    losses.append(float(second(batch._replace(hiding=hidden._replace(read=whole)))["distil"].detach()))
+    assert losses[0] == pytest.approx(losses[1])
+
+
+def test_a_teachers_cosines_are_asked_of_both_sides_and_all_prefixes() -> None:
+    stage = changed(num_layers=0, objectives=Objectives(relate=1), prefixes=(4, DIM))
+    model, batch = model_and_batch(stage)
+    assert model.projection is None and stage.objectives.reads_english  # cosines need no common dimension
+    u, v = (model.encoder.static(side.tokens) for side in batch.hiding.read)
+    assert batch.teacher is not None
+    expected = [relate(side[:, :d], u[:, :d], batch.teacher) for side in (u, v) for d in (4, DIM)]
+    assert float(model(batch)["relate"].detach()) == pytest.approx(float(torch.stack(expected).mean().detach()))
+
+
+@pytest.mark.parametrize("chunk", [0, 3])
+@pytest.mark.parametrize(
+    ("num_layers", "objectives"),
+    [(2, Objectives(align=1, sim=1, sentence_ctl=1, distil=1, co=1, relate=1)), (0, Objectives(rows=1))],
+)
+def test_english_alone_is_a_pair_with_itself(num_layers: int, objectives: Objectives, chunk: int) -> None:
+    assert objectives.takes_english_alone
+    stage = changed(num_layers=num_layers, chunk=chunk, objectives=objectives)
+    model, batch = model_and_batch(stage, teacher_dim=DIM)
+    model.whitening = Whitening.fit(torch.randn(40, DIM).double())
+    english, translation = batch.hiding.sides
+    there = torch.tensor([True, False] * 4)[:PAIRS]
+    kept = Tokens(translation.ids[there[translation.sentence]], translation.lengths * there)
+    parts = [(translation if there[i] else english).part(i, i + 1) for i in range(PAIRS)]
+    doubled = Tokens(torch.cat([part.ids for part in parts]), torch.cat([part.lengths for part in parts]))
+    losses = []
+    for other in (kept, doubled):
+        hiding = hide((english, other), objectives, MASKABLE, 20, torch.Generator())
+        found = model(batch._replace(hiding=hiding))
+        losses.append({name: float(loss.detach()) for name, loss in found.items()})
+    assert losses[0] == pytest.approx(losses[1]) and set(losses[0]) == set(objectives.weights)
+
+
+def test_bfloat16_leaves_vectors_and_what_the_teacher_says_as_they_are() -> None:
+    objectives = Objectives(distil=1, co={"ignore_above": 0.9}, relate=1, align=1)
+    model, batch = model_and_batch(changed(num_layers=0, objectives=objectives), teacher_dim=DIM)
+    assert batch.teacher is not None and batch.queue is not None
+    model, batch = model.float(), batch._replace(teacher=batch.teacher.float(), queue=batch.queue.float())
+    expected = {name: loss.item() for name, loss in model(batch).items()}
+    model.mixed = True
+    module, _ = launch(1).setup(model, torch.optim.SGD(model.parameters(), lr=0.1))
+    assert {name: loss.item() for name, loss in module(batch).items()} == expected
+
+
+def test_a_copy_is_told_from_its_pair_however_near_and_nobody_taught_it() -> None:
+    stage = changed(objectives=Objectives(align=1, distil=1, relate=1))
+    model, batch = model_and_batch(stage, DIM)
+    assert batch.teacher is not None
+    kept, alike = PAIRS - 2, torch.zeros(PAIRS, dtype=torch.long)
+    copies = batch._replace(group=alike, teacher=batch.teacher[:kept], copied=torch.tensor([1, 3]))
+    losses = model(copies)
+    u, v, *_ = model._encode(batch.hiding)
+    ignore = ~torch.eye(PAIRS, dtype=torch.bool)
+    for copy, pair in ((kept, 1), (kept + 1, 3)):
+        ignore[copy, pair] = ignore[pair, copy] = False
+    assert losses["align"].item() == pytest.approx(align(u[-1], v[-1], temperature=0.05, ignore=ignore).item())
+    sides = u[-1, :kept], v[-1, :kept]
+    near = [relate(side, sides[0], batch.teacher[:kept]).item() for side in sides]
+    assert losses["relate"].item() == pytest.approx(sum(near) / 2)
+    cosines = [torch.cosine_similarity(side, batch.teacher[:kept]).mean().item() for side in sides]
+    assert losses["distil"].item() == pytest.approx(1 - sum(cosines) / 2)

@@ -1,0 +1,160 @@
+"""Pairs made of others by swapping two words: which words, where, and what a batch makes of them."""
+
+import numpy as np
+import pytest
+import sentencepiece as spm
+import torch
+
+from xsent_train.data.swaps import Swaps, swapped
+from xsent_train.tokens import Tokens
+
+# Pieces, how common they are, and where they lie: words and their translations together, nurses near teachers.
+PIECES = {
+    "▁the": (0.05, [1, 0, 0, 0, 0]),
+    "▁die": (0.05, [1, 0, 0, 0, 0]),
+    "▁nurse": (1e-4, [0, 1, 0, 0, 0]),
+    "▁schw": (1e-4, [0, 1, 0, 0, 0]),
+    "ester": (1e-4, [0, 1, 0, 0, 0]),
+    "▁teacher": (1e-4, [0, 1, 1.5, 0, 0]),
+    "▁lehrerin": (1e-4, [0, 1, 1.5, 0, 0]),
+    "▁teachers": (1e-4, [0, 1, 1.6, 0, 0]),
+    "▁doctor": (1e-4, [0, 1, 0, 2, 0]),
+    "▁arzt": (1e-4, [0, 1, 0, 2, 0]),
+    "▁called": (1e-4, [0, -1, 0, 1, 0]),
+    "▁rief": (1e-4, [0, -1, 0, 1, 0]),
+    "▁and": (0.02, [0, 0, 0, 0, 1]),
+    "▁und": (0.02, [0, 0, 0, 0, 1]),
+    "▁three": (1e-4, [0, 0, -1, 1, 2]),
+    "▁drei": (1e-4, [0, 0, -1, 1, 2]),
+    "▁four": (1e-4, [0, 0, -1, 1.5, 2]),
+    "▁vier": (1e-4, [0, 0, -1, 1.5, 2]),
+    "▁1998": (1e-4, [0, 0, 1, 0, 4]),
+    "▁1989": (1e-4, [0, 0, 1, 0, 4.5]),
+    "▁7": (1e-4, [0, 0, -2, 0, 1]),
+    ".": (0.01, [0, 0, 0, 0, 0]),
+}
+NAMES = list(PIECES)
+
+
+def fake_processor() -> spm.SentencePieceProcessor:
+    class Processor:
+        def __len__(self) -> int:
+            return len(NAMES)
+
+        id_to_piece = staticmethod(NAMES.__getitem__)
+        is_byte = is_control = is_unknown = staticmethod(lambda piece: False)
+
+        @staticmethod
+        def get_score(piece: int) -> float:
+            return float(np.log(PIECES[NAMES[piece]][0]))
+
+        @staticmethod
+        def encode(words: list[str]) -> list[list[int]]:
+            return [[NAMES.index(f"▁{word}") if f"▁{word}" in PIECES else len(NAMES)] for word in words]
+
+        @staticmethod
+        def piece_to_id(name: str) -> int:
+            return NAMES.index(name) if name in PIECES else -1
+
+    return Processor()  # type: ignore[return-value]
+
+
+@pytest.fixture(scope="module")
+def swaps() -> Swaps:
+    table = torch.tensor([place for _, place in PIECES.values()]).float()
+    table[-1] = -table.sum(dim=0)  # so that their mean, which is taken away, is zero
+    return Swaps(table, fake_processor())
+
+
+def ids(text: str) -> np.ndarray:
+    return np.array([NAMES.index(name) for name in text.split()])
+
+
+def text(pieces: np.ndarray) -> str:
+    return " ".join(NAMES[piece] for piece in pieces)
+
+
+def tokens(*texts: str) -> Tokens:
+    sentences = [ids(one) for one in texts]
+    return Tokens(torch.from_numpy(np.concatenate(sentences)), torch.tensor([len(one) for one in sentences]))
+
+
+def sentences(side: Tokens) -> list[np.ndarray]:
+    return [part.numpy() for part in side.ids.split(side.lengths.tolist())]
+
+
+ENGLISH = "▁the ▁nurse ▁called ▁the ▁teacher ."
+GERMAN_ALL = np.zeros(5, np.int64)  # all translations are German
+GERMAN = "▁die ▁schw ester ▁rief ▁die ▁lehrerin ."
+
+
+def test_words_change_places_in_both_languages_and_their_signs_stay(swaps: Swaps) -> None:
+    swap = swaps.find(ids(ENGLISH), swaps.align(ids(ENGLISH), ids(GERMAN)))
+    assert swap is not None
+    assert text(swapped(ids(ENGLISH), *swap.english)) == "▁the ▁teacher ▁called ▁the ▁nurse ."
+    assert text(swapped(ids(GERMAN), *swap.translation)) == "▁die ▁lehrerin ▁rief ▁die ▁schw ester ."
+
+
+@pytest.mark.parametrize(
+    "english, german",
+    [
+        ("▁the ▁nurse ▁and ▁the ▁teacher", "▁die ▁schw ester ▁und ▁die ▁lehrerin"),  # a list has no order
+        ("▁nurse ▁teacher", "▁schw ester ▁lehrerin"),  # nothing between them
+        ("▁teacher ▁the ▁teachers", "▁lehrerin ▁die ▁lehrerin"),  # the same said twice
+        ("▁nurse ▁the ▁teacher", "▁schw ester ▁die ▁rief"),  # no translation of one
+        ("▁nurse ▁the ▁called", "▁schw ester ▁die ▁rief"),  # no words of a kind
+        ("▁the ▁the ▁nurse", "▁die ▁die ▁schw ester"),  # one word alone that is not common
+        (".", "."),
+    ],
+)
+def test_what_would_mean_the_same_or_nothing_is_left(swaps: Swaps, english: str, german: str) -> None:
+    assert swaps.find(ids(english), swaps.align(ids(english), ids(german))) is None
+
+
+def test_the_last_pairs_become_copies_of_those_with_the_likest_words(swaps: Swaps) -> None:
+    less = "▁nurse ▁the ▁doctor", "▁schw ester ▁die ▁arzt"
+    pairs = [("▁the .", "▁die ."), less, (ENGLISH, GERMAN), less, ("▁and", "▁und")]
+    sides = tokens(*(pair[0] for pair in pairs)), tokens(*(pair[1] for pair in pairs))
+    (english, german), copied = swaps.replace_last(sides, GERMAN_ALL, 1)
+    assert copied.tolist() == [2]
+    assert english.part(0, 4).ids.equal(sides[0].part(0, 4).ids)
+    assert text(english.part(4, 5).ids.numpy()) == "▁the ▁teacher ▁called ▁the ▁nurse ."
+    assert text(german.part(4, 5).ids.numpy()) == "▁die ▁lehrerin ▁rief ▁die ▁schw ester ."
+    # Three are wanted, and of the two that stay before them only one has two words.
+    (english, _), copied = swaps.replace_last(sides, GERMAN_ALL, 3)
+    assert copied.tolist() == [1] and english.part(0, 4).ids.equal(sides[0].part(0, 4).ids)
+
+
+def test_numbers_are_taken_from_the_pair_of_the_same_language_with_the_likest(swaps: Swaps) -> None:
+    pairs = [
+        ("▁called ▁1998 .", "▁1998 ▁rief"),
+        ("▁the ▁7", "▁die ▁7"),
+        ("▁nurse ▁1989", "▁schw ester ▁1989"),
+        ("▁nurse ▁1989", "▁schw ester ▁7"),  # none that both have
+        ("▁the ▁three", "▁die ▁drei"),
+        ("▁four ▁nurse", "▁vier ▁schw ester"),
+        ("▁four ▁nurse", "▁vier ▁schw ester"),  # in another language
+        (ENGLISH, GERMAN),
+        *[("▁the", "▁die")] * 12,
+    ]
+    languages = np.array([0] * 6 + [1] * 14)
+    sides = tokens(*(pair[0] for pair in pairs)), tokens(*(pair[1] for pair in pairs))
+    (english, german), copied = swaps.replace_last(sides, languages, 12)
+    assert copied.tolist() == [0, 2, 4, 5, 7]
+    made = [(text(a), text(b)) for a, b in zip(*(sentences(side)[15:] for side in (english, german)), strict=True)]
+    assert made == [
+        ("▁called ▁1989 .", "▁1989 ▁rief"),
+        ("▁nurse ▁1998", "▁schw ester ▁1998"),
+        ("▁the ▁four", "▁die ▁vier"),
+        ("▁three ▁nurse", "▁drei ▁schw ester"),
+        ("▁the ▁teacher ▁called ▁the ▁nurse .", "▁die ▁lehrerin ▁rief ▁die ▁schw ester ."),
+    ]
+    # A third of the copies of a batch, at most; the rest have two words swapped.
+    assert swaps.replace_last(sides, languages, 8)[1].tolist() == [0, 2, 7]
+
+
+def test_sentences_without_translation_have_no_copies(swaps: Swaps) -> None:
+    none = Tokens(torch.zeros(0, dtype=torch.long), torch.zeros(2, dtype=torch.long))
+    sides = tokens(ENGLISH, ENGLISH), none
+    same, copied = swaps.replace_last(sides, GERMAN_ALL, 1)
+    assert len(copied) == 0 and same[0].ids.equal(sides[0].ids) and same[1].lengths.equal(none.lengths)

@@ -1,0 +1,148 @@
+"""Growing a vocabulary and a checkpoint by a language: what is new, and that nothing old moves."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import sentencepiece as spm
+import torch
+from toy import GREEK, toy_pairs
+
+from xsent.errors import DataError
+from xsent_train.checkpoint import TABLE, CheckpointEncoder, load_checkpoint
+from xsent_train.data.vocabulary import train_vocabulary
+from xsent_train.language.vocabulary import (
+    first_rows,
+    grow_checkpoint,
+    grow_vocabulary,
+    harmless_pieces,
+    missing_pieces,
+    with_pieces,
+)
+
+SIZE = 320
+OLD_TEXT = [side for pair in toy_pairs(600) for side in pair[2:]]
+VOWELS = str.maketrans("aeiou", "eioua")
+# Words of its own, between words that English has too.
+DUTCH = [f"{pair[2]} {pair[2].translate(VOWELS)}" for pair in toy_pairs(300, seed=5)]
+GREEKISH = [pair[2].translate(GREEK) for pair in toy_pairs(300, seed=6)]
+
+
+def processor(model: bytes | Path) -> spm.SentencePieceProcessor:
+    return spm.SentencePieceProcessor(model_proto=model if isinstance(model, bytes) else model.read_bytes())
+
+
+def tokens(model: bytes | Path, text: list[str]) -> int:
+    return sum(map(len, processor(model).encode(text)))
+
+
+@pytest.fixture(scope="module")
+def old(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A vocabulary of English and two made-up languages."""
+    path = tmp_path_factory.mktemp("old") / "sentencepiece.model"
+    train_vocabulary(iter(OLD_TEXT), path, size=312, threads=1)
+    return path
+
+
+def grow(old: Path, text: list[str], out: Path, keep: list[str]) -> int:
+    return grow_vocabulary(old, iter(text), out, size=SIZE, keep=iter(keep), threads=1)
+
+
+@pytest.mark.parametrize("text", [DUTCH, GREEKISH], ids=["same-script", "new-script"])
+def test_old_text_is_cut_as_before_and_new_text_into_fewer_pieces(text: list[str], old: Path, tmp_path: Path) -> None:
+    out = tmp_path / "grown.model"
+    added = grow(old, text, out, OLD_TEXT)
+    before, after = processor(old), processor(out)
+    assert 0 < added == len(after) - len(before)
+    assert out.read_bytes().startswith(old.read_bytes())
+    assert after.encode(OLD_TEXT) == before.encode(OLD_TEXT)
+    assert tokens(out, text) < 0.8 * tokens(old, text)
+    assert [after.decode(after.encode(line)) for line in text] == text
+    for i in range(len(before)):
+        assert after.id_to_piece(i) == before.id_to_piece(i)
+        assert after.get_score(i) == before.get_score(i)
+    assert min(after.get_score(i) for i in range(len(after))) == min(before.get_score(i) for i in range(len(before)))
+    new = [after.id_to_piece(i) for i in range(len(before), len(after))]
+    assert len(set(new)) == len(new)
+
+
+def test_without_a_sample_old_text_would_change(old: Path, tmp_path: Path) -> None:
+    loose, strict = tmp_path / "loose.model", tmp_path / "strict.model"
+    assert grow(old, DUTCH, loose, []) > grow(old, DUTCH, strict, OLD_TEXT)
+    assert processor(loose).encode(OLD_TEXT) != processor(old).encode(OLD_TEXT)
+
+
+def test_a_piece_that_takes_the_place_of_another_goes_too(old: Path) -> None:
+    model = old.read_bytes()
+    first, second, lynx = ("qqqq", -1.0), ("qqq", -1.5), ("▁lynx", -2.0)
+    sample = ["a qqqq"]
+    for pieces in ([first, second], [second]):  # the second is used once the first is gone
+        assert processor(with_pieces(model, pieces)).encode(sample) != processor(model).encode(sample)
+    assert harmless_pieces(model, [first, second, lynx], sample, threads=1) == [lynx]
+
+
+def test_a_quotation_in_a_new_script_costs_no_piece(old: Path) -> None:
+    pieces = [("▁αλφα", -3.0), ("·", -4.0)]
+    sample = ["the greek αλφα· is a letter", "no letter · at all"]
+    model = old.read_bytes()
+    assert harmless_pieces(model, pieces, sample[:1], threads=1) == pieces
+    assert harmless_pieces(model, pieces, sample, threads=1) == pieces[:1]
+
+
+def test_an_unknown_character_costs_the_same(old: Path) -> None:
+    model = old.read_bytes()
+    lowest = min(processor(model).get_score(i) for i in range(len(processor(model))))
+    rare = with_pieces(b"", [("zebra", lowest - 30)])
+    alone = Path(old).read_bytes() + rare
+    assert missing_pieces(model, alone) == [("zebra", pytest.approx(lowest))]
+
+
+def test_what_cannot_grow_is_refused(old: Path, tmp_path: Path) -> None:
+    out, damaged = tmp_path / "grown.model", tmp_path / "damaged.model"
+    damaged.write_bytes(b"\x0a\x05abc")
+    for model, wrong in ((tmp_path / "missing.model", "missing"), (damaged, "damaged .*")):
+        with pytest.raises(DataError, match=f"{model.name}: {wrong}; expected a SentencePiece model"):
+            grow(model, DUTCH, out, [])
+    with pytest.raises(DataError, match="no vocabulary of 320 pieces"):
+        grow(old, [], out, [])
+    with pytest.raises(DataError, match="no vocabulary of 5000000000 pieces"):
+        grow_vocabulary(old, iter(DUTCH), out, size=5_000_000_000, keep=[], threads=1)
+    assert not out.exists()
+    assert 0 < grow(old, ["xyxyx"], out, []) < 10  # little text gives fewer pieces
+
+
+def test_the_first_rows(old: Path) -> None:
+    model = old.read_bytes()
+    before = processor(model)
+    table = torch.arange(len(before), dtype=torch.float32)[:, None].repeat(1, 400)
+    cat, s, dog = before.piece_to_id("▁cat"), before.piece_to_id("s"), before.piece_to_id("▁dog")
+    assert before.unk_id() not in (cat, s, dog)
+    grown = with_pieces(model, [("▁cats", -1.0), ("s▁dog", -1.0), ("▁αs", -1.0)])
+    rows = first_rows(table, model, grown)
+    assert rows.shape == (3, 400)
+    assert (rows[0] == (cat + s) / 2).all()
+    assert (rows[1] == (s + dog) / 2).all()
+    assert 0.015 < float(rows[2].std()) < 0.025  # spelled in bytes: small noise
+
+
+def test_a_grown_checkpoint_is_complete_and_gives_the_same_vectors(
+    old: Path, mini_checkpoint: Path, tmp_path: Path
+) -> None:
+    tokenizer = tmp_path / "sentencepiece.model"
+    grow(mini_checkpoint / "sentencepiece.model", GREEKISH, tokenizer, [])
+    before = load_checkpoint(mini_checkpoint)
+    after = load_checkpoint(grow_checkpoint(mini_checkpoint, tokenizer, "el", tmp_path / "grown"))
+    texts = ["Anna, Boris, Clara and David.", "Greta et Lukas", "", "☃ 猫"]
+    assert np.array_equal(CheckpointEncoder(before).encode(texts), CheckpointEncoder(after).encode(texts))
+    assert after.languages == ["en", "fr", "de", "el"]
+    assert after.config.vocab_size == len(processor(after.tokenizer)) > before.config.vocab_size
+    assert after.validation.read_bytes() == before.validation.read_bytes()
+    assert torch.isfinite(after.weights[TABLE]).all()
+    for name, weight in before.weights.items():
+        assert torch.equal(after.weights[name][: len(weight)], weight)
+    same = load_checkpoint(grow_checkpoint(mini_checkpoint, before.tokenizer, "de", tmp_path / "same"))
+    assert same.languages == ["en", "fr", "de"]  # a language is named once
+    assert torch.equal(same.weights[TABLE], before.weights[TABLE])
+    with pytest.raises(DataError, match="did not grow out of"):
+        grow_checkpoint(mini_checkpoint, old, "el", tmp_path / "out")
+    assert not (tmp_path / "out").exists()

@@ -1,0 +1,235 @@
+"""Checkpoints: folders that are complete in themselves, written whole or not at all, without pickle.
+
+`checkpoint.json` (what it is, and the SHA-256 of the rest), `model.safetensors` (`encoder.*`, and `head.*` when the
+generative objective trained), `sentencepiece.model`, `validation.tsv`, and `optimizer.safetensors` until a stage ends.
+"""
+
+import errno
+import hashlib
+import re
+import shutil
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import sentencepiece as spm
+import torch
+import torch.nn.functional as F
+from numpy.typing import NDArray
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save_file
+from torch import Tensor
+
+from xsent.bundle import file_digest
+from xsent.errors import DataError
+from xsent.files.atomic import as_data_error, as_write_error, atomic_folder, read_json, to_json
+from xsent_train.model import Encoder, ModelConfig
+from xsent_train.tokens import Tokens
+
+FORMAT_VERSION = 3
+ABOUT, MODEL, OPTIMIZER = "checkpoint.json", "model.safetensors", "optimizer.safetensors"
+TOKENIZER, VALIDATION = "sentencepiece.model", "validation.tsv"
+TABLE = "encoder.table.weight"
+SPACES = "spaces."  # before the names of models into whose spaces such weights map vectors [D, D]
+REQUIRED: Mapping[str, type] = {"name": str, "languages": list, "licence": str, "step": int, "model": dict}
+FIELDS = {**REQUIRED, "recipe": dict, "trained": dict, "attribution": list, "sha256": dict}
+REMEDY = "take another checkpoint, or train it again"
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """A trained encoder and what it is."""
+
+    path: Path
+    about: Mapping[str, Any]  # all of `checkpoint.json`
+    weights: Mapping[str, Tensor]  # tensors by name, `encoder.*`, `head.*` and `spaces.*`
+    source: Path | None = None  # what it was made of, where the folder is only a passing copy
+
+    @property
+    def name(self) -> str:
+        """Name of the model."""
+        return str(self.about["name"])
+
+    @property
+    def given(self) -> Path:
+        """The folder that a person knows it by."""
+        return self.source or self.path
+
+    @property
+    def languages(self) -> list[str]:
+        """Languages that the encoder was trained on, English first."""
+        return list(self.about["languages"])
+
+    @property
+    def licence(self) -> str:
+        """Licence of the weights."""
+        return str(self.about["licence"])
+
+    @property
+    def step(self) -> int:
+        """Optimiser steps of its stage."""
+        return int(self.about["step"])
+
+    @property
+    def config(self) -> ModelConfig:
+        """Shape of the encoder."""
+        return ModelConfig(**self.about["model"])
+
+    @property
+    def tokenizer(self) -> Path:
+        """SentencePiece model."""
+        return self.path / TOKENIZER
+
+    @property
+    def processor(self) -> spm.SentencePieceProcessor:
+        """The same, opened; a DataError where it is damaged or another encoder's."""
+        with as_data_error(self.tokenizer, REMEDY):
+            processor = spm.SentencePieceProcessor(model_file=str(self.tokenizer))
+            if (pieces := processor.get_piece_size()) != (rows := self.config.vocab_size):
+                raise ValueError(f"it has {pieces} pieces, the table {rows} rows")
+            return processor
+
+    @property
+    def validation(self) -> Path:
+        """Held-out pairs, in the layout of a corpus."""
+        return self.path / VALIDATION
+
+    @property
+    def encoder(self) -> Encoder:
+        """The encoder with these weights, in evaluation mode."""
+        prefix, layers = "encoder.", self.config.num_layers
+        state = {name.removeprefix(prefix): w.float() for name, w in self.weights.items() if name.startswith(prefix)}
+        if layers > len(state):
+            raise ValueError(f"{layers} layers cannot be in {len(state)} weights")
+        with torch.device("meta"):  # what a damaged shape asks for is not made
+            encoder = Encoder(self.config)
+        encoder.load_state_dict(state, assign=True)
+        return encoder.eval()
+
+
+def save_checkpoint(
+    path: Path,
+    about: Mapping[str, Any],
+    weights: Mapping[str, Tensor],
+    optimizer: Mapping[str, Tensor] | None,
+    files: Sequence[Path],
+) -> None:
+    """Write a checkpoint of weights and optimiser state by name, the latter None for a finished stage.
+
+    `about` has name, languages, licence, model, step and whatever else should be known; the files are the tokenizer
+    and the validation pairs. Nothing is left behind where it cannot be written, which is a DataError.
+    """
+    remedy = "make room and run the same command again, it goes on from the checkpoint before"
+    with as_write_error(path, remedy):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with atomic_folder(path) as folder:
+            save_tensors(weights, folder / MODEL)
+            if optimizer is not None:
+                save_tensors(optimizer, folder / OPTIMIZER)
+            for file in files:
+                shutil.copy(file, folder)
+            digests = {ABOUT: _shape_digest(about)}
+            digests |= {file.name: file_digest(file) for file in sorted(folder.iterdir())}
+            (folder / ABOUT).write_bytes(to_json({"format_version": FORMAT_VERSION, **about, "sha256": digests}))
+
+
+def save_tensors(tensors: Mapping[str, Tensor], path: Path) -> None:
+    """Write tensors as safetensors; an OSError where they cannot be written."""
+    try:
+        save_file({name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}, path)
+    except SafetensorError as error:  # which says it in words alone
+        number = re.search(r"os error (\d+)", str(error))
+        raise OSError(int(number[1]) if number else errno.EIO, str(error), str(path)) from error
+
+
+def read_about(path: Path) -> dict[str, Any]:
+    """What a checkpoint says of itself, without its weights; a DataError where it is none, or of an unknown version."""
+    if not (path / ABOUT).is_file():
+        raise DataError(f"{path}: no {ABOUT} in it; expected a checkpoint of xsent-train, or a bundle")
+    about = read_json(path / ABOUT, REMEDY)
+    version = about.get("format_version")
+    if version in (1, 2):
+        raise DataError(
+            f"{path}: checkpoint of version {version}, of an older xsent whose encoder had another shape; train it "
+            "again, or take the built-in bundle"
+        )
+    if version != FORMAT_VERSION:
+        raise DataError(f"{path}: checkpoint of version {version}; this xsent reads version {FORMAT_VERSION}")
+    with as_data_error(path / ABOUT, REMEDY):
+        for name, kind in FIELDS.items():
+            if not isinstance(about[name] if name in REQUIRED else about.get(name, kind()), kind):
+                raise TypeError(f"{name!r} is of type {type(about[name]).__name__}, expected {kind.__name__}")
+        if not all(isinstance(language, str) for language in about["languages"]):
+            raise TypeError("'languages' are not all codes")
+    return about
+
+
+def load_checkpoint(path: Path) -> Checkpoint:
+    """Read a checkpoint; a DataError as of `read_about`, and where it is damaged."""
+    about = read_about(path)
+    for name in (ABOUT, TOKENIZER, VALIDATION, MODEL):
+        _refuse_changed(path / name, about, REMEDY)
+    with as_data_error(path / MODEL, REMEDY):
+        checkpoint = Checkpoint(path, about, load_file(path / MODEL))
+        checkpoint.encoder  # noqa: B018  a checkpoint whose weights do not fit fails here, not later
+    if checkpoint.tokenizer.is_file():
+        checkpoint.processor  # noqa: B018  likewise
+    return checkpoint
+
+
+def load_optimizer(path: Path) -> dict[str, Tensor]:
+    """Optimiser state of a checkpoint by name; a DataError where it is missing or damaged."""
+    remedy = "delete the checkpoint to go back"
+    _refuse_changed(path / OPTIMIZER, read_about(path), remedy)
+    with as_data_error(path / OPTIMIZER, remedy):
+        return load_file(path / OPTIMIZER)
+
+
+def _refuse_changed(file: Path, about: Mapping[str, Any], remedy: str) -> None:
+    """Refuse a file that is not as it was saved, by a DataError; older checkpoints do not know."""
+    with as_data_error(file, remedy):
+        saved = about.get("sha256", {}).get(file.name)
+        if saved and file.is_file() and saved != (_shape_digest(about) if file.name == ABOUT else file_digest(file)):
+            raise ValueError("its SHA-256 is not that of what was saved")
+
+
+def _shape_digest(about: Mapping[str, Any]) -> str:
+    """SHA-256 of what the weights do not say: they fit another number of heads too."""
+    return hashlib.sha256(to_json(about["model"])).hexdigest()
+
+
+class CheckpointEncoder:
+    """A checkpoint, or some of its layers and a prefix, as an encoder of texts: for evaluation and the parity gate."""
+
+    def __init__(self, checkpoint: Checkpoint, *, num_layers: int | None = None, dim: int | None = None) -> None:
+        self._device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+        encoder = checkpoint.encoder
+        self._encoder = (encoder if num_layers is None else encoder.first(num_layers)).to(self._device)
+        self._processor = checkpoint.processor
+        self.languages = checkpoint.languages
+        self.dim = dim or checkpoint.config.dim
+
+    @torch.inference_mode()
+    def encode(self, sentences: Sequence[str]) -> NDArray[np.float32]:
+        """Unit vectors of sentences [n, dim], zero if empty; each is cut at the encoder's `max_length` tokens."""
+        parts = []
+        for start in range(0, len(sentences), 256):
+            tokens = to_tokens(self._processor.encode(list(sentences[start : start + 256])), self._encoder)
+            vectors = self._encoder(tokens.to(self._device))[:, : self.dim].cpu()
+            # Of an empty sentence the layers see the first and the last token; as in a bundle it is the zero vector.
+            parts.append((F.normalize(vectors, dim=1) * (tokens.lengths > 0)[:, None]).numpy())
+        return np.concatenate(parts) if parts else np.zeros((0, self.dim), np.float32)
+
+
+def to_tokens(sentences: Sequence[Sequence[int]], encoder: Encoder) -> Tokens:
+    """Lists of piece ids as a batch, each cut at the encoder's `max_length` tokens."""
+    cut = [sentence[: encoder.config.max_length] for sentence in sentences]
+    ids = torch.tensor([i for sentence in cut for i in sentence], dtype=torch.long)
+    return Tokens(ids, torch.tensor([len(sentence) for sentence in cut], dtype=torch.long))
+
+
+def open_encoder(path: Path) -> CheckpointEncoder | None:
+    """The encoder in a checkpoint folder, or None where the folder is something else."""
+    return CheckpointEncoder(load_checkpoint(path)) if (path / ABOUT).is_file() else None

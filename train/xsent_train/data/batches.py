@@ -1,0 +1,341 @@
+"""The batches of a stage, and what its teacher says of their pairs."""
+
+import logging
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from pathlib import Path
+from typing import NamedTuple, TypeVar
+
+import numpy as np
+import sentencepiece as spm
+import torch
+import torch.nn.functional as F
+from lightning_fabric import Fabric
+from lightning_fabric.utilities import move_data_to_device
+from numpy.typing import NDArray
+from torch import Tensor
+from tqdm import tqdm
+
+from xsent.errors import DataError
+from xsent.files.atomic import atomic_file, sweep
+from xsent_train.checkpoint import read_about
+from xsent_train.data.corpus import Corpus, Pair, without_translation
+from xsent_train.data.masking import MaskedPairs, hide
+from xsent_train.data.preparation import TrainingPairs, preparation_key, prepare
+from xsent_train.data.sampling import Sampler, cell_shares, evenly, reweigh
+from xsent_train.data.store import Store, chosen_pairs, kept_pairs
+from xsent_train.data.swaps import Swaps
+from xsent_train.data.vocabulary import maskable_pieces
+from xsent_train.model import Encoder
+from xsent_train.recipe import Recipe, StageConfig
+from xsent_train.teacher.vectors import TeacherVectors, Teaches, teacher_vectors
+
+Rows = NDArray[np.int64]
+T = TypeVar("T")
+
+
+class Batch(NamedTuple):
+    """One step's pairs."""
+
+    hiding: MaskedPairs  # English and translation, whole and with pieces hidden
+    group: Tensor  # identity of each English sentence, over the devices of all ranks [B]
+    teacher: Tensor | None = None  # the teacher's vectors of this rank's pairs, but for the copies [b - s, Dt]
+    queue: Tensor | None = None  # the teacher's vectors of earlier batches [Q, Dt], the latest last
+    copied: Tensor | None = None  # the last s pairs are copies of these, with words swapped [s]
+
+    def to(self, device: torch.device) -> "Batch":
+        """The same on another device."""
+        return Batch(*move_data_to_device(tuple(self), device))
+
+
+class Batches:
+    """All batches of a stage; batch number i is a pure function of recipe, store and i."""
+
+    def __init__(
+        self,
+        store: Store,
+        shares: NDArray[np.float64],
+        stage: StageConfig,
+        *,
+        seed: int,
+        maskable: Tensor,
+        max_length: int,
+        clusters: NDArray[np.uint16] | None = None,
+        teacher: TeacherVectors | None = None,
+        swaps: Swaps | None = None,
+        rank: tuple[int, int] = (0, 1),
+    ) -> None:
+        """Set up the batches of pairs of a store, whose cells have these shares; `maskable` pieces [V] may be hidden.
+
+        A joined pair has at most `max_length` tokens. `clusters` has a number for each pair, for `order = "cluster"`;
+        `rank`, a process and the number of all, reads its part of every batch.
+        """
+        self._store, self._stage, self._seed, self._maskable = store, stage, seed, maskable
+        self._longest_pair = min(2 * stage.max_tokens, max_length)
+        self._clusters, self._teacher, self._swaps = clusters, teacher, swaps
+        self._rank, self._world = rank
+        self._sampler = Sampler(store.cell_starts, shares, batch_size=stage.batch_size, window=stage.window, seed=seed)
+        self._cuts: dict[int, NDArray[np.int64]] = {}  # the batches of the latest windows
+
+    def since(self, step: int) -> Iterator[Batch]:
+        """The batches of the steps from `step` to the last of the stage."""
+        return ahead(self._read(now) for now in range(step, self._stage.steps))
+
+    def drawn(self) -> Rows:
+        """All pairs that the stage will draw, each once, in order."""
+        seen = np.zeros(len(self._store), np.bool_)
+        for window in range((self._stage.steps - 1) // self._stage.window + 1):
+            seen[self._store.pairs(self._sampler.rows(window))] = True
+        return seen.nonzero()[0]
+
+    def _pairs(self, step: int) -> Rows:
+        """The pairs of a step, over all ranks."""
+        window = step // self._stage.window
+        if window not in self._cuts:
+            self._cuts[window] = self._order(window)
+        pairs: Rows = self._cuts[window][step % self._stage.window]
+        return pairs
+
+    def _order(self, window: int) -> NDArray[np.int64]:
+        pairs = self._store.pairs(self._sampler.rows(window))
+        if self._clusters is not None:
+            pairs = pairs[np.argsort(self._clusters[pairs], kind="stable")]
+        elif self._stage.order == "length":
+            lengths = self._store.lengths(pairs, 0) + self._store.lengths(pairs, 1)
+            pairs = pairs[np.argsort(lengths, kind="stable")]
+        cut = pairs.reshape(self._stage.window, self._stage.batch_size)
+        return self._sampler.shuffle(window, cut) if self._stage.shuffle else cut
+
+    def _read(self, step: int) -> Batch:
+        stage = self._stage
+        pairs = self._pairs(step)
+        here = np.split(pairs, self._world)[self._rank]
+        sides = self._store.tokens(here, 0, stage.max_tokens), self._store.tokens(here, 1, stage.max_tokens)
+        group = torch.from_numpy(self._store.group[pairs].astype(np.int64))
+        self._store.forget()
+        copied = None
+        if self._swaps is not None:
+            languages = self._store.languages(here)
+            sides, copied = self._swaps.replace_last(sides, languages, round(stage.swapped * len(pairs)))
+            here = here[: len(here) - len(copied)]
+            group[len(here) :] = ~group[copied]
+        generator = torch.Generator().manual_seed(self._seed * 1_000_003 + step * self._world + self._rank)
+        hiding = hide(sides, stage.objectives, self._maskable, self._longest_pair, generator)
+        for old in [window for window in self._cuts if (window + 1) * stage.window <= earliest_step(stage, step)]:
+            del self._cuts[old]
+        if self._teacher is None:
+            return Batch(hiding, group, copied=copied)
+        vectors = torch.from_numpy(self._teacher.rows(here))
+        return Batch(hiding, group, vectors, self._queue(step, self._teacher), copied)
+
+    def _queue(self, step: int, teacher: TeacherVectors) -> Tensor | None:
+        """What a first-in-first-out queue holds before a step: a function of the step, so that it needs no saving."""
+        if self._stage.objectives.co is None:
+            return None
+        earlier = map(self._pairs, range(earliest_step(self._stage, step), step))
+        pairs = np.concatenate([np.zeros(0, np.int64), *earlier])
+        return torch.from_numpy(teacher.rows(pairs[-self._stage.objectives.co.queue :]))
+
+
+def earliest_step(stage: StageConfig, step: int) -> int:
+    """The first step whose pairs are needed at a step: its own, or where its queue begins."""
+    co = stage.objectives.co
+    return max(0, step - -(-co.queue // stage.batch_size)) if co else step
+
+
+def ahead(items: Iterable[T]) -> Iterator[T]:
+    """The same items, each prepared in a thread while the one before is used."""
+    iterator = iter(items)
+    with ThreadPoolExecutor(1) as thread:
+        coming = thread.submit(next, iterator, None)
+        while (item := coming.result()) is not None:
+            coming = thread.submit(next, iterator, None)
+            yield item
+
+
+logger = logging.getLogger(__name__)
+
+CHUNK = 16_384  # pairs encoded at a time
+SAMPLE_PER_CLUSTER = 64  # pairs that the centroids are fitted on
+ITERATIONS = 8
+DIM = 128  # numbers of a vector that are compared, the first
+
+
+@torch.inference_mode()
+def cluster_pairs(store: Store, encoder: Encoder, *, clusters: int, seed: int) -> Iterator[NDArray[np.uint16]]:
+    """The cluster of every pair of a store, chunk after chunk; 0 for those that are never drawn."""
+    rng = np.random.default_rng((seed, 3))
+    drawn = np.sort(store.pairs(np.arange(store.cell_starts[-1])))
+    sample = np.unique(drawn[rng.integers(len(drawn), size=SAMPLE_PER_CLUSTER * clusters)])
+    parts = (sample[start : start + CHUNK] for start in range(0, len(sample), CHUNK))
+    vectors = torch.cat([english_means(store, encoder, part) for part in parts])
+    common = vectors.mean(dim=0)
+    vectors = F.normalize(vectors - common, dim=1)
+    first = rng.choice(len(sample), min(clusters, len(sample)), replace=False)
+    centroids = vectors[torch.from_numpy(first)]
+    for _ in range(ITERATIONS):
+        centroids = move(centroids, vectors)
+    centroids = chained(centroids)
+    for start in tqdm(range(0, len(store), CHUNK), desc="clusters", unit="chunk", disable=None):
+        numbers = np.zeros(min(CHUNK, len(store) - start), np.uint16)
+        rows = drawn[slice(*np.searchsorted(drawn, [start, start + CHUNK]))]
+        found = nearest_centroid(english_means(store, encoder, rows) - common, centroids)
+        numbers[rows - start] = found.cpu().numpy()
+        yield numbers
+    logger.info("%d pairs in %d clusters", len(drawn), len(centroids))
+
+
+def english_means(store: Store, encoder: Encoder, rows: NDArray[np.int64]) -> Tensor:
+    """The mean rows of the English sides of some pairs [rows, DIM]."""
+    tokens = store.tokens(rows, 0, encoder.config.max_length).to(encoder.table.weight.device)
+    return encoder.static(tokens)[:, :DIM]
+
+
+def nearest_centroid(vectors: Tensor, centroids: Tensor) -> Tensor:
+    """The centroid with the largest cosine for each vector [n]."""
+    return torch.cat(
+        [(vectors[i : i + CHUNK] @ centroids.T).argmax(dim=1) for i in range(0, max(len(vectors), 1), CHUNK)]
+    )
+
+
+def move(centroids: Tensor, vectors: Tensor) -> Tensor:
+    """The direction of the mean of each cluster; an empty cluster stays where it is."""
+    assigned = nearest_centroid(vectors, centroids)
+    sums = torch.zeros_like(centroids).index_add_(0, assigned, vectors)
+    empty = torch.bincount(assigned, minlength=len(centroids)) == 0
+    return F.normalize(torch.where(empty[:, None], centroids, sums), dim=1)
+
+
+def chained(centroids: Tensor) -> Tensor:
+    """The centroids in the order of a walk that goes on to the nearest one where it has not been yet."""
+    similar = centroids @ centroids.T
+    path = [0]
+    for _ in range(len(centroids) - 1):
+        similar[:, path[-1]] = -torch.inf
+        path.append(int(similar[path[-1]].argmax()))
+    return centroids[path]
+
+
+class TrainingData:
+    """The data of a training."""
+
+    def __init__(
+        self,
+        recipe: Recipe,
+        files: Sequence[Path],
+        run: Path,
+        fabric: Fabric,
+        *,
+        threads: int,
+        prepared: Path | None = None,
+        vocabulary: Path | None = None,
+    ) -> None:
+        """Prepare the data of files of pairs for a training in the folder `run`; a DataError where it cannot be used.
+
+        Vocabulary, held-out pairs and store lie in `prepared`, which runs may share, or else in the run's own folder.
+        A SentencePiece model, `vocabulary`, is used as it is; None trains one.
+        """
+        self._recipe, self._run, self._fabric, self._prepared = recipe, run, fabric, prepared or run
+        with fabric.rank_zero_first():
+            if fabric.is_global_zero:
+                refuse_other_data(run, self._prepared, preparation_key(recipe, files, vocabulary))
+            self.data = prepare(recipe, files, self._prepared, threads=threads, vocabulary=vocabulary)
+        run.mkdir(parents=True, exist_ok=True)  # what was prepared may lie elsewhere
+        corpus, store = recipe.corpus, self.data.store
+        self._pairs = TrainingPairs(Corpus(files, frozenset(recipe.languages)), corpus.validation_share)
+        self.processor = spm.SentencePieceProcessor(model_file=str(self.data.tokenizer))
+        self.maskable = torch.from_numpy(maskable_pieces(self.processor))  # which pieces may be hidden [V]
+        if corpus.most:
+            store.limit(corpus.most)
+        sizes = dict(zip(store.cells, np.diff(store.cell_starts).tolist(), strict=True))
+        shares = cell_shares(sizes, temperature=corpus.temperature, weights=corpus.weights)
+        self._shares = np.array([shares[cell] for cell in store.cells])
+
+    def drawn(self, number: int, stage: StageConfig) -> NDArray[np.int64]:
+        """The pairs that a stage, by its number and settings, will draw; each once, in order."""
+        return self._draw(number, stage)().drawn()
+
+    def batches(
+        self,
+        number: int,
+        stage: StageConfig,
+        encoder: Encoder,
+        teacher: TeacherVectors | None,
+        *,
+        before: Tensor | None,
+        resumed: bool,
+    ) -> Batches:
+        """The batches of a stage, in the order that its encoder saw in the pairs at its start if it wants that.
+
+        `before` is the table that the stage starts from, which says what words translate each other.
+        """
+        with self._fabric.rank_zero_first():
+            clusters = self._clusters(number, stage, encoder, resumed=resumed)
+        swaps = Swaps(before, self.processor) if stage.swapped and before is not None else None
+        return self._draw(number, stage)(teacher=teacher, clusters=clusters, swaps=swaps)
+
+    def teacher_vectors(self, number: int, stage: StageConfig, teacher: Teaches) -> TeacherVectors:
+        """What a teacher says of the pairs of a stage; kept on disk."""
+        # The first rank makes it; the others find it there.
+        with self._fabric.rank_zero_first():
+            needed, key = self.drawn(number, stage), self.data.store.key
+            return teacher_vectors(teacher, self._kept(), needed, self.teacher_folder, key=key)
+
+    @property
+    def teacher_folder(self) -> Path:
+        """Where teachers' vectors are kept."""
+        return self._prepared / "teachers"
+
+    def text(self, numbers: NDArray[np.int64]) -> Iterator[Pair]:
+        """Those pairs of the store that have the given numbers, which are sorted; reads the corpus no further."""
+        return chosen_pairs(self._kept(), numbers)
+
+    def sample(self, count: int) -> NDArray[np.int64]:
+        """Pairs that are ever drawn, about so many, spread evenly over them, in order."""
+        store = self.data.store
+        return np.sort(store.pairs(evenly(int(store.cell_starts[-1]), count)))
+
+    def _kept(self) -> Iterator[Pair]:
+        return kept_pairs(self._pairs, self.data.tokenizer)
+
+    def _draw(self, number: int, stage: StageConfig) -> Callable[..., Batches]:
+        store, shares = self.data.store, self._shares
+        if not stage.objectives.takes_english_alone:
+            paired = shares * [not without_translation(language) for _, language in store.cells]
+            shares = paired / paired.sum() if (paired != shares).any() else shares
+        return partial(
+            Batches,
+            store,
+            reweigh(shares, store.cells, stage.weights),
+            stage,
+            seed=self._recipe.seed + 1000 * number,
+            maskable=self.maskable,
+            rank=(self._fabric.global_rank, self._fabric.world_size),
+            max_length=self._recipe.max_length,
+        )
+
+    def _clusters(
+        self, number: int, stage: StageConfig, encoder: Encoder, *, resumed: bool
+    ) -> NDArray[np.uint16] | None:
+        """The cluster of each pair, as the encoder sees them at the start of the stage; kept for a resume."""
+        if stage.order != "cluster" or not stage.steps:
+            return None
+        path = self._run / f"clusters-{stage.name}.u16"
+        if self._fabric.is_global_zero and not (resumed and path.exists()):
+            encoder, seed = encoder.to(self._fabric.device), self._recipe.seed + number
+            with atomic_file(path) as file:
+                for chunk in cluster_pairs(self.data.store, encoder, clusters=stage.clusters, seed=seed):
+                    file.write(chunk.tobytes())
+        return np.memmap(path, np.uint16, "r")
+
+
+def refuse_other_data(run: Path, prepared: Path, key: str) -> None:
+    """Sweep up after killed runs; a DataError before anything that was made of other data would be overwritten."""
+    sweep(run)
+    sweep(run / "checkpoints")
+    for folder in sorted(run.glob("checkpoints/*")):
+        if read_about(folder).get("preparation_key") != key:
+            raise DataError(f"{folder} was trained on another corpus or vocabulary; name another --out")
+    if prepared != run and (prepared / "store" / "store.json").exists() and Store(prepared / "store").key != key:
+        raise DataError(f"{prepared} was prepared for another corpus, vocabulary or languages; name another folder")

@@ -1,0 +1,122 @@
+"""Masking pieces, for the objectives that ask what stood there: one of each pair (SMLM, UGT), or a share (MLM, TLM).
+
+Pieces are hidden on the CPU, where batches are made. Shapes: B pairs, N tokens, V pieces.
+"""
+
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from xsent_train.data.vocabulary import MASK
+from xsent_train.losses.generative import Targets, smlm_targets, ugt_targets, uniform_targets
+from xsent_train.recipe import Objectives
+from xsent_train.tokens import Tokens, token_positions
+
+NOT_HIDDEN = -1
+# Of the tokens that are chosen, as in BERT (Devlin et al. 2019): the share that becomes [MASK], the share that becomes
+# any piece; the rest stays, so that the encoder must have a mind about tokens that it can see.
+BECOME_MASK, BECOME_ANY = 0.8, 0.1
+
+Sides = tuple[Tokens, Tokens]  # English and translation
+
+
+class Labelled(NamedTuple):
+    """Sentences of which some tokens are to be predicted from their own position."""
+
+    tokens: Tokens  # what the encoder reads
+    labels: Tensor  # what stood at each position, or -1 where nothing is to be predicted [N]
+
+    def part(self, start: int, stop: int) -> "Labelled":
+        """The sentences from `start` to `stop` (exclusive)."""
+        if stop - start == len(self.tokens.lengths):  # to cut nothing, a GPU need not be waited for
+            return self
+        begin, end = (int(self.tokens.lengths[:i].sum()) for i in (start, stop))
+        return Labelled(self.tokens.part(start, stop), self.labels[begin:end])
+
+
+class MaskedPairs(NamedTuple):
+    """Both sides of B pairs, and what of them is hidden."""
+
+    sides: Sides  # English and translation as they are
+    read: tuple[Labelled, Labelled]  # what the encoder reads of them
+    piece: Tensor | None = None  # the one piece that is hidden of each pair [B]; None where no objective hides one
+    masked: tuple[Tensor, Tensor] | None = None  # for each side whether it is the one that the piece is hidden of [B]
+    joined: Labelled | None = None  # the pairs as one sentence each, for TLM
+
+    def targets(self, objective: str, side: int) -> Targets:
+        """What the vectors of one side are to predict for SMLM, XTR or UGT."""
+        assert self.piece is not None and self.masked is not None
+        if objective == "smlm":
+            return smlm_targets(self.piece, self.masked[0] | self.masked[1])
+        other = self.sides[1 - side]
+        uniform = uniform_targets(other.ids, other.lengths)
+        return uniform if objective == "xtr" else ugt_targets(self.piece, self.masked[side], uniform)
+
+
+def hide(
+    sides: Sides, objectives: Objectives, maskable: Tensor, max_length: int, generator: torch.Generator
+) -> MaskedPairs:
+    """Hide what is `maskable` [V] and the objectives want hidden; joined pairs are cut to `max_length` tokens."""
+    read, piece, masked = sides, None, None
+    if objectives.generative:
+        read, piece, masked = mask_one_side(sides, maskable, generator)
+    share = objectives.mlm.share if objectives.mlm else 0.0
+    labelled = (label(read[0], maskable, share, generator), label(read[1], maskable, share, generator))
+    joined = None
+    if objectives.tlm:
+        joined = label(join_pairs(sides, max_length), maskable, objectives.tlm.share, generator)
+    return MaskedPairs(sides, labelled, piece, masked, joined)
+
+
+def mask_one_side(
+    sides: Sides, maskable: Tensor, generator: torch.Generator
+) -> tuple[Sides, Tensor, tuple[Tensor, Tensor]]:
+    """Replace one random word piece of one random side of every pair.
+
+    Pieces that are not `maskable` [V], as punctuation, are never hidden. Returns the two sides with pieces hidden; the
+    hidden piece of each pair [B]; for each side, whether it was the one masked [B]. A pair whose chosen side has no
+    maskable piece stays whole on both sides.
+    """
+    pick = torch.rand(len(sides[0].lengths), generator=generator) < 0.5
+    hidden = torch.zeros_like(sides[0].lengths)
+    masked: list[Tokens] = []
+    chosen: list[Tensor] = []
+    for side, wanted in zip(sides, (pick, ~pick), strict=True):
+        # The largest of random scores over the maskable pieces of each sentence picks one of them evenly.
+        # In double precision, so that no two of a sentence are equal.
+        scores = torch.rand(len(side.ids), generator=generator, dtype=torch.float64)
+        scores = scores.masked_fill(~maskable[side.ids], -1.0)
+        best = scores.new_full((len(side.lengths),), -1.0).scatter_reduce_(0, side.sentence, scores, "amax")
+        wanted = wanted & (best >= 0)
+        hit = (scores == best[side.sentence]) & wanted[side.sentence] & (scores >= 0)
+        hidden[side.sentence[hit]] = side.ids[hit]
+        masked.append(Tokens(torch.where(hit, MASK, side.ids), side.lengths))
+        chosen.append(wanted)
+    return (masked[0], masked[1]), hidden, (chosen[0], chosen[1])
+
+
+def label(tokens: Tokens, maskable: Tensor, share: float, generator: torch.Generator) -> Labelled:
+    """Choose a share of the tokens to be predicted, and hide most of them as BERT does (MLM).
+
+    Never chosen are tokens that are hidden already or not `maskable` [V].
+    """
+    labels = torch.full_like(tokens.ids, NOT_HIDDEN)
+    if not share:
+        return Labelled(tokens, labels)
+    free = maskable[tokens.ids] & (tokens.ids != MASK)
+    positions = (free & (torch.rand(len(free), generator=generator) < share)).nonzero()[:, 0]
+    labels[positions] = originals = tokens.ids[positions]
+    pieces = maskable.nonzero()[:, 0]
+    others = pieces[torch.randint(max(len(pieces), 1), (len(positions),), generator=generator)]
+    lot = torch.rand(len(positions), generator=generator)
+    shown = torch.where(lot < BECOME_MASK + BECOME_ANY, others, originals).masked_fill(lot < BECOME_MASK, MASK)
+    return Labelled(Tokens(tokens.ids.index_copy(0, positions, shown), tokens.lengths), labels)
+
+
+def join_pairs(sides: Sides, max_length: int) -> Tokens:
+    """Each pair as one sentence, English first, either side cut at half of `max_length` (TLM, wei2020 section 3.1)."""
+    half = max_length // 2
+    cut = [Tokens(side.ids[token_positions(side.lengths) < half], side.lengths.clamp(max=half)) for side in sides]
+    order = torch.cat([side.sentence for side in cut]).argsort(stable=True)  # English stays before its translation
+    return Tokens(torch.cat([side.ids for side in cut])[order], cut[0].lengths + cut[1].lengths)

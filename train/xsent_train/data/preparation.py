@@ -1,0 +1,198 @@
+"""From files of pairs to what a training reads: vocabulary, validation pairs, store; text for a new language."""
+
+import hashlib
+import json
+import logging
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from operator import itemgetter
+from pathlib import Path
+from typing import Generic, NamedTuple, TypeVar
+
+from xsent.errors import DataError
+from xsent.files.atomic import as_data_error, atomic_file, remove_folder
+from xsent_train.data.corpus import ENGLISH, Corpus, Pair, write_pairs
+from xsent_train.data.sampling import Cell, cell_shares
+from xsent_train.data.store import Store, build_store
+from xsent_train.data.vocabulary import sample_text, train_vocabulary
+from xsent_train.recipe import Recipe
+
+logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+TEXT = 50_000  # sentences that the vocabulary grows from
+KEPT = 200_000  # sentences of the old languages that must be cut as before
+HELD_OUT = 1000  # pairs an old language
+EDGE = 1 << 20  # bytes at either end of a file that tell it from another of the same size
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """What a training reads."""
+
+    tokenizer: Path  # a SentencePiece model
+    validation: Path  # held-out pairs, in the layout of a corpus
+    store: Store  # tokenised training pairs
+
+
+@dataclass(frozen=True)
+class TrainingPairs:
+    """The pairs of a corpus that are not held out; the split is a hash of the English side."""
+
+    corpus: Corpus
+    held_out_share: float
+
+    def held_out(self, pair: Pair) -> bool:
+        """Whether a pair belongs to validation; all translations of one English sentence share its side."""
+        # The low bits: `sample_text` decides by the high ones.
+        return (pair.digest & 0xFFFFFFFF) / 2**32 < self.held_out_share
+
+    def __iter__(self) -> Iterator[Pair]:
+        return (pair for pair in self.corpus if not self.held_out(pair))
+
+
+class Sample(Generic[T]):
+    """The items of the smallest ranks of a stream: with hashes for ranks, a sample that is the same in every run."""
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._items: dict[tuple[int, ...], T] = {}
+
+    def add(self, rank: tuple[int, ...], item: T) -> None:
+        """Take an item, or replace that of the same rank."""
+        self._items[rank] = item
+        if len(self._items) >= 2 * self._limit:
+            self._trim()
+
+    def items(self) -> list[T]:
+        """What was sampled, by rank."""
+        self._trim()
+        return list(self._items.values())
+
+    def _trim(self) -> None:
+        self._items = dict(sorted(self._items.items(), key=itemgetter(0))[: self._limit])
+
+
+class CorpusSurvey:
+    """One reading of a corpus: how many pairs each cell has, and a bounded sample of the held-out ones."""
+
+    def __init__(self, pairs: TrainingPairs, limit: int) -> None:
+        self.counts, self._limit = Counter[Cell](), limit
+        self._held_out = defaultdict[Cell, Sample[Pair]](partial(Sample, limit))
+        for number, pair in enumerate(pairs.corpus):
+            if pairs.held_out(pair):
+                self._held_out[pair.cell].add((pair.digest, number), pair)
+            else:
+                self.counts[pair.cell] += 1
+
+    def validation(self, languages: Sequence[str], shares: dict[Cell, float]) -> Iterator[Pair]:
+        """Up to `limit` held-out pairs a language, sources in the proportion of training; a DataError where too few."""
+        for language in languages:
+            cells = [cell for cell in sorted(self._held_out.keys() & shares.keys()) if cell[1] == language]
+            total = sum(share for cell, share in shares.items() if cell[1] == language)
+            counts = [round(self._limit * shares[cell] / total) for cell in cells]
+            found = [pair for cell, n in zip(cells, counts, strict=True) for pair in self._held_out[cell].items()[:n]]
+            if len(found) < 2:
+                raise DataError(
+                    f"{len(found)} held-out pairs in {language!r}; it needs more text, or a larger validation_share"
+                )
+            yield from found
+
+
+def prepare(
+    recipe: Recipe, files: Sequence[Path], run: Path, *, threads: int, vocabulary: Path | None = None
+) -> Prepared:
+    """Make what is not there yet; a second call with the same recipe and files makes nothing.
+
+    A SentencePiece model that is given is used as it is; else one is trained. A DataError where a file is missing, or
+    holds no pair to train or to validate on.
+    """
+    key = preparation_key(recipe, files, vocabulary)
+    tokenizer, validation, folder = run / "sentencepiece.model", run / "validation.tsv", run / "store"
+    if (folder / "store.json").exists() and (store := Store(folder)).key == key:
+        return Prepared(tokenizer, validation, store)
+    run.mkdir(parents=True, exist_ok=True)
+    pairs = TrainingPairs(Corpus(files, frozenset(recipe.languages)), recipe.corpus.validation_share)
+    logger.info("reading %s", ", ".join(str(file) for file in files))
+    survey = CorpusSurvey(pairs, recipe.corpus.validation_pairs)
+    sources = {source for source, _ in survey.counts}
+    if unknown := sorted(set(recipe.corpus.weights) - sources):
+        known = ", ".join(sorted(sources))
+        raise DataError(f"weights name sources that no pair has: {', '.join(unknown)}; there are {known}")
+    shares = cell_shares(survey.counts, temperature=recipe.corpus.temperature, weights=recipe.corpus.weights)
+    write_pairs(validation, survey.validation(recipe.languages, shares))
+    made_for = run / "sentencepiece.key"
+    if not tokenizer.exists() or not made_for.exists() or made_for.read_text() != key:
+        made_for.unlink(missing_ok=True)
+        if vocabulary is not None:
+            with atomic_file(tokenizer) as copy:
+                copy.write(vocabulary.read_bytes())
+        else:
+            logger.info("training a vocabulary of %d pieces", recipe.vocabulary.size)
+            text = sample_text(pairs, survey.counts, shares, recipe.vocabulary.sentences)
+            train_vocabulary(text, tokenizer, size=recipe.vocabulary.size, threads=threads)
+        made_for.write_text(key)
+    logger.info("tokenising %d pairs", survey.counts.total())
+    if folder.exists():
+        remove_folder(folder)
+    build_store(folder, pairs, tokenizer, key=key, max_length=recipe.max_length, threads=threads)
+    return Prepared(tokenizer, validation, Store(folder))
+
+
+def preparation_key(recipe: Recipe, files: Sequence[Path], vocabulary: Path | None = None) -> str:
+    """Identity of everything that preparation depends on: files, languages, split, sampling, vocabulary."""
+    pieces: object = recipe.vocabulary.model_dump()
+    if vocabulary is not None:
+        pieces = hashlib.sha256(vocabulary.read_bytes()).hexdigest()
+    corpus = recipe.corpus.model_dump(exclude={"most"})  # which is about what is drawn
+    parts = [recipe.languages, corpus, pieces, recipe.max_length]
+    digest = hashlib.sha256(json.dumps(parts, sort_keys=True).encode())
+    for path in files:
+        with as_data_error(path, "name the data folder with --data"), open(path, "rb") as file:
+            size = path.stat().st_size
+            digest.update(f"{size}".encode() + file.read(EDGE))
+            file.seek(max(size - EDGE, 0))
+            digest.update(file.read())
+    return digest.hexdigest()[:16]
+
+
+class Newcomer(NamedTuple):
+    """What a file holds for an encoder that shall learn a language, in bounded samples."""
+
+    found: int  # pairs and plain sentences of the new language
+    plain: int  # of these without translation
+    text: list[str]  # sentences of the new language to train on
+    kept: list[Pair]  # sentences of the old languages, English among them, each alone
+    held_out: list[Pair]  # pairs of the old languages that share no English sentence with those to train on
+
+
+def read_newcomer(path: Path, language: str, known: Sequence[str], held_out_share: float) -> Newcomer:
+    """Read a file of text in a new language and in old ones once; other languages are left out.
+
+    A DataError where it has nothing in the new language, or cannot be read.
+    """
+    pairs, counts, plain = TrainingPairs(Corpus([path]), held_out_share), Counter[str](), 0
+    samples = {code: Sample[Pair](KEPT // len(known)) for code in known} | {language: Sample[Pair](TEXT)}
+    held_out = {code: Sample[Pair](HELD_OUT) for code in known}
+    for pair in pairs.corpus:
+        digest, code = pair.digest, pair.language
+        counts[code] += 1
+        plain += pair.alone and code == language
+        if code in samples and not pairs.held_out(pair):
+            first = pair if pair.alone else Pair(pair.source, ENGLISH, pair.english, "")
+            samples[first.language].add((digest,), first)
+            if not pair.alone:
+                samples[code].add((digest,), Pair(pair.source, code, pair.translation, ""))
+        elif code in held_out and not pair.alone:
+            # By the bits that decide what is held out: the first ones are so in every training, whatever its share.
+            held_out[code].add((digest & 0xFFFFFFFF,), pair)
+    if not counts[language]:
+        there = ", ".join(f"{code} {count:,}" for code, count in counts.most_common(20))
+        raise DataError(f"{path}: no text in {language!r}; it has {there}")
+    text = [sentence.english for sentence in samples.pop(language).items()]
+    kept = [sentence for sample in samples.values() for sentence in sample.items()]
+    apart = [pair for sample in held_out.values() for pair in sample.items()]
+    return Newcomer(counts[language], plain, text, kept, apart)

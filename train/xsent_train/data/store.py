@@ -1,0 +1,212 @@
+"""Tokenised pairs on disk, memory-mapped, so that neither epochs nor 40 million pairs cost memory.
+
+A store is a folder: `ids.u16`, or `ids.u32` of more than 65,536 pieces (the pieces of all sentences: English,
+translation, pair after pair), `ends.u64` (where each sentence ends in it), `group.u32` (hash of each English side),
+`rows.u32` (pair numbers ordered by cell) and `store.json` (its key, the cells and their sizes, counted losses).
+"""
+
+import logging
+import mmap
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import ExitStack
+from functools import cached_property
+from itertools import compress, islice
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+import sentencepiece as spm
+import torch
+from numpy.typing import NDArray
+
+from xsent.errors import DataError
+from xsent.files.atomic import as_data_error, atomic_folder, read_json, to_json
+from xsent_train.data.corpus import Pair, chunks
+from xsent_train.data.sampling import Cell
+from xsent_train.tokens import Tokens
+
+logger = logging.getLogger(__name__)
+
+N = TypeVar("N", bound=np.generic)
+
+CHUNK = 50_000  # pairs tokenised or sorted at a time
+OTHERS = "others"
+VISIBLE = re.compile("[!-~]")  # no normaliser drops these
+
+
+class Store:
+    """Tokenised pairs, read where they lie."""
+
+    def __init__(self, path: Path) -> None:
+        """Open a store; a DataError where the folder is not a complete one."""
+        remedy = "delete the store and it is made again"
+        about = read_json(path / "store.json", remedy)
+        with as_data_error(path, remedy):
+            self.key: str = about["key"]
+            self.cells: list[Cell] = [(source, language) for source, language, _ in about["cells"]]
+            sizes = [size for _, _, size in about["cells"]]
+            self._maps: list[mmap.mmap] = []
+            wide = (path / "ids.u32").exists()
+            self._ids = self._map(path / "ids.u32", np.uint32) if wide else self._map(path / "ids.u16", np.uint16)
+            self._ends = self._map(path / "ends.u64", np.uint64)
+            self._rows = self._map(path / "rows.u32", np.uint32)
+            self.group = self._map(path / "group.u32", np.uint32)  # equal for translations of one sentence [pairs]
+        # Cell c holds the entries cell_starts[c] to cell_starts[c + 1] of the cell order [cells + 1].
+        self.cell_starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+        tokens = int(self._ends[-1]) if len(self._ends) else 0
+        pairs = {int(self.cell_starts[-1]), len(self._rows), len(self.group), len(self._ends) // 2}
+        if len(pairs) > 1 or tokens != len(self._ids):
+            raise DataError(f"{path}: its files disagree about their sizes; {remedy}")
+
+    def __len__(self) -> int:
+        return len(self.group)
+
+    def limit(self, most: Mapping[str, int]) -> None:
+        """Leave at most so many pairs of a source in each cell, `OTHERS` for sources not named; the rest is not drawn.
+
+        Those with the smallest hashes of their English sides stay, so that translations of one sentence stay together.
+        A DataError where a source is named that has no pair.
+        """
+        if unknown := sorted(set(most) - {OTHERS} - {source for source, _ in self.cells}):
+            raise DataError(f"corpus.most names sources that no pair has: {', '.join(unknown)}")
+        kept = []
+        for (source, _), start, end in zip(self.cells, self.cell_starts, self.cell_starts[1:], strict=False):
+            rows = self._rows[start:end]
+            count = most.get(source, most.get(OTHERS, len(rows)))
+            if count < len(rows):
+                rows = np.sort(rows[np.argpartition(self.group[rows], count - 1)[:count]])
+            kept.append(rows)
+        self._rows = np.concatenate(kept)
+        self.cell_starts = np.concatenate([[0], np.cumsum([len(rows) for rows in kept])]).astype(np.int64)
+
+    def pairs(self, entries: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The pair number of each entry of the cell order."""
+        return self._rows[entries].astype(np.int64)
+
+    def languages(self, pairs: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The language of each pair, as the number of its first cell."""
+        return self._languages[pairs].astype(np.int64)
+
+    @cached_property
+    def _languages(self) -> NDArray[np.uint16]:
+        codes = [language for _, language in self.cells]
+        languages = np.zeros(len(self), np.uint16)
+        languages[self._rows] = np.repeat([codes.index(code) for code in codes], np.diff(self.cell_starts))
+        return languages
+
+    def lengths(self, pairs: NDArray[np.int64], side: int) -> NDArray[np.int64]:
+        """Tokens of one side (0 English, 1 translation) of each pair."""
+        return self._spans(2 * pairs + side)[1]
+
+    def tokens(self, pairs: NDArray[np.int64], side: int, max_length: int) -> Tokens:
+        """One side of some pairs as a batch, each sentence cut at `max_length` tokens."""
+        starts, lengths = self._spans(2 * pairs + side)
+        lengths = np.minimum(lengths, max_length)
+        first = np.cumsum(lengths) - lengths
+        where = np.repeat(starts - first, lengths) + np.arange(int(lengths.sum()))
+        return Tokens(torch.from_numpy(self._ids[where].astype(np.int64)), torch.from_numpy(lengths))
+
+    def forget(self) -> None:
+        """Let go of the pages that were read: in memory they would add up to the whole store."""
+        for pages in self._maps:
+            pages.madvise(mmap.MADV_DONTNEED)
+
+    def _map(self, path: Path, kind: type[N]) -> NDArray[N]:
+        with open(path, "rb") as file:
+            self._maps.append(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
+        return np.frombuffer(self._maps[-1], kind)
+
+    def _spans(self, sentences: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        ends = self._ends[sentences].astype(np.int64)
+        starts = np.where(sentences > 0, self._ends[sentences - 1].astype(np.int64), 0)
+        return starts, ends - starts
+
+
+def build_store(path: Path, pairs: Iterable[Pair], tokenizer: Path, *, key: str, max_length: int, threads: int) -> None:
+    """Tokenise pairs into a store, in constant memory; the folder appears when it is complete.
+
+    `key` is the identity of corpus, vocabulary and settings: it lets a later run see whether the store is still right.
+    Sentences are cut at `max_length` tokens; how many were is logged.
+    """
+    processor = spm.SentencePieceProcessor(model_file=str(tokenizer))
+    kind, ids_name = (np.uint16, "ids.u16") if len(processor) <= 1 << 16 else (np.uint32, "ids.u32")
+    sizes = Counter[Cell]()
+    end = cut = read = 0
+    with atomic_folder(path) as folder:
+        with ExitStack() as files:
+            names = (ids_name, "ends.u64", "group.u32", "cell.u16")
+            ids, ends, group, cell = (files.enter_context(open(folder / name, "wb")) for name in names)
+            for chunk in chunks(pairs, CHUNK):
+                read += len(chunk)
+                kept, sentences = tokenise(processor, chunk, threads)
+                lengths = np.array([len(sentence) for sentence in sentences], np.int64)
+                cut += int((lengths > max_length).sum())
+                lengths = np.minimum(lengths, max_length)
+                ids.write(np.array([i for sentence in sentences for i in sentence[:max_length]], kind).tobytes())
+                ends.write((end + np.cumsum(lengths)).astype(np.uint64).tobytes())
+                end += int(lengths.sum())
+                group.write(np.array([pair.digest & 0xFFFFFFFF for pair in kept], np.uint32).tobytes())
+                sizes.update(pair.cell for pair in kept)
+                numbers = {name: number for number, name in enumerate(sizes)}
+                cell.write(np.array([numbers[pair.cell] for pair in kept], np.uint16).tobytes())
+        if not sizes:
+            raise DataError("no pair to train on: all have a side of invisible characters alone, or are held out")
+        sort_by_cell(folder, list(sizes.values()))
+        about: dict[str, Any] = {"key": key, "tokens": end, "cut_sentences": cut, "max_length": max_length}
+        about["cells"] = [[*name, size] for name, size in sizes.items()]
+        (folder / "store.json").write_bytes(to_json(about))
+    total = sizes.total()
+    logger.info("%s: %d pairs, %d tokens, %d sentences cut at %d tokens", path, total, end, cut, max_length)
+    if read > total:
+        logger.warning("left out %d pairs with a side of invisible characters alone", read - total)
+
+
+def tokenise(
+    processor: spm.SentencePieceProcessor, pairs: list[Pair], threads: int
+) -> tuple[list[Pair], list[list[int]]]:
+    """Both sides of pairs as pieces: English, translation, pair after pair; pairs with an empty side are left out."""
+    texts = [text for pair in pairs for text in (pair.english, pair.translation)]
+    sentences: list[list[int]] = processor.encode(texts, num_threads=threads)
+    sides = list(zip(sentences[::2], sentences[1::2], strict=True))
+    whole = [bool(sides[i][0]) and (pair.alone or bool(sides[i][1])) for i, pair in enumerate(pairs)]
+    return list(compress(pairs, whole)), [sentence for side in compress(sides, whole) for sentence in side]
+
+
+def kept_pairs(pairs: Iterable[Pair], tokenizer: Path) -> Iterator[Pair]:
+    """Those pairs that a store built with this tokenizer holds, in its order: number i of these is its pair i.
+
+    See `tokenise`; only a side without any visible ASCII character is tokenised to see whether something is left of it.
+    """
+    processor = spm.SentencePieceProcessor(model_file=str(tokenizer))
+    for pair in pairs:
+        texts = (pair.english,) if pair.alone else (pair.english, pair.translation)
+        if all(VISIBLE.search(text) or processor.encode(text) for text in texts):
+            yield pair
+
+
+def chosen_pairs(pairs: Iterable[Pair], numbers: NDArray[np.int64]) -> Iterator[Pair]:
+    """Those of the pairs of a stream that have the given numbers, which are sorted; reads no further."""
+    wanted = np.zeros(numbers[-1] + 1 if len(numbers) else 0, np.bool_)
+    wanted[numbers] = True
+    return compress(islice(pairs, len(wanted)), wanted)
+
+
+def sort_by_cell(folder: Path, sizes: list[int]) -> None:
+    """Write `rows.u32`, the pair numbers ordered by cell (a counting sort in chunks), and drop `cell.u16`."""
+    cells = np.memmap(folder / "cell.u16", np.uint16, "r")
+    with open(folder / "rows.u32", "wb") as file:  # with room for all: a disk that is full ends who writes to a map
+        for start in range(0, len(cells), CHUNK):
+            file.write(bytes(4 * min(CHUNK, len(cells) - start)))
+    rows = np.memmap(folder / "rows.u32", np.uint32, "r+")
+    free = np.cumsum(sizes) - sizes
+    for start in range(0, len(cells), CHUNK):
+        chunk = cells[start : start + CHUNK]
+        order = np.argsort(chunk, kind="stable")
+        counts = np.bincount(chunk, minlength=len(sizes))
+        rank = np.arange(len(chunk)) - np.repeat(np.cumsum(counts) - counts, counts)
+        rows[np.repeat(free, counts) + rank] = start + order
+        free += counts
+    rows.flush()
+    (folder / "cell.u16").unlink()

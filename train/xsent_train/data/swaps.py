@@ -1,0 +1,216 @@
+"""Pairs made of others by swapping words, in both languages alike: nearly the same words, and another meaning.
+
+"The nurse called the teacher" and its translation become "The teacher called the nurse" and the translation of that;
+"born in 1989", beside "born in 1998", becomes that. Next to the pair that it was made from, such a pair is the hardest
+of negatives, and nobody has to write it. Which words translate each other is asked of the table, where they lie close.
+"""
+
+from collections.abc import Hashable, Sequence
+from itertools import combinations, pairwise
+from typing import NamedTuple
+
+import numpy as np
+import sentencepiece as spm
+import torch
+import torch.nn.functional as F
+from numpy.typing import NDArray
+from torch import Tensor
+
+from xsent_train.data.vocabulary import maskable_pieces
+from xsent_train.tokens import Tokens
+
+Sides = tuple[Tokens, Tokens]
+Pieces = NDArray[np.int64]
+Pair = tuple[Pieces, Pieces]
+Vectors = NDArray[np.float32]
+Word = tuple[int, int]  # where it begins and ends among the pieces of its sentence
+
+COMMON = 2e-3  # share of all text from which on a piece is an article or the like
+TRANSLATED = 0.6  # cosine of a word and its translation, at least; below, chance meets too
+# Cosines of two words that can change places: below they are no words of a kind, above they say nearly the same, as a
+# word and its plural do.
+ALIKE, SAME = 0.1, 0.7
+JOINING = "▁and", "▁or", ",", "/"  # between the words of a list, whose order says nothing
+LIST = 3  # pieces between two words of a list, at most
+NUMBERS = 1 / 3  # of the copies, with the number of another pair
+COUNTED = (  # English words for numbers and what is counted; none that often means something else
+    "two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen "
+    "nineteen twenty thirty forty fifty sixty seventy eighty ninety hundred thousand million first third fourth fifth "
+    "sixth seventh eighth ninth tenth monday tuesday wednesday thursday friday saturday sunday january february april "
+    "june july august september october november december"
+)
+ALL = -1  # the language of what is written alike in all
+
+
+class Copy(NamedTuple):
+    """A changed copy of a pair."""
+
+    number: int  # of the pair in its batch
+    english: Pieces
+    translation: Pieces
+
+
+class Aligned(NamedTuple):
+    """The words of a pair that translate each other: word n of the one word n of the other."""
+
+    english: list[Word]
+    translation: list[Word]
+    own: Vectors  # of the English words [n, D]
+    other: Vectors  # of their translations [n, D]
+
+
+class Swap(NamedTuple):
+    """Two words of a pair that can change places."""
+
+    likeness: float  # their cosine: words that are alike fit into each other's places
+    english: tuple[Word, Word]
+    translation: tuple[Word, Word]
+
+
+class Number(NamedTuple):
+    """A number in a pair."""
+
+    pair: int
+    words: tuple[Word, Word]
+    written: tuple[Pieces, Pieces]
+    vector: Vectors  # [D]
+    language: int  # in which the other side is; none where both write the number alike
+
+
+class Swaps:
+    """Finds such words and makes such pairs."""
+
+    def __init__(self, table: Tensor, processor: spm.SentencePieceProcessor) -> None:
+        """Tell translations by a trained table [V, D], of the pieces of a SentencePiece model."""
+        self._rows: Vectors = F.normalize(table.float() - table.float().mean(dim=0), dim=1).numpy()
+        pieces = range(len(processor))
+        self._begins = np.array([processor.id_to_piece(piece).startswith("▁") for piece in pieces])
+        self._letters = maskable_pieces(processor)
+        digits = np.array([any(map(str.isdigit, processor.id_to_piece(piece))) for piece in pieces])
+        self._digits = digits & self._letters  # a byte has digits in its name
+        self._common = np.exp([processor.get_score(piece) for piece in pieces]) > COMMON
+        self._joining = [processor.piece_to_id(piece) for piece in JOINING]
+        self._counted = {tuple(ids) for ids in processor.encode(COUNTED.split())}
+
+    def replace_last(self, sides: Sides, languages: Pieces, most: int) -> tuple[Sides, Tensor]:
+        """The same number of pairs, the last of them, at most so many, copies of others with words swapped.
+
+        `languages` are numbers of those of the translations [b]. Gives the pairs and the numbers of those that were
+        copied [s]: the ones whose words are likest; fewer than `most` where fewer have words that can be swapped.
+        """
+        english, translation = (np.split(side.ids.numpy(), side.offsets[1:].numpy()) for side in sides)
+        pairs = list(zip(english, translation, strict=True))[: len(english) - most]
+        aligned = [self.align(*pair) for pair in pairs]
+        numbers = self._numbers(pairs, aligned, languages)
+        copies = [*exchanged(pairs, numbers)[: int(NUMBERS * most)], *self._within(pairs, aligned)][:most]
+        for place, copy in enumerate(copies, len(english) - len(copies)):
+            english[place], translation[place] = copy.english, copy.translation
+        return (_tokens(english), _tokens(translation)), torch.tensor([copy.number for copy in copies]).long()
+
+    def align(self, english: Pieces, translation: Pieces) -> Aligned:
+        """The words of a pair that are nearest to each other, either seen from the other."""
+        ours, theirs = self._words(english), self._words(translation)
+        if not ours or not theirs:
+            return Aligned([], [], self._rows[:0], self._rows[:0])
+        own, other = self._vectors(english, ours), self._vectors(translation, theirs)
+        cosines = own @ other.T
+        nearest, back = cosines.argmax(axis=1), cosines.argmax(axis=0)
+        known = ((back[nearest] == np.arange(len(ours))) & (cosines.max(axis=1) > TRANSLATED)).nonzero()[0]
+        there = nearest[known]
+        return Aligned([ours[i] for i in known], [theirs[i] for i in there], own[known], other[there])
+
+    def find(self, english: Pieces, words: Aligned) -> Swap | None:
+        """The two words of a pair that are most alike, of those that do not say the same and stand in no list."""
+        alike = words.own @ words.own.T
+        alike_in_both = np.maximum(alike, words.other @ words.other.T)
+        return max(
+            (
+                Swap(
+                    float(alike[i, j]),
+                    (words.english[i], words.english[j]),
+                    (words.translation[i], words.translation[j]),
+                )
+                for i, j in combinations(range(len(alike)), 2)
+                if alike[i, j] > ALIKE
+                and alike_in_both[i, j] < SAME
+                and not self._in_list(english[words.english[i][1] : words.english[j][0]])
+            ),
+            default=None,
+        )
+
+    def _within(self, pairs: Sequence[Pair], aligned: Sequence[Aligned]) -> list[Copy]:
+        """Copies in which two words have changed places, the likest first."""
+        found = ((n, self.find(pair[0], words)) for n, (pair, words) in enumerate(zip(pairs, aligned, strict=True)))
+        likest = sorted(((swap, number) for number, swap in found if swap), reverse=True)
+        return [
+            Copy(n, swapped(pairs[n][0], *swap.english), swapped(pairs[n][1], *swap.translation)) for swap, n in likest
+        ]
+
+    def _numbers(self, pairs: Sequence[Pair], aligned: Sequence[Aligned], languages: Pieces) -> list[Number]:
+        """The first number of each pair that has one, in digits or in words."""
+        found = []
+        for pair, ((english, translation), words) in enumerate(zip(pairs, aligned, strict=True)):
+            for ours, theirs, vector in zip(words.english, words.translation, words.own, strict=True):
+                written = english[slice(*ours)], translation[slice(*theirs)]
+                if self._digits[written[0]].any() or tuple(written[0].tolist()) in self._counted:
+                    language = ALL if np.array_equal(*written) else int(languages[pair])
+                    found.append(Number(pair, (ours, theirs), written, vector, language))
+                    break
+        return found
+
+    def _words(self, pieces: Pieces) -> list[Word]:
+        """The words of a sentence without the signs after them, but for the most common ones."""
+        starts = self._begins[pieces].nonzero()[0].tolist()
+        spans = (
+            (start, start + int(self._letters[pieces[start:end]].nonzero()[0].max(initial=-1)) + 1)
+            for start, end in pairwise([*starts, len(pieces)])
+        )
+        return [(start, end) for start, end in spans if end > start and not self._common[pieces[start:end]].all()]
+
+    def _vectors(self, pieces: Pieces, words: list[Word]) -> Vectors:
+        means = np.stack([self._rows[pieces[start:end]].mean(axis=0) for start, end in words])
+        vectors: Vectors = means / np.linalg.norm(means, axis=1, keepdims=True)
+        return vectors
+
+    def _in_list(self, between: Pieces) -> bool:
+        """Whether the pieces between two words say that these may change places, or there are none."""
+        return not len(between) or (len(between) <= LIST and bool(np.isin(between, self._joining).any()))
+
+
+def exchanged(pairs: Sequence[Pair], numbers: Sequence[Number]) -> list[Copy]:
+    """Copies of pairs with the likest number of another pair in the same language, the likest first."""
+    if not numbers:
+        return []
+    vectors = np.stack([number.vector for number in numbers])
+    likeness = vectors @ vectors.T
+    english, translation = (equal([number.written[side].tobytes() for number in numbers]) for side in (0, 1))
+    likeness[english | translation | ~equal([number.language for number in numbers])] = -1
+    best = likeness.argmax(axis=1)
+    copies = []
+    for place in np.argsort(-likeness.max(axis=1), kind="stable").tolist():
+        one, other = numbers[place], numbers[best[place]]
+        if likeness[place, best[place]] > ALIKE:
+            copies.append(Copy(one.pair, *map(replaced, pairs[one.pair], one.words, other.written)))
+    return copies
+
+
+def equal(items: Sequence[Hashable]) -> NDArray[np.bool_]:
+    """Which of some items are equal to which [n, n]."""
+    kinds: dict[Hashable, int] = {}
+    numbers = np.array([kinds.setdefault(item, len(kinds)) for item in items])
+    return np.asarray(numbers[:, None] == numbers)
+
+
+def swapped(pieces: Pieces, one: Word, other: Word) -> Pieces:
+    """A sentence in which two words have changed places."""
+    (a, b), (c, d) = sorted((one, other))
+    return np.concatenate([pieces[:a], pieces[c:d], pieces[b:c], pieces[a:b], pieces[d:]])
+
+
+def replaced(pieces: Pieces, word: Word, other: Pieces) -> Pieces:
+    """A sentence with another word in the place of one."""
+    return np.concatenate([pieces[: word[0]], other, pieces[word[1] :]])
+
+
+def _tokens(sentences: list[Pieces]) -> Tokens:
+    return Tokens(torch.from_numpy(np.concatenate(sentences)), torch.tensor([len(pieces) for pieces in sentences]))

@@ -1,0 +1,1 @@
+"""The package xsent_train.language."""

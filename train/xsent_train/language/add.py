@@ -1,0 +1,230 @@
+"""Teaching a trained encoder a new language, and nothing else."""
+
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from functools import cache, cached_property, partial
+from itertools import compress
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from xsent.bundle import file_digest
+from xsent.errors import DataError
+from xsent.files.atomic import atomic_file, read_json, to_json
+from xsent.similarity import Floats, unit_rows
+from xsent_train.checkpoint import TABLE, TOKENIZER, VALIDATION, Checkpoint, load_checkpoint, save_checkpoint
+from xsent_train.data.corpus import Corpus, Pair, write_pairs
+from xsent_train.data.preparation import Newcomer, read_newcomer
+from xsent_train.data.sampling import evenly
+from xsent_train.from_bundle import identify, open_checkpoint
+from xsent_train.language.vocabulary import grow_checkpoint, grow_vocabulary
+from xsent_train.readouts import ridge
+from xsent_train.recipe import Co, CorpusConfig, Objectives, Recipe, StageConfig
+from xsent_train.start import LAYER_SHAPE
+from xsent_train.teacher.base import Teacher, open_teacher
+from xsent_train.teacher.setup import Teachers
+from xsent_train.trainer import Trainer
+
+FEWEST = 8  # sentences a number of the teachers' vectors that the regression is fitted on, at least
+MOST = 20_000  # more find little more
+
+
+class Interpreted:
+    """An encoder as its own teacher (see `Teaches`); of a pair with equal sides, a plain sentence, others tell it."""
+
+    def __init__(self, encoder: Teacher, teachers: Sequence[Teacher], known: Callable[[], Sequence[str]]) -> None:
+        """Lead from the teachers to the encoder by `known`, sentences that all can read."""
+        self.dim, self._encoder, self._teachers, self._known = encoder.dim, encoder, teachers, known
+
+    @property
+    def identity(self) -> str:
+        """Identity of what it says."""
+        return "-".join(teacher.identity for teacher in (self._encoder, *self._teachers))
+
+    def targets(self, pairs: Sequence[Pair]) -> Floats:
+        """What the encoder says of the English sides, or would say of plain sentences [n, dim]."""
+        vectors = np.empty((len(pairs), self.dim), np.float32)
+        plain = np.array([bool(self._teachers) and pair.english == pair.translation for pair in pairs], np.bool_)
+        if not plain.all():
+            vectors[~plain] = self._encoder.targets(list(compress(pairs, ~plain)))
+        if plain.any():
+            told = self._told([pair.english for pair in compress(pairs, plain)])
+            vectors[plain] = unit_rows((told @ self._matrix).numpy())
+        return vectors
+
+    @cached_property
+    def _matrix(self) -> torch.Tensor:
+        known = self._known()
+        known = [known[number] for number in evenly(len(known), MOST)]
+        return ridge(self._told(known), torch.from_numpy(self._encoder.encode(known)))
+
+    def _told(self, sentences: list[str]) -> torch.Tensor:
+        """What the teachers say of sentences, and a one for what their means are apart."""
+        ones = np.ones((len(sentences), 1), np.float32)
+        return torch.from_numpy(np.hstack([*(teacher.encode(sentences) for teacher in self._teachers), ones]))
+
+
+logger = logging.getLogger(__name__)
+
+CLAIM, TEXT, OLD_PAIRS = "adding.json", "text.tsv", "old-pairs.tsv"
+HELD_OUT_SHARE = 0.03  # of a language of few pairs, enough are left to tell half a point of P@1
+EPOCHS, MOST_SEEN = 10, 2_000_000
+
+
+@dataclass(frozen=True)
+class Addition:
+    """What is added to what."""
+
+    model: Path  # a bundle or a checkpoint
+    pairs: Path  # a file of text in the new language, and in old ones: this says what must be read as before
+    language: str  # code of the new language
+    out: Path  # folder of the run
+    pieces: int = 8000  # pieces of the new language's own vocabulary
+    pairs_seen: int | None = None  # pairs to train on, repetitions counted; None decides by how many there are
+    licence: str | None = None  # licence of the new weights; None takes the model's
+    attribution: tuple[str, ...] = ()  # sources of the pairs, for the model card
+    teachers: tuple[Path, ...] = ()  # models that know the language, for sentences without translation
+
+
+def add_language(addition: Addition, *, threads: int) -> tuple[Checkpoint, Checkpoint]:
+    """Add a language; called again, it goes on where it stopped.
+
+    The run's folder holds `before` (a bundle as a checkpoint), `grown` (with rows for the new pieces), `training`, and
+    in the end `checkpoint`. Returns the encoder before, and the one that knows the language too. A DataError or
+    BundleError says what cannot be used.
+    """
+    known, model = identify(addition.model)
+    if addition.language in known:
+        raise DataError(f"{addition.model}: knows {addition.language!r} already (its languages: {', '.join(known)})")
+    if not addition.pairs.is_file():
+        raise DataError(f"{addition.pairs}: no such file; expected lines of source, language, English, translation")
+    teachers = [open_teacher(path) for path in addition.teachers]
+    read = cache(partial(_read, addition, known, teachers))  # once, if at all
+    origin = {"model": model, "teachers": " ".join(teacher.identity for teacher in teachers)}
+    count = _claim(addition, origin, read)
+    before = open_checkpoint(addition.model, addition.out / "before")
+    grown = _grow(addition, before, read, threads)
+    teacher = Interpreted(open_teacher(addition.model), teachers, lambda: _readable(read(), teachers))
+    trained = _train(addition, teacher, grown, count, len(before.weights[TABLE]), threads)
+    return before, _finish(addition, before, grown, trained)
+
+
+def _read(addition: Addition, known: Sequence[str], teachers: Sequence[Teacher]) -> Newcomer:
+    """Read the text; a DataError where it is none, or the teachers cannot read it or cannot be understood."""
+    path, language = addition.pairs, addition.language
+    logger.info("reading %s", path)
+    new = read_newcomer(path, language, known, HELD_OUT_SHARE)
+    if new.plain and not teachers:
+        remedy = "name a model that knows the language by --teacher, or leave them out"
+        raise DataError(f"{path}: {new.plain:,} sentences in {language!r} have no translation; {remedy}")
+    for teacher in teachers:
+        if teacher.languages and language not in teacher.languages:
+            raise DataError(f"teacher {teacher.path}: knows no {language!r}, but {', '.join(teacher.languages)}")
+    there, needed = len(_readable(new, teachers)), FEWEST * sum(teacher.dim for teacher in teachers)
+    if new.plain and there < needed:
+        raise DataError(
+            f"{path}: {there:,} sentences in languages that the model and its teachers know, such as English; it takes "
+            f"{needed:,} to tell what the model would say from what the teachers say"
+        )
+    return new
+
+
+def _readable(new: Newcomer, teachers: Sequence[Teacher]) -> list[str]:
+    """Sentences in languages that the encoder and all teachers know."""
+    known = [set(teacher.languages) for teacher in teachers if teacher.languages]
+    return [sentence.english for sentence in new.kept if all(sentence.language in codes for codes in known)]
+
+
+def _claim(addition: Addition, origin: Mapping[str, str], read: Callable[[], Newcomer]) -> int:
+    """Make the run's folder, or see that it is this run's; how many pairs and sentences the new language has."""
+    claim = addition.out / CLAIM
+    language, pieces = addition.language, str(addition.pieces)
+    about = {**origin, "pairs": file_digest(addition.pairs)[:16], "language": language, "pieces": pieces}
+    if claim.is_file():
+        saved = read_json(claim, "name another --out")
+        if changed := [name for name, value in about.items() if saved.get(name, "") != value]:
+            raise DataError(f"{addition.out}: begun with other {' and '.join(changed)}; name another --out")
+        return int(saved["count"])
+    if addition.out.exists() and (not addition.out.is_dir() or any(addition.out.iterdir())):
+        raise DataError(f"{addition.out}: holds something else; name a new folder with --out")
+    count = read().found
+    addition.out.mkdir(parents=True, exist_ok=True)
+    with atomic_file(claim) as file:
+        file.write(to_json({**about, "count": count}))
+    return count
+
+
+def _grow(addition: Addition, before: Checkpoint, read: Callable[[], Newcomer], threads: int) -> Checkpoint:
+    """The encoder with rows for the new pieces, not yet trained."""
+    folder, tokenizer = addition.out / "grown", addition.out / TOKENIZER
+    if not folder.exists():
+        new = read()
+        write_pairs(addition.out / OLD_PAIRS, new.held_out)
+        text = (pair for pair in Corpus([addition.pairs]) if pair.language == addition.language)
+        # A plain sentence on both sides: the training reads the second.
+        write_pairs(addition.out / TEXT, (pair._replace(translation=pair.translation or pair.english) for pair in text))
+        logger.info("growing the vocabulary")
+        kept = (sentence.english for sentence in new.kept)
+        grow_vocabulary(before.tokenizer, iter(new.text), tokenizer, size=addition.pieces, keep=kept, threads=threads)
+        grow_checkpoint(before.path, tokenizer, addition.language, folder)
+    return load_checkpoint(folder)
+
+
+def _train(
+    addition: Addition, teacher: Interpreted, grown: Checkpoint, count: int, old: int, threads: int
+) -> Checkpoint:
+    """What the training of the new rows leaves: the table, and maybe no layers."""
+    shape = {name: getattr(grown.config, name) for name in ("dim", *LAYER_SHAPE)}
+    batch = min(1024, max(32, count // 64))
+    steps = max((addition.pairs_seen or min(EPOCHS * count, MOST_SEEN)) // batch, 1)
+    stage = StageConfig(
+        name="table",
+        num_layers=grown.config.num_layers,
+        steps=steps,
+        objectives=Objectives(co=Co(ignore_above=0.9, english=False)),
+        batch_size=batch,
+        window=16,
+        learning_rate=0.0,
+        table_learning_rate=1e-2,
+        frozen_rows=old,
+        warmup=min(100, steps // 10),
+        layer_prefixes=grown.config.depths,
+        exit_weight=0.25,
+        clip=0.0,
+    )
+    corpus = CorpusConfig(files=(TEXT,), validation_share=HELD_OUT_SHARE)
+    shape["readouts"] = bool(grown.config.depths)
+    recipe = Recipe(name=addition.language, languages=(addition.language,), corpus=corpus, stages=(stage,), **shape)
+    files, run, given = [addition.out / TEXT], addition.out / "training", Teachers(vectors=teacher)
+    trainer = Trainer(recipe, files, run, threads=threads, teacher=given, start=grown.path)
+    return load_checkpoint(trainer.train())
+
+
+def _finish(addition: Addition, before: Checkpoint, grown: Checkpoint, trained: Checkpoint) -> Checkpoint:
+    """Write the result, with the held-out pairs that there are; those that a checkpoint came with first."""
+    files = [path for path in (addition.out / OLD_PAIRS, trained.validation) if path.stat().st_size]
+    pairs = [pair for pair in Corpus(files) if pair.english != pair.translation]  # no plain sentences
+    if before.validation.exists():
+        own = list(Corpus([before.validation]))
+        languages = {pair.language for pair in own}
+        pairs = [*own, *(pair for pair in pairs if pair.language not in languages)]
+    write_pairs(addition.out / VALIDATION, pairs)
+    kept = [grown.tokenizer, *([addition.out / VALIDATION] if pairs else [])]
+    recipe, stages = before.about.get("recipe", {}), trained.about["recipe"]["stages"]
+    about = {
+        "name": f"{before.name}-{addition.language}",
+        "languages": grown.languages,
+        "licence": addition.licence or before.licence,
+        "attribution": list(dict.fromkeys([*before.about.get("attribution", []), *addition.attribution])),
+        "space": before.about.get("space"),
+        "precision": before.about.get("precision"),
+        "model": asdict(grown.config),
+        "step": trained.step,
+        "recipe": {**recipe, "stages": [*recipe.get("stages", []), {**stages[0], "name": addition.language}]},
+    }
+    weights = {**grown.weights, TABLE: trained.weights[TABLE]}
+    path = addition.out / "checkpoint"
+    save_checkpoint(path, about, weights, None, kept)
+    return load_checkpoint(path)

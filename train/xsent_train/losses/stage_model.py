@@ -1,0 +1,198 @@
+"""One stage of training: the losses of a batch."""
+
+from collections.abc import Callable, Iterable, Iterator
+
+import torch
+from torch import Tensor, nn
+from torch.utils.checkpoint import checkpoint
+
+from xsent_train.data.batches import Batch
+from xsent_train.data.masking import NOT_HIDDEN, Labelled, MaskedPairs, join_pairs
+from xsent_train.losses.contrastive import align, false_negatives, sentence_ctl, sim
+from xsent_train.losses.distillation import Whitening, co, distil, relate, rows
+from xsent_train.losses.generative import Targets, generative_loss, token_loss, uniform_targets, word_ctl
+from xsent_train.model import Encoder, GenerativeHead, ModelConfig
+from xsent_train.recipe import StageConfig
+from xsent_train.tokens import Tokens
+
+Losses = dict[str, Tensor]
+
+
+class TrainingModel(nn.Module):
+    """The encoder, what predicts and projects in training only, and the objectives."""
+
+    def __init__(
+        self, config: ModelConfig, stage: StageConfig, maskable: Tensor, teacher_dim: int | None = None
+    ) -> None:
+        """Set up a stage for a teacher of so many dimensions; only pieces that are `maskable` [V] are ever hidden."""
+        super().__init__()
+        self.stage, self.objectives = stage, stage.objectives
+        self.encoder = Encoder(config)  # alone is exported
+        self.depths = sorted(stage.layer_prefixes) or [config.num_layers]  # the last is the whole
+        self.head = GenerativeHead(config) if stage.objectives.predicts else None
+        # Only what takes part in the loss: processes wait for each other's gradient of every parameter.
+        other_dim = self.objectives.copies and teacher_dim not in (None, config.dim)
+        self.projection = nn.Linear(config.dim, teacher_dim or 0, bias=False) if other_dim else None
+        # From this rank's vectors [L, b, D] to those of all [L, B, D], gradients included; from a number to its mean.
+        self.gather: Callable[[Tensor], Tensor] = lambda vectors: vectors
+        self.average: Callable[[Tensor], Tensor] = lambda number: number
+        self.whitening: Whitening | None = None  # of the teacher's input vectors, for `rows`
+        self.mixed = False  # whether matrices are multiplied in bfloat16
+        self.register_buffer("_maskable", maskable, persistent=False)
+        for parameter in self.encoder.parameters():
+            parameter.requires_grad_(stage.learning_rate > 0)
+        self.encoder.table.weight.requires_grad_(stage.table_learning_rate > 0)
+
+    def forward(self, batch: Batch) -> Losses:
+        """The objectives of a batch of B pairs, before their weights."""
+        device, full = self.encoder.table.weight.device, self.encoder.table.weight.dtype
+        # Not by Fabric, which would round the teacher's vectors too.
+        with torch.autocast(device.type, torch.bfloat16, enabled=self.mixed):
+            return {name: loss.to(full) for name, loss in self._losses(batch.to(device)).items()}
+
+    def _losses(self, batch: Batch) -> Losses:
+        device, full = self.encoder.table.weight.device, self.encoder.table.weight.dtype
+        u, v, states, labels = self._encode(batch.hiding)
+        # In full precision: bfloat16 rounds a cosine near 1 by more than hard negatives differ.
+        u, v = u.to(full), v.to(full)
+        with torch.autocast(device.type, enabled=False):
+            losses = self._contrast(u, v, batch) | self._distil(u, v, batch)
+            if wanted := self.objectives.word_ctl:
+                joined = join_pairs(batch.hiding.sides, 2 * self.stage.max_tokens)
+                bag, allowed = uniform_targets(joined.ids, joined.lengths), self.get_buffer("_maskable")
+                query, table, chunk = (u[-1] + v[-1]) / 2, self.encoder.table.weight, self.stage.chunk
+                losses["word_ctl"] = word_ctl(query, table, bag, allowed, **wanted.arguments, chunk=chunk)
+        losses |= self._generate((u[-1], v[-1]), batch.hiding)
+        if self.objectives.mlm:
+            losses["mlm"] = self._tokens(states, labels)
+        if self.objectives.tlm:
+            assert batch.hiding.joined is not None
+            losses["tlm"] = self._tokens(*self._read_joined(batch.hiding.joined))
+        return losses
+
+    def _encode(self, hiding: MaskedPairs) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        """Both sides' vectors after each number of layers that counts, 2 x [L, b, D]; labelled tokens and labels.
+
+        Where no objective reads the English side it is not encoded: the translation's vectors stand in its place.
+        """
+        read, parts = hiding.read if self.objectives.reads_english else hiding.read[1:], []
+        for start, stop in self._chunks(len(hiding.sides[0].lengths)):
+            cut = [side.part(start, stop) for side in read]
+            tokens = Tokens(*map(torch.cat, zip(*(side.tokens for side in cut), strict=True)))
+            parts.append(self._recomputed(tokens, torch.cat([side.labels for side in cut])))
+        sides = [part[0].chunk(len(read), dim=1) for part in parts]
+        u, v = (torch.cat([side[i] for side in sides], dim=1) for i in (0, -1))
+        # A sentence without translation stands for itself: what a teacher says of it is learnt all the same.
+        v = torch.where((hiding.sides[1].lengths == 0)[:, None], u, v)
+        return u, v, torch.cat([part[1] for part in parts]), torch.cat([part[2] for part in parts])
+
+    def _read_joined(self, joined: Labelled) -> tuple[Tensor, Tensor]:
+        parts = [joined.part(start, stop) for start, stop in self._chunks(len(joined.tokens.lengths))]
+        read = [self._recomputed(part.tokens, part.labels) for part in parts]
+        return torch.cat([part[1] for part in read]), torch.cat([part[2] for part in read])
+
+    def _chunks(self, count: int) -> Iterator[tuple[int, int]]:
+        size = self.stage.chunk or max(count, 1)
+        return ((start, min(start + size, count)) for start in range(0, count, size))
+
+    def _recomputed(self, tokens: Tokens, labels: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Vectors [L, b, D], states of the labelled tokens [M, D], and their labels [M].
+
+        In chunks, only what comes out is kept: what was in between is computed again in the backward pass, chunk by
+        chunk, with the same dropout (gradient caching, Gao et al. 2021).
+        """
+        labelled = (labels != NOT_HIDDEN).nonzero()[:, 0]
+        if self.stage.chunk and torch.is_grad_enabled():
+            vectors, states = checkpoint(self._vectors, tokens, labelled, use_reentrant=False)
+        else:
+            vectors, states = self._vectors(tokens, labelled)
+        return vectors, states, labels[labelled]
+
+    def _vectors(self, tokens: Tokens, labelled: Tensor) -> tuple[Tensor, Tensor]:
+        encoder = self.encoder
+        if encoder.positions is None:
+            return encoder.static(tokens)[None], encoder.table(tokens.ids[labelled])
+        framed = encoder.framed(tokens)
+        states = encoder.states(framed)
+        vectors = [encoder.read_out(states[depth], framed, tokens, depth) for depth in self.depths]
+        return torch.stack(vectors), states[-1][tokens.inside()[labelled]]
+
+    def _contrast(self, u: Tensor, v: Tensor, batch: Batch) -> Losses:
+        wanted = self.objectives
+        if not (wanted.contrasts or wanted.relate or wanted.rows):
+            return {}
+        u, v = self.gather(u), self.gather(v)
+        prefixes = self.stage.prefixes or (u.shape[2],)
+        views = [(a[:, :d], b[:, :d]) for a, b in zip(u, v, strict=True) for d in prefixes]
+        small = min(prefixes)  # enough to see what is nearly the same
+        ignore = false_negatives(u[-1, :, :small], v[-1, :, :small], batch.group, self.stage.ignore_above)
+        if batch.copied is not None:  # however near the two are: what they differ in is to be learnt
+            copies = torch.arange(len(ignore) - len(batch.copied), len(ignore), device=ignore.device)
+            ignore[copies, batch.copied] = ignore[batch.copied, copies] = False
+        losses: Losses = {}
+        for name, loss in (("align", align), ("sim", sim), ("sentence_ctl", sentence_ctl)):
+            if contrast := getattr(wanted, name):
+                given = contrast.arguments | ({} if name == "sim" else {"ignore": ignore})
+                losses[name] = self._over_depths(loss(a, b, **given, chunk=self.stage.chunk) for a, b in views)
+        if batch.teacher is None:
+            return losses
+        teacher = self.gather(batch.teacher[None])[0]
+        views = [(a[: len(teacher)], b[: len(teacher)]) for a, b in views]  # nobody taught what copies mean
+        if wanted.relate:
+            both = (relate(side, english, teacher) for english, v in views for side in (english, v))
+            losses["relate"] = self._over_depths(both)
+        if wanted.rows:
+            assert self.whitening is not None
+            given = wanted.rows.arguments | {"ignore": ignore}
+            losses["rows"] = torch.stack([rows(side[-1], teacher, self.whitening, **given) for side in (u, v)]).mean()
+        return losses
+
+    def _distil(self, u: Tensor, v: Tensor, batch: Batch) -> Losses:
+        losses: Losses = {}
+        if batch.teacher is None:
+            return losses
+        u, v = u[:, : len(batch.teacher)], v[:, : len(batch.teacher)]  # without the copies
+        if (wanted := self.objectives.distil) is not None:
+            views = self._students((u, v) if wanted.english else (v,), batch.teacher)
+            losses["distil"] = self._over_depths(distil(student, batch.teacher[:, :d]) for student, d in views)
+        if (contrast := self.objectives.co) is not None and batch.queue is not None:
+            views = self._students((u, v) if contrast.english else (v,), batch.teacher)
+            given = contrast.model_dump(include={"temperature", "ignore_above", "batch"})
+            losses["co"] = self._over_depths(co(x, batch.teacher[:, :d], batch.queue[:, :d], **given) for x, d in views)
+        return losses
+
+    def _students(self, sides: tuple[Tensor, ...], teacher: Tensor) -> list[tuple[Tensor, int]]:
+        """What is compared with the teacher, and with how many of its dimensions; depth after depth."""
+        vectors = [vector for sides_of_depth in zip(*sides, strict=True) for vector in sides_of_depth]
+        if self.projection is not None:
+            return [(self.projection(vector), teacher.shape[1]) for vector in vectors]
+        prefixes = self.stage.prefixes or (teacher.shape[1],)
+        return [(vector[:, :d], d) for vector in vectors for d in prefixes]
+
+    def _generate(self, vectors: tuple[Tensor, Tensor], hiding: MaskedPairs) -> Losses:
+        """SMLM, XTR and UGT, each summed over the sides: the other side is whole, as it is to be reconstructed."""
+        losses: Losses = {}
+        if not self.objectives.generative:
+            return losses
+        assert self.head is not None
+        weights = self.encoder.table.weight, self.head.bias
+        hidden = self.head(torch.cat(vectors))
+        for name in self.objectives.generative:
+            # Both sides at once: the gradient of the whole table is made once, not twice. The sum of two means.
+            targets = Targets.join([hiding.targets(name, side) for side in (0, 1)], len(vectors[0]))
+            losses[name] = 2 * generative_loss(hidden, *weights, targets, chunk=2 * self.stage.chunk)
+        return losses
+
+    def _tokens(self, states: Tensor, labels: Tensor) -> Tensor:
+        assert self.head is not None
+        weights = self.encoder.table.weight, self.head.bias
+        loss = token_loss(self.head(states), *weights, labels, chunk=8 * self.stage.chunk)
+        # Ranks are averaged, and each hides another number of tokens: every token counts the same.
+        count = labels.new_tensor(len(labels), dtype=loss.dtype)
+        return loss * (count / self.average(count).clamp_min(1.0 / self.stage.batch_size))
+
+    def _over_depths(self, losses: Iterable[Tensor]) -> Tensor:
+        """The weighted mean of losses, as many of each depth, depth after depth."""
+        means = torch.stack(list(losses)).reshape(len(self.depths), -1).mean(dim=1)
+        weights = means.new_tensor([self.stage.exit_weight] * (len(means) - 1) + [1.0])
+        return (means * weights).sum() / weights.sum()

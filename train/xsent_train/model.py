@@ -1,0 +1,216 @@
+"""The compact encoder: a BERT (Devlin et al. 2019, mao2021 section 3.1), a token table, a few layers, the mean.
+
+Learned positions, a first and a last token around every sentence, and the mean over all of them. Layers run on the real
+tokens alone: padding exists only inside attention, so the vector of a sentence does not depend on its batch mates.
+Without layers the encoder is the mean of a sentence's rows, without first and last token.
+
+An encoder with readouts gives a vector at several depths: after so many layers, 0 among them, the mean goes through
+that depth's own linear map, and all maps lead into one space.
+
+Shapes: B sentences, T longest sentence, N tokens of the batch in one row, D dimensions, V pieces.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from types import MappingProxyType
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from xsent_train.data.vocabulary import FIRST, LAST
+from xsent_train.tokens import FRAME, TokenGroup, Tokens, pack, token_positions
+
+ACTIVATIONS: Mapping[str, Callable[[Tensor], Tensor]] = MappingProxyType({"gelu": F.gelu, "silu": F.silu})
+
+
+@dataclass(frozen=True)
+class ModelConfig:
+    """The shape of an encoder."""
+
+    vocab_size: int  # rows of the token table (V)
+    dim: int = 512  # of tokens and sentences (D)
+    num_layers: int = 2  # above the table; 0 is the static encoder
+    num_heads: int = 8
+    ffn_dim: int = 1024  # inner size of the feed-forward block
+    max_length: int = 256  # longest sentence in tokens, the first and the last one not counted
+    dropout: float = 0.0
+    activation: str = "silu"  # as in mao2021, or gelu as in BERT
+    norm_eps: float = 1e-5  # what the norms add to a variance
+    first: int = FIRST  # piece that stands before every sentence
+    last: int = LAST  # piece that stands behind it
+    depths: tuple[int, ...] = ()  # numbers of layers with a readout, ascending, all layers last; none has plain means
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "depths", tuple(self.depths))  # JSON has lists
+        if self.depths and (list(self.depths) != sorted(set(self.depths)) or self.depths[-1] != self.num_layers):
+            raise ValueError(f"depths = {list(self.depths)} must ascend to num_layers = {self.num_layers}")
+        if self.depths and self.depths[0] < 0:
+            raise ValueError(f"depths = {list(self.depths)} must be 0 or more")
+        for field in fields(self):  # it may come from a file
+            value = getattr(self, field.name)
+            if field.name == "depths":
+                continue
+            assert isinstance(field.type, type)
+            if not isinstance(value, (int, float) if field.type is float else field.type):
+                raise TypeError(f"{field.name} = {value!r:.80} must be of type {field.type.__name__}")
+        if not (0 <= self.first < self.vocab_size and 0 <= self.last < self.vocab_size):
+            raise ValueError(f"first = {self.first} and last = {self.last} must be pieces, below {self.vocab_size}")
+        if self.dim % self.num_heads:
+            raise ValueError(f"num_heads = {self.num_heads} must divide dim = {self.dim}")
+        if self.activation not in ACTIVATIONS:
+            raise ValueError(f"activation = {self.activation!r} must be one of {', '.join(ACTIVATIONS)}")
+
+
+class Layer(nn.Module):
+    """One layer: norm(x + attention(x)), then norm(x + feed-forward(x))."""
+
+    def __init__(self, config: ModelConfig) -> None:
+        super().__init__()
+        self.num_heads, self.drop = config.num_heads, nn.Dropout(config.dropout)
+        self.activation = ACTIVATIONS[config.activation]
+        self.qkv = nn.Linear(config.dim, 3 * config.dim)
+        self.attention_out = nn.Linear(config.dim, config.dim)
+        self.attention_norm = nn.LayerNorm(config.dim, eps=config.norm_eps)
+        self.ffn_in = nn.Linear(config.dim, config.ffn_dim)
+        self.ffn_out = nn.Linear(config.ffn_dim, config.dim)
+        self.ffn_norm = nn.LayerNorm(config.dim, eps=config.norm_eps)
+        for projection in (self.qkv, self.attention_out, self.ffn_in, self.ffn_out):
+            nn.init.normal_(projection.weight, std=0.02)
+            nn.init.zeros_(projection.bias)
+
+    def forward(self, x: Tensor, groups: Sequence[TokenGroup]) -> Tensor:
+        """Transform the tokens [N, D] of sentences in groups, see `xsent_train.tokens`."""
+        x = self.attention_norm(x + self.drop(self.attention_out(self._attend(self.qkv(x), groups))))
+        hidden: Tensor = self.ffn_norm(x + self.drop(self.ffn_out(self.activation(self.ffn_in(x)))))
+        return hidden
+
+    def _attend(self, qkv: Tensor, groups: Sequence[TokenGroup]) -> Tensor:
+        parts = torch.split(qkv, [len(group.where[0]) for group in groups])
+        return torch.cat([self._attend_group(part, group) for part, group in zip(parts, groups, strict=True)])
+
+    def _attend_group(self, qkv: Tensor, group: TokenGroup) -> Tensor:
+        width = qkv.shape[-1]
+        padded = qkv  # [b, T, 3D]
+        if group.mask is not None:
+            padded = qkv.new_zeros(*group.shape, width)
+            padded[group.where] = qkv
+        heads = padded.view(*group.shape, 3, self.num_heads, width // (3 * self.num_heads))
+        q, k, v = heads.permute(2, 0, 3, 1, 4)  # 3 x [b, H, T, D/H]
+        mask = None if group.mask is None else group.mask[:, None, None, :]
+        out = attend(q, k, v, mask).transpose(1, 2).flatten(2)
+        return out.flatten(0, 1) if group.mask is None else out[group.where]  # [tokens, D]
+
+
+def attend(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None) -> Tensor:
+    """What each token takes from the others [b, H, T, D/H].
+
+    Written out for bfloat16 on a processor, where PyTorch's fused form takes six to nine times as long.
+    """
+    if q.device.type != "cpu" or q.dtype != torch.bfloat16:
+        return F.scaled_dot_product_attention(q, k, v, attn_mask=mask)
+    with torch.autocast("cpu", enabled=False):
+        scores = (q * q.shape[-1] ** -0.5) @ k.transpose(-1, -2)  # [b, H, T, T]
+        if mask is not None:
+            scores = scores.masked_fill(~mask, torch.finfo(scores.dtype).min)
+        mixed: Tensor = scores.softmax(dim=-1) @ v
+    return mixed
+
+
+class Encoder(nn.Module):
+    """Sentences to vectors: table look-up, layers, mean over the tokens."""
+
+    def __init__(self, config: ModelConfig) -> None:
+        super().__init__()
+        self.config = config
+        self.table = nn.Embedding(config.vocab_size, config.dim)
+        # Small, so that a piece that training hardly meets hardly weighs in the mean.
+        nn.init.normal_(self.table.weight, std=0.02)
+        # Zero, so that positions which training never reaches carry no noise.
+        framed = config.num_layers or config.depths
+        self.positions = nn.Parameter(torch.zeros(config.max_length + FRAME, config.dim)) if framed else None
+        self.table_norm = nn.LayerNorm(config.dim, eps=config.norm_eps) if framed else None
+        self.layers = nn.ModuleList(Layer(config) for _ in range(config.num_layers))
+        self.readouts = nn.ModuleDict({str(depth): nn.Linear(config.dim, config.dim) for depth in config.depths})
+        for readout in self.readouts.values():
+            assert isinstance(readout, nn.Linear)
+            nn.init.eye_(readout.weight)
+            nn.init.zeros_(readout.bias)
+
+    def forward(self, tokens: Tokens) -> Tensor:
+        """Sentence vectors [B, D], not normalised; every sentence has at most `max_length` tokens."""
+        return self.vectors(tokens, [len(self.layers)])[0]
+
+    def vectors(self, tokens: Tokens, depths: Sequence[int]) -> list[Tensor]:
+        """Sentence vectors after each of these numbers of layers, in their order, each [B, D]."""
+        if self.positions is None:
+            return [self.static(tokens) for _ in depths]
+        framed = self.framed(tokens)
+        states = self.states(framed)
+        return [self.read_out(states[depth], framed, tokens, depth) for depth in depths]
+
+    def read_out(self, states: Tensor, framed: Tokens, tokens: Tokens, depth: int) -> Tensor:
+        """The vectors [B, D] of states [N, D] after so many layers; `tokens` are the sentences without their frame."""
+        if not self.readouts:  # layers that were trained without a readout for it leave 0 to the rows alone
+            return self.mean(states, framed) if depth else self.static(tokens)
+        vectors: Tensor = self.readouts[str(depth)](self.mean(states, framed))
+        return vectors
+
+    def framed(self, tokens: Tokens) -> Tokens:
+        """The sentences as the layers read them, each between the first and the last token."""
+        return tokens.framed(self.config.first, self.config.last)
+
+    def states(self, framed: Tokens) -> list[Tensor]:
+        """The vectors of the tokens after 0, 1, ... layers, num_layers + 1 times [N, D]; with first and last token."""
+        if self.positions is None or self.table_norm is None:
+            raise ValueError("an encoder without layers and readouts has no states; its vectors are `static`")
+        packing, ids, place = pack(framed.lengths), framed.ids, token_positions(framed.lengths)
+        if packing.order is not None:
+            ids, place = ids[packing.order], place[packing.order]
+        x = self.table_norm(self.table(ids) + F.embedding(place, self.positions))  # [N, D]
+        x = F.dropout(x, self.config.dropout, self.training)
+        states = [x]
+        for layer in self.layers:
+            states.append(layer(states[-1], packing.groups))
+        return states if packing.back is None else [x.index_select(0, packing.back) for x in states]
+
+    def first(self, num_layers: int) -> "Encoder":
+        """The encoder inside this one that stops after some of its layers; it shares the weights."""
+        if num_layers > self.config.num_layers:
+            raise ValueError(f"num_layers = {num_layers} must be at most {self.config.num_layers}")
+        if num_layers == self.config.num_layers:
+            return self
+        if (depths := self.config.depths) and num_layers not in depths:
+            raise ValueError(f"num_layers = {num_layers} has no readout; there are {', '.join(map(str, depths))}")
+        depths = tuple(depth for depth in depths if depth <= num_layers)
+        with torch.device("meta"):
+            encoder = Encoder(replace(self.config, num_layers=num_layers, depths=depths))
+        state = self.state_dict()
+        encoder.load_state_dict({name: state[name] for name in encoder.state_dict()}, assign=True)
+        return encoder.train(self.training)
+
+    @staticmethod
+    def mean(states: Tensor, tokens: Tokens) -> Tensor:
+        """The mean over the tokens of each sentence: [N, D] to [B, D]."""
+        total = states.new_zeros(len(tokens.lengths), states.shape[1]).index_add_(0, tokens.sentence, states)
+        vectors: Tensor = total / tokens.lengths.clamp(min=1)[:, None]
+        return vectors
+
+    def static(self, tokens: Tokens) -> Tensor:
+        """The means of the sentences' rows [B, D]."""
+        return F.embedding_bag(tokens.ids, self.table.weight, tokens.offsets, mode="mean")
+
+
+class GenerativeHead(nn.Module):
+    """One dense layer between the sentence vector and the tied softmax; training only (mao2021 section 3.2)."""
+
+    def __init__(self, config: ModelConfig) -> None:
+        super().__init__()
+        self.dense = nn.Linear(config.dim, config.dim)
+        self.norm = nn.LayerNorm(config.dim)
+        self.bias = nn.Parameter(torch.zeros(config.vocab_size))
+
+    def forward(self, vectors: Tensor) -> Tensor:
+        """Sentence vectors [B, D] to what is compared with the token table [B, D]."""
+        hidden: Tensor = self.norm(F.silu(self.dense(vectors)))
+        return hidden

@@ -1,0 +1,223 @@
+"""Folders of sentence-transformers: their BERT as a teacher, and as an encoder to measure."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from safetensors.torch import load_file
+from torch import Tensor
+
+from xsent.errors import DataError, in_one_line, require_extra
+from xsent.files.atomic import as_data_error, read_json
+from xsent_train.model import ACTIVATIONS, Encoder, ModelConfig
+from xsent_train.recipe import Recipe
+from xsent_train.teacher.base import TOKENIZER, files_identity, read_tokenizer
+from xsent_train.tokens import FRAME
+
+if TYPE_CHECKING:
+    from sentence_transformers import SentenceTransformer
+    from tokenizers import Tokenizer
+
+
+POSITIONS = "embeddings.position_embeddings.weight"
+WEIGHTS, CONFIG, POOLING = "model.safetensors", "config.json", "1_Pooling/config.json"
+PARTS = {  # names of a layer here and in the files of a BERT, of which some lie there in parts
+    "qkv": ("attention.self.query", "attention.self.key", "attention.self.value"),
+    "attention_out": ("attention.output.dense",),
+    "attention_norm": ("attention.output.LayerNorm",),
+    "ffn_in": ("intermediate.dense",),
+    "ffn_out": ("output.dense",),
+    "ffn_norm": ("output.LayerNorm",),
+}
+
+
+@dataclass(frozen=True)
+class TeacherBert:
+    """A teacher's network."""
+
+    path: Path  # its folder, one of sentence-transformers
+    config: Mapping[str, Any]  # its `config.json`
+    weights: Mapping[str, Tensor]  # its tensors by their names in a BERT
+
+    @cached_property
+    def identity(self) -> str:
+        """Identity of the files of its folder."""
+        return files_identity(self.path)
+
+    @cached_property
+    def tokenizer(self) -> "Tokenizer":
+        """Its tokenizer, see `read_tokenizer`."""
+        return read_tokenizer(self.path / TOKENIZER)
+
+    @property
+    def table(self) -> Tensor:
+        """Its rows by the ids of its own tokenizer [V, D]."""
+        return self.weights["embeddings.word_embeddings.weight"]
+
+    def piece(self, name: str) -> int:
+        """The id of a symbol such as [CLS]; a DataError where it has none."""
+        found = self.tokenizer.token_to_id(name)
+        if found is None:
+            raise DataError(f"{self.path / TOKENIZER}: has no {name}; only a BERT's layers can be taken over")
+        return int(found)
+
+    @property
+    def frame(self) -> tuple[int, int]:
+        """The first and the last piece of every text; a DataError where its tokenizer puts other things around one."""
+        ids = self.tokenizer.encode("").ids
+        if len(ids) != FRAME:
+            raise DataError(
+                f"{self.path / TOKENIZER}: puts {len(ids)} pieces around a text, expected {FRAME} such as [CLS] and "
+                "[SEP]; only a BERT's layers can be taken over"
+            )
+        return ids[0], ids[1]
+
+    def shape(self, recipe: Recipe) -> Recipe:
+        """The recipe with this teacher's shape; a DataError where layers, length or prefixes do not fit it."""
+        layers, longest = self.config["num_hidden_layers"], len(self.weights[POSITIONS]) - FRAME
+        if missing := [number for number in recipe.teacher_layers if not 0 <= number < layers]:
+            raise DataError(f"{self.path}: has layers 0 to {layers - 1}; teacher_layers names {missing[0]}")
+        if recipe.max_length > longest:
+            raise DataError(
+                f"{self.path}: reads {longest} tokens; max_length = {recipe.max_length} must be at most that"
+            )
+        model = self.model_config(recipe.max_length)
+        names = ("dim", "num_heads", "ffn_dim", "activation", "norm_eps")
+        shaped = recipe.model_copy(update={name: getattr(model, name) for name in names})
+        try:
+            shaped.require_prefixes()
+        except ValueError as error:
+            raise DataError(f"{self.path}: has {shaped.dim} dimensions: {error}") from error
+        return shaped
+
+    def model_config(self, max_length: int) -> ModelConfig:
+        """The shape of the encoder that it is."""
+        return ModelConfig(
+            vocab_size=len(self.table),
+            dim=self.config["hidden_size"],
+            num_layers=self.config["num_hidden_layers"],
+            num_heads=self.config["num_attention_heads"],
+            ffn_dim=self.config["intermediate_size"],
+            max_length=max_length,
+            activation=self.config["hidden_act"],
+            norm_eps=self.config["layer_norm_eps"],
+        )
+
+    def layers(self, numbers: Sequence[int], max_length: int) -> dict[str, Tensor]:
+        """All but the table, by the names of an encoder with these of its layers."""
+        weights = self.weights
+        positions = weights[POSITIONS][: max_length + FRAME]
+        state = {"positions": positions + weights["embeddings.token_type_embeddings.weight"][0]}
+        for kind in ("weight", "bias"):
+            state[f"table_norm.{kind}"] = weights[f"embeddings.LayerNorm.{kind}"]
+            for place, number in enumerate(numbers):
+                for ours, its in PARTS.items():
+                    parts = [weights[f"encoder.layer.{number}.{part}.{kind}"] for part in its]
+                    state[f"layers.{place}.{ours}.{kind}"] = torch.cat(parts)
+        return state
+
+    def encoder(self, max_length: int = 254) -> Encoder:
+        """The whole teacher, which reads the ids of its own tokenizer."""
+        first, last = self.frame
+        config = replace(self.model_config(max_length), first=first, last=last)
+        encoder = Encoder(config)
+        numbers = range(config.num_layers)
+        encoder.load_state_dict({"table.weight": self.table, **self.layers(numbers, max_length)})
+        return encoder.eval()
+
+
+def read_teacher(path: Path) -> TeacherBert:
+    """Read a folder of sentence-transformers whose model is a BERT that pools by the mean; a DataError says why not."""
+    refuse_pickle(path)
+    expected = f"expected a folder of sentence-transformers with {CONFIG} and {WEIGHTS}, whose layers can be taken over"
+    config = read_json(path / CONFIG, expected)
+    pooling = read_json(path / POOLING, expected) if (path / POOLING).is_file() else {}
+    with as_data_error(path / WEIGHTS, expected):
+        tensors = load_file(path / WEIGHTS).items()
+        weights = {name.removeprefix("bert."): w.float() for name, w in tensors if w.is_floating_point()}
+    kind, activation = config.get("model_type"), config.get("hidden_act")
+    if kind != "bert":
+        raise DataError(f"{path}: is of type {kind!r}; only the layers of a 'bert' can be taken over")
+    if activation not in ACTIVATIONS:
+        raise DataError(f"{path}: its activation is {activation!r}; known are {', '.join(ACTIVATIONS)}")
+    if not pools_by_mean(pooling):
+        raise DataError(f"{path}: does not pool by the mean over its tokens, as an encoder of ours does")
+    teacher = TeacherBert(path, config, weights)
+    with as_data_error(path, f"{CONFIG} and {WEIGHTS} must make a BERT"):
+        shapes = {name: weight.shape for name, weight in Encoder(teacher.model_config(1)).state_dict().items()}
+        state = {"table.weight": teacher.table, **teacher.layers(range(config["num_hidden_layers"]), 1)}
+        wrong = [name for name, shape in shapes.items() if state[name].shape != shape]
+    if wrong:
+        raise DataError(f"{path}: {WEIGHTS} does not fit {CONFIG}: {wrong[0]} is {list(state[wrong[0]].shape)}")
+    return teacher
+
+
+def pools_by_mean(pooling: Mapping[str, Any]) -> bool:
+    """Whether a configuration of pooling, of today's form or of that with a flag for each kind, is the mean alone."""
+    flags = {name for name, on in pooling.items() if name.startswith("pooling_mode_") and on is True}
+    return pooling.get("pooling_mode", "mean") in ("mean", ["mean"]) and flags <= {"pooling_mode_mean_tokens"}
+
+
+MODULES = "modules.json"  # what tells such a folder from others
+PICKLED = "*_model*.bin"  # pytorch_model.bin, its shards, adapter_model.bin
+BATCH = 32  # sentences, sorted by length, padded to the longest of them; on a processor 64 and 128 are slower
+
+
+class SentenceTransformerEncoder:
+    """A sentence-transformers model as an encoder of texts; a ValueError where it cannot tell them apart."""
+
+    def __init__(self, model: "SentenceTransformer") -> None:
+        self._model, self.dim = model, 0
+        probe = self.encode(["a", "o"])
+        self.dim = probe.shape[1]
+        if np.allclose(probe[0], probe[1], atol=1e-6):  # the library makes up a tokenizer where none is
+            raise ValueError("different texts get the same vector; its tokenizer is missing")
+
+    def encode(self, sentences: list[str]) -> NDArray[np.float32]:
+        """Unit vectors of sentences [n, dim]; the model's own default prompt and length limit apply."""
+        if not sentences:
+            return np.zeros((0, self.dim), np.float32)
+        vectors = self._model.encode(sentences, batch_size=BATCH, show_progress_bar=False, normalize_embeddings=True)
+        return np.asarray(vectors, np.float32)
+
+
+def open_sentence_transformer(path: Path) -> SentenceTransformerEncoder | None:
+    """The model in a sentence-transformers folder, or None where the folder is something else.
+
+    It runs on a GPU where there is one, in float32. A DataError where the folder is damaged, or holds pickled weights
+    or code of its own.
+    """
+    if not (path / MODULES).is_file():
+        return None
+    refuse_pickle(path)
+    with require_extra("teacher"):
+        from sentence_transformers import SentenceTransformer
+        from transformers.utils.logging import disable_progress_bar
+    disable_progress_bar()  # one for every file of weights, also where nobody looks at a terminal
+    try:
+        model = SentenceTransformer(
+            str(path),
+            local_files_only=True,
+            trust_remote_code=False,
+            model_kwargs={"use_safetensors": True, "dtype": "float32"},
+        )
+        return SentenceTransformerEncoder(model)
+    except Exception as error:  # whatever a library raises that reads a dozen files of others
+        reason = in_one_line(error)
+        if "trust_remote_code" in reason:  # its advice is to allow it
+            reason = "it has code of its own, which xsent does not run; name a model of the library's own modules"
+        raise DataError(f"{path}: not a readable sentence-transformers folder: {reason[:300]}") from error
+
+
+def refuse_pickle(path: Path) -> None:
+    """Refuse weights that exist as a pickle only, by a DataError that names the first."""
+    for file in sorted(path.rglob(PICKLED)):
+        if not file.name.startswith("openvino") and not any(file.parent.glob("*.safetensors")):
+            raise DataError(
+                f"{file}: pickled weights, which can run code when read; save the model with safetensors instead"
+            )

@@ -1,0 +1,175 @@
+"""Several teachers as one: their vectors joined, cut to the principal axes of what they say together.
+
+Each teacher's vectors lose their mean and get length 1; joined with the roots of their weights, the cosine of the whole
+is the weighted mean of the teachers' cosines. The space of the student is spanned by the first principal axes of such
+vectors, most important first, so that its prefixes are good by themselves. A pair has one target: each teacher's mean
+of both sides, as far as it knows their languages. What stands in for a teacher that knows neither is a ridge regression
+from the others.
+
+Shapes: n pairs, E numbers of all teachers' vectors together, D axes.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from safetensors.torch import load_file, save
+
+from xsent.errors import DataError
+from xsent.files.atomic import as_data_error, atomic_file
+from xsent.similarity import Floats, unit_rows
+from xsent_train.data.corpus import ENGLISH, Pair, digest
+from xsent_train.readouts import solve_ridge
+from xsent_train.recipe import TeacherConfig
+from xsent_train.teacher.base import Teacher, open_teacher, short_hash
+from xsent_train.teacher.vectors import REMEDY, SENTENCES, TeacherVectors
+
+FEWEST = 2  # pairs an axis that the axes are fitted on, at least
+
+Fit = Mapping[str, Floats]  # `means` [E], `moments` [E, E] and `axes` [E, D]
+
+
+@dataclass(frozen=True)
+class Member:
+    """One of several teachers."""
+
+    name: str
+    teacher: Teacher
+    settings: TeacherConfig
+
+    def sides(self, pair: Pair) -> list[str]:
+        """The sentences of a pair in languages that it knows."""
+        sides = [(pair.english, pair.language if pair.alone else ENGLISH)]
+        if not pair.alone:
+            sides.append((pair.translation, pair.language))
+        known = self.settings.languages or self.teacher.languages
+        return [text for text, language in sides if not known or language in known]
+
+    @property
+    def identity(self) -> str:
+        """Identity of its vectors."""
+        identity, prompt = self.teacher.identity, self.settings.prompt
+        return short_hash([identity, prompt]) if prompt else identity
+
+
+class JoinedTeacher:
+    """Several teachers as one; they are asked once for each sentence, and what they say is kept in a folder."""
+
+    def __init__(self, members: Sequence[Member], dim: int) -> None:
+        self.members, self.dim = members, dim
+        if dim > (width := sum(member.teacher.dim for member in members)):
+            raise DataError(f"dim = {dim}: the teachers' vectors have {width} numbers together, dim is at most that")
+        self._vectors: dict[str, TeacherVectors] = {}
+        self._fit: Fit = {}
+        self._key = ""
+
+    @property
+    def identity(self) -> str:
+        """Identity of what they say together, by the teachers, their settings and the text that the axes are of."""
+        parts = [[m.name, m.identity, m.settings.weight, list(m.settings.languages)] for m in self.members]
+        return short_hash([parts, self.dim, self._key])
+
+    @property
+    def matrices(self) -> Fit:
+        """What turns the teachers' vectors into targets: `means` [E] and `axes` [E, D]."""
+        return {name: self._fit[name] for name in ("means", "axes")}
+
+    def prepare(self, folder: Path, key: str, sample: Callable[[], Sequence[Pair]]) -> None:
+        """Open what is kept in a folder for a store of this key; fit the axes on a sample of its pairs if need be."""
+        self._key = key
+        for member in self.members:
+            path, about = folder / f"{member.name}-{member.identity}", {"teacher": member.identity}
+            opened = TeacherVectors(path, dim=member.teacher.dim, about=about, keys=SENTENCES)
+            self._vectors[member.name] = opened
+        file = folder / f"joined-{self.identity}.safetensors"
+        if not file.exists():
+            fit = {
+                name: torch.from_numpy(np.ascontiguousarray(array)) for name, array in self._fitted(sample()).items()
+            }
+            with atomic_file(file) as out:
+                out.write(save(fit))
+        with as_data_error(file, REMEDY):
+            self._fit = {name: tensor.numpy() for name, tensor in load_file(file).items()}
+
+    def targets(self, pairs: Sequence[Pair]) -> Floats:
+        """The student's targets [n, D], not of length 1; a DataError where no teacher knows the language of a pair."""
+        joined, known = self._joined(pairs, self._fit["means"])
+        for pattern in np.unique(known, axis=0):
+            rows = (known == pattern).all(axis=1)
+            if not pattern.any():
+                pair = pairs[int(rows.argmax())]
+                raise DataError(f"no teacher knows {pair.language!r}, the language of {pair.english[:60]!r}")
+            joined[rows] = self._filled(joined[rows], pattern)
+        return unit_rows(joined) @ self._fit["axes"]
+
+    def vectors(self, name: str, sentences: Sequence[str]) -> Floats:
+        """The unit vectors of sentences by one of the teachers [n, its dimensions], asked now or kept from before."""
+        member, kept = next(m for m in self.members if m.name == name), self._vectors[name]
+        digests = np.array([digest(sentence) for sentence in sentences], np.uint64)
+        texts = dict(zip(digests.tolist(), sentences, strict=True))
+        missing = np.unique(kept.missing(digests))
+        if len(missing):
+            made = member.teacher.encode([member.settings.prompt + texts[key] for key in missing.tolist()])
+            kept.add(missing, made.astype(np.float16))
+        return kept.rows(digests)
+
+    @cached_property
+    def _columns(self) -> list[slice]:
+        """Where each teacher's numbers are among those of all."""
+        ends = np.cumsum([member.teacher.dim for member in self.members]).tolist()
+        return [slice(start, end) for start, end in zip([0, *ends], ends, strict=False)]
+
+    def _joined(self, pairs: Sequence[Pair], means: Floats) -> tuple[Floats, NDArray[np.bool_]]:
+        """Weighted vectors of pairs [n, E] without these means, and which teachers know each [n, teachers]."""
+        joined = np.zeros((len(pairs), self._columns[-1].stop), np.float32)
+        known = np.zeros((len(pairs), len(self.members)), np.bool_)
+        for number, (member, columns) in enumerate(zip(self.members, self._columns, strict=True)):
+            sides = [member.sides(pair) for pair in pairs]
+            rows = np.repeat(np.arange(len(pairs)), [len(texts) for texts in sides])
+            vectors = self.vectors(member.name, [text for texts in sides for text in texts])
+            np.add.at(joined[:, columns], rows, unit_rows(unit_rows(vectors) - means[columns]))
+            joined[:, columns] = unit_rows(joined[:, columns]) * member.settings.weight**0.5
+            known[rows, number] = True
+        return joined, known
+
+    def _fitted(self, pairs: Sequence[Pair]) -> Fit:
+        """Means, moments and axes by those of some pairs that every teacher knows; a DataError where they are few."""
+        complete = [pair for pair in pairs if all(member.sides(pair) for member in self.members)]
+        if len(complete) < FEWEST * self.dim:
+            raise DataError(f"{len(complete)} pairs that all teachers know; the axes need {FEWEST * self.dim} or more")
+        means = np.concatenate([self._mean(member, complete) for member in self.members])
+        joined = unit_rows(self._joined(complete, means)[0])
+        moments = joined.T @ joined / len(joined)
+        axes = np.linalg.eigh(moments.astype(np.float64))[1][:, ::-1][:, : self.dim]
+        return {"means": means, "moments": moments, "axes": axes.astype(np.float32)}
+
+    def _mean(self, member: Member, pairs: Sequence[Pair]) -> Floats:
+        texts = [text for pair in pairs for text in member.sides(pair)]
+        mean: Floats = unit_rows(self.vectors(member.name, texts)).mean(axis=0)
+        return mean
+
+    def _filled(self, joined: Floats, known: NDArray[np.bool_]) -> Floats:
+        """Joined vectors [n, E] of pairs that these teachers know, with what the others would say of them."""
+        if known.all():
+            return joined
+        have = np.concatenate([np.full(m.teacher.dim, told) for m, told in zip(self.members, known, strict=True)])
+        moments = self._fit["moments"].astype(np.float64)
+        squares, products = (torch.from_numpy(moments[np.ix_(have, columns)]) for columns in (have, ~have))
+        matrix = solve_ridge(squares, products).float().numpy()
+        filled = joined.copy()
+        filled[:, ~have] = joined[:, have] @ matrix
+        return filled
+
+
+def open_joined(settings: Mapping[str, TeacherConfig], paths: Mapping[str, Path], dim: int) -> JoinedTeacher:
+    """Open the teachers of a recipe's table; a DataError where a path is missing or too many."""
+    if missing := [name for name in settings if name not in paths]:
+        raise DataError(f"the recipe's teachers need paths: add --teacher {missing[0]}=PATH")
+    if unknown := [name for name in paths if name not in settings]:
+        known = ", ".join(settings)
+        raise DataError(f"--teacher {unknown[0]}=...: the recipe has no such teacher; its teachers are {known}")
+    return JoinedTeacher([Member(name, open_teacher(paths[name]), one) for name, one in settings.items()], dim)

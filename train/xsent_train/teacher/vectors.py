@@ -1,0 +1,166 @@
+"""What a teacher says about a store's pairs, or about sentences, kept on disk as it is made.
+
+A cache is a folder: `about.json` (which teacher, which store), `vectors.f16` (vectors in the order in which they were
+made) and the key of each, `pairs.u32` (the number of a pair) or `sentences.u64` (the hash of a sentence). All only
+grow. A key is written after its vector is on the disk, so that what an interruption leaves of a batch does not count,
+and the next one is written over it.
+"""
+
+import logging
+import mmap
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import islice
+from pathlib import Path
+from typing import Protocol, TypeVar
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from tqdm import tqdm
+
+from xsent.errors import DataError
+from xsent.files.atomic import as_data_error, as_write_error, atomic_folder, read_json, sync, to_json
+from xsent_train.data.corpus import Pair
+from xsent_train.data.store import chosen_pairs
+
+logger = logging.getLogger(__name__)
+
+ABOUT, PAIRS, SENTENCES, VECTORS = "about.json", "pairs.u32", "sentences.u64", "vectors.f16"
+BATCH = 65_536  # vectors written at a time: what an interruption costs at most
+CHUNK = 4096  # pairs encoded at a time
+REMEDY = "delete the folder and it is made again"
+
+K = TypeVar("K", bound=np.integer)
+
+
+class Teaches(Protocol):
+    """What gives vectors to learn from, of `dim` numbers; `identity` changes when they do."""
+
+    dim: int
+
+    @property
+    def identity(self) -> str:
+        """Identity of what it says."""
+        ...
+
+    def targets(self, pairs: Sequence[Pair]) -> NDArray[np.float32]:
+        """What the student shall say of both sides of pairs [n, dim]."""
+        ...
+
+
+class TeacherVectors:
+    """A teacher's vectors by the keys of what they are of, read where they lie.
+
+    They are kept as float16: a unit vector is off by less than 2^-11 + sqrt(dim) 2^-25, its cosines by as much.
+    """
+
+    def __init__(self, path: Path, *, dim: int, about: Mapping[str, str | int], keys: str = PAIRS) -> None:
+        """Open or begin a cache of vectors that depend on `about`; a DataError where it is damaged or another's."""
+        self.path, self.dim, self._keys = path, dim, keys
+        self._kind = np.dtype(np.uint64 if keys == SENTENCES else np.uint32)
+        about = {**about, "dim": dim, "layout": 2}
+        if not path.exists():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with atomic_folder(path) as folder:
+                (folder / ABOUT).write_bytes(to_json(about))
+                (folder / keys).touch()
+                (folder / VECTORS).touch()
+        saved = read_json(path / ABOUT, REMEDY)
+        if saved != about:
+            other = ", ".join(name for name, value in about.items() if saved.get(name) != value) or "kind"
+            raise DataError(f"{path}: teacher vectors of another {other}; delete it and it is made again")
+        self._open()
+
+    def __len__(self) -> int:
+        return self._count
+
+    def rows(self, keys: NDArray[K]) -> NDArray[np.float32]:
+        """The vectors of some keys [n, dim], in their order; a DataError where one has none."""
+        if len(unknown := self.missing(keys)):
+            what = "pair" if self._keys == PAIRS else "sentence"
+            raise DataError(f"{self.path}: no vector of {what} {unknown[0]}; run the training again to make it")
+        if not len(keys):
+            return np.empty((0, self.dim), np.float32)
+        all_vectors = np.frombuffer(self._pages, np.float16, self._count * self.dim).reshape(-1, self.dim)
+        vectors = all_vectors[self._rows[self._places(keys)]]
+        self._pages.madvise(mmap.MADV_DONTNEED)  # in memory the pages would add up to the whole file
+        wide: NDArray[np.float32] = torch.from_numpy(vectors).float().numpy()  # NumPy takes several times as long
+        return wide
+
+    def missing(self, keys: NDArray[K]) -> NDArray[K]:
+        """Those of some keys that have no vector yet, in their order."""
+        if not self._count:
+            return keys
+        missing: NDArray[K] = keys[self._sorted[self._places(keys)] != keys]
+        return missing
+
+    def _places(self, keys: NDArray[K]) -> NDArray[np.int64]:
+        """Where keys stand among the sorted ones, if they do."""
+        return np.searchsorted(self._sorted, keys.astype(self._kind)).clip(max=self._count - 1)
+
+    def add(self, keys: NDArray[K], vectors: NDArray[np.float16]) -> None:
+        """Keep the vectors [n, dim] of keys that have none yet [n]; a DataError where that fails or others add too."""
+        if (self.path / self._keys).stat().st_size // self._kind.itemsize != self._count:
+            raise DataError(f"{self.path}: another training adds to it; run this one again when that has its vectors")
+        with as_write_error(self.path, "make room and run the same command again, it goes on from here"):
+            self._append(VECTORS, 2 * self.dim, vectors)
+            self._append(self._keys, self._kind.itemsize, keys.astype(self._kind))
+        self._open()
+
+    def _append(self, name: str, size: int, rows: NDArray[np.generic]) -> None:
+        """Write after the rows that count, each of so many bytes."""
+        with open(self.path / name, "r+b") as file:
+            file.seek(self._count * size)
+            file.write(np.ascontiguousarray(rows).data)
+            file.truncate()
+            sync(file)
+
+    def _open(self) -> None:
+        with as_data_error(self.path, REMEDY), open(self.path / VECTORS, "rb") as file:
+            keys = np.fromfile(self.path / self._keys, self._kind)
+            self._count = len(keys)
+            if os.fstat(file.fileno()).st_size < 2 * self.dim * self._count:
+                raise ValueError("fewer vectors than pairs")
+            if self._count:
+                self._pages = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+        self._rows = np.argsort(keys, kind="stable")  # of the keys in ascending order
+        self._sorted = keys[self._rows]
+
+
+def teacher_vectors(
+    teacher: Teaches, pairs: Iterable[Pair], needed: NDArray[np.int64], folder: Path, *, key: str
+) -> TeacherVectors:
+    """A teacher's vectors of pairs of a store: those on disk, and what is missing is made, in constant memory.
+
+    The pairs, see `kept_pairs`, are read as far as needed, if at all; `needed` are the numbers of those that will be
+    drawn, each once [n]. Each teacher has a cache of its own in the folder, for the store that has this `key`. A
+    DataError where that is damaged or of another store, or there are fewer pairs than the store has.
+    """
+    about = {"teacher": teacher.identity, "store": key, "side": "english"}  # what older caches say too
+    vectors = TeacherVectors(folder / f"teacher-{teacher.identity}", dim=teacher.dim, about=about)
+    missing = vectors.missing(np.unique(needed))
+    if not len(missing):
+        return vectors
+    there = len(needed) - len(missing)
+    logger.info("%s: %d vectors are there, teacher encodes %d more", vectors.path, there, len(missing))
+    chosen = chosen_pairs(pairs, missing)
+    with tqdm(total=len(needed), initial=there, desc="teacher", unit="pair", disable=None) as bar:
+        for start in range(0, len(missing), BATCH):
+            numbers = missing[start : start + BATCH]
+            batch = list(islice(chosen, len(numbers)))
+            if len(batch) < len(numbers):
+                raise DataError(f"pair {numbers[len(batch)]} of the store is not in the corpus; prepare it again")
+            made = np.empty((len(batch), teacher.dim), np.float16)
+            for first in range(0, len(batch), CHUNK):
+                here = slice(first, first + CHUNK)
+                made[here] = teacher.targets(batch[here])
+                bar.update(len(batch[here]))
+            vectors.add(numbers, made)
+    return vectors
+
+
+def english_targets(encode: Callable[[list[str]], NDArray[np.float32]], pairs: Sequence[Pair]) -> NDArray[np.float32]:
+    """The vectors of the English sides of pairs [n, dim]; equal sentences are encoded once."""
+    places = {text: place for place, text in enumerate(dict.fromkeys(pair.english for pair in pairs))}
+    return encode(list(places))[[places[pair.english] for pair in pairs]]
