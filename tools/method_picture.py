@@ -1,4 +1,4 @@
-"""Draws docs/images/stages.svg for docs/method.md from the table of stages in docs/results/model.md.
+"""Draws docs/images/stages.svg for docs/method.md from the table of stages in docs/lab/model.md.
 
     python tools/method_picture.py
 
@@ -26,7 +26,7 @@ def numbers(cell: str) -> list[float]:
 def stages() -> list[Row]:
     """The rows of the table, in its order."""
     found: list[Row] = []
-    for line in (DOCS / "results" / "model.md").read_text(encoding="utf-8").splitlines():
+    for line in (DOCS / "lab" / "model.md").read_text(encoding="utf-8").splitlines():
         cells = [cell.strip() for cell in line.strip("|").split("|")]
         if len(cells) == 7 and (name := STAGE.match(cells[0])):
             label = f"{name[1]} {name[2]}" if name[1] else f"mean of {name[3]}"

@@ -17,13 +17,15 @@ from typer.main import get_command
 from xsent_train.recipe import Recipe, StageConfig
 
 # Commands that are gone, on pages that tell what was measured with them or that they went.
-GONE = {"CHANGELOG.md": "xsent", "docs/results/training.md": "xsent-bench (corpus-memory|training)"}
+GONE = {"CHANGELOG.md": "xsent"}
 NOT_OURS = {"--no-deps", "--stores", "--target"}  # options without their command
 
 OPERATORS = {"&&", "||", "|", ";", "&", ">", ">>", "<", "<<"}
 PROGRAMS = {
-    room.replace(".", "-"): get_command(import_module(f"{room}.cli").app)
-    for room in ("xsent", "xsent_train", "xsent_export", "xsent_bench")
+    "xsent": get_command(import_module("xsent.cli.main").app),
+    "xsent-train": get_command(import_module("xsent_train.cli").app),
+    "xsent-export": get_command(import_module("xsent_export.cli").app),
+    "xsent-bench": get_command(import_module("xsent_bench.cli").app),
 }
 
 

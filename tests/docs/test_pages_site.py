@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from pages import PAGES, ROOT
+from pages import ROOT, SITE
 
 import xsent
 
@@ -26,7 +26,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_every_page_is_on_it_and_loads_nothing_from_elsewhere(site: Path) -> None:
     made = {page.relative_to(site).with_suffix(".md").as_posix(): page.read_text() for page in site.rglob("*.html")}
-    assert set(PAGES) <= made.keys()
+    assert set(SITE) <= made.keys()
     for text in made.values():
         assert not re.search(r'<(script|link|img|iframe)[^>]+(src|href)="(https?:)?//', text)
 
