@@ -2,12 +2,12 @@
 
 import math
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import Literal, TypeAlias, get_args
+from typing import Literal, TypeAlias, TypeVar, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -96,7 +96,7 @@ def refuse_foreign(*, arrays: bool, prompt: str | None) -> None:
 class EncodeStats:
     """What a call has to say about its sentences once it has seen them all: one warning of a kind."""
 
-    sentences: int = 0  # how many there were
+    sentences: int = 0  # how many there were, empty ones not counted
     cut: int = 0  # those with more tokens than the encoder reads, cut
     unknown: int = 0  # those mostly of characters that no piece of the vocabulary has
 
@@ -125,10 +125,11 @@ class EncodeStats:
 # Sentences handed to a thread at once: enough to make the hand-over free, few enough to keep all busy.
 _CHUNK = 16
 # Tokens of a window of a text that is too long, at most: layers learn from short text, and the longer what they read,
-# the less they make of it (docs/results/model.md).
+# the less they make of it (docs/lab/model.md).
 WINDOW = 128
 
-_Chunk: TypeAlias = tuple[int, list[str]]  # number of its first sentence, sentences
+Item = TypeVar("Item")
+_Chunk: TypeAlias = tuple[int, list[Item], list[str]]  # number of its first sentence, items, their sentences
 
 
 class SentenceEncoder:
@@ -274,8 +275,11 @@ class SentenceEncoder:
         vectors = options.empty(len(texts))
         remarks = EncodeStats()
         with Progress("sentences", len(texts), enabled=show_progress_bar) as progress:
-            for rows, seen in self._stream(texts, options, min(self.threads, -(-len(texts) // _CHUNK) or 1)):
-                vectors[remarks.sentences : remarks.sentences + len(rows)] = rows
+            threads = min(self.threads, -(-len(texts) // _CHUNK) or 1)
+            done = 0
+            for _, rows, seen in self._stream(_chunks(texts, 0, _itself), options, threads):
+                vectors[done : done + len(rows)] = rows
+                done += len(rows)
                 remarks.add(seen)
                 progress.advance(len(rows))
         remarks.warn(self.max_length, self.languages)
@@ -296,13 +300,40 @@ class SentenceEncoder:
 
         `start` is how many were encoded before these: the number of a sentence in an error counts them too.
         """
-        matrix = self._matrix(space, truncate_dim)
-        options = EncodeOptions.check(self.dim, normalize_embeddings, truncate_dim, precision, on_long, matrix)
-        start = whole_number("start", start, 0)
         if isinstance(sentences, str | bytes):
             one = type(sentences).__name__
             raise TypeError(f"encode_iter takes sentences, not one {one}; use encode for one sentence")
-        return self._iterate(sentences, options, start)
+        pairs = self.encode_items(
+            sentences,
+            _itself,
+            normalize_embeddings=normalize_embeddings,
+            truncate_dim=truncate_dim,
+            precision=precision,
+            on_long=on_long,
+            space=space,
+            start=start,
+        )
+        return (vector for _, vector in pairs)
+
+    def encode_items(
+        self,
+        items: Iterable[Item],
+        text: Callable[[Item], str],
+        *,
+        normalize_embeddings: bool = True,
+        truncate_dim: int | None = None,
+        precision: Precision = "float32",
+        on_long: OnLong = "warn",
+        space: str | None = None,
+        start: int = 0,
+    ) -> Iterator[tuple[Item, Vectors]]:
+        """Yield every item with the vector [D] of its sentence `text(item)`; otherwise as `encode_iter`.
+
+        Iterate to the end: only there does it warn of long and of unknown sentences.
+        """
+        matrix = self._matrix(space, truncate_dim)
+        options = EncodeOptions.check(self.dim, normalize_embeddings, truncate_dim, precision, on_long, matrix)
+        return self._iterate(_chunks(items, whole_number("start", start, 0), text), options)
 
     def count_tokens(self, sentence: str) -> int:
         """Tokens of a sentence, of which `max_length` are read at once; 0 for one without text."""
@@ -323,23 +354,23 @@ class SentenceEncoder:
             self._matrices[weight] = self.bundle.floats(weight)
         return None if weight is None else self._matrices[weight]
 
-    def _iterate(self, sentences: Iterable[str], options: EncodeOptions, start: int) -> Iterator[Vectors]:
+    def _iterate(self, chunks: Iterable[_Chunk[Item]], options: EncodeOptions) -> Iterator[tuple[Item, Vectors]]:
         remarks = EncodeStats()
-        for rows, seen in self._stream(sentences, options, self.threads, start):
+        for items, rows, seen in self._stream(chunks, options, self.threads):
             remarks.add(seen)
-            yield from rows
+            yield from zip(items, rows, strict=True)
         remarks.warn(self.max_length, self.languages)
 
     def _stream(
-        self, sentences: Iterable[str], options: EncodeOptions, threads: int, start: int = 0
-    ) -> Iterator[tuple[Vectors, EncodeStats]]:
-        """Vectors of a chunk with what there is to say about it, in order."""
-        return ordered_map(partial(self._encode_chunk, options), _chunks(sentences, start), threads)
+        self, chunks: Iterable[_Chunk[Item]], options: EncodeOptions, threads: int
+    ) -> Iterator[tuple[list[Item], Vectors, EncodeStats]]:
+        """The items of every chunk, their vectors, and what there is to say about them, in order."""
+        return ordered_map(partial(self._encode_chunk, options), chunks, threads)
 
-    def _encode_chunk(self, options: EncodeOptions, chunk: _Chunk) -> tuple[Vectors, EncodeStats]:
-        first, sentences = chunk
+    def _encode_chunk(self, options: EncodeOptions, chunk: _Chunk[Item]) -> tuple[list[Item], Vectors, EncodeStats]:
+        first, items, sentences = chunk
         rows = options.empty(len(sentences))
-        seen = EncodeStats(len(sentences))
+        seen = EncodeStats()
         for row, text in enumerate(sentences):
             try:
                 ids = np.array(self._tokenizer.encode(text), dtype=np.int64)
@@ -348,10 +379,11 @@ class SentenceEncoder:
                     raise ValueError(f"{len(ids):,} tokens, at most {self.max_length} fit; {advice}")
             except (TypeError, ValueError) as error:
                 raise type(error)(f"sentence {first + row + 1} (counted from 1): {error}") from error
+            seen.sentences += bool(len(ids))
             seen.unknown += self._tokenizer.mostly_unknown(ids)
             seen.cut += options.on_long == "warn" and len(ids) > self.max_length
             rows[row] = options.finish(self._embed(ids, split=options.on_long == "split"))
-        return rows, seen
+        return items, rows, seen
 
     def _embed(self, ids: NDArray[np.int64], *, split: bool) -> NDArray[np.float32]:
         """Raw vector [D] of the first `max_length` ids, or of all in windows of equal size."""
@@ -377,8 +409,12 @@ def _open_again(
     return encoder
 
 
-def _chunks(sentences: Iterable[str], first: int) -> Iterator[_Chunk]:
-    source = iter(sentences)
+def _chunks(items: Iterable[Item], first: int, text: Callable[[Item], str]) -> Iterator[_Chunk[Item]]:
+    source = iter(items)
     while chunk := list(islice(source, _CHUNK)):
-        yield first, chunk
+        yield first, chunk, [text(item) for item in chunk]
         first += len(chunk)
+
+
+def _itself(sentence: str) -> str:
+    return sentence
