@@ -14,9 +14,8 @@ from toy_documents import Angles, Letters
 
 from xsent.encoder import SentenceEncoder
 from xsent.errors import DataError
-from xsent.evaluation.contrasts import HEADER, contrasts
+from xsent.evaluation.judgements import HEADER, contrasts, ranks, spearman, sts, words
 from xsent.evaluation.protocols import as_stored
-from xsent.evaluation.sts import ranks, spearman, sts
 from xsent.evaluation.translation import (
     SearchScore,
     encoded,
@@ -28,7 +27,6 @@ from xsent.evaluation.translation import (
     xsim_errors,
     xsr,
 )
-from xsent.evaluation.words import words
 
 Protocol = Callable[..., Any]
 BENCH = Path(__file__).parents[2] / "bench"

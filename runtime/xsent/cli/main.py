@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class WithApps(TyperGroup):
-    """The commands of this room, and those that other rooms and packages offer as entry points `xsent.cli`."""
+    """The commands of this room, and those that other rooms and packages offer as entry points `xsent.commands`."""
 
     def list_commands(self, ctx: Any) -> list[str]:  # noqa: ANN401  typer has its own click
         """All names, those of others last."""
@@ -39,7 +39,7 @@ class WithApps(TyperGroup):
 def _offered() -> "dict[str, EntryPoint]":
     from importlib.metadata import entry_points  # which takes longer than a whole help text
 
-    return {point.name: point for point in entry_points(group="xsent.cli")}
+    return {point.name: point for point in entry_points(group="xsent.commands")}
 
 
 app = typer.Typer(

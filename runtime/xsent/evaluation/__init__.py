@@ -1,1 +1,1 @@
-"""Published protocols: an encoder and files in, a table with a note out. They measure; nothing is chosen by them."""
+"""Published protocols: from an encoder and files to a table with a note. They only measure."""

@@ -1,8 +1,8 @@
 """The protocols by name, and the form of the vectors that they measure.
 
-Each takes what encodes, the folder or file of its data, the codes of languages (None: all that the data have and that
-the encoder, if it says which, was trained for), and gives an `Evaluation`. A DataError says that a file is missing or
-cannot be read, or that it has none of the languages.
+Each takes an encoder, the folder or file of its data, and codes of languages, and returns an `Evaluation`. Without
+codes it measures all languages of the data that the encoder, if it says so, was trained for. Raises DataError if a file
+is missing or cannot be read, or has none of the languages.
 """
 
 from collections.abc import Callable, Sequence
@@ -11,11 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from xsent.encoder import SentenceEncoder
-from xsent.evaluation.contrasts import contrasts
+from xsent.evaluation.judgements import contrasts, sts, words
 from xsent.evaluation.result import Evaluation
-from xsent.evaluation.sts import sts
 from xsent.evaluation.translation import space, tatoeba, xsim, xsr
-from xsent.evaluation.words import words
 from xsent.open_model import SupportsEncode
 from xsent.precision import Precision, unpack_signs
 
@@ -29,9 +27,9 @@ def as_stored(
     truncate_dim: int | None = None,
     space: str | None = None,
 ) -> SupportsEncode:
-    """The encoder, with vectors as they come out of a file, or in another model's space.
+    """The encoder, giving vectors as they are read from a file, or in another model's space.
 
-    A ValueError says that it is no bundle's, or which spaces there are.
+    Raises ValueError if it is not a bundle's encoder, or the bundle has no such space.
     """
     if precision == "float32" and truncate_dim is None and space is None:
         return encoder
@@ -44,8 +42,12 @@ class _StoredEncoder:
     def __init__(
         self, encoder: SentenceEncoder, precision: Precision, truncate_dim: int | None, space: str | None
     ) -> None:
-        self._encoder, self._precision, self._truncate_dim, self._space = encoder, precision, truncate_dim, space
-        self.languages, self.fingerprint = encoder.languages, encoder.fingerprint_of(space)
+        self._encoder = encoder
+        self._precision = precision
+        self._truncate_dim = truncate_dim
+        self._space = space
+        self.languages = encoder.languages
+        self.fingerprint = encoder.fingerprint_of(space)
 
     def encode(self, sentences: Sequence[str], /) -> NDArray[np.float32]:
         """Vectors [n, dim], whose cosines are those of the stored ones."""

@@ -1,4 +1,4 @@
-"""How often a sentence finds its translation: P@1 by cosine, and the error by margin (xsim) as in LASER."""
+"""How often a sentence finds its translation: P@1 by cosine, and the error rate by margin (xsim) as in LASER."""
 
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
@@ -11,8 +11,8 @@ from numpy.typing import ArrayLike
 
 from xsent.cli.terminal import Progress
 from xsent.errors import DataError
+from xsent.evaluation.judgements import row_cosines
 from xsent.evaluation.result import Evaluation, Figures, choose_languages, measure_each
-from xsent.evaluation.sts import row_cosines
 from xsent.files.text import read_fields, read_lines, read_sentences
 from xsent.mining.bitext import mine_bitext
 from xsent.mining.margin import Margin
@@ -20,9 +20,7 @@ from xsent.open_model import SupportsEncode
 from xsent.similarity import NearestSearch
 
 DIRECTIONS = ("xx_en", "en_xx")
-_BLOCK = 4096  # candidates encoded and scored at once
 COSINES = ("cosine_english", "cosine_across")
-PAIRS, XSR_ROWS = "English, translation", "Q or C, source, English, translation"
 
 TATOEBA_NOTE = "P@1 by cosine among the up to 1,000 sentences of the other side."
 XSR_NOTE = (
@@ -34,12 +32,16 @@ SPACE_NOTE = (
     "English sentence; cosine_across: of this model's of its translation and the other's of the English."
 )
 
+_XSR_LAYOUT = "Q or C, source, English, translation"
+_XSIM_SUFFIXES = (".txt", ".dev", ".devtest")
+_BLOCK = 4096  # candidates encoded and scored at once
+
 
 def tatoeba(encoder: SupportsEncode, folder: str | Path, languages: Sequence[str] | None = None) -> Evaluation:
-    """Tatoeba similarity search (method of LASER); the folder has `en-XX.tsv` a language: English, translation."""
+    """Tatoeba similarity search (method of LASER); the folder has an `en-XX.tsv` for each language, see `_read_pairs`."""
 
     def measure(language: str) -> Figures:
-        english, other = map(list, read_tatoeba(folder, language))
+        english, other = _read_pairs(folder, language)
         return _both_ways(english, encoder.encode(english), other, encoder.encode(other))
 
     languages = languages_of(encoder, folder, languages)
@@ -49,18 +51,19 @@ def tatoeba(encoder: SupportsEncode, folder: str | Path, languages: Sequence[str
 def xsr(encoder: SupportsEncode, folder: str | Path, languages: Sequence[str] | None = None) -> Evaluation:
     """Cross-lingual sentence retrieval (mao2021, table 4) among about 200,000 candidates.
 
-    The folder has `en-XX.tsv` a language (Q or C, source, English, translation), whose rows Q are the queries, and
-    `distractors.XX.txt.xz`, further candidates in the language.
+    The folder has two files for each language: `en-XX.tsv` (Q or C, source, English, translation), whose rows Q are
+    the queries, and `distractors.XX.txt.xz` with further candidates.
     """
-    languages, scores = languages_of(encoder, folder, languages), {}
+    scores = {}
+    languages = languages_of(encoder, folder, languages)
     with Progress("candidates") as progress:
         for language in languages:
             file = Path(folder) / f"en-{language}.tsv"
-            kinds, _, english, other = _columns(file, 4, XSR_ROWS)
+            kinds, _, english, other = _columns(file, 4, _XSR_LAYOUT)
             distractors = _existing(Path(folder) / f"distractors.{language}.txt.xz", "one sentence a line")
             gold = [row for row, kind in enumerate(kinds) if kind == "Q"]
             if not gold:
-                raise DataError(f"{file}: no row is a query; expected {XSR_ROWS}")
+                raise DataError(f"{file}: no row is a query; expected {_XSR_LAYOUT}")
             pool = progress.count(chain(other, read_lines(distractors)))
             scores[language] = _figures(
                 retrieve(encoder.encode([other[row] for row in gold]), encoded(encoder, english), gold),
@@ -76,107 +79,27 @@ def space(
     *,
     english_by: SupportsEncode,
 ) -> Evaluation:
-    """How well an encoder's vectors lie among those of another one, which encodes English; on the files of `tatoeba`.
+    """How near an encoder's vectors are to those of another one, which encodes English; on the files of `tatoeba`.
 
-    The use: an index of English documents that another model made, searched in other languages by ours, and the
-    reverse. A ValueError says that the vectors of the two differ in length.
+    So an index of English documents that another model made can be searched in other languages with ours, and the
+    reverse. Raises ValueError if the vectors of the two differ in length.
     """
 
     def measure(language: str) -> Figures:
-        english, other = map(list, read_tatoeba(folder, language))
-        theirs, translated = english_by.encode(english), encoder.encode(other)
-        near = (float(row_cosines(ours, theirs).mean()) for ours in (encoder.encode(english), translated))
-        return {**_both_ways(english, theirs, other, translated), **dict(zip(COSINES, near, strict=True))}
+        english, other = _read_pairs(folder, language)
+        theirs = english_by.encode(english)
+        translated = encoder.encode(other)
+        cosines = (float(row_cosines(ours, theirs).mean()) for ours in (encoder.encode(english), translated))
+        return {**_both_ways(english, theirs, other, translated), **dict(zip(COSINES, cosines, strict=True))}
 
-    languages, averaged = languages_of(encoder, folder, languages), (*DIRECTIONS, *COSINES)
+    languages = languages_of(encoder, folder, languages)
     ours, theirs = (either.encode(["cat"]).shape[1] for either in (encoder, english_by))
     if ours != theirs:
         raise ValueError(
             f"the model's vectors have {ours} numbers, those of the model for English {theirs}; expected two of one "
             "space: `xsent info` says whose space a bundle's vectors lie in"
         )
-    return measure_each(languages, measure, averaged, SPACE_NOTE)
-
-
-def languages_of(encoder: SupportsEncode, folder: str | Path, asked: Sequence[str] | None = None) -> list[str]:
-    """The languages of a folder with an `en-XX.tsv` for each, see `choose_languages`."""
-    found = (file.stem.removeprefix("en-") for file in Path(folder).glob("en-*.tsv"))
-    return choose_languages(encoder, found, asked, folder, "an en-XX.tsv such as en-fr.tsv")
-
-
-def read_tatoeba(folder: str | Path, language: str) -> Sequence[Sequence[str]]:
-    """The English sentences and their translations, as many."""
-    return _columns(Path(folder) / f"en-{language}.tsv", 2, PAIRS)
-
-
-class SearchScore(NamedTuple):
-    """One search: so many queries among so many candidates."""
-
-    queries: int
-    candidates: int
-    correct: int  # queries whose nearest candidate is the gold one
-    same_text: int  # queries whose nearest candidate reads the same as the gold one
-
-
-def retrieve(
-    queries: ArrayLike, candidates: Iterable[tuple[Sequence[str], ArrayLike]], gold: Sequence[int]
-) -> SearchScore:
-    """Search the nearest candidate for every query vector [q, D]; `gold` has the indices of their translations [q].
-
-    Candidates, sentences with their vectors, come in blocks that are not kept.
-    """
-    search = NearestSearch(queries)
-    hashes = array("q")  # 8 bytes a candidate are enough to see which texts are the same
-    for sentences, vectors in candidates:
-        search.add(vectors)
-        hashes.extend(map(hash, sentences))
-    found, right, texts = search.indices[:, 0], np.asarray(gold), np.frombuffer(hashes, np.int64)
-    return SearchScore(
-        queries=len(right),
-        candidates=len(texts),
-        correct=int((found == right).sum()),
-        same_text=int((texts[found] == texts[right]).sum()),
-    )
-
-
-def encoded(encoder: SupportsEncode, sentences: Iterable[str]) -> Iterator[tuple[list[str], ArrayLike]]:
-    """Sentences in blocks, with their vectors."""
-    source = iter(sentences)
-    while block := list(islice(source, _BLOCK)):
-        yield block, encoder.encode(block)
-
-
-def _both_ways(english: list[str], english_vectors: ArrayLike, other: list[str], vectors: ArrayLike) -> Figures:
-    """Rows searched among the rows of the other side."""
-    gold = range(len(english))
-    to_english = retrieve(vectors, [(english, english_vectors)], gold)
-    return _figures(to_english, retrieve(english_vectors, [(other, vectors)], gold))
-
-
-def _figures(xx_en: SearchScore, en_xx: SearchScore) -> dict[str, float]:
-    """Both directions of a language; the reading by text only where it differs."""
-    figures: dict[str, float] = {"queries": en_xx.queries}
-    for name, found in zip(DIRECTIONS, (xx_en, en_xx), strict=True):
-        figures |= {name: 100 * found.correct / found.queries, f"{name}_candidates": found.candidates}
-        if found.same_text != found.correct:
-            figures[f"{name}_same_text"] = 100 * found.same_text / found.queries
-    return figures
-
-
-def _existing(file: Path, layout: str) -> Path:
-    if not file.is_file():
-        raise DataError(f"{file}: no such file; expected UTF-8 lines of: {layout}")
-    return file
-
-
-def _columns(file: Path, count: int, layout: str) -> Sequence[Sequence[str]]:
-    columns = list(zip(*read_fields(_existing(file, layout), count, layout), strict=True))
-    if not columns:
-        raise DataError(f"{file}: empty; expected a line a pair")
-    return columns
-
-
-_SUFFIXES = (".txt", ".dev", ".devtest")
+    return measure_each(languages, measure, (*DIRECTIONS, *COSINES), SPACE_NOTE)
 
 
 def xsim(
@@ -190,17 +113,26 @@ def xsim(
 ) -> Evaluation:
     """Error rates in per cent of every language against the pivot, both directions; margin and k as in `mine_bitext`.
 
-    The folder has one file of parallel lines a language, as FLORES and NTREX have them; the code is the file's name
+    The folder has one file of parallel lines for each language, as in FLORES and NTREX. The code is the file's name
     without its ending (`fr.txt`, `fra_Latn.devtest`), after the last dot in it (`newstest2019-ref.fra.txt`).
     """
-    files = {file.stem.rpartition(".")[2]: file for file in sorted(Path(folder).glob("*")) if file.suffix in _SUFFIXES}
+    files = {
+        file.stem.rpartition(".")[2]: file for file in sorted(Path(folder).glob("*")) if file.suffix in _XSIM_SUFFIXES
+    }
     asked = None if languages is None else [code for code in languages if code != pivot]
     languages = choose_languages(encoder, files.keys() - {pivot}, asked, folder, f"files beside {pivot}'s, as fr.txt")
-    anchor = _sentences(files, folder, pivot)
-    vectors, directions = encoder.encode(anchor), (f"xx_{pivot}", f"{pivot}_xx")
+
+    def sentences(code: str) -> list[str]:
+        if code not in files:
+            raise DataError(f"{folder}: no file of {code}; expected e.g. {code}.txt with one sentence a line")
+        return read_sentences(files[code])
+
+    anchor = sentences(pivot)
+    vectors = encoder.encode(anchor)
+    directions = (f"xx_{pivot}", f"{pivot}_xx")
 
     def measure(code: str) -> Figures:
-        texts = _sentences(files, folder, code)
+        texts = sentences(code)
         if len(texts) != len(anchor):
             lengths = f"{len(texts):,} lines, {files[pivot].name} {len(anchor):,}"
             raise DataError(f"{files[code]}: {lengths}; expected parallel lines")
@@ -222,7 +154,81 @@ def xsim_errors(src: ArrayLike, trg: ArrayLike, *, margin: Margin = "ratio", k: 
     return n - int((found.src == found.trg).sum())
 
 
-def _sentences(files: dict[str, Path], folder: str | Path, code: str) -> list[str]:
-    if code not in files:
-        raise DataError(f"{folder}: no file of {code}; expected e.g. {code}.txt with one sentence a line")
-    return read_sentences(files[code])
+def languages_of(encoder: SupportsEncode, folder: str | Path, asked: Sequence[str] | None = None) -> list[str]:
+    """The languages of a folder with an `en-XX.tsv` for each, see `choose_languages`."""
+    found = (file.stem.removeprefix("en-") for file in Path(folder).glob("en-*.tsv"))
+    return choose_languages(encoder, found, asked, folder, "an en-XX.tsv such as en-fr.tsv")
+
+
+class SearchScore(NamedTuple):
+    """Counts of one search."""
+
+    queries: int
+    candidates: int
+    correct: int  # queries whose nearest candidate is the gold one
+    same_text: int  # queries whose nearest candidate reads the same as the gold one
+
+
+def retrieve(
+    queries: ArrayLike, candidates: Iterable[tuple[Sequence[str], ArrayLike]], gold: Sequence[int]
+) -> SearchScore:
+    """Search the nearest candidate for every query vector [q, D]; `gold` has the indices of their translations [q].
+
+    Candidates, sentences with their vectors, come in blocks that are not kept.
+    """
+    search = NearestSearch(queries)
+    hashes = array("q")  # 8 bytes a candidate are enough to compare texts
+    for sentences, vectors in candidates:
+        search.add(vectors)
+        hashes.extend(map(hash, sentences))
+    found = search.indices[:, 0]
+    right = np.asarray(gold)
+    texts = np.frombuffer(hashes, np.int64)
+    return SearchScore(
+        queries=len(right),
+        candidates=len(texts),
+        correct=int((found == right).sum()),
+        same_text=int((texts[found] == texts[right]).sum()),
+    )
+
+
+def encoded(encoder: SupportsEncode, sentences: Iterable[str]) -> Iterator[tuple[list[str], ArrayLike]]:
+    """Sentences in blocks, with their vectors."""
+    source = iter(sentences)
+    while block := list(islice(source, _BLOCK)):
+        yield block, encoder.encode(block)
+
+
+def _both_ways(english: list[str], english_vectors: ArrayLike, other: list[str], vectors: ArrayLike) -> Figures:
+    """Each side searched for the rows of the other."""
+    gold = range(len(english))
+    to_english = retrieve(vectors, [(english, english_vectors)], gold)
+    return _figures(to_english, retrieve(english_vectors, [(other, vectors)], gold))
+
+
+def _figures(xx_en: SearchScore, en_xx: SearchScore) -> dict[str, float]:
+    """Both directions of a language; `same_text` only where it differs."""
+    figures: dict[str, float] = {"queries": en_xx.queries}
+    for name, found in zip(DIRECTIONS, (xx_en, en_xx), strict=True):
+        figures |= {name: 100 * found.correct / found.queries, f"{name}_candidates": found.candidates}
+        if found.same_text != found.correct:
+            figures[f"{name}_same_text"] = 100 * found.same_text / found.queries
+    return figures
+
+
+def _read_pairs(folder: str | Path, language: str) -> list[list[str]]:
+    """The English sentences and their translations, the two columns of `en-XX.tsv`."""
+    return _columns(Path(folder) / f"en-{language}.tsv", 2, "English, translation")
+
+
+def _columns(file: Path, count: int, layout: str) -> list[list[str]]:
+    columns = list(map(list, zip(*read_fields(_existing(file, layout), count, layout), strict=True)))
+    if not columns:
+        raise DataError(f"{file}: empty; expected a line a pair")
+    return columns
+
+
+def _existing(file: Path, layout: str) -> Path:
+    if not file.is_file():
+        raise DataError(f"{file}: no such file; expected UTF-8 lines of: {layout}")
+    return file
