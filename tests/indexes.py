@@ -38,10 +38,10 @@ class Replay:
         rows = [self._vectors[int(text)] if text else np.zeros(self.dim) for text in texts]
         return np.array(rows, np.float32).reshape(-1, self.dim)
 
-    def encode_iter(self, texts: Iterable[str], **_: object) -> Iterator[NDArray[Any]]:
-        """Vectors [D]."""
+    def encode_items(self, texts: Iterable[str], **_: object) -> Iterator[tuple[str, NDArray[Any]]]:
+        """Texts with their vectors [D]."""
         for text in texts:
-            yield self.encode([text])[0].astype(np.float16)
+            yield text, self.encode([text])[0].astype(np.float16)
 
 
 def replayed(path: Path, vectors: NDArray[Any], **options: bool) -> tuple[SearchIndex, Any]:

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
-from itertools import accumulate, islice, tee
+from itertools import accumulate, islice
 from pathlib import Path
 from typing import Any
 
@@ -297,12 +297,12 @@ class PartWriter:
     def _write(self, partition: Partition) -> int:
         """Number of rows whose vector is zero."""
         empty = 0
-        sentences, texts = tee(partition.sentences())
-        vectors = self._encoder.encode_iter(sentences, start=partition.line, **self._job.options)
+        sentences = partition.sentences()
+        encoded = self._encoder.encode_items(sentences, start=partition.line, **self._job.options)
 
         def pairs() -> Iterator[tuple[str, Any]]:
             nonlocal empty
-            for vector, text in zip(vectors, texts, strict=False):  # see `xsent encode`: vectors come to their end
+            for text, vector in encoded:
                 empty += not vector.any()
                 yield text, vector
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import Literal, TypeAlias, TypeVar, get_args
+from typing import Any, Literal, TypeAlias, TypeVar, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -277,7 +277,7 @@ class SentenceEncoder:
         with Progress("sentences", len(texts), enabled=show_progress_bar) as progress:
             threads = min(self.threads, -(-len(texts) // _CHUNK) or 1)
             done = 0
-            for _, rows, seen in self._stream(_chunks(texts, 0, _itself), options, threads):
+            for _, rows, seen in self._stream(_chunks(texts), options, threads):
                 vectors[done : done + len(rows)] = rows
                 done += len(rows)
                 remarks.add(seen)
@@ -305,7 +305,6 @@ class SentenceEncoder:
             raise TypeError(f"encode_iter takes sentences, not one {one}; use encode for one sentence")
         pairs = self.encode_items(
             sentences,
-            _itself,
             normalize_embeddings=normalize_embeddings,
             truncate_dim=truncate_dim,
             precision=precision,
@@ -318,7 +317,7 @@ class SentenceEncoder:
     def encode_items(
         self,
         items: Iterable[Item],
-        text: Callable[[Item], str],
+        text: Callable[[Item], str] | None = None,
         *,
         normalize_embeddings: bool = True,
         truncate_dim: int | None = None,
@@ -327,13 +326,13 @@ class SentenceEncoder:
         space: str | None = None,
         start: int = 0,
     ) -> Iterator[tuple[Item, Vectors]]:
-        """Yield every item with the vector [D] of its sentence `text(item)`; otherwise as `encode_iter`.
+        """Yield every item with the vector [D] of its sentence, `text(item)` or the item; otherwise as `encode_iter`.
 
         Iterate to the end: only there does it warn of long and of unknown sentences.
         """
         matrix = self._matrix(space, truncate_dim)
         options = EncodeOptions.check(self.dim, normalize_embeddings, truncate_dim, precision, on_long, matrix)
-        return self._iterate(_chunks(items, whole_number("start", start, 0), text), options)
+        return self._iterate(_chunks(items, text, whole_number("start", start, 0)), options)
 
     def count_tokens(self, sentence: str) -> int:
         """Tokens of a sentence, of which `max_length` are read at once; 0 for one without text."""
@@ -409,12 +408,9 @@ def _open_again(
     return encoder
 
 
-def _chunks(items: Iterable[Item], first: int, text: Callable[[Item], str]) -> Iterator[_Chunk[Item]]:
+def _chunks(items: Iterable[Item], text: Callable[[Item], str] | None = None, first: int = 0) -> Iterator[_Chunk[Item]]:
     source = iter(items)
     while chunk := list(islice(source, _CHUNK)):
-        yield first, chunk, [text(item) for item in chunk]
+        sentences: list[Any] = chunk if text is None else [text(item) for item in chunk]
+        yield first, chunk, sentences
         first += len(chunk)
-
-
-def _itself(sentence: str) -> str:
-    return sentence

@@ -112,9 +112,9 @@ def test_a_stopped_job_is_resumed_where_it_was(path: Path, encoder: SentenceEnco
     with (partial / "vectors.f16").open("ab") as file:
         file.write(b"of a kill")
     encoded: list[str] = []
-    encode_iter = encoder.encode_iter
-    note = lambda texts, **options: encode_iter((encoded.append(text) or text for text in texts), **options)  # noqa: E731
-    with mock.patch.object(encoder, "encode_iter", note):
+    encode_items = encoder.encode_items
+    note = lambda texts, **options: encode_items((encoded.append(text) or text for text in texts), **options)  # noqa: E731
+    with mock.patch.object(encoder, "encode_items", note):
         build_index(path, LINES, encoder, resume=True)
     assert encoded == LINES[32:]
     whole = path.with_name("whole")

@@ -140,12 +140,12 @@ def interrupted(run: Runner, path: Path, mini_bundle: Path) -> list[object]:
 
 def test_only_the_rest_is_encoded(run: Runner, interrupted: list[object], mini_bundle: Path, path: Path) -> None:
     encoded: list[str] = []
-    encode_iter = SentenceEncoder.encode_iter
+    encode_items = SentenceEncoder.encode_items
 
-    def note_down(self: SentenceEncoder, sentences: Iterable[str], **options: Any) -> Iterator[Vectors]:  # noqa: ANN401
-        return encode_iter(self, (encoded.append(text) or text for text in sentences), **options)
+    def note_down(self: SentenceEncoder, sentences: Iterable[str], **options: Any) -> Iterator[Any]:  # noqa: ANN401
+        return encode_items(self, (encoded.append(text) or text for text in sentences), **options)
 
-    with mock.patch.object(SentenceEncoder, "encode_iter", note_down):
+    with mock.patch.object(SentenceEncoder, "encode_items", note_down):
         assert run(*interrupted, "--resume") == (0, "", GOING_ON)
     assert encoded == TEXTS[4:]
     assert np.array_equal(np.load(path), SentenceEncoder(mini_bundle).encode(TEXTS))

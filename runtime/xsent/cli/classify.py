@@ -3,7 +3,8 @@
 import sys
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import asdict
-from itertools import chain, islice, tee
+from itertools import islice
+from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -167,12 +168,13 @@ def _label(
     import numpy as np
 
     shape = (-1, 2, encoder.dim) if head.pairs else (-1, encoder.dim)
-    kept, encoded = tee(lines)  # the encoder reads a few dozen ahead, no more
-    vectors = encoder.encode_iter(chain.from_iterable(encoded), on_long="split")
-    while block := list(islice(vectors, _BLOCK)):
-        rows = np.stack(block).reshape(shape)
+    texts = ((line, text) for line in lines for text in line)
+    stream = encoder.encode_items(texts, itemgetter(1), on_long="split")
+    while block := list(islice(stream, _BLOCK)):
+        rows = np.stack([vector for _, vector in block]).reshape(shape)
+        kept = [line for (line, _), _ in block[:: 2 if head.pairs else 1]]
         probabilities = head.predict_proba(rows).max(axis=1).tolist()
-        yield from zip(islice(kept, len(rows)), head.predict(rows, unknown=unknown), probabilities, strict=True)
+        yield from zip(kept, head.predict(rows, unknown=unknown), probabilities, strict=True)
 
 
 def _files(

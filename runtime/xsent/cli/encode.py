@@ -4,7 +4,6 @@ import sys
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from itertools import tee
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -109,11 +108,8 @@ def _encode_here(
             lines, done = writer.remaining(lines), writer.rows
         if done:
             typer.echo(f"Going on after line {done:,}; warnings count the lines after it only.", err=True)
-        texts, sentences = tee(lines)  # the encoder reads a few dozen ahead, no more
-        vectors = encoder.encode_iter(sentences, start=done, **options)
         rows = empty = 0
-        # Vectors first: only then does their iterator reach its end, where it warns of long sentences.
-        for vector, text in zip(vectors, texts, strict=False):
+        for text, vector in encoder.encode_items(lines, start=done, **options):
             writer.write(text, vector)
             rows += 1
             empty += not vector.any()

@@ -5,7 +5,7 @@ import shutil
 from collections.abc import Iterable, Iterator
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, replace
-from itertools import tee
+from operator import itemgetter
 from pathlib import Path
 
 import numpy as np
@@ -314,10 +314,9 @@ def _fill(
     with explain_write_errors(path, lambda: writer.stopped() is not None):
         state = writer.state
         rest = writer.digest.skip(texts, state.lines - state.start, state.digest, writer.folder)
-        texts, sentences = tee(rest)  # the encoder reads a few dozen ahead, no more
-        vectors = encoder.encode_iter(sentences, precision="float16", on_long="split", space=space)
+        lines = encoder.encode_items(rest, precision="float16", on_long="split", space=space)
         with Progress("lines", enabled=show) as progress:
-            for vector, text in zip(progress.count(vectors), texts, strict=False):
+            for text, vector in progress.count(lines):
                 writer.add(text, vector)
         writer.finish()
         state = writer.state
@@ -331,7 +330,6 @@ def _fill(
 
 
 _WORTH_COMPACTING = 10_000  # removed rows; and there must be more of them than of others
-_NO_VECTOR = np.zeros(0, np.float16)  # of what ends a document
 
 
 @dataclass(frozen=True)
@@ -406,22 +404,20 @@ def _add(writer: IndexWriter, documents: Iterable[Document], encoder: SentenceEn
     """Append all passages of all documents, and save from time to time."""
     unsaved: list[StoredDocument] = []
     document: Document | None = None
-    passages, read = tee(_passages(documents))  # the encoder reads a few dozen ahead, no more
-    texts = (text for _, line, text in read if line)
-    vectors = encoder.encode_iter(texts, precision="float16", on_long="split")
+    passages = encoder.encode_items(_passages(documents), itemgetter(2), precision="float16", on_long="split")
     first = writer.rows
     try:
         with Progress("passages", enabled=show) as progress:
-            vectors = progress.count(vectors)
-            for document, line, text in passages:
-                writer.append(document.name, line, text, next(vectors) if line else _NO_VECTOR)
-                if not line:
+            for (document, line, text), vector in passages:
+                writer.append(document.name, line, text, vector)
+                if line:
+                    progress.advance()
+                else:
                     unsaved.append(StoredDocument(document.name, document.stamp, first, writer.rows - first))
                     first = writer.rows
                 if writer.is_full:
                     _save(writer, unsaved, document, first)
                     unsaved = []
-            next(vectors, None)  # their end, where they warn; Ctrl-C is lost while Python drops what has not come to it
     finally:  # also when it is interrupted
         _save(writer, unsaved, document, first)
 
