@@ -12,8 +12,8 @@ from xsent.bundle import Bundle
 from xsent.classification.topics import ENGLISH, transfer_from_english
 from xsent.encoder import SentenceEncoder
 from xsent.errors import DataError, XsentError
-from xsent.evaluation.result import Evaluation
 from xsent.evaluation.judgements import sts
+from xsent.evaluation.result import Evaluation
 from xsent.evaluation.translation import space, tatoeba, xsr
 from xsent.files.atomic import atomic_file
 from xsent.files.text import read_lines

@@ -38,7 +38,7 @@ _BLOCK = 4096  # candidates encoded and scored at once
 
 
 def tatoeba(encoder: SupportsEncode, folder: str | Path, languages: Sequence[str] | None = None) -> Evaluation:
-    """Tatoeba similarity search (method of LASER); the folder has an `en-XX.tsv` for each language, see `_read_pairs`."""
+    """Tatoeba similarity search (method of LASER); the folder has `en-XX.tsv` a language: English, translation."""
 
     def measure(language: str) -> Figures:
         english, other = _read_pairs(folder, language)
