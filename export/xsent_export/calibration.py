@@ -60,7 +60,7 @@ def calibration_of(checkpoint: Checkpoint, form: BundleSpec, sentences: Sequence
         return ActivationStats({name.removeprefix(SMOOTHING): factors.numpy() for name, factors in kept.items()})
     tokenizer = Tokenizer(checkpoint.tokenizer)
     read = [tokenizer.encode(text) for text in sentences]
-    return calibrate(checkpoint.encoder.first(form.num_layers), read, form.target)
+    return calibrate(checkpoint.load_encoder().first(form.num_layers), read, form.target)
 
 
 @torch.inference_mode()

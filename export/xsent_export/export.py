@@ -99,7 +99,7 @@ class _Maker:
         # Of every other pair: OpenVINO's files are measured on those between.
         calibration = [text for sides in self._pairs.values() for pair in sides[1::2] for text in pair]
         shutil.copyfile(checkpoint.tokenizer, folder / TOKENIZER)
-        graph = EncoderGraph(checkpoint.encoder, form, calibration_of(checkpoint, form, calibration))
+        graph = EncoderGraph(checkpoint.load_encoder(), form, calibration_of(checkpoint, form, calibration))
         for name, matrix in spaces_of(checkpoint, form).items():
             graph.keep(f"space.{name}", matrix.numpy().astype("float16"))
         graph.write(folder)
@@ -141,7 +141,7 @@ class _Maker:
     def _check_weights(self) -> None:
         """Refuse weights that are coarser than their form says: of a small encoder, cosines say little of layers."""
         form, weights = self._form, BundleWeights(Bundle.open(self._folder))
-        for name, tensor in self._checkpoint.encoder.first(form.num_layers).state_dict().items():
+        for name, tensor in self._checkpoint.load_encoder().first(form.num_layers).state_dict().items():
             kept, factors = weights.read(name), weights.factors(name)
             trained = tensor.numpy()[tuple(map(slice, kept.shape))]
             off = steps_off(trained / factors, kept / factors, form.limit(name))

@@ -77,7 +77,7 @@ def count_pieces(checkpoint: Checkpoint, languages: Sequence[str] | None, sample
     if unknown:
         known = ", ".join(checkpoint.languages)
         raise DataError(f"{checkpoint.given}: has no language {', '.join(unknown)}; it has {known}")
-    processor = checkpoint.processor
+    processor = checkpoint.load_tokenizer()
     counts, total, seen = np.zeros(len(processor), np.int64), 0, set[str]()
     source = _sentences(sample, languages, seen)
     while chunk := list(islice(source, CHUNK)):

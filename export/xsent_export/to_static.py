@@ -26,7 +26,7 @@ PRIOR = 50  # sentences' worth of belief that a sentence is the mean of its piec
 @torch.no_grad()
 def without_layers(checkpoint: Checkpoint, sentences: Sequence[str]) -> Checkpoint:
     """The checkpoint as a table alone, fitted to what its layers say of some sentences in all its languages."""
-    encoder, processor = checkpoint.encoder, checkpoint.processor
+    encoder, processor = checkpoint.load_encoder(), checkpoint.load_tokenizer()
     logger.info("a table of %s pieces, fitted to %s sentences", f"{len(processor):,}", f"{len(sentences):,}")
     pieces = _alone(encoder)
     means, vectors = [], []

@@ -144,7 +144,7 @@ def test_every_weight_is_used_none_is_missing_and_company_moves_no_vector(
         tmp_path, local_files_only=True, add_pooling_layer=False, output_loading_info=True
     )
     assert {name: list(problems) for name, problems in report.items() if problems} == {}
-    parameters = sum(weight.numel() for weight in checkpoint.encoder.parameters())
+    parameters = sum(weight.numel() for weight in checkpoint.load_encoder().parameters())
     assert (tmp_path / "model.safetensors").stat().st_size - 4 * parameters < 4 * DIM + 4000  # token types, and names
     model, texts = load(tmp_path), ["The cat sleeps.", "猫", "Le chat dort près de la fenêtre. " * 3]
     assert np.allclose(model.encode(texts), np.stack([model.encode(text) for text in texts]), atol=1e-6)

@@ -27,7 +27,7 @@ def test_the_table_is_a_ridge_regression_towards_pieces_alone(
 ) -> None:
     monkeypatch.setattr(static, "CHUNK", 3)
     table = without_layers(checkpoint, TEXTS)
-    encoder, processor = checkpoint.encoder, checkpoint.processor
+    encoder, processor = checkpoint.load_encoder(), checkpoint.load_tokenizer()
 
     def states(pieces: list[int]) -> tuple[np.ndarray, np.ndarray]:
         """What enters the layers of a sentence, and what leaves them, with its first and last token."""

@@ -82,7 +82,7 @@ def test_eight_bits_are_close(
     out = tmp_path / "out"
     _, told, _ = export_command(checkpoint.path, out, "--format", "openvino", option, "--tolerance", 20, "--json")
     assert json.loads(told)["path"] == str(out) and capfd.readouterr().out == ""  # it is for results
-    parameters = sum(weight.numel() for weight in checkpoint.encoder.parameters())
+    parameters = sum(weight.numel() for weight in checkpoint.load_encoder().parameters())
     assert (out / "openvino" / "model.bin").stat().st_size < 2 * parameters  # scales and positions are not in 8 bits
     trained = CheckpointEncoder(checkpoint).encode(SENTENCES)
     for backend in ("onnx", "openvino"):
@@ -118,7 +118,7 @@ def test_threads_company_and_the_next_prepared_length_change_nothing(
     with ThreadPoolExecutor(4) as pool:
         np.testing.assert_array_equal(alone, list(pool.map(backend.embed, sentences)))
     for ids, vector in zip(sentences[:64], alone, strict=False):  # each length once
-        np.testing.assert_allclose(vector, trained_vector(checkpoint.encoder, ids), rtol=0, atol=1e-5)
+        np.testing.assert_allclose(vector, trained_vector(checkpoint.load_encoder(), ids), rtol=0, atol=1e-5)
 
 
 @pytest.mark.filterwarnings("ignore::xsent.encoder.UnknownTextWarning")

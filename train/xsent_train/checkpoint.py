@@ -82,9 +82,8 @@ class Checkpoint:
         """SentencePiece model."""
         return self.path / TOKENIZER
 
-    @property
-    def processor(self) -> spm.SentencePieceProcessor:
-        """The same, opened; a DataError where it is damaged or another encoder's."""
+    def load_tokenizer(self) -> spm.SentencePieceProcessor:
+        """Open the SentencePiece model; raises DataError if it is damaged or belongs to another encoder."""
         with as_data_error(self.tokenizer, REMEDY):
             processor = spm.SentencePieceProcessor(model_file=str(self.tokenizer))
             if (pieces := processor.get_piece_size()) != (rows := self.config.vocab_size):
@@ -96,9 +95,8 @@ class Checkpoint:
         """Held-out pairs, in the layout of a corpus."""
         return self.path / VALIDATION
 
-    @property
-    def encoder(self) -> Encoder:
-        """The encoder with these weights, in evaluation mode."""
+    def load_encoder(self) -> Encoder:
+        """Build the encoder with these weights, in evaluation mode."""
         prefix, layers = "encoder.", self.config.num_layers
         state = {name.removeprefix(prefix): w.float() for name, w in self.weights.items() if name.startswith(prefix)}
         if layers > len(state):
@@ -173,9 +171,9 @@ def load_checkpoint(path: Path) -> Checkpoint:
         _refuse_changed(path / name, about, REMEDY)
     with as_data_error(path / MODEL, REMEDY):
         checkpoint = Checkpoint(path, about, load_file(path / MODEL))
-        checkpoint.encoder  # noqa: B018  a checkpoint whose weights do not fit fails here, not later
+        checkpoint.load_encoder()  # a checkpoint whose weights do not fit fails here, not later
     if checkpoint.tokenizer.is_file():
-        checkpoint.processor  # noqa: B018  likewise
+        checkpoint.load_tokenizer()  # likewise
     return checkpoint
 
 
@@ -205,9 +203,9 @@ class CheckpointEncoder:
 
     def __init__(self, checkpoint: Checkpoint, *, num_layers: int | None = None, dim: int | None = None) -> None:
         self._device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
-        encoder = checkpoint.encoder
+        encoder = checkpoint.load_encoder()
         self._encoder = (encoder if num_layers is None else encoder.first(num_layers)).to(self._device)
-        self._processor = checkpoint.processor
+        self._processor = checkpoint.load_tokenizer()
         self.languages = checkpoint.languages
         self.dim = dim or checkpoint.config.dim
 

@@ -58,14 +58,14 @@ def _reader(checkpoint: Checkpoint, form: BundleSpec, folder: Path) -> SupportsE
 
 def write_plain_onnx(checkpoint: Checkpoint, form: BundleSpec, folder: Path) -> None:
     """One ONNX file beside the tokenizer, for plain onnxruntime and SentencePiece."""
-    write_batch_graph(checkpoint.encoder, form, folder / "model.onnx")
+    write_batch_graph(checkpoint.load_encoder(), form, folder / "model.onnx")
     shutil.copyfile(checkpoint.tokenizer, folder / TOKENIZER)
 
 
 def write_web(checkpoint: Checkpoint, form: BundleSpec, folder: Path) -> None:
     """Write a model that transformers.js opens; it gives `sentence_embedding` [B, D], not normalised."""
     (folder / WEB_GRAPH).parent.mkdir()
-    write_batch_graph(checkpoint.encoder, form, folder / WEB_GRAPH)
+    write_batch_graph(checkpoint.load_encoder(), form, folder / WEB_GRAPH)
     # Its map of characters would be read as NFKC, with exceptions that are not ours.
     kept = form.shape(checkpoint.config)
     write_tokenizer(checkpoint.tokenizer, folder, kept, charsmap=False)

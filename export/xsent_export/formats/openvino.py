@@ -83,7 +83,7 @@ def write_openvino(
     precision: Precision = "float32" if kind == "fp32" else "int8"
     form = BundleSpec(form.num_layers, form.dim, precision)
     known = calibration_of(checkpoint, form, calibration) if kind == "int8" else NOTHING
-    model = PaddedGraph(checkpoint.encoder, form, known).serialized(
+    model = PaddedGraph(checkpoint.load_encoder(), form, known).serialized(
         checkpoint.given, "what OpenVINO reads, at most 2.1"
     )
     samples = _samples(checkpoint, calibration) if kind == "int8" else []

@@ -27,7 +27,7 @@ def write_sentence_transformers(checkpoint: Checkpoint, form: BundleSpec, folder
     readout is a `Dense` behind its mean. A DataError where the tokenizer is of a kind that cannot be written for it, or
     dimensions of a BERT without readout shall go.
     """
-    encoder = checkpoint.encoder.first(form.num_layers)
+    encoder = checkpoint.load_encoder().first(form.num_layers)
     if encoder.layers and not encoder.readouts and form.dim < encoder.config.dim:
         raise DataError(
             f"--dim {form.dim}: a BERT has the vectors of its layers, {encoder.config.dim} numbers; leave it out and "

@@ -97,7 +97,7 @@ def compare_languages(before: Checkpoint, after: Checkpoint, tests: Path | None)
 
 def _score(checkpoint: Checkpoint, after: Checkpoint, tests: Path | None) -> dict[str, Scores]:
     held_out = Validation(after.validation, checkpoint.tokenizer) if after.validation.exists() else None
-    p1 = held_out.measure(checkpoint.encoder)["p1"] if held_out else {}
+    p1 = held_out.measure(checkpoint.load_encoder())["p1"] if held_out else {}
     scores = {language: {"held_out": score} for language, score in p1.items()}
     if tests is not None:
         languages = languages_of(CheckpointEncoder(after), tests)
