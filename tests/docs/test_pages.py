@@ -58,7 +58,7 @@ FILES = {
     "notes.txt": "The meeting is on Friday.\nThe cat needs food.\n",
     "train.tsv": "city\tThe station is closed.\ncity\tThe bus is late.\npets\tCats sleep.\npets\tDogs bark.\n",
     "notes/trip.md": "The train is at nine. Bring the tickets.\n",
-    "xsent/bin/activate": "",
+    "xsent-env/bin/activate": "",
 }
 REFUSED = 99  # exit code where something opened a connection to another machine
 OFFLINE = f"""
