@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 from browsing import complaints_of, expect, listening, needs_chromium, open_page, playwright, started_browser
-from test_builtin import NOTES
+from texts import NOTES
 
 from xsent import SentenceEncoder
 from xsent_apps.web.server import Site, open_server

@@ -6,26 +6,11 @@ from typing import get_args
 
 import numpy as np
 import pytest
+from texts import NOTES
 
 from xsent import SentenceEncoder, semantic_search
 from xsent.bundle import Bundle, builtin_path
 from xsent.precision import Precision
-
-NOTES = {
-    "en": ["The meeting is on Friday.", "The cat needs food.", "Pay the rent before the first of the month."],
-    "fr": [
-        "La réunion a lieu vendredi.",
-        "Le chat a besoin de nourriture.",
-        "Payer le loyer avant le premier du mois.",
-    ],
-    "de": ["Das Treffen ist am Freitag.", "Die Katze braucht Futter.", "Die Miete vor dem Monatsersten bezahlen."],
-    "es": ["La reunión es el viernes.", "El gato necesita comida.", "Pagar el alquiler antes del primero de mes."],
-    "it": ["La riunione è venerdì.", "Il gatto ha bisogno di cibo.", "Pagare l'affitto prima del primo del mese."],
-    "pt": ["A reunião é na sexta-feira.", "O gato precisa de comida.", "Pagar o aluguel antes do primeiro dia do mês."],
-    "nl": ["De vergadering is op vrijdag.", "De kat heeft voer nodig.", "De huur betalen voor de eerste van de maand."],
-    "ru": ["Встреча состоится в пятницу.", "Кошке нужен корм.", "Заплатить за квартиру до первого числа месяца."],
-    "ja": ["会議は金曜日です。", "猫には餌が必要です。", "月初めまでに家賃を払う。"],
-}
 
 
 @pytest.fixture(scope="module")
