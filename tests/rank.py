@@ -12,7 +12,7 @@ from safetensors.torch import save_file
 from torch import Tensor
 
 from xsent_train.data.batches import Batch
-from xsent_train.data.masking import Hiding, hide
+from xsent_train.data.masking import MaskedPairs, hide
 from xsent_train.devices import average, gather, launch
 from xsent_train.losses.distillation import Whitening
 from xsent_train.losses.stage_model import TrainingModel
@@ -22,12 +22,12 @@ from xsent_train.tokens import Tokens
 
 PIECES, PAIRS, DIM = 50, 8, 16
 MASKABLE = torch.arange(PIECES) > 2
-PLAIN = dict.fromkeys(("smlm", "ugt", "xtr", "sim", "sentence_ctl", "distil", "relate"), 1)
-SET = {"mlm": {"share": 0.4}, "tlm": {"share": 0.4}, "align": {"margin": 0.1}, "co": {"queue": 4}}
+PLAIN = dict.fromkeys(("smlm", "ugt", "xtr", "sim", "sentence_ctl", "distil", "similarity_distil"), 1)
+SET = {"mlm": {"share": 0.4}, "tlm": {"share": 0.4}, "align": {"margin": 0.1}, "contrastive_distil": {"queue": 4}}
 COMMON = {"steps": 1, "table_learning_rate": 0.1, "ignore_above": 0.9}
 SHAPE = {"num_layers": 2, "prefixes": (8, 16), "layer_prefixes": (0, 1, 2), "batch_size": PAIRS}
 BOTH = StageConfig(name="both", **SHAPE, **COMMON, objectives=Objectives(**PLAIN, **SET))
-ROWS = StageConfig(name="rows", num_layers=0, **COMMON, objectives=Objectives(rows=1))
+ROWS = StageConfig(name="rows", num_layers=0, **COMMON, objectives=Objectives(embedding_match=1))
 STAGES = (BOTH, ROWS)
 
 
@@ -46,10 +46,10 @@ def joined_batch(rank: int = 0, ranks: int = 1) -> Batch:
     return Batch(part(hiding, start, stop), group, teacher[start:stop], queue)
 
 
-def part(hiding: Hiding, start: int, stop: int) -> Hiding:
+def part(hiding: MaskedPairs, start: int, stop: int) -> MaskedPairs:
     """What is hidden of some pairs of a batch."""
     assert hiding.piece is not None and hiding.masked is not None and hiding.joined is not None
-    return Hiding(
+    return MaskedPairs(
         (hiding.sides[0].part(start, stop), hiding.sides[1].part(start, stop)),
         (hiding.read[0].part(start, stop), hiding.read[1].part(start, stop)),
         hiding.piece[start:stop],

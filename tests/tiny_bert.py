@@ -53,13 +53,13 @@ size = 360
 name = "rows"
 num_layers = 0
 table_learning_rate = 0.02
-objectives = {{ rows = 1 }}
+objectives = {{ embedding_match = 1 }}
 {STAGE}
 name = "frozen"
 num_layers = 2
 learning_rate = 0
 table_learning_rate = 1e-3
-objectives = {{ distil = 1, relate = 10 }}
+objectives = {{ distil = 1, similarity_distil = 10 }}
 prefixes = [16, 32]
 {STAGE}
 name = "everything"
@@ -69,7 +69,7 @@ learning_rate = 1e-4
 dropout = 0.1
 order = "cluster"
 clusters = 5
-objectives = {{ align = 1, distil = 1, relate = 10 }}
+objectives = {{ align = 1, distil = 1, similarity_distil = 10 }}
 layer_prefixes = [0, 2]
 """
 

@@ -94,7 +94,7 @@ mlm = 0.1
 tlm = 0.1
 smlm = 0.1
 word_ctl = { weight = 0.1, negatives = 20 }
-co = { weight = 0.1, queue = 40, ignore_above = 0.9 }
+contrastive_distil = { weight = 0.1, queue = 40, ignore_above = 0.9 }
 """
 
 

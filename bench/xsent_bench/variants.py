@@ -7,7 +7,16 @@ from pathlib import Path
 from typing import Any
 
 from xsent.errors import DataError
-from xsent_train.recipe import Align, Co, CorpusConfig, Distil, Objectives, Recipe, StageConfig, VocabularyConfig
+from xsent_train.recipe import (
+    Align,
+    ContrastiveDistil,
+    CorpusConfig,
+    Distil,
+    Objectives,
+    Recipe,
+    StageConfig,
+    VocabularyConfig,
+)
 
 TABLE = "table"  # the variant that warm ones start from
 COSINE = Objectives(align=Align(temperature=0.05))
@@ -99,8 +108,10 @@ class Plan:
             found.append(self._scratch(f"batch-{name}", system, batch=int(factor * self.batch_size)))
             found.append(replace(self._scratch(f"dim-{name}", system), dim=int(factor * self.dim)))
         found += [self._warm(f"layers-{n}", num_layers=n) for n in (0, 1, 3, 4, 6)]
-        found += [self._warm("distil", Objectives(distil=Distil())), self._warm("co", Objectives(co=Co()))]
-        found.append(self._warm("co-filter", Objectives(co=Co(ignore_above=0.9)), order="length", shuffle=False))
+        found.append(self._warm("distil", Objectives(distil=Distil())))
+        found.append(self._warm("co", Objectives(contrastive_distil=ContrastiveDistil())))
+        filtered = Objectives(contrastive_distil=ContrastiveDistil(ignore_above=0.9))
+        found.append(self._warm("co-filter", filtered, order="length", shuffle=False))
         measured_inside = [
             self._warm("layers-2"),
             self._warm("cluster", order="cluster", clusters=self.clusters),

@@ -18,7 +18,7 @@ from xsent_train.recipe import Objectives, StageConfig
 STAGE = StageConfig(
     name="s", num_layers=1, steps=20, batch_size=8, window=3, order="length", objectives=Objectives(align=1)
 )
-DISTILS = STAGE.model_copy(update={"objectives": Objectives(co={"queue": 20})})
+DISTILS = STAGE.model_copy(update={"objectives": Objectives(contrastive_distil={"queue": 20})})
 
 
 NUMBERS = SimpleNamespace(rows=lambda pairs: pairs[:, None].astype(np.float32))  # the vector of a pair is its number

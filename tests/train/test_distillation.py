@@ -6,7 +6,14 @@ import numpy as np
 import pytest
 import torch
 
-from xsent_train.losses.distillation import FLAT, Whitening, co, distil, relate, rows
+from xsent_train.losses.distillation import (
+    FLAT,
+    Whitening,
+    contrastive_distil,
+    distil,
+    embedding_match,
+    similarity_distil,
+)
 
 NONE = torch.zeros(0, 2)
 
@@ -23,22 +30,22 @@ def test_co_tells_the_translation_from_the_queue_and_not_from_the_batch() -> Non
     queue = torch.tensor([[0.0, 1.0], [2.0, 0.0], [-1.0, 0.0]])
     first = math.log(1 + (math.exp(0) + math.exp(2) + math.exp(-2)) / math.exp(1.2))
     second = math.log(1 + (math.exp(2) + 2) / math.exp(2))
-    assert co(student, teacher, queue, temperature=0.5).item() == pytest.approx((first + second) / 2)
+    assert contrastive_distil(student, teacher, queue, temperature=0.5).item() == pytest.approx((first + second) / 2)
 
 
 def test_co_filter_leaves_out_what_is_too_near_to_that_querys_translation() -> None:
     # Cosines of the queue with the first key: 1, 0.8, 0; with the second: 0, 0.6, 1. Above 0.7 nothing counts.
     teacher = torch.tensor([[1.0, 0.0], [0.0, 1.0]])
     queue = torch.tensor([[2.0, 0.0], [0.8, 0.6], [0.0, 1.0]])
-    loss = co(teacher, teacher, queue, temperature=1.0, ignore_above=0.7)
+    loss = contrastive_distil(teacher, teacher, queue, temperature=1.0, ignore_above=0.7)
     first = math.log(1 + math.exp(0 - 1))
     second = math.log(1 + math.exp(0 - 1) + math.exp(0.6 - 1))
     assert loss.item() == pytest.approx((first + second) / 2)
 
 
-def test_co_without_a_filter_keeps_the_translation_itself_in_the_queue() -> None:
+def test_contrastive_distil_without_a_filter_keeps_the_translation_itself_in_the_queue() -> None:
     key = torch.tensor([[1.0, 4.0]])  # its cosine with itself is rounded to above 1
-    assert co(key, key, key, temperature=0.05, ignore_above=1.0).item() == pytest.approx(math.log(2))
+    assert contrastive_distil(key, key, key, temperature=0.05, ignore_above=1.0).item() == pytest.approx(math.log(2))
 
 
 def test_co_tells_the_translation_from_the_batch_too_where_asked() -> None:
@@ -46,16 +53,16 @@ def test_co_tells_the_translation_from_the_batch_too_where_asked() -> None:
     teacher = torch.tensor([[1.0, 0.0, 0.0], [0.8, 0.6, 0.0], [2.0, 0.0, 0.0]])
     queue = torch.tensor([[0.0, 0.0, 1.0]])
     first, second = math.log(1 + math.exp(-1) + math.exp(0.8 - 1)), math.log(1 + math.exp(-1) + 2 * math.exp(0.8 - 1))
-    loss = co(teacher, teacher, queue, temperature=1.0, batch=True)
+    loss = contrastive_distil(teacher, teacher, queue, temperature=1.0, batch=True)
     assert loss.item() == pytest.approx((2 * first + second) / 3)
-    filtered = co(teacher, teacher, queue, temperature=1.0, ignore_above=0.7, batch=True)
+    filtered = contrastive_distil(teacher, teacher, queue, temperature=1.0, ignore_above=0.7, batch=True)
     assert filtered.item() == pytest.approx(math.log(1 + math.exp(-1)))
 
 
 @pytest.mark.parametrize("queue", [NONE, torch.tensor([[1.0, 1.0]])])
-def test_co_without_negatives_is_zero_and_can_go_backward(queue: torch.Tensor) -> None:
+def test_contrastive_distil_without_negatives_is_zero_and_can_go_backward(queue: torch.Tensor) -> None:
     student = torch.tensor([[1.0, 0.0]], requires_grad=True)
-    loss = co(student, torch.ones(1, 2), queue, temperature=0.05, ignore_above=0.9)
+    loss = contrastive_distil(student, torch.ones(1, 2), queue, temperature=0.05, ignore_above=0.9)
     loss.backward()
     assert loss.item() == 0.0 and torch.equal(student.grad, torch.zeros(1, 2))
 
@@ -64,7 +71,7 @@ def test_only_the_student_learns_and_an_empty_sentence_teaches_nothing() -> None
     student = torch.tensor([[1.0, 0.5], [0.0, 0.0]], requires_grad=True)
     teacher = torch.tensor([[0.0, 1.0], [1.0, 0.0]], requires_grad=True)
     queue = torch.tensor([[1.0, 0.0], [0.0, 0.0]], requires_grad=True)
-    loss = distil(student, teacher) + co(student, teacher, queue, temperature=0.05)
+    loss = distil(student, teacher) + contrastive_distil(student, teacher, queue, temperature=0.05)
     loss.backward()
     assert teacher.grad is None and queue.grad is None
     assert torch.isfinite(loss) and torch.isfinite(student.grad).all()
@@ -75,17 +82,18 @@ def test_only_the_student_learns_and_an_empty_sentence_teaches_nothing() -> None
 
 def test_a_queue_of_half_precision() -> None:
     vectors, queue = torch.tensor([[1.0, 0.0]]), torch.tensor([[0.0, 1.0]])
-    assert co(vectors, vectors, queue.half(), temperature=1.0) == co(vectors, vectors, queue, temperature=1.0)
+    found = [contrastive_distil(vectors, vectors, negatives, temperature=1.0) for negatives in (queue, queue.half())]
+    assert found[0] == found[1]
 
 
-def test_relate_compares_all_cosines_with_the_teachers() -> None:
+def test_similarity_distil_compares_all_cosines_with_the_teachers() -> None:
     # Cosines by row, the teacher's: 1, 0.6 and 0.6, 1; the student's: -0.6, 0 and 1, 0.8.
     teacher = torch.tensor([[1.0, 0.0], [3.0, 4.0]])
     english, translations = torch.tensor([[2.0, 0.0], [0.8, 0.6]]), torch.tensor([[-0.6, 0.8], [7.0, 0.0]])
     gaps = [-0.6 - 1, 0 - 0.6, 1 - 0.6, 0.8 - 1]
     expected = sum(gap**2 for gap in gaps) / 4
-    assert relate(translations, english, teacher).item() == pytest.approx(expected)
-    assert relate(teacher, 3 * teacher, teacher).item() == pytest.approx(0, abs=1e-12)
+    assert similarity_distil(translations, english, teacher).item() == pytest.approx(expected)
+    assert similarity_distil(teacher, 3 * teacher, teacher).item() == pytest.approx(0, abs=1e-12)
 
 
 def test_whitening_makes_all_directions_vary_nearly_alike() -> None:
@@ -104,21 +112,26 @@ def test_rows_is_the_squared_error_and_the_contrast_in_the_white_space() -> None
     student, teacher = torch.tensor([[2.0, 0.0], [1.0, 1.0]]), torch.tensor([[2.0, 1.0], [1.0, 3.0]])
     whitening = Whitening(torch.tensor([1.0, 0.0]), torch.diag(torch.tensor([2.0, 1.0])))
     error = (0 + 1 + 0 + 4) / 4
-    plain = rows(student, teacher, whitening, contrast=0.0, temperature=1.0)
+    plain = embedding_match(student, teacher, whitening, contrast=0.0, temperature=1.0)
     assert plain.item() == pytest.approx(error)
     # Cosines by row: 2 / sqrt 5 and 0; 1 / sqrt 5 and 1. Each finds its own among its row, and among its column.
     cosines = np.array([[2 / 5**0.5, 0.0], [1 / 5**0.5, 1.0]]) / 0.5
     own = np.diag(cosines)
     contrast = [np.log(np.exp(cosines).sum(axis=axis)) - own for axis in (0, 1)]
-    loss = rows(student, teacher, whitening, contrast=3.0, temperature=0.5)
+    loss = embedding_match(student, teacher, whitening, contrast=3.0, temperature=0.5)
     assert loss.item() == pytest.approx(error + 3 * np.mean(contrast))
-    alone = rows(student, teacher, whitening, contrast=3.0, temperature=0.5, ignore=~torch.eye(2, dtype=torch.bool))
+    alone = embedding_match(
+        student, teacher, whitening, contrast=3.0, temperature=0.5, ignore=~torch.eye(2, dtype=torch.bool)
+    )
     assert alone.item() == pytest.approx(error)
 
 
-def test_relate_and_rows_teach_the_student_alone() -> None:
+def test_similarity_distil_and_embedding_match_teach_the_student_alone() -> None:
     white = Whitening(torch.zeros(3), torch.eye(3))
-    for loss in (lambda s, t: relate(s, s, t), lambda s, t: rows(s, t, white, contrast=1.0, temperature=0.1)):
+    for loss in (
+        lambda s, t: similarity_distil(s, s, t),
+        lambda s, t: embedding_match(s, t, white, contrast=1.0, temperature=0.1),
+    ):
         student, teacher = torch.randn(4, 3, requires_grad=True), torch.randn(4, 3, requires_grad=True)
         loss(student, teacher).backward()
         assert student.grad is not None and student.grad.abs().sum() > 0 and teacher.grad is None

@@ -15,7 +15,7 @@ from onnx import numpy_helper
 from xsent.bundle import MANIFEST, TABLE, Bundle, Trained, builtin_path, compute_fingerprint
 from xsent.encoder import SentenceEncoder
 from xsent.errors import BundleError, DataError
-from xsent_export.calibration import Calibration
+from xsent_export.calibration import ActivationStats
 from xsent_export.check import read_pairs
 from xsent_export.export import export, export_bundle
 from xsent_export.graph import EncoderGraph
@@ -95,7 +95,7 @@ def test_every_shape(
     rebuilt.load_state_dict(state)
     kept = {name.removeprefix("smoothing."): factors.numpy() for name, factors in weights.smoothing().items()}
     assert len(kept) == (0 if precision == "float32" else 3 * num_layers)
-    EncoderGraph(rebuilt.eval(), BundleSpec.whole(rebuilt.config, precision), Calibration(kept)).write(tmp_path)
+    EncoderGraph(rebuilt.eval(), BundleSpec.whole(rebuilt.config, precision), ActivationStats(kept)).write(tmp_path)
     for name, values in constants(tmp_path).items():
         np.testing.assert_allclose(values, constants(bundle)[name], rtol=1e-6)
 
@@ -110,7 +110,7 @@ def test_every_scale_survives() -> None:
 def test_the_bundle_that_ships(tmp_path: Path) -> None:
     checkpoint = load_checkpoint(checkpoint_from_bundle(builtin_path(), tmp_path / "checkpoint"))
     assert checkpoint.about["attribution"]
-    written = EncoderGraph(checkpoint.encoder, BundleSpec.whole(checkpoint.config))
+    written = EncoderGraph(checkpoint.load_encoder(), BundleSpec.whole(checkpoint.config))
     written.write(tmp_path)
     assert (tmp_path / TABLE).read_bytes() == (builtin_path() / TABLE).read_bytes()
     texts = ["The cat sleeps.", "Le chat dort près de la fenêtre."]

@@ -160,7 +160,7 @@ learning_rate = 1e-4
 table_learning_rate = 1e-3
 layer_prefixes = [0, 1, 2]
 exit_weight = 0.5
-objectives = {{ align = 0.1, distil = 3, relate = 10 }}
+objectives = {{ align = 0.1, distil = 3, similarity_distil = 10 }}
 """
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from xsent.errors import DataError
-from xsent_train.recipe import Align, Recipe, load_recipe
+from xsent_train.recipe import Align, Objectives, Recipe, differences, load_recipe
 
 MINIMAL = """
 name = "x"
@@ -35,13 +35,17 @@ AT = {"+stage": "steps = 10\n", "+recipe": 'name = "x"\n', "objectives": "{ alig
         ("steps = 10", "stepps = 10", r"stages\[0\]: unknown setting 'stepps'; did you mean 'steps'\?$"),
         ("steps = 10", "", r"setting 'stages\[0\].steps' is missing$"),
         ("steps = 10", "steps = true", r"stages\[0\].steps = True must be a valid integer$"),
-        ("objectives", "{}", "no objective; known are mlm, tlm, .*co"),
+        ("objectives", "{}", "no objective; known are mlm, tlm, .*embedding_match"),
         ("objectives", "{ algin = 1 }", r"stages\[0\].objectives: unknown setting 'algin'; did you mean 'align'"),
         ("objectives", "{ align = 0 }", "objectives.align.weight: 0.0 must be above 0; leave the objective out"),
         ("objectives", "{ align = { margn = 1 } }", "objectives.align: unknown .*'margn'; did you mean 'margin'"),
         ("objectives", "{ align = { margin = 0.1, temperature = 0 } }", "margin = 0.1 needs a temperature"),
         ("objectives", "{ mlm = { share = 1.5 } }", "objectives.mlm.share = 1.5 must be less than 1"),
-        ("objectives", "{ co = { queue = 0 } }", "objectives.co.queue = 0 must be greater than 0"),
+        (
+            "objectives",
+            "{ contrastive_distil = { queue = 0 } }",
+            "objectives.contrastive_distil.queue = 0 must be greater than 0",
+        ),
         ("objectives", "{ mlm = 1 }\nlearning_rate = 0", "leaves the head untrained"),
         ("objectives", "{ align = 1 }\nlayer_prefixes = [0, 1]", "layer_prefixes = .0, 1. must lie between"),
         ("objectives", "{ ugt = 1 }\nprefixes = [512]", "prefixes needs an objective that compares vectors: align"),
@@ -55,9 +59,13 @@ AT = {"+stage": "steps = 10\n", "+recipe": 'name = "x"\n', "objectives": "{ alig
             'teacher_layers = [0, 2]\n[[stage]]\nname = "table"\nnum_layers = 3',
             "stage 'table' has more layers than teacher_layers, 2",
         ),
-        ("objectives", "{ rows = 1, distil = 1 }", "rows looks at the teacher's input.*not in one stage"),
+        ("objectives", "{ embedding_match = 1, distil = 1 }", "embedding_match needs the teacher's input.*not in one"),
         ("+stage", "swapped = 0.2", "swapped needs layers, and align or sentence_ctl"),
-        ("objectives", "{ rows = { contrast = -1 } }", "rows.contrast = -1 must be greater than or equal to 0"),
+        (
+            "objectives",
+            "{ embedding_match = { contrast = -1 } }",
+            "embedding_match.contrast = -1 must be greater than or equal to 0",
+        ),
         ("+stage", 'order = "sorted"', "order = 'sorted' must be 'random', 'length' or 'cluster'"),
         ("+stage", "prefixes = [128]", "end with dim = 512"),
         ("+stage", "batch_size = 1", "batch_size = 1 must be greater than or equal to 2"),
@@ -114,11 +122,37 @@ def test_what_toml_writes_otherwise(tmp_path: Path) -> None:
     assert repr(dumped["corpus"]["weights"]) == "{'a': 2, 'b': 2.0}"  # what prepared data is known by
 
 
-def test_a_stage_is_like_an_earlier_one(tmp_path: Path) -> None:
-    first = MINIMAL.replace("{ align = 1 }", "{ align = { weight = 2 } }\nweights = { talk = 2, manual = 0 }")
+def test_a_stage_is_like_an_earlier_one_but_for_what_it_says(tmp_path: Path) -> None:
+    given = "{ align = { weight = 2, margin = 0.1 }, sim = 1 }\nweights = { talk = 2, manual = 0 }"
     again = '[[stage]]\nname = "again"\nlike = "table"\nsteps = 0\nstarts_from = { table = 1 }\n'
-    third = '[[stage]]\nname = "third"\nlike = "again"\nweights = { talk = 3 }\n'
-    stages = load(tmp_path, first + again + third).stages
-    given = {"name": "again", "steps": 0, "starts_from": {"table": 1}}
-    assert stages[1] == stages[0].model_copy(update=given)
-    assert stages[2] == stages[0].model_copy(update={"name": "third", "steps": 0, "weights": {"talk": 3.0}})
+    third = '[[stage]]\nname = "third"\nlike = "again"\nweights = { talk = 3 }\nobjectives = { align = 5, sim = 0 }\n'
+    stages = load(tmp_path, MINIMAL.replace("{ align = 1 }", given) + again + third).stages
+    assert stages[1] == stages[0].model_copy(update={"name": "again", "steps": 0, "starts_from": {"table": 1}})
+    assert stages[2].steps == 0 and stages[2].starts_from == {} and stages[2].weights == {"talk": 3, "manual": 0}
+    assert stages[2].objectives == Objectives(align=Align(weight=5.0, margin=0.1))
+
+
+def test_weights_by_group(tmp_path: Path) -> None:
+    text = 'groups = { manuals = ["qt", "gnome"] }\n' + MINIMAL.replace(
+        '["a.tsv"]', '["a.tsv"], weights = { manuals = 2, talk = 3 }, most = { manuals = 9 }'
+    )
+    again = '[[stage]]\nname = "again"\nlike = "table"\nweights = { manuals = 0.5, gnome = 1 }\n'
+    recipe = load(tmp_path, text + "weights = { gnome = 4 }\n" + again)
+    assert recipe.corpus.weights == {"qt": 2, "gnome": 2, "talk": 3} and recipe.corpus.most == {"qt": 9, "gnome": 9}
+    assert [stage.weights for stage in recipe.stages] == [{"gnome": 4}, {"qt": 0.5, "gnome": 1}]
+    with pytest.raises(DataError, match=r"groups\.manuals = 'qt' must be a list"):
+        load(tmp_path, text.replace('["qt", "gnome"]', '"qt"'))
+
+
+def test_older_names_of_objectives_are_understood(tmp_path: Path) -> None:
+    text = MINIMAL.replace("{ align = 1 }", "{ co = { weight = 2, queue = 8 }, relate = 3 }")
+    old = load(tmp_path, text + '[[stage]]\nname = "again"\nlike = "table"\nobjectives = { similarity_distil = 4 }')
+    new = text.replace("co =", "contrastive_distil =").replace("relate =", "similarity_distil =")
+    assert old.stages[0] == load(tmp_path, new).stages[0]
+    assert old.stages[1].objectives.weights == {"contrastive_distil": 2, "similarity_distil": 4}
+    saved = old.stages[0].model_dump()
+    wanted = saved["objectives"]
+    wanted["relate"], wanted["co"] = wanted.pop("similarity_distil"), wanted.pop("contrastive_distil")
+    assert differences(saved, old.stages[0]) == ""
+    wanted["relate"]["weight"] = 5.0
+    assert differences(saved, old.stages[0]) == "objectives.similarity_distil.weight: 5.0 became 3.0"

@@ -8,14 +8,14 @@ from xsent_train.data.batches import Batch
 from xsent_train.data.masking import Labelled, hide
 from xsent_train.devices import launch
 from xsent_train.losses.contrastive import align
-from xsent_train.losses.distillation import Whitening, relate
+from xsent_train.losses.distillation import Whitening, similarity_distil
 from xsent_train.losses.stage_model import TrainingModel
 from xsent_train.model import ModelConfig
 from xsent_train.recipe import Objectives, StageConfig
 from xsent_train.tokens import Packing, Tokens, group_of
 
 PIECES, PAIRS, DIM, TEACHER_DIM = 40, 7, 16, 12
-PLAIN = dict.fromkeys(("smlm", "xtr", "ugt", "align", "sim", "sentence_ctl", "distil", "co"), 1)
+PLAIN = dict.fromkeys(("smlm", "xtr", "ugt", "align", "sim", "sentence_ctl", "distil", "contrastive_distil"), 1)
 # Of the negatives all there are: no chance involved.
 EVERYTHING = Objectives(**PLAIN, mlm={"share": 0.4}, tlm={"share": 0.4}, word_ctl={"negatives": 10_000})
 STAGE = StageConfig(name="all", num_layers=2, steps=1, batch_size=PAIRS, table_learning_rate=0.1, objectives=EVERYTHING)
@@ -66,7 +66,14 @@ def test_chunks_change_neither_losses_nor_gradients(chunk: int) -> None:
 def test_everything_is_made_on_the_device_of_the_batch(chunk: int, monkeypatch: pytest.MonkeyPatch) -> None:
     # As on a GPU: what is made without naming the inputs' device lands on another one, and the two do not mix.
     monkeypatch.setattr(encoders, "pack", lambda lengths: Packing([group_of(lengths)]))
-    more = Objectives(**{**dict(EVERYTHING), "align": {"margin": 0.1}, "co": {"ignore_above": 0.9}, "relate": 1})
+    more = Objectives(
+        **{
+            **dict(EVERYTHING),
+            "align": {"margin": 0.1},
+            "contrastive_distil": {"ignore_above": 0.9},
+            "similarity_distil": 1,
+        }
+    )
     model, batch = model_and_batch(changed(chunk=chunk, ignore_above=0.9, prefixes=(4, DIM), objectives=more))
     with torch.device("meta"):
         losses = model(batch)
@@ -122,8 +129,8 @@ def test_the_english_side_is_encoded_only_where_an_objective_reads_it() -> None:
     left = {"english": False}
     for wanted in (Objectives(align=1), Objectives(distil=left), Objectives(distil=1, xtr=1)):
         assert not wanted.takes_english_alone
-    assert not Objectives(distil=left, co={"english": False}).reads_english
-    assert Objectives(distil=left, co=1).reads_english
+    assert not Objectives(distil=left, contrastive_distil={"english": False}).reads_english
+    assert Objectives(distil=left, contrastive_distil=1).reads_english
     assert Objectives(distil=left, align=1).reads_english
     alone, beside = (changed(objectives=Objectives(distil=left, xtr=xtr)) for xtr in (None, 1))
     first, batch = model_and_batch(alone)
@@ -137,19 +144,24 @@ def test_the_english_side_is_encoded_only_where_an_objective_reads_it() -> None:
 
 
 def test_a_teachers_cosines_are_asked_of_both_sides_and_all_prefixes() -> None:
-    stage = changed(num_layers=0, objectives=Objectives(relate=1), prefixes=(4, DIM))
+    stage = changed(num_layers=0, objectives=Objectives(similarity_distil=1), prefixes=(4, DIM))
     model, batch = model_and_batch(stage)
     assert model.projection is None and stage.objectives.reads_english  # cosines need no common dimension
     u, v = (model.encoder.static(side.tokens) for side in batch.hiding.read)
     assert batch.teacher is not None
-    expected = [relate(side[:, :d], u[:, :d], batch.teacher) for side in (u, v) for d in (4, DIM)]
-    assert float(model(batch)["relate"].detach()) == pytest.approx(float(torch.stack(expected).mean().detach()))
+    expected = [similarity_distil(side[:, :d], u[:, :d], batch.teacher) for side in (u, v) for d in (4, DIM)]
+    assert float(model(batch)["similarity_distil"].detach()) == pytest.approx(
+        float(torch.stack(expected).mean().detach())
+    )
 
 
 @pytest.mark.parametrize("chunk", [0, 3])
 @pytest.mark.parametrize(
     ("num_layers", "objectives"),
-    [(2, Objectives(align=1, sim=1, sentence_ctl=1, distil=1, co=1, relate=1)), (0, Objectives(rows=1))],
+    [
+        (2, Objectives(align=1, sim=1, sentence_ctl=1, distil=1, contrastive_distil=1, similarity_distil=1)),
+        (0, Objectives(embedding_match=1)),
+    ],
 )
 def test_english_alone_is_a_pair_with_itself(num_layers: int, objectives: Objectives, chunk: int) -> None:
     assert objectives.takes_english_alone
@@ -170,7 +182,7 @@ def test_english_alone_is_a_pair_with_itself(num_layers: int, objectives: Object
 
 
 def test_bfloat16_leaves_vectors_and_what_the_teacher_says_as_they_are() -> None:
-    objectives = Objectives(distil=1, co={"ignore_above": 0.9}, relate=1, align=1)
+    objectives = Objectives(distil=1, contrastive_distil={"ignore_above": 0.9}, similarity_distil=1, align=1)
     model, batch = model_and_batch(changed(num_layers=0, objectives=objectives), teacher_dim=DIM)
     assert batch.teacher is not None and batch.queue is not None
     model, batch = model.float(), batch._replace(teacher=batch.teacher.float(), queue=batch.queue.float())
@@ -181,7 +193,7 @@ def test_bfloat16_leaves_vectors_and_what_the_teacher_says_as_they_are() -> None
 
 
 def test_a_copy_is_told_from_its_pair_however_near_and_nobody_taught_it() -> None:
-    stage = changed(objectives=Objectives(align=1, distil=1, relate=1))
+    stage = changed(objectives=Objectives(align=1, distil=1, similarity_distil=1))
     model, batch = model_and_batch(stage, DIM)
     assert batch.teacher is not None
     kept, alike = PAIRS - 2, torch.zeros(PAIRS, dtype=torch.long)
@@ -193,7 +205,7 @@ def test_a_copy_is_told_from_its_pair_however_near_and_nobody_taught_it() -> Non
         ignore[copy, pair] = ignore[pair, copy] = False
     assert losses["align"].item() == pytest.approx(align(u[-1], v[-1], temperature=0.05, ignore=ignore).item())
     sides = u[-1, :kept], v[-1, :kept]
-    near = [relate(side, sides[0], batch.teacher[:kept]).item() for side in sides]
-    assert losses["relate"].item() == pytest.approx(sum(near) / 2)
+    near = [similarity_distil(side, sides[0], batch.teacher[:kept]).item() for side in sides]
+    assert losses["similarity_distil"].item() == pytest.approx(sum(near) / 2)
     cosines = [torch.cosine_similarity(side, batch.teacher[:kept]).mean().item() for side in sides]
     assert losses["distil"].item() == pytest.approx(1 - sum(cosines) / 2)

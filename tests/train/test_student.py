@@ -96,7 +96,7 @@ def test_a_teacher_that_changed_stops_a_resume(student: Path, trained: Path, ber
 
 
 def test_english_alone_is_drawn_with_a_teacher_alone(student: Path, bert: Path, tmp_path: Path) -> None:
-    text = student.read_text().replace("align = 1, distil = 1, relate = 10", "align = 1")
+    text = student.read_text().replace("align = 1, distil = 1, similarity_distil = 10", "align = 1")
     shutil.copytree(student.parent, tmp_path / "data", ignore=shutil.ignore_patterns("whole", "*.toml"))
     config = tmp_path / "data" / "other.toml"
     config.write_text(text)

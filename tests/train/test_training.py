@@ -111,7 +111,7 @@ def test_the_layers_that_a_stage_keeps(trained: Path) -> None:
     more = {name.replace("layers.0.", f"layers.{i}."): weight + i for name, weight in layer.items() for i in (1, 2)}
     about = {**whole.about, "model": {**whole.about["model"], "num_layers": 3}}
     kept = keep_layers(replace(whole, about=about, weights={**whole.weights, **more}), [0, 2])
-    assert kept.encoder.config.num_layers == 2
+    assert kept.config.num_layers == 2
     for name, weight in layer.items():
         assert torch.equal(kept.weights[name], weight)
         assert torch.equal(kept.weights[name.replace("layers.0.", "layers.1.")], weight + 2)
@@ -282,7 +282,7 @@ def test_only_what_copies_a_teacher_of_another_dimension_needs_a_projection(reci
         stage = config.stages[0].model_copy(update=changes)
         require_fit(config.model_copy(update={"stages": (stage,)}), 1, config.dim + 1)
 
-    require(align=1, relate=1)
+    require(align=1, similarity_distil=1)
     with pytest.raises(DataError, match="needs learning_rate above 0"):  # it would stay random
         require(distil=1)
 

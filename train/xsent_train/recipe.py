@@ -1,8 +1,12 @@
-"""Recipes: one TOML file says everything that a training does."""
+"""Recipes: one TOML file says everything that a training does.
+
+The classes are the tables of the file, and their fields the settings. `load_recipe` reads a file, `require_fit` refuses
+what this training cannot follow, and `differences` compares a recipe with that of a checkpoint.
+"""
 
 import re
 import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
@@ -24,9 +28,15 @@ from pydantic_core import to_jsonable_python
 
 from xsent.errors import DataError
 
+LAYER_SHAPE = ("num_heads", "ffn_dim", "activation", "norm_eps", "max_length")
+FREE = ("licence", "attribution", "space", "checkpoint_minutes")  # settings that change no weight
+OWN = ("name", "starts_from", "keep_layers")  # settings of a stage that `like` does not take over
+OLD_NAMES = {"co": "contrastive_distil", "relate": "similarity_distil", "rows": "embedding_match"}  # of objectives
+LEFT_OUT = {"weight": 0}  # an objective of a stage that is `like` one that has it
+
 
 def as_written(value: float, check: Callable[[float], float]) -> float:
-    """A checked number as the recipe has it: prepared data is known by its settings, and 2 is not written as 2.0."""
+    """A checked number as the recipe has it: the key of prepared data is a hash of settings, in which 2 is not 2.0."""
     check(value)
     return value
 
@@ -34,19 +44,24 @@ def as_written(value: float, check: Callable[[float], float]) -> float:
 Factor = Annotated[PositiveFloat, WrapValidator(as_written)]
 Share = Annotated[float, Field(gt=0, lt=1)]
 Names = Annotated[tuple[str, ...], Field(strict=False)]  # TOML has lists
-FREE = ("licence", "attribution", "space", "checkpoint_minutes")  # settings that change no weight
 Numbers = Annotated[tuple[int, ...], Field(strict=False)]
 
 
+def require(condition: object, message: str) -> None:
+    """Raise a ValueError unless the condition holds."""
+    if not condition:
+        raise ValueError(message)
+
+
 class Settings(BaseModel):
-    """A table of settings; a truth value is no number, nor is a text."""
+    """A table of settings; a boolean or a text is not accepted as a number."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False)
 
     @model_validator(mode="before")
     @classmethod
     def _refuse_unknown(cls, values: object) -> object:
-        """Offer the nearest setting for an unknown one, before anything else is said."""
+        """Offer the nearest setting for an unknown one before other mistakes are reported."""
         known = cls.model_fields
         for key in values if isinstance(values, Mapping) else ():
             if key not in known:
@@ -56,41 +71,6 @@ class Settings(BaseModel):
         return values
 
 
-def require(condition: object, message: str) -> None:
-    """Raise a ValueError unless settings go together."""
-    if not condition:
-        raise ValueError(message)
-
-
-def first_mistake(error: ValidationError) -> str:
-    """The first mistake in a line: where it stands, what was given, what was expected."""
-    mistake = error.errors()[0]
-    where = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in mistake["loc"]).lstrip(".")
-    if mistake["type"] == "missing":
-        return f"setting {where!r} is missing"
-    if mistake["type"] == "value_error":  # in our words
-        return f"{where}: {mistake['ctx']['error']}".removeprefix(": ")
-    expected = re.sub(r"^\w+ should", "must", mistake["msg"]).replace(" after validation", "")
-    expected = re.sub("a valid dictionary.*", "a table of settings", expected).replace("a valid tuple", "a list")
-    return f"{where} = {mistake['input']!r} {expected}"
-
-
-def differences(saved: object, now: object, name: str = "") -> str:
-    """Where settings as a checkpoint has them differ from a recipe's, in words; empty where they do not.
-
-    A setting that the saved ones do not know yet had the value that is now its default.
-    """
-    if isinstance(now, Settings) and isinstance(saved, Mapping):
-        known = {**dict(type(now).model_construct()), **saved}
-        parts = [(f"{name}.{key}".lstrip("."), known.get(key), value) for key, value in now if key not in FREE]
-    elif isinstance(now, tuple) and isinstance(saved, list | tuple) and len(saved) == len(now):
-        parts = [(f"{name}[{i}]", was, value) for i, (was, value) in enumerate(zip(saved, now, strict=True))]
-    else:
-        was, value = to_jsonable_python([saved, now])
-        return f"{name}: {was!r} became {value!r}" if was != value else ""
-    return ", ".join(filter(None, (differences(was, value, where) for where, was, value in parts)))
-
-
 class Objective(Settings):
     """What all objectives have: their weight in the sum. `distil = 2` is short for `distil = { weight = 2 }`."""
 
@@ -98,12 +78,12 @@ class Objective(Settings):
 
     @model_validator(mode="before")
     @classmethod
-    def _weight_alone(cls, values: object) -> object:
-        return {"weight": values} if type(values) in (int, float) else values
+    def _accept_number(cls, values: object) -> object:
+        return with_weight(values)
 
     @field_validator("weight")
     @classmethod
-    def _is_wanted(cls, weight: float) -> float:
+    def _is_positive(cls, weight: float) -> float:
         require(weight > 0, f"{weight} must be above 0; leave the objective out to be without it")
         return weight
 
@@ -111,6 +91,11 @@ class Objective(Settings):
     def arguments(self) -> dict[str, Any]:
         """The settings that its loss is called with."""
         return self.model_dump(exclude={"weight"})
+
+
+def with_weight(objective: object) -> object:
+    """An objective's table for a number, its weight; anything else stays as it is."""
+    return {"weight": objective} if type(objective) in (int, float) else objective
 
 
 class Masked(Objective):
@@ -162,20 +147,20 @@ class Distil(Objective):
     english: bool = True  # whether the English side learns too, not the translation alone
 
 
-class Co(Objective):
+class ContrastiveDistil(Objective):
     """Find the teacher's vector among those of earlier batches (LASER3-CO; tan2022 section 3)."""
 
     temperature: PositiveFloat = 0.05
     queue: PositiveInt = 4096  # vectors of earlier batches
-    batch: bool = False  # whether it is told from those of its own batch too
+    batch: bool = False  # whether the other vectors of the batch are negatives too
     ignore_above: float = 1.0  # cosine to the right vector above which another is no negative (CO-Filter: 0.9)
     english: bool = True  # as in Distil
 
 
-class Rows(Objective):
+class EmbeddingMatch(Objective):
     """The mean of a sentence's rows where the teacher's input has its English translation (Artetxe et al. 2020)."""
 
-    contrast: NonNegativeFloat = 1.0  # weight of finding the translation in the batch, beside the squared error
+    contrast: NonNegativeFloat = 1.0  # weight of finding the translation in the batch, next to the squared error
     temperature: PositiveFloat = 0.05
 
 
@@ -192,15 +177,20 @@ class Objectives(Settings):
     sentence_ctl: SentenceCtl | None = None
     word_ctl: WordCtl | None = None
     distil: Distil | None = None
-    co: Co | None = None
-    relate: Objective | None = None  # the teacher's cosines in a batch, within English and across (Tung & Mori 2019)
-    rows: Rows | None = None
+    contrastive_distil: ContrastiveDistil | None = None
+    similarity_distil: Objective | None = None  # the teacher's cosines in a batch (Tung & Mori 2019)
+    embedding_match: EmbeddingMatch | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _accept_old_names(cls, values: object) -> object:
+        return with_new_names(values) if isinstance(values, Mapping) else values
 
     @model_validator(mode="after")
     def _can_be_learnt_together(self) -> Self:
         require(self.weights, f"no objective; known are {', '.join(type(self).model_fields)}")
-        mixed = self.rows and (self.distil or self.co or self.relate)
-        require(not mixed, "rows looks at the teacher's input, distil, co and relate at its vectors: not in one stage")
+        mixed = self.embedding_match and (self.distil or self.contrastive_distil or self.similarity_distil)
+        require(not mixed, "embedding_match needs the teacher's input, other objectives its vectors: not in one stage")
         return self
 
     @property
@@ -210,7 +200,7 @@ class Objectives(Settings):
 
     @property
     def generative(self) -> tuple[str, ...]:
-        """The wanted ones that hide one piece of each pair."""
+        """The wanted objectives that hide one piece of each pair."""
         return tuple(name for name in ("smlm", "xtr", "ugt") if name in self.weights)
 
     @property
@@ -226,67 +216,42 @@ class Objectives(Settings):
     @property
     def distils(self) -> bool:
         """Whether a teacher is needed."""
-        return bool(self.distil or self.co or self.relate or self.rows)
-
-    @property
-    def takes_english_alone(self) -> bool:
-        """Whether sentences without translation have something to learn from, and nothing asks for the other side."""
-        return self.distils and self.reads_english and not (self.predicts or self.word_ctl)
+        return bool(self.copies or self.similarity_distil or self.embedding_match)
 
     @property
     def copies(self) -> bool:
-        """Whether the teacher's vectors are to be copied, for which they need the student's dimension."""
-        return bool(self.distil or self.co)
+        """Whether the teacher's vectors are copied, which needs the student's dimension or a projection."""
+        return bool(self.distil or self.contrastive_distil)
 
     @property
     def reads_english(self) -> bool:
-        """Whether the English side has to be encoded: distillation can do with the teacher's vectors of it."""
-        distilled = [part for part in (self.distil, self.co) if part is not None]
-        return len(self.weights) > len(distilled) or any(part.english for part in distilled)
+        """Whether the English side must be encoded; distillation alone can do with the teacher's vectors of it."""
+        copying = [objective for objective in (self.distil, self.contrastive_distil) if objective is not None]
+        return len(self.weights) > len(copying) or any(objective.english for objective in copying)
+
+    @property
+    def takes_english_alone(self) -> bool:
+        """Whether a sentence without translation can be learnt from."""
+        return self.distils and self.reads_english and not (self.predicts or self.word_ctl)
 
 
-ITS_OWN = ("name", "starts_from", "keep_layers")  # settings of a stage that no other is `like` it in
-
-
-class CorpusConfig(Settings):
-    """Where the pairs come from."""
-
-    files: Annotated[Names, Field(min_length=1)]  # of pairs, relative to the data folder
-    validation_share: Share = 0.005  # of the English sentences, held out by hash
-    validation_pairs: Annotated[int, Field(ge=2)] = 1000  # a language kept of them, drawn like the training pairs
-    temperature: NonNegativeFloat = 0.5  # exponent of a source's size in sampling: 1 as it is, 0 makes sources equal
-    weights: Mapping[str, Factor] = {}  # factors by source
-    most: Mapping[str, PositiveInt] = {}  # pairs of a source in a language that are ever drawn; `others` for the rest
-
-
-class TeacherConfig(Settings):
-    """A teacher of several, whose vectors are joined; its name is that of its table in a recipe."""
-
-    weight: PositiveFloat = 1.0  # of its cosine among those of the others
-    prompt: str = ""  # put before every text
-    languages: Names = ()  # that it knows; unless given, those that it names itself, or all
-    space: str | None = None  # name of its vector space, if a matrix shall lead from the student's space into it
-
-
-class VocabularyConfig(Settings):
-    """The joint SentencePiece vocabulary: its pieces, and about how many sentences it is trained on."""
-
-    size: Annotated[int, Field(gt=256)] = 48_000
-    sentences: PositiveInt = 2_000_000
+def with_new_names(objectives: Mapping[str, Any]) -> dict[str, Any]:
+    """The table of objectives with today's names for the older ones."""
+    return {OLD_NAMES.get(name, name): objective for name, objective in objectives.items()}
 
 
 class StageConfig(Settings):
-    """One stage of training; in a file, `like` names an earlier one whose settings it has where it gives none."""
+    """One stage of training; in a file, `like` names an earlier stage from which it takes what it does not say."""
 
     name: Annotated[str, Field(pattern=r"^[A-Za-z0-9_.-]+$")]  # also of its checkpoint folder
     num_layers: Annotated[int, Field(ge=0, le=6)]  # above the table
     steps: NonNegativeInt  # 0 ends with what it starts from: a mean, or a choice of layers
     objectives: Objectives
     starts_from: Mapping[str, Factor] = {}  # shares of earlier stages; it starts from their mean (Wortsman et al. 2022)
-    keep_layers: Numbers = ()  # those that it takes of what it starts from, from 0; by default the first num_layers
+    keep_layers: Numbers = ()  # layers, from 0, that it takes of what it starts from; default: the first num_layers
     batch_size: Annotated[int, Field(ge=2)] = 512  # pairs in a step, over all devices
     chunk: NonNegativeInt = 0  # pairs encoded at a time, so that a large batch fits a small device; 0 is all
-    weights: Mapping[str, NonNegativeFloat] = {}  # factors by source, beside the corpus's; 0 leaves a source out
+    weights: Mapping[str, NonNegativeFloat] = {}  # factors by source, times the corpus's; 0 leaves a source out
     order: Literal["random", "length", "cluster"] = "random"  # of the pairs of a window; cluster makes hard negatives
     shuffle: bool = True  # the batches of a window
     window: PositiveInt = 64  # batches drawn together
@@ -303,36 +268,70 @@ class StageConfig(Settings):
     ignore_above: NonNegativeFloat = 1.0  # cosine of two pairs that are no negatives; 1: equal English sides alone
     prefixes: Numbers = ()  # dimensions trained to stand alone (Matryoshka), the full one among them
     layer_prefixes: Numbers = ()  # numbers of layers trained to stand alone, all among them
-    exit_weight: Factor = 1.0  # of the losses of each number of layers below all, beside 1 for all
+    exit_weight: Factor = 1.0  # of the losses of each number of layers below all; that of all is 1
     validate_every: PositiveInt = 500  # steps
 
     @model_validator(mode="after")
     def _can_be_trained(self) -> Self:
+        wanted = self.objectives
         trained = (self.num_layers and self.learning_rate) or self.table_learning_rate
         require(trained, "nothing to train: no layers that learn, and table_learning_rate is 0")
-        told = self.num_layers and not self.objectives.rows and (self.objectives.align or self.objectives.sentence_ctl)
-        require(told or not self.swapped, "swapped needs layers, and align or sentence_ctl to tell copies from pairs")
-        head = self.learning_rate or not self.objectives.predicts
+        compared = self.num_layers and not wanted.embedding_match and (wanted.align or wanted.sentence_ctl)
+        require(compared or not self.swapped, "swapped needs layers, and align or sentence_ctl")
+        head = self.learning_rate or not wanted.predicts
         require(head, "learning_rate = 0 leaves the head untrained that predicts pieces")
-        compared = self.objectives.contrasts or self.objectives.distils
         for name in ("prefixes", "layer_prefixes"):
-            text = f"{name} needs an objective that compares vectors: align, sim, sentence_ctl, distil or co"
-            require(compared or not getattr(self, name), text)
+            text = f"{name} needs an objective that compares vectors: align, sim, sentence_ctl, distil and the like"
+            require(wanted.contrasts or wanted.distils or not getattr(self, name), text)
         kept = self.keep_layers
         ordered = list(kept) == sorted(set(kept)) and min(kept, default=0) >= 0
         text = f"keep_layers = {list(kept)} must be num_layers = {self.num_layers} different numbers from 0, in order"
         require(not kept or (ordered and len(kept) == self.num_layers), text)
-        depth, last = self.layer_prefixes, self.num_layers
-        named = not depth or (min(depth) >= 0 and max(depth) == last)
-        require(named, f"layer_prefixes = {list(depth)} must lie between 0 and num_layers = {last}, and name it")
+        depths = self.layer_prefixes
+        named = not depths or (min(depths) >= 0 and max(depths) == self.num_layers)
+        text = f"layer_prefixes = {list(depths)} must lie between 0 and num_layers = {self.num_layers}, and name it"
+        require(named, text)
         return self
+
+
+class CorpusConfig(Settings):
+    """Where the pairs come from."""
+
+    files: Annotated[Names, Field(min_length=1)]  # of pairs, relative to the data folder
+    validation_share: Share = 0.005  # of the English sentences, held out by hash
+    validation_pairs: Annotated[int, Field(ge=2)] = 1000  # held-out pairs a language, drawn like the training pairs
+    temperature: NonNegativeFloat = 0.5  # exponent of a source's size in sampling: 1 as it is, 0 makes sources equal
+    weights: Mapping[str, Factor] = {}  # factors by source
+    most: Mapping[str, PositiveInt] = {}  # pairs of a source in a language that are ever drawn; `others` for the rest
+
+
+class TeacherConfig(Settings):
+    """One of several teachers whose vectors are joined; its name is that of its table in a recipe."""
+
+    weight: PositiveFloat = 1.0  # of its cosine among those of the others
+    prompt: str = ""  # put before every text
+    languages: Names = ()  # that it knows; default: those that it names itself, or all
+    space: str | None = None  # name of its vector space, if the bundle gets a matrix into it
+
+
+class VocabularyConfig(Settings):
+    """The joint SentencePiece vocabulary: its pieces, and about how many sentences it is trained on."""
+
+    size: Annotated[int, Field(gt=256)] = 48_000
+    sentences: PositiveInt = 2_000_000
+
+
+class Groups(Settings):
+    """Names for several sources, which a file may use where it gives weights by source."""
+
+    groups: Mapping[str, Names] = {}
 
 
 class Recipe(Settings):
     """A whole training."""
 
     name: str  # of the model
-    languages: Annotated[Names, Field(min_length=1)]  # beside English
+    languages: Annotated[Names, Field(min_length=1)]  # besides English
     corpus: CorpusConfig
     stages: Annotated[tuple[StageConfig, ...], Field(strict=False, min_length=1)]  # in order
     licence: str = "unknown"  # of the trained weights
@@ -344,12 +343,12 @@ class Recipe(Settings):
     norm_eps: float = 1e-5  # what the norms add to a variance
     readouts: bool = False  # whether each of layer_prefixes has a linear map of its own into the common space
     teachers: Mapping[str, TeacherConfig] = {}  # several teachers by name; each has its --teacher NAME=PATH
-    teacher_layers: Numbers = ()  # that ours start as, from 0; width, heads and so on are then the teacher's
+    teacher_layers: Numbers = ()  # layers of the teacher, from 0, to start from; the shape is then the teacher's
     space: str | None = None  # name of the model whose vector space the vectors lie in, if they are distilled
     max_length: PositiveInt = 256  # tokens that the encoder takes
     seed: Annotated[int, Field(ge=0, lt=2**32)] = 1  # of everything
     compile: bool = False  # whether torch.compile makes the layers faster; it takes a minute at the start
-    precision: Literal["auto", "32-true", "bf16-mixed"] = "auto"  # auto is bf16 where the processor has it
+    precision: Literal["auto", "32-true", "bf16-mixed"] = "auto"  # auto is bf16 where the hardware has it
     checkpoint_minutes: NonNegativeFloat = 5.0  # between checkpoints
     vocabulary: VocabularyConfig = VocabularyConfig()
 
@@ -371,14 +370,14 @@ class Recipe(Settings):
         exits = {tuple(sorted(stage.layer_prefixes)) for stage in self.stages}
         text = "readouts need the same layer_prefixes in every stage"
         require(not self.readouts or (len(exits) == 1 and () not in exits), text)
-        rows = any(stage.objectives.rows for stage in self.stages)
-        require(not (self.teachers and rows), "rows looks at the input of one teacher, not of several")
+        matched = any(stage.objectives.embedding_match for stage in self.stages)
+        require(not (self.teachers and matched), "embedding_match needs one teacher, not several")
         if not self.teacher_layers:
             self.require_prefixes()
         return self
 
     def require_prefixes(self) -> None:
-        """Raise a ValueError for prefixes that do not fit the dimension."""
+        """Raises ValueError if prefixes do not fit the dimension."""
         for stage in self.stages:
             good = not stage.prefixes or (min(stage.prefixes) > 0 and max(stage.prefixes) == self.dim)
             require(good, f"prefixes of stage {stage.name!r} must be above 0 and end with dim = {self.dim}")
@@ -396,14 +395,120 @@ def load_recipe(path: Path) -> Recipe:
     stages = raw.pop("stage", None)
     if not isinstance(stages, list) or "stages" in raw or not all(isinstance(stage, dict) for stage in stages):
         raise DataError(f"{path}: a recipe has one or more stages, tables that start with [[stage]] in double brackets")
-    for number, stage in enumerate(stages):
-        if "like" in stage:
-            name = stage.pop("like")
-            other = next((other for other in stages[:number] if other.get("name") == name), None)
-            if other is None:
-                raise DataError(f"{path}: stages[{number}].like = {name!r} is no stage before it")
-            stages[number] = {**{key: value for key, value in other.items() if key not in ITS_OWN}, **stage}
     try:
-        return Recipe.model_validate({**raw, "stages": stages})
+        groups = Groups.model_validate({"groups": raw.pop("groups", {})}).groups
+        corpus = by_source(raw.get("corpus"), groups)
+        return Recipe.model_validate({**raw, "corpus": corpus, "stages": resolved(stages, groups)})
     except ValidationError as error:
         raise DataError(f"{path}: {first_mistake(error)}") from error
+    except ValueError as error:
+        raise DataError(f"{path}: {error}") from error
+
+
+def resolved(given: Sequence[dict[str, Any]], groups: Mapping[str, Sequence[str]]) -> list[dict[str, Any]]:
+    """Stages without groups and without `like`; a ValueError if a stage is like none before it."""
+    stages: list[dict[str, Any]] = []
+    for number, raw in enumerate(given):
+        stage = by_source(raw, groups)
+        if isinstance(wanted := stage.get("objectives"), dict):
+            stage["objectives"] = {name: with_weight(objective) for name, objective in with_new_names(wanted).items()}
+        if "like" in stage:
+            name = stage.pop("like")
+            other = next((other for other in stages if other.get("name") == name), None)
+            if other is None:
+                raise ValueError(f"stages[{number}].like = {name!r} is no stage before it")
+            without = [name for name, objective in stage.get("objectives", {}).items() if objective == LEFT_OUT]
+            stage = merged({key: value for key, value in other.items() if key not in OWN}, stage)
+            for name in without:
+                del stage["objectives"][name]
+        stages.append(stage)
+    return stages
+
+
+def by_source(table: Any, groups: Mapping[str, Sequence[str]]) -> Any:  # noqa: ANN401  whatever a file holds
+    """A table whose numbers by source may be given by group; a source's own number counts before its group's."""
+    if not isinstance(table, dict):
+        return table
+    found = dict(table)
+    for name in ("weights", "most"):
+        if isinstance(numbers := table.get(name), dict):
+            grouped = {source: numbers[group] for group in groups if group in numbers for source in groups[group]}
+            found[name] = grouped | {source: n for source, n in numbers.items() if source not in groups}
+    return found
+
+
+def merged(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
+    """Two tables as one: the second's value where both have one; tables that both have are merged in turn."""
+    both = [name for name in below.keys() & above.keys() if isinstance(below[name], dict)]
+    tables = {name: merged(below[name], above[name]) for name in both if isinstance(above[name], dict)}
+    return {**below, **above, **tables}
+
+
+def require_fit(recipe: Recipe, ranks: int, teacher_dim: int | None, *, started: bool = False) -> None:
+    """Raises DataError if a training on so many devices, with a teacher of so many dimensions, cannot follow a recipe.
+
+    `started` says whether the first stage starts from a checkpoint or a bundle.
+    """
+    first = recipe.stages[0]
+    for setting in ("swapped", "keep_layers"):
+        if getattr(first, setting) and not started:
+            text = f"stage {first.name}: {setting} needs a trained encoder to start from"
+            raise DataError(f"{text}; train a stage without it first, or name a --start")
+    for stage in recipe.stages:
+        name, wanted = f"stage {stage.name}", stage.objectives
+        if stage.batch_size % ranks:
+            raise DataError(f"{name}: batch_size = {stage.batch_size} cannot be divided by {ranks} processes")
+        if stage.swapped and ranks > 1:
+            raise DataError(f"{name}: swapped = {stage.swapped} is for one device alone, not for {ranks}")
+        if wanted.distils and teacher_dim is None:
+            raise DataError(f"{name} distils and has no teacher; name its folder with --teacher")
+        if wanted.embedding_match and not recipe.teacher_layers:
+            raise DataError(f"{name}: embedding_match brings the table under a teacher's layers; name teacher_layers")
+        if wanted.copies and teacher_dim is not None and teacher_dim != recipe.dim:
+            require_projection(stage, teacher_dim, recipe.dim)
+
+
+def require_projection(stage: StageConfig, teacher_dim: int, dim: int) -> None:
+    """Raises DataError if a stage cannot learn to copy a teacher of another dimension."""
+    name = f"stage {stage.name}"
+    if not stage.learning_rate:
+        raise DataError(
+            f"{name}: the teacher has {teacher_dim} dimensions, dim is {dim}; the projection between them needs "
+            "learning_rate above 0"
+        )
+    if stage.prefixes and not stage.objectives.contrasts:
+        raise DataError(
+            f"{name}: prefixes cannot be distilled from a teacher of {teacher_dim} dimensions into dim = {dim}; leave "
+            "them out, or distil from a teacher of that dimension"
+        )
+
+
+def first_mistake(error: ValidationError) -> str:
+    """The first mistake in one line: where it stands, what was given, what was expected."""
+    mistake = error.errors()[0]
+    where = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in mistake["loc"]).lstrip(".")
+    if mistake["type"] == "missing":
+        return f"setting {where!r} is missing"
+    if mistake["type"] == "value_error":  # in our words
+        return f"{where}: {mistake['ctx']['error']}".removeprefix(": ")
+    expected = re.sub(r"^\w+ should", "must", mistake["msg"]).replace(" after validation", "")
+    expected = re.sub("a valid dictionary.*", "a table of settings", expected)
+    expected = re.sub("a valid (tuple|list)", "a list", expected)
+    return f"{where} = {mistake['input']!r} {expected}"
+
+
+def differences(saved: object, now: object, name: str = "") -> str:
+    """The differences between the settings in a checkpoint and a recipe's, in words; empty where there are none.
+
+    A setting that the checkpoint does not have yet had the value that is its default now.
+    """
+    if isinstance(now, Settings) and isinstance(saved, Mapping):
+        renamed = with_new_names(saved) if isinstance(now, Objectives) else saved
+        known = {**dict(type(now).model_construct()), **renamed}
+        parts = [(f"{name}.{key}".lstrip("."), known.get(key), value) for key, value in now if key not in FREE]
+    elif isinstance(now, tuple) and isinstance(saved, list | tuple) and len(saved) == len(now):
+        parts = [(f"{name}[{i}]", was, value) for i, (was, value) in enumerate(zip(saved, now, strict=True))]
+    else:
+        was, value = to_jsonable_python([saved, now])
+        return f"{name}: {was!r} became {value!r}" if was != value else ""
+    return ", ".join(filter(None, (differences(was, value, where) for where, was, value in parts)))

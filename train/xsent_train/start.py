@@ -39,7 +39,7 @@ def require_fit(recipe: Recipe, ranks: int, teacher_dim: int | None, *, started:
             raise DataError(f"{name}: swapped = {stage.swapped} is for one device alone, not for {ranks}")
         if wanted.distils and teacher_dim is None:
             raise DataError(f"{name} distils and has no teacher; name its folder with --teacher")
-        if wanted.rows and not recipe.teacher_layers:
+        if wanted.embedding_match and not recipe.teacher_layers:
             raise DataError(f"{name}: rows brings the table under a teacher's layers; name teacher_layers")
         if not wanted.copies or teacher_dim == recipe.dim:
             continue

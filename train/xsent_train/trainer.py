@@ -167,7 +167,7 @@ class Trainer:
         model = self._model(stage, before, latest)
         if latest is None:
             self._fit_readouts(model, before)
-        if stage.objectives.rows and vectors is not None:
+        if stage.objectives.embedding_match and vectors is not None:
             drawn = self.feed.drawn(number, stage)
             sample = torch.from_numpy(vectors.rows(drawn[evenly(len(drawn), WHITENED)]))
             model.whitening = fabric.to_device(Whitening.fit(sample))

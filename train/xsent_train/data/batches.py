@@ -131,16 +131,16 @@ class Batches:
 
     def _queue(self, step: int, teacher: TeacherVectors) -> Tensor | None:
         """What a first-in-first-out queue holds before a step: a function of the step, so that it needs no saving."""
-        if self._stage.objectives.co is None:
+        if self._stage.objectives.contrastive_distil is None:
             return None
         earlier = map(self._pairs, range(earliest_step(self._stage, step), step))
         pairs = np.concatenate([np.zeros(0, np.int64), *earlier])
-        return torch.from_numpy(teacher.rows(pairs[-self._stage.objectives.co.queue :]))
+        return torch.from_numpy(teacher.rows(pairs[-self._stage.objectives.contrastive_distil.queue :]))
 
 
 def earliest_step(stage: StageConfig, step: int) -> int:
     """The first step whose pairs are needed at a step: its own, or where its queue begins."""
-    co = stage.objectives.co
+    co = stage.objectives.contrastive_distil
     return max(0, step - -(-co.queue // stage.batch_size)) if co else step
 
 

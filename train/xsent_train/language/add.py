@@ -21,7 +21,7 @@ from xsent_train.data.sampling import evenly
 from xsent_train.from_bundle import identify, open_checkpoint
 from xsent_train.language.vocabulary import grow_checkpoint, grow_vocabulary
 from xsent_train.readouts import ridge
-from xsent_train.recipe import Co, CorpusConfig, Objectives, Recipe, StageConfig
+from xsent_train.recipe import ContrastiveDistil, CorpusConfig, Objectives, Recipe, StageConfig
 from xsent_train.start import LAYER_SHAPE
 from xsent_train.teacher.base import Teacher, open_teacher
 from xsent_train.teacher.setup import Teachers
@@ -183,7 +183,7 @@ def _train(
         name="table",
         num_layers=grown.config.num_layers,
         steps=steps,
-        objectives=Objectives(co=Co(ignore_above=0.9, english=False)),
+        objectives=Objectives(contrastive_distil=ContrastiveDistil(ignore_above=0.9, english=False)),
         batch_size=batch,
         window=16,
         learning_rate=0.0,

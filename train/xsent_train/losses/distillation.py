@@ -21,7 +21,7 @@ def distil(student: Tensor, teacher: Tensor) -> Tensor:
     return 1 - (unit(student) * unit(teacher.detach())).sum(dim=1).mean()
 
 
-def co(
+def contrastive_distil(
     student: Tensor,
     teacher: Tensor,
     queue: Tensor,
@@ -48,7 +48,7 @@ def co(
     return (torch.cat([positive, negative], dim=1).logsumexp(dim=1) - positive[:, 0]).mean()
 
 
-def relate(student: Tensor, others: Tensor, teacher: Tensor) -> Tensor:
+def similarity_distil(student: Tensor, others: Tensor, teacher: Tensor) -> Tensor:
     """Hold sentences as near to each other as the teacher does: the squared difference of cosines.
 
     The similarity-preserving distillation of Tung & Mori 2019 (eq. 2 to 4), on cosines instead of normalised rows, and
@@ -76,7 +76,7 @@ class Whitening(NamedTuple):
         return (vectors - self.centre) @ self.matrix
 
 
-def rows(
+def embedding_match(
     student: Tensor,
     teacher: Tensor,
     whitening: Whitening,

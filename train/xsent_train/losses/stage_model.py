@@ -9,7 +9,13 @@ from torch.utils.checkpoint import checkpoint
 from xsent_train.data.batches import Batch
 from xsent_train.data.masking import NOT_HIDDEN, Labelled, MaskedPairs, join_pairs
 from xsent_train.losses.contrastive import align, false_negatives, sentence_ctl, sim
-from xsent_train.losses.distillation import Whitening, co, distil, relate, rows
+from xsent_train.losses.distillation import (
+    Whitening,
+    contrastive_distil,
+    distil,
+    embedding_match,
+    similarity_distil,
+)
 from xsent_train.losses.generative import Targets, generative_loss, token_loss, uniform_targets, word_ctl
 from xsent_train.model import Encoder, GenerativeHead, ModelConfig
 from xsent_train.recipe import StageConfig
@@ -36,7 +42,7 @@ class TrainingModel(nn.Module):
         # From this rank's vectors [L, b, D] to those of all [L, B, D], gradients included; from a number to its mean.
         self.gather: Callable[[Tensor], Tensor] = lambda vectors: vectors
         self.average: Callable[[Tensor], Tensor] = lambda number: number
-        self.whitening: Whitening | None = None  # of the teacher's input vectors, for `rows`
+        self.whitening: Whitening | None = None  # of the teacher's input vectors, for `embedding_match`
         self.mixed = False  # whether matrices are multiplied in bfloat16
         self.register_buffer("_maskable", maskable, persistent=False)
         for parameter in self.encoder.parameters():
@@ -119,7 +125,7 @@ class TrainingModel(nn.Module):
 
     def _contrast(self, u: Tensor, v: Tensor, batch: Batch) -> Losses:
         wanted = self.objectives
-        if not (wanted.contrasts or wanted.relate or wanted.rows):
+        if not (wanted.contrasts or wanted.similarity_distil or wanted.embedding_match):
             return {}
         u, v = self.gather(u), self.gather(v)
         prefixes = self.stage.prefixes or (u.shape[2],)
@@ -138,13 +144,15 @@ class TrainingModel(nn.Module):
             return losses
         teacher = self.gather(batch.teacher[None])[0]
         views = [(a[: len(teacher)], b[: len(teacher)]) for a, b in views]  # nobody taught what copies mean
-        if wanted.relate:
-            both = (relate(side, english, teacher) for english, v in views for side in (english, v))
-            losses["relate"] = self._over_depths(both)
-        if wanted.rows:
+        if wanted.similarity_distil:
+            both = (similarity_distil(side, english, teacher) for english, v in views for side in (english, v))
+            losses["similarity_distil"] = self._over_depths(both)
+        if wanted.embedding_match:
             assert self.whitening is not None
-            given = wanted.rows.arguments | {"ignore": ignore}
-            losses["rows"] = torch.stack([rows(side[-1], teacher, self.whitening, **given) for side in (u, v)]).mean()
+            given = wanted.embedding_match.arguments | {"ignore": ignore}
+            losses["embedding_match"] = torch.stack(
+                [embedding_match(side[-1], teacher, self.whitening, **given) for side in (u, v)]
+            ).mean()
         return losses
 
     def _distil(self, u: Tensor, v: Tensor, batch: Batch) -> Losses:
@@ -155,10 +163,12 @@ class TrainingModel(nn.Module):
         if (wanted := self.objectives.distil) is not None:
             views = self._students((u, v) if wanted.english else (v,), batch.teacher)
             losses["distil"] = self._over_depths(distil(student, batch.teacher[:, :d]) for student, d in views)
-        if (contrast := self.objectives.co) is not None and batch.queue is not None:
+        if (contrast := self.objectives.contrastive_distil) is not None and batch.queue is not None:
             views = self._students((u, v) if contrast.english else (v,), batch.teacher)
             given = contrast.model_dump(include={"temperature", "ignore_above", "batch"})
-            losses["co"] = self._over_depths(co(x, batch.teacher[:, :d], batch.queue[:, :d], **given) for x, d in views)
+            losses["contrastive_distil"] = self._over_depths(
+                contrastive_distil(x, batch.teacher[:, :d], batch.queue[:, :d], **given) for x, d in views
+            )
         return losses
 
     def _students(self, sides: tuple[Tensor, ...], teacher: Tensor) -> list[tuple[Tensor, int]]:

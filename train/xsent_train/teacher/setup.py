@@ -51,7 +51,7 @@ class Teachers:
 
     def of(self, stage: StageConfig) -> Teaches | None:
         """What a stage learns from."""
-        if stage.objectives.rows and self.bert is not None:
+        if stage.objectives.embedding_match and self.bert is not None:
             return TeacherInput(self.bert)
         return self.vectors if stage.objectives.distils else None
 
@@ -77,8 +77,8 @@ class Teachers:
 
 
 def read_vectors(stages: Sequence[StageConfig]) -> bool:
-    """Whether one of some stages looks at a teacher's sentence vectors; `rows` looks at its input."""
-    return any(stage.objectives.distils and not stage.objectives.rows for stage in stages)
+    """Whether one of some stages looks at a teacher's sentence vectors; `embedding_match` looks at its input."""
+    return any(stage.objectives.distils and not stage.objectives.embedding_match for stage in stages)
 
 
 def open_teachers(recipe: Recipe, paths: Mapping[str, Path], fast: Path | None) -> Teachers:
