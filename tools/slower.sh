@@ -1,28 +1,39 @@
 #!/usr/bin/env bash
-# Is the code slower than it was? Measures the code of an old commit and of the last one with `xsent-bench slower`, on the
-# same machine and model, and exits 1 where something got slower by more than a tenth:
-#     tools/slower.sh [OLD]        # the tenth commit before the last, unless named
-# Needs an environment with xsent[bench]. A history too short for the commit, or an old code that cannot be measured, is
-# said, and is a failure only where OLD was named.
+# Asks whether the code got slower: installs two commits side by side and times both, in turns, with the model of NEW:
+#     tools/slower.sh [OLD [NEW]]    # default: the tenth commit before the last one, and the last one
+# Prints the median over 15 turns of the CPU seconds of NEW divided by those of OLD. Other programs still change it by
+# some per cent: run it on a quiet machine, and again before you believe less than a tenth.
+# Needs an environment with xsent installed, for its dependencies.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-
-commit=${1:-HEAD~10} named=$#
-nothing() { # REASON
-    echo "nothing to compare with: $1" >&2
-    exit "$named"
-}
-git rev-parse --quiet --verify "$commit^{commit}" >/dev/null || nothing "no commit $commit here"
 
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 install() { # NAME COMMIT
-    mkdir "$folder/$1-source" &&
-        git archive "$2" | tar -x -C "$folder/$1-source" &&
-        python -m pip install --quiet --disable-pip-version-check --no-deps --target "$folder/$1" "$folder/$1-source"
+    mkdir "$folder/$1-source"
+    git archive "$2" | tar -x -C "$folder/$1-source"
+    python -m pip install --quiet --disable-pip-version-check --no-deps --target "$folder/$1" "$folder/$1-source"
 }
-echo "slower than $(git rev-parse --short "$commit")?"
-install old "$commit" && PYTHONPATH=$folder/old python -P bench/xsent_bench/slower.py encode runtime/xsent/builtin 20 ||
-    nothing "$commit cannot be measured"
-install new HEAD
-xsent-bench slower "$folder/old" "$folder/new" --model runtime/xsent/builtin
+install old "${1:-HEAD~10}"
+install new "${2:-HEAD}"
+
+cat >"$folder/encode.py" <<'EOF_PYTHON'
+import sys, time
+from xsent import SentenceEncoder
+encoder = SentenceEncoder(sys.argv[1], threads=1)
+texts = [line.split("\t")[-1] for line in open(sys.argv[2], encoding="utf-8")]
+encoder.encode(texts)  # warms up
+began = time.process_time()
+for text in texts:
+    encoder.encode(text)
+print(time.process_time() - began)
+EOF_PYTHON
+seconds() { # NAME
+    PYTHONPATH=$folder/$1 python -P "$folder/encode.py" "$folder/new/xsent/builtin" bench/contrasts.tsv
+}
+for _ in {1..15}; do
+    echo "$(seconds old) $(seconds new)"
+done | python -c '
+import sys, statistics
+ratios = sorted(float(new) / float(old) for old, new in map(str.split, sys.stdin))
+print(f"new / old: {statistics.median(ratios):.3f} in the median, from {ratios[0]:.3f} to {ratios[-1]:.3f}")'

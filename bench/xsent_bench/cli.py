@@ -15,7 +15,7 @@ import typer
 
 from xsent.bundle import builtin_path
 from xsent.cli.options import BundleArgument, BundleOption, split_names
-from xsent.cli.terminal import FAILED, one_line_errors
+from xsent.cli.terminal import one_line_errors
 from xsent.errors import DataError, require_extra
 
 app = typer.Typer(
@@ -175,29 +175,6 @@ def finding(
     from xsent_bench.experiments.retrieval import measure_finding
 
     typer.echo(measure_finding(SentenceEncoder(model), folder, split_names(languages), command=command_line()))
-
-
-@app.command(epilog="Example: xsent-bench slower OLD NEW --model MY-BUNDLE")
-@measuring()
-def slower(
-    old: Annotated[Path, typer.Argument(help="Folder of the old code: pip install --no-deps --target OLD ...")],
-    new: Annotated[Path, typer.Argument(help="That of the new code.")],
-    model: BundleOption = None,
-    by: Annotated[
-        Literal["auto", "perf", "valgrind", "time"], typer.Option(help="Count instructions, or take ratios of times.")
-    ] = "auto",
-    threshold: Annotated[float, typer.Option(min=0, help="Share by which a figure may be worse.")] = 0.1,
-) -> None:
-    """Compare two xsents by what stays the same on a noisy machine as long as the code does; exits with 1 if slower."""
-    from xsent_bench.slower import slower_than
-
-    for folder in (old, new):
-        if not (folder / "xsent").is_dir():
-            raise DataError(f"{folder}: no folder xsent in it; expected what pip install --target wrote")
-    text, worse = slower_than(old, new, model or builtin_path(), by=by, threshold=threshold)
-    typer.echo(text)
-    if worse:
-        raise typer.Exit(FAILED)
 
 
 def main() -> None:

@@ -37,7 +37,6 @@ LONG = {
     "xsent.cli.doctor.examine": (),
     "xsent_bench.run.measure_parts": Path("notes.txt"),
     "xsent_bench.ablation.Ablation.run": "",
-    "xsent_bench.slower.slower_than": ("", False),
 }
 
 
