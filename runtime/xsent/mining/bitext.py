@@ -1,9 +1,10 @@
-"""Translations found by margin: the sentences of two texts, or the documents of two corpora.
+"""Translations found by margin: sentences of two texts, or documents of two corpora.
 
-Artetxe & Schwenk 2019, "Margin-based parallel corpus mining with multilingual sentence embeddings", section 3:
-the candidates of a sentence are its k nearest on the other side, the one of highest margin score is taken.
+Sentences: Artetxe & Schwenk 2019, "Margin-based parallel corpus mining with multilingual sentence embeddings",
+section 3. The candidates of a sentence are its k nearest on the other side; the one of highest margin score is taken.
 
-Gong et al. 2021 (LAWDR), sections 5 and 6: of all candidates the pair of highest score, then the next of those left.
+Documents: Gong et al. 2021 (LAWDR), sections 5 and 6. Of all candidates the pair of highest score is taken, then the
+next among those left.
 """
 
 from collections.abc import Iterable, Set
@@ -15,28 +16,27 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from xsent.cli.terminal import Progress
 from xsent.errors import check_choice, whole_number
-from xsent.mining.margin import Margin, Neighbours, apply_margin, check_neighbourhood, count_blocks, nearest_both_ways
+from xsent.mining.margin import Margin, Neighbours, apply_margin, check_neighbourhood, nearest_both_ways
 from xsent.similarity import Floats, Ints, NormalizedBlocks
 
 Retrieval = Literal["max", "fwd", "bwd", "intersect"]
 
-_BLOCK = 8192  # rows looked at for zero vectors at once
+_BLOCK = 8192  # rows read at once to find zero vectors
 
 
 @dataclass(frozen=True)
 class DocumentPair:
     """Two documents that were aligned."""
 
-    a: int  #: row of the one
-    b: int  #: row of the other
+    a: int  #: row of the first
+    b: int  #: row of the second
     score: float  #: their margin score
 
 
 @dataclass(frozen=True)
 class Bitext:
-    """Pairs that were mined, the best first; of equal scores in the order of the source."""
+    """Mined pairs, best first; equal scores in the order of the source."""
 
     src: Ints  #: their rows on the source side [p]
     trg: Ints  #: their rows on the target side [p]
@@ -50,8 +50,8 @@ class Bitext:
         return Bitext(self.src[where], self.trg[where], self.scores[where])
 
     def at_least(self, threshold: float) -> "Bitext":
-        """The pairs of this score or a higher one."""
-        with np.errstate(over="ignore"):  # beyond float32 it is infinity, which nothing reaches
+        """The pairs whose score is not below a threshold."""
+        with np.errstate(over="ignore"):  # infinity if float32 cannot hold it, and no pair reaches that
             return self.take(self.scores >= np.float32(threshold))
 
     def turned(self) -> "Bitext":
@@ -64,7 +64,7 @@ class Bitext:
         return Bitext(src, trg, np.concatenate([self.scores, other.scores]))
 
     def best_first(self, *, one_to_one: bool) -> "Bitext":
-        """The pairs in order, of equal scores in that of the rows; only those whose rows no better pair has."""
+        """The pairs by score, equal scores by their rows; `one_to_one` drops pairs with a row of a better pair."""
         ordered = self.take(np.lexsort((self.trg, self.src, -self.scores)))
         if not one_to_one:
             return ordered
@@ -92,8 +92,8 @@ def mine_bitext(
 ) -> Bitext:
     """Find pairs of translations, exactly and in bounded memory.
 
-    Zero vectors, those of empty sentences, take no part. Equal sentences spoil each other's margin (each is the
-    others' nearest): let only one of them take part.
+    Zero vectors, those of empty sentences, are left out. Equal sentences lower each other's margin, because they are
+    each other's nearest neighbours: select one of them.
 
     Args:
         src: Vectors of the source [n, D], of any length; may be a memory map, which is read in blocks.
@@ -101,10 +101,10 @@ def mine_bitext(
         margin: "ratio", "distance" or "absolute", see `margin_scores`.
         retrieval: "fwd" takes the best target of every source, "bwd" the best source of every target, "intersect"
             the pairs that both take, "max" the pairs of either, best first, while both sentences are still free.
-        k: Neighbours that are candidates, and that a score is compared with.
-        threshold: Least score of a pair; None keeps all.
-        one_to_one: Use no sentence twice with "fwd" and "bwd" either, the best pair first.
-        src_rows: Numbers of the source rows that take part, ascending; None lets all.
+        k: Number of nearest neighbours that are candidates, and that are used for the margin.
+        threshold: Lowest score of a pair; None keeps all.
+        one_to_one: Use no sentence twice with "fwd" and "bwd" either; the best pair is kept.
+        src_rows: Numbers of the source rows to select, ascending; None selects all.
         trg_rows: The same for the target.
         show_progress_bar: Report progress on standard error.
 
@@ -112,16 +112,16 @@ def mine_bitext(
         The pairs; rows are counted in `src` and `trg` as given.
 
     Raises:
-        ValueError: `k` is more than the rows of a side that take part, or the vectors cannot be compared.
+        ValueError: A side has fewer than `k` rows, or the vectors cannot be compared.
     """
     check_choice("retrieval", retrieval, get_args(Retrieval))
     if threshold is not None and not (isinstance(threshold, Real) and threshold == threshold):
         raise ValueError(f"threshold = {threshold!r:.80} must be a number")
     left, right = present_rows(src, src_rows), present_rows(trg, trg_rows)
     k = check_neighbourhood(margin, k, len(left), len(right))
-    a, b = NormalizedBlocks(src, left), NormalizedBlocks(trg, right)
-    with Progress("blocks", count_blocks(a, b), enabled=show_progress_bar) as progress:
-        forward, backward = nearest_both_ways(a, b, k, advance=progress.advance)
+    forward, backward = nearest_both_ways(
+        NormalizedBlocks(src, left), NormalizedBlocks(trg, right), k, show_progress_bar=show_progress_bar
+    )
     pairs = _retrieve(retrieval, margin, forward, backward)
     if threshold is not None:
         pairs = pairs.at_least(threshold)
@@ -136,17 +136,18 @@ def align_documents(a: ArrayLike, b: ArrayLike, *, margin: Margin = "ratio", k: 
 
     Args:
         a: Vectors [n, D].
-        b: Vectors [m, D]. Zero vectors, those of empty documents, take no part on either side.
+        b: Vectors [m, D]. Zero vectors, those of empty documents, are left out on both sides.
         margin: "ratio", "distance" or "absolute", which is the cosine, see `margin_scores`.
-        k: Nearest documents that are candidates, and that a score is compared with.
+        k: Number of nearest documents that are candidates, and that are used for the margin.
 
     Returns:
-        The pairs, best first; of equal scores in the order of the documents.
+        The pairs, best first; equal scores in the order of the documents.
 
     Raises:
-        ValueError: A side has fewer than `k` documents that are not empty ("absolute" is content with fewer).
+        ValueError: A side has fewer than `k` documents that are not empty; "absolute" accepts that.
     """
-    k, left, right = whole_number("k", k), present_rows(a), present_rows(b)
+    k = whole_number("k", k)
+    left, right = present_rows(a), present_rows(b)
     check_neighbourhood(margin, k, len(left), len(right), of="documents that are not empty")
     forward, backward = nearest_both_ways(
         NormalizedBlocks(a, left), NormalizedBlocks(b, right), min(k, len(left), len(right))
@@ -157,14 +158,14 @@ def align_documents(a: ArrayLike, b: ArrayLike, *, margin: Margin = "ratio", k: 
 
 
 def recall(pairs: Iterable[DocumentPair], gold: Set[tuple[int, int]]) -> float:
-    """Share of the true pairs (a, b) that were found, in per cent; a ValueError says that there is none."""
+    """Share of the true pairs (a, b) that were found, in per cent. Raises ValueError if there is none."""
     if not gold:
         raise ValueError("no true pair to find")
     return 100 * len({(pair.a, pair.b) for pair in pairs} & gold) / len(gold)
 
 
 def present_rows(vectors: ArrayLike, rows: ArrayLike | None = None) -> Ints:
-    """The rows that take part and are not zero."""
+    """Numbers of the rows, all or those given, whose vectors are not zero."""
     chosen = None if rows is None else _row_numbers(rows, len(NormalizedBlocks(vectors)))
     unit = NormalizedBlocks(vectors, chosen)
     blocks = [unit.block(start, _BLOCK).any(axis=1) for start in range(0, len(unit), _BLOCK)]
@@ -173,17 +174,17 @@ def present_rows(vectors: ArrayLike, rows: ArrayLike | None = None) -> Ints:
 
 
 def _row_numbers(rows: ArrayLike, count: int) -> Ints:
-    with suppress(ValueError):  # of what is no array at all
+    with suppress(ValueError):  # not an array
         numbers = np.asarray(rows)
         if not numbers.size:
             return np.empty(0, np.int64)
         if numbers.ndim == 1 and numbers.dtype.kind in "iu" and 0 <= numbers.min() <= numbers.max() < count:
             return numbers.astype(np.int64)
-    raise ValueError(f"rows = {rows!r:.80} must be whole numbers from 0 to {count - 1}, those of rows")
+    raise ValueError(f"rows = {rows!r:.80} must be whole numbers from 0 to {count - 1}")
 
 
 def _retrieve(retrieval: Retrieval, margin: Margin, forward: Neighbours, backward: Neighbours) -> Bitext:
-    """The pairs of either direction, or those of both."""
+    """The pairs of one direction, or of both."""
     fwd = _candidates(margin, forward, backward.means, best=True)
     if retrieval == "fwd":
         return fwd
@@ -194,7 +195,7 @@ def _retrieve(retrieval: Retrieval, margin: Margin, forward: Neighbours, backwar
 
 
 def _candidates(margin: Margin, neighbours: Neighbours, other_means: Floats, *, best: bool = False) -> Bitext:
-    """Every row with each of its neighbours, or with the one of highest margin score; of equals the nearest."""
+    """Every row with each of its neighbours, or with the one of highest margin score; of equal scores the nearest."""
     scores = apply_margin(margin, neighbours.cosines, neighbours.means[:, None], other_means[neighbours.indices])
     rows = np.arange(len(scores))
     if best:

@@ -1,19 +1,19 @@
-"""Margin scores: how much nearer two sentences are to each other than to their neighbours; and what score to ask for.
+"""Margin scores: how much nearer two sentences are to each other than to their neighbours; and thresholds for them.
 
 Artetxe & Schwenk 2019, "Margin-based parallel corpus mining with multilingual sentence embeddings", equations 2
-to 4. With m the mean of the two means of the cosines to the k nearest neighbours, of x among the y and of y among
-the x, the score of a cosine c is c (absolute), c - m (distance) or c / m (ratio).
+to 4. Let m be the mean of two means: of the cosines of x to its k nearest y, and of y to its k nearest x. Then the
+score of a cosine c is c (absolute), c - m (distance) or c / m (ratio).
 
 Shapes: n and m rows on the two sides, D dimensions, k neighbours, p pairs.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from xsent.cli.terminal import Progress
 from xsent.errors import check_choice, whole_number
 from xsent.similarity import (
     CANDIDATES,
@@ -31,15 +31,15 @@ Margin = Literal["ratio", "distance", "absolute"]
 
 STRIP = 8 * QUERIES  # rows that share one reading of the other side
 _BLOCK = 8192  # given pairs scored at once
-_SHUFFLED = 100_000  # wrong pairs that a threshold is measured with, at least one a pair
+_SHUFFLED = 100_000  # wrong pairs that a threshold is estimated from, at least one for each given pair
 
 
 @dataclass(frozen=True)
 class Neighbours:
-    """The k nearest of every row."""
+    """The k nearest neighbours of every row."""
 
     indices: Ints  # rows of the other side [n, k], best first; of equal cosines the lower
-    cosines: Floats  # theirs, of the same shape
+    cosines: Floats  # their cosines, of the same shape
 
     @property
     def means(self) -> Floats:
@@ -51,16 +51,16 @@ class Neighbours:
 def margin_scores(a: ArrayLike, b: ArrayLike, *, margin: Margin = "ratio", k: int = 4) -> Floats:
     """Margin score of every vector of `a` with every vector of `b` (Artetxe and Schwenk 2019).
 
-    A "ratio" is the cosine of two over the mean cosine to the `k` nearest of both, a "distance" the cosine less that.
+    A "ratio" is the cosine over the mean cosine to the `k` nearest of both, a "distance" the cosine minus that mean.
 
     Args:
         a: Vectors [n, D].
         b: Vectors [m, D].
         margin: "ratio", "distance" or "absolute", the cosine alone.
-        k: Neighbours that a score is compared with; "absolute" needs none.
+        k: Number of nearest neighbours used for the margin; "absolute" needs none.
 
     Returns:
-        Scores [n, m]. Where the neighbours' mean is not above 0, nothing is alike and a ratio is 0.
+        Scores [n, m]. A ratio is 0 where the mean is not above 0.
     """
     scores = cosine_similarity(a, b)
     k = check_neighbourhood(margin, k, *scores.shape)
@@ -73,7 +73,7 @@ def margin_scores(a: ArrayLike, b: ArrayLike, *, margin: Margin = "ratio", k: in
 
 
 def apply_margin(margin: Margin, cosines: Floats, a_means: Floats, b_means: Floats) -> Floats:
-    """Scores of cosines, given the mean cosines of their two neighbourhoods; shapes are broadcast."""
+    """Scores of cosines, given the mean cosines to the neighbours of both sides; shapes are broadcast."""
     if margin == "absolute":
         return cosines
     means = (a_means + b_means) / np.float32(2)
@@ -84,7 +84,10 @@ def apply_margin(margin: Margin, cosines: Floats, a_means: Floats, b_means: Floa
 
 
 def check_neighbourhood(margin: Margin, k: int, n: int, m: int, of: str = "different sentences") -> int:
-    """The neighbours to look for: k, or 1 for "absolute"; a ValueError where n or m rows, `of` what, are fewer."""
+    """Number of neighbours to search: k, or 1 for "absolute".
+
+    Raises ValueError if one of the sides, with n and m rows, has fewer; `of` says in the message what a row is.
+    """
     check_choice("margin", margin, get_args(Margin))
     k = whole_number("k", k)
     if not min(n, m):
@@ -100,49 +103,49 @@ def check_neighbourhood(margin: Margin, k: int, n: int, m: int, of: str = "diffe
 
 
 def nearest_both_ways(
-    a: NormalizedBlocks, b: NormalizedBlocks, k: int, *, advance: Callable[[], None] = lambda: None
+    a: NormalizedBlocks, b: NormalizedBlocks, k: int, *, show_progress_bar: bool = False
 ) -> tuple[Neighbours, Neighbours]:
-    """Find the k nearest of every row on the other side, exactly; each cosine is computed once.
+    """Find the k nearest neighbours of every row of `a` in `b`, and of every row of `b` in `a`, exactly.
 
-    Takes about 100 MiB and 12 bytes a neighbour, however many rows there are. `advance` is called after each of
-    `count_blocks` blocks. What comes back are the neighbours of `a` in `b`, and those of `b` in `a`.
+    Each cosine is computed once. Takes about 100 MiB and 12 bytes a neighbour, for any number of rows.
     """
     check_same_dim(a.dim, b.dim)
-    forward, backward = TopK(len(a), k), TopK(len(b), k)
+    forward = TopK(len(a), k)
+    backward = TopK(len(b), k)
     product = BlockProduct()
-    for start in range(0, len(a), STRIP):
-        strip = a.block(start, STRIP)
-        for first in range(0, len(b), CANDIDATES):
-            block = b.block(first, CANDIDATES)
-            for line in range(0, len(strip), QUERIES):
-                scores = product(strip[line : line + QUERIES], block)
-                forward.add(start + line, first, scores)
-                backward.add(first, start + line, scores, lines_are_columns=True)
-            advance()
+    blocks = -(-len(a) // STRIP) * -(-len(b) // CANDIDATES)
+    with Progress("blocks", blocks, enabled=show_progress_bar) as progress:
+        for start in range(0, len(a), STRIP):
+            strip = a.block(start, STRIP)
+            for first in range(0, len(b), CANDIDATES):
+                block = b.block(first, CANDIDATES)
+                for line in range(0, len(strip), QUERIES):
+                    scores = product(strip[line : line + QUERIES], block)
+                    forward.add(start + line, first, scores)
+                    backward.add(first, start + line, scores, lines_are_columns=True)
+                progress.advance()
     return Neighbours(forward.indices, forward.scores), Neighbours(backward.indices, backward.scores)
 
 
-def count_blocks(a: NormalizedBlocks, b: NormalizedBlocks) -> int:
-    """Blocks that `nearest_both_ways` goes through."""
-    return -(-len(a) // STRIP) * -(-len(b) // CANDIDATES)
-
-
 class PairScorer:
-    """Margin scores, see `margin_scores`, of chosen pairs of rows; neighbours are looked for once, in bounded memory.
+    """Margin scores of chosen pairs of rows, see `margin_scores`; neighbours are searched once, in bounded memory.
 
-    Each sentence is once among the sources [n, D] and the targets [m, D], which may be memory maps.
+    The sources [n, D] and the targets [m, D] have each sentence once; they may be memory maps.
     """
 
     def __init__(self, src: ArrayLike, trg: ArrayLike, *, margin: Margin = "ratio", k: int = 4) -> None:
-        self._src, self._trg = np.asanyarray(src), np.asanyarray(trg)
+        self._src = np.asanyarray(src)
+        self._trg = np.asanyarray(trg)
         self._margin = margin
         left, right = NormalizedBlocks(self._src), NormalizedBlocks(self._trg)
         check_same_dim(left.dim, right.dim)
         k = check_neighbourhood(margin, k, len(left), len(right))
-        self._src_means, self._trg_means = np.zeros(len(left), np.float32), np.zeros(len(right), np.float32)
+        self._src_means = np.zeros(len(left), np.float32)
+        self._trg_means = np.zeros(len(right), np.float32)
         if margin != "absolute":
             forward, backward = nearest_both_ways(left, right, k)
-            self._src_means, self._trg_means = forward.means, backward.means
+            self._src_means = forward.means
+            self._trg_means = backward.means
 
     def score(self, src_rows: Ints, trg_rows: Ints) -> Floats:
         """Score of every pair of a source row and a target row [p]."""
@@ -156,23 +159,23 @@ class PairScorer:
 
 @dataclass(frozen=True)
 class Threshold:
-    """A threshold for pairs, and what to expect of it."""
+    """A threshold for the scores of pairs."""
 
-    threshold: float  # least score of a pair that is taken
-    precision: float  # estimated share of right pairs among those taken; at least what was asked for
-    accepted: int  # pairs taken
-    pairs: int  # pairs looked at
+    threshold: float  # lowest score that is accepted
+    precision: float  # estimated share of right pairs among those accepted
+    accepted: int  # number of pairs accepted
+    pairs: int  # number of all pairs
 
 
 def calibrate(scores: ArrayLike, wrong: ArrayLike, precision: float) -> Threshold:
-    """Choose the lowest threshold of scores [p] whose pairs are right often enough; a ValueError says that none is.
+    """Choose the lowest threshold for scores [p] that reaches a precision. Raises ValueError if none does.
 
-    `wrong` are scores of pairs known to be wrong, such as shuffled ones; they stand for the wrong ones among the given.
-    Were all pairs wrong, as many of them as of the known wrong ones would reach a threshold: that number, over the
-    number that do reach it, bounds the share of wrong pairs (the target-decoy estimate; Elias & Gygi 2007). One wrong
-    pair is added to those seen, so that few of them promise little (Phipson & Smyth 2010).
+    `wrong` are scores of pairs known to be wrong, such as shuffled ones. Target-decoy estimate (Elias & Gygi 2007):
+    the wrong pairs above a threshold are at most p times the share of known wrong pairs above it. One known wrong pair
+    is added, so that a small sample gives no high precision (Phipson & Smyth 2010).
     """
-    given, known = np.sort(np.asarray(scores, np.float32)), np.sort(np.asarray(wrong, np.float32))
+    given = np.sort(np.asarray(scores, np.float32))
+    known = np.sort(np.asarray(wrong, np.float32))
     if not 0 < precision < 1:
         raise ValueError(f"precision = {precision} must be between 0 and 1")
     if not len(given) or not len(known):
@@ -194,11 +197,12 @@ def calibrate(scores: ArrayLike, wrong: ArrayLike, precision: float) -> Threshol
 
 
 def shuffled_pairs(src_rows: ArrayLike, trg_rows: ArrayLike, *, seed: int = 0) -> tuple[Ints, Ints]:
-    """Pair the source rows of p pairs with target rows of other pairs; equal sentences have one row.
+    """Pair the source rows of p pairs with target rows of other pairs; equal sentences must share a row.
 
-    About 100,000 pairs, or p if that is more, and at most p (p - 1); none of them is a given one.
+    About 100,000 pairs, or p if that is more, and at most p (p - 1); none of them is a given pair.
     """
-    src, trg = np.asarray(src_rows, np.int64), np.asarray(trg_rows, np.int64)
+    src = np.asarray(src_rows, np.int64)
+    trg = np.asarray(trg_rows, np.int64)
     order = np.random.default_rng(seed).permutation(len(src))
     turns = min(len(src) - 1, max(1, _SHUFFLED // max(1, len(src))))
     left = np.tile(src[order], max(0, turns))

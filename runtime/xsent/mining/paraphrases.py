@@ -1,8 +1,8 @@
 """Near-duplicates, paraphrases and translations within one text: pairs by margin, and groups of them.
 
-A pair counts by its cosine over that of what else is near: of the neighbours behind the widest gap among a sentence's
-own, for those before it are its duplicates. With all of them, as between two texts (`margin_scores`), the members of a
-large group would hide each other.
+The score of a pair is its cosine over the mean cosine to other near sentences. These are the neighbours after the
+widest gap among a sentence's neighbours; those before the gap are its duplicates. If all neighbours counted, as
+between two texts (`margin_scores`), the members of a large group would lower each other's scores.
 
 Shapes: n rows, D dimensions, K neighbours, p pairs.
 """
@@ -21,14 +21,14 @@ from xsent.similarity import CANDIDATES, QUERIES, BlockProduct, Floats, Normaliz
 if TYPE_CHECKING:
     from xsent.encoder import SentenceEncoder
 
+THRESHOLD = 1.25  # a quarter nearer to each other than to other sentences
 
-THRESHOLD = 1.25  # a quarter nearer to each other than to what is around them
-
-_NEIGHBOURS = 32  # looked at for every row
-_AROUND = 4  # of them are what is around it
-# What is around counts as at least so near, or two sentences that nothing resembles were a pair; and at most, or many
-# copies with small differences were none: with 1.25 a cosine below 0.75 is never enough, one above 0.94 always.
-_LEAST, _MOST = 0.6, 0.75
+_NEIGHBOURS = 32  # searched for every row
+_AROUND = 4  # neighbours after the gap whose mean cosine is used
+# The mean is clamped from below, otherwise isolated sentences pair up, and from above, otherwise copies with small
+# differences do not: at 1.25 a cosine below 0.75 is never enough, one above 0.94 always.
+_LEAST = 0.6
+_MOST = 0.75
 
 
 def paraphrase_mining(
@@ -38,12 +38,12 @@ def paraphrase_mining(
     threshold: float = THRESHOLD,
     show_progress_bar: bool = False,
 ) -> list[tuple[float, int, int]]:
-    """Find sentences that mean the same, across languages, in the form of sentence-transformers' function of that name.
+    """Find sentences that mean the same, across languages; results are those of sentence-transformers' function.
 
     Args:
-        encoder: What makes their vectors.
+        encoder: The encoder of the sentences.
         sentences: Texts; equal ones are pairs too, empty ones are not.
-        threshold: Least score of a pair, see `mine_paraphrases`.
+        threshold: Lowest score of a pair, see `mine_paraphrases`.
         show_progress_bar: Report progress on standard error.
 
     Returns:
@@ -59,34 +59,35 @@ def mine_paraphrases(
 ) -> Bitext:
     """Find pairs of near-duplicates among vectors, exactly and in bounded memory.
 
-    The score is the cosine over the mean cosine of what is around the two, between 0.6 and 0.75. Of more than 32
+    The score is the cosine over the mean cosine to other near sentences, clamped to 0.6 to 0.75. Of more than 32
     copies of a sentence each is paired with its 32 nearest.
 
     Args:
-        vectors: Of any length [n, D]; may be a memory map, which is read in blocks. Zero vectors take no part.
-        threshold: Least score of a pair.
-        rows: Numbers of the rows that take part, ascending; None lets all.
+        vectors: Vectors of any length [n, D]; may be a memory map, which is read in blocks. Zero vectors are left out.
+        threshold: Lowest score of a pair.
+        rows: Numbers of the rows to select, ascending; None selects all.
         show_progress_bar: Report progress on standard error.
 
     Returns:
         The pairs, the lower row first, the best pair first; rows are counted in `vectors` as given.
     """
-    taking_part = present_rows(vectors, rows)
-    if len(taking_part) < 2:
-        return Bitext(taking_part[:0], taking_part[:0], np.empty(0, np.float32))
-    near = _neighbours(NormalizedBlocks(vectors, taking_part), show_progress_bar)
-    places = np.arange(len(taking_part))[:, None]
+    present = present_rows(vectors, rows)
+    if len(present) < 2:
+        return Bitext(present[:0], present[:0], np.empty(0, np.float32))
+    near = _neighbours(NormalizedBlocks(vectors, present), show_progress_bar)
+    places = np.arange(len(present))[:, None]
     around = _around(near.cosines)
     scores = near.cosines * 2 / (around[:, None] + around[near.indices])
     found = scores >= np.float32(threshold)
-    lower, higher = np.minimum(places, near.indices)[found], np.maximum(places, near.indices)[found]
+    lower = np.minimum(places, near.indices)[found]
+    higher = np.maximum(places, near.indices)[found]
     _, first = np.unique(lower * len(places) + higher, return_index=True)  # most were found from both sides
-    pairs = Bitext(taking_part[lower[first]], taking_part[higher[first]], scores[found][first])
+    pairs = Bitext(present[lower[first]], present[higher[first]], scores[found][first])
     return pairs.best_first(one_to_one=False)
 
 
 def group_pairs(pairs: Iterable[tuple[int, int]]) -> list[list[int]]:
-    """Groups of what pairs connect, directly or through others: the largest first, each in ascending order."""
+    """Groups that pairs connect, directly or through others: the largest first, each in ascending order."""
     group_of: dict[int, list[int]] = {}
     for pair in pairs:
         small, large = sorted((group_of.setdefault(member, [member]) for member in pair), key=len)
@@ -98,8 +99,9 @@ def group_pairs(pairs: Iterable[tuple[int, int]]) -> list[list[int]]:
 
 
 def _neighbours(rows: NormalizedBlocks, show_progress_bar: bool) -> Neighbours:
-    """The nearest of every row but itself."""
-    best, product = TopK(len(rows), min(_NEIGHBOURS, len(rows) - 1)), BlockProduct()
+    """The nearest neighbours of every row, without itself."""
+    best = TopK(len(rows), min(_NEIGHBOURS, len(rows) - 1))
+    product = BlockProduct()
     with Progress("sentences compared", len(rows), enabled=show_progress_bar) as progress:
         for start in range(0, len(rows), STRIP):
             strip = rows.block(start, STRIP)
@@ -116,12 +118,12 @@ def _neighbours(rows: NormalizedBlocks, show_progress_bar: bool) -> Neighbours:
 
 
 def _around(cosines: Floats) -> Floats:
-    """Mean cosine of every row [n] to the first neighbours behind its duplicates, given those of all [n, K]."""
-    if cosines.shape[1] < _NEIGHBOURS:  # these are all that there are
+    """Mean cosine of every row [n] to the first neighbours after its duplicates, given the cosines of all [n, K]."""
+    if cosines.shape[1] < _NEIGHBOURS:  # all other rows are neighbours
         cosines = np.pad(cosines, ((0, 0), (0, _AROUND)))
     ends = cosines.shape[1] - _AROUND
     gaps = cosines[:, :ends] / np.maximum(cosines[:, 1 : ends + 1], np.float32(_LEAST))
-    behind = gaps.argmax(axis=1)[:, None] + 1
-    means = np.take_along_axis(cosines, behind + np.arange(_AROUND), axis=1).mean(axis=1)
-    limited: Floats = np.clip(means, np.float32(_LEAST), np.float32(_MOST))
-    return limited
+    after = gaps.argmax(axis=1)[:, None] + 1
+    means = np.take_along_axis(cosines, after + np.arange(_AROUND), axis=1).mean(axis=1)
+    clamped: Floats = np.clip(means, np.float32(_LEAST), np.float32(_MOST))
+    return clamped
