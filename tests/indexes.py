@@ -1,6 +1,6 @@
 """What tests of indexes share."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -38,10 +38,12 @@ class Replay:
         rows = [self._vectors[int(text)] if text else np.zeros(self.dim) for text in texts]
         return np.array(rows, np.float32).reshape(-1, self.dim)
 
-    def encode_items(self, texts: Iterable[str], **_: object) -> Iterator[tuple[str, NDArray[Any]]]:
-        """Texts with their vectors [D]."""
-        for text in texts:
-            yield text, self.encode([text])[0].astype(np.float16)
+    def encode_items(
+        self, items: Iterable[Any], text: Callable[[Any], str] = str, **_: object
+    ) -> Iterator[tuple[Any, NDArray[Any]]]:
+        """Items with the vectors [D] of their texts."""
+        for item in items:
+            yield item, self.encode([text(item)])[0].astype(np.float16)
 
 
 def replayed(path: Path, vectors: NDArray[Any], **options: bool) -> tuple[SearchIndex, Any]:
