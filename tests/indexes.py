@@ -41,7 +41,7 @@ class Replay:
     def encode_items(
         self, items: Iterable[Any], text: Callable[[Any], str] = str, **_: object
     ) -> Iterator[tuple[Any, NDArray[Any]]]:
-        """Items with the vectors [D] of their texts."""
+        """Items with their vectors [D]."""
         for item in items:
             yield item, self.encode([text(item)])[0].astype(np.float16)
 

@@ -169,17 +169,6 @@ def test_nothing_to_index_leaves_nothing_and_a_resume_without_a_job_starts_one(
     assert file_names(path.parent) == {path.name} and len(SearchIndex(path)) == 43
 
 
-def test_an_older_index_is_replaced_by_force(path: Path, encoder: SentenceEncoder) -> None:
-    path.mkdir()
-    for name in ("index.json", "rows.u64", "texts.txt", "vectors.f16"):
-        (path / name).write_text("old")
-    for work in (SearchIndex, lambda path: extend_index(path, LINES, encoder)):
-        with pytest.raises(DataError, match="was made by an older xsent; index the text again, --force replaces this"):
-            work(path)
-    build_index(path, LINES, encoder, force=True)
-    assert len(SearchIndex(path)) == 43
-
-
 def test_adding_gives_what_indexing_at_once_gives_and_keeps_sources(made: Path, encoder: SentenceEncoder) -> None:
     more = ["Clara sees Boris.", "", "David voit Elena."]
     state = extend_index(made, more, encoder)

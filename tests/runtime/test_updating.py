@@ -13,7 +13,7 @@ import pytest
 from commands import file_names
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from indexes import Replay, Stop, encoder, made, path, until
+from indexes import Replay, Stop, encoder, made, path
 
 from xsent import DataError, Document, FingerprintError, SearchIndex, SentenceEncoder, extend_index, update_index
 from xsent.encoder import UnknownTextWarning
@@ -121,14 +121,15 @@ def test_what_is_cut_short_comes_again(path: Path, error: type[BaseException], m
     SearchIndex(path).verify()
 
 
-def test_lines_and_documents_share_an_index(made: Path, encoder: SentenceEncoder) -> None:
-    update_index(made, [document("a", "Clara sees Zoe.")], encoder)
-    assert len(SearchIndex(made)) == 44
-    found = IndexDatabase(made).shared_words("33", [], most=9, among=44)  # its lines can be found by words now
-    assert found == {28: 1}
-    update_index(made, [], encoder, remove=["a"])
+def test_lines_and_documents_keep_apart(path: Path, made: Path, encoder: SentenceEncoder) -> None:
+    with pytest.raises(DataError, match="an index of lines, as xsent index makes; name another for documents"):
+        update_index(made, [document("a", "Clara sees Zoe.")], encoder)
     assert len(SearchIndex(made)) == 43
     assert len(SearchIndex(made).search(encoder, ["Anna"], k=99, words=True)[0]) == 43
+    update_index(made, [document("a", "Clara sees Zoe.")], encoder, force=True)
+    with pytest.raises(DataError, match="an index of documents, as xsent notes makes; name another for lines"):
+        extend_index(made, ["Anna"], encoder)
+    assert texts(made) == {"a": ["Clara sees Zoe."]}
 
 
 def test_words_are_joined_with_meaning(path: Path) -> None:
@@ -179,17 +180,6 @@ def test_it_is_bound_to_its_encoder_and_to_one_writer(path: Path, encoder: Sente
         update_index(letters, [], REPLAY)
 
 
-def test_an_addition_of_lines_that_was_stopped_is_dropped(made: Path, encoder: SentenceEncoder) -> None:
-    with pytest.MonkeyPatch.context() as patch, pytest.raises(Stop):
-        patch.setattr("xsent.search.write.SAVE_EVERY", 4)
-        extend_index(made, until(["Anna"] * 60, 50), encoder)
-    assert IndexDatabase(made).state("unfinished")
-    update_index(made, [document("a", "Clara")], encoder)
-    assert IndexDatabase(made).state("unfinished") is None
-    assert len(SearchIndex(made)) == 44
-    SearchIndex(made).verify()
-
-
 def test_words_are_found_however_their_letters_are_written(path: Path) -> None:
     decomposed = unicodedata.normalize("NFD", "Müll")
     update_index(path, [document("a", "1", "2")], REPLAY)
@@ -211,33 +201,6 @@ def test_a_name_that_comes_twice_and_a_line_before_the_first_are_refused(path: P
     assert texts(path)["a"] == ["5"]
     with pytest.raises(ValueError, match="k = 0 must be at least 1"):
         SearchIndex(path).search(REPLAY, ["1"], k=0, words=True)
-
-
-def test_a_graph_finds_what_is_left_when_most_is_removed(path: Path) -> None:
-    pytest.importorskip("usearch")
-    random = np.random.default_rng(0)
-    encoder: Any = Replay(random.normal(size=(1500, 8)))
-    left, gone = (document(name, *map(str, rows)) for name, rows in (("a", range(100)), ("b", range(100, 1500))))
-    update_index(path, [left, gone], encoder)
-    extend_index(path, ["3"], encoder, graph=True)
-    update_index(path, [], encoder, remove=["b"])
-    index = SearchIndex(path)
-    queries = [str(number) for number in range(0, 1500, 50)]
-    by_graph, exactly = (index.search(encoder, queries, k=3, exact=exact) for exact in (False, True))
-    assert [[hit.text for hit in hits] for hits in by_graph] == [[hit.text for hit in hits] for hits in exactly]
-
-
-def test_a_graph_of_nothing_but_removed_rows_finds_nothing(path: Path) -> None:
-    pytest.importorskip("usearch")
-    update_index(path, [document("a", *map(str, range(50)))], REPLAY)
-    extend_index(path, ["3"], REPLAY, graph=True)
-    update_index(path, [], REPLAY, remove=["a"])
-    assert [hit.line for hit in SearchIndex(path).search(REPLAY, ["7"], k=9)[0]] == [1]
-    database = IndexDatabase(path)
-    with closing(sqlite3.connect(database.path)) as connection, connection:
-        connection.execute("INSERT INTO removed VALUES (50, 1)")
-        connection.execute("DELETE FROM passages")
-    assert SearchIndex(path).search(REPLAY, ["7"], k=9) == [[]]
 
 
 def test_text_that_the_model_does_not_know_is_told(path: Path, encoder: SentenceEncoder) -> None:

@@ -2,7 +2,6 @@
 
 import sys
 import warnings
-from contextlib import closing
 from itertools import islice
 from pathlib import Path
 from typing import Annotated
@@ -38,16 +37,10 @@ def index(
 ) -> None:
     """Index a file, one text a line, for `xsent search`; empty lines keep their numbers and are never found."""
     from xsent.encoder import SentenceEncoder
-    from xsent.errors import DataError
     from xsent.files.text import steady_lines
-    from xsent.search.store import IndexDatabase
     from xsent.search.write import build_index, can_resume, extend_index
 
     work = extend_index if add else build_index
-    if add:
-        with closing(IndexDatabase(index)) as database:
-            if database.documents():
-                raise DataError(f"{index}: an index of documents, as xsent notes makes; name another for lines")
     try:
         made = work(
             index,

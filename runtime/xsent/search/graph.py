@@ -1,11 +1,11 @@
 """Approximate nearest neighbours for large indexes: a graph (HNSW, Malkov & Yashunin 2018) made by usearch.
 
-Of the two small libraries, usearch has wheels for aarch64 (1.9 MB, and 0.4 MB for its kernels), maps its file into
-memory instead of loading it, and has releases every few weeks; hnswlib has no wheels, and its last release is of 2023.
+usearch has wheels for aarch64 (1.9 MB, and 0.4 MB for its kernels), maps its file into memory instead of loading it,
+and is maintained; hnswlib has no wheels, and its last release is of 2023.
 
 The graph holds a copy of the vectors in int8 and proposes rows; their scores come from the float16 vectors of the
-index. So scores are as exact as without it, and all that it can do wrong is to miss a row. Of the ten nearest to
-English queries among 195,000 French sentences it finds 9.9, in 14 ms of one core instead of 275.
+index. So scores are exact, and the only possible error is a missed row. Of the ten nearest to English queries among
+195,000 French sentences it finds 9.9, in 14 ms of one core instead of 275.
 """
 
 import errno
@@ -26,17 +26,15 @@ from xsent.search.store import VECTORS, Float16Rows, IndexState
 if TYPE_CHECKING:
     from usearch.index import Index
 
-
-# Rows kept in sight while a query walks the graph, `ef` of the paper: at 256 it finds 9.5 of ten, in 5 ms.
-_EFFORT = 1024
+_EFFORT = 1024  # candidates of a query, `ef` of the paper; at 256 it finds 9.5 of ten, in 5 ms
 
 
 class NeighbourGraph:
-    """A graph of so many rows on disk, mapped into memory: a query touches only the rows that it passes."""
+    """A graph over the first rows of an index, mapped into memory: a query reads only the rows that it passes."""
 
     def __init__(self, file: Path, dim: int, rows: int) -> None:
         self._graph = _new_graph(dim)
-        try:  # the header first: usearch trusts the rest
+        try:  # usearch checks nothing, so the header is checked first
             header = self._graph.metadata(file) or {}
             if (header.get("count_present"), header.get("dimensions")) != (rows, dim):
                 raise ValueError(f"it does not hold {rows:,} rows of {dim} dimensions")
@@ -45,22 +43,22 @@ class NeighbourGraph:
             raise DataError(f"{file}: damaged ({error}); build the index again") from error
 
     def propose(self, query: NDArray[np.float32], count: int) -> NDArray[np.int64]:
-        """Rows, at most `count`, that are likely the nearest to a query [D], in ascending order."""
+        """At most `count` rows that are probably the nearest to a query [D], in ascending order."""
         matches = self._graph.search(query, count, threads=1)
         return np.sort(np.asarray(matches.keys).astype(np.int64))
 
 
 def require_usearch() -> None:
-    """See whether usearch is there; a MissingExtraError says how to get it."""
+    """Raises MissingExtraError if usearch is not installed."""
     if find_spec("usearch") is None:
         raise MissingExtraError("usearch is not installed; pip install 'xsent[index]'")
 
 
 def extend_graph(folder: Path, state: IndexState, *, show_progress_bar: bool = False) -> IndexState:
-    """Write a graph over all rows of an index, which starts from the graph that is there, if there is one.
+    """Write a graph over all rows of an index, starting from its older graph; returns the new state, to be saved.
 
-    One thread adds the rows, so that the same index always gets the same graph. All of it is in memory meanwhile,
-    about 700 bytes a row at 512 dimensions. What comes back is the state with it, to be saved.
+    One thread adds the rows, so that the same index always gets the same graph. The whole graph is in memory
+    meanwhile, about 700 bytes a row at 512 dimensions.
     """
     graph = _new_graph(state.dim)
     check_graph(folder, state)
@@ -78,7 +76,7 @@ def extend_graph(folder: Path, state: IndexState, *, show_progress_bar: bool = F
 
 
 def check_graph(folder: Path, state: IndexState) -> None:
-    """See whether the graph of an index, if it has one, is what was written; a DataError says that it is not."""
+    """Raises DataError if an index has a graph whose file is not what was written."""
     file = folder / state.graph_file
     if state.graph and (not file.is_file() or file_digest(file) != state.graph_digest):
         raise DataError(f"{file}: damaged (its checksum is wrong); build the index again")
@@ -94,7 +92,7 @@ def _new_graph(dim: int) -> "Index":
 def _save(graph: "Index", file: Path) -> None:
     try:
         graph.save(file)
-        NeighbourGraph(file, graph.ndim, len(graph))  # for usearch does not always say that the disk is full
+        NeighbourGraph(file, graph.ndim, len(graph))  # usearch does not always report a full disk
     except (RuntimeError, DataError) as error:
         file.unlink(missing_ok=True)
         raise OSError(errno.ENOSPC, str(error), str(file)) from error

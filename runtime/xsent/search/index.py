@@ -1,6 +1,6 @@
 """Semantic search: in arrays, and in an index on disk.
 
-Shapes: q queries, c candidates, n rows, D dimensions.
+Shapes: q queries, n rows, D dimensions.
 """
 
 from collections.abc import Iterator, Sequence
@@ -20,17 +20,16 @@ from xsent.similarity import NearestSearch, check_same_dim, nearest, unit_rows
 if TYPE_CHECKING:
     from xsent.encoder import SentenceEncoder
 
-
 _JOINED = 100  # rows by meaning, at least, and rows by words that are joined
-# What a passage with all words of a query gains: enough to be found by its words, and hardly more than a translation
-# has over what else is near.
+# Added to the score of a passage that has all words of a query: enough to find it by its words, and hardly more than
+# the lead of a translation over other near passages.
 _WORDS = 0.5
-_PROPOSED = 100  # rows that the graph proposes a query, at least
-_SPARE = 4  # and at least so many for every one that is asked for
+_PROPOSED = 100  # rows that the graph proposes for a query, at least
+_SPARE = 4  # rows that the graph proposes for each hit asked for, at least
 
 
 def semantic_search(queries: ArrayLike, corpus: ArrayLike, top_k: int = 10) -> list[list[dict[str, int | float]]]:
-    """Find the vectors of highest cosine, in the form of sentence-transformers' function of that name.
+    """Find the vectors of highest cosine; arguments and results are those of sentence-transformers' `semantic_search`.
 
     Args:
         queries: Vectors [q, D], or one [D].
@@ -38,8 +37,7 @@ def semantic_search(queries: ArrayLike, corpus: ArrayLike, top_k: int = 10) -> l
         top_k: Results a query; all n if there are fewer.
 
     Returns:
-        A list for each query, best first, of dictionaries with `corpus_id`, the row of the corpus, and `score`, the
-        cosine.
+        For each query a list, best first, of dictionaries: `corpus_id` is the row, `score` its cosine.
     """
     rows, scores = nearest(queries, corpus, whole_number("top_k", top_k))
     return [
@@ -52,18 +50,18 @@ def semantic_search(queries: ArrayLike, corpus: ArrayLike, top_k: int = 10) -> l
 class Hit:
     """A line that was found."""
 
-    score: float  #: its cosine with the query; with words, and what they add
+    score: float  #: its cosine with the query; with `words`, the share of words is added
     line: int  #: its number, from 1
-    text: str  #: what it says
+    text: str  #: its text
     source: str = ""  #: where it comes from, such as a file
 
 
 class SearchIndex:
     """An index on disk, opened for searching; made by `xsent.build_index` or `xsent index`.
 
-    Vectors and texts stay on the disk and are read in blocks, or only where the graph leads. What is opened is the
-    index as it is now: it answers from that also while lines are added, or once another one takes its place. Threads
-    that share one need a lock around `search`: it opens an index again whose documents have changed.
+    Vectors and texts stay on disk and are read in blocks, or only where the graph leads. It answers from the index as
+    it was when it was opened, also while lines are added or after another index replaces it. Threads that share one
+    need a lock around `search`: it opens an index again whose documents have changed.
     """
 
     def __init__(self, path: str | Path) -> None:
@@ -74,7 +72,7 @@ class SearchIndex:
         return int(np.count_nonzero(self.live))
 
     def close(self) -> None:
-        """Let go of it now, not once Python drops it: a Ctrl-C that comes just then would be lost."""
+        """Close the database now; a Ctrl-C that arrives while Python collects it would be lost."""
         self._database.close()
 
     def __repr__(self) -> str:
@@ -93,20 +91,20 @@ class SearchIndex:
         """Find the lines that mean most nearly what the queries mean.
 
         Args:
-            encoder: The one that made the index, of whatever depth.
+            encoder: The encoder that made the index, of any depth.
             queries: Texts in any of its languages; an empty one finds nothing.
             k: Hits a query; all lines if there are fewer.
-            exact: Leave the graph aside, if there is one.
-            words: Add half of the share of a query's words that a passage has, rare ones counting more, to its
-                score: of documents only, see `update_index`.
-            space: That of the other model in whose space the index lies, if it was made so.
+            exact: Do not use the graph.
+            words: Add to a passage's score half of the share of the query's words that it has; rare words count more.
+                Only in an index of documents, see `update_index`.
+            space: The other model's space in which the index was made, if it was.
 
         Returns:
             The hits of every query, best first; of equal scores the earlier line.
 
         Raises:
             FingerprintError: The index is of another encoder.
-            DataError: What was found is damaged.
+            DataError: A passage that was found is damaged.
         """
         if isinstance(queries, str):
             raise TypeError("search takes a list of queries, not one str")
@@ -118,7 +116,7 @@ class SearchIndex:
         except DataError:
             if self._database.version() == self._version:
                 raise
-        self._open()  # a document that was found has been removed or replaced meanwhile
+        self._open()  # a document that was found was removed or replaced meanwhile
         return self._search(queries, vectors, k, exact, words)
 
     def nearest(
@@ -126,30 +124,30 @@ class SearchIndex:
     ) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
         """Rows [q, min(k, n)] of highest cosine with vectors [q, D] of the index's encoder, and cosines, best first."""
         check_same_dim(vectors.shape[1], self.state.dim)
-        k = min(k, max(len(self), 1))  # less than 1 is refused where the rows are kept
+        k = min(k, max(len(self), 1))  # TopK refuses a k below 1
         if exact or self._graph is None or _SPARE * k >= self.state.graph:
             return self._exact(vectors, k)
         return self._approximate(self._graph, vectors, k)
 
     def verify(self) -> None:
-        """Read everything and compare it with its checksums; a DataError names what is damaged."""
+        """Read everything and compare it with its checksums. Raises DataError that names the damaged file."""
         for _ in self.passages():
             pass
         check_graph(self.path, self.state)
 
     def passages(self) -> Iterator[tuple[Passage, Vectors]]:
-        """All passages, each with its vector [D] as it is stored; a DataError names what is damaged."""
+        """All passages, each with its vector [D] as it is stored. Raises DataError that names the damaged file."""
         for first in range(0, self.state.rows, BLOCK):
             for row, passage in self._passages(first, min(BLOCK, self.state.rows - first)).items():
                 yield passage, self._vectors.stored(row)
             self._vectors.let_go()
 
     def documents(self) -> dict[str, str]:
-        """Names of the documents that `update_index` has put in, and their stamps; empty stamps are not complete."""
+        """Names and stamps of the documents that `update_index` has put in; the stamp of an incomplete one is empty."""
         return {document.name: document.stamp for document in self.stored_documents()}
 
     def stored_documents(self) -> list[StoredDocument]:
-        """The same with their rows."""
+        """The documents with their rows."""
         return self._database.documents()
 
     def _search(self, queries: Sequence[str], vectors: Vectors, k: int, exact: bool, words: bool) -> list[list[Hit]]:
@@ -165,7 +163,7 @@ class SearchIndex:
         return found
 
     def _join(self, query: str, vector: Vectors, cosines: dict[int, float]) -> dict[int, float]:
-        """Scores with their share of words, best first, of these rows and of those that only share words."""
+        """Scores with the share of words added, best first, of these rows and of those that only share words."""
         shares = self._database.shared_words(query, list(cosines), most=_JOINED, among=len(self))
         shares = {row: share for row, share in shares.items() if row < len(self.live) and self.live[row]}
         others = np.array([row for row in shares if row not in cosines], np.int64)
@@ -186,17 +184,15 @@ class SearchIndex:
     def _approximate(
         self, graph: NeighbourGraph | XsentError, vectors: Vectors, k: int
     ) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
-        """The best of what the graph proposes and of the rows that were added behind it."""
+        """The best of the rows that the graph proposes and of those that were added after it was made."""
         if isinstance(graph, XsentError):
             raise graph.with_traceback(None)
         added, _ = self._exact(vectors, k, self.state.graph)
         indices = np.empty((len(vectors), k), np.int64)
         scores = np.empty((len(vectors), k), np.float32)
-        proposed = max(_SPARE * k, _PROPOSED) * len(self.live) // max(len(self), 1)  # some may be of removed documents
         for place, (vector, others) in enumerate(zip(vectors, added, strict=True)):
-            rows = np.concatenate([graph.propose(vector, proposed), np.sort(others)])
-            rows = rows[self.live[rows]]
-            if len(rows) < k:  # of a graph with parts that no path leads to
+            rows = np.concatenate([graph.propose(vector, max(_SPARE * k, _PROPOSED)), np.sort(others)])
+            if len(rows) < k:  # parts of the graph are not reachable
                 return self._exact(vectors, k)
             search = NearestSearch(vector, k)
             search.add_unit(self._vectors.take(rows))
@@ -205,7 +201,7 @@ class SearchIndex:
         return indices, scores
 
     def _open(self) -> None:
-        """Open what lies there, again if it was replaced in between."""
+        """Open the index at this path; try again if it is replaced meanwhile."""
         for last in (False, False, True):
             try:
                 self._open_once()
@@ -217,8 +213,7 @@ class SearchIndex:
 
     def _open_once(self) -> None:
         self._database = IndexDatabase(self.path)
-        if (state := self._database.state()) is None:
-            raise DataError(f"{self.path}: an unfinished index; xsent index --resume goes on with it")
+        state = self._database.complete_state()
         if not state.dim:
             raise self._database.damaged("vectors of no dimension")
         self.state = state  # what the index says about itself
@@ -231,7 +226,7 @@ class SearchIndex:
         if state.graph:
             try:
                 self._graph = NeighbourGraph(self.path / state.graph_file, state.dim, state.graph)
-            except XsentError as error:  # matters only to a search which needs it
+            except XsentError as error:  # raised by the first search that needs the graph
                 self._graph = error.with_traceback(None)
 
     def _hit(self, row: int, score: float) -> Hit:
@@ -239,7 +234,7 @@ class SearchIndex:
         return Hit(score, passage.line, passage.text, passage.source)
 
     def _passages(self, first: int, count: int = 1) -> dict[int, Passage]:
-        """Passages by row, from one on, checked."""
+        """Passages by row, from one on, compared with their digests."""
         found = self._database.passages(first, count)
         if list(found) != (first + np.flatnonzero(self.live[first : first + count])).tolist():
             raise self._database.damaged("passages are missing")

@@ -1,4 +1,10 @@
-"""What an index holds on the disk: its state and passages in SQLite, its vectors in float16."""
+"""An index on disk: a folder with three kinds of files.
+
+- `passages-*.db`, a SQLite database: the state of the index and its passages. An index of documents also has the names
+  of the documents, the rows of removed ones, and the words of all passages.
+- `vectors.f16`: for every passage a row with its vector, of length 1, in float16.
+- `graph-ROWS.usearch`: a graph over the first rows, if there is one (`xsent.search.graph`).
+"""
 
 import errno
 import hashlib
@@ -23,14 +29,27 @@ from numpy.typing import NDArray
 from xsent.bundle import same_space, split_depth
 from xsent.errors import DataError, FingerprintError
 
+VECTORS = "vectors.f16"
+_DATABASE = "passages-*.db"  # a new name for each index: SQLite would take the journal of another one for its own
+_FILES = (f"{_DATABASE}*", VECTORS, "graph-*.usearch")
+
+STORED = np.dtype("<f2")
+BLOCK = 2048  # rows read at once
+
+VERSION = 2
+INDEX, UNFINISHED = "index", "unfinished"  # names of states
+
+_WORD = re.compile(r"\w+")
+_MOST_WORDS = 32  # a longer query is a text of its own, not a search for words
+
 
 @dataclass(frozen=True)
 class IndexState:
-    """What an index says about itself, or a job that was stopped about what it has saved."""
+    """What an index says about itself, or what a stopped job says about the part that it has saved."""
 
     fingerprint: str  #: identity of the vector space
     dim: int  #: length of a vector (D)
-    lines: int = 0  #: read, the empty ones too
+    lines: int = 0  #: lines read, empty ones too
     rows: int = 0  #: lines that have a vector
     start: int = 0  #: lines that were there before the last addition
     digest: str = ""  #: of the lines that the last addition has read
@@ -43,7 +62,7 @@ class IndexState:
         return f"graph-{self.graph}.usearch"
 
     def check_fingerprint(self, fingerprint: str, path: Path, *, grows: bool = False) -> None:
-        """See whether vectors of a fingerprint fit the index; a FingerprintError names both.
+        """Raises FingerprintError if vectors of a fingerprint do not fit the index.
 
         Queries may be of another depth; the vectors of an index that `grows` are all of one.
         """
@@ -51,7 +70,8 @@ class IndexState:
             return
         remedy = f"use the model of the index{' and its --space' * ('@' in self.fingerprint)}, or build the index again"
         if same_space(fingerprint, self.fingerprint):
-            layers, others = split_depth(self.fingerprint)[1], split_depth(fingerprint)[1]
+            layers = split_depth(self.fingerprint)[1]
+            others = split_depth(fingerprint)[1]
             same = f"give --layers {layers}" if layers else f"leave --layers {others} out"
             remedy = f"an index keeps to one depth, {same}, or build the index again"
         raise FingerprintError(f"{path} has vectors of {self.fingerprint}, the model makes {fingerprint}: {remedy}")
@@ -61,9 +81,9 @@ class Passage(NamedTuple):
     """A text and where it comes from."""
 
     source: str  # such as a file; empty if it is not known
-    line: int  # from 1; of sources that were added one after the other, numbers go on
+    line: int  # from 1; the numbers of lines that were added later follow those before
     text: str
-    digest: bytes  # of all that, and of the vector
+    digest: bytes  # of the other fields and the vector
 
     @classmethod
     def of(cls, source: str, line: int, text: str, vector: bytes) -> "Passage":
@@ -73,95 +93,13 @@ class Passage(NamedTuple):
 
 
 class StoredDocument(NamedTuple):
-    """What an index knows about a document."""
+    """A document as an index knows it."""
 
     name: str  # the source of its passages
     stamp: str  # of the version that is in the index; empty while it is not complete
     first: int  # row of its first passage
-    passages: int  # how many it has
+    passages: int  # their number
 
-
-STORED = np.dtype("<f2")
-BLOCK = 2048  # rows read at once
-
-_TWO = 0x4000  # set in a float16 of 2 or more, or that is no number: there is none in a vector of length 1
-_TINY = np.finfo(np.float32).tiny
-_NOT_COPIES = np.array(0x8FFFE000, np.uint32).view(np.int32)
-
-
-class Float16Rows:
-    """The first rows of a file, mapped into memory: it stays the same one for its reader, whatever takes its name."""
-
-    def __init__(self, file: Path, rows: int, dim: int) -> None:
-        self._file = file
-        check_length(file, expected := rows * dim * STORED.itemsize)
-        with file.open("rb") as opened:
-            self._map = mmap.mmap(opened.fileno() if rows else -1, expected or 1, access=mmap.ACCESS_READ)
-        self._rows = np.frombuffer(self._map, STORED, rows * dim).reshape(rows, dim)
-
-    def blocks(self, start: int = 0) -> Iterator[NDArray[np.float32]]:
-        """Rows from `start` on, some [b, D] at a time; each is overwritten by the next."""
-        wide = np.empty((BLOCK, self._rows.shape[1]), np.float32)
-        for first in range(start, len(self._rows), BLOCK):
-            stored = self._rows[first : first + BLOCK]
-            yield self._checked(stored, wide[: len(stored)])
-            self.let_go()
-
-    def take(self, rows: NDArray[np.int64]) -> NDArray[np.float32]:
-        """Some rows [r, D]."""
-        stored = self._rows[rows]
-        return self._checked(stored, np.empty(stored.shape, np.float32))
-
-    def stored(self, row: int) -> NDArray[np.float16]:
-        """One row [D] as it lies on the disk."""
-        stored: NDArray[np.float16] = self._rows[row].copy()
-        return stored
-
-    def let_go(self) -> None:
-        """Stop holding what was read: its pages would count as ours until memory is short."""
-        if hasattr(mmap.mmap, "madvise"):
-            self._map.madvise(mmap.MADV_DONTNEED)
-
-    def _checked(self, stored: NDArray[np.float16], wide: NDArray[np.float32]) -> NDArray[np.float32]:
-        if np.bitwise_or.reduce(stored.view(np.uint16), axis=None) & _TWO:
-            raise DataError(f"{self._file}: damaged (a vector is not of length 1); build the index again")
-        widen(stored, wide)
-        lengths = np.sqrt(np.einsum("nd,nd->n", wide, wide))  # 1 but for what rounding took or gave
-        wide /= np.maximum(lengths, _TINY)[:, None]
-        return wide
-
-
-def check_length(file: Path, expected: int) -> None:
-    """See that a file has so many bytes; it may have more."""
-    if not file.is_file():
-        raise DataError(f"{file}: missing; build the index again")
-    if (size := file.stat().st_size) < expected:
-        raise DataError(f"{file}: {size:,} bytes, expected {expected:,}; build the index again")
-
-
-def widen(halves: NDArray[np.float16], out: NDArray[np.float32]) -> None:
-    """Float16 numbers as float32, exactly, if they are finite; three times as fast as NumPy does it.
-
-    Moved 13 bits to the left, a float16 is a float32 but for its sign, and for its exponent, which is 112 too small.
-    """
-    bits = out.view(np.int32)
-    np.copyto(bits, halves.view(np.int16))  # fills the upper half with copies of the sign; one of them stays
-    np.left_shift(bits, 13, out=bits)
-    np.bitwise_and(bits, _NOT_COPIES, out=bits)
-    np.multiply(out, np.float32(2.0**112), out=out)
-
-
-VERSION = 2  # 1 had its state in index.json and its texts in plain files
-VECTORS = "vectors.f16"
-INDEX, UNFINISHED = "index", "unfinished"  # names of states
-
-_NAMES = "passages-*.db"  # each index another: SQLite would take a journal of that name for one of its own
-
-_WORD = re.compile(r"\w+")
-_MOST_WORDS = 32  # a longer query is a text of its own, not a search for words
-
-# All that an index may have, the last four of version 1.
-_FILES = (f"{_NAMES}*", VECTORS, "graph-*.usearch", "index.json", "unfinished.json", "rows.u64", "texts.txt")
 
 _TABLES = f"""BEGIN;
 CREATE TABLE states (name TEXT PRIMARY KEY, {", ".join(field.name for field in fields(IndexState))});
@@ -169,7 +107,6 @@ CREATE TABLE passages (row INTEGER PRIMARY KEY, {", ".join(Passage._fields)});
 PRAGMA user_version = {VERSION};
 COMMIT"""
 
-# What an index of documents has on top: which they are, rows that are of none any more, and the words of all passages.
 _DOCUMENT_TABLES = """BEGIN;
 CREATE TABLE documents (name TEXT PRIMARY KEY, stamp, first, passages);
 CREATE TABLE removed (first INTEGER PRIMARY KEY, count);
@@ -180,22 +117,29 @@ END;
 CREATE TRIGGER gone AFTER DELETE ON passages BEGIN
 INSERT INTO words (words, rowid, text) VALUES ('delete', old.row, old.text);
 END;
-INSERT INTO words (words) VALUES ('rebuild');
 COMMIT"""
 
 
 class IndexDatabase:
-    """An open database; threads may share it. A DataError says that there is none, or that it is damaged."""
+    """An open database of an index; threads may share it.
+
+    Every method raises DataError if the database is damaged, and OSError if the disk fails.
+    """
 
     def __init__(self, folder: Path, *, create: bool = False) -> None:
-        found = sorted(folder.glob(_NAMES))
+        found = sorted(folder.glob(_DATABASE))
         if not found and not create:
-            raise _no_index(folder)
-        self.path = found[0] if found else folder / _NAMES.replace("*", os.urandom(4).hex())
+            what = "no such folder"
+            if folder.exists():
+                what = "not an index" if folder.is_dir() else "not an index, but a file"
+            raise DataError(f"{folder}: {what}; make one with xsent index")
+        self.path = found[0] if found else folder / _DATABASE.replace("*", os.urandom(4).hex())
         self._lock = threading.Lock()
-        address = f"{self.path.absolute().as_uri()}?mode={'rwc' if create else 'rw'}"  # rw reads where it cannot write
-        with self._naming_errors():
-            self._connection = sqlite3.connect(address, uri=True, timeout=60, check_same_thread=False)
+        mode = "rwc" if create else "rw"  # rw reads where it cannot write
+        with self._explain_errors():
+            self._connection = sqlite3.connect(
+                f"{self.path.absolute().as_uri()}?mode={mode}", uri=True, timeout=60, check_same_thread=False
+            )
             self.close = weakref.finalize(self, self._connection.close)
             ((version,),) = self._connection.execute("PRAGMA user_version")
             if create and not version:
@@ -211,35 +155,50 @@ class IndexDatabase:
         found = self._typed(rows, str, *IndexState.__annotations__.values())
         return IndexState(*found[0][1:]) if found else None
 
+    def complete_state(self) -> IndexState:
+        """The state of the index. Raises DataError if there is only an unfinished job."""
+        if (state := self.state()) is None:
+            raise DataError(f"{self.path.parent}: an unfinished index; xsent index --resume goes on with it")
+        return state
+
     def passages(self, first: int, count: int = 1) -> dict[int, Passage]:
         """Passages by row, from one on; those that are not there are missing."""
         found = self._read("SELECT * FROM passages WHERE row BETWEEN ? AND ? ORDER BY row", first, first + count - 1)
         found = self._typed(found, int, *Passage.__annotations__.values())
         return {row: Passage(*columns) for row, *columns in found}
 
+    def has_documents(self) -> bool:
+        """Whether this is an index of documents; others are of lines."""
+        return bool(self._read("SELECT 1 FROM sqlite_master WHERE name = 'documents'"))
+
     def documents(self) -> list[StoredDocument]:
         """All documents, in the order of their rows."""
-        found = self._read_documents("SELECT * FROM documents ORDER BY first")
+        if not self.has_documents():
+            return []
+        found = self._read("SELECT * FROM documents ORDER BY first")
         return [StoredDocument(*row) for row in self._typed(found, *StoredDocument.__annotations__.values())]
 
     def removed(self) -> list[tuple[int, int]]:
         """First row and number of those that were removed together."""
-        return self._typed(self._read_documents("SELECT first, count FROM removed"), int, int)
+        if not self.has_documents():
+            return []
+        return self._typed(self._read("SELECT first, count FROM removed"), int, int)
 
     def shared_words(self, text: str, near: Sequence[int], *, most: int, among: int) -> dict[int, float]:
-        """Rows that share words with a text, and which share of its words they have; rare words count more.
+        """Rows that share words with a text, and the share of its words that they have; rare words count more.
 
-        Looks at rows that are near in meaning, and at `most` others, those of highest BM25. A word counts by its
-        inverse document frequency `among` so many passages (Robertson & Spärck Jones 1976).
+        Looks at rows that are near in meaning and at `most` others, those of highest BM25. A word counts by its
+        inverse document frequency among `among` passages (Robertson & Spärck Jones 1976).
         """
         found = _WORD.findall(unicodedata.normalize("NFC", text))
         words = [f'"{word}"' for word in {word.lower(): word for word in found}.values()]
-        if not 0 < len(words) <= _MOST_WORDS or not self._has_documents():
+        if not 0 < len(words) <= _MOST_WORDS or not self.has_documents():
             return {}
         match = "SELECT rowid FROM words WHERE words MATCH ?"
         best = self._read(f"{match} ORDER BY rank LIMIT ?", " OR ".join(words), most)
         rows = json.dumps(sorted({*near, *(row for (row,) in best)}))
-        shares, whole = dict[int, float](), 0.0
+        shares: dict[int, float] = {}
+        whole = 0.0
         for word in words:
             ((having,),) = self._read(f"SELECT count(*) FROM ({match})", word)
             weight = math.log1p((max(among, having) - having + 0.5) / (having + 0.5))
@@ -252,11 +211,10 @@ class IndexDatabase:
         """A number that changes when another process or thread writes."""
         return int(self._read("PRAGMA data_version")[0][0])
 
-    def keep_documents(self) -> None:
-        """Get ready for documents."""
-        if not self._has_documents():
-            with self._naming_errors():
-                self._connection.executescript(_DOCUMENT_TABLES)
+    def create_documents(self) -> None:
+        """Make an empty index one of documents."""
+        with self._explain_errors():
+            self._connection.executescript(_DOCUMENT_TABLES)
 
     def save(
         self,
@@ -268,22 +226,22 @@ class IndexDatabase:
         documents: Iterable[StoredDocument] = (),
         remove: Iterable[str] = (),
     ) -> None:
-        """Write a state instead of that of an unfinished job, and what came and went with it: all of it or nothing.
+        """Write a state and what was added and removed with it, in one transaction; an unfinished job's state goes.
 
         Args:
-            state: What the index says about itself now, or the job.
-            name: Which of the two it is.
+            state: The new state.
+            name: `INDEX`, or `UNFINISHED` for a job.
             first: Row of the first of the passages.
             passages: New ones.
-            documents: What they belong to; an older version of such a document goes.
-            remove: Names of documents to drop.
+            documents: Documents of the new passages; their older versions are removed.
+            remove: Names of documents to remove.
         """
         values = (name, *astuple(state))
-        with self._naming_errors(), self._connection as connection:
+        with self._explain_errors(), self._connection as connection:
             for gone in remove:
                 self._remove(gone)
             for document in documents:
-                self._remove(document.name, unless_from=document.first)
+                self._remove(document.name, unless_first=document.first)
                 connection.execute("REPLACE INTO documents VALUES (?, ?, ?, ?)", document)
             numbered = [(row, *passage) for row, passage in enumerate(passages, first)]
             connection.executemany("INSERT INTO passages VALUES (?, ?, ?, ?, ?)", numbered)
@@ -291,19 +249,19 @@ class IndexDatabase:
             connection.execute(f"INSERT INTO states VALUES ({', '.join('?' * len(values))})", values)
 
     def forget(self, rows: int) -> None:
-        """Drop all but the first rows, and an unfinished job."""
-        with self._naming_errors(), self._connection as connection:
+        """Remove an unfinished job, and all passages but those of the first rows."""
+        with self._explain_errors(), self._connection as connection:
             connection.execute("DELETE FROM states WHERE name = ? OR rows > ?", (UNFINISHED, rows))
             connection.execute("DELETE FROM passages WHERE row >= ?", (rows,))
 
     def damaged(self, reason: str) -> DataError:
-        """What to raise if it is not what it was."""
+        """The error to raise where the database is damaged."""
         return DataError(f"{self.path}: damaged ({reason}); build the index again")
 
-    def _remove(self, name: str, unless_from: int = -1) -> None:
-        """Drop a document, but not one whose first row is the one given: more is added to that."""
+    def _remove(self, name: str, unless_first: int = -1) -> None:
+        """Remove a document, unless its first row is the one given: then the new passages continue it."""
         found = self._connection.execute("SELECT first, passages FROM documents WHERE name = ?", (name,)).fetchone()
-        if found and found[0] != unless_from:
+        if found and found[0] != unless_first:
             first, count = found
             self._connection.execute("DELETE FROM passages WHERE row BETWEEN ? AND ?", (first, first + count - 1))
             self._connection.execute("DELETE FROM documents WHERE name = ?", (name,))
@@ -311,25 +269,19 @@ class IndexDatabase:
                 self._connection.execute("INSERT INTO removed VALUES (?, ?)", found)
 
     def _typed(self, rows: list[Any], *types: type) -> list[Any]:
-        """The same rows, if their columns are of these types and no number is below 0; SQLite takes anything."""
+        """The same rows, if their columns have these types and no number is negative; SQLite accepts anything."""
         for row in rows:
             if tuple(map(type, row)) != types or any(value < 0 for value in row if type(value) is int):
                 raise self.damaged("a column holds what it never should")
         return rows
 
     def _read(self, query: str, *values: object) -> list[Any]:
-        with self._naming_errors():
+        with self._explain_errors():
             return self._connection.execute(query, values).fetchall()
 
-    def _read_documents(self, query: str, *values: object) -> list[Any]:
-        return self._read(query, *values) if self._has_documents() else []
-
-    def _has_documents(self) -> bool:
-        return bool(self._read("SELECT 1 FROM sqlite_master WHERE name = 'documents'"))
-
     @contextmanager
-    def _naming_errors(self) -> Iterator[None]:
-        """Let one thread at a time in, and say in our words what SQLite has to say."""
+    def _explain_errors(self) -> Iterator[None]:
+        """Let one thread at a time in, and turn SQLite's errors into DataError or OSError."""
         try:
             with self._lock:
                 yield
@@ -341,22 +293,82 @@ class IndexDatabase:
             raise OSError(errno.ENOSPC if full else errno.EIO, str(error), str(self.path)) from error
 
 
+_TWO = 0x4000  # this bit is set in every float16 that is 2 or more, infinite or NaN; a vector of length 1 has none
+_TINY = np.finfo(np.float32).tiny
+_NOT_COPIES = np.array(0x8FFFE000, np.uint32).view(np.int32)
+
+
+class Float16Rows:
+    """The first rows of `vectors.f16`, mapped into memory; the map stays valid when the file is replaced."""
+
+    def __init__(self, file: Path, rows: int, dim: int) -> None:
+        self._file = file
+        expected = rows * dim * STORED.itemsize
+        check_length(file, expected)
+        with file.open("rb") as opened:
+            self._map = mmap.mmap(opened.fileno() if rows else -1, expected or 1, access=mmap.ACCESS_READ)
+        self._rows = np.frombuffer(self._map, STORED, rows * dim).reshape(rows, dim)
+
+    def blocks(self, start: int = 0) -> Iterator[NDArray[np.float32]]:
+        """Rows from `start` on, in blocks [b, D]; each block is overwritten by the next."""
+        wide = np.empty((BLOCK, self._rows.shape[1]), np.float32)
+        for first in range(start, len(self._rows), BLOCK):
+            stored = self._rows[first : first + BLOCK]
+            yield self._normalized(stored, wide[: len(stored)])
+            self.let_go()
+
+    def take(self, rows: NDArray[np.int64]) -> NDArray[np.float32]:
+        """Some rows [r, D]."""
+        stored = self._rows[rows]
+        return self._normalized(stored, np.empty(stored.shape, np.float32))
+
+    def stored(self, row: int) -> NDArray[np.float16]:
+        """One row [D] as it lies on disk."""
+        stored: NDArray[np.float16] = self._rows[row].copy()
+        return stored
+
+    def let_go(self) -> None:
+        """Free the pages that were read; otherwise they count as ours until memory is short."""
+        if hasattr(mmap.mmap, "madvise"):
+            self._map.madvise(mmap.MADV_DONTNEED)
+
+    def _normalized(self, stored: NDArray[np.float16], wide: NDArray[np.float32]) -> NDArray[np.float32]:
+        if np.bitwise_or.reduce(stored.view(np.uint16), axis=None) & _TWO:
+            raise DataError(f"{self._file}: damaged (a vector is not of length 1); build the index again")
+        widen(stored, wide)
+        wide /= np.maximum(np.sqrt(np.einsum("nd,nd->n", wide, wide)), _TINY)[:, None]  # undo the rounding of float16
+        return wide
+
+
+def widen(halves: NDArray[np.float16], out: NDArray[np.float32]) -> None:
+    """Convert finite float16 numbers to float32, exactly; three times as fast as NumPy.
+
+    A float16 shifted left by 13 bits is a float32, but for its sign and for its exponent, which is 112 too small.
+    """
+    bits = out.view(np.int32)
+    np.copyto(bits, halves.view(np.int16))  # fills the upper half with copies of the sign; one of them stays
+    np.left_shift(bits, 13, out=bits)
+    np.bitwise_and(bits, _NOT_COPIES, out=bits)
+    np.multiply(out, np.float32(2.0**112), out=out)
+
+
+def check_length(file: Path, expected: int) -> None:
+    """Raises DataError if a file is missing or has fewer bytes than expected; it may have more."""
+    if not file.is_file():
+        raise DataError(f"{file}: missing; build the index again")
+    if (size := file.stat().st_size) < expected:
+        raise DataError(f"{file}: {size:,} bytes, expected {expected:,}; build the index again")
+
+
 def has_index(folder: Path) -> bool:
-    """Whether an index lies in a folder, of whichever version."""
-    return any(folder.glob(_NAMES)) or (folder / "index.json").is_file()
+    """Whether an index, of whichever version, lies in a folder."""
+    return any(folder.glob(_DATABASE))
 
 
 def check_replaceable(folder: Path, *, complete: bool = True) -> None:
-    """See that nothing but an index would be lost if a folder went."""
+    """Raises DataError if anything but an index would be lost with a folder."""
     if folder.is_symlink() or not folder.is_dir() or (complete and not has_index(folder)):
         raise DataError(f"{folder}: not an index, so it is not replaced; choose another name")
     for entry in sorted(folder.iterdir()):
         if not (entry.is_file() and any(entry.match(pattern) for pattern in _FILES)):
             raise DataError(f"{folder}: holds {entry.name}, which is of no index; move it, or choose another name")
-
-
-def _no_index(folder: Path) -> DataError:
-    if has_index(folder):
-        return DataError(f"{folder}: was made by an older xsent; index the text again, --force replaces this one")
-    what = "not an index" if folder.is_dir() else "not an index, but a file" if folder.exists() else "no such folder"
-    return DataError(f"{folder}: {what}; make one with xsent index")

@@ -1,4 +1,9 @@
-"""Writing an index: made new, added to, or brought up to date with documents that come, change and go."""
+"""Writing an index.
+
+An index of lines is made at once (`build_index`) and can be added to (`extend_index`): a job that can be stopped and
+resumed, and that shows in the index once it is complete. An index of documents follows documents that come, change and
+go (`update_index`): every saved step shows at once.
+"""
 
 import os
 import shutil
@@ -41,81 +46,20 @@ from xsent.search.store import (
     has_index,
 )
 
-SAVE_EVERY = 10_000  # passages: about a minute's work on a Raspberry Pi
+SAVE_EVERY = 10_000  # passages between two saves: about a minute's work on a Raspberry Pi
 
-_MOST_TEXT = 1 << 22  # characters that wait to be saved
-
-
-class IndexWriter:
-    """Appends passages to what a folder has; what was saved outlives errors and kills."""
-
-    def __init__(self, folder: Path, state: IndexState) -> None:
-        self.folder = folder
-        self.database = IndexDatabase(folder, create=True)
-        self.close = self.database.close
-        self._file = folder / VECTORS
-        self._clear(state)
-
-    @property
-    def rows(self) -> int:
-        """Those that are saved, and those that wait."""
-        return self.state.rows + len(self._passages)
-
-    @property
-    def is_full(self) -> bool:
-        """Whether enough waits to be saved."""
-        return self._waiting >= SAVE_EVERY or self._text > _MOST_TEXT
-
-    def begin(self, state: IndexState) -> None:
-        """Go on from a state."""
-        self._clear(state)
-        if state.rows:
-            check_length(self._file, self._saved_bytes)
-
-    def append(self, source: str, line: int, text: str, vector: Vectors) -> None:
-        """Add a passage and its vector [D]; one whose vector is zero would never be found and is left out."""
-        self._waiting += 1
-        if vector.any():
-            stored = vector.astype(STORED, copy=False).tobytes()
-            self._vectors += stored  # before the passage: a vector too many is no harm
-            self._passages.append(Passage.of(source, line, text, stored))
-            self._text += len(text)
-
-    def save(
-        self,
-        state: IndexState,
-        name: str = INDEX,
-        *,
-        documents: Iterable[StoredDocument] = (),
-        remove: Iterable[str] = (),
-    ) -> None:
-        """Bring everything to the disk: first the vectors, then the state, which says how many of them count."""
-        try:
-            with self._file.open("ab") as file:
-                file.truncate(self._saved_bytes)  # without what a killed process has left
-                file.write(self._vectors)
-                sync(file)
-        except OSError:
-            os.truncate(self._file, self._saved_bytes)
-            raise
-        state = replace(state, rows=self.rows)
-        self.database.save(
-            state, name, first=self.state.rows, passages=self._passages, documents=documents, remove=remove
-        )
-        self._clear(state)
-
-    def _clear(self, state: IndexState) -> None:
-        self.state = state  # what is saved
-        self._passages: list[Passage] = []  # that wait, with their vectors
-        self._vectors = bytearray()
-        self._text = self._waiting = 0  # their characters; how many came
-
-    @property
-    def _saved_bytes(self) -> int:
-        return self.state.rows * self.state.dim * STORED.itemsize
-
-
+_MOST_TEXT = 1 << 22  # characters in memory before a save
+_WORTH_COMPACTING = 10_000  # removed rows; and more than the other rows
 _COMPLETE = "complete, there is nothing to resume"
+
+
+@dataclass(frozen=True)
+class Document:
+    """A unit that is indexed, replaced and removed as a whole, such as a file."""
+
+    name: str  #: the `source` of its hits
+    stamp: str  #: anything that changes with the document, such as its time and size
+    passages: Iterable[tuple[int, str]]  #: line, from 1, and text
 
 
 def build_index(
@@ -132,25 +76,25 @@ def build_index(
 ) -> IndexState:
     """Make an index of lines of text in constant memory; the folder appears once it is complete.
 
-    Until then what is done lies beside it in `.NAME.partial`. It stays there if the job is stopped after 10,000 lines
+    Until then the work is in `.NAME.partial` in the same folder. It is kept if the job is stopped after 10,000 lines
     or more, or while the graph is made.
 
     Args:
         path: The folder to make; its parent must exist.
         texts: The lines, numbered from 1. An empty line keeps its number and is never found; a long one is encoded
             in windows.
-        encoder: What makes the vectors; searching needs the same, of whatever depth.
-        source: Where the lines come from, such as a file; kept with each.
-        space: Another model's, see `SentenceEncoder.encode`; searching needs the same.
+        encoder: The encoder; searching needs the same one, of any depth.
+        source: Where the lines come from, such as a file; stored with each line.
+        space: Another model's space, see `SentenceEncoder.encode`; searching needs the same.
         graph: Add a graph for faster, approximate search, see `xsent.search.graph`.
-        resume: Go on with a job that was stopped, if there is one; `texts` must begin with the lines it has read.
-        force: Replace an existing index; forget a job that was stopped.
+        resume: Resume a stopped job, if there is one; `texts` must begin with the lines it has read.
+        force: Replace an existing index; discard a stopped job.
         show_progress_bar: Report progress on standard error.
 
     Raises:
         DataError: No line has text; a resumed job has read other lines; another process is writing; a folder that
             would be replaced holds other things than an index.
-        FileExistsError: There is an index, or a stopped job, and the options do not say what to do with it.
+        FileExistsError: There is an index or a stopped job, and neither `resume` nor `force` says what to do with it.
     """
     path = Path(path)
     partial = _partial(path)
@@ -158,11 +102,11 @@ def build_index(
     if graph:
         require_usearch()
     base = IndexState(encoder.fingerprint_of(space), encoder.dim)
-    # Nobody adds to what is replaced meanwhile.
+    # The lock on `path` keeps others from adding to an index that will be replaced.
     with explain_write_errors(path), only_writer(path), _growing(partial, anew=force and not resume):
-        with closing(_LineWriter(partial, base, source)) as writer:
-            writer.start(resume=resume, force=force)
-            state = _fill(path, writer, texts, encoder, space, graph, show_progress_bar)
+        with closing(_LineJob(partial, base, source)) as job:
+            job.start(resume=resume, force=force)
+            state = job.run(path, texts, encoder, space, graph, show_progress_bar)
         if path.exists():
             check_replaceable(path)
         replace_folder(partial, path) if force else put_in_place(partial, path)
@@ -181,14 +125,16 @@ def extend_index(
     force: bool = False,
     show_progress_bar: bool = False,
 ) -> IndexState:
-    """Add lines to an index, whose numbers follow its own; until all are in, searches see it as it was.
+    """Add lines to an index of lines; their numbers follow its own. Searches see it unchanged until all are in.
 
-    See `build_index`. Here `force` only forgets an addition that was stopped; without `graph` new lines are searched
-    exactly beside the graph, if there is one. A FileExistsError also says that there is nothing to `resume`, a
-    FingerprintError that the index is of another encoder, depth or space.
+    Arguments and errors as in `build_index`, but `force` only discards a stopped addition. Without `graph` an existing
+    graph stays as it is, and new lines are searched exactly. Raises FileExistsError also if there is nothing to
+    `resume`, DataError if it is an index of documents, FingerprintError if it is of another encoder, depth or space.
     """
     path = Path(path)
-    IndexDatabase(path).close()  # says so if there is none
+    with closing(IndexDatabase(path)) as database:
+        if database.has_documents():
+            raise DataError(f"{path}: an index of documents, as xsent notes makes; name another for lines")
     if graph:
         require_usearch()
     with explain_write_errors(path), only_writer(path):
@@ -196,15 +142,62 @@ def extend_index(
             index.state.check_fingerprint(encoder.fingerprint_of(space), path, grows=True)
             index.verify()
             base = replace(index.state, start=index.state.lines, digest="")
-        with closing(_LineWriter(path, base, source)) as writer:
-            if resume and not force and not writer.stopped():
+        with closing(_LineJob(path, base, source)) as job:
+            if resume and not force and not job.stopped():
                 raise file_exists_error(path, f"{_COMPLETE}; without --resume the lines are added")
-            writer.start(resume=resume, force=force)
-            return _fill(path, writer, texts, encoder, space, graph, show_progress_bar)
+            job.start(resume=resume, force=force)
+            return job.run(path, texts, encoder, space, graph, show_progress_bar)
+
+
+def update_index(
+    path: str | Path,
+    documents: Iterable[Document],
+    encoder: SentenceEncoder,
+    *,
+    remove: Iterable[str] = (),
+    force: bool = False,
+    show_progress_bar: bool = False,
+) -> IndexState:
+    """Put documents into an index of documents in constant memory, replacing their older versions.
+
+    The index is made if there is none. Every saved step can be searched at once, also by words. After a kill the same
+    call continues: an incomplete document has no stamp in `SearchIndex.documents` and must be given again. Rows of
+    removed documents are freed when they are more than the others.
+
+    Args:
+        path: The folder; its parent must exist.
+        documents: New and changed documents, each name once; they are read one after the other.
+        encoder: The encoder; a passage that is too long for it is encoded in windows.
+        remove: Names of documents to remove; unknown names are ignored.
+        force: Discard everything in an index first, also in one that is damaged or of another encoder.
+        show_progress_bar: Report progress on standard error.
+
+    Raises:
+        DataError: The folder holds an index of lines or something else, or another process is writing.
+        FingerprintError: The index is of another encoder, or of another depth of this one.
+    """
+    path = Path(path).resolve()
+    recover(path)
+    if force or not (path.exists() and has_index(path)):
+        _make_empty(path, encoder)
+    with only_writer(path), explain_write_errors(path, lambda: True, "make room, then the same call goes on"):
+        with closing(IndexDatabase(path)) as database:
+            if not database.has_documents():
+                raise DataError(f"{path}: an index of lines, as xsent index makes; name another for documents")
+            state = database.complete_state()
+            state.check_fingerprint(encoder.fingerprint, path, grows=True)
+            database.forget(state.rows)
+        with closing(IndexWriter(path, state)) as writer:
+            writer.save(state, remove=remove)
+            _add(writer, documents, encoder, show_progress_bar)
+            state = writer.state
+        with suppress(OSError):  # a full disk; everything that matters is saved
+            state = _compact(path) or state
+        return state
 
 
 def can_resume(path: Path, *, add: bool) -> bool:
-    """Whether a job that made an index, or added to one, was stopped and has saved something."""
+    """Whether a stopped job that made an index, or added to one, has saved something."""
     folder = path if add else _partial(path)
     if not has_index(folder):
         return False
@@ -212,20 +205,87 @@ def can_resume(path: Path, *, add: bool) -> bool:
         return database.state(UNFINISHED) is not None
 
 
-class _LineWriter(IndexWriter):
-    """Appends lines from a source to what a folder has as `base`, as a job that can be stopped."""
+class IndexWriter:
+    """Appends passages to the index in a folder; saved passages survive errors and kills."""
+
+    def __init__(self, folder: Path, state: IndexState) -> None:
+        self.folder = folder
+        self.database = IndexDatabase(folder, create=True)
+        self.close = self.database.close
+        self._file = folder / VECTORS
+        self.begin(state)
+
+    @property
+    def rows(self) -> int:
+        """Number of all rows, saved or not."""
+        return self.state.rows + len(self._passages)
+
+    @property
+    def is_full(self) -> bool:
+        """Whether it is time to save."""
+        return self._appended >= SAVE_EVERY or self._characters > _MOST_TEXT
+
+    def begin(self, state: IndexState) -> None:
+        """Continue from a saved state."""
+        self.state = state
+        if state.rows:
+            check_length(self._file, self._saved_bytes)
+        self._passages: list[Passage] = []  # not saved yet, as all that follows
+        self._vectors = bytearray()
+        self._characters = 0
+        self._appended = 0  # passages, those without a vector too
+
+    def append(self, source: str, line: int, text: str, vector: Vectors) -> None:
+        """Add a passage and its vector [D]; one whose vector is zero would never be found and is left out."""
+        self._appended += 1
+        if vector.any():
+            stored = vector.astype(STORED, copy=False).tobytes()
+            self._vectors += stored  # first: after Ctrl-C between the two a surplus vector does no harm
+            self._passages.append(Passage.of(source, line, text, stored))
+            self._characters += len(text)
+
+    def save(
+        self,
+        state: IndexState,
+        name: str = INDEX,
+        *,
+        documents: Iterable[StoredDocument] = (),
+        remove: Iterable[str] = (),
+    ) -> None:
+        """Save everything: first the vectors, then passages and state; the state says how many vectors count."""
+        try:
+            with self._file.open("ab") as file:
+                file.truncate(self._saved_bytes)  # leftovers of a killed process
+                file.write(self._vectors)
+                sync(file)
+        except OSError:
+            os.truncate(self._file, self._saved_bytes)
+            raise
+        state = replace(state, rows=self.rows)
+        self.database.save(
+            state, name, first=self.state.rows, passages=self._passages, documents=documents, remove=remove
+        )
+        self.begin(state)
+
+    @property
+    def _saved_bytes(self) -> int:
+        return self.state.rows * self.state.dim * STORED.itemsize
+
+
+class _LineJob(IndexWriter):
+    """Adds lines from a source to a folder that has the state `base`."""
 
     def __init__(self, folder: Path, base: IndexState, source: str) -> None:
         super().__init__(folder, base)
-        self._base, self._source = base, source
-        self.digest = LineDigest()
+        self._base = base
+        self._source = source
 
     def stopped(self) -> IndexState | None:
-        """What a job has saved that was stopped; of a new index that has no name yet, all of it."""
+        """The saved state of a stopped job; a new index that only lacks its name is complete."""
         return self.database.state(UNFINISHED) or (None if self._base.rows else self.database.state())
 
     def start(self, *, resume: bool, force: bool) -> None:
-        """Go on with a job that was stopped, or forget it; complains if neither is wanted."""
+        """Resume or discard a stopped job. Raises FileExistsError if there is one and neither is asked for."""
         stopped = self.stopped()
         if stopped and not (resume or force):
             done = f"{stopped.lines - stopped.start:,} lines"
@@ -235,30 +295,66 @@ class _LineWriter(IndexWriter):
         if not resume:
             self.database.forget(self._base.rows)
         self.begin(stopped if stopped and resume else self._base)
-        self._lines = self.state.lines
 
-    def add(self, text: str, vector: Vectors) -> None:
-        """Append a line and its vector [D]; a line whose vector is zero is counted, but never found."""
-        self.digest.add(text)
-        self._lines += 1
-        self.append(self._source, self._lines, text, vector)
-        if self.is_full:
-            self._save()
+    def run(
+        self,
+        path: Path,
+        texts: Iterable[str],
+        encoder: SentenceEncoder,
+        space: str | None,
+        graph: bool,
+        show_progress_bar: bool,
+    ) -> IndexState:
+        """Add the lines that are missing, and complete the index that is or will be at `path`."""
+        self.state.check_fingerprint(encoder.fingerprint_of(space), self.folder, grows=True)
+        with explain_write_errors(path, lambda: self.stopped() is not None):
+            digest = LineDigest()
+            read = self.state.lines - self.state.start
+            rest = digest.skip(texts, read, self.state.digest, self.folder)
+            vectors = encoder.encode_items(rest, precision="float16", on_long="split", space=space)
+            number = self.state.lines
+            with Progress("lines", enabled=show_progress_bar) as progress:
+                for number, (text, vector) in enumerate(progress.count(vectors), self.state.lines + 1):
+                    digest.add(text)
+                    self.append(self._source, number, text, vector)
+                    if self.is_full:
+                        self.save(replace(self.state, lines=number, digest=digest.hex), UNFINISHED)
+            if self.rows == self._base.rows:
+                self.database.forget(self._base.rows)  # empty lines are not worth resuming
+                raise DataError(f"nothing to index: of {number - self._base.start:,} lines none has text")
+            self.save(replace(self.state, lines=number, digest=digest.hex), UNFINISHED)
+            state = self.state
+            if graph:
+                state = extend_graph(self.folder, state, show_progress_bar=show_progress_bar)
+            self.database.save(state)
+        for file in self.folder.glob("graph-*.usearch"):
+            if file.name != state.graph_file:
+                file.unlink()
+        return state
 
-    def finish(self) -> None:
-        """Save what is left."""
-        if self.rows == self._base.rows:
-            self.database.forget(self._base.rows)  # empty lines are not worth resuming
-            raise DataError(f"nothing to index: of {self._lines - self._base.start:,} lines none has text")
-        self._save()
 
-    def _save(self) -> None:
-        self.save(replace(self.state, lines=self._lines, digest=self.digest.hex), UNFINISHED)
+def _partial(path: Path) -> Path:
+    """The folder where a new index grows until it is complete."""
+    return path.with_name(f".{path.name}.partial")
+
+
+def _check_free(path: Path, partial: Path, *, resume: bool, force: bool) -> None:
+    """Raises FileExistsError or DataError if making an index would lose anything else."""
+    recover(path)
+    if path.exists() and (force or not has_index(path)):
+        check_replaceable(path)
+    elif path.exists():
+        advice = "--force replaces it, --add adds to it"
+        if resume and not partial.exists():
+            raise file_exists_error(path, f"{_COMPLETE}; {advice}")
+        raise file_exists_error(path, f"exists; {advice}")
+    if partial.exists() or partial.is_symlink():
+        check_replaceable(partial, complete=False)
 
 
 @contextmanager
 def _growing(partial: Path, *, anew: bool) -> Iterator[None]:
-    """Keep the folder of a new index to ourselves; what goes wrong leaves it only if the job has saved something."""
+    """Lock the folder of a new index; after an error keep it only if the job has saved something."""
     partial.mkdir(exist_ok=True)
     with only_writer(partial):
         if anew or not has_index(partial):
@@ -273,7 +369,7 @@ def _growing(partial: Path, *, anew: bool) -> Iterator[None]:
 
 
 def _is_kept(partial: Path) -> bool:
-    """Whether a job that made an index has saved something, or something that we cannot read."""
+    """Whether a job that made an index has saved something, readable or not."""
     try:
         with closing(IndexDatabase(partial, create=True)) as database:
             return bool(database.state(UNFINISHED) or database.state())
@@ -281,122 +377,14 @@ def _is_kept(partial: Path) -> bool:
         return True
 
 
-def _partial(path: Path) -> Path:
-    """Where a new index grows until it is complete."""
-    return path.with_name(f".{path.name}.partial")
-
-
-def _check_free(path: Path, partial: Path, *, resume: bool, force: bool) -> None:
-    """See that an index can be made without anything else being lost, what a killed process left among it."""
-    recover(path)
-    if path.exists() and (force or not has_index(path)):
-        check_replaceable(path)
-    elif path.exists():
-        advice = "--force replaces it, --add adds to it"
-        if resume and not partial.exists():
-            raise file_exists_error(path, f"{_COMPLETE}; {advice}")
-        raise file_exists_error(path, f"exists; {advice}")
-    if partial.exists() or partial.is_symlink():
-        check_replaceable(partial, complete=False)
-
-
-def _fill(
-    path: Path,
-    writer: _LineWriter,
-    texts: Iterable[str],
-    encoder: SentenceEncoder,
-    space: str | None,
-    graph: bool,
-    show: bool,
-) -> IndexState:
-    """Add what the job is missing, and make it the index."""
-    writer.state.check_fingerprint(encoder.fingerprint_of(space), writer.folder, grows=True)
-    with explain_write_errors(path, lambda: writer.stopped() is not None):
-        state = writer.state
-        rest = writer.digest.skip(texts, state.lines - state.start, state.digest, writer.folder)
-        lines = encoder.encode_items(rest, precision="float16", on_long="split", space=space)
-        with Progress("lines", enabled=show) as progress:
-            for text, vector in progress.count(lines):
-                writer.add(text, vector)
-        writer.finish()
-        state = writer.state
-        if graph:
-            state = extend_graph(writer.folder, state, show_progress_bar=show)
-        writer.database.save(state)
-    for file in writer.folder.glob("graph-*.usearch"):
-        if file.name != state.graph_file:
-            file.unlink()
-    return state
-
-
-_WORTH_COMPACTING = 10_000  # removed rows; and there must be more of them than of others
-
-
-@dataclass(frozen=True)
-class Document:
-    """What is indexed, replaced and removed as one, such as a file."""
-
-    name: str  #: the `source` of its hits
-    stamp: str  #: anything that changes when it does, such as its time and size
-    passages: Iterable[tuple[int, str]]  #: line, from 1, and text
-
-
-def update_index(
-    path: str | Path,
-    documents: Iterable[Document],
-    encoder: SentenceEncoder,
-    *,
-    remove: Iterable[str] = (),
-    force: bool = False,
-    show_progress_bar: bool = False,
-) -> IndexState:
-    """Put documents into an index in constant memory, instead of their older versions; it is made if there is none.
-
-    What is done counts at once. After a kill the same call goes on: a document that was cut short has no stamp in
-    `SearchIndex.documents`, and comes again. Words of an index of documents can be searched too. Rows of removed
-    documents are given free when they are more than the others.
-
-    Args:
-        path: The folder; its parent must exist.
-        documents: New and changed ones, each name once; they are asked for one after the other.
-        encoder: What makes the vectors; a passage longer than it reads is encoded in windows.
-        remove: Names of documents to drop; those that are not there are passed over.
-        force: Drop all that an index holds first, also one that is damaged or of another encoder.
-        show_progress_bar: Report progress on standard error.
-
-    Raises:
-        DataError: The folder holds something else, or another process is writing.
-        FingerprintError: The index is of another encoder, or of another depth of this one.
-    """
-    path = Path(path).resolve()
-    recover(path)
-    if force or not (path.exists() and has_index(path)):
-        _make_empty(path, encoder)
-    with only_writer(path), explain_write_errors(path, lambda: True, "make room, then the same call goes on"):
-        with closing(IndexDatabase(path, create=True)) as database:
-            if (state := database.state()) is None:
-                raise DataError(f"{path}: an unfinished index of lines; xsent index --resume goes on with it")
-            state.check_fingerprint(encoder.fingerprint, path, grows=True)
-            database.keep_documents()
-            database.forget(state.rows)
-        with closing(IndexWriter(path, state)) as writer:
-            writer.begin(state)
-            writer.save(state, remove=remove)
-            _add(writer, documents, encoder, show_progress_bar)
-            state = writer.state
-        with suppress(OSError):  # a full disk; what matters is saved
-            state = _compact(path) or state
-        return state
-
-
 def _make_empty(path: Path, encoder: SentenceEncoder) -> None:
-    """An index without documents, in the place of whichever is there."""
+    """Make an index without documents, replacing any other."""
     with only_writer(path):
         if path.exists():
             check_replaceable(path, complete=False)
         state = IndexState(encoder.fingerprint, encoder.dim)
         with atomic_folder(path) as folder, closing(IndexWriter(folder, state)) as writer:
-            writer.database.keep_documents()
+            writer.database.create_documents()
             writer.save(state)
 
 
@@ -423,7 +411,7 @@ def _add(writer: IndexWriter, documents: Iterable[Document], encoder: SentenceEn
 
 
 def _save(writer: IndexWriter, complete: list[StoredDocument], last: Document | None, first: int) -> None:
-    """Save complete documents, and what there is of the last one, without a stamp."""
+    """Save complete documents, and the passages of the last one, whose first row is `first`, without a stamp."""
     if last is not None and writer.rows > first:
         complete = [*complete, StoredDocument(last.name, "", first, writer.rows - first)]
     writer.save(writer.state, documents=complete)
@@ -444,14 +432,14 @@ def _passages(documents: Iterable[Document]) -> Iterator[tuple[Document, int, st
 
 
 def _compact(path: Path) -> IndexState | None:
-    """Write an index anew without the rows of removed documents, if that is worth it."""
+    """Write an index of documents anew without its removed rows, if that is worth it."""
     with closing(SearchIndex(path)) as index:
         if index.state.rows - len(index) < max(_WORTH_COMPACTING, len(index)):
             return None
         kept = np.flatnonzero(index.live)
-        state = replace(index.state, rows=0, graph=0, graph_digest="")
+        state = replace(index.state, rows=0)
         with atomic_folder(path) as folder, closing(IndexWriter(folder, state)) as writer:
-            writer.database.keep_documents()
+            writer.database.create_documents()
             for passage, vector in index.passages():
                 writer.append(passage.source, passage.line, passage.text, vector)
                 if writer.is_full:
