@@ -1,4 +1,4 @@
-"""The pages, and the code on them."""
+"""The pages, the code on them, and their tables."""
 
 from collections.abc import Iterator
 from itertools import chain
@@ -37,3 +37,11 @@ def blocks(page: str, *kinds: str) -> Iterator[Block]:
         if token.type in ("fence", "code_block"):
             found = [Block(place, (token.info.split() or ["indented"])[0], token.content)]
         yield from (block for block in found if not kinds or block.kind in kinds)
+
+
+def table(page: str, heading: str) -> list[list[str]]:
+    """Cells of the rows of all tables below a heading, without their first rows."""
+    section = (ROOT / page).read_text(encoding="utf-8").partition(f"{heading}\n")[2].partition("\n## ")[0]
+    rows = [[cell.strip() for cell in line[1:-1].split("|")] for line in section.splitlines() if line.startswith("|")]
+    lines = [place for place, cells in enumerate(rows) if not "".join(cells).strip("-: ")]  # under the first rows
+    return [cells for place, cells in enumerate(rows) if not {place, place + 1} & {*lines}]
