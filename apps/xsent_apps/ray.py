@@ -1,153 +1,141 @@
-"""`xsent encode --engine ray`: the same vectors from many processes and machines, by Ray Data, as Parquet."""
+"""`xsent encode --engine ray`: the same vectors from many processes and machines, as a folder of Parquet files.
 
-import hashlib
+The input is divided into partitions. Ray's workers encode each of them into one part file, which appears once it is
+complete.
+"""
+
+import codecs
 import json
 import logging
 import os
 import platform
-import time
 import warnings
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
-from itertools import accumulate, islice
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import pyarrow
-import pyarrow.parquet
 import typer
 from numpy.typing import NDArray
 
 from xsent import FingerprintError, SentenceEncoder, XsentError
 from xsent.cli.terminal import Progress
 from xsent.errors import DataError, require_extra
-from xsent.files.atomic import as_data_error, atomic_file, file_exists_error, sweep
+from xsent.files.atomic import as_data_error, atomic_file, file_exists_error, read_json, sweep, to_json
 
-ROWS = 16_384  # of a partition at least, but for the last of a file: less than a minute of encoding
+with require_extra("ray"):
+    import pyarrow
+    import pyarrow.parquet
+    import ray
+    import ray.data
 
-_BOM = b"\xef\xbb\xbf"
-_ONE = "expected a text or Parquet file, or a folder of them"
+ROWS = 16_384  # of a partition of text: less than a minute of encoding
+ROW_GROUP = 4096  # rows of a part file that are in memory at once
+STORE_BYTES = 128 * 2**20  # memory that processes of a local Ray share: no vectors pass through it
+EXPECTED = "expected a text or Parquet file, or a folder of them"
+JOB = "_job.json"  # in the folder of part files: what a resumed job must have in common with it
+PARTS = "part-*.parquet"
+
+Note = Mapping[str, object]  # what the metadata of part files say of the vectors
 
 
 @dataclass(frozen=True)
 class Partition:
-    """Consecutive rows of one file."""
+    """Consecutive rows of one input file."""
 
-    number: int  # among all partitions
-    row: int  # its first, counted over all files
+    part: str  # name of its part file
+    row: int  # number of the first row, counted over all files
     rows: int
-    source: str  # absolute path
-    size: int  # of the source, in bytes
-    changed: int  # when the source was, in nanoseconds
-    line: int  # its first row, counted in the source
-    start: int  # in the source: byte of a text, row group of a Parquet file
-    stop: int  # the first that is not its own
-    column: str  # of a Parquet file, the one with the text; empty for a text file
-
-    @property
-    def digest(self) -> str:
-        """Of its bounds and of what is known of its source without reading it; the source may move as a whole."""
-        facts = {**asdict(self), "source": Path(self.source).name}
-        return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
+    source: Path
+    state: tuple[int, int]  # size of the file in bytes, and its modification time in nanoseconds
+    line: int  # rows of the file before the first
+    start: int  # first byte in a text file; row group in a Parquet file
+    column: str  # with the text, in a Parquet file; empty for a text file
 
     def sentences(self) -> Iterator[str]:
-        """Its rows, as `xsent encode` reads them; a DataError names the line that cannot be read.
+        """Yield the rows as `xsent encode` reads them, null as an empty sentence.
 
-        What is null becomes an empty sentence.
+        Raises DataError if a row cannot be read or the file has changed.
         """
-        yield from _parquet_rows(self) if self.column else _text_rows(self)
-        if _state(Path(self.source)) != (self.size, self.changed):
+        yield from self._parquet_rows() if self.column else self._text_lines()
+        if _state(self.source) != self.state:
             raise DataError(f"{self.source}: changed while it was read; run it again once the file is complete")
+
+    def _text_lines(self) -> Iterator[str]:
+        with self.source.open("rb") as file:
+            file.seek(self.start)
+            for number, line in enumerate(islice(file, self.rows), self.line + 1):
+                if number == 1:
+                    line = line.removeprefix(codecs.BOM_UTF8)
+                try:
+                    yield line.decode().removesuffix("\n").removesuffix("\r")
+                except UnicodeDecodeError as error:
+                    raise DataError(f"{self.source}:{number}: not UTF-8; convert the file to UTF-8") from error
+
+    def _parquet_rows(self) -> Iterator[str]:
+        with _open_parquet(self.source) as file:
+            for batch in file.iter_batches(batch_size=1024, row_groups=[self.start], columns=[self.column]):
+                yield from (text or "" for text in batch.column(0).to_pylist())
 
 
 def find_partitions(path: Path, column: str) -> list[Partition]:
-    """Divide a file, or all files in a folder but for those with names in . or _, in the order of their names.
+    """Divide a file, or all files of a folder in the order of their names, except names that begin with . or _.
 
-    A DataError says what cannot be divided, and that there is nothing to encode.
+    Raises DataError if a file cannot be divided or there is nothing to encode.
     """
     if not path.exists():
-        raise DataError(f"{path}: no such file or folder; {_ONE}")
+        raise DataError(f"{path}: no such file or folder; {EXPECTED}")
+    sources = [path] if path.is_file() else sorted(file for file in path.rglob("*") if file.is_file())
     found: list[Partition] = []
-    for source in _sources(path):
-        for part in _divide(source.absolute(), column):
-            row = found[-1].row + found[-1].rows if found else 0
-            found.append(replace(part, number=len(found), row=row))
+    row = 0
+    for source in sources:
+        if any(name.startswith((".", "_")) for name in source.relative_to(path).parts):
+            continue
+        if source.suffix in (".gz", ".xz"):
+            raise DataError(f"{source}: a compressed file cannot be divided; decompress it, or leave --engine out")
+        state = _state(source)
+        text_column = column if source.suffix == ".parquet" else ""
+        line = 0
+        for start, rows in _row_groups(source, column) if text_column else _line_groups(source):
+            part = f"part-{len(found):06}.parquet"
+            found.append(Partition(part, row, rows, source.absolute(), state, line, start, text_column))
+            row += rows
+            line += rows
     if not found:
-        raise DataError(f"{path}: empty; {_ONE}")
+        raise DataError(f"{path}: empty; {EXPECTED}")
     return found
 
 
-def _sources(path: Path) -> list[Path]:
-    if path.is_file():
-        return [path]
-    inside = ((file, file.relative_to(path).parts) for file in path.rglob("*") if file.is_file())
-    return sorted(file for file, names in inside if not any(name.startswith((".", "_")) for name in names))
-
-
-def _divide(source: Path, column: str) -> Iterator[Partition]:
-    """Partitions of one file, numbered from 0."""
-    if source.suffix in (".gz", ".xz"):
-        raise DataError(f"{source}: a packed file cannot be divided; unpack it, or leave --engine out")
-    size, changed = _state(source)
-    parquet = source.suffix == ".parquet"
-    line = start = 0
-    for rows, stop in _parquet_bounds(source, column) if parquet else _text_bounds(source):
-        yield Partition(0, 0, rows, str(source), size, changed, line, start, stop, column if parquet else "")
-        line, start = line + rows, stop
-
-
-def _text_bounds(source: Path) -> Iterator[tuple[int, int]]:
-    """Number of lines, and the byte behind them."""
-    stop = 0
+def _line_groups(source: Path) -> Iterator[tuple[int, int]]:
+    """Yield the first byte of each partition of a text file, and its number of lines."""
+    start = 0
     with source.open("rb") as file:
         while lengths := [len(line) for line in islice(file, ROWS)]:
-            stop += sum(lengths)
-            yield len(lengths), stop
+            yield start, len(lengths)
+            start += sum(lengths)
 
 
-def _parquet_bounds(source: Path, column: str) -> Iterator[tuple[int, int]]:
-    """Number of rows, and the row group behind them."""
-    with _opened(source) as file:
-        names = file.schema_arrow.names
-        if column not in names:
-            raise DataError(f"{source}: no column {column!r}; name one with --column: {', '.join(names)}")
-        kind = file.schema_arrow.field(column).type
+def _row_groups(source: Path, column: str) -> Iterator[tuple[int, int]]:
+    """Yield the row groups of a Parquet file that are not empty, each with its number of rows."""
+    with _open_parquet(source) as file:
+        schema = file.schema_arrow
+        if column not in schema.names:
+            raise DataError(f"{source}: no column {column!r}; name one with --column: {', '.join(schema.names)}")
+        kind = schema.field(column).type
         kind = kind.value_type if pyarrow.types.is_dictionary(kind) else kind
         if not (pyarrow.types.is_string(kind) or pyarrow.types.is_large_string(kind)):
             raise DataError(f"{source}: column {column!r} holds {kind}, expected text; name another with --column")
-        groups = [file.metadata.row_group(group).num_rows for group in range(file.num_row_groups)]
-    done = 0
-    for stop, rows in enumerate(accumulate(groups), 1):
-        if rows > done and (rows - done >= ROWS or stop == len(groups)):
-            yield rows - done, stop
-            done = rows
-
-
-def _text_rows(part: Partition) -> Iterator[str]:
-    with Path(part.source).open("rb") as file:
-        file.seek(part.start)
-        for number, line in enumerate(islice(file, part.rows), part.line + 1):
-            try:  # only a line feed ends a line, and a carriage return before it is dropped
-                text = (line.removeprefix(_BOM) if number == 1 else line).decode()
-            except UnicodeDecodeError as error:
-                raise DataError(f"{part.source}:{number}: not UTF-8; convert the file to UTF-8") from error
-            yield text.removesuffix("\n").removesuffix("\r")
-
-
-def _parquet_rows(part: Partition) -> Iterator[str]:
-    with _opened(Path(part.source)) as file:
-        groups = list(range(part.start, part.stop))
-        for batch in file.iter_batches(batch_size=1024, row_groups=groups, columns=[part.column]):
-            for text in batch.column(0).to_pylist():
-                yield "" if text is None else text
+        for group in range(file.num_row_groups):
+            if rows := file.metadata.row_group(group).num_rows:
+                yield group, rows
 
 
 @contextmanager
-def _opened(source: Path) -> Iterator["pyarrow.parquet.ParquetFile"]:
+def _open_parquet(source: Path) -> Iterator["pyarrow.parquet.ParquetFile"]:
     with as_data_error(source, "write it again"), pyarrow.parquet.ParquetFile(source) as file:
         yield file
 
@@ -157,157 +145,92 @@ def _state(source: Path) -> tuple[int, int]:
     return found.st_size, found.st_mtime_ns
 
 
-GROUP = 4096  # rows of a row group, all that is held in memory
+def start_job(
+    folder: Path, partitions: Sequence[Partition], note: Note, *, resume: bool, force: bool
+) -> list[Partition]:
+    """Prepare the folder of part files; return the partitions whose part file is not there yet.
 
-Note = Mapping[str, object]
-Pairs = Iterable[tuple[str, NDArray[Any]]]  # sentences with their vectors
-
-
-def part_path(folder: Path, partition: Partition) -> Path:
-    """Where a partition goes: the order of names is that of rows."""
-    return folder / f"part-{partition.number:06}.parquet"
-
-
-def missing_parts(folder: Path, partitions: Sequence[Partition], note: Note) -> list[Partition]:
-    """Those that have no part yet, or a damaged one.
-
-    A FingerprintError or a DataError says that a part is of another job.
+    Raises FileExistsError if there are part files and the options do not say what to do with them. Raises
+    FingerprintError or DataError if the job to resume is another one.
     """
-    names = {part_path(folder, partition).name for partition in partitions}
-    for path in whole_parts(folder):
-        if path.name not in names:
-            raise DataError(f"{path}: of another input; give the same, or --force to start over")
-    return [partition for partition in partitions if not _is_done(part_path(folder, partition), partition, note)]
-
-
-def whole_parts(folder: Path) -> list[Path]:
-    """Parts that a folder has, of whatever job."""
-    return sorted(folder.glob("part-*.parquet"))
-
-
-def prepare_folder(folder: Path, *, resume: bool, force: bool) -> None:
-    """Make the folder, and take away what killed workers left half-written, and with `force` whole parts.
-
-    A FileExistsError says that there are parts, and that neither `resume` nor `force` tells what to do with them.
-    """
-    if whole_parts(folder) and not (resume or force):
-        raise file_exists_error(folder, "has parts; --resume goes on, --force starts over")
+    parts = list(folder.glob(PARTS))
+    if parts and not (resume or force):
+        raise file_exists_error(folder, "has parts; --resume makes the others, --force starts over")
     folder.mkdir(parents=True, exist_ok=True)
-    sweep(folder)
-    for path in whole_parts(folder) if force else []:
+    sweep(folder)  # half-written files of killed workers
+    inputs = {partition.source: partition.state for partition in partitions}
+    job = {**note, "parts": len(partitions), "input": [[path.name, *state] for path, state in inputs.items()]}
+    if parts and not force:
+        before = read_json(folder / JOB, "--force starts over")
+        for key, value in job.items():  # the fingerprint first
+            if before.get(key) != value:
+                change = f"{key} was {before.get(key)}, is now {value}" if key in note else "the input is another"
+                kind = FingerprintError if key == "fingerprint" else DataError
+                raise kind(f"{folder}: of another job: {change}; give the same, or --force to start over")
+        return [partition for partition in partitions if not (folder / partition.part).exists()]
+    for path in parts:
         path.unlink(missing_ok=True)
+    with atomic_file(folder / JOB) as file:
+        file.write(to_json(job))
+    return list(partitions)
 
 
-def write_part(folder: Path, partition: Partition, note: Note, pairs: Pairs, schema: "pyarrow.Schema") -> None:
-    """Write a part, which appears once it is complete and on the disk."""
-    facts = {**note, "source": Path(partition.source).name, "digest": partition.digest}
-    schema = schema.with_metadata({"xsent": json.dumps(facts)})
+def write_part(
+    folder: Path, partition: Partition, pairs: Iterator[tuple[str, NDArray[Any]]], schema: "pyarrow.Schema"
+) -> int:
+    """Write sentences with their vectors into the part file of a partition; return how many vectors are zero."""
+    row = partition.row
+    empty = 0
     with (
-        atomic_file(part_path(folder, partition)) as file,
+        atomic_file(folder / partition.part) as file,
         pyarrow.parquet.ParquetWriter(file, schema, compression="zstd", use_dictionary=False) as writer,
     ):
-        for batch in _batches(partition.row, iter(pairs), schema):
-            writer.write_batch(batch)
+        while group := list(islice(pairs, ROW_GROUP)):
+            sentences, vectors = zip(*group, strict=True)
+            rows = range(row, row + len(group))
+            writer.write_batch(pyarrow.record_batch([rows, sentences, vectors], schema=schema))
+            row += len(group)
+            empty += sum(not vector.any() for vector in vectors)
+    return empty
 
 
-def part_schema(vectors: NDArray[Any]) -> "pyarrow.Schema":
-    """Columns of a part, with vectors like these [n, D]."""
-    vector = pyarrow.list_(pyarrow.from_numpy_dtype(vectors.dtype), vectors.shape[1])
-    return pyarrow.schema([("row", pyarrow.int64()), ("sentence", pyarrow.string()), ("vector", vector)])
-
-
-def _batches(row: int, pairs: Iterator[tuple[str, NDArray[Any]]], schema: "pyarrow.Schema") -> Iterator[Any]:
-    while group := list(islice(pairs, GROUP)):
-        rows = np.arange(row, row + len(group))
-        sentences = pyarrow.array([sentence for sentence, _ in group], pyarrow.string())
-        numbers = pyarrow.array(np.concatenate([vector for _, vector in group]))
-        vectors = pyarrow.FixedSizeListArray.from_arrays(numbers, schema.field("vector").type.list_size)
-        yield pyarrow.record_batch([pyarrow.array(rows), sentences, vectors], schema=schema)
-        row += len(group)
-
-
-def _is_done(path: Path, partition: Partition, note: Note) -> bool:
-    """Whether a part is there; complains if it is of another job."""
-    try:
-        known = dict(json.loads((pyarrow.parquet.read_schema(path).metadata or {})[b"xsent"]))
-    except Exception:  # it is missing, or damaged, which brings a parser to raise anything
-        return False
-    for key, value in {**note, "digest": partition.digest}.items():  # the fingerprint first
-        if known.get(key) != value:
-            change = f"{key} was {known.get(key)}, is now {value}" if key != "digest" else "the input is another"
-            raise (FingerprintError if key == "fingerprint" else DataError)(
-                f"{path}: of another job: {change}; give the same, or --force to start over"
-            )
-    return True
-
-
-with require_extra("ray"):
-    import pyarrow
-    import ray
-    import ray.data
-
-
-_STORE = 128 * 2**20  # bytes of memory that a Ray of our own shares between processes: no vectors pass through it
-
-
-@dataclass(frozen=True)
-class Job:
-    """What a worker must know beside its partitions."""
+@dataclass
+class Worker:
+    """Encodes partitions in a process of Ray's, with one encoder."""
 
     model: Path | None  # absolute; None for the built-in bundle
-    layers: int | None  # that it runs
-    threads: int  # of a worker
-    folder: Path  # of the output
-    note: Note  # of each part, fingerprint first
-    schema: "pyarrow.Schema"  # of each part
-    options: dict[str, Any]  # of `SentenceEncoder.encode_iter`
+    layers: int | None
+    threads: int
+    folder: Path  # of the part files
+    note: Note  # of the part files
+    schema: "pyarrow.Schema"  # of the part files
+    options: dict[str, Any]  # of `SentenceEncoder.encode_items`
+    partitions: Sequence[Partition]
 
-
-class PartWriter:
-    """What a worker is: one encoder, and partitions that come one at a time."""
-
-    def __init__(self, job: Job) -> None:
-        self._job = job
-
-    def __call__(self, row: dict[str, Any]) -> dict[str, Any]:
-        """Encode a partition; what comes back counts its rows, or says what went wrong: Ray would bury an error."""
-        partition, began, worked = Partition(**row), time.time(), time.process_time()
+    def __call__(self, row: dict[str, int]) -> dict[str, Any]:
+        """Encode the partition with this `id`; return what there is to say, errors too, since Ray would bury them."""
+        partition = self.partitions[row["id"]]
+        empty = 0
+        failure = ""
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             try:
-                empty, error = self._write(partition), ""
-            except (XsentError, ValueError, OSError) as problem:
-                empty, error = 0, str(problem)
-        said = "\n".join(str(warning.message) for warning in caught)
-        name = part_path(self._job.folder, partition).name
-        result = {"part": name, "rows": partition.rows, "empty": empty, "warnings": said, "error": error}
-        return {**result, "began": began, "ended": time.time(), "worked": time.process_time() - worked}
+                pairs = self._encoder.encode_items(partition.sentences(), str, start=partition.line, **self.options)
+                empty = write_part(self.folder, partition, pairs, self.schema)
+            except (XsentError, ValueError, OSError) as error:
+                failure = str(error)
+        messages = "\n".join(str(warning.message) for warning in caught)
+        return {"part": partition.part, "rows": partition.rows, "empty": empty, "error": failure, "warnings": messages}
 
     @cached_property
     def _encoder(self) -> SentenceEncoder:
-        encoder = SentenceEncoder(self._job.model, layers=self._job.layers, threads=self._job.threads)
-        found, expected = encoder.fingerprint_of(self._job.options["space"]), self._job.note["fingerprint"]
-        if found != expected:
-            raise FingerprintError(
-                f"{encoder.bundle.path} on {platform.node()} has fingerprint {found}, expected {expected}; put the "
-                "same bundle there"
-            )
+        encoder = SentenceEncoder(self.model, layers=self.layers, threads=self.threads)
+        found = encoder.fingerprint_of(self.options["space"])
+        if found != self.note["fingerprint"]:
+            where = f"{encoder.bundle.path} on {platform.node()}"
+            expected = f"expected {self.note['fingerprint']}; put the same bundle there"
+            raise FingerprintError(f"{where} has fingerprint {found}, {expected}")
         return encoder
-
-    def _write(self, partition: Partition) -> int:
-        """Number of rows whose vector is zero."""
-        empty = 0
-        sentences = partition.sentences()
-        encoded = self._encoder.encode_items(sentences, start=partition.line, **self._job.options)
-
-        def pairs() -> Iterator[tuple[str, Any]]:
-            nonlocal empty
-            for text, vector in encoded:
-                empty += not vector.any()
-                yield text, vector
-
-        write_part(self._job.folder, partition, self._job.note, pairs(), self._job.schema)
-        return empty
 
 
 def encode_parts(
@@ -322,77 +245,51 @@ def encode_parts(
     workers: int | None,
     column: str | None,
     address: str | None,
-    **options: Any,  # noqa: ANN401  of `SentenceEncoder.encode_iter`
+    **options: Any,  # noqa: ANN401  of `SentenceEncoder.encode_items`
 ) -> None:
-    """Encode a text or Parquet file, or a folder of them, into a folder of Parquet parts.
-
-    Errors are those of `xsent encode`.
-    """
+    """Encode a text or Parquet file, or a folder of them, into a folder of part files; see `xsent encode`."""
     if output is None or file == "-":
         raise ValueError("--engine ray needs a file or a folder to read and --output, the folder of its parts")
     folder = output.absolute()
     if Path(file).resolve() in [folder.resolve(), *folder.resolve().parents]:
         raise ValueError(f"{output}: lies in the input {file}; name a folder of its own for the output")
     encoder = SentenceEncoder(model, layers=layers, threads=1)
-    example = encoder.encode([], **options)  # also sees whether the options fit
+    example = encoder.encode([], **options)  # raises if the options do not fit
     note = {
         "fingerprint": encoder.fingerprint_of(options["space"]),
-        "dim": options["truncate_dim"] or encoder.dim,
+        "dim": example.shape[1],
         "precision": options["precision"],
         "normalized": options["normalize_embeddings"],
         "on_long": options["on_long"],
     }
+    vector = pyarrow.list_(pyarrow.from_numpy_dtype(example.dtype), example.shape[1])
+    columns = {"row": pyarrow.int64(), "sentence": pyarrow.string(), "vector": vector}
+    schema = pyarrow.schema(columns, {"xsent": json.dumps(note)})
     partitions = find_partitions(Path(file), column or "text")
-    prepare_folder(folder, resume=resume, force=force)
-    missing = missing_parts(folder, partitions, note)
+    missing = start_job(folder, partitions, note, resume=resume, force=force)
     if not missing:
         typer.echo("All parts are there; nothing was left to do.", err=True)
         return
     if done := len(partitions) - len(missing):
-        typer.echo(f"Going on after {done:,} of {len(partitions):,} parts; warnings count the others only.", err=True)
-    path, schema = None if model is None else model.absolute(), part_schema(example)
-    job = Job(path, layers, threads or 1, folder, note, schema, options)
-    _run(job, missing, workers, address)
-
-
-def _run(job: Job, partitions: Sequence[Partition], workers: int | None, address: str | None) -> None:
-    total = sum(partition.rows for partition in partitions)
-    results = []
+        typer.echo(f"Resuming after {done:,} of {len(partitions):,} parts; warnings count the others only.", err=True)
+    path = None if model is None else model.absolute()
+    worker = Worker(path, layers, threads or 1, folder, note, schema, options, missing)
     try:
-        with _cluster(workers, job.threads, address), Progress("sentences", total) as progress:
-            for result in _results(job, partitions, workers):
-                if result["error"]:
-                    raise DataError(result["error"])
-                results.append(result)
-                progress.advance(result["rows"])
+        with _cluster(workers, worker.threads, address):
+            results = _run(worker, workers)
     except BaseException:
-        if whole := len(whole_parts(job.folder)):
-            typer.echo(f"{job.folder}: {whole:,} parts are whole and kept; --resume goes on.", err=True)
+        if complete := len(list(folder.glob(PARTS))):
+            typer.echo(f"{folder}: {complete:,} parts are complete and kept; --resume makes the others.", err=True)
         raise
-    took = max(result["ended"] for result in results) - min(result["began"] for result in results)
-    seconds = max(took, 0.001)  # clocks jump, and those of two machines differ
-    worked = sum(result["worked"] for result in results)
-    speed = f"{total:,} lines in {seconds:,.1f} s, {total / seconds:,.0f} a second"
-    typer.echo(f"{speed}; {worked:,.1f} s of processors; without Ray's start.", err=True)
-    _warn(results, total)
-
-
-def _warn(results: Sequence[dict[str, Any]], total: int) -> None:
-    """Pass on what workers had to say, once of a kind."""
-    said = defaultdict(list)
-    for result in results:
-        for message in result["warnings"].splitlines():
-            said[message.partition(" sentences ")[2]].append(f"{result['part']}: {message}")
-    for messages in said.values():
-        others = f"; as in {len(messages) - 1:,} other parts" if messages[1:] else ""
-        warnings.warn(f"{messages[0]}{others}", stacklevel=1)
-    if empty := sum(result["empty"] for result in results):
-        warnings.warn(f"{empty:,} of {total:,} lines are empty; their vectors are zero", stacklevel=1)
+    _warn(results)
 
 
 @contextmanager
 def _cluster(workers: int | None, threads: int, address: str | None) -> Iterator[None]:
-    """The cluster of that address, else the one this process is connected to, else one of this machine alone."""
+    """Connect to the cluster at the address or in RAY_ADDRESS; without either start one on this machine alone.
+
+    A connection that this process has already is used as it is.
+    """
     if ray.is_initialized():
         yield
         return
@@ -403,23 +300,45 @@ def _cluster(workers: int | None, threads: int, address: str | None) -> Iterator
         ray.init(address, **quiet)
     else:
         cpus = workers * threads if workers else None
-        ray.init("local", num_cpus=cpus, object_store_memory=_STORE, **quiet)
+        ray.init("local", num_cpus=cpus, object_store_memory=STORE_BYTES, **quiet)
     try:
         yield
     finally:
         ray.shutdown()
 
 
-def _results(job: Job, partitions: Sequence[Partition], workers: int | None) -> Iterator[dict[str, Any]]:
-    """What `PartWriter` returns of each partition, in the order in which they are done."""
+def _run(worker: Worker, workers: int | None) -> list[dict[str, Any]]:
+    """Encode all partitions; return what the workers have to say. Raises DataError with the first error."""
     context = ray.data.DataContext.get_current()
-    context.enable_progress_bars = context.print_on_execution_start = False
-    logging.getLogger("ray.data").setLevel(logging.CRITICAL)  # whatever went wrong, we say
+    context.enable_progress_bars = False
+    context.print_on_execution_start = False
+    logging.getLogger("ray.data").setLevel(logging.CRITICAL)  # whatever goes wrong, we report
     cpus = int(ray.cluster_resources()["CPU"])
-    workers = workers or max(1, cpus // job.threads)
-    if workers * job.threads > cpus:  # Ray would wait for more, without end
-        raise ValueError(f"{workers} workers of {job.threads} threads: there are {cpus} CPUs; give fewer --workers")
-    pool = ray.data.ActorPoolStrategy(size=min(workers, len(partitions)))
-    rows = [asdict(partition) for partition in partitions]
-    data = ray.data.from_items(rows, override_num_blocks=len(rows))
-    yield from data.map(PartWriter, fn_constructor_args=(job,), compute=pool, num_cpus=job.threads).iter_rows()
+    workers = workers or max(1, cpus // worker.threads)
+    if workers * worker.threads > cpus:  # Ray would wait for more, without end
+        raise ValueError(f"{workers} workers of {worker.threads} threads: there are {cpus} CPUs; give fewer --workers")
+    count = len(worker.partitions)
+    pool = ray.data.ActorPoolStrategy(size=min(workers, count))
+    settings = {"fn_constructor_kwargs": vars(worker), "compute": pool, "num_cpus": worker.threads}
+    results = []
+    with Progress("sentences", sum(partition.rows for partition in worker.partitions)) as progress:
+        for result in ray.data.range(count, override_num_blocks=count).map(type(worker), **settings).iter_rows():
+            if result["error"]:
+                raise DataError(result["error"])
+            results.append(result)
+            progress.advance(result["rows"])
+    return results
+
+
+def _warn(results: Sequence[Mapping[str, Any]]) -> None:
+    """Pass on the warnings of workers, one of a kind."""
+    kinds = defaultdict(list)
+    for result in results:
+        for message in result["warnings"].splitlines():
+            kinds[message.partition(" sentences ")[2]].append(f"{result['part']}: {message}")
+    for messages in kinds.values():
+        others = f"; as in {len(messages) - 1:,} other parts" if messages[1:] else ""
+        warnings.warn(f"{messages[0]}{others}", stacklevel=1)
+    if empty := sum(result["empty"] for result in results):
+        total = sum(result["rows"] for result in results)
+        warnings.warn(f"{empty:,} of {total:,} lines are empty; their vectors are zero", stacklevel=1)

@@ -5,14 +5,13 @@ import os
 import signal
 import sys
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from commands import Runner, assert_refused, file_names, write_lines
 
-from xsent import DataError, FingerprintError, SentenceEncoder
+from xsent import DataError, FingerprintError
 from xsent.cli.terminal import Progress
 
 pa = pytest.importorskip("pyarrow")
@@ -20,16 +19,11 @@ pq = pytest.importorskip("pyarrow.parquet")
 pytest.importorskip("ray")
 
 from xsent_apps import ray  # noqa: E402
-from xsent_apps.ray import (  # noqa: E402
-    find_partitions,
-    missing_parts,
-    part_schema,
-    whole_parts,
-    write_part,
-)
+from xsent_apps.ray import PARTS, find_partitions, start_job  # noqa: E402
 
 TEXTS = ["Anna sees Boris.", "", "one\u2028line", 'David "voit" Éléna', "Clara.\r", *(f"Anna {n}" for n in range(16))]
 NOTE = {"fingerprint": "abc", "precision": "float32"}
+OPTIONS = {"resume": True, "force": False}
 
 
 @pytest.fixture(scope="module")
@@ -64,15 +58,15 @@ def command(texts: Path, mini_bundle: Path) -> list[object]:
 
 
 def rows(folder: Path) -> list[dict[str, Any]]:
-    return [row for part in whole_parts(folder) for row in pq.read_table(part).to_pylist()]
+    return [row for part in sorted(folder.glob(PARTS)) for row in pq.read_table(part).to_pylist()]
 
 
-class DiesOnce(ray.PartWriter):
+class DiesOnce(ray.Worker):
     """A worker that is killed in its second partition, if none was before."""
 
     def __call__(self, row: dict[str, Any]) -> dict[str, Any]:  # noqa: D102
-        sign = self._job.folder / "_killed"
-        if row["number"] == 1 and not sign.exists():
+        sign = self.folder / "_killed"
+        if row["id"] == 1 and not sign.exists():
             sign.touch()
             os.kill(os.getpid(), signal.SIGKILL)
         return super().__call__(row)
@@ -86,11 +80,11 @@ def test_two_workers_give_the_vectors_of_the_local_path(
     assert run(*command[:4], "--output", tmp_path / "local.parquet", *options)[0] == 0
     local = pq.read_table(tmp_path / "local.parquet")
 
-    monkeypatch.setattr(ray, "PartWriter", DiesOnce)  # its partition goes to another
+    monkeypatch.setattr(ray, "Worker", DiesOnce)  # its partition goes to another
     code, _, err = run(*command, "--workers", 2, *options)
     assert code == 0 and "Warning: 1 of 21 lines are empty; their vectors are zero\n" in err
     names = {f"part-{number:06}.parquet" for number in range(5)}
-    assert file_names(tmp_path / "parts") == {*names, "_killed"}
+    assert file_names(tmp_path / "parts") == {*names, "_job.json", "_killed"}
     found = rows(tmp_path / "parts")
     assert [row.pop("row") for row in found] == list(range(len(TEXTS))) and found == local.to_pylist()
     note = json.loads(local.schema.metadata[b"xsent"])
@@ -108,18 +102,20 @@ def test_ctrl_c_keeps_parts_and_resume_makes_the_others(
     with monkeypatch.context() as patch:
         patch.setattr(Progress, "advance", interrupt)
         code, _, err = run(*command, "--workers", 1)
-    assert code == 130 and "whole and kept; --resume goes on." in err and err.endswith("Error: interrupted\n")
-    first, *others = whole_parts(tmp_path / "parts")  # a worker may still end one more
+    assert (
+        code == 130 and "complete and kept; --resume makes the others." in err and err.endswith("Error: interrupted\n")
+    )
+    first, *others = sorted((tmp_path / "parts").glob(PARTS))  # a worker may still end one more
     for part in others:
         part.unlink()
     before = first.stat().st_mtime_ns
-    assert_refused(run(*command), "parts: has parts; --resume goes on, --force starts over")
+    assert_refused(run(*command), "parts: has parts; --resume makes the others, --force starts over")
     assert run(*command, "--resume")[0] == 0
     assert first.stat().st_mtime_ns == before and len(rows(tmp_path / "parts")) == len(TEXTS)
     assert run(*command, "--resume") == (0, "", "All parts are there; nothing was left to do.\n")
     assert_refused(run(*command, "--resume", "--precision", "int8"), "precision was float32, is now int8")
     write_lines(tmp_path / "texts.txt", [*TEXTS, "Anna"])
-    assert_refused(run(*command, "--resume"), "part-000000.parquet: of another job: the input is another")
+    assert_refused(run(*command, "--resume"), "parts: of another job: the input is another")
 
 
 @pytest.mark.usefixtures("cluster")
@@ -128,7 +124,7 @@ def test_what_a_worker_cannot_read_is_one_line(run: Runner, command: list[object
     texts.write_bytes(b"Anna\n" * 6 + b"caf\xe9\n")
     code, _, err = run(*command)
     assert code == 1 and err.endswith(f"Error: {texts}:7: not UTF-8; convert the file to UTF-8\n")
-    assert file_names(texts.with_name("parts")) <= {"part-000000.parquet"}
+    assert file_names(texts.with_name("parts")) <= {"_job.json", "part-000000.parquet"}
 
 
 def test_a_folder_of_text_and_parquet(tmp_path: Path) -> None:
@@ -140,7 +136,7 @@ def test_a_folder_of_text_and_parquet(tmp_path: Path) -> None:
     (folder / "_SUCCESS").touch()
     (folder / "empty.txt").touch()
     found = find_partitions(folder, "title")
-    assert [(part.number, part.row, part.rows) for part in found] == [(0, 0, 3), (1, 3, 8), (2, 11, 4)]
+    assert [(part.row, part.rows) for part in found] == [(0, 3), (3, 4), (7, 4), (11, 4)]
     sentences = [sentence for part in found for sentence in part.sentences()]
     assert sentences == ["Anna", "", "Boris", *TEXTS[5:16], ""]
     os.utime(folder / "a.txt", ns=(0, 0))
@@ -155,7 +151,7 @@ def test_a_folder_of_text_and_parquet(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("a.txt.gz", b"", "a packed file cannot be divided; unpack it"),
+        ("a.txt.gz", b"", "a compressed file cannot be divided; decompress it"),
         ("a.parquet", b"Anna\n", "a.parquet: damaged"),
         ("a.txt", b"", "empty; expected a text or Parquet file, or a folder of them"),
         ("b.txt", None, "no such file or folder"),
@@ -168,19 +164,23 @@ def test_what_cannot_be_divided(tmp_path: Path, name: str, content: bytes | None
         find_partitions(tmp_path / name, "text")
 
 
-def test_parts_of_other_jobs_are_not_gone_on_with(texts: Path, mini_bundle: Path) -> None:
-    folder, found = texts.parent, find_partitions(texts, "text")
-    vectors = SentenceEncoder(mini_bundle).encode(["Anna"] * 5)
-    write_part(folder, found[1], NOTE, zip(TEXTS, vectors, strict=False), part_schema(vectors))
-    assert missing_parts(folder, found, NOTE) == [found[0], *found[2:]]
+def test_another_job_is_not_resumed(texts: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "parts"
+    found = find_partitions(texts, "text")
+    assert start_job(folder, found, NOTE, **OPTIONS) == found
+    (folder / found[1].part).touch()
+    assert start_job(folder, found, NOTE, **OPTIONS) == [found[0], *found[2:]]
     with pytest.raises(FingerprintError, match="fingerprint was abc, is now xyz"):
-        missing_parts(folder, found, {**NOTE, "fingerprint": "xyz"})
+        start_job(folder, found, {**NOTE, "fingerprint": "xyz"}, **OPTIONS)
     with pytest.raises(DataError, match="the input is another"):
-        missing_parts(folder, [replace(part, changed=1) for part in found], NOTE)
-    with pytest.raises(DataError, match="of another input"):
-        missing_parts(folder, found[:1], NOTE)
-    os.truncate(whole_parts(folder)[0], 100)
-    assert missing_parts(folder, found, NOTE) == found
+        start_job(folder, found[:1], NOTE, **OPTIONS)
+    os.utime(texts, ns=(0, 0))
+    with pytest.raises(DataError, match="the input is another"):
+        start_job(folder, find_partitions(texts, "text"), NOTE, **OPTIONS)
+    os.truncate(folder / "_job.json", 10)
+    with pytest.raises(DataError, match=r"_job\.json: damaged .*--force starts over"):
+        start_job(folder, found, NOTE, **OPTIONS)
+    assert start_job(folder, found, NOTE, resume=False, force=True) == found
 
 
 @pytest.mark.parametrize(

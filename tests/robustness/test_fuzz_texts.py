@@ -1,11 +1,10 @@
-"""What damaged texts, corpora, notes and parts do to whoever reads them; see `test_fuzz_readers`."""
+"""What damaged texts, corpora, notes and jobs do to whoever reads them; see `test_fuzz_readers`."""
 
 import gzip
 import lzma
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -78,18 +77,18 @@ def test_parquet(data: st.DataObject, parquet: Path) -> None:
 
 
 @pytest.fixture(scope="module")
-def parts(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Callable[[Path], object]]:
-    """A folder with a part, and what looks which parts are missing there."""
+def job(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Callable[[Path], object]]:
+    """The folder of an unfinished job, and what resumes it."""
     pytest.importorskip("pyarrow")
-    from xsent_apps.ray import find_partitions, missing_parts, part_schema, write_part
+    from xsent_apps.ray import find_partitions, start_job
 
-    folder, about, rows = tmp_path_factory.mktemp("parts"), {"fingerprint": "abc"}, np.eye(4, dtype=np.float32)
+    folder, note = tmp_path_factory.mktemp("job"), {"fingerprint": "abc"}
     partitions = find_partitions(written(folder, "a.txt", b"a\nb\nc\nd\n"), "")
-    (folder / "out").mkdir()
-    write_part(folder / "out", partitions[0], about, [("x", row) for row in rows], part_schema(rows))
-    return folder / "out", lambda out: missing_parts(out, partitions, about)
+    start_job(folder / "out", partitions, note, resume=False, force=False)
+    (folder / "out" / partitions[0].part).touch()
+    return folder / "out", lambda out: start_job(out, partitions, note, resume=True, force=False)
 
 
 @given(data=st.data())
-def test_parts(data: st.DataObject, parts: tuple[Path, Callable[[Path], object]]) -> None:
-    survive(data, *parts)
+def test_jobs(data: st.DataObject, job: tuple[Path, Callable[[Path], object]]) -> None:
+    survive(data, *job)
