@@ -51,7 +51,7 @@ def test_versions_of_onnxruntime(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("onnxruntime")
     for found, status, text in (
         ("1.21.0", "problem", "1.21.0: it dies with an illegal instruction on a Raspberry Pi 4; pip install -U"),
-        ("1.20.0", "problem", "1.20.0: other projects shut it out; pip install -U onnxruntime"),
+        ("1.20.0", "problem", "1.20.0: other projects exclude it; pip install -U onnxruntime"),
         ("1.18.1", "problem", "1.18.1 is older than 1.19; pip install -U onnxruntime"),
         ("1.19.0", "good", "1.19.0"),
     ):
@@ -110,7 +110,7 @@ def test_backends_that_work_and_fail(builtin: Bundle, tmp_path: Path, monkeypatc
 
 def test_the_trial_prints_what_it_measured(capsys: pytest.CaptureFixture[str]) -> None:
     pytest.importorskip("onnxruntime")
-    doctor.main(str(builtin_path()), "onnx")
+    doctor.run_trial(str(builtin_path()), "onnx")
     measured = json.loads(capsys.readouterr().out)
     assert set(measured) == {"difference", "tokens", "milliseconds", "depths", "mebibytes"}
     assert measured["tokens"] > 10 and measured["milliseconds"] > 0

@@ -1,4 +1,4 @@
-"""`xsent classify`: linear heads fitted, run and measured."""
+"""`xsent classify`: fit, run and measure linear heads."""
 
 import sys
 from collections.abc import Collection, Iterable, Iterator
@@ -11,13 +11,12 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from xsent.cli.options import BundleOption, ForceOption, JsonOption, LayersOption, ModelOption, split_names
-from xsent.cli.terminal import format_table, one_line_errors, print_json, print_row
+from xsent.cli.terminal import format_table, one_line_errors, print_json, print_result, print_row
 from xsent.errors import DataError
 
 if TYPE_CHECKING:
     from xsent.classification.classifier import ClassWeight, LinearClassifier
     from xsent.encoder import SentenceEncoder
-
 
 app = typer.Typer(
     help="Label texts with a linear head on their vectors.",
@@ -26,33 +25,33 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 
-_BLOCK = 256  # texts labelled at once
+_BLOCK = 256  # vectors classified at once
 
 ColumnsOption = Annotated[
     str | None,
     typer.Option(
         metavar="LABEL,TEXT[,TEXT]",
-        help="The columns to read, where the first line names them. Default: label and one or two texts, no such line.",
+        help="Columns to read, in a file whose first line names them. Default: label and one or two texts, no names.",
     ),
 ]
-BalancedOption = Annotated[bool, typer.Option("--balanced", help="Rare labels count as much as frequent ones.")]
+BalancedOption = Annotated[bool, typer.Option("--balanced", help="Give rare labels the same weight as frequent ones.")]
 
 
 @app.command(epilog="Example: xsent classify fit train.tsv topics.npz")
 @one_line_errors()
 def fit(
     train: Annotated[Path, typer.Argument(help="Lines of label and text, or label and two texts, with tabs between.")],
-    head: Annotated[Path, typer.Argument(help="A new .npz file; a .json of the same name goes beside it.")],
+    head: Annotated[Path, typer.Argument(help="A new .npz file; a .json file of the same name is written too.")],
     model: BundleOption = None,
     layers: LayersOption = None,
     columns: ColumnsOption = None,
     balanced: BalancedOption = False,
     unknown: Annotated[float, typer.Option(min=0, max=1, help="Answer unknown below this probability.")] = 0.0,
-    seed: Annotated[int, typer.Option(help="Of the folds of the cross-validation.")] = 0,
+    seed: Annotated[int, typer.Option(help="Random seed for the cross-validation folds.")] = 0,
     force: ForceOption = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Fit a head; its regularisation and its probabilities come from cross-validation."""
+    """Fit a head; cross-validation chooses its regularisation and calibrates its probabilities."""
     from xsent.classification.classifier import LinearClassifier, head_files
     from xsent.classification.topics import read_examples
     from xsent.encoder import SentenceEncoder
@@ -72,19 +71,17 @@ def fit(
     fitted.save(head, force=force)
     choice = fitted.choice
     facts = {"labels": fitted.labels, "examples": fitted.examples, **asdict(choice)}
-    if as_json:
-        print_json(facts)
-    else:
-        typer.echo(
-            f"{head}: {len(fitted.labels)} labels from {fitted.examples:,} examples; in cross-validation "
-            f"{100 * choice.accuracy:.1f}% right, log loss {choice.log_loss:.3f} (L2 {choice.l2:g})"
-        )
+    text = (
+        f"{head}: {len(fitted.labels)} labels from {fitted.examples:,} examples; in cross-validation "
+        f"{100 * choice.accuracy:.1f}% right, log loss {choice.log_loss:.3f} (L2 {choice.l2:g})"
+    )
+    print_result(facts, text, as_json=as_json)
 
 
 @app.command(epilog="Example: xsent classify predict topics.npz notes.txt --unknown 0.5")
 @one_line_errors()
 def predict(
-    head: Annotated[Path, typer.Argument(help="What fit wrote.")],
+    head: Annotated[Path, typer.Argument(help="A head written by fit.")],
     file: Annotated[
         str,
         typer.Argument(help="One text a line, or two with a tab between for a head of pairs; - reads standard input."),
@@ -108,8 +105,7 @@ def predict(
     for texts, label, probability in _label(classifier, encoder, lines, unknown):
         total += 1
         if as_json:
-            row = {"label": label, "probability": probability, "text": texts if len(texts) > 1 else texts[0]}
-            print_json(row)
+            print_json({"label": label, "probability": probability, "text": texts if classifier.pairs else texts[0]})
         else:
             print_row(label or "unknown", f"{probability:.4f}", *texts)
     if not total:
@@ -130,15 +126,17 @@ def evaluate(
     model: ModelOption = None,
     layers: LayersOption = None,
     columns: ColumnsOption = None,
-    train: Annotated[str | None, typer.Option(help="Of a folder: languages to train in, commas between.")] = None,
+    train: Annotated[
+        str | None, typer.Option(help="Languages of the folder to train in, commas between; default: all of the model.")
+    ] = None,
     test: Annotated[
-        str | None, typer.Option(help="Of a folder: languages to test in; default: all of the model.")
+        str | None, typer.Option(help="Languages of the folder to test in; default: all of the model.")
     ] = None,
     balanced: BalancedOption = False,
     seeds: Annotated[int, typer.Option(min=1, help="Heads a training set.")] = 5,
     as_json: JsonOption = False,
 ) -> None:
-    """Measure accuracy within and across languages, five seeds, and what is taken for what."""
+    """Measure accuracy within and across languages over five seeds, with a confusion table."""
     from xsent.classification.topics import SEEDS_NOTE, accuracy_rows, confusion_rows, read_examples, transfer
     from xsent.open_model import open_model
 
@@ -147,14 +145,15 @@ def evaluate(
     sets = [{name: read_examples(path, _names(columns)) for name, path in side.items()} for side in files]
     weight: ClassWeight | None = "balanced" if balanced else None
     labels, cells = transfer(encoder, *sets, seeds=seeds, class_weight=weight)
-    if as_json:
-        report = {"model": str(model or "built-in"), "fingerprint": getattr(encoder, "fingerprint", None)}
-        report |= {"labels": labels, "rows": [cell.row() for cell in cells], "note": SEEDS_NOTE}
-        print_json(report)
-    else:
-        typer.echo(f"Accuracy in %, mean and deviation of {seeds} seeds:\n{format_table(accuracy_rows(cells))}\n")
-        confusion = format_table(confusion_rows(labels, cells))
-        typer.echo(f"Where the examples of a label went, in %, over all of these tests:\n{confusion}\n\n{SEEDS_NOTE}")
+    report = {"model": str(model or "built-in"), "fingerprint": getattr(encoder, "fingerprint", None)}
+    report |= {"labels": labels, "rows": [cell.row() for cell in cells], "note": SEEDS_NOTE}
+    accuracies = format_table(accuracy_rows(cells))
+    confusion = format_table(confusion_rows(labels, cells))
+    text = (
+        f"Accuracy in %, mean and deviation of {seeds} seeds:\n{accuracies}\n\n"
+        f"Where the examples of a label went, in %, over all of these tests:\n{confusion}\n\n{SEEDS_NOTE}"
+    )
+    print_result(report, text, as_json=as_json)
 
 
 def _names(text: str | None) -> list[str] | None:
@@ -164,7 +163,7 @@ def _names(text: str | None) -> list[str] | None:
 def _label(
     head: "LinearClassifier", encoder: "SentenceEncoder", lines: Iterable[list[str]], unknown: float | None
 ) -> Iterator[tuple[list[str], str | None, float]]:
-    """Texts, label and probability of every line, as a stream."""
+    """Yield the texts of every line with their label and its probability."""
     import numpy as np
 
     shape = (-1, 2, encoder.dim) if head.pairs else (-1, encoder.dim)
@@ -180,13 +179,14 @@ def _label(
 def _files(
     data: list[Path], train: list[str] | None, test: list[str] | None, known: Collection[str]
 ) -> tuple[dict[str, Path], dict[str, Path]]:
-    """Training files and test files by name: of a folder, or the first file and the others."""
+    """Training files and test files by name: from a folder, or the first file and the others."""
     from xsent.classification.topics import TEST_FILES, TRAIN_FILES, topic_files
 
     if data[0].is_dir():
         if len(data) > 1:
             raise ValueError(f"{data[1]}: nothing can follow a folder; --train and --test name its languages")
-        trains, tests = topic_files(data[0], TRAIN_FILES), topic_files(data[0], TEST_FILES)
+        trains = topic_files(data[0], TRAIN_FILES)
+        tests = topic_files(data[0], TEST_FILES)
         return _choose(trains, train, known), _choose(tests, test, known)
     if len(data) == 1:
         raise ValueError(f"{data[0]}: expected a folder, or a training file and test files after it")
@@ -196,7 +196,7 @@ def _files(
 
 
 def _choose(files: dict[str, Path], wanted: list[str] | None, known: Collection[str]) -> dict[str, Path]:
-    """The files of the languages asked for; else of those that the model knows, or of all if it knows no such names."""
+    """The files of the languages asked for; by default of the model's languages, or all if it has none of them."""
     if not wanted:
         wanted = [name for name in files if name in known] or list(files)
     if missing := [name for name in wanted if name not in files]:

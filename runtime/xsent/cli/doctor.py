@@ -1,6 +1,6 @@
-"""What this machine is good for, in plain words: processor, threads, memory, onnxruntime, and what encoding takes.
+"""`xsent doctor`: this machine's CPU, threads, memory and onnxruntime, and how long encoding takes on it.
 
-Backends are tried in processes of their own: an onnxruntime that the processor cannot run takes its process with it.
+Each backend is tried in a process of its own, because an onnxruntime that the CPU cannot run kills its process.
 """
 
 import json
@@ -21,36 +21,6 @@ from xsent.bundle import Bundle
 from xsent.cli.terminal import one_line_errors
 from xsent.cpu import SATURATING, instruction_set, process_memory, processor_name, system_fields, time_each
 
-_SECONDS, _LEAST = 0.5, 5  # time to measure a backend for, and sentences at least
-
-
-@one_line_errors()
-def main(path: str, backend: str) -> None:
-    """Try a backend and print what it did as JSON; fails if it gives other vectors than it should."""
-    # Not above: a process that only times other things would load and weigh more.
-    from statistics import median
-
-    from xsent.encoder import SentenceEncoder
-    from xsent.verification import verify
-
-    def milliseconds(encoder: SentenceEncoder) -> float:
-        return 1000 * median(time_each(encoder.encode, [text], least=_LEAST, seconds=_SECONDS))
-
-    encoder = SentenceEncoder(path, backend=backend, threads=1)
-    text = max(encoder.bundle.golden.sentences, key=len, default="The cat sleeps.")
-    encoder.encode(text)
-    mebibytes = process_memory("VmHWM")
-    shallower = (SentenceEncoder(path, layers=n, backend=backend, threads=1) for n in encoder.bundle.depths[:-1])
-    trial = {
-        "difference": verify(path, backend).difference,  # the largest of a number to the golden vectors
-        "tokens": encoder.count_tokens(text),  # of the sentence that was timed
-        "milliseconds": milliseconds(encoder),  # for it, text to vector, on one thread
-        "depths": {other.layers: milliseconds(other) for other in shallower},  # the same for fewer layers
-        "mebibytes": mebibytes,  # of memory at the most after the first sentence; 0 where the system does not say
-    }
-    sys.stdout.write(json.dumps(trial))
-
-
 Status = Literal["good", "warning", "problem"]
 
 # By instruction set, see `xsent.cpu.instruction_set`.
@@ -63,31 +33,33 @@ PROCESSORS = {
     "arm64": "ARM without 8-bit dot products, as in a Raspberry Pi 3, 4 or Zero 2: int8 saves memory more than time",
 }
 
-OLDEST = (1, 19)
+OLDEST = (1, 19)  # version of onnxruntime
 BAD_VERSIONS = {
-    "1.20.0": "other projects shut it out",
+    "1.20.0": "other projects exclude it",
     "1.21.0": "it dies with an illegal instruction on a Raspberry Pi 4",
-    "1.24.0": "other projects shut it out",
-    "1.24.1": "other projects shut it out",
+    "1.24.0": "other projects exclude it",
+    "1.24.1": "other projects exclude it",
 }
 UPGRADE = "pip install -U onnxruntime"
 
-NEEDED_MIB = 150  # twice a process that encodes
-PATIENCE = 600  # seconds for a backend; an emulated processor is slow
-_CHILD = "import sys; from xsent.cli.doctor import main; main(*sys.argv[1:])"
+NEEDED_MIB = 150  # twice the memory of a process that encodes
+PATIENCE = 600  # seconds for a backend; an emulated CPU is slow
+_SECONDS = 0.5  # time to measure a backend for
+_LEAST = 5  # sentences to measure it with, at least
+_CHILD = "import sys; from xsent.cli.doctor import run_trial; run_trial(*sys.argv[1:])"
 
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing that was looked at."""
+    """The result of one examination."""
 
-    subject: str  # what
+    subject: str  # such as "memory"
     status: Status  # "good"; "warning": works, but not as well as it could; "problem": something does not work
-    text: str  # what was found, and what to do about it
+    text: str  # the finding, and what to do about it
 
 
 def examine(bundle: Bundle, root: Path = Path("/")) -> Iterator[Finding]:
-    """Look at this machine, then encode with it: findings as they are made; only tests need another `root`."""
+    """Examine this machine, then encode with it; yields each finding at once. Only tests need another `root`."""
     yield examine_system()
     yield examine_processor(bundle, root / "proc/cpuinfo")
     yield examine_threads(root)
@@ -106,7 +78,7 @@ def examine_system(bits: int = sys.maxsize.bit_length() + 1) -> Finding:
 
 
 def examine_processor(bundle: Bundle, cpuinfo: Path) -> Finding:
-    """The processor, and what int8 gains on it."""
+    """The CPU, and what int8 gains on it."""
     instructions = instruction_set(cpuinfo)
     name = processor_name(cpuinfo)
     if bundle.target != "portable" and instructions in SATURATING:
@@ -118,15 +90,15 @@ def examine_processor(bundle: Bundle, cpuinfo: Path) -> Finding:
 
 
 def examine_threads(root: Path = Path("/")) -> Finding:
-    """CPUs that may be used."""
-    usable, all_cpus = available_cpus(root), os.cpu_count() or 1
+    """Number of CPUs that this process may use."""
+    usable = available_cpus(root)
+    all_cpus = os.cpu_count() or 1
     kept = " (an affinity or a container's quota keeps the others)" if usable < all_cpus else ""
-    text = f"{usable} of {all_cpus} CPUs may be used{kept}: so many sentences are encoded at once unless threads= says"
-    return Finding("threads", "good", text)
+    return Finding("threads", "good", f"{usable} of {all_cpus} CPUs may be used{kept}; threads= changes the default")
 
 
 def examine_memory(meminfo: Path) -> Finding:
-    """Memory that is free for programs."""
+    """Free memory."""
     kib = dict(system_fields(meminfo)).get("MemAvailable")
     if kib is None:
         return Finding("memory", "good", "not known on this system")
@@ -154,7 +126,7 @@ def examine_onnxruntime() -> Finding:
 
 
 def examine_encoding(bundle: Bundle, backend: str) -> Finding:
-    """Whether a backend gives the bundle's golden vectors here, how fast, and in how much memory."""
+    """Whether a backend gives the bundle's golden vectors on this machine, how fast, and in how much memory."""
     subject = f"{backend} backend"
     failed: Status = "problem" if backend == default_backend() else "warning"
     command = [sys.executable, "-c", _CHILD, str(bundle.path), backend]
@@ -175,3 +147,30 @@ def examine_encoding(bundle: Bundle, backend: str) -> Finding:
     )
     text += "".join(f"; {fewer:.2f} ms with --layers {layers}" for layers, fewer in found["depths"].items())
     return Finding(subject, "good", text + (f"; {found['mebibytes']:.0f} MiB" if found["mebibytes"] else ""))
+
+
+@one_line_errors()
+def run_trial(path: str, backend: str) -> None:
+    """Try a backend, in a child process, and print its measurements as JSON; fails if its vectors are wrong."""
+    # Imported here: the parent process does not encode.
+    from statistics import median
+
+    from xsent.encoder import SentenceEncoder
+    from xsent.verification import verify
+
+    def milliseconds(encoder: SentenceEncoder) -> float:
+        return 1000 * median(time_each(encoder.encode, [text], least=_LEAST, seconds=_SECONDS))
+
+    encoder = SentenceEncoder(path, backend=backend, threads=1)
+    text = max(encoder.bundle.golden.sentences, key=len, default="The cat sleeps.")
+    encoder.encode(text)
+    mebibytes = process_memory("VmHWM")
+    shallower = (SentenceEncoder(path, layers=n, backend=backend, threads=1) for n in encoder.bundle.depths[:-1])
+    trial = {
+        "difference": verify(path, backend).difference,  # largest difference of a number to the golden vectors
+        "tokens": encoder.count_tokens(text),  # of the timed sentence
+        "milliseconds": milliseconds(encoder),  # for this sentence, text to vector, on one thread
+        "depths": {other.layers: milliseconds(other) for other in shallower},  # the same with fewer layers
+        "mebibytes": mebibytes,  # peak memory after the first sentence; 0 if the system does not say it
+    }
+    sys.stdout.write(json.dumps(trial))

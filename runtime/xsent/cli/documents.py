@@ -9,14 +9,21 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from xsent.cli.options import BundleOption, ForceOption, JsonOption, LayersOption, MarginOption, NeighborsOption
-from xsent.cli.terminal import one_line_errors, print_json, print_row
+from xsent.cli.options import (
+    BundleOption,
+    ForceOption,
+    JsonOption,
+    LayersOption,
+    MarginOption,
+    NeighborsOption,
+    split_names,
+)
+from xsent.cli.terminal import one_line_errors, print_json, print_result, print_row
 from xsent.errors import DataError
 from xsent.files.atomic import file_exists_error
 
 if TYPE_CHECKING:
     from xsent.documents.encoder import DocumentEncoder
-
 
 app = typer.Typer(
     help="Encode and align documents across languages (LAWDR).",
@@ -43,7 +50,7 @@ FittedOption = Annotated[
     Path | None, typer.Option(help="A folder by xsent documents fit; default: fit on the documents given.")
 ]
 
-Corpus = dict[str, str | Sequence[str]]  # documents, as texts or as sentences, by name
+Corpus = dict[str, str | Sequence[str]]  # documents by name, each a text or its sentences
 
 
 @app.command(epilog="Example: xsent documents fit en=news.en fr=news.fr --output news-space")
@@ -58,8 +65,8 @@ def fit(
     sentences: SplitOption = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Learn what the sentences of each language have in common, for embed and align; say what was found."""
-    if output.exists():  # said before the work, not after it
+    """Fit the language subspaces and sentence weights that embed and align need; print what was found."""
+    if output.exists():  # before the work
         raise file_exists_error(output, "exists; choose another name or remove it")
     corpora = {}
     for language, equals, source in (text.partition("=") for text in sources):
@@ -69,13 +76,11 @@ def fit(
     encoder = _document_encoder(model, layers, None, corpora, rank, weights)
     encoder.save(output)
     choice = encoder.space.choice
-    facts = {"languages": list(encoder.languages), "rank": choice.rank, "fingerprint": encoder.fingerprint}
     told = [round(100 * accuracy, 1) for accuracy in choice.accuracies]
-    if as_json:
-        print_json({**facts, "accuracies": told})
-        return
+    facts = {"languages": list(encoder.languages), "rank": choice.rank, "fingerprint": encoder.fingerprint}
     how = f": a classifier told the language of {told[0]} % before, of {told[-1]} % after" if told else ""
-    typer.echo(f"{', '.join(encoder.languages)}: removes {choice.rank} of {encoder.dim} directions{how}")
+    text = f"{', '.join(encoder.languages)}: removes {choice.rank} of {encoder.dim} directions{how}"
+    print_result({**facts, "accuracies": told}, text, as_json=as_json)
 
 
 @app.command(epilog="Example: xsent documents embed news.fr --language fr --fitted news-space --output news.fr.npy")
@@ -128,32 +133,33 @@ def align(
     margin: MarginOption = "ratio",
     k: NeighborsOption = 4,
     recall: Annotated[
-        bool, typer.Option("--recall", help="Documents of the same name are translations: say how many were found.")
+        bool, typer.Option("--recall", help="Documents of the same name are translations: print how many were found.")
     ] = False,
     as_json: JsonOption = False,
 ) -> None:
     """Find documents that are translations: score and names with tabs between, one to one, the best pair first.
 
-    The name of a document is its file's without .txt, or in a file its number from 1. Empty documents take no part.
+    The name of a document is its file's name without .txt, or its number in a file, from 1. Empty documents are left
+    out.
     """
     from xsent.mining import bitext
 
-    codes = [code.strip() for code in languages.split(",")]
-    if len(codes) != 2 or not all(codes) or codes[0] == codes[1]:
+    codes = split_names(languages)
+    if len(codes) != 2 or codes[0] == codes[1]:
         raise ValueError(f"--languages {languages}: expected two different codes with a comma between, such as en,fr")
     corpora = {code: _read_corpus(source, split=sentences) for code, source in zip(codes, (a, b), strict=True)}
     gold = _same_names(corpora) if recall else set()
     encoder = _document_encoder(model, layers, fitted, corpora, rank, weights)
     left, right = (encoder.encode(list(corpora[code].values()), code) for code in codes)
     pairs = bitext.align_documents(left, right, margin=margin, k=k)
-    names = [list(corpora[code]) for code in codes]
     found = bitext.recall(pairs, gold) if recall else None
+    left_names, right_names = (list(corpora[code]) for code in codes)
     if as_json:
-        rows = [{"score": pair.score, "a": names[0][pair.a], "b": names[1][pair.b]} for pair in pairs]
+        rows = [{"score": pair.score, "a": left_names[pair.a], "b": right_names[pair.b]} for pair in pairs]
         print_json({"pairs": rows} | ({"recall": found} if recall else {}))
         return
     for pair in pairs:
-        print_row(f"{pair.score:.6f}", names[0][pair.a], names[1][pair.b])
+        print_row(f"{pair.score:.6f}", left_names[pair.a], right_names[pair.b])
     if recall:
         typer.echo(f"recall {found:.1f} % of {len(gold):,} true pairs", err=True)
 
@@ -166,7 +172,7 @@ def _document_encoder(
     rank: int | None,
     weights: bool,
 ) -> "DocumentEncoder":
-    """One that was fitted before, or one that is fitted on the documents."""
+    """An encoder from a folder, or one that is fitted on the documents."""
     from xsent.documents.encoder import DocumentEncoder
     from xsent.encoder import SentenceEncoder
 
@@ -181,7 +187,7 @@ def _document_encoder(
 
 
 def _read_corpus(source: str, *, split: bool) -> Corpus:
-    """Documents of a folder, by the names of the files, or of a file, numbered from 1."""
+    """Documents of a folder by the names of the files, or of a file by their numbers from 1."""
     from xsent.files.text import read_lines
 
     folder = Path(source)
@@ -189,8 +195,8 @@ def _read_corpus(source: str, *, split: bool) -> Corpus:
         texts = {file.stem: list(read_lines(file)) for file in sorted(folder.glob("*.txt"))}
         corpus: Corpus = {name: lines if split else "\n".join(lines) for name, lines in texts.items()}
     else:
-        between = groupby(read_lines(source), lambda line: not line.strip())  # empty lines, however many, and others
-        documents = (list(block) for empty, block in between if not empty) if split else read_lines(source)
+        blocks = groupby(read_lines(source), lambda line: not line.strip())  # runs of empty lines, and of others
+        documents = (list(block) for empty, block in blocks if not empty) if split else read_lines(source)
         corpus = {str(number): document for number, document in enumerate(documents, 1)}
     if not corpus:
         raise DataError(f"{source}: no documents; expected {_LAYOUT[0].lower()}{_LAYOUT[1:-1]}")

@@ -41,16 +41,20 @@ def encode(
     precision: PrecisionOption = "float32",
     on_long: Annotated[
         Literal["warn", "error", "split"],
-        typer.Option(help="For sentences the model cannot read whole: cut, stop or split."),
+        typer.Option(help="Sentences that are too long for the model: cut and warn, stop, or split."),
     ] = "warn",
     space: SpaceOption = None,
     threads: ThreadsOption = None,
-    resume: Annotated[bool, typer.Option("--resume", help="Go on with an output that was cut short.")] = False,
+    resume: Annotated[bool, typer.Option("--resume", help="Continue an unfinished output.")] = False,
     force: ForceOption = False,
     engine: Annotated[str, typer.Option(help="local; or ray: Parquet parts, from many machines.")] = "local",
-    workers: Annotated[int | None, typer.Option(min=1, help="Of --engine ray; default: its CPUs.")] = None,
-    column: Annotated[str | None, typer.Option(help="Of --engine ray: text in a Parquet file; default: text.")] = None,
-    address: Annotated[str | None, typer.Option(help="Of --engine ray: of a cluster; default: this machine.")] = None,
+    workers: Annotated[int | None, typer.Option(min=1, help="Number of Ray workers; default: one per CPU.")] = None,
+    column: Annotated[
+        str | None, typer.Option(help="Text column of Parquet files, with --engine ray; default: text.")
+    ] = None,
+    address: Annotated[
+        str | None, typer.Option(help="Address of a Ray cluster, with --engine ray; default: this machine.")
+    ] = None,
 ) -> None:
     """Encode a file, one sentence a line, in constant memory; an empty line becomes the zero vector."""
     if resume and output is None:
@@ -103,9 +107,11 @@ def _encode_here(
     before = file_state(file)
     job: dict[str, object] = {"on_long": options["on_long"], "bytes of input": before and before[0]}
     with _vector_output(output, note, job, force, resume) as writer, Progress("sentences") as progress:
-        lines, done = steady_lines(file), 0
+        lines = steady_lines(file)
+        done = 0
         if not isinstance(writer, JsonLinesWriter):
-            lines, done = writer.remaining(lines), writer.rows
+            lines = writer.remaining(lines)
+            done = writer.rows
         if done:
             typer.echo(f"Going on after line {done:,}; warnings count the lines after it only.", err=True)
         rows = empty = 0
@@ -137,7 +143,7 @@ def _engine(name: str) -> Callable[..., None]:
 def _vector_output(
     path: Path | None, note: "VectorMeta", job: dict[str, object], force: bool, resume: bool
 ) -> "Iterator[VectorOutput | JsonLinesWriter]":
-    """A file of vectors, or JSON lines on standard output for whoever reads them at once."""
+    """A file of vectors, or JSON lines on standard output."""
     from xsent.files.vectors import JsonLinesWriter, vector_file
 
     if path is None:

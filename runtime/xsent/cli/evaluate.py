@@ -7,13 +7,12 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from xsent.cli.options import JsonOption, LayersOption, ModelOption, PrecisionOption, TruncateOption, split_names
-from xsent.cli.terminal import format_table, one_line_errors, print_json
+from xsent.cli.terminal import format_table, one_line_errors, print_result
 from xsent.errors import DataError
 
 if TYPE_CHECKING:
     from xsent.evaluation.result import Evaluation
     from xsent.open_model import SupportsEncode
-
 
 app = typer.Typer(
     help="Measure an encoder with a published protocol.",
@@ -23,34 +22,44 @@ app = typer.Typer(
 )
 
 FolderArgument = Annotated[
-    Path, typer.Argument(metavar="DATA", help="The folder of the test files, or the one file there is.")
+    Path, typer.Argument(metavar="DATA", help="The folder of the test files, or the file if there is only one.")
 ]
 LanguagesOption = Annotated[
     str | None, typer.Option(help="Codes with commas between; default: all that the model and the data share.")
 ]
 
-_SUMMARIES = {
-    "tatoeba": "Tatoeba similarity search: P@1 among 1,000 sentences, both directions.",
-    "xsr": "Cross-lingual sentence retrieval: P@1 of 2,000 sentences among about 200,000.",
-    "xsim": "Error rate of margin-scored retrieval on parallel texts such as FLORES, both directions.",
-    "sts": "Semantic textual similarity: Spearman's correlation of cosines with human scores.",
-    "contrasts": "Hard negatives: translations against sentences of nearly the same words and another meaning.",
-    "words": "One word: P@1 of its other form or its translation among 50 other words.",
+_COMMANDS = {  # protocol: help, and arguments of the example
+    "tatoeba": (
+        "Tatoeba similarity search: P@1 among 1,000 sentences, both directions.",
+        "data/eval/tatoeba --languages fr,de",
+    ),
+    "xsr": (
+        "Cross-lingual sentence retrieval: P@1 of 2,000 sentences among about 200,000.",
+        "data/eval/xsr --languages fr,de --json",
+    ),
+    "xsim": (
+        "Error rate of margin-scored retrieval on parallel texts such as FLORES, both directions.",
+        "data/eval/flores --languages fr,de",
+    ),
+    "sts": (
+        "Semantic textual similarity: Spearman's correlation of cosines with human scores.",
+        "data/eval/stsb --languages en,de",
+    ),
+    "contrasts": (
+        "Hard negatives: translations against sentences of nearly the same words and another meaning.",
+        "bench/contrasts.tsv",
+    ),
+    "words": (
+        "One word: P@1 of its other form or its translation among 50 other words.",
+        "bench/words.tsv --languages fr,de",
+    ),
 }
-_EXAMPLES = {
-    "tatoeba": "data/eval/tatoeba --languages fr,de",
-    "xsr": "data/eval/xsr --languages fr,de --json",
-    "xsim": "data/eval/flores --languages fr,de",
-    "sts": "data/eval/stsb --languages en,de",
-    "contrasts": "bench/contrasts.tsv",
-    "words": "bench/words.tsv --languages fr,de",
-}
 
 
-def _add_command(task: str) -> None:
-    """Register the command of a protocol; all take the same options."""
+def _add_command(task: str, summary: str, example: str) -> None:
+    """Register the command of a protocol; all have the same options."""
 
-    @app.command(task, help=_SUMMARIES[task], epilog=f"Example: xsent evaluate {task} {_EXAMPLES[task]}")
+    @app.command(task, help=summary, epilog=f"Example: xsent evaluate {task} {example}")
     @one_line_errors()
     def command(
         data_folder: FolderArgument,
@@ -66,27 +75,12 @@ def _add_command(task: str) -> None:
 
         encoder = as_stored(open_model(model, layers), precision, truncate_dim)
         result = PROTOCOLS[task](encoder, data_folder, _codes(languages))
-        form = {"layers": layers, "precision": precision, "truncate_dim": truncate_dim}
-        _report(result, encoder, {"task": task, "model": str(model or "built-in"), **form}, as_json)
+        about = {"task": task, "model": str(model or "built-in"), "layers": layers}
+        _report(result, encoder, {**about, "precision": precision, "truncate_dim": truncate_dim}, as_json)
 
 
-def _codes(languages: str | None) -> list[str] | None:
-    codes = None if languages is None else split_names(languages)
-    if codes == []:
-        raise DataError(f"--languages {languages!r} names none; expected codes with commas between, such as fr,de")
-    return codes
-
-
-def _report(result: "Evaluation", encoder: "SupportsEncode", about: Mapping[str, object], as_json: bool) -> None:
-    if as_json:
-        fingerprint = getattr(encoder, "fingerprint", None)
-        print_json({**about, "fingerprint": fingerprint, "rows": result.rows(), "note": result.note})
-    else:
-        typer.echo(f"{format_table(result.rows())}\n{result.note}")
-
-
-for _task in _SUMMARIES:
-    _add_command(_task)
+for _task, (_summary, _example) in _COMMANDS.items():
+    _add_command(_task, _summary, _example)
 
 
 @app.command("space", epilog="Example: xsent evaluate space data/eval/tatoeba --english-by all-MiniLM-L6-v2")
@@ -100,18 +94,19 @@ def compare_spaces(
     layers: LayersOption = None,
     into: Annotated[
         str | None,
-        typer.Option("--space", help="Its space, one that xsent info names; default: the only one there is."),
+        typer.Option("--space", help="Its space, one that xsent info names; default: the only one."),
     ] = None,
     languages: LanguagesOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Another model's space: P@1 between its English and this one's translations, and how near both lie."""
+    """Another model's space: P@1 between its English and this one's translations, and how near both are."""
     from xsent.encoder import SentenceEncoder
     from xsent.evaluation.protocols import as_stored
     from xsent.evaluation.translation import space
     from xsent.open_model import open_model
 
-    encoder, codes = open_model(model, layers), _codes(languages)
+    codes = _codes(languages)
+    encoder = open_model(model, layers)
     if into is None and isinstance(encoder, SentenceEncoder) and encoder.space is None and encoder.bundle.spaces:
         into, *others = encoder.bundle.spaces
         if others:
@@ -120,3 +115,16 @@ def compare_spaces(
     result = space(encoder, data_folder, codes, english_by=open_model(english_by))
     about = {"task": "space", "model": str(model or "built-in"), "layers": layers, "space": into}
     _report(result, encoder, {**about, "english_by": str(english_by)}, as_json)
+
+
+def _codes(languages: str | None) -> list[str] | None:
+    codes = None if languages is None else split_names(languages)
+    if codes == []:
+        raise DataError(f"--languages {languages!r} names none; expected codes with commas between, such as fr,de")
+    return codes
+
+
+def _report(result: "Evaluation", encoder: "SupportsEncode", about: Mapping[str, object], as_json: bool) -> None:
+    rows = result.rows()
+    report = {**about, "fingerprint": getattr(encoder, "fingerprint", None), "rows": rows, "note": result.note}
+    print_result(report, f"{format_table(rows)}\n{result.note}", as_json=as_json)

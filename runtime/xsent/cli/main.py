@@ -1,4 +1,4 @@
-"""The `xsent` command. Heavy modules load inside the commands, so that help appears at once."""
+"""The `xsent` command. Heavy modules are imported inside the commands, so that help appears at once."""
 
 from dataclasses import asdict
 from pathlib import Path
@@ -10,34 +10,41 @@ from typer.main import get_command
 
 from xsent.cli.classify import app as classify
 from xsent.cli.documents import app as documents
-from xsent.cli.duplicates import duplicates
 from xsent.cli.encode import encode
 from xsent.cli.evaluate import app as evaluate
-from xsent.cli.mine import mine, score
+from xsent.cli.mine import duplicates, mine, score
 from xsent.cli.options import BundleArgument, JsonOption, LayersOption, ModelOption
 from xsent.cli.search import index, search
-from xsent.cli.terminal import FAILED, format_table, one_line_errors, plain, print_json
+from xsent.cli.terminal import (
+    FAILED,
+    format_facts,
+    format_table,
+    one_line_errors,
+    plain,
+    print_json,
+    print_result,
+)
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
 
 class WithApps(TyperGroup):
-    """The commands of this room, and those that other rooms and packages offer as entry points `xsent.commands`."""
+    """Our commands, and those that other rooms and packages offer as entry points `xsent.commands`."""
 
     def list_commands(self, ctx: Any) -> list[str]:  # noqa: ANN401  typer has its own click
-        """All names, those of others last."""
+        """The names of all commands, ours first."""
         return [*super().list_commands(ctx), *sorted(_offered())]
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:  # noqa: ANN401
-        """A command; that of another package is imported when it is asked for."""
+        """A command; those of other packages are imported on demand."""
         if (own := super().get_command(ctx, cmd_name)) is not None or (offered := _offered().get(cmd_name)) is None:
             return own
         return get_command(offered.load())
 
 
 def _offered() -> "dict[str, EntryPoint]":
-    from importlib.metadata import entry_points  # which takes longer than a whole help text
+    from importlib.metadata import entry_points  # slower to import than a help text is to print
 
     return {point.name: point for point in entry_points(group="xsent.commands")}
 
@@ -94,37 +101,37 @@ def similarity(
 
     left, right = open_model(model, layers).encode([a, b])
     cosine = float(cosine_similarity(left, right)[0, 0])
-    print_json({"cosine": cosine}) if as_json else typer.echo(f"{cosine:.4f}")
+    print_result({"cosine": cosine}, f"{cosine:.4f}", as_json=as_json)
 
 
 @app.command(epilog="Example: xsent info my-model")
 @one_line_errors()
 def info(bundle: BundleArgument = None, as_json: JsonOption = False) -> None:
-    """Say what a bundle is: languages, size, fingerprint, vector space and what export measured."""
+    """Describe a bundle: languages, size, fingerprint, vector space and the measurements of its export."""
     from xsent.bundle import MANIFEST, Bundle, builtin_path
     from xsent.files.atomic import as_data_error
 
     opened = Bundle.open(bundle or builtin_path())
     hidden = ("golden", "files", "parity", "network", "layers")
+    trained = {name: numbers for name, numbers in opened.trained._asdict().items() if numbers}
     facts = {key: value for key, value in asdict(opened).items() if key not in hidden}
     facts |= {"path": str(opened.path), "bytes": sum(entry.bytes for entry in opened.files.values())}
-    facts["trained"] = trained = {name: numbers for name, numbers in opened.trained._asdict().items() if numbers}
+    facts["trained"] = trained
     if as_json:
         print_json({**facts, "parity": opened.parity})
         return
     for name in ("languages", "depths", "spaces"):
         facts[name] = ", ".join(map(str, facts[name]))
     facts["trained"] = "; ".join(f"{name} {', '.join(map(str, numbers))}" for name, numbers in trained.items())
-    _print_facts({name: value for name, value in facts.items() if value not in (None, "")})
-    with as_data_error(opened.path / MANIFEST, "export the bundle again"):  # nobody has checked what export wrote there
-        rows, depths = (
-            [{key: name, **measured} for name, measured in opened.parity.get(f"{key}s", {}).items()]
-            for key in ("language", "depth")
-        )
-    if rows:
-        typer.echo("\nMeasured at export, against the trained encoder:\n" + format_table(rows))
-    if depths:
-        typer.echo("\nFewer layers against all of them:\n" + format_table(depths))
+    typer.echo(format_facts({name: value for name, value in facts.items() if value not in (None, "")}))
+    for key, heading in (
+        ("language", "Measured at export, against the trained encoder:"),
+        ("depth", "Fewer layers against all of them:"),
+    ):
+        with as_data_error(opened.path / MANIFEST, "export the bundle again"):  # this part of the manifest is unchecked
+            rows = [{key: name, **measured} for name, measured in opened.parity.get(f"{key}s", {}).items()]
+        if rows:
+            typer.echo(f"\n{heading}\n{format_table(rows)}")
 
 
 @app.command("verify", epilog="Example: xsent verify my-model")
@@ -134,11 +141,11 @@ def verify_files(
         Path | None, typer.Argument(metavar="[BUNDLE]", help="Or an index; default: the built-in bundle.")
     ] = None,
     backend: Annotated[
-        str | None, typer.Option(help="onnx, numpy or openvino; default: onnx where it is installed.")
+        str | None, typer.Option(help="onnx, numpy or openvino; default: onnx if it is installed.")
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Check every file of a bundle and the vectors that it gives on this machine; or every file of an index."""
+    """Check every file of a bundle, and its vectors on this machine; or every file of an index."""
     from xsent.search.index import SearchIndex
     from xsent.search.store import has_index
     from xsent.verification import verify
@@ -149,13 +156,13 @@ def verify_files(
         result: dict[str, object] = {"path": str(bundle), "fingerprint": index.state.fingerprint, "rows": len(index)}
     else:
         result = asdict(verify(bundle, backend))
-    print_json(result) if as_json else _print_facts(result)
+    print_result(result, format_facts(result), as_json=as_json)
 
 
 @app.command(epilog="Example: xsent doctor")
 @one_line_errors()
 def doctor(bundle: BundleArgument = None, as_json: JsonOption = False) -> None:
-    """Say what this machine is good for, what encoding takes on it, and what to mend.
+    """Examine this machine: what int8 gains on it, how long encoding takes, and what to repair.
 
     Exits with 1 if something does not work.
     """
@@ -168,16 +175,8 @@ def doctor(bundle: BundleArgument = None, as_json: JsonOption = False) -> None:
         if not as_json:
             typer.echo(f"{finding.status:<7}  {finding.subject:<13}  {plain(finding.text)}")
     problems = sum(finding.status == "problem" for finding in findings)
-    if as_json:
-        print_json({"problems": problems, "findings": [asdict(finding) for finding in findings]})
-    else:
-        typer.echo(f"{problems} problem{'s' * (problems > 1)}" if problems else "xsent works here")
+    summary = f"{problems} problem{'s' * (problems > 1)}" if problems else "xsent works here"
+    report = {"problems": problems, "findings": [asdict(finding) for finding in findings]}
+    print_result(report, summary, as_json=as_json)
     if problems:
         raise typer.Exit(FAILED)
-
-
-def _print_facts(facts: dict[str, object]) -> None:
-    width = max(map(len, facts))
-    for name, value in facts.items():
-        number = f"{value:,}" if isinstance(value, int) else f"{value:.2g}" if isinstance(value, float) else None
-        typer.echo(f"{name:<{width}}  {number or plain(value)}")

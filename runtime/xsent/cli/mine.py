@@ -1,4 +1,4 @@
-"""`xsent mine` and `xsent score`: translations found in two texts, and scores of pairs that are given."""
+"""`xsent mine`, `xsent score` and `xsent duplicates`: pairs of lines that mean the same, found or given."""
 
 import sys
 from collections.abc import Sequence
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from xsent.encoder import OnLong, SentenceEncoder
     from xsent.files.vectors import VectorFile, VectorMeta
     from xsent.similarity import Ints
-
 
 JsonLinesOption = Annotated[bool, typer.Option("--json", help="Print one JSON object a line.")]
 
@@ -40,13 +39,13 @@ def mine(
         typer.Option(help="Best target of each source, the reverse, pairs in both, or of either while both are free."),
     ] = "max",
     k: NeighborsOption = 4,
-    threshold: Annotated[float | None, typer.Option(help="Least score of a pair; default: all pairs.")] = None,
-    unify: Annotated[bool, typer.Option(help="Let only the first of equal lines take part.")] = True,
+    threshold: Annotated[float | None, typer.Option(help="Lowest score of a pair; default: all pairs.")] = None,
+    unify: Annotated[bool, typer.Option(help="Use only the first of equal lines.")] = True,
     as_json: JsonLinesOption = False,
 ) -> None:
     """Find translations in two texts: score, source and target with tabs between, the best pair first.
 
-    Empty lines take no part. A tab inside a sentence is printed as a space. To choose a threshold see xsent score.
+    Empty lines are left out. A tab inside a sentence is printed as a space. To choose a threshold see xsent score.
     """
     from xsent.files.text import read_sentences
     from xsent.mining.bitext import mine_bitext
@@ -55,24 +54,23 @@ def mine(
         raise DataError("standard input can be read once: only one of SRC and TRG may be -")
     texts = (read_sentences(src), read_sentences(trg))
     with TemporaryDirectory(prefix="xsent-") as folder:
-        left, right = vectors_of(Path(folder), texts, (src_vectors, trg_vectors), model, layers)
+        left, right = _vectors_of(Path(folder), texts, (src_vectors, trg_vectors), model, layers)
         pairs = mine_bitext(
             left.rows,
             right.rows,
             margin=margin,
             retrieval=retrieval,
             k=k,
-            src_rows=taking_part(texts[0], unify=unify),
-            trg_rows=taking_part(texts[1], unify=unify),
+            src_rows=_lines_with_text(texts[0], unify=unify),
+            trg_rows=_lines_with_text(texts[1], unify=unify),
             show_progress_bar=sys.stderr.isatty(),
         )
     kept = pairs if threshold is None else pairs.at_least(threshold)
     if not len(kept):
         best = f"; the best scores {pairs.scores[0]}, below the threshold" if len(pairs) else ""
         raise DataError(f"no pairs of {src} and {trg}{best}")
-    for number, (i, j) in enumerate(zip(kept.src.tolist(), kept.trg.tolist(), strict=True)):
-        lines = {"source_line": i + 1, "target_line": j + 1}
-        print_pair(kept.scores[number], texts[0][i], texts[1][j], lines if as_json else None)
+    for score, i, j in zip(kept.scores, kept.src.tolist(), kept.trg.tolist(), strict=True):
+        _print_pair(score, texts[0][i], texts[1][j], {"source_line": i + 1, "target_line": j + 1}, as_json)
     typer.echo(f"{len(kept):,} pairs of {len(texts[0]):,} source and {len(texts[1]):,} target lines", err=True)
 
 
@@ -86,15 +84,15 @@ def score(
     margin: MarginOption = "ratio",
     k: NeighborsOption = 4,
     precision: Annotated[
-        float | None, typer.Option(help="Say which threshold keeps this share of pairs right, such as 0.95.")
+        float | None, typer.Option(help="Print the threshold that keeps this share of pairs right, such as 0.95.")
     ] = None,
     as_json: JsonLinesOption = False,
 ) -> None:
     """Score given pairs: score, source and target with tabs between, in the order given.
 
-    Neighbours are looked for among the sentences of the file: a margin needs a file of some length; absolute, the
-    cosine, does not. --precision takes shuffled pairs as examples of wrong ones; pairs that are wrong but close score
-    higher than those, so look at some that are just above the threshold.
+    Neighbours are searched among the sentences of the file, so a margin needs a file of some length; absolute, the
+    cosine, does not. --precision uses shuffled pairs as examples of wrong ones. Wrong pairs of similar sentences score
+    higher than those: read some pairs that are just above the threshold.
     """
     import numpy as np
 
@@ -106,31 +104,94 @@ def score(
         raise DataError(f"{pairs}: empty; expected a pair a line")
     (src_texts, src_rows), (trg_texts, trg_rows) = (_distinct([pair[side] for pair in given]) for side in (0, 1))
     with TemporaryDirectory(prefix="xsent-") as folder:
-        left, right = vectors_of(Path(folder), (src_texts, trg_texts), (None, None), model, layers)
+        left, right = _vectors_of(Path(folder), (src_texts, trg_texts), (None, None), model, layers)
         scorer = PairScorer(left.rows, right.rows, margin=margin, k=k)
         scores = scorer.score(src_rows, trg_rows)
         advice = None
         if precision is not None:
             full = [row for row, pair in enumerate(given) if all(map(str.strip, pair))]
-            src_rows, trg_rows = src_rows[full], trg_rows[full]
-            wrong = scorer.score(*shuffled_pairs(src_rows, trg_rows))
-            advice = calibrate(scorer.score(src_rows, trg_rows), wrong, precision)
+            wrong = scorer.score(*shuffled_pairs(src_rows[full], trg_rows[full]))
+            advice = calibrate(scores[full], wrong, precision)
     for value, (source, target) in zip(scores, given, strict=True):
-        print_pair(value, source, target, {} if as_json else None)
+        _print_pair(value, source, target, {}, as_json)
     if advice is not None:
         reach = f"{advice.accepted:,} of {advice.pairs:,} pairs reach it"
         correct = f"an estimated {100 * advice.precision:.1f}% of them right"
         typer.echo(f"threshold {np.float32(advice.threshold)!s}: {reach}, {correct}", err=True)
 
 
-def taking_part(texts: Sequence[str], *, unify: bool) -> list[int]:
-    """Numbers of the lines that are not empty, of equal lines the first."""
+@one_line_errors()
+def duplicates(
+    text: Annotated[
+        str, typer.Argument(metavar="TEXT", help="One text a line; .gz and .xz too; - reads standard input.")
+    ],
+    model: BundleOption = None,
+    layers: LayersOption = None,
+    vectors: Annotated[
+        Path | None, typer.Option(help="Vectors of TEXT by xsent encode; default: they are made.")
+    ] = None,
+    threshold: Annotated[
+        float, typer.Option(min=0.8, max=1.33, help="Lowest score of a pair: its cosine over that to other near lines.")
+    ] = 1.25,
+    pairs: Annotated[
+        bool,
+        typer.Option(
+            "--pairs", help="Print score, both lines and texts of pairs, best first; each with 32 others at most."
+        ),
+    ] = False,
+    as_json: JsonLinesOption = False,
+) -> None:
+    """Find lines that mean the same, in any of the model's languages: number of the group, line and text.
+
+    Groups are connected pairs, the largest first. A cosine below 0.6 times the threshold is never enough, one above
+    0.75 times it always is; between them, the two lines must be nearer to each other than to other lines. So lines that
+    differ only in a number or a name are duplicates too. Empty lines are left out.
+    """
+    from xsent.files.text import read_sentences
+    from xsent.mining.paraphrases import group_pairs, mine_paraphrases
+
+    texts = read_sentences(text)
+    with TemporaryDirectory(prefix="xsent-") as folder:
+        (given,) = _vectors_of(Path(folder), [texts], [vectors], model, layers, on_long="split")
+        rows = _lines_with_text(texts, unify=False)
+        found = mine_paraphrases(given.rows, threshold=threshold, rows=rows, show_progress_bar=sys.stderr.isatty())
+    if not len(found):
+        raise DataError(f"no duplicates in {text}: no pair reaches the threshold {threshold}")
+    places = list(zip(found.src.tolist(), found.trg.tolist(), strict=True))
+    groups = group_pairs(places)
+    if pairs:
+        for score, (i, j) in zip(found.scores, places, strict=True):
+            if as_json:
+                print_json({"score": float(score), "lines": [i + 1, j + 1], "texts": [texts[i], texts[j]]})
+            else:
+                print_row(f"{score:.4f}", str(i + 1), str(j + 1), texts[i], texts[j])
+    for number, group in enumerate([] if pairs else groups, 1):
+        if as_json:
+            print_json({"group": number, "lines": [row + 1 for row in group], "texts": [texts[row] for row in group]})
+        else:
+            for row in group:
+                print_row(str(number), str(row + 1), texts[row])
+    extra = sum(map(len, groups)) - len(groups)
+    typer.echo(
+        f"{len(groups):,} group{'s' * (len(groups) != 1)}; {extra:,} of {len(texts):,} lines repeat another", err=True
+    )
+
+
+def _print_pair(score: float, source: str, target: str, lines: dict[str, int], as_json: bool) -> None:
+    if as_json:
+        print_json({"score": float(score), "source": source, "target": target, **lines})
+    else:
+        print_row(str(score), source.replace("\t", " "), target.replace("\t", " "))
+
+
+def _lines_with_text(texts: Sequence[str], *, unify: bool) -> list[int]:
+    """Numbers of the lines that are not empty; `unify` leaves out lines that equal an earlier one."""
     first: dict[str, int] = {}
     return [row for row, text in enumerate(texts) if text.strip() and (first.setdefault(text, row) == row or not unify)]
 
 
 def _distinct(texts: Sequence[str]) -> "tuple[list[str], Ints]":
-    """Every text once, and for each of those given the number of its like."""
+    """The different texts, and for each of those given the number of its text."""
     import numpy as np
 
     numbers: dict[str, int] = {}
@@ -138,7 +199,7 @@ def _distinct(texts: Sequence[str]) -> "tuple[list[str], Ints]":
     return list(numbers), np.array(rows, np.int64)
 
 
-def vectors_of(
+def _vectors_of(
     folder: Path,
     texts: Sequence[Sequence[str]],
     given: Sequence[Path | None],
@@ -147,7 +208,7 @@ def vectors_of(
     *,
     on_long: "OnLong" = "warn",
 ) -> "list[VectorFile]":
-    """The vectors of each text, those that are not given encoded into a folder in the form of those that are."""
+    """The vectors of each text; those that are not given are encoded into a folder, in the form of those given."""
     from xsent.bundle import same_space
     from xsent.encoder import SentenceEncoder
     from xsent.files.vectors import VectorMeta, check_same_space, open_vectors
@@ -162,7 +223,7 @@ def vectors_of(
     if len(files) < len(texts):
         encoder = SentenceEncoder(model, layers=layers)
         note = VectorMeta(encoder.fingerprint, encoder.dim, "float32", normalized=True)
-        for file in files.values():  # the vectors that are made get the form of those that there are
+        for file in files.values():
             note = replace(file.note, fingerprint=encoder.fingerprint)
             if not same_space(file.note.fingerprint, encoder.fingerprint):
                 raise FingerprintError(
@@ -179,11 +240,11 @@ def vectors_of(
 def _encode(
     encoder: "SentenceEncoder", texts: Sequence[str], note: "VectorMeta", path: Path, on_long: "OnLong"
 ) -> "VectorFile":
-    """Vectors on the disk: those of a large text do not fit into memory."""
+    """Encode to a file: the vectors of a large text do not fit into memory."""
     from xsent.cli.terminal import Progress
     from xsent.files.vectors import open_vectors, vector_file
 
-    vectors = encoder.encode_iter(
+    vectors = encoder.encode_items(
         texts,
         normalize_embeddings=note.normalized,
         truncate_dim=note.dim,
@@ -191,15 +252,6 @@ def _encode(
         on_long=on_long,
     )
     with vector_file(path, note) as writer, Progress("sentences", len(texts)) as progress:
-        for vector, text in zip(vectors, texts, strict=True):  # vectors first: they warn when they reach their end
+        for text, vector in progress.count(vectors):
             writer.write(text, vector)
-            progress.advance()
     return open_vectors(path)
-
-
-def print_pair(score: float, source: str, target: str, more: dict[str, object] | None) -> None:
-    """One pair on standard output: as JSON, with more fields, or in columns."""
-    if more is None:
-        print_row(str(score), source.replace("\t", " "), target.replace("\t", " "))
-    else:
-        print_json({"score": float(score), "source": source, "target": target, **more})

@@ -5,37 +5,37 @@ from typing import Annotated, Literal
 
 import typer
 
-# Written out: what names these choices elsewhere needs NumPy, which help can do without.
+# The choices are repeated here because the modules that define them import NumPy, which a help text does not need.
 PrecisionOption = Annotated[
     Literal["float32", "float16", "int8", "binary"],
-    typer.Option(help="Of the numbers; binary: their signs, eight in a byte."),
+    typer.Option(help="Form of the numbers; binary: one bit for the sign of each, eight in a byte."),
 ]
 MarginOption = Annotated[
     Literal["ratio", "distance", "absolute"],
-    typer.Option(help="Cosine over, or minus, the mean cosine to both neighbourhoods; absolute: cosine."),
+    typer.Option(help="Score: cosine over (ratio) or minus (distance) the mean cosine to the neighbours, or cosine."),
 ]
 NeighborsOption = Annotated[
     int,
     typer.Option(
-        "-k", "--neighbors", "--neighborhood", min=1, help="Nearest candidates, whose cosines a score looks at."
+        "-k", "--neighbors", "--neighborhood", min=1, help="Number of nearest neighbours used for the margin."
     ),
 ]
-BundleArgument = Annotated[Path | None, typer.Argument(metavar="[BUNDLE]", help="Default: the built-in one.")]
+BundleArgument = Annotated[Path | None, typer.Argument(metavar="[BUNDLE]", help="Default: the built-in bundle.")]
 BundleOption = Annotated[Path | None, typer.Option("--model", help="A bundle; default: the built-in one.")]
 ModelOption = Annotated[
     Path | None, typer.Option("--model", help="A bundle or a checkpoint; default: the built-in bundle.")
 ]
 LayersOption = Annotated[
-    int | None, typer.Option("--layers", min=0, help="Layers to run, of those that the model has; default: all.")
+    int | None, typer.Option("--layers", min=0, help="Number of layers to run; default: all of the model's.")
 ]
 SpaceOption = Annotated[
     str | None, typer.Option("--space", help="Map vectors into another model's space, one that xsent info names.")
 ]
 TruncateOption = Annotated[int | None, typer.Option(help="Keep only the first numbers of a vector.")]
 ThreadsOption = Annotated[
-    int | None, typer.Option(min=1, help="Texts to encode at once; default: all CPUs; 1 without layers.")
+    int | None, typer.Option(min=1, help="Texts to encode at once; default: all CPUs, or 1 without layers.")
 ]
-ForceOption = Annotated[bool, typer.Option("--force", help="Replace what exists.")]
+ForceOption = Annotated[bool, typer.Option("--force", help="Replace existing files.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 

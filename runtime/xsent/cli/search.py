@@ -1,4 +1,4 @@
-"""`xsent index` and `xsent search`: lines of text found by what they mean."""
+"""`xsent index` and `xsent search`: lines of text searched by meaning."""
 
 import sys
 import warnings
@@ -11,7 +11,7 @@ import typer
 from xsent.cli.options import BundleOption, JsonOption, LayersOption, SpaceOption, ThreadsOption
 from xsent.cli.terminal import one_line_errors, print_json, print_row
 
-_QUERIES = 256  # asked at once: a pass over the vectors serves them all
+_QUERIES = 256  # searched at once, in one pass over the vectors
 
 
 @one_line_errors()
@@ -22,27 +22,24 @@ def index(
     layers: LayersOption = None,
     space: SpaceOption = None,
     add: Annotated[
-        bool, typer.Option("--add", help="Add the lines to an index; numbers go on behind its lines.")
+        bool, typer.Option("--add", help="Add the lines to an index; their numbers follow its own.")
     ] = False,
     graph: Annotated[
-        bool, typer.Option("--graph", help="Make a graph too: above a million lines it finds faster, but misses a few.")
+        bool, typer.Option("--graph", help="Make a graph too: above a million lines it is faster, but misses a few.")
     ] = False,
     resume: Annotated[
-        bool, typer.Option("--resume", help="Go on with a job that was stopped; the same lines must come again.")
+        bool, typer.Option("--resume", help="Resume a stopped job; the input must begin with the same lines.")
     ] = False,
     threads: ThreadsOption = None,
-    force: Annotated[
-        bool, typer.Option("--force", help="Replace an existing index; forget a job that was stopped.")
-    ] = False,
+    force: Annotated[bool, typer.Option("--force", help="Replace an existing index; discard a stopped job.")] = False,
 ) -> None:
     """Index a file, one text a line, for `xsent search`; empty lines keep their numbers and are never found."""
     from xsent.encoder import SentenceEncoder
     from xsent.files.text import steady_lines
     from xsent.search.write import build_index, can_resume, extend_index
 
-    work = extend_index if add else build_index
     try:
-        made = work(
+        made = (extend_index if add else build_index)(
             index,
             steady_lines(file),
             SentenceEncoder(model, layers=layers, threads=threads),
@@ -68,8 +65,8 @@ def search(
         str | None, typer.Argument(help="A text, in any language of the model; - for --queries -.")
     ] = None,
     queries: Annotated[str | None, typer.Option(help="A file of queries, one a line; - reads standard input.")] = None,
-    k: Annotated[int, typer.Option("--k", "-k", min=1, help="Lines to find.")] = 10,
-    exact: Annotated[bool, typer.Option("--exact", help="Leave the graph aside, if there is one.")] = False,
+    k: Annotated[int, typer.Option("--k", "-k", min=1, help="Number of lines to find.")] = 10,
+    exact: Annotated[bool, typer.Option("--exact", help="Do not use the graph.")] = False,
     model: BundleOption = None,
     layers: LayersOption = None,
     space: SpaceOption = None,

@@ -1,4 +1,8 @@
-"""What people see of a command: progress, results, and how it ends when something goes wrong."""
+"""The terminal side of a command: how it starts and ends, its progress and its results.
+
+`main` is the entry point of all four programs. It imports their command lines itself, so that Ctrl-C is one line of
+error also while they are imported.
+"""
 
 import json
 import os
@@ -18,14 +22,14 @@ T = TypeVar("T")
 FAILED = 1
 INTERRUPTED = 130  # 128 + SIGINT, what shells expect after Ctrl-C
 
-_LONG = 1000  # letters of what is wrong that are shown, and as many of what to do
+_LONG = 1000  # characters shown of the beginning of a long error, and of its end
 _INTERVAL = 0.5  # seconds between two reports of progress
 
-_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")  # what a terminal would obey
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")  # characters that a terminal would execute
 
 
 def main(module: str = "xsent.cli.main") -> None:
-    """Run the `main` of a command line; from here on, while it is imported too, Ctrl-C is one line, and a warning."""
+    """Import the module of a command line and run its `main`; errors, Ctrl-C and warnings are one line each."""
     _open_streams()
     with one_line_errors(), warnings.catch_warnings():
         warnings.showwarning = _show_warning
@@ -33,14 +37,14 @@ def main(module: str = "xsent.cli.main") -> None:
 
 
 def _open_streams() -> None:
-    """Put the null device where a standard stream was closed: it would be None, and a file would take its number."""
+    """Open the null device for a closed standard stream: it would be None, and a file would get its number."""
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
             setattr(sys, name, open(os.devnull, mode))
 
 
 def _show_warning(message: Warning | str, *_: object, **__: object) -> None:
-    """Warn people, to whom the place in the source says nothing."""
+    """Print a warning without its place in the source."""
     sys.stderr.write(f"Warning: {plain(message)}\n")
 
 
@@ -48,15 +52,15 @@ def _show_warning(message: Warning | str, *_: object, **__: object) -> None:
 def one_line_errors() -> Iterator[None]:
     """Turn expected failures into one line and an exit code; also a decorator for commands.
 
-    Our own errors, wrong arguments and failures of the system exit with 1, Ctrl-C with 130; anything else is
-    a bug and keeps its traceback.
+    Our own errors, wrong arguments and errors of the system exit with 1, Ctrl-C with 130. Anything else is a bug and
+    keeps its traceback.
     """
     try:
         yield
         sys.stdout.flush()
     except KeyboardInterrupt:
         _exit("interrupted", INTERRUPTED)
-    except BrokenPipeError:  # the reader, say `head`, has seen enough
+    except BrokenPipeError:  # the reader, such as `head`, has closed the pipe
         _drop_stdout()
         sys.exit(FAILED)
     except OSError as error:
@@ -68,7 +72,7 @@ def one_line_errors() -> Iterator[None]:
 
 
 def plain(text: object) -> str:
-    """What may come from a file or a name, on one line; what a terminal would obey is spelt out."""
+    """Text, possibly from a file or a name, on one line; characters that do not print are escaped."""
     words = " ".join(str(text).split())
     return "".join(letter if letter.isprintable() else ascii(letter)[1:-1] for letter in words)
 
@@ -80,15 +84,23 @@ def _exit(message: str, code: int) -> None:
 
 
 def _drop_stdout() -> None:
-    """Forget what standard output still holds if it cannot be written: Python would complain at exit."""
+    """Drop the buffer of standard output if it cannot be written; otherwise Python would report it at exit."""
     try:
         sys.stdout.flush()
     except OSError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
+def print_result(result: Mapping[str, object], text: str, *, as_json: bool) -> None:
+    """Print the result of a command: as a line of JSON, or as text for people."""
+    if as_json:
+        print_json(result)
+    else:
+        sys.stdout.write(f"{text}\n")
+
+
 def print_row(*fields: str) -> None:
-    """Print fields as they are, with tabs between; on a terminal, what it would obey is spelt out."""
+    """Print fields as they are, with tabs between; on a terminal, control characters are escaped."""
     if sys.stdout.isatty():
         fields = tuple(_CONTROL.sub(lambda found: ascii(found[0])[1:-1], field) for field in fields)
     sys.stdout.write("\t".join(fields) + "\n")
@@ -100,9 +112,9 @@ def print_json(content: object) -> None:
 
 
 class Progress:
-    """How far, how fast, how long to go: a line on standard error that is written over and over; a context manager.
+    """A progress bar: a line on standard error with count, speed and time left; a context manager.
 
-    The unit is what is counted, plural. None for `enabled` writes if standard error is a terminal.
+    `unit` is the plural of the counted things. It is written if `enabled`; None means if standard error is a terminal.
     """
 
     def __init__(self, unit: str, total: int | None = None, *, enabled: bool | None = None) -> None:
@@ -121,14 +133,14 @@ class Progress:
             self._write("\n")
 
     def advance(self, count: int = 1) -> None:
-        """Count `count` more."""
+        """Add to the count."""
         self._done += count
         if self._enabled and time.monotonic() >= self._next:
             self._write("")
             self._next = time.monotonic() + _INTERVAL
 
     def count(self, items: Iterable[T]) -> Iterator[T]:
-        """Pass items on and count them."""
+        """Yield the items and count them."""
         for item in items:
             yield item
             self.advance()
@@ -144,10 +156,20 @@ class Progress:
         sys.stderr.flush()
 
 
-def format_table(rows: Sequence[Mapping[str, object]]) -> str:
-    """Rows, from column to value, as an aligned table with a heading; numbers stand right, what a row lacks is empty.
+def format_facts(facts: Mapping[str, object]) -> str:
+    """Names and values, a line each, aligned."""
+    width = max(map(len, facts))
+    lines = []
+    for name, value in facts.items():
+        number = f"{value:,}" if isinstance(value, int) else f"{value:.2g}" if isinstance(value, float) else None
+        lines.append(f"{name:<{width}}  {number or plain(value)}")
+    return "\n".join(lines)
 
-    Floats get one decimal, or four in a column that stays within -1 and 1.
+
+def format_table(rows: Sequence[Mapping[str, object]]) -> str:
+    """Rows, from column to value, as an aligned table with a heading; numbers are right-aligned, missing values empty.
+
+    Floats have one decimal, or four in a column whose values are between -1 and 1.
     """
     names = dict.fromkeys(name for row in rows for name in row)  # in order of appearance
     columns = [_column(name, [row.get(name, "") for row in rows]) for name in names]
