@@ -131,7 +131,9 @@ def test_wrong_calls_are_one_line(run: Runner, folder: Path, mini_bundle: Path, 
 def test_lines_and_notes_have_an_index_each(run: Runner, folder: Path, tmp_path: Path) -> None:
     lines = tmp_path / "lines.index"
     assert run("index", folder / "cat.txt", lines)[0] == 0 == run("notes", folder)[0]
-    assert_refused(run("notes", folder, "--index", lines), "holds lines that xsent index has put in; name another")
+    assert_refused(
+        run("notes", folder, "--index", lines), "an index of lines, as xsent index makes; name another --index"
+    )
     assert_refused(run("index", folder / "cat.txt", folder / INDEX, "--add"), "an index of documents, as xsent notes")
 
 

@@ -3,43 +3,16 @@
 from pathlib import Path
 
 import pytest
+from texts import pdf
 
 from xsent import DataError
-from xsent_apps.notes import cut_sentences, read_passages
+from xsent_apps.notes.read import read_passages, split_sentences
 
 
 def written(folder: Path, name: str, content: str | bytes) -> Path:
     file = folder / name
     file.write_bytes(content.encode() if isinstance(content, str) else content)
     return file
-
-
-def pdf(*pages: str) -> bytes:
-    """A PDF with a line of text a page."""
-    kids = " ".join(f"{4 + 2 * number} 0 R" for number in range(len(pages)))
-    objects = [
-        "<< /Type /Catalog /Pages 2 0 R >>",
-        f"<< /Type /Pages /Kids [{kids}] /Count {len(pages)} >>",
-        "<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>",
-    ]
-    for number, text in enumerate(pages):
-        page = "/Type /Page /Parent 2 0 R /MediaBox [0 0 595 842] /Resources << /Font << /F1 3 0 R >> >>"
-        objects.append(f"<< {page} /Contents {5 + 2 * number} 0 R >>")
-        stream = f"BT /F1 12 Tf 72 720 Td ({text}) Tj ET"
-        objects.append(f"<< /Length {len(stream)} >>\nstream\n{stream}\nendstream")
-    content, places = b"%PDF-1.4\n", []
-    for number, body in enumerate(objects, 1):
-        places.append(len(content))
-        content += f"{number} 0 obj\n{body}\nendobj\n".encode()
-    table = "".join(f"{place:010} 00000 n \n" for place in places)
-    size = len(objects) + 1
-    return (
-        content
-        + (
-            f"xref\n0 {size}\n0000000000 65535 f \n{table}trailer\n<< /Size {size} /Root 1 0 R >>\n"
-            f"startxref\n{len(content)}\n%%EOF\n"
-        ).encode()
-    )
 
 
 def test_paragraphs_items_and_headings_are_passages(tmp_path: Path) -> None:
@@ -68,7 +41,7 @@ def test_long_paragraphs_are_cut_between_sentences_and_nothing_is_lost(tmp_path:
     assert read_passages(written(tmp_path, "b.txt", "x" * 3000)) == [(1, "x" * 3000)]
     assert [len(text) for _, text in read_passages(written(tmp_path, "c.txt", "x" * 12_000))] == [5000, 5000, 2000]
     assert read_passages(written(tmp_path, "d.txt", "été".encode("utf-16"))) == [(1, "été")]
-    assert cut_sentences("Ja! Nein? 元気です。はい。") == ["Ja!", "Nein?", "元気です。", "はい。"]
+    assert split_sentences("Ja! Nein? 元気です。はい。") == ["Ja!", "Nein?", "元気です。", "はい。"]
 
 
 def test_what_a_page_shows_is_read(tmp_path: Path) -> None:

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from mutation import survive
-from test_reading import pdf
+from texts import pdf
 
 from xsent.classification.topics import read_examples
 from xsent.files.text import read_fields, read_lines
-from xsent_apps.notes import read_passages
+from xsent_apps.notes.read import read_passages
 from xsent_train.data.corpus import Corpus
 
 PAIRS = "talk\tde\tThe cat sleeps.\tDie Katze schläft.\n".encode() * 5

@@ -1,0 +1,224 @@
+"""`xsent notes`: the files of a folder, indexed, and searched by meaning and by words."""
+
+import os
+import stat
+import sys
+import unicodedata
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from xsent import (
+    DataError,
+    Document,
+    FingerprintError,
+    Hit,
+    SearchIndex,
+    SentenceEncoder,
+    XsentError,
+    cosine_similarity,
+    update_index,
+)
+from xsent.cli.options import BundleOption, JsonOption, LayersOption, ThreadsOption
+from xsent.cli.terminal import one_line_errors, plain, print_json, print_row
+from xsent.errors import require_extra
+from xsent.files.atomic import as_write_error, recover
+from xsent_apps.notes.read import READERS, read_passages, split_sentences
+
+INDEX = ".xsent-notes"  # default name of the index, in the folder itself
+
+_BOLD = "\x1b[1m"
+_DIM = "\x1b[2m"
+_PLAIN = "\x1b[0m"
+
+app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
+
+
+class Notes:
+    """The files of a folder and their index; hidden files and folders, links and other kinds of files are ignored."""
+
+    def __init__(self, folder: Path, index: Path | None = None, *, max_bytes: int = 20_000_000) -> None:
+        if not folder.is_dir():
+            raise DataError(f"{folder}: not a folder; expected one with notes")
+        self.folder = folder
+        self.index = index or folder / INDEX
+        self.skipped: list[str] = []  # reasons why the last update could not read a file
+        self._max_bytes = max_bytes
+        self._opened: SearchIndex | None = None  # if the last update has not changed the index
+
+    def update(self, encoder: SentenceEncoder, *, force: bool = False, show_progress_bar: bool = False) -> int:
+        """Index new and changed files and drop removed ones; return how many these are.
+
+        After a kill, the next update does the rest.
+        """
+        self.skipped = []
+        recover(self.index)
+        self._close()
+        is_new = force or not self.index.is_dir() or not any(self.index.iterdir())
+        known: dict[str, str] = {}
+        if not is_new:
+            with _advise_force(DataError):
+                self._opened = SearchIndex(self.index)
+                known = self._opened.documents()
+            if self._opened.state.lines:
+                raise DataError(f"{self.index}: an index of lines, as xsent index makes; name another --index")
+        stamps = dict(self._files())
+        changed = []
+        for name, stamp in stamps.items():
+            # A file that could not be read has an empty stamp; if it still cannot, the index stays as it is.
+            if known.get(name) != stamp and (known.get(name) != "" or self._read(name, stamp).stamp):
+                changed.append(name)
+        removed = known.keys() - stamps.keys()
+        if not (changed or removed or is_new):
+            return 0
+        self._close()
+        skipped_before = len(self.skipped)
+        documents = (self._read(name, stamps[name]) for name in changed)
+        resume = "--index names another place; the same command goes on"
+        with as_write_error(self.index, resume), _advise_force(FingerprintError):
+            update_index(
+                self.index, documents, encoder, remove=removed, force=force, show_progress_bar=show_progress_bar
+            )
+        return len(changed) + len(removed) - (len(self.skipped) - skipped_before)
+
+    def search(self, encoder: SentenceEncoder, query: str, k: int = 5, *, words: bool = True) -> list[Hit]:
+        """Find the best passages for a query in the index as it was last updated."""
+        if not self.index.is_dir():
+            raise DataError(f"{self.index}: no index yet; leave --no-update away")
+        with _advise_force(DataError, FingerprintError):
+            self._opened = self._opened or SearchIndex(self.index)
+            return self._opened.search(encoder, [query], k, words=words)[0]
+
+    def _close(self) -> None:
+        if self._opened:
+            self._opened.close()
+            self._opened = None
+
+    def _files(self) -> Iterator[tuple[str, str]]:
+        """Yield the names of files within the folder, and a stamp that changes when the file does."""
+        for parent, folders, names in os.walk(self.folder, onerror=lambda error: self.skipped.append(str(error))):
+            folders[:] = sorted(name for name in folders if not name.startswith("."))
+            for path in (Path(parent, name) for name in sorted(names) if not name.startswith(".")):
+                found = _regular_file(path)
+                if path.suffix.lower() not in READERS or found is None:
+                    continue
+                name = path.relative_to(self.folder).as_posix()
+                if any(unicodedata.category(letter) in ("Cc", "Cs") for letter in name):
+                    reason = "its name has control characters, or is not Unicode; rename it"
+                    self.skipped.append(f"{str(path)!a}: {reason}")
+                    continue
+                yield name, f"{found.st_size} {found.st_mtime_ns}"
+
+    def _read(self, name: str, stamp: str) -> Document:
+        """Read a file as a document; one that cannot be read is empty, without a stamp, so that it is tried again."""
+        path = self.folder / name
+        size = int(stamp.split()[0])
+        try:
+            if size > self._max_bytes:
+                raise DataError(f"{path}: {size:,} bytes, more than the {self._max_bytes:,} of --max-bytes")
+            return Document(name, stamp, read_passages(path))
+        except XsentError as error:
+            self.skipped.append(str(error))
+            return Document(name, "", [])
+
+
+@contextmanager
+def _advise_force(*errors: type[XsentError]) -> Iterator[None]:
+    """Add to these errors of an index that it can be made anew."""
+    try:
+        yield
+    except errors as error:
+        raise type(error)(f"{error}; --force makes it anew") from None
+
+
+def _regular_file(path: Path) -> os.stat_result | None:
+    """State of a regular file; None for links and others, and for a file that has just been removed."""
+    try:
+        found = path.lstat()
+    except OSError:
+        return None
+    return found if stat.S_ISREG(found.st_mode) else None
+
+
+@app.command(epilog='Example: xsent notes ~/notes "wann ist das Treffen?"')
+@one_line_errors()
+def notes(
+    folder: Annotated[Path, typer.Argument(help="A folder with text, Markdown, HTML and PDF files.")],
+    query: Annotated[str | None, typer.Argument(help="In any language of the model; without it, only update.")] = None,
+    k: Annotated[int, typer.Option("--k", "-k", min=1, help="Passages to find.")] = 5,
+    index: Annotated[Path | None, typer.Option(help=f"The index; default: {INDEX} in the folder.")] = None,
+    update: Annotated[bool, typer.Option(help="Look for new, changed and deleted files first.")] = True,
+    words: Annotated[bool, typer.Option(help="Let passages with words of the query come first.")] = True,
+    watch: Annotated[bool, typer.Option("--watch", help="Update again whenever a file changes.")] = False,
+    max_bytes: Annotated[int, typer.Option(min=1, help="Skip files that are larger.")] = 20_000_000,
+    model: BundleOption = None,
+    layers: LayersOption = None,
+    threads: ThreadsOption = None,
+    force: Annotated[bool, typer.Option("--force", help="Make the index anew.")] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Search a folder of notes by meaning and by words: score, file and line, and the passage, best first.
+
+    New and changed files are indexed first. A PDF has pages instead of lines.
+    """
+    if query is not None and not query.strip():
+        raise DataError("the query is empty; ask for something")
+    if watch and query is not None:
+        raise typer.BadParameter("--watch takes no query: ask from another terminal meanwhile")
+    found = Notes(folder, index, max_bytes=max_bytes)
+    encoder = SentenceEncoder(model, layers=layers, threads=threads)
+    encoder.count_tokens(query or "")  # raises before all files are read if the query is no text
+    if update or force or watch:
+        _update(found, encoder, force, may_fail=query is not None and not force and found.index.is_dir())
+    if query is not None:
+        hits = found.search(encoder, query, k, words=words)
+        if not hits:
+            raise DataError(f"{folder}: no text in it; notes end in {', '.join(READERS)}")
+        _print(hits, encoder, query, as_json)
+    if watch:
+        with require_extra("apps"):
+            from watchfiles import watch as changes
+
+        place = found.index.resolve()
+        ours = lambda _, path: not Path(path).resolve().is_relative_to(place)  # noqa: E731
+        for _ in changes(folder, watch_filter=ours, raise_interrupt=True):
+            _update(found, encoder, may_fail=True)
+
+
+def _update(notes: Notes, encoder: SentenceEncoder, force: bool = False, *, may_fail: bool = False) -> None:
+    """Update and report it; with `may_fail` an error is a warning, since the index can still be searched."""
+    try:
+        count = notes.update(encoder, force=force, show_progress_bar=sys.stderr.isatty())
+    except KeyboardInterrupt:
+        typer.echo("Indexed files are kept; the same command resumes.", err=True)
+        raise
+    except DataError as error:
+        if not may_fail:
+            raise
+        typer.echo(f"Warning: not updated: {plain(error)}", err=True)
+        return
+    for reason in notes.skipped:
+        typer.echo(f"Skipped: {plain(reason)}", err=True)
+    if count:
+        typer.echo(f"New, changed or gone: {count:,}. {notes.index} is up to date.", err=True)
+
+
+def _print(hits: list[Hit], encoder: SentenceEncoder, query: str, as_json: bool) -> None:
+    """Print the hits; on a terminal the sentence of each that is nearest to the query is bold."""
+    if not (as_json or sys.stdout.isatty()):
+        for hit in hits:
+            print_row(f"{hit.score:.4f}", f"{hit.source}:{hit.line}", hit.text)
+        return
+    vector = encoder.encode(query, on_long="split")
+    for hit in hits:
+        sentences = split_sentences(hit.text) or [hit.text]
+        best = sentences[int(cosine_similarity(vector, encoder.encode(sentences, on_long="split")).argmax())]
+        if as_json:
+            print_json({"score": hit.score, "file": hit.source, "line": hit.line, "text": hit.text, "best": best})
+            continue
+        place = f"{hit.source}, page {hit.line}" if hit.source.lower().endswith(".pdf") else f"{hit.source}:{hit.line}"
+        text = hit.text.replace(best, f"{_BOLD}{best}{_PLAIN}", 1)
+        typer.echo(f"{hit.score:.2f}  {_DIM}{place}{_PLAIN}\n      {text}")
