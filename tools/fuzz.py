@@ -1,9 +1,9 @@
-"""Coverage-guided fuzzing of what reads manifests, vectors and heads, for as long as it is let.
+"""Fuzzes the readers of manifests, vectors and heads, guided by coverage, until it is stopped.
 
     pip install atheris && python tools/fuzz.py head -max_total_time=300
 
-The first word is one of `TARGETS`, the rest is for libFuzzer. An error that is none of ours ends it; what brought it
-about lies in `crash-*`.
+The first word is one of `TARGETS`. libFuzzer gets the rest. An error that is not an XsentError stops it; its input is in
+`crash-*`.
 """
 
 import json
@@ -29,7 +29,7 @@ ROWS = np.random.default_rng(0).normal(size=(20, 8)).astype(np.float32)
 
 
 def read_bundle(folder: Path) -> None:
-    """With the fingerprint of whatever the manifest says."""
+    """Open the bundle, with a fingerprint that fits the damaged manifest."""
     file = folder / "bundle/xsent.json"
     with suppress(Exception):
         manifest = json.loads(file.read_bytes())
@@ -38,7 +38,7 @@ def read_bundle(folder: Path) -> None:
 
 
 def read_head(folder: Path) -> None:
-    """With the checksum of whatever numbers there are."""
+    """Load the head and predict, with a checksum that fits the damaged numbers."""
     with suppress(Exception):
         note = json.loads((folder / "b.json").read_bytes())
         numbers = sha256((folder / "b.npz").read_bytes()).hexdigest()
@@ -46,7 +46,7 @@ def read_head(folder: Path) -> None:
     LinearClassifier.load(folder / "b.npz", fingerprint="abc").predict(ROWS)
 
 
-TARGETS: dict[str, tuple[str, Callable[[Path], object]]] = {  # the file that is damaged, and what reads it
+TARGETS: dict[str, tuple[str, Callable[[Path], object]]] = {  # the damaged file, and its reader
     "manifest": ("bundle/xsent.json", read_bundle),
     "head": ("b.npz", read_head),
     "head-note": ("b.json", read_head),
@@ -56,7 +56,7 @@ TARGETS: dict[str, tuple[str, Callable[[Path], object]]] = {  # the file that is
 
 
 def main(folder: Path) -> None:
-    """Fuzz the target that was asked for, until libFuzzer has enough."""
+    """Fuzz the target of the command line."""
     name, read = TARGETS[sys.argv.pop(1)]
     shutil.copytree(builtin_path(), folder / "bundle")
     LinearClassifier.fit(ROWS, ["a", "b"] * 10, fingerprint="abc").save(folder / "b.npz")
@@ -67,7 +67,7 @@ def main(folder: Path) -> None:
     shutil.copy(folder / name, folder / "corpus")
 
     def try_one(content: bytes) -> None:
-        (folder / name).unlink()  # not written over: it may be mapped still
+        (folder / name).unlink()  # not overwritten, because it may still be mapped
         (folder / name).write_bytes(content)
         with suppress(XsentError):
             read(folder)
@@ -77,6 +77,6 @@ def main(folder: Path) -> None:
 
 
 if __name__ == "__main__":
-    warnings.simplefilter("ignore")  # of numbers that damage has made
+    warnings.simplefilter("ignore")  # damaged numbers cause warnings
     with tempfile.TemporaryDirectory() as place:
         main(Path(place))

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# What works with which versions: the rows of docs/results/matrix.md. For each Python, with the oldest and then with the newest
-# dependencies that pyproject.toml allows and that have wheels, in a fresh environment: install the last commit, compare what is
-# installed, `xsent verify`, `xsent similarity`, and the tests. Needs uv; logs lie in FOLDER.
+# Tests the versions of docs/results/matrix.md and prints its rows. For each Python it takes the oldest and then the newest
+# dependencies that pyproject.toml allows and that have wheels. In a fresh environment it installs the last commit and runs
+# `uv pip check`, `xsent verify`, `xsent similarity` and the tests. It needs uv. The logs are in FOLDER.
 #     tools/matrix.sh FOLDER PYTHON...                     # the runtime; a PYTHON is 3.11, 3.14 or a path
 #     EXTRAS="train export" TESTS="tests/train/test_training.py tests/export/test_export.py" tools/matrix.sh FOLDER 3.11
-# TOOLS are what these tests need besides. Most of the runtime's need FOLDER/mini, which any run with torch makes:
+# TOOLS are further packages for these tests. Most tests of the runtime need FOLDER/mini, which any run with torch makes:
 #     XSENT_MINI_BUNDLE=FOLDER/mini pytest tests/runtime/test_tokenizer.py
 set -euo pipefail
 mkdir -p "$1"
@@ -13,11 +13,11 @@ shift
 cd "$(dirname "$0")/.."
 export PYTHONDONTWRITEBYTECODE=1 VIRTUAL_ENV=$folder/venv PATH="$folder/venv/bin:$PATH"
 what=${EXTRAS:-runtime}
-[[ $what == *export* ]] || export XSENT_MINI_BUNDLE=$folder/mini  # who can export makes its own
+[[ $what == *export* ]] || export XSENT_MINI_BUNDLE=$folder/mini  # with export, the tests make it
 rm -rf "$folder/source" && mkdir "$folder/source" && git archive HEAD | tar --extract --directory "$folder/source"
 
-# Its last line says how the tests ended, or what did not work. Other versions warn of other things; protobuf is there because
-# tests train tokenizers.
+# The last line of the output is the result of the tests, or the failure. Warnings are no errors here, because they differ by
+# version. protobuf is there because tests train tokenizers.
 try() { # lowest-direct | highest
     uv venv --quiet --clear --python "$python" "$folder/venv" &&
         uv pip compile --quiet --only-binary :all: --resolution "$1" --no-header --annotation-style line \
@@ -37,7 +37,7 @@ for python; do
         ended=
         try "$resolution" &>"$log" || { ended="**failed**: " && failed=1; }
         ended+=$(tail -n 1 "$log")
-        # What pyproject.toml itself names.
+        # The packages that pyproject.toml names.
         versions=$(sed -n '/pyproject.toml/{s/ *[;#].*//; s/==/ /; p; }' "$folder/lock" | paste -sd, - | sed 's/,/, /g')
         echo "| $("$folder/venv/bin/python" -c 'import platform; print(platform.python_version(), platform.machine())') |" \
             "$what, ${resolution%-direct} | $versions | ${ended% in *} |"

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Makes apps/xsent_apps/web/static/vendor again: what the page runs the model with, from npm, where it is packed, and the licences of what
-# it was built from, which only the Python package of the same version has:
+# Downloads ONNX Runtime Web into apps/xsent_apps/web/static/vendor: the program from npm, and its licences from the Python
+# package of the same version, the only place that has them:
 #     tools/onnxruntime_web.sh
-# To take a newer one, change the version, run it, and put in the sums that it then reports.
+# For a newer version, change `version`, run the script, and copy the sums that it prints.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -24,7 +24,7 @@ unzip -qj onnxruntime-*.whl onnxruntime/LICENSE onnxruntime/ThirdPartyNotices.tx
 sums=$(sed '/^$/d' <<<"$sums")
 sha256sum --strict --check <<<"$sums" || { cut -d ' ' -f 3 <<<"$sums" | xargs sha256sum; exit 1; }
 mkdir -p "$vendor"
-cp ort.wasm.bundle.min.mjs "$vendor/onnxruntime.js"  # not .mjs, which some servers know no type for
+cp ort.wasm.bundle.min.mjs "$vendor/onnxruntime.js"  # some servers know no type for .mjs
 gzip -9 --no-name <ort-wasm-simd-threaded.wasm >"$vendor/onnxruntime.wasm.gz"
 cp LICENSE "$vendor/LICENSE.txt"
 cp ThirdPartyNotices.txt "$vendor"

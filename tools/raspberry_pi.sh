@@ -1,20 +1,19 @@
 #!/usr/bin/env bash
-# Installs the committed package in a Debian arm64 system under emulation, as the owner of a Raspberry Pi 4 would, and
-# tries it there: sizes, `xsent doctor`, `xsent verify`, and those tests of the runtime that need nothing of training.
-# What runs there runs on a Pi; how fast, and in how much memory, says nothing.
+# Installs the last commit in an emulated Debian arm64 system, like the owner of a Raspberry Pi 4, and runs `xsent doctor`,
+# `xsent verify` and the tests of the runtime that need no training. It also prints the sizes. Speed and memory under
+# emulation mean nothing.
 #
-# For developers, by hand, as root on a Debian-like x86 machine:
+# Run it as root on a Debian-like x86 machine:
 #     apt-get install debootstrap qemu-user-static binfmt-support
 #     tools/raspberry_pi.sh FOLDER
-# FOLDER/root is the system: made once, kept for the next time. Nothing outside FOLDER is changed, and nothing stays
-# mounted.
+# FOLDER/root is the system; the next run uses it again. Nothing outside FOLDER changes, and nothing stays mounted.
 set -euo pipefail
 
 [ $# = 1 ] || { echo "usage: $0 FOLDER" >&2; exit 2; }
 for command in debootstrap unshare git python3; do
     command -v "$command" >/dev/null || { echo "$command is missing: see the top of $0" >&2; exit 1; }
 done
-[ "$(id -u)" = 0 ] || { echo "only root can make a system" >&2; exit 1; }
+[ "$(id -u)" = 0 ] || { echo "run it as root" >&2; exit 1; }
 [ -e /proc/sys/fs/binfmt_misc/qemu-aarch64 ] || { echo "arm64 programs do not run: update-binfmts --enable" >&2; exit 1; }
 
 mkdir -p "$1"
@@ -22,7 +21,7 @@ folder=$(realpath "$1") root=$(realpath "$1")/root
 cd "$(dirname "$0")/.."
 TESTS="builtin files margin similarity terminal threads vectors"
 
-# A Cortex-A72 is a Raspberry Pi 4: no dot products of 8-bit numbers.
+# The CPU of a Raspberry Pi 4, which has no dot products of 8-bit numbers.
 export QEMU_CPU=cortex-a72
 cat >"$folder/cpuinfo" <<EOF
 processor	: 0
@@ -32,7 +31,7 @@ CPU part	: 0xd08
 Model		: Raspberry Pi 4 Model B, emulated
 EOF
 
-# A command in the system, with nothing of this one's environment.
+# Runs a command in the emulated system, without this machine's environment variables.
 inside() {
     unshare --mount --propagation private bash -euc '
         root=$1 cpuinfo=$2; shift 2
@@ -52,7 +51,7 @@ if [ ! -e "$root/complete" ]; then
     debootstrap --arch=arm64 --variant=minbase --include=python3-venv,ca-certificates bookworm "$root" >"$folder/debootstrap.log"
     touch "$root/complete"
 fi
-# Names, certificates and registries as this machine has them.
+# The names, certificates and registries of this machine.
 for file in /etc/resolv.conf /etc/hosts /etc/ssl/certs/ca-certificates.crt /etc/pip.conf; do
     [ ! -e "$file" ] || cp --dereference "$file" "$root$file"
 done
@@ -82,6 +81,5 @@ step "similarity"
 inside xsent similarity "The cat sleeps." "Le chat dort."
 
 step "tests"
-inside pip install --quiet pytest hypothesis
-# Without those "in company", which encode hundreds of sentences.
-inside sh -c "cd /work && python -m pytest --noconftest -p no:cacheprovider $(printf 'tests/test_%s.py ' $TESTS)"
+inside pip install --quiet pytest hypothesis protobuf
+inside sh -c "cd /work && python -m pytest -p no:cacheprovider $(printf 'tests/runtime/test_%s.py ' $TESTS)"
