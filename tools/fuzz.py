@@ -2,8 +2,8 @@
 
     pip install atheris && python tools/fuzz.py head -max_total_time=300
 
-The first word is one of `TARGETS`. libFuzzer gets the rest. An error that is not an XsentError stops it; its input is in
-`crash-*`.
+The first word is one of `TARGETS`. libFuzzer gets the rest. An error that is not an XsentError stops it. Its
+input is in `crash-*`.
 """
 
 import json

@@ -19,12 +19,12 @@ Row = tuple[str, list[float], list[float], list[float]]  # name, Tatoeba 4 / 8, 
 
 
 def numbers(cell: str) -> list[float]:
-    """The numbers of a cell, which slashes divide."""
+    """The numbers of a cell, separated by slashes."""
     return [float(number) for number in re.findall(r"\d+\.\d+", cell)]
 
 
 def stages() -> list[Row]:
-    """The rows of the table, in its order."""
+    """The rows of the table, in order."""
     found: list[Row] = []
     for line in (DOCS / "lab" / "model.md").read_text(encoding="utf-8").splitlines():
         cells = [cell.strip() for cell in line.strip("|").split("|")]
@@ -35,7 +35,7 @@ def stages() -> list[Row]:
 
 
 def draw_gains(axes: Axes, rows: list[Row]) -> None:
-    """Translations and topics after each stage, the means of stages left out."""
+    """Draw translations and topics after each stage, without the means of stages."""
     trained = [row for row in rows if not row[0].startswith("mean")]
     for place, label in ((1, "translations found, Tatoeba"), (2, "topics learnt in English, SIB-200")):
         axes.plot([row[0] for row in trained], [row[place][-1] for row in trained], "o-", label=label)
@@ -44,7 +44,7 @@ def draw_gains(axes: Axes, rows: list[Row]) -> None:
 
 
 def draw_line(axes: Axes, rows: list[Row]) -> None:
-    """Retrieval against similarity, without the first stage, which lies far below."""
+    """Draw retrieval against similarity, without the first stage, which is far below."""
     for name, tatoeba, _, similarity in rows[1:]:
         style = {"marker": "s", "color": "tab:red"} if name.startswith("mean") else {"marker": "o", "color": "tab:blue"}
         axes.plot(similarity[-1], tatoeba[0], linestyle="", **style)

@@ -1,4 +1,4 @@
-"""Takes the pictures of docs/web.md: a search in light, the map in dark, sorting on a phone.
+"""Takes the pictures of docs/web.md: a search in light mode, the map in dark mode, sorting on a phone.
 
     python tools/page_pictures.py
 
@@ -17,8 +17,8 @@ from xsent_apps.web.server import Site, open_server
 IMAGES = Path(__file__).parent.parent / "docs" / "images"
 
 
-def open_example(browser: Browser, address: str, **window: Any) -> Page:  # noqa: ANN401  whatever a window has
-    """The page with the example's texts read."""
+def open_example(browser: Browser, address: str, **window: Any) -> Page:  # noqa: ANN401  the options of a window
+    """Open the page and load its example."""
     page = browser.new_context(**window).new_page()
     page.goto(address)
     page.wait_for_selector("html[data-ready]", timeout=60_000)
@@ -28,7 +28,7 @@ def open_example(browser: Browser, address: str, **window: Any) -> Page:  # noqa
 
 
 def take(page: Page, name: str, *, full_page: bool = False) -> None:
-    """Write a picture once nothing moves any more."""
+    """Write a picture when the page is still."""
     page.wait_for_timeout(1500)
     page.screenshot(path=IMAGES / f"web-{name}.png", full_page=full_page)
 
@@ -53,7 +53,7 @@ def take_all(browser: Browser, address: str) -> None:
 
 
 def main() -> None:
-    """Serve the page, and write its pictures."""
+    """Serve the page and write its pictures."""
     IMAGES.mkdir(exist_ok=True)
     with open_server(Site.of(None), "127.0.0.1", 0) as server, sync_playwright() as started:
         threading.Thread(target=server.serve_forever, daemon=True).start()
