@@ -26,10 +26,9 @@ from starlette.testclient import TestClient
 from starlette.types import ASGIApp
 
 from xsent import DataError, FingerprintError, LinearClassifier, SearchIndex, SentenceEncoder, build_index
-from xsent_apps.server import gate
+from xsent_apps.server import _listen, requests
 from xsent_apps.server.application import create_app
-from xsent_apps.server.command import _listen
-from xsent_apps.server.gate import Limits
+from xsent_apps.server.requests import Limits
 
 pytestmark = pytest.mark.network
 
@@ -271,7 +270,7 @@ def test_nobody_waits_for_ever(mini_bundle: Path, monkeypatch: pytest.MonkeyPatc
 
     sent = asked(stopped)
     assert (sent[0]["status"], b"this server was stopped before it was done" in sent[1]["body"]) == (503, True)
-    monkeypatch.setattr(gate, "BODY_SECONDS", 0)
+    monkeypatch.setattr(requests, "BODY_SECONDS", 0)
     sent = asked(create_app(held))  # nothing comes
     assert (sent[0]["status"], b"did not come within 0 seconds" in sent[1]["body"]) == (408, True)
 

@@ -30,12 +30,12 @@ PROGRAMS = {"xsent": xsent.cli.main, "xsent-train": xsent_train.cli, "xsent-expo
 PROGRAMS["xsent-bench"] = xsent_bench.cli
 # What serves, watches, or measures for minutes: everything before it is tried, with any arguments.
 LONG = {
-    "xsent_apps.server.command._listen": lambda *_: socket.socket(),
-    "xsent_apps.server.command._run": None,
+    "xsent_apps.server._listen": lambda *_: socket.socket(),
+    "xsent_apps.server._run": None,
     "xsent_apps.web._serve": None,
     "watchfiles.watch": (),
     "xsent.cli.doctor.examine": (),
-    "xsent_bench.run.measure_parts": Path("notes.txt"),
+    "xsent_bench.run.measure_steps": Path("notes.txt"),
     "xsent_bench.ablation.Ablation.run": "",
 }
 

@@ -1,1 +1,172 @@
-"""Embeddings, labels and search over HTTP."""
+"""`xsent serve`: embeddings, labels and search over HTTP."""
+
+import asyncio
+import errno
+import logging
+import os
+import signal
+import socket
+import sys
+import warnings
+from collections.abc import Iterable
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from xsent.cli.options import BundleOption, LayersOption, ThreadsOption
+from xsent.cli.terminal import one_line_errors, plain
+from xsent.errors import DataError, require_extra
+
+if TYPE_CHECKING:
+    from starlette.applications import Starlette
+
+
+KEY = "XSENT_API_KEY"
+LOCAL = ("127.0.0.1", "::1", "localhost")
+CONNECTIONS = 512  # open at once; beyond them uvicorn itself answers 503
+IDLE_SECONDS = 30  # that a connection without a request stays open
+GRACE_SECONDS = 30  # that running requests get after SIGTERM
+
+app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
+
+
+@app.command(epilog="Example: xsent serve --head topics.npz --index notes.index")
+@one_line_errors()
+def serve(
+    model: BundleOption = None,
+    layers: LayersOption = None,
+    host: Annotated[str, typer.Option(help="Address to listen on; the default serves this machine only.")] = LOCAL[0],
+    port: Annotated[int, typer.Option(min=0, max=65535, help="0 takes a free one.")] = 8000,
+    head: Annotated[
+        list[str] | None,
+        typer.Option(metavar="[NAME=]PATH", help="A head of `xsent classify fit`; may be repeated."),
+    ] = None,
+    index: Annotated[
+        list[str] | None, typer.Option(metavar="[NAME=]PATH", help="An index of `xsent index`; may be repeated.")
+    ] = None,
+    alias: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help="Another name that clients call the model by; may be repeated."),
+    ] = None,
+    api_key_file: Annotated[
+        Path | None,
+        typer.Option(
+            help=f"File with the key that clients must send. Default: {KEY}; without either, no key is needed."
+        ),
+    ] = None,
+    on_long: Annotated[
+        Literal["error", "split"], typer.Option(help="Refuse texts that are too long for the model, or split them.")
+    ] = "error",
+    max_bytes: Annotated[int, typer.Option(min=1, help="Bytes of a request.")] = 2**20,
+    max_items: Annotated[int, typer.Option(min=1, help="Texts of a request, or hits.")] = 2048,
+    max_length: Annotated[int, typer.Option(min=1, help="Tokens of a text that is split.")] = 8192,
+    queue: Annotated[int, typer.Option(min=0, help="Requests that may wait; more are answered 503.")] = 64,
+    timeout: Annotated[float, typer.Option(min=1, help="Seconds that a request may take in all.")] = 120,
+    threads: ThreadsOption = None,
+) -> None:
+    """Serve an OpenAI-compatible /v1/embeddings, and /classify, /search, /health and /metrics.
+
+    Ctrl-C and SIGTERM let running requests finish.
+    """
+    with require_extra("apps"):
+        import uvicorn  # noqa: F401  if it is missing, say so before the model is loaded
+
+        from xsent_apps.server.application import create_app
+        from xsent_apps.server.requests import Limits
+    from xsent import LinearClassifier, SearchIndex, SentenceEncoder, UnknownTextWarning
+
+    key = _api_key(api_key_file)
+    with _listen(host, port) as listener:
+        encoder = SentenceEncoder(model, layers=layers, threads=threads)
+        heads = _named(head).items()
+        application = create_app(
+            encoder,
+            heads={name: LinearClassifier.load(path, fingerprint=encoder.fingerprint) for name, path in heads},
+            indexes={name: SearchIndex(path) for name, path in _named(index).items()},
+            aliases=alias or (),
+            api_key=key,
+            on_long=on_long,
+            limits=Limits(max_bytes, max_items, max_length, queue, timeout),
+            local_only=host in LOCAL and key is None,
+        )
+        # Python keeps the text of each warning for ever, and each number of texts makes another.
+        warnings.simplefilter("ignore", UnknownTextWarning)
+        if host not in LOCAL and key is None:
+            warnings.warn(f"anybody who reaches {host} can use this server: set {KEY}, or --api-key-file", stacklevel=1)
+        where = f"http://{f'[{host}]' if ':' in host else host}:{listener.getsockname()[1]}"
+        typer.echo(f"{plain(encoder.bundle.name)} ({encoder.fingerprint}) on {where}; Ctrl-C stops.", err=True)
+        _run(application, listener)
+
+
+def _run(application: "Starlette", listener: socket.socket) -> None:
+    """Serve until a signal comes, then finish running requests."""
+    import uvicorn
+
+    config = uvicorn.Config(
+        application,
+        lifespan="off",
+        ws="none",
+        log_level="warning",
+        access_log=False,
+        server_header=False,
+        proxy_headers=False,
+        limit_concurrency=CONNECTIONS,
+        timeout_keep_alive=IDLE_SECONDS,
+        timeout_graceful_shutdown=GRACE_SECONDS,
+    )
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit())  # uvicorn raises it again once it has stopped
+    logging.getLogger("uvicorn.error").addFilter(_is_not_cancelled)
+    with suppress(KeyboardInterrupt):
+        uvicorn.Server(config).run([listener])
+
+
+def _is_not_cancelled(record: logging.LogRecord) -> bool:
+    """Whether a record is not the traceback of a request that was stopped: one line says so already."""
+    return record.exc_info is None or not isinstance(record.exc_info[1], asyncio.CancelledError)
+
+
+def _api_key(file: Path | None) -> str | None:
+    """The key; not from the command line, which every user of the machine can see."""
+    key = os.environ.get(KEY) if file is None else file.read_text(errors="replace").strip()
+    if key is not None and not (key and key.isascii() and key.isprintable() and " " not in key):
+        raise DataError(f"{file or KEY}: expected one line, the key, of printable ASCII without spaces")
+    return key
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    """A socket that accepts connections at once. Raises DataError in one line, which uvicorn would not."""
+    try:
+        # With the protocol: asyncio knows by it that answers must not wait for the client's acknowledgement (40 ms).
+        found = socket.getaddrinfo(host, port, 0, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+        family, kind, protocol, _, address = found[0]
+        listener = socket.socket(family, kind, protocol)
+        try:
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # a server may just have ended here
+            listener.bind(address)
+            listener.listen()
+        except BaseException:
+            listener.close()
+            raise
+    except OSError as error:
+        reason = error.strerror or str(error)
+        if error.errno == errno.EADDRINUSE:
+            reason = "another program listens there; choose another --port, or stop it"
+        raise DataError(f"{host}, port {port}: {reason}") from error
+    return listener
+
+
+def _named(options: Iterable[str] | None) -> dict[str, Path]:
+    """Paths by name; a path without a name is called as its file."""
+    found = dict[str, Path]()
+    for option in options or ():
+        name, equals, path = option.partition("=")
+        if not equals:
+            name = Path(option).stem
+            path = option
+        if name in found or not name or not path:
+            reason = f"the name {name!r} is taken; give" if name in found else "expected"
+            raise ValueError(f"{option!r}: {reason} NAME=PATH, with another name for each")
+        found[name] = Path(path)
+    return found

@@ -1,9 +1,17 @@
 """The server as an ASGI application: OpenAI's embeddings, heads and indexes over HTTP."""
 
 import logging
-from collections.abc import Iterable, Mapping
-from typing import Any
+from base64 import b64encode
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import chain
+from threading import Lock
+from typing import Any, TypeVar
 
+import anyio
+import numpy as np
+from anyio.to_thread import run_sync
+from numpy.typing import NDArray
+from prometheus_client import CONTENT_TYPE_LATEST
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
@@ -12,10 +20,26 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from xsent import LinearClassifier, SearchIndex, SentenceEncoder, XsentError
-from xsent_apps.server.api import ApiError, OnLong
-from xsent_apps.server.gate import OPEN, Gate, Limits
-from xsent_apps.server.metrics import GONE, Counted, Metrics
-from xsent_apps.server.service import Service
+from xsent_apps.server.requests import (
+    DEFAULT,
+    HEALTH,
+    ApiError,
+    ClassifyForm,
+    EmbeddingsForm,
+    Gate,
+    Limits,
+    Metrics,
+    OnLong,
+    SearchForm,
+    json_response,
+    read_form,
+)
+
+TURN = 16  # items: few enough that others get turns in between, and that an encoder uses the caller's thread alone
+GONE = 499  # status for a client that hung up, as nginx counts it
+
+T = TypeVar("T")
+R = TypeVar("R")
 
 logger = logging.getLogger(__name__)
 
@@ -34,14 +58,14 @@ def create_app(
     """An application for any ASGI server.
 
     Args:
-        encoder: Its threads are how many turns of 16 texts are encoded at once.
-        heads: Of this encoder, by the names that requests call them.
-        indexes: Of this encoder, likewise; a FingerprintError says that one is not.
+        encoder: Has as many threads as turns of 16 texts are encoded at once.
+        heads: Heads of this encoder, by the names that requests call them.
+        indexes: Indexes of this encoder, by name. Raises FingerprintError if one is of another encoder.
         aliases: More names that requests may call the model by.
-        api_key: What clients must send; None lets everyone in.
-        on_long: What becomes of texts over `max_length` tokens where a request to embed does not say.
+        api_key: The key that clients must send; None lets everyone in.
+        on_long: What a request to embed does with texts over `max_length` tokens unless it says so itself.
         limits: Beyond them requests are refused.
-        local_only: Refuse requests that came by another name than localhost.
+        local_only: Refuse requests to another name than localhost.
     """
     limits = limits or Limits()
     metrics = Metrics({"name": encoder.bundle.name, "fingerprint": encoder.fingerprint})
@@ -52,28 +76,24 @@ def create_app(
         Route("/classify", service.classify, methods=["POST"]),
         Route("/search", service.search, methods=["POST"]),
         Route("/metrics", service.metrics),
-        Route(OPEN, service.health),
+        Route(HEALTH, service.health),
     ]
-    gate: dict[str, Any] = {"api_key": api_key, "local_only": local_only, "limits": limits, "metrics": metrics}
-    return Starlette(
-        routes=routes,
-        middleware=[
-            Middleware(Counted, metrics=metrics, paths=frozenset(route.path for route in routes)),
-            Middleware(Gate, places=encoder.threads + limits.queue, **gate),
-        ],
-        exception_handlers={
-            ApiError: _refused,
-            HTTPException: _refused,
-            ClientDisconnect: _refused,
-            XsentError: _failed,
-            OSError: _failed,
-            Exception: _failed,
-        },
+    gate = Middleware(
+        Gate,
+        places=encoder.threads + limits.queue,
+        seconds=limits.seconds,
+        api_key=api_key,
+        local_only=local_only,
+        paths=frozenset(route.path for route in routes),
+        metrics=metrics,
     )
+    refused = dict.fromkeys((ApiError, HTTPException, ClientDisconnect), _refused)
+    failed = dict.fromkeys((XsentError, OSError, Exception), _failed)
+    return Starlette(routes=routes, middleware=[gate], exception_handlers={**refused, **failed})
 
 
 async def _refused(request: Request, error: Exception) -> Response:
-    """What the client did wrong, in OpenAI's form."""
+    """Answer what the client did wrong."""
     if isinstance(error, ClientDisconnect):
         return Response(status_code=GONE)  # nobody reads it
     if isinstance(error, HTTPException):  # of the routes
@@ -85,7 +105,206 @@ async def _refused(request: Request, error: Exception) -> Response:
 
 
 async def _failed(_: Request, error: Exception) -> Response:
-    """What went wrong here: the log says what, a client need not know our paths; of a bug it has the traceback."""
+    """Log what went wrong here, without telling our paths to the client; the traceback of a bug is logged anyway."""
     if isinstance(error, (XsentError, OSError)):
         logger.error("%s", error)
     return ApiError(500, "this server failed; its log says why").response()
+
+
+class Workers:
+    """Threads that requests use in turns, first come first served."""
+
+    def __init__(self, threads: int) -> None:
+        self.threads = threads
+        self._free = anyio.Semaphore(threads)
+        self._limiter = anyio.CapacityLimiter(threads)  # anyio's own has 40
+
+    async def map(self, work: Callable[[int, Sequence[T]], R], items: Sequence[T], request: Request) -> list[R]:
+        """Results of `work`, called with the number of its first item and up to 16 items, in order.
+
+        Raises the first error of `work` and drops the rest; raises ClientDisconnect if the client has hung up.
+        """
+        found: dict[int, R] = {}
+        errors: list[Exception] = []
+        starts = iter(range(0, len(items), TURN))
+
+        async def take_turns() -> None:
+            for start in starts:
+                try:
+                    async with self._free:
+                        if errors or await request.is_disconnected():
+                            raise ClientDisconnect
+                        some = items[start : start + TURN]
+                        found[start] = await run_sync(work, start, some, limiter=self._limiter)
+                except Exception as error:  # kept: a task group would wrap it
+                    errors.append(error)
+                    return
+
+        async with anyio.create_task_group() as group:
+            for _ in range(min(self.threads, -(-len(items) // TURN))):
+                group.start_soon(take_turns)
+        if errors:
+            raise errors[0]
+        return [found[start] for start in sorted(found)]
+
+
+class Service:
+    """Answers the requests of each route."""
+
+    def __init__(
+        self,
+        encoder: SentenceEncoder,
+        heads: Mapping[str, LinearClassifier],
+        indexes: Mapping[str, SearchIndex],
+        aliases: set[str],
+        on_long: OnLong,
+        limits: Limits,
+        metrics: Metrics,
+    ) -> None:
+        self._encoder = encoder
+        self._heads = heads
+        self._indexes = {name: (index, Lock()) for name, index in indexes.items()}
+        self._on_long = on_long
+        self._limits = limits
+        self._metrics = metrics
+        self._workers = Workers(encoder.threads)
+        self._name = encoder.bundle.name
+        self._names = {self._name, DEFAULT, *aliases}
+        self._widths = sorted({*encoder.bundle.trained.prefixes, encoder.dim})
+        for index in indexes.values():
+            index.state.check_fingerprint(encoder.fingerprint, index.path)
+
+    async def embeddings(self, request: Request) -> Response:
+        """Vectors, as OpenAI's clients read them."""
+        form = await read_form(EmbeddingsForm, request, self._limits.bytes)
+        self._check(form.model, len(form.input), "input")
+        if form.dimensions not in (None, *self._widths):
+            widths = ", ".join(map(str, self._widths))
+            message = f"dimensions: {form.dimensions} is none of those that this model was trained for: {widths}"
+            raise ApiError(400, message, param="dimensions")
+        options = {"truncate_dim": form.dimensions, "on_long": form.on_long or self._on_long}
+        vectors, tokens = await self._encode(form.input, request, options)
+        if form.encoding_format == "base64":
+            embeddings = [b64encode(vector.astype("<f4").tobytes()).decode() for vector in vectors]
+        else:
+            embeddings = vectors.tolist()
+        data = [{"object": "embedding", "index": row, "embedding": one} for row, one in enumerate(embeddings)]
+        return self._reply(data, tokens)
+
+    async def classify(self, request: Request) -> Response:
+        """Labels of texts or of pairs."""
+        form = await read_form(ClassifyForm, request, self._limits.bytes)
+        name, head = _choose(self._heads, form.head, "head")
+        size = 2 if head.pairs else 1
+        for row, group in enumerate(form.input):
+            if len(group) != size:
+                expected = "a list of pairs, [[TEXT, TEXT], …]" if head.pairs else "a text or a list of texts"
+                raise ApiError(400, f"input[{row}]: the head {name!r} takes {expected}", param="input")
+        texts = [*chain.from_iterable(form.input)]
+        self._check(form.model, len(texts), "input")
+        vectors, tokens = await self._encode(texts, request, {"on_long": "split"})
+        if head.pairs:
+            vectors = vectors.reshape(-1, 2, self._encoder.dim)
+        labels = head.predict(vectors, unknown=form.unknown)
+        probabilities = head.predict_proba(vectors).max(axis=1).tolist()
+        data = [
+            {"index": row, "label": label, "probability": probability}
+            for row, (label, probability) in enumerate(zip(labels, probabilities, strict=True))
+        ]
+        return self._reply(data, tokens, head=name)
+
+    async def search(self, request: Request) -> Response:
+        """Lines of an index."""
+        form = await read_form(SearchForm, request, self._limits.bytes)
+        name, (index, lock) = _choose(self._indexes, form.index, "index")
+        self._check(form.model, len(form.query) * form.k, "k")
+
+        def find(first: int, queries: Sequence[str]) -> tuple[list[list[Any]], int]:
+            tokens = self._count(first, queries, "query", self._limits.length)
+            with lock:  # `search` opens an index again that has changed
+                found = index.search(self._encoder, queries, form.k, exact=form.exact, words=form.words)
+            return found, tokens
+
+        turns = await self._workers.map(find, form.query, request)
+        hits = chain.from_iterable(found for found, _ in turns)
+        data = [
+            {"index": row, "query": query, "hits": [vars(hit) for hit in found]}
+            for row, (query, found) in enumerate(zip(form.query, hits, strict=True))
+        ]
+        return self._reply(data, sum(tokens for _, tokens in turns), index=name)
+
+    async def models(self, _: Request) -> Response:
+        """The model under all its names, as OpenAI lists models."""
+        encoder = self._encoder
+        facts = {"fingerprint": encoder.fingerprint, "dimensions": self._widths, "max_length": encoder.max_length}
+        facts |= {"languages": encoder.languages, "heads": [*self._heads], "indexes": [*self._indexes]}
+        names = [self._name, *sorted(self._names - {self._name, DEFAULT})]
+        data = [{"id": name, "object": "model", "created": 0, "owned_by": "xsent", **facts} for name in names]
+        return json_response({"object": "list", "data": data})
+
+    async def health(self, _: Request) -> Response:
+        """Whether it runs, and with which model."""
+        return json_response({"status": "ok", "model": self._name, "fingerprint": self._encoder.fingerprint})
+
+    async def metrics(self, _: Request) -> Response:
+        """Counters for Prometheus."""
+        return Response(self._metrics.page(), media_type=CONTENT_TYPE_LATEST)
+
+    async def _encode(
+        self, texts: list[str], request: Request, options: dict[str, Any]
+    ) -> tuple[NDArray[np.float32], int]:
+        """Vectors [n, D] and the number of all tokens."""
+        longest = self._limits.length
+        if options["on_long"] == "error":
+            longest = min(longest, self._encoder.max_length)
+
+        def encode(first: int, some: Sequence[str]) -> tuple[NDArray[np.float32], int]:
+            tokens = self._count(first, some, "input", longest)
+            return self._encoder.encode(some, **options), tokens
+
+        turns = await self._workers.map(encode, texts, request)
+        return np.concatenate([vectors for vectors, _ in turns]), sum(tokens for _, tokens in turns)
+
+    def _count(self, first: int, texts: Sequence[str], param: str, longest: int) -> int:
+        """Number of tokens of the texts. Raises ApiError if one is empty or too long."""
+        total = 0
+        for row, text in enumerate(texts, first):
+            tokens = self._encoder.count_tokens(text)
+            if not tokens:
+                raise ApiError(400, f"{param}[{row}] has no text in it: leave it out", param=param)
+            if tokens > longest:
+                message = f"{param}[{row}] has {tokens:,} tokens, at most {longest:,} fit; shorten it"
+                more = ', or send "on_long": "split"' if longest < self._limits.length else ""
+                raise ApiError(400, message + more, param=param, code="context_length_exceeded")
+            total += tokens
+        self._metrics.texts.inc(len(texts))
+        self._metrics.tokens.inc(total)
+        return total
+
+    def _check(self, model: str, items: int, param: str) -> None:
+        """Raises ApiError if the model has another name or there are too many items."""
+        if model not in self._names:
+            names = ", ".join(sorted(self._names))
+            message = f"there is no model {model[:100]!r} here, only {names}; --alias gives it another name"
+            raise ApiError(404, message, param="model", code="model_not_found")
+        if items > self._limits.items:
+            what = "hits of all queries together" if param == "k" else "texts"
+            message = f"{items:,} {what}; at most {self._limits.items:,} in one request"
+            raise ApiError(400, message, param=param, code="too_many")
+
+    def _reply(self, data: list[dict[str, Any]], tokens: int, **named: str) -> Response:
+        usage = {"prompt_tokens": tokens, "total_tokens": tokens}
+        content = {"object": "list", "data": data, "model": self._name, **named, "usage": usage}
+        return json_response(content, headers={"X-Xsent-Fingerprint": self._encoder.fingerprint})
+
+
+def _choose(known: Mapping[str, T], name: str | None, kind: str) -> tuple[str, T]:
+    """The name and the head or index that a request asks for; the only one needs no name."""
+    if not known:
+        raise ApiError(404, f"this server has no {kind}; start it with --{kind} NAME=PATH", param=kind)
+    if name is None and len(known) > 1:
+        raise ApiError(400, f"{kind}: name one of {', '.join(known)}", param=kind)
+    chosen = next(iter(known)) if name is None else name
+    if chosen not in known:
+        raise ApiError(404, f"there is no {kind} {chosen[:100]!r}, only {', '.join(known)}", param=kind)
+    return chosen, known[chosen]

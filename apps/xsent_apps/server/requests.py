@@ -1,0 +1,274 @@
+"""Requests and their answers: fields as OpenAI's embeddings have them and our own, limits, errors in OpenAI's form."""
+
+import hmac
+import re
+from dataclasses import dataclass
+from time import perf_counter
+from typing import Annotated, Any, Literal, TypeVar
+
+import anyio
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Info, ProcessCollector, generate_latest
+from pydantic import BaseModel, BeforeValidator, ConfigDict, FailFast, Field, ValidationError
+from pydantic_core import ErrorDetails, to_json
+from starlette.datastructures import Headers
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+OnLong = Literal["error", "split"]  # not "warn": nobody would see that a text was cut
+DEFAULT = "default"  # a name that every model answers to
+HEALTH = "/health"  # needs no key: service monitors have none
+BODY_SECONDS = 30  # for a client to send its body
+BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 120)  # seconds
+
+_LOOPBACK = re.compile(r"(localhost|127\.0\.0\.1|\[::1\])(:\d+)?", re.IGNORECASE)  # as the header Host names it
+
+AnyForm = TypeVar("AnyForm", bound="Form")
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Beyond them a request is refused."""
+
+    bytes: int = 2**20  # of a body
+    items: int = 2048  # texts of a request, as OpenAI has it, or hits that it asks for
+    length: int = 8192  # tokens of one text, however it is split
+    queue: int = 64  # waiting requests, in addition to those at work
+    seconds: float = 120  # from the first byte of a request to the last of its answer
+
+
+class ApiError(Exception):
+    """A refused request; the client reads its text."""
+
+    def __init__(self, status: int, message: str, *, param: str | None = None, code: str | None = None) -> None:
+        super().__init__(message)
+        self.status = status
+        self.param = param  # the wrong field
+        self.code = code  # kind of the error, for programs
+
+    def response(self) -> Response:
+        """The answer, which tells a client whether to try again."""
+        kind = "server_error" if self.status >= 500 else "invalid_request_error"
+        error = {"message": str(self), "type": kind, "param": self.param, "code": self.code}
+        headers = {"Retry-After": "1"} if self.status == 503 else {}
+        headers |= {"WWW-Authenticate": "Bearer"} if self.status == 401 else {}
+        return json_response({"error": error}, self.status, headers)
+
+
+def json_response(content: dict[str, Any], status: int = 200, headers: dict[str, str] | None = None) -> Response:
+    """An answer in JSON."""
+    return Response(to_json(content), status, headers, "application/json")
+
+
+def _texts(value: object) -> object:
+    """Turn one text into a list of one, and refuse everything else in words; a union would list all alternatives."""
+    texts = [value] if isinstance(value, str) else value
+    if not isinstance(texts, list) or not texts:
+        raise ValueError("expected a text, or a list of at least one")
+    if all(isinstance(text, int) or (isinstance(text, list) and text[:1] and type(text[0]) is int) for text in texts):
+        advice = "send text (in LangChain check_embedding_ctx_length=False)"
+        raise ValueError(f"tokens of another model's vocabulary mean nothing to this one; {advice}")
+    return texts
+
+
+def _groups(value: object) -> object:
+    """Turn each text into a group of one; pairs stay as they are."""
+    texts = _texts(value)
+    return [[text] if isinstance(text, str) else text for text in texts] if isinstance(texts, list) else texts
+
+
+class Form(BaseModel):
+    """Fields of a request; a misspelt one is refused."""
+
+    model_config = ConfigDict(strict=True, extra="forbid")
+
+    model: str = DEFAULT
+
+
+class EmbeddingsForm(Form):
+    """Fields of `/v1/embeddings`."""
+
+    input: Annotated[list[str], FailFast(), BeforeValidator(_texts)]
+    encoding_format: Literal["float", "base64"] = "float"
+    dimensions: int | None = None
+    user: str | None = None  # OpenAI's; ignored
+    on_long: OnLong | None = None  # ours; default: what the server was started with
+
+
+class ClassifyForm(Form):
+    """Fields of `/classify`; the input has groups of one text, or of two for a head of pairs."""
+
+    input: Annotated[list[list[str]], FailFast(), BeforeValidator(_groups)]
+    head: str | None = None
+    unknown: float | None = Field(None, ge=0, le=1)  # see `LinearClassifier.predict`
+
+
+class SearchForm(Form):
+    """Fields of `/search`."""
+
+    query: Annotated[list[str], FailFast(), BeforeValidator(_texts)]
+    k: int = Field(10, ge=1)
+    index: str | None = None
+    exact: bool = False
+    words: bool = False
+
+
+async def read_form(kind: type[AnyForm], request: Request, limit: int) -> AnyForm:
+    """Read and check the fields of a request. Raises ApiError with the first thing that is wrong."""
+    body = await _read_body(request, limit)
+    try:
+        return kind.model_validate_json(body)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+    place = _place(first)
+    reason = first["msg"].removeprefix("Value error, ")
+    if first["type"] == "extra_forbidden":
+        reason = f"there is no such field; there are {', '.join(kind.model_fields)}"
+    raise ApiError(400, f"{place}: {reason}" if place else reason, param=place or None)
+
+
+def _place(error: ErrorDetails) -> str:
+    """Where the error is, as in `input[3]`."""
+    names = (f"[{part}]" if isinstance(part, int) else f".{part}" for part in error["loc"])
+    return "".join(names).removeprefix(".")[:100]
+
+
+async def _read_body(request: Request, limit: int) -> bytearray:
+    """The body of a request; beyond the limit it is read and dropped, whatever its header says of its length."""
+    if (coding := request.headers.get("content-encoding", "identity")) != "identity":
+        raise ApiError(415, f"a body in {coding[:20]}; send it as it is, without Content-Encoding")
+    body = bytearray()
+    size = 0
+    with anyio.move_on_after(BODY_SECONDS) as deadline:
+        async for chunk in request.stream():
+            size += len(chunk)
+            if size > limit:
+                body.clear()  # and read on, or the client would not see the answer
+            else:
+                body += chunk
+    if size > limit:
+        raise ApiError(413, f"the request has more than {limit:,} bytes; send fewer texts at once", code="too_large")
+    if deadline.cancelled_caught:
+        raise ApiError(408, f"the body did not come within {BODY_SECONDS} seconds")
+    return body
+
+
+class Metrics:
+    """Counters of one application and of its process, for Prometheus."""
+
+    def __init__(self, model: dict[str, str]) -> None:
+        self._registry = registry = CollectorRegistry()
+        ProcessCollector(registry=registry)
+        Info("xsent_model", "What encodes", registry=registry).info(model)
+        labels = ("path", "status")
+        self.requests = Counter("xsent_requests", "Requests by path and status", labels, registry=registry)
+        seconds = "From the header to the whole answer"
+        self.seconds = Histogram("xsent_request_seconds", seconds, ["path"], buckets=BUCKETS, registry=registry)
+        self.inside = Gauge("xsent_requests_inside", "Requests at work and waiting", registry=registry)
+        self.texts = Counter("xsent_texts", "Texts encoded", registry=registry)
+        self.tokens = Counter("xsent_tokens", "Their tokens", registry=registry)
+
+    def page(self) -> bytes:
+        """All counters as text."""
+        return generate_latest(self._registry)
+
+
+class _Answer:
+    """Sends an answer and notes its status."""
+
+    def __init__(self, send: Send) -> None:
+        self._send = send
+        self.status = 0  # until it has begun
+
+    async def __call__(self, message: Message) -> None:
+        self.status = message.get("status", self.status)
+        await self._send(message)
+
+
+class Gate:
+    """Middleware that counts requests, and refuses at once those that cannot be served, so that nothing piles up.
+
+    A request keeps its place until its answer is sent, since a slow reader holds memory too.
+    """
+
+    def __init__(
+        self,
+        app: ASGIApp,
+        *,
+        places: int,
+        seconds: float,
+        api_key: str | None,
+        local_only: bool,
+        paths: frozenset[str],
+        metrics: Metrics,
+    ) -> None:
+        self._app = app
+        self._places = places  # for requests at work and waiting
+        self._seconds = seconds  # that a request may take
+        self._bearer = f"Bearer {api_key}".encode() if api_key else None
+        self._local_only = local_only
+        self._paths = paths  # counted by name; all others count as one
+        self._metrics = metrics
+        self._inside = 0
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve or refuse one request, and count it."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        path = scope["path"] if scope["path"] in self._paths else "other"
+        answer = _Answer(send)
+        began = perf_counter()
+        try:
+            if scope["path"] == HEALTH:
+                await self._app(scope, receive, answer)
+            elif error := self._refusal(scope):
+                with anyio.move_on_after(BODY_SECONDS):  # a client that is still sending would not see the answer
+                    while (await receive()).get("more_body"):
+                        pass
+                await error.response()(scope, receive, answer)
+            elif scope["method"] != "POST":
+                await self._app(scope, receive, answer)
+            else:
+                await self._serve(scope, receive, answer)
+        finally:
+            self._metrics.requests.labels(path, answer.status or 500).inc()  # without an answer it was a bug
+            self._metrics.seconds.labels(path).observe(perf_counter() - began)
+
+    async def _serve(self, scope: Scope, receive: Receive, answer: _Answer) -> None:
+        """Serve one request within its time."""
+        self._inside += 1
+        self._metrics.inside.set(self._inside)
+        try:
+            with anyio.move_on_after(self._seconds) as deadline:
+                await self._app(scope, receive, answer)
+            if deadline.cancelled_caught and not answer.status:
+                message = f"not done within {self._seconds:g} seconds; send fewer texts, or try again later"
+                await ApiError(503, message, code="timeout").response()(scope, receive, answer)
+        except anyio.get_cancelled_exc_class():  # the server stops and has waited long enough, see `xsent serve`
+            if not answer.status:
+                with anyio.CancelScope(shield=True):
+                    message = "this server was stopped before it was done; try again later"
+                    await ApiError(503, message, code="stopped").response()(scope, receive, answer)
+            raise
+        finally:
+            self._inside -= 1
+            self._metrics.inside.set(self._inside)
+
+    def _refusal(self, scope: Scope) -> ApiError | None:
+        headers = Headers(scope=scope)
+        given = headers.get("authorization", "").encode("latin-1")  # the bytes that were sent
+        if given[:7].lower() == b"bearer ":  # names of schemes have no case
+            given = b"Bearer " + given[7:]
+        if self._bearer and not hmac.compare_digest(given, self._bearer):
+            expected = "expected this server's key, as in 'Authorization: Bearer KEY'"
+            return ApiError(401, expected, code="invalid_api_key")
+        host = headers.get("host", "")
+        # A web page can point its own name to this machine, and would read answers meant for programs here.
+        if self._local_only and not _LOOPBACK.fullmatch(host):
+            return ApiError(403, f"{host[:100]!r} is not localhost; a server that has other names needs an API key")
+        # Not 429, which would say that this client asks too often. OpenAI's clients try again after both.
+        if scope["method"] == "POST" and self._inside >= self._places:
+            message = f"{self._inside} at once are all that this server takes; try again soon"
+            return ApiError(503, message, code="overloaded")
+        return None
