@@ -30,28 +30,28 @@ FORMAT_VERSION = 1
 
 ClassWeight = Literal["balanced"]
 
-_AROUND = 4096  # bytes of an archive beside its numbers, at most
-UNKNOWN = "unknown"  # what is printed where no label fits
+_OVERHEAD = 4096  # bytes of an archive without its numbers, at most
+UNKNOWN = "unknown"  # printed where no label fits
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class LinearClassifier:
     """Multinomial logistic regression on sentence vectors; `fit` or `load` makes one.
 
-    Vectors are brought to one length, so it is all the same whether they were normalised. A vector counts with
-    numbers of about size one, `x = √D · v / ‖v‖`, a pair as `[u; v; |u − v|; u ∘ v]` of two such (Wei et al. 2020).
+    The features of a vector are `x = √D · v / ‖v‖`: numbers of about size one, whether it was normalised or not. Those
+    of a pair are `[u; v; |u − v|; u ∘ v]` of two such vectors (Wei et al. 2020).
     """
 
-    fingerprint: str  #: identity of the vector space that it was fitted in
+    fingerprint: str  #: identity of the vector space in which it was fitted
     dim: int  #: length of a vector (D)
     pairs: bool  #: whether it labels pairs of texts
     labels: tuple[str, ...]  #: in the order of the columns of `predict_proba`, sorted
     unknown: float  #: probability below which `predict` gives None
-    examples: int  #: how many it was fitted on
-    choice: Choice  #: what cross-validation chose and measured
+    examples: int  #: number of examples that it was fitted on
+    choice: Choice  #: the result of cross-validation
     #: [K, F], divided by the temperature, so that the softmax gives calibrated probabilities
     weight: NDArray[np.float32]
-    bias: NDArray[np.float32]  #: [K], likewise
+    bias: NDArray[np.float32]  #: [K], divided by it too
 
     def __repr__(self) -> str:
         kind = "pairs" if self.pairs else "texts"
@@ -68,18 +68,18 @@ class LinearClassifier:
         unknown: float = 0.0,
         seed: int = 0,
     ) -> "LinearClassifier":
-        """Fit a head; the strength of L2 and the temperature are chosen by 5-fold cross-validation.
+        """Fit a head; 5-fold cross-validation chooses the strength of L2 and the temperature.
 
         Args:
-            vectors: Of texts [n, D], or of pairs of texts [n, 2, D].
-            labels: One a text or pair, [n]; at least two different ones, each at least twice.
-            fingerprint: The encoder's; `load` asks for one of the same space.
-            class_weight: "balanced" lets every label count the same, however rare, also in the probabilities.
+            vectors: Vectors of texts [n, D], or of pairs of texts [n, 2, D].
+            labels: A label for each text or pair [n]; at least two different ones, each at least twice.
+            fingerprint: The encoder's fingerprint; `load` requires one of the same space.
+            class_weight: "balanced" gives every label the same weight, however rare, also in the probabilities.
             unknown: Probability below which `predict` gives None.
-            seed: Of the folds; the optimum itself knows no chance.
+            seed: Seed for the folds; fitting itself is deterministic.
 
         Raises:
-            ValueError: The examples are too few or not one a label, or the vectors are none.
+            ValueError: There are too few examples, or not one label for each, or no vectors.
         """
         if class_weight not in (None, "balanced"):
             raise ValueError(f"class_weight = {class_weight!r} must be None or 'balanced'")
@@ -115,20 +115,20 @@ class LinearClassifier:
     def predict(self, vectors: ArrayLike, *, unknown: float | None = None) -> list[str | None]:
         """The most probable label of every text, see `predict_proba`.
 
-        None where it is less probable than `unknown`, by default what was given to `fit`, and for the zero vector, that
+        None if its probability is below `unknown`, by default the value given to `fit`, and for the zero vector, that
         is a text without words.
         """
         threshold = self.unknown if unknown is None else _probability(unknown)
         probabilities = self.predict_proba(vectors)
-        worded = np.asarray(vectors).any(axis=-1).reshape(len(probabilities), 2 if self.pairs else 1).all(axis=1)
-        sure = worded & (probabilities.max(axis=1) >= threshold)
+        has_words = np.asarray(vectors).any(axis=-1).reshape(len(probabilities), 2 if self.pairs else 1).all(axis=1)
+        sure = has_words & (probabilities.max(axis=1) >= threshold)
         best = probabilities.argmax(axis=1)
         return [self.labels[label] if known else None for label, known in zip(best, sure, strict=True)]
 
     def save(self, path: str | Path, *, force: bool = False) -> None:
         """Write `NAME.npz` with the numbers and `NAME.json` with the rest.
 
-        A FileExistsError says that there is a head; `force` replaces it.
+        Raises FileExistsError if one of them exists; `force` replaces it.
         """
         file, beside = head_files(path, new=not force)
         buffer = io.BytesIO()
@@ -142,7 +142,7 @@ class LinearClassifier:
 
     @classmethod
     def load(cls, path: str | Path, *, fingerprint: str) -> "LinearClassifier":
-        """Read a head that `save` wrote, for the encoder of a fingerprint; it may run fewer layers.
+        """Read a head that `save` wrote, for the encoder of a fingerprint, at any depth.
 
         Raises:
             FingerprintError: It was fitted on vectors of another encoder.
@@ -160,7 +160,7 @@ class LinearClassifier:
 
 
 def head_files(path: str | Path, *, new: bool = False) -> tuple[Path, Path]:
-    """The two files of a head, numbers and note, which must not exist if `new`; raises as `LinearClassifier.save`."""
+    """The two files of a head, numbers and note. Raises FileExistsError if `new` and one of them exists."""
     file = Path(path)
     if file.suffix != ".npz":
         raise ValueError(f"{file}: a head's name ends in .npz")
@@ -172,7 +172,7 @@ def head_files(path: str | Path, *, new: bool = False) -> tuple[Path, Path]:
 
 
 def _features(vectors: NDArray[Any]) -> NDArray[np.float32]:
-    """What the head sees of vectors [n, D] or of pairs [n, 2, D]: [n, F]."""
+    """Features [n, F] of vectors [n, D], or of pairs [n, 2, D]."""
     if vectors.dtype.kind not in "fi":
         raise TypeError(f"expected vectors, got {vectors.dtype}; encode texts first")
     if vectors.ndim not in (2, 3) or (vectors.ndim == 3 and vectors.shape[1] != 2):
@@ -189,7 +189,7 @@ def _features(vectors: NDArray[Any]) -> NDArray[np.float32]:
 
 
 def _classes(labels: Sequence[str], count: int) -> tuple[tuple[str, ...], NDArray[np.int64], NDArray[np.int64]]:
-    """The different labels, sorted; the number of each example's label [n]; how many examples each label has [K]."""
+    """The labels, sorted; the number of each example's label [n]; the number of examples of each label [K]."""
     if len(labels) != count:
         raise ValueError(f"{len(labels):,} labels for {count:,} vectors; expected one a vector")
     if strange := [label for label in labels if not isinstance(label, str)]:
@@ -213,11 +213,11 @@ def _probability(value: float) -> float:
 
 
 def _parse(note: dict[str, Any], file: Path) -> LinearClassifier:
-    """A head from what its note says and the file of its numbers; they must belong together."""
+    """A head from its note and the file of its numbers, which must belong together."""
     if (version := note.pop("format_version")) != FORMAT_VERSION:
         raise ValueError(f"version {version}, this xsent reads {FORMAT_VERSION}")
     shape = (len(note["labels"]), note["dim"] * (4 if note["pairs"] else 1))
-    numbers = read_plain(file, np.dtype(np.float32).itemsize * shape[0] * (shape[1] + 1) + _AROUND)
+    numbers = read_plain(file, np.dtype(np.float32).itemsize * shape[0] * (shape[1] + 1) + _OVERHEAD)
     if note.pop("sha256") != hashlib.sha256(numbers).hexdigest():
         raise ValueError("the numbers have another checksum")
     if note["labels"] != sorted(set(map(str, note["labels"]))):

@@ -1,10 +1,10 @@
-"""Multinomial logistic regression: its optimum, and the L2 strength and temperature that suit the data.
+"""Multinomial logistic regression: its optimum, and the choice of L2 strength and temperature.
 
 Shapes: n examples, F features, K classes. The loss, with s the weights of the examples and b not penalised, is
 
     L(W, b) = 1/n Σᵢ sᵢ · (logΣexp(zᵢ) − zᵢ[yᵢ]) + l2/2 · ‖W‖²,  zᵢ = W xᵢ + b
 
-It is that of scikit-learn's `LogisticRegression` with C = 1 / (l2 · n), divided by C · n.
+This is the loss of scikit-learn's `LogisticRegression` with C = 1 / (l2 · n), divided by C · n.
 """
 
 import warnings
@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-# For features of about size one: the first keeps little but the means of the classes, the last fits nearly anything.
+# For features of about size one: the first gives little more than the means of the classes, the last nearly overfits.
 STRENGTHS = (10.0, 3.0, 1.0, 0.3, 0.1, 0.03, 0.01, 0.003, 0.001)
 
 _FOLDS = 5
@@ -42,10 +42,10 @@ class Logistic:
 
 @dataclass(frozen=True)
 class Choice:
-    """What cross-validation chose."""
+    """The result of cross-validation."""
 
     l2: float  #: strength of the L2 penalty
-    temperature: float  #: what to divide scores by, so that held-out probabilities are true to their frequency
+    temperature: float  #: divisor of the scores that calibrates held-out probabilities
     accuracy: float  #: share of right held-out predictions
     #: mean of -log(probability of the true class), held out, at that temperature; weighted as the loss is
     log_loss: float
@@ -54,9 +54,9 @@ class Choice:
 def fit_logistic(
     features: Doubles, classes: Ints, *, l2: float, weights: Doubles | None = None, start: Logistic | None = None
 ) -> Logistic:
-    """Minimise the loss for features x [n, F], classes y [n] that all occur, and weights s [n], 1 unless given.
+    """Minimise the loss for features x [n, F], classes y [n] that all occur, and weights s [n], by default 1.
 
-    It is convex, so the answer does not depend on the start; an optimum nearby saves time.
+    The loss is convex, so the optimum does not depend on the start; an optimum nearby saves time.
     """
     n, width = features.shape
     weights = np.ones(n) if weights is None else weights
@@ -78,8 +78,8 @@ def fit_logistic(
 def cross_validate(features: Doubles, classes: Ints, weights: Doubles, *, seed: int) -> Choice:
     """Choose L2 strength and temperature by the log loss of stratified 5-fold cross-validation.
 
-    One pass from the strongest penalty on, each fold from its last optimum, until the held-out loss no longer falls:
-    the weak penalties, which take longest, are rarely tried. The seed is of the folds; each class occurs twice.
+    Tries penalties from the strongest on, each fold starting from its last optimum, until the held-out loss no longer
+    falls: weak penalties, which take longest, are rarely tried. Each class must occur twice; the seed draws the folds.
     """
     folds = stratified_folds(classes, seed=seed)
     fitted: list[Logistic | None] = [None] * (folds.max() + 1)
@@ -102,9 +102,9 @@ def cross_validate(features: Doubles, classes: Ints, weights: Doubles, *, seed: 
 
 
 def stratified_folds(classes: Ints, *, seed: int) -> Ints:
-    """The fold of every example [n]: folds differ by one example at most, in all and in each class.
+    """The fold of every example [n]; the sizes of folds differ by at most one, in total and in each class.
 
-    A class with two examples is never without one when a fold is held out.
+    So a class with two examples keeps one when a fold is held out.
     """
     shuffled = np.random.default_rng(seed).permutation(len(classes))
     by_class = shuffled[np.argsort(classes[shuffled], kind="stable")]
@@ -116,12 +116,12 @@ def stratified_folds(classes: Ints, *, seed: int) -> Ints:
 def fit_temperature(scores: Doubles, classes: Ints, weights: Doubles) -> float:
     """The temperature of lowest log loss (Guo et al. 2017, "On Calibration of Modern Neural Networks", section 4.2).
 
-    From held-out scores [n, K]. By Laplace's rule one of n + 2 examples counts as of any class: were all predictions
-    right, the lowest loss would be at temperature 0, that is certainty, which n examples cannot prove.
+    From held-out scores [n, K]. By Laplace's rule one of n + 2 examples counts for all classes: if all predictions are
+    right, the lowest loss is otherwise at temperature 0, that is certainty, which n examples cannot prove.
     """
     doubt = 1 / (len(classes) + 2)
     gold = (1 - doubt) * scores[np.arange(len(classes)), classes] + doubt * scores.mean(axis=1)
-    low, high = -5.0, 5.0  # logarithms of 1 / temperature; the loss is convex in it, so its slope changes sign once
+    low, high = -5.0, 5.0  # bounds of log(1 / temperature); the loss is convex in 1 / temperature: bisect its slope
     while high - low > 1e-6:
         middle = (low + high) / 2
         expected = (np.exp(log_softmax(np.exp(middle) * scores)) * scores).sum(axis=1)
@@ -139,7 +139,8 @@ def log_softmax(scores: Doubles) -> Doubles:
 def minimize(objective: Objective, start: Doubles, *, tolerance: float) -> Doubles:
     """Minimise a smooth convex function by L-BFGS (Nocedal & Wright 2006, "Numerical Optimization", algorithm 7.5).
 
-    The objective gives value and slope at a point of any shape; it stops where the slope is no longer than `tolerance`.
+    The objective returns value and slope at a point of any shape. Stops once the norm of the slope is at most
+    `tolerance`.
     """
     point = start
     value, slope = objective(point)
@@ -156,9 +157,9 @@ def minimize(objective: Objective, start: Doubles, *, tolerance: float) -> Doubl
             if next_value <= value + length * descent:
                 break
             length /= 2
-            if length < 1e-10:  # no lower point can be told from this one
+            if length < 1e-10:  # rounding hides any lower point
                 return point
-        if np.vdot(next_point - point, next_slope - slope) > 0:  # always, but for rounding
+        if np.vdot(next_point - point, next_slope - slope) > 0:  # always, except for rounding
             steps.append((next_point - point, next_slope - slope))
         point, value, slope = next_point, next_value, next_slope
     warnings.warn(f"logistic regression: not at its optimum after {_ITERATIONS:,} steps", RuntimeWarning, stacklevel=2)
@@ -166,7 +167,7 @@ def minimize(objective: Objective, start: Doubles, *, tolerance: float) -> Doubl
 
 
 def _newton_like(slope: Doubles, steps: deque[tuple[Doubles, Doubles]]) -> Doubles:
-    """The slope times the inverse curvature that the last steps (of the point, of the slope) have shown."""
+    """The slope times the inverse Hessian, as estimated from the last steps (of the point, of the slope)."""
     shares = []
     for step, change in reversed(steps):
         share = np.vdot(step, slope) / np.vdot(step, change)

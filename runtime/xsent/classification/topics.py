@@ -1,8 +1,8 @@
-"""Classification measured: labelled files, and heads trained in one language and tested in others.
+"""Measuring classification: labelled files, and heads trained in one language and tested in others.
 
-The protocol is that of MLDoc (Schwenk & Li 2018; mao2021, table 3): a linear head on frozen vectors of the training
-language, tested in every language, five seeds. What is to be chosen is chosen by cross-validation within the training
-file, so the dev files are not read. Shapes: S seeds, K labels.
+The protocol of MLDoc (Schwenk & Li 2018; mao2021, table 3): a linear head on frozen vectors of the training language,
+tested in every language, with five seeds. Cross-validation within the training file chooses the L2 strength, so the dev
+files are not read. Shapes: S seeds, K labels.
 """
 
 from collections.abc import Mapping, Sequence
@@ -21,15 +21,17 @@ from xsent.errors import DataError
 from xsent.files.text import read_lines
 from xsent.open_model import SupportsEncode
 
-# By language: MLDoc's own names, and a folder a language. Of MLDoc's training files the protocol takes the smallest.
+# Names of MLDoc, and those with a folder for each language. The protocol uses the smallest of MLDoc's training files.
 TRAIN_FILES = ("{}.train.1000", "{}/train.tsv")
 TEST_FILES = ("{}.test", "{}/test.tsv")
 
-ENGLISH, COLUMNS = "en", ["category", "text"]  # of SIB-200
+# Of SIB-200.
+ENGLISH = "en"
+COLUMNS = ["category", "text"]
 
 SEEDS_NOTE = (
-    "L2 is chosen by cross-validation within the training file. The optimum of a linear head knows no chance: seeds "
-    "only draw the folds of that choice."
+    "L2 is chosen by cross-validation within the training file. Fitting is deterministic: seeds only draw the folds of "
+    "that choice."
 )
 
 
@@ -37,12 +39,12 @@ SEEDS_NOTE = (
 class Examples:
     """Labelled texts, or labelled pairs of texts."""
 
-    source: str  # their file
-    labels: list[str]  # one a text or pair
-    texts: list[str]  # in order; of a pair both
+    source: str  # the file
+    labels: list[str]  # a label for each text or pair
+    texts: list[str]  # in order; both texts of a pair
 
     def encode(self, encoder: SupportsEncode, *, show_progress_bar: bool = False) -> NDArray[Any]:
-        """Vectors [n, D], or [n, 2, D] of pairs; our own encoders read a long text in windows, none of it is cut."""
+        """Vectors [n, D], or [n, 2, D] of pairs; our own encoders split long texts instead of cutting them."""
         if isinstance(encoder, SentenceEncoder):
             vectors = encoder.encode(self.texts, on_long="split", show_progress_bar=show_progress_bar)
         else:
@@ -59,9 +61,8 @@ class Cell:
 
     train: str  # name of the training set
     test: str  # name of the test set
-    # for every seed how many examples of a label (row) got a label (column); the last column counts those that the head
-    # did not know. [S, K, K + 1]
-    confusion: NDArray[np.int64]
+    # for every seed the number of examples of a label (row) that got a label (column), or none (last column)
+    confusion: NDArray[np.int64]  # [S, K, K + 1]
 
     @property
     def accuracies(self) -> NDArray[np.float64]:
@@ -81,7 +82,7 @@ class Cell:
         return float(self.accuracies.std(ddof=1)) if len(self.accuracies) > 1 else 0.0
 
     def row(self) -> dict[str, object]:
-        """All of it, fit for JSON."""
+        """All figures, for JSON."""
         scores = {"accuracy": self.accuracy, "deviation": self.deviation, "accuracies": self.accuracies.tolist()}
         return {"train": self.train, "test": self.test, **scores, "confusion": self.confusion.tolist()}
 
@@ -89,7 +90,7 @@ class Cell:
 def read_examples(source: str | Path, columns: Sequence[str] | None = None) -> Examples:
     """Read lines of label and text (MLDoc's layout), or of label and two texts, with tabs between.
 
-    `columns` is for a file whose first line names its columns: the names of the label's and of the one or two texts'.
+    If the first line of a file names its columns, `columns` are the names for label and text, or label and two texts.
     """
     if columns is not None and len(columns) not in (2, 3):
         raise ValueError(f"columns = {','.join(columns)}: expected those of the label and of one or two texts")
@@ -116,7 +117,7 @@ def read_examples(source: str | Path, columns: Sequence[str] | None = None) -> E
 
 
 def _places(source: str | Path, fields: list[str], columns: Sequence[str] | None) -> Sequence[int]:
-    """Where label and texts stand in a line, from the first one."""
+    """Column numbers of label and texts, from the first line."""
     if columns is None:
         if len(fields) not in (2, 3):
             raise DataError(
@@ -130,7 +131,7 @@ def _places(source: str | Path, fields: list[str], columns: Sequence[str] | None
 
 
 def topic_files(folder: str | Path, patterns: Sequence[str]) -> dict[str, Path]:
-    """Files of a folder by language, sorted: `TRAIN_FILES` or `TEST_FILES`; a DataError says that there are none."""
+    """Files of a folder by language, sorted: `TRAIN_FILES` or `TEST_FILES`. Raises DataError if there are none."""
     found = {}
     for pattern in patterns:
         before, after = pattern.split("{}")
@@ -144,7 +145,7 @@ def topic_files(folder: str | Path, patterns: Sequence[str]) -> dict[str, Path]:
 def transfer(
     encoder: SupportsEncode, train: Sets, test: Sets, *, seeds: int = 5, class_weight: ClassWeight | None = None
 ) -> tuple[tuple[str, ...], list[Cell]]:
-    """Labels, and a cell of `seeds` heads for each training and test set; a DataError names a file that is unfit."""
+    """The labels, and a cell of `seeds` heads for each training and test set. Raises DataError if a set is unusable."""
     labels = _common_labels(train, test)
     encoded = {name: examples.encode(encoder) for name, examples in test.items()}
     cells = []
@@ -163,7 +164,7 @@ def transfer(
 
 
 def transfer_from_english(encoder: SupportsEncode, folder: Path, languages: Sequence[str]) -> list[Cell]:
-    """Heads trained on SIB-200 in English, tested in those languages that the folder has an `XX/test.tsv` of."""
+    """Heads trained on SIB-200 in English, tested in those of the languages that have an `XX/test.tsv`."""
     trains, files = (topic_files(folder, pattern) for pattern in (TRAIN_FILES, TEST_FILES))
     if ENGLISH not in trains:
         raise DataError(f"{folder}: no {ENGLISH}/train.tsv to train a head on")
@@ -174,7 +175,7 @@ def transfer_from_english(encoder: SupportsEncode, folder: Path, languages: Sequ
 
 
 def accuracy_rows(cells: Sequence[Cell]) -> list[dict[str, object]]:
-    """Accuracies in per cent: a row a training set, a column a test set, and the mean of those of other names."""
+    """Accuracies in per cent: a row for each training set, a column for each test set, the mean of the other ones."""
     rows: dict[str, dict[str, object]] = {}
     for cell in cells:
         several = len(cell.accuracies) > 1
@@ -187,9 +188,9 @@ def accuracy_rows(cells: Sequence[Cell]) -> list[dict[str, object]]:
 
 
 def confusion_rows(labels: Sequence[str], cells: Sequence[Cell]) -> list[dict[str, object]]:
-    """Of all examples of a label (row) the share in per cent that got a label (column), over cells and seeds.
+    """The share in per cent of the examples of a label (row) that got a label (column), over all cells and seeds.
 
-    "unknown" is a column if it was ever the answer; a label that no test set has is a row of zeros.
+    "unknown" is a column if an example got it. A label that no test set has is a row of zeros.
     """
     counts = np.concatenate([cell.confusion for cell in cells]).sum(axis=0)
     shares = (100 * counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)).tolist()
@@ -200,7 +201,7 @@ def confusion_rows(labels: Sequence[str], cells: Sequence[Cell]) -> list[dict[st
 
 
 def _common_labels(train: Sets, test: Sets) -> tuple[str, ...]:
-    """The labels that every training set has, and that no test set goes beyond."""
+    """The labels, the same in every training set. Raises DataError if a set has another one."""
     first = next(iter(train.values()))
     labels = set(first.labels)
     for other in chain(train.values(), test.values()):
@@ -211,7 +212,7 @@ def _common_labels(train: Sets, test: Sets) -> tuple[str, ...]:
 
 
 def _confusion(heads: Sequence[LinearClassifier], examples: Examples, vectors: NDArray[Any]) -> NDArray[np.int64]:
-    """What heads of the same labels make of examples, as in `Cell`."""
+    """The confusion of heads with the same labels, see `Cell`."""
     index: dict[str | None, int] = {label: number for number, label in enumerate((*heads[0].labels, None))}
     counts = np.zeros((len(heads), len(index) - 1, len(index)), np.int64)
     gold = [index[label] for label in examples.labels]

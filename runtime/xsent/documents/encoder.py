@@ -1,4 +1,8 @@
-"""Documents to vectors that do not depend on the language, and documents aligned across languages."""
+"""Documents to vectors that do not depend on the language (LAWDR, Gong et al. 2021).
+
+A document is split into sentences, the sentences are encoded, the subspace of the language is removed from their
+vectors, and the document's vector is their sum, weighted by how rare they are.
+"""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain, islice
@@ -12,7 +16,6 @@ from xsent.cli.terminal import Progress
 from xsent.documents.space import (
     Density,
     DocumentSpace,
-    Floats,
     LanguageSpace,
     LanguageSurvey,
     RankChoice,
@@ -22,51 +25,14 @@ from xsent.documents.space import (
 from xsent.encoder import OnLong
 from xsent.errors import require_extra, whole_number
 from xsent.precision import Vectors
+from xsent.similarity import Floats
 
-Document = str | Sequence[str]
+TextOrSentences = str | Sequence[str]  # of one document
 
-# Characters split at once. The library takes what stands between quotation marks for one sentence, so in a long
-# paragraph one that is never closed swallows all up to the next; and its time grows with the square of the length.
+_HELD_OUT = 5  # every fifth document is held out to test the rank: 8 : 2, as in section 2
+# Characters split at once. sentencex takes a quotation for one sentence, so a quotation mark that is never closed would
+# hide all sentences up to the next one; and its time grows with the square of the length.
 _WINDOW = 4000
-
-
-def split_sentences(text: str, language: str) -> list[str]:
-    """The sentences of a text without the space around them, none of them empty.
-
-    Where the language is not known, the rules are general. A line break ends a sentence only where a blank line
-    follows. A sentence of more than 4,000 characters is cut.
-    """
-    with require_extra("documents"):
-        from sentencex import segment
-
-    def pieces() -> Iterator[str]:
-        start = 0
-        while start < len(text):
-            found = segment(language or "en", text[start : start + _WINDOW])
-            if start + _WINDOW < len(text) and len(found) > 1:
-                found.pop()  # it may go on beyond the window
-            yield from found
-            start += sum(map(len, found))  # nothing is dropped, space neither
-
-    return _present(pieces())
-
-
-def sentences_of(document: Document, language: str) -> list[str]:
-    """The sentences of a document: a text, which is split, or sentences, of which empty ones are left out."""
-    if isinstance(document, str):
-        return split_sentences(document, language) if document.strip() else []
-    sentences = list(document)
-    for sentence in sentences:
-        if not isinstance(sentence, str):
-            raise TypeError(f"expected a text or its sentences, got {type(sentence).__name__} in a document")
-    return _present(sentences)
-
-
-def _present(sentences: Iterable[str]) -> list[str]:
-    return [sentence.strip() for sentence in sentences if sentence.strip()]
-
-
-_HELD_OUT = 5  # every fifth document tests the rank: 8 : 2, as in section 2
 
 
 class EncodesStreams(Protocol):
@@ -84,17 +50,55 @@ class EncodesStreams(Protocol):
         """The vectors [D] of sentences, in order."""
 
 
+def split_sentences(text: str, language: str) -> list[str]:
+    """The sentences of a text, stripped, without empty ones.
+
+    A language that sentencex does not know is split by general rules. A line break ends a sentence only if a blank
+    line follows. A sentence of more than 4,000 characters is cut.
+    """
+    with require_extra("documents"):
+        from sentencex import segment
+
+    def pieces() -> Iterator[str]:
+        start = 0
+        while start < len(text):
+            found = segment(language or "en", text[start : start + _WINDOW])
+            if start + _WINDOW < len(text) and len(found) > 1:
+                found.pop()  # it may continue beyond the window
+            yield from found
+            start += sum(map(len, found))  # sentencex drops no characters, not even spaces
+
+    return _stripped(pieces())
+
+
+def sentences_of(document: TextOrSentences, language: str) -> list[str]:
+    """The sentences of a document, without empty ones; a text is split."""
+    if isinstance(document, str):
+        return split_sentences(document, language) if document.strip() else []
+    sentences = list(document)
+    for sentence in sentences:
+        if not isinstance(sentence, str):
+            raise TypeError(f"expected a text or its sentences, got {type(sentence).__name__} in a document")
+    return _stripped(sentences)
+
+
+def _stripped(sentences: Iterable[str]) -> list[str]:
+    return [sentence.strip() for sentence in sentences if sentence.strip()]
+
+
 class DocumentEncoder:
-    """Encodes documents of any languages that it was fitted on into one vector space (LAWDR, Gong et al. 2021).
+    """Encodes documents of the languages that it was fitted on into one vector space.
 
     Args:
-        encoder: What encodes sentences; those longer than it reads are split.
+        encoder: The sentence encoder; sentences that are too long for it are split.
         debias: Remove the subspace of the language from sentence vectors.
-        weighted: Weight sentences by how rare they are in the corpus, instead of alike.
+        weighted: Weight sentences by how rare they are in the corpus; otherwise all have the same weight.
     """
 
     def __init__(self, encoder: EncodesStreams, *, debias: bool = True, weighted: bool = True) -> None:
-        self._encoder, self._debias, self._weighted = encoder, debias, weighted
+        self._encoder = encoder
+        self._debias = debias
+        self._weighted = weighted
         self._space: DocumentSpace | None = None
 
     @property
@@ -104,47 +108,48 @@ class DocumentEncoder:
 
     @property
     def space(self) -> DocumentSpace:
-        """What was fitted, with the directions that are removed and why."""
+        """The fitted space: the directions that are removed, and why. Raises ValueError if nothing was fitted."""
         if self._space is None:
             raise ValueError("nothing was fitted; call fit or load first")
         return self._space
 
     @property
     def languages(self) -> tuple[str, ...]:
-        """Codes of the languages it was fitted on."""
+        """Codes of the fitted languages."""
         return tuple(self.space.languages)
 
     @property
     def fingerprint(self) -> str:
-        """Identity of the document vectors; it covers the sentence encoder, its depth, and all that was fitted."""
+        """Identity of the document vectors: of the sentence encoder, its depth and the fitted space."""
         depth = split_depth(self._encoder.fingerprint)[1]
         return self.space.fingerprint + (f".{depth}" if depth else "")
 
     def fit(
         self,
-        documents: Sequence[Document] | Mapping[str, Sequence[Document]],
+        documents: Sequence[TextOrSentences] | Mapping[str, Sequence[TextOrSentences]],
         *,
         rank: int | None = None,
         show_progress_bar: bool = False,
     ) -> Self:
-        """Learn the languages' subspaces and densities from documents; what was fitted before is forgotten.
+        """Fit the languages' subspaces and densities on documents, replacing an older fit.
 
         Args:
-            documents: By language code; or those of one language, which needs no name then. A document is a text,
-                which needs the extra `documents`, or its sentences; those without a sentence are passed over.
-            rank: Directions to remove (m). None takes as few as hide the languages from a linear classifier, the
-                paper's rule; with one language nothing is removed.
+            documents: Documents by language code, or a list of documents of one language. A document is a text, which
+                needs the extra `documents`, or a list of sentences; documents without a sentence are ignored.
+            rank: Number of directions to remove (m). None chooses the fewest without which a linear classifier cannot
+                tell the languages, the paper's rule; with one language nothing is removed.
             show_progress_bar: Report progress on standard error.
 
         Raises:
-            ValueError: A language has too little text (the message says for what), or `rank` is not less than D.
-            MissingExtraError: A text is to be split and sentencex is not installed.
+            ValueError: A language has too little text, or `rank` is not less than D.
+            MissingExtraError: A text must be split and sentencex is not installed.
         """
         corpora = documents if isinstance(documents, Mapping) else {"": documents}
         if not corpora:
             raise ValueError("no language to fit; expected documents by language code")
         rank = None if rank is None else whole_number("rank", rank, 0, self.dim - 1)
-        surveys, densities = {}, {}
+        surveys: dict[str, LanguageSurvey] = {}
+        densities: dict[str, Density | None] = {}
         with Progress("sentences", enabled=show_progress_bar) as progress:
             for language, texts in corpora.items():
                 try:
@@ -162,18 +167,18 @@ class DocumentEncoder:
 
     def encode(
         self,
-        documents: Sequence[Document],
+        documents: Sequence[TextOrSentences],
         language: str | None = None,
         *,
         normalize_embeddings: bool = True,
         show_progress_bar: bool = False,
     ) -> Floats:
-        """Encode documents of one language to vectors [n, D]; one's vector does not depend on the others.
+        """Encode documents of one language to vectors [n, D]; a vector does not depend on the other documents.
 
         Args:
             documents: Texts or lists of sentences, see `fit`. One without a sentence gets the zero vector.
-            language: Code of their language; may be left out if only one was fitted.
-            normalize_embeddings: Give vectors length 1; else they are the sums of equation 3.
+            language: Code of their language; optional if only one was fitted.
+            normalize_embeddings: Give vectors length 1; otherwise they are the sums of equation 3.
             show_progress_bar: Report progress on standard error.
         """
         languages = self.space.languages
@@ -190,16 +195,16 @@ class DocumentEncoder:
                     norm = np.linalg.norm(vectors[row])
                     vectors[row] /= norm if normalize_embeddings and norm > 0 else np.float32(1)
                 progress.advance()
-            next(stream, None)  # its end, where it warns
+            next(stream, None)  # the encoder warns at its end
         return vectors
 
     def save(self, path: str | Path) -> None:
-        """Write what was fitted to a folder, which must not exist; the sentence encoder is not in it."""
+        """Write the fitted space to a new folder, without the sentence encoder."""
         self.space.save(Path(path))
 
     @classmethod
     def load(cls, path: str | Path, encoder: EncodesStreams) -> Self:
-        """Open what `save` wrote, ready to encode; a FingerprintError says that another sentence encoder was fitted."""
+        """Open a folder that `save` wrote. Raises FingerprintError if it was fitted with another sentence encoder."""
         loaded = cls(encoder)
         loaded._space = DocumentSpace.load(Path(path), encoder.fingerprint)
         return loaded
@@ -225,7 +230,7 @@ class DocumentEncoder:
         return choose_rank([s.train for s in surveys.values()], [s.held_out_sample for s in surveys.values()])
 
 
-def _split(documents: Sequence[Document], language: str) -> list[list[str]]:
+def _split(documents: Sequence[TextOrSentences], language: str) -> list[list[str]]:
     if isinstance(documents, str):
         raise TypeError("expected documents, got one str; put it in a list")
     return [sentences_of(document, language) for document in documents]

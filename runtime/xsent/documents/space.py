@@ -1,4 +1,12 @@
-"""What DNR learns of a corpus: subspaces and densities of some languages, and the folder that keeps them."""
+"""The space of document vectors that LAWDR (Gong et al. 2021) fits: subspace and density of each language.
+
+- The subspace of a language: the dominant directions of its sentence vectors, which are removed from them;
+  `choose_rank` decides how many.
+- The density of a language: how common a sentence is in the corpus. Rare sentences have more weight.
+- The folder that stores both.
+
+Shapes: n sentences, D dimensions, m directions, p points of a density, d of its dimensions, K languages.
+"""
 
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -21,24 +29,36 @@ from xsent.files.atomic import (
     read_plain,
     to_json,
 )
+from xsent.similarity import Floats
 
-Floats = NDArray[np.float32]
 Doubles = NDArray[np.float64]
+
+FORMAT_VERSION = 1
+_ABOUT = "documents.json"
+_ARRAYS = "documents.npz"
+
+SAMPLE = 10_000  # sentence vectors of a language that are kept
+_SAMPLE_BLOCK = 1024  # vectors summed up at once
 
 # Section 10.2 stops under 55 % for two languages: a tenth of the way from chance, 50 %, to certainty.
 _TENTH = 0.1
-SAMPLE = 10_000  # sentences of a language that are kept as they are
-_SAMPLE_BLOCK = 1024  # vectors summed up at once
-_RIDGE = 1e-3  # of the mean variance of a dimension: keeps the classifier solvable with few sentences
+_RIDGE = 1e-3  # times the mean variance of a dimension: keeps the classifier solvable with few sentences
+
+DIMENSIONS = 16  # of a density
+FOLDS = 5
+BANDWIDTHS = 20  # tried between the smallest possible and the largest useful one
+_BLOCK = 512  # sentences compared with all points at once: 40 MiB with 10,000 points
+_SLACK = 1 + 1e-6  # factor of a squared distance: rounding must not decide whether a pair on the edge counts
+_SAME = 3e-5  # times the vectors' length: points no further apart differ by rounding alone
 
 
 @dataclass(frozen=True)
 class Moments:
-    """Sums over sentence vectors that are seen once."""
+    """Sums over sentence vectors."""
 
-    count: int  # vectors seen
-    total: Doubles  # their sum [D]
-    gram: Doubles  # the sum of their outer products [D, D]
+    count: int  # number of vectors
+    total: Doubles  # sum of the vectors [D]
+    gram: Doubles  # sum of their outer products [D, D]
 
     @classmethod
     def of(cls, vectors: Floats) -> "Moments":
@@ -56,16 +76,16 @@ class Moments:
 
 @dataclass(frozen=True)
 class LanguageSurvey:
-    """What one pass over a language's sentences leaves, however many there are."""
+    """Statistics of a language's sentence vectors, in bounded memory."""
 
-    train: Moments  # moments of the sentences to learn from
-    held_out: Moments  # moments of the sentences to test with
-    sample: Floats  # some of all, at random [n, D], at most `SAMPLE`, those to learn from first
-    held_out_sample: Floats  # those of them to test with
+    train: Moments  # of the training sentences
+    held_out: Moments  # of the test sentences
+    sample: Floats  # random vectors of both [n, D], at most `SAMPLE`, training sentences first
+    held_out_sample: Floats  # the test sentences among them
 
 
 def survey(vectors: Iterable[NDArray[Any]], held_out: NDArray[np.bool_], dim: int) -> LanguageSurvey:
-    """Pass once over the sentence vectors [D] of a language; `held_out` says whether each is for testing [n]."""
+    """Read the sentence vectors [D] of a language once; `held_out` [n] marks those for testing."""
     kept = np.zeros(len(held_out), bool)
     kept[np.random.default_rng(0).permutation(len(held_out))[:SAMPLE]] = True
     none = np.empty((0, dim), np.float32)
@@ -78,14 +98,14 @@ def survey(vectors: Iterable[NDArray[Any]], held_out: NDArray[np.bool_], dim: in
         for side in moments:
             moments[side] += Moments.of(rows[held_out[where] == side])
             samples[side].append(rows[(held_out[where] == side) & kept[where]])
-    sample, held_out_sample = np.concatenate(samples[False] + samples[True]), np.concatenate(samples[True])
-    return LanguageSurvey(moments[False], moments[True], sample, held_out_sample)
+    sample = np.concatenate(samples[False] + samples[True])
+    return LanguageSurvey(moments[False], moments[True], sample, np.concatenate(samples[True]))
 
 
 def dominant_directions(gram: Doubles, rank: int) -> Doubles:
     """The `rank` eigenvectors of largest eigenvalue of a Gram matrix [D, D], as rows [rank, D].
 
-    Their sign, which means nothing, makes the largest number of each positive.
+    The sign, which is arbitrary, makes the largest number of each positive.
     """
     _, vectors = np.linalg.eigh(gram)  # ascending
     rows: Doubles = vectors.T[::-1][:rank]
@@ -94,7 +114,7 @@ def dominant_directions(gram: Doubles, rank: int) -> Doubles:
 
 
 def remove_directions(vectors: Floats, directions: Floats) -> Floats:
-    """Debiased vectors [n, D]: without what lies along orthonormal directions [m, D] (LAWDR, section 3.2)."""
+    """Debiased vectors [n, D]: without their components along orthonormal directions [m, D] (LAWDR, section 3.2)."""
     return (vectors - (vectors @ directions.T) @ directions).astype(np.float32, copy=False)
 
 
@@ -102,22 +122,21 @@ def remove_directions(vectors: Floats, directions: Floats) -> Floats:
 class RankChoice:
     """How many directions to remove, and why."""
 
-    rank: int  #: that many (m)
-    #: share of held-out sentences whose language a linear classifier tells, balanced over the languages, without the
-    #: first 0, 1, ..., m directions
+    rank: int  #: number of directions to remove (m)
+    #: accuracy of a linear classifier of the language on held-out sentences, without the first 0, 1, ..., m directions
     accuracies: tuple[float, ...]
 
 
 def choose_rank(train: Sequence[Moments], held_out: Sequence[Floats]) -> RankChoice:
     """The smallest number of directions without which a linear classifier cannot tell the languages (section 10.1).
 
-    "Cannot" is less than a tenth of the way from chance to certainty: the paper's 55 % for two languages. The
-    classifier is linear least squares on one-hot languages, each language of the same weight, in place of the paper's
-    support vector machine: it follows from the moments alone, so every number from 0 up is tried. A ValueError says
-    that half of the directions are not enough.
+    "Cannot tell" means an accuracy under a tenth of the way from chance to certainty: the paper's 55 % for two
+    languages. The classifier is linear least squares on one-hot languages, each of the same weight, instead of the
+    paper's support vector machine: the moments are enough to fit it, so every number from 0 up is tried. Raises
+    ValueError if half of the directions are not enough.
     """
     languages = len(train)
-    if languages < 2:  # nothing to tell apart
+    if languages < 2:
         return RankChoice(0, ())
     limit = min(len(train[0].total), *(moments.count for moments in train)) // 2
     bar = 1 / languages + _TENTH * (1 - 1 / languages)
@@ -143,10 +162,10 @@ def choose_rank(train: Sequence[Moments], held_out: Sequence[Floats]) -> RankCho
 
 
 def _language_accuracy(grams: Sequence[Doubles], means: Doubles, tests: Sequence[Doubles]) -> float:
-    """Fit a least-squares classifier on moments and test it; the mean of the languages' shares of right answers.
+    """Fit a least-squares classifier on moments and test it; returns the mean accuracy of the languages.
 
-    With targets that are one-hot and languages of the same weight, the normal equations are S W = M - mean(M), up to
-    a factor, where S is the covariance of all vectors and M holds the languages' mean vectors.
+    With one-hot targets and languages of the same weight, the normal equations are S W = M - mean(M), up to a factor,
+    where S is the covariance of all vectors and M has the languages' mean vectors.
     """
     center = means.mean(axis=0)
     covariance = np.mean(grams, axis=0) - np.outer(center, center)
@@ -157,23 +176,12 @@ def _language_accuracy(grams: Sequence[Doubles], means: Doubles, tests: Sequence
     return float(np.mean([np.mean(answers == number) for number, answers in enumerate(found)]))
 
 
-FORMAT_VERSION = 1
-_ABOUT, _ARRAYS = "documents.json", "documents.npz"
-
-DIMENSIONS = 16
-FOLDS = 5
-BANDWIDTHS = 20  # tried between the smallest possible and the largest useful one
-_BLOCK = 512  # sentences compared with all points at once: 40 MiB with 10,000 points
-_SLACK = 1 + 1e-6  # of a squared distance: rounding must not decide whether a pair on the edge counts
-_SAME = 3e-5  # of the vectors' length: points no further apart differ by rounding alone
-
-
 @dataclass(frozen=True)
 class Density:
     """How common a sentence is in a corpus: kernel density with a top-hat kernel (sections 4.1 and 10.2).
 
-    The density of a point is the share of the corpus within a ball around it, over the ball's volume, which is the same
-    everywhere and cancels in the weight of equation 3, w = b / (b + P) with b half the mean P: here it is the share.
+    The density P of a point is the share of the corpus within a ball around it. Dividing by the ball's volume is left
+    out: it is the same everywhere and cancels in the weight of equation 3, w = b / (b + P) with b half the mean P.
     """
 
     center: Floats  # mean vector of the corpus [D]
@@ -184,7 +192,7 @@ class Density:
 
     @classmethod
     def fit(cls, vectors: Floats) -> "Density":
-        """Fit a density on sentence vectors [p, D], enough of them; takes time that grows with the square of p."""
+        """Fit a density on sentence vectors [p, D], in time O(p²). Raises ValueError if they are too few."""
         if len(vectors) <= DIMENSIONS:
             raise ValueError(
                 f"{len(vectors)} sentences are too few to estimate a density in {DIMENSIONS} dimensions, at least "
@@ -193,7 +201,8 @@ class Density:
         moments = Moments.of(vectors)
         mean = moments.total / moments.count
         axes = dominant_directions(moments.gram / moments.count - np.outer(mean, mean), DIMENSIONS)
-        center, axes32 = mean.astype(np.float32), axes.astype(np.float32)
+        center = mean.astype(np.float32)
+        axes32 = axes.astype(np.float32)
         points = _project(vectors, center, axes32).astype(np.float32)
         length = float(np.sqrt(np.trace(moments.gram) / moments.count))
         bandwidth = max(choose_bandwidth(points), _SAME * length)
@@ -201,7 +210,7 @@ class Density:
         return replace(unscaled, scale=float(unscaled.of(vectors).mean()) / 2)
 
     def of(self, vectors: Floats) -> Doubles:
-        """Densities [n] of sentence vectors [n, D]: the share of the corpus that is near, between 0 and 1."""
+        """Densities [n] of sentence vectors [n, D], between 0 and 1."""
         places = _project(vectors, self.center, self.axes)
         points = self.points.astype(np.float64)
         bound = _SLACK * self.bandwidth**2
@@ -209,23 +218,24 @@ class Density:
         return np.concatenate([(_squared_distances(block, points) <= bound).mean(axis=1) for block in blocks])
 
     def weights(self, vectors: Floats) -> Floats:
-        """Weights [n] of sentence vectors [n, D] (equation 3): from near 0 for what is common to 1 for what is new."""
+        """Weights [n] of sentence vectors [n, D] (equation 3), from near 0 for common ones to 1 for new ones."""
         weights: Doubles = self.scale / (self.scale + self.of(vectors))
         return weights.astype(np.float32)
 
 
 def choose_bandwidth(points: Floats) -> float:
-    """The radius under which held-out points [p, d], more than one, are most likely, by 5-fold cross-validation (10.2).
+    """The radius of highest likelihood for points [p, d], more than one, by 5-fold cross-validation (section 10.2).
 
-    A held-out point with no other in its ball has no likelihood at all, so no radius below the largest distance from
-    a held-out point to its nearest is possible: the search begins there, and ends where every ball holds everything.
+    A held-out point without another in its ball has likelihood 0. So the search begins at the largest distance of a
+    held-out point to its nearest point, and ends where every ball holds all points.
     """
     rows = points.astype(np.float64)
     folds = [np.arange(fold, len(rows), FOLDS) for fold in range(min(FOLDS, len(rows)))]
     least = most = 0.0
     for distances in _held_out_distances(rows, folds):
-        least, most = max(least, float(distances.min(axis=1).max())), max(most, float(distances.max()))
-    if least == 0:  # every point has a twin
+        least = max(least, float(distances.min(axis=1).max()))
+        most = max(most, float(distances.max()))
+    if least == 0:  # every point has an equal one
         return 0.0
     bounds = np.geomspace(least, most, BANDWIDTHS)  # squared
     likelihood = np.zeros(BANDWIDTHS)
@@ -237,7 +247,7 @@ def choose_bandwidth(points: Floats) -> float:
 
 
 def _held_out_distances(rows: Doubles, folds: list[NDArray[np.int64]]) -> Iterator[Doubles]:
-    """Squared distances [block, p - fold] of each fold's points to those of the other folds, in blocks."""
+    """Squared distances of each fold's points to those of the other folds, in blocks of rows."""
     for fold in folds:
         others = np.delete(rows, fold, axis=0)
         for start in range(0, len(fold), _BLOCK):
@@ -245,24 +255,24 @@ def _held_out_distances(rows: Doubles, folds: list[NDArray[np.int64]]) -> Iterat
 
 
 def _squared_distances(a: Doubles, b: Doubles) -> Doubles:
-    """Of every row of `a` to every row of `b`, in double precision; never below 0."""
+    """Squared distance of every row of `a` to every row of `b`; never below 0."""
     squares: Doubles = (a**2).sum(axis=1)[:, None] + (b**2).sum(axis=1) - 2 * (a @ b.T)
     np.maximum(squares, 0, out=squares)
     return squares
 
 
 def _project(vectors: Floats, center: Floats, axes: Floats) -> Doubles:
-    """Places of vectors [n, D] on the axes [n, d]."""
+    """Coordinates [n, d] of vectors [n, D] on the axes."""
     places: Doubles = (vectors.astype(np.float64) - center) @ axes.T.astype(np.float64)
     return places
 
 
 @dataclass(frozen=True)
 class LanguageSpace:
-    """What is known of a language."""
+    """Subspace and density of a language."""
 
-    directions: Floats  # what to remove from its sentence vectors [m, D]
-    density: Density | None  # where its sentence weights come from; None weights all alike
+    directions: Floats  # to remove from its sentence vectors [m, D]
+    density: Density | None  # for the weights of its sentences; None gives all the same weight
 
     def document(self, sentences: Floats) -> Floats:
         """The vector [D] of a document's sentence vectors [s, D]: the weighted sum of debiased ones (equation 3)."""
@@ -273,7 +283,7 @@ class LanguageSpace:
 
 @dataclass(frozen=True)
 class DocumentSpace:
-    """All that was fitted."""
+    """The fitted space of document vectors."""
 
     encoder: str  #: fingerprint of the sentence encoder
     languages: Mapping[str, LanguageSpace]  #: by code
@@ -281,14 +291,14 @@ class DocumentSpace:
 
     @property
     def fingerprint(self) -> str:
-        """Identity of the space of document vectors."""
+        """Identity of the space."""
         digest = hashlib.sha256(self.encoder.encode())
         for name, array in sorted(self._arrays().items()):
             digest.update(f"\n{name} {array.shape} {array.dtype.str}\n".encode() + array.tobytes())
         return digest.hexdigest()[:16]
 
     def save(self, path: Path) -> None:
-        """Write a folder; a FileExistsError says that there is something of that name."""
+        """Write a new folder. Raises FileExistsError if the name is taken."""
         if path.exists():
             raise file_exists_error(path, "exists; choose another name or remove it")
         about = {
@@ -301,11 +311,11 @@ class DocumentSpace:
         with atomic_folder(path) as folder:
             (folder / _ABOUT).write_bytes(to_json(about))
             with (folder / _ARRAYS).open("wb") as file:
-                np.savez(file, **self._arrays())  # type: ignore[arg-type]  # none is called as its options
+                np.savez(file, **self._arrays())  # type: ignore[arg-type]  # no array is named as an option of savez
 
     @classmethod
     def load(cls, path: Path, encoder: str) -> Self:
-        """Read a folder that belongs to the encoder of a fingerprint; see `DocumentEncoder.load`."""
+        """Read a folder for the sentence encoder of a fingerprint; see `DocumentEncoder.load`."""
         remedy = "fit the documents again"
         with as_data_error(path, remedy):
             about = read_json(path / _ABOUT, remedy)
