@@ -8,6 +8,7 @@ from importlib import import_module
 from importlib.util import find_spec
 from itertools import chain, dropwhile, groupby
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import Any
 
 import pytest
@@ -94,3 +95,9 @@ def test_every_setting_of_a_recipe_is_one() -> None:
             stage.pop("like", None)  # names an earlier stage, which the block lacks
             StageConfig.model_validate(stage)
         assert recipe.keys() <= Recipe.model_fields.keys(), block.place
+
+
+def test_every_name_on_the_page_of_the_architecture_is_one() -> None:
+    for block in blocks("docs/architecture.md", "inline"):
+        if re.fullmatch(r"xsent\w*(\.\w+)+", block.text):
+            resolve_name(block.text)
