@@ -1,4 +1,4 @@
-"""The site: `sphinx-build -c docs . site` makes it of the pages as they lie in the repository."""
+"""Settings of the site; `sphinx-build -c docs . site` builds it from the pages of the repository."""
 
 import re
 from typing import Any
@@ -14,7 +14,7 @@ version = release = xsent.__version__
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
 html_theme = "furo"
 html_title = project
-html_extra_path = ["index.html"]  # leads to the first page, which lies in a folder
+html_extra_path = ["index.html"]  # redirects to the first page, which is in a folder
 
 root_doc = "docs/index"
 include_patterns = ["*.md", "**/*.md"]
@@ -25,11 +25,12 @@ default_role = "code"  # docstrings mark code as the pages do
 autodoc_member_order = "bysource"
 autodoc_typehints_format = "short"
 nitpicky = True
-nitpick_ignore_regex = [("py:.*", r"(?!xsent\b).*")]  # other packages' names are not looked up: that needs a network
+# Names of other packages are not looked up, which needs a network. Item is a type variable.
+nitpick_ignore_regex = [("py:.*", r"(?!xsent\b).*"), ("py:class", r"xsent\.encoder\.Item")]
 
 
 def _as_written(app: Sphinx, what: str, name: str, *found: Any) -> list[str | None]:  # noqa: ANN401  Sphinx's own
-    """Signature and what comes back, with NumPy's types by their names."""
+    """Signature and return type, with the short names of NumPy's types."""
     parts = [part and part.replace(stringify_annotation(ArrayLike, "smart"), "ArrayLike") for part in found[-2:]]
     array = re.compile(r"~numpy\.ndarray\[tuple\[.*?\], ~numpy\.dtype\[(.*?)\]\]")
     return [part and array.sub(r"NDArray[\1]", part) for part in parts]
