@@ -10,7 +10,7 @@ from browsing import complaints_of, expect, listening, needs_chromium, open_page
 from texts import NOTES
 
 from xsent import SentenceEncoder
-from xsent_apps.web.server import Site, open_server
+from xsent_apps.web import Site, open_server
 
 pytestmark = needs_chromium
 

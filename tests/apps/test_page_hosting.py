@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import pytest
 from browsing import complaints_of, expect, listening, needs_chromium, open_page, started_browser
 
-from xsent_apps.web.server import Site
+from xsent_apps.web import Site
 
 pytestmark = needs_chromium
 

@@ -14,12 +14,12 @@ import pytest
 import sentencepiece
 from texts import OURS, SENTENCES, multilingual, train_tokenizer
 
-import xsent_apps.web
 from xsent.bundle import Bundle, builtin_path
 from xsent.tokenizer import Tokenizer
+from xsent_apps.web import STATIC
 
 CLIENT = Path(__file__).parent / "page_tokenizer.mjs"
-SOURCE = Path(xsent_apps.web.__file__).parent / "static" / "tokenizer.js"
+SOURCE = STATIC / "tokenizer.js"
 
 pytestmark = pytest.mark.skipif(shutil.which("node") is None, reason="needs node")
 

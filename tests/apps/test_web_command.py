@@ -16,13 +16,11 @@ from threading import Thread
 import pytest
 from commands import Runner, assert_refused, file_names, hear_ctrl_c, start
 
-import xsent_apps.web
-from xsent_apps.web.server import Site, open_server
+from xsent_apps.web import STATIC, Site, open_server
 
 pytestmark = pytest.mark.network
 
 ROOT = Path(__file__).parents[2]
-STATIC = Path(xsent_apps.web.__file__).parent / "static"
 
 
 @pytest.fixture(scope="module")
@@ -142,7 +140,7 @@ def test_ctrl_c_ends_it_without_complaint(mini_bundle: Path) -> None:
 def test_the_vendored_runtime_is_what_its_script_fetches() -> None:
     script = (ROOT / "tools" / "onnxruntime_web.sh").read_text(encoding="utf-8")
     sums = {name: digest for digest, name in re.findall(r"^(\w{64})  (\S+)$", script, re.MULTILINE)}
-    vendor = ROOT / "apps" / "web" / "static" / "vendor"
+    vendor = STATIC / "vendor"
     own = (vendor / "onnxruntime.js").read_bytes()
     files = {
         "ort.wasm.bundle.min.mjs": own,

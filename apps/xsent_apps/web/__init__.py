@@ -1,16 +1,54 @@
-"""`xsent web`: a page that searches, sorts and maps sentences in the browser, where they stay."""
+"""`xsent web`: a page that searches, sorts and maps texts in the browser, which they never leave."""
 
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+import errno
+import hashlib
+import json
+import shutil
+import webbrowser
+from dataclasses import dataclass
+from functools import partial
+from http import HTTPStatus
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path, PurePosixPath
+from typing import Annotated, Any
+from urllib.parse import unquote, urlsplit
 
 import typer
 
 from xsent.cli.options import BundleOption, ForceOption
 from xsent.cli.terminal import one_line_errors
+from xsent.errors import DataError
+from xsent.files.atomic import atomic_folder, file_exists_error, recover
 
-if TYPE_CHECKING:
-    from xsent_apps.web.server import Site
-
+STATIC = Path(__file__).parent / "static"
+FILES_JSON = "files.json"  # the service worker keeps every file in it for offline use
+# Files of a bundle that the page reads; the card names the model's licence. Files of other backends are left out.
+MODEL_FILES = ("sentencepiece.model", "model.onnx", "embeddings.bin", "weights.bin", "README.md")
+MANIFEST = "xsent.json"
+TYPES = {
+    ".html": "text/html; charset=utf-8",
+    ".css": "text/css; charset=utf-8",
+    ".js": "text/javascript; charset=utf-8",
+    ".json": "application/json",
+    ".webmanifest": "application/manifest+json",
+    ".svg": "image/svg+xml",
+    ".txt": "text/plain; charset=utf-8",
+    ".md": "text/plain; charset=utf-8",
+}
+HEADERS = {
+    # Also in index.html, for hosts that send no headers; here it holds for the workers too.
+    "Content-Security-Policy": (
+        "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; style-src 'self'; img-src 'self' data:; "
+        "connect-src 'self'; worker-src 'self'; manifest-src 'self'; base-uri 'none'; form-action 'none'; "
+        "frame-ancestors 'none'"
+    ),
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Embedder-Policy": "require-corp",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Referrer-Policy": "no-referrer",
+    "X-Content-Type-Options": "nosniff",
+    "Cache-Control": "no-cache",  # browsers keep files, and ask each time whether they have changed
+}
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
 
@@ -19,9 +57,9 @@ app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions
 @one_line_errors()
 def web(
     model: BundleOption = None,
-    port: Annotated[int, typer.Option(min=0, max=65535, help="0: any that is free.")] = 8090,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="0 takes a free one.")] = 8090,
     host: Annotated[
-        str, typer.Option(help="Address to listen on; by default only this machine can ask.")
+        str, typer.Option(help="Address to listen on; the default serves this machine only.")
     ] = "127.0.0.1",
     open_page: Annotated[bool, typer.Option("--open", help="Open the page in your browser.")] = False,
     out: Annotated[
@@ -29,9 +67,7 @@ def web(
     ] = None,
     force: ForceOption = False,
 ) -> None:
-    """Search, sort and map your texts in the browser; nothing that you put in leaves the page."""
-    from xsent_apps.web.server import Site
-
+    """Search, sort and map your texts in the browser; they never leave the page."""
     site = Site.of(model)
     if out is not None:
         written = site.write(out, replace=force)
@@ -41,10 +77,6 @@ def web(
 
 
 def _serve(site: "Site", host: str, port: int, open_page: bool) -> None:
-    import webbrowser
-
-    from xsent_apps.web.server import open_server
-
     with open_server(site, host, port) as server:
         address = f"http://{host}:{server.server_port}/"
         try:
@@ -52,5 +84,132 @@ def _serve(site: "Site", host: str, port: int, open_page: bool) -> None:
             if open_page:
                 webbrowser.open(address)
             server.serve_forever()
-        except KeyboardInterrupt:  # how one ends it, no failure
+        except KeyboardInterrupt:  # the usual end, no failure
             typer.echo("", err=True)
+
+
+@dataclass(frozen=True)
+class File:
+    """A file of the site."""
+
+    path: Path
+    sha256: str
+    bytes: int
+
+    @classmethod
+    def of(cls, path: Path) -> "File":
+        """Read a file."""
+        content = path.read_bytes()
+        return cls(path, hashlib.sha256(content).hexdigest(), len(content))
+
+
+@dataclass(frozen=True)
+class Site:
+    """The files of the page and of its model, by their address relative to the page."""
+
+    files: dict[str, File]
+
+    @classmethod
+    def of(cls, model: Path | None) -> "Site":
+        """The page with a bundle, by default the built-in one. Raises BundleError or DataError if a file is bad."""
+        from xsent import SentenceEncoder
+
+        bundle = SentenceEncoder(model, threads=1).bundle  # opens all of it: a bad bundle fails here, not in the page
+        names = [path.relative_to(STATIC).as_posix() for path in sorted(STATIC.rglob("*")) if path.is_file()]
+        if "index.html" not in names:
+            raise DataError(f"{STATIC}: the page is not there; install xsent again")
+        files = {name: File.of(STATIC / name) for name in names}
+        for name in (MANIFEST, *MODEL_FILES):
+            if name == MANIFEST or name in bundle.files:
+                files[f"model/{name}"] = File.of(bundle.path / name)
+        return cls(files)
+
+    @property
+    def list(self) -> bytes:
+        """Content of `files.json`: digest and size of each file, and a version that depends on all of them."""
+        files = {name: {"sha256": file.sha256, "bytes": file.bytes} for name, file in sorted(self.files.items())}
+        version = hashlib.sha256(json.dumps(files).encode()).hexdigest()[:16]
+        return json.dumps({"version": version, "files": files}, indent=1).encode() + b"\n"
+
+    def write(self, folder: Path, *, replace: bool = False) -> int:
+        """Write everything into a folder for any static host, and return the number of bytes.
+
+        The folder appears complete or not at all. Raises FileExistsError if it exists, unless with `replace`.
+        """
+        folder = folder.absolute()
+        recover(folder)
+        if folder.exists() and not replace:
+            raise file_exists_error(folder)
+        if folder.exists() and not ((folder / FILES_JSON).is_file() or (folder.is_dir() and not any(folder.iterdir()))):
+            raise DataError(f"{folder}: was not written by `xsent web`, so it is not replaced; choose another name")
+        with atomic_folder(folder) as partial:
+            for name, file in self.files.items():
+                (partial / name).parent.mkdir(parents=True, exist_ok=True)
+                shutil.copyfile(file.path, partial / name)
+            (partial / FILES_JSON).write_bytes(self.list)
+        return sum(file.bytes for file in self.files.values()) + len(self.list)
+
+
+def open_server(site: Site, host: str, port: int) -> ThreadingHTTPServer:
+    """A server that listens, on any free port if `port` is 0. Raises OSError with advice if the port is taken."""
+    try:
+        return ThreadingHTTPServer((host, port), partial(_Handler, site))
+    except OSError as error:
+        if error.errno == errno.EADDRINUSE:
+            raise OSError(error.errno, f"port {port} is in use; choose another with --port, or 0 for any") from error
+        raise OSError(error.errno, f"cannot listen on {host}, port {port}: {error.strerror or error}") from error
+
+
+class _Handler(BaseHTTPRequestHandler):
+    """Answers with the files of a site and nothing else, whatever the path."""
+
+    protocol_version = "HTTP/1.1"
+    server_version = "xsent"
+    sys_version = ""
+
+    def __init__(self, site: Site, *args: Any) -> None:  # noqa: ANN401  the server's
+        self._site = site
+        super().__init__(*args)
+
+    def do_GET(self) -> None:
+        """Send a file."""
+        self._answer(with_body=True)
+
+    def do_HEAD(self) -> None:
+        """Send the headers of a file."""
+        self._answer(with_body=False)
+
+    def log_message(self, *_: object) -> None:
+        """Log nothing: the page shows what it loads."""
+
+    def _answer(self, *, with_body: bool) -> None:
+        name = unquote(urlsplit(self.path).path).removeprefix("/") or "index.html"
+        file = self._site.files.get(name)
+        if name == FILES_JSON:
+            self._start(HTTPStatus.OK, TYPES[".json"], len(self._site.list))
+            if with_body:
+                self.wfile.write(self._site.list)
+        elif file is None:
+            self._start(HTTPStatus.NOT_FOUND, TYPES[".txt"], 0)
+        elif self.headers.get("If-None-Match") == f'"{file.sha256}"':
+            self._start(HTTPStatus.NOT_MODIFIED, None, None, file.sha256)
+        else:
+            kind = TYPES.get(PurePosixPath(name).suffix, "application/octet-stream")
+            self._start(HTTPStatus.OK, kind, file.bytes, file.sha256)
+            if with_body:
+                self._send(file.path)
+
+    def _start(self, status: HTTPStatus, kind: str | None, length: int | None, digest: str | None = None) -> None:
+        etag = digest and f'"{digest}"'
+        self.send_response(status)
+        for name, value in {"Content-Type": kind, "Content-Length": length, "ETag": etag, **HEADERS}.items():
+            if value is not None:
+                self.send_header(name, str(value))
+        self.end_headers()
+
+    def _send(self, path: Path) -> None:
+        try:
+            with path.open("rb") as file:
+                shutil.copyfileobj(file, self.wfile)
+        except ConnectionError:  # the reader closed the page
+            self.close_connection = True
