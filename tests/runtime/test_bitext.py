@@ -127,14 +127,6 @@ def test_wrong_arguments(
         find(*sides, **arguments)
 
 
-def test_an_unknown_retrieval_and_sides_without_sentences() -> None:
-    with pytest.raises(ValueError, match="retrieval = 'best' must be one of max, fwd, bwd, intersect"):
-        mine_bitext(np.eye(2), np.eye(2), retrieval="best")  # type: ignore[arg-type]
-    for find in (mine_bitext, align_documents):
-        with pytest.raises(ValueError, match="one side has no sentences"):
-            find(np.zeros((3, 2)), np.eye(2))
-
-
 def greedily(a: NDArray[Any], b: NDArray[Any], margin: Margin, k: int) -> list[Pair]:
     """Documents aligned by loops over all pairs that are among the k nearest of either side."""
     cosines, scores = margin_scores(a, b, margin="absolute"), margin_scores(a, b, margin=margin, k=k)

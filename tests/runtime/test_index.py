@@ -16,7 +16,7 @@ from indexes import LINES, Replay, Stop, contents, encoder, made, overwrite, pat
 from xsent.encoder import SentenceEncoder
 from xsent.errors import DataError, FingerprintError
 from xsent.search.index import SearchIndex, semantic_search
-from xsent.search.store import STORED, Float16Rows, widen
+from xsent.search.store import STORED, widen
 from xsent.search.write import build_index, extend_index
 
 __all__ = ["encoder", "made", "path"]
@@ -47,21 +47,6 @@ def test_search_agrees_with_brute_force(
     assert np.allclose(np.take_along_axis(cosines, found, axis=1), scores, atol=1e-6)
 
 
-def test_vectors_are_never_all_in_memory(tmp_path: Path) -> None:
-    status = Path("/proc/self/smaps_rollup")
-    if not status.exists():
-        pytest.skip("no /proc here")
-    file = tmp_path / "vectors.f16"
-    file.write_bytes(bytes(60_000 * 512 * 2))
-    vectors = Float16Rows(file, 60_000, 512)
-
-    def held() -> int:
-        return int(status.read_text().split("Rss:")[1].split()[0])
-
-    before = held()
-    assert max(held() - before for _ in vectors.blocks()) < 12 * 2**10  # KiB; all of them take 59 MiB
-
-
 def test_every_finite_float16_is_widened_exactly() -> None:
     halves = np.arange(2**16, dtype=np.uint16).view(STORED)
     halves = halves[np.isfinite(halves)]
@@ -77,15 +62,6 @@ def test_an_open_index_stays_what_it_was(made: Path, encoder: SentenceEncoder) -
     build_index(made, ["Clara sees David."] * 100, encoder, force=True)
     assert opened.search(encoder, ["Anna", "Boris"], k=100) == found
     assert SearchIndex(made).search(encoder, ["Anna"], k=1)[0][0].text == "Clara sees David."
-
-
-def test_texts_may_hold_anything(path: Path) -> None:
-    encoder: Any = Replay(np.eye(3))
-    encoder.encode = lambda texts, **_: np.eye(3, dtype=np.float32)[[len(text) % 3 for text in texts]]
-    texts = ["tab\there", "two\nlines", "é\u2028\r"]
-    build_index(path, texts, encoder)
-    (hits,) = SearchIndex(path).search(encoder, ["x"], k=3)
-    assert sorted(hit.text for hit in hits) == sorted(texts)
 
 
 def test_another_encoder_is_refused_with_both_fingerprints(

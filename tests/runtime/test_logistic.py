@@ -47,23 +47,6 @@ def test_the_optimum_is_that_of_scikit_learn(l2: float, balanced: bool) -> None:
     assert (ours.scores(features).argmax(axis=1) == theirs.predict(features)).mean() > 0.98
 
 
-def test_the_start_does_not_move_the_optimum() -> None:
-    features, classes = data = clouds()
-    near = fit_logistic(features, classes, l2=0.3)
-    weights = np.ones(len(classes))
-    cold, warm = (fit_logistic(features, classes, l2=0.1, start=start) for start in (None, near))
-    assert loss(cold, data, 0.1, weights) == pytest.approx(loss(warm, data, 0.1, weights), abs=1e-5)
-
-
-def test_separable_data_has_an_optimum_all_the_same() -> None:
-    features = np.array([[-1.0], [-1.0], [1.0], [1.0]])
-    model = fit_logistic(features, np.array([0, 0, 1, 1]), l2=0.1)
-    # By symmetry W = (-w, w) and b = 0; the slope in w is l2 · w - sigmoid(-2w), zero here.
-    w = model.weight[1, 0]
-    assert 0.1 * w == pytest.approx(1 / (1 + np.exp(2 * w)), abs=1e-3)
-    assert model.bias == pytest.approx([0, 0], abs=1e-6)
-
-
 def test_too_few_steps_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(logistic, "_ITERATIONS", 2)
     with pytest.warns(RuntimeWarning, match="not at its optimum after 2 steps"):

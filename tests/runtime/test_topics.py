@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 from toy_documents import Letters
 
-from xsent import SentenceEncoder
 from xsent.classification.topics import (
     TEST_FILES,
     TRAIN_FILES,
@@ -43,13 +42,6 @@ def test_a_file_that_cannot_be_used(tmp_path: Path, content: str, columns: list[
     file.write_text(content)
     with pytest.raises(DataError, match=message):
         read_examples(file, columns)
-
-
-def test_our_encoders_read_long_texts_whole() -> None:
-    encoder = SentenceEncoder()
-    text = "A cat sleeps. " * encoder.max_length + "Shares and bonds."
-    vectors = Examples("long", ["a"], [text]).encode(encoder)  # without the warning of a cut
-    assert np.array_equal(vectors, encoder.encode([text], on_long="split"))
 
 
 def test_folders_of_languages(tmp_path: Path) -> None:
