@@ -234,20 +234,20 @@ def render_card(
 
 
 def render_foreign_card(
-    checkpoint: Checkpoint, form: BundleSpec, parity: Parity | None, kind: str, command: str
+    checkpoint: Checkpoint, spec: BundleSpec, parity: Parity | None, kind: str, command: str
 ) -> str:
     """The card of a folder for another tool, one of `USES`."""
     config = checkpoint.config
-    framed = form.num_layers or config.depths
+    framed = spec.num_layers or config.depths
     frame = f"id {config.first} stands before them, id {config.last} behind" if framed else "nothing is added"
     return _render(
         FOREIGN,
         checkpoint,
         command,
         tags=kind,
-        dim=form.dim,
-        layers=form.num_layers,
-        space=f" They can be compared with those of {space}." if (space := space_of(checkpoint, form)) else "",
+        dim=spec.dim,
+        layers=spec.num_layers,
+        space=f" They can be compared with those of {space}." if (space := space_of(checkpoint, spec)) else "",
         use=USES[kind].format(name=checkpoint.name, frame=frame),
         parity="\n" + PARITY.format(table=_table(parity.rows())) + "\n" if parity else "",
     )

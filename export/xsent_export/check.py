@@ -1,99 +1,90 @@
-"""What quantisation costs: the bundle against the encoder it was made from; and its golden vectors."""
+"""The parity gate: a bundle is compared with the trained encoder on held-out pairs; and its golden vectors."""
 
 import math
 import warnings
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from xsent.bundle import OTHER
-from xsent.cpu import SATURATING, instruction_set
+from xsent.bundle import OTHER, Bundle
 from xsent.encoder import LongSentenceWarning, SentenceEncoder, UnknownTextWarning
 from xsent.errors import DataError, ParityError
+from xsent.evaluation.translation import DIRECTIONS, languages_of, tatoeba
 from xsent.files.text import read_fields
 from xsent.open_model import SupportsEncode
-from xsent_export.options import Budget, BundleSpec
-from xsent_export.quantization import Target
-from xsent_train.checkpoint import Checkpoint
-
-# Some of everything that can go wrong elsewhere: scripts, signs, case, bytes outside the vocabulary, length.
-GOLDEN = (
-    "The cat sleeps.",
-    "Le chat dort près de la fenêtre.",
-    "Wir haben gestern 3,5 Kilometer zurückgelegt.",
-    "¿Dónde está la estación de tren más cercana?",
-    "PERCHÉ NO?",
-    "ﬁne ½ ☃ 猫が眠る 🙂",
-    "If it rains tomorrow, we shall meet in the large room on the second floor, and not in the garden.",
-)
-# Largest difference of a number, as a share of their typical size, 1 / sqrt(dim). Integer sums are the same wherever
-# they do not saturate, but where a last digit rounds another way, layer upon layer makes a part of the whole rounding
-# noise of it: between onnxruntime and numpy a number in tens of thousands differs by 4 times its deviation. A wrong
-# tokenizer or saturated sums move numbers by their own size.
-FLOAT, SAME, FOREIGN, NOISE = 0.001, 0.02, 0.2, 6.0
-INSTRUCTIONS: dict[Target, tuple[str, ...]] = {
-    "portable": ("avx512_vnni", "avx_vnni", "avx512", "avx2", "arm64_dot", "arm64"),
-    "vnni": ("avx512_vnni", "avx_vnni"),
-    "arm64": ("arm64_dot",),
-}
-
-
-def tolerances(form: BundleSpec, cosine: float) -> dict[str, float]:
-    """The largest difference of a number that is no fault, by processor; `cosine` is the mean that was measured."""
-    if form.precision == "float32":
-        shares = {OTHER: FLOAT}
-    else:
-        noise = NOISE * math.sqrt(2 * (1 - cosine)) if form.num_layers else 0.0
-        same = max(SAME, noise)
-        shares = {name: same for name in INSTRUCTIONS[form.target]} | {OTHER: max(FOREIGN, noise)}
-    return {name: round(share / math.sqrt(form.dim), 6) for name, share in shares.items()}
-
-
-def check_processor(target: Target) -> None:
-    """Refuse a target whose sums would saturate here: neither the gate nor golden vectors would say anything of it."""
-    here = instruction_set()
-    if target != "portable" and here in SATURATING:
-        raise DataError(
-            f"--target {target} cannot be measured here: 8-bit sums saturate on this processor ({here}); export on one "
-            "with VNNI or on ARM, or use --target portable"
-        )
-
-
-def golden(encoder: SentenceEncoder, form: BundleSpec, cosine: float) -> dict[str, object]:
-    """The sentences that fit into a bundle, their vectors, and the `tolerances`."""
-    sentences = [text for text in GOLDEN if encoder.count_tokens(text) <= encoder.max_length]
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UnknownTextWarning)  # they are of many scripts on purpose
-        encoded = encoder.encode(sentences)
-    vectors = [[round(float(number), 6) for number in row] for row in encoded]
-    return {"sentences": sentences, "vectors": vectors, "tolerance": tolerances(form, cosine)}
-
+from xsent_export.options import Budget, BundleSpec, ExportOptions
+from xsent_export.quantization import rounding_error
+from xsent_train.checkpoint import Checkpoint, CheckpointEncoder
+from xsent_train.from_bundle import BundleWeights
 
 T = TypeVar("T")
+Pairs = Mapping[str, Sequence[tuple[str, str]]]  # language to (English, translation)
 
 MAX_PAIRS = 1000  # a language; one more wrong answer is then 0.05 points of P@1
+MOST_STEPS = 0.51  # that rounding may move a row of weights; more than 0.5, as the scales are rounded too
 # What to do about an export that costs too much.
 EXACT = "--fp32 keeps the trained weights"
-ADVICE = {"int4-table": "--int8 keeps 8 bits for the table"}  # by precision, where it is another
+ADVICE = {"int4-table": "--int8 keeps 8 bits for the table"}  # by precision; EXACT for the others
 MORE_PIECES = "a larger --sample keeps more pieces"
-TATOEBA = {  # columns of its table, and what they show
+TATOEBA = {  # columns of its table, and the scores that they show
     "xx→en trained": "xx_en_before",
     "xx→en bundle": "xx_en_after",
     "en→xx trained": "en_xx_before",
     "en→xx bundle": "en_xx_after",
 }
 
-Pairs = Mapping[str, Sequence[tuple[str, str]]]  # language to (English, translation)
+
+def held_out_pairs(checkpoint: Checkpoint, gate_data: Path | None) -> Pairs:
+    """The pairs to measure an export on, from a file or the checkpoint; raises DataError if a language has none."""
+    file = gate_data or checkpoint.validation
+    if gate_data is None and not file.is_file():
+        raise DataError(
+            f"{checkpoint.given}: has no held-out pairs to measure with; name a file of pairs by --gate-data, lines of "
+            "source, language, English, translation with tabs between, made of such as tatoeba.org offers"
+        )
+    pairs = read_pairs(file)
+    if missing := [language for language in checkpoint.languages if language != "en" and language not in pairs]:
+        raise DataError(
+            f"{file}: no pairs in {', '.join(missing)}, but in {', '.join(pairs)}; every language has to be measured"
+        )
+    kept = {language: pairs[language] for language in pairs if language in checkpoint.languages}
+    if not kept:
+        raise DataError(f"{file}: no pairs in {', '.join(checkpoint.languages)}")
+    return kept
+
+
+def read_pairs(path: Path, limit: int = MAX_PAIRS) -> Pairs:
+    """Read pairs (source, language, English, translation) by language, at most `limit` each, spread over the file.
+
+    Pairs with an empty side, or a side that an earlier pair of the language has, are dropped. Raises DataError if no
+    pair is left.
+    """
+    pairs: dict[str, list[tuple[str, str]]] = defaultdict(list)
+    seen: set[tuple[str, str, str]] = set()
+    for _, language, english, translation in read_fields(path, 4, "source, language, English, translation"):
+        sides = {(language, "en", english), (language, "xx", translation)}
+        if english.strip() and translation.strip() and not sides & seen:
+            seen |= sides
+            pairs[language].append((english, translation))
+    if not pairs:
+        raise DataError(f"{path}: empty; expected held-out pairs to measure the export with")
+    return {language: evenly_spaced(pairs[language], limit) for language in sorted(pairs)}
+
+
+def evenly_spaced(items: Sequence[T], limit: int) -> list[T]:
+    """At most `limit` items, evenly spaced over all of them."""
+    count = min(limit, len(items))
+    return [items[i * len(items) // count] for i in range(count)]
 
 
 @dataclass(frozen=True)
 class LanguageParity:
-    """What was measured in one language: cosines between the vectors before and after, and P@1, in per cent."""
+    """The measurements in one language: cosines between the vectors before and after, and P@1 in per cent."""
 
     pairs: int  # the cosines are over both their sides
     cosine_mean: float
@@ -102,24 +93,20 @@ class LanguageParity:
     p1_before: float
     p1_after: float
 
-    @property
-    def step(self) -> float:
-        """Points of P@1 that one answer makes, in one of the directions."""
-        return 50 / self.pairs
-
 
 @dataclass(frozen=True)
 class Parity:
-    """What was measured in all languages, and what was allowed."""
+    """The measurements in all languages, and the loss that is allowed."""
 
     languages: Mapping[str, LanguageParity]
     budget: Budget
-    # P@1 of all layers, dimensions and pieces by language, where the bundle holds fewer of them.
+    # P@1 of all layers, dimensions and pieces by language, if the bundle holds fewer of them.
     whole: Mapping[str, float] = field(default_factory=dict)
-    # P@1 of the test by language, before and after, in both directions, if measured.
+    # P@1 of Tatoeba by language, before and after, in both directions, if measured.
     tatoeba: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
-    # How near fewer layers are to all, see `measure_depths`, by their number.
+    # Agreement of fewer layers with all, see `measure_depths`, by their number.
     depths: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    openvino: Mapping[str, object] = field(default_factory=dict)  # the same measurements of OpenVINO's files
 
     @property
     def cosine_mean(self) -> float:
@@ -128,21 +115,23 @@ class Parity:
 
     @property
     def remark(self) -> str:
-        """What to know of P@1 where one answer more or less is more than may be lost; empty elsewhere."""
+        """A remark if one answer changes P@1 by more than may be lost; else empty."""
         language, fewest = min(self.languages.items(), key=lambda item: item[1].pairs)
-        if fewest.step <= self.budget.p1_loss:
+        step = 50 / fewest.pairs  # points of P@1 for one answer in one direction
+        if step <= self.budget.p1_loss:
             return ""
         return (
-            f"{language}: P@1 of {fewest.pairs} pairs moves in steps of {fewest.step:.2f}, more than the "
+            f"{language}: P@1 of {fewest.pairs} pairs moves in steps of {step:.2f}, more than the "
             f"{self.budget.p1_loss} that may be lost; --gate-data names more pairs"
         )
 
-    def check(self, form: str = "", advice: str = EXACT) -> None:
-        """Refuse an export, of what `form` says, that costs more than its budget; names each language with numbers."""
-        least, most = self.budget.cosine_mean, self.budget.p1_loss
+    def check(self, suffix: str = "", advice: str = EXACT) -> None:
+        """Raise ParityError if a language lost more than the budget; `suffix` says which form of the encoder it is."""
+        least = self.budget.cosine_mean
+        most = self.budget.p1_loss
         failures = []
         for language, measured in self.languages.items():
-            # ExportResult so that NaN fails too.
+            # Negated so that NaN fails too.
             if not measured.cosine_mean >= least:
                 failures.append(f"{language} mean cosine {measured.cosine_mean:.4f} (at least {least})")
             if not measured.p1_before - measured.p1_after <= most:
@@ -150,7 +139,7 @@ class Parity:
                 failures.append(f"{language} P@1 {change} (loss at most {most})")
         if failures:
             raise ParityError(
-                f"the exported encoder{form} differs too much from the trained one: {', '.join(failures)}; "
+                f"the exported encoder{suffix} differs too much from the trained one: {', '.join(failures)}; "
                 f"nothing was written; {'; '.join(filter(None, (advice, self.remark)))}"
             )
 
@@ -172,16 +161,17 @@ class Parity:
 
     def tatoeba_rows(self) -> list[dict[str, object]]:
         """The Tatoeba scores for a table, one row a language and one for the mean; none if not measured."""
-        scores, every = {**self.tatoeba}, self.tatoeba.values()
+        scores = {**self.tatoeba}
         if scores:
+            every = self.tatoeba.values()
             scores["mean"] = {key: sum(score[key] for score in every) / len(every) for key in TATOEBA.values()}
-        columns = TATOEBA.items()
         return [
-            {"language": name, **{to: f"{score[key]:.2f}" for to, key in columns}} for name, score in scores.items()
+            {"language": language, **{column: f"{score[key]:.2f}" for column, key in TATOEBA.items()}}
+            for language, score in scores.items()
         ]
 
     def depth_rows(self) -> list[dict[str, object]]:
-        """How near fewer layers are to all for a table, one row for each number of them."""
+        """The agreement of fewer layers with all for a table, one row for each number of layers."""
         return [
             {"layers": depth, "cosine to all": f"{near['cosine']:.4f}", "P@1 in all": f"{near['found']:.2f}"}
             for depth, near in self.depths.items()
@@ -190,18 +180,56 @@ class Parity:
     def as_json(self) -> dict[str, object]:
         """The `parity` field of a manifest."""
         languages = {language: asdict(measured) for language, measured in self.languages.items()}
-        extra = {"whole": self.whole, "tatoeba": self.tatoeba, "depths": self.depths}
-        found = {name: dict(scores) for name, scores in extra.items() if scores}
-        return {"languages": languages, "tolerance": asdict(self.budget), **found}
+        extra = {"whole": self.whole, "tatoeba": self.tatoeba, "depths": self.depths, "openvino": self.openvino}
+        measured = {name: dict(scores) for name, scores in extra.items() if scores}
+        return {"languages": languages, "tolerance": asdict(self.budget), **measured}
 
 
-@dataclass(frozen=True)
-class Agreement:
-    """How near an exported teacher is to the original: over some sentences, the mean and the least cosine."""
+def check_bundle(
+    folder: Path, spec: BundleSpec, part: Checkpoint, checkpoint: Checkpoint, pairs: Pairs, options: ExportOptions
+) -> Parity:
+    """Compare a bundle with the checkpoint; raises ParityError if it lost more than the budget.
 
-    sentences: int
-    cosine_mean: float
-    cosine_min: float
+    `part` is the checkpoint with the pieces that the bundle keeps.
+    """
+    check_weights(part, spec, Bundle.open(folder))
+    encoder = SentenceEncoder(folder)
+    budget = options.budget(spec.precision)
+    advice = ADVICE.get(spec.precision, EXACT) if part is checkpoint else MORE_PIECES
+    trained = CheckpointEncoder(checkpoint, num_layers=spec.num_layers, dim=spec.dim)
+    is_whole = part is checkpoint and (spec.num_layers, spec.dim) == (part.config.num_layers, part.config.dim)
+    parity = measure_parity(trained, encoder, pairs, budget, None if is_whole else CheckpointEncoder(checkpoint))
+    parity.check(advice=advice)
+    shallower = {depth: SentenceEncoder(folder, layers=depth) for depth in encoder.bundle.depths[:-1]}
+    for depth, shallow in shallower.items():
+        trained_depth = CheckpointEncoder(checkpoint, num_layers=depth, dim=spec.dim)
+        measure_parity(trained_depth, shallow, pairs, budget).check(f" with layers={depth}", advice)
+    parity = replace(parity, depths=measure_depths(encoder, shallower, pairs))
+    if options.tatoeba is not None:
+        parity = replace(parity, tatoeba=measure_tatoeba(trained, encoder, options.tatoeba))
+    if options.format == "openvino":
+        # Its scales are calibrated on every other pair.
+        others = {language: sides[::2] for language, sides in pairs.items()}
+        measured = measure_parity(trained, SentenceEncoder(folder, backend="openvino"), others, budget)
+        measured.check(" in OpenVINO")
+        kind = "fp32" if spec.precision == "float32" else "int8"
+        parity = replace(parity, openvino={"kind": kind, **measured.as_json()})
+    return parity
+
+
+def check_weights(checkpoint: Checkpoint, spec: BundleSpec, bundle: Bundle) -> None:
+    """Raise ParityError if weights are coarser than their precision: cosines of a small encoder hardly show it."""
+    weights = BundleWeights(bundle)
+    for name, tensor in checkpoint.load_encoder().first(spec.num_layers).state_dict().items():
+        kept = weights.read(name)
+        factors = weights.factors(name)
+        trained = tensor.numpy()[tuple(map(slice, kept.shape))]
+        steps = rounding_error(trained / factors, kept / factors, spec.limit(name))
+        if not steps <= MOST_STEPS:  # negated so that NaN fails too
+            raise ParityError(
+                f"the exported encoder differs too much from the trained one: {name} by {steps:.2f} steps of "
+                f"rounding (at most {MOST_STEPS}); nothing was written; {EXACT}"
+            )
 
 
 def measure_parity(
@@ -212,11 +240,12 @@ def measure_parity(
     whole: SupportsEncode | None = None,
 ) -> Parity:
     """Compare an exported encoder with the trained one on held-out pairs; `before` may be a part of the `whole`."""
-    measured = {}
+    languages = {}
+    p1_whole = {}
     for language, sides in pairs.items():
         old, new = _encode(before, sides), _encode(after, sides)
         cosines = np.concatenate([np.einsum("nd,nd->n", a, b) for a, b in zip(old, new, strict=True)])
-        measured[language] = LanguageParity(
+        languages[language] = LanguageParity(
             pairs=len(new[0]),
             cosine_mean=round(float(cosines.mean()), 6),
             cosine_p1=round(float(np.percentile(cosines, 1)), 6),
@@ -224,36 +253,49 @@ def measure_parity(
             p1_before=round(_p_at_1(*old), 3),
             p1_after=round(_p_at_1(*new), 3),
         )
-    everything = {} if whole is None else {name: round(_p_at_1(*_encode(whole, s)), 3) for name, s in pairs.items()}
-    return Parity(measured, budget, everything)
+        if whole is not None:
+            p1_whole[language] = round(_p_at_1(*_encode(whole, sides)), 3)
+    return Parity(languages, budget, p1_whole)
 
 
 def measure_depths(
     whole: SupportsEncode, shallower: Mapping[int, SupportsEncode], pairs: Pairs
 ) -> dict[str, dict[str, float]]:
-    """How near vectors of fewer layers are to those of all, by their number, the mean over languages.
+    """The agreement of vectors of fewer layers with those of all, by their number; the mean over languages.
 
-    `cosine` is between the two vectors of a sentence; `found` is P@1 where fewer layers ask and all answer.
+    `cosine` is between the two vectors of a sentence; `found` is P@1 of queries by fewer layers among vectors of all.
     """
-    answers, near = [_encode(whole, sides) for sides in pairs.values()], {}
+    encoded = [_encode(whole, sides) for sides in pairs.values()]
+    agreement = {}
     for depth, encoder in shallower.items():
-        cosines, found = [], []
-        for sides, (english, translations) in zip(pairs.values(), answers, strict=True):
+        cosines = []
+        found = []
+        for sides, (english, translations) in zip(pairs.values(), encoded, strict=True):
             asked = _encode(encoder, sides)
             for queries, same, candidates in zip(asked, (english, translations), (translations, english), strict=True):
                 cosines.append(np.einsum("nd,nd->n", queries, same).mean())
-                found.append((queries @ candidates.T).argmax(axis=1) == np.arange(len(queries)))
-        shares = [right.mean() for right in found]
-        near[str(depth)] = {
+                found.append(((queries @ candidates.T).argmax(axis=1) == np.arange(len(queries))).mean())
+        agreement[str(depth)] = {
             "cosine": round(float(np.mean(cosines)), 6),
-            "found": round(100 * float(np.mean(shares)), 3),
+            "found": round(100 * float(np.mean(found)), 3),
         }
-    return near
+    return agreement
+
+
+def measure_tatoeba(before: CheckpointEncoder, after: SentenceEncoder, folder: Path) -> dict[str, dict[str, float]]:
+    """Tatoeba scores by language, before and after, in both directions."""
+    languages = languages_of(after, folder)
+    encoders: dict[str, SupportsEncode] = {"before": before, "after": after}
+    measured = {when: tatoeba(encoder, folder, languages).scores for when, encoder in encoders.items()}
+    return {
+        language: {f"{way}_{when}": scores[language][way] for way in DIRECTIONS for when, scores in measured.items()}
+        for language in languages
+    }
 
 
 def _encode(encoder: SupportsEncode, pairs: Sequence[tuple[str, str]]) -> list[NDArray[np.float32]]:
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", LongSentenceWarning)  # both encoders read the same tokens of it
+        warnings.simplefilter("ignore", LongSentenceWarning)  # both encoders cut it after the same tokens
         return [encoder.encode(list(side)) for side in zip(*pairs, strict=True)]
 
 
@@ -264,44 +306,39 @@ def _p_at_1(english: NDArray[np.float32], translations: NDArray[np.float32]) -> 
     return 50 * float((cosines.argmax(axis=0) == gold).mean() + (cosines.argmax(axis=1) == gold).mean())
 
 
-def held_out_pairs(checkpoint: Checkpoint, gate_data: Path | None) -> Pairs:
-    """The pairs to measure an export with: those of a file, else its own; a DataError where a language has none."""
-    file = gate_data or checkpoint.validation
-    if gate_data is None and not file.is_file():
-        raise DataError(
-            f"{checkpoint.given}: has no held-out pairs to measure with; name a file of pairs by --gate-data, lines of "
-            "source, language, English, translation with tabs between, made of such as tatoeba.org offers"
-        )
-    pairs = read_pairs(file)
-    if missing := [language for language in checkpoint.languages if language != "en" and language not in pairs]:
-        raise DataError(
-            f"{file}: no pairs in {', '.join(missing)}, but in {', '.join(pairs)}; every language has to be measured"
-        )
-    kept = {language: pairs[language] for language in pairs if language in checkpoint.languages}
-    if not kept:
-        raise DataError(f"{file}: no pairs in {', '.join(checkpoint.languages)}")
-    return kept
+# They cover what differs between machines: scripts, signs, case, bytes outside the vocabulary, length.
+GOLDEN = (
+    "The cat sleeps.",
+    "Le chat dort près de la fenêtre.",
+    "Wir haben gestern 3,5 Kilometer zurückgelegt.",
+    "¿Dónde está la estación de tren más cercana?",
+    "PERCHÉ NO?",
+    "ﬁne ½ ☃ 猫が眠る 🙂",
+    "If it rains tomorrow, we shall meet in the large room on the second floor, and not in the garden.",
+)
+# Largest difference of a number, as a share of its typical size, 1 / sqrt(dim). Integer sums are equal on all CPUs,
+# but a last digit that is rounded differently grows, layer upon layer, to a part of the whole rounding noise: between
+# onnxruntime and numpy a number in tens of thousands differs by 4 times its deviation. A wrong tokenizer or saturated
+# sums move numbers by their own size.
+FLOAT, SAME, FOREIGN, NOISE = 0.001, 0.02, 0.2, 6.0
+KNOWN_CPUS = ("avx512_vnni", "avx_vnni", "avx512", "avx2", "arm64_dot", "arm64")  # see `xsent.cpu.instruction_set`
 
 
-def read_pairs(path: Path, limit: int = MAX_PAIRS) -> Pairs:
-    """Read pairs (source, language, English, translation) by language, at most `limit` each, spread over the file.
-
-    Within a language each sentence is kept once, on either side: a search among equals has no right answer. Neither has
-    one for nothing: a pair with a blank side is left out. A DataError where nothing can be read.
-    """
-    pairs: dict[str, list[tuple[str, str]]] = defaultdict(list)
-    seen: set[tuple[str, str, str]] = set()
-    for _, language, english, translation in read_fields(path, 4, "source, language, English, translation"):
-        sides = {(language, "en", english), (language, "xx", translation)}
-        if english.strip() and translation.strip() and not sides & seen:
-            seen |= sides
-            pairs[language].append((english, translation))
-    if not pairs:
-        raise DataError(f"{path}: empty; expected held-out pairs to measure the export with")
-    return {language: spread(pairs[language], limit) for language in sorted(pairs)}
+def golden_vectors(encoder: SentenceEncoder, spec: BundleSpec, cosine: float) -> dict[str, object]:
+    """The golden sentences that fit into a bundle, their vectors, and the `tolerances`."""
+    sentences = [text for text in GOLDEN if encoder.count_tokens(text) <= encoder.max_length]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UnknownTextWarning)  # they are of many scripts on purpose
+        encoded = encoder.encode(sentences)
+    vectors = [[round(float(number), 6) for number in row] for row in encoded]
+    return {"sentences": sentences, "vectors": vectors, "tolerance": tolerances(spec, cosine)}
 
 
-def spread(items: Sequence[T], limit: int) -> list[T]:
-    """At most so many of some items, from all over them."""
-    count = min(limit, len(items))
-    return [items[i * len(items) // count] for i in range(count)]
+def tolerances(spec: BundleSpec, cosine: float) -> dict[str, float]:
+    """The largest difference of a number that CPUs may cause, by CPU; `cosine` is the mean that was measured."""
+    if spec.precision == "float32":
+        shares = {OTHER: FLOAT}
+    else:
+        noise = NOISE * math.sqrt(2 * (1 - cosine)) if spec.num_layers else 0.0
+        shares = {name: max(SAME, noise) for name in KNOWN_CPUS} | {OTHER: max(FOREIGN, noise)}
+    return {name: round(share / math.sqrt(spec.dim), 6) for name, share in shares.items()}

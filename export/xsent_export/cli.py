@@ -14,7 +14,8 @@ from xsent.cli.terminal import format_table, one_line_errors
 from xsent.errors import require_extra
 
 if TYPE_CHECKING:
-    from xsent_export.result import ExportResult
+    from xsent_export.export import ExportResult
+    from xsent_export.teacher import TeacherResult
 
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
@@ -29,28 +30,23 @@ def run_export(
         Literal["bundle", "openvino", "onnx", "sentence-transformers", "web", "teacher"],
         typer.Option(
             help="bundle is ours; openvino adds files for that backend; onnx, sentence-transformers and web are for "
-            "other tools; teacher makes a BERT of sentence-transformers quick, for xsent-train --teacher."
+            "other tools; teacher puts a BERT of sentence-transformers in 8 bits, for xsent-train --teacher."
         ),
     ] = "bundle",
     int8: Annotated[bool, typer.Option("--int8", help="8 bits for all; the default, unless the table has 4.")] = False,
     int4_table: Annotated[bool, typer.Option("--int4-table", help="4 bits for the table, 8 for the layers.")] = False,
     fp32: Annotated[bool, typer.Option("--fp32", help="The trained weights as they are.")] = False,
-    weights_only: Annotated[
-        bool, typer.Option("--weights-only", help="OpenVINO alone: 8-bit weights, calculated with in float32.")
-    ] = False,
-    target: Annotated[
-        Literal["portable", "vnni", "arm64"],
-        typer.Option(help="Processors: portable is right on all; vnni and arm64 use the last bit of theirs."),
-    ] = "portable",
     layers: Annotated[int | None, typer.Option(min=0, help="Layers to keep, of those trained to stand alone.")] = None,
-    dim: Annotated[int | None, typer.Option(min=1, help="Dimensions to keep, likewise.")] = None,
+    dim: Annotated[int | None, typer.Option(min=1, help="Dimensions to keep, of those trained to stand alone.")] = None,
     languages: Annotated[str | None, typer.Option(help="Languages whose pieces to keep, with commas between.")] = None,
     sample: Annotated[
-        Path | None, typer.Option(help="Text or pairs in these languages; pieces that are in none of it go.")
+        Path | None, typer.Option(help="Text or pairs in these languages; pieces that do not occur in it are dropped.")
     ] = None,
-    gate_data: Annotated[Path | None, typer.Option(help="Pairs to measure with; unless given, those held out.")] = None,
+    gate_data: Annotated[
+        Path | None, typer.Option(help="Pairs to measure on; default: those held out from training.")
+    ] = None,
     tolerance: Annotated[
-        float | None, typer.Option(min=0, help="Points of P@1 that the worst language may lose; 0.5 unless given.")
+        float | None, typer.Option(min=0, help="Points of P@1 that the worst language may lose; default: 0.5.")
     ] = None,
     name: Annotated[str | None, typer.Option(help="Name of the model; default: the checkpoint's.")] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace an existing bundle.")] = False,
@@ -62,20 +58,19 @@ def run_export(
 ) -> None:
     """Turn a checkpoint into a bundle that runs without torch.
 
-    The bundle is measured against the checkpoint on pairs held out from training. Beyond the budget in the worst
-    language the command fails and leaves nothing behind.
+    The bundle is compared with the checkpoint on pairs held out from training. If the worst language loses too much,
+    the command fails and leaves nothing behind.
     """
-    with require_extra("export"):  # torch and onnx take seconds to import: help and typing errors do without
-        from xsent_export import export as exporting
+    with require_extra("export"):  # here, as torch and onnx take seconds to import, which help need not wait for
+        from xsent_export.export import export
         from xsent_export.options import ExportOptions
+        from xsent_export.teacher import export_teacher
 
     if int8 + int4_table + fp32 > 1:
         raise typer.BadParameter("--int8, --int4-table and --fp32 exclude each other; name one")
     options = ExportOptions(
         format=format,
         precision="float32" if fp32 else "int4-table" if int4_table else "int8" if int8 else None,
-        weights_only=weights_only,
-        target=target,
         num_layers=layers,
         dim=dim,
         languages=list(dict.fromkeys(split_names(languages))) if languages else None,
@@ -87,27 +82,45 @@ def run_export(
         tatoeba=tatoeba,
         tests=tests,
     )
-    written = exporting.export(checkpoint, out, options)
-    typer.echo(_told(written, as_json))
-    if written.parity and written.parity.remark:
-        typer.echo(written.parity.remark, err=True)
+    if format == "teacher":
+        typer.echo(format_teacher(export_teacher(checkpoint, out, options), as_json))
+        return
+    result = export(checkpoint, out, options)
+    typer.echo(format_result(result, as_json))
+    if result.parity and result.parity.remark:
+        typer.echo(result.parity.remark, err=True)
 
 
-def _told(written: "ExportResult", as_json: bool) -> str:
-    parity, agreement = written.parity, written.agreement
+def format_result(result: "ExportResult", as_json: bool) -> str:
+    """An export as people or programs read it."""
+    parity = result.parity
     if as_json:
-        facts = {"path": str(written.path), "fingerprint": written.fingerprint, "bytes": written.bytes}
-        found = {"agreement": asdict(agreement)} if agreement else {"parity": parity and parity.as_json()}
-        return json.dumps({name: fact for name, fact in facts.items() if fact} | found)
+        return json.dumps({**_facts(result), "parity": parity and parity.as_json()})
     lines = [format_table(parity.rows())] if parity else []
     if parity and parity.tatoeba:
         lines.append(f"\nTatoeba, P@1:\n{format_table(parity.tatoeba_rows())}\n")
-    identity = f", fingerprint {written.fingerprint}" if written.fingerprint else ""
-    made = f"{written.path}: {written.bytes / 1e6:.1f} MB{identity}"
-    if agreement:
-        made += f"; cosine to the original over {agreement.sentences:,} sentences: mean "
-        made += f"{agreement.cosine_mean:.4f}, least {agreement.cosine_min:.4f}"
-    return "\n".join([*lines, made])
+    return "\n".join([*lines, _in_one_line(result)])
+
+
+def format_teacher(result: "TeacherResult", as_json: bool) -> str:
+    """An exported teacher as people or programs read it."""
+    agreement = result.agreement
+    if as_json:
+        return json.dumps({**_facts(result), "agreement": asdict(agreement)})
+    return (
+        f"{_in_one_line(result)}; cosine to the original over {agreement.sentences:,} sentences: "
+        f"mean {agreement.cosine_mean:.4f}, least {agreement.cosine_min:.4f}"
+    )
+
+
+def _facts(result: "ExportResult") -> dict[str, object]:
+    facts = {"path": str(result.path), "fingerprint": result.fingerprint, "bytes": result.bytes}
+    return {name: fact for name, fact in facts.items() if fact}
+
+
+def _in_one_line(result: "ExportResult") -> str:
+    identity = f", fingerprint {result.fingerprint}" if result.fingerprint else ""
+    return f"{result.path}: {result.bytes / 1e6:.1f} MB{identity}"
 
 
 def main() -> None:

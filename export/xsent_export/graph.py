@@ -1,4 +1,10 @@
-"""The encoder as an ONNX graph: token ids in, the sentence vector out."""
+"""The encoder as ONNX graphs: token ids in, the sentence vector out.
+
+`EncoderGraph` is the graph of our bundles: one sentence, `input_ids` int64 [1, T] -> `sentence_embedding` float32
+[1, D], its weights in files beside it, calculated in 8 bits. `BatchGraph` is one self-contained file for other tools.
+
+Shapes: B sentences, T tokens of the longest, D dimensions, H heads, V pieces.
+"""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -10,6 +16,8 @@ from onnx import ModelProto, NodeProto, TensorProto, ValueInfoProto, helper, num
 from torch import Tensor, nn
 
 from xsent.bundle import TABLE, WEIGHTS, graph_name
+from xsent.errors import DataError
+from xsent.files.atomic import atomic_file
 from xsent_export.calibration import NOTHING, ActivationStats
 from xsent_export.options import BundleSpec
 from xsent_export.quantization import block_size, quantize_columns, quantize_nibbles, quantize_rows
@@ -18,6 +26,10 @@ from xsent_train.model import Encoder, Layer, ModelConfig
 OPSET, IR_VERSION = 17, 8  # the oldest that have LayerNormalization: every supported onnxruntime reads them
 CONTRIB = "com.microsoft"
 PAGE = 4096
+MOST_BYTES = 2**31 - 1  # of a protobuf message
+
+INPUT, MASK, OUTPUT = "input_ids", "attention_mask", "sentence_embedding"
+READOUT = "read_out"  # the product with a readout's matrix
 
 
 class OnnxBuilder:
@@ -34,7 +46,7 @@ class OnnxBuilder:
         return helper.make_model(graph, opset_imports=opsets, ir_version=IR_VERSION, producer_name="xsent")
 
     def _node(self, op: str, inputs: Sequence[str], name: str, domain: str = "", **kwargs: Any) -> str:  # noqa: ANN401
-        """Add an operator, with ONNX's attributes of it, and return the name of what it gives."""
+        """Add an operator with its ONNX attributes, and return the name of its output."""
         self._nodes.append(helper.make_node(op, inputs, [name], name=name, domain=domain, **kwargs))
         return name
 
@@ -58,39 +70,38 @@ class ExternalFile:
         self.places: dict[str, dict[str, object]] = {}  # see `xsent.bundle.TensorEntry`
 
     def add(self, name: str, array: NDArray[np.generic]) -> TensorProto:
-        """Give an array, which is not copied, the next free page; returns what refers to it in the graph."""
-        offset, shape = -(-self._end // PAGE) * PAGE, list(array.shape)
+        """Place an array, which is not copied, on the next free page; returns the graph's reference to it."""
+        offset = -(-self._end // PAGE) * PAGE
+        shape = list(array.shape)
         self._arrays.append((offset, array))
         self._end = offset + array.nbytes
         self.places[name] = {"file": self._name, "offset": offset, "dtype": array.dtype.name, "shape": shape}
-        kind, outside = helper.np_dtype_to_tensor_dtype(array.dtype), TensorProto.EXTERNAL
-        tensor = TensorProto(name=name, dims=shape, data_type=kind, data_location=outside)
+        kind = helper.np_dtype_to_tensor_dtype(array.dtype)
+        tensor = TensorProto(name=name, dims=shape, data_type=kind, data_location=TensorProto.EXTERNAL)
         for key, value in (("location", self._name), ("offset", offset), ("length", array.nbytes)):
             tensor.external_data.add(key=key, value=str(value))
         return tensor
 
     def write(self, folder: Path) -> None:
-        """Write the file into the graph's folder; little-endian, gaps are zeros."""
+        """Write the file, little-endian with zeros in the gaps, into the graph's folder."""
         with (folder / self._name).open("wb") as file:
             for offset, array in self._arrays:
                 file.write(b"\0" * (offset - file.tell()))
                 file.write(np.ascontiguousarray(array.astype(array.dtype.newbyteorder("<"), copy=False)).data)
 
 
-INPUT, OUTPUT = "input_ids", "sentence_embedding"
-READOUT = "read_out"  # the product with a readout's matrix
-
-
 class EncoderGraph(OnnxBuilder):
-    """An encoder as a graph for each depth, and two files of weights; a ValueError where one is not finite."""
+    """A graph for each depth of an encoder, and two files of weights; raises ValueError if one is not finite."""
 
-    def __init__(self, encoder: Encoder, form: BundleSpec, calibration: ActivationStats = NOTHING) -> None:
+    def __init__(self, encoder: Encoder, spec: BundleSpec, calibration: ActivationStats = NOTHING) -> None:
         super().__init__()
-        encoder = encoder.first(form.num_layers)
-        self._form, self._calibration = form, calibration
-        self._config = config = encoder.config
-        # Of the tokens; under layers or a readout the vector's may be less.
-        self._width = config.dim if config.num_layers or config.depths else form.dim
+        encoder = encoder.first(spec.num_layers)
+        config = encoder.config
+        self._config = config
+        self._spec = spec
+        self._calibration = calibration
+        # The width of the tokens; with layers or a readout, vectors may be narrower.
+        self._width = config.dim if config.num_layers or config.depths else spec.dim
         self._table = ExternalFile(TABLE)
         self._weights = ExternalFile(WEIGHTS)
         self._shallower: dict[int, ModelProto] = {}
@@ -98,20 +109,20 @@ class EncoderGraph(OnnxBuilder):
 
     @property
     def network(self) -> dict[str, object]:
-        """What else can run the same weights, see `xsent.bundle.Network`."""
+        """The network for backends that read no graph, see `xsent.bundle.Network`."""
         config = self._config
         shape = {"heads": config.num_heads, "activation": config.activation, "norm_eps": config.norm_eps}
         tensors = self._table.places | self._weights.places
         return {**shape, "first": config.first, "last": config.last, "tensors": tensors}
 
     def keep(self, name: str, values: NDArray[np.generic]) -> None:
-        """Add a weight that is in no graph."""
+        """Add a weight that no graph reads."""
         self._weights.add(name, values)
 
     def write(self, folder: Path) -> None:
         """Write the graphs and their two files of weights."""
-        for depth, model in {**self._shallower, self._form.num_layers: self.model()}.items():
-            graph = folder / graph_name(depth, self._form.num_layers)
+        for depth, model in {**self._shallower, self._spec.num_layers: self.model()}.items():
+            graph = folder / graph_name(depth, self._spec.num_layers)
             graph.write_bytes(model.SerializeToString(deterministic=True))
         self._table.write(folder)
         self._weights.write(folder)
@@ -119,7 +130,7 @@ class EncoderGraph(OnnxBuilder):
     def model(self) -> ModelProto:
         """The graph, without what lies in other files."""
         ids = helper.make_tensor_value_info(INPUT, TensorProto.INT64, [1, "tokens"])
-        vector = helper.make_tensor_value_info(OUTPUT, TensorProto.FLOAT, [1, self._form.dim])
+        vector = helper.make_tensor_value_info(OUTPUT, TensorProto.FLOAT, [1, self._spec.dim])
         return self._make_model([ids], vector)
 
     def _encoder(self, encoder: Encoder) -> None:
@@ -139,30 +150,34 @@ class EncoderGraph(OnnxBuilder):
         self._read_out(encoder, len(encoder.layers), x)
 
     def _branch(self, encoder: Encoder, depth: int, x: str) -> None:
-        """Make the graph that ends after the layers so far, and go on as if it had not been."""
+        """Make the graph that ends after the layers so far, without a trace in the deeper one."""
         nodes, initializers = list(self._nodes), dict(self._initializers)
         self._read_out(encoder, depth, x)
         self._shallower[depth] = EncoderGraph.model(self)
         self._nodes, self._initializers = nodes, initializers
 
     def _read_out(self, encoder: Encoder, depth: int, x: str) -> None:
-        """The vector of tokens [1, T, D]: their mean, through the readout of their depth if there is one."""
+        """The vector of tokens [1, T, D]: their mean, multiplied by the readout of their depth if there is one."""
         if not encoder.readouts:
             self._mean(self._cut(x), OUTPUT)
             return
-        name, readout, dim = f"readout{depth}", encoder.readouts[str(depth)], self._form.dim
+        name = f"readout{depth}"
+        readout = encoder.readouts[str(depth)]
         assert isinstance(readout, nn.Linear)
+        dim = self._spec.dim
         weight = np.ascontiguousarray(_array(readout.weight).T[:, :dim])  # [inputs, outputs]
-        half = self._form.precision != "float32"
-        matrix = self._weight(f"{name}.weight", weight.astype(np.float16) if half else weight)
-        if half:  # ONNX Runtime does that once, when it opens the graph
-            matrix = self._node("Cast", [matrix], f"{name}.matrix", to=TensorProto.FLOAT)
+        if self._spec.precision == "float32":
+            matrix = self._weight(f"{name}.weight", weight)
+        else:  # ONNX Runtime casts it once, when it opens the graph
+            half = self._weight(f"{name}.weight", weight.astype(np.float16))
+            matrix = self._node("Cast", [half], f"{name}.matrix", to=TensorProto.FLOAT)
         product = self._node("MatMul", [self._mean(x, "mean"), matrix], READOUT)
         self._node("Add", [product, self._weight(f"{name}.bias", _array(readout.bias)[:dim])], OUTPUT)
 
     def _frame(self, config: ModelConfig) -> str:
-        """The ids between those of the first and the last token."""
-        first, last = (self._constant(n, np.array([[getattr(config, n)]], np.int64)) for n in ("first", "last"))
+        """The ids between the id of the first token and that of the last token."""
+        first = self._constant("first", np.array([[config.first]], np.int64))
+        last = self._constant("last", np.array([[config.last]], np.int64))
         return self._node("Concat", [first, INPUT, last], "framed", axis=1)
 
     def _prepare(self, ids: str) -> None:
@@ -181,9 +196,9 @@ class EncoderGraph(OnnxBuilder):
 
     def _look_up(self, table: nn.Embedding, ids: str) -> str:
         values = _array(table.weight)[:, : self._width]
-        if self._form.precision == "float32":
+        if self._spec.precision == "float32":
             return self._node("Gather", [self._weight("table", values, self._table), ids], "embedded")
-        if self._form.precision == "int4-table":
+        if self._spec.precision == "int4-table":
             return self._look_up_nibbles(values, ids)
         # Scaled after the look-up, so that only the rows of the sentence are ever read from the disk.
         numbers, scales = quantize_rows(values)
@@ -198,11 +213,10 @@ class EncoderGraph(OnnxBuilder):
         packed, scales = quantize_nibbles(values)
         rows = self._node("Gather", [self._weight("table", packed, self._table), ids], "rows")  # [1, T, D/2]
         high = self._node("BitShift", [rows, self._constant("four", np.array(4, np.uint8))], "high", direction="RIGHT")
-        high, both = (
-            self._node("Cast", [part], f"{name}_float", to=TensorProto.FLOAT)
-            for part, name in ((high, "high"), (rows, "both"))
-        )
-        sixteen, eight = (self._constant(f"float_{n}", np.array(n, np.float32)) for n in (16, 8))
+        high = self._node("Cast", [high], "high_float", to=TensorProto.FLOAT)
+        both = self._node("Cast", [rows], "both_float", to=TensorProto.FLOAT)
+        sixteen = self._constant("float_16", np.array(16, np.float32))
+        eight = self._constant("float_8", np.array(8, np.float32))
         low = self._node("Sub", [both, self._node("Mul", [high, sixteen], "high_part")], "low")
         numbers = self._node("Concat", [low, high], "unshifted", axis=-1)
         numbers = self._node("Sub", [numbers, eight], "numbers")  # [1, T, D]
@@ -215,10 +229,10 @@ class EncoderGraph(OnnxBuilder):
         return self._node("Reshape", [numbers, self._integers("join_blocks", [0, 0, dim])], "embedded")
 
     def _cut(self, x: str) -> str:
-        """The numbers of the tokens, or of a vector, that the vector keeps."""
-        if self._form.dim == self._width:
+        """Truncate to the first `dim` components."""
+        if self._spec.dim == self._width:
             return x
-        ends = [self._integers("zero", [0]), self._integers("dim", [self._form.dim]), self._integers("last_axis", [-1])]
+        ends = [self._integers("zero", [0]), self._integers("dim", [self._spec.dim]), self._integers("last_axis", [-1])]
         return self._node("Slice", [x, *ends], f"{x}.cut")
 
     def _mix(self, name: str, layer: Layer, hidden: str) -> str:
@@ -235,13 +249,16 @@ class EncoderGraph(OnnxBuilder):
         return self._node("Gelu", [x], name, CONTRIB)
 
     def _attend(self, name: str, heads: int, qkv: str) -> str:
-        """Mix the values of all tokens; plain operators, as the fused ones are no faster for one sentence."""
+        """Attention in plain operators; the fused ones are no faster for one sentence."""
         split = self._integers("split_heads", [-1, 3, heads, self._width // heads])
         parts = [f"{name}.{part}" for part in ("query", "key", "value")]
         hidden = self._node("Reshape", [qkv, split], f"{name}.split")  # [T, 3, H, D/H]
         self._nodes.append(helper.make_node("Split", [hidden], parts, name=f"{name}.parts", axis=1))
-        turned = zip(parts, ([1, 2, 0, 3], [1, 2, 3, 0], [1, 2, 0, 3]), strict=True)
-        query, key, value = (self._node("Transpose", [p], f"{p}.turned", perm=perm) for p, perm in turned)
+        orders = ([1, 2, 0, 3], [1, 2, 3, 0], [1, 2, 0, 3])
+        query, key, value = (
+            self._node("Transpose", [part], f"{part}.turned", perm=order)
+            for part, order in zip(parts, orders, strict=True)
+        )
         scores = self._node("MatMul", [query, key], f"{name}.scores")  # [1, H, T, T]
         shares = self._node("Softmax", [scores], f"{name}.shares", axis=-1)
         mixed = self._node("MatMul", [shares, value], f"{name}.mixed")  # [1, H, T, D/H]
@@ -258,28 +275,31 @@ class EncoderGraph(OnnxBuilder):
         return self._node("Squeeze", [mean, self._integers("one", [1])], name)
 
     def _linear(self, name: str, linear: nn.Linear, x: str, gain: NDArray[np.float32] | None = None) -> str:
-        """Add a linear layer; `gain` [outputs] multiplies what comes out."""
-        weight, bias = _array(linear.weight).T, _array(linear.bias)  # [inputs, outputs], [outputs]
+        """Add a linear layer; `gain` [outputs] multiplies its outputs."""
+        weight = _array(linear.weight).T  # [inputs, outputs]
+        bias = _array(linear.bias)
         if gain is not None:
-            weight, bias = weight * gain, bias * gain
+            weight = weight * gain
+            bias = bias * gain
         return self._product(name, x, weight, bias)
 
-    def _is_quantized(self) -> bool:
-        return self._form.precision != "float32"
-
     def _product(self, name: str, x: str, weight: NDArray[np.float32], bias: NDArray[np.float32]) -> str:
+        if self._spec.precision == "float32":
+            return self._float_product(name, x, weight, bias)
         bias_name = self._weight(f"{name}.bias", bias)
-        if not self._is_quantized():
-            product = self._node("MatMul", [x, self._weight(f"{name}.weight", weight)], f"{name}.product")
-            return self._node("Add", [product, bias_name], name)
         x, weight = self._smooth(name, x, weight)
-        # Activations get one scale a sentence, found anew each time.
-        numbers, scales = quantize_columns(weight, self._form.target, self._calibration.moments.get(name))
+        # The activations of each sentence get one scale at run time.
+        numbers, scales = quantize_columns(weight, self._calibration.moments.get(name))
         columns = [self._weight(f"{name}.weight", numbers), self._weight(f"{name}.scales", scales)]
         return self._node("DynamicQuantizeMatMul", [x, *columns, "", bias_name], name, CONTRIB)
 
+    def _float_product(self, name: str, x: str, weight: NDArray[np.float32], bias: NDArray[np.float32]) -> str:
+        bias_name = self._weight(f"{name}.bias", bias)
+        product = self._node("MatMul", [x, self._weight(f"{name}.weight", weight)], f"{name}.product")
+        return self._node("Add", [product, bias_name], name)
+
     def _smooth(self, name: str, x: str, weight: NDArray[np.float32]) -> tuple[str, NDArray[np.float32]]:
-        """Move some of what is large in a linear layer's input into its weight."""
+        """Move some of the spread of a linear layer's input into its weight."""
         if name not in self._calibration.smoothing:
             return x, weight
         factors = self._calibration.smoothing[name]
@@ -289,6 +309,106 @@ class EncoderGraph(OnnxBuilder):
     def _weight(self, name: str, values: NDArray[np.generic], file: ExternalFile | None = None) -> str:
         self._initializers[name] = (file or self._weights).add(name, values)
         return name
+
+
+class BatchGraph(EncoderGraph):
+    """A graph of padded batches with its weights inside, of standard operators alone.
+
+    `input_ids`, `attention_mask` int64 [B, T] -> `sentence_embedding` float32 [B, D], not normalised. With layers or a
+    readout, the ids have to include the first and the last token of each sentence. In int8 the weights are stored in 8
+    bits but calculated with in float32, so that a vector depends neither on padding nor on the other sentences.
+    """
+
+    def serialized(self, name: Path, place: str) -> bytes:
+        """The model in bytes; raises DataError if it is too large for its place."""
+        model = self.model()
+        if (size := model.ByteSize()) > MOST_BYTES:
+            raise DataError(f"{name}: {size / 1e9:.1f} GB do not fit into {place}")
+        return bytes(model.SerializeToString(deterministic=True))
+
+    def model(self) -> ModelProto:
+        """The graph with its weights."""
+        shape = ["batch", "tokens"]
+        inputs = [helper.make_tensor_value_info(name, TensorProto.INT64, shape) for name in (INPUT, MASK)]
+        output = helper.make_tensor_value_info(OUTPUT, TensorProto.FLOAT, ["batch", self._spec.dim])
+        return self._make_model(inputs, output)
+
+    def _branch(self, encoder: Encoder, depth: int, x: str) -> None:
+        pass  # one graph, of all layers
+
+    def _frame(self, config: ModelConfig) -> str:
+        return INPUT  # they include the first and the last token
+
+    def _is_real(self, ids: str) -> str:
+        """Whether each position holds a token [B, T]."""
+        return self._node("Cast", [MASK], "is_real", to=TensorProto.BOOL)
+
+    def _prepare(self, ids: str) -> None:
+        self._length = self._node("Shape", [ids], "length", start=1, end=2)  # [1]
+        real = self._is_real(ids)
+        # Selected, not calculated: OpenVINO takes (mask - 1) * 1e9 for scaled 8-bit numbers and loses the attention.
+        one = self._constant("1", np.array(1, np.float32))
+        zero = self._constant("0", np.array(0, np.float32))
+        below = self._constant("-1e9", np.array(-1e9, np.float32))
+        mask = self._node("Where", [real, one, zero], "mask")  # [B, T]
+        self._real = self._node("Unsqueeze", [mask, self._integers("last_axis", [-1])], "real")  # [B, T, 1]
+        count = self._node("ReduceSum", [mask, self._integers("one", [1])], "count", keepdims=1)  # [B, 1]
+        # The vector of an empty sentence is zero.
+        self._count = self._node("Max", [count, one], "real_count")
+        if self._spec.num_layers:
+            hidden = self._node("Where", [real, zero, below], "hidden")
+            self._below = self._node("Unsqueeze", [hidden, self._integers("heads_and_queries", [1, 2])], "score_mask")
+
+    def _mean(self, x: str, name: str) -> str:
+        total = self._node("Mul", [x, self._real], f"{name}.real")
+        total = self._node("ReduceSum", [total, self._integers("one", [1])], f"{name}.total", keepdims=0)
+        return self._node("Div", [total, self._count], name)
+
+    def _attend(self, name: str, heads: int, qkv: str) -> str:
+        size = self._width // heads
+        hidden = self._node("Reshape", [qkv, self._integers("split_heads", [0, 0, 3, heads, size])], f"{name}.split")
+        # [3, B, H, T, D/H]
+        hidden = self._node("Transpose", [hidden], f"{name}.turned", perm=[2, 0, 3, 1, 4])
+        query, key, value = (
+            self._node("Gather", [hidden, self._constant(part, np.array(i, np.int64))], f"{name}.{part}", axis=0)
+            for i, part in enumerate(("query", "key", "value"))
+        )
+        key = self._node("Transpose", [key], f"{name}.key.turned", perm=[0, 1, 3, 2])
+        products = self._node("MatMul", [query, key], f"{name}.products")
+        scores = self._node("Add", [products, self._below], f"{name}.scores")
+        shares = self._node("Softmax", [scores], f"{name}.shares", axis=-1)
+        mixed = self._node("MatMul", [shares, value], f"{name}.mixed")
+        mixed = self._node("Transpose", [mixed], f"{name}.joined", perm=[0, 2, 1, 3])
+        return self._node("Reshape", [mixed, self._integers("join_heads", [0, 0, self._width])], name)
+
+    def _activate(self, x: str, name: str) -> str:
+        if self._config.activation == "silu":
+            return self._node("Mul", [x, self._node("Sigmoid", [x], f"{name}.gate")], name)
+        # x * (1 + erf(x / sqrt(2))) / 2, in the order that readers of ONNX recognise as one operator.
+        root, one, half = (self._constant(f"gelu.{v:.1f}", np.array(v, np.float32)) for v in (2**0.5, 1, 0.5))
+        gate = self._node("Erf", [self._node("Div", [x, root], f"{name}.scaled")], f"{name}.erf")
+        gate = self._node("Mul", [x, self._node("Add", [gate, one], f"{name}.gate")], f"{name}.double")
+        return self._node("Mul", [gate, half], name)
+
+    def _product(self, name: str, x: str, weight: NDArray[np.float32], bias: NDArray[np.float32]) -> str:
+        if self._spec.precision == "float32":
+            return self._float_product(name, x, weight, bias)
+        numbers, scales = quantize_columns(weight, limit=127)  # all 8 bits: the sums are floats
+        # Not DequantizeLinear: ONNX Runtime fuses it with the product and calculates in 8 bits after all.
+        matrix = self._node("Cast", [self._weight(f"{name}.weight", numbers)], f"{name}.numbers", to=TensorProto.FLOAT)
+        matrix = self._node("Mul", [matrix, self._weight(f"{name}.scales", scales)], f"{name}.matrix")
+        product = self._node("MatMul", [x, matrix], f"{name}.product")
+        return self._node("Add", [product, self._weight(f"{name}.bias", bias)], name)
+
+    def _weight(self, name: str, values: NDArray[np.generic], file: ExternalFile | None = None) -> str:
+        return self._constant(name, np.ascontiguousarray(values))
+
+
+def write_batch_graph(encoder: Encoder, spec: BundleSpec, path: Path) -> None:
+    """Write an encoder as one ONNX file; raises DataError if it is too large for one."""
+    model = BatchGraph(encoder, spec).serialized(path, "one ONNX file of at most 2.1; export to int8")
+    with atomic_file(path) as file:
+        file.write(model)
 
 
 def _array(tensor: Tensor) -> NDArray[np.float32]:

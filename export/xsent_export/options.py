@@ -1,7 +1,4 @@
-"""What is asked of an export, and the form that is made to give it.
-
-A form says how much of a checkpoint a bundle holds, in which numbers, for which processors.
-"""
+"""The options of an export, and the bundle that they ask for."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -12,7 +9,7 @@ from torch import Tensor
 
 from xsent.errors import DataError
 from xsent.files.atomic import as_data_error
-from xsent_export.quantization import FLOAT_LIMIT, HALF_LIMIT, NIBBLE_LIMIT, TABLE_LIMIT, WEIGHT_LIMITS, Target
+from xsent_export.quantization import FLOAT_LIMIT, HALF_LIMIT, NIBBLE_LIMIT, TABLE_LIMIT, WEIGHT_LIMIT
 from xsent_train.checkpoint import ABOUT, REMEDY, SPACES, Checkpoint
 from xsent_train.model import ModelConfig
 
@@ -24,145 +21,126 @@ MATRICES = ("table.weight", "qkv.weight", "attention_out.weight", "ffn_in.weight
 
 @dataclass(frozen=True)
 class Budget:
-    """What an export may cost in the worst language: the least mean cosine, and the most points of P@1 lost."""
+    """The loss that an export may cause in the worst language."""
 
-    cosine_mean: float = 0.995
-    p1_loss: float = 0.5
+    cosine_mean: float = 0.995  # least mean cosine to the trained vectors
+    p1_loss: float = 0.5  # points of P@1
 
 
 @dataclass(frozen=True)
 class BundleSpec:
-    """What is made of a checkpoint: the first of its layers, the first numbers of its vectors."""
+    """The part of an encoder that a bundle holds, and the precision of its weights."""
 
-    num_layers: int
-    dim: int
+    num_layers: int  # the first layers
+    dim: int  # the first numbers of a vector
     precision: Precision = "int8"
-    target: Target = "portable"  # processors that the weights of the layers are made for
 
     @classmethod
-    def whole(cls, config: ModelConfig, precision: Precision = "int8", target: Target = "portable") -> "BundleSpec":
+    def whole(cls, config: ModelConfig, precision: Precision = "int8") -> "BundleSpec":
         """All layers and dimensions of an encoder."""
-        return cls(config.num_layers, config.dim, precision, target)
+        return cls(config.num_layers, config.dim, precision)
 
     def shape(self, config: ModelConfig) -> ModelConfig:
-        """The shape of the encoder that stops after its layers, inside one of this shape."""
+        """The shape of the part of an encoder of this shape that has these layers."""
         depths = tuple(depth for depth in config.depths if depth <= self.num_layers)
         return replace(config, num_layers=self.num_layers, depths=depths)
 
     def limit(self, weight: str) -> int:
-        """The largest whole number that a weight of the encoder is rounded to, by its name."""
+        """The largest integer that a weight of the encoder is rounded to, by its name."""
         if self.precision != "float32" and weight.startswith("readouts.") and weight.endswith(".weight"):
             return HALF_LIMIT
         if self.precision == "float32" or not weight.endswith(MATRICES):
             return FLOAT_LIMIT
         if weight != "table.weight":
-            return WEIGHT_LIMITS[self.target]
+            return WEIGHT_LIMIT
         return NIBBLE_LIMIT if self.precision == "int4-table" else TABLE_LIMIT
 
 
 def trained_layers(checkpoint: Checkpoint) -> list[int]:
-    """The layers that a checkpoint can be used with as it is: all, and those trained to stand alone."""
+    """The numbers of layers that a checkpoint can be exported with: all, and those trained to stand alone."""
     if checkpoint.config.depths:
         return list(checkpoint.config.depths)
     return sorted({checkpoint.config.num_layers, *_trained(checkpoint, "layers", "layer_prefixes")})
 
 
 def trained_dims(checkpoint: Checkpoint) -> list[int]:
-    """The dimensions that a checkpoint was trained to be cut to, and its own."""
+    """The numbers of dimensions that a checkpoint can be exported with."""
     return sorted({checkpoint.config.dim, *_trained(checkpoint, "prefixes", "prefixes")})
 
 
-def space_of(checkpoint: Checkpoint, form: BundleSpec) -> str | None:
-    """The model whose vectors can be compared with those of a form; a part of a vector lies nowhere else."""
-    space: str | None = checkpoint.about.get("space")
-    return space if form.dim == checkpoint.config.dim else None
-
-
-def spaces_of(checkpoint: Checkpoint, form: BundleSpec) -> dict[str, Tensor]:
-    """The matrices into other models' spaces, by their names; whole vectors alone can be mapped."""
-    whole = form.dim == checkpoint.config.dim
-    names = [name for name in checkpoint.weights if whole and name.startswith(SPACES)]
-    return {name.removeprefix(SPACES): checkpoint.weights[name] for name in sorted(names)}
-
-
-def _trained(checkpoint: Checkpoint, name: str, setting: str) -> Sequence[int]:
-    """What stands alone beside the whole: as the bundle says that it was made of, or the last stage of its recipe."""
+def _trained(checkpoint: Checkpoint, name: str, setting: str) -> list[int]:
+    """Trained sub-sizes, from the bundle's manifest or the last stage of the recipe."""
     with as_data_error(checkpoint.path / ABOUT, REMEDY):
         stages = checkpoint.about.get("recipe", {}).get("stages") or [{}]
-        told: Mapping[str, Sequence[int]] = checkpoint.about.get("trained", {name: stages[-1].get(setting) or ()})
-        return [int(number) for number in told[name]]
+        trained: Mapping[str, Sequence[int]] = checkpoint.about.get("trained", {name: stages[-1].get(setting) or ()})
+        return [int(number) for number in trained[name]]
+
+
+def space_of(checkpoint: Checkpoint, spec: BundleSpec) -> str | None:
+    """The model whose vectors can be compared with those of the bundle; None if vectors are cut."""
+    space: str | None = checkpoint.about.get("space")
+    return space if spec.dim == checkpoint.config.dim else None
+
+
+def spaces_of(checkpoint: Checkpoint, spec: BundleSpec) -> dict[str, Tensor]:
+    """The matrices into other models' spaces, by their names; none if vectors are cut."""
+    if spec.dim != checkpoint.config.dim:
+        return {}
+    names = sorted(name for name in checkpoint.weights if name.startswith(SPACES))
+    return {name.removeprefix(SPACES): checkpoint.weights[name] for name in names}
 
 
 @dataclass(frozen=True)
 class ExportOptions:
-    """The options of `xsent-export`, where each is explained; a DataError where they make no sense together."""
+    """The options of `xsent-export`, which explains each; raises DataError if they contradict each other."""
 
     format: Format = "bundle"
-    precision: Precision | None = None  # None is int8, or as a bundle's own table asks for
-    weights_only: bool = False
-    target: Target = "portable"
+    precision: Precision | None = None  # None: int8, or int4-table for a bundle whose table has 4 bits
     num_layers: int | None = None
     dim: int | None = None
     languages: Sequence[str] | None = None
     sample: Path | None = None
     gate_data: Path | None = None
     tolerance: float | None = None
-    least_cosine: float | None = None  # to the trained vectors, the mean; by the precision unless given
+    least_cosine: float | None = None  # least mean cosine to the trained vectors; None: by the precision
     name: str | None = None
     force: bool = False
     tatoeba: Path | None = None
     tests: Path | None = None  # --eval
 
     def __post_init__(self) -> None:
-        if self.precision == "float32" and self.target != "portable":
-            raise DataError(f"--target {self.target} is for quantised weights; leave it out with --fp32")
-        if self.weights_only and (self.format != "openvino" or self.precision == "float32"):
-            raise DataError("--weights-only is for --format openvino with quantised weights")
         if bool(self.languages) != bool(self.sample):
             raise DataError("--languages and --sample belong together: pieces that are in none of the sample go")
-        if useless := self._useless():
-            raise DataError(f"{', '.join(useless)}: not for --format {self.format}; leave it out")
-        if self.format == "sentence-transformers" and self.precision not in (None, "float32"):
-            raise DataError("--format sentence-transformers is float32; leave --int8 and --int4-table out")
-
-    def _useless(self) -> list[str]:
-        """What was given that the format has no use for."""
         given: dict[str, object] = {"--tatoeba": self.tatoeba, "--eval": self.tests, "--force": self.force or None}
         if self.format == "teacher":
             given |= {"--layers": self.num_layers, "--dim": self.dim, "--languages": self.languages}
             given |= {"--name": self.name, "--tolerance": self.tolerance}
-        return [] if self.format in BUNDLES else [name for name, value in given.items() if value is not None]
+        useless = [option for option, value in given.items() if value is not None]
+        if useless and self.format not in BUNDLES:
+            raise DataError(f"{', '.join(useless)}: not for --format {self.format}; leave it out")
+        if self.format == "sentence-transformers" and self.precision not in (None, "float32"):
+            raise DataError("--format sentence-transformers is float32; leave --int8 and --int4-table out")
 
-    def form(self, checkpoint: Checkpoint) -> BundleSpec:
-        """The form that is asked for; a DataError where the checkpoint was not trained for it, says for what it was.
-
-        Of no layers anything can be made, see `xsent_export.to_static`.
-        """
-        config = checkpoint.config
-        for name, asked, trained, setting in (
-            ("--layers", self.num_layers or None, trained_layers(checkpoint), "layer_prefixes"),
-            ("--dim", self.dim, trained_dims(checkpoint), "prefixes"),
-        ):
-            if asked is not None and asked not in trained:
-                known = " and ".join(map(str, trained)) + (" was" if len(trained) == 1 else " were")
-                raise DataError(
-                    f"{checkpoint.given}: {name} {asked} was not trained, {known}; train with {setting} to have others"
-                )
-        layers, dim = (config.num_layers if self.num_layers is None else self.num_layers), self.dim or config.dim
-        # A table that was read from a bundle of 4 bits has no more in it.
-        kept = checkpoint.about.get("precision") == "int4-table" and self.format != "sentence-transformers"
-        precision = self.precision or ("int4-table" if kept and dim % 2 == 0 else "int8")
+    def spec(self, checkpoint: Checkpoint) -> BundleSpec:
+        """The bundle to make; raises DataError if the checkpoint was not trained for it, and names what it has."""
+        num_layers = checkpoint.config.num_layers if self.num_layers is None else self.num_layers
+        dim = self.dim or checkpoint.config.dim
+        _check_trained(checkpoint, "--layers", num_layers, trained_layers(checkpoint), "layer_prefixes")
+        _check_trained(checkpoint, "--dim", dim, trained_dims(checkpoint), "prefixes")
+        # The numbers of a table that was read from 4 bits fit into 4 bits again.
+        four_bits = checkpoint.about.get("precision") == "int4-table" and self.format != "sentence-transformers"
+        precision = self.precision or ("int4-table" if four_bits and dim % 2 == 0 else "int8")
         if precision == "int4-table" and dim % 2:
             raise DataError(f"--int4-table needs an even number of dimensions, not {dim}")
-        return BundleSpec(layers, dim, precision, self.target)
+        return BundleSpec(num_layers, dim, precision)
 
     def named(self, checkpoint: Checkpoint) -> Checkpoint:
-        """A checkpoint by the name that is asked for."""
+        """The checkpoint under the name that was asked for."""
         return replace(checkpoint, about={**checkpoint.about, "name": self.name or checkpoint.name})
 
     def budget(self, precision: Precision) -> Budget:
-        """What may be lost."""
-        # With 4 bits vectors move; what they find must not.
+        """The loss that is allowed."""
+        # With 4 bits vectors move further; the sentences that they find must stay.
         usual = 0.98 if precision == "int4-table" else Budget.cosine_mean
         least = usual if self.least_cosine is None else self.least_cosine
         return Budget(least, Budget.p1_loss if self.tolerance is None else self.tolerance)
@@ -173,8 +151,6 @@ class ExportOptions:
         options: dict[str, object] = {
             "format": self.format if self.format != "bundle" else None,
             (self.precision or "").replace("float32", "fp32"): "" if self.precision else None,
-            "weights-only": "" if self.weights_only else None,
-            "target": self.target if self.target != "portable" else None,
             "layers": self.num_layers,
             "dim": self.dim,
             "languages": ",".join(self.languages) if self.languages else None,
@@ -184,6 +160,16 @@ class ExportOptions:
         }
         words = (f"--{name} {value}".rstrip() for name, value in options.items() if value is not None)
         return " ".join(["xsent-export CHECKPOINT OUT", *words])
+
+
+def _check_trained(checkpoint: Checkpoint, option: str, asked: int, trained: Sequence[int], setting: str) -> None:
+    if asked in trained:
+        return
+    known = " and ".join(map(str, trained)) + (" was" if len(trained) == 1 else " were")
+    table = "; the recipe static.toml trains a table without layers" if option == "--layers" and asked == 0 else ""
+    raise DataError(
+        f"{checkpoint.given}: {option} {asked} was not trained, {known}; train with {setting} to have others{table}"
+    )
 
 
 DEFAULTS = ExportOptions()

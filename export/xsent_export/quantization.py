@@ -1,30 +1,27 @@
-"""Symmetric quantisation, in numpy: value = integer x scale, no zero point. Infinities and NaN are a ValueError.
+"""Symmetric quantisation, in numpy: value = integer x scale, no zero point. Raises ValueError for infinities and NaN.
 
-A table keeps one scale a row (int8) or one a block of a row (int4), so that an outlier costs its own word only; a
-linear layer keeps one scale an output channel, and what rounding a weight does to its product is made good as far as
-the other weights can (GPTQ, Frantar et al. 2023).
+A table keeps one scale a row (int8) or one a block of a row (int4), so that an outlier affects its own word only. A
+linear layer keeps one scale an output channel; the weights that are rounded later compensate for the error of those
+before them (GPTQ, Frantar et al. 2023).
 """
-
-from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-Target = Literal["portable", "vnni", "arm64"]
-
 TABLE_LIMIT = 127
 # Two products of an unsigned 8-bit activation and a weight are added in 16 bits on CPUs without VNNI
 # (vpmaddubsw); 2 x 255 x 64 = 32,640 is the largest power of two that cannot saturate there.
-WEIGHT_LIMITS: dict[Target, int] = {"portable": 64, "vnni": 127, "arm64": 127}
+WEIGHT_LIMIT = 64
 
-DAMPING = 0.01  # of the mean variance of inputs, as theirs: what the text did not show counts a little too
+DAMPING = 0.01  # share of the mean variance of the inputs, as in GPTQ: directions that the text lacks count a little
 
-FLOAT_LIMIT = 2**20  # what float32 weights are held to
-HALF_LIMIT = 2**10  # and float16 ones, which have 11 bits
+# The accuracy of weights that are no integers, as the number of steps that it stands for.
+FLOAT_LIMIT = 2**20  # float32
+HALF_LIMIT = 2**10  # float16, which has 11 bits
 
 NIBBLE_LIMIT = 7
 BLOCK = 64  # numbers of a row that share a scale in 4 bits
-# Of a block's largest number: what is clipped makes the rest finer.
+# Shares of a block's largest number that are tried as its limit: clipping it makes the rest finer.
 SHRINK = np.linspace(0.7, 1.0, 13, dtype=np.float32)
 
 
@@ -34,17 +31,17 @@ def quantize_rows(table: NDArray[np.float32]) -> tuple[NDArray[np.int8], NDArray
 
 
 def quantize_columns(
-    weight: NDArray[np.float32], target: Target, moments: NDArray[np.float32] | None = None
+    weight: NDArray[np.float32], moments: NDArray[np.float32] | None = None, limit: int = WEIGHT_LIMIT
 ) -> tuple[NDArray[np.int8], NDArray[np.float32]]:
-    """The int8 weight of a linear layer [inputs, outputs], within `WEIGHT_LIMITS`, and the scales of its outputs.
+    """The int8 weight of a linear layer [inputs, outputs] in -limit..limit, and the scales of its outputs.
 
-    With the `moments` of its inputs, the sum of x^T x [inputs, inputs], each weight takes over what those before it
-    left of error in the product. What is whole steps already stays as it is, and so does, rounded, an output whose
-    weights would move by more than half a step (root mean square): no rounding is further off.
+    With the `moments` of its inputs, the sum of x^T x [inputs, inputs], each weight compensates for the error that the
+    weights before it left in the product. Weights that are whole steps already stay as they are. An output whose
+    weights would move by more than half a step (root mean square) is rounded plainly: no rounding is further off.
     """
-    rows, scales = _quantize(weight, axis=0, limit=WEIGHT_LIMITS[target])
+    rows, scales = _quantize(weight, axis=0, limit=limit)
     if moments is not None and len(weight):
-        numbers = _compensated(weight, scales[0], moments, WEIGHT_LIMITS[target])
+        numbers = _compensated(weight, scales[0], moments, limit)
         rows = np.where(np.square(numbers - weight / scales).mean(axis=0) > 0.25, rows, numbers)
     return rows, scales[0]
 
@@ -52,8 +49,8 @@ def quantize_columns(
 def quantize_nibbles(table: NDArray[np.float32]) -> tuple[NDArray[np.uint8], NDArray[np.float16]]:
     """A table [V, D], D even, in 4 bits, and the scales of its blocks [V, D / block], see `block_size`.
 
-    Each block takes the scale of the least squared error among some that clip a little and one that does not. Two
-    numbers a byte [V, D / 2], each plus 8: byte i of a row holds number i low and number D / 2 + i high.
+    Each block takes the scale of the least squared error; all but the largest clip a little. Two numbers a byte
+    [V, D / 2], each plus 8: byte i of a row holds number i in its low half and number D / 2 + i in its high half.
     """
     rows, dim = table.shape
     packed = np.empty((rows, dim // 2), np.uint8)
@@ -68,37 +65,39 @@ def quantize_nibbles(table: NDArray[np.float32]) -> tuple[NDArray[np.uint8], NDA
 
 
 def block_size(dim: int) -> int:
-    """Numbers of a row of `dim` that share a scale in 4 bits: `BLOCK`, or the row where that does not divide it."""
+    """Numbers of a row of `dim` that share a scale in 4 bits: `BLOCK`, or all if that does not divide it."""
     return dim if dim % BLOCK else BLOCK
 
 
-def steps_off(trained: NDArray[np.float32], kept: NDArray[np.float32], limit: int) -> float:
-    """How far weights that were kept are from the trained ones: the root mean square of the worst row, in its steps.
+def rounding_error(trained: NDArray[np.float32], kept: NDArray[np.float32], limit: int) -> float:
+    """The difference of exported weights to the trained ones: the root mean square of the worst row, in its steps.
 
-    A step is the row's largest number by `limit`, so that rounding to -limit..limit is off by half of one at most; in 4
-    bits a block is a row. What has one dimension is one row. NaN where a number is not finite.
+    A step is the row's largest number divided by `limit`, so that rounding to -limit..limit is off by half a step at
+    most. In 4 bits a block counts as a row. A 1-D array is treated as one row. NaN if a number is not finite.
     """
     four_bits = limit == NIBBLE_LIMIT
     width = block_size(trained.shape[-1]) if four_bits else trained.shape[-1]
     trained, kept = trained.reshape(-1, width), kept.reshape(-1, width)
-    least = np.finfo(np.float16 if four_bits else np.float32).tiny  # of a scale
+    least = np.finfo(np.float16 if four_bits else np.float32).tiny  # the smallest scale
     steps = np.maximum(np.abs(trained).max(axis=1, keepdims=True) / limit, least)
     with np.errstate(invalid="ignore", over="ignore"):
         return float(np.sqrt(np.square((kept - trained) / steps).mean(axis=1)).max())
 
 
 def _best_scales(blocks: NDArray[np.float32]) -> tuple[NDArray[np.float32], NDArray[np.float16]]:
-    """Whole numbers in -7..7 and scales of blocks of numbers [V, blocks, BLOCK]."""
+    """Integers in -7..7 and scales of blocks of numbers [V, blocks, BLOCK]."""
     largest = np.abs(blocks).max(axis=2, keepdims=True)
     best = np.full(largest.shape, np.inf, np.float32)
-    numbers, scales = np.zeros_like(blocks), np.ones(largest.shape, np.float16)
+    numbers = np.zeros_like(blocks)
+    scales = np.ones(largest.shape, np.float16)
     for shrink in SHRINK:
         scale = np.where(largest > 0, largest * shrink / NIBBLE_LIMIT, 1.0).astype(np.float16)
         scale = np.maximum(scale, np.finfo(np.float16).tiny)
         tried = np.clip(np.rint(blocks / scale.astype(np.float32)), -NIBBLE_LIMIT, NIBBLE_LIMIT)
         error = np.square(tried * scale - blocks).sum(axis=2, keepdims=True)
         better = error < best
-        best, scales = np.where(better, error, best), np.where(better, scale, scales)
+        best = np.where(better, error, best)
+        scales = np.where(better, scale, scales)
         numbers = np.where(better, tried, numbers)
     return numbers, scales[:, :, 0]
 
@@ -115,10 +114,12 @@ def _compensated(
 ) -> NDArray[np.int8]:
     """Whole numbers of steps for a weight [I, O], input after input (GPTQ, Frantar et al. 2023, eq. 2 and 3).
 
-    The largest weight of a column stays the largest, as it says what a step is.
+    The largest weight of a column stays the largest, as it defines the step.
     """
-    left, size = weight / scales, len(weight)  # in steps
-    largest, numbers = np.abs(weight).argmax(axis=0), np.empty(weight.shape, np.int8)
+    size = len(weight)
+    left = weight / scales  # in steps
+    largest = np.abs(weight).argmax(axis=0)
+    numbers = np.empty(weight.shape, np.int8)
     damping = DAMPING * np.trace(moments, dtype=np.float64) / size or 1.0
     inverse = np.linalg.inv(moments.astype(np.float64) + damping * np.eye(size))
     upper = np.linalg.cholesky(inverse).T.astype(np.float32)

@@ -11,8 +11,8 @@ from conftest import MakeEncoder
 from numpy.typing import NDArray
 
 from xsent.errors import DataError
-from xsent_export.formats import batch_graph
-from xsent_export.formats.batch_graph import write_batch_graph
+from xsent_export import graph
+from xsent_export.graph import write_batch_graph
 from xsent_export.options import BundleSpec, Precision
 from xsent_train.checkpoint import to_tokens
 
@@ -70,7 +70,7 @@ def test_it_is_one_file_of_standard_operators(make_encoder: MakeEncoder, tmp_pat
 def test_a_file_that_would_be_too_large_is_refused(
     make_encoder: MakeEncoder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(batch_graph, "LARGEST", 1000)
+    monkeypatch.setattr(graph, "MOST_BYTES", 1000)
     encoder = make_encoder()
     with pytest.raises(DataError, match="do not fit into one ONNX file"):
         write_batch_graph(encoder, BundleSpec.whole(encoder.config), tmp_path / "model.onnx")

@@ -13,9 +13,8 @@ from xsent.encoder import SentenceEncoder
 from xsent.errors import DataError, ParityError
 from xsent_export import graph
 from xsent_export.check import LanguageParity, Parity, measure_parity, read_pairs
-from xsent_export.export import export_bundle
+from xsent_export.export import export_checkpoint
 from xsent_export.options import Budget, ExportOptions, Precision
-from xsent_export.quantization import Target
 from xsent_train.checkpoint import load_checkpoint
 
 Vectors = NDArray[Any]
@@ -73,7 +72,7 @@ def test_few_pairs_are_said() -> None:
 def test_of_a_table_in_4_bits_the_table_is_to_blame(mini_checkpoint: Path, tmp_path: Path) -> None:
     options = ExportOptions(precision="int4-table", least_cosine=0.9999)
     with pytest.raises(ParityError, match=r"mean cosine .*; --int8 keeps 8 bits for the table; de: P@1 of 9 pairs"):
-        export_bundle(load_checkpoint(mini_checkpoint), tmp_path / "out", options)
+        export_checkpoint(load_checkpoint(mini_checkpoint), tmp_path / "out", options)
 
 
 def test_long_sentences_are_cut_on_both_sides_without_a_word(encoder: SentenceEncoder) -> None:
@@ -116,21 +115,8 @@ def test_coarser_weights_are_refused_whatever_cosines_say(
     options = ExportOptions(precision=precision, least_cosine=0, tolerance=100)
     message = r"(table|layers\.0\.qkv)\.weight by \d+\.\d\d steps of rounding \(at most 0\.51\); nothing was written"
     with pytest.raises(ParityError, match=message):
-        export_bundle(load_checkpoint(mini_checkpoint), tmp_path / "out", options)
+        export_checkpoint(load_checkpoint(mini_checkpoint), tmp_path / "out", options)
     assert not list(tmp_path.iterdir())
-
-
-@pytest.mark.filterwarnings("ignore::xsent.encoder.UnknownTextWarning")
-def test_targets_differ_less_than_processors_may(mini_checkpoint: Path, tmp_path: Path) -> None:
-    checkpoint = load_checkpoint(mini_checkpoint)
-    targets: tuple[Target, ...] = ("portable", "vnni")
-    made = [export_bundle(checkpoint, tmp_path / target, ExportOptions(target=target)) for target in targets]
-    bundles = [SentenceEncoder(each.path) for each in made]
-    assert [encoder.bundle.target for encoder in bundles] == ["portable", "vnni"]
-    assert bundles[0].fingerprint != bundles[1].fingerprint
-    texts = list(bundles[0].bundle.golden.sentences)
-    difference = np.abs(bundles[0].encode(texts) - bundles[1].encode(texts)).max()
-    assert 0 < difference < bundles[0].bundle.golden.tolerance["other"]
 
 
 def test_pairs_are_read_once_and_spread(tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from xsent.encoder import SentenceEncoder
 from xsent.errors import BundleError
 from xsent.evaluation.protocols import PROTOCOLS, as_stored
 from xsent.verification import verify
-from xsent_export.export import export_bundle
+from xsent_export.export import export_checkpoint
 from xsent_export.options import ExportOptions
 from xsent_train.checkpoint import CheckpointEncoder, load_checkpoint
 
@@ -49,7 +49,7 @@ def test_the_card_has_the_scores_of_tests_that_are_at_hand(mini_checkpoint: Path
     options, checkpoint = ExportOptions(tests=tmp_path / "eval", tatoeba=tmp_path), load_checkpoint(mini_checkpoint)
     stages = [{"name": "t", "num_layers": 2, "steps": 7, "prefixes": [16, 32]}]
     checkpoint = replace(checkpoint, about={**checkpoint.about, "started_from": "older", "recipe": {"stages": stages}})
-    out = export_bundle(checkpoint, tmp_path / "out", options).path
+    out = export_checkpoint(checkpoint, tmp_path / "out", options).path
     card, encoder = (out / "README.md").read_text(encoding="utf-8"), SentenceEncoder(out)
     assert "| mean | 100.00 | 100.00 | 100.00 | 100.00 |" in card
     assert encoder.bundle.parity["tatoeba"]["fr"]["xx_en_after"] == 100
@@ -71,7 +71,9 @@ def test_a_test_that_cannot_be_read_is_left_out(
     write_toy_tests(tmp_path / "eval")
     (tmp_path / "eval" / "sib200" / "en" / "train.tsv").unlink()
     (tmp_path / "eval" / "xsr" / "en-fr.tsv").write_text("C\n")
-    out = export_bundle(load_checkpoint(mini_checkpoint), tmp_path / "out", ExportOptions(tests=tmp_path / "eval")).path
+    out = export_checkpoint(
+        load_checkpoint(mini_checkpoint), tmp_path / "out", ExportOptions(tests=tmp_path / "eval")
+    ).path
     card = (out / "README.md").read_text(encoding="utf-8")
     assert "xsent evaluate sts" in card and "evaluate xsr" not in card and "classify" not in card
     assert "no en/train.tsv to train a head on" in caplog.text and "en-fr.tsv" in caplog.text
@@ -79,7 +81,7 @@ def test_a_test_that_cannot_be_read_is_left_out(
 
 def test_float32_gives_the_trained_vectors(mini_checkpoint: Path, tmp_path: Path) -> None:
     checkpoint = load_checkpoint(mini_checkpoint)
-    out = export_bundle(checkpoint, tmp_path / "out", ExportOptions(precision="float32", name="other")).path
+    out = export_checkpoint(checkpoint, tmp_path / "out", ExportOptions(precision="float32", name="other")).path
     encoder = SentenceEncoder(out)
     assert encoder.bundle.name == "other"
     texts = ["Anna, Boris, Clara and David.", "Greta"]
@@ -87,14 +89,14 @@ def test_float32_gives_the_trained_vectors(mini_checkpoint: Path, tmp_path: Path
 
 
 def test_the_same_checkpoint_gives_the_same_bytes(mini_checkpoint: Path, mini_bundle: Path, tmp_path: Path) -> None:
-    again = export_bundle(load_checkpoint(mini_checkpoint), tmp_path / "again").path
+    again = export_checkpoint(load_checkpoint(mini_checkpoint), tmp_path / "again").path
     assert contents(again) == contents(mini_bundle)
 
 
 FAILURES = [OSError(errno.ENOSPC, "No space left on device"), KeyboardInterrupt()]
 STEPS = [
     "xsent_export.graph.ExternalFile.write",
-    "xsent_export.export.measure_parity",
+    "xsent_export.check.measure_parity",
     "xsent_export.export.verify",
     "xsent.files.atomic.replace_folder",
 ]
@@ -107,7 +109,7 @@ def test_a_failure_leaves_nothing_behind(
 ) -> None:
     monkeypatch.setattr(step, mock.Mock(side_effect=error))
     with pytest.raises(type(error)):
-        export_bundle(load_checkpoint(mini_checkpoint), tmp_path / "out")
+        export_checkpoint(load_checkpoint(mini_checkpoint), tmp_path / "out")
     assert not list(tmp_path.iterdir())
 
 
@@ -115,13 +117,13 @@ def test_nothing_is_replaced_unless_asked(mini_checkpoint: Path, mini_bundle: Pa
     checkpoint = load_checkpoint(mini_checkpoint)
     out = Path(shutil.copytree(mini_bundle, tmp_path / "out"))
     with pytest.raises(BundleError, match="--force"):
-        export_bundle(checkpoint, out, ExportOptions(name="new"))
-    export_bundle(checkpoint, out, ExportOptions(name="new", force=True))
+        export_checkpoint(checkpoint, out, ExportOptions(name="new"))
+    export_checkpoint(checkpoint, out, ExportOptions(name="new", force=True))
     assert SentenceEncoder(out).bundle.name == "new"
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
     for place, message in ((tmp_path, "is not a bundle"), (tmp_path / "missing" / "out", "no such folder")):
         with pytest.raises(BundleError, match=message):
-            export_bundle(checkpoint, place, ExportOptions(force=True))
+            export_checkpoint(checkpoint, place, ExportOptions(force=True))
     assert out.exists()
 
 

@@ -11,9 +11,9 @@ import sentencepiece
 from xsent.encoder import SentenceEncoder
 from xsent.errors import BundleError, DataError, ParityError
 from xsent.verification import verify
-from xsent_export.export import export, export_bundle
+from xsent_export.export import export, export_checkpoint
 from xsent_export.options import BundleSpec, ExportOptions, trained_dims, trained_layers
-from xsent_export.prune_vocabulary import count_pieces, kept_pieces
+from xsent_export.prune_vocabulary import count_pieces, pruned
 from xsent_train.checkpoint import Checkpoint, CheckpointEncoder, load_checkpoint
 
 
@@ -27,19 +27,20 @@ def checkpoint(mini_checkpoint: Path) -> Checkpoint:
 
 def test_only_what_was_trained_can_be_kept(checkpoint: Checkpoint) -> None:
     assert (trained_layers(checkpoint), trained_dims(checkpoint)) == ([1, 2], [16, 32])
-    assert ExportOptions(num_layers=1, dim=16).form(checkpoint) == BundleSpec(1, 16)
+    assert ExportOptions(num_layers=1, dim=16).spec(checkpoint) == BundleSpec(1, 16)
     with pytest.raises(DataError, match=r"--layers 3 was not trained, 1 and 2 were; train with layer_prefixes"):
-        ExportOptions(num_layers=3).form(checkpoint)
-    assert ExportOptions(num_layers=0).form(checkpoint) == BundleSpec(0, 32)  # made, not cut out
+        ExportOptions(num_layers=3).spec(checkpoint)
+    with pytest.raises(DataError, match=r"--layers 0 was not trained, .* static\.toml trains a table without layers"):
+        ExportOptions(num_layers=0).spec(checkpoint)
     with pytest.raises(DataError, match=r"--dim 8 was not trained, 16 and 32 were; train with prefixes"):
-        ExportOptions(dim=8).form(checkpoint)
+        ExportOptions(dim=8).spec(checkpoint)
     stages = [{"num_layers": 2, "layer_prefixes": [0, 2]}]
     trained = dataclasses.replace(checkpoint, about={**checkpoint.about, "recipe": {"stages": stages}})
     assert (trained_layers(trained), trained_dims(trained)) == ([0, 2], [32])
 
 
 def test_a_part_is_exported_and_measured_against_the_whole(checkpoint: Checkpoint, tmp_path: Path) -> None:
-    result = export_bundle(checkpoint, tmp_path / "out", ExportOptions(num_layers=1, dim=16))
+    result = export_checkpoint(checkpoint, tmp_path / "out", ExportOptions(num_layers=1, dim=16))
     encoder = SentenceEncoder(result.path)
     assert (encoder.dim, encoder.bundle.num_layers) == (16, 1)
     trained = CheckpointEncoder(checkpoint, num_layers=1, dim=16)
@@ -52,9 +53,8 @@ def test_a_part_is_exported_and_measured_against_the_whole(checkpoint: Checkpoin
 def test_languages_keep_the_vectors_of_their_sentences(checkpoint: Checkpoint, tmp_path: Path) -> None:
     sample, lines = tmp_path / "sample.txt", checkpoint.validation.read_text().splitlines()
     sample.write_text("".join(line.split("\t", 2)[2].replace("\t", "\n") + "\n" for line in lines if "\tfr\t" in line))
-    counts = count_pieces(checkpoint, ["en", "fr"], sample)
     texts = sample.read_text().splitlines()
-    with kept_pieces(checkpoint, counts) as small:
+    with pruned(checkpoint, ["en", "fr"], sample) as small:
         before, after = CheckpointEncoder(checkpoint).encode(texts), CheckpointEncoder(small).encode(texts)
         assert np.array_equal(before, after) and small.languages == ["en", "fr"]
         assert small.config.vocab_size < checkpoint.config.vocab_size
@@ -63,8 +63,8 @@ def test_languages_keep_the_vectors_of_their_sentences(checkpoint: Checkpoint, t
     for text in ("und Ω 猫 🙂", "Zażółć gęślą jaźń"):  # without its pieces it is still encoded
         ids = processor.encode(text)
         assert processor.unk_id() not in ids and max(ids) < small.config.vocab_size
-    pairs = count_pieces(checkpoint, ["en", "fr"], checkpoint.validation)  # a sample too
-    assert np.array_equal(counts.counts, pairs.counts)
+    counts, of_pairs = (count_pieces(checkpoint, ["en", "fr"], file) for file in (sample, checkpoint.validation))
+    assert np.array_equal(counts, of_pairs)
 
 
 @pytest.mark.parametrize(
@@ -92,7 +92,6 @@ def test_samples_that_do_not_fit_are_refused(
         ({"languages": ["en"]}, "--languages and --sample belong together"),
         ({"format": "sentence-transformers", "precision": "int8"}, "--format sentence-transformers is float32"),
         ({"format": "onnx", "tatoeba": Path("t"), "force": True}, "--tatoeba, --force: not for --format onnx"),
-        ({"precision": "float32", "target": "vnni"}, "--target vnni is for quantised weights"),
     ],
 )
 def test_options_that_make_no_sense(options: dict[str, Any], message: str) -> None:

@@ -120,8 +120,8 @@ def test_what_inputs_share_is_seen_where_there_is_enough_text(uneven: Encoder) -
 def test_the_error_of_a_product_by_hand() -> None:
     # A step of 2 rounds the 1 away, which the weight 1 would have added. Halved, the large channel leaves a step of 1.
     inputs, weight = [np.array([[510, 1]], np.float32)], np.ones((2, 1), np.float32)
-    assert product_error(inputs, weight, "portable", np.ones(2, np.float32)) == pytest.approx(1)
-    assert product_error(inputs, weight, "portable", np.array([0.5, 1], np.float32)) == pytest.approx(0, abs=1e-6)
+    assert product_error(inputs, weight, np.ones(2, np.float32)) == pytest.approx(1)
+    assert product_error(inputs, weight, np.array([0.5, 1], np.float32)) == pytest.approx(0, abs=1e-6)
     # All of the spread, 510 to 1, is the weight's: a median of 1 between two channels 512 apart, in powers of two.
     assert (factors := smoothing_factors(inputs, weight, 1.0))[1] / factors[0] == 512
 

@@ -13,7 +13,7 @@ from commands import assert_refused
 from safetensors import SafetensorError
 from trainings import export_command
 
-from xsent_export.formats.batch_graph import BatchGraph
+from xsent_export.graph import BatchGraph
 from xsent_train.checkpoint import CheckpointEncoder, load_checkpoint
 
 
@@ -66,7 +66,7 @@ FULL = "Error while serializing: I/O error: No space left on device (os error 28
 @pytest.mark.parametrize(
     ("kind", "step", "error"),
     [
-        ("onnx", "xsent_export.formats.batch_graph.BatchGraph.model", OSError(28, "No space left on device")),
+        ("onnx", "xsent_export.graph.BatchGraph.model", OSError(28, "No space left on device")),
         ("sentence-transformers", "xsent_train.checkpoint.save_file", SafetensorError(FULL)),
     ],
 )

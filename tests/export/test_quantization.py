@@ -6,13 +6,12 @@ import pytest
 from xsent.backends.numpy import unpack_rows
 from xsent_export.quantization import (
     TABLE_LIMIT,
-    WEIGHT_LIMITS,
-    Target,
+    WEIGHT_LIMIT,
     block_size,
     quantize_columns,
     quantize_nibbles,
     quantize_rows,
-    steps_off,
+    rounding_error,
 )
 
 
@@ -27,19 +26,19 @@ def test_rows_have_a_scale_each() -> None:
 
 
 @pytest.mark.parametrize(
-    ("target", "weight", "expected", "steps"),
+    ("limit", "weight", "expected", "steps"),
     [
-        ("portable", [[0.64, 3.2], [-0.32, -6.4]], [[64, 32], [-32, -64]], [0.01, 0.1]),  # seven bits
-        ("vnni", [[1.27, 2.54], [-0.64, -2.54]], [[127, 127], [-64, -127]], [0.01, 0.02]),
+        (WEIGHT_LIMIT, [[0.64, 3.2], [-0.32, -6.4]], [[64, 32], [-32, -64]], [0.01, 0.1]),  # seven bits
+        (127, [[1.27, 2.54], [-0.64, -2.54]], [[127, 127], [-64, -127]], [0.01, 0.02]),
     ],
 )
 def test_columns_have_a_scale_each_and_the_bits_that_the_processor_can_add(
-    target: Target, weight: list[list[float]], expected: list[list[int]], steps: list[float]
+    limit: int, weight: list[list[float]], expected: list[list[int]], steps: list[float]
 ) -> None:
-    columns, scales = quantize_columns(np.array(weight, np.float32), target)
+    columns, scales = quantize_columns(np.array(weight, np.float32), limit=limit)
     assert columns.tolist() == expected
     assert scales.tolist() == pytest.approx(steps)
-    assert 2 * 255 * WEIGHT_LIMITS["portable"] <= np.iinfo(np.int16).max  # two products fit in 16 bits
+    assert 2 * 255 * WEIGHT_LIMIT <= np.iinfo(np.int16).max  # two products fit in 16 bits
 
 
 def test_what_inputs_share_makes_errors_good() -> None:
@@ -47,13 +46,13 @@ def test_what_inputs_share_makes_errors_good() -> None:
     # fourth has nothing to do with them, and the first says what a step is.
     weight, moments = np.array([[64], [0.4], [0.4], [0.4]], np.float32), np.eye(4, dtype=np.float32)
     moments[1, 2] = moments[2, 1] = 1
-    assert quantize_columns(weight, "portable")[0].ravel().tolist() == [64, 0, 0, 0]
-    numbers, scales = quantize_columns(weight, "portable", moments)
+    assert quantize_columns(weight)[0].ravel().tolist() == [64, 0, 0, 0]
+    numbers, scales = quantize_columns(weight, moments)
     assert numbers.ravel().tolist() == [64, 0, 1, 0]
-    again, same = quantize_columns(numbers * scales, "portable", moments)
+    again, same = quantize_columns(numbers * scales, moments)
     assert np.array_equal(again, numbers) and np.array_equal(same, scales)
     for seen in (np.zeros((4, 4), np.float32), np.diag([0, 1e-30, 1, 1e30]).astype(np.float32)):
-        assert quantize_columns(weight, "portable", seen)[0].ravel().tolist() == [64, 0, 0, 0]
+        assert quantize_columns(weight, seen)[0].ravel().tolist() == [64, 0, 0, 0]
 
 
 def test_errors_made_good_are_small_in_the_product_and_no_weight_is_coarser() -> None:
@@ -63,10 +62,10 @@ def test_errors_made_good_are_small_in_the_product_and_no_weight_is_coarser() ->
     )
     weight, moments = rng.normal(size=(32, 48)).astype(np.float32), inputs.T @ inputs
     errors = []
-    for numbers, scales in (quantize_columns(weight, "portable"), quantize_columns(weight, "portable", moments)):
+    for numbers, scales in (quantize_columns(weight), quantize_columns(weight, moments)):
         errors.append(np.square(inputs @ (numbers * scales - weight)).mean())
-        assert steps_off(weight.T, (numbers * scales).T, WEIGHT_LIMITS["portable"]) <= 0.5
-        assert np.abs(numbers).max() == WEIGHT_LIMITS["portable"]
+        assert rounding_error(weight.T, (numbers * scales).T, WEIGHT_LIMIT) <= 0.5
+        assert np.abs(numbers).max() == WEIGHT_LIMIT
     assert errors[1] < errors[0] / 4
 
 
@@ -93,14 +92,14 @@ def test_each_block_of_a_row_has_its_own_nibble_scale() -> None:
 def test_steps_by_hand() -> None:
     trained = np.array([[127, 0, 0, 0], [254, 0, 0, 0]], np.float32)  # steps of 1 and of 2
     off = np.array([[0, 0.5, 0.5, 0], [0, 2, 0, 0]], np.float32)
-    assert steps_off(trained, trained + off, TABLE_LIMIT) == pytest.approx(0.5)  # of the second row
-    assert steps_off(trained[0], trained[0] + off[0], TABLE_LIMIT) == pytest.approx(0.125**0.5)
-    assert np.isnan(steps_off(np.full_like(trained, np.inf), np.full_like(trained, np.inf), TABLE_LIMIT))
+    assert rounding_error(trained, trained + off, TABLE_LIMIT) == pytest.approx(0.5)  # of the second row
+    assert rounding_error(trained[0], trained[0] + off[0], TABLE_LIMIT) == pytest.approx(0.125**0.5)
+    assert np.isnan(rounding_error(np.full_like(trained, np.inf), np.full_like(trained, np.inf), TABLE_LIMIT))
 
 
 def test_zeros_stay_zeros() -> None:
     zeros = np.zeros((2, 4), np.float32)
-    assert steps_off(zeros, zeros, TABLE_LIMIT) == 0
+    assert rounding_error(zeros, zeros, TABLE_LIMIT) == 0
     rows, scales = quantize_rows(zeros)
     assert not rows.any() and np.isfinite(scales).all()
     assert not unpack_rows(*quantize_nibbles(zeros)).any()

@@ -11,11 +11,12 @@ from tiny_bert import WIDTH
 from trainings import export_command
 
 from xsent.errors import BundleError, DataError, ParityError
-from xsent_export.formats import teacher as teachers
-from xsent_export.formats.teacher import export_teacher
+from xsent_export import teacher as teachers
 from xsent_export.options import ExportOptions
-from xsent_train.teacher.base import open_int8_teacher, open_teacher
+from xsent_export.teacher import export_teacher
+from xsent_train.teacher.base import open_int8_teacher
 from xsent_train.teacher.bert import open_sentence_transformer
+from xsent_train.teacher.setup import open_teacher
 
 pytest.importorskip("sentence_transformers")
 
@@ -40,7 +41,7 @@ def test_its_vectors_are_nearly_those_of_the_original(bert: Path, quick: Path) -
 
 def test_float32_has_the_vectors_of_the_original(bert: Path, tmp_path: Path) -> None:
     written = export_teacher(bert, tmp_path / "out", ExportOptions("teacher", "float32"))
-    assert written.agreement is not None and written.agreement.cosine_min == 1
+    assert written.agreement.cosine_min == 1
     theirs, ours = open_sentence_transformer(bert), open_int8_teacher(written.path)
     assert theirs is not None and ours is not None and len(ours.encode([])) == 0
     np.testing.assert_allclose(ours.encode(TEXTS), theirs.encode(TEXTS), atol=1e-5)

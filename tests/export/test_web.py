@@ -19,8 +19,7 @@ from numpy.typing import NDArray
 from texts import multilingual
 
 from xsent.similarity import unit_rows
-from xsent_export.formats.batch_graph import GraphEncoder
-from xsent_export.formats.interchange import write_web
+from xsent_export.formats import GraphEncoder, write_web
 from xsent_export.options import BundleSpec
 from xsent_train.checkpoint import Checkpoint, CheckpointEncoder
 

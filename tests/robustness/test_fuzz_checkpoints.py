@@ -31,7 +31,7 @@ def read_checkpoint(folder: Path) -> None:
     """All that an export asks of it before it writes, and what a training goes on with."""
     identify(folder)
     checkpoint = load_checkpoint(folder)
-    DEFAULTS.form(DEFAULTS.named(checkpoint))
+    DEFAULTS.spec(DEFAULTS.named(checkpoint))
     pairs = held_out_pairs(checkpoint, None)
     CheckpointEncoder(checkpoint).encode(["Anna", *next(iter(pairs.values()))[0]])
     load_optimizer(folder)

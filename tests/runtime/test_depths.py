@@ -19,8 +19,7 @@ from xsent.errors import BackendError, BundleError, DataError
 from xsent.precision import pack_signs
 from xsent.similarity import unit_rows
 from xsent.verification import verify
-from xsent_export.export import export, export_bundle
-from xsent_export.formats.interchange import export_interchange
+from xsent_export.export import export, export_checkpoint
 from xsent_export.graph import EncoderGraph
 from xsent_export.options import ExportOptions, Precision
 from xsent_train.checkpoint import CheckpointEncoder, load_checkpoint
@@ -209,27 +208,12 @@ def test_a_part_has_the_depths_that_it_reaches(
 def test_fewer_numbers_cut_readouts_and_leave_no_other_space(deep_checkpoint: Path, tmp_path: Path) -> None:
     checkpoint = load_checkpoint(deep_checkpoint)
     trained = replace(checkpoint, about={**checkpoint.about, "trained": {"prefixes": [16, 32], "layers": []}})
-    bundle = export_bundle(trained, tmp_path / "out", ExportOptions(dim=16, precision="float32", **FEW)).path
+    bundle = export_checkpoint(trained, tmp_path / "out", ExportOptions(dim=16, precision="float32", **FEW)).path
     for depth in DEPTHS:
         encoder = SentenceEncoder(bundle, layers=depth)
         exact = CheckpointEncoder(checkpoint, num_layers=depth, dim=16).encode(TEXTS)
         np.testing.assert_allclose(encoder.encode(TEXTS), exact, atol=1e-5)
         assert encoder.bundle.spaces == ()
-
-
-def test_a_table_is_made_of_an_encoder_without_a_readout_for_it(
-    deep_checkpoint: Path, make_encoder: MakeEncoder, tmp_path: Path
-) -> None:
-    pieces = load_checkpoint(deep_checkpoint).config.vocab_size
-    encoder, files = (
-        make_encoder(vocab_size=pieces, out_scale=0.05, depths=(1, 2)),
-        ("sentencepiece.model", "validation.tsv"),
-    )
-    folder = save_encoder(encoder, tmp_path / "c", *(deep_checkpoint / file for file in files), languages=["en", "fr"])
-    made = SentenceEncoder(export(folder, tmp_path / "out", ExportOptions(num_layers=0, tolerance=50)).path)
-    assert (made.layers, made.bundle.depths, "positions" in made.bundle.network.tensors) == (0, (0,), False)
-    whole = CheckpointEncoder(load_checkpoint(folder)).encode(TEXTS[:2])
-    assert (made.encode(TEXTS[:2]) * whole).sum(axis=1).min() > 0.8
 
 
 def test_languages_keep_depths_and_spaces(deep_checkpoint: Path, tmp_path: Path) -> None:
@@ -262,7 +246,7 @@ def test_sentence_transformers_reads_a_readout(depth: int, dim: int, deep_checkp
     checkpoint = load_checkpoint(deep_checkpoint)
     trained = replace(checkpoint, about={**checkpoint.about, "trained": {"prefixes": [16, 32], "layers": []}})
     options = ExportOptions("sentence-transformers", num_layers=depth, dim=dim, **FEW)
-    folder = export_interchange(trained, tmp_path / "out", options).path
+    folder = export_checkpoint(trained, tmp_path / "out", options).path
     model = library.SentenceTransformer(str(folder), device="cpu", local_files_only=True, trust_remote_code=False)
     assert [type(module).__name__ for module in model] == ["Transformer", "Pooling", "Dense", "Normalize"]
     exact = CheckpointEncoder(checkpoint, num_layers=depth, dim=dim).encode(TEXTS)

@@ -5,6 +5,7 @@ import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -19,8 +20,8 @@ from xsent import SentenceEncoder
 from xsent.backends.openvino import OpenVinoBackend, import_openvino
 from xsent.bundle import Bundle
 from xsent.errors import BundleError, DataError, MissingExtraError
-from xsent_export.formats.openvino import Kind, write_openvino
-from xsent_export.options import Form
+from xsent_export.formats.openvino import write_openvino
+from xsent_export.options import BundleSpec, Precision
 from xsent_train.checkpoint import Checkpoint, CheckpointEncoder, load_checkpoint
 from xsent_train.model import Encoder
 from xsent_train.tokens import Tokens
@@ -51,19 +52,19 @@ def backend(openvino_bundle: Path) -> OpenVinoBackend:
 @pytest.mark.parametrize(
     ("num_layers", "activation", "form"),
     [
-        (0, "gelu", Form(0, 32)),
-        (1, "gelu", Form(1, 32)),
-        (2, "gelu", Form(2, 32)),
-        (2, "silu", Form(2, 32)),
-        (2, "gelu", Form(1, 16)),
+        (0, "gelu", BundleSpec(0, 32, "float32")),
+        (1, "gelu", BundleSpec(1, 32, "float32")),
+        (2, "gelu", BundleSpec(2, 32, "float32")),
+        (2, "silu", BundleSpec(2, 32, "float32")),
+        (2, "gelu", BundleSpec(1, 16, "float32")),
     ],
 )
 def test_float32_is_the_encoder_at_any_length(
-    num_layers: int, activation: str, form: Form, make_encoder: MakeEncoder, tmp_path: Path
+    num_layers: int, activation: str, form: BundleSpec, make_encoder: MakeEncoder, tmp_path: Path
 ) -> None:
     encoder = make_encoder(num_layers=num_layers, activation=activation)
     checkpoint = load_checkpoint(save_encoder(encoder, tmp_path / "checkpoint"))
-    write_openvino(checkpoint, form, tmp_path, kind="fp32", calibration=[])
+    write_openvino(checkpoint, form, tmp_path, [])
     run = openvino.Core().compile_model(tmp_path / "model.xml", "CPU", {"INFERENCE_PRECISION_HINT": "f32"})
     for length in (1, 2, 7, 40, 64):
         ids = np.arange(length) * 7 % encoder.config.vocab_size
@@ -74,13 +75,10 @@ def test_float32_is_the_encoder_at_any_length(
             np.testing.assert_allclose(vectors[0], trained, rtol=1e-4, atol=1e-5)
 
 
-@pytest.mark.parametrize(("option", "kind"), [("--weights-only", "int8-weights"), ("--int8", "int8")])
-def test_eight_bits_are_close(
-    option: str, kind: Kind, checkpoint: Checkpoint, tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_eight_bits_are_close(checkpoint: Checkpoint, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     pytest.importorskip("nncf")
     out = tmp_path / "out"
-    _, told, _ = export_command(checkpoint.path, out, "--format", "openvino", option, "--tolerance", 20, "--json")
+    _, told, _ = export_command(checkpoint.path, out, "--format", "openvino", "--int8", "--tolerance", 20, "--json")
     assert json.loads(told)["path"] == str(out) and capfd.readouterr().out == ""  # it is for results
     parameters = sum(weight.numel() for weight in checkpoint.load_encoder().parameters())
     assert (out / "openvino" / "model.bin").stat().st_size < 2 * parameters  # scales and positions are not in 8 bits
@@ -88,20 +86,20 @@ def test_eight_bits_are_close(
     for backend in ("onnx", "openvino"):
         encoder = SentenceEncoder(out, backend=backend, threads=1)
         assert (np.einsum("nd,nd->n", encoder.encode(SENTENCES), trained) >= 0.995).all()
-    assert encoder.bundle.parity["openvino"]["kind"] == kind
+    assert encoder.bundle.parity["openvino"]["kind"] == "int8"
 
 
-@pytest.mark.parametrize("kind", ["fp32", "int8-weights"])
+@pytest.mark.parametrize("precision", ["float32", "int8"])
 def test_twice_the_same_bytes_and_nothing_about_this_machine(
-    kind: Kind, checkpoint: Checkpoint, tmp_path: Path
+    precision: Precision, checkpoint: Checkpoint, tmp_path: Path
 ) -> None:
-    if kind != "fp32":
+    if precision == "int8":
         pytest.importorskip("nncf")
     written = []
     for name in ("a", "b"):
         folder = tmp_path / name
         folder.mkdir()
-        write_openvino(checkpoint, Form.whole(checkpoint.config), folder, kind=kind, calibration=[])
+        write_openvino(checkpoint, BundleSpec.whole(checkpoint.config, precision), folder, SENTENCES)
         written.append([(file.name, file.read_bytes()) for file in sorted(folder.iterdir())])
     assert written[0] == written[1]
     assert [name for name, _ in written[0]] == ["model.bin", "model.xml"]
@@ -153,22 +151,22 @@ def test_damaged_files(name: str, openvino_bundle: Path, tmp_path: Path) -> None
 def test_what_is_missing_is_named(
     openvino_bundle: Path, checkpoint: Checkpoint, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def write(kind: Kind) -> None:
-        write_openvino(checkpoint, Form.whole(checkpoint.config), tmp_path, kind=kind, calibration=["", " "])
+    def write(precision: Precision, sentences: Sequence[str] = ("", " ")) -> None:
+        write_openvino(checkpoint, BundleSpec.whole(checkpoint.config, precision), tmp_path, sentences)
 
     with pytest.raises(DataError, match="no sentences to calibrate int8 with; give some in en, fr, de"):
         write("int8")
     monkeypatch.setitem(sys.modules, "nncf", None)
     with pytest.raises(MissingExtraError, match=r"nncf is not installed; pip install 'xsent\[export\]'"):
-        write("int8-weights")
+        write("int8", SENTENCES)
     with monkeypatch.context() as context:
         context.delattr(openvino, "Core")
         with pytest.raises(MissingExtraError, match=r"cannot write this encoder .*; pip install -U 'xsent\[export\]'"):
-            write("fp32")
+            write("float32")
     assert not list(tmp_path.iterdir())
     (tmp_path / "model.xml").mkdir()
     with pytest.raises(OSError, match="openvino cannot write it") as caught:
-        write("fp32")
+        write("float32")
     assert caught.value.filename == str(tmp_path / "model.xml")
     monkeypatch.setitem(sys.modules, "openvino", None)
     with pytest.raises(MissingExtraError, match=r"pip install 'xsent\[openvino\]'"):

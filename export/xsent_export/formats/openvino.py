@@ -1,10 +1,8 @@
-"""The encoder as OpenVINO IR, `model.xml` and `model.bin`: in float32, with 8-bit weights, or quantised with samples.
+"""The encoder as OpenVINO IR, `model.xml` and `model.bin`: in float32, or in 8 bits with calibrated activations.
 
-`input_ids` int64 [1, T] -> `sentence_embedding` float32 [1, D], not normalised: the contract of `model.onnx`, and one
-thing more. An id below zero is padding: it changes nothing, so that sentences of different lengths can share the
-shapes that OpenVINO has prepared. In "int8" the activations have fixed scales; nothing depends on company.
-
-Not called `openvino`: whoever runs Python in this folder would import it instead of the package.
+`input_ids` int64 [1, T] -> `sentence_embedding` float32 [1, D], not normalised, as in our `model.onnx`. In addition, a
+negative id is padding and changes nothing, so that sentences of different lengths can share the shapes that OpenVINO
+has prepared. In "int8" the activations have fixed scales, so that a vector does not depend on the other sentences.
 """
 
 import contextlib
@@ -23,32 +21,30 @@ from onnx import ModelProto
 from xsent.backends.openvino import FILES, import_openvino, without_telemetry
 from xsent.errors import DataError, MissingExtraError, in_one_line, require_extra
 from xsent.tokenizer import Tokenizer
-from xsent_export.calibration import NOTHING, calibration_of
-from xsent_export.check import spread
-from xsent_export.formats.batch_graph import BatchGraph
-from xsent_export.graph import INPUT, READOUT, EncoderGraph
+from xsent_export.calibration import calibrate_checkpoint
+from xsent_export.check import evenly_spaced
+from xsent_export.graph import INPUT, READOUT, BatchGraph, EncoderGraph
 from xsent_export.options import BundleSpec, Precision
 from xsent_train.checkpoint import Checkpoint
 from xsent_train.model import ModelConfig
 
-Kind = Literal["fp32", "int8-weights", "int8"]
+Kind = Literal["fp32", "int8"]
 
-MAX_SENTENCES = 300  # to calibrate with; more moved no score
+MAX_SENTENCES = 300  # for calibration; more changed no score
 
 
 class PaddedGraph(BatchGraph):
-    """An encoder as a graph of one sentence, whose negative ids are padding."""
+    """A graph of one sentence, whose negative ids are padding."""
 
     def model(self) -> ModelProto:
-        """The graph with its weights, which asks for what our own graph asks for."""
+        """The graph with its weights and the input of our own graph."""
         return EncoderGraph.model(self)
 
     def _frame(self, config: ModelConfig) -> str:
-        """The ids after that of the first token, the last one in the place of the first padding."""
-        first, last, none = (
-            self._constant(name, np.array([[value]], np.int64))
-            for name, value in (("first", config.first), ("last", config.last), ("none", -1))
-        )
+        """The ids after the id of the first token; the first padding becomes the last token."""
+        first = self._constant("first", np.array([[config.first]], np.int64))
+        last = self._constant("last", np.array([[config.last]], np.int64))
+        none = self._constant("none", np.array([[-1]], np.int64))
         zero = self._constant("first_id", np.array(0, np.int64))
         ids = self._node("Concat", [first, INPUT, none], "ids_and_padding", axis=1)
         before = self._node("Concat", [first, first, INPUT], "ids_before", axis=1)
@@ -57,44 +53,39 @@ class PaddedGraph(BatchGraph):
         return self._node("Where", [self._node("And", [padding, after_real], "is_last"), last, ids], "framed")
 
     def _is_real(self, ids: str) -> str:
-        # The table is read at negative ids too, from its end, as numpy does; the mask makes that of no account.
+        # Negative ids read rows from the end of the table, as in numpy; the mask discards them.
         return self._node("GreaterOrEqual", [ids, self._constant("first_id", np.array(0, np.int64))], "is_real")
 
-    def _is_quantized(self) -> bool:
-        return False  # NNCF does that; its tables would be float32 in memory
-
     def _product(self, name: str, x: str, weight: NDArray[np.float32], bias: NDArray[np.float32]) -> str:
-        return super()._product(name, *self._smooth(name, x, weight), bias)
+        # In float32: NNCF quantises the layers itself.
+        return self._float_product(name, *self._smooth(name, x, weight), bias)
 
 
-def write_openvino(
-    checkpoint: Checkpoint, form: BundleSpec, folder: Path, *, kind: Kind, calibration: Sequence[str]
-) -> None:
-    """Write an encoder as OpenVINO IR into an existing folder; the same weights and sentences give the same bytes.
+def write_openvino(checkpoint: Checkpoint, spec: BundleSpec, folder: Path, sentences: Sequence[str]) -> Kind:
+    """Write an encoder as OpenVINO IR into an existing folder; equal weights and sentences give equal bytes.
 
-    "int8-weights" calculates in float32; "int8" in 8 bits, in the layers with weights that cannot saturate on AVX2. By
-    `MAX_SENTENCES` of those for calibration "int8" finds the scales of the activations: give some in the languages and
-    of the lengths that it will meet, not those that it is measured with.
+    In 8 bits, the scales of the activations are calibrated on up to `MAX_SENTENCES` of the sentences. They should have
+    the languages and lengths of later input, and must not be those that the export is measured on. The weights cannot
+    saturate on AVX2.
 
-    A DataError where "int8" has no sentences or the encoder is too large for OpenVINO's reader of ONNX, a
-    MissingExtraError where openvino or nncf lacks what is needed.
+    Raises DataError if there are no sentences for 8 bits, or the encoder is too large for OpenVINO's reader of ONNX,
+    and MissingExtraError if openvino or nncf cannot do it.
     """
     openvino = import_openvino("export")
-    precision: Precision = "float32" if kind == "fp32" else "int8"
-    form = BundleSpec(form.num_layers, form.dim, precision)
-    known = calibration_of(checkpoint, form, calibration) if kind == "int8" else NOTHING
-    model = PaddedGraph(checkpoint.load_encoder(), form, known).serialized(
-        checkpoint.given, "what OpenVINO reads, at most 2.1"
-    )
-    samples = _samples(checkpoint, calibration) if kind == "int8" else []
+    kind: Kind = "fp32" if spec.precision == "float32" else "int8"
+    precision: Precision = "float32" if kind == "fp32" else "int8"  # a table in 4 bits becomes one in 8
+    spec = BundleSpec(spec.num_layers, spec.dim, precision)
+    graph = PaddedGraph(checkpoint.load_encoder(), spec, calibrate_checkpoint(checkpoint, spec, sentences))
+    model = graph.serialized(checkpoint.given, "what OpenVINO reads, at most 2.1")
+    samples = [] if kind == "fp32" else _samples(checkpoint, sentences)
     try:
         converted = openvino.Core().read_model(model)
-        if kind != "fp32":
+        if samples:
             converted = _quantize(converted, samples)
         _name_by_place(converted)
     except MissingExtraError:
         raise
-    except Exception as error:  # of an unsuitable version; theirs share no base class
+    except Exception as error:  # from an unsuitable version; these share no base class
         raise MissingExtraError(
             f"openvino {openvino.__version__} or its nncf cannot write this encoder ({in_one_line(error)}); "
             "pip install -U 'xsent[export]'"
@@ -102,15 +93,17 @@ def write_openvino(
     xml = folder / FILES[0]
     try:
         openvino.save_model(converted, xml, compress_to_fp16=False)
-    except RuntimeError as error:  # its only one, whatever the reason
+    except RuntimeError as error:  # the only one that it raises, whatever the reason
         reason = f"openvino cannot write it ({in_one_line(error)}); is there room?"
         raise OSError(errno.EIO, reason, str(xml)) from error
+    return kind
 
 
 def _samples(checkpoint: Checkpoint, sentences: Sequence[str]) -> list[NDArray[np.int64]]:
-    tokenizer, longest = Tokenizer(checkpoint.tokenizer), checkpoint.config.max_length
-    found = (tokenizer.encode(text) for text in spread(sentences, MAX_SENTENCES))
-    samples = [np.array([ids[:longest]], np.int64) for ids in found if ids]
+    tokenizer = Tokenizer(checkpoint.tokenizer)
+    longest = checkpoint.config.max_length
+    encoded = (tokenizer.encode(text) for text in evenly_spaced(sentences, MAX_SENTENCES))
+    samples = [np.array([ids[:longest]], np.int64) for ids in encoded if ids]
     if not samples:
         languages = ", ".join(checkpoint.languages)
         raise DataError(f"{checkpoint.given}: no sentences to calibrate int8 with; give some in {languages}")
@@ -118,26 +111,22 @@ def _samples(checkpoint: Checkpoint, sentences: Sequence[str]) -> list[NDArray[n
 
 
 def _quantize(model: Any, samples: Sequence[NDArray[np.int64]]) -> Any:  # noqa: ANN401  openvino has no types
-    """8 bits for the weights, and for the activations too if there are samples."""
+    """The model with weights and activations in 8 bits."""
     with require_extra("export"), without_telemetry():
         import nncf
         from nncf.quantization.range_estimator import RangeEstimatorParametersSet
     logging.getLogger("nncf").setLevel(logging.ERROR)
     with contextlib.redirect_stdout(io.StringIO()):  # tables and progress bars: standard output is for results
-        exact = nncf.IgnoredScope(names=["row_scales", READOUT], validate=False)  # not all have a readout
-        if not samples:
-            mode = nncf.CompressWeightsMode.INT8_SYM
-            return nncf.compress_weights(model, mode=mode, ignored_scope=exact)
         return nncf.quantize(
             model,
             nncf.Dataset(samples),
             subset_size=len(samples),
             model_type=nncf.ModelType.TRANSFORMER,
-            ignored_scope=exact,
+            ignored_scope=nncf.IgnoredScope(names=["row_scales", READOUT], validate=False),  # not all have a readout
             advanced_parameters=nncf.AdvancedQuantizationParameters(
                 overflow_fix=nncf.OverflowFix.ENABLE,
-                # The widest range met: typical ranges cut off what short sentences need. And no smoothing but ours:
-                # through three layers of a teacher 0.995 mean cosine to float32, by theirs 0.994, by none 0.993.
+                # The widest range seen: typical ranges cut off values of short sentences. Our own smoothing alone:
+                # three layers of a teacher keep a mean cosine to float32 of 0.995; with theirs 0.994, with none 0.993.
                 activations_range_estimator_params=RangeEstimatorParametersSet.MINMAX,
                 smooth_quant_alphas=nncf.AdvancedSmoothQuantParameters(matmul=-1),
             ),
@@ -145,7 +134,7 @@ def _quantize(model: Any, samples: Sequence[NDArray[np.int64]]) -> Any:  # noqa:
 
 
 def _name_by_place(model: Any) -> None:  # noqa: ANN401
-    """Replace the numbers in names that count all nodes of this process, so that equal models get equal files."""
+    """Replace names that count all nodes of this process, so that equal models get equal files."""
     for place, node in enumerate(model.get_ordered_ops()):
         name = node.get_friendly_name()
         if re.fullmatch(rf"{node.get_type_name()}_\d+", name):

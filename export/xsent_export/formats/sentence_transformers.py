@@ -1,6 +1,6 @@
-"""A checkpoint as a folder that sentence-transformers loads: its own modules, no code and no pickle of ours.
+"""A folder that sentence-transformers loads with its own modules: no code and no pickle of ours.
 
-An encoder with layers is a BERT: these are its weights under their usual names, for every tool that reads one.
+An encoder with layers is a BERT; its weights have their usual names, so that every tool that reads a BERT reads them.
 """
 
 from pathlib import Path
@@ -19,24 +19,23 @@ from xsent_train.teacher.bert import CONFIG, MODULES, PARTS, POOLING, WEIGHTS
 from xsent_train.tokens import FRAME
 
 
-def write_sentence_transformers(checkpoint: Checkpoint, form: BundleSpec, folder: Path) -> None:
+def write_sentence_transformers(checkpoint: Checkpoint, spec: BundleSpec, folder: Path) -> None:
     """Write a model for sentence-transformers into an empty folder.
 
-    Its vectors are those of the trained encoder, of length 1; its weights are float32 whatever the form's precision.
-    Without layers and readout it is a `StaticEmbedding`, else a BERT, which has a vector for an empty text too; a
-    readout is a `Dense` behind its mean. A DataError where the tokenizer is of a kind that cannot be written for it, or
-    dimensions of a BERT without readout shall go.
+    It gives the vectors of the trained encoder, of length 1, from float32 weights. Without layers and readout it is a
+    `StaticEmbedding`, else a BERT, which has a vector for an empty text too; a readout is a `Dense` after the mean.
+    Raises DataError if the tokenizer has no `tokenizer.json`, or a BERT without readout should be cut.
     """
-    encoder = checkpoint.load_encoder().first(form.num_layers)
-    if encoder.layers and not encoder.readouts and form.dim < encoder.config.dim:
+    encoder = checkpoint.load_encoder().first(spec.num_layers)
+    if encoder.layers and not encoder.readouts and spec.dim < encoder.config.dim:
         raise DataError(
-            f"--dim {form.dim}: a BERT has the vectors of its layers, {encoder.config.dim} numbers; leave it out and "
-            f"open the folder by SentenceTransformer(folder, truncate_dim={form.dim})"
+            f"--dim {spec.dim}: a BERT has the vectors of its layers, {encoder.config.dim} numbers; leave it out and "
+            f"open the folder by SentenceTransformer(folder, truncate_dim={spec.dim})"
         )
     write_tokenizer(checkpoint.tokenizer, folder, encoder.config)
-    types = _static(encoder, form, folder) if encoder.positions is None else _transformer(encoder, folder)
+    types = _static(encoder, spec, folder) if encoder.positions is None else _transformer(encoder, folder)
     if encoder.readouts:
-        types |= _dense(encoder, form, folder)
+        types |= _dense(encoder, spec, folder)
     types[f"{len(types)}_Normalize"] = "Normalize"
     modules = [
         {"idx": number, "name": str(number), "path": path, "type": f"sentence_transformers.models.{kind}"}
@@ -48,7 +47,7 @@ def write_sentence_transformers(checkpoint: Checkpoint, form: BundleSpec, folder
 
 
 def bert_config(config: ModelConfig) -> dict[str, Any]:
-    """What transformers calls the shape of an encoder with layers, the content of its `config.json`."""
+    """The shape of an encoder with layers as transformers' `config.json`."""
     return {
         "architectures": ["BertModel"],
         "model_type": "bert",
@@ -63,13 +62,13 @@ def bert_config(config: ModelConfig) -> dict[str, Any]:
         "max_position_embeddings": config.max_length + FRAME,
         "type_vocab_size": 1,
         "layer_norm_eps": config.norm_eps,
-        "pad_token_id": 0,  # as xsent-train makes vocabularies; whatever stands there is masked
+        "pad_token_id": 0,  # as in the vocabularies of xsent-train; padding is masked anyway
         "dtype": "float32",
     }
 
 
 def _bert_weights(encoder: Encoder) -> dict[str, Tensor]:
-    """The weights of an encoder with layers by their names in transformers."""
+    """The weights of an encoder with layers, by their names in transformers."""
     state = encoder.state_dict()
     weights = {
         "embeddings.word_embeddings.weight": state["table.weight"],
@@ -86,9 +85,9 @@ def _bert_weights(encoder: Encoder) -> dict[str, Tensor]:
     return weights
 
 
-def _static(encoder: Encoder, form: BundleSpec, folder: Path) -> dict[str, str]:
-    (folder / TOKENIZER_CONFIG).unlink()  # it reads tokenizer.json alone
-    save_tensors({"embedding.weight": encoder.table.weight[:, : form.dim]}, folder / WEIGHTS)
+def _static(encoder: Encoder, spec: BundleSpec, folder: Path) -> dict[str, str]:
+    (folder / TOKENIZER_CONFIG).unlink()  # a StaticEmbedding reads tokenizer.json alone
+    save_tensors({"embedding.weight": encoder.table.weight[:, : spec.dim]}, folder / WEIGHTS)
     return {"": "StaticEmbedding"}
 
 
@@ -104,13 +103,13 @@ def _transformer(encoder: Encoder, folder: Path) -> dict[str, str]:
     return {"": "Transformer", pooling.parent.name: "Pooling"}
 
 
-def _dense(encoder: Encoder, form: BundleSpec, folder: Path) -> dict[str, str]:
+def _dense(encoder: Encoder, spec: BundleSpec, folder: Path) -> dict[str, str]:
     readout = encoder.readouts[str(len(encoder.layers))]
     assert isinstance(readout, torch.nn.Linear)
     path = folder / "2_Dense"
     path.mkdir()
-    save_tensors({f"linear.{kind}": getattr(readout, kind)[: form.dim] for kind in ("weight", "bias")}, path / WEIGHTS)
-    about = {"in_features": encoder.config.dim, "out_features": form.dim, "bias": True}
+    save_tensors({f"linear.{kind}": getattr(readout, kind)[: spec.dim] for kind in ("weight", "bias")}, path / WEIGHTS)
+    about = {"in_features": encoder.config.dim, "out_features": spec.dim, "bias": True}
     identity = "torch.nn.modules.linear.Identity"
     (path / CONFIG).write_bytes(to_json({**about, "activation_function": identity}))
     return {path.name: "Dense"}

@@ -1,8 +1,8 @@
-"""A teacher of sentence-transformers as an 8-bit graph: its vectors for training, on a processor."""
+"""A BERT of sentence-transformers as an 8-bit graph: a fast teacher for training on a CPU."""
 
 import logging
 import shutil
-from dataclasses import asdict
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -10,27 +10,27 @@ import numpy as np
 from xsent.errors import ParityError
 from xsent.files.atomic import read_json, to_json
 from xsent_export.calibration import calibrate
-from xsent_export.check import Agreement, read_pairs
+from xsent_export.check import read_pairs
+from xsent_export.export import ExportResult, check_place, folder_size, new_folder
 from xsent_export.graph import EncoderGraph
 from xsent_export.options import DEFAULTS, BundleSpec, ExportOptions
-from xsent_export.result import ExportResult, folder_size, new_folder
 from xsent_train.teacher.base import (
     ABOUT,
     FORMAT_VERSION,
     TOKENIZER,
     Int8Teacher,
     Teacher,
-    open_teacher,
     space_identity,
 )
 from xsent_train.teacher.bert import TeacherBert, read_teacher
+from xsent_train.teacher.setup import open_teacher
 from xsent_train.tokens import FRAME
 
 logger = logging.getLogger(__name__)
 
-LEAST = 0.98  # mean cosine; 8 bits through six layers come to 0.996
+LEAST = 0.98  # mean cosine to the original; six layers in 8 bits reach 0.996
 LIMITS = "sentence_bert_config.json"
-SENTENCES = (  # of all lengths, for who has no others
+SENTENCES = (  # of all lengths, to calibrate on, and to measure on without --gate-data
     "Yes.",
     "Good morning!",
     "A man is playing a guitar.",
@@ -51,21 +51,39 @@ SENTENCES = (  # of all lengths, for who has no others
 )
 
 
-def export_teacher(source: Path, out: Path, options: ExportOptions = DEFAULTS) -> ExportResult:
-    """Write a folder of sentence-transformers, whose model is a BERT, for `xsent-train --teacher`, and measure it.
+@dataclass(frozen=True)
+class Agreement:
+    """The cosines between the vectors of an exported teacher and of the original over some sentences."""
 
-    A BundleError where `out` is no place for it, a DataError where the source is no such teacher, a ParityError where
-    its vectors differ too much from the original's.
+    sentences: int
+    cosine_mean: float
+    cosine_min: float
+
+
+@dataclass(frozen=True)
+class TeacherResult(ExportResult):
+    """An exported teacher, and its agreement with the original."""
+
+    agreement: Agreement = field(kw_only=True)
+
+
+def export_teacher(source: Path, out: Path, options: ExportOptions = DEFAULTS) -> TeacherResult:
+    """Write a BERT of sentence-transformers in the form that `xsent-train --teacher` opens, and measure it.
+
+    Raises BundleError if `out` is taken, DataError if the source is no such BERT, and ParityError if the vectors differ
+    too much from the original's.
     """
+    check_place(out, replace=None)
     pairs = read_pairs(options.gate_data) if options.gate_data else {}
     sentences = [english for language in pairs.values() for english, _ in language]
-    teacher, original = read_teacher(source), open_teacher(source)
+    teacher = read_teacher(source)
+    original = open_teacher(source)
     encoder = teacher.encoder(_max_length(teacher))
-    form = BundleSpec.whole(encoder.config, options.precision or "int8", options.target)
+    spec = BundleSpec.whole(encoder.config, options.precision or "int8")
     with new_folder(out) as folder:
-        # Always the same ones: what a teacher becomes does not depend on what it is measured with.
+        # Not on --gate-data: the exported teacher does not depend on the pairs that it is measured on.
         ids = [teacher.tokenizer.encode(text, add_special_tokens=False).ids for text in SENTENCES]
-        EncoderGraph(encoder, form, calibrate(encoder, ids, form.target)).write(folder)
+        EncoderGraph(encoder, spec, calibrate(encoder, ids)).write(folder)
         shutil.copyfile(source / TOKENIZER, folder / TOKENIZER)
         about = {
             "format_version": FORMAT_VERSION,
@@ -73,29 +91,30 @@ def export_teacher(source: Path, out: Path, options: ExportOptions = DEFAULTS) -
             "teacher": original.identity,
             "dim": encoder.config.dim,
             "max_length": encoder.config.max_length,
-            "precision": form.precision,
+            "precision": spec.precision,
             "fingerprint": space_identity(folder),
         }
         (folder / ABOUT).write_bytes(to_json(about))
         agreement = _compare(original, Int8Teacher(folder), sentences or list(SENTENCES))
         (folder / ABOUT).write_bytes(to_json({**about, "agreement": asdict(agreement)}))
-        return ExportResult(out, folder_size(folder), agreement=agreement, fingerprint=str(about["fingerprint"]))
+        return TeacherResult(out, folder_size(folder), fingerprint=str(about["fingerprint"]), agreement=agreement)
 
 
 def _max_length(teacher: TeacherBert) -> int:
-    """The tokens of a text that a teacher reads, the first and the last one not counted."""
-    file, longest = teacher.path / LIMITS, int(teacher.config["max_position_embeddings"])
+    """The most tokens of a text that a teacher reads, without the first and the last one."""
+    file = teacher.path / LIMITS
+    longest = int(teacher.config["max_position_embeddings"])
     limits = read_json(file, "expected a folder of sentence-transformers") if file.is_file() else {}
     return min(limits.get("max_seq_length") or longest, longest) - FRAME
 
 
-def _compare(original: Teacher, quick: Int8Teacher, sentences: list[str]) -> Agreement:
+def _compare(original: Teacher, exported: Int8Teacher, sentences: list[str]) -> Agreement:
     logger.info("measuring %d sentences", len(sentences))
-    cosines = np.sum(original.encode(sentences) * quick.encode(sentences), axis=1)
-    mean, worst = float(cosines.mean()), float(cosines.min())
-    if not mean >= LEAST:  # so that NaN fails too
+    cosines = np.sum(original.encode(sentences) * exported.encode(sentences), axis=1)
+    mean = float(cosines.mean())
+    if not mean >= LEAST:  # negated so that NaN fails too
         raise ParityError(
             f"{original.path}: mean cosine {mean:.4f} to the original's vectors, expected at least {LEAST}; is there a "
             "module beside BERT, mean and length 1?"
         )
-    return Agreement(len(sentences), round(mean, 5), round(worst, 5))
+    return Agreement(len(sentences), round(mean, 5), round(float(cosines.min()), 5))
