@@ -27,14 +27,11 @@ OPTIONAL = {  # one module each may import an optional package
 }
 FORBIDDEN = {"pickle", "dill", "joblib", "cloudpickle"}
 NETWORK = {"socket", "urllib", "http", "ftplib", "ssl", "requests", "httpx"}
-
-
-def name_of(path: Path, room: str) -> str:
-    """The dotted name of the module in a file."""
-    return ".".join(path.relative_to(ROOT / room).with_suffix("").parts).removesuffix(".__init__")
-
-
-MODULES = {name_of(path, room): path for room in ROOMS for path in (ROOT / room / ROOMS[room]).rglob("*.py")}
+MODULES = {
+    ".".join(path.relative_to(ROOT / room).with_suffix("").parts).removesuffix(".__init__"): path
+    for room, package in ROOMS.items()
+    for path in (ROOT / room / package).rglob("*.py")
+}
 
 
 def imports(path: Path) -> set[str]:

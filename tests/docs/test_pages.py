@@ -93,12 +93,11 @@ def script(page: str, port: str) -> list[str]:
     lines = [FOLLOW.replace("EXCEPTED", exceptions).replace("PORT", port)]
     lines += [f'{name}() {{ unless_excepted {name} "$@"; }}' for name in {command.split()[0] for command in NOT_RUN}]
     for block in blocks(page, "sh", "python"):
-        if block.kind == "sh":
-            # A command that fails before && would go unnoticed.
-            lines += [f"echo '--- {block.place}' >&2", block.text.replace(":8000", f":{port}").replace(" && ", "\n")]
-        elif not only_read(block):
-            python = shlex.quote(sys.executable)
-            lines += [f"echo '--- {block.place}' >&2", f"{python} {block.name}.py > {block.name}.out"]
+        # One command a line, since bash goes on after one that fails before &&.
+        shell = block.text.replace(":8000", f":{port}").replace(" && ", "\n")
+        python = f"{shlex.quote(sys.executable)} {block.name}.py > {block.name}.out"
+        if not only_read(block):
+            lines += [f"echo '--- {block.place}' >&2", shell if block.kind == "sh" else python]
     return lines
 
 
