@@ -1,4 +1,4 @@
-"""Sentences to vectors, and the options of a call."""
+"""The sentence encoder: sentences to vectors."""
 
 import math
 import warnings
@@ -25,11 +25,11 @@ OnLong = Literal["warn", "error", "split"]
 
 
 class LongSentenceWarning(UserWarning):
-    """Sentences were longer than the encoder reads and were cut; given once a call, with their number."""
+    """Sentences were longer than the encoder reads and were cut; one warning a call gives their number."""
 
 
 class UnknownTextWarning(UserWarning):
-    """Sentences were mostly of characters that the encoder does not know; given once a call, with their number."""
+    """Sentences were mostly of characters that the encoder does not know; one warning a call gives their number."""
 
 
 @dataclass(frozen=True)
@@ -42,33 +42,15 @@ class EncodeOptions:
     on_long: OnLong  # what to do with a sentence over `max_length` tokens
     matrix: NDArray[np.float32] | None = None  # into another model's space [D, D], for vectors of length 1
 
-    @classmethod
-    def check(
-        cls,
-        full_dim: int,
-        normalize: bool,
-        truncate_dim: int | None,
-        precision: Precision,
-        on_long: OnLong,
-        matrix: NDArray[np.float32] | None = None,
-    ) -> "EncodeOptions":
-        """Check the arguments of `SentenceEncoder.encode`; a ValueError says what is offered."""
-        dim = full_dim if truncate_dim is None else whole_number("truncate_dim", truncate_dim, most=full_dim)
-        stored_as(precision, dim)
-        if precision in ("int8", "binary") and not normalize:
-            raise ValueError(f"precision = {precision!r} keeps no lengths; it needs normalised vectors")
-        check_choice("on_long", on_long, get_args(OnLong))
-        return cls(dim, normalize, precision, on_long, matrix)
-
     def empty(self, count: int) -> Vectors:
-        """Room for so many vectors, [count, D] or [count, D / 8]."""
+        """An array for `count` vectors, [count, D] or [count, D / 8]."""
         dtype, width = stored_as(self.precision, self.dim)
         return np.empty((count, width), dtype)
 
     def finish(self, vector: NDArray[np.float32]) -> Vectors:
-        """Bring a raw sentence vector into the form asked for, [D] or [D / 8]."""
+        """Turn a raw sentence vector into the form asked for, [D] or [D / 8]."""
         vector = vector[: self.dim]
-        if self.matrix is not None:  # not by OpenBLAS: its threads would fight with ours
+        if self.matrix is not None:  # einsum, because OpenBLAS's threads would compete with ours
             vector = np.einsum("d,de->e", _unit(vector), self.matrix)
         if self.precision == "binary":
             return pack_signs(vector)
@@ -79,13 +61,13 @@ class EncodeOptions:
 
 def _unit(vector: NDArray[np.float32]) -> NDArray[np.float32]:
     """A vector at length 1; the zero vector stays."""
-    # One vector at a time: a norm over a matrix may round otherwise, and company must change nothing.
+    # One vector at a time: norms over a matrix may round differently, and a vector must not depend on the others.
     norm = math.sqrt(np.dot(vector, vector))
     return vector / np.float32(norm) if norm > 0 else vector
 
 
 def refuse_foreign(*, arrays: bool, prompt: str | None) -> None:
-    """Refuse what sentence-transformers offers and we do not; a ValueError says what to do instead."""
+    """Raises ValueError for options of sentence-transformers that we lack; it says what to do instead."""
     if not arrays:
         raise ValueError("vectors come as NumPy arrays; torch.from_numpy makes a tensor of them without copying")
     if prompt:
@@ -94,38 +76,38 @@ def refuse_foreign(*, arrays: bool, prompt: str | None) -> None:
 
 @dataclass
 class EncodeStats:
-    """What a call has to say about its sentences once it has seen them all: one warning of a kind."""
+    """Counts of the sentences of a call, for one warning of a kind at its end."""
 
     sentences: int = 0  # how many there were, empty ones not counted
-    cut: int = 0  # those with more tokens than the encoder reads, cut
+    cut: int = 0  # those that had more tokens than the encoder reads
     unknown: int = 0  # those mostly of characters that no piece of the vocabulary has
 
     def add(self, other: "EncodeStats") -> None:
-        """Count the sentences of another part too."""
+        """Add the counts of other sentences."""
         self.sentences += other.sentences
         self.cut += other.cut
         self.unknown += other.unknown
 
-    def warn(self, max_length: int, languages: tuple[str, ...]) -> None:
-        """Warn the caller of the function that calls this."""
+    def warn(self, max_length: int, languages: tuple[str, ...], stacklevel: int = 3) -> None:
+        """Warn, by default the caller of the function that calls this."""
         if self.cut:
             message = (
                 f"{self.cut:,} of {self.sentences:,} sentences had more than {max_length} tokens and were cut; "
                 "on_long='split' encodes all of them"
             )
-            warnings.warn(message, LongSentenceWarning, stacklevel=3)
+            warnings.warn(message, LongSentenceWarning, stacklevel)
         if self.unknown:
             message = (
                 f"{self.unknown:,} of {self.sentences:,} sentences are mostly of characters that this model does not "
                 f"know, their vectors mean little; it was trained for {', '.join(languages)}"
             )
-            warnings.warn(message, UnknownTextWarning, stacklevel=3)
+            warnings.warn(message, UnknownTextWarning, stacklevel)
 
 
-# Sentences handed to a thread at once: enough to make the hand-over free, few enough to keep all busy.
+# Sentences handed to a thread at once: enough to make the hand-over cheap, few enough to keep all threads busy.
 _CHUNK = 16
-# Tokens of a window of a text that is too long, at most: layers learn from short text, and the longer what they read,
-# the less they make of it (docs/lab/model.md).
+# Most tokens of a window of a text that is too long. Layers are trained on short text, and vectors of longer windows
+# are worse (docs/lab/model.md).
 WINDOW = 128
 
 Item = TypeVar("Item")
@@ -139,12 +121,12 @@ class SentenceEncoder:
 
     Args:
         path: A bundle folder; None is the bundle that ships with the package.
-        layers: Read the vector after so many layers, one of `bundle.depths`: fewer are faster. None is all of them.
-            Vectors of different depths can be compared.
+        layers: Number of layers to run, one of `bundle.depths`; fewer are faster, None is all of them. Vectors of
+            different depths can be compared.
         backend: "onnx", "numpy", or "openvino" for bundles that were exported with its files; None is onnx, or numpy
             where onnxruntime is not installed.
-        threads: Sentences to encode at once; None takes every CPU this process may use, and one for a bundle without
-            layers, whose sentences are over before a second thread gets the interpreter.
+        threads: Sentences to encode at once; None is every CPU this process may use, or one without layers: such
+            sentences end before a second thread gets the interpreter.
 
     Raises:
         BundleError: The bundle is missing, damaged, of an unknown version or without that depth.
@@ -172,7 +154,7 @@ class SentenceEncoder:
                 f"{self.bundle.vocab_size:,} rows; export the bundle again"
             )
         self._backend = open_backend(backend, self.bundle)
-        self._matrices: dict[str, NDArray[np.float32]] = {}  # into other spaces, once they were asked for
+        self._matrices: dict[str, NDArray[np.float32]] = {}  # into other spaces, loaded at first use
         self._opened_as = (None if path is None else self.bundle.path.absolute(), layers, backend, threads)
         self.threads = threads or (available_cpus() if self.layers else 1)
 
@@ -180,12 +162,12 @@ class SentenceEncoder:
         return f"SentenceEncoder({str(self.bundle.path)!r}, name={self.bundle.name!r}, dim={self.dim})"
 
     def __reduce__(self) -> tuple[object, ...]:
-        # For process pools, joblib and Spark: a path travels, not the weights.
+        # For process pools, joblib and Spark: the path is pickled, not the weights.
         return _open_again, (*self._opened_as, self.fingerprint)
 
     @property
     def layers(self) -> int:
-        """Layers whose vector it reads."""
+        """Number of layers that it runs."""
         return self.bundle.layers
 
     @property
@@ -209,15 +191,15 @@ class SentenceEncoder:
         return self.bundle.fingerprint_of()
 
     def fingerprint_of(self, space: str | None = None) -> str:
-        """The fingerprint of vectors that were mapped into another model's space, see `encode`."""
+        """Identity of its vectors mapped into another model's space, see `encode`."""
         return self.bundle.fingerprint_of(space)
 
     @property
     def space(self) -> str | None:
         """Another model whose vectors can be compared with these, such as "sentence-transformers/all-MiniLM-L6-v2".
 
-        None for a space of its own, from which `bundle.spaces` names those that `encode` can map into.
-        `xsent.evaluation.translation.space` measures how near the two are.
+        None for a space of its own; `bundle.spaces` names the spaces that `encode` can map its vectors into.
+        `xsent.evaluation.translation.space` measures how near the two models are.
         """
         return self.bundle.space
 
@@ -243,22 +225,22 @@ class SentenceEncoder:
         Args:
             sentences: One sentence, or any number of them. An empty sentence gets the zero vector.
             normalize_embeddings: Give vectors length 1, so that their inner product is their cosine.
-            truncate_dim: Keep only the first so many numbers of each vector.
+            truncate_dim: Keep only the first `truncate_dim` numbers of each vector.
             precision: Form of the numbers: "float32", "float16", "int8" (rounded to steps of a fixed size, see
                 `xsent.precision.to_int8`) or "binary" (one bit a number, eight in a byte, see
-                `xsent.precision.pack_signs`; D is a multiple of 8). The last two keep directions only.
+                `xsent.precision.pack_signs`; D is a multiple of 8). The last two keep no lengths.
             on_long: For a sentence over `max_length` tokens: "warn" cuts it and warns once with the count,
                 "error" raises, "split" encodes it in windows of at most 128 tokens and takes their mean.
             space: Map vectors into another model's space, one of `bundle.spaces`, such as "all-MiniLM-L6-v2", to
-                compare them with its own. Vectors of a bundle that lies in that space, see `space`, stay as they are.
-                Not with `truncate_dim`: its numbers are no prefixes.
+                compare them with its own. Vectors that already lie in it, see the property `space`, do not change.
+                Not with `truncate_dim`: there the first numbers alone mean nothing.
             show_progress_bar: Report progress on standard error.
-            batch_size: Of sentence-transformers, as all that follow. Without effect: each sentence runs alone.
-            device: Without effect: it runs on the CPU.
-            convert_to_numpy: What comes back is an array; False is refused.
-            convert_to_tensor: True is refused: `torch.from_numpy` makes a tensor of the array, without copying.
-            prompt: Refused: the model was trained without any, and one would only blur what is said.
-            prompt_name: Refused too.
+            batch_size: Accepted for compatibility with sentence-transformers; ignored, each sentence runs alone.
+            device: Accepted for compatibility; ignored, it runs on the CPU.
+            convert_to_numpy: False raises ValueError: vectors come as arrays.
+            convert_to_tensor: True raises ValueError: `torch.from_numpy` makes a tensor of an array without copying.
+            prompt: Raises ValueError: the model was trained without prompts.
+            prompt_name: Raises ValueError too.
 
         Returns:
             [D] for one sentence, else [n, D]; [0, D] for none. Binary vectors have D / 8 bytes.
@@ -268,21 +250,20 @@ class SentenceEncoder:
             ValueError: An argument is not offered, or a sentence is too long and `on_long` is "error".
         """
         refuse_foreign(arrays=convert_to_numpy and not convert_to_tensor, prompt=prompt or prompt_name)
-        matrix = self._matrix(space, truncate_dim)
-        options = EncodeOptions.check(self.dim, normalize_embeddings, truncate_dim, precision, on_long, matrix)
-        # Bytes too are one sentence, to be refused as such: as a list they were numbers.
+        options = self._options(normalize_embeddings, truncate_dim, precision, on_long, space)
+        # Treat bytes as one sentence so that it is rejected; iterating would give ints.
         texts = [sentences] if isinstance(sentences, str | bytes) else list(sentences)
         vectors = options.empty(len(texts))
-        remarks = EncodeStats()
+        stats = EncodeStats()
         with Progress("sentences", len(texts), enabled=show_progress_bar) as progress:
             threads = min(self.threads, -(-len(texts) // _CHUNK) or 1)
             done = 0
             for _, rows, seen in self._stream(_chunks(texts), options, threads):
                 vectors[done : done + len(rows)] = rows
                 done += len(rows)
-                remarks.add(seen)
+                stats.add(seen)
                 progress.advance(len(rows))
-        remarks.warn(self.max_length, self.languages)
+        stats.warn(self.max_length, self.languages)
         return vectors[0] if isinstance(sentences, str) else vectors
 
     def encode_iter(
@@ -298,21 +279,14 @@ class SentenceEncoder:
     ) -> Iterator[Vectors]:
         """Encode a stream in constant memory, see `encode`; sentences are read a few dozen ahead of their vectors [D].
 
-        `start` is how many were encoded before these: the number of a sentence in an error counts them too.
+        `start` is the number of sentences that were encoded before, which errors count too.
         """
         if isinstance(sentences, str | bytes):
             one = type(sentences).__name__
             raise TypeError(f"encode_iter takes sentences, not one {one}; use encode for one sentence")
-        pairs = self.encode_items(
-            sentences,
-            normalize_embeddings=normalize_embeddings,
-            truncate_dim=truncate_dim,
-            precision=precision,
-            on_long=on_long,
-            space=space,
-            start=start,
-        )
-        return (vector for _, vector in pairs)
+        options = self._options(normalize_embeddings, truncate_dim, precision, on_long, space)
+        chunks = _chunks(sentences, first=whole_number("start", start, 0))
+        return (vector for _, vectors in self._iterate(chunks, options) for vector in vectors)
 
     def encode_items(
         self,
@@ -330,40 +304,50 @@ class SentenceEncoder:
 
         Iterate to the end: only there does it warn of long and of unknown sentences.
         """
-        matrix = self._matrix(space, truncate_dim)
-        options = EncodeOptions.check(self.dim, normalize_embeddings, truncate_dim, precision, on_long, matrix)
-        return self._iterate(_chunks(items, text, whole_number("start", start, 0)), options)
+        options = self._options(normalize_embeddings, truncate_dim, precision, on_long, space)
+        chunks = _chunks(items, text, whole_number("start", start, 0))
+        return (pair for chunk in self._iterate(chunks, options) for pair in zip(*chunk, strict=True))
 
     def count_tokens(self, sentence: str) -> int:
-        """Tokens of a sentence, of which `max_length` are read at once; 0 for one without text."""
+        """Number of tokens of a sentence, of which `max_length` are read at once; 0 without text."""
         return len(self._tokenizer.encode(sentence))
 
     def similarity(self, a: ArrayLike, b: ArrayLike) -> NDArray[np.float32]:
-        """Cosines [n, m] of every vector of `a` with every one of `b`, of any precision: of binary ones, the signs'."""
-        left, right = np.asarray(a), np.asarray(b)
+        """Cosines [n, m] of every vector of `a` with every vector of `b`, of any precision; binary: of their signs."""
+        left = np.asarray(a)
+        right = np.asarray(b)
         binary = np.uint8 in (left.dtype, right.dtype)
-        return binary_similarity(left, right) if binary else cosine_similarity(left, right)
+        cosines = binary_similarity(left, right) if binary else cosine_similarity(left, right)
+        return np.clip(cosines, -1, 1, out=cosines)  # rounding may give 1.0000002
 
-    def _matrix(self, space: str | None, truncate_dim: int | None) -> NDArray[np.float32] | None:
-        """What maps unit vectors into another model's space [D, D], if they do not lie in it as they are."""
+    def _options(
+        self, normalize: bool, truncate_dim: int | None, precision: Precision, on_long: OnLong, space: str | None
+    ) -> EncodeOptions:
+        """Check the arguments of `encode`; raises ValueError if one is not offered."""
         weight = self.bundle.matrix_into(space)
         if space is not None and truncate_dim is not None:
             raise ValueError(f"truncate_dim = {truncate_dim} cuts no vector of another model's space; leave one out")
+        dim = self.dim if truncate_dim is None else whole_number("truncate_dim", truncate_dim, most=self.dim)
+        stored_as(precision, dim)
+        if precision in ("int8", "binary") and not normalize:
+            raise ValueError(f"precision = {precision!r} keeps no lengths; it needs normalised vectors")
+        check_choice("on_long", on_long, get_args(OnLong))
         if weight is not None and weight not in self._matrices:
             self._matrices[weight] = self.bundle.floats(weight)
-        return None if weight is None else self._matrices[weight]
+        return EncodeOptions(dim, normalize, precision, on_long, None if weight is None else self._matrices[weight])
 
-    def _iterate(self, chunks: Iterable[_Chunk[Item]], options: EncodeOptions) -> Iterator[tuple[Item, Vectors]]:
-        remarks = EncodeStats()
+    def _iterate(self, chunks: Iterable[_Chunk[Item]], options: EncodeOptions) -> Iterator[tuple[list[Item], Vectors]]:
+        """The items of every chunk and their vectors; in the end it warns the caller of the generator around it."""
+        stats = EncodeStats()
         for items, rows, seen in self._stream(chunks, options, self.threads):
-            remarks.add(seen)
-            yield from zip(items, rows, strict=True)
-        remarks.warn(self.max_length, self.languages)
+            stats.add(seen)
+            yield items, rows
+        stats.warn(self.max_length, self.languages, stacklevel=4)
 
     def _stream(
         self, chunks: Iterable[_Chunk[Item]], options: EncodeOptions, threads: int
     ) -> Iterator[tuple[list[Item], Vectors, EncodeStats]]:
-        """The items of every chunk, their vectors, and what there is to say about them, in order."""
+        """The items of every chunk, their vectors and their counts, in order."""
         return ordered_map(partial(self._encode_chunk, options), chunks, threads)
 
     def _encode_chunk(self, options: EncodeOptions, chunk: _Chunk[Item]) -> tuple[list[Item], Vectors, EncodeStats]:
@@ -385,8 +369,8 @@ class SentenceEncoder:
         return items, rows, seen
 
     def _embed(self, ids: NDArray[np.int64], *, split: bool) -> NDArray[np.float32]:
-        """Raw vector [D] of the first `max_length` ids, or of all in windows of equal size."""
-        if not len(ids):  # the mean of nothing
+        """Raw vector [D] of the first `max_length` ids, or the mean over windows of equal size."""
+        if not len(ids):
             return np.zeros(self.dim, np.float32)
         if len(ids) <= self.max_length or not split:
             return self._backend.embed(ids[: self.max_length])

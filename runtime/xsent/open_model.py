@@ -1,10 +1,10 @@
-"""Opening whatever encodes: a bundle, or a model that another room or package knows to open.
+"""Opening anything that encodes: a bundle, or another kind of folder that a room of ours or another package can open.
 
-Others offer a function under the entry-point group `xsent.encoders`. It takes a folder and returns an object
-with `encode(sentences)`, or None if the folder is not of its kind. So imports keep pointing to the runtime.
+An opener takes a folder and returns an object with `encode(sentences)`, or None if the folder is not of its kind.
+Other packages offer theirs as entry points of the group `xsent.encoders`.
 """
 
-from importlib.metadata import entry_points
+from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -16,8 +16,14 @@ from xsent.encoder import SentenceEncoder
 from xsent.errors import BundleError, MissingExtraError
 
 GROUP = "xsent.encoders"
-# What tells the folders that others open: a checkpoint, one of sentence-transformers, and one in 8 bits.
-_MARKS = ("checkpoint.json", "modules.json", "teacher.json")
+# Openers of our own rooms by name, imported when a folder is no bundle: the runtime imports no other room.
+OPENERS = {
+    "checkpoint": "xsent_train.checkpoint:open_encoder",
+    "teacher": "xsent_train.teacher.base:open_int8_teacher",
+    "sentence-transformers": "xsent_train.teacher.bert:open_sentence_transformer",
+}
+# Files that tell such folders.
+_MARKS = ("checkpoint.json", "teacher.json", "modules.json")
 
 
 class SupportsEncode(Protocol):
@@ -28,9 +34,10 @@ class SupportsEncode(Protocol):
 
 
 def open_model(path: str | Path | None = None, layers: int | None = None) -> SupportsEncode:
-    """Open a bundle, by default the one that ships with the package and with all its layers, or another kind of folder.
+    """Open a bundle, by default the built-in one and with all its layers, or another kind of folder.
 
-    A BundleError says that it is of no known kind or damaged, a MissingExtraError that what might open it is missing.
+    Raises BundleError if the folder is of no known kind or damaged, MissingExtraError if the package that opens it is
+    not installed.
     """
     if path is None or (Path(path) / MANIFEST).is_file():
         return SentenceEncoder(path, layers=layers)
@@ -39,11 +46,11 @@ def open_model(path: str | Path | None = None, layers: int | None = None) -> Sup
         raise BundleError(f"{path}: no such folder; expected a bundle, a checkpoint or one of sentence-transformers")
     if layers is not None:
         raise BundleError(f"{path}: no bundle, and only those run fewer layers; leave layers={layers} out")
+    openers = [EntryPoint(name, value, GROUP) for name, value in OPENERS.items()] + [*entry_points(group=GROUP)]
     missing: ImportError | None = None
-    offered = entry_points(group=GROUP)
-    for entry in offered:
+    for opener in openers:
         try:
-            encoder: SupportsEncode | None = entry.load()(path)
+            encoder: SupportsEncode | None = opener.load()(path)
         except MissingExtraError:  # it says what to install
             raise
         except ImportError as error:
@@ -53,5 +60,5 @@ def open_model(path: str | Path | None = None, layers: int | None = None) -> Sup
                 return encoder
     if missing is not None and any((path / mark).is_file() for mark in _MARKS):
         raise MissingExtraError(f"{path}: no bundle, and {missing}; pip install xsent[train]") from missing
-    names = ["bundle", *(entry.name for entry in offered)]
+    names = ["bundle", *(opener.name for opener in openers)]
     raise BundleError(f"{path}: no model in this folder; known kinds: {', '.join(names)}")

@@ -197,7 +197,7 @@ def check_same_dim(a: int, b: int) -> None:
 
 def _forget_pages(vectors: NDArray[Any]) -> None:
     """Stop holding what was read of a file: its pages would count as ours until memory is short."""
-    if isinstance(vectors, np.memmap) and vectors.mode == "r" and hasattr(mmap.mmap, "madvise"):
+    if isinstance(vectors, np.memmap) and vectors.mode == "r":
         base: object = vectors
         while isinstance(base, np.ndarray):
             base = base.base

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from commands import Runner, assert_refused, flip_byte
 
-from xsent.bundle import Bundle, Trained, compute_fingerprint
+from xsent.bundle import Bundle, compute_fingerprint
 from xsent.encoder import SentenceEncoder
 from xsent.errors import BundleError
 from xsent.search.write import build_index
@@ -47,7 +47,7 @@ def refusal(bundle: Path, work: Callable[[Path], object] = Bundle.open) -> str:
     return message
 
 
-def test_a_healthy_bundle(mini_bundle: Path, bundle: Path) -> None:
+def test_a_healthy_bundle(mini_bundle: Path) -> None:
     opened = Bundle.open(mini_bundle)
     assert (opened.path, opened.languages) == (mini_bundle, ("en", "fr", "de"))
     assert opened.dim == len(opened.golden.vectors[0])
@@ -58,8 +58,6 @@ def test_a_healthy_bundle(mini_bundle: Path, bundle: Path) -> None:
     assert (result.path, result.sentences) == (str(mini_bundle), len(opened.golden.sentences))
     assert result.files >= 4 and result.difference <= result.tolerance
     Bundle.open(str(mini_bundle)).verify()
-    edit(bundle, lambda manifest: [manifest.pop(key, None) for key in ("trained", "space")])  # as of before
-    assert (Bundle.open(bundle).trained, Bundle.open(bundle).space) == (Trained((), ()), None)
 
 
 def test_what_is_no_bundle(tmp_path: Path) -> None:
@@ -70,17 +68,13 @@ def test_what_is_no_bundle(tmp_path: Path) -> None:
         assert "xsent.json: damaged" in refusal(tmp_path)
 
 
-OLD = "format_version 1 is from before the encoder was a BERT, this xsent reads 2; take the built-in model, or train"
-
-
 @pytest.mark.parametrize(
     ("change", "message"),
     [
         *(
             (setting(format_version=version), f"format_version {version!r} is unknown, this xsent reads 2")
-            for version in (3, 0, "2", True, None)
+            for version in (3, 1, "2", True, None)
         ),
-        (setting(format_version=1, network={"norm": "pre"}), OLD),
         *(
             (lambda manifest, key=key: manifest.pop(key), f"no '{key}'")
             for key in ["name", "dim", "languages", "files", "golden", "fingerprint", "network"]
@@ -95,6 +89,7 @@ OLD = "format_version 1 is from before the encoder was a BERT, this xsent reads 
         (setting(trained=[]), "'trained' is of type list, expected dict"),
         (lambda manifest: manifest["golden"]["vectors"][0].pop(), "golden"),
         (lambda manifest: manifest["golden"].pop("tolerance"), "golden: no 'tolerance'"),
+        (lambda manifest: manifest["golden"]["tolerance"].pop("other"), "no 'other'"),
         *(
             (lambda manifest, name=name: manifest["files"].update({name: {"sha256": "0", "bytes": 0}}), "can be no")
             for name in [
@@ -136,7 +131,7 @@ def test_other_vectors(bundle: Path, wrong: float) -> None:
 @pytest.mark.parametrize(
     ("fields", "message"),
     [
-        *(({"tolerance": tolerance}, "tell nothing") for tolerance in (9.0, -1.0, float("nan"), float("inf"))),
+        *(({"tolerance": {"other": tolerance}}, "tell nothing") for tolerance in (9.0, -1.0, float("nan"), float("inf"))),
         ({"sentences": [], "vectors": []}, "0 golden vectors"),
         *(({"sentences": [text], "vectors": [[0.0] * 32]}, "golden sentence 1") for text in ("\ud800", "Anna " * 99)),
     ],

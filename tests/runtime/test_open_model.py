@@ -21,6 +21,7 @@ def open_stub(folder: Path) -> Stub | None:
 def offer(monkeypatch: pytest.MonkeyPatch, *values: str) -> None:
     offered = [EntryPoint(value.split(":")[-1], value, models.GROUP) for value in values]
     monkeypatch.setattr(models, "entry_points", lambda group: offered)
+    monkeypatch.setattr(models, "OPENERS", {})
 
 
 def test_bundles_and_what_others_know(mini_bundle: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

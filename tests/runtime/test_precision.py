@@ -1,5 +1,7 @@
 """Forms of vectors: int8 and packed signs, and what their similarities mean."""
 
+from operator import itemgetter
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -38,12 +40,15 @@ def test_company_changes_nothing_and_the_empty_sentence_resembles_nothing(
     alone = np.stack([encoder.encode(text, precision=precision) for text in texts])
     assert np.array_equal(encoder.encode(texts, precision=precision), alone)
     assert np.array_equal(np.stack(list(encoder.encode_iter(texts, precision=precision))), alone)
+    items = list(encoder.encode_items(enumerate(texts), itemgetter(1), precision=precision))
+    assert [item for item, _ in items] == list(enumerate(texts))
+    assert np.array_equal([vector for _, vector in items], alone)
     assert encoder.encode([], precision=precision).shape == (0, alone.shape[1])
     vectors = alone[:5]
     similarity = encoder.similarity(vectors, vectors)
     assert similarity.dtype == np.float32
     assert not vectors[1].any() and not similarity[1].any() and not similarity[:, 1].any()
-    assert np.allclose(np.delete(np.diag(similarity), 1), 1)
+    assert np.allclose(np.delete(np.diag(similarity), 1), 1) and similarity.max() <= 1
     if precision == "binary":
         for pair in ((vectors, similarity), (similarity, vectors)):
             with pytest.raises(TypeError, match=r"expected packed signs, uint8 .* got float32"):

@@ -93,7 +93,6 @@ def test_the_last_one_out_sets_it_back(one_thread: OneThread) -> None:
     assert one_thread.threads() == before
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="no process is forked here")
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
 def test_a_forked_process_does_not_wait_for_threads_it_lacks(one_thread: OneThread) -> None:
     before = one_thread.threads()

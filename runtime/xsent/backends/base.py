@@ -1,4 +1,4 @@
-"""What runs a bundle's graph."""
+"""Backends: they run the graph of a bundle."""
 
 import sys
 from collections.abc import Iterator
@@ -22,7 +22,7 @@ class Backend(Protocol):
         """Piece ids [T], 1 <= T <= max_length, of one sentence to its vector [D], not normalised."""
 
 
-# Module and class: only the one that is asked for is loaded.
+# Module and class; only the one asked for is imported.
 BACKENDS = {
     "onnx": ("xsent.backends.onnx", "OnnxBackend"),
     "openvino": ("xsent.backends.openvino", "OpenVinoBackend"),
@@ -39,8 +39,8 @@ def default_backend() -> str:
 def preload_backend(name: str) -> Iterator[None]:
     """Import the package of a backend in a second thread while the caller loads something else.
 
-    Only onnxruntime is worth it. The backend itself is opened in the caller's thread: what a second thread allocates
-    for good costs 5 MiB more. An import that fails does so again in `open_backend`, which says why.
+    Only onnxruntime is slow enough to gain by it. The backend itself is opened in the caller's thread: opened in a
+    second one it takes 5 MiB more. An import that fails here fails again in `open_backend`, which says why.
     """
     if name != "onnx" or "onnxruntime" in sys.modules:
         yield
@@ -59,7 +59,7 @@ def preload_backend(name: str) -> Iterator[None]:
 
 
 def open_backend(name: str, bundle: Bundle) -> Backend:
-    """Open a bundle with one of `BACKENDS`; a BackendError names those there are."""
+    """Open a bundle with one of `BACKENDS`; raises BackendError if there is no such backend."""
     if name not in BACKENDS:
         raise BackendError(f"backend {name!r} is not available; available: {', '.join(sorted(BACKENDS))}")
     module, kind = BACKENDS[name]

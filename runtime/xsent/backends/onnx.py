@@ -11,7 +11,7 @@ from xsent.errors import BundleError, MissingExtraError, in_one_line
 
 
 class HasGraph(Protocol):
-    """A bundle, or whatever else has a graph of its form."""
+    """A bundle, or another folder with a graph of the same inputs and outputs."""
 
     @property
     def path(self) -> Path:
@@ -19,7 +19,7 @@ class HasGraph(Protocol):
 
 
 class OnnxBackend:
-    """ONNX Runtime on the CPU, one thread a sentence; a BundleError says that the graph cannot be loaded."""
+    """ONNX Runtime on the CPU, one thread a sentence. Raises BundleError if the graph cannot be loaded."""
 
     def __init__(self, bundle: HasGraph) -> None:
         # Here, not above: the other backends do without, and it costs 25 MiB.
@@ -29,18 +29,19 @@ class OnnxBackend:
             raise MissingExtraError(
                 f"onnxruntime cannot be imported ({error}); pip install onnxruntime, or use the numpy backend"
             ) from error
-        graph = bundle.graph if isinstance(bundle, Bundle) else bundle.path / GRAPH  # its weights lie beside it
-        options, self._weights = _session_options(onnxruntime), []
+        graph = bundle.graph if isinstance(bundle, Bundle) else bundle.path / GRAPH
+        options = _session_options(onnxruntime)
+        self._weights = []
         try:
             if isinstance(bundle, Bundle) and _is_scattered(graph):
-                # ONNX Runtime reads no weights from other folders. The first call names them all, for it would copy
-                # them; the second has those used that are mapped. It refuses any that is not in the graph.
+                # ONNX Runtime reads no weights from other folders, so they are given to it. The first call alone would
+                # copy them; the second makes it use the mapped ones. It refuses weights that the graph lacks.
                 names = bundle.graph_weights
                 self._weights = [onnxruntime.OrtValue.ortvalue_from_numpy(bundle.mapped(name)) for name in names]
                 options.add_external_initializers(names, self._weights)
                 for name, weight in zip(names, self._weights, strict=True):
                     options.add_initializer(name, weight)
-            # By path, never from bytes: only so are the table and the weights memory-mapped.
+            # By path, not from bytes: only then are the table and the weights memory-mapped.
             self._session = onnxruntime.InferenceSession(
                 str(graph),
                 options,

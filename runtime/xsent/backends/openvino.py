@@ -1,7 +1,7 @@
-"""OpenVINO on the CPU: a graph for each of a few lengths, so that no sentence waits for one to be compiled.
+"""OpenVINO on the CPU: one compiled graph for each of a few lengths.
 
-OpenVINO is fast at lengths that it knows and compiles anew for every other. A sentence is padded with ids below zero to
-the next length that was prepared; the graph leaves padding out of attention and mean, so its vector stays its own.
+OpenVINO is fast at lengths that it was compiled for and compiles again for every other. A sentence is padded with ids
+below zero to the next of those lengths; the graph leaves padding out of attention and mean, so its vector is the same.
 """
 
 import os
@@ -21,16 +21,16 @@ from xsent.errors import BackendError, BundleError, MissingExtraError, in_one_li
 FOLDER = "openvino"
 FILES = ("model.xml", "model.bin")
 
-# Each costs some 15 MiB and, at the start, up to a fifth of a second. Powers of two alone cost long sentences a seventh
-# of their speed, and one graph for any length costs all of them a third.
+# Each length takes about 15 MiB and, at the start, up to a fifth of a second. Powers of two alone slow long sentences
+# down by a seventh, and one graph for any length slows all sentences down by a third.
 LENGTHS = (8, 16, 24, 32, 48, 64, 96, 128, 192, 256)
 _PADDING = -1
-# Sentences at once of one prepared length. Each costs every length 6 MiB.
+# Sentences encoded at once by one graph. Each takes 6 MiB in every graph.
 _MOST_STREAMS = 4
 
 
 class OpenVinoBackend:
-    """OpenVINO on the CPU, one thread a sentence; a BundleError says that its files are missing or damaged."""
+    """OpenVINO on the CPU, one thread a sentence. Raises BundleError if its files are missing or damaged."""
 
     def __init__(self, bundle: Bundle) -> None:
         path = bundle.path / FOLDER / FILES[0]
@@ -46,14 +46,15 @@ class OpenVinoBackend:
                     "xsent-export CHECKPOINT OUT --format openvino"
                 )
         openvino = import_openvino()
-        self._lengths, self._process = prepared_lengths(bundle.max_length), os.getpid()
+        self._lengths = prepared_lengths(bundle.max_length)
+        self._process = os.getpid()
         try:
             core = openvino.Core()
             model = core.read_model(path)
             if not model.output("sentence_embedding").partial_shape.compatible(openvino.PartialShape([1, bundle.dim])):
                 raise ValueError(f"its vectors do not have {bundle.dim} numbers")
             self._graphs = [_compile(core, model, length) for length in self._lengths]
-            # Requests that no thread uses; a list is safe to share.
+            # Idle requests of each graph; `pop` and `append` of a list are atomic.
             self._idle = [[graph.create_infer_request()] for graph in self._graphs]
             for length in self._lengths:  # the first run allocates
                 self.embed(np.zeros(length, np.int64))
@@ -63,7 +64,7 @@ class OpenVinoBackend:
 
     def embed(self, ids: NDArray[np.int64]) -> NDArray[np.float32]:
         """See `Backend.embed`."""
-        if os.getpid() != self._process:  # its threads did not come along, it would wait for them for ever
+        if os.getpid() != self._process:  # a forked process lacks its threads and would wait for ever
             raise BackendError(
                 "an encoder with the openvino backend cannot be used in a process forked from the one that opened it; "
                 "open it there, or start processes by spawn"
@@ -86,7 +87,7 @@ class OpenVinoBackend:
 
 
 def prepared_lengths(max_length: int) -> list[int]:
-    """The lengths that sentences are padded to: those of `LENGTHS`, half as many more each time, up to the longest."""
+    """The lengths that sentences are padded to: `LENGTHS`, then 384, 512, 768 and so on, up to the longest."""
     lengths = list(LENGTHS)
     while lengths[-1] < max_length:
         lengths.append(lengths[-2] * 2)
@@ -94,7 +95,7 @@ def prepared_lengths(max_length: int) -> list[int]:
 
 
 def import_openvino(extra: str = "openvino") -> Any:  # noqa: ANN401  it has no types
-    """The openvino package; if it cannot be imported, the message names the extra of ours that brings it."""
+    """The openvino package. Raises MissingExtraError with our extra that installs it."""
     try:
         with without_telemetry():
             import openvino
@@ -105,12 +106,12 @@ def import_openvino(extra: str = "openvino") -> Any:  # noqa: ANN401  it has no 
 
 @contextmanager
 def without_telemetry() -> Iterator[None]:
-    """Import openvino or nncf without a report to their makers: they send one wherever this package can be imported."""
+    """Hide openvino_telemetry, by which openvino and nncf report their import to their makers."""
     name = "openvino_telemetry"
     if name in sys.modules:
         yield
         return
-    sys.modules[name] = None  # type: ignore[assignment]  # the import system reads this as: there is none
+    sys.modules[name] = None  # type: ignore[assignment]  # to the import system: not installed
     try:
         yield
     finally:
@@ -128,7 +129,7 @@ def _compile(core: Any, model: Any, length: int) -> Any:  # noqa: ANN401
             "NUM_STREAMS": streams,
             "INFERENCE_NUM_THREADS": streams,  # of all streams together
             "ENABLE_CPU_PINNING": False,  # the threads are ours
-            # Not bfloat16 where the processor has it: vectors must not depend on the processor more than they need.
+            # Not bfloat16 where the CPU has it: vectors would depend on the CPU.
             "INFERENCE_PRECISION_HINT": "f32",
         },
     )

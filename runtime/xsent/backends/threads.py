@@ -1,4 +1,4 @@
-"""Threads: how many there may be, an ordered map over them, and one alone for a product of matrices."""
+"""Threads: how many CPUs there are for them, an ordered map over them, and BLAS on one of them."""
 
 import math
 import os
@@ -17,21 +17,21 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 R = TypeVar("R")
 
-# OpenBLAS as numpy's wheels bring it, with and without 64-bit sizes, and as a system has it.
+# In numpy's wheels, with and without 64-bit sizes, and in OpenBLAS of the system.
 _NAMES = ("scipy_openblas_{}64_", "scipy_openblas_{}", "openblas_{}64_", "openblas_{}")
 
 
 def available_cpus(root: Path = Path("/")) -> int:
     """CPUs this process may run on: its affinity, capped by the quota of its container.
 
-    The count of the machine is wrong in containers: it oversubscribes them. Only tests need another `root`.
+    The count of the machine is wrong in containers. Only tests need another `root`.
     """
     affinity = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     return max(1, min([affinity, *(math.ceil(quota) for quota in _quotas(root))]))
 
 
 def _quotas(root: Path) -> Iterator[float]:
-    """The CPU quotas of the process's control groups and of all groups above them."""
+    """CPU quotas of the control groups of this process and of all groups above them."""
     try:
         groups = (root / "proc/self/cgroup").read_text().splitlines()
     except OSError:  # no control groups here: not Linux
@@ -46,7 +46,7 @@ def _quotas(root: Path) -> Iterator[float]:
             continue
         folder = mount / path.lstrip("/")
         for level in (folder, *folder.parents):
-            # No quota at this level, or a group of the host that the container cannot see.
+            # Passed over: no quota at this level, or a group of the host that the container cannot see.
             with suppress(OSError, ValueError, ZeroDivisionError):
                 quota, period = " ".join((level / file).read_text() for file in files).split()
                 if int(quota) >= 0:  # "max", no quota of version 2, is a ValueError; that of version 1 is -1
@@ -58,12 +58,12 @@ def _quotas(root: Path) -> Iterator[float]:
 def ordered_map(work: Callable[[T], R], items: Iterable[T], threads: int) -> Iterator[R]:
     """Apply `work`, safe to call from several threads, to every item; yields the results in the order of the items.
 
-    Items are read in the caller's thread, at most `2 * threads` ahead of the results; one thread is the caller's own.
+    Items are read in the caller's thread, at most `2 * threads` ahead of the results; one thread is the caller's.
     """
     if threads == 1:
         yield from map(work, items)
         return
-    # Here, not above: it brings the logging of the standard library, and one thread needs neither.
+    # Here, not above: it imports the logging of the standard library, and one thread needs neither.
     from concurrent.futures import ThreadPoolExecutor
 
     pool = ThreadPoolExecutor(threads, thread_name_prefix="xsent")
@@ -75,23 +75,26 @@ def ordered_map(work: Callable[[T], R], items: Iterable[T], threads: int) -> Ite
                 yield pending.popleft().result()
         while pending:
             yield pending.popleft().result()
-    finally:  # also when the caller stops early or presses Ctrl-C: what is queued is dropped
+    finally:  # also when the caller stops early or presses Ctrl-C: queued items are dropped
         pool.shutdown(cancel_futures=True)
 
 
 class OneThread:
     """Keeps numpy's OpenBLAS to one thread while any thread of this process is inside.
 
-    Its own threads spin while they wait for work: with sentences encoded in parallel, or with anything else that runs,
-    they cost several times what they gain. Other libraries than OpenBLAS are left as they are.
+    OpenBLAS's threads spin while they wait for work. Beside sentences encoded in parallel, or any other load, they cost
+    several times what they gain. Other BLAS libraries are not changed.
+
+    Not by `threadpoolctl`: in it, the first thread that sets a limit on OpenBLAS is the only one that can change it
+    again, and here the last thread to leave restores the limit, whichever came first.
     """
 
     def __init__(self) -> None:
-        self.threads, self._set = _blas_functions()  # how many a product takes now; 0 where that is not OpenBLAS's
-        self._before = self._inside = 0
-        self._forget_others()
-        if hasattr(os, "register_at_fork"):
-            os.register_at_fork(after_in_child=self._forget_others)
+        self.threads, self._set = _openblas_functions()
+        self._before = 0
+        self._inside = 0
+        self._reset_in_child()
+        os.register_at_fork(after_in_child=self._reset_in_child)
 
     def __enter__(self) -> None:
         with self._lock:
@@ -106,20 +109,20 @@ class OneThread:
             if not self._inside:
                 self._set(self._before)
 
-    def _forget_others(self) -> None:
-        """Nobody is inside: in a process that was just forked, other threads that were are gone, and held the lock."""
+    def _reset_in_child(self) -> None:
+        """A forked process lacks the other threads that were inside, and the one that held the lock."""
         self._lock = Lock()
         if self._inside:
             self._inside = 0
             self._set(self._before)
 
 
-def _blas_functions() -> tuple[Callable[[], int], Callable[[int], object]]:
-    """What tells the number of threads, and what changes it."""
-    import ctypes  # here, not above: who asks for the CPUs does not need it
+def _openblas_functions() -> tuple[Callable[[], int], Callable[[int], object]]:
+    """OpenBLAS's functions to get and to set its number of threads; where numpy has another BLAS, 0 and no effect."""
+    import ctypes  # here, not above: `available_cpus` does not need it
 
     try:
-        # Loaded already; a search in it is one in all that it is linked to.
+        # Loaded already; a lookup in it covers the libraries that it is linked to.
         library = ctypes.CDLL(sys.modules["numpy._core._multiarray_umath"].__file__)
     except OSError:
         return lambda: 0, lambda _: None

@@ -23,6 +23,9 @@ from xsent.cli.terminal import one_line_errors
 if TYPE_CHECKING:
     from xsent.files.vectors import JsonLinesWriter, VectorMeta, VectorOutput
 
+# Engines of our other rooms, imported when one is asked for: the runtime imports no other room.
+ENGINES = {"ray": "xsent_apps.ray:encode_parts"}
+
 
 @one_line_errors()
 def encode(
@@ -127,12 +130,14 @@ def _encode_here(
 
 
 def _engine(name: str) -> Callable[..., None]:
-    """The local engine, or what another room or package offers as an entry point `xsent.engines`."""
+    """The local engine, one of `ENGINES`, or one that another package offers as an entry point `xsent.engines`."""
     if name == "local":
         return _encode_here
-    from importlib.metadata import entry_points
+    from importlib.metadata import EntryPoint, entry_points
 
-    offered = {point.name: point for point in entry_points(group="xsent.engines")}
+    group = "xsent.engines"
+    offered = {point.name: point for point in entry_points(group=group)}
+    offered |= {name: EntryPoint(name, value, group) for name, value in ENGINES.items()}
     if name not in offered:
         raise ValueError(f"--engine {name}: expected one of {', '.join(['local', *sorted(offered)])}")
     run: Callable[..., None] = offered[name].load()
