@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
-from unittest import mock
 
 import numpy as np
 import pytest
@@ -43,25 +42,6 @@ def write(folder: Path, **lines: list[str]) -> Path:
     return folder
 
 
-@pytest.mark.parametrize(
-    ("queries", "candidates", "gold", "found"),
-    [
-        (["1", "29", "80", "89"], DEGREES, range(4), SearchScore(4, 4, 3, 3)),  # 80 is nearer to 90 than to 60
-        (["89", "1"], DEGREES, [3, 0], SearchScore(2, 4, 2, 2)),
-        (["1"], ["0", "0", "30"], [1], SearchScore(1, 3, 0, 1)),  # the same text in another row
-    ],
-)
-def test_the_nearest_by_hand(queries: list[str], candidates: list[str], gold: list[int], found: SearchScore) -> None:
-    assert retrieve(Angles().encode(queries), encoded(Angles(), iter(candidates)), gold) == found
-
-
-def test_candidates_are_encoded_in_blocks() -> None:
-    encoder = mock.Mock(wraps=Angles())
-    found = retrieve(Angles().encode(["1"]), encoded(encoder, iter(["30"] * 9999 + ["0"])), [9999])
-    assert found == SearchScore(1, 10_000, 1, 1)
-    assert max(len(call.args[0]) for call in encoder.encode.call_args_list) <= 4096
-
-
 def test_tatoeba_by_hand(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setattr("sys.stderr.isatty", lambda: True)
     (tmp_path / "en-xx.tsv").write_text("ab\tba\ncd\tdc\nef\teg\n")
@@ -73,6 +53,10 @@ def test_tatoeba_by_hand(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys
     assert mean == {"language": "mean", "xx_en": 75.0, "en_xx": 75.0}
     assert "2 of 2 languages" in capsys.readouterr().err
     assert languages_of(Letters("en", "yy", "zz"), tmp_path) == ["yy"]
+    with pytest.raises(DataError, match=r"nowhere: no such folder; expected an en-XX\.tsv"):
+        tatoeba(Letters("en", "fr"), tmp_path / "nowhere")
+    blocks = encoded(Angles(), iter(["30"] * 9999 + ["0"]))
+    assert retrieve(Angles().encode(["1"]), blocks, [9999]) == SearchScore(1, 10_000, 1, 1)
 
 
 def test_xsr_by_hand(tmp_path: Path) -> None:
@@ -120,13 +104,9 @@ def test_xsim_of_a_folder(parallel: Path, monkeypatch: pytest.MonkeyPatch, capsy
     assert list(xsim(Letters("en", "fr", "it"), parallel).scores) == ["fr"]
     assert list(xsim(Letters(), parallel, ["en", "fr"]).scores) == ["fr"]  # the pivot is not compared with itself
     assert xsim(Letters(), parallel, ["de"], pivot="fr", margin="absolute").rows()[0]["xx_fr"] == 40
-
-
-def test_names_of_flores_and_ntrex(tmp_path: Path) -> None:
-    for name in ("eng_Latn.devtest", "fra_Latn.devtest", "newstest2019-src.eng.txt", "newstest2019-ref.fra.txt"):
-        (tmp_path / name).write_text("\n".join(ENGLISH))
-    assert xsim(Letters(), tmp_path, ["fra_Latn"], pivot="eng_Latn").mean["xx_eng_Latn"] == 0
-    assert xsim(Letters(), tmp_path, ["fra"], pivot="eng").mean["eng_xx"] == 0
+    for name in ("eng_Latn.devtest", "newstest2019-ref.fra.txt"):  # as in FLORES and NTREX
+        (parallel / name).write_text("\n".join(ENGLISH))
+    assert xsim(Letters(), parallel, ["fra"], pivot="eng_Latn").mean["xx_eng_Latn"] == 0
 
 
 STS = 'A cat.,A dog: 80.,1.0\n"One, two.",Three: 10.,4.5\na,b: 30,3\n'
@@ -255,11 +235,6 @@ def test_what_cannot_be_measured_is_named(
     place = tmp_path / "c.txt" if protocol in (contrasts, words) else tmp_path
     with pytest.raises(DataError, match=message):
         protocol(Letters("en", "fr"), place, None if language is None else [language])
-
-
-def test_a_folder_that_is_not_there_is_not_searched_for_languages(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match=r"nowhere: no such folder; expected an en-XX\.tsv"):
-        tatoeba(Letters("en", "fr"), tmp_path / "nowhere")
 
 
 def test_our_contrasts_are_whole_and_what_only_moves_words_moves_only_words() -> None:

@@ -81,15 +81,13 @@ def test_a_threshold_by_hand() -> None:
         assert found.precision == pytest.approx(estimate)
 
 
-@pytest.mark.parametrize("precision", [0.8, 0.95, 0.99])
-def test_the_precision_is_kept_where_wrong_pairs_are_like_the_shuffled(precision: float) -> None:
+def test_the_precision_is_kept_where_wrong_pairs_are_like_the_shuffled() -> None:
     random = np.random.default_rng(0)
     right, wrong = (random.normal(mean, 1, count).astype(np.float32) for mean, count in ((3, 2000), (0, 1000)))
-    found = calibrate(np.concatenate([right, wrong]), random.normal(0, 1, 30_000), precision)
-    accepted = (right >= found.threshold).sum(), (wrong >= found.threshold).sum()
+    found = calibrate(np.concatenate([right, wrong]), random.normal(0, 1, 30_000), 0.95)
+    accepted = [int((side >= found.threshold).sum()) for side in (right, wrong)]
     assert sum(accepted) == found.accepted
-    assert accepted[0] / sum(accepted) >= precision
-    assert accepted[0] > 1000  # and it does not just throw all away
+    assert accepted[0] / sum(accepted) >= 0.95 and accepted[0] > 1000
 
 
 @settings(max_examples=50, deadline=None)

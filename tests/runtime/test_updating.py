@@ -60,7 +60,7 @@ OPERATIONS = st.lists(
 )
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(OPERATIONS)
 def test_whatever_comes_and_goes_it_finds_what_a_fresh_index_finds(
     tmp_path_factory: pytest.TempPathFactory, operations: list[tuple[str, list[str], bool]]
@@ -209,16 +209,12 @@ def test_text_that_the_model_does_not_know_is_told(path: Path, encoder: Sentence
         update_index(path, [document("a", "ሰላም ለዓለም")], encoder)
 
 
-def test_an_update_closes_what_it_opens(path: Path, encoder: SentenceEncoder, monkeypatch: pytest.MonkeyPatch) -> None:
-    # Left to Python, it is closed where a Ctrl-C is lost: `xsent notes --watch` then went on.
+def test_an_update_closes_what_it_opens(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # If Python closes it, a Ctrl-C that arrives then is lost: `xsent notes --watch` did not stop.
     opened: list[IndexDatabase] = []
     begin = IndexDatabase.__init__
-
-    def begun(self: IndexDatabase, folder: Path, *, create: bool = False) -> None:
-        begin(self, folder, create=create)
-        opened.append(self)
-
-    monkeypatch.setattr(IndexDatabase, "__init__", begun)
-    update_index(path, [document("a", "Anna")], encoder)
-    update_index(path, [document("a", "Boris", stamp="2")], encoder)
+    noted = lambda self, *arguments, **options: opened.append(self) or begin(self, *arguments, **options)  # noqa: E731
+    monkeypatch.setattr(IndexDatabase, "__init__", noted)
+    for stamp in ("1", "2"):
+        update_index(path, [document("a", "1", stamp=stamp)], REPLAY)
     assert len(opened) >= 4 and not any(database.close.alive for database in opened)
