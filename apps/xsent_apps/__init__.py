@@ -1,1 +1,45 @@
-"""Applications on top of the public API of `xsent`, and its place in other people's tools."""
+"""Programs on the public API of `xsent`: commands, the engine for Ray, modules for other people's tools, examples."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from xsent import OnLong
+
+
+class Integration:
+    """Base of the classes for other tools: an encoder, opened with the options that all of them take.
+
+    Args:
+        path: A bundle folder; None is the bundle that ships with the package.
+        layers: Layers to run, of those that the bundle has; None is all.
+        truncate_dim: Keep only the first numbers of each vector.
+        on_long: What happens to text that is too long, see `SentenceEncoder.encode`.
+        threads: Texts to encode at once; None is all CPUs.
+    """
+
+    def __init__(
+        self,
+        path: str | Path | None = None,
+        *,
+        layers: int | None = None,
+        truncate_dim: int | None = None,
+        on_long: "OnLong" = "warn",
+        threads: int | None = None,
+    ) -> None:
+        self.path = path
+        self.layers = layers
+        self.truncate_dim = truncate_dim
+        self.on_long = on_long
+        self.threads = threads
+        self._open()
+
+    def _open(self) -> None:
+        from xsent import SentenceEncoder  # imports numpy, which `xsent web --help` can do without
+
+        self.encoder = SentenceEncoder(self.path, layers=self.layers, threads=self.threads)
+
+    def _encode(self, texts: Any, **options: Any) -> "NDArray[Any]":  # noqa: ANN401  as `SentenceEncoder.encode` takes them
+        return self.encoder.encode(texts, truncate_dim=self.truncate_dim, on_long=self.on_long, **options)

@@ -12,39 +12,40 @@ with require_extra("llamaindex"):
 
 
 class XsentEmbedding(BaseEmbedding):
-    """Queries and texts are encoded alike, in this process; the async methods do it on another thread.
+    """Encodes queries and texts alike, in this process; the async methods do it on another thread.
 
-    `to_dict` keeps the fingerprint, and `from_dict` raises a FingerprintError where the bundle is another one by then.
+    `to_dict` keeps the fingerprint; `from_dict` raises FingerprintError if the bundle is another one by then.
     """
 
     model_config = ConfigDict(extra="forbid")  # a misspelt option must not pass for one that worked
 
     path: str | None = Field(None, description="A bundle folder; none: the bundle that ships with xsent.")
     layers: int | None = Field(None, description="Layers to run, of those that the bundle has; none: all.")
-    truncate_dim: int | None = Field(None, description="Keep only the first so many numbers of each vector.")
+    truncate_dim: int | None = Field(None, description="Keep only the first numbers of each vector.")
     on_long: OnLong = Field("warn", description="What happens to text that is too long.")
-    threads: int | None = Field(None, description="Texts to encode at once; none: every CPU.")
+    threads: int | None = Field(None, description="Texts to encode at once; none: all CPUs.")
     fingerprint: str | None = Field(None, description="The vector space that is expected; none: the bundle's.")
 
     _encoder: SentenceEncoder = PrivateAttr()
 
     def model_post_init(self, context: object, /) -> None:
-        """Open the bundle and see whether it is the one expected."""
+        """Open the bundle. Raises FingerprintError if it is not the expected one."""
         super().model_post_init(context)
         self._encoder = SentenceEncoder(self.path, layers=self.layers, threads=self.threads)
-        bundle, found = self._encoder.bundle, self._encoder.fingerprint
+        bundle = self._encoder.bundle
+        found = self._encoder.fingerprint
         if self.fingerprint not in (None, found):
             raise FingerprintError(
                 f"{bundle.path} has fingerprint {found}, expected {self.fingerprint}: open the bundle "
                 "that the texts were encoded with, or encode them again"
             )
-        self.path = None if self.path is None else str(Path(self.path).absolute())  # opened from elsewhere later
+        self.path = None if self.path is None else str(Path(self.path).absolute())  # it may be opened from elsewhere
         self.fingerprint = found
         self.model_name = bundle.name
 
     @classmethod
     def class_name(cls) -> str:
-        """The name it is stored under."""
+        """The name under which LlamaIndex stores it."""
         return "XsentEmbedding"
 
     def _get_text_embeddings(self, texts: list[str]) -> list[list[float]]:

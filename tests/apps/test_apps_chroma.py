@@ -64,7 +64,7 @@ def test_a_collection_whose_bundle_was_replaced_is_not_searched(mini_bundle: Pat
     client.create_collection("notes", embedding_function=mine).add(IDS, documents=TEXTS)
     bundle.unlink()
     bundle.symlink_to(builtin_path())
-    chroma._open.cache_clear()  # as in another process
+    chroma._encoder.cache_clear()  # as in another process
     with pytest.raises(
         (ValueError, FingerprintError),
         match=f"made with the encoder {mine.encoder.fingerprint}, this one is [0-9a-f]+:",
