@@ -1,4 +1,4 @@
-"""Mails that say the same, whatever the language and the words, in one pile of forty.
+"""Groups of mails that say the same in other words or another language.
 
 `python -m xsent_apps.examples.duplicates`
 """
@@ -11,14 +11,14 @@ from xsent import SentenceEncoder, group_pairs, paraphrase_mining
 
 
 def read_mails() -> list[tuple[str, str]]:
-    """What each mail is about, and its text."""
+    """Subject and text of each mail."""
     with Path(__file__).with_name("mails.tsv").open(encoding="utf-8", newline="") as file:
         rows = csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE)
         return [(row["about"], row["text"]) for row in rows]
 
 
 def main() -> None:
-    """Print the groups, and how many of the pairs that there are were found."""
+    """Print the groups, and how many of all pairs they have."""
     about, texts = zip(*read_mails(), strict=True)
     pairs = [(i, j) for _, i, j in paraphrase_mining(SentenceEncoder(), texts)]
     groups = group_pairs(pairs)

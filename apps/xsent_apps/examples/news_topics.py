@@ -1,4 +1,4 @@
-"""Topics of news in five languages, from English alone: its words for them, or its headlines.
+"""Topics of news in five languages, told by English descriptions or learnt from English headlines.
 
 `python -m xsent_apps.examples.news_topics`
 """
@@ -38,23 +38,25 @@ def by_description(encoder: SentenceEncoder, headlines: list[str]) -> list[str]:
 
 
 def by_examples(encoder: SentenceEncoder, english: list[str], topics: list[str], headlines: list[str]) -> list[str]:
-    """What a head says that has learnt from English headlines: one from the even ones of the odd ones, and vice versa.
+    """The topics that a head predicts which was fitted on English headlines.
 
-    So none is asked about the translation of what it has learnt.
+    Two heads, one fitted on even and one on odd headlines, each predict the other half: no headline is a translation of
+    one that the head was fitted on.
     """
-    learnt, asked = encoder.encode(english), encoder.encode(headlines)
+    vectors = encoder.encode(english)
+    asked = encoder.encode(headlines)
     even = np.arange(len(topics)) % 2 == 0
-    said = np.empty(len(topics), object)
+    predicted = np.empty(len(topics), object)
     for half in (even, ~even):
         labels = [topic for topic, taken in zip(topics, half, strict=True) if taken]
-        head = LinearClassifier.fit(learnt[half], labels, fingerprint=encoder.fingerprint)
-        said[~half] = head.predict(asked[~half])
-    return said.tolist()
+        head = LinearClassifier.fit(vectors[half], labels, fingerprint=encoder.fingerprint)
+        predicted[~half] = head.predict(asked[~half])
+    return predicted.tolist()
 
 
-def accuracy(said: list[str], topics: list[str]) -> float:
+def accuracy(predicted: list[str], topics: list[str]) -> float:
     """Share of headlines with the right topic, in per cent."""
-    return 100 * float(np.mean(np.array(said) == np.array(topics)))
+    return 100 * float(np.mean(np.array(predicted) == np.array(topics)))
 
 
 def main() -> None:

@@ -1,4 +1,4 @@
-"""Sentences that are each other's translation, found in two shuffled texts in which others have no partner.
+"""Translations found in two shuffled texts, in which some sentences have no translation.
 
 `python -m xsent_apps.examples.translations`
 """
@@ -10,11 +10,11 @@ from pathlib import Path
 from xsent import SentenceEncoder, mine_bitext
 from xsent.cli.terminal import format_table
 
-THRESHOLD = 1.1  # least margin of a pair; higher finds fewer that are wrong, and misses more
+THRESHOLD = 1.1  # least margin of a pair; a higher one finds fewer wrong pairs, and misses more
 
 
 def shuffled_sentences(language: str) -> dict[str, int]:
-    """Sentences of one language, shuffled, with the number of what they say; some say it in this language alone."""
+    """Sentences of one language, shuffled, each with its number; translations have the same number."""
     with Path(__file__).with_name("mill.tsv").open(encoding="utf-8", newline="") as file:
         rows = csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE)
         numbered = [(row[language], number) for number, row in enumerate(rows) if row[language]]
@@ -23,14 +23,15 @@ def shuffled_sentences(language: str) -> dict[str, int]:
 
 
 def find(encoder: SentenceEncoder, left: dict[str, int], right: dict[str, int]) -> list[tuple[float, str, str]]:
-    """Score and sentences of the pairs that are found, best first."""
-    a, b = list(left), list(right)
+    """Score and sentences of the pairs found, best first."""
+    a = list(left)
+    b = list(right)
     pairs = mine_bitext(encoder.encode(a), encoder.encode(b), retrieval="intersect", threshold=THRESHOLD)
     return [(float(score), a[i], b[j]) for i, j, score in zip(pairs.src, pairs.trg, pairs.scores, strict=True)]
 
 
 def main() -> None:
-    """Print the best pair of every two languages, and how much of what is found is right."""
+    """Print the best pair of every two languages, and precision and recall."""
     encoder = SentenceEncoder()
     rows = []
     for one, other in (("en", "de"), ("en", "fr"), ("de", "fr")):

@@ -1,12 +1,11 @@
-"""Sentence vectors in a real database: the Parquet of `xsent encode` into LanceDB, and a question in any language.
+"""Sentence vectors in LanceDB: filled with the Parquet of `xsent encode`, asked in any language.
 
     xsent encode sentences.txt --output sentences.parquet
     python -m xsent_apps.examples.vector_database fill sentences.parquet sentences.lance
     python -m xsent_apps.examples.vector_database ask sentences.lance "Où dort le chat ?"
 
-The fingerprint of the encoder travels in the metadata, from Parquet to the table: whoever opens it with another encoder
-is refused. LanceDB (`pip install 'xsent[database]'`) keeps its tables on the disk; the local mode of Qdrant's client is
-a seventh of its size, but holds all vectors in memory and loads its points as pickles, which run whatever they contain.
+The metadata keep the fingerprint of the encoder, from Parquet to the table; another encoder is refused. LanceDB comes
+with `pip install 'xsent[database]'`.
 """
 
 import json
@@ -26,17 +25,18 @@ with require_extra("database"):
     from lancedb.index import HnswSq
 
 TABLE = "sentences"
-INDEXED = 100_000  # rows from which an index pays: fewer are compared one by one
+INDEXED = 100_000  # rows from which an index pays; fewer are compared one by one
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
 
 
 def fill(vectors: Path, database: Path) -> int:
-    """Make a table of a Parquet file, or of a folder of parts, in constant memory; the number of its rows."""
+    """Make a table of a Parquet file, or of a folder of them, in constant memory; return the number of rows."""
     source = pyarrow.dataset.dataset(vectors, format="parquet")
     if b"xsent" not in (source.schema.metadata or {}):
         raise DataError(f"{vectors}: its metadata names no encoder; write it with xsent encode --output NAME.parquet")
-    if (precision := json.loads(source.schema.metadata[b"xsent"])["precision"]) not in ("float32", "float16"):
+    precision = json.loads(source.schema.metadata[b"xsent"])["precision"]
+    if precision not in ("float32", "float16"):
         raise DataError(f"{vectors} holds {precision}, which LanceDB does not compare; encode to float32 or float16")
     table = lancedb.connect(database).create_table(TABLE, source.to_batches(), schema=source.schema)
     rows: int = table.count_rows()
@@ -46,7 +46,7 @@ def fill(vectors: Path, database: Path) -> int:
 
 
 class VectorDatabase:
-    """A table, opened with the encoder that its vectors are of; a FingerprintError says that they are of another."""
+    """A table and its encoder. Raises FingerprintError if the vectors are of another encoder."""
 
     def __init__(self, database: Path, encoder: SentenceEncoder) -> None:
         if not database.is_dir():  # LanceDB would make one
