@@ -45,8 +45,10 @@ class ActivationStats(NamedTuple):
 NOTHING = ActivationStats()
 
 
-def calibrate_checkpoint(checkpoint: Checkpoint, spec: BundleSpec, sentences: Sequence[str]) -> ActivationStats:
-    """The statistics for a bundle of this checkpoint; nothing if no layer is quantised.
+def calibrate_checkpoint(
+    checkpoint: Checkpoint, encoder: Encoder, spec: BundleSpec, sentences: Sequence[str]
+) -> ActivationStats:
+    """The statistics for a bundle of this checkpoint's encoder; nothing if no layer is quantised.
 
     A checkpoint that was read from a bundle keeps the factors of that bundle: its weights are whole steps already, and
     with the same factors they are rounded as before.
@@ -58,7 +60,7 @@ def calibrate_checkpoint(checkpoint: Checkpoint, spec: BundleSpec, sentences: Se
         return ActivationStats({name.removeprefix(SMOOTHING): factors.numpy() for name, factors in kept.items()})
     tokenizer = Tokenizer(checkpoint.tokenizer)
     ids = [tokenizer.encode(text) for text in sentences]
-    return calibrate(checkpoint.load_encoder().first(spec.num_layers), ids)
+    return calibrate(encoder, ids)
 
 
 @torch.inference_mode()

@@ -21,6 +21,7 @@ from xsent_export.options import Budget, BundleSpec, ExportOptions
 from xsent_export.quantization import rounding_error
 from xsent_train.checkpoint import Checkpoint, CheckpointEncoder
 from xsent_train.from_bundle import BundleWeights
+from xsent_train.model import Encoder
 
 T = TypeVar("T")
 Pairs = Mapping[str, Sequence[tuple[str, str]]]  # language to (English, translation)
@@ -185,20 +186,29 @@ class Parity:
         return {"languages": languages, "tolerance": asdict(self.budget), **measured}
 
 
+@dataclass(frozen=True)
+class Agreement:
+    """The cosines between the vectors of an exported teacher and of the original over some sentences."""
+
+    sentences: int
+    cosine_mean: float
+    cosine_min: float
+
+
 def check_bundle(
-    folder: Path, spec: BundleSpec, part: Checkpoint, checkpoint: Checkpoint, pairs: Pairs, options: ExportOptions
+    folder: Path, spec: BundleSpec, checkpoint: Checkpoint, *, pruned: bool, pairs: Pairs, options: ExportOptions
 ) -> Parity:
     """Compare a bundle with the checkpoint; raises ParityError if it lost more than the budget.
 
-    `part` is the checkpoint with the pieces that the bundle keeps.
+    The checkpoint has pieces that a `pruned` bundle lacks.
     """
-    check_weights(part, spec, Bundle.open(folder))
     encoder = SentenceEncoder(folder)
     budget = options.budget(spec.precision)
-    advice = ADVICE.get(spec.precision, EXACT) if part is checkpoint else MORE_PIECES
+    advice = MORE_PIECES if pruned else ADVICE.get(spec.precision, EXACT)
     trained = CheckpointEncoder(checkpoint, num_layers=spec.num_layers, dim=spec.dim)
-    is_whole = part is checkpoint and (spec.num_layers, spec.dim) == (part.config.num_layers, part.config.dim)
-    parity = measure_parity(trained, encoder, pairs, budget, None if is_whole else CheckpointEncoder(checkpoint))
+    config = checkpoint.config
+    is_part = pruned or (spec.num_layers, spec.dim) != (config.num_layers, config.dim)
+    parity = measure_parity(trained, encoder, pairs, budget, CheckpointEncoder(checkpoint) if is_part else None)
     parity.check(advice=advice)
     shallower = {depth: SentenceEncoder(folder, layers=depth) for depth in encoder.bundle.depths[:-1]}
     for depth, shallow in shallower.items():
@@ -217,10 +227,10 @@ def check_bundle(
     return parity
 
 
-def check_weights(checkpoint: Checkpoint, spec: BundleSpec, bundle: Bundle) -> None:
+def check_weights(encoder: Encoder, spec: BundleSpec, bundle: Bundle) -> None:
     """Raise ParityError if weights are coarser than their precision: cosines of a small encoder hardly show it."""
     weights = BundleWeights(bundle)
-    for name, tensor in checkpoint.load_encoder().first(spec.num_layers).state_dict().items():
+    for name, tensor in encoder.state_dict().items():
         kept = weights.read(name)
         factors = weights.factors(name)
         trained = tensor.numpy()[tuple(map(slice, kept.shape))]

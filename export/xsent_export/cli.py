@@ -15,7 +15,6 @@ from xsent.errors import require_extra
 
 if TYPE_CHECKING:
     from xsent_export.export import ExportResult
-    from xsent_export.teacher import TeacherResult
 
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
@@ -82,45 +81,29 @@ def run_export(
         tatoeba=tatoeba,
         tests=tests,
     )
-    if format == "teacher":
-        typer.echo(format_teacher(export_teacher(checkpoint, out, options), as_json))
-        return
-    result = export(checkpoint, out, options)
+    result = export_teacher(checkpoint, out, options) if format == "teacher" else export(checkpoint, out, options)
     typer.echo(format_result(result, as_json))
     if result.parity and result.parity.remark:
         typer.echo(result.parity.remark, err=True)
 
 
 def format_result(result: "ExportResult", as_json: bool) -> str:
-    """An export as people or programs read it."""
+    """The result of an export for people or, as JSON, for programs."""
     parity = result.parity
+    agreement = result.agreement
     if as_json:
-        return json.dumps({**_facts(result), "parity": parity and parity.as_json()})
+        facts = {"path": str(result.path), "fingerprint": result.fingerprint, "bytes": result.bytes}
+        measured = {"agreement": asdict(agreement)} if agreement else {"parity": parity and parity.as_json()}
+        return json.dumps({name: fact for name, fact in facts.items() if fact} | measured)
     lines = [format_table(parity.rows())] if parity else []
     if parity and parity.tatoeba:
         lines.append(f"\nTatoeba, P@1:\n{format_table(parity.tatoeba_rows())}\n")
-    return "\n".join([*lines, _in_one_line(result)])
-
-
-def format_teacher(result: "TeacherResult", as_json: bool) -> str:
-    """An exported teacher as people or programs read it."""
-    agreement = result.agreement
-    if as_json:
-        return json.dumps({**_facts(result), "agreement": asdict(agreement)})
-    return (
-        f"{_in_one_line(result)}; cosine to the original over {agreement.sentences:,} sentences: "
-        f"mean {agreement.cosine_mean:.4f}, least {agreement.cosine_min:.4f}"
-    )
-
-
-def _facts(result: "ExportResult") -> dict[str, object]:
-    facts = {"path": str(result.path), "fingerprint": result.fingerprint, "bytes": result.bytes}
-    return {name: fact for name, fact in facts.items() if fact}
-
-
-def _in_one_line(result: "ExportResult") -> str:
     identity = f", fingerprint {result.fingerprint}" if result.fingerprint else ""
-    return f"{result.path}: {result.bytes / 1e6:.1f} MB{identity}"
+    line = f"{result.path}: {result.bytes / 1e6:.1f} MB{identity}"
+    if agreement:
+        line += f"; cosine to the original over {agreement.sentences:,} sentences: mean "
+        line += f"{agreement.cosine_mean:.4f}, least {agreement.cosine_min:.4f}"
+    return "\n".join([*lines, line])
 
 
 def main() -> None:

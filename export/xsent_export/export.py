@@ -3,7 +3,7 @@
 import json
 import logging
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,22 +11,23 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from xsent.backends.openvino import FOLDER, import_openvino
-from xsent.bundle import FORMAT_VERSION, MANIFEST, TOKENIZER, compute_fingerprint, file_digest
+from xsent.bundle import FORMAT_VERSION, MANIFEST, OTHER, TOKENIZER, Bundle, compute_fingerprint, file_digest
 from xsent.encoder import SentenceEncoder
 from xsent.errors import BundleError, DataError
 from xsent.files.atomic import atomic_folder, recover
 from xsent.verification import verify
-from xsent_export.calibration import calibrate_checkpoint
+from xsent_export.calibration import ActivationStats, calibrate_checkpoint
 from xsent_export.card import CARD, refuse_empty_tests, render_card, render_foreign_card, scores
 from xsent_export.check import (
     ADVICE,
     EXACT,
+    Agreement,
     Parity,
     check_bundle,
+    check_weights,
     golden_vectors,
     held_out_pairs,
     measure_parity,
-    tolerances,
 )
 from xsent_export.formats import WRITERS, open_foreign
 from xsent_export.formats.openvino import write_openvino
@@ -44,6 +45,7 @@ from xsent_export.options import (
 from xsent_export.prune_vocabulary import pruned
 from xsent_train.checkpoint import Checkpoint, CheckpointEncoder
 from xsent_train.from_bundle import open_checkpoint
+from xsent_train.model import Encoder
 from xsent_train.teacher.bert import MODULES
 
 logger = logging.getLogger(__name__)
@@ -55,8 +57,9 @@ class ExportResult:
 
     path: Path
     bytes: int  # of a bundle, without its manifest
-    parity: Parity | None = None  # None without pairs to measure on
+    parity: Parity | None = None  # None without pairs to measure on, and for a teacher
     fingerprint: str = ""  # of its vector space, if the format has one
+    agreement: Agreement | None = None  # of a teacher with the original
 
 
 def export(source: Path, out: Path, options: ExportOptions = DEFAULTS) -> ExportResult:
@@ -82,8 +85,9 @@ def export_checkpoint(checkpoint: Checkpoint, out: Path, options: ExportOptions 
     checkpoint = options.named(checkpoint)
     spec = options.spec(checkpoint)
     with pruned(checkpoint, options.languages, options.sample) as part:
-        write = _write_bundle if options.format in BUNDLES else _write_foreign
-        return write(checkpoint, part, spec, out, options)
+        if options.format in BUNDLES:
+            return _write_bundle(checkpoint, part, spec, out, options)
+        return _write_foreign(checkpoint, part, spec, out, options)
 
 
 def _write_bundle(
@@ -94,19 +98,23 @@ def _write_bundle(
         pairs = held_out_pairs(part, options.gate_data)
         # Every other pair: OpenVINO's files are measured on those between.
         calibration = [text for sides in pairs.values() for pair in sides[1::2] for text in pair]
-        network = _write_graph(part, spec, folder, calibration)
+        encoder = part.load_encoder().first(spec.num_layers)
+        stats = calibrate_checkpoint(part, encoder, spec, calibration)
+        network = _write_graph(part, encoder, spec, stats, folder)
         if options.format == "openvino":
             (folder / FOLDER).mkdir()
-            write_openvino(part, spec, folder / FOLDER, calibration)
+            write_openvino(part, spec, folder / FOLDER, calibration, stats)
         manifest = _write_manifest(folder, _describe(part, spec, network))  # a bundle cannot be opened without one
 
         logger.info("measuring %s pairs", f"{sum(map(len, pairs.values())):,}")
-        parity = check_bundle(folder, spec, part, checkpoint, pairs, options)
+        check_weights(encoder, spec, Bundle.open(folder))
+        pruned = part is not checkpoint
+        parity = check_bundle(folder, spec, checkpoint, pruned=pruned, pairs=pairs, options=options)
 
-        encoder = SentenceEncoder(folder)
-        manifest["golden"] = golden_vectors(encoder, spec, parity.cosine_mean)
+        exported = SentenceEncoder(folder)
+        manifest["golden"] = golden_vectors(exported, spec, parity.cosine_mean)
         manifest["parity"] = parity.as_json()
-        tests = list(scores(encoder, options.tests, manifest["trained"]["prefixes"])) if options.tests else []
+        tests = list(scores(exported, options.tests, manifest["trained"]["prefixes"])) if options.tests else []
         card = render_card(part, manifest, parity, tests, options.command)
         (folder / CARD).write_text(card, encoding="utf-8")
         manifest = _write_manifest(folder, manifest)
@@ -115,10 +123,12 @@ def _write_bundle(
         return ExportResult(out, size, parity, fingerprint=manifest["fingerprint"])
 
 
-def _write_graph(part: Checkpoint, spec: BundleSpec, folder: Path, calibration: Sequence[str]) -> dict[str, object]:
+def _write_graph(
+    part: Checkpoint, encoder: Encoder, spec: BundleSpec, stats: ActivationStats, folder: Path
+) -> dict[str, object]:
     """Write the tokenizer, the graphs and their weights; returns the network for the manifest."""
     shutil.copyfile(part.tokenizer, folder / TOKENIZER)
-    graph = EncoderGraph(part.load_encoder(), spec, calibrate_checkpoint(part, spec, calibration))
+    graph = EncoderGraph(encoder, spec, stats)
     for name, matrix in spaces_of(part, spec).items():
         graph.keep(f"space.{name}", matrix.numpy().astype("float16"))
     graph.write(folder)
@@ -150,7 +160,7 @@ def _describe(part: Checkpoint, spec: BundleSpec, network: Mapping[str, object])
         "space": space_of(part, spec),
         **({"depths": list(depths)} if depths else {}),
         **({"spaces": list(spaces)} if spaces else {}),
-        "golden": {"sentences": [], "vectors": [], "tolerance": tolerances(spec, 1.0)},
+        "golden": {"sentences": [], "vectors": [], "tolerance": {OTHER: 1.0}},
         "parity": {},
         "network": network,
     }

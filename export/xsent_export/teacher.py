@@ -2,7 +2,7 @@
 
 import logging
 import shutil
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +10,7 @@ import numpy as np
 from xsent.errors import ParityError
 from xsent.files.atomic import read_json, to_json
 from xsent_export.calibration import calibrate
-from xsent_export.check import read_pairs
+from xsent_export.check import Agreement, read_pairs
 from xsent_export.export import ExportResult, check_place, folder_size, new_folder
 from xsent_export.graph import EncoderGraph
 from xsent_export.options import DEFAULTS, BundleSpec, ExportOptions
@@ -51,23 +51,7 @@ SENTENCES = (  # of all lengths, to calibrate on, and to measure on without --ga
 )
 
 
-@dataclass(frozen=True)
-class Agreement:
-    """The cosines between the vectors of an exported teacher and of the original over some sentences."""
-
-    sentences: int
-    cosine_mean: float
-    cosine_min: float
-
-
-@dataclass(frozen=True)
-class TeacherResult(ExportResult):
-    """An exported teacher, and its agreement with the original."""
-
-    agreement: Agreement = field(kw_only=True)
-
-
-def export_teacher(source: Path, out: Path, options: ExportOptions = DEFAULTS) -> TeacherResult:
+def export_teacher(source: Path, out: Path, options: ExportOptions = DEFAULTS) -> ExportResult:
     """Write a BERT of sentence-transformers in the form that `xsent-train --teacher` opens, and measure it.
 
     Raises BundleError if `out` is taken, DataError if the source is no such BERT, and ParityError if the vectors differ
@@ -97,7 +81,7 @@ def export_teacher(source: Path, out: Path, options: ExportOptions = DEFAULTS) -
         (folder / ABOUT).write_bytes(to_json(about))
         agreement = _compare(original, Int8Teacher(folder), sentences or list(SENTENCES))
         (folder / ABOUT).write_bytes(to_json({**about, "agreement": asdict(agreement)}))
-        return TeacherResult(out, folder_size(folder), fingerprint=str(about["fingerprint"]), agreement=agreement)
+        return ExportResult(out, folder_size(folder), fingerprint=str(about["fingerprint"]), agreement=agreement)
 
 
 def _max_length(teacher: TeacherBert) -> int:

@@ -41,7 +41,7 @@ def test_its_vectors_are_nearly_those_of_the_original(bert: Path, quick: Path) -
 
 def test_float32_has_the_vectors_of_the_original(bert: Path, tmp_path: Path) -> None:
     written = export_teacher(bert, tmp_path / "out", ExportOptions("teacher", "float32"))
-    assert written.agreement.cosine_min == 1
+    assert written.agreement is not None and written.agreement.cosine_min == 1
     theirs, ours = open_sentence_transformer(bert), open_int8_teacher(written.path)
     assert theirs is not None and ours is not None and len(ours.encode([])) == 0
     np.testing.assert_allclose(ours.encode(TEXTS), theirs.encode(TEXTS), atol=1e-5)

@@ -12,7 +12,7 @@ import logging
 import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,14 +21,12 @@ from onnx import ModelProto
 from xsent.backends.openvino import FILES, import_openvino, without_telemetry
 from xsent.errors import DataError, MissingExtraError, in_one_line, require_extra
 from xsent.tokenizer import Tokenizer
-from xsent_export.calibration import calibrate_checkpoint
+from xsent_export.calibration import NOTHING, ActivationStats
 from xsent_export.check import evenly_spaced
 from xsent_export.graph import INPUT, READOUT, BatchGraph, EncoderGraph
 from xsent_export.options import BundleSpec, Precision
 from xsent_train.checkpoint import Checkpoint
 from xsent_train.model import ModelConfig
-
-Kind = Literal["fp32", "int8"]
 
 MAX_SENTENCES = 300  # for calibration; more changed no score
 
@@ -61,23 +59,28 @@ class PaddedGraph(BatchGraph):
         return self._float_product(name, *self._smooth(name, x, weight), bias)
 
 
-def write_openvino(checkpoint: Checkpoint, spec: BundleSpec, folder: Path, sentences: Sequence[str]) -> Kind:
+def write_openvino(
+    checkpoint: Checkpoint,
+    spec: BundleSpec,
+    folder: Path,
+    sentences: Sequence[str],
+    stats: ActivationStats = NOTHING,
+) -> None:
     """Write an encoder as OpenVINO IR into an existing folder; equal weights and sentences give equal bytes.
 
-    In 8 bits, the scales of the activations are calibrated on up to `MAX_SENTENCES` of the sentences. They should have
-    the languages and lengths of later input, and must not be those that the export is measured on. The weights cannot
-    saturate on AVX2.
+    In 8 bits, layers are smoothed by `stats`, and the scales of the activations are calibrated on up to `MAX_SENTENCES`
+    of the sentences. They should have the languages and lengths of later input, and must not be those that the export
+    is measured on. The weights cannot saturate on AVX2.
 
     Raises DataError if there are no sentences for 8 bits, or the encoder is too large for OpenVINO's reader of ONNX,
     and MissingExtraError if openvino or nncf cannot do it.
     """
     openvino = import_openvino("export")
-    kind: Kind = "fp32" if spec.precision == "float32" else "int8"
-    precision: Precision = "float32" if kind == "fp32" else "int8"  # a table in 4 bits becomes one in 8
+    precision: Precision = "float32" if spec.precision == "float32" else "int8"  # a table in 4 bits becomes one in 8
     spec = BundleSpec(spec.num_layers, spec.dim, precision)
-    graph = PaddedGraph(checkpoint.load_encoder(), spec, calibrate_checkpoint(checkpoint, spec, sentences))
+    graph = PaddedGraph(checkpoint.load_encoder(), spec, stats)
     model = graph.serialized(checkpoint.given, "what OpenVINO reads, at most 2.1")
-    samples = [] if kind == "fp32" else _samples(checkpoint, sentences)
+    samples = [] if precision == "float32" else _samples(checkpoint, sentences)
     try:
         converted = openvino.Core().read_model(model)
         if samples:
@@ -96,7 +99,6 @@ def write_openvino(checkpoint: Checkpoint, spec: BundleSpec, folder: Path, sente
     except RuntimeError as error:  # the only one that it raises, whatever the reason
         reason = f"openvino cannot write it ({in_one_line(error)}); is there room?"
         raise OSError(errno.EIO, reason, str(xml)) from error
-    return kind
 
 
 def _samples(checkpoint: Checkpoint, sentences: Sequence[str]) -> list[NDArray[np.int64]]:
