@@ -1,10 +1,9 @@
-"""The model card, the README of a bundle, and the scores that it quotes."""
+"""The model card of an export, its README, and the scores that it shows."""
 
 import json
 import logging
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,8 +19,11 @@ from xsent_train.checkpoint import Checkpoint
 
 logger = logging.getLogger(__name__)
 
-FOLDER = "DATA/eval"
-# What may lie in a folder of tests, and the protocol that reads it.
+CARD = "README.md"
+FACTS = ("dim", "num_layers", "vocab_size", "max_length", "precision", "fingerprint")  # fields of the manifest
+
+TESTS_FOLDER = "DATA/eval"  # in the commands that the card names
+# Names in a folder of tests, and the protocol that reads each.
 TESTS = {
     "tatoeba": "tatoeba",
     "xsr": "xsr",
@@ -31,61 +33,6 @@ TESTS = {
     "words.tsv": "words",
 }
 TOPICS = "sib200"
-
-
-@dataclass(frozen=True)
-class Score:
-    """The result of one test: the command that prints it, its table, and what to know when comparing."""
-
-    command: str
-    rows: Sequence[Mapping[str, object]]
-    note: str
-
-
-def refuse_empty_tests(folder: Path) -> None:
-    """Refuse a folder that has nothing to score."""
-    if not any((folder / name).exists() for name in [*TESTS, TOPICS]):
-        raise DataError(f"{folder}: no tests; expected a folder with one of {', '.join([*TESTS, TOPICS])}")
-
-
-def scores(encoder: SentenceEncoder, folder: Path, dims: Sequence[int]) -> Iterator[Score]:
-    """Score a bundle by every test in a folder that can be read, Tatoeba by each of several trained `dims` too."""
-    measures: list[tuple[str, Callable[[SentenceEncoder, Path], Score]]]
-    measures = [(name, partial(_protocol, task)) for name, task in TESTS.items()]
-    if len(dims) > 1:
-        measures.append(("tatoeba", partial(_by_dimensions, dims)))
-    for name, measure in [*measures, (TOPICS, _topics)]:
-        if (folder / name).exists():
-            logger.info("scores: %s", name)
-            try:
-                yield measure(encoder, folder / name)
-            except DataError as error:
-                logger.warning("no score: %s", error)
-
-
-def _protocol(task: str, encoder: SentenceEncoder, place: Path) -> Score:
-    found = PROTOCOLS[task](encoder, place)
-    return Score(f"xsent evaluate {task} {FOLDER}/{place.name}", found.rows(), found.note)
-
-
-def _by_dimensions(dims: Sequence[int], encoder: SentenceEncoder, folder: Path) -> Score:
-    """The means over all languages by the dimensions that are kept."""
-    rows = []
-    for dim in dims:
-        measured = PROTOCOLS["tatoeba"](as_stored(encoder, truncate_dim=dim), folder)
-        rows.append({"dimensions": dim, **measured.mean})
-    command = f"xsent evaluate tatoeba {FOLDER}/tatoeba --truncate-dim DIMENSIONS"
-    return Score(command, rows, "The last row of each, the mean of all languages.")
-
-
-def _topics(encoder: SentenceEncoder, folder: Path) -> Score:
-    command = f"xsent classify evaluate {FOLDER}/{TOPICS} --columns {','.join(COLUMNS)} --train {ENGLISH}"
-    return Score(command, accuracy_rows(transfer_from_english(encoder, folder, encoder.languages)), SEEDS_NOTE)
-
-
-CARD = "README.md"
-
-FACTS = ("dim", "num_layers", "vocab_size", "max_length", "precision", "fingerprint")  # what a card has of it
 
 HEAD = """---
 language: {language_tags}
@@ -146,8 +93,9 @@ SPACES = '| spaces | {}: `encode(sentences, space="{}")` gives vectors that can 
 DEPTHS = """
 ## Depths
 
-`SentenceEncoder("path/to/{name}", layers=N)` reads the vector after fewer layers, sooner. All lie in one space. On the
-same pairs: the cosine to the vector of all layers, and P@1 where fewer layers ask and all answer.
+`SentenceEncoder("path/to/{name}", layers=N)` takes the vector after fewer layers, in less time. All depths share one
+space. The table has the cosine to the vector of all layers, and P@1 of queries by fewer layers among vectors of all
+layers, on the same pairs.
 
 {table}
 """
@@ -195,7 +143,7 @@ Tatoeba similarity search: P@1, in per cent, of up to 1,000 sentences a language
 SCORES = """
 ## Scores
 
-Of this bundle, each as the command prints it with `--model` and the bundle's folder.
+The scores of this bundle. Each command prints its table, with `--model` and the bundle's folder.
 """
 
 SCORE = """
@@ -209,10 +157,58 @@ SCORE = """
 """
 
 
+@dataclass(frozen=True)
+class Score:
+    """The result of one test: the command that prints it, its table, and a note for comparisons."""
+
+    command: str
+    rows: Sequence[Mapping[str, object]]
+    note: str
+
+
+def refuse_empty_tests(folder: Path) -> None:
+    """Raise DataError if a folder has nothing to score."""
+    if not any((folder / name).exists() for name in [*TESTS, TOPICS]):
+        raise DataError(f"{folder}: no tests; expected a folder with one of {', '.join([*TESTS, TOPICS])}")
+
+
+def scores(encoder: SentenceEncoder, folder: Path, dims: Sequence[int]) -> Iterator[Score]:
+    """Score a bundle by every test in a folder that can be read; Tatoeba also by each of several trained `dims`."""
+    for name in [*TESTS, TOPICS]:
+        if (folder / name).exists():
+            logger.info("scores: %s", name)
+            try:
+                yield _topics(encoder, folder / name) if name == TOPICS else _score(encoder, folder / name)
+                if name == "tatoeba" and len(dims) > 1:
+                    yield _by_dimensions(encoder, folder / name, dims)
+            except DataError as error:
+                logger.warning("no score: %s", error)
+
+
+def _score(encoder: SentenceEncoder, test: Path) -> Score:
+    task = TESTS[test.name]
+    measured = PROTOCOLS[task](encoder, test)
+    return Score(f"xsent evaluate {task} {TESTS_FOLDER}/{test.name}", measured.rows(), measured.note)
+
+
+def _by_dimensions(encoder: SentenceEncoder, test: Path, dims: Sequence[int]) -> Score:
+    """Tatoeba's mean over all languages, by the number of dimensions."""
+    cut = {dim: as_stored(encoder, truncate_dim=dim) for dim in dims}
+    rows = [{"dimensions": dim, **PROTOCOLS["tatoeba"](shorter, test).mean} for dim, shorter in cut.items()]
+    command = f"xsent evaluate tatoeba {TESTS_FOLDER}/{test.name} --truncate-dim DIMENSIONS"
+    return Score(command, rows, "The last row of each table, the mean of all languages.")
+
+
+def _topics(encoder: SentenceEncoder, test: Path) -> Score:
+    columns = ",".join(COLUMNS)
+    command = f"xsent classify evaluate {TESTS_FOLDER}/{test.name} --columns {columns} --train {ENGLISH}"
+    return Score(command, accuracy_rows(transfer_from_english(encoder, test, encoder.languages)), SEEDS_NOTE)
+
+
 def render_card(
     checkpoint: Checkpoint, manifest: Mapping[str, Any], parity: Parity, scores: Sequence[Score], command: str
 ) -> str:
-    """The card of a bundle, whose manifest does not list it yet."""
+    """The card of a bundle; its manifest does not list the card yet."""
     size = {name: entry["bytes"] for name, entry in manifest["files"].items()}
     return _render(
         BUNDLE,
@@ -221,7 +217,7 @@ def render_card(
         **{name: manifest[name] for name in FACTS},
         tags=f"{manifest['precision']}, onnx, xsent",
         megabytes=sum(size.values()) / 1e6,
-        # Calculated: what is measured differs from run to run, and a bundle may not.
+        # Calculated, as measurements differ from run to run, and equal bundles have equal cards.
         held=(size[WEIGHTS] + size[TOKENIZER]) / 1e6,
         table=size[TABLE] / 1e6,
         space=SPACE.format(manifest["space"]) if manifest["space"] else "",
@@ -239,7 +235,7 @@ def render_foreign_card(
     """The card of a folder for another tool, one of `USES`."""
     config = checkpoint.config
     framed = spec.num_layers or config.depths
-    frame = f"id {config.first} stands before them, id {config.last} behind" if framed else "nothing is added"
+    frame = f"add id {config.first} before them and id {config.last} after them" if framed else "add nothing"
     return _render(
         FOREIGN,
         checkpoint,
@@ -247,7 +243,7 @@ def render_foreign_card(
         tags=kind,
         dim=spec.dim,
         layers=spec.num_layers,
-        space=f" They can be compared with those of {space}." if (space := space_of(checkpoint, spec)) else "",
+        space=f" Vectors can be compared with those of {space}." if (space := space_of(checkpoint, spec)) else "",
         use=USES[kind].format(name=checkpoint.name, frame=frame),
         parity="\n" + PARITY.format(table=_table(parity.rows())) + "\n" if parity else "",
     )
@@ -269,8 +265,8 @@ def _render(template: str, checkpoint: Checkpoint, command: str, **facts: object
 
 
 def _scores(scores: Sequence[Score]) -> str:
-    parts = (SCORE.format(command=score.command, table=format_table(score.rows), note=score.note) for score in scores)
-    return SCORES + "".join(parts) if scores else ""
+    tables = (SCORE.format(command=score.command, table=format_table(score.rows), note=score.note) for score in scores)
+    return SCORES + "".join(tables) if scores else ""
 
 
 def _table(rows: Sequence[Mapping[str, object]]) -> str:
@@ -281,7 +277,8 @@ def _table(rows: Sequence[Mapping[str, object]]) -> str:
 def _training(checkpoint: Checkpoint) -> str:
     recipe = checkpoint.about.get("recipe", {})
     stages = recipe.get("stages") or [{"name": "training", "steps": checkpoint.step}]
-    parent, seed = checkpoint.about.get("started_from"), recipe.get("seed")
+    parent = checkpoint.about.get("started_from")
+    seed = recipe.get("seed")
     origin = f"Started from the weights of {parent}. " if parent else ""
     lines = [origin + ("Stages:" if seed is None else f"Seed {seed}; stages:"), ""]
     for number, stage in enumerate(stages, 1):

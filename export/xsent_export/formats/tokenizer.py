@@ -1,18 +1,18 @@
 """Our tokenizer as a `tokenizer.json`, which Hugging Face `tokenizers` and transformers.js read.
 
-The model of SentencePiece is told anew, in words that both readers understand alike:
+The SentencePiece model is expressed in steps that both readers apply alike:
 
-- Text is normalised in steps that both have. `tokenizers` reads SentencePiece's own map one cluster of characters at a
-  time and so loses accents that stand apart from their letter; transformers.js does not read it at all. It comes last,
-  for rare characters, and only where it is read.
+- Text is normalised in steps that both have. `tokenizers` applies SentencePiece's own map to one cluster of characters
+  at a time, and so loses accents that are separate characters; transformers.js does not read the map. The map comes
+  last, for rare characters, and only for `tokenizers`.
 - Pieces are strings of bytes, each byte written as one character. transformers.js has no byte fallback for this kind
-  of model; so bytes are pieces like any other here. The first byte of a character costs what an unknown character
-  costs in SentencePiece, the others nothing, so that the best way to cut a text stays the same.
+  of model, so that single bytes are ordinary pieces here. The first byte of a character costs as much as an unknown
+  character in SentencePiece, the others nothing, so that the best segmentation stays the same.
 
-What still differs, as NFKC looks at all marks of a letter and SentencePiece at a list of sequences: a capital with a
-mark that only its small letter has a character for (T + U+0308); marks that follow a letter with another mark in an
-order of their own (U+1E9B U+0323, U+03B1 U+0345 U+0301); U+0344 after a letter; and the characters U+FDD0 to U+FDD2.
-Without the map, Cherokee and nine old forms of Cyrillic letters (U+1C80 to U+1C88) do too.
+NFKC considers all marks of a letter, SentencePiece a list of sequences. Therefore these still differ: a capital with a
+mark that only its small letter has a character for (T + U+0308); two marks after a letter in an order that NFKC changes
+(U+1E9B U+0323, U+03B1 U+0345 U+0301); U+0344 after a letter; and the characters U+FDD0 to U+FDD2. Without the map,
+Cherokee and nine old forms of Cyrillic letters (U+1C80 to U+1C88) differ too.
 """
 
 import base64
@@ -27,37 +27,37 @@ from xsent_train.tokens import FRAME
 
 TOKENIZER_JSON, TOKENIZER_CONFIG = "tokenizer.json", "tokenizer_config.json"
 NORMALISATION = "nmt_nfkc_cf"
-UNKNOWN_PENALTY = 10.0  # SentencePiece: an unknown character is that much less likely than the least likely piece
-# What that normalisation takes away, and what it takes for a space beside those that NFKC does.
+UNKNOWN_PENALTY = 10.0  # SentencePiece's score of an unknown character, below that of the least likely piece
+# Characters that this normalisation removes, and those that it makes spaces in addition to NFKC.
 REMOVED = "[\x01-\x08\x0b\x0e-\x1f\x7f\x8f\x9f]"
 SPACES = "[\t\n\x0c\r\u061c\u1680\u200b\u200c\u200e\u200f\u2028\u2029\u2581\ufeff\ufffd]"
-# Characters that it keeps while NFKC or lower case would change them; meanwhile others stand for them, of nobody's.
+# Characters that it keeps but NFKC or lower case would change; unassigned characters replace them for these steps.
 KEPT = {"\u0130": "\ufdd0", "\uff5e": "\ufdd1"}
-# Marks in the order of typing that NFKC would sort, were they not kept apart: those of the first set before those of
-# the second. Above a letter before below it, then Arabic, then Hebrew.
+# Marks of a first set before those of a second, which NFKC would swap unless they are separated: above a letter before
+# below it, then Arabic, then Hebrew.
 UNSORTED = (
     ("\u0300-\u0314\u0340-\u0345", "\u0316-\u0333"),
     ("\u0651-\u0655\u0670\u06d6-\u06ed", "\u064b-\u0652\u0670"),
     ("\u05bc-\u05c2", "\u05b0-\u05bd\u05bf\u05c7"),
 )
 APART = "\ufdd2"
-FOLDED = {"ς": "σ", "\u0345": "ι"}  # what lower case leaves and case folding does not
+FOLDED = {"ς": "σ", "\u0345": "ι"}  # changed by case folding but not by lower case
 METASPACE = {"type": "Metaspace", "replacement": "▁", "prepend_scheme": "always", "split": True}
 BYTE_LEVEL = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": False, "use_regex": False}
-LEADING_SPACE = {"type": "Strip", "content": " ", "start": 1, "stop": 0}  # the one that is put before every text
+LEADING_SPACE = {"type": "Strip", "content": " ", "start": 1, "stop": 0}  # the space that is put before every text
 
 
 def write_tokenizer(model: Path, folder: Path, config: ModelConfig, *, charsmap: bool = True) -> None:
     """Write a SentencePiece model as `tokenizer.json` and `tokenizer_config.json`.
 
-    The encoder's shape says how long a text may be, and, with layers or a readout, between which tokens it stands.
-    `charsmap` adds SentencePiece's own map of characters, for readers that have it. A DataError where the model is of
-    another kind.
+    The encoder's shape gives the longest text and, with layers or a readout, the first and the last token. `charsmap`
+    adds SentencePiece's own map of characters, for readers that apply it. Raises DataError for another kind of model.
     """
     proto = ModelProto.FromString(model.read_bytes())
     if reason := _unlike_ours(proto):
         raise DataError(f"{model}: {reason}; such a tokenizer has no tokenizer.json, use --format onnx")
-    names, unknown = _piece_names(proto), proto.trainer_spec.unk_id
+    names = _piece_names(proto)
+    unknown = proto.trainer_spec.unk_id
     framed = config.num_layers or config.depths
     max_length = config.max_length + (FRAME if framed else 0)
     padding = names[proto.trainer_spec.pad_id if proto.trainer_spec.pad_id >= 0 else unknown]
@@ -65,7 +65,7 @@ def write_tokenizer(model: Path, folder: Path, config: ModelConfig, *, charsmap:
         "version": "1.0",
         "truncation": {"direction": "Right", "max_length": max_length, "strategy": "LongestFirst", "stride": 0},
         "padding": None,
-        "added_tokens": [],  # none can be written in a text
+        "added_tokens": [],  # so that no text can spell one
         "normalizer": _normalizer(proto.normalizer_spec.precompiled_charsmap if charsmap else b""),
         "pre_tokenizer": _sequence("pretokenizers", METASPACE, BYTE_LEVEL),
         "post_processor": _frame(names, config) if framed else None,
@@ -83,7 +83,7 @@ def write_tokenizer(model: Path, folder: Path, config: ModelConfig, *, charsmap:
         "model_max_length": max_length,
         "pad_token": padding,
         "unk_token": names[unknown],
-        "split_special_tokens": True,  # a text that says <PAD> is a text
+        "split_special_tokens": True,  # "<PAD>" in a text is text
         "clean_up_tokenization_spaces": False,
     }
     (folder / TOKENIZER_JSON).write_bytes(to_json(tokenizer))
@@ -91,7 +91,7 @@ def write_tokenizer(model: Path, folder: Path, config: ModelConfig, *, charsmap:
 
 
 def _piece_names(proto: Any) -> list[str]:  # noqa: ANN401  protobuf has no types
-    """What each piece is called in `tokenizer.json`: its bytes, or what no text can be."""
+    """The name of each piece in `tokenizer.json`: its bytes, or a name that no text contains."""
     alphabet = _byte_alphabet()
     ascii_pieces = {p.piece for p in proto.pieces if p.type == SentencePiece.NORMAL and p.piece.isascii()}
     names = []
@@ -100,22 +100,23 @@ def _piece_names(proto: Any) -> list[str]:  # noqa: ANN401  protobuf has no type
             name = "".join(alphabet[byte] for byte in piece.piece.encode())
         elif piece.type == SentencePiece.BYTE and chr(byte := int(piece.piece[3:5], 16)) not in ascii_pieces:
             name = alphabet[byte]
-        else:  # all text is in small letters
+        else:  # normalised text has no capitals
             name = piece.piece.upper()
         names.append(name)
     return names
 
 
 def _byte_alphabet() -> list[str]:
-    """The character that stands for each byte: its own where that can be seen, else one from U+0100 on."""
-    seen = [*range(ord("!"), ord("~") + 1), *range(ord("¡"), ord("¬") + 1), *range(ord("®"), ord("ÿ") + 1)]
+    """The character that represents each byte: its own if it is visible, else one from U+0100 on."""
+    visible = [*range(ord("!"), ord("~") + 1), *range(ord("¡"), ord("¬") + 1), *range(ord("®"), ord("ÿ") + 1)]
     others = iter(range(256, 512))
-    return [chr(byte if byte in seen else next(others)) for byte in range(256)]
+    return [chr(byte if byte in visible else next(others)) for byte in range(256)]
 
 
 def _unlike_ours(proto: Any) -> str | None:  # noqa: ANN401
-    """Why a model cannot be told in these words, if it cannot."""
-    trainer, normalizer = proto.trainer_spec, proto.normalizer_spec
+    """The reason why a model cannot be expressed in these steps, if there is one."""
+    trainer = proto.trainer_spec
+    normalizer = proto.normalizer_spec
     if trainer.model_type != trainer.UNIGRAM or not trainer.byte_fallback:
         return "expected a unigram model with byte fallback"
     if normalizer.name != NORMALISATION:
