@@ -1,4 +1,4 @@
-"""What a CPU can do, and how long a call takes on it."""
+"""The CPU of this machine: its instruction set and name, memory of a process, time of a call."""
 
 import platform
 import sys
@@ -9,32 +9,32 @@ from typing import TypeVar
 
 Input = TypeVar("Input")
 
-# Which arithmetic instructions there are decides the last digits of a vector, and what int8 gains. By the flag of
-# /proc/cpuinfo that tells them, the best first.
+# Instruction sets by their flag in /proc/cpuinfo, best first. They decide the last digits of a vector and the speed of
+# int8.
 X86 = {"avx512_vnni": "avx512_vnni", "avx_vnni": "avx_vnni", "avx512f": "avx512", "avx2": "avx2"}
-SATURATING = ("avx512", "avx2", "x86")  # 8-bit sums overflow there unless the weights are made "portable"
+SATURATING = ("avx512", "avx2", "x86")  # 8-bit sums overflow there, except with "portable" weights
 
 
 def instruction_set(cpuinfo: Path = Path("/proc/cpuinfo")) -> str:
-    """The best set of instructions of this processor that vectors are calculated with; only tests need another file."""
+    """The best instruction set of this CPU for vectors; only tests need another file."""
     machine = platform.machine().lower()
     flags = {flag for name, value in system_fields(cpuinfo) if name in ("flags", "Features") for flag in value.split()}
     if machine in ("x86_64", "amd64"):
         return next((name for flag, name in X86.items() if flag in flags), "x86")
     if machine in ("aarch64", "arm64"):
-        dot_products = sys.platform == "darwin" or "asimddp" in flags  # every Mac of this kind has them
+        dot_products = sys.platform == "darwin" or "asimddp" in flags  # every arm64 Mac has them
         return "arm64_dot" if dot_products else "arm64"
     return machine
 
 
 def processor_name(cpuinfo: Path = Path("/proc/cpuinfo")) -> str:
-    """The processor of this machine in words; only tests need another file."""
+    """The model of this CPU; only tests need another file."""
     fields = dict(system_fields(cpuinfo))
     return fields.get("Model") or fields.get("model name") or platform.processor() or platform.machine()
 
 
 def system_fields(file: Path) -> list[tuple[str, str]]:
-    """The lines `name: value` of a file of `/proc`; none on systems without it."""
+    """The lines `name: value` of a file in `/proc`; none on other systems than Linux."""
     try:
         lines = file.read_text().splitlines()
     except OSError:  # not Linux
@@ -45,8 +45,7 @@ def system_fields(file: Path) -> list[tuple[str, str]]:
 def process_memory(field: str) -> float:
     """A field of /proc/self/status in MiB, such as VmHWM (peak resident memory) or RssAnon (not backed by a file).
 
-    0 where the system does not say it. Not `getrusage`: its peak starts with what the parent held when it started this
-    process.
+    0 on other systems. Not by `getrusage`: its peak starts at the memory of the parent process.
     """
     return int(dict(system_fields(Path("/proc/self/status"))).get(field, "0 kB").split()[0]) / 1024
 
@@ -54,8 +53,8 @@ def process_memory(field: str) -> float:
 def time_each(
     run: Callable[[Input], object], inputs: Sequence[Input], *, least: int, most: int = sys.maxsize, seconds: float = 0
 ) -> list[float]:
-    """Seconds of each call on the inputs in turn: `least` calls, then more until the seconds are over, or `most`."""
-    run(inputs[0])  # does not count: the first of a length allocates
+    """Seconds of each call on the inputs in turn: `least` calls, then more until `seconds` are over, at most `most`."""
+    run(inputs[0])  # not counted: a first call allocates
     times: list[float] = []
     ending = perf_counter() + seconds
     while len(times) < least or (len(times) < most and perf_counter() < ending):

@@ -1,4 +1,4 @@
-"""Errors that a caller can act on. Wrong arguments stay `ValueError` and `TypeError`."""
+"""Errors that a caller can act on; wrong arguments raise `ValueError` and `TypeError`."""
 
 import operator
 from collections.abc import Iterator, Sequence
@@ -34,7 +34,7 @@ class MissingExtraError(XsentError, ImportError):
 
 
 def whole_number(name: str, value: int, least: int = 1, most: int | None = None) -> int:
-    """An argument that counts something; a TypeError or ValueError names it and says what is expected."""
+    """An argument that must be a whole number. Raises TypeError or ValueError with its name and what is expected."""
     try:
         number = operator.index(value)
     except TypeError:
@@ -46,19 +46,19 @@ def whole_number(name: str, value: int, least: int = 1, most: int | None = None)
 
 
 def check_choice(name: str, value: str, offered: Sequence[str]) -> None:
-    """See that an argument is one of those offered; a ValueError names it and says which they are."""
+    """Raises ValueError if an argument is not one of those offered."""
     if not isinstance(value, str) or value not in offered:
         raise ValueError(f"{name} = {value!r:.80} must be one of {', '.join(offered)}")
 
 
 def in_one_line(error: Exception) -> str:
-    """What an error of some library says, or its name where it says nothing."""
+    """The message of a library's error in one line, or its type if it has none."""
     return " ".join(str(error).split()) or type(error).__name__
 
 
 @contextmanager
 def require_extra(extra: str) -> Iterator[None]:
-    """Around imports of what an extra of ours brings: a package that is not there is a MissingExtraError."""
+    """Around imports of an extra's packages: turns a missing package into a MissingExtraError."""
     try:
         yield
     except ModuleNotFoundError as error:

@@ -1,7 +1,7 @@
-"""Binary vectors: the sign of every number, eight in a byte, and how far they lie apart.
+"""Precisions of vectors: float32, float16, int8, and binary (the sign of every number, eight in a byte).
 
-Shapes: n and m vectors, D dimensions, D / 8 bytes a vector. All bits zero is the zero vector, which is what an
-empty sentence gets; a vector of which no number is above zero cannot be told from it.
+Shapes: n and m vectors, D dimensions, D / 8 bytes a binary vector. All bits zero is the zero vector, which empty
+sentences get; a vector without numbers above zero becomes the same.
 """
 
 import math
@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from xsent.errors import check_choice
 
 Precision = Literal["float32", "float16", "int8", "binary"]
-Vectors: TypeAlias = NDArray[Any]  # of a type that `precision` says
+Vectors: TypeAlias = NDArray[Any]  # of the type of their precision
 
 _STORED_AS = {"float32": np.float32, "float16": np.float16, "int8": np.int8, "binary": np.uint8}
 
@@ -21,9 +21,11 @@ _STORED_AS = {"float32": np.float32, "float16": np.float16, "int8": np.int8, "bi
 # factors of 8 to 42 find as many translations as float32, and at 32 cosines move least (0.0006 at D = 512).
 _INT8_FACTOR = 32
 
+_ROWS = 8  # rows compared at once: few, so that their distances stay in the cache
+
 
 def stored_as(precision: str, dim: int) -> tuple[np.dtype[Any], int]:
-    """Type and number of what is stored of a vector of `dim` numbers; a ValueError says that it cannot be so."""
+    """The numpy type and length of a stored vector of `dim` numbers. Raises ValueError if there is no such form."""
     check_choice("precision", precision, list(_STORED_AS))
     if precision == "binary" and dim % 8:
         raise ValueError(f"truncate_dim = {dim} must be a multiple of 8 for binary vectors, eight numbers a byte")
@@ -31,20 +33,17 @@ def stored_as(precision: str, dim: int) -> tuple[np.dtype[Any], int]:
 
 
 def to_int8(vector: NDArray[np.float32]) -> NDArray[np.int8]:
-    """A unit vector [D] in steps of 1 / (32 sqrt(D)), cut at 127 of them.
+    """A unit vector [D] in steps of 1 / (32 sqrt(D)), clipped at 127 steps.
 
-    The step depends on D alone, so that inner products agree between files: <a, b> is about 1024 D cos(a, b).
+    The step depends on D alone, so that vectors of different files can be compared: <a, b> is about 1024 D cos(a, b).
     """
     factor = np.float32(_INT8_FACTOR * math.sqrt(len(vector)))
     steps: NDArray[np.float32] = np.clip(np.rint(vector * factor), -127, 127)
     return steps.astype(np.int8)
 
 
-_ROWS = 8  # rows of `a` compared at once: few, so that what is counted stays in the cache
-
-
 def pack_signs(vectors: ArrayLike) -> NDArray[np.uint8]:
-    """Bytes [..., D / 8], a bit for each number above zero, the first the highest: sentence-transformers' "ubinary"."""
+    """Bytes [..., D / 8], a bit for each number above zero, highest bit first: "ubinary" of sentence-transformers."""
     array = np.asarray(vectors)
     if array.shape[-1] % 8:
         raise ValueError(f"{array.shape[-1]} dimensions cannot be packed into bytes; expected a multiple of 8")
@@ -59,7 +58,7 @@ def unpack_signs(packed: ArrayLike) -> NDArray[np.float32]:
 
 
 def hamming_distances(a: ArrayLike, b: ArrayLike) -> NDArray[np.int32]:
-    """Number of bits in which each of `a` [n, D / 8], or one, differs from each of `b` [m, D / 8], or one: [n, m]."""
+    """Number of differing bits [n, m] of vectors of `a` [n, D / 8] and `b` [m, D / 8]; either may be a single one."""
     arrays = [np.atleast_2d(np.asarray(array)) for array in (a, b)]
     for array in arrays:
         if array.dtype != np.uint8 or array.ndim != 2:
@@ -67,7 +66,7 @@ def hamming_distances(a: ArrayLike, b: ArrayLike) -> NDArray[np.int32]:
     widths = [array.shape[1] for array in arrays]
     if widths[0] != widths[1]:
         raise ValueError(f"vectors of {8 * widths[0]} and of {8 * widths[1]} dimensions cannot be compared")
-    # As words of 64 bits, zeros added at the end.
+    # As 64-bit words, padded with zeros.
     left, right = (np.pad(array, ((0, 0), (0, -widths[0] % 8))).view(np.uint64) for array in arrays)
     columns = np.ascontiguousarray(right.T)
     distances = np.zeros((len(left), len(right)), np.int32)

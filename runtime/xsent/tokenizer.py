@@ -1,4 +1,4 @@
-"""Text to piece ids: SentencePiece, which also holds the only text normalisation there is."""
+"""Text to piece ids by SentencePiece, which also does all text normalisation."""
 
 from pathlib import Path
 
@@ -17,14 +17,14 @@ class Tokenizer:
             self._processor = sentencepiece.SentencePieceProcessor(model_file=str(path))
         except (OSError, RuntimeError) as error:
             raise BundleError(f"{path}: not a SentencePiece model; copy the whole bundle again") from error
-        # What each piece [V] adds to the unknown characters of a text, less its known pieces.
+        # Weight of each piece [V] in `mostly_unknown`: above 0 for unknown characters, below 0 for known pieces.
         self._unknown_weight = np.full(self.vocab_size, -1, np.float32)
-        # By name: to ask every piece would take longer than opening the model.
+        # Byte pieces by name: asking every piece would take longer than opening the model.
         named = self._processor.piece_to_id([f"<0x{byte:02X}>" for byte in range(256)])
-        # Two to four bytes are a character; an emoji must not outweigh three words.
+        # A character has two to four bytes; an emoji must not outweigh three words.
         self._unknown_weight[[piece for piece in named if self._processor.is_byte(piece)]] = 1 / 3
-        self._unknown_weight[self._processor.piece_to_id("▁")] = 0  # a space says nothing
-        self._unknown_weight[self._processor.unk_id()] = 1  # last: it is the id of whatever the vocabulary lacks
+        self._unknown_weight[self._processor.piece_to_id("▁")] = 0  # neither
+        self._unknown_weight[self._processor.unk_id()] = 1  # last: it is also the id of any name above that is missing
 
     @property
     def vocab_size(self) -> int:
@@ -32,11 +32,11 @@ class Tokenizer:
         return int(self._processor.get_piece_size())
 
     def encode(self, text: str) -> list[int]:
-        """Cut a text into piece ids, without begin or end marks; it is normalised by the model and by nothing else."""
+        """The piece ids of a text, without begin or end marks. Raises TypeError or ValueError if it is no text."""
         if not isinstance(text, str):
             raise TypeError(f"expected str, got {type(text).__name__}")
         try:
-            ids: list[int] = self._processor.encode(str.encode(text))  # whatever a subclass makes of it
+            ids: list[int] = self._processor.encode(str.encode(text))  # not the `encode` of a subclass
         except UnicodeEncodeError as error:
             raise ValueError(
                 f"a lone surrogate ({error.object[error.start]!r} at {error.start}) is no text; "
@@ -45,5 +45,5 @@ class Tokenizer:
         return ids
 
     def mostly_unknown(self, ids: NDArray[np.int64]) -> bool:
-        """Whether more characters that the vocabulary lacks than pieces that it has are among the pieces [T]."""
+        """Whether the pieces [T] have more unknown characters than known pieces."""
         return bool(self._unknown_weight[ids].sum() > 0)

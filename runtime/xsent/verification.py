@@ -1,4 +1,4 @@
-"""Whether a bundle still is what was exported, on this machine."""
+"""Verification of a bundle on this machine: its files, and its vectors against the golden ones."""
 
 import math
 import warnings
@@ -13,13 +13,13 @@ from xsent.encoder import SentenceEncoder, UnknownTextWarning
 from xsent.errors import BundleError
 from xsent.precision import Vectors
 
-# Times the typical size of a number: what is unrelated differs by more, what rounding does by less.
+# Largest tolerance, in typical sizes of a number: unrelated vectors differ by more, rounded ones by less.
 _MOST = 3
 
 
 @dataclass(frozen=True)
 class Verification:
-    """What was checked."""
+    """Result of a verification."""
 
     path: str  # the bundle
     fingerprint: str  # identity of its vector space
@@ -30,10 +30,11 @@ class Verification:
 
 
 def verify(path: str | Path | None = None, backend: str | None = None) -> Verification:
-    """Check the files of a bundle, by default the built-in one, and its vectors; a BundleError says what is wrong."""
+    """Check a bundle, by default the built-in one. Raises BundleError if its files or vectors are wrong."""
     bundle = Bundle.open(builtin_path() if path is None else path)
     bundle.verify()
-    golden, allowed = bundle.golden, bundle.golden.allowed(instruction_set())
+    golden = bundle.golden
+    allowed = golden.allowed(instruction_set())
     if not (golden.sentences and 0 <= allowed <= _MOST / math.sqrt(bundle.dim)):
         raise BundleError(
             f"{bundle.path}: {len(golden.sentences)} golden vectors that may differ by {allowed:.2g} tell nothing; "
@@ -48,14 +49,15 @@ def verify(path: str | Path | None = None, backend: str | None = None) -> Verifi
             f"{bundle.path}: golden vectors differ by {difference:.2g}, allowed {allowed:.2g}; "
             "this CPU or onnxruntime computes otherwise, try another version of onnxruntime"
         )
-    sizes = len(bundle.files), len(golden.sentences)
-    return Verification(str(bundle.path), bundle.fingerprint, *sizes, difference, allowed)
+    return Verification(
+        str(bundle.path), bundle.fingerprint, len(bundle.files), len(golden.sentences), difference, allowed
+    )
 
 
 def _golden_vectors(bundle: Bundle, layers: int | None, backend: str | None) -> Vectors:
     encoder = SentenceEncoder(bundle.path, layers=layers, backend=backend, threads=1)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UnknownTextWarning)  # they are of many scripts on purpose
+        warnings.simplefilter("ignore", UnknownTextWarning)  # golden sentences are of many scripts
         try:
             return encoder.encode(bundle.golden.sentences, on_long="error")
         except ValueError as error:

@@ -131,7 +131,7 @@ def test_other_vectors(bundle: Path, wrong: float) -> None:
 @pytest.mark.parametrize(
     ("fields", "message"),
     [
-        *(({"tolerance": {"other": tolerance}}, "tell nothing") for tolerance in (9.0, -1.0, float("nan"), float("inf"))),
+        *(({"tolerance": {"other": allowed}}, "tell nothing") for allowed in (9.0, -1.0, float("nan"), float("inf"))),
         ({"sentences": [], "vectors": []}, "0 golden vectors"),
         *(({"sentences": [text], "vectors": [[0.0] * 32]}, "golden sentence 1") for text in ("\ud800", "Anna " * 99)),
     ],

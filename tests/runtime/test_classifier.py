@@ -171,7 +171,7 @@ Arrays = dict[str, NDArray[Any]]
 @pytest.mark.parametrize(
     ("change", "save", "message"),
     [
-        (lambda arrays: arrays, np.savez_compressed, "its arrays are packed"),
+        (lambda arrays: arrays, np.savez_compressed, "its arrays are compressed"),
         (lambda arrays: {**arrays, "more": np.zeros(10**6)}, np.savez, "8,.* bytes, expected at most"),
         (lambda arrays: {**arrays, "bias": np.full(3, np.nan, np.float32)}, np.savez, "bias holds other"),
         (lambda arrays: {**arrays, "weight": arrays["weight"] / 0}, np.savez, "weight holds other"),

@@ -12,7 +12,7 @@ import xsent
 HEAVY = ("torch", "onnx", "openvino", "typer", "onnxruntime", "sentencepiece", "transformers", "tqdm")
 ENCODES = {"onnxruntime", "sentencepiece"}
 ENCODER = "from xsent import SentenceEncoder; SentenceEncoder"
-IMPORTING = "from xsent.backends.base import preload_backend\nwith importing"
+IMPORTING = "from xsent.backends.base import preload_backend\nwith preload_backend"
 
 
 def loaded_after(statement: str) -> set[str]:

@@ -167,7 +167,7 @@ def test_lines_are_counted_and_numbered(run: Runner, mini_bundle: Path, path: Pa
         assert "Error: sentence 18 (counted from 1): " in err
     else:
         assert code == 0
-        assert "Warning: 1 of 16 sentences had more than 64 tokens" in err
+        assert "Warning: 1 of 15 sentences had more than 64 tokens" in err
         assert "Warning: 1 of 16 lines are empty" in err
 
 

@@ -1,6 +1,7 @@
-"""Files and folders that appear whole or not at all; what a full disk, a damaged file and a second writer say."""
+"""Files and folders that appear whole or not at all; errors of full disks, damaged files and second writers."""
 
 import errno
+import fcntl
 import glob
 import io
 import json
@@ -19,30 +20,28 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-_NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}  # what a full disk, or a full share of one, raises
-_LARGEST = 1 << 30  # bytes of what is read whole
-_LARGEST_JSON = 1 << 24  # bytes; what it says may take twenty times as much in memory
+_NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}  # a full disk or quota
+_LARGEST = 1 << 30  # bytes of a file that is read whole
+_LARGEST_JSON = 1 << 24  # bytes; in memory, objects may take twenty times as much
 
 
 @contextmanager
 def explain_write_errors(
     path: Path, kept: Callable[[], bool] = lambda: False, resume: str = "make room, then --resume goes on"
 ) -> Iterator[None]:
-    """Turn a full disk into one line with what was asked for: a write knows no name, or that of what is half-written.
+    """Name `path` in OSErrors: those from writes carry no path, or the temporary one.
 
-    Of other failures only such a name is replaced. `kept` says whether what was done is there to go on from, `resume`
-    how.
+    For a full disk it also says what to do: `resume` if `kept()`, or to run it again.
     """
     try:
         yield
     except OSError as error:
-        if error.filename == str(path):  # it was said already
+        if error.filename == str(path):  # named already
             raise
         reason = error.strerror
         if error.errno in _NO_ROOM:
-            reason = (
-                f"{os.strerror(error.errno)}; {resume if kept() else 'nothing was kept, make room and run it again'}"
-            )
+            advice = resume if kept() else "nothing was kept, make room and run it again"
+            reason = f"{os.strerror(error.errno)}; {advice}"
         elif not str(error.filename).startswith(str(path.with_name(f".{path.name}."))):
             raise
         raise OSError(error.errno, reason, str(path)) from error
@@ -50,20 +49,20 @@ def explain_write_errors(
 
 @contextmanager
 def as_data_error(path: Path, remedy: str) -> Iterator[None]:
-    """Turn whatever reading raises into one line: the missing or damaged file, and the remedy."""
+    """Turn any error of reading into a DataError: the file is missing or damaged, and the remedy."""
     try:
         yield
     except XsentError:
         raise
     except FileNotFoundError as error:
         raise DataError(f"{error.filename or path}: missing; {remedy}") from error
-    except Exception as error:  # a damaged file brings a parser to raise anything
+    except Exception as error:  # on damaged files, parsers raise anything
         raise DataError(f"{path}: damaged ({in_one_line(error)}); {remedy}") from error
 
 
 @contextmanager
 def as_write_error(path: Path, remedy: str) -> Iterator[None]:
-    """Turn what writing raises into one line: what cannot be written, why, and what to do."""
+    """Turn an OSError of writing into a DataError: what cannot be written, why, and the remedy."""
     try:
         yield
     except OSError as error:
@@ -71,12 +70,12 @@ def as_write_error(path: Path, remedy: str) -> Iterator[None]:
 
 
 def file_exists_error(path: Path, advice: str = "exists; --force replaces it") -> FileExistsError:
-    """What to raise where something must not be replaced."""
+    """The error to raise where a file must not be replaced."""
     return FileExistsError(errno.EEXIST, advice, str(path))
 
 
 def read_json(path: Path, remedy: str) -> dict[str, Any]:
-    """Read an object that `to_json` wrote; a DataError says whether it is missing or damaged, and the remedy."""
+    """Read a JSON object. Raises DataError, with the remedy, if the file is missing or damaged."""
     with as_data_error(path, remedy):
         content = json.loads(read_plain(path, _LARGEST_JSON))
         if not isinstance(content, dict):
@@ -85,7 +84,7 @@ def read_json(path: Path, remedy: str) -> dict[str, Any]:
 
 
 def plain_size(path: Path) -> int:
-    """Size of a file in bytes; a ValueError says that it is a folder, or a pipe, which a reader would wait for."""
+    """Size of a file in bytes. Raises ValueError for folders and pipes (reading a pipe would block)."""
     found = path.stat()
     if not stat.S_ISREG(found.st_mode):
         raise ValueError("no plain file")
@@ -93,22 +92,22 @@ def plain_size(path: Path) -> int:
 
 
 def read_plain(path: Path, most: int = _LARGEST) -> bytes:
-    """The content of a plain file; a ValueError says that it is none, or has more bytes, of which 2^30 are too many."""
-    if (size := plain_size(path)) > min(most, _LARGEST):
-        raise ValueError(f"{size:,} bytes, expected at most {min(most, _LARGEST):,}")
+    """The content of a plain file. Raises ValueError if it is none or has more than `most` bytes."""
+    if (size := plain_size(path)) > most:
+        raise ValueError(f"{size:,} bytes, expected at most {most:,}")
     return path.read_bytes()
 
 
 def load_arrays(archive: bytes) -> "dict[str, NDArray[Any]]":
-    """The arrays that `np.savez` wrote, by name; a ValueError says that they are packed or not of finite numbers.
+    """The arrays that `np.savez` wrote, by name. Raises ValueError if they are compressed or not of finite numbers.
 
-    It never packs them, and packed ones could be of any size.
+    `np.savez` never compresses, and compressed arrays could be of any size.
     """
-    import numpy as np  # here, not above: what writes and moves files does without
+    import numpy as np  # here, not above: writing files needs no arrays
 
     with zipfile.ZipFile(io.BytesIO(archive)) as opened:
         if any(entry.compress_type != zipfile.ZIP_STORED for entry in opened.infolist()):
-            raise ValueError("its arrays are packed")
+            raise ValueError("its arrays are compressed")
     with np.load(io.BytesIO(archive), allow_pickle=False) as found:
         arrays = dict(found)
     for name, array in arrays.items():
@@ -118,7 +117,7 @@ def load_arrays(archive: bytes) -> "dict[str, NDArray[Any]]":
 
 
 def to_json(content: Mapping[str, object] | Sequence[object]) -> bytes:
-    """An object or a list as it lies in a file."""
+    """An object or a list as the bytes of a JSON file."""
     return json.dumps(content, indent=1, ensure_ascii=False).encode() + b"\n"
 
 
@@ -126,8 +125,8 @@ def to_json(content: Mapping[str, object] | Sequence[object]) -> bytes:
 def atomic_file(path: Path) -> Iterator[IO[bytes]]:
     """Write a file, seekable, under another name and rename it once it is complete and on the disk.
 
-    Whatever goes wrong (a full disk, Ctrl-C) leaves nothing behind, and an older file or folder as it was. What a kill
-    leaves behind goes the next time.
+    An error (a full disk, Ctrl-C) leaves nothing behind, and an older file as it was. Leftovers of a killed process are
+    removed on the next run.
     """
     recover(path)
     partial = _beside(path, "part")
@@ -145,7 +144,7 @@ def atomic_file(path: Path) -> Iterator[IO[bytes]]:
 
 @contextmanager
 def atomic_folder(path: Path) -> Iterator[Path]:
-    """Fill a folder beside `path` and put it in its place, see `atomic_file`."""
+    """Fill a folder under another name and rename it, see `atomic_file`."""
     recover(path)
     partial = _beside(path, "part")
     try:
@@ -166,13 +165,13 @@ def atomic_folder(path: Path) -> Iterator[Path]:
 
 
 def put_in_place(partial: Path, path: Path) -> None:
-    """Give a file or folder that is complete its name; whoever pulls the plug after that finds it there."""
+    """Rename a complete file or folder to its name, so that it survives a loss of power."""
     os.replace(partial, path)
     _sync_folder(path.parent)
 
 
 def replace_folder(partial: Path, path: Path) -> None:
-    """Put a complete folder in the place of another, if there is one, which goes only once the new one is there."""
+    """Replace a folder, if there is one, by a complete one; the old one is deleted last."""
     old = _beside(path, "old")
     try:
         if path.exists():
@@ -188,12 +187,12 @@ def replace_folder(partial: Path, path: Path) -> None:
 
 
 def remove_folder(path: Path) -> None:
-    """Delete a folder so that a process killed in between leaves no folder of that name with files missing."""
+    """Delete a folder; a process killed meanwhile leaves no folder of that name with files missing."""
     _discard(path, path)
 
 
 def recover(path: Path) -> None:
-    """Put back a folder that a killed process was about to replace, and clear away what it left half-written."""
+    """Restore a folder that a killed process was replacing, and remove what it left half-written."""
     for suffix in ("old", "part"):
         for left in path.parent.glob(f".{glob.escape(path.name)}.{'[0-9a-f]' * 8}.{suffix}"):
             with suppress(OSError), _locked(left) as ours:
@@ -204,17 +203,17 @@ def recover(path: Path) -> None:
 
 
 def sweep(folder: Path) -> None:
-    """`recover` whatever may lie in a folder."""
+    """`recover` everything in a folder."""
     for left in [*folder.glob(".*.part"), *folder.glob(".*.old")]:
         recover(folder / left.name[1:].rsplit(".", 2)[0])
 
 
 @contextmanager
 def only_writer(path: Path, flags: int = os.O_RDONLY) -> Iterator[None]:
-    """Keep other processes from writing a file or folder, by a DataError there.
+    """Lock a file or folder against other writers, which get a DataError.
 
-    Without effect where locks are unknown, or where nothing is there and the flags, those of `os.open`, do not make it.
-    Its name may be given up before the end.
+    Without effect on disks that know no locks, or if `path` is missing and `flags`, those of `os.open`, do not create
+    it. The file may be renamed while it is locked.
     """
     if not (flags & os.O_CREAT or path.exists()):
         yield
@@ -227,12 +226,7 @@ def only_writer(path: Path, flags: int = os.O_RDONLY) -> Iterator[None]:
 
 @contextmanager
 def _locked(path: Path, flags: int = os.O_RDONLY) -> Iterator[bool | None]:
-    """Whether a file or folder is ours alone until the end; None on Windows and on disks that know no locks."""
-    try:
-        import fcntl
-    except ImportError:
-        yield None
-        return
+    """Whether a file or folder is locked for us; None on disks that know no locks."""
     handle = os.open(path, flags, 0o666)
     try:
         ours: bool | None
@@ -249,13 +243,13 @@ def _locked(path: Path, flags: int = os.O_RDONLY) -> Iterator[bool | None]:
 
 
 def sync(file: IO[bytes]) -> None:
-    """Bring what was written to the disk."""
+    """Flush a file to the disk."""
     file.flush()
     os.fsync(file.fileno())
 
 
 def _sync_folder(folder: Path) -> None:
-    """Bring the names in a folder to the disk; some systems have no such thing."""
+    """Flush the names in a folder to the disk; not every file system can."""
     with suppress(OSError):
         handle = os.open(folder, os.O_RDONLY)
         try:
@@ -265,12 +259,12 @@ def _sync_folder(folder: Path) -> None:
 
 
 def _discard(folder: Path, path: Path) -> None:
-    """Delete a folder that was at `path`, under a name that says that it is not whole."""
+    """Delete a folder that was at `path`, under a name that marks it as incomplete."""
     gone = _beside(path, "part")
     folder.rename(gone)
     shutil.rmtree(gone)
 
 
 def _beside(path: Path, suffix: str) -> Path:
-    """A name that nobody else has, neither another thread nor a process of the same number in another container."""
+    """A name that no other thread or process uses, not even one with the same id in another container."""
     return path.with_name(f".{path.name}.{os.urandom(4).hex()}.{suffix}")

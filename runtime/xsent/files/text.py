@@ -17,17 +17,17 @@ from typing import IO
 from xsent.errors import DataError
 
 _BOM = b"\xef\xbb\xbf"
-_LONGEST = 1 << 26  # bytes of a line: a packed file of a few could unpack to one that no memory holds
+_LONGEST = 1 << 26  # bytes of a line: a small compressed file may hold a line that fills the memory
 
-# What reading a damaged packed file raises, beside OSError.
+# What reading a damaged compressed file raises, besides OSError.
 _DAMAGED = (EOFError, MemoryError, zlib.error, lzma.LZMAError, gzip.BadGzipFile)
 
 
 def read_lines(source: str | Path) -> Iterator[str]:
-    """Read UTF-8 text as a stream of lines without their ends; a DataError names file and line that cannot be read.
+    """Read UTF-8 text as a stream of lines without their ends. Raises DataError with the file and the line.
 
-    The source is a file, packed if it ends in `.gz` or `.xz`; `-` is standard input. Only a line feed ends a line (and
-    a carriage return before it is dropped): a rare separator inside a sentence must not shift all lines after it.
+    The source is a file, compressed if it ends in `.gz` or `.xz`; `-` is standard input. Only a line feed ends a line
+    (a carriage return before it is dropped), so that rare separators inside a sentence do not shift the lines after it.
     """
     for number, line in enumerate(raw_lines(source), 1):
         try:
@@ -40,7 +40,7 @@ def read_lines(source: str | Path) -> Iterator[str]:
 
 
 def steady_lines(source: str | Path) -> Iterator[str]:
-    """The same; a DataError in the end says so if the file was changed meanwhile."""
+    """As `read_lines`; in the end it raises DataError if the file was changed meanwhile."""
     before = file_state(source)
     yield from read_lines(source)
     if file_state(source) != before:
@@ -48,14 +48,14 @@ def steady_lines(source: str | Path) -> Iterator[str]:
 
 
 def read_sentences(source: str | Path) -> list[str]:
-    """All lines of a source, see `read_lines`; a DataError says that there is none."""
+    """All lines of a source, see `read_lines`. Raises DataError if there are none."""
     if not (sentences := list(read_lines(source))):
         raise DataError(f"{_name(source)}: empty; expected one sentence a line")
     return sentences
 
 
 def read_fields(source: str | Path, count: int, layout: str) -> Iterator[list[str]]:
-    """Read tab-separated lines, see `read_lines`, which all have `count` fields; `layout` names them in messages."""
+    """Read tab-separated lines of `count` fields, see `read_lines`; `layout` names the fields in messages."""
     for number, line in enumerate(read_lines(source), 1):
         fields = line.split("\t")
         if len(fields) != count:
@@ -64,7 +64,7 @@ def read_fields(source: str | Path, count: int, layout: str) -> Iterator[list[st
 
 
 def raw_lines(source: str | Path) -> Iterator[bytes]:
-    """The lines of a source as bytes with their ends, see `read_lines`, without the mark that a file may begin with."""
+    """The lines of a source as bytes with their ends, see `read_lines`, without a byte-order mark."""
     name = _name(source)
     try:
         with _opened(source) as file:
@@ -73,37 +73,37 @@ def raw_lines(source: str | Path) -> Iterator[bytes]:
                     raise DataError(f"{name}:{number}: over {_LONGEST:,} bytes; expected lines that end in a line feed")
                 yield line if number > 1 else line.removeprefix(_BOM)
     except _DAMAGED as error:
-        raise DataError(f"{name}: damaged or not packed as its name says ({error}); pack it again") from error
+        raise DataError(f"{name}: damaged or not compressed as its name says ({error}); compress it again") from error
     except OSError as error:
         raise DataError(f"{name}: cannot be read ({error.strerror}); expected a text file") from error
 
 
 def file_state(source: str | Path) -> tuple[int, ...] | None:
-    """Size of a plain file, when it was changed, and which it is; None for a pipe."""
+    """Size, time of change and inode of a plain file; None for a pipe."""
     try:
         found = os.stat(source)
-    except OSError:  # standard input; or missing, which reading it will say
+    except OSError:  # standard input; or missing, which reading will report
         return None
     return (found.st_size, found.st_mtime_ns, found.st_ino) if stat.S_ISREG(found.st_mode) else None
 
 
 class LineDigest:
-    """What is remembered of lines that were read, so that a job goes on with the same ones."""
+    """Running hash of the lines read, used to verify a resume."""
 
     def __init__(self) -> None:
         self._digest = hashlib.sha256()
 
     def add(self, line: str) -> None:
-        """Remember one more."""
+        """Add a line."""
         self._digest.update(line.encode() + b"\n")
 
     @property
     def hex(self) -> str:
-        """All of them in 64 letters."""
+        """The hash of all lines in hex."""
         return self._digest.hexdigest()
 
     def skip(self, lines: Iterable[str], count: int, known: str, path: Path) -> Iterator[str]:
-        """Pass over what a stopped job that makes `path` has read; a DataError says that its digest is not `known`."""
+        """Skip `count` lines that an interrupted job already read. Raises DataError if their hash is not `known`."""
         source = iter(lines)
         for line in islice(source, count):
             self.add(line)

@@ -1,7 +1,11 @@
-"""Files of vectors: read whole or in blocks, and written so that a stopped job can be resumed."""
+"""Files of vectors, each with a note beside it that says which encoder made it: opened, and written row by row.
+
+`.npy` and `.f32` are read and written, `.jsonl` and `.parquet` are written only. A job that was stopped can be resumed.
+"""
 
 import json
 import os
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
 from dataclasses import asdict, dataclass, field, replace
@@ -30,12 +34,15 @@ from xsent.files.atomic import (
 from xsent.files.text import LineDigest
 from xsent.precision import Vectors, stored_as
 
+# Rows between two milestones of a job, and in a row group of Parquet: about a second of encoding on a laptop.
+STEP = 4096
+
 _REMEDY = "encode the text again"
 
 
 @dataclass(frozen=True)
 class VectorMeta:
-    """What lies beside a file of vectors."""
+    """The note beside a file of vectors: how they were made."""
 
     fingerprint: str  # identity of the encoder's vector space
     dim: int  # length of a vector (D)
@@ -45,15 +52,15 @@ class VectorMeta:
 
 @dataclass(frozen=True)
 class VectorFile:
-    """A file of vectors, opened."""
+    """An opened file of vectors."""
 
     path: Path
     note: VectorMeta
-    rows: NDArray[Any]  # [n, D], binary ones [n, D / 8], mapped into memory: only what is looked at is read
+    rows: NDArray[Any]  # [n, D], binary ones [n, D / 8], mapped into memory: only rows that are used are read
 
 
 def open_vectors(path: str | Path) -> VectorFile:
-    """Open a `.npy` or `.f32` file that `xsent encode` wrote; its note must lie beside it."""
+    """Open a `.npy` or `.f32` file of vectors. Raises DataError if it or its note is missing or damaged."""
     path = Path(path)
     if path.suffix not in (".npy", ".f32"):
         raise DataError(f"{path}: expected vectors in a .npy or .f32 file")
@@ -71,7 +78,7 @@ def open_vectors(path: str | Path) -> VectorFile:
 
 
 def check_same_space(a: VectorFile, b: VectorFile) -> None:
-    """See whether two files can be compared: a FingerprintError or a DataError says in what they differ."""
+    """Raises FingerprintError or DataError if vectors of two files cannot be compared."""
     if not same_space(a.note.fingerprint, b.note.fingerprint):
         raise FingerprintError(
             f"{a.path} has vectors of {a.note.fingerprint}, {b.path} of {b.note.fingerprint}: use one model"
@@ -84,7 +91,7 @@ def check_same_space(a: VectorFile, b: VectorFile) -> None:
 
 
 def note_file(path: Path) -> Path:
-    """The note beside a file of vectors."""
+    """Path of the note beside a file of vectors."""
     return path.with_name(f"{path.name}.json")
 
 
@@ -109,10 +116,10 @@ def _map_raw(path: Path, size: int, dim: int) -> NDArray[Any]:
     return np.memmap(path, "<f4", "r", shape=(size // row, dim)) if size else np.empty((0, dim), "<f4")
 
 
-class RawWriter:
-    """Numbers and nothing else, row after row, little-endian: with float32 the layout of LASER.
+class RowWriter(ABC):
+    """Appends rows to a file in one format.
 
-    The file is at its end: empty, or cut after a flush; seekable for the formats that fill in something in the end.
+    The file is at its end: empty, or cut after a flush; seekable for formats that complete their header in the end.
     """
 
     def __init__(self, file: IO[bytes], precision: str, dim: int) -> None:
@@ -120,20 +127,28 @@ class RawWriter:
         self._dtype = dtype.newbyteorder("<")
         self._file = file
 
+    @abstractmethod
     def write(self, sentence: str, vector: Vectors) -> None:
         """Append one sentence, if the format keeps it, and its vector, [D] or [D / 8]."""
-        self._file.write(vector.astype(self._dtype, copy=False).data)
 
-    def flush(self) -> None:
-        """Hand what is still held back to the file."""
+    def flush(self) -> None:  # noqa: B027  most formats hold nothing back
+        """Write rows that are held back."""
 
     def finish(self, rows: int) -> None:
-        """Complete the file, which has so many rows."""
+        """Complete a file of `rows` rows."""
         self.flush()
 
 
+class RawWriter(RowWriter):
+    """Numbers alone, row after row, little-endian: with float32 the layout of LASER."""
+
+    def write(self, sentence: str, vector: Vectors) -> None:
+        """Append the vector."""
+        self._file.write(vector.astype(self._dtype, copy=False).data)
+
+
 class NpyWriter(RawWriter):
-    """A NumPy file [n, width]; n is filled in in the end."""
+    """A NumPy file [n, width]; its header gets n in the end."""
 
     def __init__(self, file: IO[bytes], precision: str, dim: int) -> None:
         super().__init__(file, precision, dim)
@@ -141,30 +156,29 @@ class NpyWriter(RawWriter):
             self._write_header(0)
 
     def finish(self, rows: int) -> None:
-        """Say how many rows there are."""
+        """Write the number of rows into the header."""
         self._file.seek(0)
-        self._write_header(rows)  # of the same length: NumPy leaves room for the first dimension to grow
+        self._write_header(rows)  # as long as before: NumPy leaves room for the first dimension to grow
 
     def _write_header(self, rows: int) -> None:
         header = {"descr": self._dtype.str, "fortran_order": False, "shape": (rows, self._width)}
         np.lib.format.write_array_header_1_0(self._file, header)
 
 
-class JsonLinesWriter(RawWriter):
+class JsonLinesWriter(RowWriter):
     """One JSON object a line: `{"sentence": ..., "vector": [...]}`."""
 
     def write(self, sentence: str, vector: Vectors) -> None:
-        """Nine digits bring a float32 back exactly."""
-        numbers = ("%.9g," * len(vector) % tuple(vector.tolist()))[:-1]  # at once: a third faster than one by one
+        """Append an object; nine digits give a float32 back exactly."""
+        numbers = ("%.9g," * len(vector) % tuple(vector.tolist()))[:-1]  # a third faster than one number at a time
         text = json.dumps(sentence, ensure_ascii=False)
         self._file.write(f'{{"sentence": {text}, "vector": [{numbers}]}}\n'.encode())
 
 
-class ArrowWriter(RawWriter):
-    """What becomes a Parquet file: an Arrow stream of columns `sentence` (text) and `vector` (lists of equal length).
+class ArrowWriter(RowWriter):
+    """An Arrow stream of columns `sentence` (text) and `vector` (lists of equal length), see `arrow_to_parquet`.
 
-    A Parquet file is readable only once its end is written; this one can be cut anywhere between two batches. In the
-    end each batch becomes a row group.
+    Unlike a Parquet file, it can be cut between two batches and continued.
     """
 
     def __init__(self, file: IO[bytes], precision: str, dim: int) -> None:
@@ -178,12 +192,12 @@ class ArrowWriter(RawWriter):
             file.write(self._schema.serialize())
 
     def write(self, sentence: str, vector: Vectors) -> None:
-        """Hold both back until there are enough for a batch."""
+        """Hold the row back until the next flush."""
         self._sentences.append(sentence)
         self._vectors.append(vector)
 
     def flush(self) -> None:
-        """Write what was held back as one batch."""
+        """Write the rows that were held back as one batch."""
         if not self._sentences:
             return
         numbers = self._arrow.array(np.concatenate(self._vectors))
@@ -193,7 +207,7 @@ class ArrowWriter(RawWriter):
         self._sentences, self._vectors = [], []
 
 
-FORMATS: dict[str, type[RawWriter]] = {
+FORMATS: dict[str, type[RowWriter]] = {
     ".npy": NpyWriter,
     ".jsonl": JsonLinesWriter,
     ".parquet": ArrowWriter,
@@ -202,7 +216,7 @@ FORMATS: dict[str, type[RawWriter]] = {
 
 
 def check_format(name: str, precision: str) -> None:
-    """See whether a file of this name can be written and hold such vectors; complains if not."""
+    """Raises ValueError if a file of this name cannot hold such vectors, MissingExtraError without pyarrow."""
     if Path(name).suffix not in FORMATS:  # a name of nothing but an ending has none
         raise ValueError(f"{name or '.'}: expected a name that ends in {' or '.join(FORMATS)}")
     if name.endswith(".f32") and precision != "float32":
@@ -212,7 +226,7 @@ def check_format(name: str, precision: str) -> None:
 
 
 def arrow_to_parquet(stream: Path, file: IO[bytes], note: VectorMeta) -> None:
-    """Turn what an `ArrowWriter` has written into a Parquet file, one batch at a time; its metadata has the note."""
+    """Turn the file of an `ArrowWriter` into a Parquet file with the note in its metadata; a batch is a row group."""
     arrow = _pyarrow()
     with stream.open("rb") as source:
         batches = arrow.ipc.open_stream(source)
@@ -229,165 +243,39 @@ def _pyarrow() -> ModuleType:
     return arrow
 
 
-# Rows between two checkpoints, and in a row group of Parquet: about a second of encoding on a laptop.
-STEP = 4096
-
-
 @dataclass(frozen=True)
 class Milestone:
-    """How far an unfinished file is."""
+    """How much of an unfinished file is on the disk."""
 
-    job: Mapping[str, object] = field(default_factory=dict)  # all that moves its content, but for the sentences
-    rows: int = 0  # that are on the disk
+    job: Mapping[str, object] = field(default_factory=dict)  # all that determines its content, except the sentences
+    rows: int = 0  # rows on the disk
     bytes: int = 0  # length of the file with them
     digest: str = ""  # of their sentences
-    replaces: bool = False  # whether it was begun to replace an older file
-
-
-class VectorOutput:
-    """`.NAME.part`, which becomes NAME; `.NAME.part.json` has its checkpoints, a line each. See `vector_file`."""
-
-    def __init__(
-        self, path: Path, note: VectorMeta, job: Mapping[str, object] | None, *, resume: bool, force: bool
-    ) -> None:
-        self._path, self._note = path, note
-        self._part, self._journal = _parts(path)
-        self._job = None if job is None else {**asdict(note), **job}
-        self._digest = LineDigest()
-        self._last = self._find(resume=resume, force=force)
-        if not self._last.rows:
-            self._journal.write_bytes(b"")
-            self._part.write_bytes(b"")
-        self._replaces = force or self._last.replaces
-        self.rows = self.kept  # that it has
-        self._file = self._part.open("r+b")
-        self._file.truncate(self._last.bytes)
-        self._file.seek(0, os.SEEK_END)
-        self._writer = FORMATS[path.suffix](self._file, note.precision, note.dim)
-
-    @property
-    def kept(self) -> int:
-        """Rows that outlive this process if it stops now."""
-        return self._last.rows
-
-    def remaining(self, sentences: Iterable[str]) -> Iterator[str]:
-        """The sentences that have no row yet; a DataError says that the others are not those that have one."""
-        return self._digest.skip(sentences, self._last.rows, self._last.digest, self._path)
-
-    def write(self, sentence: str, vector: Vectors) -> None:
-        """Append one sentence and its vector, [D] or [D / 8]."""
-        self._writer.write(sentence, vector)
-        self._digest.add(sentence)
-        self.rows += 1
-        if self.rows % STEP == 0:
-            self._writer.flush()
-            if self._job is not None:
-                self._checkpoint(self._job)
-
-    def publish(self) -> None:
-        """Give the complete file its name: the note first, for vectors without one are of no use."""
-        self._writer.finish(self.rows)
-        sync(self._file)
-        self._file.close()
-        if self._path.suffix == ".parquet":
-            if self.kept:  # a kill may leave both files: then the one of that name is our own
-                self._note_down(replace(self._last, replaces=True))
-            with atomic_file(self._path) as file:
-                arrow_to_parquet(self._part, file, self._note)
-                sync(file)
-                self._publish_note()
-        else:
-            self._publish_note()
-            put_in_place(self._part, self._path)
-        os.truncate(self._journal, 0)
-
-    def close(self) -> None:
-        """Close the file, whether or not what waits to be written can be."""
-        with suppress(OSError):
-            self._file.close()
-
-    def _publish_note(self) -> None:
-        if self._has_note():  # then older vectors may stay until the new ones are there
-            return
-        with atomic_file(note_file(self._path)) as file:
-            file.write(to_json(asdict(self._note)))
-            sync(file)
-            self._path.unlink(missing_ok=True)  # older vectors must not stand beside the new note
-
-    def _has_note(self) -> bool:
-        """Whether the right note is there: of older vectors, or of a process that was killed before its own came."""
-        note = note_file(self._path)
-        return note.is_file() and note.read_bytes() == to_json(asdict(self._note))
-
-    def _checkpoint(self, job: Mapping[str, object]) -> None:
-        """Put everything on the disk and note it."""
-        sync(self._file)
-        self._note_down(Milestone(job, self.rows, self._file.tell(), self._digest.hex, self._replaces))
-
-    def _note_down(self, last: Milestone) -> None:
-        before = self._journal.stat().st_size
-        try:
-            with self._journal.open("ab") as journal:
-                journal.write(json.dumps(asdict(last)).encode() + b"\n")
-                sync(journal)
-        except OSError:
-            os.truncate(self._journal, before)
-            raise
-        self._last = last
-
-    def _find(self, *, resume: bool, force: bool) -> Milestone:
-        """The checkpoint to go on from; complains about what must not be overwritten."""
-        last = Milestone() if self._job is None or (force and not resume) else self._read()
-        if self._path.exists() and not (force or (resume and last.replaces)):
-            advice = "complete already; there is nothing to resume" if resume else "exists; --force replaces it"
-            raise file_exists_error(self._path, advice)
-        if last.rows and not resume:
-            advice = f"an unfinished run got to line {last.rows:,}; --resume goes on, --force starts over"
-            raise file_exists_error(self._path, advice)
-        if last.rows:
-            self._check(last)
-        elif note_file(self._path).exists() and not (force or self._has_note()):
-            raise file_exists_error(note_file(self._path))
-        return last
-
-    def _read(self) -> Milestone:
-        if not self._part.exists():  # it has got its name, and the process was killed right after that
-            os.truncate(self._journal, 0)
-            return Milestone()
-        with as_data_error(self._journal, "--force starts over"):
-            whole, end, _ = self._journal.read_bytes().rpartition(b"\n")
-            last = Milestone(**json.loads(whole.rpartition(b"\n")[2])) if whole else Milestone()
-            os.truncate(self._journal, len(whole + end))  # a kill may have cut the last line
-            return last
-
-    def _check(self, last: Milestone) -> None:
-        """See that the job is still the same, and the file is what its checkpoint says."""
-        new, old = self._job or {}, last.job
-        for key in {**new, **old}:  # the fingerprint first
-            if old.get(key) != new.get(key):
-                raise (FingerprintError if key == "fingerprint" else DataError)(
-                    f"{self._path}: of another job: {key} was {old.get(key)}, is now {new.get(key)}; "
-                    "give the same, or --force to start over"
-                )
-        if self._part.stat().st_size < last.bytes:
-            raise DataError(f"{self._part}: shorter than its journal says; --force starts over")
+    replaces: bool = False  # whether the job was begun to replace an older file
 
 
 @contextmanager
 def vector_file(
     path: Path, note: VectorMeta, *, force: bool = False, job: Mapping[str, object] | None = None, resume: bool = False
-) -> Iterator[VectorOutput]:
+) -> Iterator["VectorOutput"]:
     """Write vectors to a file that appears, with its note, once it is complete; one process can write it at a time.
 
-    `job` is what else moves the vectors, beside note and sentences: with it, what is written outlives errors and kills
-    from every `STEP` rows on, and `resume` goes on with what the same job has left, if there is anything.
+    Args:
+        path: The file; its ending is one of `FORMATS`.
+        note: The note beside it.
+        force: Replace an existing file, and discard what a stopped job has left.
+        job: Everything except note and sentences that determines the vectors. With it, written rows survive errors and
+            kills from every `STEP` rows on, and can be resumed.
+        resume: Continue what the same job has left, if anything; replaces a finished file only if the job was begun
+            with `force`.
 
-    A FileExistsError says that the file exists, finished or not, and that neither `force` nor `resume` tells what to do
-    with it; `resume` replaces a finished one if the unfinished one was begun with `force`. A FingerprintError or a
-    DataError says that what is left is of another job or damaged, or that another process writes it.
+    Raises:
+        FileExistsError: The file exists, finished or not, and neither `force` nor `resume` says what to do with it.
+        FingerprintError: The unfinished file was made by another encoder.
+        DataError: The unfinished file is of another job or damaged, or another process is writing it.
     """
     check_format(path.name, note.precision)
-    part, journal = _parts(path)
+    part, journal = _unfinished(path)
 
     def kept() -> bool:
         return journal.exists() and journal.stat().st_size > 0
@@ -403,5 +291,137 @@ def vector_file(
                 journal.unlink(missing_ok=True)  # last: it holds the lock
 
 
-def _parts(path: Path) -> tuple[Path, Path]:
+class VectorOutput:
+    """An unfinished file of vectors, see `vector_file`.
+
+    Rows are written to `.NAME.part`, which becomes NAME; `.NAME.part.json` is the journal, a milestone a line.
+    """
+
+    def __init__(
+        self, path: Path, note: VectorMeta, job: Mapping[str, object] | None, *, resume: bool, force: bool
+    ) -> None:
+        self._path = path
+        self._note = note
+        self._part, self._journal = _unfinished(path)
+        self._job = None if job is None else {**asdict(note), **job}
+        self._digest = LineDigest()
+        self._last = self._find_milestone(resume=resume, force=force)
+        if not self._last.rows:
+            self._journal.write_bytes(b"")
+            self._part.write_bytes(b"")
+        self._replaces = force or self._last.replaces
+        self.rows = self.kept  # rows written
+        self._file = self._part.open("r+b")
+        self._file.truncate(self._last.bytes)
+        self._file.seek(0, os.SEEK_END)
+        self._writer = FORMATS[path.suffix](self._file, note.precision, note.dim)
+
+    @property
+    def kept(self) -> int:
+        """Rows that survive if this process stops now."""
+        return self._last.rows
+
+    def remaining(self, sentences: Iterable[str]) -> Iterator[str]:
+        """The sentences that have no row yet; raises DataError if the others are not those of the rows."""
+        return self._digest.skip(sentences, self._last.rows, self._last.digest, self._path)
+
+    def write(self, sentence: str, vector: Vectors) -> None:
+        """Append one sentence and its vector, [D] or [D / 8]."""
+        self._writer.write(sentence, vector)
+        self._digest.add(sentence)
+        self.rows += 1
+        if self.rows % STEP == 0:
+            self._writer.flush()
+            if self._job is not None:
+                sync(self._file)
+                milestone = Milestone(self._job, self.rows, self._file.tell(), self._digest.hex, self._replaces)
+                self._append_milestone(milestone)
+
+    def publish(self) -> None:
+        """Give the complete file its name, after its note: vectors without a note cannot be used."""
+        self._writer.finish(self.rows)
+        sync(self._file)
+        self._file.close()
+        if self._path.suffix == ".parquet":
+            if self.kept:  # a kill may leave both files: then the one of that name is our own
+                self._append_milestone(replace(self._last, replaces=True))
+            with atomic_file(self._path) as file:
+                arrow_to_parquet(self._part, file, self._note)
+                sync(file)
+                self._publish_note()
+        else:
+            self._publish_note()
+            put_in_place(self._part, self._path)
+        os.truncate(self._journal, 0)
+
+    def close(self) -> None:
+        """Close the file, even if buffered rows cannot be written."""
+        with suppress(OSError):
+            self._file.close()
+
+    def _publish_note(self) -> None:
+        if self._has_note():  # then an older file can stay until the new one replaces it
+            return
+        with atomic_file(note_file(self._path)) as file:
+            file.write(to_json(asdict(self._note)))
+            sync(file)
+            self._path.unlink(missing_ok=True)  # the new note does not describe an older file
+
+    def _has_note(self) -> bool:
+        """Whether this note is there, from an older file or from a process that was killed before it could finish."""
+        note = note_file(self._path)
+        return note.is_file() and note.read_bytes() == to_json(asdict(self._note))
+
+    def _append_milestone(self, milestone: Milestone) -> None:
+        before = self._journal.stat().st_size
+        try:
+            with self._journal.open("ab") as journal:
+                journal.write(json.dumps(asdict(milestone)).encode() + b"\n")
+                sync(journal)
+        except OSError:
+            os.truncate(self._journal, before)
+            raise
+        self._last = milestone
+
+    def _find_milestone(self, *, resume: bool, force: bool) -> Milestone:
+        """The milestone to continue from; raises an error if a file or a job would be lost."""
+        last = Milestone() if self._job is None or (force and not resume) else self._read_journal()
+        if self._path.exists() and not (force or (resume and last.replaces)):
+            advice = "complete already; there is nothing to resume" if resume else "exists; --force replaces it"
+            raise file_exists_error(self._path, advice)
+        if last.rows and not resume:
+            advice = f"an unfinished run got to line {last.rows:,}; --resume goes on, --force starts over"
+            raise file_exists_error(self._path, advice)
+        if last.rows:
+            self._check_job(last)
+        elif note_file(self._path).exists() and not (force or self._has_note()):
+            raise file_exists_error(note_file(self._path))
+        return last
+
+    def _read_journal(self) -> Milestone:
+        if not self._part.exists():  # the process was killed right after the file got its name
+            os.truncate(self._journal, 0)
+            return Milestone()
+        with as_data_error(self._journal, "--force starts over"):
+            whole, end, _ = self._journal.read_bytes().rpartition(b"\n")
+            last = Milestone(**json.loads(whole.rpartition(b"\n")[2])) if whole else Milestone()
+            os.truncate(self._journal, len(whole + end))  # a kill may have cut the last line
+            return last
+
+    def _check_job(self, last: Milestone) -> None:
+        """Raises FingerprintError or DataError if the milestone is of another job or the file is shorter than it."""
+        new = self._job or {}
+        old = last.job
+        for key in {**new, **old}:  # the fingerprint first
+            if old.get(key) != new.get(key):
+                raise (FingerprintError if key == "fingerprint" else DataError)(
+                    f"{self._path}: of another job: {key} was {old.get(key)}, is now {new.get(key)}; "
+                    "give the same, or --force to start over"
+                )
+        if self._part.stat().st_size < last.bytes:
+            raise DataError(f"{self._part}: shorter than its journal says; --force starts over")
+
+
+def _unfinished(path: Path) -> tuple[Path, Path]:
+    """The unfinished file and its journal."""
     return path.with_name(f".{path.name}.part"), path.with_name(f".{path.name}.part.json")
