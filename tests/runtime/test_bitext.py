@@ -127,28 +127,6 @@ def test_wrong_arguments(
         find(*sides, **arguments)
 
 
-def greedily(a: NDArray[Any], b: NDArray[Any], margin: Margin, k: int) -> list[Pair]:
-    """Documents aligned by loops over all pairs that are among the k nearest of either side."""
-    cosines, scores = margin_scores(a, b, margin="absolute"), margin_scores(a, b, margin=margin, k=k)
-    near = {(i, int(j)) for i in range(len(a)) for j in np.argsort(-cosines[i], kind="stable")[:k]}
-    near |= {(int(i), j) for j in range(len(b)) for i in np.argsort(-cosines[:, j], kind="stable")[:k]}
-    pairs: list[Pair] = []
-    for i, j in sorted(near, key=lambda pair: (-scores[pair], pair)):
-        if all(i != x and j != y for x, y in pairs):
-            pairs.append((i, j))
-    return pairs
-
-
-@pytest.mark.parametrize("margin", ["ratio", "distance", "absolute"])
-@pytest.mark.parametrize("seed", range(4))
-def test_documents_are_aligned_greedily_over_the_candidates(margin: Margin, seed: int) -> None:
-    random = np.random.default_rng(seed)
-    a, b = random.normal(size=(15, 4)) + 1, random.normal(size=(12, 4)) + 1
-    found = align_documents(a, b, margin=margin, k=3)
-    assert [(pair.a, pair.b) for pair in found] == greedily(a, b, margin, 3)
-    assert [pair.score for pair in found] == sorted((pair.score for pair in found), reverse=True)
-
-
 @pytest.mark.parametrize(
     ("a", "b", "margin", "expected"),
     [

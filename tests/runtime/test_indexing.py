@@ -65,19 +65,6 @@ def test_empty_lines_that_were_added_block_nothing(made: Path, encoder: Sentence
     assert contents(made) == before
 
 
-def test_an_addition_that_fails_or_is_killed_leaves_the_index(made: Path, encoder: SentenceEncoder) -> None:
-    before, found = contents(made), SearchIndex(made).search(encoder, ["Anna"], k=100)
-    with pytest.raises(Stop):
-        extend_index(made, until(LINES, 3), encoder)
-    assert contents(made) == before
-    with (made / "vectors.f16").open("ab") as file:
-        file.write(b"half a li")
-    assert SearchIndex(made).search(encoder, ["Anna"], k=100) == found
-    extend_index(made, ["Clara"], encoder)
-    assert SearchIndex(made).search(encoder, ["Clara"], k=1)[0][0].line == 51
-    SearchIndex(made).verify()
-
-
 @pytest.mark.usefixtures("often")
 def test_a_stopped_addition_is_resumed_or_forgotten_while_the_index_serves(
     made: Path, encoder: SentenceEncoder
