@@ -12,7 +12,7 @@ from xsent.classification.topics import COLUMNS, ENGLISH, SEEDS_NOTE, accuracy_r
 from xsent.cli.terminal import format_table
 from xsent.encoder import SentenceEncoder
 from xsent.errors import DataError
-from xsent.evaluation.protocols import PROTOCOLS, as_stored
+from xsent.evaluation import PROTOCOLS, as_stored
 from xsent_export.check import Parity
 from xsent_export.options import BundleSpec, space_of
 from xsent_train.checkpoint import Checkpoint

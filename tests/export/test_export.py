@@ -16,7 +16,7 @@ from trainings import export_command
 from xsent.cli.terminal import format_table
 from xsent.encoder import SentenceEncoder
 from xsent.errors import BundleError
-from xsent.evaluation.protocols import PROTOCOLS, as_stored
+from xsent.evaluation import PROTOCOLS, as_stored
 from xsent.verification import verify
 from xsent_export.export import export_checkpoint
 from xsent_export.options import ExportOptions

@@ -70,7 +70,7 @@ def _add_command(task: str, summary: str, example: str) -> None:
         truncate_dim: TruncateOption = None,
         as_json: JsonOption = False,
     ) -> None:
-        from xsent.evaluation.protocols import PROTOCOLS, as_stored
+        from xsent.evaluation import PROTOCOLS, as_stored
         from xsent.open_model import open_model
 
         encoder = as_stored(open_model(model, layers), precision, truncate_dim)
@@ -101,7 +101,7 @@ def compare_spaces(
 ) -> None:
     """Another model's space: P@1 between its English and this one's translations, and how near both are."""
     from xsent.encoder import SentenceEncoder
-    from xsent.evaluation.protocols import as_stored
+    from xsent.evaluation import as_stored
     from xsent.evaluation.translation import space
     from xsent.open_model import open_model
 
