@@ -51,7 +51,7 @@ def test_what_is_no_bert_to_take_layers_from(
         ("teacher_layers = [0, 2]", "teacher_layers = [0, 3]", "has layers 0 to 2; teacher_layers names 3"),
         ("[16, 32]", "[16, 48]", "has 32 dimensions: prefixes of stage 'frozen' must be above 0 and end with dim = 32"),
         ("max_length = 24", "max_length = 39", "reads 38 tokens; max_length = 39 must be at most that"),
-        ("teacher_layers = [0, 2]", "dim = 32\nnum_heads = 2", "stage rows: rows brings the table under a teacher's"),
+        ("teacher_layers = [0, 2]", "dim = 32\nnum_heads = 2", "stage rows: embedding_match brings the table"),
     ],
 )
 def test_a_recipe_that_does_not_fit_the_teacher(

@@ -17,8 +17,7 @@ from trainings import command
 from xsent.errors import MissingExtraError
 from xsent_train.data import filtering
 from xsent_train.data.corpus import Pair
-from xsent_train.data.filtering import PairFilter, Reason, Rules, judge
-from xsent_train.data.languages import RIVALS, SCRIPTS, Identifier, read_script
+from xsent_train.data.filtering import RIVALS, SCRIPTS, Identifier, PairFilter, Reason, Rules, judge, read_script
 
 ENGLISH = "The old bridge over the river is closed until next summer."
 GOOD = {
@@ -194,7 +193,7 @@ def test_the_command_keeps_lines_and_says_what_went(corpus: Path) -> None:
     assert table[1] == ["fr", "2", "1", "50.0", "0", "0", "0", "0", "1"]
     assert table[-3] == ["total", "4", "3", "75.0", "0", "0", "0", "0", "1"]
     assert stderr.splitlines()[-2] == "bad lines, 1 fields instead of 4, 3 or 2: 1"
-    assert stderr.splitlines()[-1].endswith("their translations went unchecked: tlh")
+    assert stderr.splitlines()[-1].endswith("not checked for their language: tlh")
     code, stdout, stderr = run(corpus, "other.tsv", "--languages", "fr,de", "--json")
     report = json.loads(stdout)
     assert (code, stderr) == (0, "")

@@ -20,8 +20,8 @@ from xsent.similarity import unit_rows
 from xsent_train.checkpoint import CheckpointEncoder, load_checkpoint
 from xsent_train.data.corpus import Pair, parse_line
 from xsent_train.recipe import TeacherConfig, load_recipe
-from xsent_train.teacher.base import Teacher, open_teacher
-from xsent_train.teacher.joined import JoinedTeacher, Member
+from xsent_train.teacher.base import Teacher
+from xsent_train.teacher.setup import JoinedTeacher, Member, open_teacher
 from xsent_train.trainer import Trainer
 
 DIM = 6
@@ -210,8 +210,8 @@ def test_every_depth_comes_near_what_the_teachers_say(recipe: Path, teachers: di
     config = load_recipe(recipe)
     files = [recipe.parent / file for file in config.corpus.files]
     trainer = Trainer(config, files, taught.parent.parent, threads=1, teacher=teachers, start=recipe.parent / "start")
-    assert trainer.joined is not None
-    targets = unit_rows(trainer.joined.targets([Pair(*pair) for pair in unseen]))
+    assert trainer.teachers.joined is not None
+    targets = unit_rows(trainer.teachers.joined.targets([Pair(*pair) for pair in unseen]))
     for depth in (0, 1, 2):
         for column in (2, 3):
             near = []
@@ -222,18 +222,17 @@ def test_every_depth_comes_near_what_the_teachers_say(recipe: Path, teachers: di
 
 
 def test_readouts_are_kept_on_their_axes_and_fitted_anew_on_others(
-    recipe: Path, teachers: dict[str, Path], taught: Path
+    recipe: Path, teachers: dict[str, Path], taught: Path, tmp_path: Path
 ) -> None:
-    config = load_recipe(recipe)
+    config, start, prepared = load_recipe(recipe), recipe.parent / "start", taught.parent.parent
     files = [recipe.parent / file for file in config.corpus.files]
-    trainer = Trainer(config, files, taught.parent.parent, threads=1, teacher=teachers, start=recipe.parent / "start")
-    whole, stage = load_checkpoint(taught), config.stages[1]
+    trainer = Trainer(config, files, tmp_path, threads=1, prepared=prepared, teacher=teachers, start=start)
+    whole = load_checkpoint(taught)
     others = {**whole.weights, "teachers.axes": whole.weights["teachers.axes"].flip(1)}
     unknown = {name: weight for name, weight in whole.weights.items() if not name.startswith("teachers.")}
     for weights, kept in ((whole.weights, True), (others, False), (unknown, False)):
         before = dataclasses.replace(whole, weights=weights)
-        model = trainer._model(stage, before, None)
-        trainer._fit_readouts(model, before)
+        model, _ = trainer.prepare_stage(1, before, None)
         for depth in (0, 1, 2):
             name = f"readouts.{depth}.weight"
             same = torch.equal(model.encoder.state_dict()[name], whole.weights[f"encoder.{name}"])

@@ -73,6 +73,6 @@ def test_groups_change_no_state(make_encoder: MakeEncoder, monkeypatch: pytest.M
     tokens = Tokens(torch.arange(int(lengths.sum())) % 50, lengths)
     encoder = make_encoder()
     grouped = encoder.states(tokens)
-    monkeypatch.setattr(model, "pack", lambda lengths: Packing([group_of(lengths)]))
+    monkeypatch.setattr(model, "packing", lambda lengths: Packing([group_of(lengths)]))
     for a, b in zip(grouped, encoder.states(tokens), strict=True):
         torch.testing.assert_close(a, b, rtol=1e-5, atol=1e-5)

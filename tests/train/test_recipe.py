@@ -40,7 +40,6 @@ AT = {"+stage": "steps = 10\n", "+recipe": 'name = "x"\n', "objectives": "{ alig
         ("objectives", "{ align = 0 }", "objectives.align.weight: 0.0 must be above 0; leave the objective out"),
         ("objectives", "{ align = { margn = 1 } }", "objectives.align: unknown .*'margn'; did you mean 'margin'"),
         ("objectives", "{ align = { margin = 0.1, temperature = 0 } }", "margin = 0.1 needs a temperature"),
-        ("objectives", "{ mlm = { share = 1.5 } }", "objectives.mlm.share = 1.5 must be less than 1"),
         (
             "objectives",
             "{ contrastive_distil = { queue = 0 } }",
@@ -51,9 +50,7 @@ AT = {"+stage": "steps = 10\n", "+recipe": 'name = "x"\n', "objectives": "{ alig
         ("objectives", "{ ugt = 1 }\nprefixes = [512]", "prefixes needs an objective that compares vectors: align"),
         ("objectives", "{ mlm = 1 }\nlayer_prefixes = [0]", "layer_prefixes needs an objective that compares"),
         ("objectives = { align = 1 }", "", r"setting 'stages\[0\].objectives' is missing"),
-        ("+recipe", "seed = -1", ": seed = -1 must be greater than or equal to 0"),
         ("+recipe", "checkpoint_minutes = nan", ": checkpoint_minutes = nan must be a finite number"),
-        ("+recipe", 'activation = "relu"', ": activation = 'relu' must be 'gelu' or 'silu'"),
         (
             '[[stage]]\nname = "table"\nnum_layers = 0',
             'teacher_layers = [0, 2]\n[[stage]]\nname = "table"\nnum_layers = 3',
@@ -61,26 +58,15 @@ AT = {"+stage": "steps = 10\n", "+recipe": 'name = "x"\n', "objectives": "{ alig
         ),
         ("objectives", "{ embedding_match = 1, distil = 1 }", "embedding_match needs the teacher's input.*not in one"),
         ("+stage", "swapped = 0.2", "swapped needs layers, and align or sentence_ctl"),
-        (
-            "objectives",
-            "{ embedding_match = { contrast = -1 } }",
-            "embedding_match.contrast = -1 must be greater than or equal to 0",
-        ),
         ("+stage", 'order = "sorted"', "order = 'sorted' must be 'random', 'length' or 'cluster'"),
         ("+stage", "prefixes = [128]", "end with dim = 512"),
-        ("+stage", "batch_size = 1", "batch_size = 1 must be greater than or equal to 2"),
-        ("+stage", "clusters = 70000", "clusters = 70000 must be less than or equal to 65536"),
-        ("+stage", "dropout = 1.5", "dropout = 1.5 must be less than 1"),
-        ("num_layers = 0", "num_layers = 9", "num_layers = 9 must be less than or equal to 6"),
         ("table_learning_rate = 0.01", "", "nothing to train"),
         ('name = "table"', 'name = "a/b"', r"stages\[0\].name = 'a/b' must match pattern '.*A-Z"),
         ("+recipe", "num_heads = 7", "num_heads = 7 must divide dim = 512"),
         ("[[stage]]", "[stage]", r"one or more stages, tables that start with \[\[stage"),
         ('["a.tsv"]', '["a.tsv"], weights = { talk = -1 }', ": corpus.weights.talk = -1 must be greater than 0"),
-        ("+stage", "weights = { talk = -1 }", r"stages\[0\].weights.talk = -1 must be greater than or equal to 0"),
         ("+stage", "weights = 'table'", r"stages\[0\].weights = 'table' must be a table of settings"),
         ("+stage", "like = 'table'", r"stages\[0\].like = 'table' is no stage before it$"),
-        ("+stage", "like = []", r"stages\[0\].like = \[\] is no stage before it$"),
         (
             "+stage",
             "keep_layers = [0]",
@@ -88,13 +74,11 @@ AT = {"+stage": "steps = 10\n", "+recipe": 'name = "x"\n', "objectives": "{ alig
         ),
         ("num_layers = 0", "num_layers = 2\nkeep_layers = [2, 0]", r"\[2, 0\] must be num_layers = 2 different"),
         ("+stage", "starts_from = { table = 1 }", "starts_from table, which is no stage before"),
-        ("+stage", "starts_from = { a = 0 }", "starts_from.a = 0 must be greater than 0"),
         ('name = "x"', "", "setting 'name' is missing"),
         ('["de"]', '"de"', ": languages = 'de' must be a list$"),
         ('files = ["a.tsv"]', "files = []", r"corpus.files = \[\] must have at least 1 item"),
         ('name = "x"', "name = ", "cannot be read as a TOML recipe"),
         ("+recipe", "vocabulary = { size = 256 }", ": vocabulary.size = 256 must be greater than 256"),
-        ("+stage", "clip = '1'", "clip = '1' must be a valid number"),
         ("+stage", "shuffle = 1", "shuffle = 1 must be a valid boolean"),
         ("+stage", "zzz = 1", "unknown setting 'zzz'; known are name, num_layers, steps"),
         ("objectives", "{ align = true }", "objectives.align = True must be a table of settings"),
@@ -151,6 +135,8 @@ def test_older_names_of_objectives_are_understood(tmp_path: Path) -> None:
     assert old.stages[0] == load(tmp_path, new).stages[0]
     assert old.stages[1].objectives.weights == {"contrastive_distil": 2, "similarity_distil": 4}
     saved = old.stages[0].model_dump()
+    del saved["chunk"]  # a setting that came later had its default
+    saved["neighbours"] = 3  # one that is gone
     wanted = saved["objectives"]
     wanted["relate"], wanted["co"] = wanted.pop("similarity_distil"), wanted.pop("contrastive_distil")
     assert differences(saved, old.stages[0]) == ""

@@ -11,8 +11,8 @@ from commands import flip_byte
 from tiny_bert import WIDTH
 
 from xsent.errors import DataError, MissingExtraError
-from xsent_train.teacher.base import open_teacher
 from xsent_train.teacher.bert import open_sentence_transformer
+from xsent_train.teacher.setup import open_teacher
 
 
 @pytest.fixture

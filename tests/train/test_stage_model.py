@@ -65,7 +65,7 @@ def test_chunks_change_neither_losses_nor_gradients(chunk: int) -> None:
 @pytest.mark.parametrize("chunk", [0, 2])
 def test_everything_is_made_on_the_device_of_the_batch(chunk: int, monkeypatch: pytest.MonkeyPatch) -> None:
     # As on a GPU: what is made without naming the inputs' device lands on another one, and the two do not mix.
-    monkeypatch.setattr(encoders, "pack", lambda lengths: Packing([group_of(lengths)]))
+    monkeypatch.setattr(encoders, "packing", lambda lengths: Packing([group_of(lengths)]))
     more = Objectives(
         **{
             **dict(EVERYTHING),

@@ -13,8 +13,7 @@ from xsent.similarity import cosine_similarity
 from xsent_train.checkpoint import to_tokens
 from xsent_train.data.store import Store
 from xsent_train.model import Encoder
-from xsent_train.teacher.bert import TeacherBert, pools_by_mean, read_teacher
-from xsent_train.teacher.setup import TeacherInput, Teachers, piece_counts
+from xsent_train.teacher.bert import TeacherBert, TeacherInput, english_rows, piece_counts, pools_by_mean, read_teacher
 from xsent_train.tokens import Tokens
 
 TEXTS = ["The cat sleeps under the old tree.", "dog", "Never see a wet bird before the stone house!", "King and queen?"]
@@ -69,15 +68,13 @@ def test_english_pieces_start_at_the_teachers_rows(
     teacher: TeacherBert, store: tuple[Store, spm.SentencePieceProcessor]
 ) -> None:
     processor = store[1]
-    encoder = Encoder(teacher.encoder(max_length=8).first(0).config)
-    encoder.table = torch.nn.Embedding(len(processor), WIDTH)
-    Teachers(teacher).start_table(encoder, processor, store[0])
-    rows, table, known = encoder.table.weight.detach(), teacher.table, teacher.tokenizer.get_vocab()
+    counts = piece_counts(store[0], len(processor))
+    rows = english_rows(teacher, processor, counts)
+    table, known = teacher.table, teacher.tokenizer.get_vocab()
     mean = table.mean(dim=0)
     assert torch.equal(rows[processor.piece_to_id("▁cat")], table[known["cat"]])
     spelled = table[[known[piece] for piece in ("f", "##i", "##s", "##h")]].mean(dim=0)
     assert "fish" not in WORDS and torch.equal(rows[processor.piece_to_id("▁fish")], spelled)
-    counts = piece_counts(store[0], len(processor))
     foreign = ((counts[0] == 0) & (counts[1] > 50)).nonzero()[0].tolist()
     assert len(foreign) > 5
     for piece in (*foreign, processor.piece_to_id("<0x41>")):

@@ -10,15 +10,14 @@ from toy import GREEK, toy_pairs
 
 from xsent.errors import DataError
 from xsent_train.checkpoint import TABLE, CheckpointEncoder, load_checkpoint
-from xsent_train.data.vocabulary import train_vocabulary
-from xsent_train.language.vocabulary import (
-    first_rows,
-    grow_checkpoint,
+from xsent_train.data.vocabulary import (
     grow_vocabulary,
     harmless_pieces,
     missing_pieces,
+    train_vocabulary,
     with_pieces,
 )
+from xsent_train.language.add import first_rows, grow_checkpoint
 
 SIZE = 320
 OLD_TEXT = [side for pair in toy_pairs(600) for side in pair[2:]]

@@ -1,7 +1,8 @@
-"""Checkpoints: folders that are complete in themselves, written whole or not at all, without pickle.
+"""Checkpoints: folders that hold an encoder and all that belongs to it, written whole or not at all, without pickle.
 
-`checkpoint.json` (what it is, and the SHA-256 of the rest), `model.safetensors` (`encoder.*`, and `head.*` when the
-generative objective trained), `sentencepiece.model`, `validation.tsv`, and `optimizer.safetensors` until a stage ends.
+`checkpoint.json` (name, languages, shape, recipe, and the SHA-256 of the other files), `model.safetensors`
+(`encoder.*`, and `head.*` where pieces are predicted), `sentencepiece.model`, `validation.tsv`, and
+`optimizer.safetensors` until a stage ends.
 """
 
 import errno
@@ -9,7 +10,7 @@ import hashlib
 import re
 import shutil
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,7 @@ import torch.nn.functional as F
 from numpy.typing import NDArray
 from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
-from torch import Tensor
+from torch import Tensor, nn
 
 from xsent.bundle import file_digest
 from xsent.errors import DataError
@@ -40,12 +41,12 @@ REMEDY = "take another checkpoint, or train it again"
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """A trained encoder and what it is."""
+    """A trained encoder with its facts."""
 
     path: Path
     about: Mapping[str, Any]  # all of `checkpoint.json`
     weights: Mapping[str, Tensor]  # tensors by name, `encoder.*`, `head.*` and `spaces.*`
-    source: Path | None = None  # what it was made of, where the folder is only a passing copy
+    source: Path | None = None  # the bundle that it was made of, where the folder is a temporary copy
 
     @property
     def name(self) -> str:
@@ -54,7 +55,7 @@ class Checkpoint:
 
     @property
     def given(self) -> Path:
-        """The folder that a person knows it by."""
+        """The folder that the user named."""
         return self.source or self.path
 
     @property
@@ -101,7 +102,7 @@ class Checkpoint:
         state = {name.removeprefix(prefix): w.float() for name, w in self.weights.items() if name.startswith(prefix)}
         if layers > len(state):
             raise ValueError(f"{layers} layers cannot be in {len(state)} weights")
-        with torch.device("meta"):  # what a damaged shape asks for is not made
+        with torch.device("meta"):  # allocates nothing, whatever a damaged shape asks for
             encoder = Encoder(self.config)
         encoder.load_state_dict(state, assign=True)
         return encoder.eval()
@@ -119,7 +120,7 @@ def save_checkpoint(
     `about` has name, languages, licence, model, step and whatever else should be known; the files are the tokenizer
     and the validation pairs. Nothing is left behind where it cannot be written, which is a DataError.
     """
-    remedy = "make room and run the same command again, it goes on from the checkpoint before"
+    remedy = "make room and run the same command again, it resumes from the checkpoint before"
     with as_write_error(path, remedy):
         path.parent.mkdir(parents=True, exist_ok=True)
         with atomic_folder(path) as folder:
@@ -137,24 +138,18 @@ def save_tensors(tensors: Mapping[str, Tensor], path: Path) -> None:
     """Write tensors as safetensors; an OSError where they cannot be written."""
     try:
         save_file({name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}, path)
-    except SafetensorError as error:  # which says it in words alone
+    except SafetensorError as error:  # which has the number of the error in its text alone
         number = re.search(r"os error (\d+)", str(error))
         raise OSError(int(number[1]) if number else errno.EIO, str(error), str(path)) from error
 
 
 def read_about(path: Path) -> dict[str, Any]:
-    """What a checkpoint says of itself, without its weights; a DataError where it is none, or of an unknown version."""
+    """The facts in `checkpoint.json`; raises DataError if the folder is no checkpoint or has an unknown version."""
     if not (path / ABOUT).is_file():
         raise DataError(f"{path}: no {ABOUT} in it; expected a checkpoint of xsent-train, or a bundle")
     about = read_json(path / ABOUT, REMEDY)
-    version = about.get("format_version")
-    if version in (1, 2):
-        raise DataError(
-            f"{path}: checkpoint of version {version}, of an older xsent whose encoder had another shape; train it "
-            "again, or take the built-in bundle"
-        )
-    if version != FORMAT_VERSION:
-        raise DataError(f"{path}: checkpoint of version {version}; this xsent reads version {FORMAT_VERSION}")
+    if (version := about.get("format_version")) != FORMAT_VERSION:
+        raise DataError(f"{path}: checkpoint of version {version}; this xsent reads version {FORMAT_VERSION}; {REMEDY}")
     with as_data_error(path / ABOUT, REMEDY):
         for name, kind in FIELDS.items():
             if not isinstance(about[name] if name in REQUIRED else about.get(name, kind()), kind):
@@ -185,17 +180,70 @@ def load_optimizer(path: Path) -> dict[str, Tensor]:
         return load_file(path / OPTIMIZER)
 
 
+def optimizer_state(model: nn.Module, optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
+    """The optimiser's tensors by parameter name, ready for safetensors."""
+    names: dict[Tensor, str] = {p: name for name, p in model.named_parameters()}
+    return {f"{names[p]}|{key}": value for p, state in optimizer.state.items() for key, value in state.items()}
+
+
+def restore_optimizer(model: nn.Module, optimizer: torch.optim.Optimizer, saved: Mapping[str, Tensor]) -> None:
+    """Put back the tensors of `optimizer_state`."""
+    parameters = dict(model.named_parameters())
+    for entry, value in saved.items():
+        name, key = entry.rsplit("|", 1)
+        parameter = parameters[name]
+        optimizer.state[parameter][key] = value.to(parameter.device)  # where fused AdamW wants all of it
+
+
 def _refuse_changed(file: Path, about: Mapping[str, Any], remedy: str) -> None:
-    """Refuse a file that is not as it was saved, by a DataError; older checkpoints do not know."""
+    """Raises DataError if a file has another SHA-256 than when it was saved."""
     with as_data_error(file, remedy):
         saved = about.get("sha256", {}).get(file.name)
         if saved and file.is_file() and saved != (_shape_digest(about) if file.name == ABOUT else file_digest(file)):
-            raise ValueError("its SHA-256 is not that of what was saved")
+            raise ValueError("its SHA-256 is not the one that was saved")
 
 
 def _shape_digest(about: Mapping[str, Any]) -> str:
-    """SHA-256 of what the weights do not say: they fit another number of heads too."""
+    """SHA-256 of the encoder's shape: weights alone do not say the number of heads."""
     return hashlib.sha256(to_json(about["model"])).hexdigest()
+
+
+def stage_folders(run: Path, stage: str) -> list[Path]:
+    """The checkpoints of a stage in the folder of a run, the oldest first."""
+    name = re.compile(re.escape(stage) + r"-(\d{7,})")
+    found = [(match, path) for path in run.glob("checkpoints/*") if (match := name.fullmatch(path.name))]
+    return [path for _, path in sorted((int(match[1]), path) for match, path in found)]
+
+
+def average_checkpoints(checkpoints: Sequence[Checkpoint], shares: Sequence[float]) -> Checkpoint:
+    """The mean of checkpoints of one training, in the weights that all of them have (Wortsman et al. 2022).
+
+    Shares need not add up to 1. All other facts, such as the number of layers, come from the shallowest checkpoint.
+    """
+    shallowest = min(checkpoints, key=lambda checkpoint: checkpoint.config.num_layers)
+    names = set.intersection(*(set(checkpoint.weights) for checkpoint in checkpoints))
+    scaled = [share / sum(shares) for share in shares]
+    weights = {
+        name: sum((share * c.weights[name] for share, c in zip(scaled, checkpoints, strict=True)), torch.zeros(()))
+        for name in sorted(names)
+    }
+    return replace(shallowest, weights=weights)
+
+
+def keep_layers(checkpoint: Checkpoint, numbers: Sequence[int]) -> Checkpoint:
+    """A checkpoint with these of its layers alone, from 0; a DataError where it has fewer."""
+    has = checkpoint.config.num_layers
+    if numbers[-1] >= has:
+        raise DataError(f"{checkpoint.given}: has {has} layers; keep_layers names {numbers[-1]}, counted from 0")
+    layer = re.compile(r"encoder\.layers\.(\d+)\.(.+)")
+    weights = {}
+    for name, weight in checkpoint.weights.items():
+        if not (match := layer.fullmatch(name)):
+            weights[name] = weight
+        elif (number := int(match[1])) in numbers:
+            weights[f"encoder.layers.{numbers.index(number)}.{match[2]}"] = weight
+    about = {**checkpoint.about, "model": {**checkpoint.about["model"], "num_layers": len(numbers)}}
+    return replace(checkpoint, about=about, weights=weights)
 
 
 class CheckpointEncoder:

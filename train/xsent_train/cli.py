@@ -6,7 +6,7 @@ import logging
 import lzma
 import os
 import sys
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from difflib import get_close_matches
@@ -21,12 +21,11 @@ from xsent.cli.options import JsonOption, split_names
 from xsent.cli.terminal import Progress, format_table, one_line_errors, print_json
 from xsent.errors import DataError, require_extra
 from xsent.files.atomic import atomic_file, file_exists_error
-from xsent_train.data.filtering import LEFT_OUT, Reason, Rules, Verdict, judge
-from xsent_train.data.languages import unchecked
+from xsent_train.data.filtering import LEFT_OUT, Rules, Tally, judge
 
 
 class RecipeFirst(TyperGroup):
-    """Commands by name; what is no command is a recipe to train."""
+    """Commands by name; any other first argument is a recipe to train."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:  # noqa: ANN401  typer has its own click
         """Put `recipe` before arguments that do not start with a command."""
@@ -61,7 +60,6 @@ def heavy_imports() -> Iterator[None]:
         yield
 
 
-@app.command("distill", hidden=True)  # its older name
 @app.command("add-language")
 @one_line_errors()
 def add(
@@ -70,7 +68,7 @@ def add(
         Path,
         typer.Argument(
             help="Source, language, English, translation, tab-separated; .gz and .xz too. Pairs of the old languages "
-            "among them say what must be read as before, and measure it. Source, language, sentence is for a --teacher."
+            "among them keep and measure these languages. Source, language, sentence is for a --teacher."
         ),
     ],
     language: Annotated[str, typer.Option(help="Code of the new language, as in PAIRS.")],
@@ -98,7 +96,7 @@ def add(
     the English sides, or would make of plain sentences as teachers read them. P@1, in per cent: held_out searches the
     English side of held-out pairs among those of all languages; xx_en and en_xx are Tatoeba's. Exits with 1 if an old
     language lost more than 0.3 points; the checkpoint is written all the same. Ctrl-C saves and stops; the same command
-    goes on from there.
+    resumes from there.
 
     Example: xsent-train add-language my-bundle pairs.tsv --language zh --out runs/zh --tatoeba data/eval/tatoeba
     """
@@ -150,7 +148,7 @@ def train(
 ) -> None:
     """Train an encoder from a recipe: vocabulary, tokenised store, then one stage after the other.
 
-    The word `recipe` may be left out. Ctrl-C saves and stops; the same command goes on from there, on a processor to
+    The word `recipe` may be left out. Ctrl-C saves and stops; the same command resumes from there, on a CPU to
     the bit.
 
     Example: xsent-train train/xsent_train/recipes/builtin.toml --data data --out runs/builtin
@@ -225,60 +223,6 @@ def unpack(
     typer.echo(out)
 
 
-def main() -> None:
-    """Run the command line; exits with 0 done, 1 expected failure, 2 usage, 130 Ctrl-C."""
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s", datefmt="%H:%M:%S", stream=sys.stderr)
-    app()
-
-
-class _Tally(Counter[Verdict]):
-    """What became of the lines of a corpus: how many got each verdict."""
-
-    @property
-    def bad(self) -> Counter[str]:
-        """Lines that hold no pair, by what is bad about them."""
-        return Counter({reason: count for (language, reason), count in self.items() if not language})
-
-    @property
-    def left_out(self) -> int:
-        return sum(count for (_, reason), count in self.items() if reason == LEFT_OUT)
-
-    @property
-    def languages(self) -> dict[str, Counter[str]]:
-        """Verdicts on the other pairs by language, the largest first; "" are those kept."""
-        found = defaultdict[str, Counter[str]](Counter)
-        for (language, reason), count in self.items():
-            if language and reason != LEFT_OUT:
-                found[language][reason] = count
-        return dict(sorted(found.items(), key=lambda item: (-item[1].total(), item[0])))
-
-    @property
-    def judged(self) -> Counter[str]:
-        return sum(self.languages.values(), Counter())
-
-    def rows(self) -> list[dict[str, object]]:
-        return [
-            {
-                "language": language,
-                "pairs": verdicts.total(),
-                "kept": verdicts[""],
-                "kept %": 100 * verdicts[""] / max(verdicts.total(), 1),
-                **{reason.value: verdicts[reason] for reason in Reason},
-            }
-            for language, verdicts in [*self.languages.items(), ("total", self.judged)]
-        ]
-
-    def notes(self) -> list[str]:
-        notes = [f"bad lines, {reason}: {count:,}" for reason, count in self.bad.most_common()]
-        if self.left_out:
-            notes.append(f"pairs in other languages, left out: {self.left_out:,}")
-        if names := unchecked(self.languages):
-            notes.append(
-                f"unknown to the language identifier, so that their translations went unchecked: {', '.join(names)}"
-            )
-        return notes
-
-
 @app.command("filter")
 @one_line_errors()
 def filter_pairs(
@@ -288,7 +232,7 @@ def filter_pairs(
             help="Source, language, English, translation, tab-separated; .gz and .xz too; - is standard input."
         ),
     ],
-    out: Annotated[Path, typer.Argument(help="A new file for the pairs kept; packed if it ends in .gz or .xz.")],
+    out: Annotated[Path, typer.Argument(help="A new file for the pairs kept; compressed if it ends in .gz or .xz.")],
     languages: Annotated[
         str | None, typer.Option(help="Keep only these: codes with commas between; default: all in the file.")
     ] = None,
@@ -321,7 +265,7 @@ def filter_pairs(
     wanted = frozenset(split_names(languages)) if languages else frozenset[str]()
     if rejected is not None and rejected.resolve() == out.resolve():
         raise ValueError(f"--rejected {rejected}: is the file for the pairs kept; name another")
-    tally = _Tally()
+    tally = Tally()
     with ExitStack() as stack:
         keep = stack.enter_context(_new_file(out, force))
         reject = stack.enter_context(_new_file(rejected, force)) if rejected else None
@@ -343,7 +287,7 @@ def filter_pairs(
     typer.echo("\n".join([format_table(tally.rows()), *tally.notes()]), err=True)
 
 
-def _nothing_kept(pairs: str, wanted: frozenset[str], tally: _Tally) -> str:
+def _nothing_kept(pairs: str, wanted: frozenset[str], tally: Tally) -> str:
     reasons = tally.judged + tally.bad + Counter({f"not in {', '.join(sorted(wanted))}": tally.left_out})
     if not reasons:
         return f"{pairs}: empty; expected source, language, English, translation"
@@ -353,7 +297,7 @@ def _nothing_kept(pairs: str, wanted: frozenset[str], tally: _Tally) -> str:
 
 @contextmanager
 def _new_file(path: Path, force: bool) -> Iterator[Callable[[bytes], object]]:
-    """Write to a file that appears once it is complete, packed as its name says."""
+    """Write to a file that appears once it is complete, compressed if its name says so."""
     if not path.parent.is_dir():
         raise FileNotFoundError(errno.ENOENT, "no such folder", str(path.parent))
     if path.is_dir():
@@ -362,10 +306,16 @@ def _new_file(path: Path, force: bool) -> Iterator[Callable[[bytes], object]]:
         raise file_exists_error(path)
     with atomic_file(path) as file:
         if path.suffix == ".gz":  # no name and time inside: the same pairs make the same file
-            with gzip.GzipFile("", "wb", fileobj=file, mtime=0) as packed:
-                yield packed.write
+            with gzip.GzipFile("", "wb", fileobj=file, mtime=0) as compressed:
+                yield compressed.write
         elif path.suffix == ".xz":
-            with lzma.LZMAFile(file, "wb", preset=2) as packed:
-                yield packed.write
+            with lzma.LZMAFile(file, "wb", preset=2) as compressed:
+                yield compressed.write
         else:
             yield file.write
+
+
+def main() -> None:
+    """Run the command line; exits with 0 done, 1 expected failure, 2 usage, 130 Ctrl-C."""
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s", datefmt="%H:%M:%S", stream=sys.stderr)
+    app()

@@ -13,7 +13,7 @@ M_TRIM_THRESHOLD, M_MMAP_MAX = -1, -4  # options of glibc's mallopt
 
 
 def launch(devices: int) -> Fabric:
-    """Start or join the processes that train together, one a GPU; where `torchrun` started us, it says how many."""
+    """Start or join the processes that train together, one a GPU; under `torchrun`, it sets their number."""
     devices = int(os.environ.get("LOCAL_WORLD_SIZE", devices))
     strategy = "ddp" if int(os.environ.get("WORLD_SIZE", devices)) > 1 else "auto"
     nodes = int(os.environ.get("GROUP_WORLD_SIZE", 1))
@@ -52,9 +52,9 @@ def precision(wanted: str) -> str:
 
 
 def keep_freed_memory() -> None:
-    """Ask the C library to keep what is freed instead of giving it back to the system.
+    """Make the C library keep freed memory instead of giving it back to the system.
 
-    The gradient of a token table alone is 100 MB: fetched anew at every step, its page faults took 45% of the time.
+    The gradient of a token table alone is 100 MB: allocated again at every step, its page faults took 45% of the time.
     """
     with suppress(OSError, AttributeError):  # mallopt is glibc's
         libc = ctypes.CDLL(None)

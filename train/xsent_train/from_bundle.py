@@ -1,4 +1,4 @@
-"""A bundle back into a checkpoint: what `xsent-export` wrote, read as weights that training can go on from."""
+"""A bundle back into a checkpoint: the weights that `xsent-export` wrote, read so that training can start from them."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, replace
@@ -31,7 +31,7 @@ def identify(model: Path) -> tuple[list[str], str]:
 
 
 def open_checkpoint(model: Path, copy: Path) -> Checkpoint:
-    """Read a checkpoint, or what a bundle becomes as one at `copy`, where it stays; a DataError or a BundleError."""
+    """Read a checkpoint, or turn a bundle into one at `copy`, where it stays; raises DataError or BundleError."""
     if not (model / MANIFEST).is_file():
         return load_checkpoint(model)
     if not copy.exists() or read_about(copy).get("bundle") != Bundle.open(model).fingerprint:
@@ -42,7 +42,7 @@ def open_checkpoint(model: Path, copy: Path) -> Checkpoint:
 def checkpoint_from_bundle(bundle: Path, out: Path) -> Path:
     """Turn a bundle, of any precision and number of layers, into a checkpoint; an older one at `out` is replaced.
 
-    Weights of 4 and 8 bits become the numbers that they stand for; exported again, the table is the same to the byte. A
+    Weights of 4 and 8 bits are decoded; exported again, the table is the same to the byte. A
     bundle has no held-out pairs, so neither has this checkpoint. A BundleError where it is damaged.
     """
     opened = Bundle.open(bundle)
@@ -72,7 +72,7 @@ def checkpoint_from_bundle(bundle: Path, out: Path) -> Path:
 def with_table(
     checkpoint: Checkpoint, table: Tensor, languages: Sequence[str]
 ) -> tuple[dict[str, object], dict[str, Tensor]]:
-    """A checkpoint's facts and weights with another table; what predicts pieces or belongs to a teacher is left out."""
+    """A checkpoint's facts and weights with another table; heads and a teacher's matrices are left out."""
     stay = ("encoder.", SMOOTHING, SPACES)
     kept = {name: weight for name, weight in checkpoint.weights.items() if name.startswith(stay)}
     model = {**checkpoint.about["model"], "vocab_size": len(table)}
@@ -119,13 +119,13 @@ class BundleWeights:
             yield name, torch.tensor(values)
 
     def smoothing(self) -> dict[str, Tensor]:
-        """What export multiplied the inputs of linear layers by, so that it can do so again."""
+        """The factors that export multiplied the inputs of linear layers by, so that it can do so again."""
         end = ".smoothing"
         names = [name for name in self._tensors if name.endswith(end)]
         return {SMOOTHING + name.removesuffix(end): torch.tensor(self._bundle.floats(name)) for name in names}
 
     def factors(self, name: str) -> NDArray[np.float32]:
-        """What the inputs of a weight were multiplied by before it was rounded [inputs], or one for all [1]."""
+        """The factors of the inputs of a weight before it was rounded [inputs], or one for all [1]."""
         smoothing = f"{_place(name).removesuffix('.weight')}.smoothing"
         known = name.endswith(".weight") and smoothing in self._tensors
         return self._bundle.floats(smoothing) if known else np.ones(1, np.float32)
@@ -154,7 +154,7 @@ def _place(name: str) -> str:
 
 
 def _attribution(bundle: Bundle) -> list[str]:
-    """The sources that the card of a bundle names: whatever is trained from it owes them the same."""
+    """The sources that the card of a bundle names; a model trained from the bundle must name them too."""
     card = bundle.path / CARD
     text = card.read_text(encoding="utf-8") if card.is_file() else ""
     listed = text.partition(SOURCES)[2].strip().partition("\n\n")[0]

@@ -4,13 +4,14 @@ Learned positions, a first and a last token around every sentence, and the mean 
 tokens alone: padding exists only inside attention, so the vector of a sentence does not depend on its batch mates.
 Without layers the encoder is the mean of a sentence's rows, without first and last token.
 
-An encoder with readouts gives a vector at several depths: after so many layers, 0 among them, the mean goes through
-that depth's own linear map, and all maps lead into one space.
+An encoder with readouts gives a vector at several depths, 0 layers among them: the mean goes through that depth's own
+linear map, and all maps lead into one space. Such a map is fitted to a trained encoder by ridge
+regression, without training it, and so is a map from its space into another.
 
 Shapes: B sentences, T longest sentence, N tokens of the batch in one row, D dimensions, V pieces.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from types import MappingProxyType
 
@@ -19,9 +20,11 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from xsent_train.data.vocabulary import FIRST, LAST
-from xsent_train.tokens import FRAME, TokenGroup, Tokens, pack, token_positions
+from xsent_train.tokens import FRAME, TokenGroup, Tokens, packing, token_positions
 
 ACTIVATIONS: Mapping[str, Callable[[Tensor], Tensor]] = MappingProxyType({"gelu": F.gelu, "silu": F.silu})
+CHUNK = 256  # sentences encoded at a time to fit a map
+RIDGE = 1e-3  # of the mean variance, added to that of every number
 
 
 @dataclass(frozen=True)
@@ -103,9 +106,9 @@ class Layer(nn.Module):
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None) -> Tensor:
-    """What each token takes from the others [b, H, T, D/H].
+    """The attention of each token to the others [b, H, T, D/H].
 
-    Written out for bfloat16 on a processor, where PyTorch's fused form takes six to nine times as long.
+    Written out for bfloat16 on a CPU, where PyTorch's fused form takes six to nine times as long.
     """
     if q.device.type != "cpu" or q.dtype != torch.bfloat16:
         return F.scaled_dot_product_attention(q, k, v, attn_mask=mask)
@@ -150,7 +153,7 @@ class Encoder(nn.Module):
         return [self.read_out(states[depth], framed, tokens, depth) for depth in depths]
 
     def read_out(self, states: Tensor, framed: Tokens, tokens: Tokens, depth: int) -> Tensor:
-        """The vectors [B, D] of states [N, D] after so many layers; `tokens` are the sentences without their frame."""
+        """The vectors [B, D] of states [N, D] after `depth` layers; `tokens` are the sentences without their frame."""
         if not self.readouts:  # layers that were trained without a readout for it leave 0 to the rows alone
             return self.mean(states, framed) if depth else self.static(tokens)
         vectors: Tensor = self.readouts[str(depth)](self.mean(states, framed))
@@ -164,15 +167,16 @@ class Encoder(nn.Module):
         """The vectors of the tokens after 0, 1, ... layers, num_layers + 1 times [N, D]; with first and last token."""
         if self.positions is None or self.table_norm is None:
             raise ValueError("an encoder without layers and readouts has no states; its vectors are `static`")
-        packing, ids, place = pack(framed.lengths), framed.ids, token_positions(framed.lengths)
-        if packing.order is not None:
-            ids, place = ids[packing.order], place[packing.order]
+        layout = packing(framed.lengths)
+        ids, place = framed.ids, token_positions(framed.lengths)
+        if layout.order is not None:
+            ids, place = ids[layout.order], place[layout.order]
         x = self.table_norm(self.table(ids) + F.embedding(place, self.positions))  # [N, D]
         x = F.dropout(x, self.config.dropout, self.training)
         states = [x]
         for layer in self.layers:
-            states.append(layer(states[-1], packing.groups))
-        return states if packing.back is None else [x.index_select(0, packing.back) for x in states]
+            states.append(layer(states[-1], layout.groups))
+        return states if layout.back is None else [x.index_select(0, layout.back) for x in states]
 
     def first(self, num_layers: int) -> "Encoder":
         """The encoder inside this one that stops after some of its layers; it shares the weights."""
@@ -211,6 +215,55 @@ class GenerativeHead(nn.Module):
         self.bias = nn.Parameter(torch.zeros(config.vocab_size))
 
     def forward(self, vectors: Tensor) -> Tensor:
-        """Sentence vectors [B, D] to what is compared with the token table [B, D]."""
+        """Sentence vectors [B, D] to vectors that are compared with the token table [B, D]."""
         hidden: Tensor = self.norm(F.silu(self.dense(vectors)))
         return hidden
+
+
+@torch.no_grad()
+def fit_readouts(encoder: Encoder, depths: Sequence[int], sides: Sequence[Tokens], targets: Tensor) -> None:
+    """Fit an encoder's readouts of some depths to targets [n, D], of sentences on one or two sides of n pairs."""
+    means: list[list[Tensor]] = [[] for _ in depths]
+    wanted = []
+    for tokens in sides:
+        for here, part in _parts(encoder, tokens):
+            framed = encoder.framed(part)
+            states = encoder.states(framed)
+            there = part.lengths > 0
+            for mean, depth in zip(means, depths, strict=True):
+                mean.append(encoder.mean(states[depth], framed)[there])
+            wanted.append(targets[here].to(there.device)[there])
+    for mean, depth in zip(means, depths, strict=True):
+        readout = encoder.readouts[str(depth)]
+        assert isinstance(readout, nn.Linear)
+        x = torch.cat([torch.cat(mean), torch.ones(sum(map(len, mean)), 1, device=mean[0].device)], dim=1)
+        matrix = ridge(x, nn.functional.normalize(torch.cat(wanted), dim=1))
+        readout.weight.copy_(matrix[:-1].T)
+        readout.bias.copy_(matrix[-1])
+
+
+@torch.no_grad()
+def fit_space(encoder: Encoder, tokens: Tokens, vectors: Tensor) -> Tensor:
+    """The matrix [D, E] from an encoder's unit vectors of sentences to another model's vectors [n, E] of them."""
+    own = [nn.functional.normalize(encoder(part), dim=1) for _, part in _parts(encoder, tokens)]
+    return ridge(torch.cat(own).cpu(), vectors)
+
+
+def ridge(x: Tensor, y: Tensor) -> Tensor:
+    """The matrix [D, E] that leads from x [n, D] to y [n, E] with the least squared error, and a little less."""
+    wide = x.double()
+    return solve_ridge(wide.T @ wide, wide.T @ y.double()).to(x.dtype)
+
+
+def solve_ridge(squares: Tensor, products: Tensor) -> Tensor:
+    """The same from x^T x [D, D], to which the ridge is added, and x^T y [D, E]."""
+    squares.diagonal().add_(RIDGE * squares.trace() / len(squares))
+    matrix: Tensor = torch.linalg.solve(squares, products)
+    return matrix
+
+
+def _parts(encoder: Encoder, tokens: Tokens) -> Iterator[tuple[slice, Tokens]]:
+    """Some sentences at a time, where the encoder is, and their places among all."""
+    for start in range(0, len(tokens.lengths), CHUNK):
+        stop = min(start + CHUNK, len(tokens.lengths))
+        yield slice(start, stop), tokens.part(start, stop).to(encoder.table.weight.device)

@@ -1,6 +1,7 @@
-"""A batch of sentences as one row of tokens, and the groups in which they attend.
+"""A batch of sentences as one row of tokens, and the groups in which attention runs.
 
-Side by side attend sentences of nearly one length, so that little is spent on padding. Shapes: B sentences, N tokens.
+Sentences of nearly one length are padded and run together, so that little is spent on padding. Shapes: B sentences, N
+tokens.
 """
 
 from collections.abc import Sequence
@@ -73,10 +74,10 @@ class Packing(NamedTuple):
     back: Tensor | None = None  # the place of each token of the batch [N]
 
 
-def pack(lengths: Tensor) -> Packing:
+def packing(lengths: Tensor) -> Packing:
     """Put the sentences of a batch, by their lengths [B], into groups of nearly one length.
 
-    On a processor attention over padding is what costs; on a GPU many small calls are, so that all stay together there.
+    On a CPU attention over padding takes the time; on a GPU many small calls do, so all sentences stay together there.
     """
     ranks = lengths.argsort(stable=True)
     ascending = lengths[ranks]

@@ -1,4 +1,4 @@
-"""Training: the stages of a recipe, and the steps of a stage."""
+"""Training: the stages of a recipe one after the other, and the steps of a stage."""
 
 import json
 import logging
@@ -7,7 +7,7 @@ import signal
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from functools import cached_property, partial
 from pathlib import Path
 from statistics import fmean
@@ -22,25 +22,30 @@ from tqdm import tqdm
 from xsent.bundle import file_digest
 from xsent.errors import DataError, XsentError
 from xsent.files.atomic import remove_folder
-from xsent_train.checkpoint import MODEL, TABLE, Checkpoint, load_checkpoint, load_optimizer, save_checkpoint, to_tokens
+from xsent_train.checkpoint import (
+    MODEL,
+    TABLE,
+    Checkpoint,
+    average_checkpoints,
+    keep_layers,
+    load_checkpoint,
+    load_optimizer,
+    optimizer_state,
+    restore_optimizer,
+    save_checkpoint,
+    stage_folders,
+    to_tokens,
+)
 from xsent_train.data.batches import Batch, Batches, TrainingData
 from xsent_train.data.corpus import Pair
 from xsent_train.data.sampling import evenly
 from xsent_train.devices import average, gather, keep_freed_memory, launch, precision
+from xsent_train.from_bundle import open_checkpoint
 from xsent_train.losses.distillation import Whitening
 from xsent_train.losses.stage_model import Losses, TrainingModel
-from xsent_train.readouts import fit_readouts, fit_space
-from xsent_train.recipe import Recipe, StageConfig, differences
-from xsent_train.start import (
-    average_checkpoints,
-    in_common,
-    keep_layers,
-    model_config,
-    open_start,
-    require_fit,
-    stage_folders,
-)
-from xsent_train.teacher.joined import JoinedTeacher
+from xsent_train.model import Encoder, ModelConfig, fit_readouts, fit_space
+from xsent_train.recipe import LAYER_SHAPE, Recipe, StageConfig, differences, require_fit
+from xsent_train.teacher.bert import english_rows, piece_counts
 from xsent_train.teacher.setup import ONLY, Teachers, open_teachers
 from xsent_train.validation import Scores, Validation
 
@@ -53,7 +58,7 @@ EXTRAS = ("teachers.", "spaces.")  # before the names of matrices in a checkpoin
 
 
 class Trainer:
-    """Trains a recipe in a run folder; called again, it goes on where it stopped."""
+    """Trains a recipe in a run folder; called again, it resumes."""
 
     def __init__(
         self,
@@ -71,8 +76,8 @@ class Trainer:
         """Prepare the data of files of pairs and the devices for a training in the folder `run`.
 
         The recipe may distil from the teacher and take over its layers; `fast_teacher` is its 8-bit form. Several
-        teachers go by their names in the recipe; what is learnt from may also be open already. The training starts from
-        vocabulary and weights of `start`, a checkpoint or a bundle. A DataError where one cannot be used.
+        teachers go by their names in the recipe; they may also be open already. The training starts from vocabulary and
+        weights of `start`, a checkpoint or a bundle. Raises DataError if one of these cannot be used.
         """
         self.run_folder = run
         paths = {ONLY: teacher} if isinstance(teacher, Path) else teacher or {}
@@ -87,173 +92,181 @@ class Trainer:
         self._start_digest = file_digest(self.start.path / MODEL)[:16] if self.start else None
         require_fit(recipe, self.fabric.world_size, self.teachers.dim, started=self.start is not None)
         vocabulary = self.start.tokenizer if self.start else None
-        self.feed = TrainingData(
+        self.data = TrainingData(
             recipe, files, run, self.fabric, threads=threads, prepared=prepared, vocabulary=vocabulary
         )
-        self.validation = Validation(self.feed.data.validation, self.feed.data.tokenizer)
-        vectors = self.teachers.vectors
-        self.joined = vectors if isinstance(vectors, JoinedTeacher) else None
-        if self.joined is not None:
+        self.validation = Validation(self.data.prepared.validation, self.data.prepared.tokenizer)
+        if (joined := self.teachers.joined) is not None:
             with self.fabric.rank_zero_first():
-                key = f"{self.feed.data.store.key} {sorted(recipe.corpus.most.items())}"
-                self.joined.prepare(self.feed.teacher_folder, key, lambda: list(self.feed.text(self.feed.sample(AXES))))
+                key = f"{self.data.store.key} {sorted(recipe.corpus.most.items())}"
+                joined.prepare(self.data.teacher_folder, key, lambda: list(self.data.text(self.data.sample(AXES))))
 
-    def train(self) -> Path:
-        """Train all stages that are not finished; returns the last one's checkpoint.
+    def train(self, on_step: Callable[[], None] = lambda: None) -> Path:
+        """Train all stages that are not finished; returns the last one's checkpoint. `on_step` is called after a step.
 
-        Ctrl-C saves the state, and is raised. A DataError where the run's folder belongs to another recipe or corpus,
-        an XsentError where the loss is no longer a number.
+        Ctrl-C saves the state, and is raised. Raises DataError if the run's folder belongs to another recipe or corpus,
+        XsentError if the loss is no longer a number.
         """
         before = self.start
         for number, stage in enumerate(self.recipe.stages):
-            latest = self._latest(number, stage)
+            latest = self._latest(number)
+            if latest is not None:
+                self._remove_older(stage, latest.path)  # a kill may have come before that
             if latest is None or latest.step < stage.steps:
                 logger.info("stage %s: %d layers, %d steps", stage.name, stage.num_layers, stage.steps)
-                start = self._mean(stage.starts_from) if stage.starts_from else before
-                if start is not None and stage.keep_layers:
-                    start = keep_layers(start, stage.keep_layers)
-                latest = self._train_stage(number, stage, start, latest)
+                latest = self._train_stage(number, before, latest, on_step)
             before = latest
         assert before is not None
         return before.path
 
-    def _mean(self, shares: Mapping[str, float]) -> Checkpoint:
-        """Of the ends of finished stages."""
-        stages = list(enumerate(self.recipe.stages))
-        ends = {stage.name: self._latest(number, stage) for number, stage in stages if stage.name in shares}
-        return average_checkpoints([end for end in ends.values() if end is not None], [shares[name] for name in ends])
-
-    def _latest(self, number: int, stage: StageConfig) -> Checkpoint | None:
-        folders = stage_folders(self.run_folder, stage)
+    def _latest(self, number: int) -> Checkpoint | None:
+        """The latest checkpoint of a stage; a DataError where it was trained with other settings."""
+        folders = stage_folders(self.run_folder, self.recipe.stages[number].name)
         if not folders:
             return None
         checkpoint = load_checkpoint(folders[-1])
-        changed = differences(checkpoint.about["recipe"], self._recipe_until(number))
-        for name, now in self._sources(number).items():
-            if (saved := checkpoint.about.get(name, 1 if name == "world_size" else None)) != now:
-                changed += f"{', ' if changed else ''}{name}: {saved!r} became {now!r}"
-        if changed:
+        changes = [differences(checkpoint.about["recipe"], self._recipe_until(number))]
+        for name, now in self._origin(number).items():
+            if (saved := checkpoint.about.get(name)) != now:
+                changes.append(f"{name}: {saved!r} became {now!r}")
+        if changed := ", ".join(filter(None, changes)):
             raise DataError(f"{checkpoint.path} was trained with other settings ({changed}); name another --out")
-        self._remove_older(stage, checkpoint.path)  # a kill may have come before that
         return checkpoint
 
     def _remove_older(self, stage: StageConfig, latest: Path) -> None:
-        if self.fabric.is_global_zero:
-            for other in stage_folders(self.run_folder, stage):
-                if other != latest:
-                    remove_folder(other)
+        for folder in stage_folders(self.run_folder, stage.name) if self.fabric.is_global_zero else ():
+            if folder != latest:
+                remove_folder(folder)
 
     def _recipe_until(self, number: int) -> Recipe:
         """The settings that a checkpoint of a stage depends on."""
         stages = self.recipe.stages[: number + 1]
-        # What `auto` came to: another device may choose otherwise.
+        # The precision in use instead of `auto`: another device may choose another one.
         return self.recipe.model_copy(update={"stages": stages, "precision": self.precision})
 
-    def _sources(self, number: int) -> dict[str, str | int | None]:
-        """What a checkpoint of a stage depends on beside recipe and data."""
-        return {
-            "start": self._start_digest,
-            **self.teachers.identities(self.recipe.stages[: number + 1]),
-            "world_size": self.fabric.world_size,
-        }
+    def _origin(self, number: int) -> dict[str, str | int | None]:
+        """The start, the teachers and the number of processes that a checkpoint of a stage depends on."""
+        teachers = self.teachers.identities(self.recipe.stages[: number + 1])
+        return {"start": self._start_digest, **teachers, "world_size": self.fabric.world_size}
 
     def _train_stage(
-        self, number: int, stage: StageConfig, before: Checkpoint | None, latest: Checkpoint | None
+        self, number: int, before: Checkpoint | None, latest: Checkpoint | None, on_step: Callable[[], None]
     ) -> Checkpoint:
-        recipe, fabric = self.recipe, self.fabric
-        torch.manual_seed(recipe.seed + number)
-        teacher = self.teachers.of(stage) if stage.steps else None
-        vectors = self.feed.teacher_vectors(number, stage, teacher) if teacher is not None else None
-        model = self._model(stage, before, latest)
-        if latest is None:
-            self._fit_readouts(model, before)
-        if stage.objectives.embedding_match and vectors is not None:
-            drawn = self.feed.drawn(number, stage)
-            sample = torch.from_numpy(vectors.rows(drawn[evenly(len(drawn), WHITENED)]))
-            model.whitening = fabric.to_device(Whitening.fit(sample))
-        table = before.weights[TABLE] if before is not None else None
-        batches = self.feed.batches(number, stage, model.encoder, vectors, before=table, resumed=latest is not None)
+        """Train a stage from the end of the one before, or from its own latest checkpoint."""
+        model, batches = self.prepare_stage(number, before, latest)
         optimizer = torch.optim.AdamW(parameter_groups(model), fused=True)
         if latest is not None:
-            model.to(fabric.device)
+            model.to(self.fabric.device)
             restore_optimizer(model, optimizer, load_optimizer(latest.path))
-        log, seed = self.run_folder / "log.jsonl", (recipe.seed + number) * 1_000_003
-        loop = StageLoop(stage, model, optimizer, fabric=fabric, validation=self.validation, log=log, seed=seed)
+        loop = StageLoop(
+            model,
+            optimizer,
+            self.fabric,
+            self.validation,
+            log=self.run_folder / "log.jsonl",
+            seed=(self.recipe.seed + number) * 1_000_003,
+            save=partial(self._save, number, model, optimizer),
+            save_minutes=self.recipe.checkpoint_minutes,
+            on_step=on_step,
+        )
+        return load_checkpoint(loop.run(batches, latest.step if latest else 0))
 
-        def save(step: int, scores: Scores) -> Path:
-            return self._save(number, model, optimizer, step, scores)
-
-        start = latest.step if latest else 0
-        return load_checkpoint(loop.run(batches, start, save=save, minutes=recipe.checkpoint_minutes))
-
-    def _model(self, stage: StageConfig, before: Checkpoint | None, latest: Checkpoint | None) -> TrainingModel:
-        """The encoder of a stage with its objectives, as it starts or as it was left."""
-        recipe, teachers, feed = self.recipe, self.teachers, self.feed
-        config = model_config(recipe, stage, feed.processor.vocab_size(), before)
-        model = TrainingModel(config, stage, feed.maskable, teachers.dim)
+    def prepare_stage(
+        self, number: int, before: Checkpoint | None, latest: Checkpoint | None
+    ) -> tuple[TrainingModel, Batches]:
+        """The model of a stage, as it starts or as it was left, and the batches that it learns from, with targets."""
+        stage, data = self.recipe.stages[number], self.data
+        torch.manual_seed(self.recipe.seed + number)
+        teacher = self.teachers.of(stage) if stage.steps else None
+        vectors = data.teacher_vectors(number, stage, teacher) if teacher is not None else None
+        start = self._start_of(stage, before)
+        config = model_config(self.recipe, stage, data.processor.vocab_size(), start)
+        model = TrainingModel(config, stage, data.maskable, self.teachers.dim)
         model.mixed = self.precision == "bf16-mixed"
         model.gather, model.average = partial(gather, self.fabric), partial(average, self.fabric)
         if latest is not None:
-            kept = {name: weight for name, weight in latest.weights.items() if not name.startswith(EXTRAS)}
-            model.load_state_dict(kept)
+            model.load_state_dict({n: weight for n, weight in latest.weights.items() if not n.startswith(EXTRAS)})
         else:
-            teachers.start_layers(model.encoder, recipe.teacher_layers)
-            if before is None:
-                teachers.start_table(model.encoder, feed.processor, feed.data.store)
-            else:  # over the teacher's: a stage may have layers that the one before has not
-                model.load_state_dict(in_common(before, config, teachers.dim), strict=False)
-        if recipe.compile:
+            self._initialise(model, start)
+        if self.recipe.compile:
             for layer in model.encoder.layers:
                 layer.compile(dynamic=True)
-        return model
+        if stage.objectives.embedding_match and vectors is not None:
+            drawn = data.drawn(number, stage)
+            sample = torch.from_numpy(vectors.rows(drawn[evenly(len(drawn), WHITENED)]))
+            model.whitening = self.fabric.to_device(Whitening.fit(sample))
+        table = start.weights[TABLE] if start is not None else None
+        batches = data.batches(number, stage, model.encoder, vectors, before=table, resumed=latest is not None)
+        return model, batches
+
+    def _start_of(self, stage: StageConfig, before: Checkpoint | None) -> Checkpoint | None:
+        """The checkpoint that a stage starts from: the mean of the stages that it names, or `before`; cut to layers."""
+        start = before
+        if stage.starts_from:
+            stages = [(number, other.name) for number, other in enumerate(self.recipe.stages)]
+            found = {name: self._latest(number) for number, name in stages if name in stage.starts_from}
+            ends = {name: end for name, end in found.items() if end is not None}
+            start = average_checkpoints(list(ends.values()), [stage.starts_from[name] for name in ends])
+        if start is not None and stage.keep_layers:
+            start = keep_layers(start, stage.keep_layers)
+        return start
+
+    def _initialise(self, model: TrainingModel, start: Checkpoint | None) -> None:
+        """Give a new model the teacher's layers, then the weights of the checkpoint that it starts from.
+
+        Without a checkpoint its table starts at the teacher's rows. Its readouts are fitted where the checkpoint has
+        none.
+        """
+        encoder, bert = model.encoder, self.teachers.bert
+        layers, max_length = encoder.config.num_layers, encoder.config.max_length
+        if bert is not None and layers:
+            encoder.load_state_dict(bert.layers(self.recipe.teacher_layers[:layers], max_length), strict=False)
+        if start is not None:  # over the teacher's layers: the stage may have more than the checkpoint
+            model.load_state_dict(weights_in_common(start, encoder.config, self.teachers.dim), strict=False)
+        elif bert is not None:
+            counts = piece_counts(self.data.store, encoder.config.vocab_size)
+            with torch.no_grad():
+                encoder.table.weight.copy_(english_rows(bert, self.data.processor, counts))
+        self._fit_readouts(encoder, start, model.stage.max_tokens)
+
+    def _fit_readouts(self, encoder: Encoder, start: Checkpoint | None, max_tokens: int) -> None:
+        """Fit the readouts that the checkpoint does not have to the teachers' vectors; other weights stay.
+
+        All of them if its axes were others or are not known, as those of a bundle: other axes are another space.
+        """
+        depths, joined = list(encoder.config.depths), self.teachers.joined
+        if joined is None or not depths:
+            return
+        axes = torch.from_numpy(joined.matrices["axes"])
+        if start is not None and (known := start.weights.get("teachers.axes")) is not None:
+            if known.shape == axes.shape and torch.allclose(known, axes, atol=1e-4):
+                depths = [depth for depth in depths if depth not in start.config.depths]
+        if not depths:
+            return
+        logger.info("fitting readouts of %s layers", ", ".join(map(str, depths)))
+        targets = torch.from_numpy(joined.targets(self._sampled))
+        numbers = self.data.sample(READ_OUT)
+        sides = [self.data.store.tokens(numbers, side, max_tokens) for side in (0, 1)]
+        encoder.to(self.fabric.device).eval()
+        fit_readouts(encoder, depths, sides, targets)
+        encoder.train()
 
     @cached_property
     def _sampled(self) -> list[Pair]:
         """The text of the pairs that matrices are fitted on; the whole corpus is read for it, once."""
-        return list(self.feed.text(self.feed.sample(READ_OUT)))
-
-    def _fit_readouts(self, model: TrainingModel, before: Checkpoint | None) -> None:
-        """Fit the readouts that the encoder before had not, to what the teachers say; nothing else moves.
-
-        All of them where its axes were others, or are not known, as those of a bundle: other axes are another space.
-        """
-        depths = list(model.encoder.config.depths)
-        if self.joined is None or not depths:
-            return
-        axes = torch.from_numpy(self.joined.matrices["axes"])
-        if before is not None and (known := before.weights.get("teachers.axes")) is not None:
-            if known.shape == axes.shape and torch.allclose(known, axes, atol=1e-4):
-                depths = [depth for depth in depths if depth not in before.config.depths]
-        if not depths:
-            return
-        logger.info("fitting readouts of %s layers", ", ".join(map(str, depths)))
-        numbers, store = self.feed.sample(READ_OUT), self.feed.data.store
-        targets = torch.from_numpy(self.joined.targets(self._sampled))
-        sides = [store.tokens(numbers, side, model.stage.max_tokens) for side in (0, 1)]
-        encoder = model.encoder.to(self.fabric.device).eval()
-        fit_readouts(encoder, depths, sides, targets)
-        encoder.train()
-
-    def _matrices(self, model: TrainingModel, ended: bool) -> dict[str, Tensor]:
-        """What several teachers' vectors become targets by; at the end of a stage also the way into their spaces."""
-        if self.joined is None:
-            return {}
-        matrices = {f"teachers.{name}": torch.from_numpy(array) for name, array in self.joined.matrices.items()}
-        for member in self.joined.members if ended else ():
-            if space := member.settings.space:
-                texts = [text for pair in self._sampled for text in member.sides(pair)[:1]]
-                vectors = torch.from_numpy(self.joined.vectors(member.name, texts))
-                tokens = to_tokens(self.feed.processor.encode(texts), model.encoder)
-                encoder = model.encoder.eval()
-                matrices[f"spaces.{space}"] = fit_space(encoder, tokens, vectors)
-                encoder.train()
-        return matrices
+        return list(self.data.text(self.data.sample(READ_OUT)))
 
     def _save(
-        self, number: int, model: TrainingModel, optimizer: torch.optim.Optimizer, step: int, scores: Scores
+        self,
+        number: int,
+        model: TrainingModel,
+        optimizer: torch.optim.Optimizer,
+        step: int,
+        scores: Scores,
     ) -> Path:
-        stage = model.stage
-        path, data = self.run_folder / "checkpoints" / f"{stage.name}-{step:07d}", self.feed.data
+        """Write a checkpoint of a stage after `step` steps, and remove the older ones."""
+        stage, data = model.stage, self.data.prepared
+        path = self.run_folder / "checkpoints" / f"{stage.name}-{step:07d}"
         if not self.fabric.is_global_zero:
             self.fabric.barrier()  # until the first rank has written it
             return path
@@ -273,141 +286,192 @@ class Trainer:
             "preparation_key": data.store.key,
             "validation": scores,
             "recipe": self._recipe_until(number).model_dump(mode="json"),
-            **self._sources(number),
+            **self._origin(number),
         }
         ended = step == stage.steps
-        weights = {**model.state_dict(), **self._matrices(model, ended)}
+        weights = {**model.state_dict(), **self._matrices(model.encoder, ended)}
         state = None if ended else optimizer_state(model, optimizer)
         save_checkpoint(path, about, weights, state, [data.tokenizer, data.validation])
         self._remove_older(stage, path)
         self.fabric.barrier()
         return path
 
-
-Save = Callable[[int, Scores], Path]  # writes a checkpoint after so many steps, with the last validation
-
-
-@contextmanager
-def interruption() -> Iterator[Event]:
-    """What the first Ctrl-C sets, so that a step is finished and saved; the second one acts at once."""
-    asked = Event()
-
-    def ask(*_: object) -> None:
-        signal.signal(signal.SIGINT, old)  # first: another Ctrl-C must not come while the event is set
-        asked.set()
-        logger.warning("interrupted: saving after this step; once more stops at once")
-
-    old = signal.signal(signal.SIGINT, ask)
-    try:
-        yield asked
-    finally:
-        signal.signal(signal.SIGINT, old)
+    def _matrices(self, encoder: Encoder, ended: bool) -> dict[str, Tensor]:
+        """The matrices from several teachers' vectors to targets; after a stage also those into teachers' spaces."""
+        if (joined := self.teachers.joined) is None:
+            return {}
+        matrices = {f"teachers.{name}": torch.from_numpy(array) for name, array in joined.matrices.items()}
+        for member in joined.members if ended else ():
+            if space := member.settings.space:
+                texts = [text for pair in self._sampled for text in member.sides(pair)[:1]]
+                vectors = torch.from_numpy(joined.vectors(member.name, texts))
+                tokens = to_tokens(self.data.processor.encode(texts), encoder)
+                matrices[f"spaces.{space}"] = fit_space(encoder.eval(), tokens, vectors)
+                encoder.train()
+        return matrices
 
 
-def diverged(stage: StageConfig, step: int, what: str) -> XsentError:
-    """The error of a training whose numbers have run away."""
-    return XsentError(
-        f"stage {stage.name}, step {step}: {what}; the checkpoint before stands; lower the stage's learning rate and "
-        f"delete its {stage.name}-* checkpoints"
-    )
+def open_start(recipe: Recipe, path: Path, run: Path) -> Checkpoint:
+    """Open the checkpoint or the bundle that a run starts from; a DataError where its shape is not the recipe's."""
+    start = open_checkpoint(path, run / "start")
+    for name in ("dim", *LAYER_SHAPE) if start.config.num_layers else ("dim",):
+        its, ours = getattr(start.config, name), getattr(recipe, name)
+        if its != ours:
+            raise DataError(f"{path} has {name} = {its}, the recipe {ours}; to start from it they must be the same")
+    return start
 
 
+def model_config(recipe: Recipe, stage: StageConfig, vocab_size: int, start: Checkpoint | None) -> ModelConfig:
+    """The shape of a stage's encoder; its first and last piece are those of the checkpoint that it starts from."""
+    shape = {name: getattr(recipe, name) for name in ("dim", *LAYER_SHAPE)}
+    shape["depths"] = tuple(sorted(stage.layer_prefixes)) if recipe.readouts else ()
+    if start is not None:
+        shape |= {name: getattr(start.config, name) for name in ("first", "last")}
+    return ModelConfig(vocab_size, num_layers=stage.num_layers, dropout=stage.dropout, **shape)
+
+
+def weights_in_common(start: Checkpoint, config: ModelConfig, teacher_dim: int | None) -> dict[str, Tensor]:
+    """The weights of a checkpoint for an encoder: the table, layers of the same number and kind, and the head.
+
+    A projection to a teacher of as many dimensions is among them: it is learnt slowly, and until then it misleads.
+    Raises DataError if the table does not have one row for each piece of the vocabulary.
+    """
+    rows = len(start.weights[TABLE])
+    if rows != config.vocab_size:
+        raise DataError(
+            f"{start.given}: its table has {rows} rows, the vocabulary {config.vocab_size} pieces; a training keeps "
+            "the vocabulary of its start"
+        )
+    if start.config.num_layers > config.num_layers:
+        text = "%s has %d layers, the stage %d: the upper ones are not taken"
+        logger.warning(text, start.given, start.config.num_layers, config.num_layers)
+    fits = (teacher_dim, config.dim)
+    return {n: weight for n, weight in start.weights.items() if n != "projection.weight" or weight.shape == fits}
+
+
+@dataclass
 class StageLoop:
-    """Runs the steps of a stage over a model and its optimiser."""
+    """The steps of a stage, over its model and its optimiser."""
 
-    def __init__(
-        self,
-        stage: StageConfig,
-        model: TrainingModel,
-        optimizer: torch.optim.Optimizer,
-        *,
-        fabric: Fabric,
-        validation: Validation,
-        log: Path,
-        seed: int,
-    ) -> None:
-        """Put model and optimiser on the device; `log` gets a JSON line at every validation."""
-        self._stage, self._model, self._fabric = stage, model, fabric
-        self._validation, self._log, self._seed = validation, log, seed
-        self._module, self._optimizer = fabric.setup(model, optimizer)
-        self._weights = stage.objectives.weights
+    model: TrainingModel
+    optimizer: torch.optim.Optimizer
+    fabric: Fabric
+    validation: Validation
+    log: Path  # gets a JSON line at every validation
+    seed: int
+    save: Callable[[int, Scores], Path]  # writes a checkpoint of a step and the scores of the last validation
+    save_minutes: float
+    on_step: Callable[[], None]
+
+    def __post_init__(self) -> None:
+        """Put model and optimiser on the device."""
+        self.stage = self.model.stage
+        self._module, self._optimizer = self.fabric.setup(self.model, self.optimizer)
         self._losses: dict[str, float] = {}
         self._scores: Scores = {}
 
-    def run(self, batches: Batches, start: int, *, save: Save, minutes: float) -> Path:
-        """Train from step `start` to the end, with a checkpoint every so many minutes; returns the last one.
+    def run(self, batches: Batches, start: int) -> Path:
+        """Train from step `start` to the end; returns the last checkpoint.
 
-        Ctrl-C writes one, and is raised. An XsentError where the loss is no longer a number.
+        Ctrl-C writes one, and is raised. Raises XsentError if the loss is no longer a number.
         """
-        steps = self._stage.steps
+        steps = self.stage.steps
         began = saved = time.monotonic()
-        first = self._fabric.is_global_zero
-        hidden = None if first else True  # one progress bar is enough; none where nobody watches
-        bar = tqdm(total=steps, initial=start, desc=self._stage.name, unit="step", disable=hidden)
+        first = self.fabric.is_global_zero
+        hidden = None if first else True  # one progress bar for all processes; none unless on a terminal
+        bar = tqdm(total=steps, initial=start, desc=self.stage.name, unit="step", disable=hidden)
         with interruption() as interrupted, bar:
             for done, batch in enumerate(batches.since(start), start + 1):
                 self._step(done - 1, batch)
+                self.on_step()
                 bar.update()
-                if first and done % self._stage.validate_every == 0 and done < steps:
+                if first and done % self.stage.validate_every == 0 and done < steps:
                     self._validate(done, (time.monotonic() - began) / (done - start))
-                asked, late = self._agree(interrupted.is_set(), time.monotonic() - saved > 60 * minutes)
-                if asked and done < steps:
-                    logger.info("saved %s; the same command goes on from there", save(done, self._scores))
+                stop, late = self._agree(interrupted.is_set(), time.monotonic() - saved > 60 * self.save_minutes)
+                if stop and done < steps:
+                    path = self.save(done, self._scores)
+                    logger.info("saved %s; the same command resumes from there", path)
                     raise KeyboardInterrupt
                 if late and done < steps:
-                    save(done, self._scores)
+                    self.save(done, self._scores)
                     saved = time.monotonic()
             if first:
                 self._validate(steps, (time.monotonic() - began) / max(steps - start, 1))
-            path = save(steps, self._scores)
+            path = self.save(steps, self._scores)
             if interrupted.is_set():  # during the last step or the last validation
                 raise KeyboardInterrupt
             return path
 
-    def _agree(self, asked: bool, late: bool) -> tuple[bool, bool]:
+    def _agree(self, stop: bool, late: bool) -> tuple[bool, bool]:
         """The same answer on all ranks: whether one was interrupted, whether the first wants a checkpoint."""
-        if self._fabric.world_size == 1:
-            return asked, late
-        flags = torch.tensor([asked, late and self._fabric.is_global_zero], device=self._fabric.device).float()
-        agreed = self._fabric.all_reduce(flags, reduce_op="sum")
+        if self.fabric.world_size == 1:
+            return stop, late
+        flags = torch.tensor([stop, late and self.fabric.is_global_zero], device=self.fabric.device).float()
+        agreed = self.fabric.all_reduce(flags, reduce_op="sum")
         assert isinstance(agreed, torch.Tensor)
         return bool(agreed[0] > 0), bool(agreed[1] > 0)
 
     def _step(self, step: int, batch: Batch) -> None:
         # Dropout as a function of step and rank, so that a resume needs no generator state.
-        torch.manual_seed(self._seed + step * self._fabric.world_size + self._fabric.global_rank)
+        torch.manual_seed(self.seed + step * self.fabric.world_size + self.fabric.global_rank)
         for parameters in self._optimizer.param_groups:
-            parameters["lr"] = parameters["peak"] * schedule(step, self._stage)
+            parameters["lr"] = parameters["peak"] * schedule(step, self.stage)
         losses: Losses = self._module(batch)
-        total = torch.stack([self._weights[name] * loss for name, loss in losses.items()]).sum()
+        weights = self.stage.objectives.weights
+        total = torch.stack([weights[name] * loss for name, loss in losses.items()]).sum()
         # Over all ranks, so that they also stop together.
-        values = average(self._fabric, torch.stack(list(losses.values())).detach()).tolist()
+        values = average(self.fabric, torch.stack(list(losses.values())).detach()).tolist()
         self._losses = dict(zip(losses, values, strict=True))
         bad = [name for name, loss in self._losses.items() if not math.isfinite(loss)]
         if bad:
-            raise diverged(self._stage, step, f"the loss of {' and of '.join(bad)} is no longer a number")
+            raise diverged(self.stage, step, f"the loss of {' and of '.join(bad)} is no longer a number")
         self._optimizer.zero_grad()
-        self._fabric.backward(total)
-        gradient = self._model.encoder.table.weight.grad
-        if self._stage.frozen_rows and gradient is not None:
-            gradient[: self._stage.frozen_rows] = 0
-        if most := self._stage.clip:
-            module, optimizer = self._module, self._optimizer
-            norm = self._fabric.clip_gradients(module, optimizer, max_norm=most, error_if_nonfinite=False)
+        self.fabric.backward(total)
+        gradient = self.model.encoder.table.weight.grad
+        if self.stage.frozen_rows and gradient is not None:
+            gradient[: self.stage.frozen_rows] = 0
+        if most := self.stage.clip:
+            norm = self.fabric.clip_gradients(self._module, self._optimizer, max_norm=most, error_if_nonfinite=False)
             if norm is not None and not torch.isfinite(norm):
-                raise diverged(self._stage, step, "the gradients are no longer numbers")
+                raise diverged(self.stage, step, "the gradients are no longer numbers")
         self._optimizer.step()
 
     def _validate(self, done: int, seconds: float) -> None:
-        """Measure after so many steps of so many seconds each, and say so."""
-        scores = self._scores = self._validation.measure(self._model.encoder)
-        with open(self._log, "a") as log:
-            log.write(json.dumps({"stage": self._stage.name, "step": done, **self._losses, **scores}) + "\n")
-        stage, losses = self._stage, "  ".join(f"{name} {loss:.4f}" for name, loss in self._losses.items())
+        """Measure after `done` steps, of `seconds` each, and log the scores."""
+        stage = self.stage
+        scores = self._scores = self.validation.measure(self.model.encoder)
+        with open(self.log, "a") as log:
+            log.write(json.dumps({"stage": stage.name, "step": done, **self._losses, **scores}) + "\n")
+        losses = "  ".join(f"{name} {loss:.4f}" for name, loss in self._losses.items())
         found = f"P@1 {fmean(scores['p1'].values()):.2f}  loss {fmean(scores['loss'].values()):.4f}"
         left = (stage.steps - done) * seconds / 60
         speed = f"{stage.batch_size / seconds:.0f} pairs/s, {left:.0f} min left" if done else "no steps"
         logger.info("%s %d/%d  %s  %s  %s", stage.name, done, stage.steps, losses, found, speed)
+
+
+@contextmanager
+def interruption() -> Iterator[Event]:
+    """The event that the first Ctrl-C sets, so that a step is finished and saved; the second one acts at once."""
+    event = Event()
+
+    def interrupt(*_: object) -> None:
+        signal.signal(signal.SIGINT, old)  # first: another Ctrl-C must not come while the event is set
+        event.set()
+        logger.warning("interrupted: saving after this step; once more stops at once")
+
+    old = signal.signal(signal.SIGINT, interrupt)
+    try:
+        yield event
+    finally:
+        signal.signal(signal.SIGINT, old)
+
+
+def diverged(stage: StageConfig, step: int, what: str) -> XsentError:
+    """The error of a training whose numbers are no longer finite."""
+    return XsentError(
+        f"stage {stage.name}, step {step}: {what}; the checkpoint before is kept; lower the stage's learning rate and "
+        f"delete its {stage.name}-* checkpoints"
+    )
 
 
 def parameter_groups(model: TrainingModel) -> list[dict[str, Any]]:
@@ -427,18 +491,3 @@ def schedule(step: int, stage: StageConfig) -> float:
     """The share of the peak learning rate at a step: linear warm-up, then a cosine to zero."""
     warmup = min(1.0, (step + 1) / max(stage.warmup, 1))
     return warmup * 0.5 * (1 + math.cos(math.pi * step / stage.steps))
-
-
-def optimizer_state(model: nn.Module, optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
-    """The optimiser's tensors by parameter name, ready for safetensors."""
-    names: dict[Tensor, str] = {p: name for name, p in model.named_parameters()}
-    return {f"{names[p]}|{key}": value for p, state in optimizer.state.items() for key, value in state.items()}
-
-
-def restore_optimizer(model: nn.Module, optimizer: torch.optim.Optimizer, saved: Mapping[str, Tensor]) -> None:
-    """Put back what `optimizer_state` gave."""
-    parameters = dict(model.named_parameters())
-    for entry, value in saved.items():
-        name, key = entry.rsplit("|", 1)
-        parameter = parameters[name]
-        optimizer.state[parameter][key] = value.to(parameter.device)  # where fused AdamW wants all of it

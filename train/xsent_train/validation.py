@@ -14,7 +14,7 @@ from xsent_train.model import Encoder
 BATCH = 256
 TEMPERATURE = 0.05
 
-Scores = dict[str, dict[str, float]]  # by what was measured, then by language
+Scores = dict[str, dict[str, float]]  # by measure, then by language
 
 
 class Validation:

@@ -1,4 +1,4 @@
-"""The batches of a stage, and what its teacher says of their pairs."""
+"""The data of a training: the pairs of each batch of a stage, and their teacher's vectors."""
 
 import logging
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -29,10 +29,17 @@ from xsent_train.data.swaps import Swaps
 from xsent_train.data.vocabulary import maskable_pieces
 from xsent_train.model import Encoder
 from xsent_train.recipe import Recipe, StageConfig
-from xsent_train.teacher.vectors import TeacherVectors, Teaches, teacher_vectors
+from xsent_train.teacher.base import TeacherVectors, Teaches, teacher_vectors
+
+logger = logging.getLogger(__name__)
 
 Rows = NDArray[np.int64]
 T = TypeVar("T")
+
+CHUNK = 16_384  # pairs encoded at a time
+SAMPLE_PER_CLUSTER = 64  # pairs that the centroids are fitted on
+ITERATIONS = 8
+DIM = 128  # numbers of a vector that are compared, the first
 
 
 class Batch(NamedTuple):
@@ -130,7 +137,7 @@ class Batches:
         return Batch(hiding, group, vectors, self._queue(step, self._teacher), copied)
 
     def _queue(self, step: int, teacher: TeacherVectors) -> Tensor | None:
-        """What a first-in-first-out queue holds before a step: a function of the step, so that it needs no saving."""
+        """The content of a first-in-first-out queue before a step: a function of the step, so it needs no saving."""
         if self._stage.objectives.contrastive_distil is None:
             return None
         earlier = map(self._pairs, range(earliest_step(self._stage, step), step))
@@ -154,12 +161,132 @@ def ahead(items: Iterable[T]) -> Iterator[T]:
             yield item
 
 
-logger = logging.getLogger(__name__)
+class TrainingData:
+    """The data of a training."""
 
-CHUNK = 16_384  # pairs encoded at a time
-SAMPLE_PER_CLUSTER = 64  # pairs that the centroids are fitted on
-ITERATIONS = 8
-DIM = 128  # numbers of a vector that are compared, the first
+    def __init__(
+        self,
+        recipe: Recipe,
+        files: Sequence[Path],
+        run: Path,
+        fabric: Fabric,
+        *,
+        threads: int,
+        prepared: Path | None = None,
+        vocabulary: Path | None = None,
+    ) -> None:
+        """Prepare the data of files of pairs for a training in the folder `run`; a DataError where it cannot be used.
+
+        Vocabulary, held-out pairs and store lie in `prepared`, which runs may share, or else in the run's own folder.
+        A SentencePiece model, `vocabulary`, is used as it is; None trains one.
+        """
+        self._recipe = recipe
+        self._fabric = fabric
+        self._run = run
+        self._folder = prepared or run
+        with fabric.rank_zero_first():
+            if fabric.is_global_zero:
+                refuse_other_data(run, self._folder, preparation_key(recipe, files, vocabulary))
+            self.prepared = prepare(recipe, files, self._folder, threads=threads, vocabulary=vocabulary)
+        run.mkdir(parents=True, exist_ok=True)  # the prepared data may lie elsewhere
+        corpus = recipe.corpus
+        self.store = store = self.prepared.store
+        self._pairs = TrainingPairs(Corpus(files, frozenset(recipe.languages)), corpus.validation_share)
+        self.processor = spm.SentencePieceProcessor(model_file=str(self.prepared.tokenizer))
+        self.maskable = torch.from_numpy(maskable_pieces(self.processor))  # which pieces may be hidden [V]
+        if corpus.most:
+            store.limit(corpus.most)
+        sizes = dict(zip(store.cells, np.diff(store.cell_starts).tolist(), strict=True))
+        shares = cell_shares(sizes, temperature=corpus.temperature, weights=corpus.weights)
+        self._shares = np.array([shares[cell] for cell in store.cells])
+
+    def drawn(self, number: int, stage: StageConfig) -> NDArray[np.int64]:
+        """The pairs that a stage, by its number and settings, will draw; each once, in order."""
+        return self._draw(number, stage)().drawn()
+
+    def batches(
+        self,
+        number: int,
+        stage: StageConfig,
+        encoder: Encoder,
+        teacher: TeacherVectors | None,
+        *,
+        before: Tensor | None,
+        resumed: bool,
+    ) -> Batches:
+        """The batches of a stage, cut along the clusters that its encoder finds at its start if it wants that.
+
+        `before` is the table that the stage starts from; it tells which words translate each other.
+        """
+        with self._fabric.rank_zero_first():
+            clusters = self._clusters(number, stage, encoder, resumed=resumed)
+        swaps = Swaps(before, self.processor) if stage.swapped and before is not None else None
+        return self._draw(number, stage)(teacher=teacher, clusters=clusters, swaps=swaps)
+
+    def teacher_vectors(self, number: int, stage: StageConfig, teacher: Teaches) -> TeacherVectors:
+        """A teacher's vectors of the pairs of a stage; kept on disk."""
+        # The first rank makes it; the others find it there.
+        with self._fabric.rank_zero_first():
+            needed, key = self.drawn(number, stage), self.store.key
+            return teacher_vectors(teacher, self._kept(), needed, self.teacher_folder, key=key)
+
+    @property
+    def teacher_folder(self) -> Path:
+        """Where teachers' vectors are kept."""
+        return self._folder / "teachers"
+
+    def text(self, numbers: NDArray[np.int64]) -> Iterator[Pair]:
+        """Those pairs of the store that have the given numbers, which are sorted; reads the corpus no further."""
+        return chosen_pairs(self._kept(), numbers)
+
+    def sample(self, count: int) -> NDArray[np.int64]:
+        """About `count` of the pairs that are ever drawn, evenly spaced, in order."""
+        store = self.store
+        return np.sort(store.pairs(evenly(int(store.cell_starts[-1]), count)))
+
+    def _kept(self) -> Iterator[Pair]:
+        return kept_pairs(self._pairs, self.prepared.tokenizer)
+
+    def _draw(self, number: int, stage: StageConfig) -> Callable[..., Batches]:
+        store, shares = self.store, self._shares
+        if not stage.objectives.takes_english_alone:
+            paired = shares * [not without_translation(language) for _, language in store.cells]
+            shares = paired / paired.sum() if (paired != shares).any() else shares
+        return partial(
+            Batches,
+            store,
+            reweigh(shares, store.cells, stage.weights),
+            stage,
+            seed=self._recipe.seed + 1000 * number,
+            maskable=self.maskable,
+            rank=(self._fabric.global_rank, self._fabric.world_size),
+            max_length=self._recipe.max_length,
+        )
+
+    def _clusters(
+        self, number: int, stage: StageConfig, encoder: Encoder, *, resumed: bool
+    ) -> NDArray[np.uint16] | None:
+        """The cluster of each pair, as the encoder sees them at the start of the stage; kept for a resume."""
+        if stage.order != "cluster" or not stage.steps:
+            return None
+        path = self._run / f"clusters-{stage.name}.u16"
+        if self._fabric.is_global_zero and not (resumed and path.exists()):
+            encoder, seed = encoder.to(self._fabric.device), self._recipe.seed + number
+            with atomic_file(path) as file:
+                for chunk in cluster_pairs(self.store, encoder, clusters=stage.clusters, seed=seed):
+                    file.write(chunk.tobytes())
+        return np.memmap(path, np.uint16, "r")
+
+
+def refuse_other_data(run: Path, prepared: Path, key: str) -> None:
+    """Sweep up after killed runs; a DataError before anything that was made of other data would be overwritten."""
+    sweep(run)
+    sweep(run / "checkpoints")
+    for folder in sorted(run.glob("checkpoints/*")):
+        if read_about(folder).get("preparation_key") != key:
+            raise DataError(f"{folder} was trained on another corpus or vocabulary; name another --out")
+    if prepared != run and (prepared / "store" / "store.json").exists() and Store(prepared / "store").key != key:
+        raise DataError(f"{prepared} was prepared for another corpus, vocabulary or languages; name another folder")
 
 
 @torch.inference_mode()
@@ -208,134 +335,10 @@ def move(centroids: Tensor, vectors: Tensor) -> Tensor:
 
 
 def chained(centroids: Tensor) -> Tensor:
-    """The centroids in the order of a walk that goes on to the nearest one where it has not been yet."""
+    """The centroids in the order of a walk to the nearest one that was not visited yet."""
     similar = centroids @ centroids.T
     path = [0]
     for _ in range(len(centroids) - 1):
         similar[:, path[-1]] = -torch.inf
         path.append(int(similar[path[-1]].argmax()))
     return centroids[path]
-
-
-class TrainingData:
-    """The data of a training."""
-
-    def __init__(
-        self,
-        recipe: Recipe,
-        files: Sequence[Path],
-        run: Path,
-        fabric: Fabric,
-        *,
-        threads: int,
-        prepared: Path | None = None,
-        vocabulary: Path | None = None,
-    ) -> None:
-        """Prepare the data of files of pairs for a training in the folder `run`; a DataError where it cannot be used.
-
-        Vocabulary, held-out pairs and store lie in `prepared`, which runs may share, or else in the run's own folder.
-        A SentencePiece model, `vocabulary`, is used as it is; None trains one.
-        """
-        self._recipe, self._run, self._fabric, self._prepared = recipe, run, fabric, prepared or run
-        with fabric.rank_zero_first():
-            if fabric.is_global_zero:
-                refuse_other_data(run, self._prepared, preparation_key(recipe, files, vocabulary))
-            self.data = prepare(recipe, files, self._prepared, threads=threads, vocabulary=vocabulary)
-        run.mkdir(parents=True, exist_ok=True)  # what was prepared may lie elsewhere
-        corpus, store = recipe.corpus, self.data.store
-        self._pairs = TrainingPairs(Corpus(files, frozenset(recipe.languages)), corpus.validation_share)
-        self.processor = spm.SentencePieceProcessor(model_file=str(self.data.tokenizer))
-        self.maskable = torch.from_numpy(maskable_pieces(self.processor))  # which pieces may be hidden [V]
-        if corpus.most:
-            store.limit(corpus.most)
-        sizes = dict(zip(store.cells, np.diff(store.cell_starts).tolist(), strict=True))
-        shares = cell_shares(sizes, temperature=corpus.temperature, weights=corpus.weights)
-        self._shares = np.array([shares[cell] for cell in store.cells])
-
-    def drawn(self, number: int, stage: StageConfig) -> NDArray[np.int64]:
-        """The pairs that a stage, by its number and settings, will draw; each once, in order."""
-        return self._draw(number, stage)().drawn()
-
-    def batches(
-        self,
-        number: int,
-        stage: StageConfig,
-        encoder: Encoder,
-        teacher: TeacherVectors | None,
-        *,
-        before: Tensor | None,
-        resumed: bool,
-    ) -> Batches:
-        """The batches of a stage, in the order that its encoder saw in the pairs at its start if it wants that.
-
-        `before` is the table that the stage starts from, which says what words translate each other.
-        """
-        with self._fabric.rank_zero_first():
-            clusters = self._clusters(number, stage, encoder, resumed=resumed)
-        swaps = Swaps(before, self.processor) if stage.swapped and before is not None else None
-        return self._draw(number, stage)(teacher=teacher, clusters=clusters, swaps=swaps)
-
-    def teacher_vectors(self, number: int, stage: StageConfig, teacher: Teaches) -> TeacherVectors:
-        """What a teacher says of the pairs of a stage; kept on disk."""
-        # The first rank makes it; the others find it there.
-        with self._fabric.rank_zero_first():
-            needed, key = self.drawn(number, stage), self.data.store.key
-            return teacher_vectors(teacher, self._kept(), needed, self.teacher_folder, key=key)
-
-    @property
-    def teacher_folder(self) -> Path:
-        """Where teachers' vectors are kept."""
-        return self._prepared / "teachers"
-
-    def text(self, numbers: NDArray[np.int64]) -> Iterator[Pair]:
-        """Those pairs of the store that have the given numbers, which are sorted; reads the corpus no further."""
-        return chosen_pairs(self._kept(), numbers)
-
-    def sample(self, count: int) -> NDArray[np.int64]:
-        """Pairs that are ever drawn, about so many, spread evenly over them, in order."""
-        store = self.data.store
-        return np.sort(store.pairs(evenly(int(store.cell_starts[-1]), count)))
-
-    def _kept(self) -> Iterator[Pair]:
-        return kept_pairs(self._pairs, self.data.tokenizer)
-
-    def _draw(self, number: int, stage: StageConfig) -> Callable[..., Batches]:
-        store, shares = self.data.store, self._shares
-        if not stage.objectives.takes_english_alone:
-            paired = shares * [not without_translation(language) for _, language in store.cells]
-            shares = paired / paired.sum() if (paired != shares).any() else shares
-        return partial(
-            Batches,
-            store,
-            reweigh(shares, store.cells, stage.weights),
-            stage,
-            seed=self._recipe.seed + 1000 * number,
-            maskable=self.maskable,
-            rank=(self._fabric.global_rank, self._fabric.world_size),
-            max_length=self._recipe.max_length,
-        )
-
-    def _clusters(
-        self, number: int, stage: StageConfig, encoder: Encoder, *, resumed: bool
-    ) -> NDArray[np.uint16] | None:
-        """The cluster of each pair, as the encoder sees them at the start of the stage; kept for a resume."""
-        if stage.order != "cluster" or not stage.steps:
-            return None
-        path = self._run / f"clusters-{stage.name}.u16"
-        if self._fabric.is_global_zero and not (resumed and path.exists()):
-            encoder, seed = encoder.to(self._fabric.device), self._recipe.seed + number
-            with atomic_file(path) as file:
-                for chunk in cluster_pairs(self.data.store, encoder, clusters=stage.clusters, seed=seed):
-                    file.write(chunk.tobytes())
-        return np.memmap(path, np.uint16, "r")
-
-
-def refuse_other_data(run: Path, prepared: Path, key: str) -> None:
-    """Sweep up after killed runs; a DataError before anything that was made of other data would be overwritten."""
-    sweep(run)
-    sweep(run / "checkpoints")
-    for folder in sorted(run.glob("checkpoints/*")):
-        if read_about(folder).get("preparation_key") != key:
-            raise DataError(f"{folder} was trained on another corpus or vocabulary; name another --out")
-    if prepared != run and (prepared / "store" / "store.json").exists() and Store(prepared / "store").key != key:
-        raise DataError(f"{prepared} was prepared for another corpus, vocabulary or languages; name another folder")

@@ -40,7 +40,7 @@ class Pair(NamedTuple):
 
     @property
     def cell(self) -> tuple[str, str]:
-        """What pairs are sampled by: source and language."""
+        """Source and language, by which pairs are sampled."""
         apart = self.alone and self.language != ENGLISH
         return self.source, self.language + ALONE if apart else self.language
 
@@ -65,7 +65,7 @@ class Corpus:
     """Files of pairs, filtered by language."""
 
     files: Sequence[Path]  # the files, read in this order
-    languages: frozenset[str] = frozenset()  # languages to keep beside English; empty keeps all
+    languages: frozenset[str] = frozenset()  # languages to keep besides English; empty keeps all
 
     def __iter__(self) -> Iterator[Pair]:
         """Read all pairs; bad lines are skipped and counted. A DataError where a file is damaged or has no pair."""

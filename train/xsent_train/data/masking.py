@@ -1,4 +1,4 @@
-"""Masking pieces, for the objectives that ask what stood there: one of each pair (SMLM, UGT), or a share (MLM, TLM).
+"""Masking pieces, for the objectives that predict them: one of each pair (SMLM, UGT), or a share (MLM, TLM).
 
 Pieces are hidden on the CPU, where batches are made. Shapes: B pairs, N tokens, V pieces.
 """
@@ -15,7 +15,7 @@ from xsent_train.tokens import Tokens, token_positions
 
 NOT_HIDDEN = -1
 # Of the tokens that are chosen, as in BERT (Devlin et al. 2019): the share that becomes [MASK], the share that becomes
-# any piece; the rest stays, so that the encoder must have a mind about tokens that it can see.
+# any piece; the rest stays, so that visible tokens must be represented too.
 BECOME_MASK, BECOME_ANY = 0.8, 0.1
 
 Sides = tuple[Tokens, Tokens]  # English and translation
@@ -24,8 +24,8 @@ Sides = tuple[Tokens, Tokens]  # English and translation
 class Labelled(NamedTuple):
     """Sentences of which some tokens are to be predicted from their own position."""
 
-    tokens: Tokens  # what the encoder reads
-    labels: Tensor  # what stood at each position, or -1 where nothing is to be predicted [N]
+    tokens: Tokens  # as the encoder reads them
+    labels: Tensor  # the original piece of each position, or -1 where nothing is to be predicted [N]
 
     def part(self, start: int, stop: int) -> "Labelled":
         """The sentences from `start` to `stop` (exclusive)."""
@@ -36,16 +36,16 @@ class Labelled(NamedTuple):
 
 
 class MaskedPairs(NamedTuple):
-    """Both sides of B pairs, and what of them is hidden."""
+    """Both sides of B pairs, and their hidden pieces."""
 
     sides: Sides  # English and translation as they are
-    read: tuple[Labelled, Labelled]  # what the encoder reads of them
+    read: tuple[Labelled, Labelled]  # the sides as the encoder reads them
     piece: Tensor | None = None  # the one piece that is hidden of each pair [B]; None where no objective hides one
     masked: tuple[Tensor, Tensor] | None = None  # for each side whether it is the one that the piece is hidden of [B]
     joined: Labelled | None = None  # the pairs as one sentence each, for TLM
 
     def targets(self, objective: str, side: int) -> Targets:
-        """What the vectors of one side are to predict for SMLM, XTR or UGT."""
+        """The pieces that the vectors of one side are to predict for SMLM, XTR or UGT."""
         assert self.piece is not None and self.masked is not None
         if objective == "smlm":
             return smlm_targets(self.piece, self.masked[0] | self.masked[1])
@@ -57,7 +57,7 @@ class MaskedPairs(NamedTuple):
 def hide(
     sides: Sides, objectives: Objectives, maskable: Tensor, max_length: int, generator: torch.Generator
 ) -> MaskedPairs:
-    """Hide what is `maskable` [V] and the objectives want hidden; joined pairs are cut to `max_length` tokens."""
+    """Hide `maskable` pieces [V] as the objectives need it; joined pairs are cut to `max_length` tokens."""
     read, piece, masked = sides, None, None
     if objectives.generative:
         read, piece, masked = mask_one_side(sides, maskable, generator)

@@ -1,4 +1,4 @@
-"""From files of pairs to what a training reads: vocabulary, validation pairs, store; text for a new language."""
+"""From files of pairs to the data of a training: vocabulary, validation pairs, store; text for a new language."""
 
 import hashlib
 import json
@@ -31,7 +31,7 @@ EDGE = 1 << 20  # bytes at either end of a file that tell it from another of the
 
 @dataclass(frozen=True)
 class Prepared:
-    """What a training reads."""
+    """The data of a training."""
 
     tokenizer: Path  # a SentencePiece model
     validation: Path  # held-out pairs, in the layout of a corpus
@@ -68,7 +68,7 @@ class Sample(Generic[T]):
             self._trim()
 
     def items(self) -> list[T]:
-        """What was sampled, by rank."""
+        """The sampled items, by rank."""
         self._trim()
         return list(self._items.values())
 
@@ -105,7 +105,7 @@ class CorpusSurvey:
 def prepare(
     recipe: Recipe, files: Sequence[Path], run: Path, *, threads: int, vocabulary: Path | None = None
 ) -> Prepared:
-    """Make what is not there yet; a second call with the same recipe and files makes nothing.
+    """Make vocabulary, validation pairs and store where they are missing or out of date.
 
     A SentencePiece model that is given is used as it is; else one is trained. A DataError where a file is missing, or
     holds no pair to train or to validate on.
@@ -147,7 +147,7 @@ def preparation_key(recipe: Recipe, files: Sequence[Path], vocabulary: Path | No
     pieces: object = recipe.vocabulary.model_dump()
     if vocabulary is not None:
         pieces = hashlib.sha256(vocabulary.read_bytes()).hexdigest()
-    corpus = recipe.corpus.model_dump(exclude={"most"})  # which is about what is drawn
+    corpus = recipe.corpus.model_dump(exclude={"most"})  # it changes only which pairs are drawn
     parts = [recipe.languages, corpus, pieces, recipe.max_length]
     digest = hashlib.sha256(json.dumps(parts, sort_keys=True).encode())
     for path in files:
@@ -160,7 +160,7 @@ def preparation_key(recipe: Recipe, files: Sequence[Path], vocabulary: Path | No
 
 
 class Newcomer(NamedTuple):
-    """What a file holds for an encoder that shall learn a language, in bounded samples."""
+    """The text of a file for an encoder that learns a language, in bounded samples."""
 
     found: int  # pairs and plain sentences of the new language
     plain: int  # of these without translation
@@ -187,7 +187,7 @@ def read_newcomer(path: Path, language: str, known: Sequence[str], held_out_shar
             if not pair.alone:
                 samples[code].add((digest,), Pair(pair.source, code, pair.translation, ""))
         elif code in held_out and not pair.alone:
-            # By the bits that decide what is held out: the first ones are so in every training, whatever its share.
+            # By the bits that decide what is held out: the lowest are held out in every training, whatever its share.
             held_out[code].add((digest & 0xFFFFFFFF,), pair)
     if not counts[language]:
         there = ", ".join(f"{code} {count:,}" for code, count in counts.most_common(20))

@@ -1,4 +1,4 @@
-"""Which pairs are seen when: drawn by source and language with a temperature, without keeping any state.
+"""The order in which pairs are seen: drawn by source and language with a temperature, without keeping any state.
 
 A cell is the set of pairs of one source and language. Draw number i of a cell is a pure function of (seed, cell, i),
 so that a resumed training sees exactly the pairs that an uninterrupted one sees, whatever the corpus size.
@@ -58,7 +58,7 @@ def draw(seed: int, cell: int, size: int, start: int, stop: int) -> NDArray[np.i
 
 
 def evenly(count: int, most: int) -> NDArray[np.int64]:
-    """At most so many of the numbers from 0 to `count`, all equally far apart."""
+    """At most `most` of the numbers from 0 to `count`, all equally far apart."""
     return np.unique(np.linspace(0, count - 1, min(count, most)).astype(np.int64))
 
 

@@ -64,7 +64,7 @@ class Store:
         return len(self.group)
 
     def limit(self, most: Mapping[str, int]) -> None:
-        """Leave at most so many pairs of a source in each cell, `OTHERS` for sources not named; the rest is not drawn.
+        """Leave at most `most` pairs of a source in each cell, `OTHERS` for sources not named; the rest is not drawn.
 
         Those with the smallest hashes of their English sides stay, so that translations of one sentence stay together.
         A DataError where a source is named that has no pair.
@@ -109,7 +109,7 @@ class Store:
         return Tokens(torch.from_numpy(self._ids[where].astype(np.int64)), torch.from_numpy(lengths))
 
     def forget(self) -> None:
-        """Let go of the pages that were read: in memory they would add up to the whole store."""
+        """Drop the pages that were read: in memory they would add up to the whole store."""
         for pages in self._maps:
             pages.madvise(mmap.MADV_DONTNEED)
 

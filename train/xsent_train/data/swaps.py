@@ -1,8 +1,9 @@
 """Pairs made of others by swapping words, in both languages alike: nearly the same words, and another meaning.
 
 "The nurse called the teacher" and its translation become "The teacher called the nurse" and the translation of that;
-"born in 1989", beside "born in 1998", becomes that. Next to the pair that it was made from, such a pair is the hardest
-of negatives, and nobody has to write it. Which words translate each other is asked of the table, where they lie close.
+"born in 1989" becomes "born in 1998" where another pair of the batch says so. Next to the pair that it was made from,
+such a pair is the hardest of negatives, and nobody has to write it. Words that translate each other lie close in the
+table.
 """
 
 from collections.abc import Hashable, Sequence
@@ -33,13 +34,13 @@ ALIKE, SAME = 0.1, 0.7
 JOINING = "▁and", "▁or", ",", "/"  # between the words of a list, whose order says nothing
 LIST = 3  # pieces between two words of a list, at most
 NUMBERS = 1 / 3  # of the copies, with the number of another pair
-COUNTED = (  # English words for numbers and what is counted; none that often means something else
+COUNTED = (  # English words for numbers, days and months; none that often means something else
     "two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen "
     "nineteen twenty thirty forty fifty sixty seventy eighty ninety hundred thousand million first third fourth fifth "
     "sixth seventh eighth ninth tenth monday tuesday wednesday thursday friday saturday sunday january february april "
     "june july august september october november december"
 )
-ALL = -1  # the language of what is written alike in all
+ALL = -1  # the language of a number that is written alike in all
 
 
 class Copy(NamedTuple):
@@ -93,10 +94,10 @@ class Swaps:
         self._counted = {tuple(ids) for ids in processor.encode(COUNTED.split())}
 
     def replace_last(self, sides: Sides, languages: Pieces, most: int) -> tuple[Sides, Tensor]:
-        """The same number of pairs, the last of them, at most so many, copies of others with words swapped.
+        """Replace up to `most` pairs at the end of a batch by copies of others with words swapped.
 
         `languages` are numbers of those of the translations [b]. Gives the pairs and the numbers of those that were
-        copied [s]: the ones whose words are likest; fewer than `most` where fewer have words that can be swapped.
+        copied [s]: the ones whose words are most alike; fewer than `most` where fewer have words that can be swapped.
         """
         english, translation = (np.split(side.ids.numpy(), side.offsets[1:].numpy()) for side in sides)
         pairs = list(zip(english, translation, strict=True))[: len(english) - most]
@@ -139,11 +140,11 @@ class Swaps:
         )
 
     def _within(self, pairs: Sequence[Pair], aligned: Sequence[Aligned]) -> list[Copy]:
-        """Copies in which two words have changed places, the likest first."""
+        """Copies in which two words have changed places, the most similar words first."""
         found = ((n, self.find(pair[0], words)) for n, (pair, words) in enumerate(zip(pairs, aligned, strict=True)))
-        likest = sorted(((swap, number) for number, swap in found if swap), reverse=True)
+        alike = sorted(((swap, number) for number, swap in found if swap), reverse=True)
         return [
-            Copy(n, swapped(pairs[n][0], *swap.english), swapped(pairs[n][1], *swap.translation)) for swap, n in likest
+            Copy(n, swapped(pairs[n][0], *swap.english), swapped(pairs[n][1], *swap.translation)) for swap, n in alike
         ]
 
     def _numbers(self, pairs: Sequence[Pair], aligned: Sequence[Aligned], languages: Pieces) -> list[Number]:
@@ -178,7 +179,7 @@ class Swaps:
 
 
 def exchanged(pairs: Sequence[Pair], numbers: Sequence[Number]) -> list[Copy]:
-    """Copies of pairs with the likest number of another pair in the same language, the likest first."""
+    """Copies of pairs with the most similar number of another pair in the same language, the most similar first."""
     if not numbers:
         return []
     vectors = np.stack([number.vector for number in numbers])

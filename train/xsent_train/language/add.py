@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from xsent.bundle import file_digest
 from xsent.errors import DataError
@@ -18,13 +19,12 @@ from xsent_train.checkpoint import TABLE, TOKENIZER, VALIDATION, Checkpoint, loa
 from xsent_train.data.corpus import Corpus, Pair, write_pairs
 from xsent_train.data.preparation import Newcomer, read_newcomer
 from xsent_train.data.sampling import evenly
-from xsent_train.from_bundle import identify, open_checkpoint
-from xsent_train.language.vocabulary import grow_checkpoint, grow_vocabulary
-from xsent_train.readouts import ridge
-from xsent_train.recipe import ContrastiveDistil, CorpusConfig, Objectives, Recipe, StageConfig
-from xsent_train.start import LAYER_SHAPE
-from xsent_train.teacher.base import Teacher, open_teacher
-from xsent_train.teacher.setup import Teachers
+from xsent_train.data.vocabulary import ModelProto, grow_vocabulary, is_text, open_model, read_model
+from xsent_train.from_bundle import identify, open_checkpoint, with_table
+from xsent_train.model import ridge
+from xsent_train.recipe import LAYER_SHAPE, ContrastiveDistil, CorpusConfig, Objectives, Recipe, StageConfig
+from xsent_train.teacher.base import Teacher
+from xsent_train.teacher.setup import Teachers, open_teacher
 from xsent_train.trainer import Trainer
 
 FEWEST = 8  # sentences a number of the teachers' vectors that the regression is fitted on, at least
@@ -40,28 +40,28 @@ class Interpreted:
 
     @property
     def identity(self) -> str:
-        """Identity of what it says."""
+        """Identity of its vectors."""
         return "-".join(teacher.identity for teacher in (self._encoder, *self._teachers))
 
     def targets(self, pairs: Sequence[Pair]) -> Floats:
-        """What the encoder says of the English sides, or would say of plain sentences [n, dim]."""
+        """The encoder's vectors of the English sides, or an estimate of them for plain sentences [n, dim]."""
         vectors = np.empty((len(pairs), self.dim), np.float32)
         plain = np.array([bool(self._teachers) and pair.english == pair.translation for pair in pairs], np.bool_)
         if not plain.all():
             vectors[~plain] = self._encoder.targets(list(compress(pairs, ~plain)))
         if plain.any():
-            told = self._told([pair.english for pair in compress(pairs, plain)])
-            vectors[plain] = unit_rows((told @ self._matrix).numpy())
+            joined = self._joined([pair.english for pair in compress(pairs, plain)])
+            vectors[plain] = unit_rows((joined @ self._matrix).numpy())
         return vectors
 
     @cached_property
-    def _matrix(self) -> torch.Tensor:
+    def _matrix(self) -> Tensor:
         known = self._known()
         known = [known[number] for number in evenly(len(known), MOST)]
-        return ridge(self._told(known), torch.from_numpy(self._encoder.encode(known)))
+        return ridge(self._joined(known), torch.from_numpy(self._encoder.encode(known)))
 
-    def _told(self, sentences: list[str]) -> torch.Tensor:
-        """What the teachers say of sentences, and a one for what their means are apart."""
+    def _joined(self, sentences: list[str]) -> Tensor:
+        """The teachers' vectors of sentences and a one, which lets the regression fit the difference of means."""
         ones = np.ones((len(sentences), 1), np.float32)
         return torch.from_numpy(np.hstack([*(teacher.encode(sentences) for teacher in self._teachers), ones]))
 
@@ -71,14 +71,15 @@ logger = logging.getLogger(__name__)
 CLAIM, TEXT, OLD_PAIRS = "adding.json", "text.tsv", "old-pairs.tsv"
 HELD_OUT_SHARE = 0.03  # of a language of few pairs, enough are left to tell half a point of P@1
 EPOCHS, MOST_SEEN = 10, 2_000_000
+SMALL = 0.02  # standard deviation of a row that starts from nothing, as in a new encoder
 
 
 @dataclass(frozen=True)
 class Addition:
-    """What is added to what."""
+    """A language to add, and the model to add it to."""
 
     model: Path  # a bundle or a checkpoint
-    pairs: Path  # a file of text in the new language, and in old ones: this says what must be read as before
+    pairs: Path  # a file of text in the new language, and in old ones: these must be read as before
     language: str  # code of the new language
     out: Path  # folder of the run
     pieces: int = 8000  # pieces of the new language's own vocabulary
@@ -89,7 +90,7 @@ class Addition:
 
 
 def add_language(addition: Addition, *, threads: int) -> tuple[Checkpoint, Checkpoint]:
-    """Add a language; called again, it goes on where it stopped.
+    """Add a language; called again, it resumes.
 
     The run's folder holds `before` (a bundle as a checkpoint), `grown` (with rows for the new pieces), `training`, and
     in the end `checkpoint`. Returns the encoder before, and the one that knows the language too. A DataError or
@@ -126,7 +127,7 @@ def _read(addition: Addition, known: Sequence[str], teachers: Sequence[Teacher])
     if new.plain and there < needed:
         raise DataError(
             f"{path}: {there:,} sentences in languages that the model and its teachers know, such as English; it takes "
-            f"{needed:,} to tell what the model would say from what the teachers say"
+            f"{needed:,} to map the teachers' vectors to the model's"
         )
     return new
 
@@ -172,10 +173,42 @@ def _grow(addition: Addition, before: Checkpoint, read: Callable[[], Newcomer], 
     return load_checkpoint(folder)
 
 
+def grow_checkpoint(checkpoint: Path, tokenizer: Path, language: str, out: Path) -> Path:
+    """Give a checkpoint's table a row for each piece that `grow_vocabulary` added to its vocabulary.
+
+    The row of a new piece starts as the mean of the rows of the pieces that it was cut into before; measured, that is
+    better than their sum and than noise. A piece that was spelled in bytes starts as small noise: bytes mean nothing.
+    A DataError where the vocabulary, a file named as in a checkpoint, did not grow out of the checkpoint's.
+    """
+    before = load_checkpoint(checkpoint)
+    old, new = read_model(before.tokenizer), read_model(tokenizer)
+    if not new.startswith(old):
+        raise DataError(f"{tokenizer}: did not grow out of {before.tokenizer}; grow that one")
+    table = before.weights[TABLE]
+    languages = list(dict.fromkeys([*before.languages, language]))
+    about, weights = with_table(before, torch.cat([table, first_rows(table, old, new)]), languages)
+    save_checkpoint(out, about, weights, None, [tokenizer, *filter(Path.exists, [before.validation])])
+    return out
+
+
+def first_rows(table: Tensor, old: bytes, new: bytes) -> Tensor:
+    """Rows for the pieces that a grown model has and the old one has not, see `grow_checkpoint` [V' - V, D]."""
+    spaces = {"add_dummy_prefix": False, "remove_extra_whitespaces": False}  # a piece with its own spaces alone
+    cutter = open_model(old + ModelProto(normalizer_spec=spaces).SerializeToString())
+    grown = open_model(new)
+    rows = torch.empty(len(grown) - len(table), table.shape[1])
+    rows.normal_(std=SMALL, generator=torch.Generator().manual_seed(1))
+    for i in range(len(table), len(grown)):
+        parts = cutter.encode(grown.id_to_piece(i))
+        if parts and all(is_text(cutter, part) for part in parts):
+            rows[i - len(table)] = table[parts].mean(dim=0)
+    return rows
+
+
 def _train(
     addition: Addition, teacher: Interpreted, grown: Checkpoint, count: int, old: int, threads: int
 ) -> Checkpoint:
-    """What the training of the new rows leaves: the table, and maybe no layers."""
+    """The checkpoint of the training of the new rows: the table, and maybe no layers."""
     shape = {name: getattr(grown.config, name) for name in ("dim", *LAYER_SHAPE)}
     batch = min(1024, max(32, count // 64))
     steps = max((addition.pairs_seen or min(EPOCHS * count, MOST_SEEN)) // batch, 1)

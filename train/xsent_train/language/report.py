@@ -1,4 +1,4 @@
-"""An encoder before and after it learnt a language: what the new one gained, what the old ones lost."""
+"""An encoder before and after it learnt a language: the gain of the new one, the losses of the old ones."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -14,7 +14,7 @@ from xsent_train.validation import Validation
 
 MOST_LOST = 0.3  # points of P@1 that an old language may lose
 
-Scores = dict[str, float]  # P@1 in per cent, by what was searched
+Scores = dict[str, float]  # P@1 in per cent, by test
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class LanguageComparison:
         return rows
 
     def notes(self) -> list[str]:
-        """What the rows do not say, a line each."""
+        """The facts that are not in the rows, a line each."""
         notes = [
             f"held-out sentences of the old languages: {self.sentences:,}; cut into pieces as before: "
             f"{self.same_pieces:,} ({100 * self.same_pieces / max(self.sentences, 1):.2f}%); of these with the same "

@@ -20,7 +20,7 @@ T = TypeVar("T")
 
 
 def recomputed(function: Callable[..., T]) -> Callable[..., T]:
-    """The same function, what it keeps for the backward pass computed again there."""
+    """The same function; its intermediate results are computed again in the backward pass instead of kept."""
     return partial(checkpoint, function, use_reentrant=False, preserve_rng_state=False)
 
 
@@ -100,7 +100,7 @@ def false_negatives(u: Tensor, v: Tensor, group: Tensor, threshold: float) -> Te
 
     Two pairs are near when either side's vectors have a cosine above the threshold (the pre-filter of LASER3-CO,
     tan2022 section 3.2, applied to a batch instead of a queue); with 1 or more, `group` says all: the identity of each
-    pair's English sentence [B]. Returns what other functions `ignore`, a symmetric matrix.
+    pair's English sentence [B]. Returns the `ignore` of other functions, a symmetric matrix.
     """
     same = group[:, None] == group[None, :]
     if threshold < 1:

@@ -62,7 +62,7 @@ class Whitening(NamedTuple):
     """A linear map after which all directions of a set of vectors vary nearly alike."""
 
     centre: Tensor  # their mean [D]
-    matrix: Tensor  # the map of what is left [D, D]
+    matrix: Tensor  # the map of the centred vectors [D, D]
 
     @staticmethod
     def fit(vectors: Tensor) -> "Whitening":

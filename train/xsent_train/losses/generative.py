@@ -1,4 +1,4 @@
-"""What a sentence vector says of the pieces of its pair: it predicts them, or tells them from others.
+"""Losses between a sentence vector and the pieces of its pair: it predicts them, or tells them from others.
 
 The generative objectives (mao2021 section 3.2), and the contrast with words (wei2020 section 3.1).
 Shapes: B sentences or pairs, D dimensions, V pieces, N tokens of all, M target entries, K negatives of a pair.
@@ -104,7 +104,7 @@ def generative_loss(hidden: Tensor, table: Tensor, bias: Tensor, targets: Target
 def token_loss(hidden: Tensor, table: Tensor, bias: Tensor, ids: Tensor, *, chunk: int = 0) -> Tensor:
     """Cross-entropy of hidden tokens, each predicted from its own place (MLM and TLM, the baselines of mao2021).
 
-    As `generative_loss` for the hidden tokens [M, D], of which `ids` [M] says what stood there; 0 where there are none.
+    As `generative_loss` for the hidden tokens [M, D], whose pieces are `ids` [M]; 0 where there are none.
     """
     targets = Targets(ids, torch.arange(len(ids), device=ids.device), torch.ones(len(ids), device=ids.device))
     return generative_loss(hidden, table, bias, targets, chunk=chunk)
@@ -130,7 +130,7 @@ def word_ctl(
     """Tell the pieces of a pair from the rest of the vocabulary (HiCTL, wei2020 eq. 5 and 6).
 
     The score of a pair [B, D] and a piece [V, D] is the cosine of their vectors, over the temperature. Each piece of a
-    pair's bag, of both sides and of whatever weight, is asked for by itself, against so many `negatives` from outside
+    pair's bag, of both sides and of whatever weight, is asked for by itself, against `negatives` pieces from outside
     the bag (eq. 5). Only `allowed` pieces count [V], in the bag and as negatives: one that never is a negative, as
     [MASK] should not be, would only ever be pulled towards every pair.
 

