@@ -13,8 +13,8 @@ from toy_documents import Angles, Letters
 
 from xsent.encoder import SentenceEncoder
 from xsent.errors import DataError
-from xsent.evaluation.judgements import HEADER, contrasts, ranks, spearman, sts, words
 from xsent.evaluation import as_stored
+from xsent.evaluation.judgements import HEADER, contrasts, ranks, spearman, sts, words
 from xsent.evaluation.translation import (
     SearchScore,
     encoded,
