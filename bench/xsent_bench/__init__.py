@@ -1,4 +1,4 @@
-"""Latency, memory, size and training cost by layers, beside other systems, and the report of all that."""
+"""Latency, memory, size and training cost by layers, next to other systems, and a report of it."""
 
 from functools import partial
 
@@ -6,4 +6,5 @@ from xsent.cli import terminal
 
 main = partial(terminal.main, "xsent_bench.cli")  # the `xsent-bench` command
 
-LENGTHS = (8, 16, 32, 64, 128, 256)  # tokens of a sentence
+LENGTHS = (8, 16, 32, 64, 128, 256)  # tokens of the sentences that are timed
+OURS = "xsent"  # the name of our system among those that are compared

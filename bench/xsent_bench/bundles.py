@@ -1,5 +1,6 @@
-"""The bundles that are measured: given ones at each of their depths, and what is made of them in other forms."""
+"""The bundles that are measured: given ones at each of their depths, copies in other precisions, and their sizes."""
 
+import math
 import os
 import shutil
 from collections.abc import Callable, Mapping, Sequence
@@ -9,16 +10,20 @@ from hashlib import sha256
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+import numpy as np
+
 import xsent_export
 from xsent.backends.openvino import FILES, FOLDER, import_openvino
-from xsent.bundle import Bundle, builtin_path, file_digest
+from xsent.bundle import GRAPH, MANIFEST, WEIGHTS, Bundle, builtin_path, file_digest, graph_name
 from xsent.errors import BundleError, DataError
+from xsent_bench.results import Measurement
 from xsent_bench.texts import sentences
 from xsent_export.export import export as write_export
+from xsent_export.graph import PAGE
 from xsent_export.options import ExportOptions, Format, Precision
 
 OPENVINO = f"{FOLDER}/{FILES[0]}"
-PAIRS = 8  # a language, for the export's gate, which need not be passed, and for OpenVINO's calibration
+PAIRS = 8  # a language, for the parity gate, which need not be passed, and for OpenVINO's calibration
 
 Kind = tuple[int, str]  # layers and precision
 
@@ -27,8 +32,8 @@ Kind = tuple[int, str]  # layers and precision
 class Bundles:
     """Bundles by layers and precision, each opened for its layers."""
 
-    work: Path  # folder for those that are made; kept, and used again; it must exist
-    given: Mapping[Kind, Bundle]  # see `trained`
+    work: Path  # existing folder for the copies that are made; they are used again
+    given: Mapping[Kind, Bundle]  # see `open_given`
 
     @property
     def depths(self) -> list[int]:
@@ -36,30 +41,31 @@ class Bundles:
         return sorted({layers for layers, _ in self.given})
 
     def open(self, layers: int, precision: Precision, *, openvino: bool = False) -> Bundle:
-        """The bundle to measure, with OpenVINO's files where asked for, which are of all its layers.
+        """The bundle to measure, with OpenVINO's files where asked for, which exist for all its layers alone.
 
-        The given one if it is so; else it is made of the first that has so many layers, unless it is there.
+        A given one if it matches; else a copy of the first given one of this depth, made unless it is there.
         """
         found = self.given.get((layers, precision))
         if found and (not openvino or (OPENVINO in found.files and layers == found.num_layers)):
             return found
         source = found or next(bundle for (depth, _), bundle in self.given.items() if depth == layers)
         path = self.work / f"{source.fingerprint}-{precision}{f'-openvino-{layers}' * openvino}"
-        mark, folder = path.with_suffix(".made-by"), Path(xsent_export.__file__).parent
-        code = sha256("".join(map(file_digest, sorted(folder.glob("*.py")))).encode()).hexdigest()
+        mark = path.with_suffix(".made-by")
+        files = sorted(Path(xsent_export.__file__).parent.rglob("*.py"))
+        code = sha256("".join(map(file_digest, files)).encode()).hexdigest()
         with suppress(BundleError):  # damaged, or not there
             made = Bundle.open(path, layers)
             if mark.is_file() and mark.read_text() == code:
                 return made
-        write_as(source, precision, path, layers if openvino else None)
+        write_copy(source, precision, path, layers if openvino else None)
         mark.write_text(code)
         return Bundle.open(path, layers)
 
 
-def trained(paths: Sequence[Path], note: Callable[[str], None] = lambda _: None) -> dict[Kind, Bundle]:
-    """Bundles by layers and precision, each depth that they have; of the built-in one those that no other has.
+def open_given(paths: Sequence[Path], note: Callable[[str], None] = lambda _: None) -> dict[Kind, Bundle]:
+    """Bundles by layers and precision, at each of their depths, and the built-in one where no other has the same.
 
-    A report is told which they are. A DataError where two have the same.
+    The notes say which they are. Raises DataError where two have the same layers and precision.
     """
     found: dict[Kind, Bundle] = {}
     for bundle in (bundle for path in paths for bundle in at_each_depth(path)):
@@ -71,11 +77,12 @@ def trained(paths: Sequence[Path], note: Callable[[str], None] = lambda _: None)
     for bundle in at_each_depth(builtin_path()):
         found.setdefault((bundle.layers, bundle.precision), bundle)
     for path in dict.fromkeys(bundle.path for bundle in found.values()):
-        forget(path)
-        here = [bundle for bundle in found.values() if bundle.path == path]
-        layers, one = ", ".join(str(bundle.layers) for bundle in here), here[0]
+        drop_from_cache(path)
+        depths = [bundle for bundle in found.values() if bundle.path == path]
+        layers = ", ".join(str(bundle.layers) for bundle in depths)
+        one = depths[0]
         note(f"{layers} layers in {one.precision}: {one.name}, {one.vocab_size:,} pieces, {one.dim} dimensions.")
-    note("All layers are trained; other precisions, and OpenVINO's files that lack, are made of the same bundles.")
+    note("All layers are trained; other precisions, and missing files for OpenVINO, are made of the same bundles.")
     return found
 
 
@@ -84,13 +91,33 @@ def at_each_depth(path: Path) -> list[Bundle]:
     return [Bundle.open(path, depth) for depth in Bundle.open(path).depths]
 
 
-def write_as(source: Bundle, precision: Precision, path: Path, openvino: int | None) -> None:
-    """Write a bundle in another precision, or as many of its layers as are asked for with OpenVINO's files.
+def size(bundle: Bundle) -> Measurement:
+    """The bytes of a bundle and of each of its files, without those for more layers than it was opened for.
 
-    What is lost makes no difference here.
+    The files for OpenVINO, which are optional, do not count.
+    """
+    graphs = {graph_name(depth, bundle.num_layers): depth for depth in bundle.depths}
+    files = {GRAPH: 0, MANIFEST: (bundle.path / MANIFEST).stat().st_size}
+    for name, entry in bundle.files.items():
+        if not name.startswith(f"{FOLDER}/") and graphs.get(name, 0) <= bundle.layers:
+            place = GRAPH if name in graphs else name
+            files[place] = files.get(place, 0) + entry.bytes
+    beyond = {f"layer{number}" for number in range(bundle.layers, bundle.num_layers)}
+    beyond |= {f"readout{depth}" for depth in bundle.depths if depth > bundle.layers}
+    tensors = (tensor for name, tensor in bundle.network.tensors.items() if name.partition(".")[0] in beyond)
+    pages = (math.ceil(math.prod(tensor.shape) * np.dtype(tensor.dtype).itemsize / PAGE) for tensor in tensors)
+    files[WEIGHTS] -= PAGE * sum(pages)
+    figures = {"bytes": sum(files.values()), **{f"{name}_bytes": count for name, count in files.items()}}
+    return Measurement("size", {"layers": bundle.layers, "precision": bundle.precision}, figures)
+
+
+def write_copy(source: Bundle, precision: Precision, path: Path, openvino: int | None) -> None:
+    """Write a bundle in another precision, or as many of its layers as `openvino` with the files for OpenVINO.
+
+    The parity gate lets everything pass: the loss makes no difference here.
     """
     if openvino is not None:
-        import_openvino("bench")  # before all the work
+        import_openvino("bench")  # first, to fail before the work
     shutil.rmtree(path, ignore_errors=True)
     with TemporaryDirectory() as folder:
         pairs = Path(folder) / "pairs.tsv"
@@ -100,14 +127,14 @@ def write_as(source: Bundle, precision: Precision, path: Path, openvino: int | N
         kind: Format = "bundle" if openvino is None else "openvino"
         loose = ExportOptions(kind, precision, num_layers=openvino, gate_data=pairs, least_cosine=-2, tolerance=101)
         write_export(source.path, path, loose)
-    forget(path)
+    drop_from_cache(path)
 
 
-def forget(folder: Path) -> None:
-    """Have the system read files from the disk again, where it can be told to.
+def drop_from_cache(folder: Path) -> None:
+    """Drop files from the system's cache, where that is possible, so that they are read from the disk again.
 
-    A file that was just written lies in its cache in larger pieces than one that was read; mapped, these make a process
-    look larger by megabytes that it never touched.
+    The pages of a file that was just written are larger than those of a file that was read. Mapped, they would count
+    megabytes that the process never touched.
     """
     if not hasattr(os, "posix_fadvise"):
         return

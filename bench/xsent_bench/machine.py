@@ -1,4 +1,4 @@
-"""What this machine is, and whether it was quiet while something was measured."""
+"""The machine that measures: its parts and software, and whether it was quiet meanwhile."""
 
 import os
 import platform
@@ -16,14 +16,14 @@ import xsent
 from xsent.backends.threads import available_cpus
 from xsent.cpu import instruction_set, processor_name
 
-ROOT = Path("/")  # has `proc` and `sys`; only tests need another
+ROOT = Path("/")  # of `proc` and `sys`; tests have another
 PACKAGES = ("numpy", "onnxruntime", "openvino", "sentencepiece", "torch")
-# Beginnings of the variables that set the threads of libraries.
+# Prefixes of the environment variables that set the threads of libraries.
 THREAD_SETTINGS = ("OMP_", "OPENBLAS_", "MKL_", "KMP_AFFINITY", "KMP_BLOCKTIME", "GOMP_", "TOKENIZERS_PARALLELISM")
 CPU = "sys/devices/system/cpu/cpu[0-9]*"
 PI_STATE = "sys/devices/platform/soc/soc:firmware/get_throttled"
-PI_SLOWED = 0xF  # bits for now: voltage too low, frequency capped, slowed down, near the limit of heat
-# What a figure of `Watch` may be, and what to say of more.
+PI_SLOWED = 0xF  # bits of the present state: low voltage, capped frequency, slowed down, near the heat limit
+# The largest harmless value of a figure of `Watch`, and the warning for a larger one.
 LIMITS = {
     "load_before": (0.5, "the machine was busy before: load {:.2f}"),
     "other_cpus": (0.1, "the machine was busy meanwhile: other programs took {:.2f} CPUs in the mean"),
@@ -33,10 +33,10 @@ LIMITS = {
 
 
 def environment() -> dict[str, Any]:
-    """What figures depend on beside our code."""
+    """What figures depend on, apart from our code."""
     versions = {"python": platform.python_version(), "xsent": xsent.__version__}
     for package in PACKAGES:
-        with suppress(PackageNotFoundError):  # nothing that ran depends on it
+        with suppress(PackageNotFoundError):  # then nothing that ran depends on it
             versions[package] = version(package)
     return {
         "date": date.today().isoformat(),
@@ -45,7 +45,7 @@ def environment() -> dict[str, Any]:
         "cpus": available_cpus(),  # that this process may use
         "cpus_of_machine": os.cpu_count() or 1,
         "memory_mib": psutil.virtual_memory().total // 2**20,
-        "governor": ", ".join(sorted({*_texts(f"{CPU}/cpufreq/scaling_governor")})) or "unknown",
+        "governor": ", ".join(sorted({*_read(f"{CPU}/cpufreq/scaling_governor")})) or "unknown",
         "system": f"{platform.system()} {platform.release()} on {platform.machine()}",
         "versions": versions,
         "threads": {name: value for name, value in sorted(os.environ.items()) if name.startswith(THREAD_SETTINGS)},
@@ -53,32 +53,36 @@ def environment() -> dict[str, Any]:
 
 
 class Watch:
-    """Looks at the machine every so many seconds while the block runs; what a system does not tell is left out."""
+    """Reads the state of the machine at intervals while the block runs, as far as the system reports it."""
 
     def __init__(self, seconds: float = 2.0) -> None:
         self._seconds = seconds
-        self._looks = list[dict[str, float]]()
+        self._states = list[dict[str, float]]()
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._run, daemon=True)
 
     def __enter__(self) -> "Watch":
-        self._looks.append(dict(_state()))
+        self._states.append(dict(_state()))
         self._thread.start()
         return self
 
     def __exit__(self, *_: object) -> None:
         self._ended.set()
         self._thread.join()
-        self._looks.append(dict(_state()))
+        self._states.append(dict(_state()))
+
+    def _run(self) -> None:
+        while not self._ended.wait(self._seconds):
+            self._states.append(dict(_state()))
 
     def figures(self) -> dict[str, float]:
-        """What was seen so far.
+        """The figures so far.
 
-        load_before and load_most, averages of a minute; other_cpus, CPUs that other programs took in the mean, and
-        among them our own children that still run; stolen, the share of the time that the host of a virtual machine
-        took; celsius_most; mhz_least and mhz_most of the fastest CPU at each look; throttled, how often it slowed down.
+        load_before and load_most are averages of a minute. other_cpus are the CPUs that other programs took in the
+        mean, our running children included; stolen is the share of time that the host of a virtual machine took.
+        mhz_least and mhz_most are of the fastest CPU in each state; throttled counts how often the CPUs slowed down.
         """
-        seen = {name: [look[name] for look in self._looks if name in look] for name in self._looks[0]}
+        seen = {name: [state[name] for state in self._states if name in state] for name in self._states[0]}
         grown = {name: values[-1] - values[0] for name, values in seen.items()}
         found: dict[str, float] = {"load_before": seen["load"][0], "load_most": max(seen["load"])}
         if "celsius" in seen:
@@ -94,39 +98,38 @@ class Watch:
         return found
 
     def warnings(self) -> list[str]:
-        """What makes the figures doubtful, in words; nothing on a machine that was quiet and cool."""
-        found, advice = self.figures(), "figures may be too slow: measure again when it is quiet and cool"
-        said = {name: text for name, (limit, text) in LIMITS.items() if found.get(name, 0.0) > limit}
-        return [f"{text.format(found[name])}; {advice}" for name, text in said.items()]
-
-    def _run(self) -> None:
-        while not self._ended.wait(self._seconds):
-            self._looks.append(dict(_state()))
+        """Reasons to doubt what was measured; none on a machine that was quiet and cool."""
+        found = self.figures()
+        advice = "figures may be too slow: measure again when it is quiet and cool"
+        texts = {name: text for name, (limit, text) in LIMITS.items() if found.get(name, 0.0) > limit}
+        return [f"{text.format(found[name])}; {advice}" for name, text in texts.items()]
 
 
 def _state() -> Iterator[tuple[str, float]]:
-    """What the machine does now, as far as it says; what it did since it started, and what we and our children took."""
+    """The present state of the machine; CPU seconds count since it started, our own and our children's since we did."""
     yield "load", psutil.getloadavg()[0]
     times = psutil.cpu_times()._asdict()
     idle = times["idle"] + times.get("iowait", 0.0)
-    # What guests took is in the user's time already.
+    # The user's time includes that of guests.
     everything = sum(seconds for name, seconds in times.items() if not name.startswith("guest"))
     stolen = times.get("steal", 0.0)
-    yield from (("all", everything), ("stolen", stolen), ("busy", everything - idle - stolen))
+    yield "all", everything
+    yield "stolen", stolen
+    yield "busy", everything - idle - stolen
     yield "own", sum(os.times()[:4])
-    sensors: dict[str, Any] = getattr(psutil, "sensors_temperatures", dict)()  # Linux has them
+    sensors: dict[str, Any] = getattr(psutil, "sensors_temperatures", dict)()  # on Linux alone
     if celsius := [sensor.current for found in sensors.values() for sensor in found]:
         yield "celsius", max(celsius)
     if megahertz := [cpu.current for cpu in psutil.cpu_freq(percpu=True) or ()]:
         yield "mhz", max(megahertz)
-    if counts := [int(text) for text in _texts(f"{CPU}/thermal_throttle/*_throttle_count")]:
+    if counts := [int(text) for text in _read(f"{CPU}/thermal_throttle/*_throttle_count")]:
         yield "throttles", sum(counts)
-    for text in _texts(PI_STATE):
+    for text in _read(PI_STATE):
         yield "slowed", float(bool(int(text, 16) & PI_SLOWED))
 
 
-def _texts(pattern: str) -> Iterator[str]:
-    """What the files of a pattern hold; those that cannot be read, as a sensor that is off, are left out."""
+def _read(pattern: str) -> Iterator[str]:
+    """The contents of the files of a pattern, without those that cannot be read, such as a sensor that is off."""
     for file in sorted(ROOT.glob(pattern)):
         with suppress(OSError):
             yield file.read_text().strip()

@@ -1,4 +1,4 @@
-"""Measuring processes: how much memory one takes, and children that say figures and end with their parent."""
+"""Measuring in processes of their own: how much memory a process takes, and children that print their figures."""
 
 import json
 import os
@@ -6,9 +6,7 @@ import signal
 import subprocess
 import sys
 import threading
-import warnings
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from tempfile import TemporaryFile
 from typing import IO, Any
 
@@ -17,23 +15,24 @@ from xsent.errors import DataError
 
 
 def peak_memory() -> float:
-    """The most memory that this process ever held, in MiB, mapped files included; outside Linux what it holds now."""
+    """The peak memory of this process in MiB, mapped files included; outside Linux its memory now."""
     return process_memory("VmHWM") or resident()
 
 
 def resident() -> float:
-    """Memory of this process in MiB, mapped files included."""
+    """The memory of this process in MiB, mapped files included."""
     if held := process_memory("VmRSS"):
         return held
-    import psutil  # type: ignore[import-untyped]  # it has no types; here, not above: it takes memory itself
+    import psutil  # type: ignore[import-untyped]  # it has no types; imported here because it takes memory itself
 
     return float(psutil.Process().memory_info().rss) / 2**20
 
 
 class Child:
-    """A module of ours in a process of its own, so that its memory and its allocator are its own; ends with the block.
+    """One of our modules in a process of its own, which ends with the block or with this process.
 
-    It says lines of JSON. Its standard input is a pipe that nobody but us holds; see `serve_parent`.
+    The child writes its figures as lines of JSON with `say`. Its standard input is a pipe that only we hold; see
+    `serve_parent`.
     """
 
     def __init__(
@@ -43,7 +42,7 @@ class Child:
         *,
         threads: int = 1,  # of numerical libraries
         environment: Mapping[str, str] | None = None,
-        messages: IO[bytes] | None = None,  # where its standard error goes; kept for the reason of a failure
+        messages: IO[bytes] | None = None,  # where its standard error goes; read for the reason of a failure
     ) -> None:
         limits = {"OMP_NUM_THREADS": str(threads), "OPENBLAS_NUM_THREADS": str(threads), "OMP_WAIT_POLICY": "passive"}
         self._messages = messages or TemporaryFile()
@@ -53,7 +52,7 @@ class Child:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._messages,
-            start_new_session=True,  # Ctrl-C is for the parent, which then ends its children
+            start_new_session=True,  # Ctrl-C reaches the parent alone, which then ends its children
         )
 
     def __enter__(self) -> "Child":
@@ -64,13 +63,8 @@ class Child:
         self._process.communicate()
         self._messages.close()
 
-    @property
-    def has_ended(self) -> bool:
-        """Whether it does not run any more."""
-        return self._process.poll() is not None
-
     def answer(self) -> dict[str, Any] | None:
-        """The next line that it says, None once it has ended well; else a DataError has its last message."""
+        """The next line of the child; None when it has ended well. Raises DataError with its last message if not."""
         assert self._process.stdout is not None
         if line := self._process.stdout.readline():
             try:
@@ -85,26 +79,26 @@ class Child:
         return None
 
     def interrupt(self) -> None:
-        """Let it save what it has, as on Ctrl-C, and wait until it has."""
+        """Send the child a Ctrl-C, so that it saves its state, and wait until it has ended."""
         self._process.send_signal(signal.SIGINT)
         self._process.wait()
 
 
 def answers(module: str, arguments: Sequence[str], **settings: Any) -> Iterator[dict[str, Any]]:  # noqa: ANN401
-    """All that a `Child` says, as it says it."""
+    """All lines of a `Child`, as it writes them."""
     with Child(module, arguments, **settings) as child:
-        while (said := child.answer()) is not None:
-            yield said
+        while (line := child.answer()) is not None:
+            yield line
 
 
 def serve_parent() -> None:
-    """In a child: stop at once when the parent is gone, however it went; `sys.stdout` answers it, see `say`.
+    """In a child: end at once when the parent has ended, however it did, and keep standard output for `say`.
 
-    What libraries write to standard output goes to the messages.
+    What libraries write to standard output goes to standard error.
     """
 
     def watch() -> None:
-        os.read(sys.stdin.fileno(), 1)  # no one writes: it returns when the pipe closes
+        os.read(sys.stdin.fileno(), 1)  # nobody writes: it returns when the pipe closes
         os._exit(1)
 
     threading.Thread(target=watch, daemon=True).start()
@@ -113,22 +107,6 @@ def serve_parent() -> None:
 
 
 def say(facts: Mapping[str, object]) -> None:
-    """In a child: one line for the parent."""
+    """In a child: write one line for the parent."""
     sys.stdout.write(json.dumps(facts) + "\n")
     sys.stdout.flush()
-
-
-@contextmanager
-def silent() -> Iterator[None]:
-    """Keep advice, warnings and progress bars of other tools off the screen, those in C++ too."""
-    before = [os.dup(1), os.dup(2)]
-    try:
-        with open(os.devnull, "w") as nowhere, warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            for place in (1, 2):
-                os.dup2(nowhere.fileno(), place)
-            yield
-    finally:
-        for place, kept in enumerate(before, 1):
-            os.dup2(kept, place)
-            os.close(kept)

@@ -1,7 +1,7 @@
-"""What encoding takes, for pytest-benchmark: one sentence by its tokens, many, and opening; by layers.
+"""The time of encoding, for pytest-benchmark: one sentence by its tokens, many, and opening; by layers.
 
-`pytest bench` in the repository, `pytest --pyargs xsent_bench` where it is installed. Encoders are the built-in one, or
-the bundles that the variable XSENT_BUNDLES names, separated as in PATH, at each of their depths.
+`pytest bench` in the repository, `pytest --pyargs xsent_bench` where it is installed. It measures the built-in
+bundle, or those of the variable XSENT_BUNDLES, separated as in PATH, at each of their depths.
 """
 
 import os
@@ -39,7 +39,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 @pytest.fixture(scope="session")
 def path(layers: int) -> Path:
-    """A bundle with so many layers."""
+    """The bundle with these layers."""
     return given()[layers]
 
 
@@ -51,14 +51,14 @@ def encoder(path: Path, layers: int) -> SentenceEncoder:
 
 @pytest.mark.parametrize("tokens", LENGTHS)
 def test_one_sentence(benchmark: Benchmark, encoder: SentenceEncoder, tokens: int) -> None:
-    """A sentence of so many tokens, from text to vector."""
+    """One sentence, from text to vector."""
     if tokens > encoder.max_length:
         pytest.skip(f"takes at most {encoder.max_length} tokens")
     benchmark(encoder.encode, *texts_of(tokens, encoder.count_tokens, mixed(1000), 1))
 
 
 def test_tokenizer(benchmark: Benchmark, encoder: SentenceEncoder) -> None:
-    """The part of it that cuts 32 tokens out of a text."""
+    """Tokenisation alone, of 32 tokens."""
     tokenizer = Tokenizer(encoder.bundle.tokenizer_path)
     benchmark(tokenizer.encode, *texts_of(32, encoder.count_tokens, mixed(1000), 1))
 

@@ -1,15 +1,13 @@
-"""Made-up sentences in several languages, as long as real ones; what they say makes no difference to the time."""
+"""Made-up sentences in four languages, as long as real ones; their meaning makes no difference to the time."""
 
 from bisect import bisect_left
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from itertools import chain, count, islice
 
 TEXTS = 16  # different ones of each length
-# Words of a sentence: the twentieths of the training pairs' translations, which makes 20 tokens in the mean; out of
-# order, as in any text.
-LENGTHS = (14, 5, 30, 9, 18, 2, 12, 24, 6, 45, 10, 16, 3, 21, 7, 12, 35, 4, 15, 8)
-# Beginnings and ends of sentences.
-PARTS = {
+# Words of a sentence: the twentieths of the training pairs' translations, in mixed order; 20 tokens in the mean.
+WORDS = (14, 5, 30, 9, 18, 2, 12, 24, 6, 45, 10, 16, 3, 21, 7, 12, 35, 4, 15, 8)
+HALVES = {  # beginnings and ends of sentences
     "en": (
         ("The old bridge over the river", "My neighbour's youngest daughter", "Nobody at the office"),
         ("was repaired in {n} days before the winter, so that buses could use it.", "wrote {n} letters to the mayor."),
@@ -38,34 +36,34 @@ PARTS = {
 def sentences(number: int, languages: str = "en fr de es") -> list[str]:
     """Different sentences, the languages in turn."""
     sources = [chain.from_iterable(map(str.split, _endless([language]))) for language in languages.split()]
-    return [" ".join([str(n), *islice(sources[n % len(sources)], LENGTHS[n % len(LENGTHS)])]) for n in range(number)]
+    return [" ".join([str(n), *islice(sources[n % len(sources)], WORDS[n % len(WORDS)])]) for n in range(number)]
 
 
 def mixed(number: int) -> Iterator[str]:
     """Sentences of 5 to about 100 tokens, none of the same length as the one before."""
-    source = _endless(list(PARTS))
+    source = _endless(list(HALVES))
     for i in range(number):
         whole = " ".join(next(source) for _ in range(1 + i % 5))
         yield whole[: 12 + (i * 37) % len(whole)]
 
 
-def texts_of(tokens: int, count_tokens: Callable[[str], int], sources: Iterator[str], number: int = TEXTS) -> list[str]:
-    """Texts of exactly so many tokens: beginnings of longer ones, joined from sentences."""
-    return [_text_of(tokens, count_tokens, sources) for _ in range(number)]
+def texts_of(tokens: int, count_tokens: Callable[[str], int], source: Iterator[str], number: int = TEXTS) -> list[str]:
+    """Texts of exactly `tokens` tokens: the beginnings of sentences, which are joined where they are too short."""
+    return [_text_of(tokens, count_tokens, source) for _ in range(number)]
 
 
-def _text_of(tokens: int, count_tokens: Callable[[str], int], sources: Iterator[str]) -> str:
-    for source in islice(sources, 100):
-        while count_tokens(source) < tokens:
-            source = f"{source} {next(sources)}"
-        end = bisect_left(range(len(source)), tokens, key=lambda end: count_tokens(source[:end]))
-        if count_tokens(source[:end]) == tokens:
-            return source[:end]
+def _text_of(tokens: int, count_tokens: Callable[[str], int], source: Iterator[str]) -> str:
+    for text in islice(source, 100):
+        while count_tokens(text) < tokens:
+            text = f"{text} {next(source)}"
+        end = bisect_left(range(len(text)), tokens, key=lambda end: count_tokens(text[:end]))
+        if count_tokens(text[:end]) == tokens:
+            return text[:end]
     raise ValueError(f"no text of {tokens} tokens was found")
 
 
-def _endless(languages: list[str]) -> Iterator[str]:
+def _endless(languages: Sequence[str]) -> Iterator[str]:
     for n in count():
         turn, place = divmod(n, len(languages))
-        starts, ends = PARTS[languages[place]]
+        starts, ends = HALVES[languages[place]]
         yield f"{starts[turn % len(starts)]} {ends[turn // len(starts) % len(ends)].format(n=turn)}"

@@ -1,4 +1,4 @@
-"""What a training step costs, by layers, on a corpus of made-up words.
+"""The cost of a training step by layers, on a corpus of made-up words.
 
 Each training runs in a process of its own: python -m xsent_bench.training SPEC
 """
@@ -11,9 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import islice, product
 from pathlib import Path
-from statistics import median
 from tempfile import TemporaryDirectory
-from typing import Any
 
 import numpy as np
 import torch
@@ -22,34 +20,33 @@ from xsent.cli.terminal import one_line_errors
 from xsent.files.atomic import atomic_file
 from xsent_bench.processes import answers, peak_memory, say, serve_parent
 from xsent_bench.results import Measurement
-from xsent_train.data.batches import Batch, Batches
 from xsent_train.recipe import Align, CorpusConfig, Objective, Objectives, Recipe, Sim, StageConfig, VocabularyConfig
 from xsent_train.trainer import Trainer
 
 BATCH = 128  # the paper's
 PAPER = Objectives(ugt=Objective(), align=Align(weight=2.0, temperature=0.0), sim=Sim(weight=2.0, literal=True))
 SYLLABLES = [consonant + vowel for consonant in "bdfgklmnprstvz" for vowel in "aeiou"]
-SPREAD = 0.75  # deviation of the logarithm of a sentence's length; 0.77 in 100,000 real pairs
 MEAN, LONGEST = 24.5, 100  # words of a sentence
+DEVIATION = 0.75  # of the logarithm of a sentence's length; 0.77 in 100,000 real pairs
 
 
 @dataclass(frozen=True)
 class TrainingSpec:
-    """One measured training."""
+    """A measured training."""
 
-    folder: str  # where the made-up corpus, and what is prepared of it, lie
+    folder: str  # of the made-up corpus and of the data prepared from it
     num_layers: int = 2
     batch_size: int = BATCH
     steps: int = 12
     threads: int = 1
-    compile: bool = False  # whether torch.compile makes the layers faster
+    compile: bool = False  # whether torch.compile compiles the layers
     pairs: int = 200_000  # of the made-up corpus
-    words: int = 40_000  # different ones of it
+    words: int = 40_000  # different ones in it
     vocabulary: int = 50_000
     dim: int = 512
 
     def recipe(self) -> Recipe:
-        """The whole training: mao2021's sizes."""
+        """The whole training, with the sizes of mao2021."""
         stage = StageConfig(
             name=f"layers-{self.num_layers}",
             num_layers=self.num_layers,
@@ -77,69 +74,44 @@ class TrainingSpec:
 def measure_training(
     spec: TrainingSpec, layers: Sequence[int], batches: Sequence[int], device: str
 ) -> Iterator[Measurement]:
-    """The cost of a step with every number of layers and batch size, in a process each; "cpu" leaves a GPU alone."""
+    """The cost of a step with every number of layers and batch size, each in a process; "cpu" leaves a GPU alone."""
     environment = {"CUDA_VISIBLE_DEVICES": ""} if device == "cpu" else {}
-    for num_layers, batch in ((num_layers, batch) for batch in batches for num_layers in layers):
+    for batch, num_layers in product(batches, layers):
         command = json.dumps(asdict(replace(spec, num_layers=num_layers, batch_size=batch)))
         (cost,) = answers("xsent_bench.training", [command], threads=spec.threads, environment=environment)
         yield Measurement("training", {"layers": num_layers, "batch": batch, "device": cost.pop("device")}, cost)
 
 
-class Clock:
-    """The seconds of each step of a training, from its batch to the next; not of the last, which validation follows."""
-
-    def __init__(self, trainer: Trainer) -> None:
-        self._marks = list[tuple[float, float]]()  # when each batch was there, on the wall and in processor time
-        made = trainer.feed.batches
-
-        def batches(*of_stage: Any, **settings: Any) -> Batches:  # noqa: ANN401  whatever it takes
-            found = made(*of_stage, **settings)
-            since = found.since
-            found.since = lambda step: self._passing(since(step))  # type: ignore[method-assign]
-            return found
-
-        trainer.feed.batches = batches  # type: ignore[method-assign]
-
-    def _passing(self, batches: Iterator[Batch]) -> Iterator[Batch]:
-        for batch in batches:
-            self._marks.append((time.perf_counter(), time.process_time()))
-            yield batch
-
-    def steps(self) -> tuple[list[float], list[float]]:
-        """Seconds of the steps on the wall, and of the processor, all threads together."""
-        wall, busy = np.diff(np.array(self._marks).reshape(-1, 2), axis=0).T.tolist()
-        return wall, busy
-
-
 def train_and_time(spec: TrainingSpec) -> dict[str, float | str]:
-    """Train as `xsent-train` does, and say what it cost; on a GPU the memory is what tensors took at most."""
+    """In a child: train as `xsent-train` does; returns its costs. On a GPU the memory is the peak of its tensors."""
     folder = Path(spec.folder)
     corpus = folder / "corpus.tsv"
     if not corpus.exists():
         folder.mkdir(parents=True, exist_ok=True)
         with atomic_file(corpus) as file:
             file.writelines(made_up_pairs(spec.pairs, spec.words))
+    ends = list[float]()  # of the steps; the last is before validation
     with TemporaryDirectory(dir=folder) as run:
         trainer = Trainer(spec.recipe(), [corpus], Path(run), threads=spec.threads, prepared=folder / "prepared")
-        clock = Clock(trainer)
-        trainer.train()
-    step, device, peak = median(clock.steps()[0]), "processor", peak_memory()
+        trainer.train(on_step=lambda: ends.append(time.perf_counter()))
+    step = float(np.median(np.diff(ends)))
+    device, peak = "CPU", peak_memory()
     if torch.cuda.is_available():
         device, peak = torch.cuda.get_device_name(), torch.cuda.max_memory_allocated() / 2**20
     return {"step_seconds": step, "pairs_per_second": spec.batch_size / step, "peak_mib": peak, "device": device}
 
 
 def made_up_pairs(pairs: int, words: int) -> Iterator[bytes]:
-    """Lines of a corpus; a translation has the words of the English side with another ending, in reverse.
+    """Lines of a corpus; a translation has the words of the English side in reverse, with another ending.
 
-    Of so many different words the n-th is about n times rarer than the first (Zipf). Lengths are log-normal around the
-    mean, as those of real sentences are.
+    The n-th of the words is about n times rarer than the first (Zipf). Lengths are log-normal around the mean, as those
+    of real sentences are.
     """
     english = made_up_words(words)
     rng = np.random.default_rng(1)
     likely = 1 / (10 + np.arange(words))
     bounds = np.cumsum(likely / likely.sum())
-    for length in np.clip(rng.lognormal(np.log(MEAN) - SPREAD**2 / 2, SPREAD, pairs).round(), 2, LONGEST):
+    for length in np.clip(rng.lognormal(np.log(MEAN) - DEVIATION**2 / 2, DEVIATION, pairs).round(), 2, LONGEST):
         drawn = [english[place] for place in np.searchsorted(bounds, rng.random(int(length)))]
         yield f"made-up\txx\t{' '.join(drawn)}\t{' '.join(f'{word}x' for word in reversed(drawn))}\n".encode()
 

@@ -52,7 +52,7 @@ def others() -> list[Measurement]:
     found = [Measurement("share", {"layers": 2}, share)]
     for layers, seconds, mib in ((0, 0.1, 500), (1, 0.6, 1000), (6, 1.2, 1500)):
         costs = {"step_seconds": seconds, "pairs_per_second": 128 / seconds, "peak_mib": mib}
-        found.append(Measurement("training", {"layers": layers, "batch": 128, "device": "processor"}, costs))
+        found.append(Measurement("training", {"layers": layers, "batch": 128, "device": "CPU"}, costs))
     for name, layers, ms, size in (("builtin", 0, 0.05, 26e6), ("builtin", 2, 0.69, 30e6), ("other", 2, 0.8, 40e6)):
         across = {} if layers else {"across": 91.5}
         worth = {"sib": 60 + 5 * layers, "sts": 70 + layers, "p50_ms": ms, "bytes": size}

@@ -1,4 +1,4 @@
-"""The ablation as a whole: rows are trained once, measured, reported; what is finished survives anything."""
+"""The ablation: rows are trained once, measured and reported; finished ones survive a kill."""
 
 import json
 import os
@@ -19,21 +19,20 @@ from toy import ENGLISH
 
 from xsent.errors import DataError, XsentError
 from xsent.evaluation.translation import xsr
-from xsent_bench.ablation import Ablation, group_section, main
+from xsent_bench.ablation import GROUPS, Ablation, AblationPlan, Row, RowGroup, choose_groups, group_section, main
 from xsent_bench.quality import every_score, write_small_xsr
-from xsent_bench.variants import GROUPS, Plan, Row, RowGroup, chosen
 
 ROWS = ("table", "layers-2", "prefixes", "layer-prefixes")  # of matryoshka, with the encoders inside them
 
 
-def toy_plan(data: Path) -> Plan:
+def toy_plan(data: Path) -> AblationPlan:
     sizes = {"pairs": 160, "table_pairs": 8_000, "vocabulary": 360, "dim": 32, "max_tokens": 12, "batch_size": 16}
     held_out = {"validation_share": 0.1, "validation_pairs": 20}
-    return Plan(data=str(data), clusters=5, distractors=10, **sizes, **held_out)  # type: ignore[arg-type]
+    return AblationPlan(data=str(data), clusters=5, distractors=10, **sizes, **held_out)  # type: ignore[arg-type]
 
 
-def run(plan: Plan, folder: Path, only: str = "matryoshka") -> Path:
-    return Ablation(plan, folder, "xsent-bench ablation").run([1], [only], 2)
+def run(plan: AblationPlan, folder: Path, only: str = "matryoshka") -> Path:
+    return Ablation(plan, folder, "xsent-bench ablation").run([1], [only])
 
 
 def figures(folder: Path) -> dict[str, dict[str, float]]:
@@ -41,13 +40,13 @@ def figures(folder: Path) -> dict[str, dict[str, float]]:
 
 
 @pytest.fixture(scope="module")
-def plan(tmp_path_factory: pytest.TempPathFactory) -> Plan:
+def plan(tmp_path_factory: pytest.TempPathFactory) -> AblationPlan:
     return toy_plan(write_toy_data(tmp_path_factory.mktemp("data")))
 
 
 @pytest.fixture(scope="module")
-def finished(plan: Plan, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """An ablation whose rows were trained in this process, which is quicker than in one each."""
+def finished(plan: AblationPlan, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An ablation whose rows were trained in this process, which is quicker than a process each."""
     folder = tmp_path_factory.mktemp("ablation") / "new"
     (folder / "rows").mkdir(parents=True)
     (folder / "plan.json").write_text(json.dumps(vars(plan)))
@@ -62,7 +61,7 @@ def test_every_row_is_trained_and_measured(finished: Path) -> None:
     found = figures(finished)
     assert {*found} == {*ROWS}
     for row in found.values():
-        assert row["Tatoeba fr→en"] > 50  # word by word: a table learns it in no time
+        assert row["Tatoeba fr→en"] > 50  # the translations are word by word, which a table learns quickly
         assert {"Tatoeba en→de", "XSR en→fr", "SIB en→de", "STS fr"} <= row.keys()
         assert 0 < row["s/1,000 steps"] < 1000 and row["peak MiB"] > 50 and row["held-out loss"] > 0
     assert {"Tatoeba fr→en ¼ of the dimensions", "Tatoeba en→de 0 layers"} <= found["layer-prefixes"].keys()
@@ -74,7 +73,7 @@ def test_every_row_is_trained_and_measured(finished: Path) -> None:
 
 
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
-def test_an_ablation_that_was_ended_goes_on(plan: Plan, finished: Path, how: signal.Signals) -> None:
+def test_an_ablation_that_was_ended_resumes(plan: AblationPlan, finished: Path, how: signal.Signals) -> None:
     group, key = ("negatives", "cluster") if how == signal.SIGKILL else ("distillation", "distil")
     program = f"""
 from pathlib import Path
@@ -87,7 +86,7 @@ run(toy_plan({plan.data!r}), Path({str(finished)!r}), {group!r})
         [sys.executable, "-c", program], env={**os.environ, "PYTHONPATH": paths}, preexec_fn=hear_ctrl_c
     )
     log, deadline = finished / "rows" / f"{key}-1.log", time.monotonic() + 120
-    while not log.exists():  # layers-2 is finished, this one has begun
+    while not log.exists():  # layers-2 is finished, this row has begun
         assert process.poll() is None and time.monotonic() < deadline
         time.sleep(0.01)
     process.send_signal(how)
@@ -96,10 +95,9 @@ run(toy_plan({plan.data!r}), Path({str(finished)!r}), {group!r})
     run(plan, finished, group)
     found = figures(finished)
     assert key in found and {name: found[name] for name in before} == before
-    assert "## Negatives" in (finished / "ablation.md").read_text()
 
 
-def test_rows_that_fail_are_named(tmp_path: Path) -> None:
+def test_failed_rows_are_named(tmp_path: Path) -> None:
     data = write_toy_data(tmp_path / "data")
     (data / "eval" / "stsb" / "en-test.csv").unlink()
     with pytest.raises(XsentError, match=r"^1 rows failed.*table-1\.log.*tries them again$"):
@@ -107,7 +105,7 @@ def test_rows_that_fail_are_named(tmp_path: Path) -> None:
     assert "en-test.csv" in (tmp_path / "out" / "rows" / "table-1.log").read_text().splitlines()[-1]
 
 
-def test_what_cannot_be_run_is_one_clear_line(plan: Plan, finished: Path, tmp_path: Path) -> None:
+def test_bad_input_is_one_clear_line(plan: AblationPlan, finished: Path, tmp_path: Path) -> None:
     for wrong, folder, message in (
         (replace(plan, pairs=320), finished, r"pairs = 160; name another --out"),
         (toy_plan(tmp_path), tmp_path / "out", r"no train/pairs\.tsv"),
@@ -116,19 +114,17 @@ def test_what_cannot_be_run_is_one_clear_line(plan: Plan, finished: Path, tmp_pa
         with pytest.raises(DataError, match=message):
             run(wrong, folder)
     with pytest.raises(DataError, match="no group layer; there are generative"):
-        chosen(["layer"])
+        choose_groups(["layer"])
 
 
 def test_budgets_are_equal_and_every_row_has_its_variant() -> None:
-    plan = Plan(data=".")
+    plan = AblationPlan(data=".")
     variants = plan.variants()
     assert {row.key for group in GROUPS for row in group.rows} == variants.keys() and len(variants) == 36
     for key, variant in variants.items():
         seen = variant.stage.steps * variant.stage.batch_size
-        assert seen == (plan.table_pairs if key == "table" else plan.pairs) and variant.stage.name == variant.key == key
+        assert seen == (plan.table_pairs if key == "table" else plan.pairs)
     assert all(len(row.paper) in (0, 2) for group in GROUPS for row in group.rows)
-    system, literal = (variants[f"ugt-align-sim{kind}"].stage.objectives for kind in ("", "-literal"))
-    assert system.sim and literal.sim and (system.sim.literal, literal.sim.literal) == (False, True)
 
 
 def test_a_table_has_our_numbers_and_the_papers() -> None:
@@ -159,7 +155,7 @@ WORDS = {word: number for number, word in enumerate(ENGLISH)} | {
 
 
 class Dictionary:
-    """Counts words and knows their translations: a perfect encoder of the toy languages."""
+    """A perfect encoder of the toy languages: it counts words and knows their translations."""
 
     def encode(self, sentences: list[str], /) -> NDArray[np.float32]:
         """How often each word occurs in each sentence."""
@@ -178,7 +174,7 @@ def test_a_perfect_encoder_has_perfect_scores(tmp_path: Path) -> None:
     assert scores["STS en"] == pytest.approx(scores["STS fr"]) and scores["STS en"] > 99
 
 
-def test_a_small_xsr_has_as_many_distractors_as_asked_for(tmp_path: Path) -> None:
+def test_a_small_xsr_has_the_wanted_number_of_distractors(tmp_path: Path) -> None:
     data = write_toy_tests(tmp_path / "tests")
     rows = len((data / "xsr" / "en-fr.tsv").read_text().splitlines())
     for distractors, more in ((0, 0), (7, 7), (1000, 30)):

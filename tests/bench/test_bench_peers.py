@@ -1,4 +1,4 @@
-"""Ours beside other systems."""
+"""Other systems and ours in turns: what is measured, what fails, and the models that are made."""
 
 import json
 from collections.abc import Iterator
@@ -13,13 +13,12 @@ from typer.testing import CliRunner
 
 from xsent.bundle import TOKENIZER
 from xsent.errors import DataError
-from xsent_bench import grid, peers
+from xsent_bench import peers, systems
 from xsent_bench.cli import app
-from xsent_bench.peers import beside_others, fill_vocabulary, write_model
+from xsent_bench.peers import measure_peers, pad_vocabulary, write_model
 from xsent_bench.results import Measurement
-from xsent_bench.systems import MINILM, SYSTEMS, TOGETHER, plain_onnxruntime, sentence_transformers
+from xsent_bench.systems import BATCH, MINILM, SYSTEMS, Task, Turn, plain_onnxruntime, sentence_transformers
 from xsent_bench.texts import sentences
-from xsent_bench.turn import Task, Turn
 
 
 def test_a_system_that_is_not_there_is_named(mini_bundle: Path, tmp_path: Path) -> None:
@@ -39,7 +38,7 @@ def fake_turn(task: Task) -> Turn:
 
 def compare(bundle: Path, work: Path, *only: str) -> tuple[Iterator[Measurement], list[str], list[str]]:
     notes, failures = list[str](), list[str]()
-    found = beside_others(bundle, work, only=only, turns=3, number=20, note=notes.append, fail=failures.append)
+    found = measure_peers(bundle, work, only=only, turns=3, number=20, note=notes.append, fail=failures.append)
     return found, notes, failures
 
 
@@ -52,11 +51,11 @@ def fake(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
             raise OSError(28, "No space left on device", "model.onnx")
         return tmp_path
 
-    systems = {name: replace(system, needs=()) for name, system in SYSTEMS.items()}
-    systems["onnxruntime"] = replace(SYSTEMS["onnxruntime"], needs=["numpy", "no-such-package"])
-    monkeypatch.setattr(grid, "run_turn", fake_turn)
+    without_needs = {name: replace(system, needs=()) for name, system in SYSTEMS.items()}
+    without_needs["onnxruntime"] = replace(SYSTEMS["onnxruntime"], needs=["numpy", "no-such-package"])
+    monkeypatch.setattr(systems, "run_turn", fake_turn)
     monkeypatch.setattr(peers, "write_model", write)
-    monkeypatch.setattr(peers, "SYSTEMS", systems)
+    monkeypatch.setattr(peers, "SYSTEMS", without_needs)
     return tmp_path
 
 
@@ -103,7 +102,7 @@ def test_models_are_written_whole_or_not_at_all_and_run(
     assert len(json.loads((folder / "tokenizer.json").read_text())["model"]["vocab"]) == pieces
     write_model("static", tokenizer, tmp_path)
     assert (folder / "model.safetensors").stat().st_mtime_ns == written.st_mtime_ns  # used again
-    folder, texts = write_model("bert", tokenizer, tmp_path), sentences(TOGETHER + 3)
+    folder, texts = write_model("bert", tokenizer, tmp_path), sentences(BATCH + 3)
     vectors = plain_onnxruntime(folder).encode(texts)
     assert vectors.shape == (len(texts), 24) and np.allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-5)
     assert pieces * 24 < (folder / "onnx" / "model.onnx").stat().st_size < (folder / "model.safetensors").stat().st_size
@@ -112,13 +111,13 @@ def test_models_are_written_whole_or_not_at_all_and_run(
     assert theirs.shape == vectors.shape and (theirs * vectors).sum(axis=1).min() > 0.9  # one in float32, one in int8
 
 
-def test_a_filled_vocabulary_is_larger_and_cuts_alike(mini_bundle: Path, tmp_path: Path) -> None:
+def test_a_padded_vocabulary_is_larger_and_tokenises_alike(mini_bundle: Path, tmp_path: Path) -> None:
     ours = SentencePieceProcessor(model_file=str(mini_bundle / TOKENIZER))
-    fill_vocabulary(mini_bundle / TOKENIZER, 30_000, tmp_path / "filled.model")
-    filled = SentencePieceProcessor(model_file=str(tmp_path / "filled.model"))
-    assert len(filled) == 30_000 > len(ours)
+    pad_vocabulary(mini_bundle / TOKENIZER, 30_000, tmp_path / "padded.model")
+    padded = SentencePieceProcessor(model_file=str(tmp_path / "padded.model"))
+    assert len(padded) == 30_000 > len(ours)
     texts = sentences(100)
-    assert filled.encode(texts) == ours.encode(texts)
+    assert padded.encode(texts) == ours.encode(texts)
 
 
 def test_the_command_prints_the_comparison(mini_bundle: Path, tmp_path: Path) -> None:

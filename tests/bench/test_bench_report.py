@@ -1,4 +1,4 @@
-"""A run's results and its report: what it says in numbers, words and pictures, whatever there is."""
+"""Results and their report: its numbers, words and pictures, whatever was measured."""
 
 import re
 from dataclasses import replace
@@ -7,15 +7,10 @@ from pathlib import Path
 import pytest
 from made_up_results import LAYERS, made_up_results
 
-from xsent_bench.pages import Table
-from xsent_bench.report import PARTS, sections, write_report
-from xsent_bench.results import Measurement, Results
-from xsent_bench.tables import by_tokens, fit_line, lines, listing, number
+from xsent_bench.report import GROUP_SECTIONS, Table, by_tokens, lines_table, listing, sections, write_report
+from xsent_bench.results import Measurement, Results, fit_line, number
 
-PLOTS = {
-    *("latency-by-layers", "memory-by-layers", "throughput-by-length"),
-    "quality-by-milliseconds",
-}
+PLOTS = {"latency-by-layers", "memory-by-layers", "throughput-by-length", "quality-by-milliseconds"}
 
 
 @pytest.fixture(scope="module")
@@ -47,7 +42,7 @@ def test_tables_of_measurements() -> None:
 
 
 def test_the_report_says_every_group(markdown: str) -> None:
-    titles = [part.title for part in PARTS]
+    titles = [section.title for section in GROUP_SECTIONS]
     assert len(titles) == 10
     found = re.findall(r"^## (.*)$", markdown, re.MULTILINE)
     assert found == ["To know", "In short", "Machine", *titles, "Not measured"]
@@ -67,8 +62,8 @@ def test_the_report_says_every_group(markdown: str) -> None:
         "| 2 | float32 | onnx | 182 | 185 | 187 | 0.0100 | 189 |",
         "| 2 | 3.00 | 55.0 | 20.0 | 12.5 |",
         "| int8 | onnx | 1 | 256 | 0.0500 | 2.56 | 0.0000 | 1.0000 |",  # the line
-        "| 0 | 128 | processor | 1,280 | 0.100 | 0.167 | – | – | 500 | 0.500 | – | – |",  # training
-        "| 6 | 128 | processor | 107 | 1.20 | 2.00 | 44.0 | 2.32 | 1,500 | 1.50 | 28,024 | 3.93 |",
+        "| 0 | 128 | CPU | 1,280 | 0.100 | 0.167 | – | – | 500 | 0.500 | – | – |",  # training
+        "| 6 | 128 | CPU | 107 | 1.20 | 2.00 | 44.0 | 2.32 | 1,500 | 1.50 | 28,024 | 3.93 |",
         "| builtin | 0 | int8 | 90.0 | 91.5 | 60.0 | 70.0 | 0.0500 | 26.0 |",
         "| builtin | 2 | int8 | 92.0 | – | 70.0 | 72.0 | 0.690 | 30.0 |",
         "| fastembed | MiniLM | 260 (11.54 ×) | – | 300 (2.00 ×) | – | – |",  # 3,000 / 260 a second, 300 / 150 ms
@@ -119,4 +114,4 @@ def test_a_line_by_hand() -> None:
     # y = 1 + x lies 1 below, 2 above, 1 below: sqrt(6 / 3); around their mean 2 the figures vary by (4 + 4 + 0) / 3.
     bent = fit_line({0: 0, 1: 4, 2: 2})
     assert bent == (pytest.approx(1), pytest.approx(1), pytest.approx(2**0.5), pytest.approx(0.25))
-    assert lines([m for m in made_up_results().of("latency") if m.axes["layers"] in (0, 1)]) is None  # two points
+    assert lines_table([m for m in made_up_results().of("latency") if m.axes["layers"] in (0, 1)]) is None  # two points

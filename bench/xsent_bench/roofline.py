@@ -1,0 +1,119 @@
+"""Where the time of a sentence goes, and how near it comes to the limits of the machine, on one thread.
+
+In a child: python -m xsent_bench.roofline LAYERS INT8-BUNDLE [FLOAT32-BUNDLE]
+"""
+
+import math
+import re
+import sys
+from collections.abc import Callable, Sequence
+from statistics import median
+
+import numpy as np
+import onnxruntime
+from onnx import helper, numpy_helper
+
+from xsent.backends.base import open_backend
+from xsent.bundle import Bundle
+from xsent.cpu import time_each
+from xsent.encoder import SentenceEncoder
+from xsent.tokenizer import Tokenizer
+from xsent_bench.processes import answers, say, serve_parent
+from xsent_bench.results import Measurement
+from xsent_bench.texts import sentences
+from xsent_export.graph import IR_VERSION, OPSET
+from xsent_train.tokens import FRAME
+
+ROWS, INNER, COLUMNS = 512, 1024, 1024  # of the product that the peak is taken from
+ROUNDS, TURNS = 15, 5
+ARRAY = 2**24  # numbers in each of two arrays: 128 MiB in all, more than any cache
+
+
+def measure_share(bundles: Sequence[Bundle]) -> Measurement:
+    """The shares of one depth in 8 bits and, for the distance to the float peak, in float32, from a fresh process."""
+    layers = bundles[0].layers
+    (figures,) = answers("xsent_bench.roofline", [str(layers), *(str(bundle.path) for bundle in bundles)])
+    return Measurement("share", {"layers": layers}, figures)
+
+
+def shares(int8: Bundle, float32: Bundle | None) -> dict[str, float]:
+    """See `measure_share`."""
+    figures = {"tokenisation": tokenisation_share(int8), "int8_peak": share_of_peak(int8, int8_peak)}
+    if float32 is not None:
+        figures["float_peak"] = share_of_peak(float32, float_peak)
+    return {**figures, "gib_per_second": bandwidth()}
+
+
+def tokenisation_share(bundle: Bundle) -> float:
+    """The share of tokenisation in the time of sentences that are as long as real ones."""
+    encoder = SentenceEncoder(bundle.path, layers=bundle.layers, threads=1)
+    tokenizer = Tokenizer(bundle.tokenizer_path)
+    texts = sentences(100)
+    ratios = []
+    for _ in range(TURNS + 1):
+        tokenised = sum(time_each(tokenizer.encode, texts, least=len(texts)))
+        ratios.append(tokenised / sum(time_each(encoder.encode, texts, least=len(texts))))
+    return median(ratios[1:])  # the first warms up
+
+
+def share_of_peak(bundle: Bundle, peak: Callable[[], float], tokens: int = 32) -> float:
+    """The share of a peak that the arithmetic of a sentence reaches; the two are measured in turns."""
+    backend = open_backend("onnx", bundle)
+    pieces = bundle.vocab_size
+    ids = np.random.default_rng(tokens).integers(pieces // 2, pieces, tokens)  # which ones makes no difference
+    peaks = list[float]()
+    times = list[float]()
+    for _ in range(TURNS):
+        peaks.append(peak())
+        times += time_each(backend.embed, [ids], least=40)
+    return operations(bundle, tokens) / median(times) / max(peaks)
+
+
+def operations(bundle: Bundle, tokens: int) -> int:
+    """Multiplications and additions of the linear layers and of attention for one sentence, its frame included."""
+    names = (name for name in bundle.graph_weights if re.fullmatch(r"layer\d.*(qkv|_out|_in)\.weight", name))
+    linear = sum(math.prod(bundle.network.tensors[name].shape) for name in names)
+    length = tokens + FRAME
+    return 2 * length * linear + bundle.layers * 4 * length * length * bundle.dim
+
+
+def int8_peak(rounds: int = ROUNDS) -> float:
+    """Operations a second of a large 8-bit matrix product in ONNX Runtime on one thread, the best of all rounds."""
+    return product_peak("MatMulInteger", rounds, "uint8", "int8", "int32")
+
+
+def float_peak(rounds: int = ROUNDS) -> float:
+    """The same of a float32 matrix product."""
+    return product_peak("MatMul", rounds, "float32", "float32", "float32")
+
+
+def product_peak(operator: str, rounds: int, left: str, right: str, product: str) -> float:
+    """Operations a second of a matrix product of ONNX Runtime; the last three are the types of its numbers."""
+    rng = np.random.default_rng(0)
+    x = rng.integers(0, 256, (ROWS, INNER)).astype(left)
+    weight = rng.integers(-64, 65, (INNER, COLUMNS)).astype(right)
+    source = helper.make_tensor_value_info("x", helper.np_dtype_to_tensor_dtype(x.dtype), x.shape)
+    target = helper.make_tensor_value_info("y", helper.np_dtype_to_tensor_dtype(np.dtype(product)), [ROWS, COLUMNS])
+    node = helper.make_node(operator, ["x", "weight"], ["y"])
+    graph = helper.make_graph([node], "peak", [source], [target], [numpy_helper.from_array(weight, "weight")])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", OPSET)], ir_version=IR_VERSION)
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = 1
+    session = onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
+    times = time_each(lambda x: session.run(None, {"x": x}), [x], least=rounds)
+    return 2 * ROWS * INNER * COLUMNS / min(times)
+
+
+def bandwidth(numbers: int = ARRAY, rounds: int = TURNS) -> float:
+    """GiB that one thread reads from memory in a second, the best of all rounds."""
+    left = np.ones(numbers, np.float32)
+    right = np.ones(numbers, np.float32)
+    times = time_each(lambda other: np.dot(left, other), [right], least=rounds)
+    return (left.nbytes + right.nbytes) / 2**30 / min(times)
+
+
+if __name__ == "__main__":
+    serve_parent()
+    layers, *paths = sys.argv[1:]
+    int8, *others = (Bundle.open(path, int(layers)) for path in paths)
+    say(shares(int8, others[0] if others else None))

@@ -1,0 +1,111 @@
+"""Experiments that are run by hand, at a small scale: each prints its table, or says in one line what is wrong."""
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from commands import is_one_line, write_lines
+from toy_documents import ToyEncoder, toy_documents
+from typer.testing import CliRunner
+
+from xsent import SentenceEncoder
+from xsent.errors import DataError
+from xsent_bench import experiments, retrieval
+
+LINES = {code: [line for document in toy_documents(code, 20) for line in document] for code in ("en", "fr")}
+
+
+def cells(text: str) -> list[list[str]]:
+    """The cells of the tables in a text."""
+    return [[cell.strip() for cell in line.split("|")[1:-1]] for line in text.splitlines() if line.startswith("| ")]
+
+
+@pytest.mark.network
+@pytest.mark.filterwarnings("ignore::xsent.UnknownTextWarning", "ignore::xsent.LongSentenceWarning")
+@pytest.mark.parametrize(
+    ("arguments", "heading", "rows"),
+    [
+        (["stream", "--number", "200"], "after | open files | sentences/s | cpu, ms | held, MiB", 10),
+        (["serving", "--requests", "20", "--clients", "2"], "how | sentences/s | p50, ms | p95, ms | p99, ms", 3),
+        (["sharing", "--processes", "2"], "backend | processes | private, MiB | shared, MiB | table, MiB", 2),
+    ],
+)
+def test_an_experiment_prints_its_table(
+    mini_bundle: Path, monkeypatch: pytest.MonkeyPatch, arguments: Sequence[str], heading: str, rows: int
+) -> None:
+    if arguments[0] == "sharing" and not Path("/proc/self/smaps").exists():
+        pytest.skip("the system does not say what is shared")
+    monkeypatch.setattr(experiments, "REQUESTS", 5)
+    monkeypatch.setattr(experiments, "sentences", lambda number: ["Anna sees Boris."] * number)
+    result = CliRunner().invoke(experiments.app, [arguments[0], str(mini_bundle), *arguments[1:]])
+    assert result.exit_code == 0, result.output
+    lines = result.stdout.splitlines()
+    assert lines[0].startswith(f"| {heading} |") and len(cells(result.stdout)) == 2 + rows
+
+
+def test_stores_are_measured_without_missing_packages(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ["lancedb", "lancedb.index"]:  # another test may have imported them
+        monkeypatch.setitem(sys.modules, name, None)
+    run = CliRunner()
+    result = run.invoke(experiments.app, ["stores", "--rows", "1000", "--stores", "memory,disk"])
+    assert [line.split()[2:4] for line in result.stdout.splitlines()] == [
+        *(["store", "MiB"], ["memory", "1"], ["disk", "1"])
+    ]
+    for names, message in [("disk,database", "pip install 'xsent[database]'"), ("drum", "must be one of memory, disk")]:
+        refused = run.invoke(experiments.app, ["stores", "--stores", names])
+        assert refused.exit_code == 1 and is_one_line(refused.stderr) and message in refused.stderr
+
+
+@pytest.mark.parametrize("command", ["stream", "serving", "sharing"])
+def test_a_missing_bundle_is_one_line(command: str) -> None:
+    result = CliRunner().invoke(experiments.app, [command, "no/such/bundle"])
+    assert result.exit_code == 1 and is_one_line(result.stderr)
+
+
+def test_every_stretch_of_a_stream_has_different_sentences_of_the_same_lengths() -> None:
+    size = experiments.BEGINNINGS
+    texts = list(experiments.different_sentences(2 * size))
+    assert len(set(texts)) == 2 * size and sum(map(len, texts[:size])) == sum(map(len, texts[size:]))
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    for code, lines in LINES.items():
+        write_lines(tmp_path / f"{code}.txt", (f"{line} " for line in dict.fromkeys(lines)))
+    return tmp_path
+
+
+def test_documents_are_aligned_by_every_row_of_the_paper(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert retrieval.make_documents("abcdefg", 3, 3) == ["abc", "def"]
+    monkeypatch.setattr(retrieval, "WINDOWS", [(3, 3), (4, 1)])
+    text = retrieval.measure_documents(ToyEncoder(), folder, ["en", "fr"], command="xsent-bench documents x")
+    assert text.startswith("# Document alignment\n\n`xsent-bench documents x`") and text.count("m = ") == 2
+    found = cells(text)
+    assert found[0] == ["row", "en–fr", "mean"] and len(found) == 2 * 10
+    assert all(row[1] == row[2] for row in found if row[0].startswith(("biased, ", "debiased, ")))
+    count = len(set(LINES["en"]))
+    assert f"## {count // 3:,} documents of 3 consecutive sentences, one starting every 3" in text
+    assert f"## {count - 3:,} documents of 4 consecutive sentences, one starting every 1" in text
+
+
+@pytest.mark.parametrize(
+    ("languages", "message"),
+    [("en de", r"not parallel.* de 1"), ("en xx", r"xx\.txt"), ("it pt", "empty"), ("en en", "at least two different")],
+)
+def test_files_that_are_not_parallel(folder: Path, languages: str, message: str) -> None:
+    for code, text in (("de", "one line\n"), ("it", ""), ("pt", "")):
+        (folder / f"{code}.txt").write_text(text)
+    with pytest.raises((DataError, ValueError), match=message):
+        retrieval.measure_documents(ToyEncoder(), folder, languages.split(), command="")
+
+
+def test_lines_and_duplicates_are_looked_for(mini_bundle: Path, folder: Path) -> None:
+    encoder = SentenceEncoder(mini_bundle, threads=1)
+    found = cells(retrieval.measure_finding(encoder, folder, ["en", "fr"], command="xsent-bench finding x"))
+    shares = {row[0]: tuple(map(float, row[1:])) for row in found[2:6]}
+    assert list(shares) == ["its translation", "its first four words", "three of its words", "its rarest word"]
+    assert all(words >= meaning for name, (meaning, words) in shares.items() if name != "its translation")
+    texts = ("en and fr", "all 2 languages", "en, a tenth also in fr")
+    assert [row[:2] for row in found[8:]] == [[name, score] for name in texts for score in ("margin", "cosine")]
+    assert all(0 <= float(share) <= 100 for row in found[8:] for share in row[2:])
