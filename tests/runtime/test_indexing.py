@@ -96,6 +96,8 @@ def test_a_stopped_job_is_resumed_where_it_was(path: Path, encoder: SentenceEnco
     assert file_names(path.parent) == {partial.name}
     with pytest.raises(FileExistsError, match="holds 32 lines"):
         build_index(path, LINES, encoder)
+    with pytest.raises(DataError, match="an unfinished index; xsent index --resume goes on with it"):
+        SearchIndex(partial)
     with (partial / "vectors.f16").open("ab") as file:
         file.write(b"of a kill")
     encoded: list[str] = []

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ from numpy.typing import NDArray
 
 from xsent.encoder import SentenceEncoder
 from xsent.errors import DataError, MissingExtraError
+from xsent.search.graph import NeighbourGraph
 from xsent.search.index import SearchIndex
 from xsent.search.write import build_index, extend_index
 
@@ -38,6 +40,8 @@ def test_the_graph_finds_almost_all_with_exact_scores(path: Path, clustered: NDA
     found_with_graph = index.search(encoder, ["", "5"], k=2)
     assert (found_with_graph[0], found_with_graph[1][0].text) == ([], "5")
     assert index.search(encoder, [], k=2) == []
+    with mock.patch.object(NeighbourGraph, "propose", return_value=np.array([3])):  # parts that cannot be reached
+        assert np.array_equal(index.nearest(queries[:3])[0], exact[:3])
 
 
 def test_lines_behind_the_graph_are_found_and_a_new_graph_takes_them_in(path: Path, clustered: NDArray[Any]) -> None:

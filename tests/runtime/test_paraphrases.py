@@ -55,6 +55,10 @@ def test_more_rows_than_are_compared_at_once() -> None:
     assert mine_paraphrases(vectors, rows=rows).src.tolist() == [3]
 
 
+def test_one_text_has_no_duplicates() -> None:
+    assert len(mine_paraphrases(np.array([[0, 0], [1, 2], [0, 0]]))) == 0
+
+
 def test_groups() -> None:
     assert group_pairs([]) == []
     assert group_pairs([(1, 2), (5, 9), (7, 2), (9, 5), (8, 7), (3, 4)]) == [[1, 2, 7, 8], [3, 4], [5, 9]]
