@@ -66,14 +66,6 @@ def _unit(vector: NDArray[np.float32]) -> NDArray[np.float32]:
     return vector / np.float32(norm) if norm > 0 else vector
 
 
-def refuse_foreign(*, arrays: bool, prompt: str | None) -> None:
-    """Raises ValueError for options of sentence-transformers that we lack; it says what to do instead."""
-    if not arrays:
-        raise ValueError("vectors come as NumPy arrays; torch.from_numpy makes a tensor of them without copying")
-    if prompt:
-        raise ValueError(f"prompt = {prompt!r}: the model was trained without prompts; leave it out")
-
-
 @dataclass
 class EncodeStats:
     """Counts of the sentences of a call, for one warning of a kind at its end."""
@@ -249,7 +241,10 @@ class SentenceEncoder:
             TypeError: A sentence is not a str.
             ValueError: An argument is not offered, or a sentence is too long and `on_long` is "error".
         """
-        refuse_foreign(arrays=convert_to_numpy and not convert_to_tensor, prompt=prompt or prompt_name)
+        if convert_to_tensor or not convert_to_numpy:
+            raise ValueError("vectors come as NumPy arrays; torch.from_numpy makes a tensor of them without copying")
+        if asked := prompt or prompt_name:
+            raise ValueError(f"prompt = {asked!r}: the model was trained without prompts; leave it out")
         options = self._options(normalize_embeddings, truncate_dim, precision, on_long, space)
         # Treat bytes as one sentence so that it is rejected; iterating would give ints.
         texts = [sentences] if isinstance(sentences, str | bytes) else list(sentences)

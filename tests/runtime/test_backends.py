@@ -1,7 +1,6 @@
 """Running a bundle's graph, with every backend that needs nothing of its own in the bundle."""
 
 import gc
-import os
 import shutil
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -48,20 +47,6 @@ def test_a_failed_import_is_left_to_whoever_opens(monkeypatch: pytest.MonkeyPatc
     asked.assert_called_once_with("onnxruntime")
 
 
-def test_they_agree_within_the_tolerance_at_every_length(builtin: Bundle) -> None:
-    pytest.importorskip("onnxruntime")
-    onnx, numpy = (open_backend(name, builtin) for name in ("onnx", "numpy"))
-    generator = np.random.default_rng(5)
-    allowed = builtin.golden.tolerance["avx512_vnni"]
-    for length in (1, 2, 3, 8, 20, 21, 40, 100, builtin.max_length):
-        ids = generator.integers(0, builtin.vocab_size, length)
-        vectors = [onnx.embed(ids), numpy.embed(ids)]
-        for vector in vectors:
-            assert (vector.shape, vector.dtype) == ((builtin.dim,), np.float32) and np.isfinite(vector).all()
-        left, right = (vector / np.linalg.norm(vector) for vector in vectors)
-        assert np.abs(left - right).max() <= allowed
-
-
 TEXTS = ["Anna sees Boris.", "", "Clara", "David voit Elena"] * 9
 
 
@@ -85,7 +70,6 @@ def _tell(encoder: SentenceEncoder, to: Connection) -> None:
         to.send(error)
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="no process is forked here")
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_an_encoder_in_a_forked_process(request: pytest.FixtureRequest, backend: str) -> None:

@@ -1,6 +1,5 @@
 """Sentences to vectors."""
 
-import json
 import pickle
 import re
 import shutil
@@ -162,14 +161,6 @@ def test_split_weighs_windows_by_length(
     assert np.allclose(vector, total / len(ids), atol=1e-6)
     assert np.array_equal(encoder.encode(SENTENCES, on_long="split"), encoder.encode(SENTENCES))
     assert np.linalg.norm(encoder.encode("Anna " * 100_000, on_long="split")) == pytest.approx(1, abs=1e-5)
-
-
-def test_properties(encoder: SentenceEncoder, mini_bundle: Path) -> None:
-    manifest = json.loads((mini_bundle / "xsent.json").read_text())
-    assert (encoder.dim, encoder.languages) == (manifest["dim"], tuple(manifest["languages"]))
-    assert encoder.max_length == manifest["max_length"] == 64
-    assert (encoder.fingerprint, encoder.space) == (manifest["fingerprint"], manifest.get("space"))
-    assert manifest["name"] in repr(encoder)
 
 
 def test_wrong_construction(mini_bundle: Path, tmp_path: Path) -> None:

@@ -48,7 +48,6 @@ def test_onnxruntime_loads_beside_other_work() -> None:
     assert "onnxruntime" in loaded_after(f"{IMPORTING}('onnx'): pass")
 
 
-@pytest.mark.skipif(os.name != "posix", reason="there onnxruntime leaves its identifier elsewhere")
 def test_encoding_leaves_no_trace(tmp_path: Path) -> None:
     """An identifier in the home folder is the first sign of onnxruntime reporting its use; it does so unless told."""
     script = "from xsent import SentenceEncoder; SentenceEncoder().encode('Anna')"

@@ -1,8 +1,10 @@
 """Going on after a kill: the same bytes, nothing encoded twice, nothing mixed up."""
 
 import errno
+import fcntl
 import json
 import os
+import resource
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -77,7 +79,7 @@ def test_the_bytes_are_those_of_a_run_without_a_break(tmp_path: Path, name: str,
 
 @pytest.mark.parametrize("name", ["a.npy", "a.parquet"])
 def test_two_processes_do_not_write_one_file(tmp_path: Path, name: str) -> None:
-    path, flock = tmp_path / name, pytest.importorskip("fcntl").flock
+    path, flock = tmp_path / name, fcntl.flock
     replace, refused = os.replace, []
 
     def publish(source: Path, target: Path) -> None:  # also while a note or a file gets its name, and after that
@@ -200,7 +202,6 @@ def test_what_was_cut_short_is_neither_lost_nor_used_unasked(path: Path) -> None
 
 
 def test_a_full_disk_keeps_what_a_checkpoint_covers(mini_bundle: Path, path: Path) -> None:
-    resource = pytest.importorskip("resource")
     file = path.with_name("a.txt")
     file.write_text("Anna sees Boris.\n" * 450)
     arguments = ("encode", file, "--output", path, "--model", mini_bundle)

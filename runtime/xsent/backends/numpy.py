@@ -1,9 +1,9 @@
 """The encoder in numpy alone, for machines where onnxruntime has no wheel or does not run.
 
 It maps the files of the bundle and repeats the arithmetic of the graph (`xsent_export.graph`) step by step, 8-bit
-rounding included, so that its vectors agree with those of the other backends. numpy is slow at products of whole
-numbers, so 8-bit weights are held as float32: sums of whole numbers are exact there up to 2^24, and off by 6e-8 of
-themselves beyond, where only a sum of more than a thousand products can come.
+rounding included, so that its vectors agree with those of the other backends. numpy is slow at integer products, so
+8-bit weights are held as float32: there, sums of whole numbers are exact up to 2^24. Only sums of more than a thousand
+products can exceed it; their relative error is 6e-8.
 
 Shapes: T tokens, D dimensions, H heads, V pieces.
 """
@@ -19,18 +19,23 @@ from xsent.bundle import Bundle
 from xsent.errors import BundleError
 from xsent.similarity import Floats
 
-# So few tokens are multiplied by blocks of so many outputs: OpenBLAS then takes a kernel that does not copy the weights
-# first, a fifth to a third faster on AVX-512, as fast elsewhere.
-_FEW, _BLOCK = 20, 32
+# Up to `_FEW` tokens are multiplied by blocks of `_BLOCK` outputs: OpenBLAS then takes a kernel that does not copy the
+# weights first, a fifth to a third faster on AVX-512, as fast elsewhere.
+_FEW = 20
+_BLOCK = 32
 _FRAME = 2  # the first and the last token
 _ONE_THREAD = OneThread()
 
 
 class NumpyBackend:
-    """numpy on the CPU, one thread a sentence; the table stays on the disk, layers take four bytes a weight."""
+    """numpy on the CPU, one thread a sentence; the table stays on the disk, layers take four bytes a weight.
+
+    Raises BundleError if the network of the bundle cannot be read.
+    """
 
     def __init__(self, bundle: Bundle) -> None:
-        network, self._dim = bundle.network, bundle.dim
+        network = bundle.network
+        self._dim = bundle.dim
         try:
             # [V, D] float32 or int8, or [V, D / 2] uint8, two numbers a byte; scales are [V, blocks of a row].
             self._table = bundle.mapped("table")
@@ -40,13 +45,14 @@ class NumpyBackend:
             self._layers = [_Layer(bundle, f"layer{number}") for number in range(bundle.layers)]
             has_readouts = any(name.startswith("readout") for name in network.tensors)
             self._readout = _Linear(bundle, f"readout{bundle.layers}") if has_readouts else None
-            self._first, self._last = [network.first], [network.last]
-            framed = has_readouts or bool(self._layers)  # without both it is the mean of the rows alone
+            self._first = [network.first]
+            self._last = [network.last]
+            framed = has_readouts or bool(self._layers)  # otherwise the vector is the mean of the rows alone
             self._positions = bundle.mapped("positions") if framed else None
             self._table_norm = _Norm(bundle, "table_norm") if framed else None
             if self._positions is not None and len(self._positions) < bundle.max_length + _FRAME:
                 raise ValueError(f"{len(self._positions)} positions, expected {bundle.max_length + _FRAME}")
-            vector = self.embed(np.zeros(1, np.int64))  # weights that do not fit each other say so here
+            vector = self.embed(np.zeros(1, np.int64))  # raises an error if weights do not fit each other
             if vector.shape != (self._dim,):
                 raise ValueError(f"its vectors have {len(vector)} numbers, expected {self._dim}")
         except (LookupError, TypeError, ValueError) as error:
@@ -76,7 +82,8 @@ class _Norm:
     """Layer norm."""
 
     def __init__(self, bundle: Bundle, name: str) -> None:
-        self._weight, self._bias = bundle.floats(f"{name}.weight"), bundle.floats(f"{name}.bias")
+        self._weight = bundle.floats(f"{name}.weight")
+        self._bias = bundle.floats(f"{name}.bias")
         self._epsilon = np.float32(bundle.network.norm_eps)
 
     def __call__(self, x: Floats) -> Floats:
@@ -90,7 +97,7 @@ class _Linear:
     """A linear layer, in 8 bits if its weight is."""
 
     def __init__(self, bundle: Bundle, name: str) -> None:
-        # [outputs, inputs]: a few tokens are multiplied up to a third faster so than by [inputs, outputs].
+        # [outputs, inputs]: for a few tokens up to a third faster than [inputs, outputs].
         self._weight = np.ascontiguousarray(bundle.mapped(f"{name}.weight").T, np.float32)
         self._bias = bundle.floats(f"{name}.bias")
         self._scales = bundle.floats(f"{name}.scales") if f"{name}.scales" in bundle.network.tensors else None
@@ -116,10 +123,14 @@ class _Layer:
     def __init__(self, bundle: Bundle, name: str) -> None:
         if (activation := bundle.network.activation) not in ACTIVATIONS:
             raise ValueError(f"activation is {activation!r}, expected one of {', '.join(ACTIVATIONS)}")
-        self._heads, self._activation = bundle.network.heads, ACTIVATIONS[activation]
-        self._attention_norm, self._ffn_norm = (_Norm(bundle, f"{name}.{part}_norm") for part in ("attention", "ffn"))
-        self._qkv, self._attention_out = _Linear(bundle, f"{name}.qkv"), _Linear(bundle, f"{name}.attention_out")
-        self._ffn_in, self._ffn_out = _Linear(bundle, f"{name}.ffn_in"), _Linear(bundle, f"{name}.ffn_out")
+        self._heads = bundle.network.heads
+        self._activation = ACTIVATIONS[activation]
+        self._qkv = _Linear(bundle, f"{name}.qkv")
+        self._attention_out = _Linear(bundle, f"{name}.attention_out")
+        self._attention_norm = _Norm(bundle, f"{name}.attention_norm")
+        self._ffn_in = _Linear(bundle, f"{name}.ffn_in")
+        self._ffn_out = _Linear(bundle, f"{name}.ffn_out")
+        self._ffn_norm = _Norm(bundle, f"{name}.ffn_norm")
 
     def __call__(self, x: Floats) -> Floats:
         """Transform tokens [T, D]."""
@@ -137,7 +148,7 @@ class _Layer:
 
 
 def unpack_rows(rows: NDArray[Any], scales: NDArray[Any] | None) -> Floats:
-    """The numbers [n, D] that rows of a table stand for, as they lie on the disk with the scales of their blocks."""
+    """Dequantise rows of a table [n, D], with the scales of their blocks."""
     if rows.dtype == np.uint8:  # two numbers a byte
         rows = np.concatenate([rows & 15, rows >> 4], axis=1).astype(np.float32) - 8
     if scales is not None:
