@@ -92,7 +92,8 @@ def plain_size(path: Path) -> int:
 
 
 def read_plain(path: Path, most: int = _LARGEST) -> bytes:
-    """The content of a plain file. Raises ValueError if it is none or has more than `most` bytes."""
+    """The content of a plain file. Raises ValueError if it is none or has more than `most` bytes or 2^30."""
+    most = min(most, _LARGEST)  # what the caller expects may come from a damaged file
     if (size := plain_size(path)) > most:
         raise ValueError(f"{size:,} bytes, expected at most {most:,}")
     return path.read_bytes()
