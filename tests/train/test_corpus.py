@@ -60,8 +60,3 @@ def test_files_that_hold_no_pairs_are_an_error_with_their_name(
     with pytest.raises(DataError, match=message) as raised:
         list(Corpus([path]))
     assert str(path) in str(raised.value)
-
-
-def test_translations_of_one_sentence_share_a_digest() -> None:
-    one, two = Pair("a", "de", "Hello.", "Hallo."), Pair("b", "fr", "Hello.", "Bonjour.")
-    assert one.digest == two.digest != Pair("a", "de", "Hello!", "Hallo.").digest

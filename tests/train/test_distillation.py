@@ -80,12 +80,6 @@ def test_only_the_student_learns_and_an_empty_sentence_teaches_nothing() -> None
     assert torch.cosine_similarity(nearer[:1], teacher[:1]) > torch.cosine_similarity(student[:1], teacher[:1])
 
 
-def test_a_queue_of_half_precision() -> None:
-    vectors, queue = torch.tensor([[1.0, 0.0]]), torch.tensor([[0.0, 1.0]])
-    found = [contrastive_distil(vectors, vectors, negatives, temperature=1.0) for negatives in (queue, queue.half())]
-    assert found[0] == found[1]
-
-
 def test_similarity_distil_compares_all_cosines_with_the_teachers() -> None:
     # Cosines by row, the teacher's: 1, 0.6 and 0.6, 1; the student's: -0.6, 0 and 1, 0.8.
     teacher = torch.tensor([[1.0, 0.0], [3.0, 4.0]])

@@ -39,14 +39,6 @@ def test_a_vector_does_not_depend_on_its_batch(make_encoder: MakeEncoder) -> Non
 
 
 @torch.no_grad()
-def test_layers_see_the_order_of_words_and_the_table_does_not(make_encoder: MakeEncoder) -> None:
-    encoder = make_encoder()
-    one, other = batch([5, 9, 30]), batch([30, 9, 5])
-    assert torch.allclose(encoder.static(one), encoder.static(other), atol=1e-6)
-    assert not torch.allclose(encoder(one), encoder(other), atol=1e-3)
-
-
-@torch.no_grad()
 def test_the_encoder_inside_has_the_states_of_the_whole(make_encoder: MakeEncoder) -> None:
     encoder, sentences = make_encoder(), batch(A, B)
     framed = encoder.framed(sentences)

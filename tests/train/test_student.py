@@ -11,7 +11,7 @@ import torch
 from commands import assert_refused, edit_json
 from tiny_bert import STEPS, write_tiny_bert
 from toy import toy_pairs
-from trainings import arguments, assert_same_weights, kill_in_the_middle, train, train_command
+from trainings import train, train_command
 
 from xsent_export.options import ExportOptions
 from xsent_export.teacher import export_teacher
@@ -83,14 +83,6 @@ def test_a_shallower_stage_keeps_the_layers_that_it_names(student: Path, bert: P
     assert_refused(outcome, "stage 'small' keeps layer 2 of 2, counted from 0")
 
 
-def test_killed_in_every_stage_it_resumes_to_the_bit(student: Path, trained: Path, bert: Path, tmp_path: Path) -> None:
-    run = tmp_path / "run"
-    for stage in ("rows", "frozen", "everything"):
-        kill_in_the_middle([*arguments(student, run), "--teacher", str(bert)], run, stage, STEPS)
-    assert_same_weights(train(student, run, teacher=bert), trained)
-    assert_same_weights(run / "checkpoints" / f"frozen-{STEPS:07d}", trained.parent / f"frozen-{STEPS:07d}")
-
-
 def test_a_teacher_that_changed_stops_a_resume(student: Path, trained: Path, bert: Path, tmp_path: Path) -> None:
     other = write_tiny_bert(tmp_path / "other", layer_norm_eps=1e-6)
     outcome = train_command(student, trained.parent.parent, "--teacher", other)
@@ -109,7 +101,7 @@ def test_english_alone_is_drawn_with_a_teacher_alone(student: Path, bert: Path, 
     alone = store.lengths(np.arange(len(store)), 1) == 0
     assert 150 < alone.sum() < 200  # but for what is held out
     for number, stage in enumerate(trainer.recipe.stages):
-        batches = trainer.data._draw(number, stage)()
+        batches = trainer.data.draw(number, stage)
         assert bool(alone[batches.drawn()].any()) is (stage.name != "everything")
         assert all(len(batch.group) == stage.batch_size for batch in batches.since(0))
 

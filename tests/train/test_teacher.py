@@ -156,14 +156,6 @@ def test_two_trainings_do_not_write_over_each_other(tmp_path: Path) -> None:
     assert np.array_equal(TeacherVectors(tmp_path / "cache", dim=2, about={}).rows(np.array([1, 3])), [[0, 1], [1, 0]])
 
 
-def test_what_has_lost_its_pairs_is_made_again(tmp_path: Path, teacher: Teacher) -> None:
-    path = teacher_vectors(teacher, PAIRS, every(2), tmp_path, key="k").path
-    (path / "pairs.u32").write_bytes((path / "pairs.u32").read_bytes()[:20])
-    assert len(TeacherVectors(path, dim=DIM, about=ABOUT)) == 5
-    vectors = teacher_vectors(teacher, PAIRS, every(2), tmp_path, key="k")
-    assert np.allclose(vectors.rows(every(2)), expected(every(2)), atol=1e-3)
-
-
 def test_a_vector_that_is_no_number(encoder: Hashing, monkeypatch: pytest.MonkeyPatch) -> None:
     teacher = Teacher(Path("broken"), encoder, "x")
     monkeypatch.setattr(encoder, "encode", lambda sentences: np.array([[1.0, 0.0], [np.nan, 0.0]]))

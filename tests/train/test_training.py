@@ -32,7 +32,7 @@ from xsent_train.checkpoint import (
 )
 from xsent_train.data.corpus import Corpus
 from xsent_train.data.preparation import TrainingPairs, prepare
-from xsent_train.recipe import Objectives, StageConfig, load_recipe, require_fit
+from xsent_train.recipe import Objectives, load_recipe, require_fit
 from xsent_train.trainer import Trainer, open_start, weights_in_common
 
 BUILTIN = Path(xsent.__file__).parent / "builtin"
@@ -284,22 +284,23 @@ def test_only_what_copies_a_teacher_of_another_dimension_needs_a_projection(reci
         require(distil=1)
 
 
-def test_swapped_words_need_a_table_that_knows_them_and_one_device(recipe: Path) -> None:
+@pytest.mark.parametrize(
+    ("change", "ranks", "started", "message"),
+    [
+        ({"swapped": 0.2}, 1, False, "stage table: swapped needs a trained encoder .*--start"),
+        ({"swapped": 0.2}, 2, True, "one device alone, not for 2"),
+        ({"keep_layers": (0,)}, 1, False, "keep_layers needs a trained encoder .*--start"),
+        ({"batch_size": 31}, 2, False, "batch_size = 31 cannot be divided by 2 processes"),
+    ],
+)
+def test_what_a_training_cannot_follow_is_said(
+    change: dict[str, object], ranks: int, started: bool, message: str, recipe: Path
+) -> None:
     config = load_recipe(recipe)
-    stage = config.stages[0].model_copy(update={"swapped": 0.2})
-    config = config.model_copy(update={"stages": (stage,)})
+    config = config.model_copy(update={"stages": (config.stages[0].model_copy(update=change),)})
     require_fit(config, 1, None, started=True)
-    with pytest.raises(DataError, match=r"what words translate each other.*--start"):
-        require_fit(config, 1, None)
-    with pytest.raises(DataError, match="one device alone, not for 2"):
-        require_fit(config, 2, None, started=True)
-
-
-def test_a_first_stage_keeps_no_layers_without_a_start(recipe: Path) -> None:
-    config = load_recipe(recipe)
-    stage = config.stages[1].model_copy(update={"keep_layers": (0,)})
-    with pytest.raises(DataError, match=r"keep_layers needs a trained encoder that has them; .*--start"):
-        require_fit(config.model_copy(update={"stages": (stage,)}), 1, None)
+    with pytest.raises(DataError, match=message):
+        require_fit(config, ranks, None, started=started)
 
 
 def test_another_corpus_is_refused_before_anything_is_overwritten(trained: Path, tmp_path: Path) -> None:
@@ -325,8 +326,7 @@ def test_stages_whose_names_begin_alike_keep_apart(tmp_path: Path) -> None:
     for name in ("table", "table-2"):
         (tmp_path / "checkpoints" / f"{name}-0000005").mkdir(parents=True)
     for name in ("table", "table-2"):
-        stage = StageConfig(name=name, num_layers=1, steps=1, objectives=Objectives(align=1))
-        assert [path.name for path in stage_folders(tmp_path, stage.name)] == [f"{name}-0000005"]
+        assert [path.name for path in stage_folders(tmp_path, name)] == [f"{name}-0000005"]
 
 
 @pytest.mark.parametrize(

@@ -92,11 +92,11 @@ def add(
 ) -> None:
     """Teach an encoder a new language, and measure all its languages before and after.
 
-    The vocabulary grows by the language's pieces; only their rows are trained, towards what the encoder itself makes of
-    the English sides, or would make of plain sentences as teachers read them. P@1, in per cent: held_out searches the
-    English side of held-out pairs among those of all languages; xx_en and en_xx are Tatoeba's. Exits with 1 if an old
-    language lost more than 0.3 points; the checkpoint is written all the same. Ctrl-C saves and stops; the same command
-    resumes from there.
+    The vocabulary grows by the language's pieces; only their rows are trained, towards the encoder's own vectors of the
+    English sides, or towards estimates of them from the --teacher models for plain sentences. P@1, in per cent:
+    held_out searches the English side of held-out pairs among those of all languages; xx_en and en_xx are Tatoeba's.
+    Exits with 1 if an old language lost more than 0.3 points; the checkpoint is written all the same. Ctrl-C saves and
+    stops; the same command resumes from there.
 
     Example: xsent-train add-language my-bundle pairs.tsv --language zh --out runs/zh --tatoeba data/eval/tatoeba
     """
@@ -254,10 +254,10 @@ def filter_pairs(
     force: Annotated[bool, typer.Option("--force", help="Replace existing files.")] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Remove pairs that are no sentence and its translation in the two languages they claim, in constant memory.
+    """Remove pairs that are not a sentence and its translation in the languages they claim, in constant memory.
 
-    A pair goes for the first of these that holds: both sides are the same; a side is too short or too long; one is much
-    longer than the other; a side is in another script; a side is clearly in another language. Duplicates stay.
+    A pair is removed by the first rule that it breaks: both sides are the same; a side is too short or too long; one is
+    much longer than the other; a side is in another script; a side is clearly in another language. Duplicates stay.
 
     Example: xsent-train filter crawled.tsv.xz pairs.tsv.xz --languages fr,de --rejected removed.tsv
     """

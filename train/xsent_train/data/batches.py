@@ -1,9 +1,9 @@
 """The data of a training: the pairs of each batch of a stage, and their teacher's vectors."""
 
 import logging
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
+from dataclasses import KW_ONLY, dataclass, replace
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
@@ -56,93 +56,89 @@ class Batch(NamedTuple):
         return Batch(*move_data_to_device(tuple(self), device))
 
 
+@dataclass
 class Batches:
     """All batches of a stage; batch number i is a pure function of recipe, store and i."""
 
-    def __init__(
-        self,
-        store: Store,
-        shares: NDArray[np.float64],
-        stage: StageConfig,
-        *,
-        seed: int,
-        maskable: Tensor,
-        max_length: int,
-        clusters: NDArray[np.uint16] | None = None,
-        teacher: TeacherVectors | None = None,
-        swaps: Swaps | None = None,
-        rank: tuple[int, int] = (0, 1),
-    ) -> None:
-        """Set up the batches of pairs of a store, whose cells have these shares; `maskable` pieces [V] may be hidden.
+    store: Store
+    shares: NDArray[np.float64]  # of the store's cells in what is drawn
+    stage: StageConfig
+    _: KW_ONLY
+    seed: int
+    maskable: Tensor  # which pieces may be hidden [V]
+    max_length: int  # tokens of a joined pair, at most
+    clusters: NDArray[np.uint16] | None = None  # a number for each pair, for `order = "cluster"`
+    teacher: TeacherVectors | None = None
+    swaps: Swaps | None = None
+    rank: tuple[int, int] = (0, 1)  # this process, which reads its part of every batch, and the number of all
 
-        A joined pair has at most `max_length` tokens. `clusters` has a number for each pair, for `order = "cluster"`;
-        `rank`, a process and the number of all, reads its part of every batch.
-        """
-        self._store, self._stage, self._seed, self._maskable = store, stage, seed, maskable
-        self._longest_pair = min(2 * stage.max_tokens, max_length)
-        self._clusters, self._teacher, self._swaps = clusters, teacher, swaps
-        self._rank, self._world = rank
-        self._sampler = Sampler(store.cell_starts, shares, batch_size=stage.batch_size, window=stage.window, seed=seed)
-        self._cuts: dict[int, NDArray[np.int64]] = {}  # the batches of the latest windows
+    def __post_init__(self) -> None:
+        """Set up the draws of the windows."""
+        stage = self.stage
+        self._sampler = Sampler(
+            self.store.cell_starts, self.shares, batch_size=stage.batch_size, window=stage.window, seed=self.seed
+        )
+        self._cuts: dict[int, Rows] = {}  # the batches of the latest windows
 
     def since(self, step: int) -> Iterator[Batch]:
         """The batches of the steps from `step` to the last of the stage."""
-        return ahead(self._read(now) for now in range(step, self._stage.steps))
+        return ahead(self._read(now) for now in range(step, self.stage.steps))
 
     def drawn(self) -> Rows:
         """All pairs that the stage will draw, each once, in order."""
-        seen = np.zeros(len(self._store), np.bool_)
-        for window in range((self._stage.steps - 1) // self._stage.window + 1):
-            seen[self._store.pairs(self._sampler.rows(window))] = True
+        seen = np.zeros(len(self.store), np.bool_)
+        for window in range((self.stage.steps - 1) // self.stage.window + 1):
+            seen[self.store.pairs(self._sampler.rows(window))] = True
         return seen.nonzero()[0]
 
     def _pairs(self, step: int) -> Rows:
         """The pairs of a step, over all ranks."""
-        window = step // self._stage.window
+        window = step // self.stage.window
         if window not in self._cuts:
             self._cuts[window] = self._order(window)
-        pairs: Rows = self._cuts[window][step % self._stage.window]
+        pairs: Rows = self._cuts[window][step % self.stage.window]
         return pairs
 
-    def _order(self, window: int) -> NDArray[np.int64]:
-        pairs = self._store.pairs(self._sampler.rows(window))
-        if self._clusters is not None:
-            pairs = pairs[np.argsort(self._clusters[pairs], kind="stable")]
-        elif self._stage.order == "length":
-            lengths = self._store.lengths(pairs, 0) + self._store.lengths(pairs, 1)
+    def _order(self, window: int) -> Rows:
+        pairs = self.store.pairs(self._sampler.rows(window))
+        if self.clusters is not None:
+            pairs = pairs[np.argsort(self.clusters[pairs], kind="stable")]
+        elif self.stage.order == "length":
+            lengths = self.store.lengths(pairs, 0) + self.store.lengths(pairs, 1)
             pairs = pairs[np.argsort(lengths, kind="stable")]
-        cut = pairs.reshape(self._stage.window, self._stage.batch_size)
-        return self._sampler.shuffle(window, cut) if self._stage.shuffle else cut
+        cut = pairs.reshape(self.stage.window, self.stage.batch_size)
+        return self._sampler.shuffle(window, cut) if self.stage.shuffle else cut
 
     def _read(self, step: int) -> Batch:
-        stage = self._stage
+        stage = self.stage
+        rank, world = self.rank
         pairs = self._pairs(step)
-        here = np.split(pairs, self._world)[self._rank]
-        sides = self._store.tokens(here, 0, stage.max_tokens), self._store.tokens(here, 1, stage.max_tokens)
-        group = torch.from_numpy(self._store.group[pairs].astype(np.int64))
-        self._store.forget()
+        here = np.split(pairs, world)[rank]
+        sides = self.store.tokens(here, 0, stage.max_tokens), self.store.tokens(here, 1, stage.max_tokens)
+        group = torch.from_numpy(self.store.group[pairs].astype(np.int64))
+        self.store.forget()
         copied = None
-        if self._swaps is not None:
-            languages = self._store.languages(here)
-            sides, copied = self._swaps.replace_last(sides, languages, round(stage.swapped * len(pairs)))
+        if self.swaps is not None:
+            languages = self.store.languages(here)
+            sides, copied = self.swaps.replace_last(sides, languages, round(stage.swapped * len(pairs)))
             here = here[: len(here) - len(copied)]
             group[len(here) :] = ~group[copied]
-        generator = torch.Generator().manual_seed(self._seed * 1_000_003 + step * self._world + self._rank)
-        hiding = hide(sides, stage.objectives, self._maskable, self._longest_pair, generator)
+        generator = torch.Generator().manual_seed(self.seed * 1_000_003 + step * world + rank)
+        hiding = hide(sides, stage.objectives, self.maskable, min(2 * stage.max_tokens, self.max_length), generator)
         for old in [window for window in self._cuts if (window + 1) * stage.window <= earliest_step(stage, step)]:
             del self._cuts[old]
-        if self._teacher is None:
+        if self.teacher is None:
             return Batch(hiding, group, copied=copied)
-        vectors = torch.from_numpy(self._teacher.rows(here))
-        return Batch(hiding, group, vectors, self._queue(step, self._teacher), copied)
+        vectors = torch.from_numpy(self.teacher.rows(here))
+        return Batch(hiding, group, vectors, self._queue(step, self.teacher), copied)
 
     def _queue(self, step: int, teacher: TeacherVectors) -> Tensor | None:
         """The content of a first-in-first-out queue before a step: a function of the step, so it needs no saving."""
-        if self._stage.objectives.contrastive_distil is None:
+        if self.stage.objectives.contrastive_distil is None:
             return None
-        earlier = map(self._pairs, range(earliest_step(self._stage, step), step))
+        earlier = map(self._pairs, range(earliest_step(self.stage, step), step))
         pairs = np.concatenate([np.zeros(0, np.int64), *earlier])
-        return torch.from_numpy(teacher.rows(pairs[-self._stage.objectives.contrastive_distil.queue :]))
+        return torch.from_numpy(teacher.rows(pairs[-self.stage.objectives.contrastive_distil.queue :]))
 
 
 def earliest_step(stage: StageConfig, step: int) -> int:
@@ -202,7 +198,7 @@ class TrainingData:
 
     def drawn(self, number: int, stage: StageConfig) -> NDArray[np.int64]:
         """The pairs that a stage, by its number and settings, will draw; each once, in order."""
-        return self._draw(number, stage)().drawn()
+        return self.draw(number, stage).drawn()
 
     def batches(
         self,
@@ -221,7 +217,7 @@ class TrainingData:
         with self._fabric.rank_zero_first():
             clusters = self._clusters(number, stage, encoder, resumed=resumed)
         swaps = Swaps(before, self.processor) if stage.swapped and before is not None else None
-        return self._draw(number, stage)(teacher=teacher, clusters=clusters, swaps=swaps)
+        return replace(self.draw(number, stage), teacher=teacher, clusters=clusters, swaps=swaps)
 
     def teacher_vectors(self, number: int, stage: StageConfig, teacher: Teaches) -> TeacherVectors:
         """A teacher's vectors of the pairs of a stage; kept on disk."""
@@ -247,20 +243,20 @@ class TrainingData:
     def _kept(self) -> Iterator[Pair]:
         return kept_pairs(self._pairs, self.prepared.tokenizer)
 
-    def _draw(self, number: int, stage: StageConfig) -> Callable[..., Batches]:
-        store, shares = self.store, self._shares
+    def draw(self, number: int, stage: StageConfig) -> Batches:
+        """The batches of a stage, without teacher, clusters and swapped words."""
+        shares = self._shares
         if not stage.objectives.takes_english_alone:
-            paired = shares * [not without_translation(language) for _, language in store.cells]
+            paired = shares * [not without_translation(language) for _, language in self.store.cells]
             shares = paired / paired.sum() if (paired != shares).any() else shares
-        return partial(
-            Batches,
-            store,
-            reweigh(shares, store.cells, stage.weights),
+        return Batches(
+            self.store,
+            reweigh(shares, self.store.cells, stage.weights),
             stage,
             seed=self._recipe.seed + 1000 * number,
             maskable=self.maskable,
-            rank=(self._fabric.global_rank, self._fabric.world_size),
             max_length=self._recipe.max_length,
+            rank=(self._fabric.global_rank, self._fabric.world_size),
         )
 
     def _clusters(
