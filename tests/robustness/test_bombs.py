@@ -5,21 +5,17 @@ import os
 import shutil
 from pathlib import Path
 
+import numpy as np
 import pytest
 from commands import assert_refused, edit_json, start, write_lines
-from test_vectors import header, write
 
+from xsent import LinearClassifier, SentenceEncoder
 from xsent.bundle import MANIFEST
-from xsent.classification.classifier import LinearClassifier
-from xsent.encoder import SentenceEncoder
+from xsent.files.vectors import VectorMeta, vector_file
 
 resource = pytest.importorskip("resource")
 
 TERABYTE = 10**12
-
-
-def limit_memory() -> None:
-    resource.setrlimit(resource.RLIMIT_AS, (4 << 30, 4 << 30))
 
 
 @pytest.fixture
@@ -28,6 +24,7 @@ def texts(tmp_path: Path) -> Path:
 
 
 def refused(message: str, *arguments: object) -> None:
+    limit_memory = lambda: resource.setrlimit(resource.RLIMIT_AS, (4 << 30, 4 << 30))  # noqa: E731
     process = start(*arguments, stdout=-1, preexec_fn=limit_memory)
     out, err = process.communicate()
     assert_refused((process.returncode, out.decode(), err.decode()), message)
@@ -50,9 +47,12 @@ def test_a_head_without_end(encoder: SentenceEncoder, texts: Path, tmp_path: Pat
 
 
 def test_vectors_without_end(texts: Path, tmp_path: Path) -> None:
-    write(tmp_path / "a.npy")
-    (tmp_path / "a.npy").write_bytes(header(TERABYTE // 28))
-    os.truncate(tmp_path / "a.npy", TERABYTE + 200)
+    with vector_file(tmp_path / "a.npy", VectorMeta("abc", 7, "float32", normalized=True)) as out:
+        out.write("Anna", np.ones(7, np.float32))
+    with (tmp_path / "a.npy").open("wb") as file:
+        header = {"descr": "<f4", "fortran_order": False, "shape": (TERABYTE // 28, 7)}
+        np.lib.format.write_array_header_1_0(file, header)
+        file.truncate(TERABYTE + 200)
     refused("a.npy: damaged", "mine", texts, texts, "--src-vectors", tmp_path / "a.npy")
 
 
