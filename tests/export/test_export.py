@@ -1,4 +1,4 @@
-"""Export as a whole: what is written, what is left behind when it fails, and the command."""
+"""Export as a whole: what is written, what is left after a failure, and the command."""
 
 import errno
 import json
@@ -8,92 +8,118 @@ from pathlib import Path
 from unittest import mock
 
 import numpy as np
+import onnxruntime
 import pytest
+import sentencepiece
 from bench_toy import write_toy_tests
 from commands import assert_refused
+from safetensors import SafetensorError
 from trainings import export_command
 
 from xsent.cli.terminal import format_table
 from xsent.encoder import SentenceEncoder
-from xsent.errors import BundleError
+from xsent.errors import BundleError, DataError
 from xsent.evaluation import PROTOCOLS, as_stored
 from xsent.verification import verify
-from xsent_export.export import export_checkpoint
+from xsent_export.export import export, export_checkpoint
+from xsent_export.graph import BatchGraph
 from xsent_export.options import ExportOptions
-from xsent_train.checkpoint import CheckpointEncoder, load_checkpoint
+from xsent_train.checkpoint import Checkpoint, CheckpointEncoder, load_checkpoint
+
+TEXTS = ["Anna, Boris, Clara and David.", "Greta"]
 
 
-def contents(folder: Path) -> dict[str, bytes]:
-    """Every file of a folder."""
-    return {file.name: file.read_bytes() for file in folder.iterdir()}
+@pytest.fixture
+def checkpoint(mini_checkpoint: Path) -> Checkpoint:
+    """The tiny checkpoint, as if it had been trained with prefixes of both kinds."""
+    whole = load_checkpoint(mini_checkpoint)
+    stages = [{"name": "t", "num_layers": 2, "steps": 7, "prefixes": [16, 32], "layer_prefixes": [1, 2]}]
+    return replace(whole, about={**whole.about, "started_from": "older", "recipe": {"stages": stages}})
 
 
-def test_the_bundle_is_complete_and_its_card_says_what_was_measured(mini_bundle: Path) -> None:
+def card_of(folder: Path) -> str:
+    return (folder / "README.md").read_text(encoding="utf-8")
+
+
+def test_the_bundle_is_complete_and_its_card_has_the_measurements(mini_bundle: Path) -> None:
     names = {"README.md", "embeddings.bin", "model.onnx", "sentencepiece.model", "weights.bin", "xsent.json"}
-    assert set(contents(mini_bundle)) == names
+    assert {file.name for file in mini_bundle.iterdir()} == names
     assert verify(mini_bundle).sentences >= 5
     manifest = json.loads((mini_bundle / "xsent.json").read_bytes())
-    assert manifest["precision"] == "int8"
+    assert (manifest["precision"], manifest["target"]) == ("int8", "portable")
     assert set(manifest["files"]) == names - {"xsent.json"}
     assert set(manifest["parity"]["languages"]) == {"de", "fr"}
-    card = (mini_bundle / "README.md").read_text(encoding="utf-8")
+    card = card_of(mini_bundle)
     assert card.startswith('---\nlanguage: ["en", "fr", "de"]\nlicense: "cc0-1.0"\n')
     assert manifest["fingerprint"] in card
     assert f"| fr | {manifest['parity']['languages']['fr']['pairs']} |" in card
 
 
 @pytest.mark.filterwarnings("ignore::xsent.encoder.LongSentenceWarning")  # the toy's words are not the tokenizer's
-def test_the_card_has_the_scores_of_tests_that_are_at_hand(mini_checkpoint: Path, tmp_path: Path) -> None:
-    write_toy_tests(tmp_path / "eval")
+def test_the_card_has_the_scores_of_tests(checkpoint: Checkpoint, tmp_path: Path) -> None:
+    tests = tmp_path / "eval"
+    write_toy_tests(tests)
     (tmp_path / "en-fr.tsv").write_text("Anna and Boris.\tAnna et Boris.\nGreta and Lukas.\tGreta et Lukas.\n")
-    options, checkpoint = ExportOptions(tests=tmp_path / "eval", tatoeba=tmp_path), load_checkpoint(mini_checkpoint)
-    stages = [{"name": "t", "num_layers": 2, "steps": 7, "prefixes": [16, 32]}]
-    checkpoint = replace(checkpoint, about={**checkpoint.about, "started_from": "older", "recipe": {"stages": stages}})
-    out = export_checkpoint(checkpoint, tmp_path / "out", options).path
-    card, encoder = (out / "README.md").read_text(encoding="utf-8"), SentenceEncoder(out)
+    out = export_checkpoint(checkpoint, tmp_path / "out", ExportOptions(tests=tests, tatoeba=tmp_path)).path
+    card, encoder = card_of(out), SentenceEncoder(out)
     assert "| mean | 100.00 | 100.00 | 100.00 | 100.00 |" in card
     assert encoder.bundle.parity["tatoeba"]["fr"]["xx_en_after"] == 100
     for task, folder in (("tatoeba", "tatoeba"), ("xsr", "xsr"), ("sts", "stsb")):
         assert f"`xsent evaluate {task} DATA/eval/{folder}`" in card
-        assert format_table(PROTOCOLS[task](encoder, tmp_path / "eval" / folder).rows()) in card
+        assert format_table(PROTOCOLS[task](encoder, tests / folder).rows()) in card
     assert "Started from the weights of older. Stages:\n\n1. t: " in card
     assert "--columns category,text --train en`" in card and "mean of others" in card
-    cut = [as_stored(encoder, truncate_dim=dim) for dim in (16, 32)]
-    means = [PROTOCOLS["tatoeba"](form, tmp_path / "eval" / "tatoeba").mean for form in cut]
-    by_dimensions = [{"dimensions": dim, **mean} for dim, mean in zip((16, 32), means, strict=True)]
-    assert "--truncate-dim DIMENSIONS`" in card and format_table(by_dimensions) in card
+    cut = {dim: as_stored(encoder, truncate_dim=dim) for dim in (16, 32)}
+    means = [{"dimensions": dim, **PROTOCOLS["tatoeba"](form, tests / "tatoeba").mean} for dim, form in cut.items()]
+    assert "--truncate-dim DIMENSIONS`" in card and format_table(means) in card
 
 
 @pytest.mark.filterwarnings("ignore::xsent.encoder.LongSentenceWarning")
 def test_a_test_that_cannot_be_read_is_left_out(
-    mini_checkpoint: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
+    checkpoint: Checkpoint, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     write_toy_tests(tmp_path / "eval")
     (tmp_path / "eval" / "sib200" / "en" / "train.tsv").unlink()
     (tmp_path / "eval" / "xsr" / "en-fr.tsv").write_text("C\n")
-    out = export_checkpoint(
-        load_checkpoint(mini_checkpoint), tmp_path / "out", ExportOptions(tests=tmp_path / "eval")
-    ).path
-    card = (out / "README.md").read_text(encoding="utf-8")
+    card = card_of(export_checkpoint(checkpoint, tmp_path / "out", ExportOptions(tests=tmp_path / "eval")).path)
     assert "xsent evaluate sts" in card and "evaluate xsr" not in card and "classify" not in card
     assert "no en/train.tsv to train a head on" in caplog.text and "en-fr.tsv" in caplog.text
 
 
-def test_float32_gives_the_trained_vectors(mini_checkpoint: Path, tmp_path: Path) -> None:
-    checkpoint = load_checkpoint(mini_checkpoint)
-    out = export_checkpoint(checkpoint, tmp_path / "out", ExportOptions(precision="float32", name="other")).path
-    encoder = SentenceEncoder(out)
+def test_float32_gives_the_trained_vectors(checkpoint: Checkpoint, tmp_path: Path) -> None:
+    options = ExportOptions(precision="float32", name="other")
+    encoder = SentenceEncoder(export_checkpoint(checkpoint, tmp_path / "out", options).path)
     assert encoder.bundle.name == "other"
-    texts = ["Anna, Boris, Clara and David.", "Greta"]
-    np.testing.assert_allclose(encoder.encode(texts), CheckpointEncoder(checkpoint).encode(texts), atol=1e-5)
+    np.testing.assert_allclose(encoder.encode(TEXTS), CheckpointEncoder(checkpoint).encode(TEXTS), atol=1e-5)
+
+
+def test_a_part_is_exported_and_measured_against_the_whole(checkpoint: Checkpoint, tmp_path: Path) -> None:
+    result = export_checkpoint(checkpoint, tmp_path / "out", ExportOptions(num_layers=1, dim=16))
+    encoder = SentenceEncoder(result.path)
+    assert (encoder.dim, encoder.bundle.num_layers) == (16, 1)
+    trained = CheckpointEncoder(checkpoint, num_layers=1, dim=16)
+    assert (np.einsum("nd,nd->n", encoder.encode(TEXTS), trained.encode(TEXTS)) > 0.995).all()
+    assert result.parity is not None and set(result.parity.whole) == {"de", "fr"}
+    assert "P@1 whole" in card_of(result.path)
 
 
 def test_the_same_checkpoint_gives_the_same_bytes(mini_checkpoint: Path, mini_bundle: Path, tmp_path: Path) -> None:
-    again = export_checkpoint(load_checkpoint(mini_checkpoint), tmp_path / "again").path
-    assert contents(again) == contents(mini_bundle)
+    again = export(mini_checkpoint, tmp_path / "again").path
+    assert [f.read_bytes() for f in sorted(again.iterdir())] == [f.read_bytes() for f in sorted(mini_bundle.iterdir())]
 
 
-FAILURES = [OSError(errno.ENOSPC, "No space left on device"), KeyboardInterrupt()]
+def test_a_bundle_is_exported_again_in_another_form(mini_bundle: Path, mini_checkpoint: Path, tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="no held-out pairs to measure with; name a file of pairs by --gate-data"):
+        export(mini_bundle, tmp_path / "none")
+    with pytest.raises(DataError, match=rf"^{mini_bundle}: --layers 5 was not trained"):
+        export(mini_bundle, tmp_path / "none", ExportOptions(num_layers=5))
+    pairs = mini_checkpoint / "validation.tsv"
+    options = ExportOptions(languages=["en", "fr"], sample=pairs, gate_data=pairs, tolerance=5)
+    result = export(mini_bundle, tmp_path / "out", options)
+    assert verify(result.path).sentences >= 5
+    assert SentenceEncoder(result.path).languages == ("en", "fr")
+
+
 STEPS = [
     "xsent_export.graph.ExternalFile.write",
     "xsent_export.check.measure_parity",
@@ -102,19 +128,20 @@ STEPS = [
 ]
 
 
-@pytest.mark.parametrize("error", FAILURES, ids=["full-disk", "ctrl-c"])
+@pytest.mark.parametrize(
+    "error", [OSError(errno.ENOSPC, "No space left on device"), KeyboardInterrupt()], ids=["full-disk", "ctrl-c"]
+)
 @pytest.mark.parametrize("step", STEPS)
 def test_a_failure_leaves_nothing_behind(
-    error: BaseException, step: str, mini_checkpoint: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    error: BaseException, step: str, checkpoint: Checkpoint, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(step, mock.Mock(side_effect=error))
     with pytest.raises(type(error)):
-        export_checkpoint(load_checkpoint(mini_checkpoint), tmp_path / "out")
+        export_checkpoint(checkpoint, tmp_path / "out")
     assert not list(tmp_path.iterdir())
 
 
-def test_nothing_is_replaced_unless_asked(mini_checkpoint: Path, mini_bundle: Path, tmp_path: Path) -> None:
-    checkpoint = load_checkpoint(mini_checkpoint)
+def test_nothing_is_replaced_unless_asked(checkpoint: Checkpoint, mini_bundle: Path, tmp_path: Path) -> None:
     out = Path(shutil.copytree(mini_bundle, tmp_path / "out"))
     with pytest.raises(BundleError, match="--force"):
         export_checkpoint(checkpoint, out, ExportOptions(name="new"))
@@ -124,16 +151,79 @@ def test_nothing_is_replaced_unless_asked(mini_checkpoint: Path, mini_bundle: Pa
     for place, message in ((tmp_path, "is not a bundle"), (tmp_path / "missing" / "out", "no such folder")):
         with pytest.raises(BundleError, match=message):
             export_checkpoint(checkpoint, place, ExportOptions(force=True))
-    assert out.exists()
+    with pytest.raises(BundleError, match="exists; name another folder"):
+        export(tmp_path / "no checkpoint", tmp_path)  # before anything is done
 
 
-def test_the_command_prints_what_it_measured_or_fails_in_one_line(mini_checkpoint: Path, tmp_path: Path) -> None:
-    arguments = [mini_checkpoint, tmp_path / "out", "--int8", "--name", "small"]
+def test_the_command_prints_its_measurements_or_fails_in_one_line(mini_checkpoint: Path, tmp_path: Path) -> None:
+    arguments = [mini_checkpoint, tmp_path / "out", "--int8", "--name", "small", "--tolerance", 5]
     code, out, err = export_command(*arguments)
     assert code == 0 and "P@1 bundle" in out and "P@1 of 9 pairs moves in steps of 5.56" in err
+    assert "`xsent-export CHECKPOINT OUT --int8 --tolerance 5.0`" in card_of(tmp_path / "out")
     _, out, _ = export_command(*arguments, "--force", "--json")
     assert set(json.loads(out)["parity"]["languages"]) == {"de", "fr"}
     assert_refused(export_command(tmp_path / "missing", tmp_path / "other"), "missing")
     code, _, err = export_command(mini_checkpoint, tmp_path / "other", "--int8", "--fp32")
     assert code == 2 and "exclude each other" in err
     assert_refused(export_command(mini_checkpoint, tmp_path), "exists; name another folder, or replace it with --force")
+
+
+def test_plain_onnxruntime_reads_the_onnx_folder(mini_checkpoint: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    printed = json.loads(export_command(mini_checkpoint, out, "--format", "onnx", "--fp32", "--json")[1])
+    assert (printed["path"], printed["bytes"]) == (str(out), sum(path.stat().st_size for path in out.iterdir()))
+    assert printed["parity"]["languages"]["fr"]["cosine_mean"] > 0.995
+    assert sorted(path.name for path in out.iterdir()) == ["README.md", "model.onnx", "sentencepiece.model"]
+    processor = sentencepiece.SentencePieceProcessor(model_file=str(out / "sentencepiece.model"))
+    session = onnxruntime.InferenceSession(out / "model.onnx", providers=["CPUExecutionProvider"])
+    ids = np.array(processor.encode(TEXTS[:1], add_bos=True, add_eos=True), np.int64)
+    (vectors,) = session.run(["sentence_embedding"], {"input_ids": ids, "attention_mask": np.ones_like(ids)})
+    trained = CheckpointEncoder(load_checkpoint(mini_checkpoint)).encode(TEXTS[:1])
+    np.testing.assert_allclose(vectors / np.linalg.norm(vectors), trained, atol=1e-5)
+    assert card_of(out).startswith('---\nlanguage: ["en", "fr", "de"]\n') and "--format onnx" in card_of(out)
+
+
+@pytest.mark.parametrize(
+    ("kind", "options", "place"),
+    [("onnx", [], "for onnx"), ("web", [], "for web"), ("openvino", ["--fp32"], "in OpenVINO")],
+)
+def test_exports_for_other_tools_are_measured_too(
+    kind: str, options: list[str], place: str, mini_checkpoint: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if kind == "openvino":
+        pytest.importorskip("openvino")
+    arguments = [mini_checkpoint, tmp_path / "out", "--format", kind, *options]
+    code, out, err = export_command(*arguments)
+    assert code == 0 and "P@1 trained" in out, err
+    assert "## Parity" in card_of(tmp_path / "out")
+    shutil.rmtree(tmp_path / "out")
+    largest = lambda self, x, name: self._node("ReduceMax", [x], name, axes=[1], keepdims=0)  # noqa: E731
+    monkeypatch.setattr(BatchGraph, "_mean", largest)
+    assert_refused(export_command(*arguments), f"the exported encoder {place} differs too much")
+    assert not list(tmp_path.iterdir())
+
+
+def test_without_pairs_an_export_for_another_tool_is_not_measured(mini_bundle: Path, tmp_path: Path) -> None:
+    assert export_command(mini_bundle, tmp_path / "out", "--format", "onnx")[0] == 0
+    assert "## Parity" not in card_of(tmp_path / "out")
+
+
+FULL = "Error while serializing: I/O error: No space left on device (os error 28)"
+
+
+@pytest.mark.parametrize(
+    ("kind", "step", "error"),
+    [
+        ("onnx", "xsent_export.graph.BatchGraph.model", OSError(28, "No space left on device")),
+        ("sentence-transformers", "xsent_train.checkpoint.save_file", SafetensorError(FULL)),
+    ],
+)
+def test_other_formats_replace_nothing_and_a_full_disk_is_one_line(
+    kind: str, step: str, error: Exception, mini_checkpoint: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out = tmp_path / "out"
+    assert_refused(export_command(mini_checkpoint, tmp_path, "--format", kind), "exists; name another folder\n")
+    monkeypatch.setattr(step, mock.Mock(side_effect=error))
+    full = f"{out}: No space left on device; nothing was kept"
+    assert_refused(export_command(mini_checkpoint, out, "--format", kind), full)
+    assert not list(tmp_path.iterdir())

@@ -18,10 +18,8 @@ from xsent_export.quantization import (
 def test_rows_have_a_scale_each() -> None:
     table = np.array([[1.27, -0.64, 0.0], [100.0, 254.0, -254.0]], np.float32)
     rows, scales = quantize_rows(table)
-    assert rows.dtype == np.int8
-    assert rows.tolist() == [[127, -64, 0], [50, 127, -127]]
-    assert scales.dtype == np.float32
-    assert scales.shape == (2, 1)
+    assert rows.dtype == np.int8 and rows.tolist() == [[127, -64, 0], [50, 127, -127]]
+    assert scales.dtype == np.float32 and scales.shape == (2, 1)
     assert scales.ravel().tolist() == pytest.approx([0.01, 2.0])
 
 
@@ -32,7 +30,7 @@ def test_rows_have_a_scale_each() -> None:
         (127, [[1.27, 2.54], [-0.64, -2.54]], [[127, 127], [-64, -127]], [0.01, 0.02]),
     ],
 )
-def test_columns_have_a_scale_each_and_the_bits_that_the_processor_can_add(
+def test_columns_have_a_scale_each_and_a_limit(
     limit: int, weight: list[list[float]], expected: list[list[int]], steps: list[float]
 ) -> None:
     columns, scales = quantize_columns(np.array(weight, np.float32), limit=limit)
@@ -41,9 +39,9 @@ def test_columns_have_a_scale_each_and_the_bits_that_the_processor_can_add(
     assert 2 * 255 * WEIGHT_LIMIT <= np.iinfo(np.int16).max  # two products fit in 16 bits
 
 
-def test_what_inputs_share_makes_errors_good() -> None:
+def test_weights_compensate_for_errors() -> None:
     # In steps. The second and third input are always the same: 0.4 and 0.4 together are nearer to 1 than to 0. The
-    # fourth has nothing to do with them, and the first says what a step is.
+    # fourth has nothing to do with them, and the first defines the step.
     weight, moments = np.array([[64], [0.4], [0.4], [0.4]], np.float32), np.eye(4, dtype=np.float32)
     moments[1, 2] = moments[2, 1] = 1
     assert quantize_columns(weight)[0].ravel().tolist() == [64, 0, 0, 0]
@@ -55,14 +53,13 @@ def test_what_inputs_share_makes_errors_good() -> None:
         assert quantize_columns(weight, seen)[0].ravel().tolist() == [64, 0, 0, 0]
 
 
-def test_errors_made_good_are_small_in_the_product_and_no_weight_is_coarser() -> None:
+def test_compensation_makes_the_product_better_and_no_weight_coarser() -> None:
     rng = np.random.default_rng(0)
-    inputs = (rng.normal(size=(500, 4)) @ rng.normal(size=(4, 32)) + 0.1 * rng.normal(size=(500, 32))).astype(
-        np.float32
-    )
-    weight, moments = rng.normal(size=(32, 48)).astype(np.float32), inputs.T @ inputs
+    inputs = rng.normal(size=(500, 4)) @ rng.normal(size=(4, 32)) + 0.1 * rng.normal(size=(500, 32))
+    inputs = inputs.astype(np.float32)
+    weight = rng.normal(size=(32, 48)).astype(np.float32)
     errors = []
-    for numbers, scales in (quantize_columns(weight), quantize_columns(weight, moments)):
+    for numbers, scales in (quantize_columns(weight), quantize_columns(weight, inputs.T @ inputs)):
         errors.append(np.square(inputs @ (numbers * scales - weight)).mean())
         assert rounding_error(weight.T, (numbers * scales).T, WEIGHT_LIMIT) <= 0.5
         assert np.abs(numbers).max() == WEIGHT_LIMIT
@@ -82,14 +79,15 @@ def test_each_block_of_a_row_has_its_own_nibble_scale() -> None:
     table[:, 64:] *= 100
     packed, scales = quantize_nibbles(table)
     assert packed.shape == (5000, 64) and scales.shape == (5000, 2)
-    error = (unpack_rows(packed, scales) - table) / np.abs(table).max(axis=1, keepdims=True)
-    largest = np.abs(table[:, :64]).max(axis=1, keepdims=True)
-    naive = np.abs(np.clip(np.rint(table[:, :64] / largest * 7), -7, 7) * largest / 7 - table[:, :64])
-    assert np.square(error[:, :64]).mean() < 1e-5  # the small half is not drowned by the large one
-    assert np.square(unpack_rows(packed, scales)[:, :64] - table[:, :64]).mean() < 0.9 * np.square(naive).mean()
+    small = table[:, :64]
+    error = unpack_rows(packed, scales)[:, :64] - small
+    assert np.square(error / np.abs(table).max(axis=1, keepdims=True)).mean() < 1e-5  # the large half does not drown it
+    largest = np.abs(small).max(axis=1, keepdims=True)
+    naive = np.clip(np.rint(small / largest * 7), -7, 7) * largest / 7 - small
+    assert np.square(error).mean() < 0.9 * np.square(naive).mean()
 
 
-def test_steps_by_hand() -> None:
+def test_rounding_errors_by_hand() -> None:
     trained = np.array([[127, 0, 0, 0], [254, 0, 0, 0]], np.float32)  # steps of 1 and of 2
     off = np.array([[0, 0.5, 0.5, 0], [0, 2, 0, 0]], np.float32)
     assert rounding_error(trained, trained + off, TABLE_LIMIT) == pytest.approx(0.5)  # of the second row
@@ -97,16 +95,13 @@ def test_steps_by_hand() -> None:
     assert np.isnan(rounding_error(np.full_like(trained, np.inf), np.full_like(trained, np.inf), TABLE_LIMIT))
 
 
-def test_zeros_stay_zeros() -> None:
+def test_zeros_stay_zeros_and_infinities_are_refused() -> None:
     zeros = np.zeros((2, 4), np.float32)
     assert rounding_error(zeros, zeros, TABLE_LIMIT) == 0
     rows, scales = quantize_rows(zeros)
     assert not rows.any() and np.isfinite(scales).all()
     assert not unpack_rows(*quantize_nibbles(zeros)).any()
-
-
-@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
-def test_refuses_what_is_not_finite(bad: float) -> None:
-    for quantize in (quantize_rows, quantize_nibbles):
-        with pytest.raises(ValueError, match="infinities or NaN"):
-            quantize(np.array([[1.0, bad]], np.float32))
+    for bad in (np.nan, np.inf, -np.inf):
+        for quantize in (quantize_rows, quantize_nibbles):
+            with pytest.raises(ValueError, match="infinities or NaN"):
+                quantize(np.array([[1.0, bad]], np.float32))

@@ -16,12 +16,10 @@ from xsent.bundle import MANIFEST, TABLE, Bundle, Trained, builtin_path, compute
 from xsent.encoder import SentenceEncoder
 from xsent.errors import BundleError, DataError
 from xsent_export.calibration import ActivationStats
-from xsent_export.check import read_pairs
-from xsent_export.export import export, export_bundle
+from xsent_export.export import export, export_checkpoint
 from xsent_export.graph import EncoderGraph
 from xsent_export.options import BundleSpec, ExportOptions, Precision, trained_dims, trained_layers
 from xsent_export.quantization import quantize_rows
-from xsent_export.to_static import without_layers
 from xsent_train.checkpoint import CheckpointEncoder, load_checkpoint
 from xsent_train.from_bundle import BundleWeights, checkpoint_from_bundle
 from xsent_train.model import Encoder
@@ -40,7 +38,7 @@ def exported(
     """A bundle of an encoder with the vocabulary and the held-out pairs of a checkpoint."""
     files = tokenizer, checkpoint / "validation.tsv"
     made = save_encoder(encoder, out / "checkpoint", *files, languages=["en", "fr"], **about)
-    return export_bundle(load_checkpoint(made), out / "bundle", ExportOptions(precision=precision)).path
+    return export_checkpoint(load_checkpoint(made), out / "bundle", ExportOptions(precision=precision)).path
 
 
 @pytest.fixture(scope="module")
@@ -49,7 +47,7 @@ def again(mini_bundle: Path, mini_checkpoint: Path, tmp_path_factory: pytest.Tem
     folder = tmp_path_factory.mktemp("again")
     checkpoint = checkpoint_from_bundle(mini_bundle, folder / "checkpoint")
     shutil.copy(mini_checkpoint / "validation.tsv", checkpoint)
-    return export_bundle(load_checkpoint(checkpoint), folder / "bundle").path
+    return export_checkpoint(load_checkpoint(checkpoint), folder / "bundle").path
 
 
 @pytest.mark.filterwarnings("ignore::xsent.encoder.UnknownTextWarning")
@@ -124,23 +122,20 @@ def test_a_table_of_4_bits_keeps_them(mini_checkpoint: Path, tmp_path: Path) -> 
     first = export(mini_checkpoint, tmp_path / "first", options).path
     again = export(first, tmp_path / "again", replace(options, precision=None)).path
     assert (again / TABLE).read_bytes() == (first / TABLE).read_bytes()
-    found = {}
-    for name, more in {"8 bits": {"precision": "int8"}, "fitted": {"num_layers": 0}}.items():
-        asked = ExportOptions(gate_data=pairs, tolerance=20, **more)
-        found[name] = Bundle.open(export(first, tmp_path / name, asked).path).precision
-    assert found == {"8 bits": "int8", "fitted": "int8"}
+    eight = export(first, tmp_path / "eight", ExportOptions(gate_data=pairs, tolerance=20, precision="int8")).path
+    assert Bundle.open(eight).precision == "int8"
 
 
 def test_4_bits_are_not_forced_on_what_cannot_have_them(mini_checkpoint: Path) -> None:
     read = load_checkpoint(mini_checkpoint)
     read = replace(read, about={**read.about, "precision": "int4-table"})
-    assert ExportOptions().form(read).precision == "int4-table"
-    assert ExportOptions(format="sentence-transformers").form(read).precision == "int8"
+    assert ExportOptions().spec(read).precision == "int4-table"
+    assert ExportOptions(format="sentence-transformers").spec(read).precision == "int8"
     stages = [{"name": "t", "num_layers": 2, "steps": 7, "prefixes": [15]}]
     odd = replace(read, about={**read.about, "recipe": {"stages": stages}})
-    assert ExportOptions(dim=15).form(odd).precision == "int8"
+    assert ExportOptions(dim=15).spec(odd).precision == "int8"
     with pytest.raises(DataError, match="--int4-table needs an even number"):
-        ExportOptions(dim=15, precision="int4-table").form(odd)
+        ExportOptions(dim=15, precision="int4-table").spec(odd)
 
 
 def test_what_cannot_be_read_back_is_one_line(mini_bundle: Path, tmp_path: Path) -> None:
@@ -179,13 +174,10 @@ def test_what_was_trained_is_known_again(mini_checkpoint: Path, make_encoder: Ma
     assert (trained_layers(read), trained_dims(read)) == ([1, 2], [16, 32])
     pairs = mini_checkpoint / "validation.tsv"
     trained = load_checkpoint(tmp_path / "checkpoint")
-    table = without_layers(trained, [text for sides in read_pairs(pairs).values() for p in sides[1::2] for text in p])
-    for number, options in enumerate(({"num_layers": 0}, {"num_layers": 0, "dim": 16}, {"num_layers": 1})):
+    for number, options in enumerate(({"dim": 16}, {"num_layers": 1, "dim": 16}, {"num_layers": 1})):
         asked = ExportOptions(gate_data=pairs, tolerance=20, **options)
         part = export(bundle, tmp_path / str(number), asked).path
-        exact = CheckpointEncoder(
-            trained if options["num_layers"] else table, num_layers=options["num_layers"], dim=options.get("dim")
-        )
+        exact = CheckpointEncoder(trained, num_layers=options.get("num_layers"), dim=options.get("dim"))
         assert (SentenceEncoder(part).encode(TEXTS[:2]) * exact.encode(TEXTS[:2])).sum(axis=1).min() > 0.99
         assert Bundle.open(part).space == (None if "dim" in options else "people/their-model")
 
@@ -194,7 +186,7 @@ def test_what_was_made_shorter_cannot_be_read_back(mini_checkpoint: Path, tmp_pa
     checkpoint = load_checkpoint(mini_checkpoint)
     stages = [{"name": "t", "num_layers": 2, "steps": 7, "prefixes": [16]}]
     checkpoint = replace(checkpoint, about={**checkpoint.about, "recipe": {"stages": stages}})
-    bundle = export_bundle(checkpoint, tmp_path / "out", ExportOptions(dim=16, least_cosine=0.5, tolerance=50))
+    bundle = export_checkpoint(checkpoint, tmp_path / "out", ExportOptions(dim=16, least_cosine=0.5, tolerance=50))
     with pytest.raises(BundleError, match=r"vectors were cut from 32 to 16 numbers; take its checkpoint"):
         checkpoint_from_bundle(bundle.path, tmp_path / "none")
     assert not (tmp_path / "none").exists()
