@@ -18,7 +18,7 @@ from trainings import export_command
 
 from xsent.cli.terminal import format_table
 from xsent.encoder import SentenceEncoder
-from xsent.errors import BundleError, DataError
+from xsent.errors import BundleError
 from xsent.evaluation import PROTOCOLS, as_stored
 from xsent.verification import verify
 from xsent_export.export import export, export_checkpoint
@@ -86,13 +86,6 @@ def test_a_test_that_cannot_be_read_is_left_out(
     assert "no en/train.tsv to train a head on" in caplog.text and "en-fr.tsv" in caplog.text
 
 
-def test_float32_gives_the_trained_vectors(checkpoint: Checkpoint, tmp_path: Path) -> None:
-    options = ExportOptions(precision="float32", name="other")
-    encoder = SentenceEncoder(export_checkpoint(checkpoint, tmp_path / "out", options).path)
-    assert encoder.bundle.name == "other"
-    np.testing.assert_allclose(encoder.encode(TEXTS), CheckpointEncoder(checkpoint).encode(TEXTS), atol=1e-5)
-
-
 def test_a_part_is_exported_and_measured_against_the_whole(checkpoint: Checkpoint, tmp_path: Path) -> None:
     result = export_checkpoint(checkpoint, tmp_path / "out", ExportOptions(num_layers=1, dim=16))
     encoder = SentenceEncoder(result.path)
@@ -106,18 +99,6 @@ def test_a_part_is_exported_and_measured_against_the_whole(checkpoint: Checkpoin
 def test_the_same_checkpoint_gives_the_same_bytes(mini_checkpoint: Path, mini_bundle: Path, tmp_path: Path) -> None:
     again = export(mini_checkpoint, tmp_path / "again").path
     assert [f.read_bytes() for f in sorted(again.iterdir())] == [f.read_bytes() for f in sorted(mini_bundle.iterdir())]
-
-
-def test_a_bundle_is_exported_again_in_another_form(mini_bundle: Path, mini_checkpoint: Path, tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="no held-out pairs to measure with; name a file of pairs by --gate-data"):
-        export(mini_bundle, tmp_path / "none")
-    with pytest.raises(DataError, match=rf"^{mini_bundle}: --layers 5 was not trained"):
-        export(mini_bundle, tmp_path / "none", ExportOptions(num_layers=5))
-    pairs = mini_checkpoint / "validation.tsv"
-    options = ExportOptions(languages=["en", "fr"], sample=pairs, gate_data=pairs, tolerance=5)
-    result = export(mini_bundle, tmp_path / "out", options)
-    assert verify(result.path).sentences >= 5
-    assert SentenceEncoder(result.path).languages == ("en", "fr")
 
 
 STEPS = [

@@ -92,7 +92,9 @@ def test_samples_that_do_not_fit_are_refused(
 
 
 @pytest.mark.filterwarnings("ignore::xsent.encoder.UnknownTextWarning")
-def test_exports_that_cannot_be_measured_or_lost_too_much_are_refused(mini_checkpoint: Path, tmp_path: Path) -> None:
+def test_exports_that_cannot_be_measured_or_lost_too_much_are_refused(
+    mini_checkpoint: Path, mini_bundle: Path, tmp_path: Path
+) -> None:
     pairs, sample, held_out = tmp_path / "pairs.tsv", tmp_path / "sample.txt", mini_checkpoint / "validation.tsv"
     pairs.write_text("web\tfr\tone\tun\nweb\tfr\ttwo\tdeux\n")
     sample.write_text("Anna\n")
@@ -109,3 +111,7 @@ def test_exports_that_cannot_be_measured_or_lost_too_much_are_refused(mini_check
     for options, error, message in cases:
         with pytest.raises(error, match=message):
             export(mini_checkpoint, tmp_path / "out", ExportOptions(**options))
+    with pytest.raises(DataError, match="no held-out pairs to measure with; name a file of pairs by --gate-data"):
+        export(mini_bundle, tmp_path / "out")
+    with pytest.raises(DataError, match=rf"^{mini_bundle}: --layers 5 was not trained"):
+        export(mini_bundle, tmp_path / "out", ExportOptions(num_layers=5))
