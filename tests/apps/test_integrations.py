@@ -1,0 +1,293 @@
+"""The classes for other people's tools, in those tools."""
+
+import asyncio
+import io
+import json
+import pickle
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import chromadb
+import joblib
+import mteb
+import numpy as np
+import pytest
+from chromadb.config import Settings
+from conftest import LONG, check_long_text, sentences
+from datasets import Dataset, DatasetDict
+from langchain_core.embeddings import Embeddings
+from langchain_core.vectorstores import InMemoryVectorStore
+from llama_index.core import Document, VectorStoreIndex
+from mteb.abstasks.task_metadata import TaskMetadata
+from mteb.abstasks.text.bitext_mining import AbsTaskBitextMining
+from mteb.models import EncoderProtocol
+from numpy.typing import NDArray
+from sklearn.base import clone
+from sklearn.compose import ColumnTransformer
+from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.pipeline import make_pipeline
+
+from xsent import FingerprintError, SentenceEncoder, nearest
+from xsent.bundle import builtin_path
+from xsent_apps import chroma
+from xsent_apps.chroma import XsentEmbeddingFunction
+from xsent_apps.langchain import XsentEmbeddings
+from xsent_apps.llamaindex import XsentEmbedding
+from xsent_apps.mteb import XsentEncoder
+from xsent_apps.sklearn import SentenceVectorizer
+
+ENGLISH = sentences("en")
+GERMAN = sentences("de")
+BOTH = [*ENGLISH, *GERMAN]
+LABELS = ["en"] * 33 + ["de"] * 33
+SOME = ENGLISH[::4]
+IDS = [str(number) for number in range(len(SOME))]
+QUIET = Settings(anonymized_telemetry=False)  # older versions report their use
+
+
+def mteb_encode(encoder: XsentEncoder, texts: list[str], **options: Any) -> NDArray[np.generic]:  # noqa: ANN401
+    batches = [{"text": texts[start : start + 4]} for start in range(0, len(texts), 4)]
+    return encoder.encode(batches, task_metadata=OurPairs.metadata, hf_split="test", hf_subset="default", **options)
+
+
+# Vectors of texts by each tool, with a bundle and options.
+ENCODE: dict[str, Callable[..., Any]] = {
+    "chroma": lambda bundle, texts, **options: XsentEmbeddingFunction(bundle, **options)(texts),
+    "langchain": lambda bundle, texts, **options: XsentEmbeddings(bundle, **options).embed_documents(texts),
+    "llamaindex": lambda bundle, texts, **options: XsentEmbedding(path=str(bundle), **options).get_text_embedding_batch(
+        texts
+    ),
+    "mteb": lambda bundle, texts, **options: mteb_encode(XsentEncoder(bundle, **options), texts),
+    "sklearn": lambda bundle, texts, **options: SentenceVectorizer(bundle, **options).fit_transform(texts),
+}
+
+
+@pytest.mark.parametrize("tool", ENCODE)
+def test_vectors_are_the_encoders(tool: str, mini_bundle: Path) -> None:
+    encoder = SentenceEncoder(mini_bundle)
+    assert np.array_equal(ENCODE[tool](mini_bundle, ENGLISH), encoder.encode(ENGLISH))
+    short = ENCODE[tool](mini_bundle, ENGLISH, layers=2, truncate_dim=8, threads=1)
+    assert np.array_equal(short, encoder.encode(ENGLISH, truncate_dim=8))
+    check_long_text(lambda text, **options: ENCODE[tool](mini_bundle, [text], **options)[0], mini_bundle)
+
+
+def test_sklearn_takes_arrays_of_texts(mini_bundle: Path) -> None:
+    expected = SentenceEncoder(mini_bundle).encode(ENGLISH)
+    for texts in (np.array(ENGLISH), np.array(ENGLISH, object)):
+        vectors = SentenceVectorizer(mini_bundle).fit_transform(texts)
+        assert vectors.dtype == np.float32 and np.array_equal(vectors, expected)
+    short = SentenceVectorizer(mini_bundle, truncate_dim=8).fit(ENGLISH)
+    assert list(short.get_feature_names_out()) == [f"sentencevectorizer{i}" for i in range(8)]
+
+
+def test_sklearn_knows_an_estimator_like_others(mini_bundle: Path) -> None:
+    vectorizer = SentenceVectorizer(mini_bundle, layers=2, truncate_dim=8)
+    copy = clone(vectorizer)
+    settings = {"path": mini_bundle, "layers": 2, "truncate_dim": 8, "on_long": "warn", "threads": None}
+    assert copy.get_params() == settings
+    assert repr(copy.set_params(layers=None, truncate_dim=None)) == f"SentenceVectorizer(path={mini_bundle!r})"
+    with pytest.raises(NotFittedError):
+        copy.transform(BOTH)
+    file = io.BytesIO()
+    joblib.dump(vectorizer.fit(BOTH), file)
+    assert len(file.getvalue()) < 2000  # the path, not the weights
+    file.seek(0)
+    assert np.array_equal(joblib.load(file).transform(BOTH), vectorizer.transform(BOTH))
+
+
+def test_sklearn_cross_validates_in_many_processes(mini_bundle: Path) -> None:
+    pipeline = make_pipeline(SentenceVectorizer(mini_bundle, threads=1), LogisticRegression(C=100))
+    scores = cross_val_score(pipeline, BOTH, LABELS, cv=3, n_jobs=2)
+    assert scores.min() > 0.9  # "and" or "und"
+    search = GridSearchCV(pipeline, {"sentencevectorizer__truncate_dim": [1, 32]}, cv=3).fit(BOTH, LABELS)
+    assert search.best_params_ == {"sentencevectorizer__truncate_dim": 32}
+
+
+def test_sklearn_tables_come_out_and_columns_go_in(mini_bundle: Path) -> None:
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({"text": BOTH, "length": range(66)})
+    vectorizer = SentenceVectorizer(mini_bundle).set_output(transform="pandas")
+    table = vectorizer.fit_transform(frame["text"])
+    assert list(table.columns) == [f"sentencevectorizer{i}" for i in range(32)]
+    assert np.array_equal(table.to_numpy(), SentenceEncoder(mini_bundle).encode(BOTH))
+    both = ColumnTransformer([("text", SentenceVectorizer(mini_bundle), "text")], remainder="passthrough")
+    assert both.fit_transform(frame).shape == (66, 33)
+    with pytest.raises(ValueError, match=r"expected a list or a column of texts, got a table of shape \[66, 1\]"):
+        vectorizer.transform(frame[["text"]])
+    with pytest.raises(ValueError, match="got one text"):
+        vectorizer.transform("Anna")
+
+
+def test_langchain_encodes_queries_and_documents_alike(mini_bundle: Path) -> None:
+    embeddings = XsentEmbeddings(mini_bundle)
+    assert isinstance(embeddings, Embeddings)
+    expected = SentenceEncoder(mini_bundle).encode(ENGLISH).tolist()
+    assert asyncio.run(embeddings.aembed_documents(ENGLISH)) == expected
+    assert embeddings.embed_query(ENGLISH[1]) == asyncio.run(embeddings.aembed_query(ENGLISH[1])) == expected[1]
+    assert embeddings.embed_documents([]) == []
+
+
+@pytest.fixture
+def nearest_english(mini_bundle: Path) -> tuple[list[str], NDArray[np.float32]]:
+    """The English sentence that is nearest to each German one, and its cosine."""
+    encoder = SentenceEncoder(mini_bundle)
+    rows, cosines = nearest(encoder.encode(GERMAN), encoder.encode(ENGLISH))
+    return [ENGLISH[row] for row in rows[:, 0]], cosines[:, 0]
+
+
+def test_a_store_of_langchain_finds_what_is_nearest(
+    mini_bundle: Path, nearest_english: tuple[list[str], NDArray[np.float32]]
+) -> None:
+    store = InMemoryVectorStore.from_texts(ENGLISH, XsentEmbeddings(mini_bundle))
+    found = [store.similarity_search_with_score(text, k=1)[0] for text in GERMAN]
+    assert [document.page_content for document, _ in found] == nearest_english[0]
+    assert [score for _, score in found] == pytest.approx(nearest_english[1], abs=1e-6)
+
+
+def test_llamaindex_encodes_queries_and_texts_alike(mini_bundle: Path) -> None:
+    embedding = XsentEmbedding(path=str(mini_bundle))
+    expected = SentenceEncoder(mini_bundle).encode(ENGLISH).tolist()
+    assert asyncio.run(embedding.aget_text_embedding_batch(ENGLISH)) == expected
+    assert embedding.get_query_embedding(ENGLISH[1]) == embedding.get_text_embedding(ENGLISH[1]) == expected[1]
+    assert asyncio.run(embedding.aget_query_embedding(ENGLISH[1])) == expected[1]
+    assert asyncio.run(embedding.aget_text_embedding(ENGLISH[1])) == expected[1]
+
+
+def test_an_index_of_llamaindex_finds_what_is_nearest(
+    mini_bundle: Path, nearest_english: tuple[list[str], NDArray[np.float32]]
+) -> None:
+    documents = [Document(text=text) for text in ENGLISH]
+    index = VectorStoreIndex.from_documents(documents, embed_model=XsentEmbedding(path=str(mini_bundle)))
+    retriever = index.as_retriever(similarity_top_k=1)
+    found = [retriever.retrieve(text)[0] for text in GERMAN]
+    assert [hit.text for hit in found] == nearest_english[0]
+    assert [hit.score for hit in found] == pytest.approx(nearest_english[1], abs=1e-6)
+
+
+def test_llamaindex_is_stored_and_opened_again(
+    mini_bundle: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.chdir(mini_bundle.parent)
+    embedding = XsentEmbedding(path=mini_bundle.name, truncate_dim=8, on_long="split")
+    assert (embedding.model_name, embedding.class_name()) == ("mini", "XsentEmbedding")
+    monkeypatch.chdir(tmp_path)  # the path does not depend on where one is
+    stored = json.loads(embedding.to_json())
+    for again in (XsentEmbedding.from_dict(stored), pickle.loads(pickle.dumps(embedding))):
+        assert again.to_dict() == stored
+        assert again.get_text_embedding(LONG) == embedding.get_text_embedding(LONG)
+    mine, other = stored["fingerprint"], SentenceEncoder().fingerprint
+    with pytest.raises(FingerprintError, match=f"has fingerprint {other}, expected {mine}"):
+        XsentEmbedding.from_dict({**stored, "path": None})
+
+
+@pytest.mark.parametrize("wrong", [{"truncate_dims": 128}, {"on_long": "cut"}])
+def test_llamaindex_refuses_wrong_options(wrong: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match=next(iter(wrong))):
+        XsentEmbedding(**wrong)
+
+
+def test_a_collection_opened_later_finds_its_function(
+    mini_bundle: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.chdir(mini_bundle.parent)
+    function = XsentEmbeddingFunction(mini_bundle.name, truncate_dim=8, on_long="split")
+    notes = chromadb.PersistentClient(str(tmp_path), QUIET).create_collection("notes", embedding_function=function)
+    notes.add(IDS, documents=SOME)
+    expected = SentenceEncoder(mini_bundle).encode(SOME, truncate_dim=8)
+    assert np.array_equal(notes.get(IDS, include=["embeddings"])["embeddings"], expected)
+
+    monkeypatch.chdir(tmp_path)  # the path does not depend on where one is
+    again = chromadb.PersistentClient(str(tmp_path), QUIET).get_collection("notes")
+    assert again.configuration["embedding_function"].get_config() == function.get_config()
+    found = again.query(query_texts=GERMAN, n_results=3)
+    queries = SentenceEncoder(mini_bundle).encode(GERMAN, truncate_dim=8)
+    rows, cosines = nearest(queries, expected, k=3)
+    assert np.array_equal(np.array(found["ids"], int), rows)
+    assert np.allclose(found["distances"], 1 - cosines, atol=1e-6)
+
+
+def test_another_encoder_is_refused_with_both_named(mini_bundle: Path, tmp_path: Path) -> None:
+    function, other = XsentEmbeddingFunction(mini_bundle), XsentEmbeddingFunction()
+    mine, theirs = function.encoder.fingerprint, other.encoder.fingerprint
+    named = f"made with the encoder {mine}, this one is {theirs}"
+    with pytest.raises(FingerprintError, match=named):
+        XsentEmbeddingFunction.build_from_config({**function.get_config(), "path": None})
+    with pytest.raises(FingerprintError, match=named):
+        other.validate_config_update(function.get_config(), other.get_config())
+    with pytest.raises(ValueError, match="truncate_dim = None, not 8"):
+        short = XsentEmbeddingFunction(mini_bundle, truncate_dim=8)
+        short.validate_config_update(function.get_config(), short.get_config())
+    function.validate_config_update(function.get_config(), function.get_config())
+
+    notes = chromadb.PersistentClient(str(tmp_path), QUIET).create_collection("notes", embedding_function=function)
+    with pytest.raises(FingerprintError, match=named):
+        notes.modify(configuration={"embedding_function": other})
+
+
+def test_a_collection_whose_bundle_was_replaced_is_not_searched(mini_bundle: Path, tmp_path: Path) -> None:
+    bundle = tmp_path / "bundle"
+    bundle.symlink_to(mini_bundle)
+    mine = XsentEmbeddingFunction(bundle)
+    client = chromadb.PersistentClient(str(tmp_path / "store"), QUIET)
+    client.create_collection("notes", embedding_function=mine).add(IDS, documents=SOME)
+    bundle.unlink()
+    bundle.symlink_to(builtin_path())
+    chroma._encoder.cache_clear()  # as in another process
+    with pytest.raises(
+        (ValueError, FingerprintError),
+        match=f"made with the encoder {mine.encoder.fingerprint}, this one is [0-9a-f]+:",
+    ):
+        client.get_collection("notes").query(query_texts=SOME)
+
+
+class OurPairs(AbsTaskBitextMining):
+    """Pairs of English and German sentences."""
+
+    metadata = TaskMetadata(
+        name="OurPairs",
+        description="Sentences and their translations.",
+        dataset={"path": "ours/pairs", "revision": "1"},
+        type="BitextMining",
+        modalities=["text"],
+        category="t2t",
+        eval_splits=["test"],
+        eval_langs=["eng-Latn", "deu-Latn"],
+        main_score="accuracy",
+    )
+
+    def load_data(self, **options: object) -> None:
+        """The sentences, from memory."""
+        self.dataset = DatasetDict({"test": Dataset.from_dict({"sentence1": GERMAN, "sentence2": ENGLISH})})
+        self.data_loaded = True
+
+
+@pytest.mark.filterwarnings("ignore:To copy construct from a tensor:UserWarning")  # MTEB's own similarities
+def test_a_task_of_mteb_runs_from_end_to_end(mini_bundle: Path) -> None:
+    results = mteb.evaluate(XsentEncoder(mini_bundle), OurPairs(), cache=None, show_progress_bar=False)
+    encoder = SentenceEncoder(mini_bundle)
+    rows, _ = nearest(encoder.encode(GERMAN), encoder.encode(ENGLISH))
+    expected = float((rows[:, 0] == np.arange(len(GERMAN))).mean())
+    assert results.task_results[0].get_score() == pytest.approx(expected) and 0 < expected < 1
+    assert (results.model_name, results.model_revision) == ("xsent/mini", encoder.fingerprint)
+
+
+def test_mteb_compares_vectors_as_we_do(mini_bundle: Path) -> None:
+    encoder = SentenceEncoder(mini_bundle)
+    ours = XsentEncoder(mini_bundle)
+    assert isinstance(ours, EncoderProtocol)
+    vectors = mteb_encode(ours, ENGLISH, batch_size=4)
+    assert np.allclose(ours.similarity(vectors, vectors), encoder.similarity(vectors, vectors), atol=1e-6)
+    assert mteb_encode(ours, ENGLISH, precision="int8").dtype == np.int8
+    with pytest.raises(ValueError, match="packed bits"):
+        mteb_encode(ours, ENGLISH, precision="binary")
+
+
+def test_mteb_keeps_results_of_other_settings_apart(mini_bundle: Path) -> None:
+    metas = [XsentEncoder(mini_bundle, truncate_dim=dim, on_long=on) for dim in (None, 8) for on in ("warn", "split")]
+    assert len({meta.mteb_model_meta.model_name_with_experiment for meta in metas}) == 4
+    meta = XsentEncoder().mteb_model_meta
+    assert (meta.embed_dim, meta.max_tokens, meta.license) == (384, 254, "cc-by-sa-4.0")
+    assert 30 < meta.memory_usage_mb < 33
