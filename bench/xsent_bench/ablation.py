@@ -16,16 +16,12 @@ from pathlib import Path
 from statistics import fmean, stdev
 from typing import Any
 
-import numpy as np
-from matplotlib.figure import Figure
-
 from xsent.bundle import builtin_path
 from xsent.cli.terminal import one_line_errors
 from xsent.cpu import processor_name
 from xsent.errors import DataError, XsentError
 from xsent.evaluation.translation import tatoeba
 from xsent.files.atomic import atomic_file, remove_folder
-from xsent_bench.plots import Plot
 from xsent_bench.processes import Child, answers, peak_memory, serve_parent
 from xsent_bench.quality import by_direction, every_score, write_small_xsr
 from xsent_bench.report import Section, Table, write_pages
@@ -348,7 +344,7 @@ def train_and_measure(plan: AblationPlan, folder: Path, key: str, seed: int) -> 
 
 
 def write_ablation(plan: AblationPlan, folder: Path, command: str) -> Path:
-    """Write `ablation.md`, which is returned, and `plots/` of the rows that are finished."""
+    """Write `ablation.md`, which is returned, from the rows that are finished."""
     found: dict[str, list[Figures]] = {}
     for file in sorted((folder / "rows").glob("*.json")):
         found.setdefault(file.stem.rpartition("-")[0], []).append(json.loads(file.read_bytes()))
@@ -360,7 +356,7 @@ def write_ablation(plan: AblationPlan, folder: Path, command: str) -> Path:
 
 
 def group_section(group: RowGroup, found: Mapping[str, Sequence[Figures]]) -> Section:
-    """The table of a group, the order of its rows by the papers' numbers and ours, and its plot."""
+    """The table of a group, and the order of its rows by the papers' numbers and ours."""
     every = [figures for rows in found.values() for figures in rows]
     names = [name for name in every[0] if all(name in figures for figures in every) and name not in LAST]
     measured = {row.label: row.numbers(found.get(row.key, [])) for row in group.rows}
@@ -370,9 +366,7 @@ def group_section(group: RowGroup, found: Mapping[str, Sequence[Figures]]) -> Se
     for row in group.rows:
         ours = [mean_cell(measured[row.label].get(name, []), DECIMALS.get(name, 1)) for name in headings]
         rows.append([row.label, *ours, *([f"{number:.1f}" for number in row.paper] or [NONE] * len(papers))])
-    plotted = [name for name in PAPERS if name in names] or names[:2]  # where the first language is not French
-    plot = bars(group.name, group.title, {label: numbers for label, numbers in measured.items() if numbers}, plotted)
-    return Section(group.title, group.note, orders(group, measured), Table(["", *headings, *papers], rows), [plot])
+    return Section(group.title, group.note, orders(group, measured), Table(["", *headings, *papers], rows))
 
 
 def mean_cell(numbers: Sequence[float], decimals: int) -> str:
@@ -400,27 +394,6 @@ def descending(numbers: Mapping[str, float]) -> str:
     labels = sorted(numbers, key=lambda label: -numbers[label])
     signs = ("=" if numbers[label] == numbers[before] else ">" for before, label in pairwise(labels))
     return labels[0] + "".join(f" {sign} {label}" for sign, label in zip(signs, labels[1:], strict=True))
-
-
-def bars(name: str, title: str, rows: Mapping[str, Mapping[str, Sequence[float]]], series: Sequence[str]) -> Plot:
-    """Per cents of rows as bars, one a series: the mean of its numbers with the deviation of the sample."""
-    figure = Figure(figsize=(8, 1.2 + 0.4 * len(rows)), layout="constrained")
-    axes = figure.subplots()
-    height = 0.8 / len(series)
-    for place, one in enumerate(series):
-        found = {row: numbers[one] for row, numbers in enumerate(rows.values()) if one in numbers}
-        axes.barh(
-            [row + (place - (len(series) - 1) / 2) * height for row in found],
-            [np.mean(numbers) for numbers in found.values()],
-            height,
-            xerr=[np.std(numbers, ddof=1) if len(numbers) > 1 else 0.0 for numbers in found.values()],
-            label=one,
-        )
-    axes.set_yticks(range(len(rows)), list(rows))
-    axes.invert_yaxis()
-    axes.set(xlabel="per cent", title=title)
-    axes.legend()
-    return Plot(name, title, figure)
 
 
 @one_line_errors()

@@ -9,15 +9,13 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from functools import partial
 from http.client import HTTPConnection
 from importlib import import_module
 from itertools import cycle, islice
-from multiprocessing import get_context
 from pathlib import Path
 from statistics import median
-from threading import Barrier
 from time import perf_counter, process_time
 from typing import Annotated, Any, Literal
 
@@ -45,8 +43,16 @@ DIM = 384  # of the made-up vectors
 QUERIES, NEAREST = 10, 10  # queries, timed one by one, and the neighbours of each
 REQUESTS = 1_000  # different ones to the server, and those after which its memory should be flat
 SERVER = [sys.executable, "-P", "-c", "from xsent.cli.terminal import main; main()", "serve", "--port", "0", "--model"]
-SHARED = 200  # sentences that every process encodes
-PATIENCE = 600  # seconds that a process waits for the others
+# A process of `sharing`: it encodes, prints a digest of the vectors, and waits until its standard input is closed.
+SHARER = """
+import sys
+from hashlib import sha256
+from xsent.encoder import SentenceEncoder
+from xsent_bench.texts import sentences
+encoder = SentenceEncoder(sys.argv[1], backend=sys.argv[2], threads=1)
+print(sha256(encoder.encode(sentences(200)).tobytes()).hexdigest(), flush=True)
+sys.stdin.read()
+"""
 STRETCHES = 10  # of a stream
 BEGINNINGS = 1_000  # of its sentences; as their lengths repeat, every stretch has the same number of each
 STEP, NUMBERS = 7_919, 10**9  # a prime, and the numbers that it runs through, so that no sentence comes twice
@@ -236,9 +242,6 @@ def request_figures(times: list[float], rate: float, worked: float) -> dict[str,
     return {"sentences_per_second": rate, **percentiles, "cpu_ms": 1000 * worked / len(times)}
 
 
-_barrier: Barrier  # in a process of `sharing`
-
-
 @app.command()
 @one_line_errors()
 def sharing(bundle: BundleArgument, processes: int = 8, backends: str = "onnx,numpy") -> None:
@@ -253,36 +256,27 @@ def measure_sharing(bundle: Path, backend: str, processes: int) -> Measurement:
 
     Raises DataError if the processes give different vectors.
     """
-    spawning = get_context("spawn")  # like programs that do not know of each other
-    with spawning.Pool(processes, _set_barrier, [spawning.Barrier(processes)]) as pool:
-        found = pool.map(partial(_holdings, bundle, backend), range(processes), chunksize=1)
-    if len({vectors for vectors, _ in found}) > 1:
+    with ExitStack() as stack:
+        command = [sys.executable, "-c", SHARER, str(bundle), backend]
+        start = partial(subprocess.Popen[bytes], command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        children = [stack.enter_context(start()) for _ in range(processes)]
+        digests = {child.stdout.readline() for child in children if child.stdout}  # after that all have encoded
+        if not all(digests):
+            raise DataError(f"{bundle}: a process ended before it had encoded ({backend})")
+        held = [holdings(psutil.Process(child.pid), (bundle / TABLE).resolve()) for child in children]
+    if len(digests) > 1:
         raise DataError(f"{bundle}: the processes gave the same sentences different vectors ({backend})")
-    held = [mebibytes for _, mebibytes in found]
-    figures = {
-        f"{name}_mib": max(one[name] for one in held) for name in ("private", "shared", "table", "table_private")
-    }
-    figures["of_all_mib"] = sum(one["share"] for one in held)
-    figures["table_of_all_mib"] = sum(one["table_share"] for one in held)
+    most = {name: max(one[name] for one in held) for name in ("private", "shared", "table", "table_private")}
+    together = {"of_all": sum(one["share"] for one in held), "table_of_all": sum(one["table_share"] for one in held)}
+    figures = {f"{name}_mib": count / 2**20 for name, count in {**most, **together}.items()}
     return Measurement("sharing", {"backend": backend, "processes": processes}, figures)
 
 
-def _set_barrier(barrier: Barrier) -> None:
-    global _barrier
-    _barrier = barrier
-
-
-def _holdings(bundle: Path, backend: str, _: int) -> tuple[bytes, dict[str, float]]:
-    """In a process: vectors, and the MiB of all memory and of the mapped table when all have encoded."""
-    encoder = SentenceEncoder(bundle, backend=backend, threads=1)
-    vectors = encoder.encode(sentences(SHARED))
-    _barrier.wait(PATIENCE)
-    process = psutil.Process()
+def holdings(process: psutil.Process, table: Path) -> dict[str, int]:
+    """The bytes of all memory of a process, and of what it has mapped of the table."""
     whole = process.memory_full_info()
-    table = str((encoder.bundle.path / TABLE).resolve())
-    maps = [mapped for mapped in process.memory_maps() if mapped.path == table]
-    _barrier.wait(PATIENCE)  # all are measured before one ends
-    held = {
+    maps = [mapped for mapped in process.memory_maps() if mapped.path == str(table)]
+    return {
         "private": whole.uss,
         "shared": whole.rss - whole.uss,
         "share": whole.pss,
@@ -290,7 +284,6 @@ def _holdings(bundle: Path, backend: str, _: int) -> tuple[bytes, dict[str, floa
         "table_share": sum(mapped.pss for mapped in maps),
         "table_private": sum(mapped.private_clean + mapped.private_dirty for mapped in maps),
     }
-    return vectors.tobytes(), {name: count / 2**20 for name, count in held.items()}
 
 
 @app.command()

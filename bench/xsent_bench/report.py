@@ -78,9 +78,9 @@ def write_report(results: Results, folder: Path) -> Path:
 
 
 def write_pages(title: str, about: str, sections: Sequence[Section], folder: Path, name: str = "report") -> Path:
-    """Write a Markdown file, which is returned, and `plots/`."""
-    (folder / "plots").mkdir(exist_ok=True)
+    """Write a Markdown file, which is returned, and `plots/` if there are some."""
     for plot in (plot for section in sections for plot in section.plots):
+        (folder / "plots").mkdir(exist_ok=True)
         image = BytesIO()
         plot.figure.savefig(image, format="png", dpi=120)
         with atomic_file(folder / "plots" / f"{plot.name}.png") as file:

@@ -69,7 +69,6 @@ def test_every_row_is_trained_and_measured(finished: Path) -> None:
     assert "## Matryoshka prefixes" in report and "| layers: 0 layers | " in report
     assert "## Generative tasks" not in report  # no row of it is finished
     assert "10 distractors" in report and "`xsent-bench ablation`" in report
-    assert (finished / "plots" / "matryoshka.png").read_bytes().startswith(b"\x89PNG")
 
 
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
