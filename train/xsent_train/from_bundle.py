@@ -83,7 +83,8 @@ class BundleWeights:
     """The weights of a bundle, by their names in its encoder."""
 
     def __init__(self, bundle: Bundle) -> None:
-        self._bundle, self._tensors = bundle, bundle.network.tensors
+        self._bundle = bundle
+        self._tensors = bundle.network.tensors
 
     @cached_property
     def config(self) -> ModelConfig:

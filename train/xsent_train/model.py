@@ -70,7 +70,8 @@ class Layer(nn.Module):
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
-        self.num_heads, self.drop = config.num_heads, nn.Dropout(config.dropout)
+        self.num_heads = config.num_heads
+        self.drop = nn.Dropout(config.dropout)
         self.activation = ACTIVATIONS[config.activation]
         self.qkv = nn.Linear(config.dim, 3 * config.dim)
         self.attention_out = nn.Linear(config.dim, config.dim)

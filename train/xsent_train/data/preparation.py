@@ -80,7 +80,8 @@ class CorpusSurvey:
     """One reading of a corpus: how many pairs each cell has, and a bounded sample of the held-out ones."""
 
     def __init__(self, pairs: TrainingPairs, limit: int) -> None:
-        self.counts, self._limit = Counter[Cell](), limit
+        self.counts = Counter[Cell]()
+        self._limit = limit
         self._held_out = defaultdict[Cell, Sample[Pair]](partial(Sample, limit))
         for number, pair in enumerate(pairs.corpus):
             if pairs.held_out(pair):
@@ -111,7 +112,9 @@ def prepare(
     holds no pair to train or to validate on.
     """
     key = preparation_key(recipe, files, vocabulary)
-    tokenizer, validation, folder = run / "sentencepiece.model", run / "validation.tsv", run / "store"
+    tokenizer = run / "sentencepiece.model"
+    validation = run / "validation.tsv"
+    folder = run / "store"
     if (folder / "store.json").exists() and (store := Store(folder)).key == key:
         return Prepared(tokenizer, validation, store)
     run.mkdir(parents=True, exist_ok=True)

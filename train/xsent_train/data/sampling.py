@@ -87,8 +87,11 @@ class Sampler:
         seed: int,
     ) -> None:
         """Rows of cell c are cell_starts[c] to cell_starts[c + 1] [cells + 1]; the shares add up to 1 [cells]."""
-        self.batch_size, self.window, self.seed = batch_size, window, seed
-        self._starts, self._shares = cell_starts, shares
+        self.batch_size = batch_size
+        self.window = window
+        self.seed = seed
+        self._starts = cell_starts
+        self._shares = shares
         # A few more draws than needed: cells are rounded down one by one.
         self._draws = batch_size * window + len(shares)
 

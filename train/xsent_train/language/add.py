@@ -36,7 +36,10 @@ class Interpreted:
 
     def __init__(self, encoder: Teacher, teachers: Sequence[Teacher], known: Callable[[], Sequence[str]]) -> None:
         """Lead from the teachers to the encoder by `known`, sentences that all can read."""
-        self.dim, self._encoder, self._teachers, self._known = encoder.dim, encoder, teachers, known
+        self.dim = encoder.dim
+        self._encoder = encoder
+        self._teachers = teachers
+        self._known = known
 
     @property
     def identity(self) -> str:
@@ -230,8 +233,8 @@ def _train(
     corpus = CorpusConfig(files=(TEXT,), validation_share=HELD_OUT_SHARE)
     shape["readouts"] = bool(grown.config.depths)
     recipe = Recipe(name=addition.language, languages=(addition.language,), corpus=corpus, stages=(stage,), **shape)
-    files, run, given = [addition.out / TEXT], addition.out / "training", Teachers(vectors=teacher)
-    trainer = Trainer(recipe, files, run, threads=threads, teacher=given, start=grown.path)
+    run, teachers = addition.out / "training", Teachers(vectors=teacher)
+    trainer = Trainer(recipe, [addition.out / TEXT], run, threads=threads, teacher=teachers, start=grown.path)
     return load_checkpoint(trainer.train())
 
 

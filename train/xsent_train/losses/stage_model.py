@@ -32,7 +32,8 @@ class TrainingModel(nn.Module):
     ) -> None:
         """Set up a stage for a teacher of `teacher_dim` dimensions; only `maskable` pieces [V] are ever hidden."""
         super().__init__()
-        self.stage, self.objectives = stage, stage.objectives
+        self.stage = stage
+        self.objectives = stage.objectives
         self.encoder = Encoder(config)  # alone is exported
         self.depths = sorted(stage.layer_prefixes) or [config.num_layers]  # the last is the whole
         self.head = GenerativeHead(config) if stage.objectives.predicts else None

@@ -175,7 +175,9 @@ class TeacherVectors:
 
     def __init__(self, path: Path, *, dim: int, about: Mapping[str, str | int], keys: str = PAIRS) -> None:
         """Open or begin a cache of vectors that depend on `about`; a DataError where it is damaged or another's."""
-        self.path, self.dim, self._keys = path, dim, keys
+        self.path = path
+        self.dim = dim
+        self._keys = keys
         self._kind = np.dtype(np.uint64 if keys == SENTENCES else np.uint32)
         about = {**about, "dim": dim, "layout": 2}
         if not path.exists():

@@ -185,7 +185,8 @@ class TeacherInput:
     """The input side of a teacher as an encoder: the mean of the rows of a sentence, before any layer."""
 
     def __init__(self, teacher: TeacherBert) -> None:
-        self._teacher, self.identity = teacher, f"{teacher.identity}-input"
+        self._teacher = teacher
+        self.identity = f"{teacher.identity}-input"
         self.dim = teacher.table.shape[1]
 
     def encode(self, sentences: list[str]) -> Floats:
@@ -245,7 +246,8 @@ class SentenceTransformerEncoder:
     """A sentence-transformers model as an encoder of texts; a ValueError where it cannot tell them apart."""
 
     def __init__(self, model: "SentenceTransformer") -> None:
-        self._model, self.dim = model, 0
+        self._model = model
+        self.dim = 0
         probe = self.encode(["a", "o"])
         self.dim = probe.shape[1]
         if np.allclose(probe[0], probe[1], atol=1e-6):  # the library makes up a tokenizer where none is

@@ -37,7 +37,8 @@ class E5File:
     def __init__(self, content: bytes) -> None:
         if not content.startswith(MAGIC):
             raise ValueError("it does not begin as such a file")
-        self._content, self._at = content, len(MAGIC)
+        self._content = content
+        self._at = len(MAGIC)  # the place that is read next
         self.sizes: dict[str, int] = dict(zip(SIZES, self._take("7I"), strict=True))
         self.epsilon, block = self._take("fI")
         if block != 32 or not self.sizes[HEADS] or self.sizes[WIDTH] % self.sizes[HEADS]:

@@ -148,7 +148,8 @@ class JoinedTeacher:
     """Several teachers as one; each encodes a sentence once, and the vectors are kept in a folder."""
 
     def __init__(self, members: Sequence[Member], dim: int) -> None:
-        self.members, self.dim = members, dim
+        self.members = members
+        self.dim = dim
         if dim > (width := sum(member.teacher.dim for member in members)):
             raise DataError(f"dim = {dim}: the teachers' vectors have {width} numbers together, dim is at most that")
         self._vectors: dict[str, TeacherVectors] = {}
