@@ -82,7 +82,7 @@ def examine_processor(bundle: Bundle, cpuinfo: Path) -> Finding:
     instructions = instruction_set(cpuinfo)
     name = processor_name(cpuinfo)
     if bundle.target != "portable" and instructions in SATURATING:
-        advice = f"the bundle is made for {bundle.target}, its 8-bit sums overflow here; export with --target portable"
+        advice = f"the bundle is made for {bundle.target}, its 8-bit sums overflow here; export it again"
         return Finding("processor", "problem", f"{name}; {advice}")
     if instructions not in PROCESSORS:
         return Finding("processor", "warning", f"{name}; {instructions}: not tried by us, the speed below says more")
