@@ -9,13 +9,14 @@ import json
 import logging
 import os
 import platform
+import time
 import warnings
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +34,7 @@ with require_extra("ray"):
     import ray
     import ray.data
 
-ROWS = 16_384  # of a partition of text: less than a minute of encoding
+ROWS = 16_384  # of a partition, but whole row groups of Parquet: less than a minute of encoding
 ROW_GROUP = 4096  # rows of a part file that are in memory at once
 STORE_BYTES = 128 * 2**20  # memory that processes of a local Ray share: no vectors pass through it
 EXPECTED = "expected a text or Parquet file, or a folder of them"
@@ -53,7 +54,7 @@ class Partition:
     source: Path
     state: tuple[int, int]  # size of the file in bytes, and its modification time in nanoseconds
     line: int  # rows of the file before the first
-    start: int  # first byte in a text file; row group in a Parquet file
+    start: int  # first byte in a text file; first row group in a Parquet file
     column: str  # with the text, in a Parquet file; empty for a text file
 
     def sentences(self) -> Iterator[str]:
@@ -78,8 +79,10 @@ class Partition:
 
     def _parquet_rows(self) -> Iterator[str]:
         with _open_parquet(self.source) as file:
-            for batch in file.iter_batches(batch_size=1024, row_groups=[self.start], columns=[self.column]):
-                yield from (text or "" for text in batch.column(0).to_pylist())
+            groups = range(self.start, file.num_row_groups)
+            batches = file.iter_batches(batch_size=1024, row_groups=groups, columns=[self.column])
+            rows = chain.from_iterable(batch.column(0).to_pylist() for batch in batches)
+            yield from (text or "" for text in islice(rows, self.rows))
 
 
 def find_partitions(path: Path, column: str) -> list[Partition]:
@@ -120,7 +123,7 @@ def _line_groups(source: Path) -> Iterator[tuple[int, int]]:
 
 
 def _row_groups(source: Path, column: str) -> Iterator[tuple[int, int]]:
-    """Yield the row groups of a Parquet file that are not empty, each with its number of rows."""
+    """Yield the first row group of each partition of a Parquet file, and its number of rows."""
     with _open_parquet(source) as file:
         schema = file.schema_arrow
         if column not in schema.names:
@@ -129,9 +132,14 @@ def _row_groups(source: Path, column: str) -> Iterator[tuple[int, int]]:
         kind = kind.value_type if pyarrow.types.is_dictionary(kind) else kind
         if not (pyarrow.types.is_string(kind) or pyarrow.types.is_large_string(kind)):
             raise DataError(f"{source}: column {column!r} holds {kind}, expected text; name another with --column")
+        start = 0
+        rows = 0
         for group in range(file.num_row_groups):
-            if rows := file.metadata.row_group(group).num_rows:
-                yield group, rows
+            rows += file.metadata.row_group(group).num_rows
+            if rows >= ROWS or (rows and group == file.num_row_groups - 1):
+                yield start, rows
+                start = group + 1
+                rows = 0
 
 
 @contextmanager
@@ -148,7 +156,7 @@ def _state(source: Path) -> tuple[int, int]:
 def start_job(
     folder: Path, partitions: Sequence[Partition], note: Note, *, resume: bool, force: bool
 ) -> list[Partition]:
-    """Prepare the folder of part files; return the partitions whose part file is not there yet.
+    """Prepare the folder of part files; return the partitions whose part file is missing or damaged.
 
     Raises FileExistsError if there are part files and the options do not say what to do with them. Raises
     FingerprintError or DataError if the job to resume is another one.
@@ -167,12 +175,20 @@ def start_job(
                 change = f"{key} was {before.get(key)}, is now {value}" if key in note else "the input is another"
                 kind = FingerprintError if key == "fingerprint" else DataError
                 raise kind(f"{folder}: of another job: {change}; give the same, or --force to start over")
-        return [partition for partition in partitions if not (folder / partition.part).exists()]
+        return [partition for partition in partitions if not _is_complete(folder / partition.part)]
     for path in parts:
         path.unlink(missing_ok=True)
     with atomic_file(folder / JOB) as file:
         file.write(to_json(job))
     return list(partitions)
+
+
+def _is_complete(part: Path) -> bool:
+    try:
+        pyarrow.parquet.read_metadata(part)
+    except Exception:  # a parser of a damaged file raises anything
+        return False
+    return True
 
 
 def write_part(
@@ -212,6 +228,8 @@ class Worker:
         partition = self.partitions[row["id"]]
         empty = 0
         failure = ""
+        began = time.time()
+        cpu_time = time.process_time()
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             try:
@@ -220,7 +238,14 @@ class Worker:
             except (XsentError, ValueError, OSError) as error:
                 failure = str(error)
         messages = "\n".join(str(warning.message) for warning in caught)
-        return {"part": partition.part, "rows": partition.rows, "empty": empty, "error": failure, "warnings": messages}
+        result = {
+            "part": partition.part,
+            "rows": partition.rows,
+            "empty": empty,
+            "error": failure,
+            "warnings": messages,
+        }
+        return {**result, "began": began, "ended": time.time(), "cpu_time": time.process_time() - cpu_time}
 
     @cached_property
     def _encoder(self) -> SentenceEncoder:
@@ -281,7 +306,7 @@ def encode_parts(
         if complete := len(list(folder.glob(PARTS))):
             typer.echo(f"{folder}: {complete:,} parts are complete and kept; --resume makes the others.", err=True)
         raise
-    _warn(results)
+    _report(results)
 
 
 @contextmanager
@@ -330,8 +355,14 @@ def _run(worker: Worker, workers: int | None) -> list[dict[str, Any]]:
     return results
 
 
-def _warn(results: Sequence[Mapping[str, Any]]) -> None:
-    """Pass on the warnings of workers, one of a kind."""
+def _report(results: Sequence[Mapping[str, Any]]) -> None:
+    """Print the speed, and the warnings of workers, one of a kind."""
+    total = sum(result["rows"] for result in results)
+    cpu_time = sum(result["cpu_time"] for result in results)
+    seconds = max(result["ended"] for result in results) - min(result["began"] for result in results)
+    seconds = max(seconds, 0.001)  # clocks jump, and those of two machines differ
+    speed = f"{total:,} lines in {seconds:,.1f} s, {total / seconds:,.0f} a second"
+    typer.echo(f"{speed}; {cpu_time:,.1f} s of CPU time; without the start of Ray.", err=True)
     kinds = defaultdict(list)
     for result in results:
         for message in result["warnings"].splitlines():
@@ -340,5 +371,4 @@ def _warn(results: Sequence[Mapping[str, Any]]) -> None:
         others = f"; as in {len(messages) - 1:,} other parts" if messages[1:] else ""
         warnings.warn(f"{messages[0]}{others}", stacklevel=1)
     if empty := sum(result["empty"] for result in results):
-        total = sum(result["rows"] for result in results)
         warnings.warn(f"{empty:,} of {total:,} lines are empty; their vectors are zero", stacklevel=1)
