@@ -6,7 +6,8 @@ from pathlib import Path
 
 import sentencepiece
 
-from xsent_train.data.vocabulary import FIRST, LAST, MASK_PIECE, PAD, UNK
+from xsent_train.data.vocabulary import MASK_PIECE
+from xsent_train.tokens import FIRST, LAST, PAD, UNK
 
 SENTENCES = [
     "The cat sleeps on the mat.",

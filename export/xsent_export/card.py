@@ -13,8 +13,8 @@ from xsent.cli.terminal import format_table
 from xsent.encoder import SentenceEncoder
 from xsent.errors import DataError
 from xsent.evaluation import PROTOCOLS, as_stored
-from xsent_export.check import Parity
 from xsent_export.options import BundleSpec, space_of
+from xsent_export.parity import Parity
 from xsent_train.checkpoint import Checkpoint
 
 logger = logging.getLogger(__name__)

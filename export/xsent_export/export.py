@@ -18,19 +18,9 @@ from xsent.files.atomic import atomic_folder, recover
 from xsent.verification import verify
 from xsent_export.calibration import ActivationStats, calibrate_checkpoint
 from xsent_export.card import CARD, refuse_empty_tests, render_card, render_foreign_card, scores
-from xsent_export.check import (
-    ADVICE,
-    EXACT,
-    Agreement,
-    Parity,
-    check_bundle,
-    check_weights,
-    golden_vectors,
-    held_out_pairs,
-    measure_parity,
-)
 from xsent_export.formats import WRITERS, open_foreign
 from xsent_export.formats.openvino import write_openvino
+from xsent_export.golden import golden_vectors
 from xsent_export.graph import EncoderGraph
 from xsent_export.options import (
     BUNDLES,
@@ -42,6 +32,8 @@ from xsent_export.options import (
     trained_dims,
     trained_layers,
 )
+from xsent_export.pairs import held_out_pairs
+from xsent_export.parity import ADVICE, EXACT, Agreement, Parity, check_bundle, check_weights, measure_parity
 from xsent_export.prune_vocabulary import pruned
 from xsent_train.checkpoint import Checkpoint, CheckpointEncoder
 from xsent_train.from_bundle import open_checkpoint

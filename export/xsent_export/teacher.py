@@ -10,20 +10,15 @@ import numpy as np
 from xsent.errors import ParityError
 from xsent.files.atomic import read_json, to_json
 from xsent_export.calibration import calibrate
-from xsent_export.check import Agreement, read_pairs
 from xsent_export.export import ExportResult, check_place, folder_size, new_folder
 from xsent_export.graph import EncoderGraph
 from xsent_export.options import DEFAULTS, BundleSpec, ExportOptions
-from xsent_train.teacher.base import (
-    ABOUT,
-    FORMAT_VERSION,
-    TOKENIZER,
-    Int8Teacher,
-    Teacher,
-    space_identity,
-)
+from xsent_export.pairs import read_pairs
+from xsent_export.parity import Agreement
 from xsent_train.teacher.bert import TeacherBert, read_teacher
-from xsent_train.teacher.setup import open_teacher
+from xsent_train.teacher.int8 import ABOUT, FILES, FORMAT_VERSION, Int8Teacher
+from xsent_train.teacher.teacher import TOKENIZER, Teacher, content_identity
+from xsent_train.teacher.teachers import open_teacher
 from xsent_train.tokens import FRAME
 
 logger = logging.getLogger(__name__)
@@ -76,7 +71,7 @@ def export_teacher(source: Path, out: Path, options: ExportOptions = DEFAULTS) -
             "dim": encoder.config.dim,
             "max_length": encoder.config.max_length,
             "precision": spec.precision,
-            "fingerprint": space_identity(folder),
+            "fingerprint": content_identity(folder, FILES),
         }
         (folder / ABOUT).write_bytes(to_json(about))
         agreement = _compare(original, Int8Teacher(folder), sentences or list(SENTENCES))
@@ -98,7 +93,7 @@ def _compare(original: Teacher, exported: Int8Teacher, sentences: list[str]) -> 
     mean = float(cosines.mean())
     if not mean >= LEAST:  # negated so that NaN fails too
         raise ParityError(
-            f"{original.path}: mean cosine {mean:.4f} to the original's vectors, expected at least {LEAST}; is there a "
-            "module beside BERT, mean and length 1?"
+            f"{original.path}: mean cosine {mean:.4f} to the original's vectors, expected at least {LEAST}; the "
+            "model may have a module other than BERT, mean pooling and normalisation"
         )
     return Agreement(len(sentences), round(mean, 5), round(float(cosines.min()), 5))

@@ -103,7 +103,7 @@ def test_the_same_checkpoint_gives_the_same_bytes(mini_checkpoint: Path, mini_bu
 
 STEPS = [
     "xsent_export.graph.ExternalFile.write",
-    "xsent_export.check.measure_parity",
+    "xsent_export.parity.measure_parity",
     "xsent_export.export.verify",
     "xsent.files.atomic.replace_folder",
 ]

@@ -47,8 +47,8 @@ from xsent.files.vectors import VectorMeta, open_vectors, vector_file
 from xsent.tokenizer import Tokenizer
 from xsent.verification import verify
 from xsent_apps.notes.read import read_passages
-from xsent_export.check import held_out_pairs
 from xsent_export.options import DEFAULTS
+from xsent_export.pairs import held_out_pairs
 from xsent_train.checkpoint import CheckpointEncoder, load_checkpoint, load_optimizer, save_checkpoint
 from xsent_train.data.corpus import Corpus
 from xsent_train.from_bundle import identify

@@ -7,7 +7,7 @@ import pytest
 
 from xsent.bundle import Golden
 from xsent.cpu import instruction_set
-from xsent_export.check import tolerances
+from xsent_export.golden import tolerances
 from xsent_export.options import BundleSpec
 
 

@@ -10,7 +10,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 from commands import assert_refused, flip_byte
-from conftest import MakeEncoder, save_encoder
 from trainings import export_command
 
 from xsent.bundle import Bundle, compute_fingerprint, same_space

@@ -30,8 +30,8 @@ from xsent_train.data.corpus import Pair
 from xsent_train.data.preparation import Sample, read_newcomer
 from xsent_train.language.add import Addition, Interpreted, add_language
 from xsent_train.language.report import LanguageComparison, compare_languages
-from xsent_train.teacher.base import Teacher
-from xsent_train.teacher.setup import open_teacher
+from xsent_train.teacher.teacher import Teacher
+from xsent_train.teacher.teachers import open_teacher
 
 
 def say(language: str, names: Sequence[str]) -> str:

@@ -10,7 +10,8 @@ from toy import toy_pairs
 from xsent.errors import DataError
 from xsent_train.data.corpus import Pair
 from xsent_train.data.store import Store, build_store
-from xsent_train.data.vocabulary import FIRST, LAST, MASK, maskable_pieces, with_pieces
+from xsent_train.data.vocabulary import maskable_pieces, with_pieces
+from xsent_train.tokens import FIRST, LAST, MASK
 
 PAIRS = [Pair(*pair) for pair in toy_pairs(300)]
 

@@ -17,9 +17,10 @@ from toy import toy_pairs
 from xsent.errors import DataError
 from xsent_train.data.corpus import Pair
 from xsent_train.data.store import kept_pairs, tokenise
-from xsent_train.teacher import base as making
-from xsent_train.teacher.base import Teacher, TeacherVectors, teacher_vectors
-from xsent_train.teacher.setup import open_teacher
+from xsent_train.teacher import vectors as making
+from xsent_train.teacher.teacher import Teacher
+from xsent_train.teacher.teachers import open_teacher
+from xsent_train.teacher.vectors import TeacherVectors, teacher_vectors
 
 DIM = 24
 ABOUT = {"teacher": "0123456789abcdef", "store": "k", "side": "english"}

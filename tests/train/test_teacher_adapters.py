@@ -16,7 +16,7 @@ from trainings import command, export_command
 from xsent.errors import DataError, MissingExtraError
 from xsent_train.checkpoint import to_tokens
 from xsent_train.teacher.bert import read_teacher
-from xsent_train.teacher.setup import open_teacher
+from xsent_train.teacher.teachers import open_teacher
 from xsent_train.teacher.usem3 import open_usem3
 
 PIECES = ["<s>", "<pad>", "</s>", "<unk>", *"a o the cat sleeps under old tree dog Hund Katze query : .".split()]

@@ -27,7 +27,7 @@ from xsent.bundle import file_digest
 from xsent.errors import DataError
 from xsent.files.atomic import as_data_error, as_write_error, atomic_folder, read_json, to_json
 from xsent_train.model import Encoder, ModelConfig
-from xsent_train.tokens import Tokens
+from xsent_train.tokens import Tokens, open_tokenizer
 
 FORMAT_VERSION = 3
 ABOUT, MODEL, OPTIMIZER = "checkpoint.json", "model.safetensors", "optimizer.safetensors"
@@ -86,7 +86,7 @@ class Checkpoint:
     def load_tokenizer(self) -> spm.SentencePieceProcessor:
         """Open the SentencePiece model; raises DataError if it is damaged or belongs to another encoder."""
         with as_data_error(self.tokenizer, REMEDY):
-            processor = spm.SentencePieceProcessor(model_file=str(self.tokenizer))
+            processor = open_tokenizer(self.tokenizer)
             if (pieces := processor.get_piece_size()) != (rows := self.config.vocab_size):
                 raise ValueError(f"it has {pieces} pieces, the table {rows} rows")
             return processor

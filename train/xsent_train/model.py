@@ -1,7 +1,8 @@
 """The compact encoder: a BERT (Devlin et al. 2019, mao2021 section 3.1), a token table, a few layers, the mean.
 
 Learned positions, a first and a last token around every sentence, and the mean over all of them. Layers run on the real
-tokens alone: padding exists only inside attention, so the vector of a sentence does not depend on its batch mates.
+tokens alone: padding exists only inside attention, so the vector of a sentence depends on the other sentences of its
+batch by rounding only, in its last bits.
 Without layers the encoder is the mean of a sentence's rows, without first and last token.
 
 An encoder with readouts gives a vector at several depths, 0 layers among them: the mean goes through that depth's own
@@ -19,8 +20,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from xsent_train.data.vocabulary import FIRST, LAST
-from xsent_train.tokens import FRAME, TokenGroup, Tokens, packing, token_positions
+from xsent_train.tokens import FIRST, FRAME, LAST, TokenGroup, Tokens, packing, token_positions
 
 ACTIVATIONS: Mapping[str, Callable[[Tensor], Tensor]] = MappingProxyType({"gelu": F.gelu, "silu": F.silu})
 CHUNK = 256  # sentences encoded at a time to fit a map
@@ -146,12 +146,17 @@ class Encoder(nn.Module):
         return self.vectors(tokens, [len(self.layers)])[0]
 
     def vectors(self, tokens: Tokens, depths: Sequence[int]) -> list[Tensor]:
-        """Sentence vectors after each of these numbers of layers, in their order, each [B, D]."""
+        """Sentence vectors of each depth, in their order, each [B, D]."""
+        return self.vectors_and_states(tokens, depths, tokens.ids.new_empty(0))[0]
+
+    def vectors_and_states(self, tokens: Tokens, depths: Sequence[int], places: Tensor) -> tuple[list[Tensor], Tensor]:
+        """Sentence vectors of each depth, each [B, D], and the last states of the tokens at some places [M, D]."""
         if self.positions is None:
-            return [self.static(tokens) for _ in depths]
+            return [self.static(tokens) for _ in depths], self.table(tokens.ids[places])
         framed = self.framed(tokens)
         states = self.states(framed)
-        return [self.read_out(states[depth], framed, tokens, depth) for depth in depths]
+        vectors = [self.read_out(states[depth], framed, tokens, depth) for depth in depths]
+        return vectors, states[-1][tokens.inside()[places]]
 
     def read_out(self, states: Tensor, framed: Tokens, tokens: Tokens, depth: int) -> Tensor:
         """The vectors [B, D] of states [N, D] after `depth` layers; `tokens` are the sentences without their frame."""
@@ -251,13 +256,13 @@ def fit_space(encoder: Encoder, tokens: Tokens, vectors: Tensor) -> Tensor:
 
 
 def ridge(x: Tensor, y: Tensor) -> Tensor:
-    """The matrix [D, E] that leads from x [n, D] to y [n, E] with the least squared error, and a little less."""
+    """The ridge-regression matrix [D, E] from x [n, D] to y [n, E]."""
     wide = x.double()
     return solve_ridge(wide.T @ wide, wide.T @ y.double()).to(x.dtype)
 
 
 def solve_ridge(squares: Tensor, products: Tensor) -> Tensor:
-    """The same from x^T x [D, D], to which the ridge is added, and x^T y [D, E]."""
+    """The ridge-regression matrix [D, E] from x^T x [D, D], which is changed, and x^T y [D, E]."""
     squares.diagonal().add_(RIDGE * squares.trace() / len(squares))
     matrix: Tensor = torch.linalg.solve(squares, products)
     return matrix

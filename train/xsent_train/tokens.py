@@ -5,11 +5,14 @@ tokens.
 """
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import NamedTuple
 
+import sentencepiece as spm
 import torch
 from torch import Tensor
 
+PAD, UNK, MASK, FIRST, LAST = 0, 1, 2, 3, 4  # ids of the pieces that are no text, in every vocabulary of ours
 FRAME = 2  # the first and the last token around a sentence that layers read
 # A group's longest sentence has at most STRETCH times the tokens of its shortest, and SLACK more.
 STRETCH, SLACK = 1.2, 4
@@ -50,6 +53,11 @@ class Tokens(NamedTuple):
     def to(self, device: torch.device) -> "Tokens":
         """The same batch on another device."""
         return Tokens(self.ids.to(device, non_blocking=True), self.lengths.to(device, non_blocking=True))
+
+
+def open_tokenizer(path: Path) -> spm.SentencePieceProcessor:
+    """Open a SentencePiece model."""
+    return spm.SentencePieceProcessor(model_file=str(path))
 
 
 def token_positions(lengths: Tensor) -> Tensor:

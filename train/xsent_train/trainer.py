@@ -46,7 +46,7 @@ from xsent_train.losses.stage_model import Losses, TrainingModel
 from xsent_train.model import Encoder, ModelConfig, fit_readouts, fit_space
 from xsent_train.recipe import LAYER_SHAPE, Recipe, StageConfig, differences, require_fit
 from xsent_train.teacher.bert import english_rows, piece_counts
-from xsent_train.teacher.setup import ONLY, Teachers, open_teachers
+from xsent_train.teacher.teachers import ONLY, Teachers, open_teachers
 from xsent_train.validation import Scores, Validation
 
 logger = logging.getLogger(__name__)

@@ -2,7 +2,6 @@
 
 from pathlib import Path
 
-import sentencepiece as spm
 import torch
 import torch.nn.functional as F
 from torch import Tensor
@@ -10,6 +9,7 @@ from torch import Tensor
 from xsent_train.checkpoint import to_tokens
 from xsent_train.data.corpus import Corpus
 from xsent_train.model import Encoder
+from xsent_train.tokens import open_tokenizer
 
 BATCH = 256
 TEMPERATURE = 0.05
@@ -21,7 +21,7 @@ class Validation:
     """Held-out pairs; each translation is searched among the English sentences of all languages."""
 
     def __init__(self, path: Path, tokenizer: Path) -> None:
-        processor = spm.SentencePieceProcessor(model_file=str(tokenizer))
+        processor = open_tokenizer(tokenizer)
         pairs = list(Corpus([path]))
         english = {text: i for i, text in enumerate(dict.fromkeys(pair.english for pair in pairs))}
         self._languages = list(dict.fromkeys(pair.language for pair in pairs))

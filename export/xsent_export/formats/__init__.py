@@ -6,7 +6,6 @@ from pathlib import Path
 
 import numpy as np
 import onnxruntime
-import sentencepiece as spm
 from numpy.typing import NDArray
 
 from xsent.backends.threads import available_cpus
@@ -21,6 +20,7 @@ from xsent_export.options import BundleSpec
 from xsent_train.checkpoint import Checkpoint, CheckpointEncoder
 from xsent_train.model import ModelConfig
 from xsent_train.teacher.bert import CONFIG
+from xsent_train.tokens import open_tokenizer
 
 WEB_GRAPH = "onnx/model.onnx"
 BATCH = 64  # sentences
@@ -66,7 +66,7 @@ class GraphEncoder:
         options.intra_op_num_threads = available_cpus()
         options.log_severity_level = 3  # errors only
         self._session = onnxruntime.InferenceSession(str(graph), options, providers=["CPUExecutionProvider"])
-        self._processor = spm.SentencePieceProcessor(model_file=str(tokenizer))
+        self._processor = open_tokenizer(tokenizer)
         self._config = config
 
     def encode(self, sentences: Sequence[str]) -> NDArray[np.float32]:

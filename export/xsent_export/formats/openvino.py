@@ -22,9 +22,9 @@ from xsent.backends.openvino import FILES, import_openvino, without_telemetry
 from xsent.errors import DataError, MissingExtraError, in_one_line, require_extra
 from xsent.tokenizer import Tokenizer
 from xsent_export.calibration import NOTHING, ActivationStats
-from xsent_export.check import evenly_spaced
 from xsent_export.graph import INPUT, READOUT, BatchGraph, EncoderGraph
 from xsent_export.options import BundleSpec, Precision
+from xsent_export.pairs import evenly_spaced
 from xsent_train.checkpoint import Checkpoint
 from xsent_train.model import ModelConfig
 

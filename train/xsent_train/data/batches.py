@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import NamedTuple, TypeVar
 
 import numpy as np
-import sentencepiece as spm
 import torch
 import torch.nn.functional as F
 from lightning_fabric import Fabric
@@ -29,7 +28,9 @@ from xsent_train.data.swaps import Swaps
 from xsent_train.data.vocabulary import maskable_pieces
 from xsent_train.model import Encoder
 from xsent_train.recipe import Recipe, StageConfig
-from xsent_train.teacher.base import TeacherVectors, Teaches, teacher_vectors
+from xsent_train.teacher.teacher import Teaches
+from xsent_train.teacher.vectors import TeacherVectors, teacher_vectors
+from xsent_train.tokens import open_tokenizer
 
 logger = logging.getLogger(__name__)
 
@@ -188,7 +189,7 @@ class TrainingData:
         corpus = recipe.corpus
         self.store = store = self.prepared.store
         self._pairs = TrainingPairs(Corpus(files, frozenset(recipe.languages)), corpus.validation_share)
-        self.processor = spm.SentencePieceProcessor(model_file=str(self.prepared.tokenizer))
+        self.processor = open_tokenizer(self.prepared.tokenizer)
         self.maskable = torch.from_numpy(maskable_pieces(self.processor))  # which pieces may be hidden [V]
         if corpus.most:
             store.limit(corpus.most)

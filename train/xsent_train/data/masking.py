@@ -8,10 +8,8 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from xsent_train.data.vocabulary import MASK
-from xsent_train.losses.generative import Targets, smlm_targets, ugt_targets, uniform_targets
 from xsent_train.recipe import Objectives
-from xsent_train.tokens import Tokens, token_positions
+from xsent_train.tokens import MASK, Tokens, token_positions
 
 NOT_HIDDEN = -1
 # Of the tokens that are chosen, as in BERT (Devlin et al. 2019): the share that becomes [MASK], the share that becomes
@@ -41,17 +39,8 @@ class MaskedPairs(NamedTuple):
     sides: Sides  # English and translation as they are
     read: tuple[Labelled, Labelled]  # the sides as the encoder reads them
     piece: Tensor | None = None  # the one piece that is hidden of each pair [B]; None where no objective hides one
-    masked: tuple[Tensor, Tensor] | None = None  # for each side whether it is the one that the piece is hidden of [B]
+    masked: tuple[Tensor, Tensor] | None = None  # for each side, whether the hidden piece is on it [B]
     joined: Labelled | None = None  # the pairs as one sentence each, for TLM
-
-    def targets(self, objective: str, side: int) -> Targets:
-        """The pieces that the vectors of one side are to predict for SMLM, XTR or UGT."""
-        assert self.piece is not None and self.masked is not None
-        if objective == "smlm":
-            return smlm_targets(self.piece, self.masked[0] | self.masked[1])
-        other = self.sides[1 - side]
-        uniform = uniform_targets(other.ids, other.lengths)
-        return uniform if objective == "xtr" else ugt_targets(self.piece, self.masked[side], uniform)
 
 
 def hide(

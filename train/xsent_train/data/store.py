@@ -25,7 +25,7 @@ from xsent.errors import DataError
 from xsent.files.atomic import as_data_error, atomic_folder, read_json, to_json
 from xsent_train.data.corpus import Pair, chunks
 from xsent_train.data.sampling import Cell
-from xsent_train.tokens import Tokens
+from xsent_train.tokens import Tokens, open_tokenizer
 
 logger = logging.getLogger(__name__)
 
@@ -130,7 +130,7 @@ def build_store(path: Path, pairs: Iterable[Pair], tokenizer: Path, *, key: str,
     `key` is the identity of corpus, vocabulary and settings: it lets a later run see whether the store is still right.
     Sentences are cut at `max_length` tokens; how many were is logged.
     """
-    processor = spm.SentencePieceProcessor(model_file=str(tokenizer))
+    processor = open_tokenizer(tokenizer)
     kind, ids_name = (np.uint16, "ids.u16") if len(processor) <= 1 << 16 else (np.uint32, "ids.u32")
     sizes = Counter[Cell]()
     end = cut = read = 0
@@ -179,7 +179,7 @@ def kept_pairs(pairs: Iterable[Pair], tokenizer: Path) -> Iterator[Pair]:
 
     See `tokenise`; only a side without any visible ASCII character is tokenised to see whether something is left of it.
     """
-    processor = spm.SentencePieceProcessor(model_file=str(tokenizer))
+    processor = open_tokenizer(tokenizer)
     for pair in pairs:
         texts = (pair.english,) if pair.alone else (pair.english, pair.translation)
         if all(VISIBLE.search(text) or processor.encode(text) for text in texts):

@@ -22,10 +22,10 @@ from xsent.files.atomic import as_data_error, atomic_file
 from xsent_train.data.corpus import Pair
 from xsent_train.data.filtering import read_script
 from xsent_train.data.sampling import Cell
+from xsent_train.tokens import FIRST, LAST, PAD, UNK
 
 logger = logging.getLogger(__name__)
 
-PAD, UNK, MASK, FIRST, LAST = 0, 1, 2, 3, 4
 MASK_PIECE = "[MASK]"
 
 # A model's file as a protobuf message, to read and to change its pieces. Made while it is imported: no type is known.

@@ -23,8 +23,8 @@ from xsent_train.data.vocabulary import ModelProto, grow_vocabulary, is_text, op
 from xsent_train.from_bundle import identify, open_checkpoint, with_table
 from xsent_train.model import ridge
 from xsent_train.recipe import LAYER_SHAPE, ContrastiveDistil, CorpusConfig, Objectives, Recipe, StageConfig
-from xsent_train.teacher.base import Teacher
-from xsent_train.teacher.setup import Teachers, open_teacher
+from xsent_train.teacher.teacher import Teacher
+from xsent_train.teacher.teachers import Teachers, open_teacher
 from xsent_train.trainer import Trainer
 
 FEWEST = 8  # sentences a number of the teachers' vectors that the regression is fitted on, at least

@@ -5,8 +5,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-import sentencepiece as spm
-
 from xsent.evaluation.translation import DIRECTIONS, languages_of, tatoeba
 from xsent_train.checkpoint import Checkpoint, CheckpointEncoder
 from xsent_train.data.corpus import Corpus
@@ -82,8 +80,8 @@ class LanguageComparison:
 def compare_languages(before: Checkpoint, after: Checkpoint, tests: Path | None) -> LanguageComparison:
     """Measure an encoder before and after it learnt a language, the last of its languages.
 
-    Both run in the same way, so that nothing but the training makes a difference. Searched are the held-out pairs of
-    the second, and test files of `xsent.evaluation.translation.tatoeba`; a DataError where one cannot be read.
+    Both run in the same way, so that nothing but the training makes a difference. The tests are the held-out pairs of
+    the second, and files of `xsent.evaluation.translation.tatoeba`. Raises DataError if one cannot be read.
     """
     new = after.languages[-1]
     pairs = list(Corpus([after.validation] if after.validation.exists() else []))
@@ -109,9 +107,8 @@ def _score(checkpoint: Checkpoint, after: Checkpoint, tests: Path | None) -> dic
 
 def _unmoved(before: Checkpoint, after: Checkpoint, sentences: list[str]) -> tuple[int, int]:
     """How many sentences are cut as before, and how many of those have the same vector."""
-    tokenizers = (str(checkpoint.tokenizer) for checkpoint in (before, after))
-    cuts = [spm.SentencePieceProcessor(model_file=model).encode(sentences) for model in tokenizers]
-    # These alone: in a batch with others the last bits of a vector depend on its company.
+    cuts = [checkpoint.load_tokenizer().encode(sentences) for checkpoint in (before, after)]
+    # Both encode the same sentences: the last bits of a vector depend on the other sentences of its batch.
     same = [sentence for sentence, old, new in zip(sentences, *cuts, strict=True) if old == new]
     vectors = [CheckpointEncoder(checkpoint).encode(same) for checkpoint in (before, after)]
     return len(same), int((vectors[0] == vectors[1]).all(axis=1).sum())

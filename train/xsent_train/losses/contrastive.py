@@ -19,9 +19,12 @@ from torch.utils.checkpoint import checkpoint
 T = TypeVar("T")
 
 
-def recomputed(function: Callable[..., T]) -> Callable[..., T]:
-    """The same function; its intermediate results are computed again in the backward pass instead of kept."""
-    return partial(checkpoint, function, use_reentrant=False, preserve_rng_state=False)
+def recomputed(function: Callable[..., T], *, random: bool = False) -> Callable[..., T]:
+    """The same function, which computes its intermediate results again in the backward pass instead of keeping them.
+
+    With `random`, both computations draw the same random numbers, such as dropout.
+    """
+    return partial(checkpoint, function, use_reentrant=False, preserve_rng_state=random)
 
 
 def in_blocks(function: Callable[[slice], T], count: int, chunk: int) -> Iterator[T]:

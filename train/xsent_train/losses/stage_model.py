@@ -4,11 +4,10 @@ from collections.abc import Callable, Iterable, Iterator
 
 import torch
 from torch import Tensor, nn
-from torch.utils.checkpoint import checkpoint
 
 from xsent_train.data.batches import Batch
 from xsent_train.data.masking import NOT_HIDDEN, Labelled, MaskedPairs, join_pairs
-from xsent_train.losses.contrastive import align, false_negatives, sentence_ctl, sim
+from xsent_train.losses.contrastive import align, false_negatives, recomputed, sentence_ctl, sim
 from xsent_train.losses.distillation import (
     Whitening,
     contrastive_distil,
@@ -16,7 +15,15 @@ from xsent_train.losses.distillation import (
     embedding_match,
     similarity_distil,
 )
-from xsent_train.losses.generative import Targets, generative_loss, token_loss, uniform_targets, word_ctl
+from xsent_train.losses.generative import (
+    Targets,
+    generative_loss,
+    smlm_targets,
+    token_loss,
+    ugt_targets,
+    uniform_targets,
+    word_ctl,
+)
 from xsent_train.model import Encoder, GenerativeHead, ModelConfig
 from xsent_train.recipe import StageConfig
 from xsent_train.tokens import Tokens
@@ -78,7 +85,7 @@ class TrainingModel(nn.Module):
         return losses
 
     def _encode(self, hiding: MaskedPairs) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-        """Both sides' vectors after each number of layers that counts, 2 x [L, b, D]; labelled tokens and labels.
+        """Both sides' vectors of each depth, 2 x [L, b, D]; states of the labelled tokens, and their labels.
 
         Where no objective reads the English side it is not encoded: the translation's vectors stand in its place.
         """
@@ -86,7 +93,7 @@ class TrainingModel(nn.Module):
         for start, stop in self._chunks(len(hiding.sides[0].lengths)):
             cut = [side.part(start, stop) for side in read]
             tokens = Tokens(*map(torch.cat, zip(*(side.tokens for side in cut), strict=True)))
-            parts.append(self._recomputed(tokens, torch.cat([side.labels for side in cut])))
+            parts.append(self._read(tokens, torch.cat([side.labels for side in cut])))
         sides = [part[0].chunk(len(read), dim=1) for part in parts]
         u, v = (torch.cat([side[i] for side in sides], dim=1) for i in (0, -1))
         # A sentence without translation stands in for it: its teacher's vector is learnt all the same.
@@ -95,34 +102,25 @@ class TrainingModel(nn.Module):
 
     def _read_joined(self, joined: Labelled) -> tuple[Tensor, Tensor]:
         parts = [joined.part(start, stop) for start, stop in self._chunks(len(joined.tokens.lengths))]
-        read = [self._recomputed(part.tokens, part.labels) for part in parts]
+        read = [self._read(part.tokens, part.labels) for part in parts]
         return torch.cat([part[1] for part in read]), torch.cat([part[2] for part in read])
 
     def _chunks(self, count: int) -> Iterator[tuple[int, int]]:
         size = self.stage.chunk or max(count, 1)
         return ((start, min(start + size, count)) for start in range(0, count, size))
 
-    def _recomputed(self, tokens: Tokens, labels: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    def _read(self, tokens: Tokens, labels: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Vectors [L, b, D], states of the labelled tokens [M, D], and their labels [M].
 
         In chunks, only the results are kept: everything in between is computed again in the backward pass, chunk by
         chunk, with the same dropout (gradient caching, Gao et al. 2021).
         """
         labelled = (labels != NOT_HIDDEN).nonzero()[:, 0]
+        encode = self.encoder.vectors_and_states
         if self.stage.chunk and torch.is_grad_enabled():
-            vectors, states = checkpoint(self._vectors, tokens, labelled, use_reentrant=False)
-        else:
-            vectors, states = self._vectors(tokens, labelled)
-        return vectors, states, labels[labelled]
-
-    def _vectors(self, tokens: Tokens, labelled: Tensor) -> tuple[Tensor, Tensor]:
-        encoder = self.encoder
-        if encoder.positions is None:
-            return encoder.static(tokens)[None], encoder.table(tokens.ids[labelled])
-        framed = encoder.framed(tokens)
-        states = encoder.states(framed)
-        vectors = [encoder.read_out(states[depth], framed, tokens, depth) for depth in self.depths]
-        return torch.stack(vectors), states[-1][tokens.inside()[labelled]]
+            encode = recomputed(encode, random=True)
+        vectors, states = encode(tokens, self.depths, labelled)
+        return torch.stack(vectors), states, labels[labelled]
 
     def _contrast(self, u: Tensor, v: Tensor, batch: Batch) -> Losses:
         wanted = self.objectives
@@ -190,7 +188,7 @@ class TrainingModel(nn.Module):
         hidden = self.head(torch.cat(vectors))
         for name in self.objectives.generative:
             # Both sides at once: the gradient of the whole table is made once, not twice. The sum of two means.
-            targets = Targets.join([hiding.targets(name, side) for side in (0, 1)], len(vectors[0]))
+            targets = Targets.join([targets_of(hiding, name, side) for side in (0, 1)], len(vectors[0]))
             losses[name] = 2 * generative_loss(hidden, *weights, targets, chunk=2 * self.stage.chunk)
         return losses
 
@@ -207,3 +205,13 @@ class TrainingModel(nn.Module):
         means = torch.stack(list(losses)).reshape(len(self.depths), -1).mean(dim=1)
         weights = means.new_tensor([self.stage.exit_weight] * (len(means) - 1) + [1.0])
         return (means * weights).sum() / weights.sum()
+
+
+def targets_of(pairs: MaskedPairs, objective: str, side: int) -> Targets:
+    """The pieces that the vectors of one side (0 English, 1 translation) predict for SMLM, XTR or UGT."""
+    assert pairs.piece is not None and pairs.masked is not None
+    if objective == "smlm":
+        return smlm_targets(pairs.piece, pairs.masked[0] | pairs.masked[1])
+    other = pairs.sides[1 - side]
+    uniform = uniform_targets(other.ids, other.lengths)
+    return uniform if objective == "xtr" else ugt_targets(pairs.piece, pairs.masked[side], uniform)

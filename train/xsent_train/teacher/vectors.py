@@ -1,7 +1,4 @@
-"""Teachers: frozen models whose vectors a student learns from, and these vectors on disk.
-
-`Teaches` is the interface that a training uses; `Teacher` makes it of any encoder of texts. `Int8Teacher` is the 8-bit
-form that `xsent-export --format teacher` writes: it gives nearly the same vectors in a third of the time.
+"""Teachers' vectors on disk.
 
 A cache of vectors is a folder: `about.json` (which teacher, which store), `vectors.f16` (vectors in the order in which
 they were made) and the key of each, `pairs.u32` (the number of a pair) or `sentences.u64` (the hash of a sentence). The
@@ -9,42 +6,27 @@ files only grow. A key is written after its vector is on the disk, so the rest o
 and is overwritten.
 """
 
-import hashlib
-import json
 import logging
 import mmap
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import TypeVar
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from tqdm import tqdm
 
-from xsent.backends.onnx import OnnxBackend
-from xsent.backends.threads import available_cpus, ordered_map
-from xsent.bundle import GRAPH, TABLE, WEIGHTS, file_digest
-from xsent.errors import DataError, require_extra
+from xsent.errors import DataError
 from xsent.files.atomic import as_data_error, as_write_error, atomic_folder, read_json, sync, to_json
-from xsent.open_model import SupportsEncode
-from xsent.similarity import Floats, unit_rows
+from xsent.similarity import Floats
 from xsent_train.data.corpus import Pair
 from xsent_train.data.store import chosen_pairs
-
-if TYPE_CHECKING:
-    from tokenizers import Tokenizer
+from xsent_train.teacher.teacher import Teaches
 
 logger = logging.getLogger(__name__)
-
-MODEL_FILES = {".json", ".model", ".safetensors", ".txt"}  # suffixes of files that can change a model's vectors
-ABOUT, TOKENIZER = "teacher.json", "tokenizer.json"
-FILES = (GRAPH, TABLE, WEIGHTS, TOKENIZER)
-FORMAT_VERSION = 1
-REMEDY = "export it again"
-SENTENCES_AT_ONCE = 16  # that a thread of the 8-bit form encodes
 
 PAIRS, SENTENCES, VECTORS = "pairs.u32", "sentences.u64", "vectors.f16"
 BATCH = 65_536  # vectors written at a time: what an interruption costs at most
@@ -52,119 +34,6 @@ CHUNK = 4096  # pairs encoded at a time
 CACHE_REMEDY = "delete the folder and it is made again"
 
 K = TypeVar("K", bound=np.integer)
-
-
-class Teaches(Protocol):
-    """A source of vectors to learn from, of `dim` numbers; `identity` changes when they do."""
-
-    dim: int
-
-    @property
-    def identity(self) -> str:
-        """Identity of its vectors."""
-        ...
-
-    def targets(self, pairs: Sequence[Pair]) -> Floats:
-        """The vectors that the student is to give for both sides of pairs [n, dim]."""
-        ...
-
-
-class Teacher:
-    """An encoder as a teacher; its identity, 16 hex digits, changes when the model does."""
-
-    def __init__(self, path: Path, encoder: SupportsEncode, identity: str) -> None:
-        # The identity of the teacher whose 8-bit form it is; None where it is no such form.
-        self.original: str | None = getattr(encoder, "original", None)
-        self.languages = tuple(getattr(encoder, "languages", ()))  # that it knows; empty where it does not say
-        self.path = path
-        self.identity = identity
-        self._encoder = encoder
-        self.dim = int(encoder.encode(["a"]).shape[1])
-
-    def encode(self, sentences: list[str]) -> Floats:
-        """Unit vectors of sentences [n, dim]; a DataError where the model gives something that is no number."""
-        vectors = np.asarray(self._encoder.encode(sentences), np.float32)
-        lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
-        if not np.isfinite(lengths).all():
-            number = int((~np.isfinite(lengths[:, 0])).argmax())
-            raise DataError(f"teacher {self.path}: its vector of {sentences[number][:80]!r} is not finite")
-        unit: Floats = vectors / np.maximum(lengths, 1e-12)
-        return unit
-
-    def targets(self, pairs: Sequence[Pair]) -> Floats:
-        """See `Teaches`: its vectors of the English sides."""
-        return english_targets(self.encode, pairs)
-
-
-def english_targets(encode: Callable[[list[str]], Floats], pairs: Sequence[Pair]) -> Floats:
-    """The vectors of the English sides of pairs [n, dim]; equal sentences are encoded once."""
-    places = {text: place for place, text in enumerate(dict.fromkeys(pair.english for pair in pairs))}
-    return encode(list(places))[[places[pair.english] for pair in pairs]]
-
-
-def files_identity(path: Path) -> str:
-    """Identity of the model in a folder: a hash over names and contents of its files; under a second for 100 MB."""
-    files = sorted(file for file in path.rglob("*") if file.suffix in MODEL_FILES)
-    return short_hash([(file.relative_to(path).as_posix(), file_digest(file)) for file in files])
-
-
-def space_identity(path: Path, names: Sequence[str] = FILES) -> str:
-    """Identity of a vector space: a hash over the contents of some files of a folder, by default those of 8 bits."""
-    return short_hash([file_digest(path / name) for name in names])
-
-
-def short_hash(parts: object) -> str:
-    """16 hex digits for a value that JSON can hold."""
-    return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:16]
-
-
-def read_tokenizer(file: Path) -> "Tokenizer":
-    """A tokenizer, without limits of length; a DataError where it cannot be read."""
-    with require_extra("teacher"):
-        from tokenizers import Tokenizer
-    try:
-        tokenizer = Tokenizer.from_file(str(file))
-    except Exception as error:  # the library raises nothing more exact
-        raise DataError(f"{file}: cannot be read as a tokenizer: {error}") from error
-    tokenizer.no_padding()
-    tokenizer.no_truncation()
-    return tokenizer
-
-
-class Int8Teacher:
-    """A teacher in 8 bits: runs its graph, each sentence alone, one thread a sentence."""
-
-    def __init__(self, path: Path) -> None:
-        about = read_json(path / ABOUT, REMEDY)
-        if (version := about.get("format_version")) != FORMAT_VERSION:
-            raise DataError(f"{path}: teacher of version {version}, this xsent reads {FORMAT_VERSION}; {REMEDY}")
-        with as_data_error(path, REMEDY):
-            if about["fingerprint"] != space_identity(path):
-                raise ValueError("its files are not those that were exported")
-        self.path = path
-        self.dim = about["dim"]
-        self.fingerprint = about["fingerprint"]
-        self.original = about["teacher"]  # identity of the teacher that it was made of
-        self._longest = about["max_length"]
-        # Without specials: the graph adds the first and the last token.
-        self._tokenizer = read_tokenizer(path / TOKENIZER)
-        self._backend = OnnxBackend(self)
-
-    def encode(self, sentences: Sequence[str]) -> Floats:
-        """Unit vectors of sentences [n, dim]."""
-        starts = range(0, len(sentences), SENTENCES_AT_ONCE)
-        chunks = (sentences[start : start + SENTENCES_AT_ONCE] for start in starts)
-        vectors = list(ordered_map(self._encode, chunks, available_cpus()))
-        return np.concatenate(vectors) if vectors else np.zeros((0, self.dim), np.float32)
-
-    def _encode(self, sentences: Sequence[str]) -> Floats:
-        read = (self._tokenizer.encode(text, add_special_tokens=False).ids for text in sentences)
-        return unit_rows(np.stack([self._backend.embed(np.array(ids[: self._longest], np.int64)) for ids in read]))
-
-
-def open_int8_teacher(path: Path) -> Int8Teacher | None:
-    """The 8-bit teacher in a folder, or None where there is none; a DataError or BundleError where it is damaged."""
-    return Int8Teacher(path) if (path / ABOUT).is_file() else None
 
 
 class TeacherVectors:
