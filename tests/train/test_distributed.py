@@ -1,6 +1,7 @@
 """Two processes train like one with the joined batch."""
 
 import os
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -59,3 +60,30 @@ def test_torchrun_trains_a_recipe_as_one_process_does(tmp_path: Path, order: str
     assert two.step == one.step == 12
     for name, weight in one.weights.items():
         torch.testing.assert_close(two.weights[name], weight, rtol=1e-2, atol=1e-3)
+
+
+def test_a_checkpoint_that_cannot_be_written_ends_all_ranks(tmp_path: Path) -> None:
+    recipe = write_toy_recipe(tmp_path, ("steps = 150", "steps = 4"))
+    out = tmp_path / "out"
+    out.mkdir()
+    (out / "checkpoints").write_text("")  # a file where the folder should be
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    # Without torchrun, which would end the other rank.
+    shared = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port), "TORCHELASTIC_RUN_ID": "test", "GROUP_RANK": "0"}
+    shared |= {"WORLD_SIZE": "2", "LOCAL_WORLD_SIZE": "2", "GROUP_WORLD_SIZE": "1"}
+    shared |= {"OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": ""}
+    ranks = [
+        subprocess.Popen(
+            arguments(recipe, out),
+            env={**os.environ, **shared, "RANK": str(rank), "LOCAL_RANK": str(rank)},
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for rank in range(2)
+    ]
+    for process in ranks:
+        _, errors = process.communicate(timeout=200)
+        assert process.returncode == 1
+        assert f"{out / 'checkpoints'}" in errors.splitlines()[-1] and "cannot be written" in errors.splitlines()[-1]

@@ -82,16 +82,16 @@ class Trainer:
         self.run_folder = run
         paths = {ONLY: teacher} if isinstance(teacher, Path) else teacher or {}
         self.teachers = paths if isinstance(paths, Teachers) else open_teachers(recipe, paths, fast_teacher)
-        self.recipe = recipe = self.teachers.bert.shape(recipe) if self.teachers.bert is not None else recipe
+        self.recipe = recipe = self.teachers.bert.shaped_recipe(recipe) if self.teachers.bert is not None else recipe
         torch.set_num_threads(threads)
         keep_freed_memory()
         self.precision = precision(recipe.precision)
         self.fabric = launch(devices)
         with self.fabric.rank_zero_first():
-            self.start = open_start(recipe, start, run) if start else None
-        self._start_digest = file_digest(self.start.path / MODEL)[:16] if self.start else None
-        require_fit(recipe, self.fabric.world_size, self.teachers.dim, started=self.start is not None)
-        vocabulary = self.start.tokenizer if self.start else None
+            self.started_from = open_start(recipe, start, run) if start else None
+        self._start_digest = file_digest(self.started_from.path / MODEL)[:16] if self.started_from else None
+        require_fit(recipe, self.fabric.world_size, self.teachers.dim, started=self.started_from is not None)
+        vocabulary = self.started_from.tokenizer if self.started_from else None
         self.data = TrainingData(
             recipe, files, run, self.fabric, threads=threads, prepared=prepared, vocabulary=vocabulary
         )
@@ -107,20 +107,20 @@ class Trainer:
         Ctrl-C saves the state, and is raised. Raises DataError if the run's folder belongs to another recipe or corpus,
         XsentError if the loss is no longer a number.
         """
-        before = self.start
+        previous = self.started_from
         for number, stage in enumerate(self.recipe.stages):
-            latest = self._latest(number)
-            if latest is not None:
-                self._remove_older(stage, latest.path)  # a kill may have come before that
-            if latest is None or latest.step < stage.steps:
+            saved = self._last_checkpoint(number)
+            if saved is not None:
+                self._remove_older(stage, saved.path)  # a kill may have come before that
+            if saved is None or saved.step < stage.steps:
                 logger.info("stage %s: %d layers, %d steps", stage.name, stage.num_layers, stage.steps)
-                latest = self._train_stage(number, before, latest, on_step)
-            before = latest
-        assert before is not None
-        return before.path
+                saved = self._train_stage(number, previous, saved, on_step)
+            previous = saved
+        assert previous is not None
+        return previous.path
 
-    def _latest(self, number: int) -> Checkpoint | None:
-        """The latest checkpoint of a stage; a DataError where it was trained with other settings."""
+    def _last_checkpoint(self, number: int) -> Checkpoint | None:
+        """The last checkpoint of a stage. Raises DataError if it was trained with other settings."""
         folders = stage_folders(self.run_folder, self.recipe.stages[number].name)
         if not folders:
             return None
@@ -133,9 +133,9 @@ class Trainer:
             raise DataError(f"{checkpoint.path} was trained with other settings ({changed}); name another --out")
         return checkpoint
 
-    def _remove_older(self, stage: StageConfig, latest: Path) -> None:
+    def _remove_older(self, stage: StageConfig, last: Path) -> None:
         for folder in stage_folders(self.run_folder, stage.name) if self.fabric.is_global_zero else ():
-            if folder != latest:
+            if folder != last:
                 remove_folder(folder)
 
     def _recipe_until(self, number: int) -> Recipe:
@@ -150,14 +150,14 @@ class Trainer:
         return {"start": self._start_digest, **teachers, "world_size": self.fabric.world_size}
 
     def _train_stage(
-        self, number: int, before: Checkpoint | None, latest: Checkpoint | None, on_step: Callable[[], None]
+        self, number: int, previous: Checkpoint | None, saved: Checkpoint | None, on_step: Callable[[], None]
     ) -> Checkpoint:
-        """Train a stage from the end of the one before, or from its own latest checkpoint."""
-        model, batches = self.prepare_stage(number, before, latest)
+        """Train a stage from the last checkpoint of the stage before, or resume it from its own."""
+        model, batches = self.prepare_stage(number, previous, saved)
         optimizer = torch.optim.AdamW(parameter_groups(model), fused=True)
-        if latest is not None:
+        if saved is not None:
             model.to(self.fabric.device)
-            restore_optimizer(model, optimizer, load_optimizer(latest.path))
+            restore_optimizer(model, optimizer, load_optimizer(saved.path))
         loop = StageLoop(
             model,
             optimizer,
@@ -169,25 +169,27 @@ class Trainer:
             save_minutes=self.recipe.checkpoint_minutes,
             on_step=on_step,
         )
-        return load_checkpoint(loop.run(batches, latest.step if latest else 0))
+        return load_checkpoint(loop.run(batches, saved.step if saved else 0))
 
     def prepare_stage(
-        self, number: int, before: Checkpoint | None, latest: Checkpoint | None
+        self, number: int, previous: Checkpoint | None, saved: Checkpoint | None
     ) -> tuple[TrainingModel, Batches]:
-        """The model of a stage, as it starts or as it was left, and the batches that it learns from, with targets."""
-        stage, data = self.recipe.stages[number], self.data
+        """The model of a stage, as it starts or as it was saved, and the batches that it learns from, with targets."""
+        stage = self.recipe.stages[number]
+        data = self.data
         torch.manual_seed(self.recipe.seed + number)
         teacher = self.teachers.of(stage) if stage.steps else None
         vectors = data.teacher_vectors(number, stage, teacher) if teacher is not None else None
-        start = self._start_of(stage, before)
-        config = model_config(self.recipe, stage, data.processor.vocab_size(), start)
+        initial = self._initial(stage, previous)
+        config = model_config(self.recipe, stage, data.processor.vocab_size(), initial)
         model = TrainingModel(config, stage, data.maskable, self.teachers.dim)
         model.mixed = self.precision == "bf16-mixed"
-        model.gather, model.average = partial(gather, self.fabric), partial(average, self.fabric)
-        if latest is not None:
-            model.load_state_dict({n: weight for n, weight in latest.weights.items() if not n.startswith(EXTRAS)})
+        model.gather = partial(gather, self.fabric)
+        model.average = partial(average, self.fabric)
+        if saved is not None:
+            model.load_state_dict({n: weight for n, weight in saved.weights.items() if not n.startswith(EXTRAS)})
         else:
-            self._initialise(model, start)
+            self._initialise(model, initial)
         if self.recipe.compile:
             for layer in model.encoder.layers:
                 layer.compile(dynamic=True)
@@ -195,52 +197,57 @@ class Trainer:
             drawn = data.drawn(number, stage)
             sample = torch.from_numpy(vectors.rows(drawn[evenly(len(drawn), WHITENED)]))
             model.whitening = self.fabric.to_device(Whitening.fit(sample))
-        table = start.weights[TABLE] if start is not None else None
-        batches = data.batches(number, stage, model.encoder, vectors, before=table, resumed=latest is not None)
+        table = initial.weights[TABLE] if initial is not None else None
+        batches = data.batches(number, stage, model.encoder, vectors, table=table, resumed=saved is not None)
         return model, batches
 
-    def _start_of(self, stage: StageConfig, before: Checkpoint | None) -> Checkpoint | None:
-        """The checkpoint that a stage starts from: the mean of the stages that it names, or `before`; cut to layers."""
-        start = before
+    def _initial(self, stage: StageConfig, previous: Checkpoint | None) -> Checkpoint | None:
+        """The checkpoint that a stage starts from: the mean of the stages that it names, or the one before.
+
+        It is cut to the layers that the stage keeps.
+        """
+        initial = previous
         if stage.starts_from:
             stages = [(number, other.name) for number, other in enumerate(self.recipe.stages)]
-            found = {name: self._latest(number) for number, name in stages if name in stage.starts_from}
+            found = {name: self._last_checkpoint(number) for number, name in stages if name in stage.starts_from}
             ends = {name: end for name, end in found.items() if end is not None}
-            start = average_checkpoints(list(ends.values()), [stage.starts_from[name] for name in ends])
-        if start is not None and stage.keep_layers:
-            start = keep_layers(start, stage.keep_layers)
-        return start
+            initial = average_checkpoints(list(ends.values()), [stage.starts_from[name] for name in ends])
+        if initial is not None and stage.keep_layers:
+            initial = keep_layers(initial, stage.keep_layers)
+        return initial
 
-    def _initialise(self, model: TrainingModel, start: Checkpoint | None) -> None:
+    def _initialise(self, model: TrainingModel, initial: Checkpoint | None) -> None:
         """Give a new model the teacher's layers, then the weights of the checkpoint that it starts from.
 
-        Without a checkpoint its table starts at the teacher's rows. Its readouts are fitted where the checkpoint has
-        none.
+        Without a checkpoint its table starts at the teacher's rows. Readouts that the checkpoint lacks are fitted.
         """
-        encoder, bert = model.encoder, self.teachers.bert
+        encoder = model.encoder
+        bert = self.teachers.bert
         layers, max_length = encoder.config.num_layers, encoder.config.max_length
         if bert is not None and layers:
             encoder.load_state_dict(bert.layers(self.recipe.teacher_layers[:layers], max_length), strict=False)
-        if start is not None:  # over the teacher's layers: the stage may have more than the checkpoint
-            model.load_state_dict(weights_in_common(start, encoder.config, self.teachers.dim), strict=False)
+        if initial is not None:  # over the teacher's layers: the stage may have more than the checkpoint
+            model.load_state_dict(weights_in_common(initial, encoder.config, self.teachers.dim), strict=False)
         elif bert is not None:
             counts = piece_counts(self.data.store, encoder.config.vocab_size)
             with torch.no_grad():
                 encoder.table.weight.copy_(english_rows(bert, self.data.processor, counts))
-        self._fit_readouts(encoder, start, model.stage.max_tokens)
+        self._fit_readouts(encoder, initial, model.stage.max_tokens)
 
-    def _fit_readouts(self, encoder: Encoder, start: Checkpoint | None, max_tokens: int) -> None:
-        """Fit the readouts that the checkpoint does not have to the teachers' vectors; other weights stay.
+    def _fit_readouts(self, encoder: Encoder, initial: Checkpoint | None, max_tokens: int) -> None:
+        """Fit the readouts that the checkpoint lacks to the teachers' vectors; other weights stay.
 
-        All of them if its axes were others or are not known, as those of a bundle: other axes are another space.
+        Fit all readouts if the checkpoint's axes differ or are unknown, because then the vector space differs. A
+        checkpoint made of a bundle has no axes.
         """
-        depths, joined = list(encoder.config.depths), self.teachers.joined
+        depths = list(encoder.config.depths)
+        joined = self.teachers.joined
         if joined is None or not depths:
             return
         axes = torch.from_numpy(joined.matrices["axes"])
-        if start is not None and (known := start.weights.get("teachers.axes")) is not None:
+        if initial is not None and (known := initial.weights.get("teachers.axes")) is not None:
             if known.shape == axes.shape and torch.allclose(known, axes, atol=1e-4):
-                depths = [depth for depth in depths if depth not in start.config.depths]
+                depths = [depth for depth in depths if depth not in initial.config.depths]
         if not depths:
             return
         logger.info("fitting readouts of %s layers", ", ".join(map(str, depths)))
@@ -264,12 +271,32 @@ class Trainer:
         step: int,
         scores: Scores,
     ) -> Path:
-        """Write a checkpoint of a stage after `step` steps, and remove the older ones."""
-        stage, data = model.stage, self.data.prepared
-        path = self.run_folder / "checkpoints" / f"{stage.name}-{step:07d}"
-        if not self.fabric.is_global_zero:
-            self.fabric.barrier()  # until the first rank has written it
-            return path
+        """Write a checkpoint of a stage after `step` steps, and remove the older ones; the first rank does it.
+
+        If that fails, its error is raised on every rank, so that no rank waits for one that is gone.
+        """
+        path = self.run_folder / "checkpoints" / f"{model.stage.name}-{step:07d}"
+        failure: Exception | None = None
+        if self.fabric.is_global_zero:
+            try:
+                self._write(path, number, model, optimizer, step, scores)
+            except Exception as error:
+                failure = error
+        if (failure := self.fabric.broadcast(failure)) is not None:
+            raise failure
+        return path
+
+    def _write(
+        self,
+        path: Path,
+        number: int,
+        model: TrainingModel,
+        optimizer: torch.optim.Optimizer,
+        step: int,
+        scores: Scores,
+    ) -> None:
+        stage = model.stage
+        prepared = self.data.prepared
         if not all(bool(torch.isfinite(weight).all()) for weight in model.state_dict().values()):
             raise diverged(stage, step, "weights are no longer numbers")
         about = {
@@ -278,12 +305,12 @@ class Trainer:
             "licence": self.recipe.licence,
             "attribution": list(self.recipe.attribution),
             "space": self.recipe.space,
-            "started_from": self.start.name if self.start else None,
+            "started_from": self.started_from.name if self.started_from else None,
             "model": asdict(model.encoder.config),
             "stage": stage.name,
             "step": step,
             "seed": self.recipe.seed,
-            "preparation_key": data.store.key,
+            "preparation_key": prepared.store.key,
             "validation": scores,
             "recipe": self._recipe_until(number).model_dump(mode="json"),
             **self._origin(number),
@@ -291,10 +318,8 @@ class Trainer:
         ended = step == stage.steps
         weights = {**model.state_dict(), **self._matrices(model.encoder, ended)}
         state = None if ended else optimizer_state(model, optimizer)
-        save_checkpoint(path, about, weights, state, [data.tokenizer, data.validation])
+        save_checkpoint(path, about, weights, state, [prepared.tokenizer, prepared.validation])
         self._remove_older(stage, path)
-        self.fabric.barrier()
-        return path
 
     def _matrices(self, encoder: Encoder, ended: bool) -> dict[str, Tensor]:
         """The matrices from several teachers' vectors to targets; after a stage also those into teachers' spaces."""
@@ -312,7 +337,7 @@ class Trainer:
 
 
 def open_start(recipe: Recipe, path: Path, run: Path) -> Checkpoint:
-    """Open the checkpoint or the bundle that a run starts from; a DataError where its shape is not the recipe's."""
+    """Open the checkpoint or the bundle that a run starts from. Raises DataError if its shape is not the recipe's."""
     start = open_checkpoint(path, run / "start")
     for name in ("dim", *LAYER_SHAPE) if start.config.num_layers else ("dim",):
         its, ours = getattr(start.config, name), getattr(recipe, name)
@@ -321,32 +346,32 @@ def open_start(recipe: Recipe, path: Path, run: Path) -> Checkpoint:
     return start
 
 
-def model_config(recipe: Recipe, stage: StageConfig, vocab_size: int, start: Checkpoint | None) -> ModelConfig:
+def model_config(recipe: Recipe, stage: StageConfig, vocab_size: int, initial: Checkpoint | None) -> ModelConfig:
     """The shape of a stage's encoder; its first and last piece are those of the checkpoint that it starts from."""
     shape = {name: getattr(recipe, name) for name in ("dim", *LAYER_SHAPE)}
     shape["depths"] = tuple(sorted(stage.layer_prefixes)) if recipe.readouts else ()
-    if start is not None:
-        shape |= {name: getattr(start.config, name) for name in ("first", "last")}
+    if initial is not None:
+        shape |= {name: getattr(initial.config, name) for name in ("first", "last")}
     return ModelConfig(vocab_size, num_layers=stage.num_layers, dropout=stage.dropout, **shape)
 
 
-def weights_in_common(start: Checkpoint, config: ModelConfig, teacher_dim: int | None) -> dict[str, Tensor]:
+def weights_in_common(initial: Checkpoint, config: ModelConfig, teacher_dim: int | None) -> dict[str, Tensor]:
     """The weights of a checkpoint for an encoder: the table, layers of the same number and kind, and the head.
 
     A projection to a teacher of as many dimensions is among them: it is learnt slowly, and until then it misleads.
     Raises DataError if the table does not have one row for each piece of the vocabulary.
     """
-    rows = len(start.weights[TABLE])
+    rows = len(initial.weights[TABLE])
     if rows != config.vocab_size:
         raise DataError(
-            f"{start.given}: its table has {rows} rows, the vocabulary {config.vocab_size} pieces; a training keeps "
+            f"{initial.given}: its table has {rows} rows, the vocabulary {config.vocab_size} pieces; a training keeps "
             "the vocabulary of its start"
         )
-    if start.config.num_layers > config.num_layers:
+    if initial.config.num_layers > config.num_layers:
         text = "%s has %d layers, the stage %d: the upper ones are not taken"
-        logger.warning(text, start.given, start.config.num_layers, config.num_layers)
+        logger.warning(text, initial.given, initial.config.num_layers, config.num_layers)
     fits = (teacher_dim, config.dim)
-    return {n: weight for n, weight in start.weights.items() if n != "projection.weight" or weight.shape == fits}
+    return {n: weight for n, weight in initial.weights.items() if n != "projection.weight" or weight.shape == fits}
 
 
 @dataclass
@@ -370,8 +395,8 @@ class StageLoop:
         self._losses: dict[str, float] = {}
         self._scores: Scores = {}
 
-    def run(self, batches: Batches, start: int) -> Path:
-        """Train from step `start` to the end; returns the last checkpoint.
+    def run(self, batches: Batches, steps_before: int) -> Path:
+        """Train to the end after the steps that were made before; returns the last checkpoint.
 
         Ctrl-C writes one, and is raised. Raises XsentError if the loss is no longer a number.
         """
@@ -379,14 +404,14 @@ class StageLoop:
         began = saved = time.monotonic()
         first = self.fabric.is_global_zero
         hidden = None if first else True  # one progress bar for all processes; none unless on a terminal
-        bar = tqdm(total=steps, initial=start, desc=self.stage.name, unit="step", disable=hidden)
+        bar = tqdm(total=steps, initial=steps_before, desc=self.stage.name, unit="step", disable=hidden)
         with interruption() as interrupted, bar:
-            for done, batch in enumerate(batches.since(start), start + 1):
+            for done, batch in enumerate(batches.since(steps_before), steps_before + 1):
                 self._step(done - 1, batch)
                 self.on_step()
                 bar.update()
                 if first and done % self.stage.validate_every == 0 and done < steps:
-                    self._validate(done, (time.monotonic() - began) / (done - start))
+                    self._validate(done, (time.monotonic() - began) / (done - steps_before))
                 stop, late = self._agree(interrupted.is_set(), time.monotonic() - saved > 60 * self.save_minutes)
                 if stop and done < steps:
                     path = self.save(done, self._scores)
@@ -396,7 +421,7 @@ class StageLoop:
                     self.save(done, self._scores)
                     saved = time.monotonic()
             if first:
-                self._validate(steps, (time.monotonic() - began) / max(steps - start, 1))
+                self._validate(steps, (time.monotonic() - began) / max(steps - steps_before, 1))
             path = self.save(steps, self._scores)
             if interrupted.is_set():  # during the last step or the last validation
                 raise KeyboardInterrupt

@@ -208,16 +208,16 @@ class TrainingData:
         encoder: Encoder,
         teacher: TeacherVectors | None,
         *,
-        before: Tensor | None,
+        table: Tensor | None,
         resumed: bool,
     ) -> Batches:
         """The batches of a stage, cut along the clusters that its encoder finds at its start if it wants that.
 
-        `before` is the table that the stage starts from; it tells which words translate each other.
+        `table` is the token table that the stage starts from; it tells which words translate each other.
         """
         with self._fabric.rank_zero_first():
             clusters = self._clusters(number, stage, encoder, resumed=resumed)
-        swaps = Swaps(before, self.processor) if stage.swapped and before is not None else None
+        swaps = Swaps(table, self.processor) if stage.swapped and table is not None else None
         return replace(self.draw(number, stage), teacher=teacher, clusters=clusters, swaps=swaps)
 
     def teacher_vectors(self, number: int, stage: StageConfig, teacher: Teaches) -> TeacherVectors:

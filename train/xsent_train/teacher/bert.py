@@ -95,7 +95,7 @@ class TeacherBert:
             )
         return ids[0], ids[1]
 
-    def shape(self, recipe: Recipe) -> Recipe:
+    def shaped_recipe(self, recipe: Recipe) -> Recipe:
         """The recipe with this teacher's shape; a DataError where layers, length or prefixes do not fit it."""
         layers, longest = self.config["num_hidden_layers"], len(self.weights[POSITIONS]) - FRAME
         if missing := [number for number in recipe.teacher_layers if not 0 <= number < layers]:
