@@ -28,7 +28,7 @@ from xsent_export.options import ExportOptions
 from xsent_train.checkpoint import Checkpoint, load_checkpoint
 from xsent_train.data.corpus import Pair
 from xsent_train.data.preparation import Sample, read_newcomer
-from xsent_train.language.add import Addition, Interpreted, add_language
+from xsent_train.language.add import Addition, OwnTeacher, add_language
 from xsent_train.language.report import LanguageComparison, compare_languages
 from xsent_train.teacher.teacher import Teacher
 from xsent_train.teacher.teachers import open_teacher
@@ -244,7 +244,7 @@ def test_plain_sentences_are_learnt_from_teachers(learnt: tuple[Checkpoint, Chec
 def test_what_the_model_would_say_is_found_by_regression(plain: Addition) -> None:
     encoder, teachers = open_teacher(plain.model), [open_toy(path) for path in plain.teachers]
     known = [say(language, names) for names in list(combinations(NAMES, 4))[:400] for language in ("en", "fr")]
-    told = Interpreted(encoder, teachers, lambda: known)
+    told = OwnTeacher(encoder, teachers, lambda: known)
     unseen = list(combinations(NAMES, 4))[400:]
     pairs = [Pair("", "el", say("en", names), say("el", names)) for names in unseen]
     assert np.array_equal(told.targets(pairs), encoder.targets(pairs))

@@ -18,7 +18,7 @@ from xsent.errors import BundleError, DataError
 from xsent_export.calibration import ActivationStats
 from xsent_export.export import export, export_checkpoint
 from xsent_export.graph import EncoderGraph
-from xsent_export.options import BundleSpec, ExportOptions, Precision, trained_dims, trained_layers
+from xsent_export.options import BundleSpec, ExportOptions, Precision, trained_depths, trained_dims
 from xsent_export.quantization import quantize_rows
 from xsent_train.checkpoint import CheckpointEncoder, load_checkpoint
 from xsent_train.from_bundle import BundleWeights, checkpoint_from_bundle
@@ -171,13 +171,13 @@ def test_what_was_trained_is_known_again(mini_checkpoint: Path, make_encoder: Ma
     assert opened.trained == Trained(prefixes=(16, 32), layers=(1, 2)) and opened.space == "people/their-model"
     assert "| space | that of people/their-model:" in (bundle / "README.md").read_text()
     read = load_checkpoint(checkpoint_from_bundle(bundle, tmp_path / "read"))
-    assert (trained_layers(read), trained_dims(read)) == ([1, 2], [16, 32])
+    assert (trained_depths(read), trained_dims(read)) == ([1, 2], [16, 32])
     pairs = mini_checkpoint / "validation.tsv"
     trained = load_checkpoint(tmp_path / "checkpoint")
     for number, options in enumerate(({"dim": 16}, {"num_layers": 1, "dim": 16}, {"num_layers": 1})):
         asked = ExportOptions(gate_data=pairs, tolerance=20, **options)
         part = export(bundle, tmp_path / str(number), asked).path
-        exact = CheckpointEncoder(trained, num_layers=options.get("num_layers"), dim=options.get("dim"))
+        exact = CheckpointEncoder(trained, depth=options.get("num_layers"), dim=options.get("dim"))
         assert (SentenceEncoder(part).encode(TEXTS[:2]) * exact.encode(TEXTS[:2])).sum(axis=1).min() > 0.99
         assert Bundle.open(part).space == (None if "dim" in options else "people/their-model")
 

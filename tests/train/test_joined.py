@@ -217,7 +217,7 @@ def test_every_depth_comes_near_what_the_teachers_say(recipe: Path, teachers: di
         for column in (2, 3):
             near = []
             for checkpoint in (fitted, whole):
-                vectors = CheckpointEncoder(checkpoint, num_layers=depth).encode([pair[column] for pair in unseen])
+                vectors = CheckpointEncoder(checkpoint, depth=depth).encode([pair[column] for pair in unseen])
                 near.append(float((vectors * targets).sum(axis=1).mean()))
             assert near[1] > near[0] > 0.1, (depth, column, near)
 

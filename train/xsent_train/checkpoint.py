@@ -118,7 +118,7 @@ def save_checkpoint(
     """Write a checkpoint of weights and optimiser state by name, the latter None for a finished stage.
 
     `about` has name, languages, licence, model, step and whatever else should be known; the files are the tokenizer
-    and the validation pairs. Nothing is left behind where it cannot be written, which is a DataError.
+    and the validation pairs. Raises DataError if it cannot be written; then nothing is left behind.
     """
     remedy = "make room and run the same command again, it resumes from the checkpoint before"
     with as_write_error(path, remedy):
@@ -135,7 +135,7 @@ def save_checkpoint(
 
 
 def save_tensors(tensors: Mapping[str, Tensor], path: Path) -> None:
-    """Write tensors as safetensors; an OSError where they cannot be written."""
+    """Write tensors as safetensors. Raises OSError if they cannot be written."""
     try:
         save_file({name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}, path)
     except SafetensorError as error:  # which has the number of the error in its text alone
@@ -160,7 +160,7 @@ def read_about(path: Path) -> dict[str, Any]:
 
 
 def load_checkpoint(path: Path) -> Checkpoint:
-    """Read a checkpoint; a DataError as of `read_about`, and where it is damaged."""
+    """Read a checkpoint. Raises DataError as `read_about` does, and if it is damaged."""
     about = read_about(path)
     for name in (ABOUT, TOKENIZER, VALIDATION, MODEL):
         _refuse_changed(path / name, about, REMEDY)
@@ -173,7 +173,7 @@ def load_checkpoint(path: Path) -> Checkpoint:
 
 
 def load_optimizer(path: Path) -> dict[str, Tensor]:
-    """Optimiser state of a checkpoint by name; a DataError where it is missing or damaged."""
+    """Optimiser state of a checkpoint by name. Raises DataError if it is missing or damaged."""
     remedy = "delete the checkpoint to go back"
     _refuse_changed(path / OPTIMIZER, read_about(path), remedy)
     with as_data_error(path / OPTIMIZER, remedy):
@@ -231,7 +231,7 @@ def average_checkpoints(checkpoints: Sequence[Checkpoint], shares: Sequence[floa
 
 
 def keep_layers(checkpoint: Checkpoint, numbers: Sequence[int]) -> Checkpoint:
-    """A checkpoint with these of its layers alone, from 0; a DataError where it has fewer."""
+    """A checkpoint with these of its layers alone, counted from 0. Raises DataError if it has fewer."""
     has = checkpoint.config.num_layers
     if numbers[-1] >= has:
         raise DataError(f"{checkpoint.given}: has {has} layers; keep_layers names {numbers[-1]}, counted from 0")
@@ -247,12 +247,12 @@ def keep_layers(checkpoint: Checkpoint, numbers: Sequence[int]) -> Checkpoint:
 
 
 class CheckpointEncoder:
-    """A checkpoint, or some of its layers and a prefix, as an encoder of texts: for evaluation and the parity gate."""
+    """A checkpoint, of a depth and cut to a prefix, as an encoder of texts: for evaluation and the parity gate."""
 
-    def __init__(self, checkpoint: Checkpoint, *, num_layers: int | None = None, dim: int | None = None) -> None:
+    def __init__(self, checkpoint: Checkpoint, *, depth: int | None = None, dim: int | None = None) -> None:
         self._device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
         encoder = checkpoint.load_encoder()
-        self._encoder = (encoder if num_layers is None else encoder.first(num_layers)).to(self._device)
+        self._encoder = (encoder if depth is None else encoder.first(depth)).to(self._device)
         self._processor = checkpoint.load_tokenizer()
         self.languages = checkpoint.languages
         self.dim = dim or checkpoint.config.dim

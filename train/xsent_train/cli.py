@@ -176,7 +176,7 @@ def train(
 
 
 def _named_paths(given: list[str]) -> dict[str, Path]:
-    """Paths by the names before them, PATH or NAME=PATH; a DataError where a name stands twice."""
+    """Paths by the names before them, PATH or NAME=PATH. Raises DataError if a name is given twice."""
     named: dict[str, Path] = {}
     for text in given:
         name, sign, path = text.partition("=")

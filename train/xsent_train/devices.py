@@ -3,6 +3,7 @@
 import ctypes
 import logging
 import os
+from collections.abc import Callable
 from contextlib import suppress
 
 import torch
@@ -38,6 +39,18 @@ def average(fabric: Fabric, number: Tensor) -> Tensor:
     mean = fabric.all_reduce(number.detach().clone(), reduce_op="mean")  # it reduces in place
     assert isinstance(mean, Tensor)
     return mean
+
+
+def on_first_rank(fabric: Fabric, action: Callable[[], object]) -> None:
+    """Run an action on the first rank while the others wait. If it fails, its error is raised on every rank."""
+    failure: Exception | None = None
+    if fabric.is_global_zero:
+        try:
+            action()
+        except Exception as error:
+            failure = error
+    if (failure := fabric.broadcast(failure)) is not None:
+        raise failure
 
 
 def precision(wanted: str) -> str:

@@ -21,7 +21,7 @@ SMOOTHING = "smoothing."  # before the names of such weights of a checkpoint, se
 
 
 def identify(model: Path) -> tuple[list[str], str]:
-    """The languages of a bundle or a checkpoint, and its identity; a DataError where it is neither."""
+    """The languages of a bundle or a checkpoint, and its identity. Raises DataError if it is neither."""
     if (model / MANIFEST).is_file():
         bundle = Bundle.open(model)
         return list(bundle.languages), bundle.fingerprint
@@ -42,8 +42,8 @@ def open_checkpoint(model: Path, copy: Path) -> Checkpoint:
 def checkpoint_from_bundle(bundle: Path, out: Path) -> Path:
     """Turn a bundle, of any precision and number of layers, into a checkpoint; an older one at `out` is replaced.
 
-    Weights of 4 and 8 bits are decoded; exported again, the table is the same to the byte. A
-    bundle has no held-out pairs, so neither has this checkpoint. A BundleError where it is damaged.
+    Weights of 4 and 8 bits are decoded; exported again, the table is the same to the byte. A bundle has no held-out
+    pairs, so neither has this checkpoint. Raises BundleError if the bundle is damaged.
     """
     opened = Bundle.open(bundle)
     opened.verify()
@@ -88,7 +88,7 @@ class BundleWeights:
 
     @cached_property
     def config(self) -> ModelConfig:
-        """The shape of the encoder; a ValueError where the bundle holds vectors that were cut."""
+        """The shape of the encoder. Raises ValueError if the bundle's vectors were cut."""
         bundle, network = self._bundle, self._bundle.network
         width = unpack_rows(bundle.mapped("table")[:0], None).shape[1]
         if width > bundle.dim:
@@ -110,7 +110,7 @@ class BundleWeights:
         )
 
     def state(self) -> Iterator[tuple[str, Tensor]]:
-        """The weights by their names in the encoder; a LookupError or ValueError where they do not fit it."""
+        """The weights by their names in the encoder. Raises LookupError or ValueError if they do not fit it."""
         with torch.device("meta"):  # names and shapes alone
             expected = Encoder(self.config).state_dict()
         for name, weight in expected.items():
@@ -132,7 +132,7 @@ class BundleWeights:
         return self._bundle.floats(smoothing) if known else np.ones(1, np.float32)
 
     def read(self, name: str) -> NDArray[np.float32]:
-        """A weight as the encoder has it; a LookupError where there is none."""
+        """A weight as the encoder has it. Raises LookupError if there is none."""
         place = _place(name)
         values: NDArray[np.float32] = self._bundle.mapped(place)
         if values.dtype == np.float16:  # a readout

@@ -42,7 +42,7 @@ class ModelConfig:
     norm_eps: float = 1e-5  # what the norms add to a variance
     first: int = FIRST  # piece that stands before every sentence
     last: int = LAST  # piece that stands behind it
-    depths: tuple[int, ...] = ()  # numbers of layers with a readout, ascending, all layers last; none has plain means
+    depths: tuple[int, ...] = ()  # depths with a readout, ascending, all layers last; without any, plain means
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "depths", tuple(self.depths))  # JSON has lists

@@ -267,8 +267,8 @@ class StageConfig(Settings):
     dropout: Annotated[float, Field(ge=0, lt=1)] = 0.0  # share of what the layers add
     ignore_above: NonNegativeFloat = 1.0  # cosine of two pairs that are no negatives; 1: equal English sides alone
     prefixes: Numbers = ()  # dimensions trained to stand alone (Matryoshka), the full one among them
-    layer_prefixes: Numbers = ()  # numbers of layers trained to stand alone, all among them
-    exit_weight: Factor = 1.0  # of the losses of each number of layers below all; that of all is 1
+    layer_prefixes: Numbers = ()  # depths trained to stand alone, all layers among them
+    exit_weight: Factor = 1.0  # weight of the losses of each depth but the last, whose weight is 1
     validate_every: PositiveInt = 500  # steps
 
     @model_validator(mode="after")
@@ -384,7 +384,7 @@ class Recipe(Settings):
 
 
 def load_recipe(path: Path) -> Recipe:
-    """Read a recipe; a DataError names the first mistake in it."""
+    """Read a recipe. Raises DataError with the first mistake in it."""
     try:
         with open(path, "rb") as file:
             raw = tomllib.load(file)
@@ -406,7 +406,7 @@ def load_recipe(path: Path) -> Recipe:
 
 
 def resolved(given: Sequence[dict[str, Any]], groups: Mapping[str, Sequence[str]]) -> list[dict[str, Any]]:
-    """Stages without groups and without `like`; a ValueError if a stage is like none before it."""
+    """Stages without groups and without `like`. Raises ValueError if a stage is like none before it."""
     stages: list[dict[str, Any]] = []
     for number, raw in enumerate(given):
         stage = by_source(raw, groups)

@@ -39,7 +39,7 @@ from xsent_train.checkpoint import (
 from xsent_train.data.batches import Batch, Batches, TrainingData
 from xsent_train.data.corpus import Pair
 from xsent_train.data.sampling import evenly
-from xsent_train.devices import average, gather, keep_freed_memory, launch, precision
+from xsent_train.devices import average, gather, keep_freed_memory, launch, on_first_rank, precision
 from xsent_train.from_bundle import open_checkpoint
 from xsent_train.losses.distillation import Whitening
 from xsent_train.losses.stage_model import Losses, TrainingModel
@@ -271,19 +271,9 @@ class Trainer:
         step: int,
         scores: Scores,
     ) -> Path:
-        """Write a checkpoint of a stage after `step` steps, and remove the older ones; the first rank does it.
-
-        If that fails, its error is raised on every rank, so that no rank waits for one that is gone.
-        """
+        """Write a checkpoint of a stage after `step` steps, and remove the older ones."""
         path = self.run_folder / "checkpoints" / f"{model.stage.name}-{step:07d}"
-        failure: Exception | None = None
-        if self.fabric.is_global_zero:
-            try:
-                self._write(path, number, model, optimizer, step, scores)
-            except Exception as error:
-                failure = error
-        if (failure := self.fabric.broadcast(failure)) is not None:
-            raise failure
+        on_first_rank(self.fabric, partial(self._write, path, number, model, optimizer, step, scores))
         return path
 
     def _write(
@@ -402,15 +392,15 @@ class StageLoop:
         """
         steps = self.stage.steps
         began = saved = time.monotonic()
-        first = self.fabric.is_global_zero
-        hidden = None if first else True  # one progress bar for all processes; none unless on a terminal
+        # One progress bar for all processes; none unless on a terminal.
+        hidden = None if self.fabric.is_global_zero else True
         bar = tqdm(total=steps, initial=steps_before, desc=self.stage.name, unit="step", disable=hidden)
         with interruption() as interrupted, bar:
             for done, batch in enumerate(batches.since(steps_before), steps_before + 1):
                 self._step(done - 1, batch)
                 self.on_step()
                 bar.update()
-                if first and done % self.stage.validate_every == 0 and done < steps:
+                if done % self.stage.validate_every == 0 and done < steps:
                     self._validate(done, (time.monotonic() - began) / (done - steps_before))
                 stop, late = self._agree(interrupted.is_set(), time.monotonic() - saved > 60 * self.save_minutes)
                 if stop and done < steps:
@@ -420,8 +410,7 @@ class StageLoop:
                 if late and done < steps:
                     self.save(done, self._scores)
                     saved = time.monotonic()
-            if first:
-                self._validate(steps, (time.monotonic() - began) / max(steps - steps_before, 1))
+            self._validate(steps, (time.monotonic() - began) / max(steps - steps_before, 1))
             path = self.save(steps, self._scores)
             if interrupted.is_set():  # during the last step or the last validation
                 raise KeyboardInterrupt
@@ -462,7 +451,10 @@ class StageLoop:
         self._optimizer.step()
 
     def _validate(self, done: int, seconds: float) -> None:
-        """Measure after `done` steps, of `seconds` each, and log the scores."""
+        """Measure on the first rank after `done` steps, of `seconds` each, and log the scores."""
+        on_first_rank(self.fabric, partial(self._measure, done, seconds))
+
+    def _measure(self, done: int, seconds: float) -> None:
         stage = self.stage
         scores = self._scores = self.validation.measure(self.model.encoder)
         with open(self.log, "a") as log:

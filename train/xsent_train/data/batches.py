@@ -172,7 +172,7 @@ class TrainingData:
         prepared: Path | None = None,
         vocabulary: Path | None = None,
     ) -> None:
-        """Prepare the data of files of pairs for a training in the folder `run`; a DataError where it cannot be used.
+        """Prepare the data of files of pairs for a training in the folder `run`. Raises DataError if it cannot be used.
 
         Vocabulary, held-out pairs and store lie in `prepared`, which runs may share, or else in the run's own folder.
         A SentencePiece model, `vocabulary`, is used as it is; None trains one.
@@ -276,7 +276,7 @@ class TrainingData:
 
 
 def refuse_other_data(run: Path, prepared: Path, key: str) -> None:
-    """Sweep up after killed runs; a DataError before anything that was made of other data would be overwritten."""
+    """Sweep up after killed runs. Raises DataError if the run would overwrite what was made of other data."""
     sweep(run)
     sweep(run / "checkpoints")
     for folder in sorted(run.glob("checkpoints/*")):

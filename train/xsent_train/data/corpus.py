@@ -68,7 +68,7 @@ class Corpus:
     languages: frozenset[str] = frozenset()  # languages to keep besides English; empty keeps all
 
     def __iter__(self) -> Iterator[Pair]:
-        """Read all pairs; bad lines are skipped and counted. A DataError where a file is damaged or has no pair."""
+        """Read all pairs; bad lines are skipped and counted. Raises DataError if a file is damaged or has no pair."""
         skipped = Counter[str]()
         for path in self.files:
             pairs = 0

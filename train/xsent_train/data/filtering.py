@@ -307,7 +307,7 @@ def _describe(character: str) -> tuple[int, str]:
 
 
 class Identifier:
-    """Tells languages apart by py3langid, whose model is a part of its package; a MissingExtraError without it."""
+    """Tells languages apart by py3langid, whose model is a part of its package. Raises MissingExtraError without it."""
 
     def __init__(self) -> None:
         with require_extra("train"):

@@ -55,7 +55,7 @@ class TrainingPairs:
 
 
 class Sample(Generic[T]):
-    """The items of the smallest ranks of a stream: with hashes for ranks, a sample that is the same in every run."""
+    """Keeps the `limit` items with the smallest rank. Ranks are hashes, so every run keeps the same items."""
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
@@ -90,7 +90,7 @@ class CorpusSurvey:
                 self.counts[pair.cell] += 1
 
     def validation(self, languages: Sequence[str], shares: dict[Cell, float]) -> Iterator[Pair]:
-        """Up to `limit` held-out pairs a language, sources in the proportion of training; a DataError where too few."""
+        """Up to `limit` held-out pairs a language, sources as in training. Raises DataError if there are too few."""
         for language in languages:
             cells = [cell for cell in sorted(self._held_out.keys() & shares.keys()) if cell[1] == language]
             total = sum(share for cell, share in shares.items() if cell[1] == language)
@@ -108,8 +108,8 @@ def prepare(
 ) -> Prepared:
     """Make vocabulary, validation pairs and store where they are missing or out of date.
 
-    A SentencePiece model that is given is used as it is; else one is trained. A DataError where a file is missing, or
-    holds no pair to train or to validate on.
+    A SentencePiece model that is given is used as it is; else one is trained. Raises DataError if a file is missing,
+    or has no pair to train or to validate on.
     """
     key = preparation_key(recipe, files, vocabulary)
     tokenizer = run / "sentencepiece.model"
@@ -175,7 +175,7 @@ class Newcomer(NamedTuple):
 def read_newcomer(path: Path, language: str, known: Sequence[str], held_out_share: float) -> Newcomer:
     """Read a file of text in a new language and in old ones once; other languages are left out.
 
-    A DataError where it has nothing in the new language, or cannot be read.
+    Raises DataError if it has no text in the new language, or cannot be read.
     """
     pairs, counts, plain = TrainingPairs(Corpus([path]), held_out_share), Counter[str](), 0
     samples = {code: Sample[Pair](KEPT // len(known)) for code in known} | {language: Sample[Pair](TEXT)}

@@ -29,7 +29,7 @@ def cell_shares(counts: Mapping[Cell, int], *, temperature: float, weights: Mapp
 
 
 def reweigh(shares: NDArray[np.float64], cells: Sequence[Cell], weights: Mapping[str, float]) -> NDArray[np.float64]:
-    """The shares of cells [cells] with further factors by source; a DataError where nothing is left."""
+    """The shares of cells [cells] with further factors by source. Raises DataError if nothing is left."""
     if not weights:
         return shares
     sources = [source for source, _ in cells]

@@ -40,7 +40,7 @@ class Store:
     """Tokenised pairs, read where they lie."""
 
     def __init__(self, path: Path) -> None:
-        """Open a store; a DataError where the folder is not a complete one."""
+        """Open a store. Raises DataError if the folder is not a complete one."""
         remedy = "delete the store and it is made again"
         about = read_json(path / "store.json", remedy)
         with as_data_error(path, remedy):
@@ -67,7 +67,7 @@ class Store:
         """Leave at most `most` pairs of a source in each cell, `OTHERS` for sources not named; the rest is not drawn.
 
         Those with the smallest hashes of their English sides stay, so that translations of one sentence stay together.
-        A DataError where a source is named that has no pair.
+        Raises DataError if a named source has no pair.
         """
         if unknown := sorted(set(most) - {OTHERS} - {source for source, _ in self.cells}):
             raise DataError(f"corpus.most names sources that no pair has: {', '.join(unknown)}")
@@ -175,9 +175,9 @@ def tokenise(
 
 
 def kept_pairs(pairs: Iterable[Pair], tokenizer: Path) -> Iterator[Pair]:
-    """Those pairs that a store built with this tokenizer holds, in its order: number i of these is its pair i.
+    """Yields the pairs that the store keeps, in the store's order; its tokenizer decides, see `tokenise`.
 
-    See `tokenise`; only a side without any visible ASCII character is tokenised to see whether something is left of it.
+    Only a side without any visible ASCII character is tokenised to see whether something is left of it.
     """
     processor = open_tokenizer(tokenizer)
     for pair in pairs:

@@ -79,7 +79,7 @@ class Number(NamedTuple):
 
 
 class Swaps:
-    """Finds such words and makes such pairs."""
+    """Finds words that can change places, and makes copies of pairs with them swapped."""
 
     def __init__(self, table: Tensor, processor: spm.SentencePieceProcessor) -> None:
         """Tell translations by a trained table [V, D], of the pieces of a SentencePiece model."""
@@ -196,7 +196,7 @@ def exchanged(pairs: Sequence[Pair], numbers: Sequence[Number]) -> list[Copy]:
 
 
 def equal(items: Sequence[Hashable]) -> NDArray[np.bool_]:
-    """Which of some items are equal to which [n, n]."""
+    """[n, n]: whether items i and j are equal."""
     kinds: dict[Hashable, int] = {}
     numbers = np.array([kinds.setdefault(item, len(kinds)) for item in items])
     return np.asarray(numbers[:, None] == numbers)

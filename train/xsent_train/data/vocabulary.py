@@ -101,7 +101,7 @@ def grow_vocabulary(old: Path, text: Iterator[str], out: Path, *, size: int, kee
     The new one has at most `size` pieces; its text is held in memory (3 kB a sentence), 50,000 are enough.
 
     Sentences to `keep` shall be cut into pieces exactly as before. Those with letters of a script that the old
-    vocabulary does not have quote some other language, and are not kept. A DataError where the old model cannot be
+    vocabulary does not have quote some other language, and are not kept. Raises DataError if the old model cannot be
     read.
     """
     model = read_model(old)
@@ -116,7 +116,7 @@ def grow_vocabulary(old: Path, text: Iterator[str], out: Path, *, size: int, kee
 
 
 def read_model(path: Path) -> bytes:
-    """The bytes of a SentencePiece model; a DataError where the file is missing or something else."""
+    """The bytes of a SentencePiece model. Raises DataError if the file is missing or something else."""
     with as_data_error(path, "expected a SentencePiece model"):
         model = path.read_bytes()
         open_model(model)

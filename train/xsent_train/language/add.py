@@ -27,15 +27,39 @@ from xsent_train.teacher.teacher import Teacher
 from xsent_train.teacher.teachers import Teachers, open_teacher
 from xsent_train.trainer import Trainer
 
+logger = logging.getLogger(__name__)
+
+CLAIM, TEXT, OLD_PAIRS = "adding.json", "text.tsv", "old-pairs.tsv"
+HELD_OUT_SHARE = 0.03  # of a language of few pairs, enough are left to tell half a point of P@1
+EPOCHS, MOST_SEEN = 10, 2_000_000
+SMALL = 0.02  # standard deviation of a row that starts from nothing, as in a new encoder
 FEWEST = 8  # sentences a number of the teachers' vectors that the regression is fitted on, at least
 MOST = 20_000  # more find little more
 
 
-class Interpreted:
-    """An encoder as its own teacher (see `Teaches`); of a pair with equal sides, a plain sentence, others tell it."""
+@dataclass(frozen=True)
+class Addition:
+    """A language to add, and the model to add it to."""
+
+    model: Path  # a bundle or a checkpoint
+    pairs: Path  # a file of text in the new language, and in old ones: these must be read as before
+    language: str  # code of the new language
+    out: Path  # folder of the run
+    pieces: int = 8000  # pieces of the new language's own vocabulary
+    pairs_seen: int | None = None  # pairs to train on, repetitions counted; None decides by how many there are
+    licence: str | None = None  # licence of the new weights; None takes the model's
+    attribution: tuple[str, ...] = ()  # sources of the pairs, for the model card
+    teachers: tuple[Path, ...] = ()  # models that know the language, for sentences without translation
+
+
+class OwnTeacher:
+    """Teaches the new rows with the encoder's own English vectors, see `Teaches`.
+
+    For a sentence without translation, it estimates them from other teachers.
+    """
 
     def __init__(self, encoder: Teacher, teachers: Sequence[Teacher], known: Callable[[], Sequence[str]]) -> None:
-        """Lead from the teachers to the encoder by `known`, sentences that all can read."""
+        """The map from the teachers to the encoder is fitted on `known`, sentences that all can read."""
         self.dim = encoder.dim
         self._encoder = encoder
         self._teachers = teachers
@@ -69,35 +93,12 @@ class Interpreted:
         return torch.from_numpy(np.hstack([*(teacher.encode(sentences) for teacher in self._teachers), ones]))
 
 
-logger = logging.getLogger(__name__)
-
-CLAIM, TEXT, OLD_PAIRS = "adding.json", "text.tsv", "old-pairs.tsv"
-HELD_OUT_SHARE = 0.03  # of a language of few pairs, enough are left to tell half a point of P@1
-EPOCHS, MOST_SEEN = 10, 2_000_000
-SMALL = 0.02  # standard deviation of a row that starts from nothing, as in a new encoder
-
-
-@dataclass(frozen=True)
-class Addition:
-    """A language to add, and the model to add it to."""
-
-    model: Path  # a bundle or a checkpoint
-    pairs: Path  # a file of text in the new language, and in old ones: these must be read as before
-    language: str  # code of the new language
-    out: Path  # folder of the run
-    pieces: int = 8000  # pieces of the new language's own vocabulary
-    pairs_seen: int | None = None  # pairs to train on, repetitions counted; None decides by how many there are
-    licence: str | None = None  # licence of the new weights; None takes the model's
-    attribution: tuple[str, ...] = ()  # sources of the pairs, for the model card
-    teachers: tuple[Path, ...] = ()  # models that know the language, for sentences without translation
-
-
 def add_language(addition: Addition, *, threads: int) -> tuple[Checkpoint, Checkpoint]:
     """Add a language; called again, it resumes.
 
     The run's folder holds `before` (a bundle as a checkpoint), `grown` (with rows for the new pieces), `training`, and
-    in the end `checkpoint`. Returns the encoder before, and the one that knows the language too. A DataError or
-    BundleError says what cannot be used.
+    in the end `checkpoint`. Returns the encoder before, and the one that knows the language too. Raises DataError or
+    BundleError if something cannot be used.
     """
     known, model = identify(addition.model)
     if addition.language in known:
@@ -110,13 +111,13 @@ def add_language(addition: Addition, *, threads: int) -> tuple[Checkpoint, Check
     count = _claim(addition, origin, read)
     before = open_checkpoint(addition.model, addition.out / "before")
     grown = _grow(addition, before, read, threads)
-    teacher = Interpreted(open_teacher(addition.model), teachers, lambda: _readable(read(), teachers))
+    teacher = OwnTeacher(open_teacher(addition.model), teachers, lambda: _readable(read(), teachers))
     trained = _train(addition, teacher, grown, count, len(before.weights[TABLE]), threads)
     return before, _finish(addition, before, grown, trained)
 
 
 def _read(addition: Addition, known: Sequence[str], teachers: Sequence[Teacher]) -> Newcomer:
-    """Read the text; a DataError where it is none, or the teachers cannot read it or cannot be understood."""
+    """Read the text. Raises DataError if it is none, or too little of it is in languages that the teachers know."""
     path, language = addition.pairs, addition.language
     logger.info("reading %s", path)
     new = read_newcomer(path, language, known, HELD_OUT_SHARE)
@@ -181,7 +182,7 @@ def grow_checkpoint(checkpoint: Path, tokenizer: Path, language: str, out: Path)
 
     The row of a new piece starts as the mean of the rows of the pieces that it was cut into before; measured, that is
     better than their sum and than noise. A piece that was spelled in bytes starts as small noise: bytes mean nothing.
-    A DataError where the vocabulary, a file named as in a checkpoint, did not grow out of the checkpoint's.
+    Raises DataError if the vocabulary, a file named as in a checkpoint, did not grow out of the checkpoint's.
     """
     before = load_checkpoint(checkpoint)
     old, new = read_model(before.tokenizer), read_model(tokenizer)
@@ -209,7 +210,7 @@ def first_rows(table: Tensor, old: bytes, new: bytes) -> Tensor:
 
 
 def _train(
-    addition: Addition, teacher: Interpreted, grown: Checkpoint, count: int, old: int, threads: int
+    addition: Addition, teacher: OwnTeacher, grown: Checkpoint, count: int, old: int, threads: int
 ) -> Checkpoint:
     """The checkpoint of the training of the new rows: the table, and maybe no layers."""
     shape = {name: getattr(grown.config, name) for name in ("dim", *LAYER_SHAPE)}

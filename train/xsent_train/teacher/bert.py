@@ -78,7 +78,7 @@ class TeacherBert:
         return self.weights["embeddings.word_embeddings.weight"]
 
     def piece(self, name: str) -> int:
-        """The id of a symbol such as [CLS]; a DataError where it has none."""
+        """The id of a symbol such as [CLS]. Raises DataError if there is none."""
         found = self.tokenizer.token_to_id(name)
         if found is None:
             raise DataError(f"{self.path / TOKENIZER}: has no {name}; only a BERT's layers can be taken over")
@@ -86,7 +86,7 @@ class TeacherBert:
 
     @property
     def frame(self) -> tuple[int, int]:
-        """The first and the last piece of every text; a DataError where its tokenizer puts other things around one."""
+        """The first and the last piece of every text. Raises DataError if its tokenizer adds other pieces."""
         ids = self.tokenizer.encode("").ids
         if len(ids) != FRAME:
             raise DataError(
@@ -96,7 +96,7 @@ class TeacherBert:
         return ids[0], ids[1]
 
     def shaped_recipe(self, recipe: Recipe) -> Recipe:
-        """The recipe with this teacher's shape; a DataError where layers, length or prefixes do not fit it."""
+        """The recipe with this teacher's shape. Raises DataError if layers, length or prefixes do not fit it."""
         layers, longest = self.config["num_hidden_layers"], len(self.weights[POSITIONS]) - FRAME
         if missing := [number for number in recipe.teacher_layers if not 0 <= number < layers]:
             raise DataError(f"{self.path}: has layers 0 to {layers - 1}; teacher_layers names {missing[0]}")
@@ -205,7 +205,8 @@ class TeacherInput:
 def english_rows(teacher: TeacherBert, processor: spm.SentencePieceProcessor, counts: NDArray[np.int64]) -> Tensor:
     """Rows for a vocabulary of ours: a teacher's own where a piece is English, their mean elsewhere [V, D].
 
-    `counts` says how often each piece stands in English, and in other languages [2, V]; a DataError where none is one.
+    `counts` says how often each piece stands in English, and in other languages [2, V]. Raises DataError if no piece is
+    English.
     """
     known = teacher.tokenizer.get_vocab()
     rows = teacher.table.mean(dim=0, keepdim=True).repeat(len(processor), 1)
@@ -243,7 +244,7 @@ def piece_counts(store: Store, vocab_size: int) -> NDArray[np.int64]:
 
 
 class SentenceTransformerEncoder:
-    """A sentence-transformers model as an encoder of texts; a ValueError where it cannot tell them apart."""
+    """A sentence-transformers model as an encoder of texts. Raises ValueError if it cannot tell them apart."""
 
     def __init__(self, model: "SentenceTransformer") -> None:
         self._model = model
@@ -264,8 +265,8 @@ class SentenceTransformerEncoder:
 def open_sentence_transformer(path: Path) -> SentenceTransformerEncoder | None:
     """The model in a sentence-transformers folder, or None where the folder is something else.
 
-    It runs on a GPU where there is one, in float32. A DataError where the folder is damaged, or holds pickled weights
-    or code of its own.
+    It runs on a GPU if there is one, in float32. Raises DataError if the folder is damaged, or has pickled weights or
+    code of its own.
     """
     if not (path / MODULES).is_file():
         return None
@@ -290,7 +291,7 @@ def open_sentence_transformer(path: Path) -> SentenceTransformerEncoder | None:
 
 
 def refuse_pickle(path: Path) -> None:
-    """Refuse weights that exist as a pickle only, by a DataError that names the first."""
+    """Raises DataError if weights exist as a pickle only."""
     for file in sorted(path.rglob(PICKLED)):
         if not file.name.startswith("openvino") and not any(file.parent.glob("*.safetensors")):
             raise DataError(

@@ -52,5 +52,5 @@ class Int8Teacher:
 
 
 def open_int8_teacher(path: Path) -> Int8Teacher | None:
-    """The 8-bit teacher in a folder, or None where there is none; a DataError or BundleError where it is damaged."""
+    """The 8-bit teacher in a folder, or None if there is none. Raises DataError or BundleError if it is damaged."""
     return Int8Teacher(path) if (path / ABOUT).is_file() else None

@@ -96,7 +96,7 @@ class JoinedTeacher:
             self._fit = {name: tensor.numpy() for name, tensor in load_file(file).items()}
 
     def targets(self, pairs: Sequence[Pair]) -> Floats:
-        """The student's targets [n, D], not of length 1; a DataError where no teacher knows the language of a pair."""
+        """The student's targets [n, D], not of length 1. Raises DataError if no teacher knows a pair's language."""
         joined, known = self._joined(pairs, self._fit["means"])
         for pattern in np.unique(known, axis=0):
             rows = (known == pattern).all(axis=1)
@@ -137,7 +137,7 @@ class JoinedTeacher:
         return joined, known
 
     def _fitted(self, pairs: Sequence[Pair]) -> Fit:
-        """Means, moments and axes by those of some pairs that every teacher knows; a DataError where they are few."""
+        """Means, moments and axes, of the pairs that every teacher knows. Raises DataError if they are few."""
         complete = [pair for pair in pairs if all(member.sides(pair) for member in self.members)]
         if len(complete) < FEWEST * self.dim:
             raise DataError(f"{len(complete)} pairs that all teachers know; the axes need {FEWEST * self.dim} or more")

@@ -115,7 +115,7 @@ class E5File:
 
 
 def unpack_e5(file: Path, tokenizer: Path, out: Path) -> None:
-    """Write the folder; a DataError where the file is damaged or another one, or the tokenizer is not its own."""
+    """Write the folder. Raises DataError if the file is damaged or another one, or the tokenizer not its own."""
     out = out.resolve()
     if out.exists():
         raise file_exists_error(out, "exists; name another folder")

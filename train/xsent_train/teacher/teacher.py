@@ -52,7 +52,7 @@ class Teacher:
         self.dim = int(encoder.encode(["a"]).shape[1])
 
     def encode(self, sentences: list[str]) -> Floats:
-        """Unit vectors of sentences [n, dim]; a DataError where the model gives something that is no number."""
+        """Unit vectors of sentences [n, dim]. Raises DataError if a number of the model is not finite."""
         vectors = np.asarray(self._encoder.encode(sentences), np.float32)
         lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
         if not np.isfinite(lengths).all():

