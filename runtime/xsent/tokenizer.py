@@ -1,5 +1,6 @@
-"""Text to piece ids by SentencePiece, which also does all text normalisation."""
+"""Text to piece ids by SentencePiece, which also does all text normalisation but the removal of format characters."""
 
+import re
 from pathlib import Path
 
 import numpy as np
@@ -7,6 +8,21 @@ import sentencepiece
 from numpy.typing import NDArray
 
 from xsent.errors import BundleError
+
+# Characters that say how text is laid out and are no part of it: Unicode's category Cf without those that are visible
+# (signs around numbers in Arabic, Syriac, Kaithi and hieroglyphs), U+034F and the selectors of rare variants. Those
+# before emoji (U+FE00 to U+FE0F) stay: they are pieces of the vocabulary. The class is written with the characters
+# themselves, so that other tools can read it too.
+FORMAT = (
+    "[\u00ad\u034f\u061c\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
+    "\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0001-\U000e0fff]"
+)
+_FORMAT = re.compile(FORMAT)
+
+
+def remove_format(text: str) -> str:
+    """A text without format characters: soft hyphens, zero-width spaces and joiners, marks of order and direction."""
+    return text if str.isascii(text) else _FORMAT.sub("", text)
 
 
 class Tokenizer:
@@ -36,7 +52,7 @@ class Tokenizer:
         if not isinstance(text, str):
             raise TypeError(f"expected str, got {type(text).__name__}")
         try:
-            ids: list[int] = self._processor.encode(str.encode(text))  # not the `encode` of a subclass
+            ids: list[int] = self._processor.encode(str.encode(remove_format(text)))  # not the `encode` of a subclass
         except UnicodeEncodeError as error:
             raise ValueError(
                 f"a lone surrogate ({error.object[error.start]!r} at {error.start}) is no text; "
