@@ -19,10 +19,32 @@ FORMAT = (
 )
 _FORMAT = re.compile(FORMAT)
 
+# Languages whose text `expected_tokens` was measured on (docs/lab/data.md).
+MEASURED = frozenset(("en", "fr", "de", "es", "it", "pt", "nl", "ru", "ja"))
+_EXCESS = 1.6  # tokens above those expected, over the root of the characters
+_WORDS = 0.85  # share of letters and spaces in what is judged: no numbers, no code
+
 
 def remove_format(text: str) -> str:
     """A text without format characters: soft hyphens, zero-width spaces and joiners, marks of order and direction."""
     return text if str.isascii(text) else _FORMAT.sub("", text)
+
+
+def expected_tokens(text: str) -> float:
+    """Tokens that a text in one of the `MEASURED` languages has, by its characters and their bytes.
+
+    A hundred characters have 27 tokens in Latin letters (one byte each), 34 in Cyrillic ones, 77 in Japanese.
+    """
+    characters = len(text)
+    size = len(text.encode())
+    return max(0.18 * characters + 0.09 * size, 0.36 * size - 0.31 * characters)
+
+
+def seems_foreign(text: str, tokens: int) -> bool:
+    """Whether a text has far more tokens than one in a `MEASURED` language: its words are cut into small pieces."""
+    if tokens - expected_tokens(text) <= _EXCESS * len(text) ** 0.5:
+        return False
+    return sum(sign.isalpha() or sign == " " for sign in text) >= _WORDS * len(text)
 
 
 class Tokenizer:

@@ -31,7 +31,9 @@ def test_format_characters_are_no_part_of_a_text(tokenizer: Tokenizer) -> None:
     assert tokenizer.encode("\u200b\u200d") == []
     assert tokenizer.encode("👩\u200d👧") == tokenizer.encode("👩👧")
     assert tokenizer.encode("❤\ufe0f") != tokenizer.encode("❤")  # a piece of the vocabulary
-    kept = {chr(code) for code in range(0x110000) if unicodedata.category(chr(code)) == "Cf" and remove_format(chr(code))}
+    kept = {
+        chr(code) for code in range(0x110000) if unicodedata.category(chr(code)) == "Cf" and remove_format(chr(code))
+    }
     names = [unicodedata.name(sign) for sign in kept]
     assert all(name.startswith(("ARABIC ", "SYRIAC ", "KAITHI ", "EGYPTIAN ")) for name in names)
     for ordinary in ("Anna", "Über 漢字 ё", "é", "a\u0301", "☕\ufe0f", "\t\n\x07"):
