@@ -133,6 +133,9 @@ def duplicates(
     threshold: Annotated[
         float, typer.Option(min=0.8, max=1.33, help="Lowest score of a pair: its cosine over that to other near lines.")
     ] = 1.25,
+    strict: Annotated[
+        bool, typer.Option(help="Keep apart lines that differ in a number, a negation or who did what.")
+    ] = True,
     pairs: Annotated[
         bool,
         typer.Option(
@@ -144,21 +147,24 @@ def duplicates(
     """Find lines that mean the same, in any of the model's languages: number of the group, line and text.
 
     Groups are connected pairs, the largest first. A cosine below 0.6 times the threshold is never enough, one above
-    0.75 times it always is; between them, the two lines must be nearer to each other than to other lines. So lines that
-    differ only in a number or a name are duplicates too. Empty lines are left out.
+    0.75 times it always is; between them, the two lines must be nearer to each other than to other lines. Lines that
+    differ only in a name are duplicates too. Empty lines are left out.
     """
     from xsent.files.text import read_sentences
-    from xsent.mining.paraphrases import group_pairs, mine_paraphrases
+    from xsent.mining.paraphrases import group_pairs, mine_paraphrases, split_pairs
 
     texts = read_sentences(text)
     with TemporaryDirectory(prefix="xsent-") as folder:
         (given,) = _vectors_of(Path(folder), [texts], [vectors], model, layers, on_long="split")
         rows = _lines_with_text(texts, unify=False)
         found = mine_paraphrases(given.rows, threshold=threshold, rows=rows, show_progress_bar=sys.stderr.isatty())
+    found, differing = split_pairs(found, texts) if strict else (found, found.take(slice(0)))
+    count = "1 pair differs" if len(differing) == 1 else f"{len(differing):,} pairs differ"
+    apart = f"; {count} in a number, a negation or who did what; --no-strict takes them too" if len(differing) else ""
     if not len(found):
-        raise DataError(f"no duplicates in {text}: no pair reaches the threshold {threshold}")
-    places = list(zip(found.src.tolist(), found.trg.tolist(), strict=True))
-    groups = group_pairs(places)
+        raise DataError(f"no duplicates in {text}: no pair reaches the threshold {threshold}{apart}")
+    places, rivals = (list(zip(side.src.tolist(), side.trg.tolist(), strict=True)) for side in (found, differing))
+    groups = group_pairs(places, rivals)
     if pairs:
         for score, (i, j) in zip(found.scores, places, strict=True):
             if as_json:
@@ -173,7 +179,8 @@ def duplicates(
                 print_row(str(number), str(row + 1), texts[row])
     extra = sum(map(len, groups)) - len(groups)
     typer.echo(
-        f"{len(groups):,} group{'s' * (len(groups) != 1)}; {extra:,} of {len(texts):,} lines repeat another", err=True
+        f"{len(groups):,} group{'s' * (len(groups) != 1)}; {extra:,} of {len(texts):,} lines repeat another{apart}",
+        err=True,
     )
 
 
