@@ -1,6 +1,7 @@
 """`xsent classify`: fit, run and measure linear heads."""
 
 import sys
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import asdict
 from itertools import islice
@@ -25,6 +26,7 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 
+_UNEQUAL = 4  # times the examples of the rarest label, from which --balanced is mentioned
 _BLOCK = 256  # vectors classified at once
 
 ColumnsOption = Annotated[
@@ -76,6 +78,10 @@ def fit(
         f"{100 * choice.accuracy:.1f}% right, log loss {choice.log_loss:.3f} (L2 {choice.l2:g})"
     )
     print_result(facts, text, as_json=as_json)
+    fewest, most = (pick(Counter(examples.labels).values()) for pick in (min, max))
+    if most >= _UNEQUAL * fewest and not balanced:
+        advice = "if rare labels matter as much, fit with --balanced"
+        typer.echo(f"The labels have {fewest:,} to {most:,} examples; {advice}.", err=True)
 
 
 @app.command(epilog="Example: xsent classify predict topics.npz notes.txt --unknown 0.5")
@@ -89,11 +95,15 @@ def predict(
     model: BundleOption = None,
     layers: LayersOption = None,
     unknown: Annotated[
-        float | None, typer.Option(min=0, max=1, help="Answer unknown below this probability; default: as fitted.")
+        float | None,
+        typer.Option(min=0, max=1, help="Answer unknown below this probability, and with 0 never; default: as fitted."),
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Print label, probability and text of every line, in constant memory; an empty line is unknown."""
+    """Print label, probability and text of every line, in constant memory.
+
+    A text that is far from all texts of the training is unknown, and so is an empty line; neither has a probability.
+    """
     from xsent.classification.classifier import LinearClassifier
     from xsent.encoder import SentenceEncoder
     from xsent.files.text import read_fields, read_lines
@@ -107,7 +117,7 @@ def predict(
         if as_json:
             print_json({"label": label, "probability": probability, "text": texts if classifier.pairs else texts[0]})
         else:
-            print_row(label or "unknown", f"{probability:.4f}", *texts)
+            print_row(label or "unknown", "" if probability is None else f"{probability:.4f}", *texts)
     if not total:
         raise DataError(f"{file}: empty; expected one text a line")
 
@@ -162,8 +172,8 @@ def _names(text: str | None) -> list[str] | None:
 
 def _label(
     head: "LinearClassifier", encoder: "SentenceEncoder", lines: Iterable[list[str]], unknown: float | None
-) -> Iterator[tuple[list[str], str | None, float]]:
-    """Yield the texts of every line with their label and its probability."""
+) -> Iterator[tuple[list[str], str | None, float | None]]:
+    """Yield the texts of every line with their label and its probability, see `LinearClassifier.answers`."""
     import numpy as np
 
     shape = (-1, 2, encoder.dim) if head.pairs else (-1, encoder.dim)
@@ -172,8 +182,8 @@ def _label(
     while block := list(islice(stream, _BLOCK)):
         rows = np.stack([vector for _, vector in block]).reshape(shape)
         kept = [line for (line, _), _ in block[:: 2 if head.pairs else 1]]
-        probabilities = head.predict_proba(rows).max(axis=1).tolist()
-        yield from zip(kept, head.predict(rows, unknown=unknown), probabilities, strict=True)
+        answers = head.answers(rows, unknown=unknown)
+        yield from ((texts, label, probability) for texts, (label, probability) in zip(kept, answers, strict=True))
 
 
 def _files(

@@ -25,7 +25,7 @@ _COMMON = {
     "de": "der die das den dem ein eine einen und ist sind ich du er sie es wir ihr mit für auf im zu von hat war",
     "es": "el la los las un una y es son de del que en con por para yo tú él ella su al ha está se lo mi",
     "it": "il lo la i gli le un una e è sono di del della che in con per io lui lei ha hanno al mi si nel",
-    "pt": "o a os as um uma e é são de do da dos das que em com por para eu ele ela ao na seu sua está foi no você isso",
+    "pt": "o a os as um uma e é são de do da dos das que em com por para eu ele ela ao na seu sua está foi no você",
     "nl": "de het een en is zijn ik je jij hij zij ze wij van met voor op te heeft hebben dat dit mijn",
 }
 _NEGATIVE = {
@@ -121,7 +121,9 @@ def _reordered(first: list[str], second: list[str]) -> bool:
         left, right = left[1:], right[1:]
     while left[-1] == right[-1]:
         left, right = left[:-1], right[:-1]
-    return not _SUBJECTS & {left[0], left[-1]} and all(left[turn:] + left[:turn] != right for turn in range(len(left)))
+    if _SUBJECTS & {left[0], left[-1], right[0], right[-1]}:
+        return False
+    return all(left[turn:] + left[:turn] != right for turn in range(len(left)))
 
 
 def _names_swapped(first: list[str], second: list[str]) -> bool:
