@@ -129,6 +129,7 @@ class SentenceEncoder:
             where onnxruntime is not installed.
         threads: Sentences to encode at once; None is every CPU this process may use, or one without layers: such
             sentences end before a second thread gets the interpreter.
+        clean: Take off what mails, chats, logs and scans add to sentences first, see `xsent.clean.clean_text`.
 
     Raises:
         BundleError: The bundle is missing, damaged, of an unknown version or without that depth.
@@ -144,12 +145,13 @@ class SentenceEncoder:
         layers: int | None = None,
         backend: str | None = None,
         threads: int | None = None,
+        clean: bool = False,
     ) -> None:
         threads = None if threads is None else whole_number("threads", threads)
         backend = backend or default_backend()
         self.bundle = Bundle.open(builtin_path() if path is None else path, layers)
         with preload_backend(backend):
-            self._tokenizer = Tokenizer(self.bundle.tokenizer_path)
+            self._tokenizer = Tokenizer(self.bundle.tokenizer_path, clean=clean)
         if self._tokenizer.vocab_size != self.bundle.vocab_size:
             raise BundleError(
                 f"{self.bundle.path}: the tokenizer has {self._tokenizer.vocab_size:,} pieces, the table "
@@ -157,7 +159,7 @@ class SentenceEncoder:
             )
         self._backend = open_backend(backend, self.bundle)
         self._matrices: dict[str, NDArray[np.float32]] = {}  # into other spaces, loaded at first use
-        self._opened_as = (None if path is None else self.bundle.path.absolute(), layers, backend, threads)
+        self._opened_as = (None if path is None else self.bundle.path.absolute(), layers, backend, threads, clean)
         self.threads = threads or (available_cpus() if self.layers else 1)
 
     def __repr__(self) -> str:
@@ -395,9 +397,9 @@ class SentenceEncoder:
 
 
 def _open_again(
-    path: Path | None, layers: int | None, backend: str, threads: int | None, fingerprint: str
+    path: Path | None, layers: int | None, backend: str, threads: int | None, clean: bool, fingerprint: str
 ) -> SentenceEncoder:
-    encoder = SentenceEncoder(path, layers=layers, backend=backend, threads=threads)
+    encoder = SentenceEncoder(path, layers=layers, backend=backend, threads=threads, clean=clean)
     if encoder.fingerprint != fingerprint:
         raise FingerprintError(
             f"{encoder.bundle.path} has fingerprint {encoder.fingerprint}, the encoder that was pickled {fingerprint}; "

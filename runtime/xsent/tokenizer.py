@@ -7,6 +7,7 @@ import numpy as np
 import sentencepiece
 from numpy.typing import NDArray
 
+from xsent.clean import clean_text
 from xsent.errors import BundleError
 
 # Characters that say how text is laid out and are no part of it: Unicode's category Cf without those that are visible
@@ -48,9 +49,10 @@ def seems_foreign(text: str, tokens: int) -> bool:
 
 
 class Tokenizer:
-    """A SentencePiece model; safe to share between threads."""
+    """A SentencePiece model; safe to share between threads. `clean` is whether texts are cleaned, see `clean_text`."""
 
-    def __init__(self, path: str | Path) -> None:
+    def __init__(self, path: str | Path, *, clean: bool = False) -> None:
+        self._clean = clean
         try:
             self._processor = sentencepiece.SentencePieceProcessor(model_file=str(path))
         except (OSError, RuntimeError) as error:
@@ -73,6 +75,8 @@ class Tokenizer:
         """The piece ids of a text, without begin or end marks. Raises TypeError or ValueError if it is no text."""
         if not isinstance(text, str):
             raise TypeError(f"expected str, got {type(text).__name__}")
+        if self._clean:
+            text = clean_text(text)
         try:
             ids: list[int] = self._processor.encode(str.encode(remove_format(text)))  # not the `encode` of a subclass
         except UnicodeEncodeError as error:

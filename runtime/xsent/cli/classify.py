@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from xsent.cli.options import BundleOption, ForceOption, JsonOption, LayersOption, ModelOption, split_names
+from xsent.cli.options import BundleOption, CleanOption, ForceOption, JsonOption, LayersOption, ModelOption, split_names
 from xsent.cli.terminal import format_table, one_line_errors, print_json, print_result, print_row
 from xsent.errors import DataError
 
@@ -46,6 +46,7 @@ def fit(
     head: Annotated[Path, typer.Argument(help="A new .npz file; a .json file of the same name is written too.")],
     model: BundleOption = None,
     layers: LayersOption = None,
+    clean: CleanOption = False,
     columns: ColumnsOption = None,
     balanced: BalancedOption = False,
     unknown: Annotated[float, typer.Option(min=0, max=1, help="Answer unknown below this probability.")] = 0.0,
@@ -59,7 +60,7 @@ def fit(
     from xsent.encoder import SentenceEncoder
 
     head_files(head, new=not force)
-    encoder = SentenceEncoder(model, layers=layers)
+    encoder = SentenceEncoder(model, layers=layers, clean=clean)
     examples = read_examples(train, _names(columns))
     vectors = examples.encode(encoder, show_progress_bar=sys.stderr.isatty())
     fitted = LinearClassifier.fit(
@@ -94,6 +95,7 @@ def predict(
     ] = "-",
     model: BundleOption = None,
     layers: LayersOption = None,
+    clean: CleanOption = False,
     unknown: Annotated[
         float | None,
         typer.Option(min=0, max=1, help="Answer unknown below this probability, and with 0 never; default: as fitted."),
@@ -108,7 +110,7 @@ def predict(
     from xsent.encoder import SentenceEncoder
     from xsent.files.text import read_fields, read_lines
 
-    encoder = SentenceEncoder(model, layers=layers)
+    encoder = SentenceEncoder(model, layers=layers, clean=clean)
     classifier = LinearClassifier.load(head, fingerprint=encoder.fingerprint)
     lines = read_fields(file, 2, "two texts") if classifier.pairs else ([line] for line in read_lines(file))
     total = 0

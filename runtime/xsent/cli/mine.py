@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from xsent.cli.options import BundleOption, LayersOption, MarginOption, NeighborsOption
+from xsent.cli.options import BundleOption, CleanOption, LayersOption, MarginOption, NeighborsOption
 from xsent.cli.terminal import one_line_errors, print_json, print_row
 from xsent.errors import DataError, FingerprintError
 
@@ -29,6 +29,7 @@ def mine(
     trg: Annotated[str, typer.Argument(metavar="TRG", help="The text in the other language.")],
     model: BundleOption = None,
     layers: LayersOption = None,
+    clean: CleanOption = False,
     src_vectors: Annotated[
         Path | None, typer.Option(help="Vectors of SRC by xsent encode; default: they are made.")
     ] = None,
@@ -54,7 +55,7 @@ def mine(
         raise DataError("standard input can be read once: only one of SRC and TRG may be -")
     texts = (read_sentences(src), read_sentences(trg))
     with TemporaryDirectory(prefix="xsent-") as folder:
-        left, right = _vectors_of(Path(folder), texts, (src_vectors, trg_vectors), model, layers)
+        left, right = _vectors_of(Path(folder), texts, (src_vectors, trg_vectors), model, layers, clean)
         pairs = mine_bitext(
             left.rows,
             right.rows,
@@ -81,6 +82,7 @@ def score(
     ] = "-",
     model: BundleOption = None,
     layers: LayersOption = None,
+    clean: CleanOption = False,
     margin: MarginOption = "ratio",
     k: NeighborsOption = 4,
     precision: Annotated[
@@ -104,7 +106,7 @@ def score(
         raise DataError(f"{pairs}: empty; expected a pair a line")
     (src_texts, src_rows), (trg_texts, trg_rows) = (_distinct([pair[side] for pair in given]) for side in (0, 1))
     with TemporaryDirectory(prefix="xsent-") as folder:
-        left, right = _vectors_of(Path(folder), (src_texts, trg_texts), (None, None), model, layers)
+        left, right = _vectors_of(Path(folder), (src_texts, trg_texts), (None, None), model, layers, clean)
         scorer = PairScorer(left.rows, right.rows, margin=margin, k=k)
         scores = scorer.score(src_rows, trg_rows)
         advice = None
@@ -127,6 +129,7 @@ def duplicates(
     ],
     model: BundleOption = None,
     layers: LayersOption = None,
+    clean: CleanOption = False,
     vectors: Annotated[
         Path | None, typer.Option(help="Vectors of TEXT by xsent encode; default: they are made.")
     ] = None,
@@ -155,7 +158,7 @@ def duplicates(
 
     texts = read_sentences(text)
     with TemporaryDirectory(prefix="xsent-") as folder:
-        (given,) = _vectors_of(Path(folder), [texts], [vectors], model, layers, on_long="split")
+        (given,) = _vectors_of(Path(folder), [texts], [vectors], model, layers, clean, on_long="split")
         rows = _lines_with_text(texts, unify=False)
         found = mine_paraphrases(given.rows, threshold=threshold, rows=rows, show_progress_bar=sys.stderr.isatty())
     found, differing = split_pairs(found, texts) if strict else (found, found.take(slice(0)))
@@ -212,6 +215,7 @@ def _vectors_of(
     given: Sequence[Path | None],
     model: Path | None,
     layers: int | None,
+    clean: bool,
     *,
     on_long: "OnLong" = "warn",
 ) -> "list[VectorFile]":
@@ -228,7 +232,7 @@ def _vectors_of(
             lines = f"{len(texts[side]):,} lines of text"
             raise DataError(f"{file.path}: {len(file.rows):,} vectors for {lines}; encode it again")
     if len(files) < len(texts):
-        encoder = SentenceEncoder(model, layers=layers)
+        encoder = SentenceEncoder(model, layers=layers, clean=clean)
         note = VectorMeta(encoder.fingerprint, encoder.dim, "float32", normalized=True)
         for file in files.values():
             note = replace(file.note, fingerprint=encoder.fingerprint)
