@@ -27,6 +27,7 @@ from xsent import FingerprintError, SentenceEncoder, XsentError
 from xsent.cli.terminal import Progress
 from xsent.errors import DataError, require_extra
 from xsent.files.atomic import as_data_error, atomic_file, file_exists_error, read_json, sweep, to_json
+from xsent.files.text import can_be_divided
 
 with require_extra("ray"):
     import pyarrow
@@ -98,8 +99,11 @@ def find_partitions(path: Path, column: str) -> list[Partition]:
     for source in sources:
         if any(name.startswith((".", "_")) for name in source.relative_to(path).parts):
             continue
-        if source.suffix in (".gz", ".xz"):
-            raise DataError(f"{source}: a compressed file cannot be divided; decompress it, or leave --engine out")
+        if source.suffix != ".parquet" and not can_be_divided(source):
+            raise DataError(
+                f"{source}: a file that is compressed or has no line feeds cannot be divided; unpack it and end its "
+                "lines in line feeds, or leave --engine out"
+            )
         state = _state(source)
         text_column = column if source.suffix == ".parquet" else ""
         line = 0

@@ -1,12 +1,13 @@
 """Experiments that are run by hand; their results stand in docs.
 
-python -m xsent_bench.experiments stores | serving | sharing | stream
+python -m xsent_bench.experiments stores | serving | sharing | stream | noise
 """
 
 import json
 import subprocess
 import sys
 import tempfile
+import warnings
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing, contextmanager
@@ -29,9 +30,10 @@ from xsent.bundle import TABLE, Bundle
 from xsent.cli.options import split_names
 from xsent.cli.terminal import Progress, format_table, one_line_errors
 from xsent.cpu import time_each
-from xsent.encoder import SentenceEncoder
+from xsent.encoder import SentenceEncoder, UnknownTextWarning
 from xsent.errors import DataError, check_choice, require_extra
 from xsent_bench.cli import numbers
+from xsent_bench.noise import measure_noise
 from xsent_bench.processes import resident
 from xsent_bench.report import listing
 from xsent_bench.results import Measurement
@@ -47,7 +49,7 @@ SERVER = [sys.executable, "-P", "-c", "from xsent.cli.terminal import main; main
 SHARER = """
 import sys
 from hashlib import sha256
-from xsent.encoder import SentenceEncoder
+from xsent.encoder import SentenceEncoder, UnknownTextWarning
 from xsent_bench.texts import sentences
 encoder = SentenceEncoder(sys.argv[1], backend=sys.argv[2], threads=1)
 print(sha256(encoder.encode(sentences(200)).tobytes()).hexdigest(), flush=True)
@@ -317,6 +319,19 @@ def different_sentences(number: int) -> Iterator[str]:
     """Different sentences, with the same lengths in every stretch."""
     for i, text in enumerate(islice(cycle(sentences(BEGINNINGS)), number)):
         yield f"{text} {i * STEP % NUMBERS:09d}"
+
+
+@app.command()
+@one_line_errors()
+def noise(
+    folder: Annotated[Path, typer.Argument(help="A folder with en-XX.tsv, such as Tatoeba's: English, translation.")],
+    bundle: Annotated[Path | None, typer.Option(help="A bundle; default: the built-in one.")] = None,
+    languages: Annotated[str, typer.Option(help="Languages of the noisy texts, commas between.")] = "fr,de,pt,ru",
+    lines: Annotated[int, typer.Option(min=2, help="Pairs of each language.")] = 200,
+) -> None:
+    """Measure what noise of mails, chats, logs, scans and exports costs, as it is and with --clean."""
+    warnings.simplefilter("ignore", UnknownTextWarning)  # some kinds are not far from another language
+    typer.echo(measure_noise(bundle, folder, split_names(languages), lines))
 
 
 if __name__ == "__main__":

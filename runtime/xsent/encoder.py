@@ -4,7 +4,7 @@ import math
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from itertools import islice
 from pathlib import Path
 from typing import Any, Literal, TypeAlias, TypeVar, get_args
@@ -19,7 +19,7 @@ from xsent.cli.terminal import Progress
 from xsent.errors import BundleError, FingerprintError, check_choice, whole_number
 from xsent.precision import Precision, Vectors, binary_similarity, pack_signs, stored_as, to_int8
 from xsent.similarity import cosine_similarity
-from xsent.tokenizer import Tokenizer
+from xsent.tokenizer import MEASURED, Tokenizer, expected_tokens, seems_foreign
 
 OnLong = Literal["warn", "error", "split"]
 
@@ -29,7 +29,7 @@ class LongSentenceWarning(UserWarning):
 
 
 class UnknownTextWarning(UserWarning):
-    """Sentences were mostly of characters that the encoder does not know; one warning a call gives their number."""
+    """Sentences were mostly of characters, or of words, that the encoder does not know; one warning a call of each."""
 
 
 @dataclass(frozen=True)
@@ -73,12 +73,14 @@ class EncodeStats:
     sentences: int = 0  # how many there were, empty ones not counted
     cut: int = 0  # those that had more tokens than the encoder reads
     unknown: int = 0  # those mostly of characters that no piece of the vocabulary has
+    foreign: int = 0  # those whose words are cut into small pieces, as in a language that the model does not know
 
     def add(self, other: "EncodeStats") -> None:
         """Add the counts of other sentences."""
         self.sentences += other.sentences
         self.cut += other.cut
         self.unknown += other.unknown
+        self.foreign += other.foreign
 
     def warn(self, max_length: int, languages: tuple[str, ...], stacklevel: int = 3) -> None:
         """Warn, by default the caller of the function that calls this."""
@@ -94,8 +96,16 @@ class EncodeStats:
                 f"know, their vectors mean little; it was trained for {', '.join(languages)}"
             )
             warnings.warn(message, UnknownTextWarning, stacklevel)
+        if self.foreign > _FOREIGN * self.sentences:
+            message = (
+                f"{self.foreign:,} of {self.sentences:,} sentences seem to be in a language that this model does not "
+                f"know, their vectors mean little; it was trained for {', '.join(languages)}"
+            )
+            warnings.warn(message, UnknownTextWarning, stacklevel)
 
 
+# Share of sentences that seem foreign from which it is said: of text in the model's languages one in 8,000 does.
+_FOREIGN = 0.02
 # Sentences handed to a thread at once: enough to make the hand-over cheap, few enough to keep all threads busy.
 _CHUNK = 16
 # Most tokens of a window of a text that is too long. Layers are trained on short text, and vectors of longer windows
@@ -119,6 +129,7 @@ class SentenceEncoder:
             where onnxruntime is not installed.
         threads: Sentences to encode at once; None is every CPU this process may use, or one without layers: such
             sentences end before a second thread gets the interpreter.
+        clean: Take off what mails, chats, logs and scans add to sentences first, see `xsent.clean.clean_text`.
 
     Raises:
         BundleError: The bundle is missing, damaged, of an unknown version or without that depth.
@@ -134,12 +145,13 @@ class SentenceEncoder:
         layers: int | None = None,
         backend: str | None = None,
         threads: int | None = None,
+        clean: bool = False,
     ) -> None:
         threads = None if threads is None else whole_number("threads", threads)
         backend = backend or default_backend()
         self.bundle = Bundle.open(builtin_path() if path is None else path, layers)
         with preload_backend(backend):
-            self._tokenizer = Tokenizer(self.bundle.tokenizer_path)
+            self._tokenizer = Tokenizer(self.bundle.tokenizer_path, clean=clean)
         if self._tokenizer.vocab_size != self.bundle.vocab_size:
             raise BundleError(
                 f"{self.bundle.path}: the tokenizer has {self._tokenizer.vocab_size:,} pieces, the table "
@@ -147,7 +159,7 @@ class SentenceEncoder:
             )
         self._backend = open_backend(backend, self.bundle)
         self._matrices: dict[str, NDArray[np.float32]] = {}  # into other spaces, loaded at first use
-        self._opened_as = (None if path is None else self.bundle.path.absolute(), layers, backend, threads)
+        self._opened_as = (None if path is None else self.bundle.path.absolute(), layers, backend, threads, clean)
         self.threads = threads or (available_cpus() if self.layers else 1)
 
     def __repr__(self) -> str:
@@ -358,10 +370,19 @@ class SentenceEncoder:
             except (TypeError, ValueError) as error:
                 raise type(error)(f"sentence {first + row + 1} (counted from 1): {error}") from error
             seen.sentences += bool(len(ids))
-            seen.unknown += self._tokenizer.mostly_unknown(ids)
+            unknown = self._tokenizer.mostly_unknown(ids)
+            seen.unknown += unknown
+            seen.foreign += not unknown and seems_foreign(text, len(ids)) and self._measured
             seen.cut += options.on_long == "warn" and len(ids) > self.max_length
             rows[row] = options.finish(self._embed(ids, split=options.on_long == "split"))
         return items, rows, seen
+
+    @cached_property
+    def _measured(self) -> bool:
+        """Whether the number of tokens tells languages apart that this model does not know."""
+        texts = self.bundle.golden.sentences
+        tokens = sum(map(self.count_tokens, texts))
+        return set(self.languages) <= MEASURED and 0 < tokens < 1.2 * sum(map(expected_tokens, texts))
 
     def _embed(self, ids: NDArray[np.int64], *, split: bool) -> NDArray[np.float32]:
         """Raw vector [D] of the first `max_length` ids, or the mean over windows of equal size."""
@@ -376,9 +397,9 @@ class SentenceEncoder:
 
 
 def _open_again(
-    path: Path | None, layers: int | None, backend: str, threads: int | None, fingerprint: str
+    path: Path | None, layers: int | None, backend: str, threads: int | None, clean: bool, fingerprint: str
 ) -> SentenceEncoder:
-    encoder = SentenceEncoder(path, layers=layers, backend=backend, threads=threads)
+    encoder = SentenceEncoder(path, layers=layers, backend=backend, threads=threads, clean=clean)
     if encoder.fingerprint != fingerprint:
         raise FingerprintError(
             f"{encoder.bundle.path} has fingerprint {encoder.fingerprint}, the encoder that was pickled {fingerprint}; "

@@ -1,5 +1,6 @@
 """`xsent encode --engine ray` on a cluster of two workers on this machine."""
 
+import gzip
 import json
 import os
 import re
@@ -153,7 +154,9 @@ def test_a_folder_of_text_and_parquet(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("a.txt.gz", b"", "a compressed file cannot be divided; decompress it"),
+        ("a.txt.gz", b"", "compressed or has no line feeds cannot be divided; unpack it"),
+        ("packed", gzip.compress(b"one"), "compressed or has no line feeds cannot be divided; unpack it"),
+        ("mac.txt", b"one\rtwo\r", "compressed or has no line feeds cannot be divided; unpack it"),
         ("a.parquet", b"Anna\n", "a.parquet: damaged"),
         ("a.txt", b"", "empty; expected a text or Parquet file, or a folder of them"),
         ("b.txt", None, "no such file or folder"),

@@ -123,7 +123,7 @@ def test_labels_and_lines_are_those_of_the_library(client: TestClient, encoder: 
     vectors = encoder.encode(texts, on_long="split")
     answer = client.post("/classify", json={"input": texts, "head": "topics"})
     assert [one["label"] for one in answer.json()["data"]] == head.predict(vectors)
-    assert [one["probability"] for one in answer.json()["data"]] == head.predict_proba(vectors).max(axis=1).tolist()
+    assert [one["probability"] for one in answer.json()["data"]] == [share for _, share in head.answers(vectors)]
     assert answer.headers["X-Xsent-Fingerprint"] == encoder.fingerprint
     unsure = client.post("/classify", json={"input": "Anna", "head": "topics", "unknown": 1}).json()
     assert (unsure["data"][0]["label"], unsure["usage"]["prompt_tokens"]) == (None, encoder.count_tokens("Anna"))

@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 from xsent import SentenceEncoder
 from xsent.errors import DataError
 from xsent_bench import experiments, retrieval
+from xsent_bench.noise import KINDS
 
 LINES = {code: [line for document in toy_documents(code, 20) for line in document] for code in ("en", "fr")}
 
@@ -109,3 +110,15 @@ def test_lines_and_duplicates_are_looked_for(mini_bundle: Path, folder: Path) ->
     texts = ("en and fr", "all 2 languages", "en, a tenth also in fr")
     assert [row[:2] for row in found[8:]] == [[name, score] for name in texts for score in ("margin", "cosine")]
     assert all(0 <= float(share) <= 100 for row in found[8:] for share in row[2:])
+
+
+@pytest.mark.filterwarnings("ignore::xsent.UnknownTextWarning")
+def test_noise_is_measured_as_it_is_and_cleaned(tmp_path: Path) -> None:
+    write_lines(tmp_path / "en-de.tsv", ["The cat sleeps.\tDie Katze schläft.", "It rains.\tEs regnet."])
+    result = CliRunner().invoke(experiments.app, ["noise", str(tmp_path), "--languages", "de"])
+    assert result.exit_code == 0, result.output
+    found = {row[0]: row[1:] for row in cells(result.stdout)}
+    assert found["none"] == ["100.0", "+0.0", "100.0", "+0.0"] and len(found) == 2 + len(KINDS)
+    assert found["ANSI colours"][2:] == ["100.0", "+0.0"]
+    missing = CliRunner().invoke(experiments.app, ["noise", str(tmp_path), "--languages", "fr"])
+    assert missing.exit_code == 1 and is_one_line(missing.stderr)

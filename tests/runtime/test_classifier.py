@@ -1,5 +1,6 @@
 """Linear heads on vectors."""
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -121,6 +122,26 @@ def test_unknown_is_what_it_is_not_sure_of_and_what_has_no_words(head: LinearCla
     assert head.predict(between[:0]) == []
 
 
+def test_what_is_far_from_all_texts_of_the_training_has_no_label(tmp_path: Path) -> None:
+    vectors, labels = make(900, noise=0.2)
+    head = LinearClassifier.fit(vectors[:90], labels[:90], fingerprint="abc")
+    far = np.array([[0, 0, 0, 1, 2, 1], [-1, -1, -1, 0, 0, 0], [0] * 6, [1, 0, 0, 0, 0, 0]], np.float32)
+    assert head.predict(far) == [None, None, None, "animals"]
+    assert [probability is None for _, probability in head.answers(far)] == [True, True, True, False]
+    assert [label is None for label in head.predict(far, unknown=0)] == [False, False, True, False]
+    own = [label is None for label in head.predict(vectors[90:])]
+    assert 0.02 < np.mean(own) < 0.1  # about as often as of the training texts
+    pairs = LinearClassifier.fit(vectors.reshape(-1, 2, DIM), labels[::2], fingerprint="abc")
+    assert None not in pairs.predict(-vectors.reshape(-1, 2, DIM))
+    head.save(tmp_path / "old.npz")
+    np.savez(tmp_path / "old.npz", weight=head.weight, bias=head.bias)
+    note = json.loads((tmp_path / "old.json").read_text())
+    del note["least"]
+    note |= {"format_version": 1, "sha256": file_digest(tmp_path / "old.npz")}
+    (tmp_path / "old.json").write_text(json.dumps(note))
+    assert LinearClassifier.load(tmp_path / "old.npz", fingerprint="abc").predict(far) == head.predict(far, unknown=0)
+
+
 @pytest.mark.parametrize(
     ("changed", "error", "message"),
     [
@@ -147,7 +168,8 @@ def test_what_cannot_be_fitted(changed: dict[str, Any], error: type[Exception], 
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"format_version": 2}, "version 2, this xsent reads 1"),
+        ({"format_version": 3}, "version 3, this xsent reads 1 and 2"),
+        ({"least": 7}, "no cosine"),
         ({"labels": ["a", "b"]}, "for 2 labels and 6 features"),
         ({"labels": ["a", "a", "b"]}, "labels"),
         ({"pairs": True}, "24 features"),
@@ -176,7 +198,9 @@ Arrays = dict[str, NDArray[Any]]
         (lambda arrays: {**arrays, "bias": np.full(3, np.nan, np.float32)}, np.savez, "bias holds other"),
         (lambda arrays: {**arrays, "weight": arrays["weight"] / 0}, np.savez, "weight holds other"),
         (lambda arrays: {**arrays, "bias": np.array(["a"] * 3)}, np.savez, "bias holds other"),
-        (lambda arrays: {"weight": arrays["weight"]}, np.savez, "bias"),
+        (lambda arrays: {**arrays, "bias": arrays["bias"][:2]}, np.savez, "weights"),
+        (lambda arrays: {**arrays, "centres": arrays["centres"][:2]}, np.savez, "weights"),
+        (lambda arrays: {"weight": arrays["weight"], "centres": arrays["centres"]}, np.savez, "bias"),
     ],
 )
 @pytest.mark.filterwarnings("ignore:divide")
@@ -184,7 +208,7 @@ def test_numbers_of_whoever_writes_both_files(
     head: LinearClassifier, tmp_path: Path, change: Callable[[Arrays], Arrays], save: Callable[..., None], message: str
 ) -> None:
     head.save(tmp_path / "a.npz")
-    save(tmp_path / "a.npz", **change({"weight": head.weight, "bias": head.bias}))
+    save(tmp_path / "a.npz", **change({"weight": head.weight, "bias": head.bias, "centres": head.centres}))
     edit_json(tmp_path / "a.json", sha256=file_digest(tmp_path / "a.npz"))
     with pytest.raises(DataError, match=rf"a\.npz: damaged \(.*{message}"):
         LinearClassifier.load(tmp_path / "a.npz", fingerprint="abc")

@@ -48,6 +48,15 @@ def test_fit_says_what_it_found(run: Runner, folder: Path) -> None:
     assert (head.unknown, head.choice.l2) == (0.7, facts["l2"])
 
 
+def test_fit_mentions_balanced_where_labels_are_unequal(run: Runner, folder: Path) -> None:
+    rows = [f"animals\t{text} {number}" for number in range(5) for text in TEXTS["animals"]]
+    rows += [f"{label}\t{text}" for label in ("money", "weather") for text in TEXTS[label]]
+    file = write_lines(folder / "unequal.tsv", rows)
+    advice = "The labels have 4 to 20 examples; if rare labels matter as much, fit with --balanced.\n"
+    assert run("classify", "fit", file, folder / "a.npz")[2] == advice
+    assert run("classify", "fit", file, folder / "b.npz", "--balanced")[2] == ""
+
+
 def test_a_head_of_english_labels_french(run: Runner, folder: Path, head: Path) -> None:
     code, out, err = run("classify", "predict", head, stdin="\n".join(FRENCH.values()))
     assert (code, err) == (0, "")
@@ -90,7 +99,8 @@ def test_predict_json_unknown_and_more_than_one_block(run: Runner, folder: Path,
     file.write_text("The cat\n\n")
     known, empty = map(json.loads, run("classify", "predict", head, file, "--json")[1].splitlines())
     assert (known["label"], known["text"]) == ("animals", "The cat")
-    assert (empty["label"], empty["text"]) == (None, "")
+    assert (empty["label"], empty["text"], empty["probability"]) == (None, "", None)
+    assert run("classify", "predict", head, file)[1].splitlines()[1] == "unknown\t\t"
     _, out, _ = run("classify", "predict", head, file, "--unknown", 1)
     assert [line.split("\t")[0] for line in out.splitlines()] == ["unknown", "unknown"]
     texts = [f"{text} {number}" for number, text in enumerate(islice(cycle(FRENCH.values()), 300))]

@@ -52,6 +52,17 @@ def test_company_order_threads_and_many_callers_change_no_bit(mini_bundle: Path,
     assert np.array_equal(np.stack(list(parallel.encode_iter(shuffled))), alone[order])
 
 
+OWN = [
+    "Yesterday evening we went to the best restaurant in our town.",
+    "Hier soir, nous sommes allés au meilleur restaurant de notre ville.",
+    "Gestern Abend gingen wir ins beste Restaurant unserer Stadt.",
+    "Ayer por la noche fuimos al mejor restaurante de nuestra ciudad.",
+    "Ieri sera siamo andati nel miglior ristorante della nostra città.",
+    "Ontem à noite fomos ao melhor restaurante da nossa cidade.",
+    "Gisteravond gingen we naar het beste restaurant van onze stad.",
+    "Вчера вечером мы пошли в лучший ресторан нашего города.",
+    "昨夜、私たちは町で一番のレストランに行きました。",
+]
 GEORGIAN = "კატას სძინავს ხალიჩაზე ფანჯარასთან."
 
 
@@ -70,6 +81,32 @@ def test_texts_that_are_mostly_unknown_are_counted_in_one_warning() -> None:
     assert alone.any()
     with pytest.warns(UnknownTextWarning, match="40 of 80"):
         assert np.array_equal(encoder.encode([GEORGIAN, "The cat sleeps."] * 40)[-2], alone)
+
+
+def test_sentences_in_other_languages_are_counted_in_one_warning(mini_bundle: Path) -> None:
+    encoder = SentenceEncoder()
+    foreign = [
+        "Wczoraj wieczorem poszliśmy z przyjaciółmi do najlepszej restauracji w naszym mieście.",
+        "Учора ввечері ми разом із друзями пішли до найкращої їдальні нашого міста.",
+        "Χθες το βράδυ πήγαμε στο καλύτερο εστιατόριο της πόλης μας.",
+        "昨天晚上，我们和朋友去了镇上最好的餐馆吃饭。",
+        "Dün akşam şehrimizdeki en iyi restorana yemek yemeye gittik.",
+    ]
+    for text in foreign:
+        with pytest.warns(UnknownTextWarning, match=r"1 of 1 sentences seem to be in a language .* trained for en, fr"):
+            encoder.encode(text)
+    own = [*OWN, "OK", "Kobayashi", "7 Up", "a8f3-9c0d-77e1", "2024-11-25 17:48:03", "https://t.co/x7Gh2kQ9"]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        encoder.encode(own)
+        for text in own:
+            encoder.encode(text)
+        SentenceEncoder(mini_bundle).encode(foreign[0], on_long="split")  # its few pieces cut every word
+    with pytest.warns(UnknownTextWarning, match="2 of 80 sentences seem"):
+        encoder.encode(own[:13] * 6 + foreign[:2])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        encoder.encode(own[:10] * 10 + foreign[:1])  # too few to tell
 
 
 @pytest.mark.parametrize("threads", [1, 2])

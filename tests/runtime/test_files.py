@@ -126,6 +126,36 @@ def test_only_line_feeds_end_lines(tmp_path: Path, name: str, pack: Callable[[by
     assert list(read_lines(tmp_path / name)) == LINES
 
 
+@pytest.mark.parametrize("pack", [bytes, gzip.compress, lzma.compress])
+def test_compression_is_known_by_the_first_bytes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pack: Callable[[bytes], bytes]
+) -> None:
+    for name in ("mails", "mails.txt", "mails.gz.part"):
+        (tmp_path / name).write_bytes(pack(TEXT))
+        assert list(read_lines(tmp_path / name)) == LINES
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BufferedReader(io.BytesIO(pack(TEXT)))))
+    assert list(read_lines("-")) == LINES
+
+
+def test_carriage_returns_end_lines_where_no_line_feed_does(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "a"
+    for content, lines in [
+        (b"one\rtwo\r\rfour\r", ["one", "two", "", "four"]),
+        (b"\xef\xbb\xbfone\rtwo", ["one", "two"]),
+        (b"one\r", ["one"]),
+        (b"10%\r20%\rdone\nnext\r", ["10%\r20%\rdone", "next"]),  # a line feed ends its lines
+        (b"one\r\ntwo\r\n", ["one", "two"]),
+    ]:
+        file.write_bytes(content)
+        assert list(read_lines(file)) == lines
+    monkeypatch.setattr("xsent.files.text._LONGEST", 100)
+    file.write_bytes(b"word\r" * 100 + b"end")
+    assert list(read_lines(file)) == ["word"] * 100 + ["end"]  # longer in all than a line may be
+    file.write_bytes(b"word\r" + b"x" * 500)
+    with pytest.raises(DataError, match="a:2: over 100 bytes"):
+        list(read_lines(file))
+
+
 def test_standard_input_marks_and_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(TEXT)))
     assert list(read_lines("-")) == LINES

@@ -1,11 +1,12 @@
 """Text to piece ids."""
 
+import unicodedata
 from pathlib import Path
 
 import pytest
 
 from xsent.errors import BundleError
-from xsent.tokenizer import Tokenizer
+from xsent.tokenizer import Tokenizer, remove_format
 
 
 @pytest.fixture(scope="module")
@@ -21,6 +22,22 @@ def test_the_model_normalises_and_adds_no_marks(tokenizer: Tokenizer) -> None:
     assert tokenizer.encode("  ＡＮＮＡ   sees ") == tokenizer.encode("anna SEES")
     assert tokenizer.encode("Anna") + tokenizer.encode("Anna") == tokenizer.encode("Anna Anna")
     assert len(tokenizer.encode("Anna " * 100_000)) >= 100_000
+
+
+def test_format_characters_are_no_part_of_a_text(tokenizer: Tokenizer) -> None:
+    assert tokenizer.encode("\ufeffDie Sau\u00adna ist ge\u200böff\u2060net.\u202c") == tokenizer.encode(
+        "Die Sauna ist geöffnet."
+    )
+    assert tokenizer.encode("\u200b\u200d") == []
+    assert tokenizer.encode("👩\u200d👧") == tokenizer.encode("👩👧")
+    assert tokenizer.encode("❤\ufe0f") != tokenizer.encode("❤")  # a piece of the vocabulary
+    kept = {
+        chr(code) for code in range(0x110000) if unicodedata.category(chr(code)) == "Cf" and remove_format(chr(code))
+    }
+    names = [unicodedata.name(sign) for sign in kept]
+    assert all(name.startswith(("ARABIC ", "SYRIAC ", "KAITHI ", "EGYPTIAN ")) for name in names)
+    for ordinary in ("Anna", "Über 漢字 ё", "é", "a\u0301", "☕\ufe0f", "\t\n\x07"):
+        assert remove_format(ordinary) is ordinary
 
 
 def test_what_is_no_model_and_no_text(tokenizer: Tokenizer, tmp_path: Path) -> None:

@@ -26,6 +26,7 @@ from torch import Tensor, nn
 from xsent.bundle import file_digest
 from xsent.errors import DataError
 from xsent.files.atomic import as_data_error, as_write_error, atomic_folder, read_json, to_json
+from xsent.tokenizer import remove_format
 from xsent_train.model import Encoder, ModelConfig
 from xsent_train.tokens import Tokens, open_tokenizer
 
@@ -262,7 +263,8 @@ class CheckpointEncoder:
         """Unit vectors of sentences [n, dim], zero if empty; each is cut at the encoder's `max_length` tokens."""
         parts = []
         for start in range(0, len(sentences), 256):
-            tokens = to_tokens(self._processor.encode(list(sentences[start : start + 256])), self._encoder)
+            texts = [remove_format(text) for text in sentences[start : start + 256]]
+            tokens = to_tokens(self._processor.encode(texts), self._encoder)
             vectors = self._encoder(tokens.to(self._device))[:, : self.dim].cpu()
             # Of an empty sentence the layers see the first and the last token; as in a bundle it is the zero vector.
             parts.append((F.normalize(vectors, dim=1) * (tokens.lengths > 0)[:, None]).numpy())

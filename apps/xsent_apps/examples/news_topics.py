@@ -50,7 +50,7 @@ def by_examples(encoder: SentenceEncoder, english: list[str], topics: list[str],
     for half in (even, ~even):
         labels = [topic for topic, taken in zip(topics, half, strict=True) if taken]
         head = LinearClassifier.fit(vectors[half], labels, fingerprint=encoder.fingerprint)
-        predicted[~half] = head.predict(asked[~half])
+        predicted[~half] = head.predict(asked[~half], unknown=0)
     return predicted.tolist()
 
 

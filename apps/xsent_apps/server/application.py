@@ -205,11 +205,9 @@ class Service:
         vectors, tokens = await self._encode(texts, request, {"on_long": "split"})
         if head.pairs:
             vectors = vectors.reshape(-1, 2, self._encoder.dim)
-        labels = head.predict(vectors, unknown=form.unknown)
-        probabilities = head.predict_proba(vectors).max(axis=1).tolist()
         data = [
             {"index": row, "label": label, "probability": probability}
-            for row, (label, probability) in enumerate(zip(labels, probabilities, strict=True))
+            for row, (label, probability) in enumerate(head.answers(vectors, unknown=form.unknown))
         ]
         return self._reply(data, tokens, head=name)
 

@@ -13,6 +13,7 @@ from xsent.bundle import TOKENIZER
 from xsent.files.atomic import to_json
 from xsent.open_model import SupportsEncode
 from xsent.similarity import unit_rows
+from xsent.tokenizer import remove_format
 from xsent_export.formats.sentence_transformers import bert_config, write_sentence_transformers
 from xsent_export.formats.tokenizer import write_tokenizer
 from xsent_export.graph import INPUT, MASK, OUTPUT, write_batch_graph
@@ -71,7 +72,7 @@ class GraphEncoder:
 
     def encode(self, sentences: Sequence[str]) -> NDArray[np.float32]:
         """Unit vectors of sentences [n, D]."""
-        pieces = [ids[: self._config.max_length] for ids in self._processor.encode(list(sentences))]
+        pieces = [ids[: self._config.max_length] for ids in self._processor.encode([*map(remove_format, sentences)])]
         if self._config.num_layers or self._config.depths:
             pieces = [[self._config.first, *ids, self._config.last] for ids in pieces]
         order = sorted(range(len(pieces)), key=lambda i: len(pieces[i]))  # for little padding; it changes no vector

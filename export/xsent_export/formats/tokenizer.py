@@ -2,6 +2,7 @@
 
 The SentencePiece model is expressed in steps that both readers apply alike:
 
+- Format characters are removed, as `xsent.tokenizer` does.
 - Text is normalised in steps that both have. `tokenizers` applies SentencePiece's own map to one cluster of characters
   at a time, and so loses accents that are separate characters; transformers.js does not read the map. The map comes
   last, for rare characters, and only for `tokenizers`.
@@ -21,6 +22,7 @@ from typing import Any
 
 from xsent.errors import DataError
 from xsent.files.atomic import to_json
+from xsent.tokenizer import FORMAT
 from xsent_train.data.vocabulary import ModelProto, SentencePiece
 from xsent_train.model import ModelConfig
 from xsent_train.tokens import FRAME
@@ -30,7 +32,7 @@ NORMALISATION = "nmt_nfkc_cf"
 UNKNOWN_PENALTY = 10.0  # SentencePiece's score of an unknown character, below that of the least likely piece
 # Characters that this normalisation removes, and those that it makes spaces in addition to NFKC.
 REMOVED = "[\x01-\x08\x0b\x0e-\x1f\x7f\x8f\x9f]"
-SPACES = "[\t\n\x0c\r\u061c\u1680\u200b\u200c\u200e\u200f\u2028\u2029\u2581\ufeff\ufffd]"
+SPACES = "[\t\n\x0c\r\u1680\u2028\u2029\u2581\ufffd]"
 # Characters that it keeps but NFKC or lower case would change; unassigned characters replace them for these steps.
 KEPT = {"\u0130": "\ufdd0", "\uff5e": "\ufdd1"}
 # Marks of a first set before those of a second, which NFKC would swap unless they are separated: above a letter before
@@ -139,6 +141,7 @@ def _scores(proto: Any) -> list[float]:  # noqa: ANN401
 
 def _normalizer(charsmap: bytes) -> dict[str, Any]:
     steps = [
+        _replace({"Regex": FORMAT}, ""),
         _replace({"Regex": REMOVED}, ""),
         _replace({"Regex": SPACES}, " "),
         *(_replace({"String": kept}, stand_in) for kept, stand_in in KEPT.items()),

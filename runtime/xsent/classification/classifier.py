@@ -25,12 +25,15 @@ from xsent.files.atomic import (
     read_plain,
     to_json,
 )
+from xsent.similarity import unit_rows
 
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
+READABLE = (1, FORMAT_VERSION)  # a head of version 1 knows no distances
 
 ClassWeight = Literal["balanced"]
 
 _OVERHEAD = 4096  # bytes of an archive without its numbers, at most
+_FAR = 0.05  # share of the training texts that are as far from the others as what is unknown
 UNKNOWN = "unknown"  # printed where no label fits
 
 
@@ -52,6 +55,9 @@ class LinearClassifier:
     #: [K, F], divided by the temperature, so that the softmax gives calibrated probabilities
     weight: NDArray[np.float32]
     bias: NDArray[np.float32]  #: [K], divided by it too
+    #: [K, D], the mean vector of every label's texts at length 1; [0, D] for pairs
+    centres: NDArray[np.float32]
+    least: float  #: cosine to the nearest centre below which a text is of none of the labels
 
     def __repr__(self) -> str:
         kind = "pairs" if self.pairs else "texts"
@@ -75,7 +81,8 @@ class LinearClassifier:
             labels: A label for each text or pair [n]; at least two different ones, each at least twice.
             fingerprint: The encoder's fingerprint; `load` requires one of the same space.
             class_weight: "balanced" gives every label the same weight, however rare, also in the probabilities.
-            unknown: Probability below which `predict` gives None.
+            unknown: Probability below which `predict` gives None; it also gives None for texts that are far from all of
+                these.
             seed: Seed for the folds; fitting itself is deterministic.
 
         Raises:
@@ -90,6 +97,7 @@ class LinearClassifier:
         weights = np.ones(len(classes)) if class_weight is None else len(classes) / (len(names) * counts[classes])
         choice = cross_validate(features, classes, weights, seed=seed)
         optimum = fit_logistic(features, classes, l2=choice.l2, weights=weights)
+        centres, least = _centres(features, classes) if rows.ndim == 2 else (np.empty((0, rows.shape[-1])), -1.0)
         return cls(
             fingerprint=fingerprint,
             dim=rows.shape[-1],
@@ -100,6 +108,8 @@ class LinearClassifier:
             choice=choice,
             weight=(optimum.weight / choice.temperature).astype(np.float32),
             bias=(optimum.bias / choice.temperature).astype(np.float32),
+            centres=centres.astype(np.float32),
+            least=least,
         )
 
     def predict_proba(self, vectors: ArrayLike) -> NDArray[np.float32]:
@@ -115,15 +125,27 @@ class LinearClassifier:
     def predict(self, vectors: ArrayLike, *, unknown: float | None = None) -> list[str | None]:
         """The most probable label of every text, see `predict_proba`.
 
-        None if its probability is below `unknown`, by default the value given to `fit`, and for the zero vector, that
-        is a text without words.
+        None if its probability is below `unknown`, by default the value given to `fit`; for a text that is far from all
+        texts of the training, unless `unknown` is given as 0; and for the zero vector, that is a text without words.
+        """
+        return [label for label, _ in self.answers(vectors, unknown=unknown)]
+
+    def answers(self, vectors: ArrayLike, *, unknown: float | None = None) -> list[tuple[str | None, float | None]]:
+        """The label of every text, see `predict`, with the highest probability, None where the labels do not apply.
+
+        They do not apply to a text that is far from all texts of the training, and to one without words.
         """
         threshold = self.unknown if unknown is None else _probability(unknown)
-        probabilities = self.predict_proba(vectors)
-        has_words = np.asarray(vectors).any(axis=-1).reshape(len(probabilities), 2 if self.pairs else 1).all(axis=1)
-        sure = has_words & (probabilities.max(axis=1) >= threshold)
-        best = probabilities.argmax(axis=1)
-        return [self.labels[label] if known else None for label, known in zip(best, sure, strict=True)]
+        rows = np.asarray(vectors)
+        probabilities = self.predict_proba(rows)
+        applies = rows.any(axis=-1).reshape(len(rows), 2 if self.pairs else 1).all(axis=1)
+        if len(self.centres) and unknown != 0:
+            applies &= (_features(rows) @ self.centres.T).max(axis=1) / self.dim**0.5 >= self.least
+        highest = probabilities.max(axis=1).tolist()
+        return [
+            ((self.labels[label] if probability >= threshold else None), probability) if fits else (None, None)
+            for label, probability, fits in zip(probabilities.argmax(axis=1), highest, applies, strict=True)
+        ]
 
     def save(self, path: str | Path, *, force: bool = False) -> None:
         """Write `NAME.npz` with the numbers and `NAME.json` with the rest.
@@ -132,10 +154,10 @@ class LinearClassifier:
         """
         file, beside = head_files(path, new=not force)
         buffer = io.BytesIO()
-        np.savez(buffer, weight=self.weight, bias=self.bias)
+        np.savez(buffer, weight=self.weight, bias=self.bias, centres=self.centres)
         numbers = buffer.getvalue()
         note = {"format_version": FORMAT_VERSION, "sha256": hashlib.sha256(numbers).hexdigest(), **asdict(self)}
-        del note["weight"], note["bias"]
+        del note["weight"], note["bias"], note["centres"]
         with atomic_file(beside) as description, atomic_file(file) as opened:
             opened.write(numbers)
             description.write(to_json(note))
@@ -206,6 +228,19 @@ def _classes(labels: Sequence[str], count: int) -> tuple[tuple[str, ...], NDArra
     return tuple(names), classes, counts
 
 
+def _centres(features: NDArray[np.float64], classes: NDArray[np.int64]) -> tuple[NDArray[np.float64], float]:
+    """The mean of every class at length 1 [K, D], and the cosine that texts of the classes seldom are below.
+
+    It is held out: a text's own class is taken without it.
+    """
+    sums = np.eye(classes.max() + 1)[classes].T @ features
+    cosines = features @ unit_rows(sums).T
+    own = unit_rows(sums[classes] - features)
+    cosines[np.arange(len(classes)), classes] = (features * own).sum(axis=1)
+    nearest = cosines.max(axis=1)[features.any(axis=1)] / features.shape[1] ** 0.5
+    return unit_rows(sums), float(np.quantile(nearest, _FAR)) if len(nearest) else -1.0
+
+
 def _probability(value: float) -> float:
     if not 0 <= value <= 1:
         raise ValueError(f"unknown = {value} must be a probability, between 0 and 1")
@@ -214,18 +249,25 @@ def _probability(value: float) -> float:
 
 def _parse(note: dict[str, Any], file: Path) -> LinearClassifier:
     """A head from its note and the file of its numbers, which must belong together."""
-    if (version := note.pop("format_version")) != FORMAT_VERSION:
-        raise ValueError(f"version {version}, this xsent reads {FORMAT_VERSION}")
+    if (version := note.pop("format_version")) not in READABLE:
+        raise ValueError(f"version {version}, this xsent reads {' and '.join(map(str, READABLE))}")
+    if version == 1:
+        note["least"] = -1.0
     shape = (len(note["labels"]), note["dim"] * (4 if note["pairs"] else 1))
-    numbers = read_plain(file, np.dtype(np.float32).itemsize * shape[0] * (shape[1] + 1) + _OVERHEAD)
+    centres = (0 if version == 1 or note["pairs"] else shape[0], note["dim"])
+    count = shape[0] * (shape[1] + 1) + centres[0] * centres[1]
+    numbers = read_plain(file, np.dtype(np.float32).itemsize * count + _OVERHEAD)
     if note.pop("sha256") != hashlib.sha256(numbers).hexdigest():
         raise ValueError("the numbers have another checksum")
     if note["labels"] != sorted(set(map(str, note["labels"]))):
         raise ValueError("labels are not different words in order")
     note |= {"labels": tuple(note["labels"]), "choice": Choice(**note["choice"])}
     arrays = load_arrays(numbers)
-    head = LinearClassifier(**note, weight=arrays["weight"], bias=arrays["bias"])
+    means = np.empty(centres, np.float32) if version == 1 else arrays["centres"]
+    head = LinearClassifier(**note, weight=arrays["weight"], bias=arrays["bias"], centres=means)
     _probability(head.unknown)
-    if head.weight.shape != shape or head.bias.shape != shape[:1]:
+    if not -1 <= head.least <= 1:
+        raise ValueError(f"least = {head.least} is no cosine")
+    if head.weight.shape != shape or head.bias.shape != shape[:1] or head.centres.shape != centres:
         raise ValueError(f"weights {list(head.weight.shape)} for {shape[0]} labels and {shape[1]} features")
     return head

@@ -217,5 +217,5 @@ def _confusion(heads: Sequence[LinearClassifier], examples: Examples, vectors: N
     counts = np.zeros((len(heads), len(index) - 1, len(index)), np.int64)
     gold = [index[label] for label in examples.labels]
     for count, head in zip(counts, heads, strict=True):
-        np.add.at(count, (gold, [index[label] for label in head.predict(vectors)]), 1)
+        np.add.at(count, (gold, [index[label] for label in head.predict(vectors, unknown=0)]), 1)
     return counts

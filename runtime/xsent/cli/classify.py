@@ -1,6 +1,7 @@
 """`xsent classify`: fit, run and measure linear heads."""
 
 import sys
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import asdict
 from itertools import islice
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from xsent.cli.options import BundleOption, ForceOption, JsonOption, LayersOption, ModelOption, split_names
+from xsent.cli.options import BundleOption, CleanOption, ForceOption, JsonOption, LayersOption, ModelOption, split_names
 from xsent.cli.terminal import format_table, one_line_errors, print_json, print_result, print_row
 from xsent.errors import DataError
 
@@ -25,6 +26,7 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 
+_UNEQUAL = 4  # times the examples of the rarest label, from which --balanced is mentioned
 _BLOCK = 256  # vectors classified at once
 
 ColumnsOption = Annotated[
@@ -44,6 +46,7 @@ def fit(
     head: Annotated[Path, typer.Argument(help="A new .npz file; a .json file of the same name is written too.")],
     model: BundleOption = None,
     layers: LayersOption = None,
+    clean: CleanOption = False,
     columns: ColumnsOption = None,
     balanced: BalancedOption = False,
     unknown: Annotated[float, typer.Option(min=0, max=1, help="Answer unknown below this probability.")] = 0.0,
@@ -57,7 +60,7 @@ def fit(
     from xsent.encoder import SentenceEncoder
 
     head_files(head, new=not force)
-    encoder = SentenceEncoder(model, layers=layers)
+    encoder = SentenceEncoder(model, layers=layers, clean=clean)
     examples = read_examples(train, _names(columns))
     vectors = examples.encode(encoder, show_progress_bar=sys.stderr.isatty())
     fitted = LinearClassifier.fit(
@@ -76,6 +79,10 @@ def fit(
         f"{100 * choice.accuracy:.1f}% right, log loss {choice.log_loss:.3f} (L2 {choice.l2:g})"
     )
     print_result(facts, text, as_json=as_json)
+    fewest, most = (pick(Counter(examples.labels).values()) for pick in (min, max))
+    if most >= _UNEQUAL * fewest and not balanced:
+        advice = "if rare labels matter as much, fit with --balanced"
+        typer.echo(f"The labels have {fewest:,} to {most:,} examples; {advice}.", err=True)
 
 
 @app.command(epilog="Example: xsent classify predict topics.npz notes.txt --unknown 0.5")
@@ -88,17 +95,22 @@ def predict(
     ] = "-",
     model: BundleOption = None,
     layers: LayersOption = None,
+    clean: CleanOption = False,
     unknown: Annotated[
-        float | None, typer.Option(min=0, max=1, help="Answer unknown below this probability; default: as fitted.")
+        float | None,
+        typer.Option(min=0, max=1, help="Answer unknown below this probability, and with 0 never; default: as fitted."),
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Print label, probability and text of every line, in constant memory; an empty line is unknown."""
+    """Print label, probability and text of every line, in constant memory.
+
+    A text that is far from all texts of the training is unknown, and so is an empty line; neither has a probability.
+    """
     from xsent.classification.classifier import LinearClassifier
     from xsent.encoder import SentenceEncoder
     from xsent.files.text import read_fields, read_lines
 
-    encoder = SentenceEncoder(model, layers=layers)
+    encoder = SentenceEncoder(model, layers=layers, clean=clean)
     classifier = LinearClassifier.load(head, fingerprint=encoder.fingerprint)
     lines = read_fields(file, 2, "two texts") if classifier.pairs else ([line] for line in read_lines(file))
     total = 0
@@ -107,7 +119,7 @@ def predict(
         if as_json:
             print_json({"label": label, "probability": probability, "text": texts if classifier.pairs else texts[0]})
         else:
-            print_row(label or "unknown", f"{probability:.4f}", *texts)
+            print_row(label or "unknown", "" if probability is None else f"{probability:.4f}", *texts)
     if not total:
         raise DataError(f"{file}: empty; expected one text a line")
 
@@ -162,8 +174,8 @@ def _names(text: str | None) -> list[str] | None:
 
 def _label(
     head: "LinearClassifier", encoder: "SentenceEncoder", lines: Iterable[list[str]], unknown: float | None
-) -> Iterator[tuple[list[str], str | None, float]]:
-    """Yield the texts of every line with their label and its probability."""
+) -> Iterator[tuple[list[str], str | None, float | None]]:
+    """Yield the texts of every line with their label and its probability, see `LinearClassifier.answers`."""
     import numpy as np
 
     shape = (-1, 2, encoder.dim) if head.pairs else (-1, encoder.dim)
@@ -172,8 +184,8 @@ def _label(
     while block := list(islice(stream, _BLOCK)):
         rows = np.stack([vector for _, vector in block]).reshape(shape)
         kept = [line for (line, _), _ in block[:: 2 if head.pairs else 1]]
-        probabilities = head.predict_proba(rows).max(axis=1).tolist()
-        yield from zip(kept, head.predict(rows, unknown=unknown), probabilities, strict=True)
+        answers = head.answers(rows, unknown=unknown)
+        yield from ((texts, label, probability) for texts, (label, probability) in zip(kept, answers, strict=True))
 
 
 def _files(

@@ -11,6 +11,7 @@ import typer
 
 from xsent.cli.options import (
     BundleOption,
+    CleanOption,
     ForceOption,
     LayersOption,
     PrecisionOption,
@@ -39,6 +40,7 @@ def encode(
     ] = None,
     model: BundleOption = None,
     layers: LayersOption = None,
+    clean: CleanOption = False,
     normalize: Annotated[bool, typer.Option(help="Give vectors length 1.")] = True,
     truncate_dim: TruncateOption = None,
     precision: PrecisionOption = "float32",
@@ -64,6 +66,8 @@ def encode(
         raise ValueError("--resume goes on with a file: name it with --output")
     if resume and force:
         raise ValueError("--resume goes on and --force starts over: give one of them")
+    if clean and engine != "local":
+        raise ValueError(f"--clean is for the local engine, not --engine {engine}")
     _engine(engine)(
         file,
         output,
@@ -80,6 +84,7 @@ def encode(
         workers=workers,
         column=column,
         address=address,
+        **({"clean": True} if clean else {}),
     )
 
 
@@ -92,6 +97,7 @@ def _encode_here(
     threads: int | None,
     resume: bool,
     force: bool,
+    clean: bool = False,
     **options: Any,  # noqa: ANN401  as an engine of another room has them
 ) -> None:
     """The local engine; options are those of `SentenceEncoder.encode_iter`."""
@@ -103,12 +109,14 @@ def _encode_here(
 
     if given := [name for name in ("workers", "column", "address") if options.pop(name) is not None]:
         raise ValueError(f"--{given[0]} is for --engine ray; the local one runs here and reads text")
-    encoder = SentenceEncoder(model, layers=layers, threads=threads)
+    encoder = SentenceEncoder(model, layers=layers, threads=threads, clean=clean)
     dim = options["truncate_dim"] or encoder.dim
     fingerprint = encoder.fingerprint_of(options["space"])
     note = VectorMeta(fingerprint, dim, options["precision"], options["normalize_embeddings"])
     before = file_state(file)
     job: dict[str, object] = {"on_long": options["on_long"], "bytes of input": before and before[0]}
+    if clean:  # left out otherwise: jobs of older versions go on
+        job["clean"] = True
     with _vector_output(output, note, job, force, resume) as writer, Progress("sentences") as progress:
         lines = steady_lines(file)
         done = 0

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from xsent.cli.options import BundleOption, LayersOption, MarginOption, NeighborsOption
+from xsent.cli.options import BundleOption, CleanOption, LayersOption, MarginOption, NeighborsOption
 from xsent.cli.terminal import one_line_errors, print_json, print_row
 from xsent.errors import DataError, FingerprintError
 
@@ -29,6 +29,7 @@ def mine(
     trg: Annotated[str, typer.Argument(metavar="TRG", help="The text in the other language.")],
     model: BundleOption = None,
     layers: LayersOption = None,
+    clean: CleanOption = False,
     src_vectors: Annotated[
         Path | None, typer.Option(help="Vectors of SRC by xsent encode; default: they are made.")
     ] = None,
@@ -54,7 +55,7 @@ def mine(
         raise DataError("standard input can be read once: only one of SRC and TRG may be -")
     texts = (read_sentences(src), read_sentences(trg))
     with TemporaryDirectory(prefix="xsent-") as folder:
-        left, right = _vectors_of(Path(folder), texts, (src_vectors, trg_vectors), model, layers)
+        left, right = _vectors_of(Path(folder), texts, (src_vectors, trg_vectors), model, layers, clean)
         pairs = mine_bitext(
             left.rows,
             right.rows,
@@ -81,6 +82,7 @@ def score(
     ] = "-",
     model: BundleOption = None,
     layers: LayersOption = None,
+    clean: CleanOption = False,
     margin: MarginOption = "ratio",
     k: NeighborsOption = 4,
     precision: Annotated[
@@ -104,7 +106,7 @@ def score(
         raise DataError(f"{pairs}: empty; expected a pair a line")
     (src_texts, src_rows), (trg_texts, trg_rows) = (_distinct([pair[side] for pair in given]) for side in (0, 1))
     with TemporaryDirectory(prefix="xsent-") as folder:
-        left, right = _vectors_of(Path(folder), (src_texts, trg_texts), (None, None), model, layers)
+        left, right = _vectors_of(Path(folder), (src_texts, trg_texts), (None, None), model, layers, clean)
         scorer = PairScorer(left.rows, right.rows, margin=margin, k=k)
         scores = scorer.score(src_rows, trg_rows)
         advice = None
@@ -127,12 +129,16 @@ def duplicates(
     ],
     model: BundleOption = None,
     layers: LayersOption = None,
+    clean: CleanOption = False,
     vectors: Annotated[
         Path | None, typer.Option(help="Vectors of TEXT by xsent encode; default: they are made.")
     ] = None,
     threshold: Annotated[
         float, typer.Option(min=0.8, max=1.33, help="Lowest score of a pair: its cosine over that to other near lines.")
     ] = 1.25,
+    strict: Annotated[
+        bool, typer.Option(help="Keep apart lines that differ in a number, a negation or who did what.")
+    ] = True,
     pairs: Annotated[
         bool,
         typer.Option(
@@ -144,21 +150,24 @@ def duplicates(
     """Find lines that mean the same, in any of the model's languages: number of the group, line and text.
 
     Groups are connected pairs, the largest first. A cosine below 0.6 times the threshold is never enough, one above
-    0.75 times it always is; between them, the two lines must be nearer to each other than to other lines. So lines that
-    differ only in a number or a name are duplicates too. Empty lines are left out.
+    0.75 times it always is; between them, the two lines must be nearer to each other than to other lines. Lines that
+    differ only in a name are duplicates too. Empty lines are left out.
     """
     from xsent.files.text import read_sentences
-    from xsent.mining.paraphrases import group_pairs, mine_paraphrases
+    from xsent.mining.paraphrases import group_pairs, mine_paraphrases, split_pairs
 
     texts = read_sentences(text)
     with TemporaryDirectory(prefix="xsent-") as folder:
-        (given,) = _vectors_of(Path(folder), [texts], [vectors], model, layers, on_long="split")
+        (given,) = _vectors_of(Path(folder), [texts], [vectors], model, layers, clean, on_long="split")
         rows = _lines_with_text(texts, unify=False)
         found = mine_paraphrases(given.rows, threshold=threshold, rows=rows, show_progress_bar=sys.stderr.isatty())
+    found, differing = split_pairs(found, texts) if strict else (found, found.take(slice(0)))
+    count = "1 pair differs" if len(differing) == 1 else f"{len(differing):,} pairs differ"
+    apart = f"; {count} in a number, a negation or who did what; --no-strict takes them too" if len(differing) else ""
     if not len(found):
-        raise DataError(f"no duplicates in {text}: no pair reaches the threshold {threshold}")
-    places = list(zip(found.src.tolist(), found.trg.tolist(), strict=True))
-    groups = group_pairs(places)
+        raise DataError(f"no duplicates in {text}: no pair reaches the threshold {threshold}{apart}")
+    places, rivals = (list(zip(side.src.tolist(), side.trg.tolist(), strict=True)) for side in (found, differing))
+    groups = group_pairs(places, rivals)
     if pairs:
         for score, (i, j) in zip(found.scores, places, strict=True):
             if as_json:
@@ -173,7 +182,8 @@ def duplicates(
                 print_row(str(number), str(row + 1), texts[row])
     extra = sum(map(len, groups)) - len(groups)
     typer.echo(
-        f"{len(groups):,} group{'s' * (len(groups) != 1)}; {extra:,} of {len(texts):,} lines repeat another", err=True
+        f"{len(groups):,} group{'s' * (len(groups) != 1)}; {extra:,} of {len(texts):,} lines repeat another{apart}",
+        err=True,
     )
 
 
@@ -205,6 +215,7 @@ def _vectors_of(
     given: Sequence[Path | None],
     model: Path | None,
     layers: int | None,
+    clean: bool,
     *,
     on_long: "OnLong" = "warn",
 ) -> "list[VectorFile]":
@@ -221,7 +232,7 @@ def _vectors_of(
             lines = f"{len(texts[side]):,} lines of text"
             raise DataError(f"{file.path}: {len(file.rows):,} vectors for {lines}; encode it again")
     if len(files) < len(texts):
-        encoder = SentenceEncoder(model, layers=layers)
+        encoder = SentenceEncoder(model, layers=layers, clean=clean)
         note = VectorMeta(encoder.fingerprint, encoder.dim, "float32", normalized=True)
         for file in files.values():
             note = replace(file.note, fingerprint=encoder.fingerprint)

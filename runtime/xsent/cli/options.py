@@ -35,6 +35,14 @@ TruncateOption = Annotated[int | None, typer.Option(help="Keep only the first nu
 ThreadsOption = Annotated[
     int | None, typer.Option(min=1, help="Texts to encode at once; default: all CPUs, or 1 without layers.")
 ]
+CleanOption = Annotated[
+    bool,
+    typer.Option(
+        "--clean",
+        help="Take off what mails, chats, logs and scans add before a text is encoded: marks of quotations, times, "
+        "tags, Markdown, addresses, emoji, broken encodings.",
+    ),
+]
 ForceOption = Annotated[bool, typer.Option("--force", help="Replace existing files.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from xsent.cli.options import BundleOption, JsonOption, LayersOption, SpaceOption, ThreadsOption
+from xsent.cli.options import BundleOption, CleanOption, JsonOption, LayersOption, SpaceOption, ThreadsOption
 from xsent.cli.terminal import one_line_errors, print_json, print_row
 
 _QUERIES = 256  # searched at once, in one pass over the vectors
@@ -20,6 +20,7 @@ def index(
     index: Annotated[Path, typer.Argument(help="The folder to make, or with --add to add to.")],
     model: BundleOption = None,
     layers: LayersOption = None,
+    clean: CleanOption = False,
     space: SpaceOption = None,
     add: Annotated[
         bool, typer.Option("--add", help="Add the lines to an index; their numbers follow its own.")
@@ -42,7 +43,7 @@ def index(
         made = (extend_index if add else build_index)(
             index,
             steady_lines(file),
-            SentenceEncoder(model, layers=layers, threads=threads),
+            SentenceEncoder(model, layers=layers, threads=threads, clean=clean),
             source=file,
             space=space,
             graph=graph,
@@ -69,6 +70,7 @@ def search(
     exact: Annotated[bool, typer.Option("--exact", help="Do not use the graph.")] = False,
     model: BundleOption = None,
     layers: LayersOption = None,
+    clean: CleanOption = False,
     space: SpaceOption = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -87,7 +89,7 @@ def search(
         raise DataError("the query is empty; ask for something")
     source = "-" if query == "-" else queries
     opened = SearchIndex(index)
-    encoder = SentenceEncoder(model, layers=layers)
+    encoder = SentenceEncoder(model, layers=layers, clean=clean)
     texts = read_lines(source) if source else iter([query or ""])
     number = 0
     while batch := list(islice(texts, _QUERIES)):

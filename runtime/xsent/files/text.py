@@ -8,15 +8,17 @@ import stat
 import sys
 import zlib
 from collections.abc import Iterable, Iterator
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import contextmanager, nullcontext
 from functools import partial
-from itertools import islice
+from io import BufferedReader
+from itertools import chain, islice
 from pathlib import Path
-from typing import IO
+from typing import BinaryIO, cast
 
 from xsent.errors import DataError
 
 _BOM = b"\xef\xbb\xbf"
+_GZIP, _XZ = b"\x1f\x8b", b"\xfd7zXZ\x00"  # the first bytes of compressed files
 _LONGEST = 1 << 26  # bytes of a line: a small compressed file may hold a line that fills the memory
 
 # What reading a damaged compressed file raises, besides OSError.
@@ -26,8 +28,9 @@ _DAMAGED = (EOFError, MemoryError, zlib.error, lzma.LZMAError, gzip.BadGzipFile)
 def read_lines(source: str | Path) -> Iterator[str]:
     """Read UTF-8 text as a stream of lines without their ends. Raises DataError with the file and the line.
 
-    The source is a file, compressed if it ends in `.gz` or `.xz`; `-` is standard input. Only a line feed ends a line
-    (a carriage return before it is dropped), so that rare separators inside a sentence do not shift the lines after it.
+    The source is a file, plain or compressed by gzip or xz; `-` is standard input. Only a line feed ends a line (a
+    carriage return before it is dropped), so that rare separators inside a sentence do not shift the lines after it.
+    In a file without line feeds carriage returns end lines, as in old files of Macintosh.
     """
     for number, line in enumerate(raw_lines(source), 1):
         try:
@@ -68,7 +71,7 @@ def raw_lines(source: str | Path) -> Iterator[bytes]:
     name = _name(source)
     try:
         with _opened(source) as file:
-            for number, line in enumerate(iter(partial(file.readline, _LONGEST + 1), b""), 1):
+            for number, line in enumerate(_lines(file), 1):
                 if len(line) > _LONGEST:
                     raise DataError(f"{name}:{number}: over {_LONGEST:,} bytes; expected lines that end in a line feed")
                 yield line if number > 1 else line.removeprefix(_BOM)
@@ -85,6 +88,12 @@ def file_state(source: str | Path) -> tuple[int, ...] | None:
     except OSError:  # standard input; or missing, which reading will report
         return None
     return (found.st_size, found.st_mtime_ns, found.st_ino) if stat.S_ISREG(found.st_mode) else None
+
+
+def can_be_divided(path: Path) -> bool:
+    """Whether a file's lines can be read from any line feed on: it is not compressed, and line feeds end its lines."""
+    with _opened(path) as file:
+        return isinstance(file, BufferedReader) and not _ends_in_returns(file.readline(_LONGEST))
 
 
 class LineDigest:
@@ -119,12 +128,42 @@ def _name(source: str | Path) -> str:
     return "standard input" if str(source) == "-" else str(source)
 
 
-def _opened(source: str | Path) -> AbstractContextManager[IO[bytes] | gzip.GzipFile | lzma.LZMAFile]:
-    if str(source) == "-":
-        return nullcontext(sys.stdin.buffer)
+@contextmanager
+def _opened(source: str | Path) -> Iterator[BinaryIO]:
+    """The bytes of a source, unpacked if its first bytes or its name say that it is compressed."""
     path = Path(source)
-    if path.suffix == ".gz":
-        return gzip.open(path, "rb")
-    if path.suffix == ".xz":
-        return lzma.open(path, "rb")
-    return path.open("rb")
+    with nullcontext(sys.stdin.buffer) if str(source) == "-" else path.open("rb") as file:
+        start = file.peek(len(_XZ)) if isinstance(file, BufferedReader) else b""
+        if path.suffix == ".gz" or start.startswith(_GZIP):
+            yield cast(BinaryIO, gzip.GzipFile(fileobj=file))
+        elif path.suffix == ".xz" or start.startswith(_XZ):
+            yield cast(BinaryIO, lzma.LZMAFile(file))
+        else:
+            yield file
+
+
+def _lines(file: BinaryIO) -> Iterator[bytes]:
+    """The lines of a file with their ends; of more than `_LONGEST` bytes one more than that."""
+    read = partial(file.readline, _LONGEST + 1)
+    first = read()
+    if _ends_in_returns(first):
+        yield from _lines_by_returns(chain([first], iter(read, b"")))
+    elif first:
+        yield from chain([first], iter(read, b""))
+
+
+def _ends_in_returns(first: bytes) -> bool:
+    """Whether carriage returns end the lines of a file, by all of it up to the first line feed."""
+    return b"\r" in first and not first.endswith(b"\n")
+
+
+def _lines_by_returns(blocks: Iterable[bytes]) -> Iterator[bytes]:
+    """The lines of a file that has carriage returns alone, each with a line feed instead."""
+    rest = b""
+    for block in blocks:
+        *lines, rest = (rest + block).split(b"\r")
+        yield from (line + b"\n" for line in lines)
+        if len(rest) > _LONGEST:
+            break
+    if rest:
+        yield rest

@@ -45,7 +45,7 @@ class Bitext:
     def __len__(self) -> int:
         return len(self.scores)
 
-    def take(self, where: Ints | NDArray[np.bool_]) -> "Bitext":
+    def take(self, where: Ints | NDArray[np.bool_] | slice) -> "Bitext":
         """Some of the pairs."""
         return Bitext(self.src[where], self.trg[where], self.scores[where])
 

@@ -7,6 +7,7 @@ between two texts (`margin_scores`), the members of a large group would lower ea
 Shapes: n rows, D dimensions, K neighbours, p pairs.
 """
 
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
@@ -15,6 +16,7 @@ from numpy.typing import ArrayLike
 
 from xsent.cli.terminal import Progress
 from xsent.mining.bitext import Bitext, present_rows
+from xsent.mining.differences import difference
 from xsent.mining.margin import STRIP, Neighbours
 from xsent.similarity import CANDIDATES, QUERIES, BlockProduct, Floats, NormalizedBlocks, TopK
 
@@ -36,6 +38,7 @@ def paraphrase_mining(
     sentences: Sequence[str],
     *,
     threshold: float = THRESHOLD,
+    strict: bool = True,
     show_progress_bar: bool = False,
 ) -> list[tuple[float, int, int]]:
     """Find sentences that mean the same, across languages; results are those of sentence-transformers' function.
@@ -44,6 +47,7 @@ def paraphrase_mining(
         encoder: The encoder of the sentences.
         sentences: Texts; equal ones are pairs too, empty ones are not.
         threshold: Lowest score of a pair, see `mine_paraphrases`.
+        strict: Leave out pairs that differ in a number, a negation or who did what, see `split_pairs`.
         show_progress_bar: Report progress on standard error.
 
     Returns:
@@ -51,6 +55,8 @@ def paraphrase_mining(
     """
     vectors = encoder.encode(sentences, on_long="split", show_progress_bar=show_progress_bar)
     pairs = mine_paraphrases(vectors, threshold=threshold, show_progress_bar=show_progress_bar)
+    if strict:
+        pairs, _ = split_pairs(pairs, sentences)
     return list(zip(pairs.scores.tolist(), pairs.src.tolist(), pairs.trg.tolist(), strict=True))
 
 
@@ -86,15 +92,29 @@ def mine_paraphrases(
     return pairs.best_first(one_to_one=False)
 
 
-def group_pairs(pairs: Iterable[tuple[int, int]]) -> list[list[int]]:
-    """Groups that pairs connect, directly or through others: the largest first, each in ascending order."""
+def split_pairs(pairs: Bitext, texts: Sequence[str]) -> tuple[Bitext, Bitext]:
+    """Pairs of texts that say the same, and those that differ by the rules of `xsent.mining.differences`."""
+    places = zip(pairs.src.tolist(), pairs.trg.tolist(), strict=True)
+    apart = np.array([difference(texts[i], texts[j]) is not None for i, j in places], np.bool_)
+    return pairs.take(~apart), pairs.take(apart)
+
+
+def group_pairs(pairs: Iterable[tuple[int, int]], apart: Iterable[tuple[int, int]] = ()) -> list[list[int]]:
+    """Groups that pairs connect, directly or through others: the largest first, each in ascending order.
+
+    Pairs come best first: one that would bring two that are `apart` into one group connects nothing.
+    """
+    rivals = defaultdict[int, set[int]](set)
+    for one, other in apart:
+        rivals[one].add(other)
+        rivals[other].add(one)
     group_of: dict[int, list[int]] = {}
     for pair in pairs:
         small, large = sorted((group_of.setdefault(member, [member]) for member in pair), key=len)
-        if small is not large:
+        if small is not large and all(rivals[member].isdisjoint(large) for member in small if member in rivals):
             large += small
             group_of |= dict.fromkeys(small, large)
-    groups = {id(group): sorted(group) for group in group_of.values()}
+    groups = {id(group): sorted(group) for group in group_of.values() if len(group) > 1}
     return sorted(groups.values(), key=lambda group: (-len(group), group))
 
 

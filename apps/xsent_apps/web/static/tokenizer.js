@@ -5,6 +5,10 @@ const TYPE = { unknown: 2, control: 3, userDefined: 4, unused: 5, byte: 6 };
 const SPACE = "▁";
 const UNKNOWN_PENALTY = 10; // SentencePiece's own: an unknown character costs so much more than the rarest piece
 
+// Soft hyphens, zero-width spaces and joiners, marks of order and direction: FORMAT of xsent/tokenizer.py.
+const FORMAT =
+  /[\u00ad\u034f\u061c\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\u{1bca0}-\u{1bca3}\u{1d173}-\u{1d17a}\u{e0001}-\u{e0fff}]/gu;
+
 export class Tokenizer {
   /** @param {Uint8Array} file sentencepiece.model */
   constructor(file) {
@@ -38,7 +42,7 @@ export class Tokenizer {
 
   /** Piece ids of a text, without begin or end marks. @param {string} text @returns {number[]} */
   encode(text) {
-    const characters = [...this.normalizer.normalize(text)];
+    const characters = [...this.normalizer.normalize(text.replace(FORMAT, ""))];
     const ids = [];
     for (const [id, surface] of this.#best(characters)) {
       if (id !== this.unknown) ids.push(id);

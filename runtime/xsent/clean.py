@@ -1,0 +1,85 @@
+"""What mails, chats, logs, scans and exports add to a sentence, taken off for its vector: `--clean`."""
+
+import html
+import quopri
+import re
+from contextlib import suppress
+
+_ANSI = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)")
+_CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
+_QUOTED_PRINTABLE = re.compile(r"=[89A-F][0-9A-F]|=3D|=20|=\r?\n")
+# Pairs of characters that the first two bytes of a character in UTF-8 give where they are read as one each.
+_MISREAD = re.compile(
+    "[\u00c2-\u00f4][\u0080-\u00bf\u0152\u0153\u0160\u0161\u0178\u017d\u017e\u0192\u02c6\u02dc\u2013-\u203a\u20ac\u2122]"
+)
+_BLOCK_TAG = re.compile(r"</?(?:br|p|div|li|ul|ol|td|th|tr|table|h[1-6])\b[^<>]*>", re.I)
+_TAG = re.compile(r"</?[a-z][a-z0-9]*(?:\s[^<>]*|/)?>|<!--.*?-->", re.I | re.S)
+_LINK = re.compile(r"!?\[([^\[\]]*)\]\([^()\s]*\)")
+_ADDRESS = re.compile(r"(?:https?://|www\.)\S+")
+_MARKS = re.compile(r"\*\*|__|~~|`+")
+_HYPHEN = re.compile(r"(\w)-[ \t]*\r?\n[ \t]*(?=[^\W\d_])")
+_LETTERS = re.compile(r"([^\W\d_])\1{3,}")
+_PUNCTUATION = re.compile(r"([!?.,…])[!?.…]+")
+_EMOJI = re.compile("[\U0001f000-\U0001faff\u2600-\u27bf\u2b50\u2b55\ufe0f]")
+_QUOTES = str.maketrans("‘’‚‛“”„‟–—", "''''\"\"\"\"--")
+_TIME = r"\d\d?:\d\d(?::\d\d(?:[.,]\d+)?)?(?: ?[AaPp]\.?[Mm]\.?)?(?:Z|[+-]\d\d:?\d\d)?"
+_DATE = (
+    r"(?:\d{4}-\d\d-\d\d|\d\d?[./]\d\d?[./]\d\d(?:\d\d)?"
+    r"|(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec) [ \d]\d)"
+)
+_LEVEL = r"(?:\[?(?:TRACE|DEBUG|INFO|NOTICE|WARN|WARNING|ERROR|FATAL|CRITICAL)\]?:?\s+)?"
+# What stands before the sentence, taken off again and again: date and time with the level of a log or the name of a
+# chat, marks of quotations, of headings and of lists, boxes to tick, numbers of lines.
+_HEAD = re.compile(
+    rf"\s*(?:\[?{_DATE},?[T ]\s*{_TIME}\]?\s*{_LEVEL}(?:-?\s*[^\W\d][\w .]{{0,30}}:\s)?|\[{_TIME}\]\s*"
+    r"|[>|]\s?|#{1,6}\s+|[-*+•]\s+|\[[ xX]\]\s+|\d+[:)]\s+)"
+)
+
+
+def clean_text(text: str) -> str:
+    """A text without what mails, chats, logs, scans and exports add to it; the text itself if nothing else is in it.
+
+    Repaired: quoted-printable, entities, UTF-8 that was read as another encoding, words cut at line ends, letters and
+    marks that are repeated. Removed: tags, colours of terminals, control characters, marks of Markdown and of
+    quotations, addresses, emoji, quotation marks around the text; times, names, levels and numbers before it.
+    """
+    cleaned = _repaired(text)
+    for pattern, replacement in (
+        (_BLOCK_TAG, " "),
+        (_TAG, ""),
+        (_LINK, r"\1"),
+        (_ADDRESS, ""),
+        (_MARKS, ""),
+        (_HYPHEN, r"\1"),
+        (_LETTERS, r"\1"),
+        (_PUNCTUATION, r"\1"),
+        (_EMOJI, ""),
+    ):
+        cleaned = pattern.sub(replacement, cleaned)
+    cleaned = html.unescape(cleaned).translate(_QUOTES)
+    while head := _HEAD.match(cleaned):
+        cleaned = cleaned[head.end() :]
+    cleaned = cleaned.strip()
+    if len(cleaned) > 2 and cleaned[0] == cleaned[-1] == '"':
+        cleaned = cleaned[1:-1].strip()
+    return cleaned if any(map(str.isalnum, cleaned)) else text
+
+
+def _repaired(text: str) -> str:
+    """A text as it was before it was encoded once too often."""
+    text = _ANSI.sub("", text)
+    if _QUOTED_PRINTABLE.search(text) and text.isascii():
+        encoded = quopri.decodestring(text.encode())
+        try:
+            text = encoded.decode()
+        except UnicodeDecodeError:
+            text = encoded.decode("cp1252", errors="replace")
+    if _MISREAD.search(text):
+        with suppress(UnicodeError):  # not all of it was misread
+            text = b"".join(map(_byte, text)).decode()
+    return _CONTROL.sub("", text)
+
+
+def _byte(sign: str) -> bytes:
+    """The byte that gives a character in Windows' Western encoding, or in Latin-1 where that has none."""
+    return sign.encode("latin-1") if ord(sign) < 256 else sign.encode("cp1252")

@@ -1,0 +1,74 @@
+"""Noise that is taken off before a text is encoded."""
+
+import random
+from pathlib import Path
+
+import numpy as np
+import pytest
+from commands import Runner, assert_refused
+
+from xsent import SentenceEncoder
+from xsent.clean import clean_text
+from xsent_bench.noise import KINDS
+
+TEXT = "Wir haben gestern 3,5 Kilometer zurückgelegt, weil's schön war."
+# Kinds that change nothing, or are folded by every encoder; and what nothing can repair.
+KEPT = (
+    "none",
+    "soft hyphens, zero width",
+    "capitals",
+    "decomposed accents",
+    "full-width letters",
+    "double spaces, tabs",
+)
+LOST = ("typing errors", "ligatures of scans", "repeated punctuation")
+
+
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind not in (*KEPT, *LOST)])
+def test_noise_is_taken_off(kind: str) -> None:
+    for seed in range(5):
+        noisy = KINDS[kind](TEXT, random.Random(seed))
+        assert clean_text(noisy).replace("\xa0", " ") == TEXT
+
+
+@pytest.mark.parametrize("kind", KEPT)
+def test_some_noise_never_counts(kind: str) -> None:
+    encoder = SentenceEncoder()
+    noisy = KINDS[kind](TEXT, random.Random(0))
+    assert np.array_equal(encoder.encode(noisy), encoder.encode(TEXT))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        TEXT,
+        "3. März 2020 war kalt.",
+        "9:00 Treffen mit Anna",
+        "Room 12: the key",
+        "C++ is fast, and a < b > c, so x = y.",
+        "AT&T, 2 * 3 * 4 and snake_case",
+        "Ça va? Ñandú, Œuvre, ÜÄÖ, São João",
+        "Она сказала: да.",
+        "昨日、駅でマリアに会いました。",
+        *("", " ", "12", "...", "<b>", "https://example.org", "😀", "> >"),  # nothing else is in it
+    ],
+)
+def test_ordinary_text_stays(text: str) -> None:
+    assert clean_text(text) == text
+
+
+def test_a_clean_encoder_and_the_option(run: Runner, tmp_path: Path) -> None:
+    plain, clean = SentenceEncoder(), SentenceEncoder(clean=True)
+    noisy = f"> > <p>{TEXT}</p>"
+    assert np.array_equal(clean.encode([noisy, TEXT]), plain.encode([TEXT, TEXT]))
+    assert clean.count_tokens(noisy) == plain.count_tokens(TEXT) and clean.fingerprint == plain.fingerprint
+    text = tmp_path / "mails.txt"
+    text.write_text(f"{noisy}\nThe cat sleeps.\n[2024-05-01 10:00:00] INFO The cat sleeps.\n")
+    assert run("encode", text, "--clean", "--output", tmp_path / "a.npy")[0] == 0
+    vectors = np.load(tmp_path / "a.npy")
+    assert np.array_equal(vectors[1], vectors[2])
+    out = run("duplicates", text, "--clean")[1]
+    assert out.splitlines()[1].split("\t")[2] == "[2024-05-01 10:00:00] INFO The cat sleeps."  # shown as it is
+    assert_refused(
+        run("encode", text, "--clean", "--engine", "ray", "--output", tmp_path / "b"), "--clean is for the local"
+    )
