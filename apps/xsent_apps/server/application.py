@@ -222,8 +222,9 @@ class Service:
         def find(first: int, queries: Sequence[str]) -> tuple[list[list[Any]], int]:
             tokens = self._count(first, queries, "query", self._limits.length)
             with lock:  # `search` opens an index again that has changed
-                options = {"exact": form.exact, "words": form.words, "least": form.least}
-                found = index.search(self._encoder, queries, form.k, **options)
+                found = index.search(
+                    self._encoder, queries, form.k, exact=form.exact, words=form.words, least=form.least
+                )
             return found, tokens
 
         turns = await self._workers.map(find, form.query, request)
