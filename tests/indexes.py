@@ -33,6 +33,14 @@ class Replay:
         """Of its vectors, which lie in one space."""
         return self.fingerprint
 
+    def restore_accents(self, text: str) -> str:
+        """A number has none."""
+        return text
+
+    def rarity(self, keys: tuple[str, ...]) -> float:
+        """All are rare."""
+        return 1
+
     def encode(self, texts: list[str], **_: object) -> NDArray[Any]:
         """Vectors [n, D]."""
         rows = [self._vectors[int(text)] if text else np.zeros(self.dim) for text in texts]

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from xsent.mining.paraphrases import paraphrase_mining as paraphrase_mining
     from xsent.search.index import Hit as Hit
     from xsent.search.index import SearchIndex as SearchIndex
+    from xsent.search.index import say_nothing_close as say_nothing_close
     from xsent.search.index import semantic_search as semantic_search
     from xsent.search.write import Document as Document
     from xsent.search.write import build_index as build_index
@@ -54,7 +55,7 @@ _NAMES = {  # by module
     "mining.bitext": "align_documents mine_bitext",
     "mining.margin": "margin_scores",
     "mining.paraphrases": "group_pairs mine_paraphrases paraphrase_mining",
-    "search.index": "Hit SearchIndex semantic_search",
+    "search.index": "Hit SearchIndex say_nothing_close semantic_search",
     "search.write": "Document build_index extend_index update_index",
     "similarity": "cosine_similarity nearest",
 }

@@ -319,13 +319,24 @@ class SentenceEncoder:
         """Number of tokens of a sentence, of which `max_length` are read at once; 0 without text."""
         return len(self._tokenizer.encode(sentence))
 
+    def restore_accents(self, text: str) -> str:
+        """A text in which words have accents and umlauts again that its writer had no keys for ("fuer", "perche").
+
+        Only words that the model knows better with them; a text that has any is left as it is. `SearchIndex.search`
+        does this with queries.
+        """
+        return self._tokenizer.restore_accents(text)
+
+    def rarity(self, keys: Iterable[str]) -> float:
+        """How rare a word with these keys (`xsent.words`) is in the model's languages: 0 for "the", 1 for a name."""
+        return self._tokenizer.rarity(keys)
+
     def similarity(self, a: ArrayLike, b: ArrayLike) -> NDArray[np.float32]:
         """Cosines [n, m] of every vector of `a` with every vector of `b`, of any precision; binary: of their signs."""
         left = np.asarray(a)
         right = np.asarray(b)
         binary = np.uint8 in (left.dtype, right.dtype)
-        cosines = binary_similarity(left, right) if binary else cosine_similarity(left, right)
-        return np.clip(cosines, -1, 1, out=cosines)  # rounding may give 1.0000002
+        return binary_similarity(left, right) if binary else cosine_similarity(left, right)
 
     def _options(
         self, normalize: bool, truncate_dim: int | None, precision: Precision, on_long: OnLong, space: str | None

@@ -18,6 +18,7 @@ Ints = NDArray[np.int64]
 QUERIES = 1024
 CANDIDATES = 4096
 
+_EVEN = 64  # rows: a product of a multiple of so many gives equal rows equal scores, others may differ by rounding
 _MANY = 4  # times k: more hits than that a line are cut to k before they are sorted
 
 
@@ -29,11 +30,11 @@ def cosine_similarity(a: ArrayLike, b: ArrayLike) -> Floats:
         b: Vectors [m, D], or one [D].
 
     Returns:
-        Cosines [n, m] between -1 and 1 up to rounding; 0 for a zero vector.
+        Cosines [n, m] between -1 and 1; 0 for a zero vector.
     """
     left, right = unit_rows(a), unit_rows(b)
     check_same_dim(left.shape[1], right.shape[1])
-    return left @ right.T
+    return _clipped(left @ right.T)
 
 
 def nearest(queries: ArrayLike, candidates: ArrayLike, k: int = 1, *, block: int = CANDIDATES) -> tuple[Ints, Floats]:
@@ -73,7 +74,7 @@ class NearestSearch:
     @property
     def scores(self) -> Floats:
         """Cosines of the same shape."""
-        return self._best.scores[:, : self._seen]
+        return _clipped(self._best.scores[:, : self._seen])
 
     def add(self, candidates: ArrayLike) -> None:
         """Score the next candidates, [c, D]; their indices continue those before."""
@@ -163,6 +164,9 @@ class BlockProduct:
 
     def __call__(self, a: Floats, b: Floats) -> Floats:
         """Inner products of at most `QUERIES` rows with at most `CANDIDATES`; valid until the next call."""
+        if missing := -len(b) % _EVEN:
+            even = np.concatenate([b, np.zeros((missing, b.shape[1]), b.dtype)])
+            return np.ascontiguousarray((a @ even.T)[:, : len(b)])
         out = self._memory[: len(a) * len(b)].reshape(len(a), len(b))
         return np.matmul(a, b.T, out=out)
 
@@ -187,6 +191,11 @@ def _check_vectors(array: NDArray[Any]) -> None:
         raise TypeError(f"expected vectors, got {array.dtype}; encode texts first")
     if array.ndim != 2:
         raise ValueError(f"expected vectors of shape [n, D], got {list(array.shape)}")
+
+
+def _clipped(cosines: Floats) -> Floats:
+    """The cosines within [-1, 1]: rounding may give 1.0000002."""
+    return np.clip(cosines, -1, 1)
 
 
 def check_same_dim(a: int, b: int) -> None:

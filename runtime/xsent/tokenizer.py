@@ -1,6 +1,8 @@
 """Text to piece ids by SentencePiece, which also does all text normalisation but the removal of format characters."""
 
 import re
+from collections.abc import Iterable
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
@@ -9,6 +11,12 @@ from numpy.typing import NDArray
 
 from xsent.clean import clean_text
 from xsent.errors import BundleError
+from xsent.words import word_keys
+
+_WORD = re.compile("[a-z]+", re.IGNORECASE)
+_ACCENTED = re.compile("(?=.*[ß-\u024f])[a-zß-\u024f]+")
+_UNKNOWN = (float("-inf"), "")  # log-probability of a word that is no piece
+_FREQUENT, _RARE = -8.0, -12.0  # log-probabilities, natural, of words that are as good as everywhere, and of rare ones
 
 # Characters that say how text is laid out and are no part of it: Unicode's category Cf without those that are visible
 # (signs around numbers in Arabic, Syriac, Kaithi and hieroglyphs), U+034F and the selectors of rare variants. Those
@@ -89,3 +97,39 @@ class Tokenizer:
     def mostly_unknown(self, ids: NDArray[np.int64]) -> bool:
         """Whether the pieces [T] have more unknown characters than known pieces."""
         return bool(self._unknown_weight[ids].sum() > 0)
+
+    def restore_accents(self, text: str) -> str:
+        """Put accents and umlauts back into words that are likelier with them ("fuer", "perche").
+
+        A text that has any is left as it is.
+        """
+        return _WORD.sub(self._likelier, text) if text.isascii() else text
+
+    def rarity(self, keys: Iterable[str]) -> float:
+        """How rare a word with these keys (`word_keys`) is in the languages of the model: 0 for "the", 1 for a name."""
+        if any(map(str.isdigit, "".join(keys))):
+            return 1
+        likeliest = max(max(self._score(key), self._accented.get(key, _UNKNOWN)[0]) for key in keys)
+        return min(max((_FREQUENT - likeliest) / (_FREQUENT - _RARE), 0), 1)
+
+    @cached_property
+    def _accented(self) -> dict[str, tuple[float, str]]:
+        """The likeliest piece that is a word with accents, by its spellings without; first its log-probability."""
+        pieces = self._processor.id_to_piece(list(range(self.vocab_size)))
+        words = [piece[1:] for piece in pieces if piece.startswith("▁") and not piece.isascii()]
+        found: dict[str, tuple[float, str]] = {}
+        for word in filter(_ACCENTED.fullmatch, words):
+            score = self._score(word)
+            for key in next(word_keys(word), ()):
+                found[key] = max(found.get(key, _UNKNOWN), (score, word))
+        return found
+
+    def _likelier(self, found: re.Match[str]) -> str:
+        word = found[0].lower()
+        score, accented = self._accented.get(word, _UNKNOWN)
+        return accented if score > self._score(word) else found[0]
+
+    def _score(self, word: str) -> float:
+        """Log-probability of a word that is one piece."""
+        piece = self._processor.piece_to_id(f"▁{word}")
+        return _UNKNOWN[0] if piece == self._processor.unk_id() else float(self._processor.get_score(piece))

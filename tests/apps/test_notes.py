@@ -44,6 +44,12 @@ def test_a_question_in_any_language_finds_the_note(run: Runner, folder: Path) ->
     code, out, err = run("notes", folder, "XK-42", "--json", "--k", 1)
     found = json.loads(out)
     assert (code, err, found["file"], found["line"]) == (0, "", "work/server.html", 2)
+    code, out, err = run("notes", folder, "fiscal policy of Portugal", "-k", 1, "--json")
+    assert err.startswith("Nothing is really close to that: the best score is ") and not json.loads(out)["close"]
+    assert run("notes", folder, "XK-42", "--least", 9)[2] == (
+        "Error: no passage has a score of 9.0 or more; give a lower --least\n"
+    )
+    assert "-- QUERY" in run("notes", folder, "-5")[2]
     out = run("notes", folder, "When is the rubbish collected?", "-k", 1)[1]
     assert out.split("\t")[1] == "work/Müll.txt:1"
     with mock.patch("sys.stdout.isatty", return_value=True):

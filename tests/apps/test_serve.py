@@ -135,6 +135,9 @@ def test_labels_and_lines_are_those_of_the_library(client: TestClient, encoder: 
     hits = SearchIndex(made / "notes.index").search(encoder, queries, 2)
     assert [one["hits"] for one in found["data"]] == [[vars(hit) for hit in few] for few in hits]
     assert (found["data"][0]["hits"][0]["text"], found["index"]) == (queries[0], "notes")
+    assert {one["note"] for one in found["data"]} == {""}
+    plain = client.post("/search", json={"query": queries[0], "words": False, "least": 0.99}).json()["data"][0]["hits"]
+    assert plain and all(0.99 <= hit["score"] <= 1 for hit in plain)
 
 
 def refused(answer: Response, status: int, message: str) -> None:

@@ -22,7 +22,7 @@ def notes(tmp_path: Path) -> Path:
 @pytest.fixture
 def made(run: Runner, notes: Path, mini_bundle: Path) -> Path:
     index = notes.with_name("notes.index")
-    warning = "Warning: 1 of 4 lines are empty; they are never found\n"
+    warning = "Warning: 1 of 4 lines have no letter or digit; they are never found\n"
     assert run("index", notes, index, "--model", mini_bundle) == (0, "", warning)
     return index
 
@@ -31,14 +31,14 @@ def test_search_prints_score_line_and_text(run: Runner, made: Path, mini_bundle:
     code, out, err = run("search", made, "Frank voit Greta", "--model", mini_bundle, "-k", 10**12)
     assert (code, err) == (0, "")
     scores, numbers, texts = zip(*(line.split("\t", 2) for line in out.splitlines()), strict=True)
-    assert (scores[0], numbers[0], texts[0]) == ("1.0000", "4", "Frank\tvoit Greta")
+    assert (scores[0], numbers[0], texts[0]) == ("1.5000", "4", "Frank\tvoit Greta")
     assert set(zip(numbers[1:], texts[1:], strict=True)) == {
         ("1", "Anna sees Boris."),
         ("3", "Clara, David and Elena."),
     }
     assert list(scores) == sorted(scores, key=float, reverse=True)
     found = json.loads(run("search", made, "Anna sees Boris.", "--model", mini_bundle, "--k", 1, "--json")[1])
-    hit = {"score": pytest.approx(1, abs=1e-4), "line": 1, "text": "Anna sees Boris."}
+    hit = {"score": pytest.approx(1.5, abs=1e-4), "line": 1, "text": "Anna sees Boris.", "close": True}
     assert found == {"query": "Anna sees Boris.", "hits": [hit]}
 
 
@@ -46,13 +46,13 @@ def test_queries_from_a_file_come_with_their_numbers(run: Runner, made: Path, mi
     queries, options = made.with_name("queries.txt"), ["--model", mini_bundle, "--k", 1]
     queries.write_text("Frank voit Greta\n\nAnna sees Boris.\n")
     _, out, _ = run("search", made, "--queries", queries, *options)
-    assert out == "1\t1.0000\t4\tFrank\tvoit Greta\n3\t1.0000\t1\tAnna sees Boris.\n"
+    assert out == "1\t1.5000\t4\tFrank\tvoit Greta\n3\t1.5000\t1\tAnna sees Boris.\n"
     _, out, _ = run("search", made, "--queries", queries, *options, "--json")
     assert [len(json.loads(line)["hits"]) for line in out.splitlines()] == [1, 0, 1]
     many = "Anna sees Boris.\n" * 300  # more than are asked at once
     for arguments in (["-"], ["--queries", "-"]):
         _, out, _ = run("search", made, *arguments, *options, stdin=many)
-        assert out.splitlines()[-1] == "300\t1.0000\t1\tAnna sees Boris."
+        assert out.splitlines()[-1] == "300\t1.5000\t1\tAnna sees Boris."
     assert_refused(run("search", made, "-", *options), "-: empty; expected one query a line")
     for wrong in ([], ["Anna", "--queries", "-"], ["Anna", "--k", 0]):
         assert run("search", made, *wrong)[0] == 2
@@ -93,7 +93,7 @@ def test_what_is_there_is_added_to_but_neither_replaced_nor_resumed(
     notes.write_text("Henry and Irina\n")
     assert run(*arguments, "--add")[0] == 0
     found = run("search", made, "Henry and Irina", "--k", 1, "--model", mini_bundle)
-    assert found == (0, "1.0000\t5\tHenry and Irina\n", "")
+    assert (found[0], found[1].split("\t", 1)[1], found[2]) == (0, "5\tHenry and Irina\n", "")
 
 
 def test_bad_input_is_one_line_and_leaves_nothing(run: Runner, tmp_path: Path, mini_bundle: Path) -> None:
@@ -101,3 +101,28 @@ def test_bad_input_is_one_line_and_leaves_nothing(run: Runner, tmp_path: Path, m
     file.write_bytes(b"good\ncaf\xe9\n")
     assert_refused(run("index", file, tmp_path / "bad.index", "--model", mini_bundle), "2: not UTF-8")
     assert not list(tmp_path.glob("bad.index*"))
+
+
+def test_words_and_the_lowest_score_are_options_and_a_query_may_begin_with_a_dash(
+    run: Runner, made: Path, mini_bundle: Path
+) -> None:
+    search = ["search", made, "--model", mini_bundle]
+    assert run(*search, "Boris", "-k", 1)[1].split("\t")[1] == "1"
+    exact = "Anna sees Boris."
+    assert run(*search, exact, "-k", 1, "--no-words")[1] == f"1.0000\t1\t{exact}\n"
+    assert len(run(*search, exact, "--least", "0.99")[1].splitlines()) == 1
+    assert_refused(run(*search, exact, "--least", 9), "no line has a score of 9.0 or more; give a lower --least")
+    assert json.loads(run(*search, exact, "--least", 9, "--json")[1])["hits"] == []
+    code, out, err = run(*search, "-Anna sees Boris.")
+    assert (code, out) == (2, "") and "A query that begins with - stands after --, as in -- QUERY." in err
+    assert run(*search, "-k", 1, "--", "-Anna sees Boris.")[1].endswith("Anna sees Boris.\n")
+
+
+def test_that_nothing_is_close_is_said_of_each_query(run: Runner, tmp_path: Path) -> None:
+    (tmp_path / "soup.txt").write_text("The soup needs salt.\n")
+    run("index", tmp_path / "soup.txt", tmp_path / "index")
+    code, out, err = run("search", tmp_path / "index", "quarterly tax return", "--json")
+    assert (code, json.loads(out)["hits"][0]["close"]) == (0, False)
+    assert err.startswith("Nothing is really close to that: the best score is ")
+    err = run("search", tmp_path / "index", "-", stdin="salt in soup\nquarterly tax return\n")[2]
+    assert err.startswith("Query 2: Nothing is really close") and err.count("\n") == 1

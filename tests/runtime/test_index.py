@@ -94,7 +94,8 @@ def execute(folder: Path, command: str) -> None:
 DAMAGE = {
     "no folder": (shutil.rmtree, "no such folder; make one with xsent index"),
     "no database": (lambda path: database(path).unlink(), "not an index; make one with xsent index"),
-    "newer": (lambda path: execute(path, "PRAGMA user_version = 3"), "version 3 is unknown, this xsent reads 2"),
+    "newer": (lambda path: execute(path, "PRAGMA user_version = 4"), "version 4 is unknown, this xsent reads 3"),
+    "no words": (lambda path: execute(path, "DROP TABLE words_data"), r"\.db: damaged \("),
     "half a database": (lambda path: overwrite(database(path), 0, b"x" * 999), r"\.db: damaged \(file is not a data"),
     "no table": (lambda path: execute(path, "DROP TABLE passages"), r"\.db: damaged \(no such table"),
     "lost line": (lambda path: execute(path, "DELETE FROM passages WHERE row = 3"), "damaged .passages are missing"),

@@ -87,7 +87,7 @@ def test_a_graph_that_finds_no_room_leaves_the_index_as_it_was(path: Path, clust
     resource = pytest.importorskip("resource")
     _, encoder = replayed(path, clustered[:1000])
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (70_000, hard))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (130_000, hard))
     try:
         with pytest.raises(OSError, match=r"make room, then --resume goes on.*notes.index"):
             extend_index(path, ["3"], encoder, graph=True)

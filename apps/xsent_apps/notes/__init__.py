@@ -20,9 +20,18 @@ from xsent import (
     SentenceEncoder,
     XsentError,
     cosine_similarity,
+    say_nothing_close,
     update_index,
 )
-from xsent.cli.options import BundleOption, JsonOption, LayersOption, ThreadsOption
+from xsent.cli.options import (
+    BundleOption,
+    JsonOption,
+    LayersOption,
+    LeastOption,
+    QueryCommand,
+    ThreadsOption,
+    WordsOption,
+)
 from xsent.cli.terminal import one_line_errors, plain, print_json, print_row
 from xsent.errors import require_extra
 from xsent.files.atomic import as_write_error, recover
@@ -84,13 +93,15 @@ class Notes:
             )
         return len(changed) + len(removed) - (len(self.skipped) - skipped_before)
 
-    def search(self, encoder: SentenceEncoder, query: str, k: int = 5, *, words: bool = True) -> list[Hit]:
+    def search(
+        self, encoder: SentenceEncoder, query: str, k: int = 5, *, words: bool = True, least: float | None = None
+    ) -> list[Hit]:
         """Find the best passages for a query in the index as it was last updated."""
         if not self.index.is_dir():
             raise DataError(f"{self.index}: no index yet; leave --no-update away")
         with _advise_force(DataError, FingerprintError):
             self._opened = self._opened or SearchIndex(self.index)
-            return self._opened.search(encoder, [query], k, words=words)[0]
+            return self._opened.search(encoder, [query], k, words=words, least=least)[0]
 
     def _close(self) -> None:
         if self._opened:
@@ -143,7 +154,7 @@ def _regular_file(path: Path) -> os.stat_result | None:
     return found if stat.S_ISREG(found.st_mode) else None
 
 
-@app.command(epilog='Example: xsent notes ~/notes "wann ist das Treffen?"')
+@app.command(epilog='Example: xsent notes ~/notes "wann ist das Treffen?"', cls=QueryCommand)
 @one_line_errors()
 def notes(
     folder: Annotated[Path, typer.Argument(help="A folder with text, Markdown, HTML and PDF files.")],
@@ -151,7 +162,8 @@ def notes(
     k: Annotated[int, typer.Option("--k", "-k", min=1, help="Passages to find.")] = 5,
     index: Annotated[Path | None, typer.Option(help=f"The index; default: {INDEX} in the folder.")] = None,
     update: Annotated[bool, typer.Option(help="Look for new, changed and deleted files first.")] = True,
-    words: Annotated[bool, typer.Option(help="Let passages with words of the query come first.")] = True,
+    words: WordsOption = True,
+    least: LeastOption = None,
     watch: Annotated[bool, typer.Option("--watch", help="Update again whenever a file changes.")] = False,
     max_bytes: Annotated[int, typer.Option(min=1, help="Skip files that are larger.")] = 20_000_000,
     model: BundleOption = None,
@@ -174,9 +186,13 @@ def notes(
     if update or force or watch:
         _update(found, encoder, force, may_fail=query is not None and not force and found.index.is_dir())
     if query is not None:
-        hits = found.search(encoder, query, k, words=words)
+        hits = found.search(encoder, query, k, words=words, least=least)
+        if not hits and least is not None:
+            raise DataError(f"no passage has a score of {least} or more; give a lower --least")
         if not hits:
             raise DataError(f"{folder}: no text in it; notes end in {', '.join(READERS)}")
+        if nothing := say_nothing_close(hits):
+            typer.echo(nothing, err=True)
         _print(hits, encoder, query, as_json)
     if watch:
         with require_extra("apps"):
@@ -217,8 +233,9 @@ def _print(hits: list[Hit], encoder: SentenceEncoder, query: str, as_json: bool)
         sentences = split_sentences(hit.text) or [hit.text]
         best = sentences[int(cosine_similarity(vector, encoder.encode(sentences, on_long="split")).argmax())]
         if as_json:
-            print_json({"score": hit.score, "file": hit.source, "line": hit.line, "text": hit.text, "best": best})
+            place = {"file": hit.source, "line": hit.line}
+            print_json({"score": hit.score, **place, "text": hit.text, "best": best, "close": hit.close})
             continue
-        place = f"{hit.source}, page {hit.line}" if hit.source.lower().endswith(".pdf") else f"{hit.source}:{hit.line}"
+        where = f"{hit.source}, page {hit.line}" if hit.source.lower().endswith(".pdf") else f"{hit.source}:{hit.line}"
         text = hit.text.replace(best, f"{_BOLD}{best}{_PLAIN}", 1)
-        typer.echo(f"{hit.score:.2f}  {_DIM}{place}{_PLAIN}\n      {text}")
+        typer.echo(f"{hit.score:.2f}  {_DIM}{where}{_PLAIN}\n      {text}")

@@ -19,7 +19,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from xsent import LinearClassifier, SearchIndex, SentenceEncoder, XsentError
+from xsent import LinearClassifier, SearchIndex, SentenceEncoder, XsentError, say_nothing_close
 from xsent_apps.server.requests import (
     DEFAULT,
     HEALTH,
@@ -220,13 +220,15 @@ class Service:
         def find(first: int, queries: Sequence[str]) -> tuple[list[list[Any]], int]:
             tokens = self._count(first, queries, "query", self._limits.length)
             with lock:  # `search` opens an index again that has changed
-                found = index.search(self._encoder, queries, form.k, exact=form.exact, words=form.words)
+                found = index.search(
+                    self._encoder, queries, form.k, exact=form.exact, words=form.words, least=form.least
+                )
             return found, tokens
 
         turns = await self._workers.map(find, form.query, request)
         hits = chain.from_iterable(found for found, _ in turns)
         data = [
-            {"index": row, "query": query, "hits": [vars(hit) for hit in found]}
+            {"index": row, "query": query, "hits": [vars(hit) for hit in found], "note": say_nothing_close(found)}
             for row, (query, found) in enumerate(zip(form.query, hits, strict=True))
         ]
         return self._reply(data, sum(tokens for _, tokens in turns), index=name)

@@ -110,7 +110,8 @@ class SearchForm(Form):
     k: int = Field(10, ge=1)
     index: str | None = None
     exact: bool = False
-    words: bool = False
+    words: bool = True
+    least: float | None = None
 
 
 async def read_form(kind: type[AnyForm], request: Request, limit: int) -> AnyForm:

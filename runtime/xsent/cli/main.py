@@ -13,7 +13,7 @@ from xsent.cli.documents import app as documents
 from xsent.cli.encode import encode
 from xsent.cli.evaluate import app as evaluate
 from xsent.cli.mine import duplicates, mine, score
-from xsent.cli.options import BundleArgument, JsonOption, LayersOption, ModelOption
+from xsent.cli.options import BundleArgument, JsonOption, LayersOption, ModelOption, QueryCommand
 from xsent.cli.search import index, search
 from xsent.cli.terminal import (
     FAILED,
@@ -63,7 +63,7 @@ app.command(epilog="Example: xsent mine en.txt fr.txt --threshold 1.1 > pairs.ts
 app.command(epilog="Example: xsent duplicates mails.txt")(duplicates)
 app.command(epilog="Example: xsent score pairs.tsv --precision 0.95 > scored.tsv")(score)
 app.command(epilog="Example: xsent index notes.txt notes.index")(index)
-app.command(epilog='Example: xsent search notes.index "where is the cat?"')(search)
+app.command(epilog='Example: xsent search notes.index "where is the cat?"', cls=QueryCommand)(search)
 app.add_typer(classify, name="classify")
 app.add_typer(documents, name="documents")
 app.add_typer(evaluate, name="evaluate")

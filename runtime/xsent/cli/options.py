@@ -1,9 +1,10 @@
 """Arguments and options that several commands share, so that they mean the same everywhere."""
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import typer
+from typer.core import TyperCommand
 
 # The choices are repeated here because the modules that define them import NumPy, which a help text does not need.
 PrecisionOption = Annotated[
@@ -45,6 +46,23 @@ CleanOption = Annotated[
 ]
 ForceOption = Annotated[bool, typer.Option("--force", help="Replace existing files.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+
+
+WordsOption = Annotated[bool, typer.Option(help="Let texts with words of the query come first.")]
+LeastOption = Annotated[float | None, typer.Option(help="The lowest score of what is printed; default: any.")]
+
+
+class QueryCommand(TyperCommand):
+    """A command with a QUERY: where one that begins with "-" is taken for an option, the error says how to give it."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:  # noqa: ANN401  typer has its own click
+        """Parse the arguments."""
+        try:
+            return super().parse_args(ctx, args)
+        except Exception as error:
+            if getattr(error, "option_name", None):  # of click's NoSuchOption
+                error.message += " A query that begins with - stands after --, as in -- QUERY."  # type: ignore[attr-defined]
+            raise
 
 
 def split_names(text: str) -> list[str]:

@@ -8,7 +8,16 @@ from typing import Annotated
 
 import typer
 
-from xsent.cli.options import BundleOption, CleanOption, JsonOption, LayersOption, SpaceOption, ThreadsOption
+from xsent.cli.options import (
+    BundleOption,
+    CleanOption,
+    JsonOption,
+    LayersOption,
+    LeastOption,
+    SpaceOption,
+    ThreadsOption,
+    WordsOption,
+)
 from xsent.cli.terminal import one_line_errors, print_json, print_row
 
 _QUERIES = 256  # searched at once, in one pass over the vectors
@@ -34,7 +43,7 @@ def index(
     threads: ThreadsOption = None,
     force: Annotated[bool, typer.Option("--force", help="Replace an existing index; discard a stopped job.")] = False,
 ) -> None:
-    """Index a file, one text a line, for `xsent search`; empty lines keep their numbers and are never found."""
+    """Index a file, one text a line, for `xsent search`; lines without a letter or digit are never found."""
     from xsent.encoder import SentenceEncoder
     from xsent.files.text import steady_lines
     from xsent.search.write import build_index, can_resume, extend_index
@@ -56,7 +65,7 @@ def index(
             typer.echo("What was indexed is kept; the same command with --resume goes on.", err=True)
         raise
     if empty := made.lines - made.rows:
-        warnings.warn(f"{empty:,} of {made.lines:,} lines are empty; they are never found", stacklevel=1)
+        warnings.warn(f"{empty:,} of {made.lines:,} lines have no letter or digit; they are never found", stacklevel=1)
 
 
 @one_line_errors()
@@ -68,20 +77,23 @@ def search(
     queries: Annotated[str | None, typer.Option(help="A file of queries, one a line; - reads standard input.")] = None,
     k: Annotated[int, typer.Option("--k", "-k", min=1, help="Number of lines to find.")] = 10,
     exact: Annotated[bool, typer.Option("--exact", help="Do not use the graph.")] = False,
+    words: WordsOption = True,
+    least: LeastOption = None,
     model: BundleOption = None,
     layers: LayersOption = None,
     clean: CleanOption = False,
     space: SpaceOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Print the lines nearest in meaning, best first: score, line number and text, with tabs between.
+    """Print the nearest lines, by meaning and by words, best first: score, line number and text, with tabs between.
 
-    With queries from a file, the number of the query comes first. With --json, an object for every query.
+    The score is the cosine and up to 0.5 for words. With queries from a file, the number of the query comes first.
+    With --json, an object for every query. A query that begins with - stands after --.
     """
     from xsent.encoder import SentenceEncoder
     from xsent.errors import DataError
     from xsent.files.text import read_lines
-    from xsent.search.index import SearchIndex
+    from xsent.search.index import SearchIndex, say_nothing_close
 
     if (query is None) == (queries is None):
         raise typer.BadParameter("give either a QUERY or --queries FILE")
@@ -93,14 +105,19 @@ def search(
     texts = read_lines(source) if source else iter([query or ""])
     number = 0
     while batch := list(islice(texts, _QUERIES)):
-        for text, hits in zip(batch, opened.search(encoder, batch, k, exact=exact, space=space), strict=True):
+        found = opened.search(encoder, batch, k, exact=exact, words=words, least=least, space=space)
+        for text, hits in zip(batch, found, strict=True):
             number += 1
+            if nothing := say_nothing_close(hits):
+                typer.echo(f"Query {number}: {nothing}" if source else nothing, err=True)
             if as_json:
-                found = [{"score": hit.score, "line": hit.line, "text": hit.text} for hit in hits]
-                print_json({"query": text, "hits": found})
+                shown = [{name: value for name, value in vars(hit).items() if name != "source"} for hit in hits]
+                print_json({"query": text, "hits": shown})
             else:
                 first = [str(number)] if source else []
                 for hit in hits:
                     print_row(*first, f"{hit.score:.4f}", str(hit.line), hit.text)
     if not number:
         raise DataError(f"{source}: empty; expected one query a line")
+    if not (source or hits or as_json):
+        raise DataError(f"no line has a score of {least} or more; give a lower --least")

@@ -1,23 +1,22 @@
 """An index on disk: a folder with three kinds of files.
 
-- `passages-*.db`, a SQLite database: the state of the index and its passages. An index of documents also has the names
-  of the documents, the rows of removed ones, and the words of all passages.
+- `passages-*.db`, a SQLite database: the state of the index, its passages and their words. An index of documents also
+  has the names of the documents and the rows of removed ones.
 - `vectors.f16`: for every passage a row with its vector, of length 1, in float16.
 - `graph-ROWS.usearch`: a graph over the first rows, if there is one (`xsent.search.graph`).
 """
 
 import errno
 import hashlib
+import heapq
 import json
 import math
 import mmap
 import os
-import re
 import sqlite3
 import threading
-import unicodedata
 import weakref
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import astuple, dataclass, fields
 from pathlib import Path
@@ -28,6 +27,7 @@ from numpy.typing import NDArray
 
 from xsent.bundle import same_space, split_depth
 from xsent.errors import DataError, FingerprintError
+from xsent.words import joined_keys, word_keys
 
 VECTORS = "vectors.f16"
 _DATABASE = "passages-*.db"  # a new name for each index: SQLite would take the journal of another one for its own
@@ -36,11 +36,12 @@ _FILES = (f"{_DATABASE}*", VECTORS, "graph-*.usearch")
 STORED = np.dtype("<f2")
 BLOCK = 2048  # rows read at once
 
-VERSION = 2
+VERSION = 3
+_OLDER = 2  # its indexes of lines have no words, those of documents have words with accents
 INDEX, UNFINISHED = "index", "unfinished"  # names of states
 
-_WORD = re.compile(r"\w+")
 _MOST_WORDS = 32  # a longer query is a text of its own, not a search for words
+_COMMON = 10_000  # rows of a word, above which it is looked for only in passages that are found otherwise
 
 
 @dataclass(frozen=True)
@@ -101,51 +102,63 @@ class StoredDocument(NamedTuple):
     passages: int  # their number
 
 
+# No text is stored twice, and no places of words in it; the tokenizer takes the keys of words as they are.
+_WORD_TABLE = "CREATE VIRTUAL TABLE words USING fts5(keys, content = '', tokenize = 'ascii', detail = 'none')"
+_ADD_WORDS = "INSERT INTO words (rowid, keys) SELECT row, joined_keys(text) FROM passages WHERE row >= ?"
+_DROP_WORDS = """INSERT INTO words (words, rowid, keys)
+SELECT 'delete', row, joined_keys(text) FROM passages WHERE row BETWEEN ? AND ?"""
+
 _TABLES = f"""BEGIN;
 CREATE TABLE states (name TEXT PRIMARY KEY, {", ".join(field.name for field in fields(IndexState))});
 CREATE TABLE passages (row INTEGER PRIMARY KEY, {", ".join(Passage._fields)});
+{_WORD_TABLE};
 PRAGMA user_version = {VERSION};
 COMMIT"""
 
 _DOCUMENT_TABLES = """BEGIN;
 CREATE TABLE documents (name TEXT PRIMARY KEY, stamp, first, passages);
 CREATE TABLE removed (first INTEGER PRIMARY KEY, count);
-CREATE VIRTUAL TABLE words USING fts5(text, content = passages, content_rowid = row);
-CREATE TRIGGER added AFTER INSERT ON passages BEGIN
-INSERT INTO words (rowid, text) VALUES (new.row, new.text);
-END;
-CREATE TRIGGER gone AFTER DELETE ON passages BEGIN
-INSERT INTO words (words, rowid, text) VALUES ('delete', old.row, old.text);
-END;
+COMMIT"""
+
+_UPGRADE = f"""BEGIN;
+DROP TRIGGER IF EXISTS added;
+DROP TRIGGER IF EXISTS gone;
+DROP TABLE IF EXISTS words;
+{_WORD_TABLE};
+{_ADD_WORDS.replace("?", "0")};
+PRAGMA user_version = {VERSION};
 COMMIT"""
 
 
 class IndexDatabase:
     """An open database of an index; threads may share it.
 
+    To `write`, it is made if there is none, and one of the version before is brought up to date.
+
     Every method raises DataError if the database is damaged, and OSError if the disk fails.
     """
 
-    def __init__(self, folder: Path, *, create: bool = False) -> None:
+    def __init__(self, folder: Path, *, write: bool = False) -> None:
         found = sorted(folder.glob(_DATABASE))
-        if not found and not create:
+        if not found and not write:
             what = "no such folder"
             if folder.exists():
                 what = "not an index" if folder.is_dir() else "not an index, but a file"
             raise DataError(f"{folder}: {what}; make one with xsent index")
         self.path = found[0] if found else folder / _DATABASE.replace("*", os.urandom(4).hex())
         self._lock = threading.Lock()
-        mode = "rwc" if create else "rw"  # rw reads where it cannot write
+        mode = "rwc" if write else "rw"  # rw reads where it cannot write
         with self._explain_errors():
             self._connection = sqlite3.connect(
                 f"{self.path.absolute().as_uri()}?mode={mode}", uri=True, timeout=60, check_same_thread=False
             )
             self.close = weakref.finalize(self, self._connection.close)
             ((version,),) = self._connection.execute("PRAGMA user_version")
-            if create and not version:
-                self._connection.executescript(_TABLES)
+            self._connection.create_function("joined_keys", 1, joined_keys, deterministic=True)
+            if write and version in (0, _OLDER):
+                self._connection.executescript(_UPGRADE if version else _TABLES)
                 version = VERSION
-        if version != VERSION:
+        if version not in (VERSION, _OLDER):
             reason = f"version {version} is unknown, this xsent reads {VERSION}"
             raise DataError(f"{self.path}: {reason}; upgrade xsent or build the index again")
 
@@ -169,7 +182,7 @@ class IndexDatabase:
 
     def has_documents(self) -> bool:
         """Whether this is an index of documents; others are of lines."""
-        return bool(self._read("SELECT 1 FROM sqlite_master WHERE name = 'documents'"))
+        return self._has("documents")
 
     def documents(self) -> list[StoredDocument]:
         """All documents, in the order of their rows."""
@@ -184,27 +197,48 @@ class IndexDatabase:
             return []
         return self._typed(self._read("SELECT first, count FROM removed"), int, int)
 
-    def shared_words(self, text: str, near: Sequence[int], *, most: int, among: int) -> dict[int, float]:
+    def shared_words(
+        self,
+        text: str,
+        near: Iterable[int],
+        *,
+        most: int,
+        rows: int,
+        among: int,
+        rarity: Callable[[tuple[str, ...]], float],
+    ) -> dict[int, float]:
         """Rows that share words with a text, and the share of its words that they have; rare words count more.
 
-        Looks at rows that are near in meaning and at `most` others, those of highest BM25. A word counts by its
-        inverse document frequency among `among` passages (Robertson & Spärck Jones 1976).
+        Looks at the first `rows` rows: at those that are near in meaning and at `most` others, those that have most. A
+        word counts by its inverse document frequency among `among` passages (Robertson & Spärck Jones 1976) and by its
+        rarity from 0 to 1 in the language. One that no passage has does not count. The share is of one rare word at
+        least: what a query in another language shares by chance ("die", "a") is little.
         """
-        found = _WORD.findall(unicodedata.normalize("NFC", text))
-        words = [f'"{word}"' for word in {word.lower(): word for word in found}.values()]
-        if not 0 < len(words) <= _MOST_WORDS or not self.has_documents():
+        words = {keys[0]: keys for keys in word_keys(text)}.values()
+        if not 0 < len(words) <= _MOST_WORDS or not self._has("words"):
             return {}
-        match = "SELECT rowid FROM words WHERE words MATCH ?"
-        best = self._read(f"{match} ORDER BY rank LIMIT ?", " OR ".join(words), most)
-        rows = json.dumps(sorted({*near, *(row for (row,) in best)}))
         shares: dict[int, float] = {}
+        common: list[tuple[str, float]] = []
         whole = 0.0
-        for word in words:
-            ((having,),) = self._read(f"SELECT count(*) FROM ({match})", word)
-            weight = math.log1p((max(among, having) - having + 0.5) / (having + 0.5))
-            whole += weight
-            for (row,) in self._read(f"{match} AND rowid IN (SELECT value FROM json_each(?))", word, rows):
+        for keys in words:
+            match = " OR ".join(f'"{key}"' for key in keys)
+            having = self._having(match, "rowid < ? ORDER BY rowid LIMIT ?", rows, _COMMON)
+            count = float(len(having))
+            if count == _COMMON:  # the word comes as often in the other rows
+                count *= rows / (having[-1] + 1)
+            weight = rarity(keys) * _weight(count, among)
+            whole += weight * (count > 0)
+            if len(having) == _COMMON:
+                common.append((match, weight))
+                continue
+            for row in having:
                 shares[row] = shares.get(row, 0.0) + weight
+        kept = {*near, *heapq.nsmallest(most, shares, key=lambda row: (-shares[row], row))}
+        shares = {row: share for row, share in shares.items() if row in kept}
+        for match, weight in common:
+            for row in self._having(match, "rowid IN (SELECT value FROM json_each(?))", json.dumps(sorted(kept))):
+                shares[row] = shares.get(row, 0.0) + weight
+        whole = max(whole, _weight(1, among))
         return {row: share / whole for row, share in shares.items()}
 
     def version(self) -> int:
@@ -245,6 +279,8 @@ class IndexDatabase:
                 connection.execute("REPLACE INTO documents VALUES (?, ?, ?, ?)", document)
             numbered = [(row, *passage) for row, passage in enumerate(passages, first)]
             connection.executemany("INSERT INTO passages VALUES (?, ?, ?, ?, ?)", numbered)
+            if numbered:
+                connection.execute(_ADD_WORDS, (first,))
             connection.execute("DELETE FROM states WHERE name IN (?, ?)", (name, UNFINISHED))
             connection.execute(f"INSERT INTO states VALUES ({', '.join('?' * len(values))})", values)
 
@@ -252,6 +288,7 @@ class IndexDatabase:
         """Remove an unfinished job, and all passages but those of the first rows."""
         with self._explain_errors(), self._connection as connection:
             connection.execute("DELETE FROM states WHERE name = ? OR rows > ?", (UNFINISHED, rows))
+            connection.execute(_DROP_WORDS, (rows, 2**62))
             connection.execute("DELETE FROM passages WHERE row >= ?", (rows,))
 
     def damaged(self, reason: str) -> DataError:
@@ -263,10 +300,20 @@ class IndexDatabase:
         found = self._connection.execute("SELECT first, passages FROM documents WHERE name = ?", (name,)).fetchone()
         if found and found[0] != unless_first:
             first, count = found
+            self._connection.execute(_DROP_WORDS, (first, first + count - 1))
             self._connection.execute("DELETE FROM passages WHERE row BETWEEN ? AND ?", (first, first + count - 1))
             self._connection.execute("DELETE FROM documents WHERE name = ?", (name,))
             if count:
                 self._connection.execute("INSERT INTO removed VALUES (?, ?)", found)
+
+    def _has(self, table: str) -> bool:
+        return bool(self._read("SELECT 1 FROM sqlite_master WHERE name = ?", table))
+
+    def _having(self, match: str, where: str, *values: object) -> list[int]:
+        """Rows whose words match."""
+        return [
+            row for (row,) in self._read(f"SELECT rowid FROM words WHERE words MATCH ? AND {where}", match, *values)
+        ]
 
     def _typed(self, rows: list[Any], *types: type) -> list[Any]:
         """The same rows, if their columns have these types and no number is negative; SQLite accepts anything."""
@@ -291,6 +338,11 @@ class IndexDatabase:
                 raise self.damaged(str(error)) from error
             full = code in (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR_WRITE)
             raise OSError(errno.ENOSPC if full else errno.EIO, str(error), str(self.path)) from error
+
+
+def _weight(count: float, among: int) -> float:
+    """Inverse document frequency of a word that some of the passages have."""
+    return math.log1p((max(among, count) - count + 0.5) / (count + 0.5))
 
 
 _TWO = 0x4000  # this bit is set in every float16 that is 2 or more, infinite or NaN; a vector of length 1 has none

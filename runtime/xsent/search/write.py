@@ -45,6 +45,7 @@ from xsent.search.store import (
     check_replaceable,
     has_index,
 )
+from xsent.words import has_words
 
 SAVE_EVERY = 10_000  # passages between two saves: about a minute's work on a Raspberry Pi
 
@@ -181,7 +182,7 @@ def update_index(
     if force or not (path.exists() and has_index(path)):
         _make_empty(path, encoder)
     with only_writer(path), explain_write_errors(path, lambda: True, "make room, then the same call goes on"):
-        with closing(IndexDatabase(path)) as database:
+        with closing(IndexDatabase(path, write=True)) as database:
             if not database.has_documents():
                 raise DataError(f"{path}: an index of lines, as xsent index makes; name another for documents")
             state = database.complete_state()
@@ -210,7 +211,7 @@ class IndexWriter:
 
     def __init__(self, folder: Path, state: IndexState) -> None:
         self.folder = folder
-        self.database = IndexDatabase(folder, create=True)
+        self.database = IndexDatabase(folder, write=True)
         self.close = self.database.close
         self._file = folder / VECTORS
         self.begin(state)
@@ -236,9 +237,9 @@ class IndexWriter:
         self._appended = 0  # passages, those without a vector too
 
     def append(self, source: str, line: int, text: str, vector: Vectors) -> None:
-        """Add a passage and its vector [D]; one whose vector is zero would never be found and is left out."""
+        """Add a passage and its vector [D]; one without a letter or digit is left out, it would be near everything."""
         self._appended += 1
-        if vector.any():
+        if vector.any() and has_words(text):
             stored = vector.astype(STORED, copy=False).tobytes()
             self._vectors += stored  # first: after Ctrl-C between the two a surplus vector does no harm
             self._passages.append(Passage.of(source, line, text, stored))
@@ -371,7 +372,7 @@ def _growing(partial: Path, *, anew: bool) -> Iterator[None]:
 def _is_kept(partial: Path) -> bool:
     """Whether a job that made an index has saved something, readable or not."""
     try:
-        with closing(IndexDatabase(partial, create=True)) as database:
+        with closing(IndexDatabase(partial, write=True)) as database:
             return bool(database.state(UNFINISHED) or database.state())
     except (DataError, OSError):
         return True

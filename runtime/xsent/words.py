@@ -1,0 +1,52 @@
+"""Words as an index and a search compare them: spellings of one word become equal."""
+
+import re
+import unicodedata
+from collections.abc import Iterator
+
+# Format characters are no part of a word. Accents go, but neither the voicing marks of kana nor the breve that makes
+# another letter of и.
+_FORMAT = re.compile("[\u00ad\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2064\ufe00-\ufe0f\ufeff]")
+_ACCENTS = re.compile("(?<!и)[\u0300-\u036f]")
+_LETTERS = str.maketrans({"æ": "ae", "œ": "oe", "ø": "o", "ł": "l", "đ": "d", "ı": "i"})
+_SPELLED = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "ø": "oe", "å": "aa"})  # as people without the key type
+
+# Chinese and Japanese write no spaces: a run of one script is cut into pairs of characters.
+_SCRIPTS = "\u3041-\u309f", "\u30a1-\u30ff", "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff々"
+_LETTER = f"[^\\W_{''.join(_SCRIPTS)}]"
+_RUN = re.compile("|".join([*(f"([{script}]+)" for script in _SCRIPTS), f"{_LETTER}(?:{_LETTER}|[\u0300-\u036f])*"]))
+
+
+def word_keys(text: str) -> Iterator[tuple[str, ...]]:
+    """For every word of a text the keys under which it is found; two words are equal if they share one.
+
+    A key has neither case, accents nor compatibility forms, and ss for ß. An umlaut has two keys: "Müller" is found
+    as "muller" and as "mueller", but "neue" is not "neü".
+    """
+    folded = _FORMAT.sub("", text).casefold()
+    if not folded.isascii():
+        folded = unicodedata.normalize("NFKC", folded).casefold()
+    for found in _RUN.finditer(folded):
+        word = found[0]
+        if found.lastindex:
+            yield from ((word[place : place + 2],) for place in range(len(word) - 1 or 1))
+        elif word.isascii():
+            yield (word,)
+        else:
+            yield tuple(dict.fromkeys(map(_bare, (word, word.translate(_SPELLED)))))
+
+
+def joined_keys(text: str) -> str:
+    """All keys of a text with spaces between, as the table of words has them."""
+    return " ".join(key for keys in word_keys(text) for key in keys)
+
+
+def has_words(text: str) -> bool:
+    """Whether a text has a letter or a digit."""
+    return next(word_keys(text), None) is not None
+
+
+def _bare(word: str) -> str:
+    """A word without accents."""
+    plain = _ACCENTS.sub("", unicodedata.normalize("NFD", word.translate(_LETTERS)))
+    return unicodedata.normalize("NFC", plain)

@@ -1,0 +1,181 @@
+"""Words in every index: spellings, weights, old indexes, and what is said if nothing is close."""
+
+import sqlite3
+import unicodedata
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from indexes import Replay, path
+
+from xsent import Document, SearchIndex, SentenceEncoder, build_index, extend_index, say_nothing_close, update_index
+from xsent.search.index import CLOSE
+from xsent.search.store import IndexDatabase
+from xsent.words import joined_keys, word_keys
+
+__all__ = ["path"]
+
+TEXTS = {
+    "OK": "one of the lines that are near everything",
+    "We visited the cathedral in Köln and the bridges over the river.": "Köln",
+    "Die Straße ist gesperrt.": "strasse",
+    "Der Schlüssel für die Tür hängt im Flur.": "Schluessel",
+    "Perché è così tardi?": "perche",
+    "ﬁne Ｗｏｒｄｓ": "fine words",
+    "Sau\u00adna ge\u200böffnet": "sauna geoeffnet",
+    "Œuvre d'un élève": "oeuvre eleve",
+    "Ещё один ёжик": "еще ежик",
+    "東京タワーに行きました。": "東京タワー",
+    "part XK-42": "xk-42",
+}
+
+
+@pytest.fixture(scope="module")
+def builtin() -> SentenceEncoder:
+    return SentenceEncoder(threads=1)
+
+
+def test_spellings_of_a_word_are_equal_and_other_words_are_not() -> None:
+    keys = lambda text: {key for keys in word_keys(text) for key in keys}  # noqa: E731
+    for text, query in [*TEXTS.items()][1:]:
+        for written in (query, query.upper(), unicodedata.normalize("NFD", query)):
+            assert all(not keys(text).isdisjoint(word) for word in word_keys(written)), (text, written)
+    for one, other in (("neue", "neu"), ("boek", "bok"), ("мой", "мои"), ("ガキ", "カキ"), ("poet", "pot")):
+        assert keys(one).isdisjoint(keys(other))
+    assert joined_keys("Müller, Straße 7 -- 🙂 _") == "muller mueller strasse 7"
+
+
+def test_words_count_in_an_index_of_lines_and_lines_without_any_are_not_in_it(path: Path) -> None:
+    lines = [*TEXTS, ".", "---", "x", "1", "🙂"]
+    encoder: Any = Replay(np.random.default_rng(0).normal(size=(99, 8)))
+    queries = {*TEXTS.values()}
+    encoder.encode = lambda texts, **_: np.stack([encoder._vectors[98 if t in queries else len(t)] for t in texts])
+    build_index(path, lines[:5], encoder)
+    extend_index(path, lines[5:], encoder)
+    index = SearchIndex(path)
+    assert (index.state.lines, len(index)) == (16, 13)
+    for text, query in [*TEXTS.items()][2:]:
+        joined, plain = (
+            {hit.text: hit.score for hit in index.search(encoder, [query], k=99, words=words)[0]}
+            for words in (True, False)
+        )
+        assert not joined.keys() & {".", "---", "🙂"} and len(joined) == 13
+        assert joined == pytest.approx(plain | {text: plain[text] + 0.5})
+
+
+def test_of_equal_lines_the_earlier_is_first(path: Path, builtin: SentenceEncoder) -> None:
+    for count in (30, 101, 150):
+        build_index(path, ["The same line again."] * count, builtin, force=True)
+        for words in (True, False):
+            for k in (3, count):
+                (hits,) = SearchIndex(path).search(builtin, ["another line"], k=k, words=words)
+                assert [hit.line for hit in hits] == [*range(1, k + 1)]
+
+
+def test_of_equal_lines_the_graph_gives_the_earlier_first(path: Path, builtin: SentenceEncoder) -> None:
+    pytest.importorskip("usearch")
+    build_index(path, [f"Line {number // 30} of a list" for number in range(600)], builtin, graph=True)
+    extend_index(path, ["Line 3 of a list"] * 7, builtin)
+    (hits,) = SearchIndex(path).search(builtin, ["Line 3 of a list"], k=37)
+    assert [hit.line for hit in hits] == [*range(91, 121), *range(601, 608)]
+
+
+NAMES = {
+    "Sato cannot come to the meeting next week.": "Was wissen wir eigentlich über Sato?",
+    "Kobayashi will take the minutes of the meeting.": "Qu'est-ce qu'on sait de Kobayashi ?",
+    "Okonkwo has the key of the cellar.": "¿Dónde encuentro algo sobre Okonkwo?",
+    "Lindqvist wants to paint the stairs green.": "Che cosa vuole Lindqvist?",
+    "Bartosz Wrona repairs the heating on Thursday.": "Wann kommt eigentlich Herr Wrona zu uns?",
+    "Frau Zschiesche hat den Hund der Nachbarn gebissen.": "What do we know about Mrs Zschiesche?",
+    "Delacroix-Moreau a prêté la perceuse à son voisin.": "Wat is er met Delacroix-Moreau gebeurd?",
+    "Marchetti porta i fiori alla festa di sabato.": "O que sabemos sobre o Marchetti?",
+    "Vermeulen komt met de bus van kwart over negen.": "Что мы знаем о Vermeulen?",
+    "Yıldız bought the tickets for the concert.": "Yildiz について何か知っていますか",
+}
+OTHERS = ["Everybody brings something to eat.", "The meeting is in the big room.", "Die Heizung ist kaputt.", "OK", "x"]
+
+
+def test_a_name_in_a_foreign_question_finds_its_passage(path: Path, builtin: SentenceEncoder) -> None:
+    build_index(path, [*NAMES, *OTHERS], builtin)
+    index = SearchIndex(path)
+    assert [hits[0].text for hits in index.search(builtin, [*NAMES.values()], k=1)] == [*NAMES]
+    assert index.search(builtin, ["Hoe zit het ook alweer met Sato?"], k=1)[0][0].line == 1  # "met" is in one passage
+    (hits,) = index.search(builtin, ["La calefacción no funciona, ¿die?"], k=1)  # a word of another language
+    assert hits[0].text == "Die Heizung ist kaputt."
+
+
+def test_frequent_words_are_shared_by_chance_and_hardly_count(builtin: SentenceEncoder) -> None:
+    rarity = lambda word: builtin.rarity(next(word_keys(word)))  # noqa: E731
+    assert [rarity(word) for word in ("the", "für", "où", "не", "Sato", "4711", "7")] == [0, 0, 0, 0, 1, 1, 1]
+    assert 0 < rarity("train") < rarity("harbour") <= 1
+
+
+def test_a_common_word_is_looked_for_only_among_what_is_found_otherwise(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    build_index(path, [str(number % 3) for number in range(90)], Replay(np.eye(99)))  # type: ignore[arg-type]
+    database = IndexDatabase(path)
+    shared = lambda **options: database.shared_words("1", [4, 5], among=90, rarity=lambda _: 1, **options)  # noqa: E731
+    assert shared(most=99, rows=90) == dict.fromkeys(range(1, 90, 3), pytest.approx(shared(most=0, rows=90)[4]))
+    assert {*shared(most=2, rows=90)} == {1, 4} and {*shared(most=99, rows=6)} == {1, 4}
+    exact = shared(most=0, rows=90)
+    monkeypatch.setattr("xsent.search.store._COMMON", 10)
+    assert shared(most=99, rows=90) == {4: pytest.approx(exact[4], rel=0.1)}
+
+
+@pytest.mark.parametrize("documents", [False, True])
+def test_an_index_of_the_version_before_is_searched_and_gets_its_words_when_it_grows(
+    path: Path, builtin: SentenceEncoder, documents: bool
+) -> None:
+    texts = ["Anna sees Boris in Köln.", "Clara sees David."]
+    if documents:
+        update_index(path, [Document("a", "1", enumerate(texts, 1))], builtin)
+    else:
+        build_index(path, texts, builtin)
+    with closing(sqlite3.connect(IndexDatabase(path).path)) as connection:
+        connection.executescript("DROP TABLE words; PRAGMA user_version = 2")
+        if documents:
+            connection.executescript(
+                "CREATE VIRTUAL TABLE words USING fts5(text, content = passages, content_rowid = row);"
+                "CREATE TRIGGER added AFTER INSERT ON passages BEGIN "
+                "INSERT INTO words (rowid, text) VALUES (new.row, new.text); END;"
+                "CREATE TRIGGER gone AFTER DELETE ON passages BEGIN "
+                "INSERT INTO words (words, rowid, text) VALUES ('delete', old.row, old.text); END;"
+                "INSERT INTO words (words) VALUES ('rebuild')"
+            )
+    search = lambda query: SearchIndex(path).search(builtin, [query], k=1)[0][0]  # noqa: E731
+    assert search("Anna sees Boris in Köln.").score == pytest.approx(1.5 if documents else 1, abs=1e-3)
+    if documents:
+        update_index(path, [Document("b", "1", [(1, "Die Straße")])], builtin, remove=["c"])
+        update_index(path, [], builtin, remove=["b"])
+        update_index(path, [Document("b", "2", [(1, "Die Straße")])], builtin)
+    else:
+        extend_index(path, ["Die Straße"], builtin)
+    assert search("KOELN").text == texts[0] and search("strasse").text == "Die Straße"
+    SearchIndex(path).verify()
+
+
+def test_it_is_said_when_nothing_is_close(path: Path, builtin: SentenceEncoder) -> None:
+    build_index(path, ["The soup needs salt.", "Our cat sleeps all day."], builtin)
+    index = SearchIndex(path)
+    near, far = index.search(builtin, ["Le chat dort toute la journée.", "quarterly tax return"], k=2)
+    assert near[0].close and not say_nothing_close(near) and say_nothing_close([]) == ""
+    assert not any(hit.close for hit in far)
+    assert say_nothing_close(far) == (
+        f"Nothing is really close to that: the best score is {far[0].score:.2f}, unrelated texts reach {CLOSE}."
+    )
+    assert index.search(builtin, ["quarterly tax return"], least=CLOSE) == [[]]
+    assert len(index.search(builtin, ["Le chat dort toute la journée."], least=CLOSE)[0]) == 1
+
+
+def test_accents_are_restored_in_queries_and_only_there(path: Path, builtin: SentenceEncoder) -> None:
+    restore = builtin.restore_accents
+    assert restore("Schluessel fuer die Tuer") == "schlüssel für die tür"
+    assert restore("Perche e cosi?") == "perché e così?"
+    for text in ("où est l'ecole", "The cat sleeps on the mat.", "42", "", "東京"):
+        assert restore(text) == text
+    build_index(path, ["Where is the key?", "Why is it like this?", "The road is closed."], builtin)
+    (hits,) = SearchIndex(path).search(builtin, ["Perche e cosi?"], k=1)
+    assert hits[0].line == 2
