@@ -60,10 +60,10 @@ def ask_folder(folder: Path, questions: Sequence[Question], encoder: SentenceEnc
 
 def ranks(index: SearchIndex, question: Question, encoder: SentenceEncoder) -> list[int]:
     """The place of the answer, from 1, by each of the ways; 0 if it is not among those that count."""
-    [near] = index.search(encoder, [question.text], len(index))
+    [near] = index.search(encoder, [question.text], len(index), words=False)
     [both] = index.search(encoder, [question.text], len(index), words=True)
-    cosines = {(hit.source, hit.line, hit.text): hit.score for hit in near}
-    shares = [(hit.score - cosines[hit.source, hit.line, hit.text], hit) for hit in both]
+    cosines = {(hit.source, hit.line, hit.text, hit.context): hit.score for hit in near}
+    shares = [(hit.score - cosines[hit.source, hit.line, hit.text, hit.context], hit) for hit in both]
     shares.sort(key=lambda share: -share[0])
     sharing = [hit for share, hit in shares if share > _LEAST]
     return [
