@@ -24,11 +24,14 @@ _COMMAND = re.compile(r"\s*`[^`]+`\s*$")  # alone in its paragraph
 _ROW = re.compile(r"\s*\|.*\|\s*$")
 _CELL = re.compile(r"(?<!\\)\|")
 _UNDER_HEADER = re.compile(r"[\s|:-]+$")
-_QUOTE = re.compile(r"\s*(>\s?)+")
+_QUOTE = re.compile(r"^\s*(>\s?)+")
 _LETTER = re.compile(r"\w")
 _LEAD_LENGTH = 200  # characters; a longer paragraph that ends in a colon is more than a lead-in
 
-Kind = Literal["text", "heading", "item", "row", "code"]
+PAGE_END = "\f"  # a line; passages do not go on after it
+
+_Kind = Literal["text", "heading", "item", "row", "code", "end"]
+_Mark = _Kind | Literal["", "header", "underline"]  # of a line; "" only separates others
 
 
 class Passage(NamedTuple):
@@ -42,7 +45,7 @@ class Passage(NamedTuple):
 class _Block(NamedTuple):
     """Lines that belong together."""
 
-    kind: Kind
+    kind: _Kind
     level: int  # of a heading
     lines: list[tuple[int, str]]
 
@@ -79,20 +82,23 @@ def passages(lines: Lines, about: Iterable[str] = ()) -> Iterator[Passage]:
     """Passages of the lines of a file; `about` are names of the whole, such as its title."""
     outline = _Outline([*about])
     found = list(_blocks(lines))
-    alone = all(block.kind == "heading" for block in found)  # then headings are all the text that there is
-    places: list[tuple[str, _Block]] = []
+    alone = all(block.kind in ("heading", "end") for block in found)  # then headings are all the text that there is
+    places: list[tuple[str, int, _Block]] = []  # with context and page
+    page = 0
     for number, block in enumerate(found):
         follower = found[number + 1] if number + 1 < len(found) else None
-        if block.kind == "heading" and not alone:
+        if block.kind == "end":
+            page += 1
+        elif block.kind == "heading" and not alone:
             outline.enter(block.level, block.text)
         elif _leads(block, follower):
             outline.lead = _ITEM.sub("", block.text, count=1)
         else:
-            places.append((str(outline), block))
+            places.append((str(outline), page, block))
             if block.kind == "text" or (follower and follower.kind != block.kind):
                 outline.lead = ""
-    for context, group in groupby(places, key=lambda place: place[0]):
-        for joined in _joined(block for _, block in group):
+    for (context, _), group in groupby(places, key=lambda place: place[:2]):
+        for joined in _joined(block for _, _, block in group):
             yield from (Passage(line, text, context) for line, text in _cut(joined))
 
 
@@ -106,7 +112,7 @@ def _leads(block: _Block, follower: _Block | None) -> bool:
     text = block.text.rstrip("*_ ")
     return (
         follower is not None
-        and follower.kind != "heading"
+        and follower.kind not in ("heading", "end")
         and block.kind in ("text", "item")
         and text.endswith((":", "："))
         and len(text) <= _LEAD_LENGTH
@@ -119,12 +125,13 @@ def _joined(blocks: Iterable[_Block]) -> Iterator[list[tuple[int, str]]]:
     kind = ""
     length = 0
     for block in blocks:
-        more = len(block.text)
-        follows = block.kind == "code" or (block.kind == "item" and block.lines[0][1][0].isspace())
-        most = PASSAGE_LENGTH if follows else JOINED_LENGTH
-        if joined and (length + more > most or block.kind == "row" or kind == "row"):
+        more = len(block.text) + 1
+        belongs = block.kind == "code" or (block.kind == "item" and block.lines[0][1][0].isspace())
+        is_full = length + more > JOINED_LENGTH and not belongs
+        if joined and (is_full or "row" in (kind, block.kind)):
             yield joined
-            joined, length = [], 0
+            joined = []
+            length = 0
         joined += block.lines
         kind = block.kind
         length += more
@@ -175,30 +182,37 @@ def _blocks(lines: Lines) -> Iterator[_Block]:
         yield block
 
 
-def _marked(lines: Lines) -> Iterator[tuple[Kind | Literal["", "header", "underline"], int, int, str]]:
-    """What each line is, the level of a heading, and its number and text; a line of "" only separates others."""
+def _marked(lines: Lines) -> Iterator[tuple[_Mark, int, int, str]]:
+    """What each line is, the level of a heading, and its number and text."""
     fenced = False
     for (number, raw), (_, following) in pairwise(chain(lines, [(0, "")])):
         line = _CONTROL.sub(" ", raw)
-        if _FENCE.match(line):
+        if raw == PAGE_END:
+            yield "end", 0, number, ""
+        elif _FENCE.match(line):
             fenced = not fenced
             yield "", 0, number, ""
-        elif fenced:
-            yield ("code" if line.strip() else ""), 0, number, line
-        elif heading := _HEADING.match(line):
-            yield ("heading" if heading[2] else ""), len(heading[1]), number, heading[2]
-        elif underline := _UNDERLINE.match(line):
-            yield "underline", 1 if underline[1][0] == "=" else 2, number, ""
-        elif not line.strip() or _RULE.match(line):
-            yield "", 0, number, ""
-        elif _ROW.match(line) and _UNDER_HEADER.match(line):
-            continue
-        elif _ROW.match(line):
-            yield ("header" if _ROW.match(following) and _UNDER_HEADER.match(following) else "row"), 0, number, line
-        elif _ITEM.match(line):
-            yield "item", 0, number, line
-        else:
-            yield ("code" if _COMMAND.match(line) else "text"), 0, number, _QUOTE.sub("", line)
+        elif fenced and line.strip():
+            yield "code", 0, number, line
+        elif mark := _mark(line, following):
+            yield mark[0], mark[1], number, mark[2]
+
+
+def _mark(line: str, following: str) -> tuple[_Mark, int, str] | None:
+    """What a line is, its level and text; None for the one under the names of columns."""
+    if heading := _HEADING.match(line):
+        return "heading" if heading[2] else "", len(heading[1]), heading[2]
+    if underline := _UNDERLINE.match(line):
+        return "underline", 1 if underline[1][0] == "=" else 2, ""
+    if not line.strip() or _RULE.match(line):
+        return "", 0, ""
+    if _ROW.match(line):
+        if _UNDER_HEADER.match(line):
+            return None
+        return "header" if _ROW.match(following) and _UNDER_HEADER.match(following) else "row", 0, line
+    if _ITEM.match(line):
+        return "item", 0, line
+    return "code" if _COMMAND.match(line) else "text", 0, _QUOTE.sub("", line)
 
 
 def _cells(row: str) -> list[str]:

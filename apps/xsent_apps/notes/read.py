@@ -12,14 +12,14 @@ from xsent.errors import MissingExtraError, in_one_line, require_extra
 from xsent_apps.notes.mail import is_mail, read_mail
 from xsent_apps.notes.office import read_docx, read_odt
 from xsent_apps.notes.page import read_page
-from xsent_apps.notes.passages import Passage, passages
+from xsent_apps.notes.passages import PAGE_END, Passage, passages
 from xsent_apps.notes.source import Source
 
 _FRONT_MATTER = re.compile(r"---[ \t]*\n(.*?\n)?(---|\.\.\.)[ \t]*(\n|$)", re.DOTALL)
 _FIELD = re.compile(r"([\w-]+)[ \t]*:[ \t]*(.*)")
 _NAMES = frozenset("title aliases alias tags tag keywords".split())  # fields that help to find a note
 _CUE = re.compile(r"\s*[\d:]+[.,]\d+\s+-->")  # the time of a subtitle
-_CUE_TAG = re.compile(r"</?[a-zA-Z][^>]*>|\{\\[^}]*\}")
+_CUE_TAG = re.compile(r"</?\w[^>]*>|\{\\[^}]*\}")
 _HYPHENATED = re.compile(r"(\w+)[-\u00ad\u2010][ \t]*\n[ \t]*(\w+)")
 _EDGE = 3  # lines at the top and the bottom of a page, where its number and the name of the text stand
 _MOST_PAGES = 0.8  # the share of pages on which a line must stand to be dropped
@@ -122,7 +122,7 @@ def _read_pdf(path: Path) -> Source:
     for number, page in enumerate(_without_repeated(pages), 1):
         text = "\n".join(page).encode("utf-16", "surrogatepass").decode("utf-16", "replace")
         text = _rejoin(text)
-        lines += [(number, line) for line in [*text.split("\n"), ""]]
+        lines += [(number, line) for line in [*text.split("\n"), PAGE_END]]
     return Source(lines, [])
 
 

@@ -422,7 +422,7 @@ def _save(writer: IndexWriter, complete: list[StoredDocument], last: Document | 
 def _text_to_encode(passage: tuple[Document, int, str, str]) -> str:
     """A passage after its context: as one text they are found more often than by the mean of their vectors."""
     _, _, text, context = passage
-    return f"{context}: {text}" if context else text
+    return f"{context}: {text}" if context and text.strip() else text
 
 
 def _passages(documents: Iterable[Document]) -> Iterator[tuple[Document, int, str, str]]:
