@@ -12,6 +12,7 @@ ROOMS = ("runtime", "train", "export", "bench", "apps")
 SITE = [
     page.relative_to(ROOT).as_posix()
     for page in sorted(chain(ROOT.glob("*.md"), *((ROOT / folder).rglob("*.md") for folder in ("docs", *ROOMS))))
+    if (ROOT / "bench/notes/folder") not in page.parents  # made notes, which are data
 ]
 PAGES = [page for page in SITE if not page.startswith("docs/lab/")]  # the lab's commands are those of their day
 

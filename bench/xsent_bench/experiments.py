@@ -1,6 +1,6 @@
 """Experiments that are run by hand; their results stand in docs.
 
-python -m xsent_bench.experiments stores | serving | sharing | stream | noise
+python -m xsent_bench.experiments stores | serving | sharing | stream | noise | notes
 """
 
 import json
@@ -27,14 +27,15 @@ from numpy.typing import NDArray
 
 from xsent import nearest
 from xsent.bundle import TABLE, Bundle
-from xsent.cli.options import split_names
-from xsent.cli.terminal import Progress, format_table, one_line_errors
+from xsent.cli.options import BundleOption, split_names
+from xsent.cli.terminal import Progress, format_table, one_line_errors, print_row
 from xsent.cpu import time_each
 from xsent.encoder import SentenceEncoder, UnknownTextWarning
 from xsent.errors import DataError, check_choice, require_extra
 from xsent_bench.cli import numbers
 from xsent_bench.noise import measure_noise
 from xsent_bench.processes import resident
+from xsent_bench.questions import ask_folder, found_table, read_questions
 from xsent_bench.report import listing
 from xsent_bench.results import Measurement
 from xsent_bench.texts import sentences
@@ -332,6 +333,24 @@ def noise(
     """Measure what noise of mails, chats, logs, scans and exports costs, as it is and with --clean."""
     warnings.simplefilter("ignore", UnknownTextWarning)  # some kinds are not far from another language
     typer.echo(measure_noise(bundle, folder, split_names(languages), lines))
+
+
+@app.command()
+@one_line_errors()
+def notes(
+    folder: Annotated[Path, typer.Argument(help="Notes, such as bench/notes/folder.")],
+    questions: Annotated[Path, typer.Argument(help="Such as bench/notes/questions.tsv.")],
+    model: BundleOption = None,
+    missed: Annotated[bool, typer.Option("--missed", help="Print the questions whose first hit is another.")] = False,
+) -> None:
+    """Measure how often `xsent notes` has the answer among the first 1, 3 and 10, in per cent of the questions."""
+    asked = read_questions(questions)
+    places = ask_folder(folder, asked, SentenceEncoder(model))
+    typer.echo(format_table(found_table(asked, places)))
+    if missed:
+        for question, found in zip(asked, places, strict=True):
+            if found[-1] != 1:
+                print_row(question.kind, question.language, *map(str, found), question.text, question.file)
 
 
 if __name__ == "__main__":

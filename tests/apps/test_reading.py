@@ -1,12 +1,15 @@
 """Files as passages."""
 
+import zipfile
+from email.message import EmailMessage
 from pathlib import Path
 
 import pytest
 from texts import pdf
 
 from xsent import DataError
-from xsent_apps.notes.read import read_passages, split_sentences
+from xsent_apps.notes.passages import split_sentences
+from xsent_apps.notes.read import READERS, read_passages
 
 
 def written(folder: Path, name: str, content: str | bytes) -> Path:
@@ -15,70 +18,227 @@ def written(folder: Path, name: str, content: str | bytes) -> Path:
     return file
 
 
-def test_paragraphs_items_and_headings_are_passages(tmp_path: Path) -> None:
-    note = (
-        "\ufeff# Trip\r\nWe leave on\r\nFriday. The train is at nine.\r\n\r\n\r\n- milk\n  and bread\n* eggs\n12) tea\n"
-    )
-    assert read_passages(written(tmp_path, "a.md", note)) == [
-        (1, "# Trip"),
-        (2, "We leave on Friday. The train is at nine."),
-        (6, "- milk and bread"),
-        (8, "* eggs"),
-        (9, "12) tea"),
+def read(folder: Path, content: str | bytes, name: str = "a.md") -> list[tuple[int, str, str]]:
+    """Lines, texts and contexts of the passages, contexts without the file's name."""
+    found = read_passages(written(folder, name, content))
+    stem = name.partition(".")[0]
+    assert all(context.startswith(stem) for _, _, context in found)
+    return [(line, text, context[len(stem) :].removeprefix(", ").removeprefix(" › ")) for line, text, context in found]
+
+
+def texts(folder: Path, content: str | bytes, name: str = "a.md") -> list[str]:
+    return [text for _, text, _ in read(folder, content, name)]
+
+
+def test_a_passage_knows_what_stands_above_it(tmp_path: Path) -> None:
+    note = """\ufeff# Trip\r\nWe leave on\r\nFriday.\r\n\r\n## Wi-Fi ##\n\nblue-otter\n\nBring:\n\n- milk\n  and bread
+- eggs\n\n### Empty\n## Back\nOn Sunday.\n\nHotel\n=====\nRoom 9\n## Notes\n- .\n## Todo\n- :\n"""
+    assert read(tmp_path, note) == [
+        (2, "We leave on Friday.", "Trip"),
+        (7, "blue-otter", "Trip › Wi-Fi"),
+        (11, "- milk and bread - eggs", "Trip › Wi-Fi › Bring"),
+        (17, "On Sunday.", "Trip › Back"),
+        (21, "Room 9", "Hotel"),
     ]
-    assert read_passages(written(tmp_path, "mac.txt", "a\x1b[1m\r\rb\r")) == [(1, "a [1m"), (3, "b")]
-    assert read_passages(written(tmp_path, "empty.txt", " \n\n")) == []
+    assert texts(tmp_path, "# Call Anna\n## on Monday\n") == ["Call Anna on Monday"]  # there is nothing else
+    assert texts(tmp_path, "We need:\n") == ["We need:"]
+    assert read(tmp_path, "* Trip\n** Train\nAt nine.\n", "a.org") == [(3, "At nine.", "Trip › Train")]
+    assert texts(tmp_path, " \n\n", "empty.txt") == []
+    assert texts(tmp_path, "a\x1b[1m\r\rb\r", "mac.txt") == ["a [1m b"]
+
+
+def test_a_command_stays_with_its_description(tmp_path: Path) -> None:
+    note = "- List an archive:\n\n`tar tf {{a}}`\n\n"
+    note += "Unpack it here.\n\n```sh\n# as root\n\ntar xf a\n```\n\nUnpack it there.\n"
+    assert read(tmp_path, note) == [
+        (3, "`tar tf {{a}}`", "List an archive"),
+        (5, "Unpack it here. # as root tar xf a Unpack it there.", ""),
+    ]
+
+
+def test_short_neighbours_are_joined(tmp_path: Path) -> None:
+    items = [f"- item {number} of the list" for number in range(40)]
+    found = texts(tmp_path, "\n".join(items))
+    assert " ".join(found) == " ".join(items) and all(150 < len(text) <= 200 for text in found[:-1])
+    nested = "".join(f"- A plan with quite a long text, which is number {i}\n  - its step\n" for i in range(5))
+    assert all(text.startswith("- A plan") for text in texts(tmp_path, nested))
+
+
+def test_names_of_a_note_help_to_find_it_and_are_no_text(tmp_path: Path) -> None:
+    note = """---\ntitle: "Bees: a start"\naliases: [hive, 'Biene']\ntags:\n  - garden\n  - "#work"\ncreated: 2024-01-01
+---\nThe router.\n\n---\n\nIts cable.\n"""
+    assert read(tmp_path, note) == [(9, "The router. Its cable.", "Bees: a start, hive, Biene, garden, work")]
+    assert read_passages(written(tmp_path, "Visa 2024.txt", "Slip 7.")) == [(1, "Slip 7.", "Visa 2024")]
+    assert texts(tmp_path, "---\ntags: a\n") != []  # a line, and no front matter without an end
+    assert read(tmp_path, "---\ntags: [a]\n---\n") == []
+
+
+def test_a_row_of_a_table_is_a_passage(tmp_path: Path) -> None:
+    table = "|Day|Course|\n|:--|---|\n|Monday|Yoga \\| Tai-Chi|\n| Friday | |\n\n| a | b |\n"
+    assert read(tmp_path, table) == [
+        (3, "Day: Monday · Course: Yoga | Tai-Chi", ""),
+        (4, "Day: Friday", ""),
+        (6, "a · b", ""),
+    ]
 
 
 def test_long_paragraphs_are_cut_between_sentences_and_nothing_is_lost(tmp_path: Path) -> None:
     sentences = [f"This is sentence number {number}, and it is not long." for number in range(50)]
     lines = [" ".join(sentences[first : first + 5]) for first in range(0, 50, 5)]
     passages = read_passages(written(tmp_path, "a.txt", "\n".join(lines)))
-    assert all(len(text) <= 500 for _, text in passages) and len(passages) == 5
-    assert " ".join(text for _, text in passages) == " ".join(sentences)
-    for line, text in passages:
+    assert all(len(text) <= 500 for _, text, _ in passages) and len(passages) == 5
+    assert " ".join(text for _, text, _ in passages) == " ".join(sentences)
+    for line, text, _ in passages:
         assert text.split(". ")[0] in lines[line - 1]
-    assert read_passages(written(tmp_path, "b.txt", "x" * 3000)) == [(1, "x" * 3000)]
-    assert [len(text) for _, text in read_passages(written(tmp_path, "c.txt", "x" * 12_000))] == [5000, 5000, 2000]
-    assert read_passages(written(tmp_path, "d.txt", "été".encode("utf-16"))) == [(1, "été")]
+    assert texts(tmp_path, "x" * 3000, "b.txt") == ["x" * 3000]
+    assert [len(text) for text in texts(tmp_path, "x" * 12_000, "c.txt")] == [5000, 5000, 2000]
+    assert texts(tmp_path, "été".encode("utf-16"), "d.txt") == ["été"]
     assert split_sentences("Ja! Nein? 元気です。はい。") == ["Ja!", "Nein?", "元気です。", "はい。"]
 
 
 def test_what_a_page_shows_is_read(tmp_path: Path) -> None:
     page = """<!doctype html><html><head><title>My page</title>
 <style>p { color: red }</style><script>var hidden = "<p>no</p>";</script></head>
-<body><h1>Cats &amp; dogs</h1>
-<p>They <b>sleep</b>
+<body><nav><ul><li>Home</ul></nav><p class="foot">Imprint</p><div id=cookies><p>We use <b>cookies</div>
+<h1>Cats &amp; dogs</h1><p>They <b>sleep</b>
 all day.</p>
-
-<ul><li>first<li>second</ul>the end"""
-    assert read_passages(written(tmp_path, "a.html", page)) == [
-        (1, "My page"),
-        (3, "Cats & dogs"),
-        (4, "They sleep all day."),
-        (7, "first"),
-        (7, "second"),
-        (7, "the end"),
+<ul><li>first<li>second</ul>the end
+<table><tr><th>Day<th>Course<tr><td>Monday<td><p>Yoga</p></table>
+<dl><dt>Fee<dd>Nine euros<dt>Dogs?<dd>Yes.</dl><footer>Privacy</footer>"""
+    assert read(tmp_path, page, "a.html") == [
+        (4, "They sleep all day. - first - second the end", "My page › Cats & dogs"),
+        (7, "Day: Monday · Course: Yoga", "My page › Cats & dogs"),
+        (8, "- Fee: Nine euros - Dogs? Yes.", "My page › Cats & dogs"),
     ]
+    layout = "<table><tr><td><h1>News</h1><p>It rains.</p></td><td><table><tr><td>a<td>b</table></table>"
+    assert read(tmp_path, layout, "a.html") == [(1, "It rains.", "News"), (1, "a · b", "News")]
     unclosed = "<p>one</p>two" + "<a b" * 100_000  # in time that does not grow with the square
-    assert read_passages(written(tmp_path, "c.html", unclosed)) == [(1, "one"), (1, "two")]
-    assert read_passages(written(tmp_path, "b.HTM", "<p>broken <b <p> &#xZZ; </</p>"))
+    assert texts(tmp_path, unclosed, "c.html") == ["one two"]
+    assert texts(tmp_path, "<b>" * 100_000 + "deep" + "</i>" * 100_000, "d.html") == ["deep"]
+    assert texts(tmp_path, "<p>broken <b <p> &#xZZ; </</p>", "b.HTM")
 
 
 def test_a_pdf_has_pages(tmp_path: Path) -> None:
     pytest.importorskip("pypdf")
-    file = written(tmp_path, "a.pdf", pdf("The cat sleeps.", "", "The dog barks."))
-    assert read_passages(file) == [(1, "The cat sleeps."), (3, "The dog barks.")]
+    pages = [
+        f"Statutes\n\n{text}\nPage {n} of 3"
+        for n, text in enumerate(("The cat sub-\nlets.", "", "It is Anglo-\nSaxon."), 1)
+    ]
+    file = pdf("The cat sleeps.", "", "The dog barks.")
+    assert read(tmp_path, file, "a.pdf") == [(1, "The cat sleeps.", ""), (3, "The dog barks.", "")]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("pypdf.PageObject.extract_text", lambda self: pages.pop(0))
+        assert read(tmp_path, file, "a.pdf") == [(1, "The cat sublets.", ""), (3, "It is Anglo-Saxon.", "")]
+
+
+REPLY = """Dear all,
+
+the pipe is replaced – on Thursday.
+
+On 23 Feb, Anna wrote:
+> When?
+>> Soon.
+
+-- 
+Penhallow Lettings
+"""
+
+
+@pytest.mark.parametrize("encoding", ["quoted-printable", "base64", "8bit"])
+@pytest.mark.parametrize("name", ["a.eml", "a.txt"])
+def test_mails_are_decoded_and_answers_stand_alone(tmp_path: Path, name: str, encoding: str) -> None:
+    mail = EmailMessage()
+    mail["From"] = "Ann Ö. <a@b.example>"
+    mail["Subject"] = "Heizung – März"
+    mail["To"] = "all@b.example"
+    mail.set_content(REPLY, cte=encoding)
+    mail.add_alternative("<p>other</p>", "html")
+    answer = (1, "Dear all, the pipe is replaced – on Thursday.", "Ann Ö. › Heizung – März")
+    assert read(tmp_path, mail.as_bytes(), name) == [answer]
+
+
+def test_odd_mails_are_read(tmp_path: Path) -> None:
+    html = (
+        b"From: a\nSubject: b\nTo: c\nContent-Type: text/html; charset=none\n\n<p>caf\xc3\xa9<blockquote>was forwarded"
+    )
+    assert texts(tmp_path, html, "a.eml") == ["café was forwarded"]
+    assert texts(tmp_path, "From: a\nTo: b\nSubject: c\n\n> only\n> quoted", "b.txt") == ["only quoted"]
+    assert texts(tmp_path, "From: Monday\nUntil: Friday\n", "c.txt") == ["From: Monday Until: Friday"]
+    assert texts(tmp_path, b"\xff\0", "d.eml") != ["x"]  # read somehow, without an error
+
+
+def test_subtitles_have_no_times(tmp_path: Path) -> None:
+    srt = "\ufeff1\r\n00:00:01,500 --> 00:00:04,000\r\n<i>We open\r\nthe hive.</i>\r\n\r\n2\r\n"
+    srt += "00:00:05,000 --> 00:00:06,000\r\n{\\an8}1984\r\n"
+    assert read(tmp_path, srt, "a.srt") == [(3, "We open the hive. 1984", "")]
+    vtt = "WEBVTT\nKind: captions\n\nNOTE by hand\n\nintro\n"
+    vtt += "00:01.000 --> 00:04.000 align:start\n<v Anna>Hello <00:02.000>you\n"
+    assert texts(tmp_path, vtt, "a.vtt") == ["Hello you"]
+
+
+WORD = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
+STYLES = f'<w:styles xmlns:w="{WORD}"><w:style w:styleId="berschrift1"><w:name w:val="heading 1"/></w:style></w:styles>'
+DOCX = f"""<w:document xmlns:w="{WORD}"><w:body>
+<w:p><w:pPr><w:pStyle w:val="berschrift1"/></w:pPr><w:r><w:t>Trip</w:t></w:r></w:p>
+<w:p><w:r><w:t>We lea</w:t></w:r><w:r><w:t>ve</w:t><w:br/><w:t>soon.</w:t><w:delText>never</w:delText></w:r></w:p>
+<w:sdt><w:sdtContent><w:p><w:pPr><w:numPr/></w:pPr><w:r><w:t>milk</w:t></w:r></w:p></w:sdtContent></w:sdt>
+<w:tbl><w:tr><w:tc><w:p><w:r><w:t>Day</w:t></w:r></w:p></w:tc></w:tr>
+<w:tr><w:tc><w:p><w:r><w:t>Monday</w:t></w:r></w:p></w:tc></w:tr></w:tbl></w:body></w:document>"""
+NAMES = " ".join(
+    f'xmlns:{name}="urn:oasis:names:tc:opendocument:xmlns:{name}:1.0"' for name in ("office", "text", "table")
+)
+ODT = f"""<office:document-content {NAMES}><office:body><office:text>
+<text:h text:outline-level="1">Trip</text:h><text:p>We <text:span>leave</text:span><text:s/>soon.
+<office:annotation>x</office:annotation></text:p>
+<text:list><text:list-item><text:p>milk</text:p></text:list-item></text:list>
+<table:table><table:table-row><table:table-cell><text:p>Day</text:p></table:table-cell></table:table-row>
+<table:table-row><table:table-cell><text:p>Monday</text:p></table:table-cell></table:table-row></table:table>
+</office:text></office:body></office:document-content>"""
+
+
+def office(folder: Path, name: str, **parts: str) -> Path:
+    with zipfile.ZipFile(folder / name, "w", zipfile.ZIP_DEFLATED) as archive:
+        for part, content in parts.items():
+            archive.writestr(part.replace("__", "/") + ".xml", content)
+    return folder / name
+
+
+def test_texts_of_word_processors_are_read(tmp_path: Path) -> None:
+    pytest.importorskip("defusedxml")
+    docx = office(tmp_path, "a.docx", word__document=DOCX, word__styles=STYLES)
+    for file in (docx, office(tmp_path, "a.odt", content=ODT)):
+        found = [(text, context) for _, text, context in read_passages(file)]
+        assert found == [("We leave soon. - milk", "a › Trip"), ("Day: Monday", "a › Trip")]
+    assert len(read_passages(office(tmp_path, "b.docx", word__document=DOCX))) == 2
+
+
+def test_bombs_are_refused(tmp_path: Path) -> None:
+    pytest.importorskip("defusedxml")
+    entity = '<!DOCTYPE a [<!ENTITY b "bb">]>' + ODT
+    with pytest.raises(DataError, match=r"a.odt: not a \.odt file that can be read \(.*DTD"):
+        read_passages(office(tmp_path, "a.odt", content=entity))
+    with pytest.raises(DataError, match=r"b\.docx: word/document\.xml in it has over 30,000,000 bytes"):
+        read_passages(office(tmp_path, "b.docx", word__document=" " * 40_000_000))
+    deep = "<a>" * 100_000 + "</a>" * 100_000
+    body = ODT.partition("<office:text>")[0]
+    with pytest.raises(DataError, match=r"c.odt: not a \.odt file"):
+        read_passages(office(tmp_path, "c.odt", content=f"{body}{deep}</office:body></office:document-content>"))
+
+
+@pytest.mark.parametrize("suffix", sorted({*READERS} - {".docx", ".odt", ".pdf", ".eml"}))
+def test_every_kind_is_empty_or_refused_in_one_line(tmp_path: Path, suffix: str) -> None:
+    assert read_passages(written(tmp_path, f"a{suffix}", "")) == []
 
 
 BAD = {
     "binary.txt": (b"MZ\0\x01", "holds binary data, not text"),
     "latin.md": (b"caf\xe9", r"not UTF-8 \(byte 0xe9 at 4\)"),
     "image.html": (b"\x89PNG\r\n", r"not UTF-8 \(byte 0x89 at 1\)"),
-    "odd.html": (b"<p>a</p><![foo[ bar", r"not HTML that can be read \(.+\)"),
-    "empty.pdf": (b"", r"not a PDF that can be read \(.+\)"),
-    "broken.pdf": (pdf("x")[:200], r"not a PDF that can be read \(.+\)"),
-    "text.pdf": (b"I am no PDF\n" * 9, r"not a PDF that can be read \(.+\)"),
+    "odd.html": (b"<p>a</p><![foo[ bar", r"not a \.html file that can be read \(.+\)"),
+    "empty.pdf": (b"", r"not a \.pdf file that can be read \(.+\)"),
+    "broken.pdf": (pdf("x")[:200], r"not a \.pdf file that can be read \(.+\)"),
+    "text.docx": (b"I am no archive", r"not a \.docx file that can be read \(.+\)"),
+    "text.pdf": (b"I am no PDF\n" * 9, r"not a \.pdf file that can be read \(.+\)"),
 }
 
 

@@ -122,3 +122,20 @@ def test_noise_is_measured_as_it_is_and_cleaned(tmp_path: Path) -> None:
     assert found["ANSI colours"][2:] == ["100.0", "+0.0"]
     missing = CliRunner().invoke(experiments.app, ["noise", str(tmp_path), "--languages", "fr"])
     assert missing.exit_code == 1 and is_one_line(missing.stderr)
+
+
+def test_questions_to_a_folder_are_counted(mini_bundle: Path, tmp_path: Path) -> None:
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "notes" / "Boris.md").write_text("# Seen\n\nAnna sees\u00ad  Boris.\n")
+    (tmp_path / "notes" / "b.md").write_text("Clara\n")
+    asked = ["kind\tlanguage\tquestion\tfile\tanswer", "plain\ten\tAnna sees Boris\tBoris.md\tAnna sees Boris"]
+    questions = write_lines(tmp_path / "questions.tsv", [*asked, "other\tfr\tClara\tb.md\tnowhere"])
+    call = ["notes", str(tmp_path / "notes"), str(questions), "--model", str(mini_bundle), "--missed"]
+    result = CliRunner().invoke(experiments.app, call)
+    assert result.exit_code == 0, result.output
+    lines = [line.split() for line in result.stdout.splitlines()]
+    assert lines[1][:2] == ["all", "2"] and lines[1][2:] == ["50.0"] * 9
+    assert [line[0] for line in lines[1:]] == ["all", "plain", "other", "en", "fr", "other"]
+    write_lines(questions, ["a", "b"])
+    result = CliRunner().invoke(experiments.app, call)
+    assert result.exit_code == 1 and is_one_line(result.stderr) and "questions.tsv:2: 1 columns" in result.stderr

@@ -50,6 +50,23 @@ def test_documents_come_change_and_go(path: Path, encoder: SentenceEncoder) -> N
     assert SearchIndex(path).search(encoder, ["Frank"], words=True) == [[]]
 
 
+def test_a_passage_is_found_by_its_context_too(path: Path, encoder: SentenceEncoder) -> None:
+    named = [(3, "Anna sees Boris.", "Home › Wi-Fi"), (5, "", "Frank"), (7, "David\x1fElena", "a\x1fb")]
+    update_index(path, [Document("a", "1", [(1, "blue-otter"), *named])], encoder)
+    index = SearchIndex(path)
+    (found,) = index.search(encoder, ["wi fi"], k=9, words=True)
+    assert found[0].line == 3
+    assert {hit.line: (hit.text, hit.context) for hit in found} == {
+        1: ("blue-otter", ""),
+        3: ("Anna sees Boris.", "Home › Wi-Fi"),
+        7: ("David\x1fElena", "a b"),
+    }
+    update_index(path, [document("b", "Home › Wi-Fi: Anna sees Boris.")], encoder)  # the same vector, by its rule
+    (found,) = SearchIndex(path).search(encoder, ["Home › Wi-Fi: Anna sees Boris."], k=2, words=False)
+    assert {hit.source for hit in found} == {"a", "b"} and found[0].score == found[1].score
+    SearchIndex(path).verify()
+
+
 OPERATIONS = st.lists(
     st.tuples(st.sampled_from("abcd"), st.lists(st.integers(0, 99).map(str) | st.just(""), max_size=4), st.booleans()),
     max_size=12,

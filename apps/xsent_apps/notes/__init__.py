@@ -4,6 +4,7 @@ import os
 import stat
 import sys
 import unicodedata
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -35,10 +36,13 @@ from xsent.cli.options import (
 from xsent.cli.terminal import one_line_errors, plain, print_json, print_row
 from xsent.errors import require_extra
 from xsent.files.atomic import as_write_error, recover
-from xsent_apps.notes.read import READERS, read_passages, split_sentences
+from xsent_apps.notes.passages import ABOVE, split_sentences
+from xsent_apps.notes.read import READERS, read_passages
 
 INDEX = ".xsent-notes"  # default name of the index, in the folder itself
+READING = "2"  # of the rules by which files become passages; after a change of it all files are read again
 
+_KINDS_NAMED = 8  # of files that are passed over
 _BOLD = "\x1b[1m"
 _DIM = "\x1b[2m"
 _PLAIN = "\x1b[0m"
@@ -55,6 +59,7 @@ class Notes:
         self.folder = folder
         self.index = index or folder / INDEX
         self.skipped: list[str] = []  # reasons why the last update could not read a file
+        self.passed_over = Counter[str]()  # files of other kinds, by the end of their name
         self._max_bytes = max_bytes
         self._opened: SearchIndex | None = None  # if the last update has not changed the index
 
@@ -64,6 +69,7 @@ class Notes:
         After a kill, the next update does the rest.
         """
         self.skipped = []
+        self.passed_over.clear()
         recover(self.index)
         self._close()
         is_new = force or not self.index.is_dir() or not any(self.index.iterdir())
@@ -114,14 +120,17 @@ class Notes:
             folders[:] = sorted(name for name in folders if not name.startswith("."))
             for path in (Path(parent, name) for name in sorted(names) if not name.startswith(".")):
                 found = _regular_file(path)
-                if path.suffix.lower() not in READERS or found is None:
+                if found is None:
+                    continue
+                if path.suffix.lower() not in READERS:
+                    self.passed_over[path.suffix.lower() or "without a suffix"] += 1
                     continue
                 name = path.relative_to(self.folder).as_posix()
                 if any(unicodedata.category(letter) in ("Cc", "Cs") for letter in name):
                     reason = "its name has control characters, or is not Unicode; rename it"
                     self.skipped.append(f"{str(path)!a}: {reason}")
                     continue
-                yield name, f"{found.st_size} {found.st_mtime_ns}"
+                yield name, f"{found.st_size} {found.st_mtime_ns} {READING}"
 
     def _read(self, name: str, stamp: str) -> Document:
         """Read a file as a document; one that cannot be read is empty, without a stamp, so that it is tried again."""
@@ -157,7 +166,7 @@ def _regular_file(path: Path) -> os.stat_result | None:
 @app.command(epilog='Example: xsent notes ~/notes "wann ist das Treffen?"', cls=QueryCommand)
 @one_line_errors()
 def notes(
-    folder: Annotated[Path, typer.Argument(help="A folder with text, Markdown, HTML and PDF files.")],
+    folder: Annotated[Path, typer.Argument(help="A folder with texts, pages, mails, subtitles, PDF, .docx and .odt.")],
     query: Annotated[str | None, typer.Argument(help="In any language of the model; without it, only update.")] = None,
     k: Annotated[int, typer.Option("--k", "-k", min=1, help="Passages to find.")] = 5,
     index: Annotated[Path | None, typer.Option(help=f"The index; default: {INDEX} in the folder.")] = None,
@@ -172,7 +181,7 @@ def notes(
     force: Annotated[bool, typer.Option("--force", help="Make the index anew.")] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Search a folder of notes by meaning and by words: score, file and line, and the passage, best first.
+    """Search a folder of notes by meaning and by words: score, file and line, passage, and what is above it.
 
     New and changed files are indexed first. A PDF has pages instead of lines.
     """
@@ -220,13 +229,17 @@ def _update(notes: Notes, encoder: SentenceEncoder, force: bool = False, *, may_
         typer.echo(f"Skipped: {plain(reason)}", err=True)
     if count:
         typer.echo(f"New, changed or gone: {count:,}. {notes.index} is up to date.", err=True)
+    if notes.passed_over and (count or not may_fail):
+        kinds = [f"{number:,} {plain(kind)}" for kind, number in notes.passed_over.most_common()]
+        rest = f", and {len(kinds) - _KINDS_NAMED:,} other kinds" if len(kinds) > _KINDS_NAMED else ""
+        typer.echo(f"Passed over, not notes: {', '.join(kinds[:_KINDS_NAMED])}{rest}.", err=True)
 
 
 def _print(hits: list[Hit], encoder: SentenceEncoder, query: str, as_json: bool) -> None:
     """Print the hits; on a terminal the sentence of each that is nearest to the query is bold."""
     if not (as_json or sys.stdout.isatty()):
         for hit in hits:
-            print_row(f"{hit.score:.4f}", f"{hit.source}:{hit.line}", hit.text)
+            print_row(f"{hit.score:.4f}", f"{hit.source}:{hit.line}", hit.text, hit.context)
         return
     vector = encoder.encode(query, on_long="split")
     for hit in hits:
@@ -234,8 +247,10 @@ def _print(hits: list[Hit], encoder: SentenceEncoder, query: str, as_json: bool)
         best = sentences[int(cosine_similarity(vector, encoder.encode(sentences, on_long="split")).argmax())]
         if as_json:
             place = {"file": hit.source, "line": hit.line}
-            print_json({"score": hit.score, **place, "text": hit.text, "best": best, "close": hit.close})
+            found = {"score": hit.score, **place, "text": hit.text, "best": best, "context": hit.context}
+            print_json({**found, "close": hit.close})
             continue
         where = f"{hit.source}, page {hit.line}" if hit.source.lower().endswith(".pdf") else f"{hit.source}:{hit.line}"
         text = hit.text.replace(best, f"{_BOLD}{best}{_PLAIN}", 1)
-        typer.echo(f"{hit.score:.2f}  {_DIM}{where}{_PLAIN}\n      {text}")
+        headings = hit.context.partition(ABOVE)[2]  # the names of the file stand in front of them
+        typer.echo(f"{hit.score:.2f}  {_DIM}{where}  {headings}{_PLAIN}\n      {text}")

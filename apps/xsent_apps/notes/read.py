@@ -1,165 +1,166 @@
-"""Text, Markdown, HTML and PDF files, read as passages with the number of their line or page."""
+"""Files of a folder as passages, each with the number of its line, or of its page in a PDF."""
 
 import codecs
 import logging
 import re
-from collections.abc import Iterable, Iterator
-from html.parser import HTMLParser
-from itertools import groupby
+from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 
 from xsent import DataError
 from xsent.errors import MissingExtraError, in_one_line, require_extra
+from xsent_apps.notes.mail import is_mail, read_mail
+from xsent_apps.notes.office import read_docx, read_odt
+from xsent_apps.notes.page import read_page
+from xsent_apps.notes.passages import PAGE_END, Passage, passages
+from xsent_apps.notes.source import Source
 
-Lines = Iterable[tuple[int, str]]  # numbers, from 1, and texts
-
-PASSAGE_LENGTH = 500  # characters; a longer passage is cut between two of its sentences
-SENTENCE_LENGTH = 5000  # characters; a longer "sentence", such as base64, is cut anywhere
-
-_SENTENCE_END = re.compile(r"(?<=[.!?…])\s+|(?<=[。！？])")
-_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")  # a terminal would obey these
-_ITEM = re.compile(r"\s*([-*+•]|\d{1,3}[.)]|#{1,6})\s")  # starts a passage
-_HEADING = re.compile(r"#{1,6}\s")  # starts a passage and ends it too
-_INLINE_TAGS = frozenset(
-    "a abbr b bdi bdo cite code data dfn em font i kbd mark q s samp small span strong sub sup u var".split()
-)
-_TAGS_WITHOUT_TEXT = frozenset(["script", "style", "template", "noscript", "svg"])
+_FRONT_MATTER = re.compile(r"---[ \t]*\n(.*?\n)?(---|\.\.\.)[ \t]*(\n|$)", re.DOTALL)
+_FIELD = re.compile(r"([\w-]+)[ \t]*:[ \t]*(.*)")
+_NAMES = frozenset("title aliases alias tags tag keywords".split())  # fields that help to find a note
+_CUE = re.compile(r"\s*[\d:]+[.,]\d+\s+-->")  # the time of a subtitle
+_CUE_TAG = re.compile(r"</?\w[^>]*>|\{\\[^}]*\}")
+_HYPHENATED = re.compile(r"(\w+)[-\u00ad\u2010][ \t]*\n[ \t]*(\w+)")
+_EDGE = 3  # lines at the top and the bottom of a page, where its number and the name of the text stand
+_MOST_PAGES = 0.8  # the share of pages on which a line must stand to be dropped
 
 
-def read_passages(path: Path) -> list[tuple[int, str]]:
+def read_passages(path: Path) -> list[Passage]:
     """Passages of a file, each with the number of its first line, or of its page in a PDF.
 
-    Raises DataError if the file cannot be read or is not what its name says, and MissingExtraError if it is a PDF and
-    pypdf is not installed; the text names the file.
+    Raises DataError if the file cannot be read or is not what its name says, and MissingExtraError if a package that
+    reads it is not installed; the text names the file.
     """
+    suffix = path.suffix.lower()
     try:
-        return list(_passages(READERS[path.suffix.lower()](path)))
+        source = READERS[suffix](path)
     except OSError as error:
         raise DataError(f"{path}: cannot be read ({error.strerror or in_one_line(error)})") from error
     except MissingExtraError as error:
         raise MissingExtraError(f"{path}: {error}") from error
+    except DataError:
+        raise
+    except Exception as error:  # a parser of a damaged file raises anything
+        raise DataError(f"{path}: not a {suffix} file that can be read ({in_one_line(error)})") from error
+    return list(passages(source.lines, [path.stem, *source.about]))
 
 
-def split_sentences(text: str) -> list[str]:
-    """Split at punctuation; only white space between sentences is lost."""
-    return [sentence for sentence in _SENTENCE_END.split(text) if sentence.strip()]
-
-
-def _read_text(path: Path) -> str:
+def read_text(path: Path) -> str:
+    """The text of a file in UTF-8 or UTF-16, its line ends alike. Raises DataError if it is something else."""
     content = path.read_bytes()
     if content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-        return content.decode("utf-16", errors="replace")
-    if b"\0" in content:
+        text = content.decode("utf-16", errors="replace")
+    elif b"\0" in content:
         raise DataError(f"{path}: holds binary data, not text")
-    try:
-        return content.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise DataError(f"{path}: not UTF-8 (byte 0x{content[error.start]:02x} at {error.start + 1})") from error
+    else:
+        try:
+            text = content.decode("utf-8-sig")
+        except UnicodeDecodeError as error:
+            raise DataError(f"{path}: not UTF-8 (byte 0x{content[error.start]:02x} at {error.start + 1})") from error
+    return re.sub("\r\n?", "\n", text)
 
 
-def _text_lines(path: Path) -> Lines:
-    return enumerate(re.split("\r\n|\n|\r", _read_text(path)), 1)
+def _read_text(path: Path) -> Source:
+    content = path.read_bytes()
+    if is_mail(content):
+        return read_mail(content)
+    return _numbered(read_text(path))
 
 
-def _html_lines(path: Path) -> Lines:
-    page = _Page()
-    try:
-        page.feed(_read_text(path))
-        if not page.rawdata.startswith("<"):  # a tag without end: browsers drop it, and close() takes quadratic time
-            page.close()
-    except AssertionError as error:  # html.parser raises it for some broken declarations
-        raise DataError(f"{path}: not HTML that can be read ({in_one_line(error)})") from error
-    page.end_block()
-    return page.lines
+def _numbered(text: str) -> Source:
+    """Lines with their numbers; front matter names the whole."""
+    about: list[str] = []
+    first = 1
+    if front := _FRONT_MATTER.match(text):
+        about = _front_names(front[1] or "")
+        first += front[0].count("\n")
+        text = text[front.end() :]
+    return Source(enumerate(text.split("\n"), first), about)
 
 
-def _pdf_lines(path: Path) -> Lines:
+def _front_names(front: str) -> list[str]:
+    """Title, aliases and tags of front matter, which need not be correct YAML."""
+    names = list[str]()
+    field = ""
+    for line in front.split("\n"):
+        if found := _FIELD.match(line):
+            field = found[1].lower()
+            values = [found[2]] if field == "title" else found[2].strip("[] ").split(",")
+        else:
+            values = [line.strip().removeprefix("-")]
+        if field in _NAMES:
+            names += [value.strip(" \t\"'#") for value in values]
+    return [name for name in names if name]
+
+
+def _read_org(path: Path) -> Source:
+    text = re.sub(r"^\*+(?=\s)", lambda stars: "#" * len(stars[0]), read_text(path), flags=re.MULTILINE)
+    return Source(enumerate(text.split("\n"), 1), [])
+
+
+def _read_subtitles(path: Path) -> Source:
+    lines = list[tuple[int, str]]()
+    spoken = False  # after the time of a subtitle, up to an empty line
+    for number, line in enumerate(read_text(path).split("\n"), 1):
+        if _CUE.match(line):
+            spoken = True
+        elif not line.strip():
+            spoken = False
+            lines.append((number, ""))
+        elif spoken:
+            lines.append((number, _CUE_TAG.sub("", line)))
+    return Source(lines, [])
+
+
+def _read_pdf(path: Path) -> Source:
     with require_extra("apps"):
         from pypdf import PdfReader
 
     logging.getLogger("pypdf").setLevel(logging.CRITICAL)  # it reports each repair
-    try:
-        pages = [page.extract_text() for page in PdfReader(path).pages]
-    except OSError:
-        raise
-    except Exception as error:  # a parser of a damaged file raises anything
-        raise DataError(f"{path}: not a PDF that can be read ({in_one_line(error)})") from error
-    for number, page in enumerate(pages, 1):
-        text = page.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-        yield from ((number, line) for line in [*text.split("\n"), ""])
+    pages = [page.extract_text().split("\n") for page in PdfReader(path).pages]
+    lines = list[tuple[int, str]]()
+    for number, page in enumerate(_without_repeated(pages), 1):
+        text = "\n".join(page).encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+        text = _rejoin(text)
+        lines += [(number, line) for line in [*text.split("\n"), PAGE_END]]
+    return Source(lines, [])
 
 
-READERS = {
-    **dict.fromkeys((".txt", ".text", ".md", ".markdown", ".rst", ".org"), _text_lines),
-    **dict.fromkeys((".html", ".htm", ".xhtml"), _html_lines),
-    ".pdf": _pdf_lines,
+def _rejoin(text: str) -> str:
+    """A page whose hyphenated words are whole again; words such as Anglo-Saxon keep their hyphen."""
+    folded = text.casefold()
+
+    def join(found: re.Match[str]) -> str:
+        first, second = found.groups()
+        is_cut = first[-1].isalpha() and second[0].islower() and f"{first}-{second}".casefold() not in folded
+        return first + second if is_cut else f"{first}-{second}"
+
+    return _HYPHENATED.sub(join, text)
+
+
+def _without_repeated(pages: list[list[str]]) -> list[list[str]]:
+    """Pages without the lines at their edges that stand, but for numbers, on every page with text, or nearly."""
+    edges = [{_alike(line) for line in [*page[:_EDGE], *page[-_EDGE:]]} for page in pages if "".join(page).strip()]
+    counts = Counter(line for edge in edges for line in edge)
+    repeated = {line for line, count in counts.items() if line and count > 1 and count >= _MOST_PAGES * len(edges)}
+    kept = []
+    for page in pages:
+        inner = range(_EDGE, len(page) - _EDGE)
+        kept.append([line for place, line in enumerate(page) if place in inner or _alike(line) not in repeated])
+    return kept
+
+
+def _alike(line: str) -> str:
+    return re.sub(r"\d+", "0", line).strip()
+
+
+READERS: dict[str, Callable[[Path], Source]] = {
+    **dict.fromkeys((".txt", ".text", ".md", ".markdown", ".rst"), _read_text),
+    ".org": _read_org,
+    **dict.fromkeys((".html", ".htm", ".xhtml"), lambda path: read_page(read_text(path))),
+    ".pdf": _read_pdf,
+    ".docx": read_docx,
+    ".odt": read_odt,
+    ".eml": lambda path: read_mail(path.read_bytes()),
+    **dict.fromkeys((".srt", ".vtt"), _read_subtitles),
 }
-
-
-class _Page(HTMLParser):
-    """Collects the visible text of an HTML page, one line a block, with an empty line after each."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.lines: list[tuple[int, str]] = []
-        self._block: list[str] = []
-        self._first = 1  # line on which the block begins
-        self._hidden = 0  # open tags without text
-
-    def handle_starttag(self, tag: str, attrs: object) -> None:
-        """End a block unless the tag stands within a line."""
-        self._hidden += tag in _TAGS_WITHOUT_TEXT
-        if tag not in _INLINE_TAGS:
-            self.end_block()
-
-    def handle_endtag(self, tag: str) -> None:
-        """End a block unless the tag stands within a line."""
-        self._hidden = max(0, self._hidden - (tag in _TAGS_WITHOUT_TEXT))
-        if tag not in _INLINE_TAGS:
-            self.end_block()
-
-    def handle_data(self, data: str) -> None:
-        """Add text to the block."""
-        if self._hidden or not (self._block or data.strip()):
-            return
-        if not self._block:
-            before = data[: len(data) - len(data.lstrip())]
-            self._first = self.getpos()[0] + before.count("\n")
-        self._block.append(data)
-
-    def end_block(self) -> None:
-        """Keep the block as a line."""
-        if self._block:
-            self.lines += [(self._first, " ".join("".join(self._block).split())), (self._first, "")]
-            self._block = []
-
-
-def _passages(lines: Lines) -> Iterator[tuple[int, str]]:
-    """Yield the blocks of lines, long ones in several passages."""
-    for _, block in groupby(_numbered_blocks(lines), key=lambda line: line[0]):
-        passage = ""
-        first = 0
-        for _, number, line in block:
-            for sentence in split_sentences(line):
-                for start in range(0, len(sentence), SENTENCE_LENGTH):
-                    piece = sentence[start : start + SENTENCE_LENGTH]
-                    if passage and len(passage) + len(piece) > PASSAGE_LENGTH:
-                        yield first, passage
-                        passage = ""
-                    first = first if passage else number
-                    passage = f"{passage} {piece.strip()}".strip()
-        if passage:
-            yield first, passage
-
-
-def _numbered_blocks(lines: Lines) -> Iterator[tuple[int, int, str]]:
-    """Yield the number of the block, the number of the line, and the text of each line that is not empty."""
-    block = 0
-    for number, raw in lines:
-        line = _CONTROL.sub(" ", raw)
-        if not line.strip():
-            block += 1
-            continue
-        block += bool(_ITEM.match(line))
-        yield block, number, line
-        block += bool(_HEADING.match(line))

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from xsent.errors import DataError, XsentError, whole_number
 from xsent.precision import Vectors
 from xsent.search.graph import NeighbourGraph, check_graph
-from xsent.search.store import BLOCK, VECTORS, Float16Rows, IndexDatabase, Passage, StoredDocument
+from xsent.search.store import BLOCK, VECTORS, Float16Rows, IndexDatabase, Passage, StoredDocument, split_context
 from xsent.similarity import NearestSearch, check_same_dim, nearest
 
 if TYPE_CHECKING:
@@ -59,6 +59,7 @@ class Hit:
     text: str  #: its text
     source: str = ""  #: where it comes from, such as a file
     close: bool = True  #: whether its score is at least `CLOSE`, more than unrelated texts have
+    context: str = ""  #: what a passage of a document is about, see `Document`
 
 
 def say_nothing_close(hits: Sequence[Hit]) -> str:
@@ -248,6 +249,7 @@ class SearchIndex:
         if not state.dim:
             raise self._database.damaged("vectors of no dimension")
         self.state = state  # what the index says about itself
+        self._has_documents = self._database.has_documents()
         self._version = self._database.version()
         self._vectors = Float16Rows(self.path / VECTORS, state.rows, state.dim)
         self.live = np.ones(state.rows, bool)  # rows [n] that are of no removed document
@@ -262,7 +264,8 @@ class SearchIndex:
 
     def _hit(self, row: int, score: float) -> Hit:
         passage = self._passages(row)[row]
-        return Hit(score, passage.line, passage.text, passage.source, score >= CLOSE)
+        context, text = split_context(passage.text) if self._has_documents else ("", passage.text)
+        return Hit(score, passage.line, text, passage.source, score >= CLOSE, context)
 
     def _passages(self, first: int, count: int = 1) -> dict[int, Passage]:
         """Passages by row, from one on, compared with their digests."""

@@ -40,6 +40,8 @@ VERSION = 3
 _OLDER = 2  # its indexes of lines have no words, those of documents have words with accents
 INDEX, UNFINISHED = "index", "unfinished"  # names of states
 
+_CONTEXT_END = "\x1f"  # unit separator
+
 _MOST_WORDS = 32  # a longer query is a text of its own, not a search for words
 _COMMON = 10_000  # rows of a word, above which it is looked for only in passages that are found otherwise
 
@@ -83,7 +85,7 @@ class Passage(NamedTuple):
 
     source: str  # such as a file; empty if it is not known
     line: int  # from 1; the numbers of lines that were added later follow those before
-    text: str
+    text: str  # in an index of documents with its context, see `join_context`
     digest: bytes  # of the other fields and the vector
 
     @classmethod
@@ -91,6 +93,19 @@ class Passage(NamedTuple):
         """A passage with its digest."""
         content = f"{line}\n{source}\n{text}".encode() + vector
         return cls(source, line, text, hashlib.blake2b(content, digest_size=16).digest())
+
+
+def join_context(context: str, text: str) -> str:
+    """A passage of a document with what it is about, as it is stored; its words are those of both."""
+    if not context and _CONTEXT_END not in text:
+        return text
+    return f"{context.replace(_CONTEXT_END, ' ')}{_CONTEXT_END}{text}"
+
+
+def split_context(stored: str) -> tuple[str, str]:
+    """The context, empty if there is none, and the text of a passage of a document."""
+    context, end, text = stored.partition(_CONTEXT_END)
+    return (context, text) if end else ("", stored)
 
 
 class StoredDocument(NamedTuple):

@@ -10,7 +10,6 @@ import shutil
 from collections.abc import Iterable, Iterator
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, replace
-from operator import itemgetter
 from pathlib import Path
 
 import numpy as np
@@ -44,6 +43,7 @@ from xsent.search.store import (
     check_length,
     check_replaceable,
     has_index,
+    join_context,
 )
 from xsent.words import has_words
 
@@ -60,7 +60,9 @@ class Document:
 
     name: str  #: the `source` of its hits
     stamp: str  #: anything that changes with the document, such as its time and size
-    passages: Iterable[tuple[int, str]]  #: line, from 1, and text
+    #: Line, from 1, and text; a third item says what the text is about, such as the headings above it. It counts in
+    #: vector and words, and stands in `Hit.context`.
+    passages: Iterable[tuple[int, str] | tuple[int, str, str]]
 
 
 def build_index(
@@ -393,12 +395,12 @@ def _add(writer: IndexWriter, documents: Iterable[Document], encoder: SentenceEn
     """Append all passages of all documents, and save from time to time."""
     unsaved: list[StoredDocument] = []
     document: Document | None = None
-    passages = encoder.encode_items(_passages(documents), itemgetter(2), precision="float16", on_long="split")
+    passages = encoder.encode_items(_passages(documents), _text_to_encode, precision="float16", on_long="split")
     first = writer.rows
     try:
         with Progress("passages", enabled=show) as progress:
-            for (document, line, text), vector in passages:
-                writer.append(document.name, line, text, vector)
+            for (document, line, text, context), vector in passages:
+                writer.append(document.name, line, join_context(context, text), vector)
                 if line:
                     progress.advance()
                 else:
@@ -418,18 +420,24 @@ def _save(writer: IndexWriter, complete: list[StoredDocument], last: Document | 
     writer.save(writer.state, documents=complete)
 
 
-def _passages(documents: Iterable[Document]) -> Iterator[tuple[Document, int, str]]:
-    """Passages with their documents; line 0, without text, ends each document."""
+def _text_to_encode(passage: tuple[Document, int, str, str]) -> str:
+    """A passage after its context: as one text they are found more often than by the mean of their vectors."""
+    _, _, text, context = passage
+    return f"{context}: {text}" if context and text.strip() else text
+
+
+def _passages(documents: Iterable[Document]) -> Iterator[tuple[Document, int, str, str]]:
+    """Passages with their documents and contexts; line 0, without text, ends each document."""
     names = set[str]()
     for document in documents:
         if document.name in names:
             raise ValueError(f"document {document.name!r} comes twice; give each name once")
         names.add(document.name)
-        for line, text in document.passages:
+        for line, text, *context in document.passages:
             if line < 1:
                 raise ValueError(f"document {document.name!r}: line {line}; they are counted from 1")
-            yield document, line, text
-        yield document, 0, ""
+            yield document, line, text, "".join(context)
+        yield document, 0, "", ""
 
 
 def _compact(path: Path) -> IndexState | None:

@@ -1,0 +1,138 @@
+"""HTML pages as lines of Markdown."""
+
+import re
+from collections import Counter
+from html.parser import HTMLParser
+
+from xsent_apps.notes.source import Source
+
+_INLINE_TAGS = frozenset(
+    "a abbr b bdi bdo cite code data dfn em font i kbd mark q s samp small span strong sub sup u var wbr".split()
+)
+_EMPTY_TAGS = frozenset("area base br col embed hr img input link meta source track wbr".split())
+_TAGS_WITHOUT_TEXT = frozenset("script style template noscript svg button select textarea nav footer".split())
+_ROLES_WITHOUT_TEXT = frozenset(["navigation", "contentinfo", "search"])
+_CLASSES_WITHOUT_TEXT = re.compile(
+    r"(nav(bar|igation)?|menu|breadcrumbs?|foot(er)?|cookies?|cookie-?(banner|notice|consent))$", re.IGNORECASE
+)
+_HEADINGS = {f"h{level}": "#" * level for level in range(1, 7)}
+_ENDED_BY_THE_NEXT = {"li": {"li"}, "dt": {"dt", "dd"}, "dd": {"dt", "dd"}, "tr": {"tr", "td", "th"}}
+_ENDED_BY_THE_NEXT |= {"td": {"td", "th"}, "th": {"td", "th"}}
+_WITHIN_CELLS = frozenset(["p", "div", "br", "ul", "ol", "li"])  # others make a table one of layout
+
+
+def read_page(text: str) -> Source:
+    """The visible text of a page. Raises AssertionError for some broken declarations."""
+    page = _Page()
+    page.feed(text)
+    if not page.rawdata.startswith("<"):  # a tag without end: browsers drop it, and close() takes quadratic time
+        page.close()
+    page.end_block()
+    return Source(page.lines, [page.title] if page.title else [])
+
+
+class _Page(HTMLParser):
+    """Collects the visible text of a page: a line a block, with an empty line after each; a row of a table is one."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.lines: list[tuple[int, str]] = []
+        self.title = ""
+        self._block: list[str] = []
+        self._mark = ""  # what begins the block in Markdown
+        self._first = 1  # line on which the block begins
+        self._open: list[tuple[str, bool]] = []  # tags, and whether their text counts
+        self._count = Counter[str]()  # of open tags
+        self._row: list[str] | None = None  # cells of the open row of a table
+        self._is_header = True  # whether all cells of the row are names
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        """End a block unless the tag stands within a line."""
+        if tag in _INLINE_TAGS or (tag in _WITHIN_CELLS and self._row is not None):
+            self._block += " " * (tag not in _INLINE_TAGS and bool(self._block))
+        elif tag == "dd" and self._mark == "- ":
+            self._block.append("" if "".join(self._block).rstrip().endswith(tuple("?!.:：？。")) else ":")
+            self._block.append(" ")
+        elif tag in ("td", "th"):
+            self._end_cell()
+            self._is_header = self._is_header and tag == "th"
+        else:
+            self.end_block()
+        if tag == "tr":
+            self._row, self._is_header = [], True
+        if self._row is None and tag not in _INLINE_TAGS and tag != "dd":
+            self._mark = "- " if tag in ("li", "dt") else f"{_HEADINGS[tag]} " if tag in _HEADINGS else ""
+        if ended := _ENDED_BY_THE_NEXT.get(tag):
+            while self._open and self._open[-1][0] in ended:
+                self._pop()
+        if tag not in _EMPTY_TAGS:
+            self._count[tag] += 1
+            self._open.append((tag, (not self._open or self._open[-1][1]) and not _is_hidden(tag, dict(attrs))))
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        """An element without text, such as <br/>."""
+        self.handle_starttag(tag, attrs)
+        if tag not in _EMPTY_TAGS:
+            self._pop()
+
+    def handle_endtag(self, tag: str) -> None:
+        """End a block unless the tag stands within a line, and all tags that are open within this one."""
+        if tag in ("td", "th"):
+            self._end_cell()
+        elif tag not in _INLINE_TAGS and tag != "dt" and not (tag in _WITHIN_CELLS and self._row is not None):
+            self.end_block()
+        if self._count[tag]:
+            while self._pop() != tag:
+                pass
+
+    def handle_data(self, data: str) -> None:
+        """Add text to the block."""
+        if any(tag == "title" for tag, _ in self._open[-1:]):
+            self.title = " ".join(data.split())
+            return
+        if (self._open and not self._open[-1][1]) or not (self._block or data.strip()):
+            return
+        if not self._block and not self._row:
+            before = data[: len(data) - len(data.lstrip())]
+            self._first = self.getpos()[0] + before.count("\n")
+        self._block.append(data)
+
+    def end_block(self) -> None:
+        """Keep the block, or the row of a table, as a line."""
+        if self._row is not None:
+            self._end_cell()
+            cells = self._row
+            self._row = None
+            if any(cells):
+                self.lines.append((self._first, f"| {' | '.join(cells)} |"))
+                if self._is_header:
+                    self.lines.append((self._first, "|---|"))
+        elif text := self._take():
+            self.lines += [(self._first, self._mark + text), (self._first, "")]
+        self._mark = ""
+
+    def _take(self) -> str:
+        text = " ".join("".join(self._block).split())
+        self._block = []
+        return text
+
+    def _end_cell(self) -> None:
+        text = self._take()
+        if self._row is not None and text:
+            self._row.append(text.replace("|", "\\|"))
+
+    def _pop(self) -> str:
+        tag, _ = self._open.pop()
+        self._count[tag] -= 1
+        return tag
+
+
+def _is_hidden(tag: str, attributes: dict[str, str | None]) -> bool:
+    """Whether an element has no text of its own, only a way to other pages."""
+    classes = f"{attributes.get('class') or ''} {attributes.get('id') or ''}".split()
+    return (
+        tag in _TAGS_WITHOUT_TEXT
+        or attributes.get("role") in _ROLES_WITHOUT_TEXT
+        or "hidden" in attributes
+        or (tag not in ("html", "body") and any(map(_CLASSES_WITHOUT_TEXT.match, classes)))
+    )

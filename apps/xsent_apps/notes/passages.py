@@ -1,0 +1,225 @@
+"""Lines of text or Markdown as passages that know what stands above them."""
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from itertools import chain, groupby, pairwise, zip_longest
+from typing import Literal, NamedTuple
+
+Lines = Iterable[tuple[int, str]]  # numbers, from 1, and texts
+
+PASSAGE_LENGTH = 500  # characters; a longer passage is cut between two of its sentences
+SENTENCE_LENGTH = 5000  # characters; a longer "sentence", such as base64, is cut anywhere
+JOINED_LENGTH = 200  # characters; short neighbours are joined to so many (docs/lab/notes.md)
+ABOVE = " › "  # between the parts of a context
+
+_SENTENCE_END = re.compile(r"(?<=[.!?…])\s+|(?<=[。！？])")
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")  # a terminal would obey these
+_HEADING = re.compile(r"(#{1,6})\s+(.*?)\s*#*\s*$")
+_UNDERLINE = re.compile(r"(={3,}|-{3,})\s*$")  # below a heading
+_RULE = re.compile(r"\s*([-*_]\s*){3,}$")
+_ITEM = re.compile(r"\s*([-*+•]|\d{1,3}[.)])\s")
+_FENCE = re.compile(r"\s*(```|~~~)")
+_COMMAND = re.compile(r"\s*`[^`]+`\s*$")  # alone in its paragraph
+_ROW = re.compile(r"\s*\|.*\|\s*$")
+_CELL = re.compile(r"(?<!\\)\|")
+_UNDER_HEADER = re.compile(r"[\s|:-]+$")
+_QUOTE = re.compile(r"^\s*(>\s?)+")
+_LETTER = re.compile(r"\w")
+_LEAD_LENGTH = 200  # characters; a longer paragraph that ends in a colon is more than a lead-in
+
+PAGE_END = "\f"  # a line; passages do not go on after it
+
+_Kind = Literal["text", "heading", "item", "row", "code", "end"]
+_Mark = _Kind | Literal["", "header", "underline"]  # of a line; "" only separates others
+
+
+class Passage(NamedTuple):
+    """A piece of a file that is found as a whole."""
+
+    line: int  # its first, or its page
+    text: str
+    context: str  # what it is about: names of the file, headings and lead-in above it
+
+
+class _Block(NamedTuple):
+    """Lines that belong together."""
+
+    kind: _Kind
+    level: int  # of a heading
+    lines: list[tuple[int, str]]
+
+    @property
+    def text(self) -> str:
+        return " ".join(line.strip() for _, line in self.lines)
+
+
+@dataclass
+class _Outline:
+    """What stands above a block."""
+
+    about: list[str]  # names of the whole file
+    headings: dict[int, str] = field(default_factory=dict)  # by level
+    lead: str = ""
+
+    def enter(self, level: int, text: str) -> None:
+        """Put a heading in the place of those of its level and below."""
+        self.headings = {upper: heading for upper, heading in self.headings.items() if upper < level} | {level: text}
+        self.lead = ""
+
+    def __str__(self) -> str:
+        """The names of the file, then the headings and the lead-in; what repeats is left out."""
+        known = set[str]()
+        path = []
+        for names in (self.about, *([heading] for heading in self.headings.values()), [self.lead.rstrip(":： ")]):
+            new = [name for name in names if name and name.casefold() not in known]
+            known |= {name.casefold() for name in new}
+            path += [", ".join(new)] * bool(new)
+        return ABOVE.join(path)
+
+
+def passages(lines: Lines, about: Iterable[str] = ()) -> Iterator[Passage]:
+    """Passages of the lines of a file; `about` are names of the whole, such as its title."""
+    outline = _Outline([*about])
+    found = list(_blocks(lines))
+    alone = all(block.kind in ("heading", "end") for block in found)  # then headings are all the text that there is
+    places: list[tuple[str, int, _Block]] = []  # with context and page
+    page = 0
+    for number, block in enumerate(found):
+        follower = found[number + 1] if number + 1 < len(found) else None
+        if block.kind == "end":
+            page += 1
+        elif block.kind == "heading" and not alone:
+            outline.enter(block.level, block.text)
+        elif _leads(block, follower):
+            outline.lead = _ITEM.sub("", block.text, count=1)
+        else:
+            places.append((str(outline), page, block))
+            if block.kind == "text" or (follower and follower.kind != block.kind):
+                outline.lead = ""
+    for (context, _), group in groupby(places, key=lambda place: place[:2]):
+        for joined in _joined(block for _, _, block in group):
+            yield from (Passage(line, text, context) for line, text in _cut(joined))
+
+
+def split_sentences(text: str) -> list[str]:
+    """Split at punctuation; only white space between sentences is lost."""
+    return [sentence for sentence in _SENTENCE_END.split(text) if sentence.strip()]
+
+
+def _leads(block: _Block, follower: _Block | None) -> bool:
+    """Whether a block only announces the one that follows, as "You need:" does."""
+    text = block.text.rstrip("*_ ")
+    return (
+        follower is not None
+        and follower.kind not in ("heading", "end")
+        and block.kind in ("text", "item")
+        and text.endswith((":", "："))
+        and len(text) <= _LEAD_LENGTH
+    )
+
+
+def _joined(blocks: Iterable[_Block]) -> Iterator[list[tuple[int, str]]]:
+    """Lines of short neighbours below the same heading, together; a command stays with its description."""
+    joined: list[tuple[int, str]] = []
+    kind = ""
+    length = 0
+    for block in blocks:
+        more = len(block.text) + 1
+        belongs = block.kind == "code" or (block.kind == "item" and block.lines[0][1][0].isspace())
+        is_full = length + more > JOINED_LENGTH and not belongs
+        if joined and (is_full or "row" in (kind, block.kind)):
+            yield joined
+            joined = []
+            length = 0
+        joined += block.lines
+        kind = block.kind
+        length += more
+    if joined:
+        yield joined
+
+
+def _cut(lines: Lines) -> Iterator[tuple[int, str]]:
+    """One passage, or several if it is long."""
+    passage = ""
+    first = 0
+    for number, line in lines:
+        for sentence in split_sentences(line):
+            for start in range(0, len(sentence), SENTENCE_LENGTH):
+                piece = sentence[start : start + SENTENCE_LENGTH]
+                if passage and len(passage) + len(piece) > PASSAGE_LENGTH:
+                    yield first, passage
+                    passage = ""
+                first = first if passage else number
+                passage = f"{passage} {piece.strip()}".strip()
+    if _LETTER.search(passage):
+        yield first, passage
+
+
+def _blocks(lines: Lines) -> Iterator[_Block]:
+    """The paragraphs, headings, items of lists, rows of tables and pieces of code of a text."""
+    block = _Block("text", 0, [])
+    names: list[str] = []  # of a table's columns
+    for mark, level, number, line in _marked(lines):
+        if mark == "underline":
+            if block.kind == "text" and len(block.lines) == 1:
+                yield _Block("heading", level, block.lines)
+                block = _Block("text", 0, [])
+            continue
+        goes_on = mark == block.kind in ("text", "code") or (mark, block.kind) == ("text", "item")
+        if block.lines and not goes_on:
+            yield block
+            block = _Block("text", 0, [])
+        if mark == "header":
+            names = _cells(line)
+        elif mark == "row":
+            block = _Block("row", 0, [(number, _row(_cells(line), names))])
+        elif mark:
+            block = block if block.lines else _Block(mark, level, [])
+            block.lines.append((number, line))
+        names = names if mark in ("header", "row") else []
+    if block.lines:
+        yield block
+
+
+def _marked(lines: Lines) -> Iterator[tuple[_Mark, int, int, str]]:
+    """What each line is, the level of a heading, and its number and text."""
+    fenced = False
+    for (number, raw), (_, following) in pairwise(chain(lines, [(0, "")])):
+        line = _CONTROL.sub(" ", raw)
+        if raw == PAGE_END:
+            yield "end", 0, number, ""
+        elif _FENCE.match(line):
+            fenced = not fenced
+            yield "", 0, number, ""
+        elif fenced and line.strip():
+            yield "code", 0, number, line
+        elif mark := _mark(line, following):
+            yield mark[0], mark[1], number, mark[2]
+
+
+def _mark(line: str, following: str) -> tuple[_Mark, int, str] | None:
+    """What a line is, its level and text; None for the one under the names of columns."""
+    if heading := _HEADING.match(line):
+        return "heading" if heading[2] else "", len(heading[1]), heading[2]
+    if underline := _UNDERLINE.match(line):
+        return "underline", 1 if underline[1][0] == "=" else 2, ""
+    if not line.strip() or _RULE.match(line):
+        return "", 0, ""
+    if _ROW.match(line):
+        if _UNDER_HEADER.match(line):
+            return None
+        return "header" if _ROW.match(following) and _UNDER_HEADER.match(following) else "row", 0, line
+    if _ITEM.match(line):
+        return "item", 0, line
+    return "code" if _COMMAND.match(line) else "text", 0, _QUOTE.sub("", line)
+
+
+def _cells(row: str) -> list[str]:
+    return [cell.strip().replace("\\|", "|") for cell in _CELL.split(row.strip().strip("|"))]
+
+
+def _row(cells: list[str], names: list[str]) -> str:
+    """The cells of a row, apart, each with the name of its column."""
+    named = zip_longest(cells, names[: len(cells)], fillvalue="")
+    return " · ".join(f"{name}: {cell}" if name else cell for cell, name in named if cell)
