@@ -331,8 +331,8 @@ def train_and_measure(plan: AblationPlan, folder: Path, key: str, seed: int) -> 
     scores = every_score(CheckpointEncoder(trained), plan.tests, folder / "xsr", plan.languages)
     smaller = {
         "¼ of the dimensions": {"dim": plan.dim // 4},
-        "1 layers": {"num_layers": 1},
-        "0 layers": {"num_layers": 0},
+        "1 layers": {"depth": 1},
+        "0 layers": {"depth": 0},
     }
     for name, size in smaller.items() if variant.inside else ():
         found = tatoeba(CheckpointEncoder(trained, **size), plan.tests / "tatoeba", plan.languages)

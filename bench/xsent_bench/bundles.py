@@ -37,7 +37,7 @@ class Bundles:
 
     @property
     def depths(self) -> list[int]:
-        """The numbers of layers that there are."""
+        """The depths that there are."""
         return sorted({layers for layers, _ in self.given})
 
     def open(self, layers: int, precision: Precision, *, openvino: bool = False) -> Bundle:
@@ -65,7 +65,7 @@ class Bundles:
 def open_given(paths: Sequence[Path], note: Callable[[str], None] = lambda _: None) -> dict[Kind, Bundle]:
     """Bundles by layers and precision, at each of their depths, and the built-in one where no other has the same.
 
-    The notes say which they are. Raises DataError where two have the same layers and precision.
+    The notes say which they are. Raises DataError if two have the same layers and precision.
     """
     found: dict[Kind, Bundle] = {}
     for bundle in (bundle for path in paths for bundle in at_each_depth(path)):
@@ -87,7 +87,7 @@ def open_given(paths: Sequence[Path], note: Callable[[str], None] = lambda _: No
 
 
 def at_each_depth(path: Path) -> list[Bundle]:
-    """A bundle, opened for each number of layers that it has."""
+    """A bundle, opened for each of its depths."""
     return [Bundle.open(path, depth) for depth in Bundle.open(path).depths]
 
 

@@ -47,7 +47,7 @@ def latency_by_layers(measured: Measured) -> Plot | None:
 
 
 def throughput_by_length(measured: Measured) -> Plot | None:
-    """Sentences a second by tokens, a line for each number of layers; None with one length."""
+    """Sentences a second by tokens, a line for each depth; None with one length."""
     rows, alike = _usual(measured, "precision", "backend", "threads")
     lengths = _values(rows, "tokens")
     if len(lengths) < 2:

@@ -43,18 +43,18 @@ class Family:
 
     precision: Precision
     backend: str
-    deepest: bool = False  # measure the deepest alone, and in onnx the given ones, not every depth
+    deepest: bool = False  # measure all layers only; with onnx also the depths of --bundle
     threads: int = 1  # sentences encoded at once
     turns: int = 3  # of each encoder, a fresh process each
     stream: int = 1000  # sentences over which the memory is watched; 0 for not at all
-    long: Sequence[int] = ()  # numbers of layers whose memory is watched over 100,000 instead, for its slope
+    long: Sequence[int] = ()  # depths whose memory is watched over 100,000 instead, for its slope
 
     def name(self, layers: int) -> str:
         """The name of one of its encoders."""
         return f"{layers} layers, {self.precision}, {self.backend}, threads {self.threads}"
 
     def layers(self, bundles: Bundles) -> list[int]:
-        """The numbers of layers that are measured."""
+        """The depths that are measured."""
         if not self.deepest:
             return bundles.depths
         given = {layers for layers, precision in bundles.given if (precision, "onnx") == (self.precision, self.backend)}
@@ -63,7 +63,7 @@ class Family:
     def measure(
         self, bundles: Mapping[int, Bundle], lengths: Sequence[int], seconds: float, fail: Say
     ) -> Iterator[Measurement]:
-        """Measure the bundle of each number of layers for `seconds` a length and turn; one that fails is left out.
+        """Measure the bundle of each depth for `seconds` a length and turn; one that fails is left out.
 
         Latency and start are yielded after all turns, or after those so far on Ctrl-C; then memory.
         """

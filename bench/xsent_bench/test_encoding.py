@@ -28,7 +28,7 @@ def given() -> dict[int, Path]:
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """One benchmark for each number of layers; those of one number are a group."""
+    """One benchmark for each depth; those of one depth are a group."""
     try:
         numbers = sorted(given())
     except BundleError as error:

@@ -74,7 +74,7 @@ class TrainingSpec:
 def measure_training(
     spec: TrainingSpec, layers: Sequence[int], batches: Sequence[int], device: str
 ) -> Iterator[Measurement]:
-    """The cost of a step with every number of layers and batch size, each in a process; "cpu" leaves a GPU alone."""
+    """The cost of a step with every depth and batch size, each in a process; "cpu" leaves a GPU alone."""
     environment = {"CUDA_VISIBLE_DEVICES": ""} if device == "cpu" else {}
     for batch, num_layers in product(batches, layers):
         command = json.dumps(asdict(replace(spec, num_layers=num_layers, batch_size=batch)))

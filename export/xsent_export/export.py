@@ -4,7 +4,6 @@ import json
 import logging
 import shutil
 from collections.abc import Mapping
-from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -29,8 +28,8 @@ from xsent_export.options import (
     ExportOptions,
     space_of,
     spaces_of,
+    trained_depths,
     trained_dims,
-    trained_layers,
 )
 from xsent_export.pairs import held_out_pairs
 from xsent_export.parity import ADVICE, EXACT, Agreement, Parity, check_bundle, check_weights, measure_parity
@@ -56,14 +55,14 @@ class ExportResult:
 
 def export(source: Path, out: Path, options: ExportOptions = DEFAULTS) -> ExportResult:
     """Export a checkpoint or a bundle; raises XsentError if it cannot be done, before all the work if possible."""
-    check_place(out, replace=options.force if options.format in BUNDLES else None)
+    _check_before(out, options)
     if options.format == "openvino":
         import_openvino("export")
     if (source / MODULES).is_file():
         raise DataError(f"{source}: a model of sentence-transformers; --format teacher makes a teacher of it")
     with TemporaryDirectory() as folder:  # for the checkpoint that a bundle becomes
         checkpoint = open_checkpoint(source, Path(folder) / "checkpoint")
-        return export_checkpoint(checkpoint, out, options)
+        return _export(checkpoint, out, options)
 
 
 def export_checkpoint(checkpoint: Checkpoint, out: Path, options: ExportOptions = DEFAULTS) -> ExportResult:
@@ -72,8 +71,18 @@ def export_checkpoint(checkpoint: Checkpoint, out: Path, options: ExportOptions 
     Raises BundleError if `out` is taken, DataError if the part cannot be made or measured, and ParityError if it lost
     more than the budget. A failure leaves nothing behind.
     """
+    _check_before(out, options)
+    return _export(checkpoint, out, options)
+
+
+def _check_before(out: Path, options: ExportOptions) -> None:
+    """Raises BundleError or DataError, before all the work, if `out` is taken or there are no tests."""
+    check_place(out, replace=options.force if options.format in BUNDLES else None)
     if options.tests is not None:
-        refuse_empty_tests(options.tests)  # before all the work
+        refuse_empty_tests(options.tests)
+
+
+def _export(checkpoint: Checkpoint, out: Path, options: ExportOptions) -> ExportResult:
     checkpoint = options.named(checkpoint)
     spec = options.spec(checkpoint)
     with pruned(checkpoint, options.languages, options.sample) as part:
@@ -86,9 +95,9 @@ def _write_bundle(
     checkpoint: Checkpoint, part: Checkpoint, spec: BundleSpec, out: Path, options: ExportOptions
 ) -> ExportResult:
     """Write a bundle, check it against the checkpoint, and describe it; `part` has the pieces that it keeps."""
-    with new_folder(out, replace=options.force) as folder:
+    with atomic_folder(out.resolve()) as folder:
         pairs = held_out_pairs(part, options.gate_data)
-        # Every other pair: OpenVINO's files are measured on those between.
+        # Every other pair. The gate measures on all pairs, but OpenVINO's files on those between.
         calibration = [text for sides in pairs.values() for pair in sides[1::2] for text in pair]
         encoder = part.load_encoder().first(spec.num_layers)
         stats = calibrate_checkpoint(part, encoder, spec, calibration)
@@ -147,7 +156,7 @@ def _describe(part: Checkpoint, spec: BundleSpec, network: Mapping[str, object])
         "target": "portable",  # the CPUs on which 8-bit sums cannot saturate: all
         "trained": {
             "prefixes": [dim for dim in trained_dims(part) if dim <= spec.dim],
-            "layers": [number for number in trained_layers(part) if number <= spec.num_layers],
+            "layers": [depth for depth in trained_depths(part) if depth <= spec.num_layers],
         },
         "space": space_of(part, spec),
         **({"depths": list(depths)} if depths else {}),
@@ -176,12 +185,12 @@ def _write_foreign(
     checkpoint: Checkpoint, part: Checkpoint, spec: BundleSpec, out: Path, options: ExportOptions
 ) -> ExportResult:
     """Write a folder for another tool, and check it if there are pairs; `part` has the pieces that it keeps."""
-    with new_folder(out) as folder:
+    with atomic_folder(out.resolve()) as folder:
         WRITERS[options.format](part, spec, folder)
         parity = None
         if options.gate_data or part.validation.is_file():
             pairs = held_out_pairs(part, options.gate_data)
-            trained = CheckpointEncoder(checkpoint, num_layers=spec.num_layers, dim=spec.dim)
+            trained = CheckpointEncoder(checkpoint, depth=spec.num_layers, dim=spec.dim)
             parity = measure_parity(trained, open_foreign(part, spec, folder), pairs, options.budget(spec.precision))
             parity.check(f" for {options.format}", ADVICE.get(spec.precision, EXACT))
         else:
@@ -189,12 +198,6 @@ def _write_foreign(
         card = render_foreign_card(part, spec, parity, options.format, options.command)
         (folder / CARD).write_text(card, encoding="utf-8")
         return ExportResult(out, folder_size(folder), parity)
-
-
-def new_folder(out: Path, *, replace: bool | None = None) -> AbstractContextManager[Path]:
-    """An empty folder to fill, which takes the place of `out` when it is complete; raises as `check_place`."""
-    check_place(out, replace=replace)
-    return atomic_folder(out.resolve())
 
 
 def check_place(out: Path, *, replace: bool | None) -> None:

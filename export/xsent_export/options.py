@@ -41,7 +41,7 @@ class BundleSpec:
         return cls(config.num_layers, config.dim, precision)
 
     def shape(self, config: ModelConfig) -> ModelConfig:
-        """The shape of the part of an encoder of this shape that has these layers."""
+        """The ModelConfig, cut to `num_layers` layers."""
         depths = tuple(depth for depth in config.depths if depth <= self.num_layers)
         return replace(config, num_layers=self.num_layers, depths=depths)
 
@@ -56,8 +56,8 @@ class BundleSpec:
         return NIBBLE_LIMIT if self.precision == "int4-table" else TABLE_LIMIT
 
 
-def trained_layers(checkpoint: Checkpoint) -> list[int]:
-    """The numbers of layers that a checkpoint can be exported with: all, and those trained to stand alone."""
+def trained_depths(checkpoint: Checkpoint) -> list[int]:
+    """The depths that a checkpoint can be exported to: all layers, and those trained to stand alone."""
     if checkpoint.config.depths:
         return list(checkpoint.config.depths)
     return sorted({checkpoint.config.num_layers, *_trained(checkpoint, "layers", "layer_prefixes")})
@@ -110,7 +110,10 @@ class ExportOptions:
 
     def __post_init__(self) -> None:
         if bool(self.languages) != bool(self.sample):
-            raise DataError("--languages and --sample belong together: pieces that are in none of the sample go")
+            raise DataError(
+                "--languages and --sample belong together, give both; "
+                "pieces that do not occur in the sample are removed"
+            )
         given: dict[str, object] = {"--tatoeba": self.tatoeba, "--eval": self.tests, "--force": self.force or None}
         if self.format == "teacher":
             given |= {"--layers": self.num_layers, "--dim": self.dim, "--languages": self.languages}
@@ -125,7 +128,7 @@ class ExportOptions:
         """The bundle to make; raises DataError if the checkpoint was not trained for it, and names what it has."""
         num_layers = checkpoint.config.num_layers if self.num_layers is None else self.num_layers
         dim = self.dim or checkpoint.config.dim
-        _check_trained(checkpoint, "--layers", num_layers, trained_layers(checkpoint), "layer_prefixes")
+        _check_trained(checkpoint, "--layers", num_layers, trained_depths(checkpoint), "layer_prefixes")
         _check_trained(checkpoint, "--dim", dim, trained_dims(checkpoint), "prefixes")
         # The numbers of a table that was read from 4 bits fit into 4 bits again.
         four_bits = checkpoint.about.get("precision") == "int4-table" and self.format != "sentence-transformers"

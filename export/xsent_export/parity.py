@@ -58,7 +58,7 @@ class Parity:
     whole: Mapping[str, float] = field(default_factory=dict)
     # P@1 of Tatoeba by language, before and after, in both directions, if measured.
     tatoeba: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
-    # Agreement of fewer layers with all, see `measure_depths`, by their number.
+    # Agreement of each smaller depth with all layers, see `measure_depths`.
     depths: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     openvino: Mapping[str, object] = field(default_factory=dict)  # the same measurements of OpenVINO's files
 
@@ -125,7 +125,7 @@ class Parity:
         ]
 
     def depth_rows(self) -> list[dict[str, object]]:
-        """The agreement of fewer layers with all for a table, one row for each number of layers."""
+        """The agreement of each smaller depth with all layers for a table, one row a depth."""
         return [
             {"layers": depth, "cosine to all": f"{near['cosine']:.4f}", "P@1 in all": f"{near['found']:.2f}"}
             for depth, near in self.depths.items()
@@ -158,14 +158,14 @@ def check_bundle(
     encoder = SentenceEncoder(folder)
     budget = options.budget(spec.precision)
     advice = MORE_PIECES if pruned else ADVICE.get(spec.precision, EXACT)
-    trained = CheckpointEncoder(checkpoint, num_layers=spec.num_layers, dim=spec.dim)
+    trained = CheckpointEncoder(checkpoint, depth=spec.num_layers, dim=spec.dim)
     config = checkpoint.config
     is_part = pruned or (spec.num_layers, spec.dim) != (config.num_layers, config.dim)
     parity = measure_parity(trained, encoder, pairs, budget, CheckpointEncoder(checkpoint) if is_part else None)
     parity.check(advice=advice)
     shallower = {depth: SentenceEncoder(folder, layers=depth) for depth in encoder.bundle.depths[:-1]}
     for depth, shallow in shallower.items():
-        trained_depth = CheckpointEncoder(checkpoint, num_layers=depth, dim=spec.dim)
+        trained_depth = CheckpointEncoder(checkpoint, depth=depth, dim=spec.dim)
         measure_parity(trained_depth, shallow, pairs, budget).check(f" with layers={depth}", advice)
     parity = replace(parity, depths=measure_depths(encoder, shallower, pairs))
     if options.tatoeba is not None:
@@ -224,9 +224,9 @@ def measure_parity(
 def measure_depths(
     whole: SupportsEncode, shallower: Mapping[int, SupportsEncode], pairs: Pairs
 ) -> dict[str, dict[str, float]]:
-    """The agreement of vectors of fewer layers with those of all, by their number; the mean over languages.
+    """The agreement of the vectors of each smaller depth with those of all layers; the mean over languages.
 
-    `cosine` is between the two vectors of a sentence; `found` is P@1 of queries by fewer layers among vectors of all.
+    `cosine` is between the two vectors of a sentence; `found` is P@1 of the depth's queries among all layers' vectors.
     """
     encoded = [_encode(whole, sides) for sides in pairs.values()]
     agreement = {}

@@ -32,7 +32,7 @@ ALWAYS = {SentencePiece.UNKNOWN, SentencePiece.CONTROL, SentencePiece.USER_DEFIN
 
 @contextmanager
 def pruned(checkpoint: Checkpoint, languages: Sequence[str] | None, sample: Path | None) -> Iterator[Checkpoint]:
-    """The checkpoint with the pieces that occur in a sample, inside the block; the checkpoint itself without a sample.
+    """Yields the checkpoint with only the pieces that occur in the sample. Without a sample, yields it unchanged.
 
     The sample is text in these languages, a sentence a line, or a corpus of pairs (source, language, English,
     translation), of which only the pairs in these languages are read. Raises DataError if the checkpoint lacks a

@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 
 from xsent.errors import ParityError
-from xsent.files.atomic import read_json, to_json
+from xsent.files.atomic import atomic_folder, read_json, to_json
 from xsent_export.calibration import calibrate
-from xsent_export.export import ExportResult, check_place, folder_size, new_folder
+from xsent_export.export import ExportResult, check_place, folder_size
 from xsent_export.graph import EncoderGraph
 from xsent_export.options import DEFAULTS, BundleSpec, ExportOptions
 from xsent_export.pairs import read_pairs
@@ -59,7 +59,7 @@ def export_teacher(source: Path, out: Path, options: ExportOptions = DEFAULTS) -
     original = open_teacher(source)
     encoder = teacher.encoder(_max_length(teacher))
     spec = BundleSpec.whole(encoder.config, options.precision or "int8")
-    with new_folder(out) as folder:
+    with atomic_folder(out.resolve()) as folder:
         # Not on --gate-data: the exported teacher does not depend on the pairs that it is measured on.
         ids = [teacher.tokenizer.encode(text, add_special_tokens=False).ids for text in SENTENCES]
         EncoderGraph(encoder, spec, calibrate(encoder, ids)).write(folder)

@@ -77,7 +77,7 @@ class Network(NamedTuple):
 
 
 class Trained(NamedTuple):
-    """Prefix sizes and layer counts that were trained, so that each can be exported on its own."""
+    """Prefix sizes and depths that were trained, so that each can be exported on its own."""
 
     prefixes: tuple[int, ...] = ()
     layers: tuple[int, ...] = ()
@@ -106,7 +106,7 @@ class Manifest:
     network: Network  # the layers and where their weights are
     trained: Trained  # the smaller models that can be exported from it
     space: str | None  # another model whose vectors can be compared with its own; None for a space of its own
-    depths: tuple[Count, ...]  # layer counts after which it has a vector, ascending, all layers last
+    depths: tuple[Count, ...]  # numbers of layers after which it has a vector, ascending, all layers last
     spaces: tuple[str, ...]  # other models into whose spaces it has a matrix, the weight `space.NAME`
 
 

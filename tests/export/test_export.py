@@ -90,7 +90,7 @@ def test_a_part_is_exported_and_measured_against_the_whole(checkpoint: Checkpoin
     result = export_checkpoint(checkpoint, tmp_path / "out", ExportOptions(num_layers=1, dim=16))
     encoder = SentenceEncoder(result.path)
     assert (encoder.dim, encoder.bundle.num_layers) == (16, 1)
-    trained = CheckpointEncoder(checkpoint, num_layers=1, dim=16)
+    trained = CheckpointEncoder(checkpoint, depth=1, dim=16)
     assert (np.einsum("nd,nd->n", encoder.encode(TEXTS), trained.encode(TEXTS)) > 0.995).all()
     assert result.parity is not None and set(result.parity.whole) == {"de", "fr"}
     assert "P@1 whole" in card_of(result.path)

@@ -10,7 +10,7 @@ import sentencepiece
 
 from xsent.errors import DataError, ParityError
 from xsent_export.export import export
-from xsent_export.options import BundleSpec, ExportOptions, trained_dims, trained_layers
+from xsent_export.options import BundleSpec, ExportOptions, trained_depths, trained_dims
 from xsent_export.prune_vocabulary import count_pieces, pruned
 from xsent_train.checkpoint import Checkpoint, CheckpointEncoder, load_checkpoint
 
@@ -23,7 +23,7 @@ def checkpoint(mini_checkpoint: Path) -> Checkpoint:
 def test_only_trained_parts_can_be_kept(checkpoint: Checkpoint) -> None:
     stages = [{"num_layers": 2, "prefixes": [16, 32], "layer_prefixes": [1, 2]}]
     checkpoint = replace(checkpoint, about={**checkpoint.about, "recipe": {"stages": stages}})
-    assert (trained_layers(checkpoint), trained_dims(checkpoint)) == ([1, 2], [16, 32])
+    assert (trained_depths(checkpoint), trained_dims(checkpoint)) == ([1, 2], [16, 32])
     assert ExportOptions(num_layers=1, dim=16).spec(checkpoint) == BundleSpec(1, 16)
     for options, message in (
         (ExportOptions(num_layers=3), "--layers 3 was not trained, 1 and 2 were; train with layer_prefixes to have"),
@@ -34,7 +34,7 @@ def test_only_trained_parts_can_be_kept(checkpoint: Checkpoint) -> None:
             options.spec(checkpoint)
     stages = [{"num_layers": 2, "layer_prefixes": [0, 2]}]
     trained = replace(checkpoint, about={**checkpoint.about, "recipe": {"stages": stages}})
-    assert (trained_layers(trained), trained_dims(trained)) == ([0, 2], [32])
+    assert (trained_depths(trained), trained_dims(trained)) == ([0, 2], [32])
 
 
 @pytest.mark.parametrize(

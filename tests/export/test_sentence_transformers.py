@@ -122,7 +122,7 @@ def test_the_library_gives_the_vectors_of_the_checkpoint(
     write_sentence_transformers(checkpoint, BundleSpec(layers, dim, "int8"), tmp_path)
     model = load(tmp_path)
     texts = multilingual(1000)
-    expected = CheckpointEncoder(checkpoint, num_layers=layers, dim=dim).encode(texts)
+    expected = CheckpointEncoder(checkpoint, depth=layers, dim=dim).encode(texts)
     vectors = model.encode(texts)
     assert vectors.dtype == np.float32
     assert vectors.shape == (1000, dim) == (1000, model.get_embedding_dimension())
@@ -151,7 +151,7 @@ def test_every_weight_is_used_and_control_symbols_are_text(
         parameters = sum(weight.numel() for weight in checkpoint.load_encoder().parameters())
         # More than the weights: token types, and names.
         assert (tmp_path / "model.safetensors").stat().st_size - 4 * parameters < 4 * DIM + 4000
-    model, ours = load(tmp_path), CheckpointEncoder(checkpoint, num_layers=layers)
+    model, ours = load(tmp_path), CheckpointEncoder(checkpoint, depth=layers)
     texts = ["<pad>", "<PAD> <UNK>", "[MASK]", "a <unk> b <0x41>", "猫", "Le chat dort près de la fenêtre. " * 3]
     assert np.allclose(model.encode(texts), ours.encode(texts), atol=1e-4)
     assert np.allclose(model.encode(texts), np.stack([model.encode(text) for text in texts]), atol=1e-6)

@@ -42,7 +42,7 @@ def exact(deep_checkpoint: Path, tmp_path_factory: pytest.TempPathFactory) -> Pa
 def test_each_depth_is_that_of_the_checkpoint(
     depth: int, backend: str, exact: Path, deep_bundle: Path, deep_checkpoint: Path
 ) -> None:
-    trained = CheckpointEncoder(load_checkpoint(deep_checkpoint), num_layers=depth).encode(TEXTS)
+    trained = CheckpointEncoder(load_checkpoint(deep_checkpoint), depth=depth).encode(TEXTS)
     encoder = SentenceEncoder(exact, layers=depth, backend=backend)
     np.testing.assert_allclose(encoder.encode(TEXTS), trained, atol=2e-6)
     np.testing.assert_allclose(encoder.encode(TEXTS, truncate_dim=8), unit_rows(trained[:, :8]), atol=1e-5)
@@ -210,7 +210,7 @@ def test_fewer_numbers_cut_readouts_and_leave_no_other_space(deep_checkpoint: Pa
     bundle = export_checkpoint(trained, tmp_path / "out", ExportOptions(dim=16, precision="float32", **FEW)).path
     for depth in DEPTHS:
         encoder = SentenceEncoder(bundle, layers=depth)
-        exact = CheckpointEncoder(checkpoint, num_layers=depth, dim=16).encode(TEXTS)
+        exact = CheckpointEncoder(checkpoint, depth=depth, dim=16).encode(TEXTS)
         np.testing.assert_allclose(encoder.encode(TEXTS), exact, atol=1e-5)
         assert encoder.bundle.spaces == ()
 
@@ -248,7 +248,7 @@ def test_sentence_transformers_reads_a_readout(depth: int, dim: int, deep_checkp
     folder = export_checkpoint(trained, tmp_path / "out", options).path
     model = library.SentenceTransformer(str(folder), device="cpu", local_files_only=True, trust_remote_code=False)
     assert [type(module).__name__ for module in model] == ["Transformer", "Pooling", "Dense", "Normalize"]
-    exact = CheckpointEncoder(checkpoint, num_layers=depth, dim=dim).encode(TEXTS)
+    exact = CheckpointEncoder(checkpoint, depth=depth, dim=dim).encode(TEXTS)
     found = model.encode(TEXTS)
     np.testing.assert_allclose(found[[0, 1, 3]], exact[[0, 1, 3]], atol=1e-5)
 

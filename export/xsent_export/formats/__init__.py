@@ -55,7 +55,7 @@ def open_foreign(checkpoint: Checkpoint, spec: BundleSpec, folder: Path) -> Supp
     """The encoder in a folder, as the other tool will run it."""
     graph = next(folder.rglob("*.onnx"), None)
     if graph is None:  # sentence-transformers has the float32 weights as they are; only pieces can be missing
-        return CheckpointEncoder(checkpoint, num_layers=spec.num_layers, dim=spec.dim)
+        return CheckpointEncoder(checkpoint, depth=spec.num_layers, dim=spec.dim)
     return GraphEncoder(graph, checkpoint.tokenizer, spec.shape(checkpoint.config))
 
 

@@ -62,7 +62,10 @@ def as_data_error(path: Path, remedy: str) -> Iterator[None]:
 
 @contextmanager
 def as_write_error(path: Path, remedy: str) -> Iterator[None]:
-    """Turn an OSError of writing into a DataError: what cannot be written, why, and the remedy."""
+    """Turn any OSError of writing into a DataError: what cannot be written, why, and the remedy.
+
+    `explain_write_errors` keeps OSErrors and leaves those of other files as they are.
+    """
     try:
         yield
     except OSError as error:
