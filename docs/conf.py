@@ -18,7 +18,7 @@ html_extra_path = ["index.html"]  # redirects to the first page, which is in a f
 
 root_doc = "docs/index"
 include_patterns = ["*.md", "**/*.md"]
-exclude_patterns = [".*", "build", "data", "node_modules", "runs", "site"]
+exclude_patterns = [".*", "bench/notes/folder", "build", "data", "node_modules", "runs", "site"]
 
 myst_heading_anchors = 3  # links name headings as the forges do
 default_role = "code"  # docstrings mark code as the pages do

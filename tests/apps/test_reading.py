@@ -71,6 +71,11 @@ def test_names_of_a_note_help_to_find_it_and_are_no_text(tmp_path: Path) -> None
     assert read_passages(written(tmp_path, "Visa 2024.txt", "Slip 7.")) == [(1, "Slip 7.", "Visa 2024")]
     assert texts(tmp_path, "---\ntags: a\n") != []  # a line, and no front matter without an end
     assert read(tmp_path, "---\ntags: [a]\n---\n") == []
+    assert read(tmp_path, "---\nA line.\n---\nAnother.\n") == [(4, "Another.", "A line.")]  # as in Markdown
+    assert read(tmp_path, "# C#\nIt is a language.\n\n## D ##\nToo.\n") == [
+        (2, "It is a language.", "C#"),
+        (5, "Too.", "C# › D"),
+    ]
 
 
 def test_a_row_of_a_table_is_a_passage(tmp_path: Path) -> None:

@@ -9,8 +9,10 @@ from xsent_apps.notes.source import Source
 
 _FIELD = re.compile(rb"[A-Za-z-]+:[ \t]")
 _HEAD = re.compile(rb"^(from|to|subject|date|received|mime-version):[ \t]", re.IGNORECASE | re.MULTILINE)
-_WROTE = re.compile(r".*\d.*:\s*$")  # "On Monday, 3 May, Anna wrote:" above a quotation
-_SIGNATURE = re.compile(r"--\s?$|(Sent|Von|Envoyé|Enviado|Inviato|Verzonden) .{0,20}\bmy\b.*|Sent from ")
+_WROTE = re.compile(r".{0,200}?\d.{0,200}:\s*$")  # "On Monday, 3 May, Anna wrote:" above a quotation
+_SENT_FROM = re.compile(
+    r"(Sent from my|Von meinem|Gesendet von m|Envoyé de mon|Enviado d|Inviato da|Verzonden v).{0,40}$"
+)
 
 
 def is_mail(content: bytes) -> bool:
@@ -50,8 +52,10 @@ def _own(lines: list[tuple[int, str]]) -> list[tuple[int, str]]:
     """The lines that the sender has written; none in a mail that only quotes."""
     own = list[tuple[int, str]]()
     for number, line in lines:
-        if _SIGNATURE.match(line):
+        if line.rstrip() == "--":
             break
+        if _SENT_FROM.match(line):
+            continue
         if line.startswith(">"):
             if own and _WROTE.match(own[-1][1]):
                 own[-1] = (own[-1][0], "")

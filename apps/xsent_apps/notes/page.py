@@ -88,7 +88,7 @@ class _Page(HTMLParser):
     def handle_data(self, data: str) -> None:
         """Add text to the block."""
         if any(tag == "title" for tag, _ in self._open[-1:]):
-            self.title = " ".join(data.split())
+            self.title = self.title or " ".join(data.split())  # drawings have titles too
             return
         if (self._open and not self._open[-1][1]) or not (self._block or data.strip()):
             return

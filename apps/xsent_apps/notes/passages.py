@@ -15,7 +15,8 @@ ABOVE = " › "  # between the parts of a context
 
 _SENTENCE_END = re.compile(r"(?<=[.!?…])\s+|(?<=[。！？])")
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")  # a terminal would obey these
-_HEADING = re.compile(r"(#{1,6})\s+(.*?)\s*#*\s*$")
+_HEADING = re.compile(r"(#{1,6})\s+(.*)")
+_HEADING_END = re.compile(r"(^|\s)#+$")
 _UNDERLINE = re.compile(r"(={3,}|-{3,})\s*$")  # below a heading
 _RULE = re.compile(r"\s*([-*_]\s*){3,}$")
 _ITEM = re.compile(r"\s*([-*+•]|\d{1,3}[.)])\s")
@@ -201,7 +202,8 @@ def _marked(lines: Lines) -> Iterator[tuple[_Mark, int, int, str]]:
 def _mark(line: str, following: str) -> tuple[_Mark, int, str] | None:
     """What a line is, its level and text; None for the one under the names of columns."""
     if heading := _HEADING.match(line):
-        return "heading" if heading[2] else "", len(heading[1]), heading[2]
+        text = _HEADING_END.sub("", heading[2].rstrip()).rstrip()
+        return "heading" if text else "", len(heading[1]), text
     if underline := _UNDERLINE.match(line):
         return "underline", 1 if underline[1][0] == "=" else 2, ""
     if not line.strip() or _RULE.match(line):

@@ -19,8 +19,8 @@ _FRONT_MATTER = re.compile(r"---[ \t]*\n(.*?\n)?(---|\.\.\.)[ \t]*(\n|$)", re.DO
 _FIELD = re.compile(r"([\w-]+)[ \t]*:[ \t]*(.*)")
 _NAMES = frozenset("title aliases alias tags tag keywords".split())  # fields that help to find a note
 _CUE = re.compile(r"\s*[\d:]+[.,]\d+\s+-->")  # the time of a subtitle
-_CUE_TAG = re.compile(r"</?\w[^>]*>|\{\\[^}]*\}")
-_HYPHENATED = re.compile(r"(\w+)[-\u00ad\u2010][ \t]*\n[ \t]*(\w+)")
+_CUE_TAG = re.compile(r"</?\w[^<>]*>|\{\\[^{}]*\}")
+_HYPHENATED = re.compile(r"(\w{1,40})[-\u00ad\u2010][ \t]?\n[ \t]*(\w{1,40})")
 _EDGE = 3  # lines at the top and the bottom of a page, where its number and the name of the text stand
 _MOST_PAGES = 0.8  # the share of pages on which a line must stand to be dropped
 
@@ -71,8 +71,9 @@ def _numbered(text: str) -> Source:
     """Lines with their numbers; front matter names the whole."""
     about: list[str] = []
     first = 1
-    if front := _FRONT_MATTER.match(text):
-        about = _front_names(front[1] or "")
+    front = _FRONT_MATTER.match(text)
+    if front and _FIELD.match((front[1] or "").lstrip()):  # otherwise two lines that only separate
+        about = _front_names(front[1])
         first += front[0].count("\n")
         text = text[front.end() :]
     return Source(enumerate(text.split("\n"), first), about)
