@@ -28,7 +28,7 @@ FORMAT = (
 )
 _FORMAT = re.compile(FORMAT)
 
-# Languages whose text `expected_tokens` was measured on (docs/lab/data.md).
+# Languages whose text `expected_tokens` was measured on (docs/choosing.md).
 MEASURED = frozenset(("en", "fr", "de", "es", "it", "pt", "nl", "ru", "ja"))
 _EXCESS = 1.6  # tokens above those expected, over the root of the characters
 _WORDS = 0.85  # share of letters and spaces in what is judged: no numbers, no code

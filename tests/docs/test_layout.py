@@ -18,7 +18,14 @@ MAY_IMPORT = {
 }
 # Modules that one room may import from another, where it may not import all.
 EXPORT_FROM_TRAIN = ("model", "tokens", "checkpoint", "from_bundle", "data.vocabulary", "teacher")
-APPS_FROM_RUNTIME = {"xsent", "xsent.errors", "xsent.files.atomic", "xsent.cli.terminal", "xsent.cli.options"}
+APPS_FROM_RUNTIME = {
+    "xsent",
+    "xsent.errors",
+    "xsent.files.atomic",
+    "xsent.files.text",
+    "xsent.cli.terminal",
+    "xsent.cli.options",
+}
 RUNTIME_THIRD_PARTY = {"numpy", "onnxruntime", "sentencepiece", "typer"}
 OPTIONAL = {  # one module each may import an optional package
     "xsent.backends.openvino": {"openvino"},

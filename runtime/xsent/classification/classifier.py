@@ -97,7 +97,9 @@ class LinearClassifier:
         weights = np.ones(len(classes)) if class_weight is None else len(classes) / (len(names) * counts[classes])
         choice = cross_validate(features, classes, weights, seed=seed)
         optimum = fit_logistic(features, classes, l2=choice.l2, weights=weights)
-        centres, least = _centres(features, classes) if rows.ndim == 2 else (np.empty((0, rows.shape[-1])), -1.0)
+        centres, least = (
+            _centres(features, classes) if rows.ndim == 2 else (np.empty((0, rows.shape[-1]), np.float32), -1.0)
+        )
         return cls(
             fingerprint=fingerprint,
             dim=rows.shape[-1],
@@ -108,7 +110,7 @@ class LinearClassifier:
             choice=choice,
             weight=(optimum.weight / choice.temperature).astype(np.float32),
             bias=(optimum.bias / choice.temperature).astype(np.float32),
-            centres=centres.astype(np.float32),
+            centres=centres,
             least=least,
         )
 
@@ -138,13 +140,14 @@ class LinearClassifier:
         threshold = self.unknown if unknown is None else _probability(unknown)
         rows = np.asarray(vectors)
         probabilities = self.predict_proba(rows)
-        applies = rows.any(axis=-1).reshape(len(rows), 2 if self.pairs else 1).all(axis=1)
+        words = np.asarray(rows.any(axis=-1)).reshape(len(rows), 2 if self.pairs else 1)
+        applies = np.asarray(words.all(axis=1))
         if len(self.centres) and unknown != 0:
             applies &= (_features(rows) @ self.centres.T).max(axis=1) / self.dim**0.5 >= self.least
         highest = probabilities.max(axis=1).tolist()
         return [
             ((self.labels[label] if probability >= threshold else None), probability) if fits else (None, None)
-            for label, probability, fits in zip(probabilities.argmax(axis=1), highest, applies, strict=True)
+            for label, probability, fits in zip(probabilities.argmax(axis=1), highest, applies.tolist(), strict=True)
         ]
 
     def save(self, path: str | Path, *, force: bool = False) -> None:
@@ -228,7 +231,7 @@ def _classes(labels: Sequence[str], count: int) -> tuple[tuple[str, ...], NDArra
     return tuple(names), classes, counts
 
 
-def _centres(features: NDArray[np.float64], classes: NDArray[np.int64]) -> tuple[NDArray[np.float64], float]:
+def _centres(features: NDArray[np.float64], classes: NDArray[np.int64]) -> tuple[NDArray[np.float32], float]:
     """The mean of every class at length 1 [K, D], and the cosine that texts of the classes seldom are below.
 
     It is held out: a text's own class is taken without it.

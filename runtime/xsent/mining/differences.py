@@ -2,7 +2,7 @@
 
 Vectors hardly tell "Smoking is allowed." from "Smoking is forbidden.". These rules do, by words alone:
 
-- Number: each text has a number that the other lacks, in digits, or in words from two to twelve.
+- Number: each text has a number that the other lacks, in digits, or in words from two to fifteen and in tens.
 - Negation: one text has a word that negates or forbids in its language, and the other has none.
 - Order: both have the same words, and more than a group of them has moved ("Anna paid Bert", "Bert paid Anna"); or both
   have the same two names, the other way round ("Anna a payé Bert"), and no word of a passive or a list.
@@ -136,4 +136,4 @@ def _names_swapped(first: list[str], second: list[str]) -> bool:
 def _roles_swapped(first: str, second: str) -> bool:
     """Whether two Japanese texts have the same subject and object, the other way round."""
     left, right = _JAPANESE_ROLES.fullmatch(first), _JAPANESE_ROLES.fullmatch(second)
-    return bool(left and right) and left.group(1, 2, 3) == right.group(2, 1, 3)
+    return left is not None and right is not None and left.group(1, 2, 3) == right.group(2, 1, 3)
