@@ -41,7 +41,7 @@ _OLDER = 2  # its indexes of lines have no words, those of documents have words 
 INDEX, UNFINISHED = "index", "unfinished"  # names of states
 
 _MOST_WORDS = 32  # a longer query is a text of its own, not a search for words
-_COMMON = 10_000  # rows of a word, above which it is looked for only in passages that are found otherwise
+_COMMON = 4096  # rows of a word, above which it is looked for only in passages that are found otherwise
 
 
 @dataclass(frozen=True)
@@ -214,7 +214,7 @@ class IndexDatabase:
         rarity from 0 to 1 in the language. One that no passage has does not count. The share is of one rare word at
         least: what a query in another language shares by chance ("die", "a") is little.
         """
-        words = {keys[0]: keys for keys in word_keys(text)}.values()
+        words = {keys[0]: keys for keys in word_keys(text) if rarity(keys)}.values()
         if not 0 < len(words) <= _MOST_WORDS or not self._has("words"):
             return {}
         shares: dict[int, float] = {}
