@@ -350,7 +350,8 @@ class IndexDatabase:
             code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR)
             if not isinstance(error, sqlite3.OperationalError) or code == sqlite3.SQLITE_ERROR:
                 raise self.damaged(str(error)) from error
-            full = code in (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR_WRITE)
+            # The table of words reports a failed write without its kind.
+            full = code in (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR_WRITE, sqlite3.SQLITE_IOERR)
             raise OSError(errno.ENOSPC if full else errno.EIO, str(error), str(self.path)) from error
 
 
