@@ -43,7 +43,7 @@ INDEX, UNFINISHED = "index", "unfinished"  # names of states
 _CONTEXT_END = "\x1f"  # unit separator
 
 _MOST_WORDS = 32  # a longer query is a text of its own, not a search for words
-_COMMON = 10_000  # rows of a word, above which it is looked for only in passages that are found otherwise
+_COMMON = 4096  # rows of a word, above which it is looked for only in passages that are found otherwise
 
 
 @dataclass(frozen=True)
@@ -119,9 +119,9 @@ class StoredDocument(NamedTuple):
 
 # No text is stored twice, and no places of words in it; the tokenizer takes the keys of words as they are.
 _WORD_TABLE = "CREATE VIRTUAL TABLE words USING fts5(keys, content = '', tokenize = 'ascii', detail = 'none')"
-_ADD_WORDS = "INSERT INTO words (rowid, keys) SELECT row, joined_keys(text) FROM passages WHERE row >= ?"
-_DROP_WORDS = """INSERT INTO words (words, rowid, keys)
-SELECT 'delete', row, joined_keys(text) FROM passages WHERE row BETWEEN ? AND ?"""
+_ADD_WORDS = "INSERT INTO words (rowid, keys) VALUES (?, ?)"
+_DROP_WORDS = "INSERT INTO words (words, rowid, keys) VALUES ('delete', ?, ?)"
+_LAST = 2**62  # above every row
 
 _TABLES = f"""BEGIN;
 CREATE TABLE states (name TEXT PRIMARY KEY, {", ".join(field.name for field in fields(IndexState))});
@@ -135,14 +135,14 @@ CREATE TABLE documents (name TEXT PRIMARY KEY, stamp, first, passages);
 CREATE TABLE removed (first INTEGER PRIMARY KEY, count);
 COMMIT"""
 
-_UPGRADE = f"""BEGIN;
-DROP TRIGGER IF EXISTS added;
-DROP TRIGGER IF EXISTS gone;
-DROP TABLE IF EXISTS words;
-{_WORD_TABLE};
-{_ADD_WORDS.replace("?", "0")};
-PRAGMA user_version = {VERSION};
-COMMIT"""
+_UPGRADE = (
+    "BEGIN",
+    "DROP TRIGGER IF EXISTS added",
+    "DROP TRIGGER IF EXISTS gone",
+    "DROP TABLE IF EXISTS words",
+    _WORD_TABLE,
+    f"PRAGMA user_version = {VERSION}",
+)
 
 
 class IndexDatabase:
@@ -169,9 +169,11 @@ class IndexDatabase:
             )
             self.close = weakref.finalize(self, self._connection.close)
             ((version,),) = self._connection.execute("PRAGMA user_version")
-            self._connection.create_function("joined_keys", 1, joined_keys, deterministic=True)
-            if write and version in (0, _OLDER):
-                self._connection.executescript(_UPGRADE if version else _TABLES)
+            if write and not version:
+                self._connection.executescript(_TABLES)
+                version = VERSION
+            if write and version == _OLDER:
+                self._upgrade()
                 version = VERSION
         if version not in (VERSION, _OLDER):
             reason = f"version {version} is unknown, this xsent reads {VERSION}"
@@ -229,7 +231,7 @@ class IndexDatabase:
         rarity from 0 to 1 in the language. One that no passage has does not count. The share is of one rare word at
         least: what a query in another language shares by chance ("die", "a") is little.
         """
-        words = {keys[0]: keys for keys in word_keys(text)}.values()
+        words = {keys[0]: keys for keys in word_keys(text) if rarity(keys)}.values()
         if not 0 < len(words) <= _MOST_WORDS or not self._has("words"):
             return {}
         shares: dict[int, float] = {}
@@ -294,8 +296,8 @@ class IndexDatabase:
                 connection.execute("REPLACE INTO documents VALUES (?, ?, ?, ?)", document)
             numbered = [(row, *passage) for row, passage in enumerate(passages, first)]
             connection.executemany("INSERT INTO passages VALUES (?, ?, ?, ?, ?)", numbered)
-            if numbered:
-                connection.execute(_ADD_WORDS, (first,))
+            if passages:
+                self._write_words(_ADD_WORDS, first)
             connection.execute("DELETE FROM states WHERE name IN (?, ?)", (name, UNFINISHED))
             connection.execute(f"INSERT INTO states VALUES ({', '.join('?' * len(values))})", values)
 
@@ -303,19 +305,31 @@ class IndexDatabase:
         """Remove an unfinished job, and all passages but those of the first rows."""
         with self._explain_errors(), self._connection as connection:
             connection.execute("DELETE FROM states WHERE name = ? OR rows > ?", (UNFINISHED, rows))
-            connection.execute(_DROP_WORDS, (rows, 2**62))
+            self._write_words(_DROP_WORDS, rows)
             connection.execute("DELETE FROM passages WHERE row >= ?", (rows,))
 
     def damaged(self, reason: str) -> DataError:
         """The error to raise where the database is damaged."""
         return DataError(f"{self.path}: damaged ({reason}); build the index again")
 
+    def _upgrade(self) -> None:
+        """Give an index of the version before its words."""
+        with self._connection as connection:
+            for statement in _UPGRADE:
+                connection.execute(statement)
+            self._write_words(_ADD_WORDS, 0)
+
+    def _write_words(self, statement: str, first: int, last: int = _LAST) -> None:
+        """Add or drop the words of passages; not by a function of SQL, which would swallow Ctrl-C."""
+        found = self._connection.execute("SELECT row, text FROM passages WHERE row BETWEEN ? AND ?", (first, last))
+        self._connection.executemany(statement, ((row, joined_keys(str(text))) for row, text in found))
+
     def _remove(self, name: str, unless_first: int = -1) -> None:
         """Remove a document, unless its first row is the one given: then the new passages continue it."""
         found = self._connection.execute("SELECT first, passages FROM documents WHERE name = ?", (name,)).fetchone()
         if found and found[0] != unless_first:
             first, count = found
-            self._connection.execute(_DROP_WORDS, (first, first + count - 1))
+            self._write_words(_DROP_WORDS, first, first + count - 1)
             self._connection.execute("DELETE FROM passages WHERE row BETWEEN ? AND ?", (first, first + count - 1))
             self._connection.execute("DELETE FROM documents WHERE name = ?", (name,))
             if count:
@@ -351,7 +365,8 @@ class IndexDatabase:
             code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR)
             if not isinstance(error, sqlite3.OperationalError) or code == sqlite3.SQLITE_ERROR:
                 raise self.damaged(str(error)) from error
-            full = code in (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR_WRITE)
+            # The table of words reports a failed write without its kind.
+            full = code in (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR_WRITE, sqlite3.SQLITE_IOERR)
             raise OSError(errno.ENOSPC if full else errno.EIO, str(error), str(self.path)) from error
 
 

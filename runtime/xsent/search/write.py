@@ -84,8 +84,8 @@ def build_index(
 
     Args:
         path: The folder to make; its parent must exist.
-        texts: The lines, numbered from 1. An empty line keeps its number and is never found; a long one is encoded
-            in windows.
+        texts: The lines, numbered from 1. One without a letter or digit keeps its number and is never found; a long
+            one is encoded in windows.
         encoder: The encoder; searching needs the same one, of any depth.
         source: Where the lines come from, such as a file; stored with each line.
         space: Another model's space, see `SentenceEncoder.encode`; searching needs the same.
@@ -323,7 +323,7 @@ class _LineJob(IndexWriter):
                     if self.is_full:
                         self.save(replace(self.state, lines=number, digest=digest.hex), UNFINISHED)
             if self.rows == self._base.rows:
-                self.database.forget(self._base.rows)  # empty lines are not worth resuming
+                self.database.forget(self._base.rows)  # lines without text are not worth resuming
                 raise DataError(f"nothing to index: of {number - self._base.start:,} lines none has text")
             self.save(replace(self.state, lines=number, digest=digest.hex), UNFINISHED)
             state = self.state
