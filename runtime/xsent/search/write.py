@@ -262,7 +262,8 @@ class IndexWriter:
                 file.write(self._vectors)
                 sync(file)
         except OSError:
-            os.truncate(self._file, self._saved_bytes)
+            with suppress(FileNotFoundError):  # it could not even be made
+                os.truncate(self._file, self._saved_bytes)
             raise
         state = replace(state, rows=self.rows)
         self.database.save(
