@@ -104,8 +104,8 @@ class EncodeStats:
             warnings.warn(message, UnknownTextWarning, stacklevel)
 
 
-# Share of sentences that seem foreign from which it is said: of text in the model's languages one in 3,600 does.
-_FOREIGN = 0.02
+# Share of sentences that seem foreign from which it is said: of text in the model's languages hardly any does.
+_FOREIGN = 0.1
 # Sentences handed to a thread at once: enough to make the hand-over cheap, few enough to keep all threads busy.
 _CHUNK = 16
 # Most tokens of a window of a text that is too long. Layers are trained on short text, and vectors of longer windows

@@ -30,6 +30,7 @@ _FORMAT = re.compile(FORMAT)
 
 # Languages whose text `expected_tokens` was measured on (docs/choosing.md).
 MEASURED = frozenset(("en", "fr", "de", "es", "it", "pt", "nl", "ru", "ja"))
+_ENOUGH = 20  # characters; a shorter text may be a name
 _EXCESS = 1.6  # tokens above those expected, over the root of the characters
 _WORDS = 0.85  # share of letters and spaces in what is judged: no numbers, no code
 
@@ -51,7 +52,7 @@ def expected_tokens(text: str) -> float:
 
 def seems_foreign(text: str, tokens: int) -> bool:
     """Whether a text has far more tokens than one in a `MEASURED` language: its words are cut into small pieces."""
-    if tokens - expected_tokens(text) <= _EXCESS * len(text) ** 0.5:
+    if len(text) < _ENOUGH or tokens - expected_tokens(text) <= _EXCESS * len(text) ** 0.5:
         return False
     return sum(sign.isalpha() or sign == " " for sign in text) >= _WORDS * len(text)
 
@@ -83,13 +84,13 @@ class Tokenizer:
         """The piece ids of a text, without begin or end marks. Raises TypeError or ValueError if it is no text."""
         if not isinstance(text, str):
             raise TypeError(f"expected str, got {type(text).__name__}")
-        if self._clean:
-            text = clean_text(text)
+        read = remove_format(clean_text(text) if self._clean else text)
         try:
-            ids: list[int] = self._processor.encode(str.encode(remove_format(text)))  # not the `encode` of a subclass
+            ids: list[int] = self._processor.encode(str.encode(read))  # not the `encode` of a subclass
         except UnicodeEncodeError as error:
+            surrogate = error.object[error.start]
             raise ValueError(
-                f"a lone surrogate ({error.object[error.start]!r} at {error.start}) is no text; "
+                f"a lone surrogate ({surrogate!r} at {text.index(surrogate)}) is no text; "
                 "decode the text again, as UTF-8 or with errors='replace'"
             ) from error
         return ids

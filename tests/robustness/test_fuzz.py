@@ -298,7 +298,7 @@ def test_only_long_text_is_cut_and_never_in_silence(encoder: SentenceEncoder, te
 
 @pytest.mark.parametrize("part", ["a", "猫", "😀", "\0", "\u0301", "\u200d", "\u202e", "\ufdfa", " "])
 def test_a_megabyte_without_a_space(encoder: SentenceEncoder, part: str) -> None:
-    length = 0 if part == " " else 1
+    length = 0 if part in " \u200d\u202e" else 1  # format characters are removed
     text = part * (2**20 // len(part.encode()))
     assert np.linalg.norm(encoder.encode(text)) == pytest.approx(length, abs=1e-5)
     assert np.linalg.norm(encoder.encode(text[: 2**13], on_long="split")) == pytest.approx(length, abs=1e-5)

@@ -46,7 +46,7 @@ def test_an_index_is_searched_by_any_depth_and_keeps_to_its_own(
         lines, notes = (tmp_path / f"{kind} {made.layers}" for kind in ("lines", "notes"))
         build_index(lines, ENGLISH, made)
         update_index(notes, [], made)
-        hits = SearchIndex(lines).search(other, ENGLISH[:3], 1)
+        hits = SearchIndex(lines).search(other, ENGLISH[:3], 1, words=False)
         cosines = (made.encode(ENGLISH) @ other.encode(ENGLISH[:3]).T).max(axis=0)
         assert [hit.score for (hit,) in hits] == pytest.approx(cosines, abs=1e-3)
         both = f"has vectors of {made.fingerprint}, the model makes {other.fingerprint}: an index keeps to one depth"
@@ -62,7 +62,7 @@ def test_an_index_in_another_models_space(whole: SentenceEncoder, shallow: Sente
     assert state.fingerprint == f"{whole.fingerprint}@{SPACE}"
     extend_index(path, ["Greta"], whole, space=SPACE)
     assert SearchIndex(path).search(whole, ["Greta"], 1, space=SPACE)[0][0].line == len(LINES) + 1
-    assert SearchIndex(path).search(shallow, ["Greta"], 1, space=SPACE)[0][0].score < 0.999
+    assert SearchIndex(path).search(shallow, ["Greta"], 1, space=SPACE, words=False)[0][0].score < 0.999
     message = f"has vectors of {state.fingerprint}, the model makes {whole.fingerprint}: use the model of the index and"
     with pytest.raises(FingerprintError, match=message):
         SearchIndex(path).search(whole, ["Greta"])
@@ -158,7 +158,7 @@ def test_commands_run_as_many_layers_as_asked(run: Runner, deep_bundle: Path, tm
     text, index = write_lines(tmp_path / "a.txt", ENGLISH), tmp_path / "index"
     options = ("--model", deep_bundle, "--space", SPACE)
     assert run("index", text, index, *options)[0] == 0
-    assert run("search", index, ENGLISH[2], *options, "-k", 1)[1].startswith("1.0000\t3\t")
+    assert run("search", index, ENGLISH[2], *options, "-k", 1, "--no-words")[1].startswith("1.0000\t3\t")
     code, out, _ = run("search", index, ENGLISH[2], *options, "-k", 1, "--layers", 1, "--json")
     assert code == 0 and json.loads(out)["hits"][0]["score"] < 0.9999
     added = run("index", text, index, "--add", *options, "--layers", 1)

@@ -111,7 +111,10 @@ def search(
             if nothing := say_nothing_close(hits):
                 typer.echo(f"Query {number}: {nothing}" if source else nothing, err=True)
             if as_json:
-                shown = [{name: value for name, value in vars(hit).items() if name != "source"} for hit in hits]
+                shown = [
+                    {name: value for name, value in vars(hit).items() if name not in ("source", "context")}
+                    for hit in hits
+                ]
                 print_json({"query": text, "hits": shown})
             else:
                 first = [str(number)] if source else []
