@@ -24,7 +24,7 @@ _JOINED = 100  # rows by meaning, at least, that are joined with rows by words
 _BY_WORDS = 1000  # rows by words, at most
 # Added to the score of a passage that has all words of a query: enough to find it by its words, and hardly more than
 # the lead of a translation over other near passages.
-_WORDS = 0.5
+_WORDS = 0.4
 # Cosine that one in a hundred unrelated sentences reaches (FLORES, any two of nine languages): 0.37 with 6 layers,
 # 0.39 with 3, 0.34 with none.
 CLOSE = 0.37
@@ -109,7 +109,7 @@ class SearchIndex:
             queries: Texts in any of its languages; an empty one finds nothing.
             k: Hits a query; all lines if there are fewer.
             exact: Do not use the graph.
-            words: Add to a passage's score half of the share of the query's words that it has; rare words count more,
+            words: Add to a passage's score 0.4 of the share of the query's words that it has; rare words count more,
                 those that no passage has do not count.
             least: The lowest score of a hit.
             space: The other model's space in which the index was made, if it was.
