@@ -1,9 +1,19 @@
-"""What mails, chats, logs, scans and exports add to a sentence, taken off for its vector: `--clean`."""
+"""What is no part of a sentence, taken off for its vector: format characters, and with `--clean` other noise."""
 
 import html
 import quopri
 import re
 from contextlib import suppress
+
+# Characters that say how text is laid out and are no part of it: Unicode's category Cf without those that are visible
+# (signs around numbers in Arabic, Syriac, Kaithi and hieroglyphs), U+034F and the selectors of rare variants. Those
+# before emoji (U+FE00 to U+FE0F) stay: they are pieces of the vocabulary. The class is written with the characters
+# themselves, so that other tools can read it too.
+FORMAT = (
+    "[\u00ad\u034f\u061c\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
+    "\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0001-\U000e0fff]"
+)
+_FORMAT = re.compile(FORMAT)
 
 _ANSI = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)")
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
@@ -34,6 +44,11 @@ _HEAD = re.compile(
     rf"\s*(?:\[?{_DATE},?[T ]\s*{_TIME}\]?\s*{_LEVEL}(?:-?\s*[^\W\d][\w .]{{0,30}}:\s)?|\[{_TIME}\]\s*"
     r"|[>|]\s?|#{1,6}\s+|[-*+•]\s+|\[[ xX]\]\s+|\d+[:)]\s+)"
 )
+
+
+def remove_format(text: str) -> str:
+    """A text without format characters: soft hyphens, zero-width spaces and joiners, marks of order and direction."""
+    return text if str.isascii(text) else _FORMAT.sub("", text)
 
 
 def clean_text(text: str) -> str:

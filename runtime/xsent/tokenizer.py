@@ -9,7 +9,7 @@ import numpy as np
 import sentencepiece
 from numpy.typing import NDArray
 
-from xsent.clean import clean_text
+from xsent.clean import clean_text, remove_format
 from xsent.errors import BundleError
 from xsent.words import word_keys
 
@@ -18,26 +18,11 @@ _ACCENTED = re.compile("(?=.*[ß-\u024f])[a-zß-\u024f]+")
 _UNKNOWN = (float("-inf"), "")  # log-probability of a word that is no piece
 _FREQUENT, _RARE = -8.0, -12.0  # log-probabilities, natural, of words that are as good as everywhere, and of rare ones
 
-# Characters that say how text is laid out and are no part of it: Unicode's category Cf without those that are visible
-# (signs around numbers in Arabic, Syriac, Kaithi and hieroglyphs), U+034F and the selectors of rare variants. Those
-# before emoji (U+FE00 to U+FE0F) stay: they are pieces of the vocabulary. The class is written with the characters
-# themselves, so that other tools can read it too.
-FORMAT = (
-    "[\u00ad\u034f\u061c\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
-    "\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0001-\U000e0fff]"
-)
-_FORMAT = re.compile(FORMAT)
-
 # Languages whose text `expected_tokens` was measured on (docs/choosing.md).
 MEASURED = frozenset(("en", "fr", "de", "es", "it", "pt", "nl", "ru", "ja"))
 _ENOUGH = 20  # characters; a shorter text may be a name
 _EXCESS = 1.6  # tokens above those expected, over the root of the characters
 _WORDS = 0.85  # share of letters and spaces in what is judged: no numbers, no code
-
-
-def remove_format(text: str) -> str:
-    """A text without format characters: soft hyphens, zero-width spaces and joiners, marks of order and direction."""
-    return text if str.isascii(text) else _FORMAT.sub("", text)
 
 
 def expected_tokens(text: str) -> float:

@@ -4,9 +4,10 @@ import re
 import unicodedata
 from collections.abc import Iterator
 
-# Format characters are no part of a word. Accents go, but neither the voicing marks of kana nor the breve that makes
-# another letter of и.
-_FORMAT = re.compile("[\u00ad\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2064\ufe00-\ufe0f\ufeff]")
+from xsent.clean import remove_format
+
+_SELECTORS = re.compile("[\ufe00-\ufe0f]")  # of variants of a character
+# Accents go, but neither the voicing marks of kana nor the breve that makes another letter of и.
 _ACCENTS = re.compile("(?<!и)[\u0300-\u036f]")
 _LETTERS = str.maketrans({"æ": "ae", "œ": "oe", "ø": "o", "ł": "l", "đ": "d", "ı": "i"})
 _SPELLED = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "ø": "oe", "å": "aa"})  # as people without the key type
@@ -23,7 +24,7 @@ def word_keys(text: str) -> Iterator[tuple[str, ...]]:
     A key has neither case, accents nor compatibility forms, and ss for ß. An umlaut has two keys: "Müller" is found
     as "muller" and as "mueller", but "neue" is not "neü".
     """
-    folded = _FORMAT.sub("", text).casefold()
+    folded = _SELECTORS.sub("", remove_format(text)).casefold()
     if not folded.isascii():
         folded = unicodedata.normalize("NFKC", folded).casefold()
     for found in _RUN.finditer(folded):

@@ -15,7 +15,8 @@ import sentencepiece
 from texts import OURS, SENTENCES, multilingual, train_tokenizer
 
 from xsent.bundle import Bundle, builtin_path
-from xsent.tokenizer import Tokenizer, remove_format
+from xsent.clean import remove_format
+from xsent.tokenizer import Tokenizer
 from xsent_apps.web import STATIC
 
 CLIENT = Path(__file__).parent / "page_tokenizer.mjs"

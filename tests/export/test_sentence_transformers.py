@@ -10,8 +10,8 @@ from conftest import MakeCheckpoint
 from sentencepiece import SentencePieceProcessor
 from texts import multilingual, train_tokenizer
 
+from xsent.clean import remove_format
 from xsent.errors import DataError
-from xsent.tokenizer import remove_format
 from xsent_export.formats.sentence_transformers import write_sentence_transformers
 from xsent_export.formats.tokenizer import write_tokenizer
 from xsent_export.options import BundleSpec

@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from xsent.clean import remove_format
 from xsent.errors import BundleError
-from xsent.tokenizer import Tokenizer, remove_format
+from xsent.tokenizer import Tokenizer
 
 
 @pytest.fixture(scope="module")

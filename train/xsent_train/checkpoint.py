@@ -24,9 +24,9 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
 from xsent.bundle import file_digest
+from xsent.clean import remove_format
 from xsent.errors import DataError
 from xsent.files.atomic import as_data_error, as_write_error, atomic_folder, read_json, to_json
-from xsent.tokenizer import remove_format
 from xsent_train.model import Encoder, ModelConfig
 from xsent_train.tokens import Tokens, open_tokenizer
 

@@ -47,7 +47,11 @@ def read_passages(path: Path) -> list[Passage]:
 
 def read_text(path: Path) -> str:
     """The text of a file in UTF-8 or UTF-16, its line ends alike. Raises DataError if it is something else."""
-    content = path.read_bytes()
+    return _decoded(path, path.read_bytes())
+
+
+def _decoded(path: Path, content: bytes) -> str:
+    """The text that a file holds, see `read_text`."""
     if content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         text = content.decode("utf-16", errors="replace")
     elif b"\0" in content:
@@ -64,7 +68,7 @@ def _read_text(path: Path) -> Source:
     content = path.read_bytes()
     if is_mail(content):
         return read_mail(content)
-    return _numbered(read_text(path))
+    return _numbered(_decoded(path, content))
 
 
 def _numbered(text: str) -> Source:

@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 
 from xsent.backends.threads import available_cpus
 from xsent.bundle import TOKENIZER
+from xsent.clean import remove_format
 from xsent.files.atomic import to_json
 from xsent.open_model import SupportsEncode
 from xsent.similarity import unit_rows
-from xsent.tokenizer import remove_format
 from xsent_export.formats.sentence_transformers import bert_config, write_sentence_transformers
 from xsent_export.formats.tokenizer import write_tokenizer
 from xsent_export.graph import INPUT, MASK, OUTPUT, write_batch_graph

@@ -20,9 +20,9 @@ import base64
 from pathlib import Path
 from typing import Any
 
+from xsent.clean import FORMAT
 from xsent.errors import DataError
 from xsent.files.atomic import to_json
-from xsent.tokenizer import FORMAT
 from xsent_train.data.vocabulary import ModelProto, SentencePiece
 from xsent_train.model import ModelConfig
 from xsent_train.tokens import FRAME

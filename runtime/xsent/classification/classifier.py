@@ -116,13 +116,7 @@ class LinearClassifier:
 
     def predict_proba(self, vectors: ArrayLike) -> NDArray[np.float32]:
         """Probability of every label [n, K] for vectors [n, D], or [n, 2, D] where the head is for pairs."""
-        rows = np.asarray(vectors)
-        expected = (2, self.dim) if self.pairs else (self.dim,)
-        if rows.shape[1:] != expected or rows.ndim == 1:
-            sizes = ", ".join(map(str, ("n", *expected)))
-            raise ValueError(f"expected vectors [{sizes}], as the head was fitted on, got {list(rows.shape)}")
-        scores = _features(rows) @ self.weight.T + self.bias
-        return np.exp(log_softmax(scores.astype(np.float64))).astype(np.float32)
+        return self._probabilities(self._features(np.asarray(vectors)))
 
     def predict(self, vectors: ArrayLike, *, unknown: float | None = None) -> list[str | None]:
         """The most probable label of every text, see `predict_proba`.
@@ -139,11 +133,12 @@ class LinearClassifier:
         """
         threshold = self.unknown if unknown is None else _probability(unknown)
         rows = np.asarray(vectors)
-        probabilities = self.predict_proba(rows)
+        features = self._features(rows)
+        probabilities = self._probabilities(features)
         words = np.asarray(rows.any(axis=-1)).reshape(len(rows), 2 if self.pairs else 1)
         applies = np.asarray(words.all(axis=1))
         if len(self.centres) and unknown != 0:
-            applies &= (_features(rows) @ self.centres.T).max(axis=1) / self.dim**0.5 >= self.least
+            applies &= (features @ self.centres.T).max(axis=1) / self.dim**0.5 >= self.least
         highest = probabilities.max(axis=1).tolist()
         return [
             ((self.labels[label] if probability >= threshold else None), probability) if fits else (None, None)
@@ -182,6 +177,18 @@ class LinearClassifier:
                     f"{file} is for vectors of {head.fingerprint}, the model is {fingerprint}: fit the head again"
                 )
         return head
+
+    def _features(self, rows: NDArray[Any]) -> NDArray[np.float32]:
+        """Features [n, F] of vectors. Raises ValueError if they have another shape than those of the training."""
+        expected = (2, self.dim) if self.pairs else (self.dim,)
+        if rows.shape[1:] != expected or rows.ndim == 1:
+            sizes = ", ".join(map(str, ("n", *expected)))
+            raise ValueError(f"expected vectors [{sizes}], as the head was fitted on, got {list(rows.shape)}")
+        return _features(rows)
+
+    def _probabilities(self, features: NDArray[np.float32]) -> NDArray[np.float32]:
+        scores = features @ self.weight.T + self.bias
+        return np.exp(log_softmax(scores.astype(np.float64))).astype(np.float32)
 
 
 def head_files(path: str | Path, *, new: bool = False) -> tuple[Path, Path]:

@@ -194,8 +194,9 @@ class SearchIndex:
         self, query: str, vector: Vectors, near: Iterable[int], rarity: Callable[[tuple[str, ...]], float]
     ) -> dict[int, float]:
         """Scores with the share of words added, best first, of rows near in meaning and of those that share words."""
-        rows_and_passages = {"rows": len(self.live), "among": len(self)}
-        shares = self._database.shared_words(query, near, most=_BY_WORDS, rarity=rarity, **rows_and_passages)
+        shares = self._database.shared_words(
+            query, near, most=_BY_WORDS, rows=len(self.live), among=len(self), rarity=rarity
+        )
         rows = np.array(sorted({*near, *(row for row in shares if self.live[row])}), np.int64)
         search = NearestSearch(vector, len(rows))
         search.add_unit(self._vectors.take(rows))

@@ -231,19 +231,19 @@ class IndexDatabase:
         rarity from 0 to 1 in the language. One that no passage has does not count. The share is of one rare word at
         least: what a query in another language shares by chance ("die", "a") is little.
         """
-        words = {keys[0]: keys for keys in word_keys(text) if rarity(keys)}.values()
+        words = {keys[0]: (keys, rare) for keys in word_keys(text) if (rare := rarity(keys))}.values()
         if not 0 < len(words) <= _MOST_WORDS or not self._has("words"):
             return {}
         shares: dict[int, float] = {}
         common: list[tuple[str, float]] = []
         whole = 0.0
-        for keys in words:
+        for keys, rare in words:
             match = " OR ".join(f'"{key}"' for key in keys)
             having = self._having(match, "rowid < ? ORDER BY rowid LIMIT ?", rows, _COMMON)
             count = float(len(having))
             if count == _COMMON:  # the word comes as often in the other rows
                 count *= rows / (having[-1] + 1)
-            weight = rarity(keys) * _weight(count, among)
+            weight = rare * _weight(count, among)
             whole += weight * (count > 0)
             if len(having) == _COMMON:
                 common.append((match, weight))
@@ -411,8 +411,7 @@ class Float16Rows:
 
     def let_go(self) -> None:
         """Free the pages that were read; otherwise they count as ours until memory is short."""
-        if hasattr(mmap.mmap, "madvise"):
-            self._map.madvise(mmap.MADV_DONTNEED)
+        self._map.madvise(mmap.MADV_DONTNEED)
 
     def _normalized(self, stored: NDArray[np.float16], wide: NDArray[np.float32]) -> NDArray[np.float32]:
         if np.bitwise_or.reduce(stored.view(np.uint16), axis=None) & _TWO:
