@@ -9,8 +9,8 @@ from xsent.clean import remove_format
 _SELECTORS = re.compile("[\ufe00-\ufe0f]")  # of variants of a character
 # Accents go, but neither the voicing marks of kana nor the breve that makes another letter of и.
 _ACCENTS = re.compile("(?<!и)[\u0300-\u036f]")
-_LETTERS = str.maketrans({"æ": "ae", "œ": "oe", "ø": "o", "ł": "l", "đ": "d", "ı": "i"})
-_SPELLED = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "ø": "oe", "å": "aa"})  # as people without the key type
+_LETTERS = str.maketrans({"æ": "ae", "œ": "oe", "ø": "o", "ł": "l", "đ": "d", "ı": "i", "ß": "ss"})
+SPELLED = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "ø": "oe", "å": "aa"})  # as people without the key type
 
 # Chinese and Japanese write no spaces: a run of one script is cut into pairs of characters.
 _SCRIPTS = "\u3041-\u309f", "\u30a1-\u30ff", "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff々"
@@ -34,7 +34,7 @@ def word_keys(text: str) -> Iterator[tuple[str, ...]]:
         elif word.isascii():
             yield (word,)
         else:
-            yield tuple(dict.fromkeys(map(_bare, (word, word.translate(_SPELLED)))))
+            yield tuple(dict.fromkeys(map(without_accents, (word, word.translate(SPELLED)))))
 
 
 def joined_keys(text: str) -> str:
@@ -47,7 +47,7 @@ def has_words(text: str) -> bool:
     return next(word_keys(text), None) is not None
 
 
-def _bare(word: str) -> str:
-    """A word without accents."""
-    plain = _ACCENTS.sub("", unicodedata.normalize("NFD", word.translate(_LETTERS)))
+def without_accents(text: str) -> str:
+    """A text in small letters without accents and other marks on its letters; kana and й keep theirs."""
+    plain = _ACCENTS.sub("", unicodedata.normalize("NFD", text.translate(_LETTERS)))
     return unicodedata.normalize("NFC", plain)

@@ -23,6 +23,7 @@ from xsent_train.data.corpus import Corpus, Pair, without_translation
 from xsent_train.data.masking import MaskedPairs, hide
 from xsent_train.data.preparation import TrainingPairs, preparation_key, prepare
 from xsent_train.data.sampling import Sampler, cell_shares, evenly, reweigh
+from xsent_train.data.spellings import Spellings
 from xsent_train.data.store import Store, chosen_pairs, kept_pairs
 from xsent_train.data.swaps import Swaps
 from xsent_train.data.vocabulary import maskable_pieces
@@ -71,6 +72,7 @@ class Batches:
     clusters: NDArray[np.uint16] | None = None  # a number for each pair, for `order = "cluster"`
     teacher: TeacherVectors | None = None
     swaps: Swaps | None = None
+    spellings: Spellings | None = None
     rank: tuple[int, int] = (0, 1)  # this process, which reads its part of every batch, and the number of all
 
     def __post_init__(self) -> None:
@@ -124,6 +126,10 @@ class Batches:
             sides, copied = self.swaps.replace_last(sides, languages, round(stage.swapped * len(pairs)))
             here = here[: len(here) - len(copied)]
             group[len(here) :] = ~group[copied]
+        if self.spellings is not None:
+            first, second = sides
+            seed = [self.seed, step, rank]
+            sides = self.spellings.respell(first, [*seed, 0]), self.spellings.respell(second, [*seed, 1])
         generator = torch.Generator().manual_seed(self.seed * 1_000_003 + step * world + rank)
         hiding = hide(sides, stage.objectives, self.maskable, min(2 * stage.max_tokens, self.max_length), generator)
         for old in [window for window in self._cuts if (window + 1) * stage.window <= earliest_step(stage, step)]:
@@ -218,7 +224,9 @@ class TrainingData:
         with self._fabric.rank_zero_first():
             clusters = self._clusters(number, stage, encoder, resumed=resumed)
         swaps = Swaps(table, self.processor) if stage.swapped and table is not None else None
-        return replace(self.draw(number, stage), teacher=teacher, clusters=clusters, swaps=swaps)
+        spellings = Spellings(self.processor, stage.respelled, stage.max_tokens) if stage.respelled else None
+        draw = self.draw(number, stage)
+        return replace(draw, teacher=teacher, clusters=clusters, swaps=swaps, spellings=spellings)
 
     def teacher_vectors(self, number: int, stage: StageConfig, teacher: Teaches) -> TeacherVectors:
         """A teacher's vectors of the pairs of a stage; kept on disk."""
@@ -245,7 +253,7 @@ class TrainingData:
         return kept_pairs(self._pairs, self.prepared.tokenizer)
 
     def draw(self, number: int, stage: StageConfig) -> Batches:
-        """The batches of a stage, without teacher, clusters and swapped words."""
+        """The batches of a stage, without teacher, clusters, swapped words and other spellings."""
         shares = self._shares
         if not stage.objectives.takes_english_alone:
             paired = shares * [not without_translation(language) for _, language in self.store.cells]
