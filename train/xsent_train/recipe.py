@@ -257,9 +257,7 @@ class StageConfig(Settings):
     window: PositiveInt = 64  # batches drawn together
     clusters: Annotated[int, Field(ge=1, le=65_536)] = 4096  # found once, for order = "cluster"
     swapped: Annotated[float, Field(ge=0, le=0.5)] = 0.0  # share of a batch made of its other pairs by swapping words
-    respelled: Annotated[float, Field(ge=0, le=1)] = (
-        0.0  # share of the sentences spelled in another way
-    )
+    respelled: Annotated[float, Field(ge=0, le=1)] = 0.0  # share of the sentences spelled in another way
     max_tokens: PositiveInt = 200  # kept of a sentence in training
     learning_rate: NonNegativeFloat = 3e-4  # peak, of the layers and of what is not exported; 0 freezes the layers
     table_learning_rate: NonNegativeFloat = 0.0  # peak, of the token table; 0 freezes it
