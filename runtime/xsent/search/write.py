@@ -361,10 +361,10 @@ def _growing(partial: Path, *, anew: bool) -> Iterator[None]:
     """Lock the folder of a new index; after an error keep it only if the job has saved something."""
     partial.mkdir(exist_ok=True)
     with only_writer(partial):
-        if anew or not has_index(partial):
-            for left in partial.iterdir():
-                left.unlink()
         try:
+            if anew or not has_index(partial):
+                for left in partial.iterdir():
+                    left.unlink()
             yield
         except BaseException:
             if not _is_kept(partial):
@@ -374,6 +374,8 @@ def _growing(partial: Path, *, anew: bool) -> Iterator[None]:
 
 def _is_kept(partial: Path) -> bool:
     """Whether a job that made an index has saved something, readable or not."""
+    if not has_index(partial):
+        return False  # it was stopped before it made its files
     try:
         with closing(IndexDatabase(partial, write=True)) as database:
             return bool(database.state(UNFINISHED) or database.state())
