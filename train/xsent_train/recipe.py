@@ -31,7 +31,6 @@ from xsent.errors import DataError
 LAYER_SHAPE = ("num_heads", "ffn_dim", "activation", "norm_eps", "max_length")
 FREE = ("licence", "attribution", "space", "checkpoint_minutes")  # settings that change no weight
 OWN = ("name", "starts_from", "keep_layers")  # settings of a stage that `like` does not take over
-OLD_NAMES = {"co": "contrastive_distil", "relate": "similarity_distil", "rows": "embedding_match"}  # of objectives
 LEFT_OUT = {"weight": 0}  # an objective of a stage that is `like` one that has it
 
 
@@ -181,11 +180,6 @@ class Objectives(Settings):
     similarity_distil: Objective | None = None  # the teacher's cosines in a batch (Tung & Mori 2019)
     embedding_match: EmbeddingMatch | None = None
 
-    @model_validator(mode="before")
-    @classmethod
-    def _accept_old_names(cls, values: object) -> object:
-        return with_new_names(values) if isinstance(values, Mapping) else values
-
     @model_validator(mode="after")
     def _can_be_learnt_together(self) -> Self:
         require(self.weights, f"no objective; known are {', '.join(type(self).model_fields)}")
@@ -233,11 +227,6 @@ class Objectives(Settings):
     def takes_english_alone(self) -> bool:
         """Whether a sentence without translation can be learnt from."""
         return self.distils and self.reads_english and not (self.predicts or self.word_ctl)
-
-
-def with_new_names(objectives: Mapping[str, Any]) -> dict[str, Any]:
-    """The table of objectives with today's names for the older ones."""
-    return {OLD_NAMES.get(name, name): objective for name, objective in objectives.items()}
 
 
 class StageConfig(Settings):
@@ -411,7 +400,7 @@ def resolved(given: Sequence[dict[str, Any]], groups: Mapping[str, Sequence[str]
     for number, raw in enumerate(given):
         stage = by_source(raw, groups)
         if isinstance(wanted := stage.get("objectives"), dict):
-            stage["objectives"] = {name: with_weight(objective) for name, objective in with_new_names(wanted).items()}
+            stage["objectives"] = {name: with_weight(objective) for name, objective in wanted.items()}
         if "like" in stage:
             name = stage.pop("like")
             other = next((other for other in stages if other.get("name") == name), None)
@@ -503,8 +492,7 @@ def differences(saved: object, now: object, name: str = "") -> str:
     A setting that the checkpoint does not have yet had the value that is its default now.
     """
     if isinstance(now, Settings) and isinstance(saved, Mapping):
-        renamed = with_new_names(saved) if isinstance(now, Objectives) else saved
-        known = {**dict(type(now).model_construct()), **renamed}
+        known = {**dict(type(now).model_construct()), **saved}
         parts = [(f"{name}.{key}".lstrip("."), known.get(key), value) for key, value in now if key not in FREE]
     elif isinstance(now, tuple) and isinstance(saved, list | tuple) and len(saved) == len(now):
         parts = [(f"{name}[{i}]", was, value) for i, (was, value) in enumerate(zip(saved, now, strict=True))]
