@@ -9,9 +9,9 @@ import torch
 from conftest import MakeEncoder
 
 from xsent.similarity import cosine_similarity
-from xsent_export.calibration import NOTHING, ActivationStats, calibrate, product_error, smoothing_factors
 from xsent_export.graph import EncoderGraph
 from xsent_export.options import BundleSpec
+from xsent_export.quantization import NOTHING, ActivationStats, calibrate, product_error, smoothing_factors
 from xsent_train.checkpoint import to_tokens
 from xsent_train.model import Encoder
 

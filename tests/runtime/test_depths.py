@@ -21,8 +21,7 @@ from xsent.verification import verify
 from xsent_export.export import export, export_checkpoint
 from xsent_export.graph import EncoderGraph
 from xsent_export.options import ExportOptions, Precision
-from xsent_train.checkpoint import CheckpointEncoder, load_checkpoint
-from xsent_train.from_bundle import checkpoint_from_bundle
+from xsent_train.checkpoint import CheckpointEncoder, checkpoint_from_bundle, load_checkpoint
 
 TEXTS = ["Anna, Boris, Clara and David.", "Greta et Lukas", "", "Irina und Jonas, " * 3]
 DEPTHS = (0, 1, 2)

@@ -30,6 +30,7 @@ from xsent_train.checkpoint import (
     keep_layers,
     load_checkpoint,
     load_optimizer,
+    open_checkpoint,
     optimizer_state,
     restore_optimizer,
     save_checkpoint,
@@ -40,7 +41,6 @@ from xsent_train.data.batches import Batch, Batches, TrainingData
 from xsent_train.data.corpus import Pair
 from xsent_train.data.sampling import evenly
 from xsent_train.devices import average, gather, keep_freed_memory, launch, on_first_rank, precision
-from xsent_train.from_bundle import open_checkpoint
 from xsent_train.losses.distillation import Whitening
 from xsent_train.losses.stage_model import Losses, TrainingModel
 from xsent_train.model import Encoder, ModelConfig, fit_readouts, fit_space

@@ -15,12 +15,21 @@ from xsent.bundle import file_digest
 from xsent.errors import DataError
 from xsent.files.atomic import atomic_file, read_json, to_json
 from xsent.similarity import Floats, unit_rows
-from xsent_train.checkpoint import TABLE, TOKENIZER, VALIDATION, Checkpoint, load_checkpoint, save_checkpoint
+from xsent_train.checkpoint import (
+    TABLE,
+    TOKENIZER,
+    VALIDATION,
+    Checkpoint,
+    identify,
+    load_checkpoint,
+    open_checkpoint,
+    save_checkpoint,
+    with_table,
+)
 from xsent_train.data.corpus import Corpus, Pair, write_pairs
 from xsent_train.data.preparation import Newcomer, read_newcomer
 from xsent_train.data.sampling import evenly
 from xsent_train.data.vocabulary import ModelProto, grow_vocabulary, is_text, open_model, read_model
-from xsent_train.from_bundle import identify, open_checkpoint, with_table
 from xsent_train.model import ridge
 from xsent_train.recipe import LAYER_SHAPE, ContrastiveDistil, CorpusConfig, Objectives, Recipe, StageConfig
 from xsent_train.teacher.teacher import Teacher
