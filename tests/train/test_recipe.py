@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from xsent.errors import DataError
-from xsent_train.recipe import Align, Objectives, Recipe, differences, load_recipe
+from xsent_train.recipe import Align, Objectives, Recipe, load_recipe
+from xsent_train.trainer import differences
 
 MINIMAL = """
 name = "x"

@@ -1,7 +1,6 @@
 """Recipes: one TOML file says everything that a training does.
 
-The classes are the tables of the file, and their fields the settings. `load_recipe` reads a file, `require_fit` refuses
-what this training cannot follow, and `differences` compares a recipe with that of a checkpoint.
+The classes are the tables of the file, and their fields the settings. `load_recipe` reads a file.
 """
 
 import re
@@ -24,12 +23,10 @@ from pydantic import (
     field_validator,
     model_validator,
 )
-from pydantic_core import to_jsonable_python
 
 from xsent.errors import DataError
 
 LAYER_SHAPE = ("num_heads", "ffn_dim", "activation", "norm_eps", "max_length")
-FREE = ("licence", "attribution", "space", "checkpoint_minutes")  # settings that change no weight
 OWN = ("name", "starts_from", "keep_layers")  # settings of a stage that `like` does not take over
 LEFT_OUT = {"weight": 0}  # an objective of a stage that is `like` one that has it
 
@@ -433,45 +430,6 @@ def merged(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]
     return {**below, **above, **tables}
 
 
-def require_fit(recipe: Recipe, ranks: int, teacher_dim: int | None, *, started: bool = False) -> None:
-    """Raises DataError if a training on so many devices, with a teacher of so many dimensions, cannot follow a recipe.
-
-    `started` says whether the first stage starts from a checkpoint or a bundle.
-    """
-    first = recipe.stages[0]
-    for setting in ("swapped", "keep_layers"):
-        if getattr(first, setting) and not started:
-            text = f"stage {first.name}: {setting} needs a trained encoder to start from"
-            raise DataError(f"{text}; train a stage without it first, or name a --start")
-    for stage in recipe.stages:
-        name, wanted = f"stage {stage.name}", stage.objectives
-        if stage.batch_size % ranks:
-            raise DataError(f"{name}: batch_size = {stage.batch_size} cannot be divided by {ranks} processes")
-        if stage.swapped and ranks > 1:
-            raise DataError(f"{name}: swapped = {stage.swapped} is for one device alone, not for {ranks}")
-        if wanted.distils and teacher_dim is None:
-            raise DataError(f"{name} distils and has no teacher; name its folder with --teacher")
-        if wanted.embedding_match and not recipe.teacher_layers:
-            raise DataError(f"{name}: embedding_match brings the table under a teacher's layers; name teacher_layers")
-        if wanted.copies and teacher_dim is not None and teacher_dim != recipe.dim:
-            require_projection(stage, teacher_dim, recipe.dim)
-
-
-def require_projection(stage: StageConfig, teacher_dim: int, dim: int) -> None:
-    """Raises DataError if a stage cannot learn to copy a teacher of another dimension."""
-    name = f"stage {stage.name}"
-    if not stage.learning_rate:
-        raise DataError(
-            f"{name}: the teacher has {teacher_dim} dimensions, dim is {dim}; the projection between them needs "
-            "learning_rate above 0"
-        )
-    if stage.prefixes and not stage.objectives.contrasts:
-        raise DataError(
-            f"{name}: prefixes cannot be distilled from a teacher of {teacher_dim} dimensions into dim = {dim}; leave "
-            "them out, or distil from a teacher of that dimension"
-        )
-
-
 def first_mistake(error: ValidationError) -> str:
     """The first mistake in one line: where it stands, what was given, what was expected."""
     mistake = error.errors()[0]
@@ -484,19 +442,3 @@ def first_mistake(error: ValidationError) -> str:
     expected = re.sub("a valid dictionary.*", "a table of settings", expected)
     expected = re.sub("a valid (tuple|list)", "a list", expected)
     return f"{where} = {mistake['input']!r} {expected}"
-
-
-def differences(saved: object, now: object, name: str = "") -> str:
-    """The differences between the settings in a checkpoint and a recipe's, in words; empty where there are none.
-
-    A setting that the checkpoint does not have yet had the value that is its default now.
-    """
-    if isinstance(now, Settings) and isinstance(saved, Mapping):
-        known = {**dict(type(now).model_construct()), **saved}
-        parts = [(f"{name}.{key}".lstrip("."), known.get(key), value) for key, value in now if key not in FREE]
-    elif isinstance(now, tuple) and isinstance(saved, list | tuple) and len(saved) == len(now):
-        parts = [(f"{name}[{i}]", was, value) for i, (was, value) in enumerate(zip(saved, now, strict=True))]
-    else:
-        was, value = to_jsonable_python([saved, now])
-        return f"{name}: {was!r} became {value!r}" if was != value else ""
-    return ", ".join(filter(None, (differences(was, value, where) for where, was, value in parts)))
