@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from functools import cached_property, partial
 from pathlib import Path
+from typing import Any
 
 import torch
 from pydantic_core import to_jsonable_python
@@ -265,24 +266,26 @@ class Trainer:
         scores: Scores,
     ) -> Path:
         """Write a checkpoint of a stage after `step` steps, and remove the older ones."""
-        path = self.run_folder / "checkpoints" / f"{model.stage.name}-{step:07d}"
-        on_first_rank(self.fabric, partial(self._write, path, number, model, optimizer, step, scores))
-        return path
-
-    def _write(
-        self,
-        path: Path,
-        number: int,
-        model: TrainingModel,
-        optimizer: torch.optim.Optimizer,
-        step: int,
-        scores: Scores,
-    ) -> None:
         stage = model.stage
         prepared = self.data.prepared
-        if not all(bool(torch.isfinite(weight).all()) for weight in model.state_dict().values()):
-            raise diverged(stage, step, "weights are no longer numbers")
-        about = {
+        path = self.run_folder / "checkpoints" / f"{stage.name}-{step:07d}"
+
+        def write() -> None:
+            if not all(bool(torch.isfinite(weight).all()) for weight in model.state_dict().values()):
+                raise diverged(stage, step, "weights are no longer numbers")
+            ended = step == stage.steps
+            weights = {**model.state_dict(), **self._matrices(model.encoder, ended)}
+            state = None if ended else optimizer_state(model, optimizer)
+            about = self._about(number, model, step, scores)
+            save_checkpoint(path, about, weights, state, [prepared.tokenizer, prepared.validation])
+            self._remove_older(stage, path)
+
+        on_first_rank(self.fabric, write)
+        return path
+
+    def _about(self, number: int, model: TrainingModel, step: int, scores: Scores) -> dict[str, Any]:
+        """The facts of a checkpoint."""
+        return {
             "name": self.recipe.name,
             "languages": ["en", *self.recipe.languages],
             "licence": self.recipe.licence,
@@ -290,19 +293,14 @@ class Trainer:
             "space": self.recipe.space,
             "started_from": self.started_from.name if self.started_from else None,
             "model": asdict(model.encoder.config),
-            "stage": stage.name,
+            "stage": model.stage.name,
             "step": step,
             "seed": self.recipe.seed,
-            "preparation_key": prepared.store.key,
+            "preparation_key": self.data.prepared.store.key,
             "validation": scores,
             "recipe": self._recipe_until(number).model_dump(mode="json"),
             **self._origin(number),
         }
-        ended = step == stage.steps
-        weights = {**model.state_dict(), **self._matrices(model.encoder, ended)}
-        state = None if ended else optimizer_state(model, optimizer)
-        save_checkpoint(path, about, weights, state, [prepared.tokenizer, prepared.validation])
-        self._remove_older(stage, path)
 
     def _matrices(self, encoder: Encoder, ended: bool) -> dict[str, Tensor]:
         """The matrices from several teachers' vectors to targets; after a stage also those into teachers' spaces."""
