@@ -13,7 +13,7 @@ from xsent.cli.terminal import format_table
 from xsent.encoder import SentenceEncoder
 from xsent.errors import DataError
 from xsent.evaluation import PROTOCOLS, as_stored
-from xsent_export.options import BundleSpec, space_of
+from xsent_export.options import BundleSpec
 from xsent_export.parity import Parity
 from xsent_train.checkpoint import Checkpoint
 
@@ -243,7 +243,7 @@ def render_foreign_card(
         tags=kind,
         dim=spec.dim,
         layers=spec.num_layers,
-        space=f" Vectors can be compared with those of {space}." if (space := space_of(checkpoint, spec)) else "",
+        space=f" Vectors can be compared with those of {spec.space}." if spec.space else "",
         use=USES[kind].format(name=checkpoint.name, frame=frame),
         parity="\n" + PARITY.format(table=_table(parity.rows())) + "\n" if parity else "",
     )

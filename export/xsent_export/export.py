@@ -15,28 +15,32 @@ from xsent.encoder import SentenceEncoder
 from xsent.errors import BundleError, DataError
 from xsent.files.atomic import atomic_folder, recover
 from xsent.verification import verify
-from xsent_export.calibration import ActivationStats, calibrate_checkpoint
 from xsent_export.card import CARD, refuse_empty_tests, render_card, render_foreign_card, scores
-from xsent_export.formats import WRITERS, open_foreign
-from xsent_export.formats.openvino import write_openvino
-from xsent_export.golden import golden_vectors
+from xsent_export.formats import WRITERS, open_foreign, write_openvino
 from xsent_export.graph import EncoderGraph
 from xsent_export.options import (
     BUNDLES,
     DEFAULTS,
     BundleSpec,
     ExportOptions,
-    space_of,
-    spaces_of,
+    pruned,
     trained_depths,
     trained_dims,
 )
-from xsent_export.pairs import held_out_pairs
-from xsent_export.parity import ADVICE, EXACT, Agreement, Parity, check_bundle, check_weights, measure_parity
-from xsent_export.prune_vocabulary import pruned
-from xsent_train.checkpoint import Checkpoint, CheckpointEncoder
-from xsent_train.from_bundle import open_checkpoint
-from xsent_train.model import Encoder
+from xsent_export.parity import (
+    ADVICE,
+    EXACT,
+    Agreement,
+    Parity,
+    check_bundle,
+    check_weights,
+    golden_vectors,
+    held_out_pairs,
+    measure_parity,
+)
+from xsent_export.quantization import ActivationStats, calibrate_checkpoint
+from xsent_train.checkpoint import Checkpoint, CheckpointEncoder, open_checkpoint
+from xsent_train.model import Encoder, ModelConfig
 from xsent_train.teacher.bert import MODULES
 
 logger = logging.getLogger(__name__)
@@ -99,13 +103,14 @@ def _write_bundle(
         pairs = held_out_pairs(part, options.gate_data)
         # Every other pair. The gate measures on all pairs, but OpenVINO's files on those between.
         calibration = [text for sides in pairs.values() for pair in sides[1::2] for text in pair]
-        encoder = part.load_encoder().first(spec.num_layers)
+        encoder = part.load_encoder(spec.num_layers)
         stats = calibrate_checkpoint(part, encoder, spec, calibration)
         network = _write_graph(part, encoder, spec, stats, folder)
         if options.format == "openvino":
             (folder / FOLDER).mkdir()
-            write_openvino(part, spec, folder / FOLDER, calibration, stats)
-        manifest = _write_manifest(folder, _describe(part, spec, network))  # a bundle cannot be opened without one
+            write_openvino(part, encoder, spec, folder / FOLDER, calibration, stats)
+        # Without measurements: a bundle cannot be opened without a manifest.
+        manifest = _write_manifest(folder, _describe(part, encoder.config, spec, network))
 
         logger.info("measuring %s pairs", f"{sum(map(len, pairs.values())):,}")
         check_weights(encoder, spec, Bundle.open(folder))
@@ -130,17 +135,14 @@ def _write_graph(
     """Write the tokenizer, the graphs and their weights; returns the network for the manifest."""
     shutil.copyfile(part.tokenizer, folder / TOKENIZER)
     graph = EncoderGraph(encoder, spec, stats)
-    for name, matrix in spaces_of(part, spec).items():
+    for name, matrix in spec.spaces.items():
         graph.keep(f"space.{name}", matrix.numpy().astype("float16"))
     graph.write(folder)
     return graph.network
 
 
-def _describe(part: Checkpoint, spec: BundleSpec, network: Mapping[str, object]) -> dict[str, Any]:
+def _describe(part: Checkpoint, config: ModelConfig, spec: BundleSpec, network: Mapping[str, object]) -> dict[str, Any]:
     """A manifest without measurements."""
-    config = part.config
-    depths = spec.shape(config).depths
-    spaces = spaces_of(part, spec)
     return {
         "format_version": FORMAT_VERSION,
         "name": part.name,
@@ -158,9 +160,9 @@ def _describe(part: Checkpoint, spec: BundleSpec, network: Mapping[str, object])
             "prefixes": [dim for dim in trained_dims(part) if dim <= spec.dim],
             "layers": [depth for depth in trained_depths(part) if depth <= spec.num_layers],
         },
-        "space": space_of(part, spec),
-        **({"depths": list(depths)} if depths else {}),
-        **({"spaces": list(spaces)} if spaces else {}),
+        "space": spec.space,
+        **({"depths": list(config.depths)} if config.depths else {}),
+        **({"spaces": list(spec.spaces)} if spec.spaces else {}),
         "golden": {"sentences": [], "vectors": [], "tolerance": {OTHER: 1.0}},
         "parity": {},
         "network": network,
@@ -191,7 +193,7 @@ def _write_foreign(
         if options.gate_data or part.validation.is_file():
             pairs = held_out_pairs(part, options.gate_data)
             trained = CheckpointEncoder(checkpoint, depth=spec.num_layers, dim=spec.dim)
-            parity = measure_parity(trained, open_foreign(part, spec, folder), pairs, options.budget(spec.precision))
+            parity = measure_parity(trained, open_foreign(part, spec, folder), pairs, spec.budget)
             parity.check(f" for {options.format}", ADVICE.get(spec.precision, EXACT))
         else:
             logger.warning("%s: has no held-out pairs, not measured; --gate-data names some", part.given)

@@ -18,9 +18,15 @@ from torch import Tensor, nn
 from xsent.bundle import TABLE, WEIGHTS, graph_name
 from xsent.errors import DataError
 from xsent.files.atomic import atomic_file
-from xsent_export.calibration import NOTHING, ActivationStats
 from xsent_export.options import BundleSpec
-from xsent_export.quantization import block_size, quantize_columns, quantize_nibbles, quantize_rows
+from xsent_export.quantization import (
+    NOTHING,
+    ActivationStats,
+    block_size,
+    quantize_columns,
+    quantize_nibbles,
+    quantize_rows,
+)
 from xsent_train.model import Encoder, Layer, ModelConfig
 
 OPSET, IR_VERSION = 17, 8  # the oldest that have LayerNormalization: every supported onnxruntime reads them
@@ -91,11 +97,13 @@ class ExternalFile:
 
 
 class EncoderGraph(OnnxBuilder):
-    """A graph for each depth of an encoder, and two files of weights; raises ValueError if one is not finite."""
+    """A graph for each depth of an encoder, and two files of weights; raises ValueError if one is not finite.
+
+    The encoder has the layers of `spec`, and no more.
+    """
 
     def __init__(self, encoder: Encoder, spec: BundleSpec, calibration: ActivationStats = NOTHING) -> None:
         super().__init__()
-        encoder = encoder.first(spec.num_layers)
         config = encoder.config
         self._config = config
         self._spec = spec

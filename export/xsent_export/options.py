@@ -1,22 +1,41 @@
-"""The options of an export, and the bundle that they ask for."""
+"""The options of an export, and the part of a checkpoint that they ask for.
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+For fewer languages, a checkpoint loses the pieces that only other languages use. A sentence whose pieces all stay is
+cut into pieces and encoded exactly as before.
+"""
+
+import logging
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from itertools import islice
 from pathlib import Path
-from typing import Literal
+from tempfile import TemporaryDirectory
+from typing import Any, Literal
 
+import numpy as np
+from numpy.typing import NDArray
 from torch import Tensor
 
 from xsent.errors import DataError
 from xsent.files.atomic import as_data_error
-from xsent_export.quantization import FLOAT_LIMIT, HALF_LIMIT, NIBBLE_LIMIT, TABLE_LIMIT, WEIGHT_LIMIT
-from xsent_train.checkpoint import ABOUT, REMEDY, SPACES, Checkpoint
+from xsent.files.text import read_lines
+from xsent_train.checkpoint import ABOUT, REMEDY, SPACES, TABLE, TOKENIZER, VALIDATION, Checkpoint, with_table
+from xsent_train.data.vocabulary import ModelProto, SentencePiece
 from xsent_train.model import ModelConfig
+
+logger = logging.getLogger(__name__)
 
 Precision = Literal["int8", "int4-table", "float32"]  # int4-table: 4 bits for the table, 8 for the layers
 Format = Literal["bundle", "openvino", "onnx", "sentence-transformers", "web", "teacher"]
+ENGLISH = "en"
+CHUNK = 20_000  # sentences cut into pieces at a time
+FEW = 5_000  # sentences; a smaller sample lacks many words that users write
+
+# Types of pieces that always stay: the unknown piece, control symbols such as the mask, symbols of the user, bytes.
+ALWAYS = {SentencePiece.UNKNOWN, SentencePiece.CONTROL, SentencePiece.USER_DEFINED, SentencePiece.BYTE}
 BUNDLES = ("bundle", "openvino")  # formats that are bundles
-MATRICES = ("table.weight", "qkv.weight", "attention_out.weight", "ffn_in.weight", "ffn_out.weight")
 
 
 @dataclass(frozen=True)
@@ -29,31 +48,19 @@ class Budget:
 
 @dataclass(frozen=True)
 class BundleSpec:
-    """The part of an encoder that a bundle holds, and the precision of its weights."""
+    """The part of an encoder that an export holds, the precision of its weights, and the loss that is allowed."""
 
     num_layers: int  # the first layers
     dim: int  # the first numbers of a vector
     precision: Precision = "int8"
+    budget: Budget = Budget()
+    space: str | None = None  # the model whose vectors can be compared with its own
+    spaces: Mapping[str, Tensor] = field(default_factory=dict, compare=False)  # matrices into other models' spaces
 
     @classmethod
     def whole(cls, config: ModelConfig, precision: Precision = "int8") -> "BundleSpec":
         """All layers and dimensions of an encoder."""
         return cls(config.num_layers, config.dim, precision)
-
-    def shape(self, config: ModelConfig) -> ModelConfig:
-        """The ModelConfig, cut to `num_layers` layers."""
-        depths = tuple(depth for depth in config.depths if depth <= self.num_layers)
-        return replace(config, num_layers=self.num_layers, depths=depths)
-
-    def limit(self, weight: str) -> int:
-        """The largest integer that a weight of the encoder is rounded to, by its name."""
-        if self.precision != "float32" and weight.startswith("readouts.") and weight.endswith(".weight"):
-            return HALF_LIMIT
-        if self.precision == "float32" or not weight.endswith(MATRICES):
-            return FLOAT_LIMIT
-        if weight != "table.weight":
-            return WEIGHT_LIMIT
-        return NIBBLE_LIMIT if self.precision == "int4-table" else TABLE_LIMIT
 
 
 def trained_depths(checkpoint: Checkpoint) -> list[int]:
@@ -74,20 +81,6 @@ def _trained(checkpoint: Checkpoint, name: str, setting: str) -> list[int]:
         stages = checkpoint.about.get("recipe", {}).get("stages") or [{}]
         trained: Mapping[str, Sequence[int]] = checkpoint.about.get("trained", {name: stages[-1].get(setting) or ()})
         return [int(number) for number in trained[name]]
-
-
-def space_of(checkpoint: Checkpoint, spec: BundleSpec) -> str | None:
-    """The model whose vectors can be compared with those of the bundle; None if vectors are cut."""
-    space: str | None = checkpoint.about.get("space")
-    return space if spec.dim == checkpoint.config.dim else None
-
-
-def spaces_of(checkpoint: Checkpoint, spec: BundleSpec) -> dict[str, Tensor]:
-    """The matrices into other models' spaces, by their names; none if vectors are cut."""
-    if spec.dim != checkpoint.config.dim:
-        return {}
-    names = sorted(name for name in checkpoint.weights if name.startswith(SPACES))
-    return {name.removeprefix(SPACES): checkpoint.weights[name] for name in names}
 
 
 @dataclass(frozen=True)
@@ -125,7 +118,7 @@ class ExportOptions:
             raise DataError("--format sentence-transformers is float32; leave --int8 and --int4-table out")
 
     def spec(self, checkpoint: Checkpoint) -> BundleSpec:
-        """The bundle to make; raises DataError if the checkpoint was not trained for it, and names what it has."""
+        """What to export; raises DataError if the checkpoint was not trained for it, and names what it has."""
         num_layers = checkpoint.config.num_layers if self.num_layers is None else self.num_layers
         dim = self.dim or checkpoint.config.dim
         _check_trained(checkpoint, "--layers", num_layers, trained_depths(checkpoint), "layer_prefixes")
@@ -135,18 +128,19 @@ class ExportOptions:
         precision = self.precision or ("int4-table" if four_bits and dim % 2 == 0 else "int8")
         if precision == "int4-table" and dim % 2:
             raise DataError(f"--int4-table needs an even number of dimensions, not {dim}")
-        return BundleSpec(num_layers, dim, precision)
+        # With 4 bits vectors move further; the sentences that they find must stay.
+        usual = 0.98 if precision == "int4-table" else Budget.cosine_mean
+        least = usual if self.least_cosine is None else self.least_cosine
+        budget = Budget(least, Budget.p1_loss if self.tolerance is None else self.tolerance)
+        if dim < checkpoint.config.dim:  # cut vectors are in no other model's space
+            return BundleSpec(num_layers, dim, precision, budget)
+        matrices = sorted(name for name in checkpoint.weights if name.startswith(SPACES))
+        spaces = {name.removeprefix(SPACES): checkpoint.weights[name] for name in matrices}
+        return BundleSpec(num_layers, dim, precision, budget, checkpoint.about.get("space"), spaces)
 
     def named(self, checkpoint: Checkpoint) -> Checkpoint:
         """The checkpoint under the name that was asked for."""
         return replace(checkpoint, about={**checkpoint.about, "name": self.name or checkpoint.name})
-
-    def budget(self, precision: Precision) -> Budget:
-        """The loss that is allowed."""
-        # With 4 bits vectors move further; the sentences that they find must stay.
-        usual = 0.98 if precision == "int4-table" else Budget.cosine_mean
-        least = usual if self.least_cosine is None else self.least_cosine
-        return Budget(least, Budget.p1_loss if self.tolerance is None else self.tolerance)
 
     @property
     def command(self) -> str:
@@ -176,3 +170,89 @@ def _check_trained(checkpoint: Checkpoint, option: str, asked: int, trained: Seq
 
 
 DEFAULTS = ExportOptions()
+
+
+@contextmanager
+def pruned(checkpoint: Checkpoint, languages: Sequence[str] | None, sample: Path | None) -> Iterator[Checkpoint]:
+    """Yields the checkpoint with only the pieces that occur in the sample. Without a sample, yields it unchanged.
+
+    The sample is text in these languages, a sentence a line, or a corpus of pairs (source, language, English,
+    translation), of which only the pairs in these languages are read. Raises DataError if the checkpoint lacks a
+    language, or the sample has no text in one.
+    """
+    if languages is None or sample is None:
+        yield checkpoint
+        return
+    counts = count_pieces(checkpoint, languages, sample)
+    vocabulary = ModelProto.FromString(checkpoint.tokenizer.read_bytes())
+    kept = _kept_pieces(vocabulary, counts)
+    logger.info(f"{len(kept):,} of {len(counts):,} pieces stay for {', '.join(languages)}")
+    about, weights = with_table(checkpoint, checkpoint.weights[TABLE][kept], languages)
+    with TemporaryDirectory() as name:
+        folder = Path(name)
+        (folder / TOKENIZER).write_bytes(_vocabulary_of(vocabulary, kept))
+        if checkpoint.validation.exists():
+            shutil.copyfile(checkpoint.validation, folder / VALIDATION)
+        yield Checkpoint(folder, about, weights, checkpoint.given)
+
+
+def count_pieces(checkpoint: Checkpoint, languages: Sequence[str], sample: Path) -> NDArray[np.int64]:
+    """How often each piece of a checkpoint occurs in a sample [V], see `pruned`."""
+    if ENGLISH not in languages:
+        raise DataError(
+            f"--languages {','.join(languages)} must name {ENGLISH} too: every other language is held to it"
+        )
+    unknown = [language for language in languages if language not in checkpoint.languages]
+    if unknown:
+        known = ", ".join(checkpoint.languages)
+        raise DataError(f"{checkpoint.given}: has no language {', '.join(unknown)}; it has {known}")
+    tokenizer = checkpoint.load_tokenizer()
+    counts = np.zeros(len(tokenizer), np.int64)
+    total = 0
+    seen: set[str] = set()
+    sentences = _sentences(sample, languages, seen)
+    while chunk := list(islice(sentences, CHUNK)):
+        ids = [i for sentence in tokenizer.encode(chunk) for i in sentence]
+        counts += np.bincount(np.array(ids, np.int64), minlength=len(counts))
+        total += len(chunk)
+    if not counts.any():
+        raise DataError(f"{sample}: no text in {', '.join(languages)}; expected sentences, or pairs in these languages")
+    if missing := [language for language in languages if seen and language not in {*seen, ENGLISH}]:
+        raise DataError(f"{sample}: no pairs in {', '.join(missing)}; their pieces would all go")
+    if total < FEW:
+        logger.warning("%s: %d sentences are few: words that are in none of them lose their pieces", sample, total)
+    return counts
+
+
+def _sentences(sample: Path, languages: Sequence[str], seen: set[str]) -> Iterator[str]:
+    """The sentences of a text, or of the pairs in some languages of a corpus, whose languages are added to `seen`."""
+    for line in read_lines(sample):
+        fields = line.split("\t")
+        if len(fields) != 4:
+            yield line
+        elif fields[1] in languages:
+            seen.add(fields[1])
+            yield from fields[2:]
+
+
+def _kept_pieces(vocabulary: Any, counts: NDArray[np.int64]) -> NDArray[np.int64]:  # noqa: ANN401  protobuf has no types
+    """The ids of the pieces that stay, in order: those that occur, and those that every vocabulary needs.
+
+    The least probable piece stays too: SentencePiece derives the cost of an unknown character from its score.
+    """
+    keep = counts > 0
+    least = min((piece.score for piece in vocabulary.pieces if piece.type == SentencePiece.NORMAL), default=0.0)
+    for number, piece in enumerate(vocabulary.pieces):
+        keep[number] |= piece.type in ALWAYS
+        keep[number] |= piece.type == SentencePiece.NORMAL and piece.score == least
+    return keep.nonzero()[0]
+
+
+def _vocabulary_of(vocabulary: Any, kept: NDArray[np.int64]) -> bytes:  # noqa: ANN401
+    """The SentencePiece model with some of its pieces."""
+    small = ModelProto()
+    small.CopyFrom(vocabulary)
+    del small.pieces[:]
+    small.pieces.extend(vocabulary.pieces[int(number)] for number in kept)
+    small.trainer_spec.vocab_size = len(kept)
+    return bytes(small.SerializeToString(deterministic=True))

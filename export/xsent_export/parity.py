@@ -1,28 +1,34 @@
 """The parity gate: a bundle is compared with the trained encoder on held-out pairs.
 
-Calibration has seen up to 256 sentences of these pairs, see `xsent_export.calibration`.
+Calibration has seen up to 256 sentences of these pairs, see `xsent_export.quantization`.
 """
 
+import math
 import warnings
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from xsent.bundle import Bundle
-from xsent.encoder import LongSentenceWarning, SentenceEncoder
-from xsent.errors import ParityError
+from xsent.bundle import OTHER, Bundle
+from xsent.encoder import LongSentenceWarning, SentenceEncoder, UnknownTextWarning
+from xsent.errors import DataError, ParityError
 from xsent.evaluation.translation import DIRECTIONS, languages_of, tatoeba
+from xsent.files.text import read_fields
 from xsent.open_model import SupportsEncode
 from xsent_export.options import Budget, BundleSpec, ExportOptions
-from xsent_export.pairs import Pairs
-from xsent_export.quantization import rounding_error
-from xsent_train.checkpoint import Checkpoint, CheckpointEncoder
-from xsent_train.from_bundle import BundleWeights
+from xsent_export.quantization import rounding_error, weight_limit
+from xsent_train.checkpoint import BundleWeights, Checkpoint, CheckpointEncoder
 from xsent_train.model import Encoder
 
+T = TypeVar("T")
+Pairs = Mapping[str, Sequence[tuple[str, str]]]  # language to (English, translation)
+
+MAX_PAIRS = 1000  # a language; one more wrong answer is then 0.05 points of P@1
 MOST_STEPS = 0.51  # that rounding may move a row of weights; more than 0.5, as the scales are rounded too
 # What to do about an export that costs too much.
 EXACT = "--fp32 keeps the trained weights"
@@ -34,6 +40,22 @@ TATOEBA = {  # columns of its table, and the scores that they show
     "en→xx trained": "en_xx_before",
     "en→xx bundle": "en_xx_after",
 }
+# Golden sentences cover what differs between machines: scripts, signs, case, bytes outside the vocabulary, length.
+GOLDEN = (
+    "The cat sleeps.",
+    "Le chat dort près de la fenêtre.",
+    "Wir haben gestern 3,5 Kilometer zurückgelegt.",
+    "¿Dónde está la estación de tren más cercana?",
+    "PERCHÉ NO?",
+    "ﬁne ½ ☃ 猫が眠る 🙂",
+    "If it rains tomorrow, we shall meet in the large room on the second floor, and not in the garden.",
+)
+# Largest difference of a number, as a share of its typical size, 1 / sqrt(dim). Integer sums are equal on all CPUs,
+# but a last digit that is rounded differently grows, layer upon layer, to a part of the whole rounding noise: between
+# onnxruntime and numpy a number in tens of thousands differs by 4 times its deviation. A wrong tokenizer or saturated
+# sums move numbers by their own size.
+FLOAT, SAME, FOREIGN, NOISE = 0.001, 0.02, 0.2, 6.0
+KNOWN_CPUS = ("avx512_vnni", "avx_vnni", "avx512", "avx2", "arm64_dot", "arm64")  # see `xsent.cpu.instruction_set`
 
 
 @dataclass(frozen=True)
@@ -156,24 +178,25 @@ def check_bundle(
     The checkpoint has pieces that a `pruned` bundle lacks.
     """
     encoder = SentenceEncoder(folder)
-    budget = options.budget(spec.precision)
-    advice = MORE_PIECES if pruned else ADVICE.get(spec.precision, EXACT)
-    trained = CheckpointEncoder(checkpoint, depth=spec.num_layers, dim=spec.dim)
+    depths = encoder.bundle.depths
+    trained = {depth: CheckpointEncoder(checkpoint, depth=depth, dim=spec.dim) for depth in depths}
     config = checkpoint.config
     is_part = pruned or (spec.num_layers, spec.dim) != (config.num_layers, config.dim)
-    parity = measure_parity(trained, encoder, pairs, budget, CheckpointEncoder(checkpoint) if is_part else None)
+    whole = CheckpointEncoder(checkpoint) if is_part else None
+    advice = MORE_PIECES if pruned else ADVICE.get(spec.precision, EXACT)
+    parity = measure_parity(trained[spec.num_layers], encoder, pairs, spec.budget, whole)
     parity.check(advice=advice)
-    shallower = {depth: SentenceEncoder(folder, layers=depth) for depth in encoder.bundle.depths[:-1]}
+    shallower = {depth: SentenceEncoder(folder, layers=depth) for depth in depths[:-1]}
     for depth, shallow in shallower.items():
-        trained_depth = CheckpointEncoder(checkpoint, depth=depth, dim=spec.dim)
-        measure_parity(trained_depth, shallow, pairs, budget).check(f" with layers={depth}", advice)
+        measure_parity(trained[depth], shallow, pairs, spec.budget).check(f" with layers={depth}", advice)
     parity = replace(parity, depths=measure_depths(encoder, shallower, pairs))
     if options.tatoeba is not None:
-        parity = replace(parity, tatoeba=measure_tatoeba(trained, encoder, options.tatoeba))
+        parity = replace(parity, tatoeba=measure_tatoeba(trained[spec.num_layers], encoder, options.tatoeba))
     if options.format == "openvino":
         # Its scales are calibrated on every other pair.
         others = {language: sides[::2] for language, sides in pairs.items()}
-        measured = measure_parity(trained, SentenceEncoder(folder, backend="openvino"), others, budget)
+        openvino = SentenceEncoder(folder, backend="openvino")
+        measured = measure_parity(trained[spec.num_layers], openvino, others, spec.budget)
         measured.check(" in OpenVINO")
         kind = "fp32" if spec.precision == "float32" else "int8"
         parity = replace(parity, openvino={"kind": kind, **measured.as_json()})
@@ -187,7 +210,7 @@ def check_weights(encoder: Encoder, spec: BundleSpec, bundle: Bundle) -> None:
         kept = weights.read(name)
         factors = weights.factors(name)
         trained = tensor.numpy()[tuple(map(slice, kept.shape))]
-        steps = rounding_error(trained / factors, kept / factors, spec.limit(name))
+        steps = rounding_error(trained / factors, kept / factors, weight_limit(spec.precision, name))
         if not steps <= MOST_STEPS:  # negated so that NaN fails too
             raise ParityError(
                 f"the exported encoder differs too much from the trained one: {name} by {steps:.2f} steps of "
@@ -271,3 +294,66 @@ def _p_at_1(english: NDArray[np.float32], translations: NDArray[np.float32]) -> 
 def _share_found(cosines: NDArray[np.float32]) -> float:
     """Share of the queries [n, n] whose nearest candidate is that of the same number."""
     return float((cosines.argmax(axis=1) == np.arange(len(cosines))).mean())
+
+
+def held_out_pairs(checkpoint: Checkpoint, gate_data: Path | None) -> Pairs:
+    """The pairs to measure an export on, from a file or the checkpoint; raises DataError if a language has none."""
+    file = gate_data or checkpoint.validation
+    if gate_data is None and not file.is_file():
+        raise DataError(
+            f"{checkpoint.given}: has no held-out pairs to measure with; name a file of pairs by --gate-data, lines of "
+            "source, language, English, translation with tabs between, made of such as tatoeba.org offers"
+        )
+    pairs = read_pairs(file)
+    if missing := [language for language in checkpoint.languages if language != "en" and language not in pairs]:
+        raise DataError(
+            f"{file}: no pairs in {', '.join(missing)}, but in {', '.join(pairs)}; every language has to be measured"
+        )
+    kept = {language: pairs[language] for language in pairs if language in checkpoint.languages}
+    if not kept:
+        raise DataError(f"{file}: no pairs in {', '.join(checkpoint.languages)}")
+    return kept
+
+
+def read_pairs(path: Path, limit: int = MAX_PAIRS) -> Pairs:
+    """Read pairs (source, language, English, translation) by language, at most `limit` each, spread over the file.
+
+    Pairs with an empty side, or a side that an earlier pair of the language has, are dropped. Raises DataError if no
+    pair is left.
+    """
+    pairs: dict[str, list[tuple[str, str]]] = defaultdict(list)
+    seen: set[tuple[str, str, str]] = set()
+    for _, language, english, translation in read_fields(path, 4, "source, language, English, translation"):
+        sides = {(language, "en", english), (language, "xx", translation)}
+        if english.strip() and translation.strip() and not sides & seen:
+            seen |= sides
+            pairs[language].append((english, translation))
+    if not pairs:
+        raise DataError(f"{path}: empty; expected held-out pairs to measure the export with")
+    return {language: evenly_spaced(pairs[language], limit) for language in sorted(pairs)}
+
+
+def evenly_spaced(items: Sequence[T], limit: int) -> list[T]:
+    """At most `limit` items, evenly spaced over all of them."""
+    count = min(limit, len(items))
+    return [items[i * len(items) // count] for i in range(count)]
+
+
+def golden_vectors(encoder: SentenceEncoder, spec: BundleSpec, cosine: float) -> dict[str, object]:
+    """The golden sentences that fit into a bundle, their vectors, and the `tolerances`."""
+    sentences = [text for text in GOLDEN if encoder.count_tokens(text) <= encoder.max_length]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UnknownTextWarning)  # they are of many scripts on purpose
+        encoded = encoder.encode(sentences)
+    vectors = [[round(float(number), 6) for number in row] for row in encoded]
+    return {"sentences": sentences, "vectors": vectors, "tolerance": tolerances(spec, cosine)}
+
+
+def tolerances(spec: BundleSpec, cosine: float) -> dict[str, float]:
+    """The largest difference of a number that CPUs may cause, by CPU; `cosine` is the mean that was measured."""
+    if spec.precision == "float32":
+        shares = {OTHER: FLOAT}
+    else:
+        noise = NOISE * math.sqrt(2 * (1 - cosine)) if spec.num_layers else 0.0
+        shares = {name: max(SAME, noise) for name in KNOWN_CPUS} | {OTHER: max(FOREIGN, noise)}
+    return {name: round(share / math.sqrt(spec.dim), 6) for name, share in shares.items()}

@@ -1,12 +1,33 @@
-"""Symmetric quantisation, in numpy: value = integer x scale, no zero point. Raises ValueError for infinities and NaN.
+"""Symmetric quantisation: value = integer x scale, no zero point. Raises ValueError for infinities and NaN.
 
 A table keeps one scale a row (int8) or one a block of a row (int4), so that an outlier affects its own word only. A
 linear layer keeps one scale an output channel; the weights that are rounded later compensate for the error of those
 before them (GPTQ, Frantar et al. 2023).
+
+A sentence's activations share one 8-bit scale. A BERT has a few channels that are ten times as large as the others, so
+that the others are rounded to a tenth of the steps. Each channel of a linear layer's input is therefore multiplied by a
+factor, and the layer's weights for this channel are divided by it (SmoothQuant, Xiao et al. 2023): the product stays
+the same, and both sides are rounded well. How much of the spread moves into the weights is tried for each layer, and
+the share with the least error of the product is kept (AWQ, Lin et al. 2024).
 """
 
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import partial
+from types import MappingProxyType
+from typing import NamedTuple
+
 import numpy as np
+import torch
 from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from xsent.backends.numpy import quantize
+from xsent.similarity import Floats
+from xsent.tokenizer import Tokenizer
+from xsent_export.options import BundleSpec, Precision
+from xsent_train.checkpoint import SMOOTHING, Checkpoint, to_tokens
+from xsent_train.model import Encoder
 
 TABLE_LIMIT = 127
 # Two products of an unsigned 8-bit activation and a weight are added in 16 bits on CPUs without VNNI
@@ -20,19 +41,25 @@ FLOAT_LIMIT = 2**20  # float32
 HALF_LIMIT = 2**10  # float16, which has 11 bits
 
 NIBBLE_LIMIT = 7
+MATRICES = ("qkv.weight", "attention_out.weight", "ffn_in.weight", "ffn_out.weight")
 BLOCK = 64  # numbers of a row that share a scale in 4 bits
 # Shares of a block's largest number that are tried as its limit: clipping it makes the rest finer.
 SHRINK = np.linspace(0.7, 1.0, 13, dtype=np.float32)
 
+SMOOTHED = ("qkv", "ffn_in", "ffn_out")  # the input of attention_out has no large channels
+SHARES = (0.5, 0.6, 0.7, 0.8, 0.9)  # of the spread that may move into the weights (alpha in SmoothQuant)
+SENTENCES = 256  # most sentences that are encoded
+LEAST = 1e-5
 
-def quantize_rows(table: NDArray[np.float32]) -> tuple[NDArray[np.int8], NDArray[np.float32]]:
+
+def quantize_rows(table: Floats) -> tuple[NDArray[np.int8], Floats]:
     """The int8 rows of a table [V, D] in -127..127 and their scales [V, 1]; their product is the table again."""
     return _quantize(table, axis=1, limit=TABLE_LIMIT)
 
 
 def quantize_columns(
-    weight: NDArray[np.float32], moments: NDArray[np.float32] | None = None, limit: int = WEIGHT_LIMIT
-) -> tuple[NDArray[np.int8], NDArray[np.float32]]:
+    weight: Floats, moments: Floats | None = None, limit: int = WEIGHT_LIMIT
+) -> tuple[NDArray[np.int8], Floats]:
     """The int8 weight of a linear layer [inputs, outputs] in -limit..limit, and the scales of its outputs.
 
     With the `moments` of its inputs, the sum of x^T x [inputs, inputs], each weight compensates for the error that the
@@ -46,7 +73,7 @@ def quantize_columns(
     return rows, scales[0]
 
 
-def quantize_nibbles(table: NDArray[np.float32]) -> tuple[NDArray[np.uint8], NDArray[np.float16]]:
+def quantize_nibbles(table: Floats) -> tuple[NDArray[np.uint8], NDArray[np.float16]]:
     """A table [V, D], D even, in 4 bits, and the scales of its blocks [V, D / block], see `block_size`.
 
     Each block takes the scale of the least squared error; all but the largest clip a little. Two numbers a byte
@@ -69,7 +96,18 @@ def block_size(dim: int) -> int:
     return dim if dim % BLOCK else BLOCK
 
 
-def rounding_error(trained: NDArray[np.float32], kept: NDArray[np.float32], limit: int) -> float:
+def weight_limit(precision: Precision, weight: str) -> int:
+    """The largest integer that a weight of the encoder is rounded to, by its name."""
+    if precision == "float32":
+        return FLOAT_LIMIT
+    if weight == "table.weight":
+        return NIBBLE_LIMIT if precision == "int4-table" else TABLE_LIMIT
+    if weight.startswith("readouts.") and weight.endswith(".weight"):
+        return HALF_LIMIT
+    return WEIGHT_LIMIT if weight.endswith(MATRICES) else FLOAT_LIMIT
+
+
+def rounding_error(trained: Floats, kept: Floats, limit: int) -> float:
     """The difference of exported weights to the trained ones: the root mean square of the worst row, in its steps.
 
     A step is the row's largest number divided by `limit`, so that rounding to -limit..limit is off by half a step at
@@ -84,7 +122,7 @@ def rounding_error(trained: NDArray[np.float32], kept: NDArray[np.float32], limi
         return float(np.sqrt(np.square((kept - trained) / steps).mean(axis=1)).max())
 
 
-def _best_scales(blocks: NDArray[np.float32]) -> tuple[NDArray[np.float32], NDArray[np.float16]]:
+def _best_scales(blocks: Floats) -> tuple[Floats, NDArray[np.float16]]:
     """Integers in -7..7 and scales of blocks of numbers [V, blocks, BLOCK]."""
     largest = np.abs(blocks).max(axis=2, keepdims=True)
     best = np.full(largest.shape, np.inf, np.float32)
@@ -102,16 +140,14 @@ def _best_scales(blocks: NDArray[np.float32]) -> tuple[NDArray[np.float32], NDAr
     return numbers, scales[:, :, 0]
 
 
-def _quantize(values: NDArray[np.float32], *, axis: int, limit: int) -> tuple[NDArray[np.int8], NDArray[np.float32]]:
+def _quantize(values: Floats, *, axis: int, limit: int) -> tuple[NDArray[np.int8], Floats]:
     largest = np.abs(_finite(values)).max(axis=axis, keepdims=True, initial=0.0)
     # A row of zeros stays zeros under any scale.
     scales = np.where(largest > 0, largest / limit, 1.0).astype(np.float32)
     return np.rint(values / scales).astype(np.int8), scales
 
 
-def _compensated(
-    weight: NDArray[np.float32], scales: NDArray[np.float32], moments: NDArray[np.float32], limit: int
-) -> NDArray[np.int8]:
+def _compensated(weight: Floats, scales: Floats, moments: Floats, limit: int) -> NDArray[np.int8]:
     """Whole numbers of steps for a weight [I, O], input after input (GPTQ, Frantar et al. 2023, eq. 2 and 3).
 
     The largest weight of a column stays the largest, as it defines the step.
@@ -130,7 +166,101 @@ def _compensated(
     return numbers
 
 
-def _finite(values: NDArray[np.float32]) -> NDArray[np.float32]:
+def _finite(values: Floats) -> Floats:
     if not np.isfinite(values).all():
         raise ValueError("weights hold infinities or NaN; export an earlier checkpoint")
     return values
+
+
+class ActivationStats(NamedTuple):
+    """Measurements of the inputs of linear layers, by their names in a graph such as `layer0.qkv`."""
+
+    smoothing: Mapping[str, Floats] = MappingProxyType({})  # factors of the input channels [I]
+    moments: Mapping[str, Floats] = MappingProxyType({})  # sum of x^T x over the smoothed inputs [I, I]
+
+
+NOTHING = ActivationStats()
+
+
+def calibrate_checkpoint(
+    checkpoint: Checkpoint, encoder: Encoder, spec: BundleSpec, sentences: Sequence[str]
+) -> ActivationStats:
+    """The statistics for a bundle of this checkpoint's encoder; nothing if no layer is quantised.
+
+    A checkpoint that was read from a bundle keeps the factors of that bundle: its weights are whole steps already, and
+    with the same factors they are rounded as before.
+    """
+    if not spec.num_layers or spec.precision == "float32":
+        return NOTHING
+    kept = {name: factors for name, factors in checkpoint.weights.items() if name.startswith(SMOOTHING)}
+    if kept:
+        return ActivationStats({name.removeprefix(SMOOTHING): factors.numpy() for name, factors in kept.items()})
+    tokenizer = Tokenizer(checkpoint.tokenizer)
+    ids = [tokenizer.encode(text) for text in sentences]
+    return calibrate(encoder, ids)
+
+
+@torch.inference_mode()
+def calibrate(encoder: Encoder, sentences: Sequence[Sequence[int]]) -> ActivationStats:
+    """Measure the inputs of an encoder's linear layers on sentences, given as ids.
+
+    The factors of smoothing (SmoothQuant, eq. 4) are powers of two with a median of 1.
+    """
+    if not sentences:
+        return NOTHING
+    modules = ((name, part) for name, part in encoder.named_modules() if name.startswith("layers."))
+    linears = {name.replace("layers.", "layer"): part for name, part in modules if isinstance(part, nn.Linear)}
+    with _recorded_inputs(linears) as recorded:
+        for ids in sentences[:: -(-len(sentences) // SENTENCES)]:
+            encoder(to_tokens([ids], encoder))
+    smoothing = {}
+    moments = {}
+    for name, linear in linears.items():
+        inputs = recorded.pop(name)
+        weight = linear.weight.numpy().T
+        factors = np.ones(len(weight), np.float32)
+        if name.endswith(SMOOTHED):
+            tried = (smoothing_factors(inputs, weight, share) for share in SHARES)
+            factors = smoothing[name] = min(tried, key=partial(product_error, inputs, weight))
+        tokens = np.concatenate(inputs) * factors
+        if len(tokens) > len(weight):  # moments of fewer tokens made the product worse
+            moments[name] = tokens.T @ tokens
+    return ActivationStats(smoothing, moments)
+
+
+def smoothing_factors(inputs: Sequence[Floats], weight: Floats, share: float) -> Floats:
+    """Factors of a layer's input channels [I] that move `share` of their spread into its weight [I, O]."""
+    largest_inputs = np.maximum(np.max([np.abs(x).max(axis=0) for x in inputs], axis=0), LEAST)
+    largest_weights = np.maximum(np.abs(weight).max(axis=1), LEAST)
+    divisors = largest_inputs**share / largest_weights ** (1 - share)  # of the inputs, as in SmoothQuant
+    # Powers of two: they round no product, and the last digits of a measurement change nothing.
+    factors: Floats = np.exp2(np.rint(np.log2(np.median(divisors) / divisors)))
+    return factors
+
+
+def product_error(inputs: Sequence[Floats], weight: Floats, factors: Floats) -> float:
+    """The squared error of a linear layer [I, O] in 8 bits over its inputs, one array [tokens, I] a sentence."""
+    numbers, scales = quantize_columns(weight / factors[:, None])
+    kept = numbers * scales
+    error = 0.0
+    for x in inputs:
+        rounded, step = quantize(x * factors)
+        error += float(np.square(rounded * step @ kept - x @ weight).sum())
+    return error
+
+
+@contextmanager
+def _recorded_inputs(linears: Mapping[str, nn.Linear]) -> Iterator[dict[str, list[Floats]]]:
+    """Record the inputs of linear layers inside the block, one array a sentence if sentences are encoded alone."""
+    recorded: dict[str, list[Floats]] = {name: [] for name in linears}
+
+    def record(name: str, _: nn.Module, inputs: tuple[Tensor, ...]) -> None:
+        if len(inputs[0]):
+            recorded[name].append(inputs[0].numpy())
+
+    hooks = [linear.register_forward_pre_hook(partial(record, name)) for name, linear in linears.items()]
+    try:
+        yield recorded
+    finally:
+        for hook in hooks:
+            hook.remove()

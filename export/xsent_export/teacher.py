@@ -9,12 +9,11 @@ import numpy as np
 
 from xsent.errors import ParityError
 from xsent.files.atomic import atomic_folder, read_json, to_json
-from xsent_export.calibration import calibrate
 from xsent_export.export import ExportResult, check_place, folder_size
 from xsent_export.graph import EncoderGraph
 from xsent_export.options import DEFAULTS, BundleSpec, ExportOptions
-from xsent_export.pairs import read_pairs
-from xsent_export.parity import Agreement
+from xsent_export.parity import Agreement, read_pairs
+from xsent_export.quantization import calibrate
 from xsent_train.teacher.bert import TeacherBert, read_teacher
 from xsent_train.teacher.int8 import ABOUT, FILES, FORMAT_VERSION, Int8Teacher
 from xsent_train.teacher.teacher import TOKENIZER, Teacher, content_identity

@@ -43,7 +43,7 @@ def test_a_bundle_has_the_vectors_of_the_encoder_and_of_its_parts(
     whole = 128 if precision == "int4-table" else 32
     encoder = make_encoder(num_layers=max(num_layers, 2), activation=activation, dim=whole)
     for dim in (whole, whole // 2):
-        EncoderGraph(encoder, BundleSpec(num_layers, dim, precision)).write(tmp_path)
+        EncoderGraph(encoder.first(num_layers), BundleSpec(num_layers, dim, precision)).write(tmp_path)
         session = open_graph(tmp_path / "model.onnx")
         for length in (1, 2, 7, 64):
             ids = (np.arange(length) * 7 % encoder.config.vocab_size).astype(np.int64)
@@ -85,7 +85,7 @@ def test_a_batch_has_the_vectors_of_the_encoder(
     num_layers: int, dim: int, activation: str, make_encoder: MakeEncoder, tmp_path: Path
 ) -> None:
     encoder = make_encoder(num_layers=num_layers, activation=activation)
-    write_batch_graph(encoder, BundleSpec(num_layers, dim, "float32"), tmp_path / "model.onnx")
+    write_batch_graph(encoder.first(num_layers), BundleSpec(num_layers, dim, "float32"), tmp_path / "model.onnx")
     with torch.inference_mode():
         expected = encoder(to_tokens(SENTENCES, encoder))[:, :dim].numpy()
     first, last = encoder.config.first, encoder.config.last  # as a tokenizer adds them for layers

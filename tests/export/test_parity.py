@@ -14,8 +14,7 @@ from xsent.errors import DataError, ParityError
 from xsent_export import graph
 from xsent_export.export import export_checkpoint
 from xsent_export.options import Budget, ExportOptions, Precision
-from xsent_export.pairs import read_pairs
-from xsent_export.parity import LanguageParity, Parity, measure_parity
+from xsent_export.parity import LanguageParity, Parity, measure_parity, read_pairs
 from xsent_train.checkpoint import load_checkpoint
 
 Vectors = NDArray[Any]

@@ -12,7 +12,7 @@ from texts import multilingual, train_tokenizer
 
 from xsent.clean import remove_format
 from xsent.errors import DataError
-from xsent_export.formats.sentence_transformers import write_sentence_transformers
+from xsent_export.formats import write_sentence_transformers
 from xsent_export.formats.tokenizer import write_tokenizer
 from xsent_export.options import BundleSpec
 from xsent_train.checkpoint import CheckpointEncoder

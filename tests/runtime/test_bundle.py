@@ -141,15 +141,17 @@ def test_golden_vectors_that_tell_nothing(bundle: Path, fields: dict[str, object
     assert message in refusal(bundle, verify)
 
 
-def test_files_may_be_links_into_different_folders(mini_bundle: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("layers", [0, 1, 2])
+def test_files_may_be_links_into_different_folders(layers: int, deep_bundle: Path, tmp_path: Path) -> None:
     (tmp_path / "bundle").mkdir()
-    for number, file in enumerate(path for path in mini_bundle.iterdir() if path.is_file()):
+    for number, file in enumerate(deep_bundle.iterdir()):
         (tmp_path / str(number)).mkdir()
         (tmp_path / "bundle" / file.name).symlink_to(shutil.copy(file, tmp_path / str(number) / "content"))
     texts = ["Anna, Boris, Clara and David.", "Greta"]
     for backend in ("onnx", "numpy"):
-        linked = SentenceEncoder(tmp_path / "bundle", backend=backend).encode(texts)
-        assert np.array_equal(linked, SentenceEncoder(mini_bundle, backend=backend).encode(texts))
+        folders = tmp_path / "bundle", deep_bundle
+        linked, plain = (SentenceEncoder(folder, layers=layers, backend=backend) for folder in folders)
+        assert np.array_equal(linked.encode(texts), plain.encode(texts))
 
 
 @pytest.mark.parametrize(

@@ -7,8 +7,8 @@ import pytest
 
 from xsent.bundle import Golden
 from xsent.cpu import instruction_set
-from xsent_export.golden import tolerances
 from xsent_export.options import BundleSpec
+from xsent_export.parity import tolerances
 
 
 @pytest.mark.parametrize(

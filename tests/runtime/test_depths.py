@@ -21,8 +21,7 @@ from xsent.verification import verify
 from xsent_export.export import export, export_checkpoint
 from xsent_export.graph import EncoderGraph
 from xsent_export.options import ExportOptions, Precision
-from xsent_train.checkpoint import CheckpointEncoder, load_checkpoint
-from xsent_train.from_bundle import checkpoint_from_bundle
+from xsent_train.checkpoint import CheckpointEncoder, checkpoint_from_bundle, load_checkpoint
 
 TEXTS = ["Anna, Boris, Clara and David.", "Greta et Lukas", "", "Irina und Jonas, " * 3]
 DEPTHS = (0, 1, 2)
@@ -151,7 +150,6 @@ def test_every_depth_is_opened_to_verify(bundle: Path) -> None:
         ({"depths": [0, 1]}, "do not ascend to all 2 layers"),
         ({"depths": []}, "do not ascend"),
         ({"depths": [0, 1.5, 2]}, "'depths' is of type float"),
-        ({"depths": [0, 1]}, "do not ascend"),
         ({"spaces": ["other"]}, "no matrix of 32 x 32 numbers for the space other"),
         ({"spaces": ["v1.5"]}, "spaces: 'v1.5' can be no name; expected letters"),
         ({"spaces": ["a@b"]}, "can be no name"),
@@ -164,16 +162,6 @@ def test_a_manifest_that_cannot_be(bundle: Path, fields: dict[str, object], mess
     (bundle / "xsent.json").write_text(json.dumps(manifest | fields))
     with pytest.raises(BundleError, match=message):
         Bundle.open(bundle)
-
-
-@pytest.mark.parametrize("depth", DEPTHS)
-def test_files_may_be_links_into_different_folders(depth: int, deep_bundle: Path, tmp_path: Path) -> None:
-    (tmp_path / "bundle").mkdir()
-    for number, file in enumerate(deep_bundle.iterdir()):
-        (tmp_path / str(number)).mkdir()
-        (tmp_path / "bundle" / file.name).symlink_to(shutil.copy(file, tmp_path / str(number) / "content"))
-    linked, plain = (SentenceEncoder(path, layers=depth) for path in (tmp_path / "bundle", deep_bundle))
-    assert np.array_equal(linked.encode(TEXTS), plain.encode(TEXTS))
 
 
 @pytest.mark.parametrize("precision", ["int8", "int4-table"])

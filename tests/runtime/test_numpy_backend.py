@@ -33,7 +33,7 @@ Edit = Callable[[dict[str, Any]], object]
 
 def write_bundle(encoder: Encoder, form: BundleSpec, mini_bundle: Path, folder: Path) -> Bundle:
     """A bundle without a tokenizer: what a backend reads."""
-    graph = EncoderGraph(encoder, form)
+    graph = EncoderGraph(encoder.first(form.num_layers), form)
     graph.write(folder)
     raw = json.loads((mini_bundle / "xsent.json").read_bytes())
     raw |= {"dim": form.dim, "num_layers": form.num_layers, "vocab_size": encoder.config.vocab_size}

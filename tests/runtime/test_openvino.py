@@ -20,7 +20,7 @@ from xsent import SentenceEncoder
 from xsent.backends.openvino import OpenVinoBackend, import_openvino
 from xsent.bundle import Bundle
 from xsent.errors import BundleError, DataError, MissingExtraError
-from xsent_export.formats.openvino import write_openvino
+from xsent_export.formats import write_openvino
 from xsent_export.options import BundleSpec, Precision
 from xsent_train.checkpoint import Checkpoint, CheckpointEncoder, load_checkpoint
 from xsent_train.model import Encoder
@@ -32,6 +32,11 @@ except MissingExtraError:
     pytest.skip("openvino is not installed", allow_module_level=True)
 
 SENTENCES = ["Anna, Boris, Clara and David.", "Elena.", "Greta, Henry, Irina et Jonas. " * 2, "Karla und Lukas."]
+
+
+def write_whole(checkpoint: Checkpoint, precision: Precision, folder: Path, sentences: Sequence[str]) -> None:
+    spec = BundleSpec.whole(checkpoint.config, precision)
+    write_openvino(checkpoint, checkpoint.load_encoder(), spec, folder, sentences)
 
 
 def trained_vector(encoder: Encoder, ids: NDArray[np.int64]) -> NDArray[np.float32]:
@@ -64,7 +69,7 @@ def test_float32_is_the_encoder_at_any_length(
 ) -> None:
     encoder = make_encoder(num_layers=num_layers, activation=activation)
     checkpoint = load_checkpoint(save_encoder(encoder, tmp_path / "checkpoint"))
-    write_openvino(checkpoint, form, tmp_path, [])
+    write_openvino(checkpoint, encoder.first(form.num_layers), form, tmp_path, [])
     run = openvino.Core().compile_model(tmp_path / "model.xml", "CPU", {"INFERENCE_PRECISION_HINT": "f32"})
     for length in (1, 2, 7, 40, 64):
         ids = np.arange(length) * 7 % encoder.config.vocab_size
@@ -99,7 +104,7 @@ def test_twice_the_same_bytes_and_nothing_about_this_machine(
     for name in ("a", "b"):
         folder = tmp_path / name
         folder.mkdir()
-        write_openvino(checkpoint, BundleSpec.whole(checkpoint.config, precision), folder, SENTENCES)
+        write_whole(checkpoint, precision, folder, SENTENCES)
         written.append([(file.name, file.read_bytes()) for file in sorted(folder.iterdir())])
     assert written[0] == written[1]
     assert [name for name, _ in written[0]] == ["model.bin", "model.xml"]
@@ -152,7 +157,7 @@ def test_what_is_missing_is_named(
     openvino_bundle: Path, checkpoint: Checkpoint, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def write(precision: Precision, sentences: Sequence[str] = ("", " ")) -> None:
-        write_openvino(checkpoint, BundleSpec.whole(checkpoint.config, precision), tmp_path, sentences)
+        write_whole(checkpoint, precision, tmp_path, sentences)
 
     with pytest.raises(DataError, match="no sentences to calibrate int8 with; give some in en, fr, de"):
         write("int8")

@@ -1,8 +1,6 @@
-"""Words in every index: spellings, weights, old indexes, and what is said if nothing is close."""
+"""Words in every index: spellings, weights, and what is said if nothing is close."""
 
-import sqlite3
 import unicodedata
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +8,7 @@ import numpy as np
 import pytest
 from indexes import Replay, path
 
-from xsent import Document, SearchIndex, SentenceEncoder, build_index, extend_index, say_nothing_close, update_index
+from xsent import SearchIndex, SentenceEncoder, build_index, extend_index, say_nothing_close
 from xsent.search.index import CLOSE
 from xsent.search.store import IndexDatabase
 from xsent.words import joined_keys, word_keys
@@ -123,38 +121,6 @@ def test_a_common_word_is_looked_for_only_among_what_is_found_otherwise(
     exact = shared(most=0, rows=90)
     monkeypatch.setattr("xsent.search.store._COMMON", 10)
     assert shared(most=99, rows=90) == {4: pytest.approx(exact[4], rel=0.1)}
-
-
-@pytest.mark.parametrize("documents", [False, True])
-def test_an_index_of_the_version_before_is_searched_and_gets_its_words_when_it_grows(
-    path: Path, builtin: SentenceEncoder, documents: bool
-) -> None:
-    texts = ["Anna sees Boris in Köln.", "Clara sees David."]
-    if documents:
-        update_index(path, [Document("a", "1", enumerate(texts, 1))], builtin)
-    else:
-        build_index(path, texts, builtin)
-    with closing(sqlite3.connect(IndexDatabase(path).path)) as connection:
-        connection.executescript("DROP TABLE words; PRAGMA user_version = 2")
-        if documents:
-            connection.executescript(
-                "CREATE VIRTUAL TABLE words USING fts5(text, content = passages, content_rowid = row);"
-                "CREATE TRIGGER added AFTER INSERT ON passages BEGIN "
-                "INSERT INTO words (rowid, text) VALUES (new.row, new.text); END;"
-                "CREATE TRIGGER gone AFTER DELETE ON passages BEGIN "
-                "INSERT INTO words (words, rowid, text) VALUES ('delete', old.row, old.text); END;"
-                "INSERT INTO words (words) VALUES ('rebuild')"
-            )
-    search = lambda query: SearchIndex(path).search(builtin, [query], k=1)[0][0]  # noqa: E731
-    assert search("Anna sees Boris in Köln.").score == pytest.approx(1.4 if documents else 1, abs=1e-3)
-    if documents:
-        update_index(path, [Document("b", "1", [(1, "Die Straße")])], builtin, remove=["c"])
-        update_index(path, [], builtin, remove=["b"])
-        update_index(path, [Document("b", "2", [(1, "Die Straße")])], builtin)
-    else:
-        extend_index(path, ["Die Straße"], builtin)
-    assert search("KOELN").text == texts[0] and search("strasse").text == "Die Straße"
-    SearchIndex(path).verify()
 
 
 def test_it_is_said_when_nothing_is_close(path: Path, builtin: SentenceEncoder) -> None:

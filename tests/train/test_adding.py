@@ -28,8 +28,7 @@ from xsent_export.options import ExportOptions
 from xsent_train.checkpoint import Checkpoint, load_checkpoint
 from xsent_train.data.corpus import Pair
 from xsent_train.data.preparation import Sample, read_newcomer
-from xsent_train.language.add import Addition, OwnTeacher, add_language
-from xsent_train.language.report import LanguageComparison, compare_languages
+from xsent_train.language import Addition, LanguageComparison, OwnTeacher, add_language, compare_languages
 from xsent_train.teacher.teacher import Teacher
 from xsent_train.teacher.teachers import open_teacher
 
@@ -221,7 +220,7 @@ def plain(addition: Addition, tmp_path_factory: pytest.TempPathFactory) -> Addit
 
 @pytest.fixture(scope="module")
 def learnt(plain: Addition) -> tuple[Checkpoint, Checkpoint]:
-    with mock.patch("xsent_train.language.add.open_teacher", open_toy):
+    with mock.patch("xsent_train.language.open_teacher", open_toy):
         return add_language(plain, threads=1)
 
 
@@ -258,7 +257,7 @@ def test_learning_from_teachers_goes_on(plain: Addition, learnt: tuple[Checkpoin
     shutil.copytree(plain.out, again.out)
     for gone in ("training/checkpoints", "training/teachers", "checkpoint"):
         shutil.rmtree(again.out / gone)
-    with mock.patch("xsent_train.language.add.open_teacher", open_toy):
+    with mock.patch("xsent_train.language.open_teacher", open_toy):
         after = add_language(again, threads=1)[1]
         with pytest.raises(DataError, match="begun with other teachers"):
             add_language(replace(again, teachers=()), threads=1)
@@ -285,7 +284,7 @@ def test_plain_sentences_that_cannot_be_learnt_are_refused(plain: Addition, addi
         (plain.pairs, [addition.model], f"teacher {addition.model}: knows no 'el', but en, fr, de"),
     ):
         named = [argument for teacher in teachers for argument in ("--teacher", teacher)]
-        with mock.patch("xsent_train.language.add.open_teacher", open_toy):
+        with mock.patch("xsent_train.language.open_teacher", open_toy):
             assert_refused(command("add-language", addition.model, pairs, *arguments, *named), message)
         assert not new.exists()
 
@@ -355,7 +354,7 @@ def test_the_command(addition: Addition, added: object, tmp_path: Path) -> None:
     assert (code, report["language"]) == (0, "el")
     assert report["rows"][0]["held_out change"] == 0
     assert_refused(command(*arguments, "--tatoeba", tmp_path), "no en-el.tsv")
-    with mock.patch("xsent_train.language.report.LanguageComparison.failures", lambda _: ["fr lost 0.4 points"]):
+    with mock.patch("xsent_train.language.LanguageComparison.failures", lambda _: ["fr lost 0.4 points"]):
         code, out, err = command(*arguments)
     assert code == 1 and out.startswith("language")
     assert err.splitlines()[-1].startswith("Error: fr lost 0.4 points; ")

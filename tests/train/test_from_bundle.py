@@ -15,13 +15,11 @@ from onnx import numpy_helper
 from xsent.bundle import MANIFEST, TABLE, Bundle, Trained, builtin_path, compute_fingerprint
 from xsent.encoder import SentenceEncoder
 from xsent.errors import BundleError, DataError
-from xsent_export.calibration import ActivationStats
 from xsent_export.export import export, export_checkpoint
 from xsent_export.graph import EncoderGraph
 from xsent_export.options import BundleSpec, ExportOptions, Precision, trained_depths, trained_dims
-from xsent_export.quantization import quantize_rows
-from xsent_train.checkpoint import CheckpointEncoder, load_checkpoint
-from xsent_train.from_bundle import BundleWeights, checkpoint_from_bundle
+from xsent_export.quantization import ActivationStats, quantize_rows
+from xsent_train.checkpoint import BundleWeights, CheckpointEncoder, checkpoint_from_bundle, load_checkpoint
 from xsent_train.model import Encoder
 
 TEXTS = ["Anna, Boris, Clara and David.", "Greta et Lukas", "", "ﬁne ½ ☃ 猫", "Irina und Jonas, " * 3]

@@ -17,7 +17,7 @@ from xsent_train.data.vocabulary import (
     train_vocabulary,
     with_pieces,
 )
-from xsent_train.language.add import first_rows, grow_checkpoint
+from xsent_train.language import first_rows, grow_checkpoint
 
 SIZE = 320
 OLD_TEXT = [side for pair in toy_pairs(600) for side in pair[2:]]

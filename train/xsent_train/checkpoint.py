@@ -9,8 +9,9 @@ import errno
 import hashlib
 import re
 import shutil
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -23,9 +24,10 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
-from xsent.bundle import file_digest
+from xsent.backends.numpy import unpack_rows
+from xsent.bundle import MANIFEST, Bundle, file_digest
 from xsent.clean import remove_format
-from xsent.errors import DataError
+from xsent.errors import BundleError, DataError
 from xsent.files.atomic import as_data_error, as_write_error, atomic_folder, read_json, to_json
 from xsent_train.model import Encoder, ModelConfig
 from xsent_train.tokens import Tokens, open_tokenizer
@@ -35,6 +37,8 @@ ABOUT, MODEL, OPTIMIZER = "checkpoint.json", "model.safetensors", "optimizer.saf
 TOKENIZER, VALIDATION = "sentencepiece.model", "validation.tsv"
 TABLE = "encoder.table.weight"
 SPACES = "spaces."  # before the names of models into whose spaces such weights map vectors [D, D]
+CARD, SOURCES = "README.md", "Trained on text from:"
+SMOOTHING = "smoothing."  # before the names of such weights of a checkpoint, see `xsent_export.quantization`
 REQUIRED: Mapping[str, type] = {"name": str, "languages": list, "licence": str, "step": int, "model": dict}
 FIELDS = {**REQUIRED, "recipe": dict, "trained": dict, "attribution": list, "sha256": dict}
 REMEDY = "take another checkpoint, or train it again"
@@ -97,8 +101,8 @@ class Checkpoint:
         """Held-out pairs, in the layout of a corpus."""
         return self.path / VALIDATION
 
-    def load_encoder(self) -> Encoder:
-        """Build the encoder with these weights, in evaluation mode."""
+    def load_encoder(self, num_layers: int | None = None) -> Encoder:
+        """Build the encoder, or its first layers, with these weights, in evaluation mode."""
         prefix, layers = "encoder.", self.config.num_layers
         state = {name.removeprefix(prefix): w.float() for name, w in self.weights.items() if name.startswith(prefix)}
         if layers > len(state):
@@ -106,7 +110,7 @@ class Checkpoint:
         with torch.device("meta"):  # allocates nothing, whatever a damaged shape asks for
             encoder = Encoder(self.config)
         encoder.load_state_dict(state, assign=True)
-        return encoder.eval()
+        return encoder.eval() if num_layers is None else encoder.eval().first(num_layers)
 
 
 def save_checkpoint(
@@ -252,8 +256,7 @@ class CheckpointEncoder:
 
     def __init__(self, checkpoint: Checkpoint, *, depth: int | None = None, dim: int | None = None) -> None:
         self._device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
-        encoder = checkpoint.load_encoder()
-        self._encoder = (encoder if depth is None else encoder.first(depth)).to(self._device)
+        self._encoder = checkpoint.load_encoder(depth).to(self._device)
         self._processor = checkpoint.load_tokenizer()
         self.languages = checkpoint.languages
         self.dim = dim or checkpoint.config.dim
@@ -281,3 +284,145 @@ def to_tokens(sentences: Sequence[Sequence[int]], encoder: Encoder) -> Tokens:
 def open_encoder(path: Path) -> CheckpointEncoder | None:
     """The encoder in a checkpoint folder, or None where the folder is something else."""
     return CheckpointEncoder(load_checkpoint(path)) if (path / ABOUT).is_file() else None
+
+
+def identify(model: Path) -> tuple[list[str], str]:
+    """The languages of a bundle or a checkpoint, and its identity. Raises DataError if it is neither."""
+    if (model / MANIFEST).is_file():
+        bundle = Bundle.open(model)
+        return list(bundle.languages), bundle.fingerprint
+    if (model / ABOUT).is_file():
+        return list(read_about(model)["languages"]), file_digest(model / MODEL)[:16]
+    raise DataError(f"{model}: neither a bundle nor a checkpoint; expected a folder with {MANIFEST} or {ABOUT}")
+
+
+def open_checkpoint(model: Path, copy: Path) -> Checkpoint:
+    """Read a checkpoint, or turn a bundle into one at `copy`, where it stays; raises DataError or BundleError."""
+    if not (model / MANIFEST).is_file():
+        return load_checkpoint(model)
+    if not copy.exists() or read_about(copy).get("bundle") != Bundle.open(model).fingerprint:
+        checkpoint_from_bundle(model, copy)
+    return replace(load_checkpoint(copy), source=model)
+
+
+def checkpoint_from_bundle(bundle: Path, out: Path) -> Path:
+    """Turn a bundle, of any precision and number of layers, into a checkpoint; an older one at `out` is replaced.
+
+    Weights of 4 and 8 bits are decoded; exported again, the table is the same to the byte. A bundle has no held-out
+    pairs, so neither has this checkpoint. Raises BundleError if the bundle is damaged.
+    """
+    opened = Bundle.open(bundle)
+    opened.verify()
+    try:
+        weights = BundleWeights(opened)
+        state = {f"encoder.{name}": weight for name, weight in weights.state()} | weights.smoothing()
+        state |= {f"{SPACES}{name}": torch.tensor(opened.floats(f"space.{name}")) for name in opened.spaces}
+    except (LookupError, ValueError, TypeError) as error:
+        raise BundleError(f"{bundle}: cannot be read back ({error})") from error
+    about = {
+        "name": opened.name,
+        "languages": list(opened.languages),
+        "licence": opened.licence,
+        "attribution": _attribution(opened),
+        "model": asdict(weights.config),
+        "trained": opened.trained._asdict(),
+        "space": opened.space,
+        "bundle": opened.fingerprint,
+        "precision": opened.precision,
+        "step": 0,
+    }
+    save_checkpoint(out, about, state, None, [opened.tokenizer_path])
+    return out
+
+
+def with_table(
+    checkpoint: Checkpoint, table: Tensor, languages: Sequence[str]
+) -> tuple[dict[str, object], dict[str, Tensor]]:
+    """A checkpoint's facts and weights with another table; heads and a teacher's matrices are left out."""
+    stay = ("encoder.", SMOOTHING, SPACES)
+    kept = {name: weight for name, weight in checkpoint.weights.items() if name.startswith(stay)}
+    model = {**checkpoint.about["model"], "vocab_size": len(table)}
+    return {**checkpoint.about, "model": model, "languages": list(languages)}, {**kept, TABLE: table}
+
+
+class BundleWeights:
+    """The weights of a bundle, by their names in its encoder."""
+
+    def __init__(self, bundle: Bundle) -> None:
+        self._bundle = bundle
+        self._tensors = bundle.network.tensors
+
+    @cached_property
+    def config(self) -> ModelConfig:
+        """The shape of the encoder. Raises ValueError if the bundle's vectors were cut."""
+        bundle, network = self._bundle, self._bundle.network
+        width = unpack_rows(bundle.mapped("table")[:0], None).shape[1]
+        if width > bundle.dim:
+            raise ValueError(f"its vectors were cut from {width} to {bundle.dim} numbers; take its checkpoint")
+        layers = bundle.num_layers
+        depths = bundle.depths if any(name.startswith("readout") for name in self._tensors) else ()
+        return ModelConfig(
+            vocab_size=bundle.vocab_size,
+            dim=bundle.dim,
+            num_layers=layers,
+            num_heads=network.heads if layers or depths else 1,
+            ffn_dim=bundle.mapped("layer0.ffn_in.weight").shape[1] if layers else 2 * bundle.dim,
+            max_length=bundle.max_length,
+            activation=network.activation,
+            norm_eps=network.norm_eps,
+            first=network.first,
+            last=network.last,
+            depths=depths,
+        )
+
+    def state(self) -> Iterator[tuple[str, Tensor]]:
+        """The weights by their names in the encoder. Raises LookupError or ValueError if they do not fit it."""
+        with torch.device("meta"):  # names and shapes alone
+            expected = Encoder(self.config).state_dict()
+        for name, weight in expected.items():
+            values = self.read(name)
+            if values.shape != weight.shape or not np.isfinite(values).all():
+                raise ValueError(f"{name} should be finite numbers of shape {list(weight.shape)}")
+            yield name, torch.tensor(values)
+
+    def smoothing(self) -> dict[str, Tensor]:
+        """The factors that export multiplied the inputs of linear layers by, so that it can do so again."""
+        end = ".smoothing"
+        names = [name for name in self._tensors if name.endswith(end)]
+        return {SMOOTHING + name.removesuffix(end): torch.tensor(self._bundle.floats(name)) for name in names}
+
+    def factors(self, name: str) -> NDArray[np.float32]:
+        """The factors of the inputs of a weight before it was rounded [inputs], or one for all [1]."""
+        smoothing = f"{_place(name).removesuffix('.weight')}.smoothing"
+        known = name.endswith(".weight") and smoothing in self._tensors
+        return self._bundle.floats(smoothing) if known else np.ones(1, np.float32)
+
+    def read(self, name: str) -> NDArray[np.float32]:
+        """A weight as the encoder has it. Raises LookupError if there is none."""
+        place = _place(name)
+        values: NDArray[np.float32] = self._bundle.mapped(place)
+        if values.dtype == np.float16:  # a readout
+            values = values.astype(np.float32)
+        elif values.dtype != np.float32:
+            # Exported again, this gives the same bytes: s = a / 127 survives 127 s / 127, though not every float does.
+            scales = self._bundle.mapped(f"{place.removesuffix('.weight')}.scales")
+            values = unpack_rows(values, scales) if place == "table" else values * scales
+        if ".qkv." in name:  # the scale of the attention scores is folded into the queries
+            dim = values.shape[-1] // 3
+            gain = np.ones(3 * dim, np.float32)
+            gain[:dim] = (dim // self._bundle.network.heads) ** -0.5
+            values = np.divide(values, gain, dtype=np.float32)
+        return values.T * self.factors(name) if name.startswith(("layers.", "readouts.")) else values
+
+
+def _place(name: str) -> str:
+    """The name in a graph of a weight of the encoder."""
+    return "table" if name == "table.weight" else name.replace("layers.", "layer").replace("readouts.", "readout")
+
+
+def _attribution(bundle: Bundle) -> list[str]:
+    """The sources that the card of a bundle names; a model trained from the bundle must name them too."""
+    card = bundle.path / CARD
+    text = card.read_text(encoding="utf-8") if card.is_file() else ""
+    listed = text.partition(SOURCES)[2].strip().partition("\n\n")[0]
+    return [line.removeprefix("- ") for line in listed.splitlines()]

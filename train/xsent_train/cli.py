@@ -101,8 +101,7 @@ def add(
     Example: xsent-train add-language my-bundle pairs.tsv --language zh --out runs/zh --tatoeba data/eval/tatoeba
     """
     with heavy_imports():
-        from xsent_train.language.add import Addition, add_language
-        from xsent_train.language.report import compare_languages
+        from xsent_train.language import Addition, add_language, compare_languages
     if tatoeba is not None and not (tatoeba / f"en-{language}.tsv").is_file():
         raise DataError(f"{tatoeba}: no en-{language}.tsv; expected lines of English, translation")
     sources = tuple(attribution or ())

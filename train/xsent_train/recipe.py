@@ -1,7 +1,6 @@
 """Recipes: one TOML file says everything that a training does.
 
-The classes are the tables of the file, and their fields the settings. `load_recipe` reads a file, `require_fit` refuses
-what this training cannot follow, and `differences` compares a recipe with that of a checkpoint.
+The classes are the tables of the file, and their fields the settings. `load_recipe` reads a file.
 """
 
 import re
@@ -24,14 +23,11 @@ from pydantic import (
     field_validator,
     model_validator,
 )
-from pydantic_core import to_jsonable_python
 
 from xsent.errors import DataError
 
 LAYER_SHAPE = ("num_heads", "ffn_dim", "activation", "norm_eps", "max_length")
-FREE = ("licence", "attribution", "space", "checkpoint_minutes")  # settings that change no weight
 OWN = ("name", "starts_from", "keep_layers")  # settings of a stage that `like` does not take over
-OLD_NAMES = {"co": "contrastive_distil", "relate": "similarity_distil", "rows": "embedding_match"}  # of objectives
 LEFT_OUT = {"weight": 0}  # an objective of a stage that is `like` one that has it
 
 
@@ -181,11 +177,6 @@ class Objectives(Settings):
     similarity_distil: Objective | None = None  # the teacher's cosines in a batch (Tung & Mori 2019)
     embedding_match: EmbeddingMatch | None = None
 
-    @model_validator(mode="before")
-    @classmethod
-    def _accept_old_names(cls, values: object) -> object:
-        return with_new_names(values) if isinstance(values, Mapping) else values
-
     @model_validator(mode="after")
     def _can_be_learnt_together(self) -> Self:
         require(self.weights, f"no objective; known are {', '.join(type(self).model_fields)}")
@@ -233,11 +224,6 @@ class Objectives(Settings):
     def takes_english_alone(self) -> bool:
         """Whether a sentence without translation can be learnt from."""
         return self.distils and self.reads_english and not (self.predicts or self.word_ctl)
-
-
-def with_new_names(objectives: Mapping[str, Any]) -> dict[str, Any]:
-    """The table of objectives with today's names for the older ones."""
-    return {OLD_NAMES.get(name, name): objective for name, objective in objectives.items()}
 
 
 class StageConfig(Settings):
@@ -412,7 +398,7 @@ def resolved(given: Sequence[dict[str, Any]], groups: Mapping[str, Sequence[str]
     for number, raw in enumerate(given):
         stage = by_source(raw, groups)
         if isinstance(wanted := stage.get("objectives"), dict):
-            stage["objectives"] = {name: with_weight(objective) for name, objective in with_new_names(wanted).items()}
+            stage["objectives"] = {name: with_weight(objective) for name, objective in wanted.items()}
         if "like" in stage:
             name = stage.pop("like")
             other = next((other for other in stages if other.get("name") == name), None)
@@ -445,45 +431,6 @@ def merged(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]
     return {**below, **above, **tables}
 
 
-def require_fit(recipe: Recipe, ranks: int, teacher_dim: int | None, *, started: bool = False) -> None:
-    """Raises DataError if a training on so many devices, with a teacher of so many dimensions, cannot follow a recipe.
-
-    `started` says whether the first stage starts from a checkpoint or a bundle.
-    """
-    first = recipe.stages[0]
-    for setting in ("swapped", "keep_layers"):
-        if getattr(first, setting) and not started:
-            text = f"stage {first.name}: {setting} needs a trained encoder to start from"
-            raise DataError(f"{text}; train a stage without it first, or name a --start")
-    for stage in recipe.stages:
-        name, wanted = f"stage {stage.name}", stage.objectives
-        if stage.batch_size % ranks:
-            raise DataError(f"{name}: batch_size = {stage.batch_size} cannot be divided by {ranks} processes")
-        if stage.swapped and ranks > 1:
-            raise DataError(f"{name}: swapped = {stage.swapped} is for one device alone, not for {ranks}")
-        if wanted.distils and teacher_dim is None:
-            raise DataError(f"{name} distils and has no teacher; name its folder with --teacher")
-        if wanted.embedding_match and not recipe.teacher_layers:
-            raise DataError(f"{name}: embedding_match brings the table under a teacher's layers; name teacher_layers")
-        if wanted.copies and teacher_dim is not None and teacher_dim != recipe.dim:
-            require_projection(stage, teacher_dim, recipe.dim)
-
-
-def require_projection(stage: StageConfig, teacher_dim: int, dim: int) -> None:
-    """Raises DataError if a stage cannot learn to copy a teacher of another dimension."""
-    name = f"stage {stage.name}"
-    if not stage.learning_rate:
-        raise DataError(
-            f"{name}: the teacher has {teacher_dim} dimensions, dim is {dim}; the projection between them needs "
-            "learning_rate above 0"
-        )
-    if stage.prefixes and not stage.objectives.contrasts:
-        raise DataError(
-            f"{name}: prefixes cannot be distilled from a teacher of {teacher_dim} dimensions into dim = {dim}; leave "
-            "them out, or distil from a teacher of that dimension"
-        )
-
-
 def first_mistake(error: ValidationError) -> str:
     """The first mistake in one line: where it stands, what was given, what was expected."""
     mistake = error.errors()[0]
@@ -496,20 +443,3 @@ def first_mistake(error: ValidationError) -> str:
     expected = re.sub("a valid dictionary.*", "a table of settings", expected)
     expected = re.sub("a valid (tuple|list)", "a list", expected)
     return f"{where} = {mistake['input']!r} {expected}"
-
-
-def differences(saved: object, now: object, name: str = "") -> str:
-    """The differences between the settings in a checkpoint and a recipe's, in words; empty where there are none.
-
-    A setting that the checkpoint does not have yet had the value that is its default now.
-    """
-    if isinstance(now, Settings) and isinstance(saved, Mapping):
-        renamed = with_new_names(saved) if isinstance(now, Objectives) else saved
-        known = {**dict(type(now).model_construct()), **renamed}
-        parts = [(f"{name}.{key}".lstrip("."), known.get(key), value) for key, value in now if key not in FREE]
-    elif isinstance(now, tuple) and isinstance(saved, list | tuple) and len(saved) == len(now):
-        parts = [(f"{name}[{i}]", was, value) for i, (was, value) in enumerate(zip(saved, now, strict=True))]
-    else:
-        was, value = to_jsonable_python([saved, now])
-        return f"{name}: {was!r} became {value!r}" if was != value else ""
-    return ", ".join(filter(None, (differences(was, value, where) for where, was, value in parts)))

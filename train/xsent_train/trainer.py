@@ -1,26 +1,18 @@
-"""Training: the stages of a recipe one after the other, and the steps of a stage."""
+"""Training: the stages of a recipe one after the other."""
 
-import json
 import logging
-import math
-import signal
-import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
 from functools import cached_property, partial
 from pathlib import Path
-from statistics import fmean
-from threading import Event
 from typing import Any
 
 import torch
-from lightning_fabric import Fabric
-from torch import Tensor, nn
-from tqdm import tqdm
+from pydantic_core import to_jsonable_python
+from torch import Tensor
 
 from xsent.bundle import file_digest
-from xsent.errors import DataError, XsentError
+from xsent.errors import DataError
 from xsent.files.atomic import remove_folder
 from xsent_train.checkpoint import (
     MODEL,
@@ -30,21 +22,22 @@ from xsent_train.checkpoint import (
     keep_layers,
     load_checkpoint,
     load_optimizer,
+    open_checkpoint,
     optimizer_state,
     restore_optimizer,
     save_checkpoint,
     stage_folders,
     to_tokens,
 )
-from xsent_train.data.batches import Batch, Batches, TrainingData
+from xsent_train.data.batches import Batches, TrainingData
 from xsent_train.data.corpus import Pair
 from xsent_train.data.sampling import evenly
 from xsent_train.devices import average, gather, keep_freed_memory, launch, on_first_rank, precision
-from xsent_train.from_bundle import open_checkpoint
 from xsent_train.losses.distillation import Whitening
-from xsent_train.losses.stage_model import Losses, TrainingModel
+from xsent_train.losses.stage_model import TrainingModel
 from xsent_train.model import Encoder, ModelConfig, fit_readouts, fit_space
-from xsent_train.recipe import LAYER_SHAPE, Recipe, StageConfig, differences, require_fit
+from xsent_train.recipe import LAYER_SHAPE, Recipe, Settings, StageConfig
+from xsent_train.stage_loop import StageLoop, diverged, parameter_groups
 from xsent_train.teacher.bert import english_rows, piece_counts
 from xsent_train.teacher.teachers import ONLY, Teachers, open_teachers
 from xsent_train.validation import Scores, Validation
@@ -54,6 +47,7 @@ logger = logging.getLogger(__name__)
 WHITENED = 50_000  # vectors of the teacher's input that their whitening is fitted on
 AXES = 30_000  # pairs that the axes of several teachers are fitted on
 READ_OUT = 20_000  # pairs that readouts are fitted on, and the matrix into the space of one of the teachers
+FREE = ("licence", "attribution", "space", "checkpoint_minutes")  # settings that change no weight
 EXTRAS = ("teachers.", "spaces.")  # before the names of matrices in a checkpoint that belong to no network
 
 
@@ -272,24 +266,26 @@ class Trainer:
         scores: Scores,
     ) -> Path:
         """Write a checkpoint of a stage after `step` steps, and remove the older ones."""
-        path = self.run_folder / "checkpoints" / f"{model.stage.name}-{step:07d}"
-        on_first_rank(self.fabric, partial(self._write, path, number, model, optimizer, step, scores))
-        return path
-
-    def _write(
-        self,
-        path: Path,
-        number: int,
-        model: TrainingModel,
-        optimizer: torch.optim.Optimizer,
-        step: int,
-        scores: Scores,
-    ) -> None:
         stage = model.stage
         prepared = self.data.prepared
-        if not all(bool(torch.isfinite(weight).all()) for weight in model.state_dict().values()):
-            raise diverged(stage, step, "weights are no longer numbers")
-        about = {
+        path = self.run_folder / "checkpoints" / f"{stage.name}-{step:07d}"
+
+        def write() -> None:
+            if not all(bool(torch.isfinite(weight).all()) for weight in model.state_dict().values()):
+                raise diverged(stage, step, "weights are no longer numbers")
+            ended = step == stage.steps
+            weights = {**model.state_dict(), **self._matrices(model.encoder, ended)}
+            state = None if ended else optimizer_state(model, optimizer)
+            about = self._about(number, model, step, scores)
+            save_checkpoint(path, about, weights, state, [prepared.tokenizer, prepared.validation])
+            self._remove_older(stage, path)
+
+        on_first_rank(self.fabric, write)
+        return path
+
+    def _about(self, number: int, model: TrainingModel, step: int, scores: Scores) -> dict[str, Any]:
+        """The facts of a checkpoint."""
+        return {
             "name": self.recipe.name,
             "languages": ["en", *self.recipe.languages],
             "licence": self.recipe.licence,
@@ -297,19 +293,14 @@ class Trainer:
             "space": self.recipe.space,
             "started_from": self.started_from.name if self.started_from else None,
             "model": asdict(model.encoder.config),
-            "stage": stage.name,
+            "stage": model.stage.name,
             "step": step,
             "seed": self.recipe.seed,
-            "preparation_key": prepared.store.key,
+            "preparation_key": self.data.prepared.store.key,
             "validation": scores,
             "recipe": self._recipe_until(number).model_dump(mode="json"),
             **self._origin(number),
         }
-        ended = step == stage.steps
-        weights = {**model.state_dict(), **self._matrices(model.encoder, ended)}
-        state = None if ended else optimizer_state(model, optimizer)
-        save_checkpoint(path, about, weights, state, [prepared.tokenizer, prepared.validation])
-        self._remove_older(stage, path)
 
     def _matrices(self, encoder: Encoder, ended: bool) -> dict[str, Tensor]:
         """The matrices from several teachers' vectors to targets; after a stage also those into teachers' spaces."""
@@ -364,147 +355,56 @@ def weights_in_common(initial: Checkpoint, config: ModelConfig, teacher_dim: int
     return {n: weight for n, weight in initial.weights.items() if n != "projection.weight" or weight.shape == fits}
 
 
-@dataclass
-class StageLoop:
-    """The steps of a stage, over its model and its optimiser."""
+def require_fit(recipe: Recipe, ranks: int, teacher_dim: int | None, *, started: bool = False) -> None:
+    """Raises DataError if a training on so many devices, with a teacher of so many dimensions, cannot follow a recipe.
 
-    model: TrainingModel
-    optimizer: torch.optim.Optimizer
-    fabric: Fabric
-    validation: Validation
-    log: Path  # gets a JSON line at every validation
-    seed: int
-    save: Callable[[int, Scores], Path]  # writes a checkpoint of a step and the scores of the last validation
-    save_minutes: float
-    on_step: Callable[[], None]
-
-    def __post_init__(self) -> None:
-        """Put model and optimiser on the device."""
-        self.stage = self.model.stage
-        self._module, self._optimizer = self.fabric.setup(self.model, self.optimizer)
-        self._losses: dict[str, float] = {}
-        self._scores: Scores = {}
-
-    def run(self, batches: Batches, steps_before: int) -> Path:
-        """Train to the end after the steps that were made before; returns the last checkpoint.
-
-        Ctrl-C writes one, and is raised. Raises XsentError if the loss is no longer a number.
-        """
-        steps = self.stage.steps
-        began = saved = time.monotonic()
-        # One progress bar for all processes; none unless on a terminal.
-        hidden = None if self.fabric.is_global_zero else True
-        bar = tqdm(total=steps, initial=steps_before, desc=self.stage.name, unit="step", disable=hidden)
-        with interruption() as interrupted, bar:
-            for done, batch in enumerate(batches.since(steps_before), steps_before + 1):
-                self._step(done - 1, batch)
-                self.on_step()
-                bar.update()
-                if done % self.stage.validate_every == 0 and done < steps:
-                    self._validate(done, (time.monotonic() - began) / (done - steps_before))
-                stop, late = self._agree(interrupted.is_set(), time.monotonic() - saved > 60 * self.save_minutes)
-                if stop and done < steps:
-                    path = self.save(done, self._scores)
-                    logger.info("saved %s; the same command resumes from there", path)
-                    raise KeyboardInterrupt
-                if late and done < steps:
-                    self.save(done, self._scores)
-                    saved = time.monotonic()
-            self._validate(steps, (time.monotonic() - began) / max(steps - steps_before, 1))
-            path = self.save(steps, self._scores)
-            if interrupted.is_set():  # during the last step or the last validation
-                raise KeyboardInterrupt
-            return path
-
-    def _agree(self, stop: bool, late: bool) -> tuple[bool, bool]:
-        """The same answer on all ranks: whether one was interrupted, whether the first wants a checkpoint."""
-        if self.fabric.world_size == 1:
-            return stop, late
-        flags = torch.tensor([stop, late and self.fabric.is_global_zero], device=self.fabric.device).float()
-        agreed = self.fabric.all_reduce(flags, reduce_op="sum")
-        assert isinstance(agreed, torch.Tensor)
-        return bool(agreed[0] > 0), bool(agreed[1] > 0)
-
-    def _step(self, step: int, batch: Batch) -> None:
-        # Dropout as a function of step and rank, so that a resume needs no generator state.
-        torch.manual_seed(self.seed + step * self.fabric.world_size + self.fabric.global_rank)
-        for parameters in self._optimizer.param_groups:
-            parameters["lr"] = parameters["peak"] * schedule(step, self.stage)
-        losses: Losses = self._module(batch)
-        weights = self.stage.objectives.weights
-        total = torch.stack([weights[name] * loss for name, loss in losses.items()]).sum()
-        # Over all ranks, so that they also stop together.
-        values = average(self.fabric, torch.stack(list(losses.values())).detach()).tolist()
-        self._losses = dict(zip(losses, values, strict=True))
-        bad = [name for name, loss in self._losses.items() if not math.isfinite(loss)]
-        if bad:
-            raise diverged(self.stage, step, f"the loss of {' and of '.join(bad)} is no longer a number")
-        self._optimizer.zero_grad()
-        self.fabric.backward(total)
-        gradient = self.model.encoder.table.weight.grad
-        if self.stage.frozen_rows and gradient is not None:
-            gradient[: self.stage.frozen_rows] = 0
-        if most := self.stage.clip:
-            norm = self.fabric.clip_gradients(self._module, self._optimizer, max_norm=most, error_if_nonfinite=False)
-            if norm is not None and not torch.isfinite(norm):
-                raise diverged(self.stage, step, "the gradients are no longer numbers")
-        self._optimizer.step()
-
-    def _validate(self, done: int, seconds: float) -> None:
-        """Measure on the first rank after `done` steps, of `seconds` each, and log the scores."""
-        on_first_rank(self.fabric, partial(self._measure, done, seconds))
-
-    def _measure(self, done: int, seconds: float) -> None:
-        stage = self.stage
-        scores = self._scores = self.validation.measure(self.model.encoder)
-        with open(self.log, "a") as log:
-            log.write(json.dumps({"stage": stage.name, "step": done, **self._losses, **scores}) + "\n")
-        losses = "  ".join(f"{name} {loss:.4f}" for name, loss in self._losses.items())
-        found = f"P@1 {fmean(scores['p1'].values()):.2f}  loss {fmean(scores['loss'].values()):.4f}"
-        left = (stage.steps - done) * seconds / 60
-        speed = f"{stage.batch_size / seconds:.0f} pairs/s, {left:.0f} min left" if done else "no steps"
-        logger.info("%s %d/%d  %s  %s  %s", stage.name, done, stage.steps, losses, found, speed)
+    `started` says whether the first stage starts from a checkpoint or a bundle.
+    """
+    first = recipe.stages[0]
+    for setting in ("swapped", "keep_layers"):
+        if getattr(first, setting) and not started:
+            text = f"stage {first.name}: {setting} needs a trained encoder to start from"
+            raise DataError(f"{text}; train a stage without it first, or name a --start")
+    for stage in recipe.stages:
+        name, wanted = f"stage {stage.name}", stage.objectives
+        if stage.batch_size % ranks:
+            raise DataError(f"{name}: batch_size = {stage.batch_size} cannot be divided by {ranks} processes")
+        if stage.swapped and ranks > 1:
+            raise DataError(f"{name}: swapped = {stage.swapped} is for one device alone, not for {ranks}")
+        if wanted.distils and teacher_dim is None:
+            raise DataError(f"{name} distils and has no teacher; name its folder with --teacher")
+        if wanted.embedding_match and not recipe.teacher_layers:
+            raise DataError(f"{name}: embedding_match brings the table under a teacher's layers; name teacher_layers")
+        if wanted.copies and teacher_dim is not None and teacher_dim != recipe.dim:
+            require_projection(stage, teacher_dim, recipe.dim)
 
 
-@contextmanager
-def interruption() -> Iterator[Event]:
-    """The event that the first Ctrl-C sets, so that a step is finished and saved; the second one acts at once."""
-    event = Event()
-
-    def interrupt(*_: object) -> None:
-        signal.signal(signal.SIGINT, old)  # first: another Ctrl-C must not come while the event is set
-        event.set()
-        logger.warning("interrupted: saving after this step; once more stops at once")
-
-    old = signal.signal(signal.SIGINT, interrupt)
-    try:
-        yield event
-    finally:
-        signal.signal(signal.SIGINT, old)
+def require_projection(stage: StageConfig, teacher_dim: int, dim: int) -> None:
+    """Raises DataError if a stage cannot learn to copy a teacher of another dimension."""
+    name = f"stage {stage.name}"
+    if not stage.learning_rate:
+        raise DataError(
+            f"{name}: the teacher has {teacher_dim} dimensions, dim is {dim}; the projection between them needs "
+            "learning_rate above 0"
+        )
+    if stage.prefixes and not stage.objectives.contrasts:
+        raise DataError(
+            f"{name}: prefixes cannot be distilled from a teacher of {teacher_dim} dimensions into dim = {dim}; leave "
+            "them out, or distil from a teacher of that dimension"
+        )
 
 
-def diverged(stage: StageConfig, step: int, what: str) -> XsentError:
-    """The error of a training whose numbers are no longer finite."""
-    return XsentError(
-        f"stage {stage.name}, step {step}: {what}; the checkpoint before is kept; lower the stage's learning rate and "
-        f"delete its {stage.name}-* checkpoints"
-    )
+def differences(saved: object, now: object, name: str = "") -> str:
+    """The differences between the settings in a checkpoint and a recipe's, in words; empty where there are none.
 
-
-def parameter_groups(model: TrainingModel) -> list[dict[str, Any]]:
-    """Parameters by peak learning rate, the table's or the layers', and by weight decay: only matrices have one."""
-    stage = model.stage
-    groups: dict[tuple[float, float], list[nn.Parameter]] = {}
-    for parameter in model.parameters():
-        table = parameter is model.encoder.table.weight
-        rate = stage.table_learning_rate if table else stage.learning_rate
-        decays = parameter.ndim > 1 and not table
-        if parameter.requires_grad:
-            groups.setdefault((rate, stage.weight_decay if decays else 0.0), []).append(parameter)
-    return [{"params": params, "peak": peak, "weight_decay": decay} for (peak, decay), params in groups.items()]
-
-
-def schedule(step: int, stage: StageConfig) -> float:
-    """The share of the peak learning rate at a step: linear warm-up, then a cosine to zero."""
-    warmup = min(1.0, (step + 1) / max(stage.warmup, 1))
-    return warmup * 0.5 * (1 + math.cos(math.pi * step / stage.steps))
+    A setting that the checkpoint does not have yet had the value that is its default now.
+    """
+    if isinstance(now, Settings) and isinstance(saved, Mapping):
+        known = {**dict(type(now).model_construct()), **saved}
+        parts = [(f"{name}.{key}".lstrip("."), known.get(key), value) for key, value in now if key not in FREE]
+    elif isinstance(now, tuple) and isinstance(saved, list | tuple) and len(saved) == len(now):
+        parts = [(f"{name}[{i}]", was, value) for i, (was, value) in enumerate(zip(saved, now, strict=True))]
+    else:
+        was, value = to_jsonable_python([saved, now])
+        return f"{name}: {was!r} became {value!r}" if was != value else ""
+    return ", ".join(filter(None, (differences(was, value, where) for where, was, value in parts)))

@@ -1,51 +1,171 @@
-"""Folders for other tools: plain onnxruntime, sentence-transformers, transformers.js."""
+"""Folders for other tools: plain onnxruntime, sentence-transformers, transformers.js; and the files for OpenVINO.
 
+sentence-transformers loads its folder with its own modules: no code and no pickle of ours. An encoder with layers is a
+BERT; its weights have their usual names, so that every tool that reads a BERT reads them.
+
+OpenVINO's files, `model.xml` and `model.bin`, are in float32, or in 8 bits with calibrated activations: `input_ids`
+int64 [1, T] -> `sentence_embedding` float32 [1, D], not normalised, as in our `model.onnx`. In addition, a negative id
+is padding and changes nothing, so that sentences of different lengths can share the shapes that OpenVINO has prepared.
+In "int8" the activations have fixed scales, so that a vector does not depend on the other sentences.
+"""
+
+import contextlib
+import errno
+import io
+import logging
+import re
 import shutil
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import onnxruntime
+import torch
 from numpy.typing import NDArray
+from onnx import ModelProto
+from torch import Tensor
 
+from xsent.backends.openvino import FILES, import_openvino, without_telemetry
 from xsent.backends.threads import available_cpus
 from xsent.bundle import TOKENIZER
 from xsent.clean import remove_format
+from xsent.errors import DataError, MissingExtraError, in_one_line, require_extra
 from xsent.files.atomic import to_json
 from xsent.open_model import SupportsEncode
 from xsent.similarity import unit_rows
-from xsent_export.formats.sentence_transformers import bert_config, write_sentence_transformers
-from xsent_export.formats.tokenizer import write_tokenizer
-from xsent_export.graph import INPUT, MASK, OUTPUT, write_batch_graph
-from xsent_export.options import BundleSpec
-from xsent_train.checkpoint import Checkpoint, CheckpointEncoder
-from xsent_train.model import ModelConfig
-from xsent_train.teacher.bert import CONFIG
-from xsent_train.tokens import open_tokenizer
+from xsent.tokenizer import Tokenizer
+from xsent_export.formats.tokenizer import TOKENIZER_CONFIG, write_tokenizer
+from xsent_export.graph import INPUT, MASK, OUTPUT, READOUT, BatchGraph, EncoderGraph, write_batch_graph
+from xsent_export.options import BundleSpec, Precision
+from xsent_export.parity import evenly_spaced
+from xsent_export.quantization import NOTHING, ActivationStats
+from xsent_train.checkpoint import Checkpoint, CheckpointEncoder, save_tensors
+from xsent_train.model import Encoder, ModelConfig
+from xsent_train.teacher.bert import CONFIG, MODULES, PARTS, POOLING, WEIGHTS
+from xsent_train.tokens import FRAME, open_tokenizer
 
+MAX_SENTENCES = 300  # to calibrate OpenVINO's files on; more changed no score
 WEB_GRAPH = "onnx/model.onnx"
 BATCH = 64  # sentences
 
 
 def write_onnx(checkpoint: Checkpoint, spec: BundleSpec, folder: Path) -> None:
     """Write one ONNX file and the SentencePiece model, for plain onnxruntime."""
-    write_batch_graph(checkpoint.load_encoder(), spec, folder / "model.onnx")
+    write_batch_graph(checkpoint.load_encoder(spec.num_layers), spec, folder / "model.onnx")
     shutil.copyfile(checkpoint.tokenizer, folder / TOKENIZER)
 
 
 def write_web(checkpoint: Checkpoint, spec: BundleSpec, folder: Path) -> None:
     """Write a model for transformers.js; it gives `sentence_embedding` [B, D], not normalised."""
     (folder / WEB_GRAPH).parent.mkdir()
-    write_batch_graph(checkpoint.load_encoder(), spec, folder / WEB_GRAPH)
-    shape = spec.shape(checkpoint.config)
+    encoder = checkpoint.load_encoder(spec.num_layers)
+    write_batch_graph(encoder, spec, folder / WEB_GRAPH)
     # Without SentencePiece's map of characters: transformers.js takes it for NFKC, with exceptions that are not ours.
-    write_tokenizer(checkpoint.tokenizer, folder, shape, charsmap=False)
+    write_tokenizer(checkpoint.tokenizer, folder, encoder.config, charsmap=False)
     config = {
-        **bert_config(shape),
+        **bert_config(encoder.config),
         "hidden_size": spec.dim,
         "transformers.js_config": {"dtype": "fp32"},  # selects model.onnx, the only file, whatever its precision
     }
     (folder / CONFIG).write_bytes(to_json(config))
+
+
+def write_sentence_transformers(checkpoint: Checkpoint, spec: BundleSpec, folder: Path) -> None:
+    """Write a model for sentence-transformers into an empty folder.
+
+    It gives the vectors of the trained encoder, of length 1, from float32 weights. Without layers and readout it is a
+    `StaticEmbedding`, else a BERT, which has a vector for an empty text too; a readout is a `Dense` after the mean.
+    Raises DataError if the tokenizer has no `tokenizer.json`, or a BERT without readout should be cut.
+    """
+    encoder = checkpoint.load_encoder(spec.num_layers)
+    if encoder.layers and not encoder.readouts and spec.dim < encoder.config.dim:
+        raise DataError(
+            f"--dim {spec.dim}: a BERT has the vectors of its layers, {encoder.config.dim} numbers; leave it out and "
+            f"open the folder by SentenceTransformer(folder, truncate_dim={spec.dim})"
+        )
+    write_tokenizer(checkpoint.tokenizer, folder, encoder.config)
+    types = _static(encoder, spec, folder) if encoder.positions is None else _transformer(encoder, folder)
+    if encoder.readouts:
+        types |= _dense(encoder, spec, folder)
+    types[f"{len(types)}_Normalize"] = "Normalize"
+    modules = [
+        {"idx": number, "name": str(number), "path": path, "type": f"sentence_transformers.models.{kind}"}
+        for number, (path, kind) in enumerate(types.items())
+    ]
+    (folder / MODULES).write_bytes(to_json(modules))
+    about = {"model_type": "SentenceTransformer", "similarity_fn_name": "cosine"}
+    (folder / "config_sentence_transformers.json").write_bytes(to_json(about))
+
+
+def bert_config(config: ModelConfig) -> dict[str, Any]:
+    """The shape of an encoder with layers as transformers' `config.json`."""
+    return {
+        "architectures": ["BertModel"],
+        "model_type": "bert",
+        "vocab_size": config.vocab_size,
+        "hidden_size": config.dim,
+        "num_hidden_layers": config.num_layers,
+        "num_attention_heads": config.num_heads,
+        "intermediate_size": config.ffn_dim,
+        "hidden_act": config.activation,
+        "hidden_dropout_prob": 0.0,
+        "attention_probs_dropout_prob": 0.0,
+        "max_position_embeddings": config.max_length + FRAME,
+        "type_vocab_size": 1,
+        "layer_norm_eps": config.norm_eps,
+        "pad_token_id": 0,  # as in the vocabularies of xsent-train; padding is masked anyway
+        "dtype": "float32",
+    }
+
+
+def _bert_weights(encoder: Encoder) -> dict[str, Tensor]:
+    """The weights of an encoder with layers, by their names in transformers."""
+    state = encoder.state_dict()
+    weights = {
+        "embeddings.word_embeddings.weight": state["table.weight"],
+        "embeddings.position_embeddings.weight": state["positions"],
+        "embeddings.token_type_embeddings.weight": torch.zeros(1, encoder.config.dim),
+    }
+    for kind in ("weight", "bias"):
+        weights[f"embeddings.LayerNorm.{kind}"] = state[f"table_norm.{kind}"]
+        for number in range(len(encoder.layers)):
+            for ours, its in PARTS.items():
+                values = state[f"layers.{number}.{ours}.{kind}"].chunk(len(its))
+                for part, value in zip(its, values, strict=True):  # cloned, as a file holds no part of another tensor
+                    weights[f"encoder.layer.{number}.{part}.{kind}"] = value.clone()
+    return weights
+
+
+def _static(encoder: Encoder, spec: BundleSpec, folder: Path) -> dict[str, str]:
+    (folder / TOKENIZER_CONFIG).unlink()  # a StaticEmbedding reads tokenizer.json alone
+    save_tensors({"embedding.weight": encoder.table.weight[:, : spec.dim]}, folder / WEIGHTS)
+    return {"": "StaticEmbedding"}
+
+
+def _transformer(encoder: Encoder, folder: Path) -> dict[str, str]:
+    config = encoder.config
+    (folder / CONFIG).write_bytes(to_json(bert_config(config)))
+    save_tensors(_bert_weights(encoder), folder / WEIGHTS)
+    about = {"max_seq_length": config.max_length + FRAME, "do_lower_case": False}
+    (folder / "sentence_bert_config.json").write_bytes(to_json({**about, "model_args": {"add_pooling_layer": False}}))
+    pooling = Path(POOLING)
+    (folder / pooling.parent).mkdir()
+    (folder / pooling).write_bytes(to_json({"word_embedding_dimension": config.dim, "pooling_mode_mean_tokens": True}))
+    return {"": "Transformer", pooling.parent.name: "Pooling"}
+
+
+def _dense(encoder: Encoder, spec: BundleSpec, folder: Path) -> dict[str, str]:
+    readout = encoder.readouts[str(len(encoder.layers))]
+    assert isinstance(readout, torch.nn.Linear)
+    path = folder / "2_Dense"
+    path.mkdir()
+    save_tensors({f"linear.{kind}": getattr(readout, kind)[: spec.dim] for kind in ("weight", "bias")}, path / WEIGHTS)
+    about = {"in_features": encoder.config.dim, "out_features": spec.dim, "bias": True}
+    identity = "torch.nn.modules.linear.Identity"
+    (path / CONFIG).write_bytes(to_json({**about, "activation_function": identity}))
+    return {path.name: "Dense"}
 
 
 WRITERS = {"onnx": write_onnx, "sentence-transformers": write_sentence_transformers, "web": write_web}
@@ -56,7 +176,7 @@ def open_foreign(checkpoint: Checkpoint, spec: BundleSpec, folder: Path) -> Supp
     graph = next(folder.rglob("*.onnx"), None)
     if graph is None:  # sentence-transformers has the float32 weights as they are; only pieces can be missing
         return CheckpointEncoder(checkpoint, depth=spec.num_layers, dim=spec.dim)
-    return GraphEncoder(graph, checkpoint.tokenizer, spec.shape(checkpoint.config))
+    return GraphEncoder(graph, checkpoint.tokenizer, replace(checkpoint.config, num_layers=spec.num_layers))
 
 
 class GraphEncoder:
@@ -87,3 +207,116 @@ class GraphEncoder:
         ids[mask] = [i for sentence in batch for i in sentence]
         (vectors,) = self._session.run([OUTPUT], {INPUT: ids, MASK: mask.astype(np.int64)})
         return np.asarray(vectors, np.float32)
+
+
+class PaddedGraph(BatchGraph):
+    """A graph of one sentence, whose negative ids are padding."""
+
+    def model(self) -> ModelProto:
+        """The graph with its weights and the input of our own graph."""
+        return EncoderGraph.model(self)
+
+    def _frame(self, config: ModelConfig) -> str:
+        """The ids after the id of the first token; the first padding becomes the last token."""
+        first = self._constant("first", np.array([[config.first]], np.int64))
+        last = self._constant("last", np.array([[config.last]], np.int64))
+        none = self._constant("none", np.array([[-1]], np.int64))
+        zero = self._constant("first_id", np.array(0, np.int64))
+        ids = self._node("Concat", [first, INPUT, none], "ids_and_padding", axis=1)
+        before = self._node("Concat", [first, first, INPUT], "ids_before", axis=1)
+        padding = self._node("Less", [ids, zero], "is_padding")
+        after_real = self._node("GreaterOrEqual", [before, zero], "is_after_real")
+        return self._node("Where", [self._node("And", [padding, after_real], "is_last"), last, ids], "framed")
+
+    def _is_real(self, ids: str) -> str:
+        # Negative ids read rows from the end of the table, as in numpy; the mask discards them.
+        return self._node("GreaterOrEqual", [ids, self._constant("first_id", np.array(0, np.int64))], "is_real")
+
+    def _product(self, name: str, x: str, weight: NDArray[np.float32], bias: NDArray[np.float32]) -> str:
+        # In float32: NNCF quantises the layers itself.
+        return self._float_product(name, *self._smooth(name, x, weight), bias)
+
+
+def write_openvino(
+    checkpoint: Checkpoint,
+    encoder: Encoder,
+    spec: BundleSpec,
+    folder: Path,
+    sentences: Sequence[str],
+    stats: ActivationStats = NOTHING,
+) -> None:
+    """Write an encoder as OpenVINO IR into an existing folder; equal weights and sentences give equal bytes.
+
+    In 8 bits, layers are smoothed by `stats`, and the scales of the activations are calibrated on up to `MAX_SENTENCES`
+    of the sentences. They should have the languages and lengths of later input, and must not be those that the export
+    is measured on. The weights cannot saturate on AVX2.
+
+    Raises DataError if there are no sentences for 8 bits, or the encoder is too large for OpenVINO's reader of ONNX,
+    and MissingExtraError if openvino or nncf cannot do it.
+    """
+    openvino = import_openvino("export")
+    precision: Precision = "float32" if spec.precision == "float32" else "int8"  # a table in 4 bits becomes one in 8
+    spec = BundleSpec(spec.num_layers, spec.dim, precision)
+    graph = PaddedGraph(encoder, spec, stats)
+    model = graph.serialized(checkpoint.given, "what OpenVINO reads, at most 2.1")
+    samples = [] if precision == "float32" else _samples(checkpoint, sentences)
+    try:
+        converted = openvino.Core().read_model(model)
+        if samples:
+            converted = _quantize(converted, samples)
+        _name_by_place(converted)
+    except MissingExtraError:
+        raise
+    except Exception as error:  # from an unsuitable version; these share no base class
+        raise MissingExtraError(
+            f"openvino {openvino.__version__} or its nncf cannot write this encoder ({in_one_line(error)}); "
+            "pip install -U 'xsent[export]'"
+        ) from error
+    xml = folder / FILES[0]
+    try:
+        openvino.save_model(converted, xml, compress_to_fp16=False)
+    except RuntimeError as error:  # the only one that it raises, whatever the reason
+        reason = f"openvino cannot write it ({in_one_line(error)}); is there room?"
+        raise OSError(errno.EIO, reason, str(xml)) from error
+
+
+def _samples(checkpoint: Checkpoint, sentences: Sequence[str]) -> list[NDArray[np.int64]]:
+    tokenizer = Tokenizer(checkpoint.tokenizer)
+    longest = checkpoint.config.max_length
+    encoded = (tokenizer.encode(text) for text in evenly_spaced(sentences, MAX_SENTENCES))
+    samples = [np.array([ids[:longest]], np.int64) for ids in encoded if ids]
+    if not samples:
+        languages = ", ".join(checkpoint.languages)
+        raise DataError(f"{checkpoint.given}: no sentences to calibrate int8 with; give some in {languages}")
+    return samples
+
+
+def _quantize(model: Any, samples: Sequence[NDArray[np.int64]]) -> Any:  # noqa: ANN401  openvino has no types
+    """The model with weights and activations in 8 bits."""
+    with require_extra("export"), without_telemetry():
+        import nncf
+        from nncf.quantization.range_estimator import RangeEstimatorParametersSet
+    logging.getLogger("nncf").setLevel(logging.ERROR)
+    with contextlib.redirect_stdout(io.StringIO()):  # tables and progress bars: standard output is for results
+        return nncf.quantize(
+            model,
+            nncf.Dataset(samples),
+            subset_size=len(samples),
+            model_type=nncf.ModelType.TRANSFORMER,
+            ignored_scope=nncf.IgnoredScope(names=["row_scales", READOUT], validate=False),  # not all have a readout
+            advanced_parameters=nncf.AdvancedQuantizationParameters(
+                overflow_fix=nncf.OverflowFix.ENABLE,
+                # The widest range seen: typical ranges cut off values of short sentences. Our own smoothing alone:
+                # three layers of a teacher keep a mean cosine to float32 of 0.995; with theirs 0.994, with none 0.993.
+                activations_range_estimator_params=RangeEstimatorParametersSet.MINMAX,
+                smooth_quant_alphas=nncf.AdvancedSmoothQuantParameters(matmul=-1),
+            ),
+        )
+
+
+def _name_by_place(model: Any) -> None:  # noqa: ANN401
+    """Replace names that count all nodes of this process, so that equal models get equal files."""
+    for place, node in enumerate(model.get_ordered_ops()):
+        name = node.get_friendly_name()
+        if re.fullmatch(rf"{node.get_type_name()}_\d+", name):
+            node.set_friendly_name(f"{node.get_type_name()}.{place}")

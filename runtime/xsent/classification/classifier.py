@@ -28,7 +28,6 @@ from xsent.files.atomic import (
 from xsent.similarity import unit_rows
 
 FORMAT_VERSION = 2
-READABLE = (1, FORMAT_VERSION)  # a head of version 1 knows no distances
 
 ClassWeight = Literal["balanced"]
 
@@ -259,12 +258,10 @@ def _probability(value: float) -> float:
 
 def _parse(note: dict[str, Any], file: Path) -> LinearClassifier:
     """A head from its note and the file of its numbers, which must belong together."""
-    if (version := note.pop("format_version")) not in READABLE:
-        raise ValueError(f"version {version}, this xsent reads {' and '.join(map(str, READABLE))}")
-    if version == 1:
-        note["least"] = -1.0
+    if (version := note.pop("format_version")) != FORMAT_VERSION:
+        raise ValueError(f"version {version}, this xsent reads {FORMAT_VERSION}")
     shape = (len(note["labels"]), note["dim"] * (4 if note["pairs"] else 1))
-    centres = (0 if version == 1 or note["pairs"] else shape[0], note["dim"])
+    centres = (0 if note["pairs"] else shape[0], note["dim"])
     count = shape[0] * (shape[1] + 1) + centres[0] * centres[1]
     numbers = read_plain(file, np.dtype(np.float32).itemsize * count + _OVERHEAD)
     if note.pop("sha256") != hashlib.sha256(numbers).hexdigest():
@@ -273,8 +270,7 @@ def _parse(note: dict[str, Any], file: Path) -> LinearClassifier:
         raise ValueError("labels are not different words in order")
     note |= {"labels": tuple(note["labels"]), "choice": Choice(**note["choice"])}
     arrays = load_arrays(numbers)
-    means = np.empty(centres, np.float32) if version == 1 else arrays["centres"]
-    head = LinearClassifier(**note, weight=arrays["weight"], bias=arrays["bias"], centres=means)
+    head = LinearClassifier(**note, weight=arrays["weight"], bias=arrays["bias"], centres=arrays["centres"])
     _probability(head.unknown)
     if not -1 <= head.least <= 1:
         raise ValueError(f"least = {head.least} is no cosine")

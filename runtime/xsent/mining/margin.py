@@ -7,6 +7,7 @@ score of a cosine c is c (absolute), c - m (distance) or c / m (ratio).
 Shapes: n and m rows on the two sides, D dimensions, k neighbours, p pairs.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal, get_args
 
@@ -102,6 +103,22 @@ def check_neighbourhood(margin: Margin, k: int, n: int, m: int, of: str = "diffe
     return k
 
 
+def compare_blocks(
+    a: NormalizedBlocks, b: NormalizedBlocks, *, show_progress_bar: bool = False
+) -> Iterator[tuple[int, int, Floats]]:
+    """Cosines of blocks of rows of `a` with blocks of rows of `b`, after the numbers of their first rows."""
+    product = BlockProduct()
+    blocks = -(-len(a) // STRIP) * -(-len(b) // CANDIDATES)
+    with Progress("blocks", blocks, enabled=show_progress_bar) as progress:
+        for start in range(0, len(a), STRIP):
+            strip = a.block(start, STRIP)
+            for first in range(0, len(b), CANDIDATES):
+                block = b.block(first, CANDIDATES)
+                for line in range(0, len(strip), QUERIES):
+                    yield start + line, first, product(strip[line : line + QUERIES], block)
+                progress.advance()
+
+
 def nearest_both_ways(
     a: NormalizedBlocks, b: NormalizedBlocks, k: int, *, show_progress_bar: bool = False
 ) -> tuple[Neighbours, Neighbours]:
@@ -112,18 +129,9 @@ def nearest_both_ways(
     check_same_dim(a.dim, b.dim)
     forward = TopK(len(a), k)
     backward = TopK(len(b), k)
-    product = BlockProduct()
-    blocks = -(-len(a) // STRIP) * -(-len(b) // CANDIDATES)
-    with Progress("blocks", blocks, enabled=show_progress_bar) as progress:
-        for start in range(0, len(a), STRIP):
-            strip = a.block(start, STRIP)
-            for first in range(0, len(b), CANDIDATES):
-                block = b.block(first, CANDIDATES)
-                for line in range(0, len(strip), QUERIES):
-                    scores = product(strip[line : line + QUERIES], block)
-                    forward.add(start + line, first, scores)
-                    backward.add(first, start + line, scores, lines_are_columns=True)
-                progress.advance()
+    for line, first, scores in compare_blocks(a, b, show_progress_bar=show_progress_bar):
+        forward.add(line, first, scores)
+        backward.add(first, line, scores, lines_are_columns=True)
     return Neighbours(forward.indices, forward.scores), Neighbours(backward.indices, backward.scores)
 
 

@@ -4,21 +4,28 @@ The score of a pair is its cosine over the mean cosine to other near sentences. 
 widest gap among a sentence's neighbours; those before the gap are its duplicates. If all neighbours counted, as
 between two texts (`margin_scores`), the members of a large group would lower each other's scores.
 
+Vectors hardly tell "Smoking is allowed." from "Smoking is forbidden.". The rules of `difference` do, by words alone:
+
+- Number: each text has a number that the other lacks, in digits, or in words from two to fifteen and in tens.
+- Negation: one text has a word that negates or forbids in its language, and the other has none.
+- Order: both have the same words, and more than a group of them has moved ("Anna paid Bert", "Bert paid Anna"); or both
+  have the same two names, the other way round ("Anna a payé Bert"), and no word of a passive or a list.
+
 Shapes: n rows, D dimensions, K neighbours, p pairs.
 """
 
+import re
+import unicodedata
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from xsent.cli.terminal import Progress
 from xsent.mining.bitext import Bitext, present_rows
-from xsent.mining.differences import difference
-from xsent.mining.margin import STRIP, Neighbours
-from xsent.similarity import CANDIDATES, QUERIES, BlockProduct, Floats, NormalizedBlocks, TopK
+from xsent.mining.margin import Neighbours, compare_blocks
+from xsent.similarity import Floats, NormalizedBlocks, TopK
 
 if TYPE_CHECKING:
     from xsent.encoder import SentenceEncoder
@@ -31,6 +38,66 @@ _AROUND = 4  # neighbours after the gap whose mean cosine is used
 # differences do not: at 1.25 a cosine below 0.75 is never enough, one above 0.94 always.
 _LEAST = 0.6
 _MOST = 0.75
+
+Difference = Literal["number", "negation", "order"]
+
+_WORD = re.compile(r"[^\W\d_]+")
+_NUMBER = re.compile(r"\d+(?:[.,'’]\d+| ?[:h] ?\d\d(?!\d)| \d{3}(?!\d))*")
+_CONTRACTED = re.compile(r"n['’]t\b(?! (?:i|you|he|she|it|we|they|there)\?)", re.I)  # but not "isn't it?"
+_SCRIPTS = (("ja", re.compile(r"[\u3040-\u30ff]")), ("ru", re.compile(r"[\u0400-\u04ff]")))
+# Words by which a language is known.
+_COMMON = {
+    "en": "the a an of to and is are was were you he she we they i my your his her this that with for has have",
+    "fr": "le la les un une des du de et est sont je tu il elle nous vous ils ce cette dans pour avec sur au a ont",
+    "de": "der die das den dem ein eine einen und ist sind ich du er sie es wir ihr mit für auf im zu von hat war",
+    "es": "el la los las un una y es son de del que en con por para yo tú él ella su al ha está se lo mi",
+    "it": "il lo la i gli le un una e è sono di del della che in con per io lui lei ha hanno al mi si nel",
+    "pt": "o a os as um uma e é são de do da dos das que em com por para eu ele ela ao na seu sua está foi no você",
+    "nl": "de het een en is zijn ik je jij hij zij ze wij van met voor op te heeft hebben dat dit mijn",
+}
+_NEGATIVE = {
+    "en": "not no never none nobody nothing nowhere neither nor cannot without forbidden prohibited banned impossible",
+    "fr": "ne n pas jamais rien aucun aucune personne ni sans interdit interdite impossible défendu",
+    "de": "nicht nichts nie niemals niemand kein keine keinen keinem keiner ohne weder verboten untersagt unmöglich",
+    "es": "no nunca jamás nada nadie ningún ninguno ninguna ni sin tampoco prohibido prohibida imposible",
+    "it": "non niente nulla nessuno nessun nessuna né senza vietato vietata proibito impossibile",
+    "pt": "não nunca jamais nada ninguém nenhum nenhuma nem sem proibido proibida impossível",
+    "nl": "nee niet niets nooit niemand geen noch zonder nergens verboden onmogelijk",
+    "ru": "не нет ни никогда ничего никто никого нельзя без запрещено запрещён запрещена невозможно",
+}
+_NEGATIVE_JAPANESE = re.compile("ない|なかっ|なく|ません|ずに|禁止|禁煙|不可")
+# Negations in form alone: must, may, only, surely, few, soon, "shall we".
+_NO_NEGATION = re.compile(
+    "なけれ?ば(?:なら|なり|いけ)(?:ない|なかっ|ません)|なくては(?:なら|なり|いけ)(?:ない|ません)|ないと(?:いけ|なら|なり)(?:ない|ません)"
+    "|(?:違い|ちがい|しか)(?:ない|なかっ|ありません)|かもしれ(?:ない|ません)|ませんか|ないか|だけで(?:は)?なく|少なく|少ない|[間ま]もなく|危ない|す[みい]ません|済みません"
+)
+_NUMBERS = (
+    "two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen twenty thirty forty fifty",
+    "deux trois quatre cinq six sept huit neuf dix onze douze treize quatorze quinze vingt trente quarante cinquante",
+    "zwei drei vier fünf sechs sieben acht neun zehn elf zwölf dreizehn vierzehn fünfzehn zwanzig dreißig vierzig "
+    "fünfzig",
+    "dos tres cuatro cinco seis siete ocho nueve diez once doce trece catorce quince veinte treinta cuarenta cincuenta",
+    "due tre quattro cinque sei sette otto nove dieci undici dodici tredici quattordici quindici venti trenta quaranta "
+    "cinquanta",
+    "dois três quatro cinco seis sete oito nove dez onze doze treze quatorze quinze vinte trinta quarenta cinquenta",
+    "twee drie vier vijf zes zeven acht negen tien elf twaalf dertien veertien vijftien twintig dertig veertig vijftig",
+    "два три четыре пять шесть семь восемь девять десять одиннадцать двенадцать тринадцать четырнадцать пятнадцать "
+    "двадцать тридцать сорок пятьдесят",
+    "две трёх четырёх пяти шести семи восьми девяти десяти одиннадцати двенадцати",
+    "duas",
+)
+_COUNTED = [*range(2, 16), 20, 30, 40, 50]
+_JAPANESE_NUMBER = re.compile("[二三四五六七八九十](?=[人匹本個枚冊台時年月日回杯階歳つ])")
+_VALUES = {word: str(value) for words in _NUMBERS for value, word in zip(_COUNTED, words.split(), strict=False)}
+_VALUES |= {sign: str(value) for value, sign in enumerate("二三四五六七八九十", 2)}
+_SETS = {
+    language: (set(_COMMON.get(language, "").split()), set(words.split())) for language, words in _NEGATIVE.items()
+}
+# Subjects by their form: "Gestern kam ich" is "Ich kam gestern".
+_SUBJECTS = set("ich du er wir ik jij hij wij we".split())
+_JAPANESE_ROLES = re.compile("(.+?)[はが](.+?)[をに](.+)")
+# Words of a passive, or of a list, in which names may come in another order.
+_PASSIVE = set("by par von da por pelo pela dal door and et und y e en or ou oder o of".split())
 
 
 def paraphrase_mining(
@@ -93,10 +160,22 @@ def mine_paraphrases(
 
 
 def split_pairs(pairs: Bitext, texts: Sequence[str]) -> tuple[Bitext, Bitext]:
-    """Pairs of texts that say the same, and those that differ by the rules of `xsent.mining.differences`."""
+    """Pairs of texts that say the same, and those that differ by the rules of `difference`."""
     places = zip(pairs.src.tolist(), pairs.trg.tolist(), strict=True)
     apart = np.array([difference(texts[i], texts[j]) is not None for i, j in places], np.bool_)
     return pairs.take(~apart), pairs.take(apart)
+
+
+def difference(first: str, second: str) -> Difference | None:
+    """What two texts, in one of the nine languages each, differ in; None if by these rules they do not."""
+    texts = [unicodedata.normalize("NFKC", text) for text in (first, second)]
+    left, right = (_numbers(text) for text in texts)
+    if left - right and right - left:
+        return "number"
+    if _negates(texts[0]) != _negates(texts[1]):
+        return "negation"
+    words = [_WORD.findall(text) for text in texts]
+    return "order" if _reordered(*words) or _names_swapped(*words) or _roles_swapped(*texts) else None
 
 
 def group_pairs(pairs: Iterable[tuple[int, int]], apart: Iterable[tuple[int, int]] = ()) -> list[list[int]]:
@@ -121,19 +200,10 @@ def group_pairs(pairs: Iterable[tuple[int, int]], apart: Iterable[tuple[int, int
 def _neighbours(rows: NormalizedBlocks, show_progress_bar: bool) -> Neighbours:
     """The nearest neighbours of every row, without itself."""
     best = TopK(len(rows), min(_NEIGHBOURS, len(rows) - 1))
-    product = BlockProduct()
-    with Progress("sentences compared", len(rows), enabled=show_progress_bar) as progress:
-        for start in range(0, len(rows), STRIP):
-            strip = rows.block(start, STRIP)
-            for first in range(0, len(rows), CANDIDATES):
-                block = rows.block(first, CANDIDATES)
-                for line in range(0, len(strip), QUERIES):
-                    scores = product(strip[line : line + QUERIES], block)
-                    top = start + line
-                    own = np.arange(max(top, first), min(top + len(scores), first + len(block)))
-                    scores[own - top, own - first] = -np.inf  # itself
-                    best.add(top, first, scores)
-            progress.advance(len(strip))
+    for top, first, scores in compare_blocks(rows, rows, show_progress_bar=show_progress_bar):
+        own = np.arange(max(top, first), min(top + len(scores), first + scores.shape[1]))
+        scores[own - top, own - first] = -np.inf  # itself
+        best.add(top, first, scores)
     return Neighbours(best.indices, best.scores)
 
 
@@ -147,3 +217,57 @@ def _around(cosines: Floats) -> Floats:
     means = np.take_along_axis(cosines, after + np.arange(_AROUND), axis=1).mean(axis=1)
     clamped: Floats = np.clip(means, np.float32(_LEAST), np.float32(_MOST))
     return clamped
+
+
+def _numbers(text: str) -> set[str]:
+    """The numbers of a text, without the signs inside of them and the minutes of a full hour."""
+    found = set[str]()
+    for number in _NUMBER.findall(text):
+        plain = re.sub(r"[.,]\d0$", lambda match: match[0][:-1], number)  # 3.50
+        hour, *minutes = re.split(" ?[:h] ?", plain)  # "half past two" has the hour alone
+        found |= {
+            re.sub(r"\D", "", part).lstrip("0") for part in (hour, hour if minutes in (["00"], ["00", "00"]) else plain)
+        }
+    found |= {_VALUES[word] for word in _WORD.findall(text.lower()) if word in _VALUES}
+    return found | {_VALUES[sign] for sign in _JAPANESE_NUMBER.findall(text)}
+
+
+def _negates(text: str) -> bool:
+    language = next((code for code, script in _SCRIPTS if script.search(text)), None)
+    if language == "ja":
+        return bool(_NEGATIVE_JAPANESE.search(_NO_NEGATION.sub("", text)))
+    words = set(_WORD.findall(text.lower()))
+    if not language:
+        known = {code: len(words & (common | negative)) for code, (common, negative) in _SETS.items()}
+        most = max(known.values())
+        likely = [code for code, count in known.items() if count == most]
+    else:
+        likely = [language]
+    return any(words & _SETS[code][1] for code in likely) or ("en" in likely and bool(_CONTRACTED.search(text)))
+
+
+def _reordered(first: list[str], second: list[str]) -> bool:
+    """Whether the same words stand in another order that is more than one group of words put elsewhere."""
+    left, right = ([word.casefold() for word in words] for words in (first, second))
+    if left == right or sorted(left) != sorted(right):
+        return False
+    while left[0] == right[0]:
+        left, right = left[1:], right[1:]
+    while left[-1] == right[-1]:
+        left, right = left[:-1], right[:-1]
+    if _SUBJECTS & {left[0], left[-1], right[0], right[-1]}:
+        return False
+    return all(left[turn:] + left[:turn] != right for turn in range(len(left)))
+
+
+def _names_swapped(first: list[str], second: list[str]) -> bool:
+    names = [word for word in first if word[0].isupper() and len(word) > 2 and word in second]
+    if len(names) != 2 or names[0] == names[1] or second.index(names[0]) < second.index(names[1]):
+        return False
+    return not _PASSIVE & {word.lower() for word in first + second}
+
+
+def _roles_swapped(first: str, second: str) -> bool:
+    """Whether two Japanese texts have the same subject and object, the other way round."""
+    left, right = _JAPANESE_ROLES.fullmatch(first), _JAPANESE_ROLES.fullmatch(second)
+    return left is not None and right is not None and left.group(1, 2, 3) == right.group(2, 1, 3)

@@ -37,7 +37,6 @@ STORED = np.dtype("<f2")
 BLOCK = 2048  # rows read at once
 
 VERSION = 3
-_OLDER = 2  # its indexes of lines have no words, those of documents have words with accents
 INDEX, UNFINISHED = "index", "unfinished"  # names of states
 
 _CONTEXT_END = "\x1f"  # unit separator
@@ -117,16 +116,15 @@ class StoredDocument(NamedTuple):
     passages: int  # their number
 
 
-# No text is stored twice, and no places of words in it; the tokenizer takes the keys of words as they are.
-_WORD_TABLE = "CREATE VIRTUAL TABLE words USING fts5(keys, content = '', tokenize = 'ascii', detail = 'none')"
 _ADD_WORDS = "INSERT INTO words (rowid, keys) VALUES (?, ?)"
 _DROP_WORDS = "INSERT INTO words (words, rowid, keys) VALUES ('delete', ?, ?)"
 _LAST = 2**62  # above every row
 
+# No text is stored twice, and no places of words in it; the tokenizer takes the keys of words as they are.
 _TABLES = f"""BEGIN;
 CREATE TABLE states (name TEXT PRIMARY KEY, {", ".join(field.name for field in fields(IndexState))});
 CREATE TABLE passages (row INTEGER PRIMARY KEY, {", ".join(Passage._fields)});
-{_WORD_TABLE};
+CREATE VIRTUAL TABLE words USING fts5(keys, content = '', tokenize = 'ascii', detail = 'none');
 PRAGMA user_version = {VERSION};
 COMMIT"""
 
@@ -135,20 +133,11 @@ CREATE TABLE documents (name TEXT PRIMARY KEY, stamp, first, passages);
 CREATE TABLE removed (first INTEGER PRIMARY KEY, count);
 COMMIT"""
 
-_UPGRADE = (
-    "BEGIN",
-    "DROP TRIGGER IF EXISTS added",
-    "DROP TRIGGER IF EXISTS gone",
-    "DROP TABLE IF EXISTS words",
-    _WORD_TABLE,
-    f"PRAGMA user_version = {VERSION}",
-)
-
 
 class IndexDatabase:
     """An open database of an index; threads may share it.
 
-    To `write`, it is made if there is none, and one of the version before is brought up to date.
+    To `write`, it is made if there is none.
 
     Every method raises DataError if the database is damaged, and OSError if the disk fails.
     """
@@ -172,10 +161,7 @@ class IndexDatabase:
             if write and not version:
                 self._connection.executescript(_TABLES)
                 version = VERSION
-            if write and version == _OLDER:
-                self._upgrade()
-                version = VERSION
-        if version not in (VERSION, _OLDER):
+        if version != VERSION:
             reason = f"version {version} is unknown, this xsent reads {VERSION}"
             raise DataError(f"{self.path}: {reason}; upgrade xsent or build the index again")
 
@@ -199,7 +185,7 @@ class IndexDatabase:
 
     def has_documents(self) -> bool:
         """Whether this is an index of documents; others are of lines."""
-        return self._has("documents")
+        return bool(self._read("SELECT 1 FROM sqlite_master WHERE name = 'documents'"))
 
     def documents(self) -> list[StoredDocument]:
         """All documents, in the order of their rows."""
@@ -232,7 +218,7 @@ class IndexDatabase:
         least: what a query in another language shares by chance ("die", "a") is little.
         """
         words = {keys[0]: (keys, rare) for keys in word_keys(text) if (rare := rarity(keys))}.values()
-        if not 0 < len(words) <= _MOST_WORDS or not self._has("words"):
+        if not 0 < len(words) <= _MOST_WORDS:
             return {}
         shares: dict[int, float] = {}
         common: list[tuple[str, float]] = []
@@ -312,13 +298,6 @@ class IndexDatabase:
         """The error to raise where the database is damaged."""
         return DataError(f"{self.path}: damaged ({reason}); build the index again")
 
-    def _upgrade(self) -> None:
-        """Give an index of the version before its words."""
-        with self._connection as connection:
-            for statement in _UPGRADE:
-                connection.execute(statement)
-            self._write_words(_ADD_WORDS, 0)
-
     def _write_words(self, statement: str, first: int, last: int = _LAST) -> None:
         """Add or drop the words of passages; not by a function of SQL, which would swallow Ctrl-C."""
         found = self._connection.execute("SELECT row, text FROM passages WHERE row BETWEEN ? AND ?", (first, last))
@@ -334,9 +313,6 @@ class IndexDatabase:
             self._connection.execute("DELETE FROM documents WHERE name = ?", (name,))
             if count:
                 self._connection.execute("INSERT INTO removed VALUES (?, ?)", found)
-
-    def _has(self, table: str) -> bool:
-        return bool(self._read("SELECT 1 FROM sqlite_master WHERE name = ?", table))
 
     def _having(self, match: str, where: str, *values: object) -> list[int]:
         """Rows whose words match."""

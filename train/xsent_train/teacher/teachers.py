@@ -1,31 +1,173 @@
-"""The teachers of a training: one, several joined, or a network whose layers are taken over."""
+"""The teachers of a training: one, several joined into one, or a network whose layers are taken over.
 
-from collections.abc import Mapping, Sequence
+Each of several teachers' vectors lose their mean and get length 1; joined with the roots of their weights, the cosine
+of the whole is the weighted mean of the teachers' cosines. The first principal axes of such vectors span the student's
+space, most important first, so that its prefixes are good by themselves. A pair has one target: each teacher's mean of
+both sides, as far as it knows their languages. A ridge regression from the others stands in for a teacher that knows
+neither.
+
+Shapes: n pairs, E numbers of all teachers' vectors together, D axes.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from safetensors.torch import load_file, save
+
 from xsent.errors import BundleError, DataError
+from xsent.files.atomic import as_data_error, atomic_file
 from xsent.open_model import SupportsEncode, open_model
+from xsent.similarity import Floats, unit_rows
+from xsent_train.data.corpus import ENGLISH, Pair, digest
+from xsent_train.model import solve_ridge
 from xsent_train.recipe import Recipe, StageConfig, TeacherConfig
 from xsent_train.teacher.bert import TeacherBert, TeacherInput, read_teacher
-from xsent_train.teacher.joined import JoinedTeacher, Member
-from xsent_train.teacher.teacher import Teacher, Teaches, files_identity
+from xsent_train.teacher.teacher import Teacher, Teaches, files_identity, short_hash
 from xsent_train.teacher.usem3 import open_usem3
+from xsent_train.teacher.vectors import CACHE_REMEDY, SENTENCES, TeacherVectors
 
 ONLY = ""  # name of a teacher that stands alone
+FEWEST = 2  # pairs an axis that the axes are fitted on, at least
+
+Fit = Mapping[str, Floats]  # `means` [E], `moments` [E, E] and `axes` [E, D]
 
 
-def open_teacher(path: Path) -> Teacher:
-    """Open a bundle, a checkpoint, a folder of sentence-transformers, its 8-bit form, or the package `usem3`.
+@dataclass(frozen=True)
+class Member:
+    """One of several teachers."""
 
-    Raises DataError or MissingExtraError if it cannot be opened.
-    """
-    try:
-        usem3 = path == Path("usem3") and not path.exists()
-        encoder: SupportsEncode = open_usem3() if usem3 else open_model(path)
-    except BundleError as error:
-        raise DataError(f"teacher {error}") from error
-    return Teacher(path, encoder, getattr(encoder, "fingerprint", None) or files_identity(path))
+    name: str
+    teacher: Teacher
+    settings: TeacherConfig
+
+    def sides(self, pair: Pair) -> list[str]:
+        """The sentences of a pair in languages that it knows."""
+        sides = [(pair.english, pair.language if pair.alone else ENGLISH)]
+        if not pair.alone:
+            sides.append((pair.translation, pair.language))
+        known = self.settings.languages or self.teacher.languages
+        return [text for text, language in sides if not known or language in known]
+
+    @property
+    def identity(self) -> str:
+        """Identity of its vectors."""
+        identity, prompt = self.teacher.identity, self.settings.prompt
+        return short_hash([identity, prompt]) if prompt else identity
+
+
+class JoinedTeacher:
+    """Several teachers as one; each encodes a sentence once, and the vectors are kept in a folder."""
+
+    def __init__(self, members: Sequence[Member], dim: int) -> None:
+        self.members = members
+        self.dim = dim
+        if dim > (width := sum(member.teacher.dim for member in members)):
+            raise DataError(f"dim = {dim}: the teachers' vectors have {width} numbers together, dim is at most that")
+        self._vectors: dict[str, TeacherVectors] = {}
+        self._fit: Fit = {}
+        self._key = ""
+
+    @property
+    def identity(self) -> str:
+        """Identity of the joined vectors, by the teachers, their settings and the text that the axes are fitted on."""
+        parts = [[m.name, m.identity, m.settings.weight, list(m.settings.languages)] for m in self.members]
+        return short_hash([parts, self.dim, self._key])
+
+    @property
+    def matrices(self) -> Fit:
+        """The matrices from the teachers' vectors to targets: `means` [E] and `axes` [E, D]."""
+        return {name: self._fit[name] for name in ("means", "axes")}
+
+    def prepare(self, folder: Path, key: str, sample: Callable[[], Sequence[Pair]]) -> None:
+        """Open the vectors and axes in a folder, for a store of this key; fit missing axes on a sample of its pairs."""
+        self._key = key
+        for member in self.members:
+            path, about = folder / f"{member.name}-{member.identity}", {"teacher": member.identity}
+            opened = TeacherVectors(path, dim=member.teacher.dim, about=about, keys=SENTENCES)
+            self._vectors[member.name] = opened
+        file = folder / f"joined-{self.identity}.safetensors"
+        if not file.exists():
+            fit = {
+                name: torch.from_numpy(np.ascontiguousarray(array)) for name, array in self._fitted(sample()).items()
+            }
+            with atomic_file(file) as out:
+                out.write(save(fit))
+        with as_data_error(file, CACHE_REMEDY):
+            self._fit = {name: tensor.numpy() for name, tensor in load_file(file).items()}
+
+    def targets(self, pairs: Sequence[Pair]) -> Floats:
+        """The student's targets [n, D], not of length 1. Raises DataError if no teacher knows a pair's language."""
+        joined, known = self._joined(pairs, self._fit["means"])
+        for pattern in np.unique(known, axis=0):
+            rows = (known == pattern).all(axis=1)
+            if not pattern.any():
+                pair = pairs[int(rows.argmax())]
+                raise DataError(f"no teacher knows {pair.language!r}, the language of {pair.english[:60]!r}")
+            joined[rows] = self._filled(joined[rows], pattern)
+        return unit_rows(joined) @ self._fit["axes"]
+
+    def vectors(self, name: str, sentences: Sequence[str]) -> Floats:
+        """The unit vectors of sentences by one of the teachers [n, its dimensions], made now or read from disk."""
+        member, kept = next(m for m in self.members if m.name == name), self._vectors[name]
+        digests = np.array([digest(sentence) for sentence in sentences], np.uint64)
+        texts = dict(zip(digests.tolist(), sentences, strict=True))
+        missing = np.unique(kept.missing(digests))
+        if len(missing):
+            made = member.teacher.encode([member.settings.prompt + texts[key] for key in missing.tolist()])
+            kept.add(missing, made.astype(np.float16))
+        return kept.rows(digests)
+
+    @cached_property
+    def _columns(self) -> list[slice]:
+        """Where each teacher's numbers are among those of all."""
+        ends = np.cumsum([member.teacher.dim for member in self.members]).tolist()
+        return [slice(start, end) for start, end in zip([0, *ends], ends, strict=False)]
+
+    def _joined(self, pairs: Sequence[Pair], means: Floats) -> tuple[Floats, NDArray[np.bool_]]:
+        """Weighted vectors of pairs [n, E] without these means, and which teachers know each [n, teachers]."""
+        joined = np.zeros((len(pairs), self._columns[-1].stop), np.float32)
+        known = np.zeros((len(pairs), len(self.members)), np.bool_)
+        for number, (member, columns) in enumerate(zip(self.members, self._columns, strict=True)):
+            sides = [member.sides(pair) for pair in pairs]
+            rows = np.repeat(np.arange(len(pairs)), [len(texts) for texts in sides])
+            vectors = self.vectors(member.name, [text for texts in sides for text in texts])
+            np.add.at(joined[:, columns], rows, unit_rows(unit_rows(vectors) - means[columns]))
+            joined[:, columns] = unit_rows(joined[:, columns]) * member.settings.weight**0.5
+            known[rows, number] = True
+        return joined, known
+
+    def _fitted(self, pairs: Sequence[Pair]) -> Fit:
+        """Means, moments and axes, of the pairs that every teacher knows. Raises DataError if they are few."""
+        complete = [pair for pair in pairs if all(member.sides(pair) for member in self.members)]
+        if len(complete) < FEWEST * self.dim:
+            raise DataError(f"{len(complete)} pairs that all teachers know; the axes need {FEWEST * self.dim} or more")
+        means = np.concatenate([self._mean(member, complete) for member in self.members])
+        joined = unit_rows(self._joined(complete, means)[0])
+        moments = joined.T @ joined / len(joined)
+        axes = np.linalg.eigh(moments.astype(np.float64))[1][:, ::-1][:, : self.dim]
+        return {"means": means, "moments": moments, "axes": axes.astype(np.float32)}
+
+    def _mean(self, member: Member, pairs: Sequence[Pair]) -> Floats:
+        texts = [text for pair in pairs for text in member.sides(pair)]
+        mean: Floats = unit_rows(self.vectors(member.name, texts)).mean(axis=0)
+        return mean
+
+    def _filled(self, joined: Floats, known: NDArray[np.bool_]) -> Floats:
+        """Joined vectors [n, E] of pairs that these teachers know, with an estimate of the vectors of the others."""
+        if known.all():
+            return joined
+        have = np.concatenate([np.full(m.teacher.dim, one) for m, one in zip(self.members, known, strict=True)])
+        moments = self._fit["moments"].astype(np.float64)
+        squares, products = (torch.from_numpy(moments[np.ix_(have, columns)]) for columns in (have, ~have))
+        matrix = solve_ridge(squares, products).float().numpy()
+        filled = joined.copy()
+        filled[:, ~have] = joined[:, have] @ matrix
+        return filled
 
 
 @dataclass(frozen=True)
@@ -100,3 +242,16 @@ def open_joined(settings: Mapping[str, TeacherConfig], paths: Mapping[str, Path]
         known = ", ".join(settings)
         raise DataError(f"--teacher {unknown[0]}=...: the recipe has no such teacher; its teachers are {known}")
     return JoinedTeacher([Member(name, open_teacher(paths[name]), one) for name, one in settings.items()], dim)
+
+
+def open_teacher(path: Path) -> Teacher:
+    """Open a bundle, a checkpoint, a folder of sentence-transformers, its 8-bit form, or the package `usem3`.
+
+    Raises DataError or MissingExtraError if it cannot be opened.
+    """
+    try:
+        usem3 = path == Path("usem3") and not path.exists()
+        encoder: SupportsEncode = open_usem3() if usem3 else open_model(path)
+    except BundleError as error:
+        raise DataError(f"teacher {error}") from error
+    return Teacher(path, encoder, getattr(encoder, "fingerprint", None) or files_identity(path))

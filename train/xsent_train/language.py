@@ -1,6 +1,7 @@
-"""Teaching a trained encoder a new language, and nothing else."""
+"""Teaching a trained encoder a new language: what the new one gains, and what the old ones lose."""
 
 import logging
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cache, cached_property, partial
@@ -13,19 +14,31 @@ from torch import Tensor
 
 from xsent.bundle import file_digest
 from xsent.errors import DataError
+from xsent.evaluation.translation import DIRECTIONS, languages_of, tatoeba
 from xsent.files.atomic import atomic_file, read_json, to_json
 from xsent.similarity import Floats, unit_rows
-from xsent_train.checkpoint import TABLE, TOKENIZER, VALIDATION, Checkpoint, load_checkpoint, save_checkpoint
+from xsent_train.checkpoint import (
+    TABLE,
+    TOKENIZER,
+    VALIDATION,
+    Checkpoint,
+    CheckpointEncoder,
+    identify,
+    load_checkpoint,
+    open_checkpoint,
+    save_checkpoint,
+    with_table,
+)
 from xsent_train.data.corpus import Corpus, Pair, write_pairs
 from xsent_train.data.preparation import Newcomer, read_newcomer
 from xsent_train.data.sampling import evenly
 from xsent_train.data.vocabulary import ModelProto, grow_vocabulary, is_text, open_model, read_model
-from xsent_train.from_bundle import identify, open_checkpoint, with_table
 from xsent_train.model import ridge
 from xsent_train.recipe import LAYER_SHAPE, ContrastiveDistil, CorpusConfig, Objectives, Recipe, StageConfig
 from xsent_train.teacher.teacher import Teacher
 from xsent_train.teacher.teachers import Teachers, open_teacher
 from xsent_train.trainer import Trainer
+from xsent_train.validation import Validation
 
 logger = logging.getLogger(__name__)
 
@@ -35,6 +48,9 @@ EPOCHS, MOST_SEEN = 10, 2_000_000
 SMALL = 0.02  # standard deviation of a row that starts from nothing, as in a new encoder
 FEWEST = 8  # sentences a number of the teachers' vectors that the regression is fitted on, at least
 MOST = 20_000  # more find little more
+MOST_LOST = 0.3  # points of P@1 that an old language may lose
+
+Scores = dict[str, float]  # P@1 in per cent, by test
 
 
 @dataclass(frozen=True)
@@ -265,3 +281,102 @@ def _finish(addition: Addition, before: Checkpoint, grown: Checkpoint, trained: 
     path = addition.out / "checkpoint"
     save_checkpoint(path, about, weights, None, kept)
     return load_checkpoint(path)
+
+
+@dataclass(frozen=True)
+class LanguageComparison:
+    """Every language before and after, the new one last."""
+
+    language: str  # the new one
+    pairs: Mapping[str, int]  # held-out pairs by language
+    # By language: `held_out` (a translation's English among that of all languages), and of Tatoeba `xx_en` and `en_xx`
+    before: Mapping[str, Scores]
+    after: Mapping[str, Scores]
+    sentences: int  # held-out sentences of the old languages, English among them
+    same_pieces: int  # how many of them are cut into pieces as before
+    same_vectors: int  # how many of those have the same vector, to the bit
+
+    @property
+    def changes(self) -> dict[str, Scores]:
+        """Points won by language; below 0 where they were lost."""
+        return {
+            language: {name: self.after[language][name] - score for name, score in scores.items()}
+            for language, scores in self.before.items()
+        }
+
+    def rows(self) -> list[dict[str, object]]:
+        """One row a language."""
+        rows = []
+        for language, changes in self.changes.items():
+            row: dict[str, object] = {"language": language, "pairs": self.pairs[language]}
+            before, after = self.before[language], self.after[language]
+            for name, change in changes.items():
+                row |= {f"{name} before": before[name], f"{name} after": after[name], f"{name} change": change}
+            rows.append(row)
+        return rows
+
+    def notes(self) -> list[str]:
+        """The facts that are not in the rows, a line each."""
+        notes = [
+            f"held-out sentences of the old languages: {self.sentences:,}; cut into pieces as before: "
+            f"{self.same_pieces:,} ({100 * self.same_pieces / max(self.sentences, 1):.2f}%); of these with the same "
+            f"vector to the bit: {self.same_vectors:,}"
+        ]
+        if self.before.keys() <= {self.language}:
+            notes.append("no old language was measured: PAIRS holds no pairs of one, and --tatoeba names no test files")
+        if self.language not in self.before:
+            notes.append(f"{self.language} was not measured: PAIRS holds no pairs of it; name test files by --tatoeba")
+        return notes
+
+    def as_json(self) -> dict[str, object]:
+        """All of it."""
+        counts = {name: getattr(self, name) for name in ("sentences", "same_pieces", "same_vectors")}
+        return {"language": self.language, "rows": self.rows(), **counts}
+
+    def failures(self) -> list[str]:
+        """Old languages that lost too much, and a new one that gained nothing, in words."""
+        failures = []
+        for language, changes in self.changes.items():
+            worst, best = min(changes.values()), max(changes.values())
+            if language == self.language and best <= 0:
+                failures.append(f"{language} gained nothing")
+            elif language != self.language and worst < -MOST_LOST:
+                failures.append(f"{language} lost {-worst:.1f} points")
+        return failures
+
+
+def compare_languages(before: Checkpoint, after: Checkpoint, tests: Path | None) -> LanguageComparison:
+    """Measure an encoder before and after it learnt a language, the last of its languages.
+
+    Both run in the same way, so that nothing but the training makes a difference. The tests are the held-out pairs of
+    the second, and files of `xsent.evaluation.translation.tatoeba`. Raises DataError if one cannot be read.
+    """
+    new = after.languages[-1]
+    pairs = list(Corpus([after.validation] if after.validation.exists() else []))
+    counts = Counter(pair.language for pair in pairs)
+    old, now = (_score(checkpoint, after, tests) for checkpoint in (before, after))
+    found = {name: old[name] for name in after.languages if name in old}
+    sentences = list(dict.fromkeys(pair.english for pair in pairs))
+    sentences += dict.fromkeys(pair.translation for pair in pairs if pair.language != new)
+    return LanguageComparison(new, counts, found, now, len(sentences), *_unmoved(before, after, sentences))
+
+
+def _score(checkpoint: Checkpoint, after: Checkpoint, tests: Path | None) -> dict[str, Scores]:
+    held_out = Validation(after.validation, checkpoint.tokenizer) if after.validation.exists() else None
+    p1 = held_out.measure(checkpoint.load_encoder())["p1"] if held_out else {}
+    scores = {language: {"held_out": score} for language, score in p1.items()}
+    if tests is not None:
+        languages = languages_of(CheckpointEncoder(after), tests)
+        found = tatoeba(CheckpointEncoder(checkpoint), tests, languages).scores
+        for language, score in found.items():
+            scores.setdefault(language, {}).update((way, score[way]) for way in DIRECTIONS)
+    return scores
+
+
+def _unmoved(before: Checkpoint, after: Checkpoint, sentences: list[str]) -> tuple[int, int]:
+    """How many sentences are cut as before, and how many of those have the same vector."""
+    cuts = [checkpoint.load_tokenizer().encode(sentences) for checkpoint in (before, after)]
+    # Both encode the same sentences: the last bits of a vector depend on the other sentences of its batch.
+    same = [sentence for sentence, old, new in zip(sentences, *cuts, strict=True) if old == new]
+    vectors = [CheckpointEncoder(checkpoint).encode(same) for checkpoint in (before, after)]
+    return len(same), int((vectors[0] == vectors[1]).all(axis=1).sum())

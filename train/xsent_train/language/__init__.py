@@ -1,1 +1,0 @@
-"""The package xsent_train.language."""

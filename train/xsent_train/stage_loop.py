@@ -1,0 +1,175 @@
+"""The steps of a stage: loss, gradient, AdamW, validation, checkpoints."""
+
+import json
+import logging
+import math
+import signal
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from statistics import fmean
+from threading import Event
+from typing import Any
+
+import torch
+from lightning_fabric import Fabric
+from torch import nn
+from tqdm import tqdm
+
+from xsent.errors import XsentError
+from xsent_train.data.batches import Batch, Batches
+from xsent_train.devices import average, on_first_rank
+from xsent_train.losses.stage_model import Losses, TrainingModel
+from xsent_train.recipe import StageConfig
+from xsent_train.validation import Scores, Validation
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass
+class StageLoop:
+    """The steps of a stage, over its model and its optimiser."""
+
+    model: TrainingModel
+    optimizer: torch.optim.Optimizer
+    fabric: Fabric
+    validation: Validation
+    log: Path  # gets a JSON line at every validation
+    seed: int
+    save: Callable[[int, Scores], Path]  # writes a checkpoint of a step and the scores of the last validation
+    save_minutes: float
+    on_step: Callable[[], None]
+
+    def __post_init__(self) -> None:
+        """Put model and optimiser on the device."""
+        self.stage = self.model.stage
+        self._module, self._optimizer = self.fabric.setup(self.model, self.optimizer)
+        self._losses: dict[str, float] = {}
+        self._scores: Scores = {}
+
+    def run(self, batches: Batches, steps_before: int) -> Path:
+        """Train to the end after the steps that were made before; returns the last checkpoint.
+
+        Ctrl-C writes one, and is raised. Raises XsentError if the loss is no longer a number.
+        """
+        steps = self.stage.steps
+        began = saved = time.monotonic()
+        # One progress bar for all processes; none unless on a terminal.
+        hidden = None if self.fabric.is_global_zero else True
+        bar = tqdm(total=steps, initial=steps_before, desc=self.stage.name, unit="step", disable=hidden)
+        with interruption() as interrupted, bar:
+            for done, batch in enumerate(batches.since(steps_before), steps_before + 1):
+                self._step(done - 1, batch)
+                self.on_step()
+                bar.update()
+                if done % self.stage.validate_every == 0 and done < steps:
+                    self._validate(done, (time.monotonic() - began) / (done - steps_before))
+                stop, late = self._agree(interrupted.is_set(), time.monotonic() - saved > 60 * self.save_minutes)
+                if stop and done < steps:
+                    path = self.save(done, self._scores)
+                    logger.info("saved %s; the same command resumes from there", path)
+                    raise KeyboardInterrupt
+                if late and done < steps:
+                    self.save(done, self._scores)
+                    saved = time.monotonic()
+            self._validate(steps, (time.monotonic() - began) / max(steps - steps_before, 1))
+            path = self.save(steps, self._scores)
+            if interrupted.is_set():  # during the last step or the last validation
+                raise KeyboardInterrupt
+            return path
+
+    def _agree(self, stop: bool, late: bool) -> tuple[bool, bool]:
+        """The same answer on all ranks: whether one was interrupted, whether the first wants a checkpoint."""
+        if self.fabric.world_size == 1:
+            return stop, late
+        flags = torch.tensor([stop, late and self.fabric.is_global_zero], device=self.fabric.device).float()
+        agreed = self.fabric.all_reduce(flags, reduce_op="sum")
+        assert isinstance(agreed, torch.Tensor)
+        return bool(agreed[0] > 0), bool(agreed[1] > 0)
+
+    def _step(self, step: int, batch: Batch) -> None:
+        # Dropout as a function of step and rank, so that a resume needs no generator state.
+        torch.manual_seed(self.seed + step * self.fabric.world_size + self.fabric.global_rank)
+        for parameters in self._optimizer.param_groups:
+            parameters["lr"] = parameters["peak"] * schedule(step, self.stage)
+        losses: Losses = self._module(batch)
+        weights = self.stage.objectives.weights
+        total = torch.stack([weights[name] * loss for name, loss in losses.items()]).sum()
+        # Over all ranks, so that they also stop together.
+        values = average(self.fabric, torch.stack(list(losses.values())).detach()).tolist()
+        self._losses = dict(zip(losses, values, strict=True))
+        bad = [name for name, loss in self._losses.items() if not math.isfinite(loss)]
+        if bad:
+            raise diverged(self.stage, step, f"the loss of {' and of '.join(bad)} is no longer a number")
+        self._optimizer.zero_grad()
+        self.fabric.backward(total)
+        gradient = self.model.encoder.table.weight.grad
+        if self.stage.frozen_rows and gradient is not None:
+            gradient[: self.stage.frozen_rows] = 0
+        if most := self.stage.clip:
+            norm = self.fabric.clip_gradients(self._module, self._optimizer, max_norm=most, error_if_nonfinite=False)
+            if norm is not None and not torch.isfinite(norm):
+                raise diverged(self.stage, step, "the gradients are no longer numbers")
+        self._optimizer.step()
+
+    def _validate(self, done: int, seconds: float) -> None:
+        """Measure on the first rank after `done` steps, of `seconds` each, and log the scores."""
+        on_first_rank(self.fabric, partial(self._measure, done, seconds))
+
+    def _measure(self, done: int, seconds: float) -> None:
+        stage = self.stage
+        scores = self._scores = self.validation.measure(self.model.encoder)
+        with open(self.log, "a") as log:
+            log.write(json.dumps({"stage": stage.name, "step": done, **self._losses, **scores}) + "\n")
+        losses = "  ".join(f"{name} {loss:.4f}" for name, loss in self._losses.items())
+        found = f"P@1 {fmean(scores['p1'].values()):.2f}  loss {fmean(scores['loss'].values()):.4f}"
+        left = (stage.steps - done) * seconds / 60
+        speed = f"{stage.batch_size / seconds:.0f} pairs/s, {left:.0f} min left" if done else "no steps"
+        logger.info("%s %d/%d  %s  %s  %s", stage.name, done, stage.steps, losses, found, speed)
+
+
+@contextmanager
+def interruption() -> Iterator[Event]:
+    """The event that the first Ctrl-C sets, so that a step is finished and saved; the second one acts at once."""
+    event = Event()
+
+    def interrupt(*_: object) -> None:
+        signal.signal(signal.SIGINT, old)  # first: another Ctrl-C must not come while the event is set
+        event.set()
+        logger.warning("interrupted: saving after this step; once more stops at once")
+
+    old = signal.signal(signal.SIGINT, interrupt)
+    try:
+        yield event
+    finally:
+        signal.signal(signal.SIGINT, old)
+
+
+def diverged(stage: StageConfig, step: int, what: str) -> XsentError:
+    """The error of a training whose numbers are no longer finite."""
+    return XsentError(
+        f"stage {stage.name}, step {step}: {what}; the checkpoint before is kept; lower the stage's learning rate and "
+        f"delete its {stage.name}-* checkpoints"
+    )
+
+
+def parameter_groups(model: TrainingModel) -> list[dict[str, Any]]:
+    """Parameters by peak learning rate, the table's or the layers', and by weight decay: only matrices have one."""
+    stage = model.stage
+    groups: dict[tuple[float, float], list[nn.Parameter]] = {}
+    for parameter in model.parameters():
+        table = parameter is model.encoder.table.weight
+        rate = stage.table_learning_rate if table else stage.learning_rate
+        decays = parameter.ndim > 1 and not table
+        if parameter.requires_grad:
+            groups.setdefault((rate, stage.weight_decay if decays else 0.0), []).append(parameter)
+    return [{"params": params, "peak": peak, "weight_decay": decay} for (peak, decay), params in groups.items()]
+
+
+def schedule(step: int, stage: StageConfig) -> float:
+    """The share of the peak learning rate at a step: linear warm-up, then a cosine to zero."""
+    warmup = min(1.0, (step + 1) / max(stage.warmup, 1))
+    return warmup * 0.5 * (1 + math.cos(math.pi * step / stage.steps))
