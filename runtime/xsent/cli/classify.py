@@ -11,9 +11,29 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from xsent.cli.options import BundleOption, CleanOption, ForceOption, JsonOption, LayersOption, ModelOption, split_names
-from xsent.cli.terminal import format_table, one_line_errors, print_json, print_result, print_row
-from xsent.errors import DataError
+from xsent.cli.options import (
+    BundleOption,
+    CleanOption,
+    ColumnOption,
+    ForceOption,
+    IdOption,
+    JsonOption,
+    LayersOption,
+    ModelOption,
+    RowsOption,
+    ThreadsOption,
+    split_names,
+)
+from xsent.cli.terminal import (
+    Progress,
+    format_table,
+    known_total,
+    one_line_errors,
+    print_json,
+    print_result,
+    row_output,
+)
+from xsent.files.tables import TextSource, place_of, read_pairs
 
 if TYPE_CHECKING:
     from xsent.classification.classifier import ClassWeight, LinearClassifier
@@ -32,8 +52,10 @@ _BLOCK = 256  # vectors classified at once
 ColumnsOption = Annotated[
     str | None,
     typer.Option(
+        "--columns",
+        "--column",
         metavar="LABEL,TEXT[,TEXT]",
-        help="Columns to read, in a file whose first line names them. Default: label and one or two texts, no names.",
+        help="Columns of a CSV, JSON Lines or Parquet file. Default: label and one or two texts, with tabs between.",
     ),
 ]
 BalancedOption = Annotated[bool, typer.Option("--balanced", help="Give rare labels the same weight as frequent ones.")]
@@ -42,10 +64,13 @@ BalancedOption = Annotated[bool, typer.Option("--balanced", help="Give rare labe
 @app.command(epilog="Example: xsent classify fit train.tsv topics.npz")
 @one_line_errors()
 def fit(
-    train: Annotated[Path, typer.Argument(help="Lines of label and text, or label and two texts, with tabs between.")],
+    train: Annotated[
+        Path, typer.Argument(help="Lines of label and text, or label and two texts, with tabs between; or a table.")
+    ],
     head: Annotated[Path, typer.Argument(help="A new .npz file; a .json file of the same name is written too.")],
     model: BundleOption = None,
     layers: LayersOption = None,
+    threads: ThreadsOption = None,
     clean: CleanOption = False,
     columns: ColumnsOption = None,
     balanced: BalancedOption = False,
@@ -60,7 +85,7 @@ def fit(
     from xsent.encoder import SentenceEncoder
 
     head_files(head, new=not force)
-    encoder = SentenceEncoder(model, layers=layers, clean=clean)
+    encoder = SentenceEncoder(model, layers=layers, threads=threads, clean=clean)
     examples = read_examples(train, _names(columns))
     vectors = examples.encode(encoder, show_progress_bar=sys.stderr.isatty())
     fitted = LinearClassifier.fit(
@@ -93,35 +118,30 @@ def predict(
         str,
         typer.Argument(help="One text a line, or two with a tab between for a head of pairs; - reads standard input."),
     ] = "-",
+    column: ColumnOption = None,
+    id: IdOption = None,
+    output: RowsOption = None,
     model: BundleOption = None,
     layers: LayersOption = None,
+    threads: ThreadsOption = None,
     clean: CleanOption = False,
     unknown: Annotated[
         float | None,
         typer.Option(min=0, max=1, help="Answer unknown below this probability, and with 0 never; default: as fitted."),
     ] = None,
+    force: ForceOption = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Print label, probability and text of every line, in constant memory.
+    """Print label, probability and text of every line, in constant memory; with --id the id comes first.
 
     A text that is far from all texts of the training is unknown, and so is an empty line; neither has a probability.
     """
     from xsent.classification.classifier import LinearClassifier
     from xsent.encoder import SentenceEncoder
-    from xsent.files.text import read_fields, read_lines
 
-    encoder = SentenceEncoder(model, layers=layers, clean=clean)
+    encoder = SentenceEncoder(model, layers=layers, threads=threads, clean=clean)
     classifier = LinearClassifier.load(head, fingerprint=encoder.fingerprint)
-    lines = read_fields(file, 2, "two texts") if classifier.pairs else ([line] for line in read_lines(file))
-    total = 0
-    for texts, label, probability in _label(classifier, encoder, lines, unknown):
-        total += 1
-        if as_json:
-            print_json({"label": label, "probability": probability, "text": texts if classifier.pairs else texts[0]})
-        else:
-            print_row(label or "unknown", "" if probability is None else f"{probability:.4f}", *texts)
-    if not total:
-        raise DataError(f"{file}: empty; expected one text a line")
+    _put_labels(classifier, encoder, TextSource(file, column, id), unknown, output, as_json=as_json, force=force)
 
 
 @app.command(epilog="Example: xsent classify evaluate data/eval/sib200 --columns category,text --train en --test fr,de")
@@ -170,6 +190,46 @@ def evaluate(
 
 def _names(text: str | None) -> list[str] | None:
     return None if text is None else split_names(text)
+
+
+def _put_labels(
+    head: "LinearClassifier",
+    encoder: "SentenceEncoder",
+    source: TextSource,
+    unknown: float | None,
+    output: Path | None,
+    *,
+    as_json: bool,
+    force: bool,
+) -> None:
+    """Print or write id, label, probability and texts of every row of a source; raises DataError if it has none."""
+    names = ("text_1", "text_2") if head.pairs else ("text",)
+    columns = {"id": str, "label": str, "probability": float, **dict.fromkeys(names, str)}
+    if source.id is None:
+        del columns["id"]
+    lines = read_pairs(source.path, source.column, source.id, "two texts") if head.pairs else map(_alone, source)
+    seen = output is not None or not sys.stdout.isatty()
+    total = known_total(source) if seen and not head.pairs else None
+    count = 0
+    with (
+        row_output(output, columns, as_json=as_json, force=force) as write,
+        Progress("texts", total, enabled=None if seen else False) as progress,
+    ):
+        for texts, label, probability in progress.count(_label(head, encoder, lines, unknown)):
+            count += 1
+            name = {} if source.id is None else {"id": str(place_of(texts[0], count))}
+            if as_json:
+                print_json(
+                    {**name, "label": label, "probability": probability, "text": texts if head.pairs else texts[0]}
+                )
+            else:
+                write([*name.values(), label or "unknown", probability, *texts])
+    if not count:
+        raise source.empty()
+
+
+def _alone(text: str) -> list[str]:
+    return [text]
 
 
 def _label(

@@ -44,6 +44,21 @@ CleanOption = Annotated[
         "tags, Markdown, addresses, emoji, broken encodings.",
     ),
 ]
+ColumnOption = Annotated[
+    str | None,
+    typer.Option("--column", metavar="NAME", help="The column with the texts of a CSV, JSON Lines or Parquet file."),
+]
+PairColumnsOption = Annotated[
+    str | None,
+    typer.Option("--column", metavar="NAME,NAME", help="The two columns of a CSV, JSON Lines or Parquet file."),
+]
+IdOption = Annotated[
+    str | None, typer.Option("--id", metavar="NAME", help="The column with the ids of the rows; results name them.")
+]
+RowsOption = Annotated[
+    Path | None,
+    typer.Option("--output", "-o", help="A new .csv, .tsv, .jsonl or .parquet file; default: standard output."),
+]
 ForceOption = Annotated[bool, typer.Option("--force", help="Replace existing files.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
