@@ -58,6 +58,10 @@ ColumnsOption = Annotated[
         help="Columns of a CSV, JSON Lines or Parquet file. Default: label and one or two texts, with tabs between.",
     ),
 ]
+ExampleColumnsOption = Annotated[
+    str | None,
+    typer.Option("--columns", metavar="LABEL,TEXT", help="Columns of --examples, where that file is a table."),
+]
 BalancedOption = Annotated[bool, typer.Option("--balanced", help="Give rare labels the same weight as frequent ones.")]
 
 
@@ -98,6 +102,7 @@ def fit(
     )
     fitted.save(head, force=force)
     choice = fitted.choice
+    assert choice is not None
     facts = {"labels": fitted.labels, "examples": fitted.examples, **asdict(choice)}
     text = (
         f"{head}: {len(fitted.labels)} labels from {fitted.examples:,} examples; in cross-validation "
@@ -186,6 +191,59 @@ def evaluate(
         f"Where the examples of a label went, in %, over all of these tests:\n{confusion}\n\n{SEEDS_NOTE}"
     )
     print_result(report, text, as_json=as_json)
+
+
+@app.command(
+    "zero-shot",
+    epilog='Example: xsent classify zero-shot mails.txt --labels "bills: invoices, refunds" --labels "login: passwords"',
+)
+@one_line_errors()
+def zero_shot(
+    labels: Annotated[
+        list[str], typer.Option(metavar="LABEL: DESCRIPTION", help="In any language; give it for every label.")
+    ],
+    file: Annotated[str, typer.Argument(help="One text a line; - reads standard input.")] = "-",
+    column: ColumnOption = None,
+    id: IdOption = None,
+    output: RowsOption = None,
+    examples: Annotated[
+        Path | None, typer.Option(help="A few examples, as classify fit reads them; they refine the labels.")
+    ] = None,
+    columns: ExampleColumnsOption = None,
+    head: Annotated[Path | None, typer.Option(help="A new .npz file for classify predict.")] = None,
+    model: BundleOption = None,
+    layers: LayersOption = None,
+    threads: ThreadsOption = None,
+    clean: CleanOption = False,
+    unknown: Annotated[
+        float | None, typer.Option(min=0, max=1, help="Answer unknown below this probability, and with 0 never.")
+    ] = None,
+    force: ForceOption = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Print label, probability and text of every line without training: labels are described in words.
+
+    A text that is far from all descriptions is unknown: it is of none of the labels.
+    """
+    from xsent.classification.classifier import LinearClassifier, head_files
+    from xsent.classification.topics import read_examples
+    from xsent.encoder import SentenceEncoder
+
+    if head is not None:
+        head_files(head, new=not force)
+    encoder = SentenceEncoder(model, layers=layers, threads=threads, clean=clean)
+    known = None if examples is None else read_examples(examples, _names(columns))
+    made = LinearClassifier.from_descriptions(
+        encoder.encode(labels, on_long="split"),
+        [text.partition(":")[0].strip() for text in labels],
+        fingerprint=encoder.fingerprint,
+        examples=None if known is None else known.encode(encoder),
+        example_labels=() if known is None else known.labels,
+    )
+    if head is not None:
+        made.save(head, force=force)
+        typer.echo(f"{head}: {len(made.labels)} labels from descriptions and {made.examples:,} examples", err=True)
+    _put_labels(made, encoder, TextSource(file, column, id), unknown, output, as_json=as_json, force=force)
 
 
 def _names(text: str | None) -> list[str] | None:
