@@ -108,4 +108,5 @@ def missing(described: Labelled | None, examples: Labelled, texts: Labelled, lab
     """For the texts of a label, whether a head that has not heard of it gives them none."""
     rest = described and described.take(described.labels != label)
     head = make_head(rest, examples.take(examples.labels != label))
-    return answers(head, texts.take(texts.labels == label)) == ""
+    none: NDArray[np.bool_] = answers(head, texts.take(texts.labels == label)) == ""
+    return none

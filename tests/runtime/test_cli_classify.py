@@ -145,7 +145,7 @@ def test_a_head_of_another_model_and_one_that_is_there(run: Runner, folder: Path
     ("arguments", "message"),
     [
         (["fit", "{}/empty", "{}/new.npz"], "empty: no examples"),
-        (["fit", "{}/en.test", "{}/new.npz", "--columns", "x,y"], "en.test:1: no column 'x'"),
+        (["fit", "{}/en.test", "{}/new.npz", "--columns", "x,y"], "en.test: no column 'x'"),
         (["predict", "{}/topics.npz", "{}/empty"], "empty: empty; expected one text a line"),
         (["evaluate", "{}", "{}/fr.test"], "nothing can follow a folder"),
         (["evaluate", "{}/fr.test"], "expected a folder, or a training file and test files"),

@@ -65,7 +65,7 @@ ExampleColumnsOption = Annotated[
 BalancedOption = Annotated[bool, typer.Option("--balanced", help="Give rare labels the same weight as frequent ones.")]
 
 
-@app.command(epilog="Example: xsent classify fit train.tsv topics.npz")
+@app.command(short_help="Fit a head on labelled texts.", epilog="Example: xsent classify fit train.tsv topics.npz")
 @one_line_errors()
 def fit(
     train: Annotated[
@@ -115,7 +115,7 @@ def fit(
         typer.echo(f"The labels have {fewest:,} to {most:,} examples; {advice}.", err=True)
 
 
-@app.command(epilog="Example: xsent classify predict topics.npz notes.txt --unknown 0.5")
+@app.command(short_help="Label texts with a head.", epilog="Example: xsent classify predict topics.npz notes.txt")
 @one_line_errors()
 def predict(
     head: Annotated[Path, typer.Argument(help="A head written by fit.")],
@@ -149,7 +149,10 @@ def predict(
     _put_labels(classifier, encoder, TextSource(file, column, id), unknown, output, as_json=as_json, force=force)
 
 
-@app.command(epilog="Example: xsent classify evaluate data/eval/sib200 --columns category,text --train en --test fr,de")
+@app.command(
+    short_help="Measure accuracy across languages.",
+    epilog="Example: xsent classify evaluate data/eval/sib200 --columns category,text --train en --test fr,de",
+)
 @one_line_errors()
 def evaluate(
     data: Annotated[
@@ -162,6 +165,7 @@ def evaluate(
     ],
     model: ModelOption = None,
     layers: LayersOption = None,
+    threads: ThreadsOption = None,
     columns: ColumnsOption = None,
     train: Annotated[
         str | None, typer.Option(help="Languages of the folder to train in, commas between; default: all of the model.")
@@ -177,7 +181,7 @@ def evaluate(
     from xsent.classification.topics import SEEDS_NOTE, accuracy_rows, confusion_rows, read_examples, transfer
     from xsent.open_model import open_model
 
-    encoder = open_model(model, layers)
+    encoder = open_model(model, layers, threads)
     files = _files(data, _names(train), _names(test), getattr(encoder, "languages", ()))
     sets = [{name: read_examples(path, _names(columns)) for name, path in side.items()} for side in files]
     weight: ClassWeight | None = "balanced" if balanced else None
@@ -195,7 +199,8 @@ def evaluate(
 
 @app.command(
     "zero-shot",
-    epilog='Example: xsent classify zero-shot mails.txt --labels "bills: invoices, refunds" --labels "login: passwords"',
+    short_help="Label texts by descriptions of the labels.",
+    epilog='Example: xsent classify zero-shot mails.txt --labels "bills: invoices" --labels "login: passwords"',
 )
 @one_line_errors()
 def zero_shot(

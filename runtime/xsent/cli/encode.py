@@ -146,10 +146,10 @@ def _encode_here(
             progress.advance()
         if not done + rows:
             raise source.empty()
+    if empty:
+        warnings.warn(f"{empty:,} of {rows:,} {source.unit} are empty; their vectors are zero", stacklevel=1)
     if output is not None:
         typer.echo(f"{output}: {done + rows:,} vectors of {dim} numbers", err=True)
-    if empty:
-        warnings.warn(f"{empty:,} of {rows:,} lines are empty; their vectors are zero", stacklevel=1)
 
 
 def _engine(name: str) -> Callable[..., None]:

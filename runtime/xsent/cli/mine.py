@@ -201,7 +201,8 @@ def duplicates(
     from xsent.encoder import SentenceEncoder
     from xsent.mining.paraphrases import group_pairs, mine_paraphrases, split_pairs
 
-    texts = TextSource(text, column, id).read()
+    source = TextSource(text, column, id)
+    texts = source.read()
     open_encoder = partial(SentenceEncoder, model, layers=layers, threads=threads, clean=clean)
     with TemporaryDirectory(prefix="xsent-") as folder:
         (given,) = _vectors_of(Path(folder), [texts], [vectors], open_encoder, on_long="split")
@@ -227,10 +228,8 @@ def duplicates(
             if as_json:
                 print_json(content)
     extra = sum(map(len, groups)) - len(groups)
-    typer.echo(
-        f"{len(groups):,} group{'s' * (len(groups) != 1)}; {extra:,} of {len(texts):,} lines repeat another{apart}",
-        err=True,
-    )
+    repeated = f"{extra:,} of {len(texts):,} {source.unit} repeat another"
+    typer.echo(f"{len(groups):,} group{'s' * (len(groups) != 1)}; {repeated}{apart}", err=True)
 
 
 def _pair_rows(texts: Sequence[str], scores: Sequence[float], pairs: Sequence[tuple[int, int]]) -> Iterator[Found]:

@@ -6,6 +6,8 @@ from typing import Annotated, Any, Literal
 import typer
 from typer.core import TyperCommand
 
+CONTEXT = {"help_option_names": ["-h", "--help"]}  # of a program; its commands have them too
+
 # The choices are repeated here because the modules that define them import NumPy, which a help text does not need.
 PrecisionOption = Annotated[
     Literal["float32", "float16", "int8", "binary"],

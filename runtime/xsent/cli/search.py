@@ -62,10 +62,11 @@ def index(
     from xsent.files.tables import TextSource
     from xsent.search.write import build_index, can_resume, extend_index
 
+    texts = TextSource(file, column, id)
     try:
         made = (extend_index if add else build_index)(
             index,
-            TextSource(file, column, id),
+            texts,
             SentenceEncoder(model, layers=layers, threads=threads, clean=clean),
             source=file,
             space=space,
@@ -78,9 +79,11 @@ def index(
         if can_resume(index, add=add):
             typer.echo("What was indexed is kept; the same command with --resume goes on.", err=True)
         raise
-    typer.echo(f"{index}: {made.rows:,} texts", err=True)
     if empty := made.lines - made.rows:
-        warnings.warn(f"{empty:,} of {made.lines:,} lines have no letter or digit; they are never found", stacklevel=1)
+        warnings.warn(
+            f"{empty:,} of {made.lines:,} {texts.unit} have no letter or digit; they are never found", stacklevel=1
+        )
+    typer.echo(f"{index}: {made.rows:,} texts", err=True)
 
 
 @one_line_errors()

@@ -27,6 +27,7 @@ INTERRUPTED = 130  # 128 + SIGINT, what shells expect after Ctrl-C
 _LONG = 1000  # characters shown of the beginning of a long error, and of its end
 _INTERVAL = 0.5  # seconds between two reports of progress
 
+_BREAKS = re.compile(r"\s*\n\s*")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")  # characters that a terminal would execute
 
 
@@ -103,7 +104,7 @@ def print_result(result: Mapping[str, object], text: str, *, as_json: bool) -> N
 
 def print_row(*fields: str) -> None:
     """Print fields with tabs between; line breaks become spaces. On a terminal, control characters are escaped."""
-    fields = tuple(" ".join(field.splitlines()) if "\n" in field else field for field in fields)
+    fields = tuple(_BREAKS.sub(" ", field) for field in fields)
     if sys.stdout.isatty():
         fields = tuple(_CONTROL.sub(lambda found: ascii(found[0])[1:-1], field) for field in fields)
     sys.stdout.write("\t".join(fields) + "\n")

@@ -56,6 +56,11 @@ class TextSource:
     column: str | None = None  #: column with the texts, where the file is a table
     id: str | None = None  #: column with the ids of the rows
 
+    @property
+    def unit(self) -> str:
+        """What the texts are in messages."""
+        return "lines" if self.column is None else "rows"
+
     def __iter__(self) -> Iterator[str]:
         before = file_state(self.path)
         yield from self._texts()
@@ -73,7 +78,7 @@ class TextSource:
 
     def empty(self) -> DataError:
         """The error to raise where there are no texts."""
-        what = "a row" if self.column else "one sentence a line"
+        what = "one text a line" if self.column is None else "rows of texts"
         return DataError(f"{source_name(self.path)}: empty; expected {what}")
 
     def _texts(self) -> Iterator[str]:
