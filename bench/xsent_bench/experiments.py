@@ -1,6 +1,6 @@
 """Experiments that are run by hand; their results stand in docs.
 
-python -m xsent_bench.experiments stores | serving | sharing | stream | noise | notes
+python -m xsent_bench.experiments stores | serving | sharing | stream | noise | notes | zero-shot
 """
 
 import json
@@ -39,6 +39,7 @@ from xsent_bench.questions import ask_folder, found_table, read_questions
 from xsent_bench.report import listing
 from xsent_bench.results import Measurement
 from xsent_bench.texts import sentences
+from xsent_bench.zero_shot import zero_shot_rows
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
 
@@ -351,6 +352,16 @@ def notes(
         for question, found in zip(asked, places, strict=True):
             if found[-1] != 1:
                 print_row(question.kind, question.language, *map(str, found), question.text, question.file)
+
+
+@app.command("zero-shot")
+@one_line_errors()
+def zero_shot(
+    folder: Annotated[Path, typer.Argument(help="SIB-200: LANG/train.tsv and LANG/test.tsv.")],
+    model: BundleOption = None,
+) -> None:
+    """Measure labels by description beside a trained head, by the number of English examples a label."""
+    typer.echo(format_table(zero_shot_rows(SentenceEncoder(model), folder)))
 
 
 if __name__ == "__main__":

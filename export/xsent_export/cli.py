@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from xsent.cli.options import JsonOption, split_names
+from xsent.cli.options import CONTEXT, JsonOption, split_names
 from xsent.cli.terminal import format_table, one_line_errors
 from xsent.errors import require_extra
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from xsent_export.export import ExportResult
 
 
-app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
+app = typer.Typer(context_settings=CONTEXT, add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
 
 
 @app.command(epilog="Example: xsent-export runs/builtin/checkpoints/final-0000000 my-model --int8")

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from xsent.search.write import build_index as build_index
     from xsent.search.write import extend_index as extend_index
     from xsent.search.write import update_index as update_index
+    from xsent.similarity import cos_sim as cos_sim
     from xsent.similarity import cosine_similarity as cosine_similarity
     from xsent.similarity import nearest as nearest
 
@@ -57,7 +58,13 @@ _NAMES = {  # by module
     "mining.paraphrases": "group_pairs mine_paraphrases paraphrase_mining",
     "search.index": "Hit SearchIndex say_nothing_close semantic_search",
     "search.write": "Document build_index extend_index update_index",
-    "similarity": "cosine_similarity nearest",
+    "similarity": "cos_sim cosine_similarity nearest",
+}
+# Names of sentence-transformers whose functions work otherwise here.
+_INSTEAD = {
+    "SentenceTransformer": "SentenceEncoder",
+    "community_detection": "group_pairs of the pairs that mine_paraphrases finds",
+    "quantize_embeddings": "encode(..., precision='int8') or 'binary', or xsent.precision.to_int8 and pack_signs",
 }
 _HOME = {name: module for module, names in _NAMES.items() for name in names.split()}
 __all__ = sorted([*_HOME, "__version__"])
@@ -71,6 +78,8 @@ def __getattr__(name: str) -> object:
             return version("xsent")
         except PackageNotFoundError:  # run from a source tree that is not installed
             return "0+unknown"
+    if name in _INSTEAD:
+        raise AttributeError(f"module 'xsent' has no {name}; use {_INSTEAD[name]}")
     if name not in _HOME:
         raise AttributeError(f"module 'xsent' has no attribute {name!r}")
     value = getattr(import_module(f"xsent.{_HOME[name]}"), name)

@@ -2,12 +2,12 @@
 
 import math
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property, partial
 from itertools import islice
 from pathlib import Path
-from typing import Any, Literal, TypeAlias, TypeVar, get_args
+from typing import Any, Literal, TypeAlias, TypeVar, cast, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -18,7 +18,7 @@ from xsent.bundle import Bundle, builtin_path
 from xsent.cli.terminal import Progress
 from xsent.errors import BundleError, FingerprintError, check_choice, whole_number
 from xsent.precision import Precision, Vectors, binary_similarity, pack_signs, stored_as, to_int8
-from xsent.similarity import cosine_similarity
+from xsent.similarity import cosine_similarity, unit_rows
 from xsent.tokenizer import MEASURED, Tokenizer, expected_tokens, seems_foreign
 
 OnLong = Literal["warn", "error", "split"]
@@ -227,7 +227,8 @@ class SentenceEncoder:
         """Encode sentences.
 
         Args:
-            sentences: One sentence, or any number of them. An empty sentence gets the zero vector.
+            sentences: One sentence, or any number of them, such as a list or a column of pandas or Arrow. An empty
+                sentence gets the zero vector.
             normalize_embeddings: Give vectors length 1, so that their inner product is their cosine.
             truncate_dim: Keep only the first `truncate_dim` numbers of each vector.
             precision: Form of the numbers: "float32", "float16", "int8" (rounded to steps of a fixed size, see
@@ -259,7 +260,7 @@ class SentenceEncoder:
             raise ValueError(f"prompt = {asked!r}: the model was trained without prompts; leave it out")
         options = self._options(normalize_embeddings, truncate_dim, precision, on_long, space)
         # Treat bytes as one sentence so that it is rejected; iterating would give ints.
-        texts = [sentences] if isinstance(sentences, str | bytes) else list(sentences)
+        texts = [sentences] if isinstance(sentences, str | bytes) else list(_each(sentences))
         vectors = options.empty(len(texts))
         stats = EncodeStats()
         with Progress("sentences", len(texts), enabled=show_progress_bar) as progress:
@@ -272,6 +273,9 @@ class SentenceEncoder:
                 progress.advance(len(rows))
         stats.warn(self.max_length, self.languages)
         return vectors[0] if isinstance(sentences, str) else vectors
+
+    encode_query = encode  #: the same: the model treats questions and passages alike
+    encode_document = encode  #: the same
 
     def encode_iter(
         self,
@@ -292,7 +296,7 @@ class SentenceEncoder:
             one = type(sentences).__name__
             raise TypeError(f"encode_iter takes sentences, not one {one}; use encode for one sentence")
         options = self._options(normalize_embeddings, truncate_dim, precision, on_long, space)
-        chunks = _chunks(sentences, first=whole_number("start", start, 0))
+        chunks = _chunks(_each(sentences), first=whole_number("start", start, 0))
         return (vector for _, vectors in self._iterate(chunks, options) for vector in vectors)
 
     def encode_items(
@@ -337,6 +341,23 @@ class SentenceEncoder:
         right = np.asarray(b)
         binary = np.uint8 in (left.dtype, right.dtype)
         return binary_similarity(left, right) if binary else cosine_similarity(left, right)
+
+    def similarity_pairwise(self, a: ArrayLike, b: ArrayLike) -> NDArray[np.float32]:
+        """Cosines [n] of the vectors of `a` [n, D], each with that of `b` in the same place; not of binary ones."""
+        left, right = np.atleast_2d(np.asarray(a)), np.atleast_2d(np.asarray(b))
+        if left.shape != right.shape:
+            raise ValueError(f"vectors {list(left.shape)} and {list(right.shape)} are no pairs; expected equal shapes")
+        cosines: NDArray[np.float32] = np.einsum("nd,nd->n", unit_rows(left), unit_rows(right)).clip(-1, 1)
+        return cosines
+
+    def get_sentence_embedding_dimension(self) -> int:
+        """Length of a sentence vector (D), as in sentence-transformers."""
+        return self.dim
+
+    @property
+    def max_seq_length(self) -> int:
+        """The same as `max_length`, as in sentence-transformers, but read-only."""
+        return self.max_length
 
     def _options(
         self, normalize: bool, truncate_dim: int | None, precision: Precision, on_long: OnLong, space: str | None
@@ -417,6 +438,21 @@ def _open_again(
             "put the same bundle there"
         )
     return encoder
+
+
+def _each(sentences: Any) -> Iterable[str]:  # noqa: ANN401  it judges what a caller gave
+    """The sentences of a collection. Raises TypeError if iterating it would give something else."""
+    names = getattr(sentences, "column_names", getattr(sentences, "columns", None))
+    if names is not None:  # pandas, Arrow, Polars: iterating gives the names of the columns, or whole columns
+        listed = ", ".join(map(str, names))
+        raise TypeError(f"got a table ({type(sentences).__name__}); give the column with the texts, one of {listed}")
+    if isinstance(sentences, Mapping):
+        raise TypeError("got a dict, whose keys would be encoded; give list(texts.values())")
+    if hasattr(sentences, "to_pylist"):  # of Arrow, whose items are no str
+        return cast(Iterable[str], sentences.to_pylist())
+    if not isinstance(sentences, Iterable):
+        raise TypeError(f"got {sentences!r:.80}; expected a sentence or sentences: a str, or a list of them")
+    return sentences
 
 
 def _chunks(items: Iterable[Item], text: Callable[[Item], str] | None = None, first: int = 0) -> Iterator[_Chunk[Item]]:

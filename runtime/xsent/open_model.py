@@ -33,19 +33,20 @@ class SupportsEncode(Protocol):
         """Vectors [n, D] of n sentences."""
 
 
-def open_model(path: str | Path | None = None, layers: int | None = None) -> SupportsEncode:
+def open_model(path: str | Path | None = None, layers: int | None = None, threads: int | None = None) -> SupportsEncode:
     """Open a bundle, by default the built-in one and with all its layers, or another kind of folder.
 
     Raises BundleError if the folder is of no known kind or damaged, MissingExtraError if the package that opens it is
     not installed.
     """
     if path is None or (Path(path) / MANIFEST).is_file():
-        return SentenceEncoder(path, layers=layers)
+        return SentenceEncoder(path, layers=layers, threads=threads)
     path = Path(path)
     if not path.is_dir():
         raise BundleError(f"{path}: no such folder; expected a bundle, a checkpoint or one of sentence-transformers")
-    if layers is not None:
-        raise BundleError(f"{path}: no bundle, and only those run fewer layers; leave layers={layers} out")
+    if (layers, threads) != (None, None):
+        advice = f"leave layers={layers} and threads={threads} out"
+        raise BundleError(f"{path}: no bundle, and only those have a choice of layers and threads; {advice}")
     openers = [EntryPoint(name, value, GROUP) for name, value in OPENERS.items()] + [*entry_points(group=GROUP)]
     missing: ImportError | None = None
     for opener in openers:

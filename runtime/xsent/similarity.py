@@ -37,6 +37,9 @@ def cosine_similarity(a: ArrayLike, b: ArrayLike) -> Floats:
     return _clipped(left @ right.T)
 
 
+cos_sim = cosine_similarity  # its name in sentence-transformers
+
+
 def nearest(queries: ArrayLike, candidates: ArrayLike, k: int = 1, *, block: int = CANDIDATES) -> tuple[Ints, Floats]:
     """Find the k candidates of highest cosine for every query, exactly.
 

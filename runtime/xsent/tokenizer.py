@@ -68,7 +68,10 @@ class Tokenizer:
     def encode(self, text: str) -> list[int]:
         """The piece ids of a text, without begin or end marks. Raises TypeError or ValueError if it is no text."""
         if not isinstance(text, str):
-            raise TypeError(f"expected str, got {type(text).__name__}")
+            kind = type(text).__name__
+            missing = kind in ("NoneType", "NAType") or (isinstance(text, float) and text != text)
+            advice = ", a missing value; drop the row or give an empty text" if missing else ""
+            raise TypeError(f"expected str, got {kind}{advice}")
         read = remove_format(clean_text(text) if self._clean else text)
         try:
             ids: list[int] = self._processor.encode(str.encode(read))  # not the `encode` of a subclass

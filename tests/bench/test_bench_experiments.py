@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from xsent import SentenceEncoder
 from xsent.errors import DataError
-from xsent_bench import experiments, retrieval
+from xsent_bench import experiments, retrieval, zero_shot
 from xsent_bench.noise import KINDS
 
 LINES = {code: [line for document in toy_documents(code, 20) for line in document] for code in ("en", "fr")}
@@ -139,3 +139,24 @@ def test_questions_to_a_folder_are_counted(mini_bundle: Path, tmp_path: Path) ->
     write_lines(questions, ["a", "b"])
     result = CliRunner().invoke(experiments.app, call)
     assert result.exit_code == 1 and is_one_line(result.stderr) and "questions.tsv:2: 1 columns" in result.stderr
+
+
+def test_labels_by_description_and_by_training(
+    mini_bundle: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words = dict(
+        zip(zero_shot.DESCRIPTIONS, ("Anna", "Boris", "Clara", "David", "Elena", "Frank", "Greta"), strict=True)
+    )
+    rows = [f"1\t{label}\t{word} sees {other}." for label, word in words.items() for other in ("a", "b", "c", "d")]
+    for language in ("en", "de"):
+        (tmp_path / language).mkdir()
+        for name in ("train", "test"):
+            write_lines(tmp_path / language / f"{name}.tsv", ["index_id\tcategory\ttext", *rows])
+    monkeypatch.setattr(zero_shot, "NUMBERS", (0, 4))
+    call = ["zero-shot", str(tmp_path), "--model", str(mini_bundle)]
+    result = CliRunner().invoke(experiments.app, call)
+    assert result.exit_code == 0, result.output
+    found = [line.split() for line in result.stdout.splitlines()[1:]]
+    assert [row[:2] for row in found] == [["0", "description"], ["4", "description"], ["4", "training"]]
+    assert all(0 <= float(share) <= 100 for row in found for share in row[2:])
+    assert found[2][2] == "100.0"

@@ -94,7 +94,7 @@ def test_commands_with_vectors_of_two_depths_and_of_two_spaces(run: Runner, deep
     made = {}
     for name, options in {"all": (), "few": few, "their": ("--space", SPACE), "both": ("--space", SPACE, *few)}.items():
         made[name] = tmp_path / f"{name}.npy"
-        assert run("encode", de, "--output", made[name], *model, *options) == (0, "", "")
+        assert run("encode", de, "--output", made[name], *model, *options)[0] == 0
     mine = ("mine", en, de, *model, "--retrieval", "fwd", "--trg-vectors")
     assert run(*mine, made["few"])[0] == run(*mine, made["all"], *few)[0] == 0
     assert run(*mine, made["both"], "--src-vectors", made["their"])[0] == 0

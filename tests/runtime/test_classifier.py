@@ -224,3 +224,57 @@ def test_half_a_head_damaged_numbers_and_another_encoder(head: LinearClassifier,
             LinearClassifier.load(saved, fingerprint="abc")
     with pytest.raises(ValueError, match=r"topics: a head's name ends in \.npz"):
         head.save(saved.with_suffix(""))
+
+
+def test_described_labels_need_no_training(tmp_path: Path) -> None:
+    described = LinearClassifier.from_descriptions(np.eye(DIM)[[2, 0, 1, 3]], ["c", "a", "b", "c"], fingerprint="abc")
+    assert (described.labels, described.examples, described.choice) == (("a", "b", "c"), 0, None)
+    texts = np.eye(DIM)[[0, 1, 2, 3, 5]] + 0.01
+    assert described.predict(texts) == ["a", "b", "c", "c", None]
+    assert described.predict(texts, unknown=0)[4] is not None
+    centres = np.array([np.eye(DIM)[0], np.eye(DIM)[1], (np.eye(DIM)[2] + np.eye(DIM)[3]) / np.sqrt(2)])
+    scores = np.exp(16 * (texts / np.linalg.norm(texts, axis=1, keepdims=True)) @ centres.T)
+    assert described.predict_proba(texts) == pytest.approx(scores / scores.sum(axis=1, keepdims=True), abs=1e-5)
+    described.save(tmp_path / "a.npz")
+    loaded = LinearClassifier.load(tmp_path / "a.npz", fingerprint="abc")
+    assert loaded.choice is None and loaded.predict(texts) == described.predict(texts)
+
+
+def test_examples_refine_descriptions_and_say_what_is_far() -> None:
+    vectors, labels = make(90, noise=0.3)
+    wrong = np.eye(DIM)[[1, 2, 0]]  # descriptions that mislead, outweighed by thirty examples each
+    head = LinearClassifier.from_descriptions(wrong, LABELS, fingerprint="abc", examples=vectors, example_labels=labels)
+    assert head.score(vectors, labels) > 0.85 and head.examples == 90
+    far = np.zeros((1, DIM))
+    far[0, 5] = 1
+    assert head.predict(far) == [None] and head.least > 0.3
+
+
+@pytest.mark.parametrize(
+    ("descriptions", "labels", "examples", "message"),
+    [
+        (np.eye(DIM)[:2], ["a"], [], "1 labels for 2 vectors"),
+        (np.eye(DIM)[:2], ["a", "a"], [], "all examples are labelled 'a'"),
+        (np.eye(DIM)[:2] * [[1], [0]], ["a", "b"], [], "the description of 'b' is empty"),
+        (np.eye(DIM)[:2], ["a", "b"], ["c"], "the label 'c' of an example has no description"),
+        (np.eye(DIM)[:2], ["a", "b"], ["a"], "1 labels for 0 examples"),
+    ],
+)
+def test_descriptions_that_cannot_be(
+    descriptions: Vectors, labels: list[str], examples: list[str], message: str
+) -> None:
+    with pytest.raises(ValueError, match=message):
+        LinearClassifier.from_descriptions(descriptions, labels, fingerprint="", example_labels=examples)
+
+
+def test_names_of_scikit_learn(head: LinearClassifier) -> None:
+    vectors, labels = make()
+    assert head.classes_.tolist() == list(LABELS)
+    found = np.array(head.predict(vectors))
+    assert head.score(vectors, labels) == np.mean(found == np.array(labels))
+    scores = np.exp(head.decision_function(vectors))
+    assert scores / scores.sum(axis=1, keepdims=True) == pytest.approx(head.predict_proba(vectors), abs=1e-5)
+    two = LinearClassifier.from_descriptions(np.eye(DIM)[:2], ["a", "b"], fingerprint="")
+    assert (two.decision_function(np.eye(DIM)[:2]) > 0).tolist() == [False, True]
+    with pytest.raises(ValueError, match="1 labels for 90 vectors"):
+        head.score(vectors, ["animals"])

@@ -20,7 +20,7 @@ SCORED = "The cat sleeps.,A cat is sleeping.,5\nThe cat sleeps.,Pay the rent.,0\
 GROUPS = {
     "": "encode similarity info verify doctor mine score index search evaluate classify documents",
     "evaluate": "tatoeba xsr xsim sts contrasts words space",
-    "classify": "fit predict evaluate",
+    "classify": "fit predict zero-shot evaluate",
     "documents": "fit embed align",
 }
 COMMANDS = [[], *([*group.split(), name] for group, names in GROUPS.items() for name in names.split())]
@@ -28,9 +28,16 @@ COMMANDS = [[], *([*group.split(), name] for group, names in GROUPS.items() for 
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_every_help_has_an_example(run: Runner, command: list[str]) -> None:
-    code, out, _ = run(*command, "--help")
+    code, out, _ = run(*command, "-h")
     assert code == 0
+    assert all(len(line) <= 80 and not line.endswith("...") for line in out.splitlines()[1:])
     assert f"Example: {' '.join(['xsent', *command])}" in " ".join(out.split())
+
+
+def test_a_shell_completes_commands(run: Runner, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in {"_XSENT_COMPLETE": "complete_bash", "COMP_WORDS": "xsent e", "COMP_CWORD": "1"}.items():
+        monkeypatch.setenv(name, value)
+    assert run() == (0, "encode\nevaluate\n", "")
 
 
 def test_version_and_wrong_usage(run: Runner) -> None:

@@ -9,6 +9,7 @@ from commands import Runner, assert_refused, is_one_line, write_lines
 
 from xsent import SentenceEncoder
 from xsent.classification.classifier import LinearClassifier
+from xsent.files.tables import read_rows
 
 TEXTS = {
     "animals": ("The cat sleeps.", "A dog barks at the horse.", "The bird eats fish.", "Cows and sheep."),
@@ -145,7 +146,7 @@ def test_a_head_of_another_model_and_one_that_is_there(run: Runner, folder: Path
     ("arguments", "message"),
     [
         (["fit", "{}/empty", "{}/new.npz"], "empty: no examples"),
-        (["fit", "{}/en.test", "{}/new.npz", "--columns", "x,y"], "en.test:1: no column 'x'"),
+        (["fit", "{}/en.test", "{}/new.npz", "--columns", "x,y"], "en.test: no column 'x'"),
         (["predict", "{}/topics.npz", "{}/empty"], "empty: empty; expected one text a line"),
         (["evaluate", "{}", "{}/fr.test"], "nothing can follow a folder"),
         (["evaluate", "{}/fr.test"], "expected a folder, or a training file and test files"),
@@ -162,3 +163,37 @@ def test_wrong_commands_end_in_one_line_and_leave_nothing(
     before = set(folder.iterdir())
     assert_refused(run("classify", *(argument.format(folder) for argument in arguments)), message)
     assert set(folder.iterdir()) == before
+
+
+def test_labels_by_description(run: Runner, folder: Path) -> None:
+    described = [
+        f"--labels={label}: {text}"
+        for label, text in (
+            ("animals", "pets, birds and cattle"),
+            ("money", "Geld, Banken"),
+            ("weather", "rain, sun and wind"),
+        )
+    ]
+    table = write_lines(folder / "new.csv", ["id,text", *(f'{label[0]},"{text}"' for label, text in FRENCH.items())])
+    command = ("classify", "zero-shot", table, "--column", "text", "--id", "id", *described)
+    code, out, err = run(*command)
+    assert (code, err) == (0, "")
+    assert [line.split("\t")[:2] for line in out.splitlines()] == [[label[0], label] for label in FRENCH]
+    head = folder / "described.npz"
+    options = ("--examples", folder / "en.train.1000", "--head", head, "-o", folder / "out.csv")
+    code, out, err = run(*command, *options)
+    written = f"{head}: 3 labels from descriptions and 12 examples\n{folder / 'out.csv'}: 3 rows\n"
+    assert (code, out, err) == (0, "", written)
+    again = run("classify", "predict", head, table, "--column", "text", "-o", folder / "again.csv")
+    assert again[0] == 0
+    answers = [list(read_rows(folder / name, ["label", "text"])) for name in ("out.csv", "again.csv")]
+    assert answers[0] == answers[1] == [[label, text] for label, text in FRENCH.items()]
+    assert_refused(run(*command[:-2]), "at least two different labels")
+
+
+def test_rows_without_a_label_are_left_out(run: Runner, folder: Path) -> None:
+    rows = [f"{label},{text}" for label, texts in TEXTS.items() for text in texts]
+    table = write_lines(folder / "labelled.csv", ["topic,text", *rows, ",Nobody knows.", "money,"])
+    code, out, err = run("classify", "fit", table, folder / "a.npz", "--columns", "topic,text")
+    assert (code, err) == (0, "Warning: 2 of 14 rows have no label or no text; they are left out\n")
+    assert "3 labels from 12 examples" in out

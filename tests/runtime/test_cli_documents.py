@@ -101,7 +101,7 @@ def test_embed_with_what_was_fitted(
 ) -> None:
     output = space.with_name("fr.npy")
     command = ("embed", sources["fr"], "--language", "fr", "--sentences", "--fitted", space, "--output", output)
-    assert call(*command) == (0, "", "")
+    assert call(*command) == (0, "", f"{output}: 28 vectors of 32 numbers\n")
     loaded = DocumentEncoder.load(space, SentenceEncoder(mini_bundle))
     opened = open_vectors(output)
     assert np.array_equal(opened.rows, loaded.encode(documents("fr"), "fr"))
@@ -117,7 +117,8 @@ def test_embed_alone_writes_names_and_warns_of_empty_documents(call: Call, tmp_p
     source = tmp_path / "news.en"
     source.write_text("\n".join([*(" ".join(sentences) for sentences in documents("en")), ""]) + "\n")
     warning = "Warning: 1 of 29 documents are empty; their vectors are zero\n"
-    assert call("embed", source, "--language", "en", "--output", tmp_path / "en.jsonl") == (0, "", warning)
+    written = f"{tmp_path / 'en.jsonl'}: 29 vectors of 32 numbers\n"
+    assert call("embed", source, "--language", "en", "--output", tmp_path / "en.jsonl") == (0, "", warning + written)
     content = (tmp_path / "en.jsonl").read_text()
     rows = [json.loads(line) for line in content.splitlines()]
     assert [row["sentence"] for row in rows] == [str(number) for number in range(1, 30)]

@@ -166,6 +166,48 @@ def test_wrong_arguments_are_named(
         encoder.encode_iter("Anna")
 
 
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"a": "Anna"}, "got a dict, whose keys would be encoded"),
+        (5, "got 5; expected a sentence or sentences"),
+        (None, "got None; expected a sentence"),
+        (["Anna", None], r"sentence 2 .*got NoneType, a missing value"),
+        (["Anna", float("nan")], r"sentence 2 .*got float, a missing value"),
+        (["Anna", 2.5], r"sentence 2 .*got float$"),
+    ],
+)
+def test_what_is_no_text_is_said(encoder: SentenceEncoder, given: Any, message: str) -> None:  # noqa: ANN401
+    for call in (encoder.encode, encoder.encode_iter):
+        with pytest.raises(TypeError, match=message):
+            list(call(given))
+
+
+def test_columns_of_tables(encoder: SentenceEncoder) -> None:
+    pandas = pytest.importorskip("pandas")
+    arrow = pytest.importorskip("pyarrow")
+    frame = pandas.DataFrame({"id": [1, 2], "text": SENTENCES[:2]})
+    expected = encoder.encode(SENTENCES[:2])
+    for column in (frame["text"], arrow.array(SENTENCES[:2]), arrow.table({"text": SENTENCES[:2]})["text"]):
+        assert np.array_equal(encoder.encode(column), expected)
+    for table in (frame, arrow.table({"id": [1], "text": ["Anna"]})):
+        with pytest.raises(TypeError, match="give the column with the texts, one of id, text"):
+            encoder.encode(table)
+    with pytest.raises(TypeError, match=r"sentence 2 .*a missing value"):
+        encoder.encode(pandas.Series(["Anna", pandas.NA], dtype=object))
+
+
+def test_names_of_sentence_transformers(encoder: SentenceEncoder) -> None:
+    vectors = encoder.encode(SENTENCES)
+    assert np.array_equal(encoder.encode_query(SENTENCES), vectors)
+    assert np.array_equal(encoder.encode_document(SENTENCES), vectors)
+    pairs = encoder.similarity_pairwise(vectors, vectors[::-1])
+    assert pairs == pytest.approx(encoder.similarity(vectors, vectors[::-1]).diagonal(), abs=1e-6)
+    with pytest.raises(ValueError, match="are no pairs"):
+        encoder.similarity_pairwise(vectors, vectors[:1])
+    assert (encoder.max_seq_length, encoder.get_sentence_embedding_dimension()) == (encoder.max_length, encoder.dim)
+
+
 def test_long_sentences_are_counted_in_one_warning(encoder: SentenceEncoder) -> None:
     with pytest.warns(LongSentenceWarning) as caught:
         cut = encoder.encode([LONG, "Anna", LONG + "Boris"])

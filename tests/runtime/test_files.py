@@ -148,7 +148,7 @@ def test_carriage_returns_end_lines_where_no_line_feed_does(tmp_path: Path, monk
     ]:
         file.write_bytes(content)
         assert list(read_lines(file)) == lines
-    monkeypatch.setattr("xsent.files.text._LONGEST", 100)
+    monkeypatch.setattr("xsent.files.text.LONGEST", 100)
     file.write_bytes(b"word\r" * 100 + b"end")
     assert list(read_lines(file)) == ["word"] * 100 + ["end"]  # longer in all than a line may be
     file.write_bytes(b"word\r" + b"x" * 500)
@@ -181,7 +181,7 @@ def test_standard_input_marks_and_nothing(tmp_path: Path, monkeypatch: pytest.Mo
 def test_what_cannot_be_read_is_named(
     tmp_path: Path, name: str, content: bytes | None, message: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("xsent.files.text._LONGEST", 100)
+    monkeypatch.setattr("xsent.files.text.LONGEST", 100)
     if content is not None:
         (tmp_path / name).write_bytes(content)
     with pytest.raises(DataError, match=message):

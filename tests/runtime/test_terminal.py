@@ -60,6 +60,8 @@ def test_bugs_keep_their_traceback_and_commands_their_names() -> None:
 def test_rows_are_as_they_are_but_on_a_terminal(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    print_row("1", "two \r\n lines")
+    assert capsys.readouterr().out == "1\ttwo lines\n"
     row = ("1", "\x1b[31mred\x07 \u200dé\x9b2J")
     print_row(*row)
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
@@ -81,6 +83,12 @@ def test_progress(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
         clock[0] = 10.0
         progress.advance(500)
         assert "500 of 2,000 sentences, 50/s, 0:30 left" in capsys.readouterr().err
+    with Progress("sentences", 2000, enabled=True) as progress:
+        progress.start_at(1000)
+        clock[0] = 20.0
+        progress.advance(500)
+        assert "1,500 of 2,000 sentences, 50/s, 0:10 left" in capsys.readouterr().err
+        clock[0] = 10.0
     with Progress("lines", enabled=True) as progress:
         assert list(progress.count("abc")) == ["a", "b", "c"]
         clock[0] = 11.0

@@ -31,7 +31,7 @@ UPPER = Examples("upper", ["a", "b", "b"], ["AAA", "BBB", "AAB"])
         ("a\tb\nc\n", None, r"bad\.tsv:2: 1 fields, expected 2 as in line 1"),
         ("a\tb\n\tb\n", None, r"bad\.tsv:2: empty label"),
         ("x\ta\t\n", None, r"bad\.tsv:1: empty text"),
-        ("topic\ttext\n", ["topic", "words"], r"bad\.tsv:1: no column 'words'; the first line names topic, text"),
+        ("topic\ttext\n", ["topic", "words"], r"bad\.tsv: no column 'words'; its columns: topic, text"),
         ("topic\ttext\na\tb\nc\n", ["topic", "text"], r"bad\.tsv:3: 1 fields"),
         ("topic\ttext\n", ["topic", "text"], r"bad\.tsv: no examples"),
         ("", None, r"bad\.tsv: no examples"),

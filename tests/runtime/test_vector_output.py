@@ -12,7 +12,7 @@ from unittest import mock
 
 import numpy as np
 import pytest
-from commands import Runner, assert_refused, file_names, is_one_line, start, write_lines
+from commands import Runner, assert_refused, file_names, start, write_lines
 
 from xsent import SentenceEncoder
 from xsent.bundle import builtin_path
@@ -148,10 +148,10 @@ def test_only_the_rest_is_encoded(run: Runner, interrupted: list[object], mini_b
         return encode_items(self, (encoded.append(text) or text for text in sentences), **options)
 
     with mock.patch.object(SentenceEncoder, "encode_items", note_down):
-        assert run(*interrupted, "--resume") == (0, "", GOING_ON)
+        assert run(*interrupted, "--resume") == (0, "", f"{GOING_ON}{path}: 13 vectors of 32 numbers\n")
     assert encoded == TEXTS[4:]
     assert np.array_equal(np.load(path), SentenceEncoder(mini_bundle).encode(TEXTS))
-    assert run(*interrupted, "--force") == (0, "", "")
+    assert run(*interrupted, "--force") == (0, "", f"{path}: 13 vectors of 32 numbers\n")
 
 
 @pytest.mark.parametrize("on_long", ["warn", "error"])
@@ -208,7 +208,7 @@ def test_a_full_disk_keeps_what_a_checkpoint_covers(mini_bundle: Path, path: Pat
     limit = lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (30_000, 30_000))  # noqa: E731
     _, err = start(*arguments, preexec_fn=limit, before=SMALL_STEPS).communicate()
     assert err.decode() == f"Error: {path}: File too large; make room, then --resume goes on\n"
-    assert is_one_line(start(*arguments, "--resume", before=SMALL_STEPS).communicate()[1].decode())
+    assert start(*arguments, "--resume", before=SMALL_STEPS).communicate()[1].endswith(b": 450 vectors of 32 numbers\n")
     assert len(np.load(path)) == 450
 
 
@@ -234,7 +234,7 @@ def test_another_input_or_other_options_are_refused(
         file.write_text(before.replace(old, new))
         assert_refused(run(*interrupted, "--resume"), message)
     file.write_text(before)
-    assert run(*interrupted, "--resume") == (0, "", GOING_ON)
+    assert run(*interrupted, "--resume") == (0, "", f"{GOING_ON}{path}: 13 vectors of 32 numbers\n")
     assert run("encode", "-", "--resume") == (1, "", "Error: --resume goes on with a file: name it with --output\n")
 
 

@@ -76,7 +76,7 @@ def header(rows: int) -> bytes:
             ("a.npy.json", change, r"a.npy.json: damaged")
             for change in ({"precision": "int4"}, {"precision": ["x"]}, {"dim": "8"}, {"dim": 0}, {"dim": True})
         ),
-        ("a.jsonl", 10, r"a.jsonl: expected vectors in a .npy or .f32 file"),
+        ("a.jsonl", 10, r"a.jsonl: damaged"),
     ],
 )
 def test_damaged_vectors_are_named(

@@ -17,7 +17,7 @@ import typer
 from typer.core import TyperGroup
 
 from xsent.backends.threads import available_cpus
-from xsent.cli.options import JsonOption, split_names
+from xsent.cli.options import CONTEXT, JsonOption, split_names
 from xsent.cli.terminal import Progress, format_table, one_line_errors, print_json
 from xsent.errors import DataError, require_extra
 from xsent.files.atomic import atomic_file, file_exists_error
@@ -39,6 +39,7 @@ class RecipeFirst(TyperGroup):
 
 app = typer.Typer(
     cls=RecipeFirst,
+    context_settings=CONTEXT,
     add_completion=False,
     no_args_is_help=True,
     rich_markup_mode=None,

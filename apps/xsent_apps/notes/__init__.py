@@ -163,7 +163,11 @@ def _regular_file(path: Path) -> os.stat_result | None:
     return found if stat.S_ISREG(found.st_mode) else None
 
 
-@app.command(epilog='Example: xsent notes ~/notes "wann ist das Treffen?"', cls=QueryCommand)
+@app.command(
+    short_help="Search a folder of notes.",
+    epilog='Example: xsent notes ~/notes "wann ist das Treffen?"',
+    cls=QueryCommand,
+)
 @one_line_errors()
 def notes(
     folder: Annotated[Path, typer.Argument(help="A folder with texts, pages, mails, subtitles, PDF, .docx and .odt.")],

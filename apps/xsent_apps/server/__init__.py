@@ -32,7 +32,10 @@ GRACE_SECONDS = 30  # that running requests get after SIGTERM
 app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
 
 
-@app.command(epilog="Example: xsent serve --head topics.npz --index notes.index")
+@app.command(
+    short_help="Serve vectors, labels and search over HTTP.",
+    epilog="Example: xsent serve --head topics.npz --index notes.index",
+)
 @one_line_errors()
 def serve(
     model: BundleOption = None,

@@ -53,7 +53,7 @@ HEADERS = {
 app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
 
 
-@app.command(epilog="Example: xsent web --open")
+@app.command(short_help="Search, sort and map texts in the browser.", epilog="Example: xsent web --open")
 @one_line_errors()
 def web(
     model: BundleOption = None,

@@ -5,7 +5,8 @@ tested in every language, with five seeds. Cross-validation within the training 
 files are not read. Shapes: S seeds, K labels.
 """
 
-from collections.abc import Mapping, Sequence
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
@@ -18,6 +19,7 @@ from xsent.classification.classifier import UNKNOWN, ClassWeight, LinearClassifi
 from xsent.cli.terminal import Progress
 from xsent.encoder import SentenceEncoder
 from xsent.errors import DataError
+from xsent.files.tables import read_rows, refuse_table
 from xsent.files.text import read_lines
 from xsent.open_model import SupportsEncode
 
@@ -90,44 +92,39 @@ class Cell:
 def read_examples(source: str | Path, columns: Sequence[str] | None = None) -> Examples:
     """Read lines of label and text (MLDoc's layout), or of label and two texts, with tabs between.
 
-    If the first line of a file names its columns, `columns` are the names for label and text, or label and two texts.
+    Of a table, `columns` are the names for label and text, or label and two texts. Its rows without a label or a text
+    are left out, with a warning that counts them.
     """
     if columns is not None and len(columns) not in (2, 3):
         raise ValueError(f"columns = {','.join(columns)}: expected those of the label and of one or two texts")
-    labels: list[str] = []
-    texts: list[str] = []
+    rows = list(_labelled_lines(source) if columns is None else read_rows(source, columns))
+    whole = [row for row in rows if all(map(str.strip, row))]
+    if not whole:
+        raise DataError(f"{source}: no examples; expected lines of label and text with a tab between, or a table")
+    if left_out := len(rows) - len(whole):
+        warnings.warn(f"{left_out:,} of {len(rows):,} rows have no label or no text; they are left out", stacklevel=2)
+    return Examples(str(source), [row[0] for row in whole], [text for row in whole for text in row[1:]])
+
+
+def _labelled_lines(source: str | Path) -> Iterator[list[str]]:
+    refuse_table(source, "--columns LABEL,TEXT", tabs=True)
+    width = 0
     for number, line in enumerate(read_lines(source), 1):
         fields = line.split("\t")
-        if number == 1:
-            width, places = len(fields), _places(source, fields, columns)
-            if columns is not None:
-                continue
-        if len(fields) != width:
-            raise DataError(
-                f"{source}:{number}: {len(fields)} fields, expected {width} as in line 1, with tabs between"
-            )
-        label, *parts = (fields[place] for place in places)
-        if not label or not all(map(str.strip, parts)):
-            raise DataError(f"{source}:{number}: empty {'text' if label else 'label'}; fill it in or remove the line")
-        labels.append(label)
-        texts += parts
-    if not labels:
-        raise DataError(f"{source}: no examples; expected lines of label and text with a tab between")
-    return Examples(str(source), labels, texts)
-
-
-def _places(source: str | Path, fields: list[str], columns: Sequence[str] | None) -> Sequence[int]:
-    """Column numbers of label and texts, from the first line."""
-    if columns is None:
-        if len(fields) not in (2, 3):
+        if number == 1 and len(fields) not in (2, 3):
             raise DataError(
                 f"{source}:1: {len(fields)} fields, expected label and one or two texts with tabs between; of a file "
                 "whose first line names columns, --columns says which to read"
             )
-        return range(len(fields))
-    if missing := [name for name in columns if name not in fields]:
-        raise DataError(f"{source}:1: no column {missing[0]!r}; the first line names {', '.join(fields)}")
-    return [fields.index(name) for name in columns]
+        width = width or len(fields)
+        if len(fields) != width:
+            raise DataError(
+                f"{source}:{number}: {len(fields)} fields, expected {width} as in line 1, with tabs between"
+            )
+        label, *texts = fields
+        if not label or not all(map(str.strip, texts)):
+            raise DataError(f"{source}:{number}: empty {'text' if label else 'label'}; fill it in or remove the line")
+        yield fields
 
 
 def topic_files(folder: str | Path, patterns: Sequence[str]) -> dict[str, Path]:

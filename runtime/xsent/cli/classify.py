@@ -11,9 +11,29 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from xsent.cli.options import BundleOption, CleanOption, ForceOption, JsonOption, LayersOption, ModelOption, split_names
-from xsent.cli.terminal import format_table, one_line_errors, print_json, print_result, print_row
-from xsent.errors import DataError
+from xsent.cli.options import (
+    BundleOption,
+    CleanOption,
+    ColumnOption,
+    ForceOption,
+    IdOption,
+    JsonOption,
+    LayersOption,
+    ModelOption,
+    RowsOption,
+    ThreadsOption,
+    split_names,
+)
+from xsent.cli.terminal import (
+    Progress,
+    format_table,
+    known_total,
+    one_line_errors,
+    print_json,
+    print_result,
+    row_output,
+)
+from xsent.files.tables import TextSource, place_of, read_pairs
 
 if TYPE_CHECKING:
     from xsent.classification.classifier import ClassWeight, LinearClassifier
@@ -32,20 +52,29 @@ _BLOCK = 256  # vectors classified at once
 ColumnsOption = Annotated[
     str | None,
     typer.Option(
+        "--columns",
+        "--column",
         metavar="LABEL,TEXT[,TEXT]",
-        help="Columns to read, in a file whose first line names them. Default: label and one or two texts, no names.",
+        help="Columns of a CSV, JSON Lines or Parquet file. Default: label and one or two texts, with tabs between.",
     ),
+]
+ExampleColumnsOption = Annotated[
+    str | None,
+    typer.Option("--columns", metavar="LABEL,TEXT", help="Columns of --examples, where that file is a table."),
 ]
 BalancedOption = Annotated[bool, typer.Option("--balanced", help="Give rare labels the same weight as frequent ones.")]
 
 
-@app.command(epilog="Example: xsent classify fit train.tsv topics.npz")
+@app.command(short_help="Fit a head on labelled texts.", epilog="Example: xsent classify fit train.tsv topics.npz")
 @one_line_errors()
 def fit(
-    train: Annotated[Path, typer.Argument(help="Lines of label and text, or label and two texts, with tabs between.")],
+    train: Annotated[
+        Path, typer.Argument(help="Lines of label and text, or label and two texts, with tabs between; or a table.")
+    ],
     head: Annotated[Path, typer.Argument(help="A new .npz file; a .json file of the same name is written too.")],
     model: BundleOption = None,
     layers: LayersOption = None,
+    threads: ThreadsOption = None,
     clean: CleanOption = False,
     columns: ColumnsOption = None,
     balanced: BalancedOption = False,
@@ -60,7 +89,7 @@ def fit(
     from xsent.encoder import SentenceEncoder
 
     head_files(head, new=not force)
-    encoder = SentenceEncoder(model, layers=layers, clean=clean)
+    encoder = SentenceEncoder(model, layers=layers, threads=threads, clean=clean)
     examples = read_examples(train, _names(columns))
     vectors = examples.encode(encoder, show_progress_bar=sys.stderr.isatty())
     fitted = LinearClassifier.fit(
@@ -73,6 +102,7 @@ def fit(
     )
     fitted.save(head, force=force)
     choice = fitted.choice
+    assert choice is not None
     facts = {"labels": fitted.labels, "examples": fitted.examples, **asdict(choice)}
     text = (
         f"{head}: {len(fitted.labels)} labels from {fitted.examples:,} examples; in cross-validation "
@@ -85,7 +115,7 @@ def fit(
         typer.echo(f"The labels have {fewest:,} to {most:,} examples; {advice}.", err=True)
 
 
-@app.command(epilog="Example: xsent classify predict topics.npz notes.txt --unknown 0.5")
+@app.command(short_help="Label texts with a head.", epilog="Example: xsent classify predict topics.npz notes.txt")
 @one_line_errors()
 def predict(
     head: Annotated[Path, typer.Argument(help="A head written by fit.")],
@@ -93,38 +123,36 @@ def predict(
         str,
         typer.Argument(help="One text a line, or two with a tab between for a head of pairs; - reads standard input."),
     ] = "-",
+    column: ColumnOption = None,
+    id: IdOption = None,
+    output: RowsOption = None,
     model: BundleOption = None,
     layers: LayersOption = None,
+    threads: ThreadsOption = None,
     clean: CleanOption = False,
     unknown: Annotated[
         float | None,
         typer.Option(min=0, max=1, help="Answer unknown below this probability, and with 0 never; default: as fitted."),
     ] = None,
+    force: ForceOption = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Print label, probability and text of every line, in constant memory.
+    """Print label, probability and text of every line, in constant memory; with --id the id comes first.
 
     A text that is far from all texts of the training is unknown, and so is an empty line; neither has a probability.
     """
     from xsent.classification.classifier import LinearClassifier
     from xsent.encoder import SentenceEncoder
-    from xsent.files.text import read_fields, read_lines
 
-    encoder = SentenceEncoder(model, layers=layers, clean=clean)
+    encoder = SentenceEncoder(model, layers=layers, threads=threads, clean=clean)
     classifier = LinearClassifier.load(head, fingerprint=encoder.fingerprint)
-    lines = read_fields(file, 2, "two texts") if classifier.pairs else ([line] for line in read_lines(file))
-    total = 0
-    for texts, label, probability in _label(classifier, encoder, lines, unknown):
-        total += 1
-        if as_json:
-            print_json({"label": label, "probability": probability, "text": texts if classifier.pairs else texts[0]})
-        else:
-            print_row(label or "unknown", "" if probability is None else f"{probability:.4f}", *texts)
-    if not total:
-        raise DataError(f"{file}: empty; expected one text a line")
+    _put_labels(classifier, encoder, TextSource(file, column, id), unknown, output, as_json=as_json, force=force)
 
 
-@app.command(epilog="Example: xsent classify evaluate data/eval/sib200 --columns category,text --train en --test fr,de")
+@app.command(
+    short_help="Measure accuracy across languages.",
+    epilog="Example: xsent classify evaluate data/eval/sib200 --columns category,text --train en --test fr,de",
+)
 @one_line_errors()
 def evaluate(
     data: Annotated[
@@ -137,6 +165,7 @@ def evaluate(
     ],
     model: ModelOption = None,
     layers: LayersOption = None,
+    threads: ThreadsOption = None,
     columns: ColumnsOption = None,
     train: Annotated[
         str | None, typer.Option(help="Languages of the folder to train in, commas between; default: all of the model.")
@@ -152,7 +181,7 @@ def evaluate(
     from xsent.classification.topics import SEEDS_NOTE, accuracy_rows, confusion_rows, read_examples, transfer
     from xsent.open_model import open_model
 
-    encoder = open_model(model, layers)
+    encoder = open_model(model, layers, threads)
     files = _files(data, _names(train), _names(test), getattr(encoder, "languages", ()))
     sets = [{name: read_examples(path, _names(columns)) for name, path in side.items()} for side in files]
     weight: ClassWeight | None = "balanced" if balanced else None
@@ -168,8 +197,102 @@ def evaluate(
     print_result(report, text, as_json=as_json)
 
 
+@app.command(
+    "zero-shot",
+    short_help="Label texts by descriptions of the labels.",
+    epilog='Example: xsent classify zero-shot mails.txt --labels "bills: invoices" --labels "login: passwords"',
+)
+@one_line_errors()
+def zero_shot(
+    labels: Annotated[
+        list[str], typer.Option(metavar="LABEL: DESCRIPTION", help="In any language; give it for every label.")
+    ],
+    file: Annotated[str, typer.Argument(help="One text a line; - reads standard input.")] = "-",
+    column: ColumnOption = None,
+    id: IdOption = None,
+    output: RowsOption = None,
+    examples: Annotated[
+        Path | None, typer.Option(help="A few examples, as classify fit reads them; they refine the labels.")
+    ] = None,
+    columns: ExampleColumnsOption = None,
+    head: Annotated[Path | None, typer.Option(help="A new .npz file for classify predict.")] = None,
+    model: BundleOption = None,
+    layers: LayersOption = None,
+    threads: ThreadsOption = None,
+    clean: CleanOption = False,
+    unknown: Annotated[
+        float | None, typer.Option(min=0, max=1, help="Answer unknown below this probability, and with 0 never.")
+    ] = None,
+    force: ForceOption = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Print label, probability and text of every line without training: labels are described in words.
+
+    A text that is far from all descriptions is unknown: it is of none of the labels.
+    """
+    from xsent.classification.classifier import LinearClassifier, head_files
+    from xsent.classification.topics import read_examples
+    from xsent.encoder import SentenceEncoder
+
+    if head is not None:
+        head_files(head, new=not force)
+    encoder = SentenceEncoder(model, layers=layers, threads=threads, clean=clean)
+    known = None if examples is None else read_examples(examples, _names(columns))
+    made = LinearClassifier.from_descriptions(
+        encoder.encode(labels, on_long="split"),
+        [text.partition(":")[0].strip() for text in labels],
+        fingerprint=encoder.fingerprint,
+        examples=None if known is None else known.encode(encoder),
+        example_labels=() if known is None else known.labels,
+    )
+    if head is not None:
+        made.save(head, force=force)
+        typer.echo(f"{head}: {len(made.labels)} labels from descriptions and {made.examples:,} examples", err=True)
+    _put_labels(made, encoder, TextSource(file, column, id), unknown, output, as_json=as_json, force=force)
+
+
 def _names(text: str | None) -> list[str] | None:
     return None if text is None else split_names(text)
+
+
+def _put_labels(
+    head: "LinearClassifier",
+    encoder: "SentenceEncoder",
+    source: TextSource,
+    unknown: float | None,
+    output: Path | None,
+    *,
+    as_json: bool,
+    force: bool,
+) -> None:
+    """Print or write id, label, probability and texts of every row of a source; raises DataError if it has none."""
+    names = ("text_1", "text_2") if head.pairs else ("text",)
+    columns = {"id": str, "label": str, "probability": float, **dict.fromkeys(names, str)}
+    if source.id is None:
+        del columns["id"]
+    lines = read_pairs(source.path, source.column, source.id, "two texts") if head.pairs else map(_alone, source)
+    seen = output is not None or not sys.stdout.isatty()
+    total = known_total(source) if seen and not head.pairs else None
+    count = 0
+    with (
+        row_output(output, columns, as_json=as_json, force=force) as write,
+        Progress("texts", total, enabled=None if seen else False) as progress,
+    ):
+        for texts, label, probability in progress.count(_label(head, encoder, lines, unknown)):
+            count += 1
+            name = {} if source.id is None else {"id": str(place_of(texts[0], count))}
+            if as_json:
+                print_json(
+                    {**name, "label": label, "probability": probability, "text": texts if head.pairs else texts[0]}
+                )
+            else:
+                write([*name.values(), label or "unknown", probability, *texts])
+    if not count:
+        raise source.empty()
+
+
+def _alone(text: str) -> list[str]:
+    return [text]
 
 
 def _label(

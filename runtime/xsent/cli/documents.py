@@ -16,6 +16,7 @@ from xsent.cli.options import (
     LayersOption,
     MarginOption,
     NeighborsOption,
+    ThreadsOption,
     split_names,
 )
 from xsent.cli.terminal import one_line_errors, print_json, print_result, print_row
@@ -53,13 +54,17 @@ FittedOption = Annotated[
 Corpus = dict[str, str | Sequence[str]]  # documents by name, each a text or its sentences
 
 
-@app.command(epilog="Example: xsent documents fit en=news.en fr=news.fr --output news-space")
+@app.command(
+    short_help="Fit what embed and align need.",
+    epilog="Example: xsent documents fit en=news.en fr=news.fr --output news-space",
+)
 @one_line_errors()
 def fit(
     sources: Annotated[list[str], typer.Argument(metavar="LANGUAGE=DOCUMENTS", help=_LAYOUT)],
-    output: Annotated[Path, typer.Option(help="A new folder.")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="A new folder.")],
     model: BundleOption = None,
     layers: LayersOption = None,
+    threads: ThreadsOption = None,
     rank: RankOption = None,
     weights: WeightsOption = True,
     sentences: SplitOption = False,
@@ -73,7 +78,7 @@ def fit(
         if not (language and equals and source) or language in corpora:
             raise ValueError(f"{language}{equals}{source}: expected LANGUAGE=DOCUMENTS, each language once")
         corpora[language] = _read_corpus(source, split=sentences)
-    encoder = _document_encoder(model, layers, None, corpora, rank, weights)
+    encoder = _document_encoder(model, layers, threads, None, corpora, rank, weights)
     encoder.save(output)
     choice = encoder.space.choice
     told = [round(100 * accuracy, 1) for accuracy in choice.accuracies]
@@ -83,15 +88,21 @@ def fit(
     print_result({**facts, "accuracies": told}, text, as_json=as_json)
 
 
-@app.command(epilog="Example: xsent documents embed news.fr --language fr --fitted news-space --output news.fr.npy")
+@app.command(
+    short_help="Encode documents of one language.",
+    epilog="Example: xsent documents embed news.fr --language fr --fitted news-space --output news.fr.npy",
+)
 @one_line_errors()
 def embed(
     source: Annotated[str, typer.Argument(metavar="DOCUMENTS", help=f"{_LAYOUT} - reads standard input.")],
     language: Annotated[str, typer.Option(help="Code of their language.")],
-    output: Annotated[Path, typer.Option(help="A new file, see xsent encode; .jsonl has names of documents.")],
+    output: Annotated[
+        Path, typer.Option("--output", "-o", help="A new file, see xsent encode; .jsonl has names of documents.")
+    ],
     fitted: FittedOption = None,
     model: BundleOption = None,
     layers: LayersOption = None,
+    threads: ThreadsOption = None,
     rank: RankOption = None,
     weights: WeightsOption = True,
     sentences: SplitOption = False,
@@ -108,7 +119,7 @@ def embed(
     if output.exists() and not force:
         raise file_exists_error(output)
     corpus = _read_corpus(source, split=sentences)
-    encoder = _document_encoder(model, layers, fitted, {language: corpus}, rank, weights)
+    encoder = _document_encoder(model, layers, threads, fitted, {language: corpus}, rank, weights)
     note = VectorMeta(encoder.fingerprint, encoder.dim, "float32", normalized=True)
     with vector_file(output, note, force=force) as writer:
         vectors = encoder.encode(list(corpus.values()), language, show_progress_bar=sys.stderr.isatty())
@@ -116,9 +127,13 @@ def embed(
             writer.write(name, vector)
     if empty := int((~vectors.any(axis=1)).sum()):
         warnings.warn(f"{empty:,} of {len(vectors):,} documents are empty; their vectors are zero", stacklevel=1)
+    typer.echo(f"{output}: {len(vectors):,} vectors of {encoder.dim} numbers", err=True)
 
 
-@app.command(epilog="Example: xsent documents align news.en news.fr --languages en,fr --recall")
+@app.command(
+    short_help="Find documents that are translations.",
+    epilog="Example: xsent documents align news.en news.fr --languages en,fr --recall",
+)
 @one_line_errors()
 def align(
     a: Annotated[str, typer.Argument(help=_LAYOUT)],
@@ -127,6 +142,7 @@ def align(
     fitted: FittedOption = None,
     model: BundleOption = None,
     layers: LayersOption = None,
+    threads: ThreadsOption = None,
     rank: RankOption = None,
     weights: WeightsOption = True,
     sentences: SplitOption = False,
@@ -149,7 +165,7 @@ def align(
         raise ValueError(f"--languages {languages}: expected two different codes with a comma between, such as en,fr")
     corpora = {code: _read_corpus(source, split=sentences) for code, source in zip(codes, (a, b), strict=True)}
     gold = _same_names(corpora) if recall else set()
-    encoder = _document_encoder(model, layers, fitted, corpora, rank, weights)
+    encoder = _document_encoder(model, layers, threads, fitted, corpora, rank, weights)
     left, right = (encoder.encode(list(corpora[code].values()), code) for code in codes)
     pairs = bitext.align_documents(left, right, margin=margin, k=k)
     found = bitext.recall(pairs, gold) if recall else None
@@ -167,6 +183,7 @@ def align(
 def _document_encoder(
     model: Path | None,
     layers: int | None,
+    threads: int | None,
     fitted: Path | None,
     corpora: Mapping[str, Corpus],
     rank: int | None,
@@ -178,7 +195,7 @@ def _document_encoder(
 
     if fitted is not None and (rank is not None or not weights):
         raise ValueError("--rank and --no-weights are for fitting; leave them out with --fitted")
-    encoder = SentenceEncoder(model, layers=layers)
+    encoder = SentenceEncoder(model, layers=layers, threads=threads)
     if fitted is not None:
         return DocumentEncoder.load(fitted, encoder)
     documents = {code: list(corpus.values()) for code, corpus in corpora.items()}

@@ -12,7 +12,9 @@ import typer
 from xsent.cli.options import (
     BundleOption,
     CleanOption,
+    ColumnOption,
     ForceOption,
+    IdOption,
     LayersOption,
     PrecisionOption,
     SpaceOption,
@@ -31,11 +33,15 @@ ENGINES = {"ray": "xsent_apps.ray:encode_parts"}
 @one_line_errors()
 def encode(
     file: Annotated[str, typer.Argument(help="One sentence a line; .gz and .xz too; - reads standard input.")] = "-",
+    column: ColumnOption = None,
+    id: IdOption = None,
     output: Annotated[
         Path | None,
         typer.Option(
+            "--output",
+            "-o",
             help="A new .npy, .jsonl, .parquet or .f32 file (raw float32, LASER's layout); default: JSON lines on "
-            "standard output."
+            "standard output.",
         ),
     ] = None,
     model: BundleOption = None,
@@ -54,20 +60,20 @@ def encode(
     force: ForceOption = False,
     engine: Annotated[str, typer.Option(help="local; or ray: Parquet parts, from many machines.")] = "local",
     workers: Annotated[int | None, typer.Option(min=1, help="Number of Ray workers; default: one per CPU.")] = None,
-    column: Annotated[
-        str | None, typer.Option(help="Text column of Parquet files, with --engine ray; default: text.")
-    ] = None,
     address: Annotated[
         str | None, typer.Option(help="Address of a Ray cluster, with --engine ray; default: this machine.")
     ] = None,
 ) -> None:
-    """Encode a file, one sentence a line, in constant memory; an empty line becomes the zero vector."""
+    """Encode a file, one sentence a line, or a column of a table, in constant memory.
+
+    An empty text becomes the zero vector. Ids are kept in .jsonl and .parquet files.
+    """
     if resume and output is None:
         raise ValueError("--resume goes on with a file: name it with --output")
     if resume and force:
         raise ValueError("--resume goes on and --force starts over: give one of them")
-    if clean and engine != "local":
-        raise ValueError(f"--clean is for the local engine, not --engine {engine}")
+    if engine != "local" and (given := "--clean" if clean else "--id" if id else ""):
+        raise ValueError(f"{given} is for the local engine, not --engine {engine}")
     _engine(engine)(
         file,
         output,
@@ -84,7 +90,7 @@ def encode(
         workers=workers,
         column=column,
         address=address,
-        **({"clean": True} if clean else {}),
+        **({"clean": clean, "id": id} if engine == "local" else {}),
     )
 
 
@@ -97,32 +103,39 @@ def _encode_here(
     threads: int | None,
     resume: bool,
     force: bool,
-    clean: bool = False,
+    clean: bool,
+    column: str | None,
+    id: str | None,
     **options: Any,  # noqa: ANN401  as an engine of another room has them
 ) -> None:
     """The local engine; options are those of `SentenceEncoder.encode_iter`."""
-    from xsent.cli.terminal import Progress
+    from xsent.cli.terminal import Progress, known_total
     from xsent.encoder import SentenceEncoder
-    from xsent.errors import DataError
-    from xsent.files.text import file_state, steady_lines
+    from xsent.files.tables import TextSource
+    from xsent.files.text import file_state
     from xsent.files.vectors import JsonLinesWriter, VectorMeta
 
-    if given := [name for name in ("workers", "column", "address") if options.pop(name) is not None]:
-        raise ValueError(f"--{given[0]} is for --engine ray; the local one runs here and reads text")
+    if given := [name for name in ("workers", "address") if options.pop(name) is not None]:
+        raise ValueError(f"--{given[0]} is for --engine ray; the local one runs here")
+    if id and output is not None and output.suffix in (".npy", ".f32"):
+        raise ValueError(f"{output}: holds vectors alone, no --id {id}; give a name that ends in .jsonl or .parquet")
     encoder = SentenceEncoder(model, layers=layers, threads=threads, clean=clean)
     dim = options["truncate_dim"] or encoder.dim
     fingerprint = encoder.fingerprint_of(options["space"])
     note = VectorMeta(fingerprint, dim, options["precision"], options["normalize_embeddings"])
     before = file_state(file)
     job: dict[str, object] = {"on_long": options["on_long"], "bytes of input": before and before[0]}
-    if clean:  # left out otherwise: jobs of older versions go on
-        job["clean"] = True
-    with _vector_output(output, note, job, force, resume) as writer, Progress("sentences") as progress:
-        lines = steady_lines(file)
+    # Left out otherwise: jobs of older versions go on.
+    job |= {name: value for name, value in (("clean", clean), ("column", column), ("id", id)) if value}
+    source = TextSource(file, column, id)
+    total = known_total(source)
+    with _vector_output(output, note, job, force, resume) as writer, Progress("sentences", total) as progress:
+        lines = iter(source)
         done = 0
         if not isinstance(writer, JsonLinesWriter):
             lines = writer.remaining(lines)
             done = writer.rows
+            progress.start_at(done)
         if done:
             typer.echo(f"Going on after line {done:,}; warnings count the lines after it only.", err=True)
         rows = empty = 0
@@ -132,9 +145,11 @@ def _encode_here(
             empty += not vector.any()
             progress.advance()
         if not done + rows:
-            raise DataError(f"{file}: empty; expected one sentence a line")
+            raise source.empty()
     if empty:
-        warnings.warn(f"{empty:,} of {rows:,} lines are empty; their vectors are zero", stacklevel=1)
+        warnings.warn(f"{empty:,} of {rows:,} {source.unit} are empty; their vectors are zero", stacklevel=1)
+    if output is not None:
+        typer.echo(f"{output}: {done + rows:,} vectors of {dim} numbers", err=True)
 
 
 def _engine(name: str) -> Callable[..., None]:

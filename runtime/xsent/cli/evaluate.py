@@ -6,7 +6,15 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from xsent.cli.options import JsonOption, LayersOption, ModelOption, PrecisionOption, TruncateOption, split_names
+from xsent.cli.options import (
+    JsonOption,
+    LayersOption,
+    ModelOption,
+    PrecisionOption,
+    ThreadsOption,
+    TruncateOption,
+    split_names,
+)
 from xsent.cli.terminal import format_table, one_line_errors, print_result
 from xsent.errors import DataError
 
@@ -38,7 +46,7 @@ _COMMANDS = {  # protocol: help, and arguments of the example
         "data/eval/xsr --languages fr,de --json",
     ),
     "xsim": (
-        "Error rate of margin-scored retrieval on parallel texts such as FLORES, both directions.",
+        "Margin-scored retrieval: error rate on parallel texts such as FLORES, both directions.",
         "data/eval/flores --languages fr,de",
     ),
     "sts": (
@@ -59,12 +67,18 @@ _COMMANDS = {  # protocol: help, and arguments of the example
 def _add_command(task: str, summary: str, example: str) -> None:
     """Register the command of a protocol; all have the same options."""
 
-    @app.command(task, help=summary, epilog=f"Example: xsent evaluate {task} {example}")
+    @app.command(
+        task,
+        help=summary,
+        short_help=f"{summary.partition(':')[0]}.",
+        epilog=f"Example: xsent evaluate {task} {example}",
+    )
     @one_line_errors()
     def command(
         data_folder: FolderArgument,
         model: ModelOption = None,
         layers: LayersOption = None,
+        threads: ThreadsOption = None,
         languages: LanguagesOption = None,
         precision: PrecisionOption = "float32",
         truncate_dim: TruncateOption = None,
@@ -73,7 +87,7 @@ def _add_command(task: str, summary: str, example: str) -> None:
         from xsent.evaluation import PROTOCOLS, as_stored
         from xsent.open_model import open_model
 
-        encoder = as_stored(open_model(model, layers), precision, truncate_dim)
+        encoder = as_stored(open_model(model, layers, threads), precision, truncate_dim)
         result = PROTOCOLS[task](encoder, data_folder, _codes(languages))
         about = {"task": task, "model": str(model or "built-in"), "layers": layers}
         _report(result, encoder, {**about, "precision": precision, "truncate_dim": truncate_dim}, as_json)
@@ -83,7 +97,11 @@ for _task, (_summary, _example) in _COMMANDS.items():
     _add_command(_task, _summary, _example)
 
 
-@app.command("space", epilog="Example: xsent evaluate space data/eval/tatoeba --english-by all-MiniLM-L6-v2")
+@app.command(
+    "space",
+    short_help="Another model's space.",
+    epilog="Example: xsent evaluate space data/eval/tatoeba --english-by all-MiniLM-L6-v2",
+)
 @one_line_errors()
 def compare_spaces(
     data_folder: FolderArgument,
@@ -92,6 +110,7 @@ def compare_spaces(
     ],
     model: ModelOption = None,
     layers: LayersOption = None,
+    threads: ThreadsOption = None,
     into: Annotated[
         str | None,
         typer.Option("--space", help="Its space, one that xsent info names; default: the only one."),
@@ -106,7 +125,7 @@ def compare_spaces(
     from xsent.open_model import open_model
 
     codes = _codes(languages)
-    encoder = open_model(model, layers)
+    encoder = open_model(model, layers, threads)
     if into is None and isinstance(encoder, SentenceEncoder) and encoder.space is None and encoder.bundle.spaces:
         into, *others = encoder.bundle.spaces
         if others:

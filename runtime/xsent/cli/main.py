@@ -13,7 +13,7 @@ from xsent.cli.documents import app as documents
 from xsent.cli.encode import encode
 from xsent.cli.evaluate import app as evaluate
 from xsent.cli.mine import duplicates, mine, score
-from xsent.cli.options import BundleArgument, JsonOption, LayersOption, ModelOption, QueryCommand
+from xsent.cli.options import CONTEXT, BundleArgument, JsonOption, LayersOption, ModelOption, QueryCommand
 from xsent.cli.search import index, search
 from xsent.cli.terminal import (
     FAILED,
@@ -54,16 +54,23 @@ app = typer.Typer(
     help="Sentence vectors across languages, on the CPU and offline.",
     epilog='Example: xsent similarity "Where is the station?" "Où est la gare ?"',
     no_args_is_help=True,
-    add_completion=False,
+    context_settings=CONTEXT,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
-app.command(epilog="Example: xsent encode sentences.txt --output vectors.npy")(encode)
-app.command(epilog="Example: xsent mine en.txt fr.txt --threshold 1.1 > pairs.tsv")(mine)
-app.command(epilog="Example: xsent duplicates mails.txt")(duplicates)
-app.command(epilog="Example: xsent score pairs.tsv --precision 0.95 > scored.tsv")(score)
-app.command(epilog="Example: xsent index notes.txt notes.index")(index)
-app.command(epilog='Example: xsent search notes.index "where is the cat?"', cls=QueryCommand)(search)
+for _command, _summary, _example in (
+    (encode, "Make a file of vectors from a file of texts.", "encode sentences.txt --output vectors.npy"),
+    (mine, "Find translations in two texts.", "mine en.txt fr.txt --threshold 1.1 > pairs.tsv"),
+    (duplicates, "Find lines that mean the same.", "duplicates mails.txt"),
+    (score, "Score given pairs of translations.", "score pairs.tsv --precision 0.95 > scored.tsv"),
+    (index, "Make an index of texts, or add to one.", "index notes.txt notes.index"),
+):
+    app.command(short_help=_summary, epilog=f"Example: xsent {_example}")(_command)
+app.command(
+    short_help="Find the nearest texts of an index.",
+    epilog='Example: xsent search notes.index "where is the cat?"',
+    cls=QueryCommand,
+)(search)
 app.add_typer(classify, name="classify")
 app.add_typer(documents, name="documents")
 app.add_typer(evaluate, name="evaluate")
@@ -86,7 +93,9 @@ def version(
         raise typer.Exit
 
 
-@app.command(epilog='Example: xsent similarity "Where is the station?" "Où est la gare ?"')
+@app.command(
+    short_help="Compare two texts.", epilog='Example: xsent similarity "Where is the station?" "Où est la gare ?"'
+)
 @one_line_errors()
 def similarity(
     a: Annotated[str, typer.Argument(help="A text.")],
@@ -104,7 +113,7 @@ def similarity(
     print_result({"cosine": cosine}, f"{cosine:.4f}", as_json=as_json)
 
 
-@app.command(epilog="Example: xsent info my-model")
+@app.command(short_help="Describe a bundle.", epilog="Example: xsent info my-model")
 @one_line_errors()
 def info(bundle: BundleArgument = None, as_json: JsonOption = False) -> None:
     """Describe a bundle: languages, size, fingerprint, vector space and the measurements of its export."""
@@ -134,7 +143,7 @@ def info(bundle: BundleArgument = None, as_json: JsonOption = False) -> None:
             typer.echo(f"\n{heading}\n{format_table(rows)}")
 
 
-@app.command("verify", epilog="Example: xsent verify my-model")
+@app.command("verify", short_help="Check a bundle or an index.", epilog="Example: xsent verify my-model")
 @one_line_errors()
 def verify_files(
     bundle: Annotated[
@@ -159,7 +168,7 @@ def verify_files(
     print_result(result, format_facts(result), as_json=as_json)
 
 
-@app.command(epilog="Example: xsent doctor")
+@app.command(short_help="Examine this machine.", epilog="Example: xsent doctor")
 @one_line_errors()
 def doctor(bundle: BundleArgument = None, as_json: JsonOption = False) -> None:
     """Examine this machine: what int8 gains on it, how long encoding takes, and what to repair.

@@ -1,22 +1,38 @@
 """`xsent mine`, `xsent score` and `xsent duplicates`: pairs of lines that mean the same, found or given."""
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from xsent.cli.options import BundleOption, CleanOption, LayersOption, MarginOption, NeighborsOption
-from xsent.cli.terminal import one_line_errors, print_json, print_row
-from xsent.errors import DataError, FingerprintError
+from xsent.cli.options import (
+    BundleOption,
+    CleanOption,
+    ColumnOption,
+    ForceOption,
+    IdOption,
+    LayersOption,
+    MarginOption,
+    NeighborsOption,
+    PairColumnsOption,
+    RowsOption,
+    ThreadsOption,
+)
+from xsent.cli.terminal import one_line_errors, print_json, row_output
+from xsent.errors import DataError
+from xsent.files.tables import Text, TextSource, place_of, read_pairs
 
 if TYPE_CHECKING:
     from xsent.encoder import OnLong, SentenceEncoder
     from xsent.files.vectors import VectorFile, VectorMeta
     from xsent.similarity import Ints
+
+Found = tuple[dict[str, object], list[list[object]]]  # an object for JSON, and the same in rows
 
 JsonLinesOption = Annotated[bool, typer.Option("--json", help="Print one JSON object a line.")]
 
@@ -42,20 +58,28 @@ def mine(
     k: NeighborsOption = 4,
     threshold: Annotated[float | None, typer.Option(help="Lowest score of a pair; default: all pairs.")] = None,
     unify: Annotated[bool, typer.Option(help="Use only the first of equal lines.")] = True,
+    column: ColumnOption = None,
+    id: IdOption = None,
+    output: RowsOption = None,
+    threads: ThreadsOption = None,
+    force: ForceOption = False,
     as_json: JsonLinesOption = False,
 ) -> None:
     """Find translations in two texts: score, source and target with tabs between, the best pair first.
 
-    Empty lines are left out. A tab inside a sentence is printed as a space. To choose a threshold see xsent score.
+    Empty lines are left out. A tab inside a sentence is printed as a space. To choose a threshold see xsent score. Two
+    tables may differ in their columns: --column en,fr. With --id the ids of source and target come last.
     """
-    from xsent.files.text import read_sentences
+    from xsent.encoder import SentenceEncoder
     from xsent.mining.bitext import mine_bitext
 
     if src == trg == "-":
         raise DataError("standard input can be read once: only one of SRC and TRG may be -")
-    texts = (read_sentences(src), read_sentences(trg))
+    sides = zip((src, trg), _of_both(column), _of_both(id), strict=True)
+    texts = [TextSource(*side).read() for side in sides]
+    open_encoder = partial(SentenceEncoder, model, layers=layers, threads=threads, clean=clean)
     with TemporaryDirectory(prefix="xsent-") as folder:
-        left, right = _vectors_of(Path(folder), texts, (src_vectors, trg_vectors), model, layers, clean)
+        left, right = _vectors_of(Path(folder), texts, (src_vectors, trg_vectors), open_encoder)
         pairs = mine_bitext(
             left.rows,
             right.rows,
@@ -70,8 +94,16 @@ def mine(
     if not len(kept):
         best = f"; the best scores {pairs.scores[0]}, below the threshold" if len(pairs) else ""
         raise DataError(f"no pairs of {src} and {trg}{best}")
-    for score, i, j in zip(kept.scores, kept.src.tolist(), kept.trg.tolist(), strict=True):
-        _print_pair(score, texts[0][i], texts[1][j], {"source_line": i + 1, "target_line": j + 1}, as_json)
+    kind = int if id is None else str
+    columns = {"score": float, "source": str, "target": str}
+    if id is not None or output is not None or as_json:
+        name = "line" if id is None else "id"
+        columns |= {f"source_{name}": kind, f"target_{name}": kind}
+    with row_output(output, columns, as_json=as_json, force=force) as write:
+        for score, i, j in zip(kept.scores, kept.src.tolist(), kept.trg.tolist(), strict=True):
+            source, target = texts[0][i], texts[1][j]
+            row = [*_pair(score, source, target, output), place_of(source, i + 1), place_of(target, j + 1)]
+            write(row[: len(columns)])
     typer.echo(f"{len(kept):,} pairs of {len(texts[0]):,} source and {len(texts[1]):,} target lines", err=True)
 
 
@@ -88,9 +120,14 @@ def score(
     precision: Annotated[
         float | None, typer.Option(help="Print the threshold that keeps this share of pairs right, such as 0.95.")
     ] = None,
+    column: PairColumnsOption = None,
+    id: IdOption = None,
+    output: RowsOption = None,
+    threads: ThreadsOption = None,
+    force: ForceOption = False,
     as_json: JsonLinesOption = False,
 ) -> None:
-    """Score given pairs: score, source and target with tabs between, in the order given.
+    """Score given pairs: score, source and target with tabs between, in the order given; with --id the id is last.
 
     Neighbours are searched among the sentences of the file, so a margin needs a file of some length; absolute, the
     cosine, does not. --precision uses shuffled pairs as examples of wrong ones. Wrong pairs of similar sentences score
@@ -98,15 +135,16 @@ def score(
     """
     import numpy as np
 
-    from xsent.files.text import read_fields
+    from xsent.encoder import SentenceEncoder
     from xsent.mining.margin import PairScorer, calibrate, shuffled_pairs
 
-    given = list(read_fields(pairs, 2, "source, target"))
+    given = list(read_pairs(pairs, column, id, "source, target"))
     if not given:
         raise DataError(f"{pairs}: empty; expected a pair a line")
     (src_texts, src_rows), (trg_texts, trg_rows) = (_distinct([pair[side] for pair in given]) for side in (0, 1))
+    open_encoder = partial(SentenceEncoder, model, layers=layers, threads=threads, clean=clean)
     with TemporaryDirectory(prefix="xsent-") as folder:
-        left, right = _vectors_of(Path(folder), (src_texts, trg_texts), (None, None), model, layers, clean)
+        left, right = _vectors_of(Path(folder), (src_texts, trg_texts), (None, None), open_encoder)
         scorer = PairScorer(left.rows, right.rows, margin=margin, k=k)
         scores = scorer.score(src_rows, trg_rows)
         advice = None
@@ -114,8 +152,10 @@ def score(
             full = [row for row, pair in enumerate(given) if all(map(str.strip, pair))]
             wrong = scorer.score(*shuffled_pairs(src_rows[full], trg_rows[full]))
             advice = calibrate(scores[full], wrong, precision)
-    for value, (source, target) in zip(scores, given, strict=True):
-        _print_pair(value, source, target, {}, as_json)
+    columns = {"score": float, "source": str, "target": str} | ({} if id is None else {"id": str})
+    with row_output(output, columns, as_json=as_json, force=force) as write:
+        for value, (source, target) in zip(scores, given, strict=True):
+            write([*_pair(value, source, target, output), place_of(source, 0)][: len(columns)])
     if advice is not None:
         reach = f"{advice.accepted:,} of {advice.pairs:,} pairs reach it"
         correct = f"an estimated {100 * advice.precision:.1f}% of them right"
@@ -145,20 +185,27 @@ def duplicates(
             "--pairs", help="Print score, both lines and texts of pairs, best first; each with 32 others at most."
         ),
     ] = False,
+    column: ColumnOption = None,
+    id: IdOption = None,
+    output: RowsOption = None,
+    threads: ThreadsOption = None,
+    force: ForceOption = False,
     as_json: JsonLinesOption = False,
 ) -> None:
-    """Find lines that mean the same, in any of the model's languages: number of the group, line and text.
+    """Find lines that mean the same, in any of the model's languages: number of the group, line or id, and text.
 
     Groups are connected pairs, the largest first. A cosine below 0.6 times the threshold is never enough, one above
     0.75 times it always is; between them, the two lines must be nearer to each other than to other lines. Lines that
     differ only in a name are duplicates too. Empty lines are left out.
     """
-    from xsent.files.text import read_sentences
+    from xsent.encoder import SentenceEncoder
     from xsent.mining.paraphrases import group_pairs, mine_paraphrases, split_pairs
 
-    texts = read_sentences(text)
+    source = TextSource(text, column, id)
+    texts = source.read()
+    open_encoder = partial(SentenceEncoder, model, layers=layers, threads=threads, clean=clean)
     with TemporaryDirectory(prefix="xsent-") as folder:
-        (given,) = _vectors_of(Path(folder), [texts], [vectors], model, layers, clean, on_long="split")
+        (given,) = _vectors_of(Path(folder), [texts], [vectors], open_encoder, on_long="split")
         rows = _lines_with_text(texts, unify=False)
         found = mine_paraphrases(given.rows, threshold=threshold, rows=rows, show_progress_bar=sys.stderr.isatty())
     found, differing = split_pairs(found, texts) if strict else (found, found.take(slice(0)))
@@ -168,30 +215,56 @@ def duplicates(
         raise DataError(f"no duplicates in {text}: no pair reaches the threshold {threshold}{apart}")
     places, rivals = (list(zip(side.src.tolist(), side.trg.tolist(), strict=True)) for side in (found, differing))
     groups = group_pairs(places, rivals)
+    name, kind = ("line", int) if id is None else ("id", str)
+    columns: dict[str, type] = {"group": int, name: kind, "text": str}
+    found_rows: Iterator[Found] = _group_rows(texts, groups)
     if pairs:
-        for score, (i, j) in zip(found.scores, places, strict=True):
+        columns = {"score": float, f"{name}_1": kind, f"{name}_2": kind, "text_1": str, "text_2": str}
+        found_rows = _pair_rows(texts, found.scores.tolist(), places)
+    with row_output(output, columns, as_json=as_json, force=force) as write:
+        for content, lines in found_rows:
+            for line in [] if as_json else lines:
+                write(line)
             if as_json:
-                print_json({"score": float(score), "lines": [i + 1, j + 1], "texts": [texts[i], texts[j]]})
-            else:
-                print_row(f"{score:.4f}", str(i + 1), str(j + 1), texts[i], texts[j])
-    for number, group in enumerate([] if pairs else groups, 1):
-        if as_json:
-            print_json({"group": number, "lines": [row + 1 for row in group], "texts": [texts[row] for row in group]})
-        else:
-            for row in group:
-                print_row(str(number), str(row + 1), texts[row])
+                print_json(content)
     extra = sum(map(len, groups)) - len(groups)
-    typer.echo(
-        f"{len(groups):,} group{'s' * (len(groups) != 1)}; {extra:,} of {len(texts):,} lines repeat another{apart}",
-        err=True,
-    )
+    repeated = f"{extra:,} of {len(texts):,} {source.unit} repeat another"
+    typer.echo(f"{len(groups):,} group{'s' * (len(groups) != 1)}; {repeated}{apart}", err=True)
 
 
-def _print_pair(score: float, source: str, target: str, lines: dict[str, int], as_json: bool) -> None:
-    if as_json:
-        print_json({"score": float(score), "source": source, "target": target, **lines})
-    else:
-        print_row(str(score), source.replace("\t", " "), target.replace("\t", " "))
+def _pair_rows(texts: Sequence[str], scores: Sequence[float], pairs: Sequence[tuple[int, int]]) -> Iterator[Found]:
+    """Score, both lines or ids, and both texts of each pair."""
+    for score, rows in zip(scores, pairs, strict=True):
+        both = [texts[row] for row in rows]
+        places = [place_of(texts[row], row + 1) for row in rows]
+        yield {"score": score, **_members(texts, rows)}, [[score, *places, *both]]
+
+
+def _group_rows(texts: Sequence[str], groups: Sequence[Sequence[int]]) -> Iterator[Found]:
+    """Number of the group, line or id, and text of each of its members."""
+    for number, group in enumerate(groups, 1):
+        rows: list[list[object]] = [[number, place_of(texts[row], row + 1), texts[row]] for row in group]
+        yield {"group": number, **_members(texts, group)}, rows
+
+
+def _members(texts: Sequence[str], rows: Sequence[int]) -> dict[str, object]:
+    """Lines, ids if there are any, and texts for JSON."""
+    found = [texts[row] for row in rows]
+    ids = [text.id for text in found if isinstance(text, Text)]
+    return {"lines": [row + 1 for row in rows], **({"ids": ids} if ids else {}), "texts": found}
+
+
+def _pair(score: float, source: str, target: str, output: Path | None) -> list[object]:
+    """The fields of a pair: printed, a tab becomes a space and the score is as short as it can be."""
+    if output is not None:
+        return [float(score), source, target]
+    return [score, source.replace("\t", " "), target.replace("\t", " ")]
+
+
+def _of_both(name: str | None) -> list[str | None]:
+    """A column of both sides, or of each its own, with a comma between."""
+    names = (name or "").split(",")
+    return [*names] if len(names) == 2 else [name, name]
 
 
 def _lines_with_text(texts: Sequence[str], *, unify: bool) -> list[int]:
@@ -213,34 +286,25 @@ def _vectors_of(
     folder: Path,
     texts: Sequence[Sequence[str]],
     given: Sequence[Path | None],
-    model: Path | None,
-    layers: int | None,
-    clean: bool,
+    open_encoder: "Callable[[], SentenceEncoder]",
     *,
     on_long: "OnLong" = "warn",
 ) -> "list[VectorFile]":
     """The vectors of each text; those that are not given are encoded into a folder, in the form of those given."""
-    from xsent.bundle import same_space
-    from xsent.encoder import SentenceEncoder
     from xsent.files.vectors import VectorMeta, check_same_space, open_vectors
 
     files = {side: open_vectors(path) for side, path in enumerate(given) if path is not None}
     for side, file in files.items():  # before the other side is encoded
-        if file.note.precision == "binary":
-            raise DataError(f"{file.path}: binary vectors have no cosines; encode as float32, float16 or int8")
+        file.check_cosines()
         if len(file.rows) != len(texts[side]):
             lines = f"{len(texts[side]):,} lines of text"
             raise DataError(f"{file.path}: {len(file.rows):,} vectors for {lines}; encode it again")
     if len(files) < len(texts):
-        encoder = SentenceEncoder(model, layers=layers, clean=clean)
+        encoder = open_encoder()
         note = VectorMeta(encoder.fingerprint, encoder.dim, "float32", normalized=True)
         for file in files.values():
             note = replace(file.note, fingerprint=encoder.fingerprint)
-            if not same_space(file.note.fingerprint, encoder.fingerprint):
-                raise FingerprintError(
-                    f"{file.path} has vectors of {file.note.fingerprint}, the model makes {encoder.fingerprint}; "
-                    "--model names the one that made them"
-                )
+            file.check_cosines(encoder.fingerprint)
         for side in set(range(len(texts))) - files.keys():
             files[side] = _encode(encoder, texts[side], note, folder / f"{side}.npy", on_long)
     for file in files.values():

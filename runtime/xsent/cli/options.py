@@ -6,6 +6,8 @@ from typing import Annotated, Any, Literal
 import typer
 from typer.core import TyperCommand
 
+CONTEXT = {"help_option_names": ["-h", "--help"]}  # of a program; its commands have them too
+
 # The choices are repeated here because the modules that define them import NumPy, which a help text does not need.
 PrecisionOption = Annotated[
     Literal["float32", "float16", "int8", "binary"],
@@ -43,6 +45,21 @@ CleanOption = Annotated[
         help="Take off what mails, chats, logs and scans add before a text is encoded: marks of quotations, times, "
         "tags, Markdown, addresses, emoji, broken encodings.",
     ),
+]
+ColumnOption = Annotated[
+    str | None,
+    typer.Option("--column", metavar="NAME", help="The column with the texts of a CSV, JSON Lines or Parquet file."),
+]
+PairColumnsOption = Annotated[
+    str | None,
+    typer.Option("--column", metavar="NAME,NAME", help="The two columns of a CSV, JSON Lines or Parquet file."),
+]
+IdOption = Annotated[
+    str | None, typer.Option("--id", metavar="NAME", help="The column with the ids of the rows; results name them.")
+]
+RowsOption = Annotated[
+    Path | None,
+    typer.Option("--output", "-o", help="A new .csv, .tsv, .jsonl or .parquet file; default: standard output."),
 ]
 ForceOption = Annotated[bool, typer.Option("--force", help="Replace existing files.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]

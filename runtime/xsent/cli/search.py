@@ -2,23 +2,32 @@
 
 import sys
 import warnings
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from xsent.cli.options import (
     BundleOption,
     CleanOption,
+    ColumnOption,
+    ForceOption,
+    IdOption,
     JsonOption,
     LayersOption,
     LeastOption,
+    RowsOption,
     SpaceOption,
     ThreadsOption,
     WordsOption,
 )
-from xsent.cli.terminal import one_line_errors, print_json, print_row
+from xsent.cli.terminal import one_line_errors, print_json, row_output
+
+if TYPE_CHECKING:
+    from xsent.search.index import Hit
 
 _QUERIES = 256  # searched at once, in one pass over the vectors
 
@@ -31,6 +40,8 @@ def index(
     layers: LayersOption = None,
     clean: CleanOption = False,
     space: SpaceOption = None,
+    column: ColumnOption = None,
+    id: IdOption = None,
     add: Annotated[
         bool, typer.Option("--add", help="Add the lines to an index; their numbers follow its own.")
     ] = False,
@@ -43,15 +54,19 @@ def index(
     threads: ThreadsOption = None,
     force: Annotated[bool, typer.Option("--force", help="Replace an existing index; discard a stopped job.")] = False,
 ) -> None:
-    """Index a file, one text a line, for `xsent search`; lines without a letter or digit are never found."""
+    """Index a file, one text a line, or a column of a table, for `xsent search`.
+
+    Texts without a letter or digit are never found.
+    """
     from xsent.encoder import SentenceEncoder
-    from xsent.files.text import steady_lines
+    from xsent.files.tables import TextSource
     from xsent.search.write import build_index, can_resume, extend_index
 
+    texts = TextSource(file, column, id)
     try:
         made = (extend_index if add else build_index)(
             index,
-            steady_lines(file),
+            texts,
             SentenceEncoder(model, layers=layers, threads=threads, clean=clean),
             source=file,
             space=space,
@@ -65,17 +80,22 @@ def index(
             typer.echo("What was indexed is kept; the same command with --resume goes on.", err=True)
         raise
     if empty := made.lines - made.rows:
-        warnings.warn(f"{empty:,} of {made.lines:,} lines have no letter or digit; they are never found", stacklevel=1)
+        warnings.warn(
+            f"{empty:,} of {made.lines:,} {texts.unit} have no letter or digit; they are never found", stacklevel=1
+        )
+    typer.echo(f"{index}: {made.rows:,} texts", err=True)
 
 
 @one_line_errors()
 def search(
-    index: Annotated[Path, typer.Argument(help="A folder made by `xsent index`.")],
+    index: Annotated[Path, typer.Argument(help="A folder by `xsent index`; or a file of vectors by `xsent encode`.")],
     query: Annotated[
         str | None, typer.Argument(help="A text, in any language of the model; - for --queries -.")
     ] = None,
     queries: Annotated[str | None, typer.Option(help="A file of queries, one a line; - reads standard input.")] = None,
-    k: Annotated[int, typer.Option("--k", "-k", min=1, help="Number of lines to find.")] = 10,
+    column: ColumnOption = None,
+    id: IdOption = None,
+    k: Annotated[int, typer.Option("--top-k", "-n", "--k", "-k", min=1, help="Number of lines to find.")] = 10,
     exact: Annotated[bool, typer.Option("--exact", help="Do not use the graph.")] = False,
     words: WordsOption = True,
     least: LeastOption = None,
@@ -83,44 +103,70 @@ def search(
     layers: LayersOption = None,
     clean: CleanOption = False,
     space: SpaceOption = None,
+    output: RowsOption = None,
+    threads: ThreadsOption = None,
+    force: ForceOption = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Print the nearest lines, by meaning and by words, best first: score, line number and text, with tabs between.
+    """Print the nearest lines, by meaning and by words, best first: score, line number or id, and text.
 
-    The score is the cosine and up to 0.5 for words. With queries from a file, the number of the query comes first.
-    With --json, an object for every query. A query that begins with - stands after --.
+    The score is the cosine and up to 0.4 for words; a file of vectors is searched by meaning alone. With queries from a
+    file, the number or id of the query comes first. With --json, an object for every query. A query that begins with -
+    stands after --.
     """
     from xsent.encoder import SentenceEncoder
     from xsent.errors import DataError
-    from xsent.files.text import read_lines
-    from xsent.search.index import SearchIndex, say_nothing_close
+    from xsent.files.tables import TextSource
+    from xsent.files.vectors import FORMATS
+    from xsent.search.index import SearchFile, SearchIndex, say_nothing_close
 
     if (query is None) == (queries is None):
         raise typer.BadParameter("give either a QUERY or --queries FILE")
     if query is not None and not query.strip():
         raise DataError("the query is empty; ask for something")
     source = "-" if query == "-" else queries
-    opened = SearchIndex(index)
-    encoder = SentenceEncoder(model, layers=layers, clean=clean)
-    texts = read_lines(source) if source else iter([query or ""])
-    number = 0
-    while batch := list(islice(texts, _QUERIES)):
-        found = opened.search(encoder, batch, k, exact=exact, words=words, least=least, space=space)
-        for text, hits in zip(batch, found, strict=True):
-            number += 1
+    if not source and (column or id):
+        raise ValueError("--column and --id are for a table of --queries; an index has its texts and ids")
+    in_file = index.suffix in FORMATS and index.is_file()
+    find = SearchFile(index).search if in_file else partial(SearchIndex(index).search, exact=exact, words=words)
+    encoder = SentenceEncoder(model, layers=layers, threads=threads, clean=clean)
+    texts = TextSource(source, column, id) if source else [query or ""]
+    name = ""
+    first: dict[str, type] = {"query": str} if source else {}
+    columns = {**first, "score": float, "line": int, "id": str, "text": str}
+    with row_output(output, columns, as_json=as_json, force=force) as write:
+        for name, text, hits in _answers(texts, partial(find, encoder, k=k, least=least, space=space)):
             if nothing := say_nothing_close(hits):
-                typer.echo(f"Query {number}: {nothing}" if source else nothing, err=True)
+                typer.echo(f"Query {name}: {nothing}" if source else nothing, err=True)
             if as_json:
-                shown = [
-                    {name: value for name, value in vars(hit).items() if name not in ("source", "context")}
-                    for hit in hits
-                ]
-                print_json({"query": text, "hits": shown})
-            else:
-                first = [str(number)] if source else []
-                for hit in hits:
-                    print_row(*first, f"{hit.score:.4f}", str(hit.line), hit.text)
-    if not number:
+                print_json({"query": text, "hits": list(map(_for_json, hits))})
+                continue
+            for hit in hits:
+                place = [hit.line, hit.id] if output else [hit.id or hit.line]
+                write([*([name] if source else []), hit.score, *place, hit.text])
+    if not name:
         raise DataError(f"{source}: empty; expected one query a line")
     if not (source or hits or as_json):
         raise DataError(f"no line has a score of {least} or more; give a lower --least")
+
+
+def _answers(
+    texts: Iterable[str], find: "Callable[[list[str]], list[list[Hit]]]"
+) -> "Iterator[tuple[str, str, list[Hit]]]":
+    """Yield the number or id of each query, the query and its hits."""
+    from xsent.files.tables import place_of
+
+    numbered = enumerate(texts, 1)
+    while batch := list(islice(numbered, _QUERIES)):
+        found = find([text for _, text in batch])
+        for (number, text), hits in zip(batch, found, strict=True):
+            yield str(place_of(text, number)), text, hits
+
+
+def _for_json(hit: "Hit") -> dict[str, object]:
+    """What is said of a hit; an id only where there is one."""
+    return {
+        name: value
+        for name, value in vars(hit).items()
+        if name not in ("source", "context") and (name, value) != ("id", "")
+    }

@@ -10,9 +10,11 @@ import re
 import sys
 import time
 import warnings
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib import import_module
+from operator import length_hint
+from pathlib import Path
 from typing import Self, TypeVar
 
 from xsent.errors import XsentError
@@ -25,6 +27,7 @@ INTERRUPTED = 130  # 128 + SIGINT, what shells expect after Ctrl-C
 _LONG = 1000  # characters shown of the beginning of a long error, and of its end
 _INTERVAL = 0.5  # seconds between two reports of progress
 
+_BREAKS = re.compile(r"\s*\n\s*")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")  # characters that a terminal would execute
 
 
@@ -100,10 +103,54 @@ def print_result(result: Mapping[str, object], text: str, *, as_json: bool) -> N
 
 
 def print_row(*fields: str) -> None:
-    """Print fields as they are, with tabs between; on a terminal, control characters are escaped."""
+    """Print fields with tabs between; line breaks become spaces. On a terminal, control characters are escaped."""
+    fields = tuple(_BREAKS.sub(" ", field) for field in fields)
     if sys.stdout.isatty():
         fields = tuple(_CONTROL.sub(lambda found: ascii(found[0])[1:-1], field) for field in fields)
     sys.stdout.write("\t".join(fields) + "\n")
+
+
+@contextmanager
+def row_output(
+    path: Path | None, columns: Mapping[str, type], *, as_json: bool = False, force: bool = False
+) -> Iterator[Callable[[Sequence[object]], None]]:
+    """Yield a function that takes a row of a result: it prints or writes its fields.
+
+    Args:
+        path: A table to write, see `xsent.files.tables.table_file`; None prints the fields with tabs between.
+        columns: The names and types of the fields.
+        as_json: Print objects instead.
+        force: Replace an existing table.
+    """
+    from xsent.files.tables import table_file, to_fields
+
+    if path is None:
+        yield lambda row: print_json(to_fields(columns, row)) if as_json else print_row(*map(_shown, row))
+        return
+    if as_json:
+        raise ValueError(f"--json prints and --output {path} writes: give one of them; a .jsonl file is JSON too")
+    count = 0
+    with table_file(path, columns, force=force) as write:
+
+        def write_row(row: Sequence[object]) -> None:
+            nonlocal count
+            write(row)
+            count += 1
+
+        yield write_row
+    sys.stderr.write(f"{path}: {count:,} rows\n")
+
+
+def _shown(value: object) -> str:
+    """A field as people read it; one that is missing is empty."""
+    if value is None:
+        return ""
+    return f"{value:.4f}" if isinstance(value, float) else str(value)
+
+
+def known_total(items: Iterable[object]) -> int | None:
+    """How many items there are, if it is known, for a progress bar; None where none will be seen."""
+    return (length_hint(items) or None) if sys.stderr.isatty() else None
 
 
 def print_json(content: object) -> None:
@@ -121,7 +168,7 @@ class Progress:
         self._unit = unit
         self._total = total
         self._enabled = sys.stderr.isatty() if enabled is None else enabled
-        self._done = 0
+        self._done = self._before = 0
         self._start = time.monotonic()
         self._next = self._start + _INTERVAL
 
@@ -131,6 +178,10 @@ class Progress:
     def __exit__(self, *_: object) -> None:
         if self._enabled:
             self._write("\n")
+
+    def start_at(self, count: int) -> None:
+        """Begin after what was done before, which does not count in the speed."""
+        self._done = self._before = count
 
     def advance(self, count: int = 1) -> None:
         """Add to the count."""
@@ -146,10 +197,10 @@ class Progress:
             self.advance()
 
     def _write(self, end: str) -> None:
-        rate = self._done / max(time.monotonic() - self._start, 1e-9)
+        rate = (self._done - self._before) / max(time.monotonic() - self._start, 1e-9)
         of = f" of {self._total:,}" if self._total is not None else ""
         left = ""
-        if self._total is not None and self._done:
+        if self._total is not None and rate:
             seconds = round((self._total - self._done) / rate)
             left = f", {seconds // 60}:{seconds % 60:02d} left"
         sys.stderr.write(f"\r\x1b[K{self._done:,}{of} {self._unit}, {rate:,.0f}/s{left}{end}")

@@ -19,7 +19,7 @@ from xsent.errors import DataError
 
 _BOM = b"\xef\xbb\xbf"
 _GZIP, _XZ = b"\x1f\x8b", b"\xfd7zXZ\x00"  # the first bytes of compressed files
-_LONGEST = 1 << 26  # bytes of a line: a small compressed file may hold a line that fills the memory
+LONGEST = 1 << 26  # bytes of a line: a small compressed file may hold a line that fills the memory
 
 # What reading a damaged compressed file raises, besides OSError.
 _DAMAGED = (EOFError, MemoryError, zlib.error, lzma.LZMAError, gzip.BadGzipFile)
@@ -32,28 +32,25 @@ def read_lines(source: str | Path) -> Iterator[str]:
     carriage return before it is dropped), so that rare separators inside a sentence do not shift the lines after it.
     In a file without line feeds carriage returns end lines, as in old files of Macintosh.
     """
+    return (line.removesuffix("\n").removesuffix("\r") for line in decoded_lines(source))
+
+
+def decoded_lines(source: str | Path) -> Iterator[str]:
+    """As `read_lines`, but with the ends of the lines."""
     for number, line in enumerate(raw_lines(source), 1):
         try:
-            yield line.decode("utf-8").removesuffix("\n").removesuffix("\r")
+            yield line.decode("utf-8")
         except UnicodeDecodeError as error:
             raise DataError(
-                f"{_name(source)}:{number}: not UTF-8 (byte 0x{line[error.start]:02x} at {error.start + 1}); "
+                f"{source_name(source)}:{number}: not UTF-8 (byte 0x{line[error.start]:02x} at {error.start + 1}); "
                 "convert the file to UTF-8"
             ) from error
-
-
-def steady_lines(source: str | Path) -> Iterator[str]:
-    """As `read_lines`; in the end it raises DataError if the file was changed meanwhile."""
-    before = file_state(source)
-    yield from read_lines(source)
-    if file_state(source) != before:
-        raise DataError(f"{source}: changed while it was read; run it again once the file is complete")
 
 
 def read_sentences(source: str | Path) -> list[str]:
     """All lines of a source, see `read_lines`. Raises DataError if there are none."""
     if not (sentences := list(read_lines(source))):
-        raise DataError(f"{_name(source)}: empty; expected one sentence a line")
+        raise DataError(f"{source_name(source)}: empty; expected one sentence a line")
     return sentences
 
 
@@ -68,12 +65,12 @@ def read_fields(source: str | Path, count: int, layout: str) -> Iterator[list[st
 
 def raw_lines(source: str | Path) -> Iterator[bytes]:
     """The lines of a source as bytes with their ends, see `read_lines`, without a byte-order mark."""
-    name = _name(source)
+    name = source_name(source)
     try:
         with _opened(source) as file:
             for number, line in enumerate(_lines(file), 1):
-                if len(line) > _LONGEST:
-                    raise DataError(f"{name}:{number}: over {_LONGEST:,} bytes; expected lines that end in a line feed")
+                if len(line) > LONGEST:
+                    raise DataError(f"{name}:{number}: over {LONGEST:,} bytes; expected lines that end in a line feed")
                 yield line if number > 1 else line.removeprefix(_BOM)
     except _DAMAGED as error:
         raise DataError(f"{name}: damaged or not compressed as its name says ({error}); compress it again") from error
@@ -93,7 +90,7 @@ def file_state(source: str | Path) -> tuple[int, ...] | None:
 def can_be_divided(path: Path) -> bool:
     """Whether a file's lines can be read from any line feed on: it is not compressed, and line feeds end its lines."""
     with _opened(path) as file:
-        return isinstance(file, BufferedReader) and not _ends_in_returns(file.readline(_LONGEST))
+        return isinstance(file, BufferedReader) and not _ends_in_returns(file.readline(LONGEST))
 
 
 class LineDigest:
@@ -124,8 +121,14 @@ class LineDigest:
         return source
 
 
-def _name(source: str | Path) -> str:
+def source_name(source: str | Path) -> str:
+    """A source as errors name it."""
     return "standard input" if str(source) == "-" else str(source)
+
+
+def unpacked_name(source: str | Path) -> str:
+    """The name of a file without the ending of its compression."""
+    return str(source).removesuffix(".gz").removesuffix(".xz")
 
 
 @contextmanager
@@ -143,8 +146,8 @@ def _opened(source: str | Path) -> Iterator[BinaryIO]:
 
 
 def _lines(file: BinaryIO) -> Iterator[bytes]:
-    """The lines of a file with their ends; of more than `_LONGEST` bytes one more than that."""
-    read = partial(file.readline, _LONGEST + 1)
+    """The lines of a file with their ends; of more than `LONGEST` bytes one more than that."""
+    read = partial(file.readline, LONGEST + 1)
     first = read()
     if _ends_in_returns(first):
         yield from _lines_by_returns(chain([first], iter(read, b"")))
@@ -163,7 +166,7 @@ def _lines_by_returns(blocks: Iterable[bytes]) -> Iterator[bytes]:
     for block in blocks:
         *lines, rest = (rest + block).split(b"\r")
         yield from (line + b"\n" for line in lines)
-        if len(rest) > _LONGEST:
+        if len(rest) > LONGEST:
             break
     if rest:
         yield rest

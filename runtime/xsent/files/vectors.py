@@ -1,6 +1,7 @@
 """Files of vectors, each with a note beside it that says which encoder made it: opened, and written row by row.
 
-`.npy` and `.f32` are read and written, `.jsonl` and `.parquet` are written only. A job that was stopped can be resumed.
+`.npy` and `.f32` are mapped into memory; `.jsonl` and `.parquet` hold the texts too, and the ids of a table. A job that
+was stopped can be resumed.
 """
 
 import json
@@ -9,16 +10,15 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
 from dataclasses import asdict, dataclass, field, replace
-from importlib import import_module
 from pathlib import Path
-from types import ModuleType
+from tempfile import TemporaryFile
 from typing import IO, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from xsent.bundle import same_space
-from xsent.errors import DataError, FingerprintError, require_extra
+from xsent.errors import DataError, FingerprintError
 from xsent.files.atomic import (
     as_data_error,
     atomic_file,
@@ -31,6 +31,7 @@ from xsent.files.atomic import (
     sync,
     to_json,
 )
+from xsent.files.tables import Text, import_pyarrow, read_vectors
 from xsent.files.text import LineDigest
 from xsent.precision import Vectors, stored_as
 
@@ -58,17 +59,37 @@ class VectorFile:
     note: VectorMeta
     rows: NDArray[Any]  # [n, D], binary ones [n, D / 8], mapped into memory: only rows that are used are read
 
+    @property
+    def has_texts(self) -> bool:
+        """Whether it is a table that holds the texts too."""
+        return self.path.suffix in _TABLES
+
+    def check_cosines(self, fingerprint: str | None = None) -> None:
+        """Raises DataError if its vectors have no cosines, FingerprintError if they have none with an encoder's."""
+        if self.note.precision == "binary":
+            raise DataError(f"{self.path}: binary vectors have no cosines; encode as float32, float16 or int8")
+        if fingerprint is not None and not same_space(self.note.fingerprint, fingerprint):
+            raise FingerprintError(
+                f"{self.path} has vectors of {self.note.fingerprint}, the model makes {fingerprint}; --model names the "
+                "one that made them"
+            )
+
 
 def open_vectors(path: str | Path) -> VectorFile:
-    """Open a `.npy` or `.f32` file of vectors. Raises DataError if it or its note is missing or damaged."""
+    """Open a file of vectors that `vector_file` wrote. Raises DataError if it or its note is missing or damaged."""
     path = Path(path)
-    if path.suffix not in (".npy", ".f32"):
-        raise DataError(f"{path}: expected vectors in a .npy or .f32 file")
+    if path.suffix not in FORMATS:
+        raise DataError(f"{path}: expected vectors in a file that ends in {' or '.join(FORMATS)}")
     note = _read_note(path)
     dtype, width = stored_as(note.precision, note.dim)
     with as_data_error(path, _REMEDY):
         size = plain_size(path)
-        rows = np.lib.format.open_memmap(path, mode="r") if path.suffix == ".npy" else _map_raw(path, size, note.dim)
+        if path.suffix in _TABLES:
+            rows = _copy_rows(path, dtype, width)
+        else:
+            rows = (
+                np.lib.format.open_memmap(path, mode="r") if path.suffix == ".npy" else _map_raw(path, size, note.dim)
+            )
     if rows.ndim != 2 or rows.shape[1] != width or rows.dtype != dtype:
         raise DataError(
             f"{path}: {rows.dtype} of shape {list(rows.shape)}, its note says {note.precision} of {note.dim} "
@@ -114,6 +135,19 @@ def _map_raw(path: Path, size: int, dim: int) -> NDArray[Any]:
     if size % row:
         raise ValueError(f"{size:,} bytes are no whole number of vectors of {row:,}")
     return np.memmap(path, "<f4", "r", shape=(size // row, dim)) if size else np.empty((0, dim), "<f4")
+
+
+def _copy_rows(path: Path, dtype: np.dtype[Any], width: int) -> NDArray[Any]:
+    """The vectors of a table, in a file without a name that is mapped into memory."""
+    with TemporaryFile() as copy:
+        for number, row in enumerate(read_vectors(path), 1):
+            vector = np.array(row, dtype)
+            if vector.shape != (width,):
+                raise ValueError(f"row {number:,}: {list(vector.shape)} numbers, expected {width}")
+            copy.write(vector.data)
+        copy.flush()
+        rows = copy.tell() // (dtype.itemsize * width)
+        return np.memmap(copy, dtype, "r", shape=(rows, width)) if rows else np.empty((0, width), dtype)
 
 
 class RowWriter(ABC):
@@ -166,30 +200,28 @@ class NpyWriter(RawWriter):
 
 
 class JsonLinesWriter(RowWriter):
-    """One JSON object a line: `{"sentence": ..., "vector": [...]}`."""
+    """One JSON object a line: `{"sentence": ..., "vector": [...]}`; where texts have ids, `id` comes first."""
 
     def write(self, sentence: str, vector: Vectors) -> None:
         """Append an object; nine digits give a float32 back exactly."""
         numbers = ("%.9g," * len(vector) % tuple(vector.tolist()))[:-1]  # a third faster than one number at a time
         text = json.dumps(sentence, ensure_ascii=False)
-        self._file.write(f'{{"sentence": {text}, "vector": [{numbers}]}}\n'.encode())
+        name = f'"id": {json.dumps(sentence.id, ensure_ascii=False)}, ' if isinstance(sentence, Text) else ""
+        self._file.write(f'{{{name}"sentence": {text}, "vector": [{numbers}]}}\n'.encode())
 
 
 class ArrowWriter(RowWriter):
     """An Arrow stream of columns `sentence` (text) and `vector` (lists of equal length), see `arrow_to_parquet`.
 
-    Unlike a Parquet file, it can be cut between two batches and continued.
+    Where texts have ids, the column `id` comes first. Unlike a Parquet file, it can be cut between two batches and
+    continued.
     """
 
     def __init__(self, file: IO[bytes], precision: str, dim: int) -> None:
         super().__init__(file, precision, dim)
-        self._arrow = _pyarrow()
-        vectors = self._arrow.list_(self._arrow.from_numpy_dtype(self._dtype), self._width)
-        self._schema = self._arrow.schema([("sentence", self._arrow.string()), ("vector", vectors)])
+        self._arrow = import_pyarrow()
         self._sentences: list[str] = []
         self._vectors: list[Vectors] = []
-        if not file.tell():
-            file.write(self._schema.serialize())
 
     def write(self, sentence: str, vector: Vectors) -> None:
         """Hold the row back until the next flush."""
@@ -198,13 +230,26 @@ class ArrowWriter(RowWriter):
 
     def flush(self) -> None:
         """Write the rows that were held back as one batch."""
-        if not self._sentences:
-            return
-        numbers = self._arrow.array(np.concatenate(self._vectors))
-        vectors = self._arrow.FixedSizeListArray.from_arrays(numbers, self._width)
-        columns = [self._arrow.array(self._sentences, self._arrow.string()), vectors]
-        self._file.write(self._arrow.record_batch(columns, schema=self._schema).serialize())
-        self._sentences, self._vectors = [], []
+        if self._sentences:
+            self._write_batch()
+            self._sentences, self._vectors = [], []
+
+    def finish(self, rows: int) -> None:
+        """Complete the stream, which has a schema even without rows."""
+        if self._sentences or not rows:
+            self._write_batch()
+
+    def _write_batch(self) -> None:
+        text = self._arrow.string()
+        numbers = self._arrow.array(np.concatenate(self._vectors or [np.empty(0, self._dtype)]))
+        columns = {"sentence": self._arrow.array(self._sentences, text)}
+        columns["vector"] = self._arrow.FixedSizeListArray.from_arrays(numbers, self._width)
+        if ids := [sentence.id for sentence in self._sentences if isinstance(sentence, Text)]:
+            columns = {"id": self._arrow.array(ids, text), **columns}
+        batch = self._arrow.record_batch(columns)
+        if not self._file.tell():
+            self._file.write(batch.schema.serialize())
+        self._file.write(batch.serialize())
 
 
 FORMATS: dict[str, type[RowWriter]] = {
@@ -213,6 +258,7 @@ FORMATS: dict[str, type[RowWriter]] = {
     ".parquet": ArrowWriter,
     ".f32": RawWriter,
 }
+_TABLES = (".jsonl", ".parquet")  # files that hold texts too
 
 
 def check_format(name: str, precision: str) -> None:
@@ -222,25 +268,18 @@ def check_format(name: str, precision: str) -> None:
     if name.endswith(".f32") and precision != "float32":
         raise ValueError(f"{name}: .f32 holds float32, not {precision}; give a name that ends in .npy")
     if name.endswith(".parquet"):
-        _pyarrow()
+        import_pyarrow()
 
 
 def arrow_to_parquet(stream: Path, file: IO[bytes], note: VectorMeta) -> None:
     """Turn the file of an `ArrowWriter` into a Parquet file with the note in its metadata; a batch is a row group."""
-    arrow = _pyarrow()
+    arrow = import_pyarrow()
     with stream.open("rb") as source:
         batches = arrow.ipc.open_stream(source)
         schema = batches.schema.with_metadata({"xsent": json.dumps(asdict(note))})
         with arrow.parquet.ParquetWriter(file, schema, compression="zstd", use_dictionary=False) as writer:
             for batch in batches:
                 writer.write_batch(batch)
-
-
-def _pyarrow() -> ModuleType:
-    with require_extra("parquet"):
-        arrow = import_module("pyarrow")
-        import_module("pyarrow.parquet")
-    return arrow
 
 
 @dataclass(frozen=True)

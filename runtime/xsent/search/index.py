@@ -12,9 +12,20 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from xsent.errors import DataError, XsentError, whole_number
+from xsent.files.tables import Text, TextSource, column_names
+from xsent.files.vectors import open_vectors
 from xsent.precision import Vectors
 from xsent.search.graph import NeighbourGraph, check_graph
-from xsent.search.store import BLOCK, VECTORS, Float16Rows, IndexDatabase, Passage, StoredDocument, split_context
+from xsent.search.store import (
+    BLOCK,
+    VECTORS,
+    Float16Rows,
+    IndexDatabase,
+    Passage,
+    StoredDocument,
+    split_context,
+    split_id,
+)
 from xsent.similarity import NearestSearch, check_same_dim, nearest
 
 if TYPE_CHECKING:
@@ -60,6 +71,7 @@ class Hit:
     source: str = ""  #: where it comes from, such as a file
     close: bool = True  #: whether its score is at least `CLOSE`, more than unrelated texts have
     context: str = ""  #: what a passage of a document is about, see `Document`
+    id: str = ""  #: the id of its row, where it comes from a table that has ids
 
 
 def say_nothing_close(hits: Sequence[Hit]) -> str:
@@ -67,6 +79,51 @@ def say_nothing_close(hits: Sequence[Hit]) -> str:
     if not hits or any(hit.close for hit in hits):
         return ""
     return f"Nothing is really close to that: the best score is {hits[0].score:.2f}, unrelated texts reach {CLOSE}."
+
+
+class SearchFile:
+    """A file of vectors by `xsent encode`, opened for searching by meaning; `.jsonl` and `.parquet` hold the texts."""
+
+    def __init__(self, path: str | Path) -> None:
+        self.file = open_vectors(path)
+
+    def search(
+        self,
+        encoder: "SentenceEncoder",
+        queries: Sequence[str],
+        k: int = 10,
+        *,
+        least: float | None = None,
+        space: str | None = None,
+    ) -> list[list[Hit]]:
+        """Find the lines that mean most nearly what the queries mean, see `SearchIndex.search`."""
+        note = self.file.note
+        self.file.check_cosines(encoder.fingerprint_of(space))
+        dim = None if note.dim == encoder.dim else note.dim
+        vectors = encoder.encode(queries, on_long="split", truncate_dim=dim, space=space)
+        rows, scores = nearest(vectors, self.file.rows, k)
+        scores[scores == 0] = -np.inf  # the cosine of an empty text
+        kept = scores > -np.inf if least is None else scores >= least
+        texts = self._texts({*rows[kept].tolist()})
+        found = zip(rows, scores, kept, strict=True)
+        return [
+            [
+                self._hit(row, score, texts.get(row, ""))
+                for row, score in zip(near[fits].tolist(), cosines[fits].tolist(), strict=True)
+            ]
+            for near, cosines, fits in found
+        ]
+
+    def _texts(self, rows: set[int]) -> dict[int, str]:
+        if not self.file.has_texts:
+            return {}
+        id = "id" if "id" in column_names(self.file.path) else None
+        source = TextSource(str(self.file.path), "sentence", id)
+        return {row: text for row, text in enumerate(source) if row in rows}
+
+    def _hit(self, row: int, score: float, text: str) -> Hit:
+        id = text.id if isinstance(text, Text) else ""
+        return Hit(score, row + 1, str(text), str(self.file.path), score >= CLOSE, id=id)
 
 
 class SearchIndex:
@@ -265,8 +322,11 @@ class SearchIndex:
 
     def _hit(self, row: int, score: float) -> Hit:
         passage = self._passages(row)[row]
-        context, text = split_context(passage.text) if self._has_documents else ("", passage.text)
-        return Hit(score, passage.line, text, passage.source, score >= CLOSE, context)
+        if self._has_documents:
+            context, text = split_context(passage.text)
+            return Hit(score, passage.line, text, passage.source, score >= CLOSE, context)
+        source, id = split_id(passage.source)
+        return Hit(score, passage.line, passage.text, source, score >= CLOSE, id=id)
 
     def _passages(self, first: int, count: int = 1) -> dict[int, Passage]:
         """Passages by row, from one on, compared with their digests."""

@@ -27,6 +27,7 @@ from numpy.typing import NDArray
 
 from xsent.bundle import same_space, split_depth
 from xsent.errors import DataError, FingerprintError
+from xsent.files.tables import Text
 from xsent.words import joined_keys, word_keys
 
 VECTORS = "vectors.f16"
@@ -105,6 +106,17 @@ def split_context(stored: str) -> tuple[str, str]:
     """The context, empty if there is none, and the text of a passage of a document."""
     context, end, text = stored.partition(_CONTEXT_END)
     return (context, text) if end else ("", stored)
+
+
+def join_id(source: str, text: str) -> str:
+    """The source of a line with the id of its row, as it is stored, where it comes from a table that has ids."""
+    return f"{source.replace(_CONTEXT_END, ' ')}{_CONTEXT_END}{text.id}" if isinstance(text, Text) else source
+
+
+def split_id(stored: str) -> tuple[str, str]:
+    """The source of a line, and the id of its row, empty if there is none."""
+    source, _, id = stored.partition(_CONTEXT_END)
+    return source, id
 
 
 class StoredDocument(NamedTuple):

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
-from xsent.cli.terminal import Progress
+from xsent.cli.terminal import Progress, known_total
 from xsent.encoder import SentenceEncoder
 from xsent.errors import DataError
 from xsent.files.atomic import (
@@ -44,6 +44,7 @@ from xsent.search.store import (
     check_replaceable,
     has_index,
     join_context,
+    join_id,
 )
 from xsent.words import has_words
 
@@ -317,10 +318,11 @@ class _LineJob(IndexWriter):
             rest = digest.skip(texts, read, self.state.digest, self.folder)
             vectors = encoder.encode_items(rest, precision="float16", on_long="split", space=space)
             number = self.state.lines
-            with Progress("lines", enabled=show_progress_bar) as progress:
+            total = known_total(texts) if show_progress_bar else None
+            with Progress("lines", total and total - read, enabled=show_progress_bar) as progress:
                 for number, (text, vector) in enumerate(progress.count(vectors), self.state.lines + 1):
                     digest.add(text)
-                    self.append(self._source, number, text, vector)
+                    self.append(join_id(self._source, text), number, text, vector)
                     if self.is_full:
                         self.save(replace(self.state, lines=number, digest=digest.hex), UNFINISHED)
             if self.rows == self._base.rows:

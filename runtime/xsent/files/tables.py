@@ -1,0 +1,356 @@
+"""Tables of texts, read and written row by row: CSV with commas, semicolons or tabs, JSON Lines, and Parquet."""
+
+import csv
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib import import_module
+from io import TextIOWrapper
+from itertools import chain, islice
+from pathlib import Path
+from types import ModuleType
+from typing import IO, Any, cast
+
+from xsent.errors import DataError, require_extra
+from xsent.files.atomic import as_data_error, atomic_file, file_exists_error
+from xsent.files.text import (
+    LONGEST,
+    decoded_lines,
+    file_state,
+    raw_lines,
+    read_fields,
+    read_lines,
+    source_name,
+    unpacked_name,
+)
+
+WRITTEN = (".csv", ".tsv", ".jsonl", ".parquet")  # endings of tables that are written
+_TABLES = (*WRITTEN, ".ndjson")  # and of those that are read
+_HEAD = 100  # lines from which the form of a CSV is told
+_BATCH = 1024  # rows of Parquet that are held at once
+
+Row = Sequence[object]
+
+
+class Text(str):
+    """A text of a table that has ids, with the id of its row."""
+
+    __slots__ = ("id",)
+    id: str
+
+
+def place_of(text: str, number: int) -> str | int:
+    """The id of a text, or its number where the table has no ids."""
+    return text.id if isinstance(text, Text) else number
+
+
+@dataclass(frozen=True)
+class TextSource:
+    """The texts of a file, read anew by each iteration, from memory that does not grow: its lines, or a column.
+
+    Iterating raises DataError if the file cannot be read or changes meanwhile, or is a table and no column is named.
+    """
+
+    path: str  #: `-` is standard input
+    column: str | None = None  #: column with the texts, where the file is a table
+    id: str | None = None  #: column with the ids of the rows
+
+    @property
+    def unit(self) -> str:
+        """What the texts are in messages."""
+        return "lines" if self.column is None else "rows"
+
+    def __iter__(self) -> Iterator[str]:
+        before = file_state(self.path)
+        yield from self._texts()
+        if file_state(self.path) != before:
+            raise DataError(f"{self.path}: changed while it was read; run it again once the file is complete")
+
+    def __length_hint__(self) -> int:
+        return NotImplemented if file_state(self.path) is None else sum(1 for _ in self)
+
+    def read(self) -> list[str]:
+        """All texts. Raises DataError if there are none."""
+        if not (texts := [*iter(self)]):
+            raise self.empty()
+        return texts
+
+    def empty(self) -> DataError:
+        """The error to raise where there are no texts."""
+        what = "one text a line" if self.column is None else "rows of texts"
+        return DataError(f"{source_name(self.path)}: empty; expected {what}")
+
+    def _texts(self) -> Iterator[str]:
+        if self.column is None:
+            refuse_table(self.path)
+            if self.id is not None:
+                raise ValueError(f"--id {self.id} names a column of a table; name that of the texts too: --column NAME")
+            yield from read_lines(self.path)
+        else:
+            columns = [self.column] if self.id is None else [self.column, self.id]
+            yield from (_with_id(*fields) for fields in read_rows(self.path, columns))
+
+
+def read_pairs(source: str, columns: str | None, id: str | None, layout: str) -> Iterator[list[str]]:
+    """Yield two texts a row: fields with a tab between, or two columns of a table, as "first,second".
+
+    With `id` the first text has the id of the row. `layout` names the fields in messages.
+    """
+    if columns is None:
+        refuse_table(source, "--column NAME,NAME", tabs=True)
+        yield from read_fields(source, 2, layout)
+        return
+    names = columns.split(",")
+    if len(names) != 2:
+        raise ValueError(f"--column {columns}: expected two columns with a comma between: {layout}")
+    for first, second, *name in read_rows(source, names if id is None else [*names, id]):
+        yield [_with_id(first, *name), second]
+
+
+def _with_id(content: str, *id: str) -> str:
+    """A text; with the id of its row, if there is one."""
+    if not id:
+        return content
+    text = Text(content)
+    text.id = id[0]
+    return text
+
+
+def refuse_table(source: str | Path, option: str = "--column NAME", *, tabs: bool = False) -> None:
+    """Raises DataError that names the columns if a file that is read as plain lines is a table by its name.
+
+    One of tabs must have a tab in its first line, and is none where `tabs` are read. Standard input has no name.
+    """
+    ending = Path(unpacked_name(source)).suffix.lower()
+    if str(source) == "-" or ending not in _TABLES:
+        return
+    kind = {".csv": "CSV", ".tsv": "a table with tabs", ".parquet": "Parquet"}.get(ending, "JSON Lines")
+    if ending == ".tsv" and (tabs or "\t" not in next(read_lines(source), "")):
+        return
+    names = ", ".join(column_names(source))
+    raise DataError(f"{source}: this looks like {kind}; name the column: {option} (columns: {names})")
+
+
+def column_names(source: str | Path) -> list[str]:
+    """The columns of a table: its first row, or the names in its first object."""
+    return next(_rows(source, None))
+
+
+def read_rows(source: str | Path, columns: Sequence[str]) -> Iterator[list[str]]:
+    """Yield the fields of these columns of every row, empty where there are none.
+
+    The content says what the file is, plain or compressed: JSON objects, Parquet, or a CSV whose first row names its
+    columns; `-` is standard input. Raises DataError with the file and the line, or the row.
+    """
+    yield from _rows(source, columns)
+
+
+def read_vectors(path: Path) -> Iterator[Any]:
+    """Yield the numbers in the column `vector` of a file that `xsent encode` wrote, `.jsonl` or `.parquet`."""
+    if path.suffix == ".jsonl":
+        yield from (json.loads(line)["vector"] for line in raw_lines(path))
+        return
+    with import_pyarrow().parquet.ParquetFile(path) as file:
+        for batch in file.iter_batches(_BATCH, columns=["vector"]):
+            numbers = batch.column(0)
+            yield from numbers.flatten().to_numpy(zero_copy_only=False).reshape(len(numbers), -1)
+
+
+def _rows(source: str | Path, columns: Sequence[str] | None) -> Iterator[list[str]]:
+    """See `read_rows`; without `columns` only the names of all."""
+    if _is_parquet(source):
+        yield from _parquet_rows(Path(source), columns)
+        return
+    lines = decoded_lines(source)
+    head = list(islice(lines, _HEAD))
+    if not head:
+        raise DataError(f"{source_name(source)}: empty; expected a table whose first row names its columns")
+    read = _json_rows if head[0].startswith("{") else _csv_rows
+    yield from read(source, head, lines, columns)
+
+
+def _csv_rows(
+    source: str | Path, head: list[str], lines: Iterator[str], columns: Sequence[str] | None
+) -> Iterator[list[str]]:
+    csv.field_size_limit(LONGEST)
+    reader = csv.reader(chain(head, lines), strict=True, **_csv_form(source, head))
+    start = 1
+    try:
+        names = [name.strip() for name in next(reader)]
+        if columns is None:
+            yield names
+            return
+        places = [_place(source, names, column) for column in columns]
+        start = reader.line_num + 1
+        for row in reader:
+            if row and len(row) != len(names):
+                expected = f"expected {len(names)} as in line 1"
+                raise DataError(f"{source_name(source)}:{start}: {len(row)} fields, {expected}")
+            if row:
+                yield [row[place] for place in places]
+            start = reader.line_num + 1
+    except csv.Error as error:
+        advice = "a field with quotes stands in quotes, and those inside are doubled"
+        raise DataError(f"{source_name(source)}:{start}: not CSV ({error}); {advice}") from error
+
+
+def _csv_form(source: str | Path, head: list[str]) -> dict[str, Any]:
+    """Arguments of `csv.reader`: the delimiter that makes most columns; whether quotes are signs of the form."""
+
+    def fit(sign: str) -> tuple[bool, int]:
+        widths = [len(row) for row in csv.reader(head, delimiter=sign) if row] or [0]
+        same = set(widths[:-1] or widths)  # the head may end within a row
+        return len(same) == 1 and widths[0] > 1, widths[0]
+
+    delimiter = max(",;\t", key=fit)
+    if unpacked_name(source).lower().endswith(".tsv"):
+        delimiter = "\t"
+    reader = csv.reader(head, delimiter=delimiter, strict=True)
+    try:
+        list(reader)
+    except csv.Error:  # as they are written without quoting, where a tab stands in no text
+        if delimiter == "\t" and not (reader.line_num == len(head) == _HEAD):  # else the last field may go on
+            return {"delimiter": delimiter, "quoting": csv.QUOTE_NONE}
+    return {"delimiter": delimiter}
+
+
+def _json_rows(
+    source: str | Path, head: list[str], lines: Iterator[str], columns: Sequence[str] | None
+) -> Iterator[list[str]]:
+    for number, line in enumerate(chain(head, lines), 1):
+        where = f"{source_name(source)}:{number}"
+        if not line.strip():
+            continue
+        try:
+            content = json.loads(line)
+        except (ValueError, RecursionError) as error:
+            raise DataError(f"{where}: not JSON ({error}); expected an object a line") from error
+        if not isinstance(content, dict):
+            raise DataError(f'{where}: {type(content).__name__}, expected an object such as {{"text": "..."}}')
+        if columns is None:
+            yield list(content)
+            return
+        for column in columns if number == 1 else ():
+            _place(source, list(content), column)
+        yield [_field(where, column, content.get(column)) for column in columns]
+
+
+def _parquet_rows(source: Path, columns: Sequence[str] | None) -> Iterator[list[str]]:
+    with as_data_error(source, "write it again"), import_pyarrow().parquet.ParquetFile(source) as file:
+        names = file.schema_arrow.names
+        if columns is None:
+            yield names
+            return
+        for column in columns:
+            _place(source, names, column)
+        batches = file.iter_batches(_BATCH, columns=list(dict.fromkeys(columns)))
+        rows = (zip(*(batch.column(column).to_pylist() for column in columns), strict=True) for batch in batches)
+        for number, row in enumerate(chain.from_iterable(rows), 1):
+            where = f"{source}: row {number:,}"
+            yield [_field(where, column, value) for column, value in zip(columns, row, strict=True)]
+
+
+def _place(source: str | Path, names: list[str], column: str) -> int:
+    """Where a column stands. Raises DataError if it is not there, or twice."""
+    if (count := names.count(column)) != 1:
+        found = "no column" if not count else f"{count} columns"
+        raise DataError(f"{source_name(source)}: {found} {column!r}; its columns: {', '.join(names)}")
+    return names.index(column)
+
+
+def _field(where: str, column: str, value: object) -> str:
+    """A value as text; nothing and NaN are the empty text."""
+    if isinstance(value, list | dict | bytes):
+        raise DataError(f"{where}: {column!r} holds a {type(value).__name__}, expected text; name another column")
+    return "" if value is None or value != value else str(value)
+
+
+def _is_parquet(source: str | Path) -> bool:
+    if str(source).endswith(".parquet"):
+        return True
+    if file_state(source) is None:
+        return False
+    with Path(source).open("rb") as file:
+        return file.read(4) == b"PAR1"
+
+
+def import_pyarrow() -> ModuleType:
+    """The package that reads and writes Parquet. Raises MissingExtraError without it."""
+    with require_extra("parquet"):
+        arrow = import_module("pyarrow")
+        import_module("pyarrow.parquet")
+    return arrow
+
+
+def check_table(path: Path, *, force: bool) -> None:
+    """Raises ValueError if a table cannot have this name, FileExistsError if there is one and not `force`."""
+    if path.suffix not in WRITTEN:
+        raise ValueError(f"{path}: expected a name that ends in {' or '.join(WRITTEN)}")
+    if path.suffix == ".parquet":
+        import_pyarrow()
+    if path.exists() and not force:
+        raise file_exists_error(path)
+
+
+@contextmanager
+def table_file(path: Path, columns: Mapping[str, type], *, force: bool = False) -> Iterator[Callable[[Row], object]]:
+    """Write a table that appears once it is complete; yields a function that writes a row.
+
+    Args:
+        path: The file; its ending is one of `WRITTEN`.
+        columns: Their names, and the types of their values: str, int or float; None is an empty field.
+        force: Replace an existing file.
+    """
+    check_table(path, force=force)
+    with atomic_file(path) as file:
+        if path.suffix == ".parquet":
+            with _parquet_writer(file, columns) as write:
+                yield write
+            return
+        text = TextIOWrapper(cast(Any, file), "utf-8", newline="")
+        try:
+            if path.suffix == ".jsonl":
+                yield lambda row: text.write(f"{json.dumps(to_fields(columns, row), ensure_ascii=False)}\n")
+            else:
+                writer = csv.writer(text, delimiter="\t" if path.suffix == ".tsv" else ",", lineterminator="\n")
+                writer.writerow(columns)
+                yield lambda row: writer.writerow(_short(value) for value in row)
+        finally:
+            text.detach()  # or it would close the file
+
+
+def to_fields(columns: Mapping[str, type], row: Row) -> dict[str, object]:
+    """The fields of a row by their names, of the types of the columns."""
+    named = zip(columns.items(), row, strict=True)
+    return {name: None if value is None else kind(value) for (name, kind), value in named}
+
+
+def _short(value: object) -> object:
+    """A value of a CSV; a float has seven digits, as many as were computed."""
+    return f"{value:.7g}" if isinstance(value, float) else value
+
+
+@contextmanager
+def _parquet_writer(file: IO[bytes], columns: Mapping[str, type]) -> Iterator[Callable[[Row], None]]:
+    arrow = import_pyarrow()
+    types = {str: arrow.string(), int: arrow.int64(), float: arrow.float64()}
+    schema = arrow.schema([(name, types[kind]) for name, kind in columns.items()])
+    rows: list[Row] = []
+
+    def write(row: Row) -> None:
+        rows.append(row)
+        if len(rows) == _BATCH:
+            flush()
+
+    def flush() -> None:
+        if rows:
+            arrays = [
+                arrow.array(values, field.type) for values, field in zip(zip(*rows, strict=True), schema, strict=True)
+            ]
+            opened.write_batch(arrow.record_batch(arrays, schema=schema))
+            rows.clear()
+
+    with arrow.parquet.ParquetWriter(file, schema, compression="zstd") as opened:
+        yield write
+        flush()

@@ -1,0 +1,210 @@
+"""Tables of texts, read and written, and through the commands."""
+
+import csv
+import gzip
+import io
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from commands import Runner, assert_refused, write_lines
+
+from xsent.errors import DataError
+from xsent.files.tables import Text, TextSource, column_names, read_pairs, read_rows, table_file
+
+ROWS = [["7", 'She said "no", twice.'], ["8", "Two\nlines; and a tab\t."], ["9", ""], ["10", "Ende, gut"]]
+
+
+def as_csv(delimiter: str, newline: str = "\n", quoting: int = csv.QUOTE_MINIMAL) -> bytes:
+    text = io.StringIO()
+    writer = csv.writer(text, delimiter=delimiter, lineterminator=newline, quoting=quoting)  # type: ignore[arg-type]
+    writer.writerows([["id", "text"], *ROWS])
+    return text.getvalue().encode()
+
+
+def as_json(rows: list[list[str]]) -> bytes:
+    return "".join(json.dumps({"id": int(id), "text": text or None}) + "\n" for id, text in rows).encode()
+
+
+TABLES: dict[str, Callable[[], bytes]] = {
+    "a.csv": lambda: as_csv(","),
+    "bom.csv": lambda: b"\xef\xbb\xbf" + as_csv(","),
+    "excel.csv": lambda: b"\xef\xbb\xbf" + as_csv(";", "\r\n"),
+    "a.tsv": lambda: as_csv("\t"),
+    "all.tsv": lambda: as_csv("\t", quoting=csv.QUOTE_ALL),
+    "named_otherwise.txt": lambda: as_csv(","),
+    "a.csv.gz": lambda: gzip.compress(as_csv(",")),
+    "packed": lambda: gzip.compress(as_csv("\t")),
+    "a.jsonl": lambda: as_json(ROWS),
+}
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_every_kind_of_table_gives_the_same_rows(tmp_path: Path, name: str) -> None:
+    file = tmp_path / name
+    file.write_bytes(TABLES[name]())
+    assert column_names(file) == ["id", "text"]
+    assert list(read_rows(file, ["id", "text"])) == ROWS
+    texts = list(TextSource(str(file), "text", "id"))
+    assert [(text.id, text) for text in texts if isinstance(text, Text)] == [tuple(row) for row in ROWS]
+    assert list(read_pairs(str(file), "text,id", None, "two")) == [[text, id] for id, text in ROWS]
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".tsv", ".jsonl", ".parquet"])
+def test_what_is_written_is_read(tmp_path: Path, suffix: str) -> None:
+    if suffix == ".parquet":
+        pytest.importorskip("pyarrow")
+    file = tmp_path / f"a{suffix}"
+    rows: list[list[object]] = [["a", 0.25, 'x,"\ny'] if number else [None, None, "z"] for number in range(2000)]
+    with table_file(file, {"id": str, "score": float, "text": str}) as write:
+        for row in rows:
+            write(row)
+    expected = [["" if value is None else str(value) for value in row] for row in rows]
+    assert list(read_rows(file, ["id", "score", "text"])) == expected
+    with pytest.raises(FileExistsError), table_file(file, {"id": str}):
+        pass
+    with pytest.raises(KeyError), table_file(file, {"id": str}, force=True) as write:
+        write(["lost"])
+        raise KeyError
+    assert next(read_rows(file, ["text"])) == ["z"] and list(tmp_path.iterdir()) == [file]
+
+
+def test_tabs_without_quoting_are_read_as_they_are(tmp_path: Path) -> None:
+    file = tmp_path / "a.tsv"
+    file.write_text('inches\tsays\n5"\t"He" said\n"\t6\n')
+    assert list(read_rows(file, ["inches", "says"])) == [['5"', '"He" said'], ['"', "6"]]
+
+
+def test_texts_that_hold_the_other_delimiters(tmp_path: Path) -> None:
+    file = tmp_path / "a.csv"
+    file.write_text("name;text, long\nA;one, two, three\nB;four, five\n")
+    assert list(read_rows(file, ["text, long"])) == [["one, two, three"], ["four, five"]]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("a.csv", "id,text\n1,a,b\n", r"a\.csv:2: 3 fields, expected 2 as in line 1"),
+        ("a.csv", 'id,text\n1,"a\n2,b\n', r"a\.csv:2: not CSV \(unexpected end of data\)"),
+        ("a.csv", 'id,text\n1,a\n2,"b"c\n', r"a\.csv:3: not CSV"),
+        ("a.csv", "id,text,text\n", r"a\.csv: 2 columns 'text'; its columns: id, text, text"),
+        ("a.csv", "id,words\n", r"a\.csv: no column 'text'; its columns: id, words"),
+        ("a.csv", "", r"a\.csv: empty; expected a table"),
+        ("a.csv", b"id,text\n1,caf\xe9\n", r"a\.csv:2: not UTF-8"),
+        ("a.jsonl", '{"text": "a"}\n[]\n', r"a\.jsonl:2: list, expected an object"),
+        ("a.jsonl", '{"text": "a"}\n{"text"\n', r"a\.jsonl:2: not JSON"),
+        ("a.jsonl", '{"text": ["a"]}\n', r"a\.jsonl:1: 'text' holds a list, expected text"),
+        ("a.parquet", "PAR1", r"a\.parquet: damaged"),
+    ],
+)
+def test_what_is_no_table_is_named(tmp_path: Path, name: str, content: str | bytes, message: str) -> None:
+    if name.endswith(".parquet"):
+        pytest.importorskip("pyarrow")
+    file = tmp_path / name
+    file.write_bytes(content if isinstance(content, bytes) else content.encode())
+    with pytest.raises(DataError, match=message):
+        list(TextSource(str(file), "text"))
+
+
+@pytest.mark.parametrize(
+    ("name", "line", "message"),
+    [
+        ("a.csv", "id,text", "this looks like CSV; name the column: --column NAME (columns: id, text)"),
+        ("a.csv.gz", "text", "this looks like CSV; name the column: --column NAME (columns: text)"),
+        ("a.jsonl", '{"id": 1, "text": "x"}', "this looks like JSON Lines; name the column"),
+        ("a.tsv", "id\ttext", "this looks like a table with tabs; name the column"),
+        ("a.tsv", "no tab here", None),
+        ("a.txt", "id,text", None),
+    ],
+)
+def test_a_table_is_not_read_as_plain_lines(tmp_path: Path, name: str, line: str, message: str | None) -> None:
+    file = tmp_path / name
+    content = f"{line}\n".encode()
+    file.write_bytes(gzip.compress(content) if name.endswith(".gz") else content)
+    if message is None:
+        assert list(TextSource(str(file))) == [line]
+        return
+    with pytest.raises(DataError) as caught:
+        list(TextSource(str(file)))
+    assert message in str(caught.value)
+
+
+@pytest.fixture
+def tickets(tmp_path: Path) -> Path:
+    file = tmp_path / "tickets.csv"
+    rows = [("T1", "Anna sees Boris."), ("T2", "Clara,\nDavid"), ("T3", ""), ("T4", "Anna sees Boris."), ("T5", "Emma")]
+    with file.open("w", encoding="utf-8-sig", newline="") as opened:
+        csv.writer(opened).writerows([("id", "text"), *rows])
+    return file
+
+
+@pytest.mark.parametrize("suffix", [".jsonl", ".parquet"])
+def test_ids_go_through_every_command(run: Runner, tickets: Path, mini_bundle: Path, suffix: str) -> None:
+    if suffix == ".parquet":
+        pytest.importorskip("pyarrow")
+    table, model = ("--column", "text", "--id", "id"), ("--model", mini_bundle)
+    vectors = tickets.with_name(f"v{suffix}")
+    code, _, err = run("encode", tickets, *table, "-o", vectors, *model)
+    warning = "Warning: 1 of 5 rows are empty; their vectors are zero\n"
+    assert (code, err) == (0, f"{warning}{vectors}: 5 vectors of 32 numbers\n")
+    assert [list(read_rows(vectors, [name])) for name in ("id", "sentence")] == [
+        list(read_rows(tickets, [name])) for name in ("id", "text")
+    ]
+    code, out, _ = run("duplicates", tickets, *table, "--vectors", vectors)
+    assert (code, out) == (0, "1\tT1\tAnna sees Boris.\n1\tT4\tAnna sees Boris.\n")
+    groups = run("duplicates", tickets, *table, "--vectors", vectors, "--json")[1]
+    assert json.loads(groups)["ids"] == ["T1", "T4"]
+    output = tickets.with_name("found.csv")
+    assert run("duplicates", tickets, *table, "--vectors", vectors, "-o", output)[0] == 0
+    assert list(read_rows(output, ["group", "id"])) == [["1", "T1"], ["1", "T4"]]
+    for where in (vectors, tickets.with_name("index")):
+        if where != vectors:
+            assert run("index", tickets, where, *table, *model)[0] == 0
+        code, out, err = run("search", where, "Clara David", "-n", 1, *model)
+        assert (code, out.split("\t")[1:], err) == (0, ["T2", "Clara, David\n"], "")
+        [hit] = json.loads(run("search", where, "Clara David", "-n", 1, "--json", *model)[1])["hits"]
+        assert (hit["id"], hit["line"], hit["text"]) == ("T2", 2, "Clara,\nDavid")
+        asked = run("search", where, "--queries", tickets, *table, "-n", 1, "-o", output, "--force", *model)
+        assert asked[0] == 0 and ["T5", "T5"] in list(read_rows(output, ["query", "id"]))
+
+
+def test_pairs_keep_their_ids(run: Runner, tickets: Path, mini_bundle: Path) -> None:
+    model = ("--model", mini_bundle)
+    pairs = write_lines(tickets.with_name("pairs.csv"), ["n,en,fr", "1,Anna,Anna", "2,Boris,Clara"])
+    options = ("--column", "en,fr", "--id", "n", "--margin", "absolute", *model)
+    code, out, _ = run("score", pairs, *options)
+    assert (code, [line.split("\t")[1:] for line in out.splitlines()]) == (
+        0,
+        [["Anna", "Anna", "1"], ["Boris", "Clara", "2"]],
+    )
+    options = ("--column", "en,fr", "--id", "n", "-k", 1, *model)
+    code, out, _ = run("mine", pairs, pairs, *options)
+    assert code == 0 and "Anna\tAnna\t1\t1\n" in out
+    assert_refused(run("score", pairs, *model), "name the column: --column NAME,NAME (columns: n, en, fr)")
+    assert_refused(run("score", pairs, "--column", "en", *model), "expected two columns with a comma between")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["encode", "{}"], "this looks like CSV"),
+        (["duplicates", "{}"], "this looks like CSV"),
+        (["index", "{}", "x.index"], "this looks like CSV"),
+        (["classify", "fit", "{}", "x.npz"], "this looks like CSV; name the column: --columns LABEL,TEXT"),
+        (["encode", "{}", "--column", "text", "--id", "id", "-o", "x.npy"], "x.npy: holds vectors alone, no --id id"),
+        (["duplicates", "{}", "--column", "text", "-o", "x.txt"], "x.txt: expected a name that ends in .csv"),
+        (["duplicates", "{}", "--column", "text", "-o", "x.csv", "--json"], "--json prints and --output x.csv writes"),
+        (["encode", "-", "--id", "id"], "--id id names a column of a table"),
+    ],
+)
+def test_wrong_commands_end_in_one_line(run: Runner, tickets: Path, arguments: list[str], message: str) -> None:
+    assert_refused(run(*(argument.replace("{}", str(tickets)) for argument in arguments)), message)
+    assert list(tickets.parent.iterdir()) == [tickets]
+
+
+def test_a_table_on_standard_input_and_memory_that_does_not_grow(run: Runner, mini_bundle: Path) -> None:
+    code, out, _ = run("encode", "-", "--column", "b", "--model", mini_bundle, stdin='a,b\n1,"Anna\nsees"\n')
+    assert code == 0 and json.loads(out)["sentence"] == "Anna\nsees"
+    assert sys.getsizeof(Text("x" * 1000)) < 1200
