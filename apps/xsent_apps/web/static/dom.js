@@ -21,12 +21,12 @@ export function make(tag, properties = {}, ...children) {
 /** Counts as people write them. @param {number} count @param {string} noun */
 export const counted = (count, noun) => `${count.toLocaleString("en")} ${noun}${count === 1 ? "" : "s"}`;
 
-/** Calls once things have been quiet for a while. @param {() => void} act @param {number} milliseconds */
+/** Calls once things have been quiet for a while. @param {(...values: any[]) => void} act @param {number} milliseconds */
 export function later(act, milliseconds) {
   let timer;
-  return () => {
+  return (...values) => {
     clearTimeout(timer);
-    timer = setTimeout(act, milliseconds);
+    timer = setTimeout(act, milliseconds, ...values);
   };
 }
 
