@@ -71,16 +71,17 @@ def ask_page(hits: Sequence[Hit], queries: Sequence[str]) -> list[list[Hit]]:
     return [[hit for line in dict.fromkeys(lines[:MOST]) for hit in passages[line]][:MOST] for lines in answers]
 
 
-def row(name: str, questions: Sequence[Question], found: Sequence[Sequence[Hit]], other: Sequence[Sequence[Hit]]) -> dict[str, object]:
-    """Per cent answered among the first few, and how many first hits are another's too."""
+def row(
+    name: str, questions: Sequence[Question], found: Sequence[Sequence[Hit]], other: Sequence[Sequence[Hit]]
+) -> dict[str, object]:
+    """Per cent answered among the first few, and how many first hits are those of another way."""
     places = [
         next((place for place, hit in enumerate(hits, 1) if question.answered_by(hit)), MOST + 1)
         for question, hits in zip(questions, found, strict=True)
     ]
     shares = {f"among {n}": f"{sum(place <= n for place in places) / len(places):.1%}"[:-1] for n in FIRST}
-    same = [[key(hit) for hit in a] == [key(hit) for hit in b] for a, b in zip(found, other, strict=True)]
-    first = [key(a[0]) == key(b[0]) for a, b in zip(found, other, strict=True)]
-    return {"asked": name, **shares, "same first hit": sum(first), f"same {MOST} hits": sum(same)}
+    same = sum(key(a[0]) == key(b[0]) for a, b in zip(found, other, strict=True))
+    return {"asked": name, **shares, "same first hit as search": same}
 
 
 def key(hit: Hit) -> tuple[str, int, str]:
