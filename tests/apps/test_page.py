@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -337,7 +336,7 @@ def test_files_of_several_kinds_are_read(page: Any) -> None:  # noqa: ANN401
 five.</p>
         <table><tr><th>Day<th>Course<tr><td>Monday<td><p>Yoga</p><p>and tea</p></table>
         <dl><dt>Fee<dd>Nine euros<dt>Dogs?<dd>Yes.</dl><ul><li>One item<li>Another item</ul>"""
-    table = "| Room | Key |\n|---|:--|\n| Attic | 14 \\| 15 |\n| Cellar, behind the boiler, beside the shelves with jam | |"
+    table = "|Room|Key|\n|---|:--|\n| Attic | 14 \\| 15 |\n| Cellar, behind the boiler, beside the shelves of jam | |"
     wrapped = "This line was wrapped at a margin of some sixty characters and\ngoes on here.\n\nAnother passage."
     files = {
         "page.html": html,
@@ -355,7 +354,7 @@ five.</p>
         "Dogs? Yes.",
         "Another item",
         "Room: Attic · Key: 14 | 15",
-        "Room: Cellar, behind the boiler, beside the shelves with jam",
+        "Room: Cellar, behind the boiler, beside the shelves of jam",
         "Heading one",
         "a link here",
         "This line was wrapped at a margin of some sixty characters and goes on here.",

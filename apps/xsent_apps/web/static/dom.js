@@ -21,6 +21,9 @@ export function make(tag, properties = {}, ...children) {
 /** Counts as people write them. @param {number} count @param {string} noun */
 export const counted = (count, noun) => `${count.toLocaleString("en")} ${noun}${count === 1 ? "" : "s"}`;
 
+/** The beginning of a text that is too long. @param {string} text @param {number} most characters */
+export const cut = (text, most) => (text.length > most ? `${text.slice(0, most - 1).trimEnd()}…` : text);
+
 /** Calls once things have been quiet for a while. @param {(...values: any[]) => void} act @param {number} milliseconds */
 export function later(act, milliseconds) {
   let timer;

@@ -1,11 +1,12 @@
 // The panel with the map: lays the passages out when it is opened, and listens to mouse, fingers and keys.
 
-import { byId, counted, later, make } from "./dom.js";
+import { byId, counted, cut, later, make } from "./dom.js";
 import { cosine } from "./model.js";
 import { View } from "./view.js";
 
 const MOST = 3000; // passages; of more, evenly many are left out
 const LINKED = 4; // neighbours shown
+const SAID = 200; // characters of a passage that is pointed at
 const RINGED = 5; // passages nearest to the query
 
 /** @param {import("./library.js").Library} library @param {(text: string) => void} search */
@@ -73,9 +74,9 @@ export function openMap(library, search) {
     view.choose(index, follow);
     const point = view.points[index];
     if (!point) return say("");
-    const near = point.neighbours.map((i) => make("li", { dir: "auto" }, view.points[i].text));
+    const near = point.neighbours.map((i) => make("li", { dir: "auto" }, cut(view.points[i].text, SAID)));
     const from = make("span", { className: "quiet" }, ` ${shown[index].document.name}; near it:`);
-    byId("pointed").replaceChildren(make("strong", { dir: "auto" }, point.text), from, make("ul", {}, ...near));
+    byId("pointed").replaceChildren(make("strong", { dir: "auto" }, cut(point.text, SAID)), from, make("ul", {}, ...near));
   }
 
   const enter = () => view.points[view.chosen] && search(view.points[view.chosen].text);
