@@ -35,8 +35,9 @@ def started_browser() -> Iterator[Any]:
     """Chromium without a window."""
     playwright.expect.set_options(timeout=MINUTE)
     with playwright.sync_playwright() as started:
-        # Chrome itself asks its maker about the fields of any page; what is tested is what the page asks.
-        arguments = ["--no-sandbox", "--disable-features=AutofillServerCommunication"]
+        # Chrome itself asks its maker about the fields of any page, and for more; what is tested is what the page asks.
+        own_requests = "AutofillServerCommunication,AimEnabled,PreconnectToSearch"
+        arguments = ["--no-sandbox", f"--disable-features={own_requests}"]
         browser = started.chromium.launch(executable_path=CHROMIUM, args=arguments)
         yield browser
         browser.close()

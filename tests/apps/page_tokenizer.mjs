@@ -1,13 +1,16 @@
-// Ids of texts by the page's tokenizer: node page_tokenizer.mjs tokenizer.js sentencepiece.model < texts.json
+// What the page's tokenizer makes of texts: node page_tokenizer.mjs tokenizer.js sentencepiece.model < texts.json
 import { readFileSync } from "node:fs";
 
 const [source, model] = process.argv.slice(2);
-// From its text, as a browser takes it: Node asks for another name, or a package.json beside it.
-const { Tokenizer } = await import(`data:text/javascript;base64,${readFileSync(source).toString("base64")}`);
+const { Tokenizer } = await import(source);
+const { wordKeys } = await import(source.replace("tokenizer.js", "words.js"));
 try {
   const tokenizer = new Tokenizer(new Uint8Array(readFileSync(model)));
-  const ids = JSON.parse(readFileSync(0, "utf8")).map((text) => tokenizer.encode(text));
-  console.log(JSON.stringify({ ids, unknown: ids.map((pieces) => tokenizer.mostlyUnknown(pieces)) }));
+  const texts = JSON.parse(readFileSync(0, "utf8"));
+  const ids = texts.map((text) => tokenizer.encode(text));
+  const unknown = ids.map((pieces) => tokenizer.mostlyUnknown(pieces));
+  const [keys, words] = [texts.map((text) => [...wordKeys(text)]), texts.map((text) => tokenizer.wordsOf(text))];
+  console.log(JSON.stringify({ ids, unknown, keys, words, restored: texts.map((text) => tokenizer.restoreAccents(text)) }));
 } catch (error) {
   console.log(JSON.stringify({ error: error.message }));
 }

@@ -79,7 +79,7 @@ def test_from_a_static_host_once_and_then_without_a_network(
         assert [path for path, code in requests if code not in (200, 304)] == []
         names = [path.removeprefix("/some/where/").partition("?")[0] for path, code in requests if code == 200]
         head = 1000 * len(requests)  # more than the requests and what comes before the answers
-        assert head + sum((site / (name or "index.html")).stat().st_size for name in names) <= 36_500_000
+        assert head + sum((site / (name or "index.html")).stat().st_size for name in names) <= 40_000_000
     context.set_offline(True)  # besides, nobody listens there now
     open_page(page, address)
     expect(page, "#facts").to_contain_text("MB from this device")

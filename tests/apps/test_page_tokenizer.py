@@ -1,4 +1,4 @@
-"""The browser page's own tokenizer, run in Node, beside SentencePiece itself."""
+"""The browser page's own tokenizer and words, run in Node, beside SentencePiece itself and Python's."""
 
 import json
 import random
@@ -7,6 +7,7 @@ import subprocess
 import unicodedata
 from collections.abc import Sequence
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -17,18 +18,22 @@ from texts import OURS, SENTENCES, multilingual, train_tokenizer
 from xsent.bundle import Bundle, builtin_path
 from xsent.clean import remove_format
 from xsent.tokenizer import Tokenizer
+from xsent.words import word_keys
 from xsent_apps.web import STATIC
 
 CLIENT = Path(__file__).parent / "page_tokenizer.mjs"
-SOURCE = STATIC / "tokenizer.js"
 
 pytestmark = pytest.mark.skipif(shutil.which("node") is None, reason="needs node")
 
 
 def in_node(model: Path, texts: Sequence[str]) -> dict[str, Any]:
     """What the page makes of texts."""
-    command = ["node", str(CLIENT), str(SOURCE), str(model)]
-    done = subprocess.run(command, input=json.dumps(texts), capture_output=True, text=True, check=False)
+    with TemporaryDirectory() as folder:
+        for name in ("tokenizer.js", "words.js"):
+            shutil.copy(STATIC / name, folder)
+        Path(folder, "package.json").write_text('{"type": "module"}')  # so that Node takes them as a browser does
+        command = ["node", str(CLIENT), str(Path(folder, "tokenizer.js")), str(model)]
+        done = subprocess.run(command, input=json.dumps(texts), capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     answer: dict[str, Any] = json.loads(done.stdout)
     return answer
@@ -62,6 +67,22 @@ def test_text_of_unknown_characters_is_told_as_python_tells_it() -> None:
     expected = [tokenizer.mostly_unknown(np.array(tokenizer.encode(text))) for text in texts]
     assert in_node(builtin_path() / "sentencepiece.model", texts)["unknown"] == expected
     assert True in expected and False in expected
+
+
+def test_words_are_those_of_python() -> None:
+    tokenizer = Tokenizer(builtin_path() / "sentencepiece.model")
+    pieces = tokenizer._processor.id_to_piece(list(range(0, tokenizer.vocab_size, 5)))
+    typed = ["Schluessel fuer die Tuer", "Perche e cosi?", "MANANA", "Die Strasse in Köln", "the cat of 1999, Sato"]
+    texts = [*typed, *(piece[1:] for piece in pieces if piece.startswith("▁")), *multilingual(500), *odd_texts()]
+    answer = in_node(builtin_path() / "sentencepiece.model", texts)
+    for text, keys, words, restored in zip(texts, answer["keys"], answer["words"], answer["restored"], strict=True):
+        expected = [*word_keys(text)]
+        # Cherokee has small letters in JavaScript and large ones in Python when case is ignored.
+        assert [[key.lower() for key in word] for word in expected] == [[key.lower() for key in word] for word in keys]
+        assert restored == tokenizer.restore_accents(text)
+        rare = {word[0].lower(): rarity for word in expected if (rarity := tokenizer.rarity(word))}
+        assert {word["keys"][0]: word["rarity"] for word in words} == rare
+    assert answer["restored"][:2] == ["schlüssel für die tür", "perché e così?"]
 
 
 @pytest.mark.parametrize(

@@ -68,7 +68,7 @@ export function openDocuments(library, warn) {
   library.addEventListener("progress", ({ detail: { done, total } }) => {
     if (done && done < total && performance.now() - said < SAID) return;
     said = performance.now();
-    byId("encoding").textContent = `Reading: ${done.toLocaleString("en")} of ${counted(total, "sentence")}`;
+    byId("encoding").textContent = `Reading: ${done.toLocaleString("en")} of ${counted(total, "passage")}`;
   });
   library.addEventListener("idle", () => (byId("encoding").textContent = remarks(library)));
 }
@@ -118,12 +118,11 @@ function entry(library, document) {
 /** What there is to know about how the texts were read. */
 function remarks(library) {
   if (!library.documents.length) return "";
-  const read = library.encoded.map(({ sentence }) => sentence.encoded);
-  const long = read.filter(({ windows }) => windows > 1).length;
-  const unknown = read.filter((one) => one.unknown).length;
+  const long = library.read.filter(({ encoded }) => encoded.windows > 1).length;
+  const unknown = library.read.filter(({ encoded }) => encoded.unknown).length;
   return [
-    `${counted(library.passages.length, "passage")}, ${counted(read.length, "sentence")}.`,
-    long ? `${counted(long, "sentence")} too long for one look: read in parts, of which the mean is taken.` : "",
-    unknown ? `${counted(unknown, "sentence")} mostly in characters that the model does not know.` : "",
+    `${counted(library.passages.length, "passage")}.`,
+    long ? `${counted(long, "passage")} too long for one look: read in parts, of which the mean is taken.` : "",
+    unknown ? `${counted(unknown, "passage")} mostly in characters that the model does not know.` : "",
   ].join(" ");
 }

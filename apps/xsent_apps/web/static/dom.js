@@ -21,12 +21,15 @@ export function make(tag, properties = {}, ...children) {
 /** Counts as people write them. @param {number} count @param {string} noun */
 export const counted = (count, noun) => `${count.toLocaleString("en")} ${noun}${count === 1 ? "" : "s"}`;
 
-/** Calls once things have been quiet for a while. @param {() => void} act @param {number} milliseconds */
+/** The beginning of a text that is too long. @param {string} text @param {number} most characters */
+export const cut = (text, most) => (text.length > most ? `${text.slice(0, most - 1).trimEnd()}…` : text);
+
+/** Calls once things have been quiet for a while. @param {(...values: any[]) => void} act @param {number} milliseconds */
 export function later(act, milliseconds) {
   let timer;
-  return () => {
+  return (...values) => {
     clearTimeout(timer);
-    timer = setTimeout(act, milliseconds);
+    timer = setTimeout(act, milliseconds, ...values);
   };
 }
 

@@ -1,4 +1,4 @@
-// Sentences to vectors, as xsent/encoder.py does it: each alone through the graph, long ones in windows.
+// Texts to vectors, as xsent/encoder.py does it: each alone through the graph, long ones in windows.
 
 import * as ort from "./vendor/onnxruntime.js";
 import { Tokenizer } from "./tokenizer.js";
@@ -44,12 +44,17 @@ export class Encoder {
       const vector = await this.#embed(window);
       for (let i = 0; i < dim; i++) total[i] += window.length * vector[i];
     }
-    const norm = Math.hypot(...total) || 1;
-    return {
-      vector: Float32Array.from(total, (value) => value / norm),
-      windows,
-      unknown: this.tokenizer.mostlyUnknown(ids),
-    };
+    return { vector: ofLengthOne(total), windows, unknown: this.tokenizer.mostlyUnknown(ids) };
+  }
+
+  /** A query: its words too, and where it lacks accents the vector is the mean of both spellings. */
+  async encodeQuery(text) {
+    const encoded = await this.encode(text);
+    const words = this.tokenizer.wordsOf(text);
+    const restored = this.tokenizer.restoreAccents(text);
+    if (restored === text) return { ...encoded, words };
+    const other = await this.encode(restored);
+    return { ...encoded, vector: ofLengthOne(encoded.vector.map((value, i) => value + other.vector[i])), words };
   }
 
   async #embed(ids) {
@@ -68,6 +73,11 @@ export class Encoder {
     }
     return differences;
   }
+}
+
+function ofLengthOne(values) {
+  const norm = Math.hypot(...values) || 1;
+  return Float32Array.from(values, (value) => value / norm);
 }
 
 async function check(name, bytes, expected) {

@@ -23,10 +23,10 @@ export class Facts {
     this.speed([milliseconds]);
   }
 
-  /** @param {number[]} milliseconds of sentences */
+  /** @param {number[]} milliseconds of texts */
   speed(milliseconds) {
     const middle = [...milliseconds].sort((a, b) => a - b)[milliseconds.length >> 1];
-    if (middle !== undefined) this.#put("Speed", `${middle.toFixed(middle < 10 ? 1 : 0)} ms a sentence`);
+    if (middle !== undefined) this.#put("Speed", `${middle.toFixed(middle < 10 ? 1 : 0)} ms a text`);
   }
 
   offline(ready) {

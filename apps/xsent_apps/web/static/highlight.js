@@ -1,11 +1,21 @@
-// Which words of a sentence are nearest to a query: no word need be the same, since runs of words are compared as
-// sentences are, by their vectors.
+// Which sentence of a passage, and which of its words, are nearest to a query: no word need be the same, since sentences
+// and runs of words are compared by their vectors.
 
 import { cosine } from "./model.js";
+import { toSentences } from "./texts.js";
 
 const LONG = 7; // words: shorter sentences are marked whole
 
 const words = new Intl.Segmenter("en", { granularity: "word" });
+
+/**
+ * The nearest sentence of a passage; undefined if the signal ended it before.
+ * @param {import("./model.js").Model} model @param {Float32Array} query @param {string} text @param {AbortSignal} signal
+ */
+export async function nearestSentence(model, query, text, signal) {
+  const sentences = toSentences(text);
+  return sentences.length > 1 ? nearest(model, query, sentences, signal) : sentences[0];
+}
 
 /**
  * Where the nearest words of a sentence start and end; undefined for a short sentence.
@@ -13,14 +23,18 @@ const words = new Intl.Segmenter("en", { granularity: "word" });
  * @param {import("./texts.js").Sentence} sentence @param {AbortSignal} signal
  */
 export async function nearestPart(model, query, sentence, signal) {
-  const runs = runsOf(sentence.text);
+  return nearest(model, query, runsOf(sentence.text), signal);
+}
+
+/** The nearest of some pieces of text. */
+async function nearest(model, query, pieces, signal) {
   const encoded = await model.encode(
-    runs.map(({ start, end }) => sentence.text.slice(start, end)),
+    pieces.map(({ text }) => text),
     { urgent: true, signal },
   );
-  if (!encoded || !runs.length) return undefined;
+  if (!encoded) return undefined;
   const scores = encoded.map(({ vector }) => cosine(query, vector));
-  return runs[scores.indexOf(Math.max(...scores))];
+  return pieces[scores.indexOf(Math.max(...scores))];
 }
 
 /** Overlapping runs of words, each about a third of the sentence. @param {string} text */
@@ -32,7 +46,8 @@ function runsOf(text) {
   const runs = [];
   for (let first = 0; first < found.length; first += step) {
     const last = found[Math.min(first + size, found.length) - 1];
-    runs.push({ start: found[first].index, end: last.index + last.segment.length });
+    const [start, end] = [found[first].index, last.index + last.segment.length];
+    runs.push({ start, end, text: text.slice(start, end) });
     if (first + size >= found.length) break;
   }
   return runs;

@@ -2,17 +2,17 @@
 
 import { toPassages } from "./texts.js";
 
-const MOST = 20_000; // sentences
+const MOST = 20_000; // passages
 const BLOCK = 10_000; // characters, about, that become searchable together
 
 /** @typedef {import("./texts.js").Passage & {document: Document}} Passage */
-/** @typedef {{name: string, text: string, colour: number, passages: Passage[], sentences: number, ending: AbortController}} Document */
+/** @typedef {{name: string, text: string, colour: number, passages: Passage[], ending: AbortController}} Document */
 
 /** Events: `changed` when there are other texts or more vectors, `progress`, and `idle` once all have theirs. */
 export class Library extends EventTarget {
   /** @type {Document[]} */
   documents = [];
-  #total = 0; // sentences to encode since the last rest
+  #total = 0; // passages to encode since the last rest
   #done = 0;
 
   /** @param {import("./model.js").Model} model */
@@ -25,31 +25,24 @@ export class Library extends EventTarget {
     return this.documents.flatMap((document) => document.passages);
   }
 
-  /** Sentences that have a vector, each with its passage. */
-  get encoded() {
-    return this.passages.flatMap((passage) =>
-      passage.sentences.filter((sentence) => sentence.encoded).map((sentence) => ({ passage, sentence })),
-    );
-  }
-
-  get sentences() {
-    return this.documents.reduce((sum, document) => sum + document.sentences, 0);
+  /** Those that have a vector. */
+  get read() {
+    return this.passages.filter(({ encoded }) => encoded);
   }
 
   /** Takes a text in and has it encoded; an Error says why not. @param {string} name @param {string} text */
   add(name, text) {
     if (this.documents.some((one) => one.name === name && one.text === text)) throw new Error(`${name} is here already.`);
     const passages = toPassages(text);
-    const sentences = passages.reduce((sum, passage) => sum + passage.sentences.length, 0);
-    if (!sentences) throw new Error(`${name} has no words in it.`);
-    if (this.sentences + sentences > MOST) {
-      const [here, most] = [sentences, MOST].map((count) => count.toLocaleString("en"));
-      throw new Error(`${name} has ${here} sentences; the page holds ${most} in all. For more, use xsent index.`);
+    if (!passages.length) throw new Error(`${name} has no words in it.`);
+    if (this.passages.length + passages.length > MOST) {
+      const [here, most] = [passages.length, MOST].map((count) => count.toLocaleString("en"));
+      throw new Error(`${name} has ${here} passages; the page holds ${most} in all. For more, use xsent index.`);
     }
     const used = new Set(this.documents.map(({ colour }) => colour));
     let colour = 0;
     while (used.has(colour)) colour++;
-    const document = { name, text, colour, passages, sentences, ending: new AbortController() };
+    const document = { name, text, colour, passages, ending: new AbortController() };
     for (const passage of passages) passage.document = document;
     this.documents.push(document);
     this.#say("changed");
@@ -65,11 +58,10 @@ export class Library extends EventTarget {
   }
 
   async #encode(document) {
-    const sentences = document.passages.flatMap((passage) => passage.sentences);
-    this.#total += sentences.length;
+    this.#total += document.passages.length;
     this.#say("progress", { done: this.#done, total: this.#total });
-    let left = sentences.length;
-    for (const block of inBlocks(sentences)) {
+    let left = document.passages.length;
+    for (const block of inBlocks(document.passages)) {
       const encoded = await this.model.encode(
         block.map(({ text }) => text),
         {
@@ -81,7 +73,7 @@ export class Library extends EventTarget {
         this.#finish(left);
         return;
       }
-      block.forEach((sentence, i) => (sentence.encoded = encoded[i]));
+      block.forEach((passage, i) => (passage.encoded = encoded[i]));
       left -= block.length;
       this.#finish(block.length);
       this.#say("changed");
@@ -100,17 +92,17 @@ export class Library extends EventTarget {
   }
 }
 
-/** Sentences in blocks that take about as long as each other. @param {import("./texts.js").Sentence[]} sentences */
-function inBlocks(sentences) {
+/** Passages in blocks that take about as long as each other. @param {Passage[]} passages */
+function inBlocks(passages) {
   const blocks = [];
   let characters = BLOCK;
-  for (const sentence of sentences) {
+  for (const passage of passages) {
     if (characters >= BLOCK) {
       blocks.push([]);
       characters = 0;
     }
-    blocks.at(-1).push(sentence);
-    characters += sentence.text.length;
+    blocks.at(-1).push(passage);
+    characters += passage.text.length;
   }
   return blocks;
 }

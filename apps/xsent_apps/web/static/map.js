@@ -1,12 +1,13 @@
-// The panel with the map: lays the sentences out when it is opened, and listens to mouse, fingers and keys.
+// The panel with the map: lays the passages out when it is opened, and listens to mouse, fingers and keys.
 
-import { byId, counted, later, make } from "./dom.js";
+import { byId, counted, cut, later, make } from "./dom.js";
 import { cosine } from "./model.js";
 import { View } from "./view.js";
 
-const MOST = 3000; // sentences; of more, evenly many are left out
+const MOST = 3000; // passages; of more, evenly many are left out
 const LINKED = 4; // neighbours shown
-const RINGED = 5; // sentences nearest to the query
+const SAID = 200; // characters of a passage that is pointed at
+const RINGED = 5; // passages nearest to the query
 
 /** @param {import("./library.js").Library} library @param {(text: string) => void} search */
 export function openMap(library, search) {
@@ -18,7 +19,7 @@ export function openMap(library, search) {
 
   const layOut = later(() => {
     if (byId("map").hidden) return;
-    const all = library.encoded;
+    const all = library.read;
     const every = Math.ceil(all.length / MOST) || 1;
     const taken = all.filter((_, i) => i % every === 0);
     worker?.terminate();
@@ -27,25 +28,25 @@ export function openMap(library, search) {
       say(library.documents.length ? "The texts are being read…" : "There is nothing to map yet: add texts above.");
       return;
     }
-    say(`Laying out ${counted(taken.length, "sentence")}…`);
-    const dim = taken[0].sentence.encoded.vector.length;
+    say(`Laying out ${counted(taken.length, "passage")}…`);
+    const dim = taken[0].encoded.vector.length;
     const vectors = new Float32Array(taken.length * dim);
-    taken.forEach(({ sentence }, i) => vectors.set(sentence.encoded.vector, i * dim));
+    taken.forEach(({ encoded }, i) => vectors.set(encoded.vector, i * dim));
     worker = new Worker(new URL("layout-worker.js", import.meta.url), { type: "module" });
     worker.onmessage = ({ data }) => {
       put(taken, data);
-      say(every > 1 ? `${counted(taken.length, "sentence")} of ${all.length.toLocaleString("en")} are shown.` : "");
+      say(every > 1 ? `${counted(taken.length, "passage")} of ${all.length.toLocaleString("en")} are shown.` : "");
     };
     worker.postMessage({ vectors, dim }, [vectors.buffer]);
   }, 150);
 
   function put(taken, { places, neighbours, each }) {
     shown = taken;
-    view.points = taken.map(({ passage, sentence }, i) => ({
+    view.points = taken.map(({ text, document }, i) => ({
       x: places[2 * i],
       y: places[2 * i + 1],
-      colour: passage.document.colour,
-      text: sentence.text,
+      colour: document.colour,
+      text,
       neighbours: [...neighbours.slice(i * each, i * each + Math.min(LINKED, each))],
     }));
     view.chosen = -1;
@@ -60,7 +61,7 @@ export function openMap(library, search) {
   }
 
   function ring() {
-    const near = query ? shown.map(({ sentence }, i) => [cosine(query, sentence.encoded.vector), i]) : [];
+    const near = query ? shown.map(({ encoded }, i) => [cosine(query, encoded.vector), i]) : [];
     view.ringed = new Set(near.sort((a, b) => b[0] - a[0]).slice(0, RINGED).map(([, i]) => i));
   }
 
@@ -73,9 +74,9 @@ export function openMap(library, search) {
     view.choose(index, follow);
     const point = view.points[index];
     if (!point) return say("");
-    const near = point.neighbours.map((i) => make("li", { dir: "auto" }, view.points[i].text));
-    const from = make("span", { className: "quiet" }, ` ${shown[index].passage.document.name}; near it:`);
-    byId("pointed").replaceChildren(make("strong", { dir: "auto" }, point.text), from, make("ul", {}, ...near));
+    const near = point.neighbours.map((i) => make("li", { dir: "auto" }, cut(view.points[i].text, SAID)));
+    const from = make("span", { className: "quiet" }, ` ${shown[index].document.name}; near it:`);
+    byId("pointed").replaceChildren(make("strong", { dir: "auto" }, cut(point.text, SAID)), from, make("ul", {}, ...near));
   }
 
   const enter = () => view.points[view.chosen] && search(view.points[view.chosen].text);

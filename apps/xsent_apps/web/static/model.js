@@ -2,14 +2,16 @@
 
 const REMEMBERED = 50_000; // vectors of 1.5 kB
 
-/** @typedef {{vector: Float32Array, windows: number, unknown: boolean}} Encoded */
+/** @typedef {{keys: string[], rarity: number}} Word */
+/** @typedef {{vector: Float32Array, windows: number, unknown: boolean, words?: Word[]}} Encoded a query has words */
 
 export class Model extends EventTarget {
   #worker = new Worker(new URL("worker.js", import.meta.url), { type: "module" });
   #jobs = new Map();
-  #known = new Map(); // text -> Encoded
+  #texts = new Map(); // text -> Encoded
+  #queries = new Map();
   #last = 0;
-  /** @type {number[]} of the last sentences */
+  /** @type {number[]} of the last texts */
   milliseconds = [];
 
   constructor() {
@@ -28,12 +30,13 @@ export class Model extends EventTarget {
   /**
    * Encodes texts, those known already at no cost; undefined if the signal ended it before.
    * @param {string[]} texts
-   * @param {{urgent?: boolean, signal?: AbortSignal, onProgress?: (done: number, total: number) => void}} options
+   * @param {{urgent?: boolean, query?: boolean, signal?: AbortSignal, onProgress?: (done: number, total: number) => void}} options
    * @returns {Promise<Encoded[] | undefined>}
    */
-  encode(texts, { urgent = false, signal, onProgress = () => {} } = {}) {
-    const missing = [...new Set(texts)].filter((text) => !this.#known.has(text));
-    const answer = () => texts.map((text) => this.#known.get(text));
+  encode(texts, { urgent = false, query = false, signal, onProgress = () => {} } = {}) {
+    const known = query ? this.#queries : this.#texts;
+    const missing = [...new Set(texts)].filter((text) => !known.has(text));
+    const answer = () => texts.map((text) => known.get(text));
     if (!missing.length) return Promise.resolve(signal?.aborted ? undefined : answer());
     const id = ++this.#last;
     return new Promise((resolve) => {
@@ -41,26 +44,26 @@ export class Model extends EventTarget {
         this.#jobs.delete(id);
         resolve(value);
       };
-      this.#jobs.set(id, { texts: missing, left: missing.length, onProgress, done: () => finish(answer()) });
+      this.#jobs.set(id, { texts: missing, known, left: missing.length, onProgress, done: () => finish(answer()) });
       signal?.addEventListener("abort", () => {
         this.#worker.postMessage({ kind: "drop", id });
         finish(undefined);
       });
-      this.#worker.postMessage({ kind: "encode", id, texts: missing, urgent });
+      this.#worker.postMessage({ kind: "encode", id, texts: missing, urgent, query });
     });
   }
 
   #hear({ kind, ...rest }) {
-    if (kind === "vector") this.#take(rest);
+    if (kind === "encoded") this.#take(rest);
     else this.#tell(kind, rest);
   }
 
-  #take({ id, at, vector, windows, unknown, milliseconds }) {
+  #take({ id, at, encoded, milliseconds }) {
     this.milliseconds = [...this.milliseconds.slice(-49), milliseconds];
     const job = this.#jobs.get(id);
     if (!job) return; // given up meanwhile
-    if (this.#known.size >= REMEMBERED) this.#known.delete(this.#known.keys().next().value);
-    this.#known.set(job.texts[at], { vector, windows, unknown });
+    if (job.known.size >= REMEMBERED) job.known.delete(job.known.keys().next().value);
+    job.known.set(job.texts[at], encoded);
     job.onProgress(job.texts.length - --job.left, job.texts.length);
     if (!job.left) job.done();
   }

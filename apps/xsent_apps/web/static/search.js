@@ -1,21 +1,24 @@
-// The panel that finds: passages nearest to a query, as it is typed.
+// The panel that finds: passages by meaning and by words, as a query is typed.
 
 import { bar, byId, counted, growingList, later, make } from "./dom.js";
+import { nearestPart, nearestSentence } from "./highlight.js";
 import { cosine } from "./model.js";
-import { nearestPart } from "./highlight.js";
+import { sharesOf } from "./words.js";
 
 const FOUND = 50;
 const SHOWN = 8; // at first
 const MARKED = 6; // results whose nearest words are looked for
-const CLOSE = 0.3; // cosine below which nothing is really near
+// As in xsent/search/index.py: added for all words of a query, and the score that one in a hundred unrelated texts has.
+const WORDS = 0.4;
+const CLOSE = 0.37;
 const SUGGESTIONS = ["Wo kann ich mein Fahrrad abstellen?", "quand passe le train", "il mio cane è malato", "明日の天気"];
 
 /** @param {import("./model.js").Model} model @param {import("./library.js").Library} library */
 export function openSearch(model, library) {
   const input = byId("query");
   let asked = new AbortController();
-  /** @type {Float32Array | undefined} */
-  let vector;
+  /** @type {import("./model.js").Encoded | undefined} */
+  let query;
 
   async function ask() {
     asked.abort();
@@ -23,32 +26,33 @@ export function openSearch(model, library) {
     const { signal } = asked;
     const text = input.value.trim();
     const start = performance.now();
-    const [encoded] = text ? ((await model.encode([text], { urgent: true, signal })) ?? []) : [];
+    const [encoded] = text ? ((await model.encode([text], { urgent: true, query: true, signal })) ?? []) : [];
     if (signal.aborted) return;
-    vector = encoded?.vector;
+    query = encoded?.windows ? encoded : undefined;
     show(start);
-    input.dispatchEvent(new CustomEvent("asked", { detail: { text, vector } }));
+    input.dispatchEvent(new CustomEvent("asked", { detail: { vector: query?.vector } }));
   }
 
   function show(start) {
     byId("suggestions").hidden = !library.documents.length || input.value.trim() !== "";
-    const ranked = vector ? rank(library.passages, vector) : [];
+    const ranked = query ? rank(library.read, query) : [];
     const best = ranked.slice(0, FOUND);
     byId("results").replaceChildren(...growingList(best, (result) => render(result, similar), SHOWN));
     const took = start ? `, in ${Math.ceil(performance.now() - start)} ms` : "";
-    byId("found").textContent = vector ? verdict(ranked, library, took) : "";
-    if (best.length) refine();
+    byId("found").textContent = query ? verdict(ranked, library, took) : "";
+    const close = best.filter(({ score }) => score >= CLOSE);
+    if (close.length) refine(close.slice(0, MARKED), query.vector, asked.signal);
   }
 
-  const refine = later(async () => {
-    const { signal } = asked;
-    const query = vector;
+  /** Marks what is nearest in the first results. */
+  const refine = later(async (close, vector, signal) => {
     const items = byId("results").querySelectorAll("li");
-    const near = rank(library.passages, query).filter(({ score }) => score >= CLOSE);
-    for (const [i, { passage, sentence }] of near.slice(0, MARKED).entries()) {
-      const part = await nearestPart(model, query, sentence, signal);
-      if (signal.aborted || query !== vector) return;
-      if (part && items[i]?.isConnected) items[i].querySelector("p").replaceChildren(...marked(passage, sentence, part));
+    for (const [i, { passage }] of close.entries()) {
+      if (signal.aborted) return;
+      const sentence = await nearestSentence(model, vector, passage.text, signal);
+      const part = sentence && (await nearestPart(model, vector, sentence, signal));
+      if (signal.aborted) return;
+      if (items[i]?.isConnected) items[i].querySelector("p").replaceChildren(...marked(passage.text, sentence, part));
     }
   }, 200);
 
@@ -67,17 +71,10 @@ export function openSearch(model, library) {
   return { similar };
 }
 
-/** Passages by their nearest sentence, best first; those without vectors yet are left out. */
-function rank(passages, query) {
-  const results = [];
-  for (const passage of passages) {
-    let [score, sentence] = [-2, undefined];
-    for (const one of passage.sentences) {
-      const own = one.encoded ? cosine(query, one.encoded.vector) : -2;
-      if (own > score) [score, sentence] = [own, one];
-    }
-    if (sentence) results.push({ passage, sentence, score });
-  }
+/** Passages that have a vector, best first; of equal scores the earlier one. The words of the query count too. */
+function rank(passages, { vector, words }) {
+  const shares = sharesOf(words, passages);
+  const results = passages.map((passage, i) => ({ passage, score: cosine(vector, passage.encoded.vector) + WORDS * shares[i] }));
   return results.sort((a, b) => b.score - a.score);
 }
 
@@ -86,33 +83,32 @@ function verdict(ranked, library, took) {
   if (!ranked.length) return "The texts are being read…";
   const read = counted(ranked.length, "passage");
   const among = ranked.length < library.passages.length ? `of the ${read} read so far` : `of ${read}`;
-  if (ranked[0].score < CLOSE) return `Nothing ${among} is really close to that. Nearest${took}:`;
+  if (ranked[0].score < CLOSE) return `Nothing ${among} is really close to that: unrelated texts reach ${CLOSE}. Nearest${took}:`;
   return `Nearest ${among}${took}:`;
 }
 
-function render({ passage, sentence, score }, similar) {
-  const whole = passage.sentences.length === 1;
+function render({ passage, score }, similar) {
+  const { text, document } = passage;
+  const about = `Cosine of query and passage, and up to ${WORDS} for the words of the query that it has`;
   return make(
     "li",
     {},
-    make("p", { dir: "auto" }, ...(whole ? [passage.text] : marked(passage, sentence))),
+    make("p", { dir: "auto" }, text),
     make(
       "div",
       { className: "row quiet" },
-      bar(score),
-      make("span", { className: "number", title: "Cosine of query and sentence" }, score.toFixed(2)),
-      make("span", { className: `dot c${passage.document.colour % 9}`, ariaHidden: "true" }),
-      make("span", { className: "name" }, passage.document.name),
-      make("button", { type: "button", className: "link", onclick: () => similar(sentence.text) }, "More like this"),
+      bar(score / (1 + WORDS)),
+      make("span", { className: "number", title: about }, score.toFixed(2)),
+      make("span", { className: `dot c${document.colour % 9}`, ariaHidden: "true" }),
+      make("span", { className: "name" }, document.name),
+      make("button", { type: "button", className: "link", onclick: () => similar(text) }, "More like this"),
     ),
   );
 }
 
-/** A passage with its nearest sentence marked and, in it, the nearest words. */
-function marked(passage, sentence, part) {
-  const { text } = passage;
-  const at = sentence.start + text.slice(sentence.start).indexOf(sentence.text);
-  const end = at + sentence.text.length;
+/** A text with its nearest sentence marked, if it has several, and in it the nearest words. */
+function marked(text, sentence, part) {
+  const end = sentence.start + sentence.text.length;
   const inner = part
     ? [
         sentence.text.slice(0, part.start),
@@ -120,6 +116,6 @@ function marked(passage, sentence, part) {
         sentence.text.slice(part.end),
       ]
     : [sentence.text];
-  const middle = passage.sentences.length > 1 ? [make("mark", {}, ...inner)] : inner;
-  return [text.slice(0, at), ...middle, text.slice(end)];
+  const middle = sentence.text === text ? inner : [make("mark", {}, ...inner)];
+  return [text.slice(0, sentence.start), ...middle, text.slice(end)];
 }

@@ -30,10 +30,8 @@ export function openSort(model, library) {
 
   function show(labels, head, examples) {
     const groups = labels.map(() => []);
-    for (const passage of library.passages) {
-      const vector = mean(passage);
-      if (!vector) continue;
-      const shares = predict(head, vector);
+    for (const passage of library.read) {
+      const shares = predict(head, passage.encoded.vector);
       const k = shares.indexOf(Math.max(...shares));
       groups[k].push({ passage, share: shares[k] });
     }
@@ -87,16 +85,6 @@ function read() {
       examples: card.querySelector("textarea").value.split("\n").map((line) => line.trim()).filter(Boolean),
     }))
     .filter(({ examples }) => examples.length);
-}
-
-/** The mean of a passage's sentences, at length 1; undefined while one has no vector. */
-function mean(passage) {
-  if (!passage.sentences.every(({ encoded }) => encoded)) return undefined;
-  const sum = Float32Array.from(passage.sentences[0].encoded.vector, (_, d) =>
-    passage.sentences.reduce((total, { encoded }) => total + encoded.vector[d], 0),
-  );
-  const norm = Math.hypot(...sum) || 1;
-  return sum.map((value) => value / norm);
 }
 
 function renderLabel(name, examples, train) {

@@ -33,7 +33,8 @@ async function answer(request) {
   const cache = await caches.open(CACHE);
   const kept = await cache.match(address(LIST));
   const path = request.url.slice(registration.scope.length).replace(/[?#].*$/, "") || "index.html";
-  if (!kept || request.url.endsWith("?fresh")) return fetch(request);
+  if (!kept) return fetch(request);
+  if (request.url.endsWith("?fresh")) return fetch(request).catch(() => kept); // without a network nothing is newer
   if (path === LIST) return kept;
   const file = (await kept.json()).files[path];
   return (file && (await cache.match(key(path, file)))) ?? fetch(request);

@@ -1,13 +1,17 @@
 // Files and pasted text to passages, and passages to sentences.
 
+import { allKeys } from "./words.js";
+
 const LARGEST = 5_000_000; // bytes of a file
 const SHORT = 12; // characters: such a sentence is read with the next
+const BLOCKS = "p, div, li, h1, h2, h3, h4, h5, h6, br, tr, td, th, dt, dd, section, article, pre";
+const LAYOUT = "table, h1, h2, h3, h4, h5, h6, pre, section, article"; // what stands in no cell of a table of facts
 const LONGEST = 2000; // characters of a passage: a longer one would keep all others, and the reader, waiting
 
 const sentences = new Intl.Segmenter("en", { granularity: "sentence" });
 
-/** @typedef {{start: number, end: number, text: string, encoded?: import("./model.js").Encoded}} Sentence */
-/** @typedef {{text: string, sentences: Sentence[]}} Passage */
+/** @typedef {{start: number, text: string}} Sentence its place in the passage */
+/** @typedef {{text: string, keys: Set<string>, encoded?: import("./model.js").Encoded}} Passage */
 
 /** The text of a file; an Error says in one line why there is none. @param {File} file */
 export async function readFile(file) {
@@ -40,10 +44,12 @@ export function fromHtml(html) {
   const { body } = new DOMParser().parseFromString(html, "text/html");
   for (const unseen of body.querySelectorAll("script, style, noscript, template, nav, svg")) unseen.remove();
   for (const text of textNodes(body)) text.data = text.data.replace(/\s+/g, " ");
-  for (const end of body.querySelectorAll("p, div, li, h1, h2, h3, h4, h5, h6, br, tr, dt, dd, section, article, pre")) {
+  for (const end of body.querySelectorAll(BLOCKS)) {
     end.before("\n");
     end.after("\n");
   }
+  for (const table of body.querySelectorAll("table")) if (!table.querySelector(LAYOUT)) joinCells(table);
+  for (const description of body.querySelectorAll("dt + dd")) joinToTerm(description, description.previousElementSibling);
   return body.textContent;
 }
 
@@ -54,13 +60,58 @@ function textNodes(root) {
   return found;
 }
 
-/** Without the marks of headings, lists, quotes, emphasis and links. @param {string} text */
+/** Makes each row of a table one text; a row of names only names the columns. */
+function joinCells(table) {
+  let names = [];
+  for (const row of [...table.rows]) {
+    const cells = Array.from(row.cells, (cell) => cell.textContent.replace(/\s+/g, " ").trim());
+    if (row.querySelector("td")) row.textContent = namedCells(cells, names);
+    else {
+      names = cells;
+      row.remove();
+    }
+  }
+}
+
+/** Makes a term of a list and its description one text. */
+function joinToTerm(description, term) {
+  const end = /[?!.:：？。]\s*$/.test(term.textContent) ? " " : ": ";
+  description.prepend(term.textContent.trim() + end);
+  term.remove();
+}
+
+/** The cells of a row, apart, each with the name of its column. @param {string[]} cells @param {string[]} names */
+const namedCells = (cells, names) =>
+  cells
+    .map((cell, i) => (cell && names[i] ? `${names[i]}: ${cell}` : cell))
+    .filter(Boolean)
+    .join(" · ");
+
+/** Without the marks of headings, lists, tables, quotes, emphasis and links; items and rows stand alone. @param {string} text */
 export function fromMarkdown(text) {
-  return text
-    .replace(/^(```|~~~).*$/gm, "")
-    .replace(/^\s*(#{1,6}|>|[-*+]|\d+[.)])\s+/gm, "")
+  return withoutTables(text.replace(/\r\n?/g, "\n").replace(/^(```|~~~).*$/gm, ""))
+    .replace(/^\s*(#{1,6}|[-*+]|\d+[.)])\s+/gm, "\n\n")
+    .replace(/^\s*>\s+/gm, "")
     .replace(/!?\[([^\]]*)\]\([^)]*\)/g, "$1")
     .replace(/(\*\*|__|`)/g, "");
+}
+
+function withoutTables(text) {
+  const lines = text.split("\n");
+  const isUnderNames = (line) => /^\s*\|[\s|:-]*$/.test(line ?? "");
+  let names = [];
+  const read = lines.map((line, i) => {
+    if (!/^\s*\|.*\|\s*$/.test(line)) {
+      names = [];
+      return line;
+    }
+    const cells = line.trim().slice(1, -1).split(/(?<!\\)\|/).map((cell) => cell.trim().replaceAll("\\|", "|"));
+    if (isUnderNames(line)) return "";
+    if (!isUnderNames(lines[i + 1])) return `\n${namedCells(cells, names)}\n`;
+    names = cells;
+    return "";
+  });
+  return read.join("\n");
 }
 
 /** A passage a line, or several of a long one; lines that were only wrapped are put together again. @param {string} text @returns {Passage[]} */
@@ -70,7 +121,7 @@ export function toPassages(text) {
     const own = block.split("\n").map((line) => line.trim());
     return (isWrapped(own) ? [own.join(" ")] : own).flatMap(inParts);
   });
-  return lines.filter((line) => /[\p{L}\p{N}]/u.test(line)).map((line) => ({ text: line, sentences: toSentences(line) }));
+  return lines.map((line) => ({ text: line, keys: allKeys(line) })).filter(({ keys }) => keys.size);
 }
 
 /** Whether lines look like one text broken at a margin: about as long as each other, and ending in mid-sentence. */
@@ -101,13 +152,14 @@ function endOfPart(beginning) {
 }
 
 /** @param {string} passage @returns {Sentence[]} */
-function toSentences(passage) {
+export function toSentences(passage) {
   const found = [];
   let start = 0;
   for (const { index, segment } of sentences.segment(passage)) {
     const end = index + segment.length;
     if (passage.slice(start, end).trim().length < SHORT && end < passage.length) continue;
-    found.push({ start, end, text: passage.slice(start, end).trim() });
+    const text = passage.slice(start, end);
+    found.push({ start: end - text.trimStart().length, text: text.trim() });
     start = end;
   }
   return found;

@@ -1,15 +1,20 @@
 // Text to piece ids, as SentencePiece does it: normalise by the model's own rules, then cut into the pieces that
-// are likeliest together (Kudo 2018, unigram language model). Reads sentencepiece.model, which is a protobuf.
+// are likeliest together (Kudo 2018, unigram language model). Reads sentencepiece.model, which is a protobuf. It also
+// knows how rare words are and which have accents, as xsent/tokenizer.py does.
+
+import { removeFormat, wordKeys } from "./words.js";
 
 const TYPE = { unknown: 2, control: 3, userDefined: 4, unused: 5, byte: 6 };
 const SPACE = "▁";
 const UNKNOWN_PENALTY = 10; // SentencePiece's own: an unknown character costs so much more than the rarest piece
 
-// Soft hyphens, zero-width spaces and joiners, marks of order and direction: FORMAT of xsent/tokenizer.py.
-const FORMAT =
-  /[\u00ad\u034f\u061c\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\u{1bca0}-\u{1bca3}\u{1d173}-\u{1d17a}\u{e0001}-\u{e0fff}]/gu;
+const WORD = /[a-z]+/gi;
+const ACCENTED = /^(?=.*[ß-\u024f])[a-zß-\u024f]+$/;
+const [FREQUENT, RARE] = [-8, -12]; // log-probabilities of words that are as good as everywhere, and of rare ones
 
 export class Tokenizer {
+  #accents; // made when first asked for
+
   /** @param {Uint8Array} file sentencepiece.model */
   constructor(file) {
     const { pieces, trainer, normalizer } = readModel(file);
@@ -42,7 +47,7 @@ export class Tokenizer {
 
   /** Piece ids of a text, without begin or end marks. @param {string} text @returns {number[]} */
   encode(text) {
-    const characters = [...this.normalizer.normalize(text.replace(FORMAT, ""))];
+    const characters = [...this.normalizer.normalize(removeFormat(text))];
     const ids = [];
     for (const [id, surface] of this.#best(characters)) {
       if (id !== this.unknown) ids.push(id);
@@ -55,6 +60,49 @@ export class Tokenizer {
   /** Whether more characters that the vocabulary lacks than pieces that it has are among these. @param {number[]} ids */
   mostlyUnknown(ids) {
     return ids.reduce((sum, id) => sum + this.strangeness[id], 0) > 0;
+  }
+
+  /** Puts accents and umlauts back into words that are likelier with them ("fuer", "perche"). @param {string} text */
+  restoreAccents(text) {
+    if (/[^\0-\x7f]/.test(text)) return text; // its writer has them
+    return text.replace(WORD, (word) => {
+      const accented = this.#accented().get(word.toLowerCase());
+      return accented && accented.score > this.#score(word.toLowerCase()) ? accented.word : word;
+    });
+  }
+
+  /** The words of a query but those that are everywhere, with their keys and their rarity, from 0 to 1. @param {string} text */
+  wordsOf(text) {
+    const words = new Map(Array.from(wordKeys(text), (keys) => [keys[0], { keys, rarity: this.#rarity(keys) }]));
+    return [...words.values()].filter(({ rarity }) => rarity > 0);
+  }
+
+  #rarity(keys) {
+    if (keys.some((key) => /\p{Nd}/u.test(key))) return 1;
+    const scores = keys.flatMap((key) => [this.#score(key), this.#accented().get(key)?.score ?? -Infinity]);
+    return Math.min(Math.max((FREQUENT - Math.max(...scores)) / (FREQUENT - RARE), 0), 1);
+  }
+
+  /** Log-probability of a word that is one piece. */
+  #score(word) {
+    return this.scores[this.known.get(SPACE + word)] ?? -Infinity;
+  }
+
+  /** The likeliest piece that is a word with accents, by its spellings without. */
+  #accented() {
+    if (this.#accents) return this.#accents;
+    this.#accents = new Map();
+    for (const [piece, id] of this.known) {
+      const word = piece.slice(1);
+      if (piece[0] !== SPACE || !ACCENTED.test(word)) continue;
+      const score = this.scores[id];
+      for (const key of wordKeys(word).next().value ?? []) {
+        const best = this.#accents.get(key);
+        const isBetter = !best || score > best.score || (score === best.score && word > best.word);
+        if (isBetter) this.#accents.set(key, { score, word });
+      }
+    }
+    return this.#accents;
   }
 
   /** Viterbi in single precision, since ties must fall as they fall in C++: [id, surface] of the best pieces. */

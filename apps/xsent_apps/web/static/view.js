@@ -1,5 +1,7 @@
 // Drawing the map: where a point stands on the canvas, and how it looks.
 
+import { cut } from "./dom.js";
+
 const SHAPES = ["circle", "square", "diamond"]; // besides colour, for who cannot tell colours apart
 const MARGIN = 28;
 const LETTERS = 28; // of a label, where there is room
@@ -123,7 +125,7 @@ export class View {
     this.#label(colour);
   }
 
-  /** Writes the beginnings of sentences wherever there is room: first those of the chosen one and its neighbours. */
+  /** Writes the beginnings of passages wherever there is room: first those of the chosen one and its neighbours. */
   #label(colour) {
     const { context } = this;
     const [width, height] = this.size;
@@ -142,8 +144,7 @@ export class View {
     let written = 0;
     for (const i of order) {
       if (written >= LABELS) return;
-      const { text } = this.points[i];
-      const label = text.length > letters ? `${text.slice(0, letters - 1).trimEnd()}…` : text;
+      const label = cut(this.points[i].text, letters);
       const [x, y] = this.#place(this.points[i]);
       const wide = context.measureText(label).width;
       const box = [[x + 10, y - 8, x + 14 + wide, y + 8], [x - 14 - wide, y - 8, x - 10, y + 8]].find(

@@ -1,4 +1,4 @@
-// The thread that holds the model, so that typing never waits for it. One sentence at a time; what is urgent goes first.
+// The thread that holds the model, so that typing never waits for it. One text at a time; what is urgent goes first.
 
 import { Encoder } from "./encoder.js";
 import { askToStay, fetchKept, unpack } from "./keep.js";
@@ -71,11 +71,12 @@ async function advance(job) {
   }
   const start = performance.now();
   try {
-    const { vector, windows, unknown } = await encoder.encode(job.texts[job.next]);
+    const text = job.texts[job.next];
+    const encoded = await (job.query ? encoder.encodeQuery(text) : encoder.encode(text));
     const milliseconds = performance.now() - start;
-    postMessage({ kind: "vector", id: job.id, at: job.next, vector, windows, unknown, milliseconds }, [vector.buffer]);
+    postMessage({ kind: "encoded", id: job.id, at: job.next, encoded, milliseconds }, [encoded.vector.buffer]);
   } catch (error) {
-    postMessage({ kind: "failed", message: `A sentence could not be encoded: ${error.message}` });
+    postMessage({ kind: "failed", message: `A text could not be encoded: ${error.message}` });
   }
   job.next++;
 }
