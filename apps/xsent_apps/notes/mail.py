@@ -7,6 +7,7 @@ from email.message import EmailMessage, MIMEPart
 from xsent_apps.notes.page import read_page
 from xsent_apps.notes.source import Source
 
+_MBOX = re.compile(rb"(?:\A|(?<=\n\n))From [^\n]*\n")  # before each mail
 _FIELD = re.compile(rb"[A-Za-z-]+:[ \t]")
 _HEAD = re.compile(rb"^(from|to|subject|date|received|mime-version):[ \t]", re.IGNORECASE | re.MULTILINE)
 _WROTE = re.compile(r".{0,200}?\d.{0,200}:\s*$")  # "On Monday, 3 May, Anna wrote:" above a quotation
@@ -36,6 +37,20 @@ def read_mail(content: bytes) -> Source:
             written = list(enumerate(re.split("\r\n|\n|\r", text), 1))
             lines += _own(written) or written
     return Source(lines, [sender])
+
+
+def read_mbox(content: bytes) -> Source:
+    """Many mails in one file; all lines of a mail have the number of its first one."""
+    lines = list[tuple[int, str]]()
+    first = 1
+    for part in _MBOX.split(content.replace(b"\r\n", b"\n")):
+        if part.strip():
+            mail = read_mail(re.sub(rb"^>(>*From )", rb"\1", part, flags=re.MULTILINE))
+            (_, subject), *text = mail.lines
+            sender = ", ".join(mail.about)
+            lines += [(first, f"{subject} ({sender})" if sender else subject), *((first, line) for _, line in text)]
+        first += part.count(b"\n") + 1
+    return Source(lines, [])
 
 
 def _decoded(body: MIMEPart) -> str:

@@ -1,19 +1,21 @@
 """Files of a folder as passages, each with the number of its line, or of its page in a PDF."""
 
 import codecs
+import gzip
 import logging
 import re
 from collections import Counter
 from collections.abc import Callable
+from io import BytesIO
 from pathlib import Path
 
 from xsent import DataError
 from xsent.errors import MissingExtraError, in_one_line, require_extra
-from xsent_apps.notes.mail import is_mail, read_mail
+from xsent_apps.notes.mail import is_mail, read_mail, read_mbox
 from xsent_apps.notes.office import read_docx, read_odt
 from xsent_apps.notes.page import read_page
 from xsent_apps.notes.passages import PAGE_END, Passage, passages
-from xsent_apps.notes.source import Source
+from xsent_apps.notes.source import Source, read_unpacked
 
 _FRONT_MATTER = re.compile(r"---[ \t]*\n(.*?\n)?(---|\.\.\.)[ \t]*(\n|$)", re.DOTALL)
 _FIELD = re.compile(r"([\w-]+)[ \t]*:[ \t]*(.*)")
@@ -31,44 +33,44 @@ def read_passages(path: Path) -> list[Passage]:
     Raises DataError if the file cannot be read or is not what its name says, and MissingExtraError if a package that
     reads it is not installed; the text names the file.
     """
-    suffix = path.suffix.lower()
+    suffix = kind_of(path)
     try:
-        source = READERS[suffix](path)
+        content = path.read_bytes()
+        if path.suffix.lower() == ".gz":
+            content = read_unpacked(gzip.open(BytesIO(content)), "the text")
+        source = READERS[suffix](content)
     except OSError as error:
         raise DataError(f"{path}: cannot be read ({error.strerror or in_one_line(error)})") from error
-    except MissingExtraError as error:
-        raise MissingExtraError(f"{path}: {error}") from error
-    except DataError:
-        raise
+    except (DataError, MissingExtraError) as error:
+        raise type(error)(f"{path}: {error}") from error
     except Exception as error:  # a parser of a damaged file raises anything
         raise DataError(f"{path}: not a {suffix} file that can be read ({in_one_line(error)})") from error
-    return list(passages(source.lines, [path.stem, *source.about]))
+    stem = path.stem.removesuffix(suffix) if path.suffix.lower() == ".gz" else path.stem
+    return list(passages(source.lines, [stem, *source.about]))
 
 
-def read_text(path: Path) -> str:
+def kind_of(path: Path) -> str:
+    """The end of a file's name that says what it is, in small letters; .gz only packs it."""
+    suffix = path.suffix.lower()
+    return Path(path.stem).suffix.lower() if suffix == ".gz" else suffix
+
+
+def _decoded(content: bytes) -> str:
     """The text of a file in UTF-8 or UTF-16, its line ends alike. Raises DataError if it is something else."""
-    return _decoded(path, path.read_bytes())
-
-
-def _decoded(path: Path, content: bytes) -> str:
-    """The text that a file holds, see `read_text`."""
     if content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         text = content.decode("utf-16", errors="replace")
     elif b"\0" in content:
-        raise DataError(f"{path}: holds binary data, not text")
+        raise DataError("holds binary data, not text")
     else:
         try:
             text = content.decode("utf-8-sig")
         except UnicodeDecodeError as error:
-            raise DataError(f"{path}: not UTF-8 (byte 0x{content[error.start]:02x} at {error.start + 1})") from error
+            raise DataError(f"not UTF-8 (byte 0x{content[error.start]:02x} at {error.start + 1})") from error
     return re.sub("\r\n?", "\n", text)
 
 
-def _read_text(path: Path) -> Source:
-    content = path.read_bytes()
-    if is_mail(content):
-        return read_mail(content)
-    return _numbered(_decoded(path, content))
+def _read_text(content: bytes) -> Source:
+    return read_mail(content) if is_mail(content) else _numbered(_decoded(content))
 
 
 def _numbered(text: str) -> Source:
@@ -98,15 +100,15 @@ def _front_names(front: str) -> list[str]:
     return [name for name in names if name]
 
 
-def _read_org(path: Path) -> Source:
-    text = re.sub(r"^\*+(?=\s)", lambda stars: "#" * len(stars[0]), read_text(path), flags=re.MULTILINE)
+def _read_org(content: bytes) -> Source:
+    text = re.sub(r"^\*+(?=\s)", lambda stars: "#" * len(stars[0]), _decoded(content), flags=re.MULTILINE)
     return Source(enumerate(text.split("\n"), 1), [])
 
 
-def _read_subtitles(path: Path) -> Source:
+def _read_subtitles(content: bytes) -> Source:
     lines = list[tuple[int, str]]()
     spoken = False  # after the time of a subtitle, up to an empty line
-    for number, line in enumerate(read_text(path).split("\n"), 1):
+    for number, line in enumerate(_decoded(content).split("\n"), 1):
         if _CUE.match(line):
             spoken = True
         elif not line.strip():
@@ -117,12 +119,12 @@ def _read_subtitles(path: Path) -> Source:
     return Source(lines, [])
 
 
-def _read_pdf(path: Path) -> Source:
+def _read_pdf(content: bytes) -> Source:
     with require_extra("apps"):
         from pypdf import PdfReader
 
     logging.getLogger("pypdf").setLevel(logging.CRITICAL)  # it reports each repair
-    pages = [page.extract_text().split("\n") for page in PdfReader(path).pages]
+    pages = [page.extract_text().split("\n") for page in PdfReader(BytesIO(content)).pages]
     lines = list[tuple[int, str]]()
     for number, page in enumerate(_without_repeated(pages), 1):
         text = "\n".join(page).encode("utf-16", "surrogatepass").decode("utf-16", "replace")
@@ -159,13 +161,14 @@ def _alike(line: str) -> str:
     return re.sub(r"\d+", "0", line).strip()
 
 
-READERS: dict[str, Callable[[Path], Source]] = {
+READERS: dict[str, Callable[[bytes], Source]] = {
     **dict.fromkeys((".txt", ".text", ".md", ".markdown", ".rst"), _read_text),
     ".org": _read_org,
-    **dict.fromkeys((".html", ".htm", ".xhtml"), lambda path: read_page(read_text(path))),
+    **dict.fromkeys((".html", ".htm", ".xhtml"), lambda content: read_page(_decoded(content))),
     ".pdf": _read_pdf,
     ".docx": read_docx,
     ".odt": read_odt,
-    ".eml": lambda path: read_mail(path.read_bytes()),
+    ".eml": read_mail,
+    ".mbox": read_mbox,
     **dict.fromkeys((".srt", ".vtt"), _read_subtitles),
 }

@@ -81,13 +81,12 @@ def search(
     least: LeastOption = None,
     model: BundleOption = None,
     layers: LayersOption = None,
-    clean: CleanOption = False,
     space: SpaceOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Print the nearest lines, by meaning and by words, best first: score, line number and text, with tabs between.
 
-    The score is the cosine and up to 0.5 for words. With queries from a file, the number of the query comes first.
+    The score is the cosine and up to 0.4 for words. With queries from a file, the number of the query comes first.
     With --json, an object for every query. A query that begins with - stands after --.
     """
     from xsent.encoder import SentenceEncoder
@@ -101,7 +100,7 @@ def search(
         raise DataError("the query is empty; ask for something")
     source = "-" if query == "-" else queries
     opened = SearchIndex(index)
-    encoder = SentenceEncoder(model, layers=layers, clean=clean)
+    encoder = SentenceEncoder(model, layers=layers)
     texts = read_lines(source) if source else iter([query or ""])
     number = 0
     while batch := list(islice(texts, _QUERIES)):

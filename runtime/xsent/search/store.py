@@ -58,18 +58,23 @@ class IndexState:
     digest: str = ""  #: of the lines that the last addition has read
     graph: int = 0  #: rows that the graph holds; 0 without one
     graph_digest: str = ""  #: SHA-256 of its file
+    clean: int = 0  #: 1 if texts were cleaned before they were encoded, see `xsent.clean.clean_text`
 
     @property
     def graph_file(self) -> str:
         """Name of the graph's file."""
         return f"graph-{self.graph}.usearch"
 
-    def check_fingerprint(self, fingerprint: str, path: Path, *, grows: bool = False) -> None:
+    def check_fingerprint(self, fingerprint: str, path: Path, *, clean: bool | None = None) -> None:
         """Raises FingerprintError if vectors of a fingerprint do not fit the index.
 
-        Queries may be of another depth; the vectors of an index that `grows` are all of one.
+        Those of queries may be of another depth. Those that are added may not; `clean` is whether their texts are
+        cleaned, as all of an index are, or none.
         """
-        if fingerprint == self.fingerprint or (not grows and same_space(fingerprint, self.fingerprint)):
+        if clean not in (None, bool(self.clean)):
+            remedy = "cleaned texts: give --clean" if self.clean else "texts as they are: leave --clean out"
+            raise FingerprintError(f"{path} has vectors of {remedy}, or build the index again")
+        if fingerprint == self.fingerprint or (clean is None and same_space(fingerprint, self.fingerprint)):
             return
         remedy = f"use the model of the index{' and its --space' * ('@' in self.fingerprint)}, or build the index again"
         if same_space(fingerprint, self.fingerprint):
@@ -141,6 +146,7 @@ _UPGRADE = (
     "DROP TRIGGER IF EXISTS gone",
     "DROP TABLE IF EXISTS words",
     _WORD_TABLE,
+    "ALTER TABLE states ADD COLUMN clean DEFAULT 0",
     f"PRAGMA user_version = {VERSION}",
 )
 
@@ -182,7 +188,8 @@ class IndexDatabase:
     def state(self, name: str = INDEX) -> IndexState | None:
         """The state of this name, if there is one."""
         rows = self._read("SELECT * FROM states WHERE name = ?", name)
-        found = self._typed(rows, str, *IndexState.__annotations__.values())
+        columns = len(rows[0]) if rows else 0  # an index of the version before has one less
+        found = self._typed(rows, str, *[*IndexState.__annotations__.values()][: columns - 1])
         return IndexState(*found[0][1:]) if found else None
 
     def complete_state(self) -> IndexState:
@@ -227,9 +234,10 @@ class IndexDatabase:
         """Rows that share words with a text, and the share of its words that they have; rare words count more.
 
         Looks at the first `rows` rows: at those that are near in meaning and at `most` others, those that have most. A
-        word counts by its inverse document frequency among `among` passages (Robertson & Spärck Jones 1976) and by its
-        rarity from 0 to 1 in the language. One that no passage has does not count. The share is of one rare word at
-        least: what a query in another language shares by chance ("die", "a") is little.
+        word counts by its inverse document frequency among `among` passages (Robertson & Spärck Jones 1976) times its
+        rarity from 0 to 1 in the language, squared, so that a name counts more than several common words. Words that no
+        passage has do not count, but if there are any the share is of as much as they weigh, at most of one rare word:
+        what a query in another language shares by chance ("die", "a") is little.
         """
         words = {keys[0]: (keys, rare) for keys in word_keys(text) if (rare := rarity(keys))}.values()
         if not 0 < len(words) <= _MOST_WORDS or not self._has("words"):
@@ -237,14 +245,16 @@ class IndexDatabase:
         shares: dict[int, float] = {}
         common: list[tuple[str, float]] = []
         whole = 0.0
+        missing = 0.0  # weight of words that no passage has
         for keys, rare in words:
             match = " OR ".join(f'"{key}"' for key in keys)
             having = self._having(match, "rowid < ? ORDER BY rowid LIMIT ?", rows, _COMMON)
             count = float(len(having))
             if count == _COMMON:  # the word comes as often in the other rows
                 count *= rows / (having[-1] + 1)
-            weight = rare * _weight(count, among)
+            weight = (rare * _weight(count, among)) ** 2
             whole += weight * (count > 0)
+            missing += weight * (count == 0)
             if len(having) == _COMMON:
                 common.append((match, weight))
                 continue
@@ -255,7 +265,7 @@ class IndexDatabase:
         for match, weight in common:
             for row in self._having(match, "rowid IN (SELECT value FROM json_each(?))", json.dumps(sorted(kept))):
                 shares[row] = shares.get(row, 0.0) + weight
-        whole = max(whole, _weight(1, among))
+        whole = max(whole, min(missing, _weight(1, among) ** 2))
         return {row: share / whole for row, share in shares.items()}
 
     def version(self) -> int:
