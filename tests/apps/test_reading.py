@@ -1,5 +1,6 @@
 """Files as passages."""
 
+import gzip
 import zipfile
 from email.message import EmailMessage
 from pathlib import Path
@@ -170,6 +171,23 @@ def test_odd_mails_are_read(tmp_path: Path) -> None:
     assert texts(tmp_path, "From: a\nTo: b\nSubject: c\n\n> only\n> quoted", "b.txt") == ["only quoted"]
     assert texts(tmp_path, "From: Monday\nUntil: Friday\n", "c.txt") == ["From: Monday Until: Friday"]
     assert texts(tmp_path, b"\xff\0", "d.eml") != ["x"]  # read somehow, without an error
+
+
+def test_a_mailbox_is_many_mails(tmp_path: Path) -> None:
+    box = "From a@b.example Mon\nFrom: Anna <a@b.example>\nSubject: Keys\nTo: c\n\nIn the shed.\n>From there on.\n\n"
+    box += "From c@b.example Tue\nFrom: Boris\nSubject: Re: Keys\nTo: a\n\nThanks.\n"
+    expected = [(2, "In the shed. From there on.", "Keys (Anna)"), (10, "Thanks.", "Re: Keys (Boris)")]
+    for name, content in (("a.mbox", box.encode()), ("a.mbox.gz", gzip.compress(box.replace("\n", "\r\n").encode()))):
+        assert read(tmp_path, content, name) == expected
+
+
+def test_packed_texts_are_read(tmp_path: Path) -> None:
+    assert read(tmp_path, gzip.compress(b"# Trip\n\nAt nine."), "a.md.gz") == [(3, "At nine.", "Trip")]
+    with pytest.raises(DataError, match=r"b\.txt\.gz: the text in it has over 30,000,000 bytes"):
+        read_passages(written(tmp_path, "b.txt.gz", gzip.compress(b"x" * 40_000_000)))
+    for content in (b"plain", gzip.compress(b"text")[:-9]):
+        with pytest.raises(DataError, match=r"c\.txt\.gz: "):
+            read_passages(written(tmp_path, "c.txt.gz", content))
 
 
 def test_subtitles_have_no_times(tmp_path: Path) -> None:

@@ -146,7 +146,7 @@ class Notes:
             self.skipped[name] = str(error)
             return Document(name, "", [])
         if not found and kind_of(path) == ".pdf":
-            self.skipped[name] = f"{path}: pages without text, as a scanner makes; text recognition such as ocrmypdf adds it"
+            self.skipped[name] = f"{path}: its pages have no text, as after a scan; text recognition adds it"
         return Document(name, stamp, found)
 
 
@@ -220,7 +220,7 @@ def notes(
 
 
 def _update(notes: Notes, encoder: SentenceEncoder, force: bool = False, *, is_asked: bool) -> None:
-    """Update and report it: little where something is asked; then an error is a warning if the index can be searched."""
+    """Update and report it. Where something is asked, it reports less, and an error of an index is only a warning."""
     may_fail = is_asked and not force and notes.index.is_dir()
     try:
         count = notes.update(encoder, force=force, show_progress_bar=sys.stderr.isatty())
