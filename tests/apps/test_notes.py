@@ -143,7 +143,7 @@ def test_bad_files_are_named_and_everything_else_goes_on(run: Runner, folder: Pa
 
 
 def test_pages_without_text_are_named_once(run: Runner, folder: Path) -> None:
-    pytest.importorskip("pypdf")
+    pytest.importorskip("pypdfium2")
     (folder / "scan.pdf").write_bytes(pdf(""))
     for number in range(9):
         (folder / f"{number}.md").write_bytes(b"\0")

@@ -4,6 +4,7 @@ import gzip
 import zipfile
 from email.message import EmailMessage
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from texts import pdf
@@ -125,7 +126,7 @@ all day.</p>
 
 
 def test_a_pdf_has_pages(tmp_path: Path) -> None:
-    pytest.importorskip("pypdf")
+    pytest.importorskip("pypdfium2")
     pages = [
         f"Statutes\n\n{text}\nPage {n} of 3"
         for n, text in enumerate(("The cat sub-\nlets.", "", "It is Anglo-\nSaxon."), 1)
@@ -133,8 +134,20 @@ def test_a_pdf_has_pages(tmp_path: Path) -> None:
     file = pdf("The cat sleeps.", "", "The dog barks.")
     assert read(tmp_path, file, "a.pdf") == [(1, "The cat sleeps.", ""), (3, "The dog barks.", "")]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("pypdf.PageObject.extract_text", lambda self: pages.pop(0))
+        patch.setattr("pypdfium2.PdfTextPage.get_text_range", lambda self: pages.pop(0))
         assert read(tmp_path, file, "a.pdf") == [(1, "The cat sublets.", ""), (3, "It is Anglo-Saxon.", "")]
+
+
+def test_marks_of_a_pdf_are_headings_and_its_lines_are_no_markdown(tmp_path: Path) -> None:
+    pytest.importorskip("pypdfium2")
+    page = "Contents\r\n1. Trip . . . . . . . 1\r\n1. Our  Trip\r\n# apt install\r\n----\r\nWe haupt\ufffes\u00e4chlich walk."
+    place = SimpleNamespace(get_index=lambda: 0)
+    mark = SimpleNamespace(get_dest=lambda: place, get_title=lambda: "Our Trip", level=0)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("pypdfium2.PdfTextPage.get_text_range", lambda self: page)
+        patch.setattr("pypdfium2.PdfDocument.get_toc", lambda self: [mark])
+        found = read(tmp_path, pdf("x"), "a.pdf")
+    assert found == [(1, "Contents", ""), (1, "# apt install We haupts\u00e4chlich walk.", "1. Our  Trip")]
 
 
 REPLY = """Dear all,
@@ -269,7 +282,7 @@ BAD = {
 def test_what_cannot_be_read_is_one_line_with_its_name(tmp_path: Path, name: str) -> None:
     content, message = BAD[name]
     if name.endswith("pdf"):
-        pytest.importorskip("pypdf")
+        pytest.importorskip("pypdfium2")
     with pytest.raises(DataError, match=f"{name}: {message}") as caught:
         read_passages(written(tmp_path, name, content))
     assert "\n" not in str(caught.value)

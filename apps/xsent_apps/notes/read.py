@@ -2,7 +2,6 @@
 
 import codecs
 import gzip
-import logging
 import re
 from collections import Counter
 from collections.abc import Callable
@@ -23,6 +22,8 @@ _NAMES = frozenset("title aliases alias tags tag keywords".split())  # fields th
 _CUE = re.compile(r"\s*[\d:]+[.,]\d+\s+-->")  # the time of a subtitle
 _CUE_TAG = re.compile(r"</?\w[^<>]*>|\{\\[^{}]*\}")
 _HYPHENATED = re.compile(r"(\w{1,40})[-\u00ad\u2010][ \t]?\n[ \t]*(\w{1,40})")
+_LEADER = re.compile(r"(\s?\.){5,}\s*\w+\s*$")  # ends a line of a table of contents
+_MARKDOWN = re.compile(r"(?=#{1,6}\s|={3}|-{3})")
 _EDGE = 3  # lines at the top and the bottom of a page, where its number and the name of the text stand
 _MOST_PAGES = 0.8  # the share of pages on which a line must stand to be dropped
 
@@ -121,16 +122,26 @@ def _read_subtitles(content: bytes) -> Source:
 
 def _read_pdf(content: bytes) -> Source:
     with require_extra("apps"):
-        from pypdf import PdfReader
+        from pypdfium2 import PdfDocument
 
-    logging.getLogger("pypdf").setLevel(logging.CRITICAL)  # it reports each repair
-    pages = [page.extract_text().split("\n") for page in PdfReader(BytesIO(content)).pages]
+    with PdfDocument(content) as document:
+        pages = [page.get_textpage().get_text_range().replace("\ufffe", "-\n").splitlines() for page in document]
+        marks = [(mark.get_dest(), mark.get_title(), mark.level) for mark in document.get_toc()]
+        titles = {(place.get_index(), _bare(title)): level for place, title, level in marks if place and title}
     lines = list[tuple[int, str]]()
-    for number, page in enumerate(_without_repeated(pages), 1):
-        text = "\n".join(page).encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-        text = _rejoin(text)
-        lines += [(number, line) for line in [*text.split("\n"), PAGE_END]]
+    for number, page in enumerate(_without_repeated(pages)):
+        text = "\n".join(line for line in page if not _LEADER.search(line))
+        for line in [*_rejoin(text).split("\n"), PAGE_END]:
+            level = titles.get((number, _bare(line)))
+            is_title = level is not None and line.strip()
+            # A space before it keeps a line from being Markdown.
+            lines.append((number + 1, f"{'#' * min(level + 1, 6)} {line}" if is_title else _MARKDOWN.sub(" ", line)))
     return Source(lines, [])
+
+
+def _bare(title: str) -> str:
+    """A title without its number and its spaces, to be compared with another form of it."""
+    return "".join(title.lstrip(".0123456789 ").split())
 
 
 def _rejoin(text: str) -> str:

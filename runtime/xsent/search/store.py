@@ -35,6 +35,7 @@ _FILES = (f"{_DATABASE}*", VECTORS, "graph-*.usearch")
 
 STORED = np.dtype("<f2")
 BLOCK = 2048  # rows read at once
+_TAKEN = 128  # rows read at once that do not lie together
 
 VERSION = 3
 _OLDER = 2  # its indexes of lines have no words, those of documents have words with accents
@@ -411,8 +412,13 @@ class Float16Rows:
 
     def take(self, rows: NDArray[np.int64]) -> NDArray[np.float32]:
         """Some rows [r, D]."""
-        stored = self._rows[rows]
-        return self._normalized(stored, np.empty(stored.shape, np.float32))
+        wide = np.empty((len(rows), self._rows.shape[1]), np.float32)
+        for first in range(0, len(rows), _TAKEN):
+            if first:  # the system maps some pages around each one that is read
+                self.let_go()
+            stored = self._rows[rows[first : first + _TAKEN]]
+            self._normalized(stored, wide[first : first + len(stored)])
+        return wide
 
     def stored(self, row: int) -> NDArray[np.float16]:
         """One row [D] as it lies on disk."""
