@@ -140,14 +140,14 @@ def test_a_pdf_has_pages(tmp_path: Path) -> None:
 
 def test_marks_of_a_pdf_are_headings_and_its_lines_are_no_markdown(tmp_path: Path) -> None:
     pytest.importorskip("pypdfium2")
-    page = "Contents\r\n1. Trip . . . . . . . 1\r\n1. Our  Trip\r\n# apt install\r\n----\r\nWe haupt\ufffes\u00e4chlich walk."
+    page = "Contents\r\n1. Trip . . . . . 1\r\n1. Our  Trip\r\n# apt install\r\n---\r\n\uf0b7 We haupt\ufffes\u00e4chlich walk."
     place = SimpleNamespace(get_index=lambda: 0)
     mark = SimpleNamespace(get_dest=lambda: place, get_title=lambda: "Our Trip", level=0)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("pypdfium2.PdfTextPage.get_text_range", lambda self: page)
         patch.setattr("pypdfium2.PdfDocument.get_toc", lambda self: [mark])
         found = read(tmp_path, pdf("x"), "a.pdf")
-    assert found == [(1, "Contents", ""), (1, "# apt install We haupts\u00e4chlich walk.", "1. Our  Trip")]
+    assert found == [(1, "Contents", ""), (1, "# apt install • We haupts\u00e4chlich walk.", "1. Our  Trip")]
 
 
 REPLY = """Dear all,
@@ -155,6 +155,7 @@ REPLY = """Dear all,
 the pipe is replaced – on Thursday.
 
 On 23 Feb, Anna wrote:
+
 > When?
 >> Soon.
 
@@ -174,6 +175,26 @@ def test_mails_are_decoded_and_answers_stand_alone(tmp_path: Path, name: str, en
     mail.add_alternative("<p>other</p>", "html")
     answer = (1, "Dear all, the pipe is replaced – on Thursday.", "Ann Ö. › Heizung – März")
     assert read(tmp_path, mail.as_bytes(), name) == [answer]
+
+
+BELOW = "{}: Anna <a@b.example>\n{}: Montag, 2. September 2024\n{}: Boris\n{}: Keys\n\nWhere are they?\n"
+
+
+@pytest.mark.parametrize("head", ["-----Original Message-----\n", "________________\n", ""])
+@pytest.mark.parametrize("fields", ["From Sent To Subject", "Von Gesendet An Betreff", "De Enviado Para Asunto"])
+def test_an_answered_mail_is_left_out_and_a_forwarded_one_stays(tmp_path: Path, head: str, fields: str) -> None:
+    text = "In the shed.\n\n" + head + BELOW.format(*fields.split())
+    mail = "From: b\nTo: a\nSubject: {} Keys\n\n" + text
+    assert texts(tmp_path, mail.format("AW:"), "a.eml") == ["In the shed."]
+    assert texts(tmp_path, mail.format("WG:"), "a.eml") == ["In the shed. Where are they?"]
+
+
+def test_an_answer_in_a_page_stands_alone_below_its_subject(tmp_path: Path) -> None:
+    mail = (
+        "From: b\nTo: a\nSubject: Re: Keys\nContent-Type: text/html\n\n<p style='display: none'>preview<h1>Hello</h1>"
+    )
+    mail += "In the shed.<div class=gmail_attr>Anna wrote:</div><blockquote type=cite>Where are they?</blockquote>"
+    assert read(tmp_path, mail, "a.eml") == [(1, "In the shed.", "b › Re: Keys › Hello")]
 
 
 def test_odd_mails_are_read(tmp_path: Path) -> None:

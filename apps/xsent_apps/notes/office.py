@@ -115,7 +115,7 @@ def _pieces(element: "Element", only: str) -> Iterator[str]:
     """The text within an element; with `only` that of one kind of element."""
     if element.tag in _UNSEEN:
         return
-    if element.tag in _SPACES:
+    if element.tag in _SPACES or element.tag == f"{_TEXT}p":  # paragraphs of notes and cells stand within others
         yield " "
     if element.text and only in ("", element.tag):
         yield element.text

@@ -22,6 +22,7 @@ _NAMES = frozenset("title aliases alias tags tag keywords".split())  # fields th
 _CUE = re.compile(r"\s*[\d:]+[.,]\d+\s+-->")  # the time of a subtitle
 _CUE_TAG = re.compile(r"</?\w[^<>]*>|\{\\[^{}]*\}")
 _HYPHENATED = re.compile(r"(\w{1,40})[-\u00ad\u2010][ \t]?\n[ \t]*(\w{1,40})")
+_BULLET = re.compile("^[\uf000-\uf0ff]", re.MULTILINE)  # a sign of a font for symbols
 _LEADER = re.compile(r"(\s?\.){5,}\s*\w+\s*$")  # ends a line of a table of contents
 _MARKDOWN = re.compile(r"(?=#{1,6}\s|={3}|-{3})")
 _EDGE = 3  # lines at the top and the bottom of a page, where its number and the name of the text stand
@@ -125,7 +126,8 @@ def _read_pdf(content: bytes) -> Source:
         from pypdfium2 import PdfDocument
 
     with PdfDocument(content) as document:
-        pages = [page.get_textpage().get_text_range().replace("\ufffe", "-\n").splitlines() for page in document]
+        texts = [_BULLET.sub("•", page.get_textpage().get_text_range()) for page in document]
+        pages = [text.replace("\ufffe", "-\n").splitlines() for text in texts]
         marks = [(mark.get_dest(), mark.get_title(), mark.level) for mark in document.get_toc()]
         titles = {(place.get_index(), _bare(title)): level for place, title, level in marks if place and title}
     lines = list[tuple[int, str]]()
