@@ -140,7 +140,8 @@ def test_a_pdf_has_pages(tmp_path: Path) -> None:
 
 def test_marks_of_a_pdf_are_headings_and_its_lines_are_no_markdown(tmp_path: Path) -> None:
     pytest.importorskip("pypdfium2")
-    page = "Contents\r\n1. Trip . . . . . 1\r\n1. Our  Trip\r\n# apt install\r\n---\r\n\uf0b7 We haupt\ufffes\u00e4chlich walk."
+    page = "Contents\r\n1. Trip . . . . . 1\r\n1. Our  Trip\r\n# apt install\r\n---\r\n"
+    page += "\uf0b7 We haupt\ufffes\u00e4chlich walk."
     place = SimpleNamespace(get_index=lambda: 0)
     mark = SimpleNamespace(get_dest=lambda: place, get_title=lambda: "Our Trip", level=0)
     with pytest.MonkeyPatch.context() as patch:
@@ -190,9 +191,7 @@ def test_an_answered_mail_is_left_out_and_a_forwarded_one_stays(tmp_path: Path, 
 
 
 def test_an_answer_in_a_page_stands_alone_below_its_subject(tmp_path: Path) -> None:
-    mail = (
-        "From: b\nTo: a\nSubject: Re: Keys\nContent-Type: text/html\n\n<p style='display: none'>preview<h1>Hello</h1>"
-    )
+    mail = "From: b\nTo: a\nSubject: Re: Keys\nContent-Type: text/html\n\n<p style='display: none'>preview</p><h1>Hello</h1>"
     mail += "In the shed.<div class=gmail_attr>Anna wrote:</div><blockquote type=cite>Where are they?</blockquote>"
     assert read(tmp_path, mail, "a.eml") == [(1, "In the shed.", "b › Re: Keys › Hello")]
 

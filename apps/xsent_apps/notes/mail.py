@@ -12,7 +12,8 @@ _FIELD = re.compile(rb"[A-Za-z-]+:[ \t]")
 _HEAD = re.compile(rb"^(from|to|subject|date|received|mime-version):[ \t]", re.IGNORECASE | re.MULTILINE)
 _WROTE = re.compile(r".{0,200}?\d.{0,200}:\s*$")  # "On Monday, 3 May, Anna wrote:" above a quotation
 _SENT_FROM = re.compile(
-    r"(Sent from my|Von meinem|Gesendet von m|Envoyé de mon|Enviado d|Inviato da|Ver(zonden|stuurd) v|Отправлено с ).{0,40}$"
+    r"(Sent from my|Von meinem|Gesendet von m|Envoyé de mon|Enviado d|Inviato da|Ver(zonden|stuurd) v|Отправлено с )"
+    r".{0,40}$"
 )
 _PREFIX = re.compile(r"\s*\w{1,9}(\[\d+\])?\s?[:：]\s*")  # of an answer's subject
 _FORWARD = re.compile(r"\s*(fwd?|wg|tr|rv|i|enc|doorst|пересл|転送)\s?[:：]", re.IGNORECASE)
