@@ -191,8 +191,8 @@ def test_an_answered_mail_is_left_out_and_a_forwarded_one_stays(tmp_path: Path, 
 
 
 def test_an_answer_in_a_page_stands_alone_below_its_subject(tmp_path: Path) -> None:
-    mail = "From: b\nTo: a\nSubject: Re: Keys\nContent-Type: text/html\n\n<p style='display: none'>preview</p><h1>Hello</h1>"
-    mail += "In the shed.<div class=gmail_attr>Anna wrote:</div><blockquote type=cite>Where are they?</blockquote>"
+    mail = "From: b\nTo: a\nSubject: Re: Keys\nContent-Type: text/html\n\n"
+    mail += "<p style='display: none'>preview</p><h1>Hello</h1>In the shed.<div class=gmail_attr>Anna wrote:</div><blockquote type=cite>Where are they?</blockquote>"
     assert read(tmp_path, mail, "a.eml") == [(1, "In the shed.", "b › Re: Keys › Hello")]
 
 

@@ -372,6 +372,8 @@ class IndexDatabase:
         try:
             with self._lock:
                 yield
+        except UnicodeDecodeError as error:  # of a message that quotes what is damaged
+            raise self.damaged(str(error)) from error
         except sqlite3.Error as error:
             code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR)
             if not isinstance(error, sqlite3.OperationalError) or code == sqlite3.SQLITE_ERROR:
