@@ -24,6 +24,7 @@ class Replay:
     """Stands in for an encoder: a text is the number of its vector; an empty one has none."""
 
     fingerprint = "0123456789abcdef"
+    clean = False
 
     def __init__(self, vectors: NDArray[Any]) -> None:
         self._vectors = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)

@@ -148,6 +148,7 @@ class SentenceEncoder:
         clean: bool = False,
     ) -> None:
         threads = None if threads is None else whole_number("threads", threads)
+        self.clean = clean
         backend = backend or default_backend()
         self.bundle = Bundle.open(builtin_path() if path is None else path, layers)
         with preload_backend(backend):
@@ -395,7 +396,8 @@ class SentenceEncoder:
         seen = EncodeStats()
         for row, text in enumerate(sentences):
             try:
-                ids = np.array(self._tokenizer.encode(text), dtype=np.int64)
+                read, pieces = self._tokenizer.read(text)
+                ids = np.array(pieces, dtype=np.int64)
                 if options.on_long == "error" and len(ids) > self.max_length:
                     advice = "shorten it, or use on_long='split' or 'warn'"
                     raise ValueError(f"{len(ids):,} tokens, at most {self.max_length} fit; {advice}")
@@ -404,7 +406,7 @@ class SentenceEncoder:
             seen.sentences += bool(len(ids))
             unknown = self._tokenizer.mostly_unknown(ids)
             seen.unknown += unknown
-            seen.foreign += not unknown and seems_foreign(text, len(ids)) and self._measured
+            seen.foreign += not unknown and seems_foreign(read, len(ids)) and self._measured
             seen.cut += options.on_long == "warn" and len(ids) > self.max_length
             rows[row] = options.finish(self._embed(ids, split=options.on_long == "split"))
         return items, rows, seen

@@ -67,6 +67,10 @@ class Tokenizer:
 
     def encode(self, text: str) -> list[int]:
         """The piece ids of a text, without begin or end marks. Raises TypeError or ValueError if it is no text."""
+        return self.read(text)[1]
+
+    def read(self, text: str) -> tuple[str, list[int]]:
+        """A text as it is read, clean or without format characters, and its piece ids; errors as in `encode`."""
         if not isinstance(text, str):
             kind = type(text).__name__
             missing = kind in ("NoneType", "NAType") or (isinstance(text, float) and text != text)
@@ -81,7 +85,7 @@ class Tokenizer:
                 f"a lone surrogate ({surrogate!r} at {text.index(surrogate)}) is no text; "
                 "decode the text again, as UTF-8 or with errors='replace'"
             ) from error
-        return ids
+        return read, ids
 
     def mostly_unknown(self, ids: NDArray[np.int64]) -> bool:
         """Whether the pieces [T] have more unknown characters than known pieces."""

@@ -12,6 +12,7 @@ from unittest import mock
 
 import pytest
 from commands import Runner, assert_refused, file_names, hear_ctrl_c, start, write_files
+from texts import pdf
 
 from xsent import SearchIndex, SentenceEncoder
 from xsent.files.atomic import only_writer
@@ -133,10 +134,33 @@ def test_bad_files_are_named_and_everything_else_goes_on(run: Runner, folder: Pa
     )
     assert lines[1] == f"Skipped: {folder}/binary.txt: holds binary data, not text"
     assert lines[2] == f"Skipped: {folder}/large.txt: 5,000 bytes, more than the 4,000 of --max-bytes"
+    err = run("notes", folder, "Katze", "--max-bytes", 4000)[2]  # counted, where something is asked
+    assert err == "Skipped: 3 .txt; xsent notes without a query names them.\n"
     lines = run("notes", folder, "--max-bytes", 4000)[2].splitlines()
     assert len(lines) == 4 and lines[3].startswith("Passed over")  # said again, and nothing else
     (folder / "binary.txt").write_text("The bees fly.")
     assert "binary.txt:1" in run("notes", folder, "Where do bees fly?", "-k", 1)[1]
+
+
+def test_pages_without_text_are_named_once(run: Runner, folder: Path) -> None:
+    pytest.importorskip("pypdfium2")
+    (folder / "scan.pdf").write_bytes(pdf(""))
+    for number in range(9):
+        (folder / f"{number}.md").write_bytes(b"\0")
+    lines = run("notes", folder, "cat")[2].splitlines()
+    assert len(lines) == 10 and lines[8] == "Skipped: 1 .md, 1 .pdf; xsent notes without a query names all."
+    lines = run("notes", folder)[2].splitlines()
+    assert len(lines) == 9 and "scan" not in "".join(lines)
+    (folder / "scan.pdf").write_bytes(pdf("", ""))
+    assert f"Skipped: {folder}/scan.pdf: its pages have no text" in run("notes", folder)[2]
+
+
+def test_notes_may_be_clean(run: Runner, folder: Path) -> None:
+    assert run("notes", folder, "--clean")[0] == 0
+    assert run("notes", folder, "cat")[0] == 0
+    (folder / "new.txt").write_text("Anna sees Boris.")
+    assert_refused(run("notes", folder, "cat"), "has vectors of cleaned texts: give --clean, or build the index again")
+    assert run("notes", folder, "cat", "--clean")[0] == 0
 
 
 def test_wrong_calls_are_one_line(run: Runner, folder: Path, mini_bundle: Path, tmp_path: Path) -> None:

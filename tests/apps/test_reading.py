@@ -1,8 +1,10 @@
 """Files as passages."""
 
+import gzip
 import zipfile
 from email.message import EmailMessage
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from texts import pdf
@@ -124,7 +126,7 @@ all day.</p>
 
 
 def test_a_pdf_has_pages(tmp_path: Path) -> None:
-    pytest.importorskip("pypdf")
+    pytest.importorskip("pypdfium2")
     pages = [
         f"Statutes\n\n{text}\nPage {n} of 3"
         for n, text in enumerate(("The cat sub-\nlets.", "", "It is Anglo-\nSaxon."), 1)
@@ -132,8 +134,21 @@ def test_a_pdf_has_pages(tmp_path: Path) -> None:
     file = pdf("The cat sleeps.", "", "The dog barks.")
     assert read(tmp_path, file, "a.pdf") == [(1, "The cat sleeps.", ""), (3, "The dog barks.", "")]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("pypdf.PageObject.extract_text", lambda self: pages.pop(0))
+        patch.setattr("pypdfium2.PdfTextPage.get_text_range", lambda self: pages.pop(0))
         assert read(tmp_path, file, "a.pdf") == [(1, "The cat sublets.", ""), (3, "It is Anglo-Saxon.", "")]
+
+
+def test_marks_of_a_pdf_are_headings_and_its_lines_are_no_markdown(tmp_path: Path) -> None:
+    pytest.importorskip("pypdfium2")
+    page = "Contents\r\n1. Trip . . . . . 1\r\n1. Our  Trip\r\n# apt install\r\n---\r\n"
+    page += "\uf0b7 We haupt\ufffes\u00e4chlich walk."
+    place = SimpleNamespace(get_index=lambda: 0)
+    mark = SimpleNamespace(get_dest=lambda: place, get_title=lambda: "Our Trip", level=0)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("pypdfium2.PdfTextPage.get_text_range", lambda self: page)
+        patch.setattr("pypdfium2.PdfDocument.get_toc", lambda self: [mark])
+        found = read(tmp_path, pdf("x"), "a.pdf")
+    assert found == [(1, "Contents", ""), (1, "# apt install • We haupts\u00e4chlich walk.", "1. Our  Trip")]
 
 
 REPLY = """Dear all,
@@ -141,6 +156,7 @@ REPLY = """Dear all,
 the pipe is replaced – on Thursday.
 
 On 23 Feb, Anna wrote:
+
 > When?
 >> Soon.
 
@@ -162,6 +178,24 @@ def test_mails_are_decoded_and_answers_stand_alone(tmp_path: Path, name: str, en
     assert read(tmp_path, mail.as_bytes(), name) == [answer]
 
 
+BELOW = "{}: Anna <a@b.example>\n{}: Montag, 2. September 2024\n{}: Boris\n{}: Keys\n\nWhere are they?\n"
+
+
+@pytest.mark.parametrize("head", ["-----Original Message-----\n", "________________\n", ""])
+@pytest.mark.parametrize("fields", ["From Sent To Subject", "Von Gesendet An Betreff", "De Enviado Para Asunto"])
+def test_an_answered_mail_is_left_out_and_a_forwarded_one_stays(tmp_path: Path, head: str, fields: str) -> None:
+    text = "In the shed.\n\n" + head + BELOW.format(*fields.split())
+    mail = "From: b\nTo: a\nSubject: {} Keys\n\n" + text
+    assert texts(tmp_path, mail.format("AW:"), "a.eml") == ["In the shed."]
+    assert texts(tmp_path, mail.format("WG:"), "a.eml") == ["In the shed. Where are they?"]
+
+
+def test_an_answer_in_a_page_stands_alone_below_its_subject(tmp_path: Path) -> None:
+    mail = "From: b\nTo: a\nSubject: Re: Keys\nContent-Type: text/html\n\n"
+    mail += "<p style='display: none'>preview</p><h1>Hello</h1>In the shed.<div class=gmail_attr>Anna wrote:</div><blockquote type=cite>Where are they?</blockquote>"
+    assert read(tmp_path, mail, "a.eml") == [(1, "In the shed.", "b › Re: Keys › Hello")]
+
+
 def test_odd_mails_are_read(tmp_path: Path) -> None:
     html = (
         b"From: a\nSubject: b\nTo: c\nContent-Type: text/html; charset=none\n\n<p>caf\xc3\xa9<blockquote>was forwarded"
@@ -170,6 +204,23 @@ def test_odd_mails_are_read(tmp_path: Path) -> None:
     assert texts(tmp_path, "From: a\nTo: b\nSubject: c\n\n> only\n> quoted", "b.txt") == ["only quoted"]
     assert texts(tmp_path, "From: Monday\nUntil: Friday\n", "c.txt") == ["From: Monday Until: Friday"]
     assert texts(tmp_path, b"\xff\0", "d.eml") != ["x"]  # read somehow, without an error
+
+
+def test_a_mailbox_is_many_mails(tmp_path: Path) -> None:
+    box = "From a@b.example Mon\nFrom: Anna <a@b.example>\nSubject: Keys\nTo: c\n\nIn the shed.\n>From there on.\n\n"
+    box += "From c@b.example Tue\nFrom: Boris\nSubject: Re: Keys\nTo: a\n\nThanks.\n"
+    expected = [(2, "In the shed. From there on.", "Keys (Anna)"), (10, "Thanks.", "Re: Keys (Boris)")]
+    for name, content in (("a.mbox", box.encode()), ("a.mbox.gz", gzip.compress(box.replace("\n", "\r\n").encode()))):
+        assert read(tmp_path, content, name) == expected
+
+
+def test_packed_texts_are_read(tmp_path: Path) -> None:
+    assert read(tmp_path, gzip.compress(b"# Trip\n\nAt nine."), "a.md.gz") == [(3, "At nine.", "Trip")]
+    with pytest.raises(DataError, match=r"b\.txt\.gz: the text in it has over 30,000,000 bytes"):
+        read_passages(written(tmp_path, "b.txt.gz", gzip.compress(b"x" * 40_000_000)))
+    for content in (b"plain", gzip.compress(b"text")[:-9]):
+        with pytest.raises(DataError, match=r"c\.txt\.gz: "):
+            read_passages(written(tmp_path, "c.txt.gz", content))
 
 
 def test_subtitles_have_no_times(tmp_path: Path) -> None:
@@ -251,7 +302,7 @@ BAD = {
 def test_what_cannot_be_read_is_one_line_with_its_name(tmp_path: Path, name: str) -> None:
     content, message = BAD[name]
     if name.endswith("pdf"):
-        pytest.importorskip("pypdf")
+        pytest.importorskip("pypdfium2")
     with pytest.raises(DataError, match=f"{name}: {message}") as caught:
         read_passages(written(tmp_path, name, content))
     assert "\n" not in str(caught.value)

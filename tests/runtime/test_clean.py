@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from commands import Runner, assert_refused
 
-from xsent import SentenceEncoder
+from xsent import SentenceEncoder, UnknownTextWarning
 from xsent.clean import clean_text
 from xsent_bench.noise import KINDS
 
@@ -55,6 +55,25 @@ def test_some_noise_never_counts(kind: str) -> None:
 )
 def test_ordinary_text_stays(text: str) -> None:
     assert clean_text(text) == text
+
+
+def test_an_index_remembers_that_its_texts_are_clean(run: Runner, tmp_path: Path) -> None:
+    text, index = tmp_path / "mails.txt", tmp_path / "mails.index"
+    text.write_text(f"> > <p>{TEXT}</p>\nThe cat sleeps.\n")
+    for first, second, remedy in (("--clean", "--force", "give --clean"), ("--force", "--clean", "leave --clean out")):
+        assert run("index", text, index, first)[0] == 0
+        assert_refused(run("index", text, index, "--add", *{second} - {"--force"}), remedy)
+        assert run("index", text, index, "--add", *{first} - {"--force"})[0] == 0
+        out = run("search", index, f"<b>{TEXT}</b>", "--no-words", "-k", 1)[1]
+        assert out.startswith("1.0000\t1\t> > <p>") == (first == "--clean")
+
+
+def test_the_language_of_a_clean_text_is_judged() -> None:
+    noisy = (
+        "<p class=x>" + "Dziękuję bardzo za piękną wiadomość, którą wczoraj otrzymałem." + "</p> https://a.example/b/c"
+    )
+    with pytest.warns(UnknownTextWarning, match="in a language"):
+        SentenceEncoder(clean=True).encode(noisy)
 
 
 def test_a_clean_encoder_and_the_option(run: Runner, tmp_path: Path) -> None:

@@ -31,14 +31,14 @@ def test_search_prints_score_line_and_text(run: Runner, made: Path, mini_bundle:
     code, out, err = run("search", made, "Frank voit Greta", "--model", mini_bundle, "-k", 10**12)
     assert (code, err) == (0, "")
     scores, numbers, texts = zip(*(line.split("\t", 2) for line in out.splitlines()), strict=True)
-    assert (scores[0], numbers[0], texts[0]) == ("1.4000", "4", "Frank\tvoit Greta")
+    assert (scores[0], numbers[0], texts[0]) == ("1.5000", "4", "Frank\tvoit Greta")
     assert set(zip(numbers[1:], texts[1:], strict=True)) == {
         ("1", "Anna sees Boris."),
         ("3", "Clara, David and Elena."),
     }
     assert list(scores) == sorted(scores, key=float, reverse=True)
     found = json.loads(run("search", made, "Anna sees Boris.", "--model", mini_bundle, "--k", 1, "--json")[1])
-    hit = {"score": pytest.approx(1.4, abs=1e-4), "line": 1, "text": "Anna sees Boris.", "close": True}
+    hit = {"score": pytest.approx(1.5, abs=1e-4), "line": 1, "text": "Anna sees Boris.", "close": True}
     assert found == {"query": "Anna sees Boris.", "hits": [hit]}
 
 
@@ -46,13 +46,13 @@ def test_queries_from_a_file_come_with_their_numbers(run: Runner, made: Path, mi
     queries, options = made.with_name("queries.txt"), ["--model", mini_bundle, "--k", 1]
     queries.write_text("Frank voit Greta\n\nAnna sees Boris.\n")
     _, out, _ = run("search", made, "--queries", queries, *options)
-    assert out == "1\t1.4000\t4\tFrank\tvoit Greta\n3\t1.4000\t1\tAnna sees Boris.\n"
+    assert out == "1\t1.5000\t4\tFrank\tvoit Greta\n3\t1.4000\t1\tAnna sees Boris.\n"
     _, out, _ = run("search", made, "--queries", queries, *options, "--json")
     assert [len(json.loads(line)["hits"]) for line in out.splitlines()] == [1, 0, 1]
     many = "Anna sees Boris.\n" * 300  # more than are asked at once
     for arguments in (["-"], ["--queries", "-"]):
         _, out, _ = run("search", made, *arguments, *options, stdin=many)
-        assert out.splitlines()[-1] == "300\t1.4000\t1\tAnna sees Boris."
+        assert out.splitlines()[-1] == "300\t1.5000\t1\tAnna sees Boris."
     assert_refused(run("search", made, "-", *options), "-: empty; expected one query a line")
     for wrong in ([], ["Anna", "--queries", "-"], ["Anna", "--k", 0]):
         assert run("search", made, *wrong)[0] == 2

@@ -26,6 +26,7 @@ from xsent import (
 )
 from xsent.cli.options import (
     BundleOption,
+    CleanOption,
     JsonOption,
     LayersOption,
     LeastOption,
@@ -37,12 +38,12 @@ from xsent.cli.terminal import one_line_errors, plain, print_json, print_row
 from xsent.errors import require_extra
 from xsent.files.atomic import as_write_error, recover
 from xsent_apps.notes.passages import ABOVE, split_sentences
-from xsent_apps.notes.read import READERS, read_passages
+from xsent_apps.notes.read import READERS, kind_of, read_passages
 
 INDEX = ".xsent-notes"  # default name of the index, in the folder itself
-READING = "2"  # of the rules by which files become passages; after a change of it all files are read again
+READING = "3"  # of the rules by which files become passages; after a change of it all files are read again
 
-_KINDS_NAMED = 8  # of files that are passed over
+_NAMED = 8  # files that were skipped, or kinds of them
 _BOLD = "\x1b[1m"
 _DIM = "\x1b[2m"
 _PLAIN = "\x1b[0m"
@@ -58,7 +59,7 @@ class Notes:
             raise DataError(f"{folder}: not a folder; expected one with notes")
         self.folder = folder
         self.index = index or folder / INDEX
-        self.skipped: list[str] = []  # reasons why the last update could not read a file
+        self.skipped: dict[str, str] = {}  # files that the last update could not read, and why
         self.passed_over = Counter[str]()  # files of other kinds, by the end of their name
         self._max_bytes = max_bytes
         self._opened: SearchIndex | None = None  # if the last update has not changed the index
@@ -68,7 +69,7 @@ class Notes:
 
         After a kill, the next update does the rest.
         """
-        self.skipped = []
+        self.skipped.clear()
         self.passed_over.clear()
         recover(self.index)
         self._close()
@@ -116,19 +117,20 @@ class Notes:
 
     def _files(self) -> Iterator[tuple[str, str]]:
         """Yield the names of files within the folder, and a stamp that changes when the file does."""
-        for parent, folders, names in os.walk(self.folder, onerror=lambda error: self.skipped.append(str(error))):
+        unread = lambda error: self.skipped.setdefault(f"{error.filename}/", str(error))  # noqa: E731
+        for parent, folders, names in os.walk(self.folder, onerror=unread):
             folders[:] = sorted(name for name in folders if not name.startswith("."))
             for path in (Path(parent, name) for name in sorted(names) if not name.startswith(".")):
                 found = _regular_file(path)
                 if found is None:
                     continue
-                if path.suffix.lower() not in READERS:
-                    self.passed_over[path.suffix.lower() or "without a suffix"] += 1
+                if kind_of(path) not in READERS:
+                    self.passed_over[path.suffix.lower()] += 1
                     continue
                 name = path.relative_to(self.folder).as_posix()
                 if any(unicodedata.category(letter) in ("Cc", "Cs") for letter in name):
                     reason = "its name has control characters, or is not Unicode; rename it"
-                    self.skipped.append(f"{str(path)!a}: {reason}")
+                    self.skipped[name] = f"{str(path)!a}: {reason}"
                     continue
                 yield name, f"{found.st_size} {found.st_mtime_ns} {READING}"
 
@@ -139,10 +141,13 @@ class Notes:
         try:
             if size > self._max_bytes:
                 raise DataError(f"{path}: {size:,} bytes, more than the {self._max_bytes:,} of --max-bytes")
-            return Document(name, stamp, read_passages(path))
+            found = read_passages(path)
         except XsentError as error:
-            self.skipped.append(str(error))
+            self.skipped[name] = str(error)
             return Document(name, "", [])
+        if not found and kind_of(path) == ".pdf":
+            self.skipped[name] = f"{path}: its pages have no text, as after a scan; text recognition adds it"
+        return Document(name, stamp, found)
 
 
 @contextmanager
@@ -181,6 +186,7 @@ def notes(
     max_bytes: Annotated[int, typer.Option(min=1, help="Skip files that are larger.")] = 20_000_000,
     model: BundleOption = None,
     layers: LayersOption = None,
+    clean: CleanOption = False,
     threads: ThreadsOption = None,
     force: Annotated[bool, typer.Option("--force", help="Make the index anew.")] = False,
     as_json: JsonOption = False,
@@ -194,10 +200,10 @@ def notes(
     if watch and query is not None:
         raise typer.BadParameter("--watch takes no query: ask from another terminal meanwhile")
     found = Notes(folder, index, max_bytes=max_bytes)
-    encoder = SentenceEncoder(model, layers=layers, threads=threads)
+    encoder = SentenceEncoder(model, layers=layers, threads=threads, clean=clean)
     encoder.count_tokens(query or "")  # raises before all files are read if the query is no text
     if update or force or watch:
-        _update(found, encoder, force, may_fail=query is not None and not force and found.index.is_dir())
+        _update(found, encoder, force, is_asked=query is not None)
     if query is not None:
         hits = found.search(encoder, query, k, words=words, least=least)
         if not hits and least is not None:
@@ -214,11 +220,12 @@ def notes(
         place = found.index.resolve()
         ours = lambda _, path: not Path(path).resolve().is_relative_to(place)  # noqa: E731
         for _ in changes(folder, watch_filter=ours, raise_interrupt=True):
-            _update(found, encoder, may_fail=True)
+            _update(found, encoder, is_asked=True)
 
 
-def _update(notes: Notes, encoder: SentenceEncoder, force: bool = False, *, may_fail: bool = False) -> None:
-    """Update and report it; with `may_fail` an error is a warning, since the index can still be searched."""
+def _update(notes: Notes, encoder: SentenceEncoder, force: bool = False, *, is_asked: bool) -> None:
+    """Update and report it. Where something is asked, it reports less, and an error of an index is only a warning."""
+    may_fail = is_asked and not force and notes.index.is_dir()
     try:
         count = notes.update(encoder, force=force, show_progress_bar=sys.stderr.isatty())
     except KeyboardInterrupt:
@@ -229,14 +236,23 @@ def _update(notes: Notes, encoder: SentenceEncoder, force: bool = False, *, may_
             raise
         typer.echo(f"Warning: not updated: {plain(error)}", err=True)
         return
-    for reason in notes.skipped:
+    named = (_NAMED if count else 0) if is_asked else len(notes.skipped)
+    for reason in [*notes.skipped.values()][:named]:
         typer.echo(f"Skipped: {plain(reason)}", err=True)
+    if others := [*notes.skipped][named:]:
+        kinds = _by_kind(Counter(kind_of(Path(name)) for name in others))
+        typer.echo(f"Skipped: {kinds}; xsent notes without a query names {'all' if named else 'them'}.", err=True)
     if count:
         typer.echo(f"New, changed or gone: {count:,}. {notes.index} is up to date.", err=True)
     if notes.passed_over and (count or not may_fail):
-        kinds = [f"{number:,} {plain(kind)}" for kind, number in notes.passed_over.most_common()]
-        rest = f", and {len(kinds) - _KINDS_NAMED:,} other kinds" if len(kinds) > _KINDS_NAMED else ""
-        typer.echo(f"Passed over, not notes: {', '.join(kinds[:_KINDS_NAMED])}{rest}.", err=True)
+        typer.echo(f"Passed over, not notes: {_by_kind(notes.passed_over)}.", err=True)
+
+
+def _by_kind(files: Counter[str]) -> str:
+    """How many files there are of the most frequent kinds, by the ends of their names."""
+    kinds = [f"{number:,} {plain(kind or 'without a suffix')}" for kind, number in files.most_common()]
+    rest = f", and {len(kinds) - _NAMED:,} other kinds" if len(kinds) > _NAMED else ""
+    return ", ".join(kinds[:_NAMED]) + rest
 
 
 def _print(hits: list[Hit], encoder: SentenceEncoder, query: str, as_json: bool) -> None:

@@ -3,17 +3,15 @@
 import re
 import zipfile
 from collections.abc import Iterable, Iterator
-from pathlib import Path
+from io import BytesIO
 from typing import TYPE_CHECKING
 
-from xsent import DataError
 from xsent.errors import require_extra
-from xsent_apps.notes.source import Source
+from xsent_apps.notes.source import Source, read_unpacked
 
 if TYPE_CHECKING:
     from xml.etree.ElementTree import Element
 
-_MOST_BYTES = 30_000_000  # of the text, unpacked: some thousand pages
 _W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
 _OFFICE = "{urn:oasis:names:tc:opendocument:xmlns:office:1.0}"
 _TEXT = "{urn:oasis:names:tc:opendocument:xmlns:text:1.0}"
@@ -27,32 +25,29 @@ _UNSEEN = {
 _HEADING = re.compile(r"heading (\d)$|title$", re.IGNORECASE)
 
 
-def read_docx(path: Path) -> Source:
+def read_docx(content: bytes) -> Source:
     """A text of Word."""
-    body = _part(path, "word/document.xml").find(f"{_W}body")
+    body = _part(content, "word/document.xml").find(f"{_W}body")
     try:
-        levels = _docx_levels(_part(path, "word/styles.xml"))
+        levels = _docx_levels(_part(content, "word/styles.xml"))
     except KeyError:  # there are none
         levels = {}
     return Source(list(enumerate(_docx_lines(body, levels), 1)) if body is not None else [], [])
 
 
-def read_odt(path: Path) -> Source:
+def read_odt(content: bytes) -> Source:
     """A text of OpenDocument."""
-    body = _part(path, "content.xml").find(f"{_OFFICE}body")
+    body = _part(content, "content.xml").find(f"{_OFFICE}body")
     return Source(list(enumerate(_odt_lines(body), 1)) if body is not None else [], [])
 
 
-def _part(path: Path, name: str) -> "Element":
+def _part(document: bytes, name: str) -> "Element":
     """One of the XML files in a document. Raises DataError for large ones and ValueError for entities, as in bombs."""
     with require_extra("apps"):
         from defusedxml.ElementTree import fromstring
 
-    with zipfile.ZipFile(path) as archive, archive.open(name) as part:
-        content = part.read(_MOST_BYTES + 1)
-    if len(content) > _MOST_BYTES:
-        raise DataError(f"{path}: {name} in it has over {_MOST_BYTES:,} bytes; save the text in parts")
-    root: Element = fromstring(content, forbid_dtd=True)
+    with zipfile.ZipFile(BytesIO(document)) as archive, archive.open(name) as part:
+        root: Element = fromstring(read_unpacked(part, name), forbid_dtd=True)
     return root
 
 
@@ -120,7 +115,7 @@ def _pieces(element: "Element", only: str) -> Iterator[str]:
     """The text within an element; with `only` that of one kind of element."""
     if element.tag in _UNSEEN:
         return
-    if element.tag in _SPACES:
+    if element.tag in _SPACES or element.tag == f"{_TEXT}p":  # paragraphs of notes and cells stand within others
         yield " "
     if element.text and only in ("", element.tag):
         yield element.text

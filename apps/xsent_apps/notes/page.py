@@ -12,8 +12,10 @@ _INLINE_TAGS = frozenset(
 _EMPTY_TAGS = frozenset("area base br col embed hr img input link meta source track wbr".split())
 _TAGS_WITHOUT_TEXT = frozenset("script style template noscript svg button select textarea nav footer".split())
 _ROLES_WITHOUT_TEXT = frozenset(["navigation", "contentinfo", "search"])
+_UNSEEN = re.compile(r"display:\s*none|visibility:\s*hidden")
 _CLASSES_WITHOUT_TEXT = re.compile(
-    r"(nav(bar|igation)?|menu|breadcrumbs?|foot(er)?|cookies?|cookie-?(banner|notice|consent))$", re.IGNORECASE
+    r"(gmail_attr|nav(bar|igation)?|menu|breadcrumbs?|foot(er)?|cookies?|cookie-?(banner|notice|consent))$",
+    re.IGNORECASE,
 )
 _HEADINGS = {f"h{level}": "#" * level for level in range(1, 7)}
 _ENDED_BY_THE_NEXT = {"li": {"li"}, "dt": {"dt", "dd"}, "dd": {"dt", "dd"}, "tr": {"tr", "td", "th"}}
@@ -134,5 +136,7 @@ def _is_hidden(tag: str, attributes: dict[str, str | None]) -> bool:
         tag in _TAGS_WITHOUT_TEXT
         or attributes.get("role") in _ROLES_WITHOUT_TEXT
         or "hidden" in attributes
+        or bool(_UNSEEN.search(attributes.get("style") or ""))
+        or (tag == "blockquote" and attributes.get("type") == "cite")  # an answered mail
         or (tag not in ("html", "body") and any(map(_CLASSES_WITHOUT_TEXT.match, classes)))
     )

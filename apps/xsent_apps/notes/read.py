@@ -1,19 +1,20 @@
 """Files of a folder as passages, each with the number of its line, or of its page in a PDF."""
 
 import codecs
-import logging
+import gzip
 import re
 from collections import Counter
 from collections.abc import Callable
+from io import BytesIO
 from pathlib import Path
 
 from xsent import DataError
 from xsent.errors import MissingExtraError, in_one_line, require_extra
-from xsent_apps.notes.mail import is_mail, read_mail
+from xsent_apps.notes.mail import is_mail, read_mail, read_mbox
 from xsent_apps.notes.office import read_docx, read_odt
 from xsent_apps.notes.page import read_page
 from xsent_apps.notes.passages import PAGE_END, Passage, passages
-from xsent_apps.notes.source import Source
+from xsent_apps.notes.source import Source, read_unpacked
 
 _FRONT_MATTER = re.compile(r"---[ \t]*\n(.*?\n)?(---|\.\.\.)[ \t]*(\n|$)", re.DOTALL)
 _FIELD = re.compile(r"([\w-]+)[ \t]*:[ \t]*(.*)")
@@ -21,6 +22,9 @@ _NAMES = frozenset("title aliases alias tags tag keywords".split())  # fields th
 _CUE = re.compile(r"\s*[\d:]+[.,]\d+\s+-->")  # the time of a subtitle
 _CUE_TAG = re.compile(r"</?\w[^<>]*>|\{\\[^{}]*\}")
 _HYPHENATED = re.compile(r"(\w{1,40})[-\u00ad\u2010][ \t]?\n[ \t]*(\w{1,40})")
+_BULLET = re.compile("^[\uf000-\uf0ff]", re.MULTILINE)  # a sign of a font for symbols
+_LEADER = re.compile(r"(\s?\.){5,}\s*\w+\s*$")  # ends a line of a table of contents
+_MARKDOWN = re.compile(r"(?=#{1,6}\s|={3}|-{3})")
 _EDGE = 3  # lines at the top and the bottom of a page, where its number and the name of the text stand
 _MOST_PAGES = 0.8  # the share of pages on which a line must stand to be dropped
 
@@ -31,44 +35,44 @@ def read_passages(path: Path) -> list[Passage]:
     Raises DataError if the file cannot be read or is not what its name says, and MissingExtraError if a package that
     reads it is not installed; the text names the file.
     """
-    suffix = path.suffix.lower()
+    suffix = kind_of(path)
     try:
-        source = READERS[suffix](path)
+        content = path.read_bytes()
+        if path.suffix.lower() == ".gz":
+            content = read_unpacked(gzip.open(BytesIO(content)), "the text")
+        source = READERS[suffix](content)
     except OSError as error:
         raise DataError(f"{path}: cannot be read ({error.strerror or in_one_line(error)})") from error
-    except MissingExtraError as error:
-        raise MissingExtraError(f"{path}: {error}") from error
-    except DataError:
-        raise
+    except (DataError, MissingExtraError) as error:
+        raise type(error)(f"{path}: {error}") from error
     except Exception as error:  # a parser of a damaged file raises anything
         raise DataError(f"{path}: not a {suffix} file that can be read ({in_one_line(error)})") from error
-    return list(passages(source.lines, [path.stem, *source.about]))
+    stem = path.stem.removesuffix(suffix) if path.suffix.lower() == ".gz" else path.stem
+    return list(passages(source.lines, [stem, *source.about]))
 
 
-def read_text(path: Path) -> str:
+def kind_of(path: Path) -> str:
+    """The end of a file's name that says what it is, in small letters; .gz only packs it."""
+    suffix = path.suffix.lower()
+    return Path(path.stem).suffix.lower() if suffix == ".gz" else suffix
+
+
+def _decoded(content: bytes) -> str:
     """The text of a file in UTF-8 or UTF-16, its line ends alike. Raises DataError if it is something else."""
-    return _decoded(path, path.read_bytes())
-
-
-def _decoded(path: Path, content: bytes) -> str:
-    """The text that a file holds, see `read_text`."""
     if content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         text = content.decode("utf-16", errors="replace")
     elif b"\0" in content:
-        raise DataError(f"{path}: holds binary data, not text")
+        raise DataError("holds binary data, not text")
     else:
         try:
             text = content.decode("utf-8-sig")
         except UnicodeDecodeError as error:
-            raise DataError(f"{path}: not UTF-8 (byte 0x{content[error.start]:02x} at {error.start + 1})") from error
+            raise DataError(f"not UTF-8 (byte 0x{content[error.start]:02x} at {error.start + 1})") from error
     return re.sub("\r\n?", "\n", text)
 
 
-def _read_text(path: Path) -> Source:
-    content = path.read_bytes()
-    if is_mail(content):
-        return read_mail(content)
-    return _numbered(_decoded(path, content))
+def _read_text(content: bytes) -> Source:
+    return read_mail(content) if is_mail(content) else _numbered(_decoded(content))
 
 
 def _numbered(text: str) -> Source:
@@ -98,15 +102,15 @@ def _front_names(front: str) -> list[str]:
     return [name for name in names if name]
 
 
-def _read_org(path: Path) -> Source:
-    text = re.sub(r"^\*+(?=\s)", lambda stars: "#" * len(stars[0]), read_text(path), flags=re.MULTILINE)
+def _read_org(content: bytes) -> Source:
+    text = re.sub(r"^\*+(?=\s)", lambda stars: "#" * len(stars[0]), _decoded(content), flags=re.MULTILINE)
     return Source(enumerate(text.split("\n"), 1), [])
 
 
-def _read_subtitles(path: Path) -> Source:
+def _read_subtitles(content: bytes) -> Source:
     lines = list[tuple[int, str]]()
     spoken = False  # after the time of a subtitle, up to an empty line
-    for number, line in enumerate(read_text(path).split("\n"), 1):
+    for number, line in enumerate(_decoded(content).split("\n"), 1):
         if _CUE.match(line):
             spoken = True
         elif not line.strip():
@@ -117,18 +121,29 @@ def _read_subtitles(path: Path) -> Source:
     return Source(lines, [])
 
 
-def _read_pdf(path: Path) -> Source:
+def _read_pdf(content: bytes) -> Source:
     with require_extra("apps"):
-        from pypdf import PdfReader
+        from pypdfium2 import PdfDocument
 
-    logging.getLogger("pypdf").setLevel(logging.CRITICAL)  # it reports each repair
-    pages = [page.extract_text().split("\n") for page in PdfReader(path).pages]
+    with PdfDocument(content) as document:
+        texts = [_BULLET.sub("•", page.get_textpage().get_text_range()) for page in document]
+        pages = [text.replace("\ufffe", "-\n").splitlines() for text in texts]
+        marks = [(mark.get_dest(), mark.get_title(), mark.level) for mark in document.get_toc()]
+        titles = {(place.get_index(), _bare(title)): level for place, title, level in marks if place and title}
     lines = list[tuple[int, str]]()
-    for number, page in enumerate(_without_repeated(pages), 1):
-        text = "\n".join(page).encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-        text = _rejoin(text)
-        lines += [(number, line) for line in [*text.split("\n"), PAGE_END]]
+    for number, page in enumerate(_without_repeated(pages)):
+        text = "\n".join(line for line in page if not _LEADER.search(line))
+        for line in [*_rejoin(text).split("\n"), PAGE_END]:
+            level = titles.get((number, _bare(line)))
+            is_title = level is not None and line.strip()
+            # A space before it keeps a line from being Markdown.
+            lines.append((number + 1, f"{'#' * min(level + 1, 6)} {line}" if is_title else _MARKDOWN.sub(" ", line)))
     return Source(lines, [])
+
+
+def _bare(title: str) -> str:
+    """A title without its number and its spaces, to be compared with another form of it."""
+    return "".join(title.lstrip(".0123456789 ").split())
 
 
 def _rejoin(text: str) -> str:
@@ -159,13 +174,14 @@ def _alike(line: str) -> str:
     return re.sub(r"\d+", "0", line).strip()
 
 
-READERS: dict[str, Callable[[Path], Source]] = {
+READERS: dict[str, Callable[[bytes], Source]] = {
     **dict.fromkeys((".txt", ".text", ".md", ".markdown", ".rst"), _read_text),
     ".org": _read_org,
-    **dict.fromkeys((".html", ".htm", ".xhtml"), lambda path: read_page(read_text(path))),
+    **dict.fromkeys((".html", ".htm", ".xhtml"), lambda content: read_page(_decoded(content))),
     ".pdf": _read_pdf,
     ".docx": read_docx,
     ".odt": read_odt,
-    ".eml": lambda path: read_mail(path.read_bytes()),
+    ".eml": read_mail,
+    ".mbox": read_mbox,
     **dict.fromkeys((".srt", ".vtt"), _read_subtitles),
 }

@@ -101,7 +101,6 @@ def search(
     least: LeastOption = None,
     model: BundleOption = None,
     layers: LayersOption = None,
-    clean: CleanOption = False,
     space: SpaceOption = None,
     output: RowsOption = None,
     threads: ThreadsOption = None,
@@ -129,7 +128,7 @@ def search(
         raise ValueError("--column and --id are for a table of --queries; an index has its texts and ids")
     in_file = index.suffix in FORMATS and index.is_file()
     find = SearchFile(index).search if in_file else partial(SearchIndex(index).search, exact=exact, words=words)
-    encoder = SentenceEncoder(model, layers=layers, threads=threads, clean=clean)
+    encoder = SentenceEncoder(model, layers=layers, threads=threads)
     texts = TextSource(source, column, id) if source else [query or ""]
     name = ""
     first: dict[str, type] = {"query": str} if source else {}

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from xsent.clean import clean_text
 from xsent.errors import DataError, XsentError, whole_number
 from xsent.files.tables import Text, TextSource, column_names
 from xsent.files.vectors import open_vectors
@@ -34,8 +35,9 @@ if TYPE_CHECKING:
 _JOINED = 100  # rows by meaning, at least, that are joined with rows by words
 _BY_WORDS = 1000  # rows by words, at most
 # Added to the score of a passage that has all words of a query: enough to find it by its words, and hardly more than
-# the lead of a translation over other near passages.
-_WORDS = 0.4
+# the lead of a translation over other near passages. Half of the words add a quarter of it, for these a passage may
+# have by chance (docs/lab/notes.md).
+_WORDS = 0.5
 # Cosine that one in a hundred unrelated sentences reaches (FLORES, any two of nine languages): 0.37 with 6 layers,
 # 0.39 with 3, 0.34 with none.
 CLOSE = 0.37
@@ -166,8 +168,8 @@ class SearchIndex:
             queries: Texts in any of its languages; an empty one finds nothing.
             k: Hits a query; all lines if there are fewer.
             exact: Do not use the graph.
-            words: Add to a passage's score 0.4 of the share of the query's words that it has; rare words count more,
-                those that no passage has do not count.
+            words: Add to a passage's score half the square of the share of the query's words that it has; rare words
+                count more, those that no passage has do not count.
             least: The lowest score of a hit.
             space: The other model's space in which the index was made, if it was.
 
@@ -182,6 +184,7 @@ class SearchIndex:
             raise TypeError("search takes a list of queries, not one str")
         k = whole_number("k", k)
         self.state.check_fingerprint(encoder.fingerprint_of(space), self.path)
+        queries = [clean_text(query) for query in queries] if self.state.clean else queries
         vectors = encoder.encode(queries, on_long="split", space=space)
         restored = {row: text for row, query in enumerate(queries) if (text := encoder.restore_accents(query)) != query}
         if restored:
@@ -258,7 +261,7 @@ class SearchIndex:
         search = NearestSearch(vector, len(rows))
         search.add_unit(self._vectors.take(rows))
         found = zip(rows[search.indices[0]].tolist(), search.scores[0].tolist(), strict=True)
-        scores = {row: cosine + _WORDS * shares.get(row, 0.0) for row, cosine in found}
+        scores = {row: cosine + _WORDS * shares.get(row, 0.0) ** 2 for row, cosine in found}
         return dict(sorted(scores.items(), key=lambda item: (-item[1], item[0])))
 
     def _exact(self, vectors: Vectors, k: int, start: int = 0) -> tuple[NDArray[np.int64], NDArray[np.float32]]:

@@ -36,8 +36,9 @@ _FILES = (f"{_DATABASE}*", VECTORS, "graph-*.usearch")
 
 STORED = np.dtype("<f2")
 BLOCK = 2048  # rows read at once
+_TAKEN = 128  # rows read at once that do not lie together
 
-VERSION = 3
+VERSION = 4
 INDEX, UNFINISHED = "index", "unfinished"  # names of states
 
 _CONTEXT_END = "\x1f"  # unit separator
@@ -58,18 +59,23 @@ class IndexState:
     digest: str = ""  #: of the lines that the last addition has read
     graph: int = 0  #: rows that the graph holds; 0 without one
     graph_digest: str = ""  #: SHA-256 of its file
+    clean: int = 0  #: 1 if texts were cleaned before they were encoded, see `xsent.clean.clean_text`
 
     @property
     def graph_file(self) -> str:
         """Name of the graph's file."""
         return f"graph-{self.graph}.usearch"
 
-    def check_fingerprint(self, fingerprint: str, path: Path, *, grows: bool = False) -> None:
+    def check_fingerprint(self, fingerprint: str, path: Path, *, clean: bool | None = None) -> None:
         """Raises FingerprintError if vectors of a fingerprint do not fit the index.
 
-        Queries may be of another depth; the vectors of an index that `grows` are all of one.
+        Those of queries may be of another depth. Those that are added may not; `clean` is whether their texts are
+        cleaned, as all of an index are, or none.
         """
-        if fingerprint == self.fingerprint or (not grows and same_space(fingerprint, self.fingerprint)):
+        if clean not in (None, bool(self.clean)):
+            remedy = "cleaned texts: give --clean" if self.clean else "texts as they are: leave --clean out"
+            raise FingerprintError(f"{path} has vectors of {remedy}, or build the index again")
+        if fingerprint == self.fingerprint or (clean is None and same_space(fingerprint, self.fingerprint)):
             return
         remedy = f"use the model of the index{' and its --space' * ('@' in self.fingerprint)}, or build the index again"
         if same_space(fingerprint, self.fingerprint):
@@ -225,9 +231,10 @@ class IndexDatabase:
         """Rows that share words with a text, and the share of its words that they have; rare words count more.
 
         Looks at the first `rows` rows: at those that are near in meaning and at `most` others, those that have most. A
-        word counts by its inverse document frequency among `among` passages (Robertson & Spärck Jones 1976) and by its
-        rarity from 0 to 1 in the language. One that no passage has does not count. The share is of one rare word at
-        least: what a query in another language shares by chance ("die", "a") is little.
+        word counts by its inverse document frequency among `among` passages (Robertson & Spärck Jones 1976) times its
+        rarity from 0 to 1 in the language, squared, so that a name counts more than several common words. Words that no
+        passage has do not count, but if there are any the share is of as much as they weigh, at most of one rare word:
+        what a query in another language shares by chance ("die", "a") is little.
         """
         words = {keys[0]: (keys, rare) for keys in word_keys(text) if (rare := rarity(keys))}.values()
         if not 0 < len(words) <= _MOST_WORDS:
@@ -235,14 +242,16 @@ class IndexDatabase:
         shares: dict[int, float] = {}
         common: list[tuple[str, float]] = []
         whole = 0.0
+        missing = 0.0  # weight of words that no passage has
         for keys, rare in words:
             match = " OR ".join(f'"{key}"' for key in keys)
             having = self._having(match, "rowid < ? ORDER BY rowid LIMIT ?", rows, _COMMON)
             count = float(len(having))
             if count == _COMMON:  # the word comes as often in the other rows
                 count *= rows / (having[-1] + 1)
-            weight = rare * _weight(count, among)
+            weight = (rare * _weight(count, among)) ** 2
             whole += weight * (count > 0)
+            missing += weight * (count == 0)
             if len(having) == _COMMON:
                 common.append((match, weight))
                 continue
@@ -253,7 +262,7 @@ class IndexDatabase:
         for match, weight in common:
             for row in self._having(match, "rowid IN (SELECT value FROM json_each(?))", json.dumps(sorted(kept))):
                 shares[row] = shares.get(row, 0.0) + weight
-        whole = max(whole, _weight(1, among))
+        whole = max(whole, min(missing, _weight(1, among) ** 2))
         return {row: share / whole for row, share in shares.items()}
 
     def version(self) -> int:
@@ -349,6 +358,8 @@ class IndexDatabase:
         try:
             with self._lock:
                 yield
+        except UnicodeDecodeError as error:  # of a message that quotes what is damaged
+            raise self.damaged(str(error)) from error
         except sqlite3.Error as error:
             code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR)
             if not isinstance(error, sqlite3.OperationalError) or code == sqlite3.SQLITE_ERROR:
@@ -389,8 +400,13 @@ class Float16Rows:
 
     def take(self, rows: NDArray[np.int64]) -> NDArray[np.float32]:
         """Some rows [r, D]."""
-        stored = self._rows[rows]
-        return self._normalized(stored, np.empty(stored.shape, np.float32))
+        wide = np.empty((len(rows), self._rows.shape[1]), np.float32)
+        for first in range(0, len(rows), _TAKEN):
+            if first:  # the system maps some pages around each one that is read
+                self.let_go()
+            stored = self._rows[rows[first : first + _TAKEN]]
+            self._normalized(stored, wide[first : first + len(stored)])
+        return wide
 
     def stored(self, row: int) -> NDArray[np.float16]:
         """One row [D] as it lies on disk."""

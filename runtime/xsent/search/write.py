@@ -105,7 +105,7 @@ def build_index(
     _check_free(path, partial, resume=resume, force=force)
     if graph:
         require_usearch()
-    base = IndexState(encoder.fingerprint_of(space), encoder.dim)
+    base = IndexState(encoder.fingerprint_of(space), encoder.dim, clean=int(encoder.clean))
     # The lock on `path` keeps others from adding to an index that will be replaced.
     with explain_write_errors(path), only_writer(path), _growing(partial, anew=force and not resume):
         with closing(_LineJob(partial, base, source)) as job:
@@ -143,7 +143,7 @@ def extend_index(
         require_usearch()
     with explain_write_errors(path), only_writer(path):
         with closing(SearchIndex(path)) as index:
-            index.state.check_fingerprint(encoder.fingerprint_of(space), path, grows=True)
+            index.state.check_fingerprint(encoder.fingerprint_of(space), path, clean=encoder.clean)
             index.verify()
             base = replace(index.state, start=index.state.lines, digest="")
         with closing(_LineJob(path, base, source)) as job:
@@ -189,7 +189,7 @@ def update_index(
             if not database.has_documents():
                 raise DataError(f"{path}: an index of lines, as xsent index makes; name another for documents")
             state = database.complete_state()
-            state.check_fingerprint(encoder.fingerprint, path, grows=True)
+            state.check_fingerprint(encoder.fingerprint, path, clean=encoder.clean)
             database.forget(state.rows)
         with closing(IndexWriter(path, state)) as writer:
             writer.save(state, remove=remove)
@@ -311,7 +311,7 @@ class _LineJob(IndexWriter):
         show_progress_bar: bool,
     ) -> IndexState:
         """Add the lines that are missing, and complete the index that is or will be at `path`."""
-        self.state.check_fingerprint(encoder.fingerprint_of(space), self.folder, grows=True)
+        self.state.check_fingerprint(encoder.fingerprint_of(space), self.folder, clean=encoder.clean)
         with explain_write_errors(path, lambda: self.stopped() is not None):
             digest = LineDigest()
             read = self.state.lines - self.state.start
@@ -390,7 +390,7 @@ def _make_empty(path: Path, encoder: SentenceEncoder) -> None:
     with only_writer(path):
         if path.exists():
             check_replaceable(path, complete=False)
-        state = IndexState(encoder.fingerprint, encoder.dim)
+        state = IndexState(encoder.fingerprint, encoder.dim, clean=int(encoder.clean))
         with atomic_folder(path) as folder, closing(IndexWriter(folder, state)) as writer:
             writer.database.create_documents()
             writer.save(state)
