@@ -1,4 +1,4 @@
-"""The `xsent-bench` command: a whole run with its report, or one measurement alone.
+"""The `xsent-bench` command: a whole run with its report, the comparison alone, or tables of pages.
 
 The measuring modules are imported inside the commands, so that a missing package is one line and `--help` is quick.
 """
@@ -24,9 +24,7 @@ app = typer.Typer(
     rich_markup_mode=None,
     epilog="Example: xsent-bench --quick --out my-report",
 )
-OutOption = Annotated[Path, typer.Option(help="Folder of all output; a second run resumes in it.")]
 EvalOption = Annotated[Path | None, typer.Option("--eval", help="Folder of test sets: measure quality too.")]
-ThreadsOption = Annotated[int, typer.Option(min=1, help="CPU threads of a training.")]
 
 
 def numbers(text: str, least: int = 0) -> list[int]:
@@ -59,7 +57,7 @@ def measuring() -> Iterator[None]:
 @measuring()
 def whole_run(
     context: typer.Context,
-    quick: Annotated[bool, typer.Option("--quick", help="Minutes instead of half an hour: measure less.")] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="Minutes instead of an hour: measure less.")] = False,
     out: Annotated[Path, typer.Option(help="Folder of the report.")] = Path("bench-report"),
     work: Annotated[Path | None, typer.Option(help="Folder of the models made for it; default: OUT-work.")] = None,
     evaluate: EvalOption = None,

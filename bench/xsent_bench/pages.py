@@ -36,7 +36,7 @@ def fill(text: str, results: Results, page: str) -> str:
         if place[1] not in TABLES:
             raise DataError(f"{page}: no table {place[1]}; there are {', '.join(TABLES)}")
         try:
-            return f"{place[1]}{place[2]}{TABLES[place[1]](results)}\n"
+            return f"{place[1]}{place[2]}\n{TABLES[place[1]](results)}\n\n"
         except (LookupError, ValueError) as error:
             raise DataError(f"{page}: the results lack figures of the table {place[1]}; measure with --eval") from error
 
@@ -54,7 +54,12 @@ def all_depths(results: Results) -> list[Axis]:
 def systems(results: Results) -> str:
     """All systems with their weights, their scores in English where these are measured apart."""
     figures = ("sklearn", "similarity"), ("ms_32_words", "batched_per_second", "mib_1000", "bytes")
-    headings = ["model", "translations found, %", "topics, % (English / others)", "similarity (English / others)"]
+    headings = [
+        "model",
+        "translations found, %",
+        "topics by scikit-learn, % (English / others)",
+        "similarity (English / others)",
+    ]
     headings += ["one sentence, ms", "sentences/s", "memory, MiB", "size, MB"]
     rows = []
     for m in results.compared():

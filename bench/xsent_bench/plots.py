@@ -11,7 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import NullLocator
 
-from xsent_bench.results import Axis, Measurement, heading, order
+from xsent_bench.results import NONE, Axis, Measurement, heading, order
 
 USUAL: Mapping[str, Axis] = {"precision": "int8", "backend": "onnx", "threads": 1}
 SCORES = ("xx_en", "sklearn", "similarity")
@@ -90,8 +90,9 @@ def quality_by_time(measured: Measured) -> Plot | None:
         for (name, depths), marker in zip(systems.items(), cycle("osD^vP*X")):
             x, y = np.transpose([(m.figures[TIME], m.figures.get(score, np.nan)) for m in depths])
             axes.plot(x, y, f"{marker}-", label=name, markersize=8, fillstyle="none", linewidth=1)
-            for layers, *point in zip([m.axes["layers"] for m in depths], x, y, strict=True):
-                axes.annotate(str(layers), point, (0, -14), textcoords="offset points", ha="center", size=8)
+            for m, *point in zip(depths, x, y, strict=True):
+                text = str(m.axes["layers"]).replace(NONE, "")
+                axes.annotate(text, point, (0, -14), textcoords="offset points", ha="center", size=8)
         low, high = axes.get_ylim()
         middle = (low + high) / 2
         axes.set_ylim(min(low, middle - LEAST_SPAN / 2) - 1, max(high, middle + LEAST_SPAN / 2))

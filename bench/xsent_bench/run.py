@@ -172,9 +172,11 @@ class Comparison:
 
     def _depths(self) -> Iterator[Entrant]:
         """The bundles, the most layers first."""
-        for number, path in enumerate(self.bundles):
+        names = [path.resolve().name for path in self.bundles]
+        for number, (name, path) in enumerate(zip(names, self.bundles, strict=True)):
+            unique = name if names.count(name) == 1 else str(path)
             for bundle in reversed(at_each_depth(path)):
-                axes: dict[str, Axis] = {"system": path.resolve().name if number else OURS, "layers": bundle.layers}
+                axes: dict[str, Axis] = {"system": unique if number else OURS, "layers": bundle.layers}
                 task = Task(str(bundle.path), settings={"layers": bundle.layers})
                 yield Entrant(axes, f"{bundle.name}, {bundle.precision}", task, size(bundle).figures["bytes"])
 
@@ -194,16 +196,17 @@ class Comparison:
             yield Entrant({"system": name, "layers": NONE}, model, Task(str(place), name), count)
 
     def _scores(self, one: Entrant, fail: Say) -> Iterator[Measurement]:
-        """Scores in the languages that all bundles have, or that the first one has if there are none."""
-        first, *others = (Bundle.open(path).languages for path in self.bundles)
-        common = [code for code in first if all(code in languages for languages in others)] or first
-        spoken = SYSTEMS[one.task.system].languages or common
+        """Scores in the languages that all bundles have, of a bundle in its own if there are none."""
+        common = set.intersection(*(set(Bundle.open(path).languages) for path in self.bundles))
+        folder = one.task.folder if one.task.system == OURS else self.bundles[0]
+        spoken = SYSTEMS[one.task.system].languages or Bundle.open(folder).languages
+        languages = [code for code in spoken if len(common) < 2 or code in common]
         every_cpu = {"threads": None} if one.task.system == OURS else {}
         task = replace(one.task, settings={**one.task.settings, **every_cpu}, memory=False, threads=available_cpus())
         name = f"quality of {system_name(one.axes)}"
         logger.info("%s", name)
         try:
-            turn = run_turn(replace(task, tests=str(self.tests), languages=[n for n in common if n in spoken]))
+            turn = run_turn(replace(task, tests=str(self.tests), languages=languages))
         except (DataError, OSError) as error:
             fail(f"{name}: {error}")
             return

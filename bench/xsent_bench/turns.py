@@ -62,10 +62,9 @@ class Turn:
 def run_turn(task: Task) -> Turn:
     """Measure in a fresh process. Raises DataError with the last message of a process that fails."""
     turn = Turn()
+    command = ["-m", "xsent_bench.turns", json.dumps(asdict(task))]
     began = time.perf_counter()
-    for said in answers(
-        ["-m", "xsent_bench.turns", json.dumps(asdict(task))], threads=task.threads, environment=ENVIRONMENT
-    ):
+    for said in answers(command, threads=task.threads, environment=ENVIRONMENT):
         if "mib_1" in said:
             said["first_ms"] = 1000 * (time.perf_counter() - began)
         if "tokens" in said:

@@ -14,6 +14,9 @@ import numpy as np
 import pytest
 from bench_toy import write_toy_data, write_toy_tests
 from commands import hear_ctrl_c
+from numpy.typing import NDArray
+from toy import ENGLISH
+
 from experiments.ablation import (
     GROUPS,
     AblationPlan,
@@ -26,9 +29,6 @@ from experiments.ablation import (
     run_ablation,
     write_small_xsr,
 )
-from numpy.typing import NDArray
-from toy import ENGLISH
-
 from xsent.errors import DataError, XsentError
 from xsent.evaluation.translation import xsr
 

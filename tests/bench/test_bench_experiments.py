@@ -7,11 +7,11 @@ from types import ModuleType
 
 import pytest
 from commands import is_one_line, write_lines
-from experiments import noise, notes, parallel, roofline, serving, sharing, stores, stream
-from experiments.noise import KINDS
 from toy_documents import ToyEncoder, toy_documents
 from typer.testing import CliRunner
 
+from experiments import noise, notes, parallel, roofline, serving, sharing, stores, stream
+from experiments.noise import KINDS
 from xsent import SentenceEncoder
 from xsent.bundle import Bundle
 from xsent.errors import DataError

@@ -14,7 +14,7 @@ from xsent_bench.results import Results
 ROOT = Path(__file__).parents[2]
 REPORT = ROOT / "docs/results/bench"
 PAGES = ("README.md", "docs/choosing.md")
-PLACE = "# Page\n\n<!-- table {} -->\nold\n<!-- end -->\n\nText.\n"
+PLACE = "# Page\n\n<!-- table {} -->\n\nold\n\n<!-- end -->\n\nText.\n"
 
 
 @pytest.mark.parametrize("page", PAGES)

@@ -7,10 +7,10 @@ from pathlib import Path
 from unittest import mock
 
 import pytest
-from experiments import training
-from experiments.training import TrainingSpec, made_up_pairs, made_up_words
 from typer.testing import CliRunner
 
+from experiments import training
+from experiments.training import TrainingSpec, made_up_pairs, made_up_words
 from xsent.cpu import process_memory
 from xsent.errors import DataError
 from xsent_bench.cli import numbers

@@ -6,8 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 from commands import Runner, assert_refused
-from experiments.noise import KINDS
 
+from experiments.noise import KINDS
 from xsent import SentenceEncoder
 from xsent.clean import clean_text
 
