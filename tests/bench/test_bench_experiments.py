@@ -148,6 +148,7 @@ def test_questions_to_a_folder_are_counted(mini_bundle: Path, tmp_path: Path) ->
     assert result.exit_code == 1 and is_one_line(result.stderr) and "questions.tsv:2: 1 columns" in result.stderr
 
 
+@pytest.mark.filterwarnings("ignore::xsent.LongSentenceWarning")
 def test_a_share_of_the_peak_by_hand(mini_bundle: Path, deep_bundle: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     # Two layers of 32 x (96 + 32 + 64) + 64 x 32 weights, and attention of 7 x 7 x 32, twice: 5 tokens in their frame.
     whole = 2 * 7 * 2 * (32 * 96 + 32 * 32 + 32 * 64 + 64 * 32) + 2 * 4 * 49 * 32
