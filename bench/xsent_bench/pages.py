@@ -13,7 +13,7 @@ from xsent.files.atomic import atomic_file
 from xsent_bench import OURS
 from xsent_bench.plots import USUAL
 from xsent_bench.report import Table, frontiers
-from xsent_bench.results import Axis, Measurement, Results, order, shown, system_name
+from xsent_bench.results import HEADINGS, Axis, Measurement, Results, order, shown, system_name
 from xsent_bench.run import RANDOM, RESULTS
 
 PLACE = re.compile(r"(?<=<!-- table )(\w+)( -->\n).*?(?=<!-- end -->)", re.DOTALL)
@@ -52,23 +52,25 @@ def all_depths(results: Results) -> list[Axis]:
 
 
 def systems(results: Results) -> str:
-    """All systems with their weights, their scores in English where these are measured apart."""
-    figures = ("sklearn", "similarity"), ("ms_32_words", "batched_per_second", "mib_1000", "bytes")
-    headings = [
-        "model",
-        "translations found, %",
-        "topics by scikit-learn, % (English / others)",
-        "similarity (English / others)",
-    ]
-    headings += ["one sentence, ms", "sentences/s", "memory, MiB", "size, MB"]
+    """All systems with their weights; scores that there are in English too stand before those of the others."""
+    columns = {
+        "xx_en": "translations found, %",
+        "sklearn": "topics by scikit-learn, % (English / others)",
+        "similarity": "similarity (English / others)",
+        "ms_32_words": "one sentence, ms",
+        "batched_per_second": "sentences/s",
+        "mib_1000": "memory, MiB",
+        "bytes": "size, MB",
+    }
     rows = []
-    for m in results.compared():
-        if RANDOM not in (model := str(m.axes["model"])):
-            name = system_name(m.axes)
-            pairs = [f"{shown(m, f'{figure}_en')} / {shown(m, figure)}" for figure in figures[0]]
-            cells = [shown(m, "xx_en"), *pairs, *(shown(m, figure) for figure in figures[1])]
-            rows.append([name if name.startswith(OURS) else f"{model} (`{name}`)", *cells])
-    return Table(headings, rows).markdown()
+    for m in (m for m in results.compared() if RANDOM not in str(m.axes["model"])):
+        name = system_name(m.axes)
+        cells = [name if m.axes["system"] == OURS else f"{m.axes['model']} (`{name}`)"]
+        for figure in columns:
+            both = f"{shown(m, f'{figure}_en')} / {shown(m, figure)}"
+            cells.append(both if f"{figure}_en" in HEADINGS else shown(m, figure))
+        rows.append(cells)
+    return Table(["model", *columns.values()], rows).markdown()
 
 
 def frontier(results: Results) -> str:

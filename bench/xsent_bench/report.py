@@ -10,15 +10,15 @@ from typing import Any
 from xsent.files.atomic import atomic_file
 from xsent_bench import plots
 from xsent_bench.plots import Plot
-from xsent_bench.results import NONE, Measurement, Results, by_others, heading, number, order, shown
+from xsent_bench.results import NONE, Axis, Measurement, Results, heading, number, order, shown
 from xsent_bench.systems import SYSTEMS
 
 SYSTEMS_TEXT = (
     "Every turn is a fresh process, and the systems take turns; the figures are medians of the turns. One thread. All "
     "encode the same sentences in four languages: one of 8, 32 or 128 words, and sentences as different in length as "
-    "real ones, one after the other and all at once. Scores are means over the languages other than English, in per "
-    "cent: translations found (Tatoeba) to and from English, errors of FLORES to English, topics (SIB-200) by heads "
-    "that learnt in English, xsent's own and one of scikit-learn, and similarity (STS-B)."
+    "real ones, one after the other and in the batches that were fastest. Scores are means over the languages other "
+    "than English, in per cent: translations found (Tatoeba) to and from English, errors of FLORES to English, topics "
+    "(SIB-200) by heads that learnt in English, xsent's own and one of scikit-learn, and similarity (STS-B)."
 )
 
 Measured = Sequence[Measurement]
@@ -155,12 +155,13 @@ def listing(measurements: Measured) -> Table:
 def by_tokens(measurements: Measured, *figures: str) -> Table:
     """One column a length, one row a combination of the other axes; the figures stand between slashes."""
     lengths = sorted({m.axes["tokens"] for m in measurements}, key=order)
-    rows = list[list[str]]()
-    for others, found in by_others(measurements, "tokens").items():
-        cells = [" / ".join(shown(found[n], figure) for figure in figures) if n in found else NONE for n in lengths]
-        rows.append([*(str(value) for _, value in others), *cells])
     axes = [axis for axis in measurements[0].axes if axis != "tokens"]
-    return Table([*axes, *(f"{n} tokens" for n in lengths)], rows)
+    rows = dict[tuple[str, ...], dict[Axis, str]]()
+    for m in measurements:
+        row = rows.setdefault(tuple(str(m.axes[axis]) for axis in axes), {})
+        row[m.axes["tokens"]] = " / ".join(shown(m, figure) for figure in figures)
+    cells = [[*others, *(row.get(tokens, NONE) for tokens in lengths)] for others, row in rows.items()]
+    return Table([*axes, *(f"{tokens} tokens" for tokens in lengths)], cells)
 
 
 def on_fewest_threads(measured: Measured) -> Measured:

