@@ -1,4 +1,4 @@
-"""The `xsent-bench` command: a whole run with its report, or one measurement alone.
+"""The `xsent-bench` command: a whole run with its report, the comparison alone, or tables of pages.
 
 The measuring modules are imported inside the commands, so that a missing package is one line and `--help` is quick.
 """
@@ -9,12 +9,12 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 import typer
 
 from xsent.bundle import builtin_path
-from xsent.cli.options import BundleArgument, BundleOption, split_names
+from xsent.cli.options import BundleArgument, split_names
 from xsent.cli.terminal import one_line_errors
 from xsent.errors import DataError, require_extra
 
@@ -24,8 +24,7 @@ app = typer.Typer(
     rich_markup_mode=None,
     epilog="Example: xsent-bench --quick --out my-report",
 )
-OutOption = Annotated[Path, typer.Option(help="Folder of all output; a second run resumes in it.")]
-ThreadsOption = Annotated[int, typer.Option(min=1, help="CPU threads of a training.")]
+EvalOption = Annotated[Path | None, typer.Option("--eval", help="Folder of test sets: measure quality too.")]
 
 
 def numbers(text: str, least: int = 0) -> list[int]:
@@ -58,10 +57,10 @@ def measuring() -> Iterator[None]:
 @measuring()
 def whole_run(
     context: typer.Context,
-    quick: Annotated[bool, typer.Option("--quick", help="Minutes instead of half an hour: measure less.")] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="Minutes instead of an hour: measure less.")] = False,
     out: Annotated[Path, typer.Option(help="Folder of the report.")] = Path("bench-report"),
     work: Annotated[Path | None, typer.Option(help="Folder of the models made for it; default: OUT-work.")] = None,
-    evaluate: Annotated[Path | None, typer.Option("--eval", help="Folder of test sets: measure quality too.")] = None,
+    evaluate: EvalOption = None,
     bundle: Annotated[list[Path] | None, typer.Option(help="Measure this bundle too; may be repeated.")] = None,
     with_peers: Annotated[bool, typer.Option("--peers/--no-peers", help="Measure other systems too.")] = True,
     force: Annotated[bool, typer.Option("--force", help="Replace an existing report.")] = False,
@@ -83,99 +82,38 @@ def whole_run(
     typer.echo(measure_steps(results, steps, out))
 
 
-@app.command(epilog="Example: xsent-bench ablation DATA --out runs/ablation --only generative --seeds 1,2,3")
-@measuring()
-def ablation(
-    data: Annotated[
-        Path, typer.Argument(help="Folder with train/pairs.tsv (may be compressed) and test sets in eval.")
-    ],
-    out: OutOption,
-    budget: Annotated[int, typer.Option(min=1, help="Pairs that a row sees.")] = 64_000,
-    seeds: Annotated[str, typer.Option(help="Seeds with commas between; all rows of one before the next.")] = "1",
-    only: Annotated[str, typer.Option(help="Names of groups with commas between; default: all.")] = "",
-    threads: ThreadsOption = 1,
-    teacher: Annotated[Path | None, typer.Option(help="Model to distil from; default: the built-in one.")] = None,
-) -> None:
-    """Reproduce the papers' ablations: every variant on the same pairs and budget, as a Markdown table.
-
-    Groups: generative, contrastive, layers, sizes, hictl, negatives, matryoshka, distillation. A finished row is
-    never trained again; after Ctrl-C the same command resumes.
-    """
-    from xsent_bench.ablation import Ablation, AblationPlan
-
-    model = str(teacher.resolve()) if teacher else ""
-    plan = AblationPlan(data=str(data.resolve()), teacher=model, pairs=budget, threads=threads)
-    typer.echo(Ablation(plan, out, command_line()).run(numbers(seeds), split_names(only)))
-
-
-@app.command(epilog="Example: xsent-bench training --out runs/speed --threads 2")
-@measuring()
-def training(
-    out: OutOption,
-    layers: Annotated[str, typer.Option(help="Numbers of layers, with commas between.")] = "1,2,3,4,6",
-    batches: Annotated[str, typer.Option(help="Batch sizes, with commas between.")] = "128",
-    steps: Annotated[int, typer.Option(min=2, help="Steps of each measured training.")] = 12,
-    device: Annotated[Literal["auto", "cpu"], typer.Option(help="auto takes a GPU where there is one.")] = "auto",
-    compiled: Annotated[bool, typer.Option("--compile", help="Compile the layers with torch.compile.")] = False,
-    threads: ThreadsOption = 1,
-) -> None:
-    """Measure a training step on made-up text: seconds, pairs a second and peak memory, with those of the paper."""
-    from xsent_bench.results import Results
-    from xsent_bench.run import measure_steps
-    from xsent_bench.training import TrainingSpec, measure_training
-
-    spec = TrainingSpec(str(out), steps=steps, threads=threads, compile=compiled)
-    depths = numbers(layers)
-    sizes = numbers(batches, least=2)
-    step = "training", lambda: measure_training(spec, depths, sizes, device)
-    typer.echo(measure_steps(Results(command_line()), [step], out))
-
-
-@app.command(epilog="Example: xsent-bench peers --out runs/peers")
+@app.command(epilog="Example: xsent-bench peers --out runs/peers --eval DATA/eval")
 @measuring()
 def peers(
-    out: Annotated[Path, typer.Option(help="Folder of the report and of the others' models.")],
+    out: Annotated[Path, typer.Option(help="Folder of the report and of the models with random weights.")],
     bundle: BundleArgument = None,
     only: Annotated[str, typer.Option(help="Other systems, with commas between; default: all.")] = "",
     turns: Annotated[int, typer.Option(min=1, help="Turns of each system, a fresh process each.")] = 5,
     number: Annotated[int, typer.Option("--sentences", min=20, help="Sentences to time in a turn.")] = 2_000,
-    stream: Annotated[int, typer.Option(min=0, help="Sentences to watch our memory over.")] = 100_000,
+    evaluate: EvalOption = None,
 ) -> None:
-    """Compare a bundle with other systems: speed, start and memory, in turns, each in processes of its own."""
+    """Compare a bundle at each of its depths with other systems: speed, start, memory, size and quality."""
     from xsent_bench.results import Results
-    from xsent_bench.run import measure_steps, steps_of_peers
+    from xsent_bench.run import Comparison, measure_steps
+    from xsent_bench.systems import SYSTEMS
 
     results = Results(command_line())
-    steps = steps_of_peers(results, bundle or builtin_path(), out, split_names(only), turns, number, stream)
+    others = split_names(only) or SYSTEMS
+    comparison = Comparison([bundle or builtin_path()], out, tuple(others), turns, number, evaluate)
+    steps = [("systems", lambda: comparison.measure(results.failures.append))]
     typer.echo(measure_steps(results, steps, out).read_text())
 
 
-@app.command(epilog="Example: xsent-bench documents data/eval/flores --languages en,fr,de,es,it")
+@app.command(epilog="Example: xsent-bench tables docs/results/bench README.md docs/choosing.md")
 @measuring()
-def documents(
-    folder: Annotated[Path, typer.Argument(help="Folder with XX.txt for each language; equal lines are translations.")],
-    languages: Annotated[str, typer.Option(help="Codes; the first is aligned with each other one.")] = "en,fr,de,es,it",
-    model: BundleOption = None,
+def tables(
+    report: Annotated[Path, typer.Argument(help="Folder of a report.")],
+    pages: Annotated[list[Path], typer.Argument(help="Markdown with `<!-- table NAME -->` and `<!-- end -->`.")],
 ) -> None:
-    """Align parallel documents: biased or debiased, mean or weighted, cosine or margin (LAWDR)."""
-    from xsent.encoder import SentenceEncoder
-    from xsent_bench.retrieval import measure_documents
+    """Write the tables of pages again from the results of a report."""
+    from xsent_bench.pages import write_tables
 
-    typer.echo(measure_documents(SentenceEncoder(model), folder, split_names(languages), command=command_line()))
-
-
-@app.command(epilog="Example: xsent-bench finding data/eval/flores --languages en,fr,de,es,it")
-@measuring()
-def finding(
-    folder: Annotated[Path, typer.Argument(help="Folder with XX.txt for each language; equal lines are translations.")],
-    languages: Annotated[str, typer.Option(help="Codes; the lines of the first are searched.")] = "en,fr,de,es,it",
-    model: BundleOption = None,
-) -> None:
-    """Measure how many lines are found by meaning and by words, and how many duplicates within one text."""
-    from xsent.encoder import SentenceEncoder
-    from xsent_bench.retrieval import measure_finding
-
-    typer.echo(measure_finding(SentenceEncoder(model), folder, split_names(languages), command=command_line()))
+    write_tables(report, pages)
 
 
 def main() -> None:

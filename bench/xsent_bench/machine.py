@@ -2,7 +2,6 @@
 
 import os
 import platform
-import threading
 from collections.abc import Iterator
 from contextlib import suppress
 from datetime import date
@@ -18,11 +17,13 @@ from xsent.cpu import instruction_set, processor_name
 
 ROOT = Path("/")  # of `proc` and `sys`; tests have another
 PACKAGES = ("numpy", "onnxruntime", "openvino", "sentencepiece", "torch")
+PEERS = ("sentence-transformers", "fastembed", "model2vec")  # of other systems; the rest have one version
 # Prefixes of the environment variables that set the threads of libraries.
 THREAD_SETTINGS = ("OMP_", "OPENBLAS_", "MKL_", "KMP_AFFINITY", "KMP_BLOCKTIME", "GOMP_", "TOKENIZERS_PARALLELISM")
 CPU = "sys/devices/system/cpu/cpu[0-9]*"
+# Bits of a Raspberry Pi: low voltage, capped frequency, slowed down, near the heat limit; the upper ones are those that
+# have been since the start.
 PI_STATE = "sys/devices/platform/soc/soc:firmware/get_throttled"
-PI_SLOWED = 0xF  # bits of the present state: low voltage, capped frequency, slowed down, near the heat limit
 # The largest harmless value of a figure of `Watch`, and the warning for a larger one.
 LIMITS = {
     "load_before": (0.5, "the machine was busy before: load {:.2f}"),
@@ -35,7 +36,7 @@ LIMITS = {
 def environment() -> dict[str, Any]:
     """What figures depend on, apart from our code."""
     versions = {"python": platform.python_version(), "xsent": xsent.__version__}
-    for package in PACKAGES:
+    for package in (*PACKAGES, *PEERS):
         with suppress(PackageNotFoundError):  # then nothing that ran depends on it
             versions[package] = version(package)
     return {
@@ -53,47 +54,24 @@ def environment() -> dict[str, Any]:
 
 
 class Watch:
-    """Reads the state of the machine at intervals while the block runs, as far as the system reports it."""
+    """Compares the state of the machine with that when it was made."""
 
-    def __init__(self, seconds: float = 2.0) -> None:
-        self._seconds = seconds
-        self._states = list[dict[str, float]]()
-        self._ended = threading.Event()
-        self._thread = threading.Thread(target=self._run, daemon=True)
-
-    def __enter__(self) -> "Watch":
-        self._states.append(dict(_state()))
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._ended.set()
-        self._thread.join()
-        self._states.append(dict(_state()))
-
-    def _run(self) -> None:
-        while not self._ended.wait(self._seconds):
-            self._states.append(dict(_state()))
+    def __init__(self) -> None:
+        self._before = _state()
 
     def figures(self) -> dict[str, float]:
         """The figures so far.
 
-        load_before and load_most are averages of a minute. other_cpus are the CPUs that other programs took in the
-        mean, our running children included; stolen is the share of time that the host of a virtual machine took.
-        mhz_least and mhz_most are of the fastest CPU in each state; throttled counts how often the CPUs slowed down.
+        load_before is the average of a minute. other_cpus are the CPUs that other programs took in the mean, our
+        running children included; stolen is the share of time that the host of a virtual machine took. throttled counts
+        how often the CPUs slowed down.
         """
-        seen = {name: [state[name] for state in self._states if name in state] for name in self._states[0]}
-        grown = {name: values[-1] - values[0] for name, values in seen.items()}
-        found: dict[str, float] = {"load_before": seen["load"][0], "load_most": max(seen["load"])}
-        if "celsius" in seen:
-            found["celsius_most"] = max(seen["celsius"])
-        if "mhz" in seen:
-            found |= {"mhz_least": min(seen["mhz"]), "mhz_most": max(seen["mhz"])}
-        if "throttles" in seen or "slowed" in seen:
-            found["throttled"] = grown.get("throttles", 0.0) + sum(seen.get("slowed", ()))
+        now = _state()
+        grown = {name: now[name] - value for name, value in self._before.items()}
+        slowed = int(now["slowed"]) & (0xF | ~int(self._before["slowed"]))
+        found = {"load_before": self._before["load"], "throttled": grown["throttles"] + bool(slowed)}
         if grown["all"]:
-            cpus = psutil.cpu_count()
-            found["other_cpus"] = max(0.0, grown["busy"] - grown["own"]) / grown["all"] * cpus
+            found["other_cpus"] = max(0.0, grown["busy"] - grown["own"]) / grown["all"] * psutil.cpu_count()
             found["stolen"] = grown["stolen"] / grown["all"]
         return found
 
@@ -105,27 +83,21 @@ class Watch:
         return [f"{text.format(found[name])}; {advice}" for name, text in texts.items()]
 
 
-def _state() -> Iterator[tuple[str, float]]:
+def _state() -> dict[str, float]:
     """The present state of the machine; CPU seconds count since it started, our own and our children's since we did."""
-    yield "load", psutil.getloadavg()[0]
     times = psutil.cpu_times()._asdict()
-    idle = times["idle"] + times.get("iowait", 0.0)
     # The user's time includes that of guests.
     everything = sum(seconds for name, seconds in times.items() if not name.startswith("guest"))
     stolen = times.get("steal", 0.0)
-    yield "all", everything
-    yield "stolen", stolen
-    yield "busy", everything - idle - stolen
-    yield "own", sum(os.times()[:4])
-    sensors: dict[str, Any] = getattr(psutil, "sensors_temperatures", dict)()  # on Linux alone
-    if celsius := [sensor.current for found in sensors.values() for sensor in found]:
-        yield "celsius", max(celsius)
-    if megahertz := [cpu.current for cpu in psutil.cpu_freq(percpu=True) or ()]:
-        yield "mhz", max(megahertz)
-    if counts := [int(text) for text in _read(f"{CPU}/thermal_throttle/*_throttle_count")]:
-        yield "throttles", sum(counts)
-    for text in _read(PI_STATE):
-        yield "slowed", float(bool(int(text, 16) & PI_SLOWED))
+    return {
+        "load": psutil.getloadavg()[0],
+        "all": everything,
+        "stolen": stolen,
+        "busy": everything - times["idle"] - times.get("iowait", 0.0) - stolen,
+        "own": sum(os.times()[:4]),
+        "throttles": sum(map(int, _read(f"{CPU}/thermal_throttle/*_throttle_count"))),
+        "slowed": next((int(text, 16) for text in _read(PI_STATE)), 0),
+    }
 
 
 def _read(pattern: str) -> Iterator[str]:

@@ -37,8 +37,7 @@ class Child:
 
     def __init__(
         self,
-        module: str,
-        arguments: Sequence[str],
+        arguments: Sequence[str],  # of Python
         *,
         threads: int = 1,  # of numerical libraries
         environment: Mapping[str, str] | None = None,
@@ -47,7 +46,7 @@ class Child:
         limits = {"OMP_NUM_THREADS": str(threads), "OPENBLAS_NUM_THREADS": str(threads), "OMP_WAIT_POLICY": "passive"}
         self._messages = messages or TemporaryFile()
         self._process = subprocess.Popen(
-            [sys.executable, "-m", module, *arguments],
+            [sys.executable, *arguments],
             env={**os.environ, **limits, **(environment or {})},
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -58,7 +57,10 @@ class Child:
     def __enter__(self) -> "Child":
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, kind: object, *_: object) -> None:
+        if kind is KeyboardInterrupt:
+            self._process.send_signal(signal.SIGINT)  # it saves its state
+            self._process.wait()
         self._process.kill()
         self._process.communicate()
         self._messages.close()
@@ -78,15 +80,10 @@ class Child:
             raise DataError(reason)
         return None
 
-    def interrupt(self) -> None:
-        """Send the child a Ctrl-C, so that it saves its state, and wait until it has ended."""
-        self._process.send_signal(signal.SIGINT)
-        self._process.wait()
 
-
-def answers(module: str, arguments: Sequence[str], **settings: Any) -> Iterator[dict[str, Any]]:  # noqa: ANN401
+def answers(arguments: Sequence[str], **settings: Any) -> Iterator[dict[str, Any]]:  # noqa: ANN401
     """All lines of a `Child`, as it writes them."""
-    with Child(module, arguments, **settings) as child:
+    with Child(arguments, **settings) as child:
         while (line := child.answer()) is not None:
             yield line
 

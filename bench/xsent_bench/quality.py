@@ -1,89 +1,83 @@
-"""How good encoders are, by the runtime's protocols on published test sets, with the costs of bundles."""
+"""How good encoders are, by the runtime's protocols on published test sets."""
 
-import lzma
-import shutil
-from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from itertools import islice
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import product
 from pathlib import Path
-from statistics import fmean, median
+from typing import Any
 
-from xsent.bundle import Bundle
-from xsent.classification.topics import ENGLISH, transfer_from_english
-from xsent.encoder import SentenceEncoder
+import numpy as np
+from numpy.typing import NDArray
+
+from xsent.classification.topics import COLUMNS, ENGLISH, read_examples, transfer_from_english
+from xsent.encoder import EncodeOptions, SentenceEncoder
 from xsent.errors import DataError, XsentError
 from xsent.evaluation.judgements import sts
-from xsent.evaluation.result import Evaluation
-from xsent.evaluation.translation import space, tatoeba, xsr
-from xsent.files.atomic import atomic_file
+from xsent.evaluation.translation import DIRECTIONS, space, tatoeba, xsim
 from xsent.files.text import read_lines
 from xsent.open_model import SupportsEncode
-from xsent_bench.bundles import at_each_depth, size
-from xsent_bench.results import Axis, Measurement
-from xsent_bench.systems import BLOCK, Task, run_turn
+from xsent.precision import Precision, stored_as, unpack_signs
+from xsent_bench.results import Measurement
 
-# The folder of each score; `across` searches queries by fewer layers among English by all.
-FOLDERS = {"tatoeba": "tatoeba", "across": "tatoeba", "sib": "sib200", "sts": "stsb"}
-FILES = {"tatoeba": "en-{}.tsv", "across": "en-{}.tsv", "sib": "{}/test.tsv", "sts": "{}-test.csv"}
-TOKENS = 32  # of the sentences that are timed
+DIMENSIONS = (384, 256, 128)
+PRECISIONS: Sequence[Precision] = ("float32", "float16", "int8", "binary")
+
+Scores = Mapping[str, Mapping[str, float]]  # figures by language
 
 
-def scores_in(folder: Path) -> list[str]:
-    """The scores that a folder has test sets for. Raises DataError if there are none."""
-    found = [name for name, place in FOLDERS.items() if (folder / place).is_dir()]
-    if not found:
-        names = ", ".join(sorted({*FOLDERS.values()}))
-        raise DataError(f"{folder}: no test set; expected a folder with one of {names}")
+def check_tests(folder: Path) -> None:
+    """Raises DataError if a folder has none of the test sets."""
+    if not any((folder / name).is_dir() for name in TESTS):
+        raise DataError(f"{folder}: no test set; expected a folder with one of {', '.join(TESTS)}")
+
+
+def scores(encoder: SupportsEncode, tests: Path, languages: Sequence[str]) -> Iterator[Mapping[str, object]]:
+    """The scores by language, of the languages that there are tests for; a test set that fails is said."""
+    for name, (file, measure) in TESTS.items():
+        try:
+            found = [code for code in languages if (tests / name / file.format(code)).is_file()]
+            for code, figures in measure(encoder, tests / name, found).items() if found else ():
+                yield {"language": code, **figures}
+        except (XsentError, ValueError, OSError) as error:
+            yield {"failed": f"{name}: {error}"}
+
+
+def translations(encoder: SupportsEncode, folder: Path, languages: Sequence[str]) -> Scores:
+    """P@1 by cosine in per cent; of fewer layers also towards English by all of them."""
+    measured = tatoeba(encoder, folder, languages).scores.items()
+    found = {code: {way: row[way] for way in DIRECTIONS} for code, row in measured}
+    if isinstance(encoder, SentenceEncoder) and encoder.layers < encoder.bundle.num_layers:
+        across = space(encoder, folder, languages, english_by=SentenceEncoder(encoder.bundle.path)).scores
+        found = {code: {**row, "across": across[code]["xx_en"]} for code, row in found.items()}
     return found
 
 
-def measure_quality(bundles: Sequence[Path], folder: Path, fail: Callable[[str], None]) -> Iterator[Measurement]:
-    """Scores of bundles, at each of their depths, with the time of a sentence, the memory and the size.
-
-    Each is tested in the languages that all of them have, or in its own if there are none. A score that fails is
-    reported, and the others are measured.
-    """
-    wanted = scores_in(folder)
-    common = set.intersection(*(set(Bundle.open(path).languages) for path in bundles))
-    names = Counter(path.resolve().name for path in bundles)
-    for bundle in (bundle for path in bundles for bundle in at_each_depth(path)):
-        name = bundle.path.resolve().name
-        unique = name if names[name] == 1 else str(bundle.path)
-        languages = [code for code in bundle.languages if len(common) < 2 or code in common]
-        axes: dict[str, Axis] = {"bundle": unique, "layers": bundle.layers, "precision": bundle.precision}
-        axes["languages"] = ",".join(languages)
-        encoder = SentenceEncoder(bundle.path, layers=bundle.layers)
-        whole = SentenceEncoder(bundle.path)
-        figures = dict[str, float]()
-        for score in (score for score in wanted if score != "across" or bundle.layers < bundle.num_layers):
-            try:
-                figures[score] = mean_score(score, encoder, folder, languages, whole)
-            except (XsentError, ValueError) as error:
-                fail(f"{score} of {unique}, {bundle.layers} layers: {error}")
-        length = min(TOKENS, bundle.max_length)
-        settings = {"layers": bundle.layers, "threads": 1}
-        turn = run_turn(Task(str(bundle.path), settings=settings, lengths=[length], stream=BLOCK))
-        figures |= {"p50_ms": median(turn.ms[length]), "mib_1000": turn.memory[BLOCK]}
-        yield Measurement("quality", axes, {**figures, "bytes": size(bundle).figures["bytes"]})
+def translation_errors(encoder: SupportsEncode, folder: Path, languages: Sequence[str]) -> Scores:
+    """Errors in per cent towards English among parallel sentences, by cosine."""
+    if {*languages} <= {ENGLISH}:
+        return {}
+    measured = xsim(encoder, folder, languages, margin="absolute").scores.items()
+    return {code: {"flores": row["xx_en"]} for code, row in measured}
 
 
-def mean_score(
-    score: str, encoder: SupportsEncode, tests: Path, languages: Sequence[str], whole: SupportsEncode
-) -> float:
-    """The mean over the languages that there is a test for.
+def topic_heads(encoder: SupportsEncode, folder: Path, languages: Sequence[str]) -> Scores:
+    """The accuracy of heads that learnt in English: our own, and one of scikit-learn."""
+    ours = topics(encoder, folder, languages)
+    theirs = topics_by_sklearn(encoder, folder, languages)
+    return {code: {"topics": ours[code], "sklearn": theirs[code]} for code in languages}
 
-    tatoeba is P@1 towards English, which `whole` encodes for across; sib is the accuracy of heads trained in English,
-    on English itself if there is no other language; sts is Spearman's correlation with human scores × 100.
-    """
-    folder = tests / FOLDERS[score]
-    tested = [code for code in languages if (folder / FILES[score].format(code)).is_file()]
-    if score == "tatoeba":
-        return float(tatoeba(encoder, folder, tested or None).mean["xx_en"])  # without files it says what it expects
-    if score == "across":
-        return float(space(encoder, folder, tested or None, english_by=whole).mean["xx_en"])
-    if score == "sts":
-        return 100 * float(sts(encoder, folder, tested or None).mean["spearman"])
-    return fmean(topics(encoder, folder, [code for code in tested if code != ENGLISH] or [ENGLISH]).values())
+
+def similarities(encoder: SupportsEncode, folder: Path, languages: Sequence[str]) -> Scores:
+    """Spearman's correlation with human scores × 100."""
+    return {code: {"similarity": 100 * row["spearman"]} for code, row in sts(encoder, folder, languages).scores.items()}
+
+
+TESTS: Mapping[str, tuple[str, Callable[[SupportsEncode, Path, Sequence[str]], Scores]]] = {
+    # By folder: its file of a language, and what measures it.
+    "tatoeba": ("en-{}.tsv", translations),
+    "flores": ("{}.txt", translation_errors),
+    "sib200": ("{}/test.tsv", topic_heads),
+    "stsb": ("{}-test.csv", similarities),
+}
 
 
 def topics(encoder: SupportsEncode, folder: Path, languages: Sequence[str]) -> dict[str, float]:
@@ -91,36 +85,42 @@ def topics(encoder: SupportsEncode, folder: Path, languages: Sequence[str]) -> d
     return {cell.test: cell.accuracy for cell in transfer_from_english(encoder, folder, languages)}
 
 
-def by_direction(name: str, measured: Evaluation) -> dict[str, float]:
-    """P@1 in both directions of every language, with names for a table."""
-    both = {"xx_en": "{}→en", "en_xx": "en→{}"}
-    scores = measured.scores.items()
-    return {f"{name} {text.format(code)}": found[way] for code, found in scores for way, text in both.items()}
+def topics_by_sklearn(encoder: SupportsEncode, folder: Path, languages: Sequence[str]) -> dict[str, float]:
+    """The same of one head of scikit-learn on unit vectors; cross-validation in the training file chooses its C."""
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.model_selection import GridSearchCV
+
+    def read(file: str) -> tuple[NDArray[np.float32], list[str]]:
+        examples = read_examples(folder / file, COLUMNS)
+        vectors = np.asarray(examples.encode(encoder), np.float32)
+        return vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-9), examples.labels
+
+    head = GridSearchCV(LogisticRegression(max_iter=3000), {"C": [1, 3, 10, 30, 100]}, cv=5)
+    head.fit(*read(f"{ENGLISH}/train.tsv"))
+    return {code: 100 * float(head.score(*read(f"{code}/test.tsv"))) for code in languages}
 
 
-def every_score(encoder: SupportsEncode, tests: Path, small_xsr: Path, languages: Sequence[str]) -> dict[str, float]:
-    """The scores of the ablation by name, in per cent.
+class StoredForm:
+    """An encoder of texts whose vectors were made before, in a form in which vectors are stored."""
 
-    The languages are those other than English; XSR and STS-B are measured for the first of them.
-    """
-    first = languages[0]
-    found = by_direction("Tatoeba", tatoeba(encoder, tests / "tatoeba", languages))
-    found |= by_direction("XSR", xsr(encoder, small_xsr, [first]))
-    accuracy = topics(encoder, tests / "sib200", [ENGLISH, *languages])
-    found |= {f"SIB en→{language}": share for language, share in accuracy.items()}
-    similar = sts(encoder, tests / "stsb", [ENGLISH, first]).scores
-    return found | {f"STS {language}": 100 * figures["spearman"] for language, figures in similar.items()}
+    def __init__(self, vectors: Mapping[str, NDArray[np.float32]], dim: int, precision: Precision) -> None:
+        self._vectors = vectors
+        self._options = EncodeOptions(dim, True, precision, "split")
+
+    def encode(self, sentences: list[str], /) -> NDArray[np.floating[Any]]:
+        """Vectors whose cosines are those of the stored ones."""
+        found = np.stack([self._options.finish(self._vectors[text]) for text in sentences])
+        return unpack_signs(found) if self._options.precision == "binary" else found.astype(np.float32)
 
 
-def write_small_xsr(source: Path, folder: Path, language: str, distractors: int) -> None:
-    """Copy the files of XSR in a language with fewer distractors: the protocol's 200,000 take long."""
-    pairs = f"en-{language}.tsv"
-    candidates = f"distractors.{language}.txt.xz"
-    for name in (pairs, candidates):
-        if not (source / name).is_file():
-            raise DataError(f"{source / name}: no such file; expected the test set of XSR")
-    folder.mkdir(parents=True, exist_ok=True)
-    shutil.copyfile(source / pairs, folder / pairs)
-    lines = islice(read_lines(source / candidates), distractors)
-    with atomic_file(folder / candidates) as file:
-        file.write(lzma.compress("".join(f"{line}\n" for line in lines).encode()))
+def measure_stored(bundle: Path, folder: Path, languages: Sequence[str]) -> Iterator[Measurement]:
+    """What vectors of fewer dimensions and other precisions find in Tatoeba, and their bytes."""
+    encoder = SentenceEncoder(bundle)
+    files = [folder / f"en-{code}.tsv" for code in languages if (folder / f"en-{code}.tsv").is_file()]
+    texts = list(dict.fromkeys(text for file in files for line in read_lines(file) for text in line.split("\t")))
+    vectors = dict(zip(texts, encoder.encode_iter(texts, normalize_embeddings=False), strict=True))
+    for dim, precision in product(DIMENSIONS, PRECISIONS):
+        found = tatoeba(StoredForm(vectors, dim, precision), folder, [file.stem[3:] for file in files])
+        dtype, width = stored_as(precision, dim)
+        figures = {**found.mean, "vector_size": width * np.dtype(dtype).itemsize}
+        yield Measurement("stored", {"dimensions": dim, "precision": precision}, figures)

@@ -5,31 +5,20 @@ from dataclasses import dataclass
 from html import escape
 from io import BytesIO
 from pathlib import Path
-from statistics import median
+from typing import Any
 
 from xsent.files.atomic import atomic_file
-from xsent_bench import OURS, plots
+from xsent_bench import plots
 from xsent_bench.plots import Plot
-from xsent_bench.results import NONE, Axis, Measurement, Results, by_others, fit_line, heading, number, order, shown
+from xsent_bench.results import NONE, Axis, Measurement, Results, heading, number, order, shown
+from xsent_bench.systems import SYSTEMS
 
-PEER = "peer "  # begins the notes that stand in the section of the peers: how each runs
-PEER_FIGURES = ("sentences_per_second", "latency_ms", "first_ms", "first_mib", "peak_mib")  # what peers are compared by
-TABLE_5 = {  # mao2021, by layers: minutes per 10,000 steps at batch 128 on a V100, and memory in MB
-    1: (19, 7_135),
-    2: (24, 11_607),
-    3: (29, 16_804),
-    4: (34, 21_923),
-    6: (44, 28_024),
-}
-SUMMARY = {  # the figures of each group that most readers look for
-    "latency": ("p50_ms", "p99_ms", "sentences_per_second"),
-    "start": ("first_ms",),
-    "memory": ("mib_1", "mib_1000"),
-    "size": ("bytes",),
-}
-SUMMARY_TEXT = (
-    "One sentence of 32 tokens by layers, int8 in ONNX Runtime on one thread; the first vector from the start of the "
-    "process; memory that is resident in a process of its own."
+SYSTEMS_TEXT = (
+    "Every turn is a fresh process, and the systems take turns; the figures are medians of the turns. One thread. All "
+    "encode the same sentences in four languages: one of 8, 32 or 128 words, and sentences as different in length as "
+    "real ones, one after the other and in the batches that were fastest. Scores are means over the languages other "
+    "than English, in per cent: translations found (Tatoeba) to and from English, errors of FLORES to English, topics "
+    "(SIB-200) by heads that learnt in English, xsent's own and one of scikit-learn, and similarity (STS-B)."
 )
 
 Measured = Sequence[Measurement]
@@ -57,17 +46,6 @@ class Section:
     points: Sequence[str] = ()
     table: Table | None = None
     plots: Sequence[Plot] = ()
-
-
-@dataclass(frozen=True)
-class GroupSection:
-    """How a group of figures becomes a section; it is left out where its table is None."""
-
-    group: str
-    title: str
-    text: str
-    make_table: Callable[[Measured], Table | None]
-    draw: Sequence[Callable[[Measured], Plot | None]] = ()
 
 
 def write_report(results: Results, folder: Path) -> Path:
@@ -106,33 +84,56 @@ def _escaped(text: str) -> str:
 
 def sections(results: Results) -> list[Section]:
     """All sections of a report that have something to say."""
-    peer_notes = [note.removeprefix(PEER) for note in results.notes if note.startswith(PEER)]
     machine = {heading(name): in_words(value) for name, value in results.environment.items()}
     found = [
-        Section("To know", points=[note for note in results.notes if not note.startswith(PEER)]),
-        Section("In short", SUMMARY_TEXT, table=summary(results)),
+        Section("To know", points=results.notes),
+        systems_section(results),
         Section("Machine", points=[f"{name}: {text}" for name, text in machine.items() if text]),
     ]
-    for spec in GROUP_SECTIONS:
-        measured = results.of(spec.group)
-        if measured and (table := spec.make_table(measured)):
-            drawn = [plot for draw in spec.draw if (plot := draw(measured))]
-            found.append(Section(spec.title, spec.text, peer_notes if spec.group == "peers" else (), table, drawn))
+    for group, title, text, make_table, *draw in GROUPS:
+        if measured := results.of(group):
+            found.append(Section(title, text, (), make_table(measured), drawn(measured, *draw)))
     found.append(Section("Not measured", points=results.failures))
     return [section for section in found if section.points or section.table]
 
 
-def summary(results: Results) -> Table | None:
-    """The usual way to run, by layers."""
-    usual = {**plots.USUAL, "tokens": 32}
-    found = dict[Axis, dict[str, float]]()
-    for group, figures in SUMMARY.items():
-        for m in results.of(group):
-            if all(m.axes[axis] == usual.get(axis, m.axes[axis]) for axis in m.axes):
-                row = found.setdefault(m.axes["layers"], {})
-                row.update((figure, m.figures[figure]) for figure in figures if figure in m.figures)
-    rows = [Measurement("summary", {"layers": layers}, found[layers]) for layers in sorted(found, key=order)]
-    return listing(rows) if rows else None
+def systems_section(results: Results) -> Section:
+    """The systems with their scores, how they run, and who is on the frontier."""
+    compared = results.compared()
+    names = dict.fromkeys(str(m.axes["system"]) for m in compared)
+    points = [f"{name}: {SYSTEMS[name].how}." for name in names if name in SYSTEMS]
+    table = listing(compared) if compared else None
+    return Section(
+        "Systems", SYSTEMS_TEXT, [*frontiers(compared), *points], table, drawn(compared, plots.quality_by_time)
+    )
+
+
+def frontiers(compared: Measured) -> list[str]:
+    """For each score the systems that no other one is both faster and better than."""
+    found = []
+    for score in plots.SCORES:
+        scored = [m for m in compared if {score, plots.TIME} <= m.figures.keys()]
+        systems: dict[str, list[str]] = {}
+        for m in sorted(scored, key=lambda m: m.figures[plots.TIME]):
+            if not any(dominates(other, m, score) for other in scored):
+                systems.setdefault(str(m.axes["system"]), []).append(str(m.axes["layers"]))
+        names = [f"{name}{'' if n == [NONE] else ' with ' + ', '.join(n) + ' layers'}" for name, n in systems.items()]
+        if names:
+            text = "; ".join(names)
+            found.append(f"{heading(score)}, the frontier (nothing is both faster with 32 words and better): {text}.")
+    return found
+
+
+def dominates(one: Measurement, other: Measurement, score: str) -> bool:
+    """Whether one is nowhere worse than the other, and somewhere better, in time and score."""
+    faster = other.figures[plots.TIME] - one.figures[plots.TIME]
+    better = one.figures[score] - other.figures[score]
+    return min(faster, better) >= 0 and max(faster, better) > 0
+
+
+def drawn(measured: Measured, *draw: Callable[[Measured], Plot | None]) -> list[Plot]:
+    """The pictures that there is something to draw for."""
+    return [plot for one in draw if (plot := one(measured))]
 
 
 def in_words(value: object) -> str:
@@ -154,23 +155,13 @@ def listing(measurements: Measured) -> Table:
 def by_tokens(measurements: Measured, *figures: str) -> Table:
     """One column a length, one row a combination of the other axes; the figures stand between slashes."""
     lengths = sorted({m.axes["tokens"] for m in measurements}, key=order)
-    rows = list[list[str]]()
-    for others, found in by_others(measurements, "tokens").items():
-        cells = [" / ".join(shown(found[n], figure) for figure in figures) if n in found else NONE for n in lengths]
-        rows.append([*(str(value) for _, value in others), *cells])
     axes = [axis for axis in measurements[0].axes if axis != "tokens"]
-    return Table([*axes, *(f"{n} tokens" for n in lengths)], rows)
-
-
-def lines_table(latencies: Measured) -> Table | None:
-    """The line through the medians by layers, where there are three depths or more: two always lie on a line."""
-    rows = list[list[str]]()
-    for others, found in by_others(latencies, "layers").items():
-        if len(found) > 2:
-            *line, r_squared = fit_line({float(n): m.figures["p50_ms"] for n, m in found.items()})
-            rows.append([*(str(value) for _, value in others), *map(number, line), f"{r_squared:.4f}"])
-    axes = [axis for axis in latencies[0].axes if axis != "layers"]
-    return Table([*axes, "no layer, ms", "a layer, ms", "residual, ms", "R²"], rows) if rows else None
+    rows = dict[tuple[str, ...], dict[Axis, str]]()
+    for m in measurements:
+        row = rows.setdefault(tuple(str(m.axes[axis]) for axis in axes), {})
+        row[m.axes["tokens"]] = " / ".join(shown(m, figure) for figure in figures)
+    cells = [[*others, *(row.get(tokens, NONE) for tokens in lengths)] for others, row in rows.items()]
+    return Table([*axes, *(f"{tokens} tokens" for tokens in lengths)], cells)
 
 
 def on_fewest_threads(measured: Measured) -> Measured:
@@ -179,83 +170,34 @@ def on_fewest_threads(measured: Measured) -> Measured:
     return [m for m in measured if m.axes["threads"] == fewest]
 
 
-def training_table(measured: Measured) -> Table:
-    """Training steps, and their costs as multiples of one layer's, with those of the paper."""
-    one_layer = {m.axes["batch"]: m for m in measured if m.axes["layers"] == 1}
-    rows = []
-    for m in measured:
-        one = one_layer.get(m.axes["batch"])
-        paper = TABLE_5.get(int(m.axes["layers"]))
-        cells = [*(str(m.axes[axis]) for axis in ("layers", "batch", "device")), shown(m, "pairs_per_second")]
-        for column, figure in enumerate(("step_seconds", "peak_mib")):
-            cells += [shown(m, figure), number(m.figures[figure] / one.figures[figure]) if one else NONE]
-            cells += [number(paper[column]), number(paper[column] / TABLE_5[1][column])] if paper else [NONE, NONE]
-        rows.append(cells)
-    times = "× 1 layer"
-    costs = ["pairs/s", "s/step", times, "paper, min", times, "peak MiB", times, "paper, MB", times]
-    return Table(["layers", "batch", "device", *costs], rows)
-
-
-def peers_table(measured: Measured) -> Table:
-    """Ours first, then the others with how many times better ours is, the median over turns; not where ours failed."""
-    ours, *_ = measured
-    if ours.axes["system"] != OURS:
-        return listing(measured)
-    rows = []
-    for other in measured:
-        cells = [str(other.axes["system"]), str(other.axes["model"])]
-        for figure in PEER_FIGURES:
-            cell = shown(other, figure)
-            if figure in other.figures and other is not ours:
-                pairs = zip(other.turns[figure], ours.turns[figure], strict=False)  # a failed system has fewer turns
-                ratio = median(b / a if figure.endswith("_per_second") else a / b for a, b in pairs)
-                cell += f" ({ratio:.2f} ×)"
-            cells.append(cell)
-        rows.append(cells)
-    return Table(["system", "model", *map(heading, PEER_FIGURES)], rows)
-
-
-GROUP_SECTIONS: Sequence[GroupSection] = (
-    GroupSection(
+GROUPS: Sequence[tuple[Any, ...]] = (  # group, title, text, what makes its table, what draws its pictures
+    (
         "latency",
         "Latency",
         "Milliseconds of one sentence, tokenisation included: median / 95th / 99th percentile; the last two where "
         "there were 20 and 100 sentences or more.",
         lambda measured: by_tokens(on_fewest_threads(measured), "p50_ms", "p95_ms", "p99_ms"),
-        [lambda measured: plots.latency_by_layers(on_fewest_threads(measured))],
+        lambda measured: plots.latency_by_layers(on_fewest_threads(measured)),
     ),
-    GroupSection(
-        "latency",
-        "The straight line of latency over layers",
-        "The straight line through the medians, by least squares: its value at no layers, what a layer adds, the root "
-        "mean square of the residuals, and the share of the variance that it explains (R²). It starts below zero where "
-        "later layers take longer than the first.",
-        lambda measured: lines_table(on_fewest_threads(measured)),
-    ),
-    GroupSection(
+    (
         "latency",
         "Throughput",
         "Sentences a second / tokens a second, by the tokens of a sentence. Each thread takes sentences of its own. "
         "Without layers the interpreter is the limit, so that the default there is one thread.",
         lambda measured: by_tokens(measured, "sentences_per_second", "tokens_per_second"),
-        [plots.throughput_by_length],
+        plots.throughput_by_length,
     ),
-    GroupSection(
-        "start",
-        "First vector",
-        "From the start of the process to the first vector, everything loaded from the disk's cache.",
+    (
+        "process",
+        "Start and memory",
+        "The first vector is timed from the start of the process, everything in the disk's cache. Memory is resident "
+        "in a fresh process, by the number of sentences it has encoded; the peak is over all that were timed. The "
+        "interpreter, its libraries and the mapped pages of the model are included. The sentences are made up of few "
+        "different words: real text maps more of the table.",
         listing,
+        plots.memory_by_layers,
     ),
-    GroupSection(
-        "memory",
-        "Memory",
-        "Resident memory of a fresh process by the number of sentences it has encoded, its growth over the second half "
-        "of 100,000, and its peak over the sentences of the row; the interpreter, its libraries and the mapped pages "
-        "of the model included. The sentences are made up of few different words: real text maps more of the table.",
-        listing,
-        [plots.memory_by_layers],
-    ),
-    GroupSection(
+    (
         "size",
         "Size on the disk",
         "Megabytes, 1,000,000 bytes each, of a bundle whose last depth this is. A bundle holds its layers once, with a "
@@ -263,41 +205,16 @@ GROUP_SECTIONS: Sequence[GroupSection] = (
         "others.",
         listing,
     ),
-    GroupSection(
-        "share",
-        "Distance to the machine's own limits",
-        "The peaks are those of large matrix products on one thread of this machine; the arithmetic is counted for "
-        "every layer on every token. The sentences have 32 tokens, and 20 in the mean for the share of tokenisation; "
-        "the float peak is for the float32 bundle. Memory: what one thread of this machine reads from arrays that are "
-        "larger than its caches.",
+    (
+        "scores",
+        "Scores by language",
+        "As in the table of systems, by language.",
         listing,
     ),
-    GroupSection(
-        "training",
-        "Training",
-        "The median training step by layers, its data included, on made-up text: about 25 tokens a side, 50,000 "
-        "pieces, 512 dimensions, UGT + 2 align + 2 sim (literal) as in mao2021. Its table 5 (batch 128, one V100; "
-        "minutes per 10,000 steps, megabytes) is shown too: compare the columns × 1 layer. Peak memory on a CPU "
-        "includes the interpreter and its libraries, about 440 MiB.",
-        training_table,
-    ),
-    GroupSection(
-        "quality",
-        "Quality and cost",
-        "The scores of a bundle and its costs. Scores are means over languages in per cent, higher is better, by the "
-        "protocols of `xsent evaluate` and `xsent classify evaluate`; P@1 also with queries by fewer layers among "
-        "English by all. The milliseconds are of a sentence of 32 tokens on one thread, the memory of a process of its "
-        "own, the megabytes of a bundle with this depth as its last.",
+    (
+        "stored",
+        "Dimensions and precision of vectors",
+        "Tatoeba with the built-in model, all layers, its vectors cut and rounded as they are stored.",
         listing,
-        [plots.quality_by_time],
-    ),
-    GroupSection(
-        "peers",
-        "Peers",
-        "Other systems and ours, in turns, every turn in a fresh process: medians of the turns, and in brackets how "
-        "many times better ours is, the median over turns. One thread unless said; sentences in four languages, of 20 "
-        "tokens in the mean and as different in length as real ones. Their models have random weights in the true "
-        "shape of their layers, and our tokenizer, padded to their number of pieces: all read the same tokens.",
-        peers_table,
     ),
 )

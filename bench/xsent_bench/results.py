@@ -1,38 +1,42 @@
 """What a run measured: figures by what was measured, their names and units, and how they are written down."""
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from statistics import median
+from statistics import fmean, median
 from typing import Any
 
-import numpy as np
+from xsent.files.atomic import as_data_error, atomic_file
 
-from xsent.files.atomic import atomic_file
-
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 NONE = "–"  # shown where there is no figure
 UNITS = {"ms": "ms", "mib": "MiB", "seconds": "s", "bytes": "MB", "second": "/s"}
 HEADINGS = {  # of figures whose name and unit do not say enough
     "bytes": "MB",
     "first_ms": "first vector, ms",
-    "first_mib": "MiB after the first vector",
-    "latency_ms": "one sentence, ms",
-    "slope_mib": "MiB more per 10,000",
     "peak_mib": "peak MiB",
     "step_seconds": "s/step",
     "pairs_per_second": "pairs/s",
     "sentences_per_second": "sentences/s",
+    "one_by_one_per_second": "sentences/s one by one",
+    "batched_per_second": "sentences/s in batches",
     "tokens_per_second": "tokens/s",
     "gib_per_second": "memory, GiB/s",
     "tokenisation": "tokenisation, % of the time",
     "int8_peak": "% of the int8 peak",
     "float_peak": "% of the float peak",
-    "tatoeba": "Tatoeba xx→en, P@1",
-    "across": "in English by all layers, P@1",
-    "sib": "SIB-200 en→xx, accuracy",
-    "sts": "STS, Spearman × 100",
+    "vector_size": "bytes a vector",
+    "xx_en": "found, to English",
+    "en_xx": "found, from English",
+    "across": "found in English by all layers",
+    "flores": "FLORES, % wrong",
+    "topics": "topics, own head",
+    "topics_en": "topics, own head, English",
+    "sklearn": "topics, scikit-learn",
+    "sklearn_en": "topics, scikit-learn, English",
+    "similarity": "similarity × 100",
+    "similarity_en": "similarity × 100, English",
 }
 SHARES = {"tokenisation", "int8_peak", "float_peak"}  # figures between 0 and 1 that are shown in per cent
 
@@ -43,16 +47,20 @@ Axis = str | int | float
 class Measurement:
     """The figures of one thing."""
 
-    group: str  # latency, start, memory, size, share, training, quality or peers
+    group: str  # systems, scores, stored, latency, process or size
     axes: Mapping[str, Axis]  # what was measured: layers, precision, backend, threads, tokens, system, …
     figures: Mapping[str, float]  # the unit ends the name, as in `p50_ms` and `peak_mib`
     turns: Mapping[str, Sequence[float]] = field(default_factory=dict)  # the same figures by turn, to see their spread
 
-    @staticmethod
-    def of_turns(group: str, axes: Mapping[str, Axis], turns: Sequence[Mapping[str, float]]) -> "Measurement":
-        """The medians over turns, with the turns."""
-        by_turn = {figure: [turn[figure] for turn in turns] for figure in turns[0]}
-        return Measurement(group, axes, {figure: median(values) for figure, values in by_turn.items()}, by_turn)
+    def with_turn(self, other: "Measurement") -> "Measurement":
+        """The same with one more turn: the figures are medians over the turns."""
+        both = {name: value for name, value in self.figures.items() if name in other.figures}
+        turns = {name: [*self.turns.get(name, [value]), other.figures[name]] for name, value in both.items()}
+        return replace(self, figures={name: median(values) for name, values in turns.items()}, turns=turns)
+
+    def has(self, **axes: Axis) -> bool:
+        """Whether it has these values on these axes."""
+        return axes.items() <= dict(self.axes).items()
 
     def __str__(self) -> str:
         return " ".join([self.group, *(f"{axis}={value}" for axis, value in self.axes.items())])
@@ -72,10 +80,55 @@ class Results:
         """The measurements of a group."""
         return [m for m in self.measurements if m.group == group]
 
+    def compared(self) -> list[Measurement]:
+        """The systems with the means of their scores over languages other than English, and those in English."""
+        found = []
+        for system in self.of("systems"):
+            scores: dict[str, list[float]] = {}
+            wanted = {axis: system.axes[axis] for axis in ("system", "layers")}
+            for m in (m for m in self.of("scores") if m.has(**wanted)):
+                ending = "_en" if m.axes["language"] == "en" else ""
+                for name, value in m.figures.items():
+                    scores.setdefault(f"{name}{ending}", []).append(value)
+            means = {name: fmean(scores[name]) for name in HEADINGS if name in scores}
+            found.append(replace(system, figures={**system.figures, **means}))
+        return found
+
+    def one(self, group: str, **axes: Axis) -> Measurement:
+        """The measurement of a group with these values on its axes. Raises ValueError unless there is one."""
+        [found] = (m for m in self.of(group) if m.has(**axes))
+        return found
+
+    def add(self, new: Measurement) -> None:
+        """Add a measurement, or a turn of one that is there."""
+        for place, old in enumerate(self.measurements):
+            if (old.group, old.axes) == (new.group, new.axes):
+                self.measurements[place] = old.with_turn(new)
+                return
+        self.measurements.append(new)
+
+    @staticmethod
+    def read(path: Path) -> "Results":
+        """What `write` wrote. Raises DataError if the file has something else."""
+        with as_data_error(path, f"expected results of xsent-bench in format {FORMAT_VERSION}"):
+            raw = json.loads(path.read_bytes())
+            if raw.pop("format_version") != FORMAT_VERSION:
+                raise ValueError("another format")
+            return Results(**raw | {"measurements": [Measurement(**one) for one in raw["measurements"]]})
+
     def write(self, path: Path) -> None:
         """Write the results as JSON."""
         with atomic_file(path) as file:
             file.write(json.dumps({"format_version": FORMAT_VERSION, **asdict(self)}, indent=1).encode() + b"\n")
+
+
+def system_name(axes: Mapping[str, Axis]) -> str:
+    """The name of a system that is compared, with its layers if it is a bundle."""
+    return (
+        f"{axes['system']}, {axes['layers']} layer{'s' * (axes['layers'] != 1)}"
+        if axes["layers"] != NONE
+        else str(axes["system"])
+    )
 
 
 def heading(figure: str) -> str:
@@ -83,6 +136,8 @@ def heading(figure: str) -> str:
     if figure in HEADINGS:
         return HEADINGS[figure]
     rest, _, unit = figure.rpartition("_")
+    if unit == "words":
+        return f"{rest.removeprefix('ms_')} words, ms"
     if rest == "mib":
         return f"MiB after {int(unit):,} sentence{'s' if unit != '1' else ''}"
     return f"{rest.replace('_', ' ')}, {UNITS[unit]}" if rest and unit in UNITS else figure.replace("_", " ")
@@ -103,28 +158,6 @@ def shown(measurement: Measurement, figure: str) -> str:
     return number(100 * value if figure in SHARES else value / 1e6 if figure.endswith("bytes") else value)
 
 
-def by_others(
-    measurements: Iterable[Measurement], axis: str
-) -> dict[tuple[tuple[str, Axis], ...], dict[Axis, Measurement]]:
-    """Measurements by their values on all other axes, then by the value on this one."""
-    found: dict[tuple[tuple[str, Axis], ...], dict[Axis, Measurement]] = {}
-    for m in measurements:
-        found.setdefault(tuple((name, value) for name, value in m.axes.items() if name != axis), {})[m.axes[axis]] = m
-    return found
-
-
 def order(value: Axis) -> tuple[float, str]:
     """A key for sorting: numbers by size, then words by letter."""
     return (float("inf"), value) if isinstance(value, str) else (value, "")
-
-
-def fit_line(points: Mapping[float, float]) -> tuple[float, float, float, float]:
-    """The line through at least two figures by layers, by least squares.
-
-    Returns its value at no layers, what a layer adds, the root mean square of the residuals, and R².
-    """
-    layers, values = np.array(list(points.items()), dtype=float).T
-    slope, start = np.polyfit(layers, values, 1)
-    square = ((values - start - slope * layers) ** 2).mean()
-    variance = values.var()
-    return float(start), float(slope), float(np.sqrt(square)), float(1 - square / variance) if variance else 1.0

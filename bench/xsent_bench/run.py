@@ -4,35 +4,28 @@ import logging
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
-from statistics import median
-
-import numpy as np
 
 from xsent.backends.threads import available_cpus
 from xsent.bundle import Bundle, builtin_path
-from xsent.errors import DataError, MissingExtraError, XsentError
+from xsent.errors import DataError, MissingExtraError, XsentError, in_one_line
 from xsent_bench import LENGTHS, OURS
-from xsent_bench.bundles import Bundles, open_given, size
+from xsent_bench.bundles import Bundles, at_each_depth, open_given, size
 from xsent_bench.machine import Watch, environment
-from xsent_bench.peers import measure_peers
-from xsent_bench.quality import measure_quality, scores_in
+from xsent_bench.quality import check_tests, measure_stored
 from xsent_bench.report import write_report
-from xsent_bench.results import Axis, Measurement, Results
-from xsent_bench.roofline import measure_share
-from xsent_bench.systems import BLOCK, Say, Task, Turn, run_turn, take_turns
-from xsent_bench.training import BATCH, TrainingSpec, measure_training
+from xsent_bench.results import NONE, Axis, Measurement, Results, system_name
+from xsent_bench.shapes import write_model
+from xsent_bench.systems import SYSTEMS
+from xsent_bench.turns import Say, Task, run_turn, take_turns
 from xsent_export.options import Precision
 
 logger = logging.getLogger(__name__)
 
 RESULTS = "results.json"
 CUT_SHORT = "The run was ended early: this is what was measured by then."
-PEERS_QUICK = ("onnxruntime", "fastembed one by one")
-LONG = 100_000  # sentences over which the memory of some families is watched
-PERCENTILES = {"p50_ms": 50, "p95_ms": 95, "p99_ms": 99}
-STEADY = 50_000  # sentences; in a shorter stream memory grows because rows of the table are read for the first time
+WORDS = (8, 32, 128)  # of the sentences by which systems are compared
+RANDOM = "random weights: cost only"
 
 Step = tuple[str, Callable[[], Iterable[Measurement]]]  # a name, and what it measures when it is called
 
@@ -45,9 +38,7 @@ class Family:
     backend: str
     deepest: bool = False  # measure all layers only; with onnx also the depths of --bundle
     threads: int = 1  # sentences encoded at once
-    turns: int = 3  # of each encoder, a fresh process each
-    stream: int = 1000  # sentences over which the memory is watched; 0 for not at all
-    long: Sequence[int] = ()  # depths whose memory is watched over 100,000 instead, for its slope
+    turns: int = 2  # of each encoder, a fresh process each
 
     def name(self, layers: int) -> str:
         """The name of one of its encoders."""
@@ -63,78 +54,60 @@ class Family:
     def measure(
         self, bundles: Mapping[int, Bundle], lengths: Sequence[int], seconds: float, fail: Say
     ) -> Iterator[Measurement]:
-        """Measure the bundle of each depth for `seconds` a length and turn; one that fails is left out.
-
-        Latency and start are yielded after all turns, or after those so far on Ctrl-C; then memory.
-        """
+        """Measure the bundle of each depth, in turns; a length takes `seconds` of a turn."""
+        how: dict[str, str | int | None] = {"backend": self.backend, "threads": self.threads}
         depths = {self.name(layers): layers for layers in bundles}
         tasks = {
             name: Task(
                 str(bundles[layers].path),
-                OURS,
-                {"layers": layers, "backend": self.backend, "threads": self.threads},
-                lengths,
-                seconds,
+                settings={"layers": layers, **how},
+                memory=self.threads == 1,
+                tokens=lengths,
+                seconds=seconds,
             )
             for name, layers in depths.items()
         }
-        warm = {name: replace(task, seconds=0) for name, task in tasks.items()}
-        take_turns(warm, {name: [] for name in tasks}, fail)  # reads the files into the system's cache
-        tasks = {name: tasks[name] for name in warm}
-        found: dict[str, list[Turn]] = {name: [] for name in tasks}
-        axes: dict[str, dict[str, Axis]] = {
-            name: {"layers": depths[name], "precision": self.precision, "backend": self.backend} for name in tasks
-        }
-        try:
-            for _ in range(self.turns):
-                take_turns(tasks, found, fail)
-        finally:
-            for name, done in found.items():
-                if done:
-                    yield from latencies({**axes[name], "threads": self.threads}, done)
-                    if self.threads == 1:
-                        turns = [{"first_ms": turn.first_ms, "first_mib": turn.first_mib} for turn in done]
-                        yield Measurement.of_turns("start", axes[name], turns)
-        if self.stream:
-            streams: dict[str, list[Turn]] = {name: [] for name in tasks}
-            watched = {name: LONG if depths[name] in self.long else self.stream for name in tasks}
-            tasks = {name: replace(task, lengths=(), stream=watched[name]) for name, task in tasks.items()}
-            take_turns(tasks, streams, fail)
-            yield from (memory_of(axes[name], streams[name][0]) for name in tasks)
+        for name, turn in take_turns(tasks, self.turns, fail):
+            axes: dict[str, Axis] = {"layers": depths[name], "precision": self.precision, "backend": self.backend}
+            for tokens, figures in turn.by_tokens.items():
+                yield Measurement("latency", {**axes, "threads": self.threads, "tokens": tokens}, figures)
+            if self.threads == 1:
+                yield Measurement("process", axes, turn.process)
 
 
 @dataclass(frozen=True)
 class RunPlan:
-    """What is measured of the bundles."""
+    """What is measured of the bundles, and how long."""
 
     families: Sequence[Family]  # the most important first, in case the run is ended early
     lengths: Sequence[int] = LENGTHS  # tokens of the sentences that are timed, where a bundle takes them
     seconds: float = 0.3  # for each length in a turn
-    training: Sequence[int] = (1, 2, 4, 6)  # layers of the measured trainings
+    turns: int = 3  # of each system that is compared
+    sentences: int = 1_000  # in such a turn
 
 
 def quick_plan() -> RunPlan:
-    """About two minutes on two cores; without training, whose vocabulary alone takes half a minute."""
+    """What takes minutes."""
     families = [
-        Family("int8", "onnx", turns=2, stream=5_000),
-        Family("float32", "onnx", deepest=True, turns=2),
-        Family("int4-table", "onnx", deepest=True, turns=2),
-        Family("int8", "numpy", deepest=True, turns=2),
+        Family("int8", "onnx"),
+        Family("float32", "onnx", deepest=True),
+        Family("int4-table", "onnx", deepest=True),
+        Family("int8", "numpy", deepest=True),
     ]
-    return RunPlan(families, lengths=(8, 32, 128), training=())
+    return RunPlan(families, lengths=(8, 32, 128), turns=1, sentences=200)
 
 
 def full_plan() -> RunPlan:
-    """About fifteen minutes on two cores, with training."""
-    families = [Family("int8", "onnx", stream=5_000, long=(0, 2))]
+    """All that a report has."""
+    families = [Family("int8", "onnx", turns=3)]
     if (cpus := available_cpus()) > 1:
-        families.append(Family("int8", "onnx", threads=cpus, turns=2, stream=0))
+        families.append(Family("int8", "onnx", threads=cpus))
     families += [
-        Family("float32", "onnx", turns=2),
-        Family("int4-table", "onnx", turns=2),
-        Family("int8", "openvino", turns=2),
-        Family("int8", "numpy", turns=2),
-        Family("float32", "numpy", deepest=True, turns=2),
+        Family("float32", "onnx"),
+        Family("int4-table", "onnx"),
+        Family("int8", "openvino"),
+        Family("int8", "numpy"),
+        Family("float32", "numpy", deepest=True),
     ]
     return RunPlan(families)
 
@@ -159,31 +132,88 @@ def measure_plan(plan: RunPlan, bundles: Bundles, fail: Say) -> Iterator[Measure
         yield from family.measure(opened, plan.lengths, plan.seconds, fail)
 
 
-def latencies(axes: Mapping[str, Axis], turns: Sequence[Turn]) -> Iterator[Measurement]:
-    """The figures of each length: percentiles over the sentences of all turns, rates of the median turn.
+@dataclass(frozen=True)
+class Entrant:
+    """What is compared: a bundle at one of its depths, or another system."""
 
-    A percentile is left out where less than one sentence lies beyond it.
-    """
-    for tokens in turns[0].ms:
-        by_turn_ms = [turn.ms[tokens] for turn in turns]
-        all_ms = [ms for one in by_turn_ms for ms in one]
-        shares = {name: share for name, share in PERCENTILES.items() if (100 - share) * len(all_ms) >= 100}
-        rates = [turn.rates[tokens] for turn in turns]
-        figures = {name: float(np.percentile(all_ms, share)) for name, share in shares.items()}
-        figures |= {"sentences_per_second": median(rates), "tokens_per_second": tokens * median(rates)}
-        by_turn = {name: [float(np.percentile(ms, share)) for ms in by_turn_ms] for name, share in shares.items()}
-        by_turn |= {"sentences_per_second": rates, "tokens_per_second": [tokens * rate for rate in rates]}
-        yield Measurement("latency", {**axes, "tokens": tokens}, figures, by_turn)
+    axes: Mapping[str, Axis]  # system and layers
+    model: str
+    task: Task  # that opens it
+    bytes: float  # of its files
 
 
-def memory_of(axes: Mapping[str, Axis], turn: Turn) -> Measurement:
-    """The memory over a stream, plus growth per 10,000 sentences over the second half, if it is long enough."""
-    most = max(turn.memory)
-    figures = {"mib_1": turn.first_mib, **{f"mib_{n}": turn.memory[n] for n in turn.memory if n in (BLOCK, most)}}
-    if most >= STEADY:
-        half = min(number for number in turn.memory if number >= most / 2)
-        figures["slope_mib"] = (turn.memory[most] - turn.memory[half]) / (most - half) * 10_000
-    return Measurement("memory", axes, {**figures, "peak_mib": turn.peak_mib})
+@dataclass(frozen=True)
+class Comparison:
+    """Bundles at each of their depths and other systems, in turns, each turn in a fresh process."""
+
+    bundles: Sequence[Path]  # the first is called ours, the others by their folders
+    work: Path  # folder of the models with random weights, which are used again
+    others: Sequence[str] = tuple(SYSTEMS)
+    turns: int = 3
+    sentences: int = 1_000  # in a turn
+    tests: Path | None = None  # folder of test sets
+
+    def __post_init__(self) -> None:
+        if unknown := [name for name in self.others if name not in SYSTEMS]:
+            raise DataError(f"no system {', '.join(unknown)}; there are {', '.join(SYSTEMS)}")
+        if self.tests:
+            check_tests(self.tests)
+
+    def measure(self, fail: Say) -> Iterator[Measurement]:
+        """Sizes, costs and scores; a system that cannot be opened or fails is reported and left out."""
+        entrants = {system_name(one.axes): one for one in (*self._depths(), *self._others(fail))}
+        tasks = {name: replace(one.task, words=WORDS, sentences=self.sentences) for name, one in entrants.items()}
+        for name, turn in take_turns(tasks, self.turns, fail):
+            one = entrants[name]
+            yield Measurement("systems", {**one.axes, "model": one.model}, {**turn.process, "bytes": one.bytes})
+        for one in entrants.values() if self.tests else ():
+            if RANDOM not in one.model:
+                yield from self._scores(one, fail)
+
+    def _depths(self) -> Iterator[Entrant]:
+        """The bundles, the most layers first."""
+        names = [path.resolve().name for path in self.bundles]
+        for number, (name, path) in enumerate(zip(names, self.bundles, strict=True)):
+            unique = name if names.count(name) == 1 else str(path)
+            for bundle in reversed(at_each_depth(path)):
+                axes: dict[str, Axis] = {"system": unique if number else OURS, "layers": bundle.layers}
+                task = Task(str(bundle.path), settings={"layers": bundle.layers})
+                yield Entrant(axes, f"{bundle.name}, {bundle.precision}", task, size(bundle).figures["bytes"])
+
+    def _others(self, fail: Say) -> Iterator[Entrant]:
+        """The other systems; their models with random weights are written."""
+        tokenizer = Bundle.open(self.bundles[0]).tokenizer_path
+        for name, system in ((name, SYSTEMS[name]) for name in self.others if name != OURS):
+            try:
+                place = system.find() or write_model(system.model, tokenizer, self.work)
+            except Exception as error:  # any that the package which writes a model raises
+                text = in_one_line(error)
+                fail(f"{name}: {text if isinstance(error, XsentError) else f'{type(error).__name__}: {text}'}")
+                continue
+            files = [place] if place.is_file() else place.glob(system.files)
+            model = system.model if system.weights else f"{system.model}, {RANDOM}"
+            count = sum(file.stat().st_size for file in files if file.is_file())
+            yield Entrant({"system": name, "layers": NONE}, model, Task(str(place), name), count)
+
+    def _scores(self, one: Entrant, fail: Say) -> Iterator[Measurement]:
+        """Scores in the languages that all bundles have, of a bundle in its own if there are none."""
+        common = set.intersection(*(set(Bundle.open(path).languages) for path in self.bundles))
+        folder = one.task.folder if one.task.system == OURS else self.bundles[0]
+        spoken = SYSTEMS[one.task.system].languages or Bundle.open(folder).languages
+        languages = [code for code in spoken if len(common) < 2 or code in common]
+        every_cpu = {"threads": None} if one.task.system == OURS else {}
+        task = replace(one.task, settings={**one.task.settings, **every_cpu}, memory=False, threads=available_cpus())
+        name = f"quality of {system_name(one.axes)}"
+        logger.info("%s", name)
+        try:
+            turn = run_turn(replace(task, tests=str(self.tests), languages=languages))
+        except (DataError, OSError) as error:
+            fail(f"{name}: {error}")
+            return
+        for text in turn.failed:
+            fail(f"{name}: {text}")
+        for code, figures in turn.by_language.items():
+            yield Measurement("scores", {**one.axes, "language": code}, figures)
 
 
 def steps_of_run(
@@ -195,42 +225,19 @@ def steps_of_run(
     here, not after half an hour. The models that are made are kept in `work`, and used again.
     """
     plan = quick_plan() if quick else full_plan()
-    builtin = builtin_path()
     fail = results.failures.append
     made = Bundles(work, open_given(bundles, results.notes.append))
     names = {f"{layers} layers {precision}": one.fingerprint_of() for (layers, precision), one in made.given.items()}
     results.environment = {"bundles": names}
-    depths = made.depths[-1 if quick else 0 :]
-    shares = (measure_share([made.open(n, "int8"), made.open(n, "float32")]) for n in depths)
-    steps: list[Step] = [("grid", lambda: measure_plan(plan, made, fail)), ("share of the peaks", lambda: shares)]
-    if plan.training:
-        spec = TrainingSpec(str(work / "training"), steps=8)
-        steps.append(("training", lambda: measure_training(spec, plan.training, [BATCH], "cpu")))
-    if evaluate:
-        scores_in(evaluate)
-        steps.append(("quality", lambda: measure_quality([builtin, *bundles], evaluate, fail)))
-    if peers:
-        only, turns, number = (PEERS_QUICK, 1, 200) if quick else ((), 3, 1_000)
-        others = partial(measure_peers, builtin, work, only=only, turns=turns, number=number)
-        steps.append(("peers", lambda: others(note=results.notes.append, fail=lambda text: fail(f"peers: {text}"))))
+    others = [name for name, system in SYSTEMS.items() if peers and (system.weights or not quick)]
+    comparison = Comparison([builtin_path(), *bundles], work, others, plan.turns, plan.sentences, evaluate)
+    steps: list[Step] = [("grid", lambda: measure_plan(plan, made, fail))]
+    if evaluate and (evaluate / "tatoeba").is_dir():
+        languages = Bundle.open(builtin_path()).languages
+        steps.append(("stored", lambda: measure_stored(builtin_path(), evaluate / "tatoeba", languages)))
+    steps.append(("systems", lambda: comparison.measure(fail)))
     work.mkdir(parents=True, exist_ok=True)
     return steps
-
-
-def steps_of_peers(
-    results: Results, bundle: Path, work: Path, only: Sequence[str], turns: int, number: int, stream: int
-) -> list[Step]:
-    """Other systems and a bundle, its memory over a stream, and its share of the machine's peaks."""
-    note = results.notes.append
-    fail = results.failures.append
-    ours = Bundle.open(bundle)
-    axes: dict[str, Axis] = {"layers": ours.num_layers, "precision": ours.precision, "backend": "onnx"}
-    note(f"{turns} turns, {number:,} sentences.")
-    return [
-        ("peers", lambda: measure_peers(bundle, work, only=only, turns=turns, number=number, note=note, fail=fail)),
-        ("memory", lambda: [memory_of(axes, run_turn(Task(str(bundle), stream=stream)))] if stream else []),
-        ("share of the peaks", lambda: [measure_share([ours])]),
-    ]
 
 
 def measure_steps(results: Results, steps: Sequence[Step], folder: Path) -> Path:
@@ -242,30 +249,30 @@ def measure_steps(results: Results, steps: Sequence[Step], folder: Path) -> Path
     folder.mkdir(parents=True, exist_ok=True)
     machine = {**environment(), **results.environment}
     minutes = dict[str, float]()
-    with Watch() as watch:
-        try:
-            for name, measure in steps:
-                logger.info("%s", name)
-                began = time.perf_counter()
-                try:
-                    for measurement in measure():
-                        logger.info("%s", measurement)
-                        results.measurements.append(measurement)
-                        results.environment = {**machine, "meanwhile": watch.figures()}
-                        results.write(folder / RESULTS)
-                except (XsentError, ImportError, OSError, ValueError) as error:
-                    results.failures.append(f"{name}: {error}")
-                minutes[name] = (time.perf_counter() - began) / 60
-        except BaseException as error:
-            reason = f" {type(error).__name__}: {error}" if isinstance(error, Exception) else ""
-            results.notes.append(CUT_SHORT + reason)
-            raise
-        finally:
-            results.environment = {**machine, "meanwhile": watch.figures(), "minutes": minutes}
-            results.notes += watch.warnings()
-            results.write(folder / RESULTS)
-            report = write_report(results, folder)
-            logger.info("the report: %s", report)
+    watch = Watch()
+    try:
+        for name, measure in steps:
+            logger.info("%s", name)
+            began = time.perf_counter()
+            try:
+                for measurement in measure():
+                    logger.info("%s", measurement)
+                    results.add(measurement)
+                    results.environment = {**machine, "meanwhile": watch.figures()}
+                    results.write(folder / RESULTS)
+            except (XsentError, ImportError, OSError, ValueError) as error:
+                results.failures.append(f"{name}: {error}")
+            minutes[name] = (time.perf_counter() - began) / 60
+    except BaseException as error:
+        reason = f" {type(error).__name__}: {error}" if isinstance(error, Exception) else ""
+        results.notes.append(CUT_SHORT + reason)
+        raise
+    finally:
+        results.environment = {**machine, "meanwhile": watch.figures(), "minutes": minutes}
+        results.notes += watch.warnings()
+        results.write(folder / RESULTS)
+        report = write_report(results, folder)
+        logger.info("the report: %s", report)
     if not results.measurements:
         raise DataError(f"nothing could be measured; {'; '.join(results.failures) or 'there was nothing to do'}")
     return report

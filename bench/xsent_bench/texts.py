@@ -33,10 +33,10 @@ HALVES = {  # beginnings and ends of sentences
 }
 
 
-def sentences(number: int, languages: str = "en fr de es") -> list[str]:
-    """Different sentences, the languages in turn."""
+def sentences(number: int, languages: str = "en fr de es", words: Sequence[int] = WORDS) -> list[str]:
+    """Different sentences, the languages in turn, each with its number and so many words."""
     sources = [chain.from_iterable(map(str.split, _endless([language]))) for language in languages.split()]
-    return [" ".join([str(n), *islice(sources[n % len(sources)], WORDS[n % len(WORDS)])]) for n in range(number)]
+    return [" ".join([str(n), *islice(sources[n % len(sources)], words[n % len(words)])]) for n in range(number)]
 
 
 def mixed(number: int) -> Iterator[str]:

@@ -1,8 +1,5 @@
 """The results of a run that never was: numbers that can be checked by hand."""
 
-import json
-from pathlib import Path
-
 from xsent_bench.results import Measurement, Results
 
 LAYERS = (0, 1, 2, 3, 4, 6)
@@ -15,16 +12,9 @@ def made_up_results() -> Results:
         "xsent-bench --out x<1>",
         {"processor": "Abacus <3>", "cpus": 2, "governor": "", "versions": {"python": "3.11"}, "threads": {}},
         [*costs(), *others()],
-        ["Weights are random.", "peer fastembed: batches of 256."],
+        ["Weights are random."],
         ["onnx of LaBSE: pip install 'xsent[peers]'"],
     )
-
-
-def read_results(path: Path) -> Results:
-    """What `Results.write` wrote."""
-    raw = json.loads(path.read_bytes())
-    assert raw.pop("format_version") == 1
-    return Results(**{**raw, "measurements": [Measurement(**row) for row in raw["measurements"]]})
 
 
 def costs() -> list[Measurement]:
@@ -39,26 +29,31 @@ def costs() -> list[Measurement]:
             found.append(Measurement("latency", axes, figures))
         for precision, mib in (("int8", 70), ("float32", 180)):
             axes = {"layers": layers, "precision": precision, "backend": "onnx"}
-            figures = {"mib_1": mib + layers, "mib_1000": mib + 3 + layers, "mib_100000": mib + 5 + layers}
-            found.append(Measurement("memory", axes, {**figures, "slope_mib": 0.01, "peak_mib": mib + 9}))
-            found.append(Measurement("start", axes, {"first_ms": 140 + layers, "first_mib": mib}))
+            figures = {"mib_1": mib + layers, "mib_1000": mib + 3 + layers, "peak_mib": mib + 9}
+            found.append(Measurement("process", axes, {"first_ms": 140 + layers, **figures}))
+            if layers == LAYERS[-1]:
+                latency = {**axes, "threads": 1, "tokens": 32}
+                found += [Measurement("latency", latency, {"p50_ms": 9.0})] * (precision == "float32")
         found.append(Measurement("size", {"layers": layers, "precision": "int8"}, {"bytes": 26e6 + 2e6 * layers}))
     return found
 
 
 def others() -> list[Measurement]:
-    """Everything else."""
-    share = {"tokenisation": 0.03, "int8_peak": 0.55, "float_peak": 0.2, "gib_per_second": 12.5}
-    found = [Measurement("share", {"layers": 2}, share)]
-    for layers, seconds, mib in ((0, 0.1, 500), (1, 0.6, 1000), (6, 1.2, 1500)):
-        costs = {"step_seconds": seconds, "pairs_per_second": 128 / seconds, "peak_mib": mib}
-        found.append(Measurement("training", {"layers": layers, "batch": 128, "device": "CPU"}, costs))
-    for name, layers, ms, size in (("builtin", 0, 0.05, 26e6), ("builtin", 2, 0.69, 30e6), ("other", 2, 0.8, 40e6)):
-        across = {} if layers else {"across": 91.5}
-        worth = {"sib": 60 + 5 * layers, "sts": 70 + layers, "p50_ms": ms, "bytes": size}
-        worth = {"tatoeba": 90.0 + layers, **across, **worth}
-        found.append(Measurement("quality", {"bundle": name, "layers": layers, "precision": "int8"}, worth))
-    for system, model, rate, first in (("xsent", "builtin", 3000, 150), ("fastembed", "MiniLM", 260, 300)):
-        turn = {"sentences_per_second": rate, "first_ms": first}
-        found.append(Measurement.of_turns("peers", {"system": system, "model": model}, [turn]))
+    """Systems with their scores, and vectors as they are stored."""
+    found = []
+    for name, layers, ms, xx_en in (*(("xsent", n, 0.1 + n, 90.0 + n / 2) for n in LAYERS), ("slow", "–", 9.0, 92.5)):
+        axes = {"system": name, "layers": layers}
+        costs = {"first_ms": 150, "mib_1000": 80, "ms_32_words": ms, "batched_per_second": 1000 / ms, "bytes": 20e6}
+        found.append(Measurement("systems", {**axes, "model": "a model"}, costs))
+        for language, more in (("en", 5), ("fr", 1), ("de", -1)):
+            scores = {"topics": 80.0 + more, "sklearn": 75.0 + more, "similarity": 70.0 + more}
+            if language != "en":
+                scores |= {"xx_en": xx_en + more, "en_xx": xx_en, "flores": 0.5}
+                scores |= {} if layers in (LAYERS[-1], "–") else {"across": 91.5}
+            found.append(Measurement("scores", {**axes, "language": language}, scores))
+    random = {"system": "fastembed", "layers": "–", "model": "MiniLM, random weights: cost only"}
+    found.append(Measurement("systems", random, {"first_ms": 300, "ms_32_words": 0.05}))
+    for precision, size in (("float32", 1536), ("int8", 384)):
+        figures = {"xx_en": 94.1, "en_xx": 94.2, "vector_size": size}
+        found.append(Measurement("stored", {"dimensions": 384, "precision": precision}, figures))
     return found

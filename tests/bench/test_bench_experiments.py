@@ -3,16 +3,18 @@
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 from commands import is_one_line, write_lines
 from toy_documents import ToyEncoder, toy_documents
 from typer.testing import CliRunner
 
+from experiments import noise, notes, parallel, roofline, serving, sharing, stores, stream, zero_shot
+from experiments.noise import KINDS
 from xsent import SentenceEncoder
+from xsent.bundle import Bundle
 from xsent.errors import DataError
-from xsent_bench import experiments, retrieval, zero_shot
-from xsent_bench.noise import KINDS
 
 LINES = {code: [line for document in toy_documents(code, 20) for line in document] for code in ("en", "fr")}
 
@@ -25,21 +27,26 @@ def cells(text: str) -> list[list[str]]:
 @pytest.mark.network
 @pytest.mark.filterwarnings("ignore::xsent.UnknownTextWarning", "ignore::xsent.LongSentenceWarning")
 @pytest.mark.parametrize(
-    ("arguments", "heading", "rows"),
+    ("experiment", "arguments", "heading", "rows"),
     [
-        (["stream", "--number", "200"], "after | open files | sentences/s | cpu, ms | held, MiB", 10),
-        (["serving", "--requests", "20", "--clients", "2"], "how | sentences/s | p50, ms | p95, ms | p99, ms", 3),
-        (["sharing", "--processes", "2"], "backend | processes | private, MiB | shared, MiB | table, MiB", 2),
+        (stream, ["--number", "200"], "after | open files | sentences/s | cpu, ms | held, MiB", 10),
+        (serving, ["--requests", "20", "--clients", "2"], "how | sentences/s | p50, ms | p95, ms | p99, ms", 3),
+        (sharing, ["--processes", "2"], "backend | processes | private, MiB | shared, MiB | table, MiB", 2),
     ],
 )
 def test_an_experiment_prints_its_table(
-    mini_bundle: Path, monkeypatch: pytest.MonkeyPatch, arguments: Sequence[str], heading: str, rows: int
+    mini_bundle: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    experiment: ModuleType,
+    arguments: Sequence[str],
+    heading: str,
+    rows: int,
 ) -> None:
-    if arguments[0] == "sharing" and not Path("/proc/self/smaps").exists():
+    if experiment is sharing and not Path("/proc/self/smaps").exists():
         pytest.skip("the system does not say what is shared")
-    monkeypatch.setattr(experiments, "REQUESTS", 5)
-    monkeypatch.setattr(experiments, "sentences", lambda number: ["Anna sees Boris."] * number)
-    result = CliRunner().invoke(experiments.app, [arguments[0], str(mini_bundle), *arguments[1:]])
+    monkeypatch.setattr(serving, "REQUESTS", 5)
+    monkeypatch.setattr(experiment, "sentences", lambda number: ["Anna sees Boris."] * number, raising=False)
+    result = CliRunner().invoke(experiment.app, [str(mini_bundle), *arguments])
     assert result.exit_code == 0, result.output
     lines = result.stdout.splitlines()
     assert lines[0].startswith(f"| {heading} |") and len(cells(result.stdout)) == 2 + rows
@@ -49,24 +56,24 @@ def test_stores_are_measured_without_missing_packages(monkeypatch: pytest.Monkey
     for name in ["lancedb", "lancedb.index"]:  # another test may have imported them
         monkeypatch.setitem(sys.modules, name, None)
     run = CliRunner()
-    result = run.invoke(experiments.app, ["stores", "--rows", "1000", "--stores", "memory,disk"])
+    result = run.invoke(stores.app, ["--rows", "1000", "--stores", "memory,disk"])
     assert [line.split()[2:4] for line in result.stdout.splitlines()] == [
         *(["store", "MiB"], ["memory", "1"], ["disk", "1"])
     ]
     for names, message in [("disk,database", "pip install 'xsent[database]'"), ("drum", "must be one of memory, disk")]:
-        refused = run.invoke(experiments.app, ["stores", "--stores", names])
+        refused = run.invoke(stores.app, ["--stores", names])
         assert refused.exit_code == 1 and is_one_line(refused.stderr) and message in refused.stderr
 
 
-@pytest.mark.parametrize("command", ["stream", "serving", "sharing"])
-def test_a_missing_bundle_is_one_line(command: str) -> None:
-    result = CliRunner().invoke(experiments.app, [command, "no/such/bundle"])
+@pytest.mark.parametrize("experiment", [stream, serving, sharing, roofline], ids=lambda module: module.__name__)
+def test_a_missing_bundle_is_one_line(experiment: ModuleType) -> None:
+    result = CliRunner().invoke(experiment.app, ["no/such/bundle"])
     assert result.exit_code == 1 and is_one_line(result.stderr)
 
 
 def test_every_stretch_of_a_stream_has_different_sentences_of_the_same_lengths() -> None:
-    size = experiments.BEGINNINGS
-    texts = list(experiments.different_sentences(2 * size))
+    size = stream.BEGINNINGS
+    texts = list(stream.different_sentences(2 * size))
     assert len(set(texts)) == 2 * size and sum(map(len, texts[:size])) == sum(map(len, texts[size:]))
 
 
@@ -78,10 +85,10 @@ def folder(tmp_path: Path) -> Path:
 
 
 def test_documents_are_aligned_by_every_row_of_the_paper(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert retrieval.make_documents("abcdefg", 3, 3) == ["abc", "def"]
-    monkeypatch.setattr(retrieval, "WINDOWS", [(3, 3), (4, 1)])
-    text = retrieval.measure_documents(ToyEncoder(), folder, ["en", "fr"], command="xsent-bench documents x")
-    assert text.startswith("# Document alignment\n\n`xsent-bench documents x`") and text.count("m = ") == 2
+    assert parallel.make_documents("abcdefg", 3, 3) == ["abc", "def"]
+    monkeypatch.setattr(parallel, "WINDOWS", [(3, 3), (4, 1)])
+    text = parallel.measure_documents(ToyEncoder(), folder, ["en", "fr"])
+    assert text.startswith("# Document alignment\n\n") and text.count("m = ") == 2
     found = cells(text)
     assert found[0] == ["row", "en–fr", "mean"] and len(found) == 2 * 10
     assert all(row[1] == row[2] for row in found if row[0].startswith(("biased, ", "debiased, ")))
@@ -98,12 +105,12 @@ def test_files_that_are_not_parallel(folder: Path, languages: str, message: str)
     for code, text in (("de", "one line\n"), ("it", ""), ("pt", "")):
         (folder / f"{code}.txt").write_text(text)
     with pytest.raises((DataError, ValueError), match=message):
-        retrieval.measure_documents(ToyEncoder(), folder, languages.split(), command="")
+        parallel.measure_documents(ToyEncoder(), folder, languages.split())
 
 
 def test_lines_and_duplicates_are_looked_for(mini_bundle: Path, folder: Path) -> None:
     encoder = SentenceEncoder(mini_bundle, threads=1)
-    found = cells(retrieval.measure_finding(encoder, folder, ["en", "fr"], command="xsent-bench finding x"))
+    found = cells(parallel.measure_finding(encoder, folder, ["en", "fr"]))
     shares = {row[0]: tuple(map(float, row[1:])) for row in found[2:6]}
     assert list(shares) == ["its translation", "its first four words", "three of its words", "its rarest word"]
     assert all(words >= meaning for name, (meaning, words) in shares.items() if name != "its translation")
@@ -115,12 +122,12 @@ def test_lines_and_duplicates_are_looked_for(mini_bundle: Path, folder: Path) ->
 @pytest.mark.filterwarnings("ignore::xsent.UnknownTextWarning")
 def test_noise_is_measured_as_it_is_and_cleaned(tmp_path: Path) -> None:
     write_lines(tmp_path / "en-de.tsv", ["The cat sleeps.\tDie Katze schläft.", "It rains.\tEs regnet."])
-    result = CliRunner().invoke(experiments.app, ["noise", str(tmp_path), "--languages", "de"])
+    result = CliRunner().invoke(noise.app, [str(tmp_path), "--languages", "de"])
     assert result.exit_code == 0, result.output
     found = {row[0]: row[1:] for row in cells(result.stdout)}
     assert found["none"] == ["100.0", "+0.0", "100.0", "+0.0"] and len(found) == 2 + len(KINDS)
     assert found["ANSI colours"][2:] == ["100.0", "+0.0"]
-    missing = CliRunner().invoke(experiments.app, ["noise", str(tmp_path), "--languages", "fr"])
+    missing = CliRunner().invoke(noise.app, [str(tmp_path), "--languages", "fr"])
     assert missing.exit_code == 1 and is_one_line(missing.stderr)
 
 
@@ -130,14 +137,14 @@ def test_questions_to_a_folder_are_counted(mini_bundle: Path, tmp_path: Path) ->
     (tmp_path / "notes" / "b.md").write_text("Clara\n")
     asked = ["kind\tlanguage\tquestion\tfile\tanswer", "plain\ten\tAnna sees Boris\tBoris.md\tAnna sees Boris"]
     questions = write_lines(tmp_path / "questions.tsv", [*asked, "other\tfr\tClara\tb.md\tnowhere"])
-    call = ["notes", str(tmp_path / "notes"), str(questions), "--model", str(mini_bundle), "--missed"]
-    result = CliRunner().invoke(experiments.app, call)
+    call = [str(tmp_path / "notes"), str(questions), "--model", str(mini_bundle), "--missed"]
+    result = CliRunner().invoke(notes.app, call)
     assert result.exit_code == 0, result.output
     lines = [line.split() for line in result.stdout.splitlines()]
     assert lines[1][:2] == ["all", "2"] and lines[1][2:] == ["50.0"] * 9
     assert [line[0] for line in lines[1:]] == ["all", "plain", "other", "en", "fr", "other"]
     write_lines(questions, ["a", "b"])
-    result = CliRunner().invoke(experiments.app, call)
+    result = CliRunner().invoke(notes.app, call)
     assert result.exit_code == 1 and is_one_line(result.stderr) and "questions.tsv:2: 1 columns" in result.stderr
 
 
@@ -153,10 +160,27 @@ def test_labels_by_description_and_by_training(
         for name in ("train", "test"):
             write_lines(tmp_path / language / f"{name}.tsv", ["index_id\tcategory\ttext", *rows])
     monkeypatch.setattr(zero_shot, "NUMBERS", (0, 4))
-    call = ["zero-shot", str(tmp_path), "--model", str(mini_bundle)]
-    result = CliRunner().invoke(experiments.app, call)
+    call = [str(tmp_path), "--model", str(mini_bundle)]
+    result = CliRunner().invoke(zero_shot.app, call)
     assert result.exit_code == 0, result.output
     found = [line.split() for line in result.stdout.splitlines()[1:]]
     assert [row[:2] for row in found] == [["0", "description"], ["4", "description"], ["4", "training"]]
     assert all(0 <= float(share) <= 100 for row in found for share in row[2:])
     assert found[2][2] == "100.0"
+
+
+@pytest.mark.filterwarnings("ignore::xsent.LongSentenceWarning")
+def test_a_share_of_the_peak_by_hand(mini_bundle: Path, deep_bundle: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # Two layers of 32 x (96 + 32 + 64) + 64 x 32 weights, and attention of 7 x 7 x 32, twice: 5 tokens in their frame.
+    whole = 2 * 7 * 2 * (32 * 96 + 32 * 32 + 32 * 64 + 64 * 32) + 2 * 4 * 49 * 32
+    mini = Bundle.open(mini_bundle)
+    assert [roofline.operations(Bundle.open(deep_bundle, n), 5) for n in (0, 1, 2)] == [0, whole / 2, whole]
+    with monkeypatch.context() as patch:
+        patch.setattr(roofline, "time_each", lambda run, inputs, least: [0.5])
+        assert roofline.share_of_peak(mini, lambda: 64_000.0, 5) == pytest.approx(whole / 0.5 / 64_000)
+    assert roofline.float_peak(rounds=1) > 0 and roofline.bandwidth(numbers=1000, rounds=1) > 0
+    for name, value in (("int8_peak", 1e12), ("float_peak", 1e12), ("bandwidth", 7.0)):
+        monkeypatch.setattr(roofline, name, lambda value=value: value)
+    found = roofline.shares(mini, mini)
+    assert list(found) == ["tokenisation", "int8_peak", "float_peak", "gib_per_second"]
+    assert 0 < found["tokenisation"] < 1 and 0 < found["int8_peak"] < 1 and found["gib_per_second"] == 7

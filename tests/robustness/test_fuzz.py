@@ -386,7 +386,6 @@ LONG = {
     "watchfiles.watch": (),
     "xsent.cli.doctor.examine": (),
     "xsent_bench.run.measure_steps": Path("notes.txt"),
-    "xsent_bench.ablation.Ablation.run": "",
 }
 
 

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 from commands import Runner, assert_refused
 
+from experiments.noise import KINDS
 from xsent import SentenceEncoder, UnknownTextWarning
 from xsent.clean import clean_text
-from xsent_bench.noise import KINDS
 
 TEXT = "Wir haben gestern 3,5 Kilometer zurückgelegt, weil's schön war."
 # Kinds that change nothing, or are folded by every encoder; and what nothing can repair.

@@ -1,29 +1,22 @@
-"""Other systems and ours, in turns, each turn in a fresh process, on models with random weights in the true shape."""
+"""Models with random weights in the true shape of others: their cost is right, their vectors are nonsense."""
 
 import io
 import json
 import shutil
 import warnings
-from collections.abc import Iterator, Sequence
 from contextlib import redirect_stderr, redirect_stdout
-from importlib.metadata import version
 from itertools import count, islice
 from pathlib import Path
 
 import numpy as np
 
-from xsent.bundle import TOKENIZER, Bundle, file_digest
-from xsent.errors import DataError, XsentError, in_one_line, require_extra
+from xsent.bundle import TOKENIZER, file_digest
 from xsent.files.atomic import atomic_folder
-from xsent_bench import OURS
-from xsent_bench.report import PEER, PEER_FIGURES
-from xsent_bench.results import Measurement
-from xsent_bench.systems import BARE, MINILM, SMALL, STATIC, SYSTEMS, Say, Task, Turn, take_turns
+from xsent_bench.systems import MINILM, SMALL, STATIC
 from xsent_export.formats.tokenizer import write_tokenizer
 from xsent_train.data.vocabulary import ModelProto, SentencePiece
 from xsent_train.model import ModelConfig
 
-ENCODING_FIGURES = ("sentences_per_second", "latency_ms")  # which a bare process lacks
 # Pieces (rows of the table), dimensions and layers. The table of all-MiniLM-L6 has 30,522 rows, but our tokenizer more.
 SHAPES = {MINILM: (250_037, 384, 12), SMALL: (48_000, 384, 6), STATIC: (500_353, 256, 0)}
 LONGEST = 512  # tokens
@@ -31,47 +24,6 @@ LONGEST = 512  # tokens
 FIRST_SYLLABLE = ord("가")
 SYLLABLES = 11_172
 INPUTS = ("input_ids", "attention_mask", "token_type_ids")
-
-
-def measure_peers(
-    bundle: Path, work: Path, *, only: Sequence[str], turns: int, number: int, note: Say, fail: Say
-) -> Iterator[Measurement]:
-    """Compare a bundle with other systems in `turns` turns of `number` sentences; Ctrl-C yields what was measured.
-
-    Runs ours and the systems of `SYSTEMS` that are named, or all. Their models are kept in `work` and used again. How
-    each runs is noted; a system that fails is reported and left out of later turns.
-    """
-    if unknown := [name for name in only if name not in SYSTEMS]:
-        raise DataError(f"no system {', '.join(unknown)}; there are {', '.join(SYSTEMS)}")
-    ours = Bundle.open(bundle)
-    tasks = dict[str, Task]()
-    found = dict[str, list[Turn]]()
-    try:
-        for name in (name for name in SYSTEMS if name in (OURS, *only) or not only):
-            try:
-                with require_extra("peers"):
-                    tasks[name] = Task(str(prepare_model(name, ours, work)), name, sentences=number)
-            except Exception as error:  # any that the package which writes the model raises
-                text = in_one_line(error)
-                fail(f"{name}: {text if isinstance(error, XsentError) else f'{type(error).__name__}: {text}'}")
-        found = {name: [] for name in tasks}
-        for _ in range(turns):
-            take_turns(tasks, found, fail)
-    finally:
-        for name in (name for name, done in found.items() if done):
-            note(f"{PEER}{name}: {SYSTEMS[name].settings}.")
-            model = "none" if name == BARE else SYSTEMS[name].model or ours.name
-            figures = [figure for figure in PEER_FIGURES if name != BARE or figure not in ENCODING_FIGURES]
-            by_turn = [{figure: vars(turn)[figure] for figure in figures} for turn in found[name]]
-            yield Measurement.of_turns("peers", {"system": name, "model": model}, by_turn)
-
-
-def prepare_model(name: str, ours: Bundle, work: Path) -> Path:
-    """The folder of the model that a system runs, made if it is another system's."""
-    for package in SYSTEMS[name].needs:
-        version(package)  # raises if it is missing
-    model = SYSTEMS[name].model
-    return write_model(model, ours.tokenizer_path, work) if model else ours.path
 
 
 def write_model(name: str, tokenizer: Path, work: Path) -> Path:

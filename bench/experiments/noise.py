@@ -1,18 +1,25 @@
-"""What noise costs that mails, chats, logs, scans and exports add: translations found from noisy sentences."""
+"""What noise costs that mails, chats, logs, scans and exports add: docs/lab/noise.md."""
 
 import random
 import re
 import unicodedata
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
+from typing import Annotated
 
 import numpy as np
+import typer
 
-from xsent.encoder import SentenceEncoder
+from xsent.cli.options import split_names
+from xsent.cli.terminal import one_line_errors
+from xsent.encoder import SentenceEncoder, UnknownTextWarning
 from xsent.files.text import read_fields
 from xsent.precision import Vectors
 from xsent_bench.report import Table
+
+app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
 
 Noise = Callable[[str, random.Random], str]
 
@@ -111,6 +118,19 @@ KINDS: dict[str, Noise] = {
 }
 
 
+@app.command()
+@one_line_errors()
+def noise(
+    folder: Annotated[Path, typer.Argument(help="A folder with en-XX.tsv, such as Tatoeba's: English, translation.")],
+    bundle: Annotated[Path | None, typer.Option(help="A bundle; default: the built-in one.")] = None,
+    languages: Annotated[str, typer.Option(help="Languages of the noisy texts, commas between.")] = "fr,de,pt,ru",
+    lines: Annotated[int, typer.Option(min=2, help="Pairs of each language.")] = 200,
+) -> None:
+    """Measure what noise of mails, chats, logs, scans and exports costs, as it is and with --clean."""
+    warnings.simplefilter("ignore", UnknownTextWarning)  # some kinds are not far from another language
+    typer.echo(measure_noise(bundle, folder, split_names(languages), lines))
+
+
 def measure_noise(bundle: Path | None, folder: Path, languages: Sequence[str], lines: int) -> str:
     """P@1 of noisy sentences, whose translations are looked for among clean ones in English; a table in Markdown.
 
@@ -142,3 +162,7 @@ def _found(encoder: SentenceEncoder, texts: Sequence[str], english: Vectors, noi
     vectors = encoder.encode([noise(text, seeded) for text in texts], on_long="split")
     nearest = english[(vectors @ english.T).argmax(axis=1)]
     return float((nearest == english).all(axis=1).mean())
+
+
+if __name__ == "__main__":
+    app()

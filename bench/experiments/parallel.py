@@ -1,4 +1,7 @@
-"""What is found in parallel text: translations of documents, passages by meaning and by words, and duplicates."""
+"""What is found in parallel text: translations of documents, passages by meaning and by words, and duplicates.
+
+Results: docs/lab/documents.md and docs/lab/finding.md.
+"""
 
 import random
 import re
@@ -8,9 +11,13 @@ from itertools import product
 from math import comb
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Annotated
 
 import numpy as np
+import typer
 
+from xsent.cli.options import BundleOption, split_names
+from xsent.cli.terminal import one_line_errors
 from xsent.documents.encoder import DocumentEncoder, EncodesStreams
 from xsent.encoder import OnLong, SentenceEncoder
 from xsent.errors import DataError
@@ -24,6 +31,11 @@ from xsent.search.write import Document, update_index
 from xsent.similarity import cosine_similarity
 from xsent_bench.report import Table
 
+app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
+
+FolderArgument = Annotated[
+    Path, typer.Argument(help="Folder with XX.txt for each language; equal lines are translations.")
+]
 # Sentences a document, and lines from the start of one to the next. Any good encoder aligns documents that do not
 # overlap; windows that start at every line differ from their neighbours in one sentence at each end.
 WINDOWS = ((4, 4), (8, 1), (16, 1))
@@ -31,6 +43,17 @@ METRICS: Mapping[str, Margin] = {"cosine": "absolute", "margin": "ratio"}
 QUERIES = 300
 COSINE = 0.75  # least cosine of two sentences that say the same, without others to compare
 WORD = re.compile(r"\w+")
+
+
+@app.command()
+@one_line_errors()
+def documents(
+    folder: FolderArgument,
+    languages: Annotated[str, typer.Option(help="Codes; the first is aligned with each other one.")] = "en,fr,de,es,it",
+    model: BundleOption = None,
+) -> None:
+    """Align parallel documents: biased or debiased, mean or weighted, cosine or margin (LAWDR)."""
+    typer.echo(measure_documents(SentenceEncoder(model), folder, split_names(languages)))
 
 
 def read_parallel(folder: Path, languages: Sequence[str]) -> dict[str, list[str]]:
@@ -58,7 +81,7 @@ class CachedEncoder:
         return (self._vectors[sentence] for sentence in sentences)
 
 
-def measure_documents(encoder: EncodesStreams, folder: Path, languages: Sequence[str], *, command: str) -> str:
+def measure_documents(encoder: EncodesStreams, folder: Path, languages: Sequence[str]) -> str:
     """Align parallel documents with every row of LAWDR's tables 3 and 4; the report in Markdown."""
     if len(set(languages)) < 2:
         raise ValueError(f"languages = {','.join(languages)} must be at least two different ones")
@@ -66,7 +89,7 @@ def measure_documents(encoder: EncodesStreams, folder: Path, languages: Sequence
     cached = CachedEncoder(encoder, (line for lines in texts.values() for line in lines))
     first, *others = texts
     about = "Recall in per cent of one-to-one alignment (LAWDR, tables 3 and 4)."
-    report = ["# Document alignment", f"`{command}`", about]
+    report = ["# Document alignment", about]
     for length, step in WINDOWS:
         rows, note = alignment_rows(cached, texts, length, step)
         table = Table(["row", *(f"{first}–{other}" for other in others), "mean"], rows)
@@ -108,7 +131,18 @@ def make_documents(lines: Sequence[str], length: int, step: int) -> list[Sequenc
     return [lines[start : start + length] for start in range(0, len(lines) - length + 1, step)]
 
 
-def measure_finding(encoder: SentenceEncoder, folder: Path, languages: Sequence[str], *, command: str) -> str:
+@app.command()
+@one_line_errors()
+def finding(
+    folder: FolderArgument,
+    languages: Annotated[str, typer.Option(help="Codes; the lines of the first are searched.")] = "en,fr,de,es,it",
+    model: BundleOption = None,
+) -> None:
+    """Measure how many lines are found by meaning and by words, and how many duplicates within one text."""
+    typer.echo(measure_finding(SentenceEncoder(model), folder, split_names(languages)))
+
+
+def measure_finding(encoder: SentenceEncoder, folder: Path, languages: Sequence[str]) -> str:
     """Look for lines of parallel text by several kinds of queries, and for duplicates; two tables in Markdown."""
     texts = read_parallel(folder, languages)
     first, second, *_ = texts
@@ -116,7 +150,6 @@ def measure_finding(encoder: SentenceEncoder, folder: Path, languages: Sequence[
     repeated = Table(["text", "score", "precision", "recall"], duplicate_rows(encoder, texts))
     return "\n\n".join(
         [
-            f"`{command}`",
             f"Lines in {first} found first, of {len(texts[first]):,}, in per cent of {QUERIES} queries.",
             searched.markdown(),
             f"Pairs within one text that say the same, in per cent: margin from {THRESHOLD}, cosine from {COSINE}.",
@@ -178,3 +211,7 @@ def duplicate_rows(encoder: SentenceEncoder, texts: Mapping[str, Sequence[str]])
             right = int((owners[found[:, 0]] == owners[found[:, 1]]).sum())
             rows.append([name, score, f"{100 * right / max(len(found), 1):.1f}", f"{100 * right / true:.1f}"])
     return rows
+
+
+if __name__ == "__main__":
+    app()

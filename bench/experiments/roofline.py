@@ -1,43 +1,59 @@
 """Where the time of a sentence goes, and how near it comes to the limits of the machine, on one thread.
 
-In a child: python -m xsent_bench.roofline LAYERS INT8-BUNDLE [FLOAT32-BUNDLE]
+The peaks are those of large matrix products on one thread; the arithmetic is counted for every layer on every token.
+Sentences have 32 tokens, and 20 in the mean for the share of tokenisation. Memory: what one thread reads from arrays
+that are larger than the caches.
 """
 
 import math
 import re
-import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+from pathlib import Path
 from statistics import median
+from typing import Annotated
 
 import numpy as np
 import onnxruntime
+import typer
 from onnx import helper, numpy_helper
 
 from xsent.backends.base import open_backend
-from xsent.bundle import Bundle
+from xsent.bundle import Bundle, builtin_path
+from xsent.cli.options import BundleArgument
+from xsent.cli.terminal import one_line_errors
 from xsent.cpu import time_each
 from xsent.encoder import SentenceEncoder
 from xsent.tokenizer import Tokenizer
-from xsent_bench.processes import answers, say, serve_parent
+from xsent_bench.bundles import at_each_depth
+from xsent_bench.report import listing
 from xsent_bench.results import Measurement
 from xsent_bench.texts import sentences
 from xsent_export.graph import IR_VERSION, OPSET
 from xsent_train.tokens import FRAME
+
+app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
 
 ROWS, INNER, COLUMNS = 512, 1024, 1024  # of the product that the peak is taken from
 ROUNDS, TURNS = 15, 5
 ARRAY = 2**24  # numbers in each of two arrays: 128 MiB in all, more than any cache
 
 
-def measure_share(bundles: Sequence[Bundle]) -> Measurement:
-    """The shares of one depth in 8 bits and, for the distance to the float peak, in float32, from a fresh process."""
-    layers = bundles[0].layers
-    (figures,) = answers("xsent_bench.roofline", [str(layers), *(str(bundle.path) for bundle in bundles)])
-    return Measurement("share", {"layers": layers}, figures)
+@app.command()
+@one_line_errors()
+def roofline(
+    bundle: BundleArgument = None,
+    float32: Annotated[Path | None, typer.Option(help="The same in float32, for the float peak.")] = None,
+) -> None:
+    """Measure the shares of tokenisation and of the processor's peaks, at each depth of a bundle."""
+    found = []
+    for one in at_each_depth(bundle or builtin_path()):
+        other = Bundle.open(float32, one.layers) if float32 else None
+        found.append(Measurement("share", {"layers": one.layers}, shares(one, other)))
+    typer.echo(listing(found).markdown())
 
 
 def shares(int8: Bundle, float32: Bundle | None) -> dict[str, float]:
-    """See `measure_share`."""
+    """The shares of one depth in 8 bits, and in float32."""
     figures = {"tokenisation": tokenisation_share(int8), "int8_peak": share_of_peak(int8, int8_peak)}
     if float32 is not None:
         figures["float_peak"] = share_of_peak(float32, float_peak)
@@ -113,7 +129,4 @@ def bandwidth(numbers: int = ARRAY, rounds: int = TURNS) -> float:
 
 
 if __name__ == "__main__":
-    serve_parent()
-    layers, *paths = sys.argv[1:]
-    int8, *others = (Bundle.open(path, int(layers)) for path in paths)
-    say(shares(int8, others[0] if others else None))
+    app()

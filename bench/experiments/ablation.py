@@ -1,54 +1,56 @@
-"""The papers' ablations at small scale: every variant trained on the same pairs and budget, measured, and reported.
+"""The papers' ablations at small scale: every variant trained on the same pairs and budget; docs/lab/ablation.md.
 
 Each row of a table is trained in a process of its own, and is finished when its figures are in OUT/rows:
-python -m xsent_bench.ablation OUT [VARIANT SEED]; without a variant it prepares the data of all rows.
+python ablation.py --row OUT [VARIANT SEED]; without a variant it prepares the data of all rows.
 """
 
 import json
 import logging
+import lzma
+import shlex
+import shutil
 import sys
 import time
 import tomllib
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from itertools import pairwise
+from itertools import islice
 from pathlib import Path
 from statistics import fmean, stdev
-from typing import Any
+from typing import Annotated, Any
+
+import typer
 
 from xsent.bundle import builtin_path
+from xsent.classification.topics import ENGLISH
+from xsent.cli.options import split_names
 from xsent.cli.terminal import one_line_errors
 from xsent.cpu import processor_name
 from xsent.errors import DataError, XsentError
-from xsent.evaluation.translation import tatoeba
+from xsent.evaluation.judgements import sts
+from xsent.evaluation.result import Evaluation
+from xsent.evaluation.translation import tatoeba, xsr
 from xsent.files.atomic import atomic_file, remove_folder
-from xsent_bench.processes import Child, answers, peak_memory, serve_parent
-from xsent_bench.quality import by_direction, every_score, write_small_xsr
+from xsent.files.text import read_lines
+from xsent.open_model import SupportsEncode
+from xsent_bench.cli import numbers
+from xsent_bench.processes import answers, peak_memory, serve_parent
+from xsent_bench.quality import topics
 from xsent_bench.report import Section, Table, write_pages
 from xsent_bench.results import NONE
 from xsent_train.checkpoint import CheckpointEncoder, load_checkpoint
 from xsent_train.data.corpus import Corpus
 from xsent_train.data.preparation import prepare
-from xsent_train.recipe import (
-    Align,
-    ContrastiveDistil,
-    CorpusConfig,
-    Distil,
-    Objectives,
-    Recipe,
-    StageConfig,
-    VocabularyConfig,
-)
+from xsent_train.recipe import CorpusConfig, Recipe, StageConfig, VocabularyConfig
 from xsent_train.trainer import Trainer
 
+app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
 logger = logging.getLogger(__name__)
 
-MODULE = "xsent_bench.ablation"
+ROW = "--row"  # begins the arguments of a process that trains one
 TABLE = "table"  # the variant from which the warm ones start
-COSINE = Objectives(align=Align(temperature=0.05))
 CONTENTS: dict[str, Any] = tomllib.loads(Path(__file__).with_name("ablation.toml").read_text(encoding="utf-8"))
 METHOD: list[str] = CONTENTS["method"]  # the first points of the report, with names of the plan's fields
-SCRATCH = {key: Objectives(**objectives) for key, objectives in CONTENTS["scratch"].items()}
 
 VALIDATION = {"p1": "held-out P@1", "loss": "held-out loss"}  # names in a checkpoint, and headings
 LAST = (*VALIDATION.values(), "s/1,000 steps", "peak MiB")  # headings after those of the scores
@@ -56,7 +58,6 @@ DECIMALS = {"held-out loss": 3, "peak MiB": 0}  # one for other headings
 # Our headings, and the papers'. mao2021's MLDoc text is licensed; SIB-200 replaces it.
 PAPERS = {"XSR en→fr": "paper XSR en→fr", "SIB en→fr": "paper MLDoc en→fr"}
 
-Key = tuple[str, int]  # variant and seed
 Figures = Mapping[str, float]  # of a row, by heading
 
 
@@ -132,58 +133,24 @@ class AblationPlan:
 
     def variants(self) -> dict[str, Variant]:
         """Every variant by its key; several tables may show the same."""
-        return {variant.stage.name: variant for variant in self._variants()}
+        return {key: self._variant(key, raw) for key, raw in CONTENTS["variants"].items()}
 
-    def _variants(self) -> Iterator[Variant]:
-        table: dict[str, Any] = {"num_layers": 0, "clip": 0.0, "table_learning_rate": 5e-3}
-        yield self._variant(TABLE, COSINE, batch=8, pairs=self.table_pairs, **table)  # in large random batches
-        for key, objectives in SCRATCH.items():
-            yield self._scratch(key, objectives)
-        system = SCRATCH["ugt-align-sim"]
-        for layers in (0, 1, 4):
-            yield self._scratch(f"scratch-{layers}", system, num_layers=layers)
-        for name, factor in (("half", 0.5), ("double", 2.0)):
-            yield self._scratch(f"batch-{name}", system, batch=factor)
-            yield self._scratch(f"dim-{name}", system, dim=int(factor * self.dim))
-        for layers in (0, 1, 3, 4, 6):
-            yield self._warm(f"layers-{layers}", num_layers=layers)
-        yield self._warm("distil", Objectives(distil=Distil()))
-        yield self._warm("co", Objectives(contrastive_distil=ContrastiveDistil()))
-        filtered = Objectives(contrastive_distil=ContrastiveDistil(ignore_above=0.9))
-        yield self._warm("co-filter", filtered, order="length", shuffle=False)
-        yield self._warm("layers-2", inside=True)
-        yield self._warm("cluster", inside=True, order="cluster", clusters=self.clusters)
-        yield self._warm("prefixes", inside=True, prefixes=(self.dim // 4, self.dim))
-        yield self._warm("layer-prefixes", inside=True, layer_prefixes=(0, 1, 2))
-
-    def _scratch(self, key: str, objectives: Objectives, **settings: Any) -> Variant:  # noqa: ANN401
-        """A variant that starts from nothing."""
-        return self._variant(key, objectives, learning_rate=1e-3, table_learning_rate=6e-3, **settings)
-
-    def _warm(self, key: str, objectives: Objectives = COSINE, **settings: Any) -> Variant:  # noqa: ANN401
-        """A variant that starts from the shared table, which learns little under new layers."""
-        settings |= {"learning_rate": 3e-4, "table_learning_rate": 3e-4}
-        return self._variant(key, objectives, batch=2, warm=True, **settings)
-
-    def _variant(
-        self,
-        key: str,
-        objectives: Objectives,
-        *,
-        batch: float = 1,  # in multiples of the plan's batch size
-        pairs: int = 0,  # 0: as many as every row sees
-        dim: int = 0,  # 0: the plan's
-        warm: bool = False,
-        inside: bool = False,
-        **settings: Any,  # noqa: ANN401
-    ) -> Variant:
-        size = int(batch * self.batch_size)
-        steps = max(1, (pairs or self.pairs) // size)
-        settings = {"num_layers": 2, "max_tokens": self.max_tokens, "warmup": max(1, steps // 10), **settings}
-        stage = StageConfig(
-            name=key, steps=steps, objectives=objectives, batch_size=size, validate_every=steps, **settings
-        )
-        return Variant(stage, dim or self.dim, warm, inside)
+    def _variant(self, key: str, raw: Mapping[str, Any]) -> Variant:
+        named = {**CONTENTS["variants"].get(raw.get("like"), {}), **raw}
+        start = named.pop("start", "nothing")
+        settings = {"num_layers": 2, "max_tokens": self.max_tokens, **CONTENTS["start"][start], **named}
+        settings.pop("like", None)
+        inside = settings.pop("inside", False)
+        dim = int(self.dim * settings.pop("dim", 1))
+        size = int(self.batch_size * settings.pop("batch"))
+        steps = max(1, (self.table_pairs if key == TABLE else self.pairs) // size)
+        settings = {"warmup": max(1, steps // 10), **settings}
+        if settings.get("order") == "cluster":
+            settings["clusters"] = self.clusters
+        if "prefixes" in settings:
+            settings["prefixes"] = [int(share * dim) for share in settings["prefixes"]]
+        stage = StageConfig(name=key, steps=steps, batch_size=size, validate_every=steps, **settings)
+        return Variant(stage, dim, start == TABLE, inside)
 
 
 @dataclass(frozen=True)
@@ -223,74 +190,43 @@ def choose_groups(only: Collection[str]) -> list[RowGroup]:
     return [group for group in GROUPS if not only or group.name in only]
 
 
-@dataclass(frozen=True)
-class Ablation:
-    """An ablation in a folder."""
+def run_ablation(plan: AblationPlan, folder: Path, command: str, seeds: Sequence[int], only: Collection[str]) -> Path:
+    """Train and measure the rows that are not finished, and write the report, which is returned, after each.
 
-    plan: AblationPlan
-    folder: Path
-    command: str
+    All rows of the chosen groups are trained with the first seed before any with the second, each in a process of its
+    own, so that memory is a row's. Ctrl-C saves the row in training, and the same command resumes.
+    """
+    groups = choose_groups(only)
+    plan.check()
+    claim_folder(plan, folder)
+    keys = [(TABLE, 1)] + [(row.key, seed) for seed in seeds for group in groups for row in group.rows]
+    rows = {f"{key}-{seed}": (key, str(seed)) for key, seed in keys if key != TABLE or seed == 1}
+    waiting = {name: row for name, row in rows.items() if not (folder / "rows" / f"{name}.json").exists()}
+    if waiting:
+        logger.info("%d rows to train", len(waiting))
+        list(answers([__file__, ROW, str(folder)], threads=plan.threads))
+    for name, row in waiting.items():
+        log = folder / "rows" / f"{name}.log"
+        try:
+            list(answers([__file__, ROW, str(folder), *row], threads=plan.threads, messages=log.open("w+b")))
+        except DataError as error:
+            raise XsentError(f"{name} failed: {error}; see {log}; the same command tries it again") from error
+        logger.info("%s: done", name)
+        write_ablation(plan, folder, command)
+    return write_ablation(plan, folder, command)
 
-    def run(self, seeds: Sequence[int], only: Collection[str]) -> Path:
-        """Train and measure the rows that are not finished, and write the report, which is returned, after each.
 
-        All rows of the chosen groups are trained with the first seed before any with the second. Ctrl-C saves the row
-        in training, and the same command resumes. If rows fail, the others are finished and reported first.
-        """
-        groups = choose_groups(only)
-        self.plan.check()
-        self._claim_folder()
-        shared = (TABLE, 1)
-        rows = [(row.key, seed) for seed in seeds for group in groups for row in group.rows if row.key != TABLE]
-        waiting = [key for key in dict.fromkeys([shared, *rows]) if not self.file(key).exists()]
-        if waiting:
-            logger.info("%d rows to train", len(waiting))
-            # In a process of its own, so that its memory does not count as a row's.
-            list(answers(MODULE, [str(self.folder)], threads=self.plan.threads))
-        failed = list[Key]()
-        for key in waiting:
-            if not self._train(key):
-                failed.append(key)
-                if key == shared:
-                    break
-        if failed:
-            logs = ", ".join(str(self.file(key, "log")) for key in failed)
-            raise XsentError(f"{len(failed)} rows failed, see {logs}; the same command tries them again")
-        return write_ablation(self.plan, self.folder, self.command)
-
-    def file(self, key: Key, kind: str = "json") -> Path:
-        """The figures of a row, or the log of its training."""
-        return self.folder / "rows" / f"{key[0]}-{key[1]}.{kind}"
-
-    def _claim_folder(self) -> None:
-        """Write the plan into the folder. Raises DataError if there is another."""
-        (self.folder / "rows").mkdir(parents=True, exist_ok=True)
-        path = self.folder / "plan.json"
-        settings = json.dumps(asdict(self.plan))
-        if not path.exists():
-            path.write_text(settings)
-        now = json.loads(settings)
-        before = json.loads(path.read_text())
-        if was := ", ".join(f"{name} = {before.get(name)!r}" for name in now if before.get(name) != now[name]):
-            raise DataError(f"{self.folder} holds an ablation with {was}; name another --out, or the same settings")
-
-    def _train(self, key: Key) -> bool:
-        """Train and measure a row in a child, and write the report; returns whether the row is finished."""
-        variant, seed = key
-        log = self.file(key, "log").open("w+b")
-        arguments = [str(self.folder), variant, str(seed)]
-        with Child(MODULE, arguments, threads=self.plan.threads, messages=log) as child:
-            try:
-                child.answer()
-            except KeyboardInterrupt:
-                child.interrupt()
-                raise
-            except DataError as error:
-                logger.error("%s, seed %d: failed: %s", variant, seed, error)
-                return False
-        logger.info("%s, seed %d: done", variant, seed)
-        write_ablation(self.plan, self.folder, self.command)
-        return True
+def claim_folder(plan: AblationPlan, folder: Path) -> None:
+    """Write the plan into the folder. Raises DataError if there is another."""
+    (folder / "rows").mkdir(parents=True, exist_ok=True)
+    path = folder / "plan.json"
+    settings = json.dumps(asdict(plan))
+    if not path.exists():
+        path.write_text(settings)
+    now = json.loads(settings)
+    before = json.loads(path.read_text())
+    if was := ", ".join(f"{name} = {before.get(name)!r}" for name in now if before.get(name) != now[name]):
+        raise DataError(f"{folder} holds an ablation with {was}; name another --out, or the same settings")
 
 
 def prepare_rows(plan: AblationPlan, folder: Path) -> None:
@@ -343,6 +279,41 @@ def train_and_measure(plan: AblationPlan, folder: Path, key: str, seed: int) -> 
     return {**scores, **validation, **costs}
 
 
+def by_direction(name: str, measured: Evaluation) -> dict[str, float]:
+    """P@1 in both directions of every language, with names for a table."""
+    both = {"xx_en": "{}→en", "en_xx": "en→{}"}
+    scores = measured.scores.items()
+    return {f"{name} {text.format(code)}": found[way] for code, found in scores for way, text in both.items()}
+
+
+def every_score(encoder: SupportsEncode, tests: Path, small_xsr: Path, languages: Sequence[str]) -> dict[str, float]:
+    """The scores of the ablation by name, in per cent.
+
+    The languages are those other than English; XSR and STS-B are measured for the first of them.
+    """
+    first = languages[0]
+    found = by_direction("Tatoeba", tatoeba(encoder, tests / "tatoeba", languages))
+    found |= by_direction("XSR", xsr(encoder, small_xsr, [first]))
+    accuracy = topics(encoder, tests / "sib200", [ENGLISH, *languages])
+    found |= {f"SIB en→{language}": share for language, share in accuracy.items()}
+    similar = sts(encoder, tests / "stsb", [ENGLISH, first]).scores
+    return found | {f"STS {language}": 100 * figures["spearman"] for language, figures in similar.items()}
+
+
+def write_small_xsr(source: Path, folder: Path, language: str, distractors: int) -> None:
+    """Copy the files of XSR in a language with fewer distractors: the protocol's 200,000 take long."""
+    pairs = f"en-{language}.tsv"
+    candidates = f"distractors.{language}.txt.xz"
+    for name in (pairs, candidates):
+        if not (source / name).is_file():
+            raise DataError(f"{source / name}: no such file; expected the test set of XSR")
+    folder.mkdir(parents=True, exist_ok=True)
+    shutil.copyfile(source / pairs, folder / pairs)
+    lines = islice(read_lines(source / candidates), distractors)
+    with atomic_file(folder / candidates) as file:
+        file.write(lzma.compress("".join(f"{line}\n" for line in lines).encode()))
+
+
 def write_ablation(plan: AblationPlan, folder: Path, command: str) -> Path:
     """Write `ablation.md`, which is returned, from the rows that are finished."""
     found: dict[str, list[Figures]] = {}
@@ -356,7 +327,7 @@ def write_ablation(plan: AblationPlan, folder: Path, command: str) -> Path:
 
 
 def group_section(group: RowGroup, found: Mapping[str, Sequence[Figures]]) -> Section:
-    """The table of a group, and the order of its rows by the papers' numbers and ours."""
+    """The table of a group, with the papers' numbers beside ours."""
     every = [figures for rows in found.values() for figures in rows]
     names = [name for name in every[0] if all(name in figures for figures in every) and name not in LAST]
     measured = {row.label: row.numbers(found.get(row.key, [])) for row in group.rows}
@@ -366,7 +337,7 @@ def group_section(group: RowGroup, found: Mapping[str, Sequence[Figures]]) -> Se
     for row in group.rows:
         ours = [mean_cell(measured[row.label].get(name, []), DECIMALS.get(name, 1)) for name in headings]
         rows.append([row.label, *ours, *([f"{number:.1f}" for number in row.paper] or [NONE] * len(papers))])
-    return Section(group.title, group.note, orders(group, measured), Table(["", *headings, *papers], rows))
+    return Section(group.title, group.note, (), Table(["", *headings, *papers], rows))
 
 
 def mean_cell(numbers: Sequence[float], decimals: int) -> str:
@@ -377,23 +348,27 @@ def mean_cell(numbers: Sequence[float], decimals: int) -> str:
     return f"{fmean(numbers):.{decimals}f}{deviation}"
 
 
-def orders(group: RowGroup, measured: Mapping[str, Mapping[str, Sequence[float]]]) -> list[str]:
-    """The order of the rows by the papers' numbers and by ours, where there are both."""
-    found = []
-    compared = [row for row in group.rows if row.paper]
-    for column, (name, paper) in enumerate(PAPERS.items()):
-        if len(compared) > 1 and all(name in measured[row.label] for row in compared):
-            ours = descending({row.label: fmean(measured[row.label][name]) for row in compared})
-            found.append(f"{name}, best first, ours: {ours}")
-            found.append(f"{paper}, best first: {descending({row.label: row.paper[column] for row in compared})}")
-    return found
+@app.command()
+@one_line_errors()
+def ablation(
+    data: Annotated[
+        Path, typer.Argument(help="Folder with train/pairs.tsv (may be compressed) and test sets in eval.")
+    ],
+    out: Annotated[Path, typer.Option(help="Folder of all output; a second run resumes in it.")],
+    budget: Annotated[int, typer.Option(min=1, help="Pairs that a row sees.")] = 64_000,
+    seeds: Annotated[str, typer.Option(help="Seeds with commas between; all rows of one before the next.")] = "1",
+    only: Annotated[str, typer.Option(help="Names of groups with commas between; default: all.")] = "",
+    threads: Annotated[int, typer.Option(min=1, help="CPU threads of a row.")] = 1,
+    teacher: Annotated[Path | None, typer.Option(help="Model to distil from; default: the built-in one.")] = None,
+) -> None:
+    """Reproduce the papers' ablations: every variant on the same pairs and budget, as a Markdown table.
 
-
-def descending(numbers: Mapping[str, float]) -> str:
-    """The labels from the largest number to the smallest, with = between equal ones."""
-    labels = sorted(numbers, key=lambda label: -numbers[label])
-    signs = ("=" if numbers[label] == numbers[before] else ">" for before, label in pairwise(labels))
-    return labels[0] + "".join(f" {sign} {label}" for sign, label in zip(signs, labels[1:], strict=True))
+    Groups: generative, contrastive, layers, sizes, hictl, negatives, matryoshka, distillation. A finished row is
+    never trained again; after Ctrl-C the same command resumes.
+    """
+    model = str(teacher.resolve()) if teacher else ""
+    plan = AblationPlan(data=str(data.resolve()), teacher=model, pairs=budget, threads=threads)
+    typer.echo(run_ablation(plan, out, shlex.join(sys.argv), numbers(seeds), split_names(only)))
 
 
 @one_line_errors()
@@ -410,6 +385,9 @@ def main(folder: str, *row: str) -> None:
 
 
 if __name__ == "__main__":
-    serve_parent()
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s", datefmt="%H:%M:%S", stream=sys.stderr)
-    main(*sys.argv[1:])
+    if sys.argv[1:2] == [ROW]:
+        serve_parent()
+        main(*sys.argv[2:])
+    else:
+        app()

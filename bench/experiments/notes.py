@@ -1,4 +1,4 @@
-"""Questions to a folder of notes: how often the passage that answers is among the first that are found."""
+"""Questions to a folder of notes, and how often the answer is among the first that are found: docs/lab/notes.md."""
 
 import csv
 import subprocess
@@ -8,10 +8,16 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import closing
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
+
+import typer
 
 from xsent import Hit, SearchIndex, SentenceEncoder
+from xsent.cli.options import BundleOption
+from xsent.cli.terminal import format_table, one_line_errors, print_row
 from xsent.errors import DataError
+
+app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
 
 WAYS = ("meaning", "words", "both")
 FIRST = (1, 3, 10)  # an answer counts if it is among so many
@@ -32,6 +38,24 @@ class Question(NamedTuple):
     def answered_by(self, hit: Hit) -> bool:
         """Whether a hit is of the file and its text has the answer."""
         return hit.source == self.file and _as_seen(self.answer) in _as_seen(hit.text)
+
+
+@app.command()
+@one_line_errors()
+def notes(
+    folder: Annotated[Path, typer.Argument(help="Notes, such as bench/notes/folder.")],
+    questions: Annotated[Path, typer.Argument(help="Such as bench/notes/questions.tsv.")],
+    model: BundleOption = None,
+    missed: Annotated[bool, typer.Option("--missed", help="Print the questions whose first hit is another.")] = False,
+) -> None:
+    """Measure how often `xsent notes` has the answer among the first 1, 3 and 10, in per cent of the questions."""
+    asked = read_questions(questions)
+    places = ask_folder(folder, asked, SentenceEncoder(model))
+    typer.echo(format_table(found_table(asked, places)))
+    if missed:
+        for question, found in zip(asked, places, strict=True):
+            if found[-1] != 1:
+                print_row(question.kind, question.language, *map(str, found), question.text, question.file)
 
 
 def read_questions(path: Path) -> list[Question]:
@@ -97,3 +121,7 @@ def _as_seen(text: str) -> str:
     """A text without format characters, in NFKC, with single spaces."""
     shown = "".join(letter for letter in text if unicodedata.category(letter) != "Cf")
     return " ".join(unicodedata.normalize("NFKC", shown).split())
+
+
+if __name__ == "__main__":
+    app()

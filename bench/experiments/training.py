@@ -1,6 +1,6 @@
-"""The cost of a training step by layers, on a corpus of made-up words.
+"""The cost of a training step by layers, on a corpus of made-up words; results: docs/lab/training.md.
 
-Each training runs in a process of its own: python -m xsent_bench.training SPEC
+Each training runs in a process of its own: python training.py --child SPEC
 """
 
 import json
@@ -12,19 +12,33 @@ from dataclasses import asdict, dataclass, replace
 from itertools import islice, product
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Annotated, Literal
 
 import numpy as np
 import torch
+import typer
 
 from xsent.cli.terminal import one_line_errors
 from xsent.files.atomic import atomic_file
+from xsent_bench.cli import numbers
 from xsent_bench.processes import answers, peak_memory, say, serve_parent
-from xsent_bench.results import Measurement
+from xsent_bench.report import Table
+from xsent_bench.results import NONE, Measurement, number, shown
 from xsent_train.recipe import Align, CorpusConfig, Objective, Objectives, Recipe, Sim, StageConfig, VocabularyConfig
 from xsent_train.trainer import Trainer
 
+app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
+
+CHILD = "--child"  # begins the arguments of a process that trains
 BATCH = 128  # the paper's
 PAPER = Objectives(ugt=Objective(), align=Align(weight=2.0, temperature=0.0), sim=Sim(weight=2.0, literal=True))
+TABLE_5 = {  # mao2021, by layers: minutes per 10,000 steps at batch 128 on a V100, and memory in MB
+    1: (19, 7_135),
+    2: (24, 11_607),
+    3: (29, 16_804),
+    4: (34, 21_923),
+    6: (44, 28_024),
+}
 SYLLABLES = [consonant + vowel for consonant in "bdfgklmnprstvz" for vowel in "aeiou"]
 MEAN, LONGEST = 24.5, 100  # words of a sentence
 DEVIATION = 0.75  # of the logarithm of a sentence's length; 0.77 in 100,000 real pairs
@@ -78,7 +92,7 @@ def measure_training(
     environment = {"CUDA_VISIBLE_DEVICES": ""} if device == "cpu" else {}
     for batch, num_layers in product(batches, layers):
         command = json.dumps(asdict(replace(spec, num_layers=num_layers, batch_size=batch)))
-        (cost,) = answers("xsent_bench.training", [command], threads=spec.threads, environment=environment)
+        (cost,) = answers([__file__, CHILD, command], threads=spec.threads, environment=environment)
         yield Measurement("training", {"layers": num_layers, "batch": batch, "device": cost.pop("device")}, cost)
 
 
@@ -122,6 +136,44 @@ def made_up_words(number: int) -> list[str]:
     return list(islice(words, number))
 
 
+@app.command()
+@one_line_errors()
+def training(
+    out: Annotated[Path, typer.Option(help="Folder of the made-up corpus, which a second run uses again.")],
+    layers: Annotated[str, typer.Option(help="Numbers of layers, with commas between.")] = "1,2,3,4,6",
+    batches: Annotated[str, typer.Option(help="Batch sizes, with commas between.")] = "128",
+    steps: Annotated[int, typer.Option(min=2, help="Steps of each measured training.")] = 12,
+    device: Annotated[Literal["auto", "cpu"], typer.Option(help="auto takes a GPU where there is one.")] = "auto",
+    compiled: Annotated[bool, typer.Option("--compile", help="Compile the layers with torch.compile.")] = False,
+    threads: Annotated[int, typer.Option(min=1, help="CPU threads.")] = 1,
+) -> None:
+    """Measure a training step on made-up text: seconds, pairs a second and peak memory, with those of the paper.
+
+    About 25 tokens a side, 50,000 pieces, 512 dimensions, UGT + 2 align + 2 sim (literal) as in mao2021, whose table 5
+    (batch 128, one V100; minutes per 10,000 steps, megabytes) is shown too: compare the columns × 1 layer.
+    """
+    spec = TrainingSpec(str(out), steps=steps, threads=threads, compile=compiled)
+    measured = list(measure_training(spec, numbers(layers), numbers(batches, least=2), device))
+    typer.echo(training_table(measured).markdown())
+
+
+def training_table(measured: Sequence[Measurement]) -> Table:
+    """Training steps, and their costs as multiples of one layer's, with those of the paper."""
+    one_layer = {m.axes["batch"]: m for m in measured if m.axes["layers"] == 1}
+    rows = []
+    for m in measured:
+        one = one_layer.get(m.axes["batch"])
+        paper = TABLE_5.get(int(m.axes["layers"]))
+        cells = [*(str(m.axes[axis]) for axis in ("layers", "batch", "device")), shown(m, "pairs_per_second")]
+        for column, figure in enumerate(("step_seconds", "peak_mib")):
+            cells += [shown(m, figure), number(m.figures[figure] / one.figures[figure]) if one else NONE]
+            cells += [number(paper[column]), number(paper[column] / TABLE_5[1][column])] if paper else [NONE, NONE]
+        rows.append(cells)
+    times = "× 1 layer"
+    costs = ["pairs/s", "s/step", times, "paper, min", times, "peak MiB", times, "paper, MB", times]
+    return Table(["layers", "batch", "device", *costs], rows)
+
+
 @one_line_errors()
 def main(spec: str) -> None:
     """See the module."""
@@ -129,6 +181,9 @@ def main(spec: str) -> None:
 
 
 if __name__ == "__main__":
-    serve_parent()
     logging.basicConfig(level=logging.WARNING, stream=sys.stderr)
-    main(sys.argv[1])
+    if sys.argv[1:2] == [CHILD]:
+        serve_parent()
+        main(*sys.argv[2:])
+    else:
+        app()

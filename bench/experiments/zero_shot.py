@@ -1,15 +1,20 @@
-"""Labels by description beside a trained head, by the number of examples."""
+"""Labels by description beside a trained head, by the number of examples: docs/classify.md."""
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated
 
 import numpy as np
+import typer
 from numpy.typing import NDArray
 
 from xsent.classification.classifier import LinearClassifier
 from xsent.classification.topics import COLUMNS, ENGLISH, TEST_FILES, TRAIN_FILES, read_examples, topic_files
-from xsent.cli.terminal import Progress
+from xsent.cli.options import BundleOption
+from xsent.cli.terminal import Progress, format_table, one_line_errors
 from xsent.encoder import SentenceEncoder
+
+app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
 
 # Written once, before anything was measured.
 DESCRIPTIONS = {
@@ -110,3 +115,17 @@ def missing(described: Labelled | None, examples: Labelled, texts: Labelled, lab
     head = make_head(rest, examples.take(examples.labels != label))
     none: NDArray[np.bool_] = answers(head, texts.take(texts.labels == label)) == ""
     return none
+
+
+@app.command()
+@one_line_errors()
+def zero_shot(
+    folder: Annotated[Path, typer.Argument(help="SIB-200: LANG/train.tsv and LANG/test.tsv.")],
+    model: BundleOption = None,
+) -> None:
+    """Measure labels by description beside a trained head, by the number of English examples a label."""
+    typer.echo(format_table(zero_shot_rows(SentenceEncoder(model), folder)))
+
+
+if __name__ == "__main__":
+    app()
