@@ -54,10 +54,10 @@ def roofline(
 
 def shares(int8: Bundle, float32: Bundle | None) -> dict[str, float]:
     """The shares of one depth in 8 bits, and in float32."""
-    figures = {"tokenisation": tokenisation_share(int8), "int8_peak": share_of_peak(int8, int8_peak)}
+    figures = {"tokenisation, %": 100 * tokenisation_share(int8), "int8 peak, %": 100 * share_of_peak(int8, int8_peak)}
     if float32 is not None:
-        figures["float_peak"] = share_of_peak(float32, float_peak)
-    return {**figures, "gib_per_second": bandwidth()}
+        figures["float peak, %"] = 100 * share_of_peak(float32, float_peak)
+    return {**figures, "memory, GiB/s": bandwidth()}
 
 
 def tokenisation_share(bundle: Bundle) -> float:

@@ -11,21 +11,15 @@ from xsent.files.atomic import as_data_error, atomic_file
 
 FORMAT_VERSION = 2
 NONE = "–"  # shown where there is no figure
-UNITS = {"ms": "ms", "mib": "MiB", "seconds": "s", "bytes": "MB", "second": "/s"}
+UNITS = {"ms": "ms", "mib": "MiB", "bytes": "MB", "second": "/s"}
 HEADINGS = {  # of figures whose name and unit do not say enough
     "bytes": "MB",
     "first_ms": "first vector, ms",
     "peak_mib": "peak MiB",
-    "step_seconds": "s/step",
-    "pairs_per_second": "pairs/s",
     "sentences_per_second": "sentences/s",
     "one_by_one_per_second": "sentences/s one by one",
     "batched_per_second": "sentences/s in batches",
     "tokens_per_second": "tokens/s",
-    "gib_per_second": "memory, GiB/s",
-    "tokenisation": "tokenisation, % of the time",
-    "int8_peak": "% of the int8 peak",
-    "float_peak": "% of the float peak",
     "vector_size": "bytes a vector",
     "xx_en": "found, to English",
     "en_xx": "found, from English",
@@ -38,7 +32,6 @@ HEADINGS = {  # of figures whose name and unit do not say enough
     "similarity": "similarity × 100",
     "similarity_en": "similarity × 100, English",
 }
-SHARES = {"tokenisation", "int8_peak", "float_peak"}  # figures between 0 and 1 that are shown in per cent
 
 Axis = str | int | float
 
@@ -155,7 +148,7 @@ def shown(measurement: Measurement, figure: str) -> str:
     value = measurement.figures.get(figure)
     if value is None:
         return NONE
-    return number(100 * value if figure in SHARES else value / 1e6 if figure.endswith("bytes") else value)
+    return number(value / 1e6 if figure.endswith("bytes") else value)
 
 
 def order(value: Axis) -> tuple[float, str]:

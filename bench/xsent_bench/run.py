@@ -81,7 +81,7 @@ class RunPlan:
 
     families: Sequence[Family]  # the most important first, in case the run is ended early
     lengths: Sequence[int] = LENGTHS  # tokens of the sentences that are timed, where a bundle takes them
-    seconds: float = 0.3  # for each length in a turn
+    seconds: float = 0.6  # for each length in a turn
     turns: int = 3  # of each system that is compared
     sentences: int = 1_000  # in such a turn
 

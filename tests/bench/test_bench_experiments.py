@@ -182,5 +182,5 @@ def test_a_share_of_the_peak_by_hand(mini_bundle: Path, deep_bundle: Path, monke
     for name, value in (("int8_peak", 1e12), ("float_peak", 1e12), ("bandwidth", 7.0)):
         monkeypatch.setattr(roofline, name, lambda value=value: value)
     found = roofline.shares(mini, mini)
-    assert list(found) == ["tokenisation", "int8_peak", "float_peak", "gib_per_second"]
-    assert 0 < found["tokenisation"] < 1 and 0 < found["int8_peak"] < 1 and found["gib_per_second"] == 7
+    assert list(found) == ["tokenisation, %", "int8 peak, %", "float peak, %", "memory, GiB/s"]
+    assert all(0 < found[share] < 100 for share in ("tokenisation, %", "int8 peak, %")) and found["memory, GiB/s"] == 7

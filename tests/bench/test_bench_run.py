@@ -16,8 +16,9 @@ from typer.testing import CliRunner
 from xsent.bundle import Bundle, builtin_path
 from xsent.encoder import SentenceEncoder
 from xsent.errors import DataError, MissingExtraError, XsentError
+from xsent.evaluation import as_stored, tatoeba
 from xsent_bench import bundles as bundles_module
-from xsent_bench import processes, turns
+from xsent_bench import processes, quality, turns
 from xsent_bench import run as run_module
 from xsent_bench.bundles import OPENVINO, Bundles, Kind, at_each_depth, open_given, size
 from xsent_bench.cli import app
@@ -82,6 +83,18 @@ def test_a_process_says_all_figures(mini_bundle: Path, tmp_path: Path, monkeypat
         measure_task(Task(str(mini_bundle)))
     first, after, most = (json.loads(line) for line in said.getvalue().splitlines())
     assert first["mib_1"] > 10 and most["peak_mib"] >= max(first["mib_1"], after["mib_1000"])
+
+
+def test_stored_vectors_find_what_the_encoder_finds(
+    mini_bundle: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = write_toy_tests(tmp_path) / "tatoeba"
+    monkeypatch.setattr(quality, "DIMENSIONS", (32, 16))
+    found = list(quality.measure_stored(mini_bundle, folder, ["en", "fr", "de", "xx"]))
+    assert [m.figures["vector_size"] for m in found] == [128, 64, 32, 4, 64, 32, 16, 2]
+    for m, form in ((found[0], ("float32", None)), (found[7], ("binary", 16))):
+        wanted = tatoeba(as_stored(SentenceEncoder(mini_bundle), *form), folder, ["fr", "de"]).mean
+        assert m.figures["xx_en"] == wanted["xx_en"] and m.figures["en_xx"] == wanted["en_xx"]
 
 
 def replace_turns(monkeypatch: pytest.MonkeyPatch, outcomes: list[object]) -> list[Task]:
