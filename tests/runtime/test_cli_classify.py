@@ -182,7 +182,7 @@ def test_labels_by_description(run: Runner, folder: Path) -> None:
     head = folder / "described.npz"
     options = ("--examples", folder / "en.train.1000", "--head", head, "-o", folder / "out.csv")
     code, out, err = run(*command, *options)
-    written = f"{head}: 3 labels from descriptions and 12 examples\n{folder / 'out.csv'}: 3 rows\n"
+    written = f"{folder / 'out.csv'}: 3 rows\n{head}: 3 labels from descriptions and 12 examples\n"
     assert (code, out, err) == (0, "", written)
     again = run("classify", "predict", head, table, "--column", "text", "-o", folder / "again.csv")
     assert again[0] == 0

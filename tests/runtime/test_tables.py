@@ -196,6 +196,7 @@ def test_pairs_keep_their_ids(run: Runner, tickets: Path, mini_bundle: Path) -> 
         (["encode", "{}", "--column", "text", "--id", "id", "-o", "x.npy"], "x.npy: holds vectors alone, no --id id"),
         (["duplicates", "{}", "--column", "text", "-o", "x.txt"], "x.txt: expected a name that ends in .csv"),
         (["duplicates", "{}", "--column", "text", "-o", "x.csv", "--json"], "--json prints and --output x.csv writes"),
+        (["search", "bundle", "x", "--column", "text"], "--column and --id are for a table of --queries"),
         (["encode", "-", "--id", "id"], "--id id names a column of a table"),
     ],
 )

@@ -89,15 +89,15 @@ class Cell:
         return {"train": self.train, "test": self.test, **scores, "confusion": self.confusion.tolist()}
 
 
-def read_examples(source: str | Path, columns: Sequence[str] | None = None) -> Examples:
+def read_examples(source: str | Path, columns: Sequence[str] | None = None, *, quotes: bool = True) -> Examples:
     """Read lines of label and text (MLDoc's layout), or of label and two texts, with tabs between.
 
     Of a table, `columns` are the names for label and text, or label and two texts. Its rows without a label or a text
-    are left out, with a warning that counts them.
+    are left out, with a warning that counts them. Measurements read tabs without `quotes`: so all of ours were made.
     """
     if columns is not None and len(columns) not in (2, 3):
         raise ValueError(f"columns = {','.join(columns)}: expected those of the label and of one or two texts")
-    rows = list(_labelled_lines(source) if columns is None else read_rows(source, columns))
+    rows = list(_labelled_lines(source) if columns is None else read_rows(source, columns, quotes=quotes))
     whole = [row for row in rows if all(map(str.strip, row))]
     if not whole:
         raise DataError(f"{source}: no examples; expected lines of label and text with a tab between, or a table")
@@ -165,10 +165,10 @@ def transfer_from_english(encoder: SupportsEncode, folder: Path, languages: Sequ
     trains, files = (topic_files(folder, pattern) for pattern in (TRAIN_FILES, TEST_FILES))
     if ENGLISH not in trains:
         raise DataError(f"{folder}: no {ENGLISH}/train.tsv to train a head on")
-    tests = {code: read_examples(files[code], COLUMNS) for code in languages if code in files}
+    tests = {code: read_examples(files[code], COLUMNS, quotes=False) for code in languages if code in files}
     if not tests:
         raise DataError(f"{folder}: no test.tsv of {', '.join(languages)}")
-    return transfer(encoder, {ENGLISH: read_examples(trains[ENGLISH], COLUMNS)}, tests)[1]
+    return transfer(encoder, {ENGLISH: read_examples(trains[ENGLISH], COLUMNS, quotes=False)}, tests)[1]
 
 
 def accuracy_rows(cells: Sequence[Cell]) -> list[dict[str, object]]:

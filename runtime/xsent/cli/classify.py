@@ -183,7 +183,8 @@ def evaluate(
 
     encoder = open_model(model, layers, threads)
     files = _files(data, _names(train), _names(test), getattr(encoder, "languages", ()))
-    sets = [{name: read_examples(path, _names(columns)) for name, path in side.items()} for side in files]
+    names = _names(columns)
+    sets = [{name: read_examples(path, names, quotes=False) for name, path in side.items()} for side in files]
     weight: ClassWeight | None = "balanced" if balanced else None
     labels, cells = transfer(encoder, *sets, seeds=seeds, class_weight=weight)
     report = {"model": str(model or "built-in"), "fingerprint": getattr(encoder, "fingerprint", None)}
@@ -245,10 +246,10 @@ def zero_shot(
         examples=None if known is None else known.encode(encoder),
         example_labels=() if known is None else known.labels,
     )
+    _put_labels(made, encoder, TextSource(file, column, id), unknown, output, as_json=as_json, force=force)
     if head is not None:
         made.save(head, force=force)
         typer.echo(f"{head}: {len(made.labels)} labels from descriptions and {made.examples:,} examples", err=True)
-    _put_labels(made, encoder, TextSource(file, column, id), unknown, output, as_json=as_json, force=force)
 
 
 def _names(text: str | None) -> list[str] | None:
@@ -287,8 +288,8 @@ def _put_labels(
                 )
             else:
                 write([*name.values(), label or "unknown", probability, *texts])
-    if not count:
-        raise source.empty()
+        if not count:
+            raise source.empty()
 
 
 def _alone(text: str) -> list[str]:

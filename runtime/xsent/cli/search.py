@@ -143,10 +143,10 @@ def search(
             for hit in hits:
                 place = [hit.line, hit.id] if output else [hit.id or hit.line]
                 write([*([name] if source else []), hit.score, *place, hit.text])
-    if not name:
-        raise DataError(f"{source}: empty; expected one query a line")
-    if not (source or hits or as_json):
-        raise DataError(f"no line has a score of {least} or more; give a lower --least")
+        if not name:
+            raise DataError(f"{source}: empty; expected one query a line")
+        if not (source or hits or as_json):
+            raise DataError(f"no line has a score of {least} or more; give a lower --least")
 
 
 def _answers(

@@ -137,13 +137,14 @@ def column_names(source: str | Path) -> list[str]:
     return next(_rows(source, None))
 
 
-def read_rows(source: str | Path, columns: Sequence[str]) -> Iterator[list[str]]:
+def read_rows(source: str | Path, columns: Sequence[str], *, quotes: bool = True) -> Iterator[list[str]]:
     """Yield the fields of these columns of every row, empty where there are none.
 
     The content says what the file is, plain or compressed: JSON objects, Parquet, or a CSV whose first row names its
-    columns; `-` is standard input. Raises DataError with the file and the line, or the row.
+    columns; `-` is standard input. Without `quotes`, those between tabs are part of the text. Raises DataError with the
+    file and the line, or the row.
     """
-    yield from _rows(source, columns)
+    yield from _rows(source, columns, quotes)
 
 
 def read_vectors(path: Path) -> Iterator[Any]:
@@ -157,7 +158,7 @@ def read_vectors(path: Path) -> Iterator[Any]:
             yield from numbers.flatten().to_numpy(zero_copy_only=False).reshape(len(numbers), -1)
 
 
-def _rows(source: str | Path, columns: Sequence[str] | None) -> Iterator[list[str]]:
+def _rows(source: str | Path, columns: Sequence[str] | None, quotes: bool = True) -> Iterator[list[str]]:
     """See `read_rows`; without `columns` only the names of all."""
     if _is_parquet(source):
         yield from _parquet_rows(Path(source), columns)
@@ -166,15 +167,17 @@ def _rows(source: str | Path, columns: Sequence[str] | None) -> Iterator[list[st
     head = list(islice(lines, _HEAD))
     if not head:
         raise DataError(f"{source_name(source)}: empty; expected a table whose first row names its columns")
-    read = _json_rows if head[0].startswith("{") else _csv_rows
-    yield from read(source, head, lines, columns)
+    if head[0].startswith("{"):
+        yield from _json_rows(source, head, lines, columns)
+    else:
+        yield from _csv_rows(source, head, lines, columns, quotes)
 
 
 def _csv_rows(
-    source: str | Path, head: list[str], lines: Iterator[str], columns: Sequence[str] | None
+    source: str | Path, head: list[str], lines: Iterator[str], columns: Sequence[str] | None, quotes: bool
 ) -> Iterator[list[str]]:
     csv.field_size_limit(LONGEST)
-    reader = csv.reader(chain(head, lines), strict=True, **_csv_form(source, head))
+    reader = csv.reader(chain(head, lines), strict=True, **_csv_form(source, head, quotes))
     start = 1
     try:
         names = [name.strip() for name in next(reader)]
@@ -195,7 +198,7 @@ def _csv_rows(
         raise DataError(f"{source_name(source)}:{start}: not CSV ({error}); {advice}") from error
 
 
-def _csv_form(source: str | Path, head: list[str]) -> dict[str, Any]:
+def _csv_form(source: str | Path, head: list[str], quotes: bool) -> dict[str, Any]:
     """Arguments of `csv.reader`: the delimiter that makes most columns; whether quotes are signs of the form."""
 
     def fit(sign: str) -> tuple[bool, int]:
@@ -206,12 +209,15 @@ def _csv_form(source: str | Path, head: list[str]) -> dict[str, Any]:
     delimiter = max(",;\t", key=fit)
     if unpacked_name(source).lower().endswith(".tsv"):
         delimiter = "\t"
+    raw = {"delimiter": delimiter, "quoting": csv.QUOTE_NONE}
+    if delimiter == "\t" and not quotes:
+        return raw
     reader = csv.reader(head, delimiter=delimiter, strict=True)
     try:
         list(reader)
     except csv.Error:  # as they are written without quoting, where a tab stands in no text
         if delimiter == "\t" and not (reader.line_num == len(head) == _HEAD):  # else the last field may go on
-            return {"delimiter": delimiter, "quoting": csv.QUOTE_NONE}
+            return raw
     return {"delimiter": delimiter}
 
 
