@@ -23,7 +23,7 @@ def open_example(browser: Browser, address: str, **window: Any) -> Page:  # noqa
     page.goto(address)
     page.wait_for_selector("html[data-ready]", timeout=60_000)
     page.click("#example")
-    expect(page.locator("#encoding")).to_contain_text("54 passages", timeout=60_000)
+    expect(page.locator("#encoding")).to_contain_text("54 passages.", timeout=60_000)
     return page
 
 
@@ -37,11 +37,12 @@ def take_all(browser: Browser, address: str) -> None:
     """Write all pictures."""
     desktop = {"width": 1000, "height": 860}
     page = open_example(browser, address, viewport=desktop)
-    page.fill("#query", "où garer mon vélo près de la gare ?")
+    page.fill("#query", "quand passe le train ?")
+    page.wait_for_selector("#results strong")
     take(page, "search")
     page = open_example(browser, address, viewport={"width": 1000, "height": 1000}, color_scheme="dark")
     page.click("#tab-map")
-    page.wait_for_selector("#canvas[data-points]")
+    page.wait_for_selector("#canvas[data-points='54']")
     page.locator("#tab-map").scroll_into_view_if_needed()
     take(page, "map")
     page = open_example(browser, address, viewport={"width": 360, "height": 760}, device_scale_factor=1.5)

@@ -331,6 +331,14 @@ def test_parts_of_a_line_hold_all_of_it(text: str, page: Any) -> None:  # noqa: 
     assert passages[0].endswith(("猫", "b", "🙂", "x", ".", "two"))
 
 
+def test_a_list_of_long_lines_is_no_wrapped_text(page: Any) -> None:  # noqa: ANN401
+    lines = [f"An item of the list, with {'more and ' * n}more words than a line of a letter has" for n in range(5)]
+    passages = page.evaluate(
+        """async (text) => (await import("/texts.js")).toPassages(text).map(({ text }) => text)""", "\n".join(lines)
+    )
+    assert passages == lines
+
+
 def test_files_of_several_kinds_are_read(page: Any) -> None:  # noqa: ANN401
     html = """<title>No</title><script>no()</script><h1>Opening   hours</h1><p>From <b>nine</b> to
 five.</p>

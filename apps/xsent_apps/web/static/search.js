@@ -11,7 +11,7 @@ const MARKED = 6; // results whose nearest words are looked for
 // As in xsent/search/index.py: added for all words of a query, and the score that one in a hundred unrelated texts has.
 const WORDS = 0.4;
 const CLOSE = 0.37;
-const SUGGESTIONS = ["Wo kann ich mein Fahrrad abstellen?", "quand passe le train", "il mio cane è malato", "明日の天気"];
+const SUGGESTIONS = ["Wo kann ich mein Fahrrad abstellen?", "quand passe le train", "il cane non vuole mangiare", "明日の天気"];
 
 /** @param {import("./model.js").Model} model @param {import("./library.js").Library} library */
 export function openSearch(model, library) {

@@ -124,11 +124,13 @@ export function toPassages(text) {
   return lines.map((line) => ({ text: line, keys: allKeys(line) })).filter(({ keys }) => keys.size);
 }
 
-/** Whether lines look like one text broken at a margin: about as long as each other, and ending in mid-sentence. */
+/** Whether lines look like one text broken at a margin: each is as long as it could be, and most end in mid-sentence. */
 function isWrapped(lines) {
+  const margin = Math.max(...lines.map((line) => line.length));
   const broken = lines.slice(0, -1);
-  const open = broken.filter((line) => line.length >= 50 && line.length <= 120 && !/[.!?:;。！？…]["'”’»)]?$/.test(line));
-  return broken.length > 0 && open.length > broken.length / 2;
+  const full = broken.filter((line, i) => line.length + 1 + lines[i + 1].search(/\s|$/) > margin);
+  const open = broken.filter((line) => !/[.!?:;。！？…]["'”’»)]?$/.test(line));
+  return margin >= 50 && margin <= 120 && full.length > 0.8 * broken.length && open.length > broken.length / 2;
 }
 
 /** @param {string} line @returns {string[]} */
