@@ -123,7 +123,7 @@ def _read_subtitles(content: bytes) -> Source:
 
 def _read_pdf(content: bytes) -> Source:
     with require_extra("apps"):
-        from pypdfium2 import PdfDocument
+        from pypdfium2 import PdfDocument  # type: ignore[import-untyped]  # it has no types
 
     with PdfDocument(content) as document:
         texts = [_BULLET.sub("•", page.get_textpage().get_text_range()) for page in document]

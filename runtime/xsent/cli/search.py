@@ -86,7 +86,7 @@ def search(
 ) -> None:
     """Print the nearest lines, by meaning and by words, best first: score, line number and text, with tabs between.
 
-    The score is the cosine and up to 0.4 for words. With queries from a file, the number of the query comes first.
+    The score is the cosine and up to 0.5 for words. With queries from a file, the number of the query comes first.
     With --json, an object for every query. A query that begins with - stands after --.
     """
     from xsent.encoder import SentenceEncoder
