@@ -49,6 +49,11 @@ def test_a_passage_knows_what_stands_above_it(tmp_path: Path) -> None:
     assert texts(tmp_path, "a\x1b[1m\r\rb\r", "mac.txt") == ["a [1m b"]
 
 
+def test_a_table_of_contents_is_no_text(tmp_path: Path) -> None:
+    note = "# Trip\n\n- [Train](#train)\n  1. [At nine](#at-nine)\n\n## Train\n\n- [timetable](a.html)\n"
+    assert read(tmp_path, note) == [(8, "- [timetable](a.html)", "Trip › Train")]
+
+
 def test_a_command_stays_with_its_description(tmp_path: Path) -> None:
     note = "- List an archive:\n\n`tar tf {{a}}`\n\n"
     note += "Unpack it here.\n\n```sh\n# as root\n\ntar xf a\n```\n\nUnpack it there.\n"
@@ -106,7 +111,7 @@ def test_long_paragraphs_are_cut_between_sentences_and_nothing_is_lost(tmp_path:
 def test_what_a_page_shows_is_read(tmp_path: Path) -> None:
     page = """<!doctype html><html><head><title>My page</title>
 <style>p { color: red }</style><script>var hidden = "<p>no</p>";</script></head>
-<body><nav><ul><li>Home</ul></nav><p class="foot">Imprint</p><div id=cookies><p>We use <b>cookies</div>
+<body><nav><ul><li>Home</ul></nav><div class="toc"><p>Cats</div><div id=cookies><p>We use <b>cookies</div>
 <h1>Cats &amp; dogs</h1><p>They <b>sleep</b>
 all day.</p>
 <ul><li>first<li>second</ul>the end
@@ -143,7 +148,7 @@ def test_marks_of_a_pdf_are_headings_and_its_lines_are_no_markdown(tmp_path: Pat
     page = "Contents\r\n1. Trip . . . . . 1\r\n1. Our  Trip\r\n# apt install\r\n---\r\n"
     page += "\uf0b7 We haupt\ufffes\u00e4chlich walk."
     place = SimpleNamespace(get_index=lambda: 0)
-    mark = SimpleNamespace(get_dest=lambda: place, get_title=lambda: "Our Trip", level=0)
+    mark = SimpleNamespace(get_dest=lambda: place, get_title=lambda: "Our trip?", level=0)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("pypdfium2.PdfTextPage.get_text_range", lambda self: page)
         patch.setattr("pypdfium2.PdfDocument.get_toc", lambda self: [mark])
@@ -192,7 +197,8 @@ def test_an_answered_mail_is_left_out_and_a_forwarded_one_stays(tmp_path: Path, 
 
 def test_an_answer_in_a_page_stands_alone_below_its_subject(tmp_path: Path) -> None:
     mail = "From: b\nTo: a\nSubject: Re: Keys\nContent-Type: text/html\n\n"
-    mail += "<p style='display: none'>preview</p><h1>Hello</h1>In the shed.<div class=gmail_attr>Anna wrote:</div><blockquote type=cite>Where are they?</blockquote>"
+    mail += "<p style='display: none'>preview</p><h1>Hello</h1>In the shed."
+    mail += "<div class=gmail_attr>Anna wrote:</div><blockquote type=cite>Where are they?</blockquote>"
     assert read(tmp_path, mail, "a.eml") == [(1, "In the shed.", "b › Re: Keys › Hello")]
 
 

@@ -14,7 +14,7 @@ _TAGS_WITHOUT_TEXT = frozenset("script style template noscript svg button select
 _ROLES_WITHOUT_TEXT = frozenset(["navigation", "contentinfo", "search"])
 _UNSEEN = re.compile(r"display:\s*none|visibility:\s*hidden")
 _CLASSES_WITHOUT_TEXT = re.compile(
-    r"(gmail_attr|nav(bar|igation)?|menu|breadcrumbs?|foot(er)?|cookies?|cookie-?(banner|notice|consent))$",
+    r"(gmail_attr|toc|table-?of-?contents|nav(bar|igation)?|menu|breadcrumbs?|foot(er)?|cookies?|cookie-?(banner|notice|consent))$",
     re.IGNORECASE,
 )
 _HEADINGS = {f"h{level}": "#" * level for level in range(1, 7)}

@@ -20,6 +20,7 @@ _HEADING_END = re.compile(r"(^|\s)#+$")
 _UNDERLINE = re.compile(r"(={3,}|-{3,})\s*$")  # below a heading
 _RULE = re.compile(r"\s*([-*_]\s*){3,}$")
 _ITEM = re.compile(r"\s*([-*+•]|\d{1,3}[.)])\s")
+_IN_CONTENTS = re.compile(r"\s*([-*+]|\d{1,3}[.)])\s+\[[^\]]*\]\(#[^)]*\)\s*$")  # leads to a heading of the file
 _FENCE = re.compile(r"\s*(```|~~~)")
 _COMMAND = re.compile(r"\s*`[^`]+`\s*$")  # alone in its paragraph
 _ROW = re.compile(r"\s*\|.*\|\s*$")
@@ -206,7 +207,7 @@ def _mark(line: str, following: str) -> tuple[_Mark, int, str] | None:
         return "heading" if text else "", len(heading[1]), text
     if underline := _UNDERLINE.match(line):
         return "underline", 1 if underline[1][0] == "=" else 2, ""
-    if not line.strip() or _RULE.match(line):
+    if not line.strip() or _RULE.match(line) or _IN_CONTENTS.match(line):
         return "", 0, ""
     if _ROW.match(line):
         if _UNDER_HEADER.match(line):

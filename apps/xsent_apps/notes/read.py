@@ -123,27 +123,27 @@ def _read_subtitles(content: bytes) -> Source:
 
 def _read_pdf(content: bytes) -> Source:
     with require_extra("apps"):
-        from pypdfium2 import PdfDocument
+        from pypdfium2 import PdfDocument  # type: ignore[import-untyped]  # it has no types
 
     with PdfDocument(content) as document:
         texts = [_BULLET.sub("•", page.get_textpage().get_text_range()) for page in document]
         pages = [text.replace("\ufffe", "-\n").splitlines() for text in texts]
         marks = [(mark.get_dest(), mark.get_title(), mark.level) for mark in document.get_toc()]
-        titles = {(place.get_index(), _bare(title)): level for place, title, level in marks if place and title}
+        titles = {(place.get_index(), _bare(title)): level for place, title, level in marks if place and _bare(title)}
     lines = list[tuple[int, str]]()
     for number, page in enumerate(_without_repeated(pages)):
         text = "\n".join(line for line in page if not _LEADER.search(line))
         for line in [*_rejoin(text).split("\n"), PAGE_END]:
             level = titles.get((number, _bare(line)))
-            is_title = level is not None and line.strip()
             # A space before it keeps a line from being Markdown.
-            lines.append((number + 1, f"{'#' * min(level + 1, 6)} {line}" if is_title else _MARKDOWN.sub(" ", line)))
+            text = _MARKDOWN.sub(" ", line) if level is None else f"{'#' * min(level + 1, 6)} {line}"
+            lines.append((number + 1, text))
     return Source(lines, [])
 
 
 def _bare(title: str) -> str:
-    """A title without its number and its spaces, to be compared with another form of it."""
-    return "".join(title.lstrip(".0123456789 ").split())
+    """The letters of a title, without its number, to be compared with another form of it."""
+    return re.sub(r"\W", "", title.lstrip(".0123456789 ")).casefold()
 
 
 def _rejoin(text: str) -> str:

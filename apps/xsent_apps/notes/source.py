@@ -1,6 +1,7 @@
 """What a reader makes of a file."""
 
 from collections.abc import Iterable
+from gzip import GzipFile
 from typing import IO, NamedTuple
 
 from xsent import DataError
@@ -15,7 +16,7 @@ class Source(NamedTuple):
     about: list[str]  # names of the whole, such as its title
 
 
-def read_unpacked(file: IO[bytes], name: str) -> bytes:
+def read_unpacked(file: IO[bytes] | GzipFile, name: str) -> bytes:
     """Read a packed file. Raises DataError if it is large, as a bomb is."""
     content = file.read(_MOST_BYTES + 1)
     if len(content) > _MOST_BYTES:
