@@ -109,7 +109,7 @@ def search(
 ) -> None:
     """Print the nearest lines, by meaning and by words, best first: score, line number or id, and text.
 
-    The score is the cosine and up to 0.4 for words; a file of vectors is searched by meaning alone. With queries from a
+    The score is the cosine and up to 0.5 for words; a file of vectors is searched by meaning alone. With queries from a
     file, the number or id of the query comes first. With --json, an object for every query. A query that begins with -
     stands after --.
     """

@@ -9,7 +9,7 @@ const FOUND = 50;
 const SHOWN = 8; // at first
 const MARKED = 6; // results whose nearest words are looked for
 // As in xsent/search/index.py: added for all words of a query, and the score that one in a hundred unrelated texts has.
-const WORDS = 0.4;
+const WORDS = 0.5;
 const CLOSE = 0.37;
 const SUGGESTIONS = ["Wo kann ich mein Fahrrad abstellen?", "quand passe le train", "il cane non vuole mangiare", "明日の天気"];
 
@@ -74,7 +74,7 @@ export function openSearch(model, library) {
 /** Passages that have a vector, best first; of equal scores the earlier one. The words of the query count too. */
 function rank(passages, { vector, words }) {
   const shares = sharesOf(words, passages);
-  const results = passages.map((passage, i) => ({ passage, score: cosine(vector, passage.encoded.vector) + WORDS * shares[i] }));
+  const results = passages.map((passage, i) => ({ passage, score: cosine(vector, passage.encoded.vector) + WORDS * shares[i] ** 2 }));
   return results.sort((a, b) => b.score - a.score);
 }
 

@@ -44,7 +44,8 @@ export const allKeys = (text) => new Set([...wordKeys(text)].flat());
 
 /**
  * The share of a query's words that each passage has, as `shared_words` of xsent/search/store.py has it: rare words
- * count more, those that no passage has do not count. The share is of one rare word at least.
+ * count more, squared. Words that no passage has do not count, but if there are any the share is of as much as they
+ * weigh, at most of one rare word.
  * @param {{keys: string[], rarity: number}[]} words of the query @param {{keys: Set<string>}[]} passages
  */
 export function sharesOf(words, passages) {
@@ -52,14 +53,16 @@ export function sharesOf(words, passages) {
   if (words.length > MOST_WORDS) return shares;
   const weight = (count) => Math.log1p((passages.length - count + 0.5) / (count + 0.5)); // inverse document frequency
   let whole = 0;
+  let missing = 0; // weight of words that no passage has
   for (const { keys, rarity } of words) {
     const having = [...passages.keys()].filter((i) => keys.some((key) => passages[i].keys.has(key)));
-    const own = rarity * weight(having.length);
+    const own = (rarity * weight(having.length)) ** 2;
     for (const i of having) shares[i] += own;
     if (having.length) whole += own;
+    else missing += own;
   }
-  whole = Math.max(whole, weight(1));
-  return shares.map((share) => share / whole);
+  whole = Math.max(whole, Math.min(missing, weight(1) ** 2));
+  return shares.map((share) => share / (whole || 1));
 }
 
 /** Without case, as Python's `casefold`: "ẞ" is "ss", and "ς" is "σ". */
