@@ -25,7 +25,7 @@ from xsent.cli.options import (
 )
 from xsent.cli.terminal import one_line_errors, print_json, row_output
 from xsent.errors import DataError
-from xsent.files.tables import Text, TextSource, place_of, read_pairs
+from xsent.files.tables import Text, TextSource, check_table, place_of, read_pairs
 
 if TYPE_CHECKING:
     from xsent.encoder import OnLong, SentenceEncoder
@@ -75,6 +75,7 @@ def mine(
 
     if src == trg == "-":
         raise DataError("standard input can be read once: only one of SRC and TRG may be -")
+    check_table(output, force=force)  # before the work
     sides = zip((src, trg), _of_both(column), _of_both(id), strict=True)
     texts = [TextSource(*side).read() for side in sides]
     open_encoder = partial(SentenceEncoder, model, layers=layers, threads=threads, clean=clean)
@@ -138,6 +139,7 @@ def score(
     from xsent.encoder import SentenceEncoder
     from xsent.mining.margin import PairScorer, calibrate, shuffled_pairs
 
+    check_table(output, force=force)  # before the work
     given = list(read_pairs(pairs, column, id, "source, target"))
     if not given:
         raise DataError(f"{pairs}: empty; expected a pair a line")
@@ -201,6 +203,7 @@ def duplicates(
     from xsent.encoder import SentenceEncoder
     from xsent.mining.paraphrases import group_pairs, mine_paraphrases, split_pairs
 
+    check_table(output, force=force)  # before the work
     source = TextSource(text, column, id)
     texts = source.read()
     open_encoder = partial(SentenceEncoder, model, layers=layers, threads=threads, clean=clean)
