@@ -176,7 +176,9 @@ def open_foreign(checkpoint: Checkpoint, spec: BundleSpec, folder: Path) -> Supp
     graph = next(folder.rglob("*.onnx"), None)
     if graph is None:  # sentence-transformers has the float32 weights as they are; only pieces can be missing
         return CheckpointEncoder(checkpoint, depth=spec.num_layers, dim=spec.dim)
-    return GraphEncoder(graph, checkpoint.tokenizer, replace(checkpoint.config, num_layers=spec.num_layers))
+    depths = tuple(depth for depth in checkpoint.config.depths if depth <= spec.num_layers)
+    config = replace(checkpoint.config, num_layers=spec.num_layers, depths=depths)
+    return GraphEncoder(graph, checkpoint.tokenizer, config)
 
 
 class GraphEncoder:
