@@ -9,6 +9,7 @@ from typer.core import TyperGroup
 from typer.main import get_command
 
 from xsent.cli.classify import app as classify
+from xsent.cli.cluster import cluster
 from xsent.cli.documents import app as documents
 from xsent.cli.encode import encode
 from xsent.cli.evaluate import app as evaluate
@@ -61,6 +62,7 @@ app = typer.Typer(
 app.command(epilog="Example: xsent encode sentences.txt --output vectors.npy")(encode)
 app.command(epilog="Example: xsent mine en.txt fr.txt --threshold 1.1 > pairs.tsv")(mine)
 app.command(epilog="Example: xsent duplicates mails.txt")(duplicates)
+app.command(epilog="Example: xsent cluster mails.txt")(cluster)
 app.command(epilog="Example: xsent score pairs.tsv --precision 0.95 > scored.tsv")(score)
 app.command(epilog="Example: xsent index notes.txt notes.index")(index)
 app.command(epilog='Example: xsent search notes.index "where is the cat?"', cls=QueryCommand)(search)
