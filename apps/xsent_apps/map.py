@@ -193,7 +193,7 @@ def _places(points: NDArray[np.float32]) -> NDArray[np.float32]:
         return places
     start = places / places[:, 0].std() * 1e-4
     perplexity = min(30, (len(points) - 1) / 3)
-    layout = TSNE(perplexity, metric="cosine", initialization=start, random_state=0, n_jobs=os.cpu_count())
+    layout = TSNE(2, perplexity, metric="cosine", initialization=start, random_state=0, n_jobs=os.cpu_count())
     return np.asarray(layout.fit(rest), np.float32)
 
 

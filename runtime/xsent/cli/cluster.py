@@ -81,4 +81,4 @@ def cluster(
     if listed:
         typer.echo(format_table(listed), err=True)
     none = len(read) - sum(name.size for name in names)
-    typer.echo(f"{len(names):,} clusters of {len(read):,} texts; {none:,} belong to none", err=True)
+    typer.echo(f"{len(names):,} clusters of {len(read):,} texts; {none:,} belong{'s' * (none == 1)} to none", err=True)

@@ -1,7 +1,7 @@
 """Groups of texts on one subject, in any language, each with a name.
 
-First the mean of all vectors is taken off. What all texts of a collection have in common, such as their field, says
-nothing about its groups, and without it one threshold suits collections of one field and of many.
+First the background of a collection is taken off: what its texts have in common, such as their field, says nothing
+about its groups. Without it one threshold suits collections of one field and of many.
 
 Shapes: n rows, D dimensions, c clusters.
 """
@@ -24,8 +24,9 @@ THRESHOLD = 0.05
 SMALLEST = 5
 
 _MOST = 5000  # texts compared with each other, which takes 200 MiB; it grows with the square
+_NEAR = 0.5  # of the way from the mean cosine to 1: two texts whose cosine is higher say about the same
 _LEAST = 0.2  # cosine to the centre below which a text belongs to no cluster
-_EQUAL = 1e-3  # length of what is left of a vector without the mean, below which it equals the mean
+_EQUAL = 1e-3  # length of what is left of a vector without the background, below which it equals the background
 _WORDS = 4  # of a name
 _ASIAN = "\u3040"  # before all keys of Chinese and Japanese, which are pairs of characters
 _WORD = re.compile(r"[^\W\d_]+")
@@ -36,7 +37,7 @@ class Clusters:
     """The cluster of every row, the largest first."""
 
     labels: Ints  #: number of each row's cluster [n], from 0; -1 is none
-    cosines: Floats  #: cosine of each row to the nearest centre [n], both without the mean of all rows
+    cosines: Floats  #: cosine of each row to the nearest centre [n], both without the background
 
     @property
     def count(self) -> int:
@@ -68,7 +69,7 @@ def cluster(
     Args:
         vectors: Vectors of any length [n, D]; may be a memory map, which is read in blocks. Zero vectors are in none.
         number: Number of clusters; None lets the threshold decide.
-        threshold: Mean cosine, without the mean of all vectors, from which two clusters are one; higher gives more.
+        threshold: Mean cosine, without the background, from which two clusters are one; higher gives more clusters.
         smallest: Texts of the smallest cluster, where the threshold decides.
     """
     smallest = whole_number("smallest", smallest)
@@ -81,11 +82,16 @@ def cluster(
     if number is not None:
         number = whole_number("number", number, most=max(1, min(len(present), _MOST)))
         smallest = 1
-    rows = _Centred(vectors, present)
-    centres = _centres(rows.drawn(), number, threshold, smallest)
-    for start in range(0, len(present) if len(centres) else 0, CANDIDATES):
+    drawn = present
+    if len(present) > _MOST:
+        drawn = np.sort(np.random.default_rng(0).choice(present, _MOST, replace=False))
+    sample = NormalizedBlocks(vectors, drawn).block(0, _MOST)
+    background = _background(sample)
+    centres = _centres(_without(sample, background), number, threshold, smallest)
+    rows = NormalizedBlocks(vectors, present)
+    for start in range(0, len(rows) if len(centres) else 0, CANDIDATES):
         where = present[start : start + CANDIDATES]
-        scores = rows.take(where) @ centres.T
+        scores = _without(rows.block(start, CANDIDATES), background) @ centres.T
         cosines[where] = scores.max(axis=1)
         labels[where] = np.where(cosines[where] < _LEAST, -1, scores.argmax(axis=1))
     return Clusters(_by_size(labels, smallest), cosines)
@@ -110,31 +116,29 @@ def name_clusters(clusters: Clusters, texts: Sequence[str]) -> list[ClusterName]
     return names
 
 
-class _Centred:
-    """Some rows of vectors without the mean of these rows, of length 1, in blocks."""
+def _background(rows: Floats) -> Floats:
+    """The mean [D] of rows of length 1 in which each subject has the same weight, however many texts it has.
 
-    def __init__(self, vectors: ArrayLike, rows: Ints) -> None:
-        self._vectors = vectors
-        self._rows = rows
-        unit = NormalizedBlocks(vectors, rows)
-        blocks = (unit.block(start, CANDIDATES) for start in range(0, len(rows), CANDIDATES))
-        self._mean = sum(block.sum(axis=0, dtype=np.float64) for block in blocks) / max(1, len(rows))
+    A row counts by one over the number of rows near to it. In a plain mean, a subject of most texts would be the
+    background, and what is left of all others alike.
+    """
+    if not len(rows):
+        return np.zeros(rows.shape[1], np.float32)
+    common = float(np.square(rows.mean(axis=0)).sum())  # the mean cosine
+    near = (rows @ rows.T > common + _NEAR * (1 - common)).sum(axis=1)
+    mean: Floats = np.average(rows, axis=0, weights=1 / np.maximum(1, near)).astype(np.float32)
+    return mean
 
-    def drawn(self) -> Floats:
-        """All rows, or as many as can be compared with each other."""
-        if len(self._rows) <= _MOST:
-            return self.take(self._rows)
-        return self.take(np.sort(np.random.default_rng(0).choice(self._rows, _MOST, replace=False)))
 
-    def take(self, rows: Ints) -> Floats:
-        """Some of them, by their numbers."""
-        rest = NormalizedBlocks(self._vectors, rows).block(0, len(rows)) - np.float32(self._mean)
-        rest[np.linalg.norm(rest, axis=1) < _EQUAL] = 0
-        return unit_rows(rest)
+def _without(rows: Floats, background: Floats) -> Floats:
+    """Rows of length 1 without the background, again of length 1."""
+    rest = rows - background
+    rest[np.linalg.norm(rest, axis=1) < _EQUAL] = 0
+    return unit_rows(rest)
 
 
 def _centres(rows: Floats, number: int | None, threshold: float, smallest: int) -> Floats:
-    """Centres [c, D] of the clusters of some centred rows."""
+    """Centres [c, D] of the clusters of rows without their background."""
     rows = rows[rows.any(axis=1)]
     with require_extra("cluster"):
         from sklearn.cluster import AgglomerativeClustering, KMeans
@@ -151,13 +155,13 @@ def _centres(rows: Floats, number: int | None, threshold: float, smallest: int) 
 
 
 def _by_size(labels: Ints, smallest: int) -> Ints:
-    """Clusters numbered by their size, the largest first; those that are too small are none."""
-    counts = np.bincount(labels + 1, minlength=1)[1:]
-    order = np.argsort(-counts, kind="stable")
-    numbers = np.full(len(counts) + 1, -1, np.int64)  # the last is for -1
-    numbers[order] = np.arange(len(counts))
-    numbers[:-1][counts < smallest] = -1
-    return numbers[labels]
+    """Clusters numbered by size, the largest first, of equal ones the first; those that are too small are none."""
+    known, first, counts = np.unique(labels, return_index=True, return_counts=True)
+    kept = (known >= 0) & (counts >= smallest)
+    order = np.lexsort((first, -counts))
+    numbers = np.full(len(known), -1, np.int64)
+    numbers[order[kept[order]]] = np.arange(np.count_nonzero(kept))
+    return numbers[np.searchsorted(known, labels)]
 
 
 def _weight(share: float, everywhere: float) -> float:
