@@ -22,7 +22,9 @@ APPS_FROM_RUNTIME = {
     "xsent",
     "xsent.errors",
     "xsent.files.atomic",
+    "xsent.files.tables",
     "xsent.files.text",
+    "xsent.files.vectors",
     "xsent.cli.terminal",
     "xsent.cli.options",
 }
@@ -31,6 +33,7 @@ OPTIONAL = {  # one module each may import an optional package
     "xsent.backends.openvino": {"openvino"},
     "xsent.search.graph": {"usearch"},
     "xsent.documents.encoder": {"sentencex"},
+    "xsent.mining.clusters": {"sklearn"},
 }
 FORBIDDEN = {"pickle", "dill", "joblib", "cloudpickle"}
 NETWORK = {"socket", "urllib", "http", "ftplib", "ssl", "requests", "httpx"}

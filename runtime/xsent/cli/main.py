@@ -9,6 +9,7 @@ from typer.core import TyperGroup
 from typer.main import get_command
 
 from xsent.cli.classify import app as classify
+from xsent.cli.cluster import cluster
 from xsent.cli.documents import app as documents
 from xsent.cli.encode import encode
 from xsent.cli.evaluate import app as evaluate
@@ -62,6 +63,7 @@ for _command, _summary, _example in (
     (encode, "Make a file of vectors from a file of texts.", "encode sentences.txt --output vectors.npy"),
     (mine, "Find translations in two texts.", "mine en.txt fr.txt --threshold 1.1 > pairs.tsv"),
     (duplicates, "Find lines that mean the same.", "duplicates mails.txt"),
+    (cluster, "Group texts of one subject, in any language.", "cluster mails.txt"),
     (score, "Score given pairs of translations.", "score pairs.tsv --precision 0.95 > scored.tsv"),
     (index, "Make an index of texts, or add to one.", "index notes.txt notes.index"),
 ):

@@ -80,7 +80,7 @@ def mine(
     texts = [TextSource(*side).read() for side in sides]
     open_encoder = partial(SentenceEncoder, model, layers=layers, threads=threads, clean=clean)
     with TemporaryDirectory(prefix="xsent-") as folder:
-        left, right = _vectors_of(Path(folder), texts, (src_vectors, trg_vectors), open_encoder)
+        left, right = vectors_of(Path(folder), texts, (src_vectors, trg_vectors), open_encoder)
         pairs = mine_bitext(
             left.rows,
             right.rows,
@@ -146,7 +146,7 @@ def score(
     (src_texts, src_rows), (trg_texts, trg_rows) = (_distinct([pair[side] for pair in given]) for side in (0, 1))
     open_encoder = partial(SentenceEncoder, model, layers=layers, threads=threads, clean=clean)
     with TemporaryDirectory(prefix="xsent-") as folder:
-        left, right = _vectors_of(Path(folder), (src_texts, trg_texts), (None, None), open_encoder)
+        left, right = vectors_of(Path(folder), (src_texts, trg_texts), (None, None), open_encoder)
         scorer = PairScorer(left.rows, right.rows, margin=margin, k=k)
         scores = scorer.score(src_rows, trg_rows)
         advice = None
@@ -208,7 +208,7 @@ def duplicates(
     texts = source.read()
     open_encoder = partial(SentenceEncoder, model, layers=layers, threads=threads, clean=clean)
     with TemporaryDirectory(prefix="xsent-") as folder:
-        (given,) = _vectors_of(Path(folder), [texts], [vectors], open_encoder, on_long="split")
+        (given,) = vectors_of(Path(folder), [texts], [vectors], open_encoder, on_long="split")
         rows = _lines_with_text(texts, unify=False)
         found = mine_paraphrases(given.rows, threshold=threshold, rows=rows, show_progress_bar=sys.stderr.isatty())
     found, differing = split_pairs(found, texts) if strict else (found, found.take(slice(0)))
@@ -285,7 +285,7 @@ def _distinct(texts: Sequence[str]) -> "tuple[list[str], Ints]":
     return list(numbers), np.array(rows, np.int64)
 
 
-def _vectors_of(
+def vectors_of(
     folder: Path,
     texts: Sequence[Sequence[str]],
     given: Sequence[Path | None],

@@ -117,16 +117,16 @@ export class View {
       const shown = !chosen || i === this.chosen || chosen.neighbours.includes(i);
       context.globalAlpha = shown ? 1 : 0.35;
       context.fillStyle = colour(`c${point.colour % 9}`);
-      this.#shape(this.#place(point), SHAPES[point.colour % 3], i === this.chosen ? radius * 1.5 : radius);
+      this.#shape(this.#place(point), SHAPES[shapeOf(point.colour)], i === this.chosen ? radius * 1.5 : radius);
       context.globalAlpha = 1;
       context.strokeStyle = colour("ink");
       if (this.ringed.has(i) || i === this.chosen) this.#ring(this.#place(point), radius * 2);
     });
-    this.#label(colour);
+    this.label(colour);
   }
 
   /** Writes the beginnings of passages wherever there is room: first those of the chosen one and its neighbours. */
-  #label(colour) {
+  label(colour) {
     const { context } = this;
     const [width, height] = this.size;
     const chosen = this.points[this.chosen];
@@ -156,6 +156,11 @@ export class View {
       context.fillText(label, box[0] + 2, y);
       written++;
     }
+  }
+
+  /** Where a point stands on the canvas. */
+  placeOf(point) {
+    return this.#place(point);
   }
 
   #place({ x, y }) {
@@ -197,6 +202,9 @@ export class View {
     context.fill();
   }
 }
+
+/** The shape of a colour, so that colour and shape come again after 27; that of no colour, -1, is the last. */
+export const shapeOf = (colour) => (colour < 0 ? 2 : (colour + Math.floor(colour / 9)) % 3);
 
 /** Whether two boxes [left, top, right, bottom] touch. */
 function overlap(a, b) {

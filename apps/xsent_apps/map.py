@@ -1,0 +1,236 @@
+"""`xsent map`: a picture of texts in which near points have similar meanings, as a page in one file or as a PNG."""
+
+import html
+import json
+import os
+import re
+import warnings
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Annotated, Any
+
+import numpy as np
+import typer
+from numpy.typing import ArrayLike, NDArray
+
+from xsent import DataError, MissingExtraError, SentenceEncoder, cluster, name_clusters, nearest
+from xsent.cli.options import BundleOption, ColumnOption, ForceOption, ThreadsOption
+from xsent.cli.terminal import one_line_errors
+from xsent.errors import require_extra
+from xsent.files.atomic import atomic_file, file_exists_error
+from xsent.files.tables import TextSource, read_rows
+from xsent.files.vectors import open_vectors
+
+CLUSTER = "cluster"
+MOST = 20_000  # points; of more texts, evenly many are left out
+NEIGHBOURS = 4  # shown of a text that is pointed at
+PAGE = Path(__file__).with_name("map.html")
+STATIC = Path(__file__).with_name("web") / "static"  # the map of `xsent web` is drawn by the same scripts
+MARKERS = "osD"  # the shapes of view.js
+
+app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
+
+
+@app.command("map", epilog="Example: xsent map mails.csv mails.html --column text --by language --by cluster")
+@one_line_errors()
+def map_file(
+    texts: Annotated[str, typer.Argument(metavar="TEXTS", help="One text a line, or a table; - is standard input.")],
+    out: Annotated[Path, typer.Argument(metavar="OUT", help="A new .html or .png file.")],
+    column: ColumnOption = None,
+    by: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help="A column to colour by, such as the language; or cluster, the default."),
+    ] = None,
+    vectors: Annotated[Path | None, typer.Option(help="Vectors of TEXTS by xsent encode; default: made.")] = None,
+    model: BundleOption = None,
+    threads: ThreadsOption = None,
+    force: ForceOption = False,
+) -> None:
+    """Draw a map of texts: near points have similar meanings, in any of the model's languages.
+
+    The page opens in a browser without a network. Point at a text to read it. Give --by several times for a choice of
+    colours.
+    """
+    _check_name(out)
+    if out.exists() and not force:
+        raise file_exists_error(out)
+    read, colours = _read(texts, column, by or [CLUSTER])
+    if vectors is None:
+        rows = SentenceEncoder(model, threads=threads).encode(read, on_long="split")
+    else:
+        file = open_vectors(vectors)
+        file.check_cosines()
+        rows = file.rows
+    made = map_texts(read, rows, by=colours, title=out.stem)
+    made.save(out)
+    typer.echo(f"{out}: {made.count}, coloured by {', '.join(colours)}", err=True)
+
+
+def _check_name(out: Path) -> None:
+    if out.suffix not in (".html", ".png"):
+        raise ValueError(f"{out}: expected a name that ends in .html or .png")
+
+
+def _read(texts: str, column: str | None, by: Sequence[str]) -> tuple[list[str], dict[str, list[str] | None]]:
+    """The texts, and the fields of the columns to colour by; None where the clusters have to be found."""
+    columns = [name for name in by if name != CLUSTER]
+    if column is None:
+        if columns:
+            raise ValueError(f"--by {columns[0]} names a column of a table; name that of the texts too: --column NAME")
+        return TextSource(texts).read(), {CLUSTER: None}
+    if not (rows := [*read_rows(texts, [column, *columns])]):
+        raise TextSource(texts, column).empty()
+    read, *fields = map(list, zip(*rows, strict=True))
+    named = dict(zip(columns, fields, strict=True))
+    return read, {name: named.get(name) for name in by}
+
+
+@dataclass(frozen=True)
+class TextMap:
+    """A map of texts; a notebook shows it."""
+
+    title: str
+    texts: Sequence[str]  #: those that have a point
+    places: NDArray[np.float32]  #: their points [n, 2]
+    neighbours: Sequence[Sequence[int]]  #: the nearest texts of each
+    colours: Mapping[str, Sequence[str]]  #: the group of each text, empty for none, by the names of the colourings
+    total: int  #: number of texts, with those that have no point
+
+    @property
+    def count(self) -> str:
+        """How many texts are on the map."""
+        of = "" if len(self.texts) == self.total else f" of {self.total:,}"
+        return f"{len(self.texts):,}{of} texts"
+
+    def save(self, path: str | Path) -> None:
+        """Write a page, or a picture if the name ends in .png."""
+        _check_name(Path(path))
+        with atomic_file(Path(path)) as file:
+            if str(path).endswith(".png"):
+                _draw(self, file)
+            else:
+                file.write(self.page().encode())
+
+    def page(self) -> str:
+        """A page that needs no other file and no network."""
+        data = {
+            "count": self.count,
+            "texts": self.texts,
+            "places": np.round(self.places.astype(float), 3).tolist(),
+            "neighbours": self.neighbours,
+            "colourings": {name: _groups(of) for name, of in self.colours.items()},
+        }
+        parts = {
+            "title": html.escape(self.title),
+            "style": _shared("style.css", "panels.css"),
+            # One file has no modules to import: the scripts stand one after the other.
+            "script": re.sub(r"^(import .*;|export )", "", _shared("dom.js", "view.js", "map.js"), flags=re.MULTILINE),
+            "data": json.dumps(data, ensure_ascii=False, separators=(",", ":")).replace("<", r"\u003c"),
+        }
+        return re.sub(r"\{\{(\w+)\}\}", lambda found: parts[found[1]], PAGE.read_text(encoding="utf-8"))
+
+    def _repr_html_(self) -> str:
+        style = "width: 100%; height: 640px; border: 0"
+        return (
+            f'<iframe srcdoc="{html.escape(self.page())}" style="{style}" title="{html.escape(self.title)}"></iframe>'
+        )
+
+
+def map_texts(
+    texts: Sequence[str],
+    vectors: ArrayLike | None = None,
+    *,
+    by: Mapping[str, Sequence[str] | None] | None = None,
+    title: str = "Map",
+) -> TextMap:
+    """Lay texts out by their meaning: with openTSNE if it is installed, else by principal components.
+
+    Args:
+        texts: Texts in any language; empty ones have no point. Of more than 20,000, evenly many are left out.
+        vectors: Their vectors [n, D]; None encodes them with the built-in model.
+        by: What to colour by, such as {"language": [...]}: the group of each text, empty for none. {"cluster": None}
+            finds clusters; it is the default and needs scikit-learn.
+        title: Title of the page.
+    """
+    texts = list(texts)
+    given = SentenceEncoder().encode(texts, on_long="split") if vectors is None else np.asanyarray(vectors)
+    found = {name: _clusters(given, texts) if of is None else [*of] for name, of in (by or {CLUSTER: None}).items()}
+    for name, count in {"vectors": len(given), **{name: len(of) for name, of in found.items()}}.items():
+        if count != len(texts):
+            raise DataError(f"{name}: {count:,} for {len(texts):,} texts; expected one for each")
+    full = [row for row, text in enumerate(texts) if text.strip()]
+    if not full:
+        raise DataError("all texts are empty; expected some to map")
+    rows = full[:: -(-len(full) // MOST)]
+    points = np.asarray(given[rows], np.float32)
+    near, _ = nearest(points, points, NEIGHBOURS + 1)
+    others = [[other for other in line if other != row][:NEIGHBOURS] for row, line in enumerate(near.tolist())]
+    colours = {name: [of[row] for row in rows] for name, of in found.items()}
+    return TextMap(title, [texts[row] for row in rows], _places(points), others, colours, len(texts))
+
+
+def _clusters(vectors: NDArray[Any], texts: Sequence[str]) -> list[str]:
+    """The name of each text's cluster."""
+    found = cluster(vectors)
+    names = [*map(str, name_clusters(found, texts)), ""]
+    return [names[label] for label in found.labels]
+
+
+def _places(points: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Points [n, 2] of vectors [n, D]."""
+    rest = points - points.mean(axis=0)
+    _, axes = np.linalg.eigh(rest.T @ rest)
+    places: NDArray[np.float32] = rest @ axes[:, :-3:-1]
+    try:
+        with require_extra("map"):
+            from openTSNE import TSNE
+    except MissingExtraError as error:
+        warnings.warn(f"the map shows principal components, in which groups overlap: {error}", stacklevel=3)
+        return places
+    if len(points) < 10 or not places.any():  # no neighbourhoods
+        return places
+    start = places / places[:, 0].std() * 1e-4
+    perplexity = min(30, (len(points) - 1) / 3)
+    layout = TSNE(2, perplexity, metric="cosine", initialization=start, random_state=0, n_jobs=os.cpu_count())
+    return np.asarray(layout.fit(rest), np.float32)
+
+
+def _groups(of: Sequence[str]) -> tuple[list[str], list[int]]:
+    """The groups, the largest first, and the number of each text's group, -1 for none."""
+    names = [name for name, _ in sorted(Counter(of).items(), key=lambda item: (-item[1], item[0])) if name]
+    numbers = {name: number for number, name in enumerate(names)}
+    return names, [numbers.get(name, -1) for name in of]
+
+
+def _shared(*names: str) -> str:
+    return "\n".join((STATIC / name).read_text(encoding="utf-8") for name in names)
+
+
+def _draw(made: TextMap, file: IO[bytes]) -> None:
+    """Draw a PNG in the first of the colourings, with the page's light colours."""
+    with require_extra("map"):
+        from matplotlib.figure import Figure
+        from matplotlib.patheffects import withStroke
+    colours = re.findall(r"--c\d: (#\w+)", _shared("style.css"))[:9]
+    names, of = _groups(next(iter(made.colours.values())))
+    figure = Figure((12, 9), layout="constrained")
+    axes = figure.subplots()
+    axes.set_axis_off()
+    axes.set_title(f"{made.title}: {made.count}", loc="left")
+    for number, name in [*enumerate(names), (-1, "none")]:
+        x, y = made.places[np.array(of) == number].T
+        if not len(x):
+            continue
+        colour, marker = (colours[number % 9], MARKERS[(number + number // 9) % 3]) if number >= 0 else ("0.6", "D")
+        axes.scatter(x, y, 12, colour, marker=marker, linewidths=0, label=f"{name} ({len(x):,})")
+        if number >= 0:
+            rim = [withStroke(linewidth=3, foreground="white")]
+            middle = np.median(x), np.median(y)
+            axes.text(*middle, name, ha="center", va="center", weight="bold", size=9, path_effects=rim, zorder=3)
+    axes.invert_yaxis()  # as on the page
+    figure.legend(loc="outside right upper", frameon=False, fontsize=8)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # letters that the font lacks
+        figure.savefig(file, format="png", dpi=150)

@@ -1,0 +1,80 @@
+"""Clusters beside k-means and HDBSCAN on the same vectors: docs/cluster.md.
+
+python bench/experiments/cluster.py DATA/eval/sib200 bench/tickets.tsv
+"""
+
+from collections.abc import Callable
+from pathlib import Path
+from time import process_time
+from typing import Annotated
+
+import numpy as np
+import typer
+from numpy.typing import NDArray
+from sklearn.cluster import HDBSCAN, KMeans
+from sklearn.decomposition import PCA
+from sklearn.metrics import adjusted_rand_score, v_measure_score
+
+from xsent import SentenceEncoder, cluster
+from xsent.classification.topics import COLUMNS, TEST_FILES, read_examples, topic_files
+from xsent.cli.options import BundleOption
+from xsent.cli.terminal import format_table, one_line_errors
+
+app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
+
+NONE = "none"  # label of the tickets that belong to no topic
+
+Labels = NDArray[np.int64]
+
+
+def kmeans(vectors: NDArray[np.float32], number: int) -> Labels:
+    """So many groups."""
+    return KMeans(number, n_init=4, random_state=0).fit_predict(vectors)
+
+
+def hdbscan(vectors: NDArray[np.float32], size: int) -> Labels:
+    """Groups of at least so many in 50 principal components, in which it is quick and finds more than in 384."""
+    return HDBSCAN(min_cluster_size=size, min_samples=5, copy=False).fit_predict(
+        PCA(50, random_state=0).fit_transform(vectors).astype(np.float64)
+    )
+
+
+@app.command()
+@one_line_errors()
+def main(
+    sib: Annotated[Path, typer.Argument(help="SIB-200: LANG/test.tsv.")],
+    tickets: Annotated[Path, typer.Argument(help="bench/tickets.tsv.")],
+    model: BundleOption = None,
+) -> None:
+    """Measure how well clusters agree with the labels that people gave; texts in no cluster count as one cluster."""
+    encoder = SentenceEncoder(model)
+    files = topic_files(sib, TEST_FILES)
+    rows = list[dict[str, object]]()
+    for name, paths, columns in (
+        ("SIB-200", [files[code] for code in encoder.languages if code in files], COLUMNS),
+        ("tickets", [tickets], ["topic", "text"]),
+    ):
+        examples = [read_examples(path, columns) for path in paths]
+        vectors = np.concatenate([one.encode(encoder) for one in examples])
+        known = np.array([label for one in examples for label in one.labels])
+        number = len({*known.tolist()} - {NONE})
+        ways: dict[str, Callable[[], Labels]] = {
+            "cluster": lambda vectors=vectors: cluster(vectors).labels,  # type: ignore[misc]
+            "cluster, number": lambda vectors=vectors, number=number: cluster(vectors, number).labels,  # type: ignore[misc]
+            "k-means": lambda vectors=vectors, number=number: kmeans(vectors, number),  # type: ignore[misc]
+            "HDBSCAN 10": lambda vectors=vectors: hdbscan(vectors, 10),  # type: ignore[misc]
+            "HDBSCAN 25": lambda vectors=vectors: hdbscan(vectors, 25),  # type: ignore[misc]
+        }
+        for way, find in ways.items():
+            began = process_time()
+            labels = find()
+            seconds = process_time() - began
+            agreement = {"ARI": adjusted_rand_score(known, labels), "V": v_measure_score(known, labels)}
+            shape = {"texts": len(known), "labels": number, "clusters": len({*labels.tolist()} - {-1})}
+            none = {"none %": float(100 * np.mean(labels == -1)), "CPU s": seconds}
+            rows.append({"set": name, "way": way, **shape, **agreement, **none})
+    typer.echo(format_table(rows))
+
+
+if __name__ == "__main__":
+    app()

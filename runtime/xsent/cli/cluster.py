@@ -1,0 +1,84 @@
+"""`xsent cluster`: groups of texts on one subject, with a name each."""
+
+from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from textwrap import shorten
+from typing import Annotated
+
+import typer
+
+from xsent.cli.mine import vectors_of
+from xsent.cli.options import (
+    BundleOption,
+    CleanOption,
+    ColumnOption,
+    ForceOption,
+    IdOption,
+    JsonOption,
+    LayersOption,
+    RowsOption,
+    ThreadsOption,
+)
+from xsent.cli.terminal import format_table, one_line_errors, row_output
+from xsent.files.tables import TextSource, place_of
+
+
+@one_line_errors()
+def cluster(
+    texts: Annotated[
+        str, typer.Argument(metavar="TEXTS", help="One text a line; .gz and .xz too; - reads standard input.")
+    ] = "-",
+    column: ColumnOption = None,
+    id: IdOption = None,
+    output: RowsOption = None,
+    number: Annotated[
+        int | None, typer.Option("-n", "--number", min=1, help="Clusters to make; default: as many as there are.")
+    ] = None,
+    threshold: Annotated[
+        float, typer.Option(min=-1, max=1, help="How near clusters must be to become one: less makes fewer clusters.")
+    ] = 0.05,
+    smallest: Annotated[int, typer.Option(min=1, help="Texts of the smallest cluster.")] = 5,
+    model: BundleOption = None,
+    layers: LayersOption = None,
+    clean: CleanOption = False,
+    vectors: Annotated[
+        Path | None, typer.Option(help="Vectors of TEXTS by xsent encode; default: they are made.")
+    ] = None,
+    threads: ThreadsOption = None,
+    force: ForceOption = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Group texts by their subjects, in any of the model's languages: cluster, its name, line or id, and text.
+
+    Rows stand in the order of the texts. A text that belongs to no cluster has none. The list of all clusters, with
+    the text nearest to the centre of each, goes to standard error.
+    """
+    from xsent.encoder import SentenceEncoder
+    from xsent.mining import clusters
+
+    read = TextSource(texts, column, id).read()
+    open_encoder = partial(SentenceEncoder, model, layers=layers, threads=threads, clean=clean)
+    with TemporaryDirectory(prefix="xsent-") as folder:
+        (given,) = vectors_of(Path(folder), [read], [vectors], open_encoder, on_long="split")
+        found = clusters.cluster(given.rows, number, threshold=threshold, smallest=smallest)
+    names = clusters.name_clusters(found, read)
+    place, kind = ("line", int) if id is None else ("id", str)
+    columns = {"cluster": int, "name": str, place: kind, "text": str}
+    with row_output(output, columns, as_json=as_json, force=force) as write:
+        for row, (label, text) in enumerate(zip(found.labels.tolist(), read, strict=True)):
+            found_in = (None, None) if label < 0 else (label + 1, str(names[label]))
+            write([*found_in, place_of(text, row + 1), text])
+    listed = [
+        {
+            "cluster": number,
+            "texts": name.size,
+            "name": str(name),
+            "central text": shorten(read[name.central], 80, placeholder="…"),
+        }
+        for number, name in enumerate(names, 1)
+    ]
+    if listed:
+        typer.echo(format_table(listed), err=True)
+    none = len(read) - sum(name.size for name in names)
+    typer.echo(f"{len(names):,} clusters of {len(read):,} texts; {none:,} belong{'s' * (none == 1)} to none", err=True)

@@ -1,0 +1,90 @@
+"""Maps of texts: as a page in a browser, as a picture, and in a notebook."""
+
+import json
+import re
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from browsing import complaints_of, needs_chromium, started_browser
+
+from xsent import DataError
+from xsent_apps.map import TextMap, _groups, app, map_texts
+
+TEXTS = [f"Text {number} </script> \u2028" for number in range(12)] + [" "]
+LANGUAGES = ["en"] * 7 + ["fr"] * 5 + [""]
+
+
+@pytest.fixture(autouse=True)
+def without_open_tsne(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Principal components: the layout of openTSNE takes seconds."""
+    monkeypatch.setitem(sys.modules, "openTSNE", None)
+
+
+def made() -> TextMap:
+    vectors = np.repeat(np.eye(2, 8), [7, 6], axis=0) + 0.1 * np.random.default_rng(0).normal(size=(13, 8))
+    vectors[12] = 0
+    with pytest.warns(UserWarning, match=r"principal components.*pip install 'xsent\[map\]'"):
+        return map_texts(TEXTS, vectors, by={"language": LANGUAGES}, title="My <texts>")
+
+
+def test_near_texts_are_near_and_empty_ones_have_no_point() -> None:
+    drawn = made()
+    assert drawn.count == "12 of 13 texts"
+    sides = np.sign(drawn.places[:, 0])
+    assert (sides[:7] == sides[0]).all() and (sides[7:] == -sides[0]).all()
+    assert all(len(near) == 4 and row not in near for row, near in enumerate(drawn.neighbours))
+    assert {near < 7 for near in drawn.neighbours[0]} == {True}
+
+
+def test_groups_are_numbered_by_size() -> None:
+    assert _groups(["b", "a", "", "a"]) == (["a", "b"], [1, 0, -1, 0])
+
+
+def test_wrong_counts() -> None:
+    with pytest.raises(DataError, match="vectors: 2 for 1 texts; expected one for each"):
+        map_texts(["a"], np.eye(2), by={"language": ["en"]})
+    with pytest.raises(DataError, match="all texts are empty"):
+        map_texts([""], np.zeros((1, 2)), by={"language": ["en"]})
+
+
+def test_a_picture_and_a_notebook(tmp_path: Path) -> None:
+    drawn = made()
+    drawn.save(tmp_path / "map.png")
+    assert (tmp_path / "map.png").read_bytes().startswith(b"\x89PNG")
+    assert "&lt;/h1&gt;" in drawn._repr_html_()
+    with pytest.raises(ValueError, match=r"expected a name that ends in .html or .png"):
+        drawn.save(tmp_path / "map.svg")
+
+
+def test_the_command_colours_by_columns(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    table, out = tmp_path / "texts.csv", tmp_path / "texts.html"
+    table.write_text("language,text\nen,A cat sleeps.\nfr,Un chat dort.\nen,It rains.\n", encoding="utf-8")
+    with pytest.warns(UserWarning, match="principal components"):
+        app([str(table), str(out), "--column", "text", "--by", "language"], standalone_mode=False)
+    assert "3 texts, coloured by language" in capsys.readouterr().err
+    found = re.search(r'type="application/json">(.*?)</script>', out.read_text(encoding="utf-8"), re.DOTALL)
+    assert found is not None
+    data = json.loads(found[1])
+    assert data["texts"][1] == "Un chat dort." and data["colourings"]["language"] == [["en", "fr"], [0, 1, 0]]
+
+
+@needs_chromium
+@pytest.mark.parametrize("width", [390, 1280])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_page_in_a_browser_without_a_network(tmp_path: Path, width: int, scheme: str) -> None:
+    made().save(tmp_path / "map.html")
+    with started_browser() as browser:
+        context = browser.new_context(viewport={"width": width, "height": 800}, color_scheme=scheme, offline=True)
+        page = context.new_page()
+        complaints = complaints_of(page)
+        page.goto((tmp_path / "map.html").as_uri())
+        assert page.title() == "My <texts>"
+        assert page.locator("#legend").inner_text().split("\n") == ["en (7)", "fr (5)"]
+        page.focus("#canvas")
+        page.keyboard.press("ArrowRight")
+        assert page.locator("#pointed strong").inner_text().startswith("Text ")
+        assert page.locator("#pointed li").count() == 4
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+        assert complaints == []
