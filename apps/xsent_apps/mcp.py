@@ -187,7 +187,9 @@ def create_server(library: Library) -> "MCPServer[Any]":
     )
     for tool in (search, similar, status):
         about = getattr(Library, tool.__name__).__doc__
-        server.add_tool(tool, description=about, annotations=ToolAnnotations(read_only_hint=True, open_world_hint=False))
+        server.add_tool(
+            tool, description=about, annotations=ToolAnnotations(read_only_hint=True, open_world_hint=False)
+        )
     return server
 
 

@@ -14,7 +14,7 @@ from xsent_train.checkpoint import ABOUT, REMEDY, SPACES, Checkpoint
 from xsent_train.model import ModelConfig
 
 Precision = Literal["int8", "int4-table", "float32"]  # int4-table: 4 bits for the table, 8 for the layers
-Format = Literal["bundle", "openvino", "onnx", "sentence-transformers", "web", "teacher"]
+Format = Literal["bundle", "openvino", "onnx", "sentence-transformers", "web", "gguf", "teacher"]
 BUNDLES = ("bundle", "openvino")  # formats that are bundles
 MATRICES = ("table.weight", "qkv.weight", "attention_out.weight", "ffn_in.weight", "ffn_out.weight")
 

@@ -30,7 +30,12 @@ RUN = [sys.executable, "-c", f"{OFFLINE}; from xsent.cli.terminal import main; m
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder of notes beside secrets, with every kind of link and device that leads to them."""
     around = tmp_path_factory.mktemp("home")
-    secrets = {"secret.txt": SECRET, "notes-2/secret.txt": SECRET, "notes/.hidden.txt": SECRET, "notes/.git/x.txt": SECRET}
+    secrets = {
+        "secret.txt": SECRET,
+        "notes-2/secret.txt": SECRET,
+        "notes/.hidden.txt": SECRET,
+        "notes/.git/x.txt": SECRET,
+    }
     write_files(around, {f"notes/{name}": text for name, text in FILES.items()} | secrets)
     notes = around / "notes"
     (notes / "link.txt").symlink_to(around / "secret.txt")
@@ -91,7 +96,9 @@ async def ask(server: Any, folder: Path) -> None:  # noqa: ANN401
 
 
 def test_a_client_in_a_process_of_its_own_finds_the_german_note(folder: Path) -> None:
-    anyio.run(ask, mcp.StdioServerParameters(command=RUN[0], args=[*RUN[1:], str(folder)], env=dict(os.environ)), folder)
+    anyio.run(
+        ask, mcp.StdioServerParameters(command=RUN[0], args=[*RUN[1:], str(folder)], env=dict(os.environ)), folder
+    )
 
 
 @pytest.mark.network

@@ -100,9 +100,7 @@ def serve(
         run_server(application, listener)
 
 
-def run_server(
-    application: "Starlette", listener: socket.socket, *, lifespan: Literal["on", "off"] = "off"
-) -> None:
+def run_server(application: "Starlette", listener: socket.socket, *, lifespan: Literal["on", "off"] = "off") -> None:
     """Serve until a signal comes, then finish running requests."""
     import uvicorn
 

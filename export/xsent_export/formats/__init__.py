@@ -1,7 +1,8 @@
-"""Folders for other tools: plain onnxruntime, sentence-transformers, transformers.js."""
+"""Folders for other tools: plain onnxruntime, sentence-transformers, transformers.js, llama.cpp."""
 
 import shutil
 from collections.abc import Sequence
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +15,7 @@ from xsent.clean import remove_format
 from xsent.files.atomic import to_json
 from xsent.open_model import SupportsEncode
 from xsent.similarity import unit_rows
+from xsent_export.formats.gguf import LlamaEncoder, write_gguf
 from xsent_export.formats.sentence_transformers import bert_config, write_sentence_transformers
 from xsent_export.formats.tokenizer import write_tokenizer
 from xsent_export.graph import INPUT, MASK, OUTPUT, write_batch_graph
@@ -49,10 +51,13 @@ def write_web(checkpoint: Checkpoint, spec: BundleSpec, folder: Path) -> None:
 
 
 WRITERS = {"onnx": write_onnx, "sentence-transformers": write_sentence_transformers, "web": write_web}
+WRITERS["gguf"] = write_gguf
 
 
-def open_foreign(checkpoint: Checkpoint, spec: BundleSpec, folder: Path) -> SupportsEncode:
-    """The encoder in a folder, as the other tool will run it."""
+def open_foreign(checkpoint: Checkpoint, spec: BundleSpec, folder: Path) -> SupportsEncode | None:
+    """The encoder in a folder, as the other tool will run it; None where that tool is not installed."""
+    for file in folder.glob("*.gguf"):
+        return LlamaEncoder(file) if find_spec("llama_cpp") else None
     graph = next(folder.rglob("*.onnx"), None)
     if graph is None:  # sentence-transformers has the float32 weights as they are; only pieces can be missing
         return CheckpointEncoder(checkpoint, depth=spec.num_layers, dim=spec.dim)

@@ -11,6 +11,7 @@ llama.cpp has no linear map behind the mean. A readout becomes one more layer of
 So the tokens of a sentence all have its vector, and every way of pooling gives it.
 """
 
+import logging
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -42,23 +43,21 @@ LAYER = {
 }  # fmt: skip
 
 
-def write_gguf(checkpoint: Checkpoint, spec: BundleSpec, folder: Path, sentences: Sequence[str] = ()) -> None:
-    """Write `NAME-TYPE.gguf` and a `Modelfile` for Ollama: float16 for float32, else Q8_0, with a Q4_0 table for 4 bits.
+def write_gguf(checkpoint: Checkpoint, spec: BundleSpec, folder: Path) -> None:
+    """Write `NAME-TYPE.gguf` and a `Modelfile` for Ollama.
 
-    Raises DataError if llama.cpp cannot run such an encoder, or would give other ids for some of the sentences.
+    TYPE is F16 for float32, else Q8_0; a table in 4 bits is Q4_0. Raises DataError if llama.cpp cannot run such an
+    encoder, or would give other ids.
     """
     with require_extra("gguf"):
         import gguf
+    logging.getLogger("gguf").setLevel(logging.ERROR)
 
     encoder = checkpoint.load_encoder().first(spec.num_layers)
     config = encoder.config
-    reason = f"llama.cpp has only GELU, the encoder {config.activation}" if config.activation != "gelu" else ""
-    if not config.num_layers:
-        reason = "llama.cpp has no encoder without layers"
-    elif spec.dim < config.dim:
-        reason = f"--dim {spec.dim}: llama.cpp gives all {config.dim} numbers; leave it out and cut the vectors"
-    if reason:
+    if reason := _unlike_llama(encoder, spec):
         raise DataError(f"{checkpoint.given}: {reason}; or use --format onnx")
+    model = unigram_model(checkpoint.tokenizer)
     kind, table = TYPES[spec.precision]
     name = f"{checkpoint.name}-{kind}.gguf"
     writer = gguf.GGUFWriter(folder / name, "bert")
@@ -66,15 +65,8 @@ def write_gguf(checkpoint: Checkpoint, spec: BundleSpec, folder: Path, sentences
     writer.add_languages(checkpoint.languages)
     writer.add_license(checkpoint.licence)
     writer.add_file_type(gguf.LlamaFileType[f"MOSTLY_{kind}"])
-    writer.add_block_count(config.num_layers + bool(encoder.readouts))
-    writer.add_context_length(config.max_length + FRAME)
-    writer.add_embedding_length(config.dim)
-    writer.add_feed_forward_length(config.ffn_dim)
-    writer.add_head_count(config.num_heads)
-    writer.add_layer_norm_eps(config.norm_eps)
-    writer.add_causal_attention(False)
-    writer.add_pooling_type(gguf.PoolingType.MEAN)
-    _add_tokenizer(writer, unigram_model(checkpoint.tokenizer, sentences), encoder)
+    _add_shape(writer, encoder)
+    _add_tokenizer(writer, model, encoder)
     for tensor, values in _tensors(encoder).items():
         of = "F32" if values.ndim == 1 or "types" in tensor else table if tensor == "token_embd.weight" else kind
         of = "Q4_0" if of != "F32" and not values.any() else of  # a matrix of zeros takes less
@@ -87,6 +79,30 @@ def write_gguf(checkpoint: Checkpoint, spec: BundleSpec, folder: Path, sentences
     writer.write_tensors_to_file()
     writer.close()
     (folder / "Modelfile").write_text(f"FROM ./{name}\nPARAMETER num_ctx {config.max_length + FRAME}\n")
+
+
+def _unlike_llama(encoder: Encoder, spec: BundleSpec) -> str:
+    """The reason why llama.cpp cannot run an encoder, if there is one."""
+    config = encoder.config
+    if not config.num_layers:
+        return "llama.cpp has no encoder without layers"
+    if spec.dim < config.dim:
+        return f"--dim {spec.dim}: llama.cpp gives all {config.dim} numbers; leave it out and cut the vectors"
+    return f"llama.cpp has GELU, the encoder {config.activation}" if config.activation != "gelu" else ""
+
+
+def _add_shape(writer: "GGUFWriter", encoder: Encoder) -> None:
+    from gguf import PoolingType
+
+    config = encoder.config
+    writer.add_block_count(config.num_layers + bool(encoder.readouts))
+    writer.add_context_length(config.max_length + FRAME)
+    writer.add_embedding_length(config.dim)
+    writer.add_feed_forward_length(config.ffn_dim)
+    writer.add_head_count(config.num_heads)
+    writer.add_layer_norm_eps(config.norm_eps)
+    writer.add_causal_attention(False)
+    writer.add_pooling_type(PoolingType.MEAN)
 
 
 def _add_tokenizer(writer: "GGUFWriter", proto: Any, encoder: Encoder) -> None:  # noqa: ANN401
@@ -117,8 +133,8 @@ def _tensors(encoder: Encoder) -> dict[str, Matrix]:
     layers = [_layer(state, f"layers.{number}.") for number in range(len(encoder.layers))]
     if encoder.readouts:
         depth = len(encoder.layers)
-        readout = (state[f"readouts.{depth}.{part}"] for part in ("weight", "bias"))
-        layers.append(_readout_layer(*readout, layers[-1], encoder.config.ffn_dim))
+        weight, bias = (state[f"readouts.{depth}.{part}"] for part in ("weight", "bias"))
+        layers.append(_readout_layer(weight, bias, layers[-1], encoder.config.ffn_dim))
     tensors = {"token_embd.weight": state["table.weight"], "position_embd.weight": state["positions"]}
     tensors["token_types.weight"] = np.zeros((1, encoder.config.dim))
     tensors |= {f"token_embd_norm.{part}": state[f"table_norm.{part}"] for part in ("weight", "bias")}
@@ -157,9 +173,9 @@ def _readout_layer(weight: Matrix, bias: Matrix, last: dict[str, Matrix], ffn_di
 
 
 def _silent_direction(outputs: Matrix) -> Matrix:
-    """A direction [D] across which outputs [D, n] have least, with no number that is nearly 0; they are 1 on average."""
+    """A direction [D] in which outputs [D, n] have least; its numbers are 1 on average, and none is nearly 0."""
     square = outputs @ outputs.T
-    direction = np.linalg.eigh(square)[1][:, 0] * len(square) ** 0.5
+    direction: Matrix = np.linalg.eigh(square)[1][:, 0] * len(square) ** 0.5
     fixed = np.zeros(len(square), bool)
     while (small := (np.abs(direction) < LEAST) & ~fixed).any():
         direction[small] = np.copysign(LEAST, direction[small])

@@ -11,7 +11,7 @@ first:
 """
 
 import struct
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -32,16 +32,16 @@ _VALUE = 1 << 31
 _WINDOW = 16 * 256  # last places that are looked at for a node
 
 
-def unigram_model(path: Path, sentences: Sequence[str] = ()) -> Any:  # noqa: ANN401  protobuf has no types
+def unigram_model(path: Path) -> Any:  # noqa: ANN401  protobuf has no types
     """A SentencePiece model that gives the same ids with what llama.cpp has.
 
-    Raises DataError with the number of sentences, pieces and odd strings whose ids differ, if there are any.
+    Raises DataError with the number of pieces and odd strings whose ids differ, if there are any.
     """
     proto = ModelProto.FromString(path.read_bytes())
     _express(proto)
     expressed = sentencepiece.SentencePieceProcessor(model_proto=proto.SerializeToString())
     ours = Tokenizer(path)
-    samples = [*sentences, *(piece.piece.replace("▁", " ") for piece in proto.pieces), *odd_strings()]
+    samples = [*(piece.piece.replace("▁", " ") for piece in proto.pieces), *odd_strings()]
     ids = expressed.encode(samples)
     differing = sum(found != list(ours.encode(text)) for text, found in zip(samples, ids, strict=True))
     if differing:
@@ -65,14 +65,13 @@ def _express(proto: Any) -> None:  # noqa: ANN401
     rules = {key: value for key, value in rules.items() if remove_format(key.decode()) == key.decode()}
     rules |= {chr(code).encode(): b"" for code in range(128, 0x110000) if not _stays(code)}
     if proto.trainer_spec.byte_fallback:
-        spell = lambda text: "".join(c if c in known else _bytes(c) for c in text)  # noqa: E731
-        rules = {key: spell(value.decode()).encode() for key, value in rules.items()}
+        rules = {key: _spell(value.decode(), known).encode() for key, value in rules.items()}
         rules = {c.encode(): c.encode() for c in known if not c.isascii()} | rules
         bytes_left = (byte for byte in range(1, 256) if byte >= 128 or chr(byte) not in known)
         rules = {bytes([byte]): _stand_in(byte).encode() for byte in bytes_left} | rules
         unknown = min(piece.score for piece in normal) - UNKNOWN_PENALTY
         for piece in normal:
-            piece.piece = spell(piece.piece)
+            piece.piece = _spell(piece.piece, known)
         for piece in proto.pieces:
             if piece.type == SentencePiece.BYTE:
                 byte = int(piece.piece[3:5], 16)
@@ -93,8 +92,9 @@ def _stand_in(byte: int) -> str:
     return chr(STAND_IN + byte)
 
 
-def _bytes(character: str) -> str:
-    return "".join(map(_stand_in, character.encode()))
+def _spell(text: str, known: Container[str]) -> str:
+    """A text with stand-ins for the bytes of unknown characters."""
+    return "".join(c if c in known else "".join(map(_stand_in, c.encode())) for c in text)
 
 
 def read_charsmap(charsmap: bytes) -> dict[bytes, bytes]:
@@ -169,7 +169,8 @@ def _double_array(trie: dict[int, Any]) -> NDArray[np.uint32]:
             found = found[untaken[found]]
             if not len(found):
                 found = np.array([len(units) ^ labels[0]])
-                units, free, untaken = (np.pad(a, (0, 256), constant_values=a is not units) for a in (units, free, untaken))
+                units = np.concatenate([units, np.zeros(256, np.uint32)])
+                free, untaken = (np.concatenate([flags, np.ones(256, bool)]) for flags in (free, untaken))
             bases[node] = int(found[0])
             untaken[bases[node]] = False
         base = bases[node]
