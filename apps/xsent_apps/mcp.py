@@ -4,6 +4,7 @@ A client reads only what the index holds of a file that a search has found, unde
 path of a client's is ever opened.
 """
 
+import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -50,7 +51,7 @@ class Library:
 
     def __init__(self, folders: Sequence[Path], encoder: SentenceEncoder, *, max_bytes: int = 20_000_000) -> None:
         self._notes: dict[str, Notes] = {}
-        for folder in dict.fromkeys(folder.resolve() for folder in folders):
+        for folder in dict.fromkeys(Path(os.path.realpath(folder)) for folder in folders):
             notes = Notes(folder, max_bytes=max_bytes)
             next(folder.iterdir(), None)  # raises OSError if it cannot be read
             name = folder.name or "root"
@@ -108,6 +109,7 @@ class Library:
             raise DataError(f"limit {limit}: expected 1 to {MOST_HITS}")
         found = []
         for name, notes in self._notes.items():
+            _refuse_links(notes.index)
             if update:
                 self._update(name, notes)
             found += [_found(name, hit) for hit in notes.search(self._encoder, query, limit, words=words)]
@@ -127,10 +129,11 @@ class Library:
         """The passages of a file in an index; none if there is no such file."""
         folder, _, name = path.partition("/")
         notes = self._notes.get(folder)
-        return SearchIndex(notes.index).document(name) if notes and notes.index.is_dir() else []
+        index = _open_index(notes) if notes else None
+        return index.document(name) if index else []
 
     def _about(self, name: str, notes: Notes) -> dict[str, Any]:
-        index = SearchIndex(notes.index) if notes.index.is_dir() else None
+        index = _open_index(notes)
         return {
             "folder": str(notes.folder),
             "files": len(index.documents()) if index else 0,
@@ -138,6 +141,18 @@ class Library:
             "unreadable": len(notes.skipped),
             "problem": self._problems.get(name) or ("" if index else "not indexed yet; the first search does it"),
         }
+
+
+def _open_index(notes: Notes) -> SearchIndex | None:
+    """The index of a folder, if there is one."""
+    _refuse_links(notes.index)
+    return SearchIndex(notes.index) if notes.index.is_dir() else None
+
+
+def _refuse_links(index: Path) -> None:
+    """Raise DataError for an index that leads out of its folder, as somebody else may have put there."""
+    if index.is_symlink() or (index.is_dir() and any(file.is_symlink() for file in index.iterdir())):
+        raise DataError(f"{index}: a link, or links in it; remove it")
 
 
 def _found(folder: str, hit: Hit) -> Found:

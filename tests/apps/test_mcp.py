@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -14,6 +15,7 @@ from commands import OFFLINE, Runner, assert_refused, is_one_line, start, write_
 
 from xsent import DataError, SentenceEncoder
 from xsent_apps.mcp import MOST_CHARACTERS, Library
+from xsent_apps.notes import INDEX
 
 mcp = pytest.importorskip("mcp")
 
@@ -134,15 +136,31 @@ def test_nonsense_on_standard_input_ends_nothing(folder: Path) -> None:
 
 
 def test_what_is_no_folder_is_refused_in_one_line(run: Runner, tmp_path: Path) -> None:
-    for place in (tmp_path / "none", write_secret(tmp_path)):
-        assert_refused(run("mcp", place), "not a folder")
+    (tmp_path / "file").write_text(SECRET)
+    (tmp_path / "link").symlink_to(tmp_path / "file")
+    (tmp_path / "loop").symlink_to(tmp_path / "loop")
+    for name in ("none", "file", "link", "loop"):
+        assert_refused(run("mcp", tmp_path / name), "not a folder")
 
 
-def write_secret(folder: Path) -> Path:
-    """A link to a file."""
-    (folder / "file").write_text(SECRET)
-    (folder / "link").symlink_to(folder / "file")
-    return folder / "link"
+def test_an_index_that_leads_elsewhere_is_refused(tmp_path: Path) -> None:
+    write_files(tmp_path, {"theirs/x.txt": SECRET, "mine/y.txt": "The cat sleeps.\n"})
+    encoder = SentenceEncoder(threads=1)
+    Library([tmp_path / "theirs"], encoder).search("cat")
+    index = tmp_path / "mine" / INDEX
+    index.symlink_to(tmp_path / "theirs" / INDEX)
+    for make in (lambda: None, lambda: (index.unlink(), index.mkdir(), link_files(tmp_path / "theirs" / INDEX, index))):
+        make()
+        library = Library([tmp_path / "mine"], encoder)
+        for call in (partial(library.search, "cat"), partial(library.read, "mine/x.txt"), library.status):
+            with pytest.raises(DataError, match="a link, or links in it"):
+                call()
+
+
+def link_files(source: Path, folder: Path) -> None:
+    """Links to all files of a folder."""
+    for file in source.iterdir():
+        (folder / file.name).symlink_to(file)
 
 
 def test_folders_of_one_name_are_told_apart(tmp_path: Path) -> None:

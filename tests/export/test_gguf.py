@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from conftest import MakeCheckpoint, MakeEncoder, save_encoder
+from conftest import MakeCheckpoint, MakeEncoder, save_encoder, sentences
 from texts import multilingual, train_tokenizer
 
 from xsent import DataError, SentenceEncoder
@@ -71,7 +71,7 @@ def test_a_map_of_characters_is_read_and_written(tokenizer_of_scripts: Path) -> 
 
 def test_another_kind_of_tokenizer_is_refused_with_the_number_of_strings(tmp_path: Path) -> None:
     path = train_tokenizer(tmp_path, multilingual(300), 700, treat_whitespace_as_suffix=True)
-    with pytest.raises(DataError, match=r"other ids for \d,\d+ of 2,\d+ sample strings; use --format onnx"):
+    with pytest.raises(DataError, match=r"other ids for \d,\d+ of \d,\d+ sample strings; use --format onnx"):
         unigram_model(path)
 
 
@@ -93,5 +93,5 @@ def test_the_built_in_model_as_q8_0(tmp_path: Path) -> None:
     model = open_llama(tmp_path / "out")
     ours = Tokenizer(builtin_path() / "sentencepiece.model")
     assert [text for text in TEXTS if model.ids(text)[1:-1] != list(ours.encode(text))] == []
-    texts = [text for text in multilingual(30) if ours.encode(text)]
+    texts = [*sentences("de")[:9], *sentences("fr")[:9]]
     assert (model.encode(texts) * SentenceEncoder(threads=1).encode(texts)).sum(axis=1).mean() > 0.995
