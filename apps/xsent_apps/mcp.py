@@ -5,10 +5,9 @@ path of a client's is ever opened.
 """
 
 import os
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import partial, wraps
 from importlib.metadata import version
 from pathlib import Path
 from threading import Lock
@@ -29,6 +28,7 @@ if TYPE_CHECKING:
 
 MOST_HITS = 50
 MOST_CHARACTERS = 10_000  # of a query
+_EXPECTED = (XsentError, OSError, ValueError)
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
 
@@ -168,43 +168,30 @@ def create_server(library: Library) -> "MCPServer[Any]":
     from mcp.server.mcpserver.resources import FunctionResource
     from mcp_types import ToolAnnotations
 
-    @contextmanager
-    def explained(error: type[Exception]) -> Iterator[None]:
-        try:
-            yield
-        except (XsentError, OSError, ValueError) as reason:
-            raise error(str(reason)) from None
-
     def read(path: str) -> str:
-        with explained(ResourceNotFoundError):
+        try:
             return library.read(path)
+        except _EXPECTED as error:
+            raise ResourceNotFoundError(str(error)) from None
 
-    def shown(hits: list[Found]) -> list[Found]:
-        for hit in hits:
-            resource = FunctionResource(uri=hit.uri, name=hit.path, fn=partial(read, hit.path))
-            server.add_resource(resource)
-        return hits
+    def tool(method: Callable[..., Any]) -> Callable[..., Any]:
+        @wraps(method)
+        def call(*arguments: object, **options: object) -> Any:  # noqa: ANN401  what the method gives
+            try:
+                answer = method(*arguments, **options)
+            except _EXPECTED as error:
+                raise ToolError(str(error)) from None
+            for hit in answer if isinstance(answer, list) else ():
+                server.add_resource(FunctionResource(uri=hit.uri, name=hit.path, fn=partial(read, hit.path)))
+            return answer
 
-    def search(query: str, limit: int = 5) -> list[Found]:
-        with explained(ToolError):
-            return shown(library.search(query, limit))
-
-    def similar(path: str, line: int, limit: int = 5) -> list[Found]:
-        with explained(ToolError):
-            return shown(library.similar(path, line, limit))
-
-    def status() -> dict[str, Any]:
-        with explained(ToolError):
-            return library.status()
+        return call
 
     server = MCPServer[Any](
         "xsent", version=version("xsent"), log_level="ERROR", warn_on_duplicate_resources=False, subscriptions=False
     )
-    for tool in (search, similar, status):
-        about = getattr(Library, tool.__name__).__doc__
-        server.add_tool(
-            tool, description=about, annotations=ToolAnnotations(read_only_hint=True, open_world_hint=False)
-        )
+    for method in (library.search, library.similar, library.status):
+        server.add_tool(tool(method), annotations=ToolAnnotations(read_only_hint=True, open_world_hint=False))
     return server
 
 

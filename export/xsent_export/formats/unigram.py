@@ -23,11 +23,11 @@ from numpy.typing import NDArray
 from xsent.clean import remove_format
 from xsent.errors import DataError
 from xsent.tokenizer import Tokenizer
+from xsent_export.formats.tokenizer import piece_scores
 from xsent_train.data.vocabulary import ModelProto, SentencePiece
 
 STAND_IN = 0xF0000  # and the byte: a character for private use
-UNKNOWN_PENALTY = 10.0  # SentencePiece's score of an unknown character, below that of the least likely piece
-_LAST_CODE, _ODD = 0x1F000, 53  # every 53rd character is in an odd string
+CODES = [*range(1, 0xD800), *range(0xE000, 0x110000)]  # of characters
 _VALUE = 1 << 31
 _WINDOW = 16 * 256  # last places that are looked at for a node
 
@@ -52,9 +52,8 @@ def unigram_model(path: Path) -> Any:  # noqa: ANN401  protobuf has no types
 
 def odd_strings() -> Iterator[str]:
     """Characters of all scripts, some of which no vocabulary has, alone and beside letters."""
-    for code in range(1, _LAST_CODE, _ODD):
-        if not 0xD800 <= code < 0xE000:
-            yield f"a{chr(code)}b  {chr(code)}{chr(code + 1)}É"
+    for code in CODES[:0x1F000:53]:
+        yield f"a{chr(code)}b  {chr(code)}{chr(code | 1)}É"
 
 
 def _express(proto: Any) -> None:  # noqa: ANN401
@@ -63,29 +62,23 @@ def _express(proto: Any) -> None:  # noqa: ANN401
     known = {piece.piece for piece in normal if len(piece.piece) == 1} | {" "}
     rules = read_charsmap(proto.normalizer_spec.precompiled_charsmap)
     rules = {key: value for key, value in rules.items() if remove_format(key.decode()) == key.decode()}
-    rules |= {chr(code).encode(): b"" for code in range(128, 0x110000) if not _stays(code)}
+    rules |= {chr(code).encode(): b"" for code in CODES if not remove_format(chr(code))}
     if proto.trainer_spec.byte_fallback:
         rules = {key: _spell(value.decode(), known).encode() for key, value in rules.items()}
         rules = {c.encode(): c.encode() for c in known if not c.isascii()} | rules
         bytes_left = (byte for byte in range(1, 256) if byte >= 128 or chr(byte) not in known)
         rules = {bytes([byte]): _stand_in(byte).encode() for byte in bytes_left} | rules
-        unknown = min(piece.score for piece in normal) - UNKNOWN_PENALTY
         for piece in normal:
             piece.piece = _spell(piece.piece, known)
-        for piece in proto.pieces:
+        for piece, score in zip(proto.pieces, piece_scores(proto), strict=True):
             if piece.type == SentencePiece.BYTE:
-                byte = int(piece.piece[3:5], 16)
-                piece.piece = _stand_in(byte)
-                piece.score = 0.0 if 0x80 <= byte < 0xC0 else unknown
+                piece.piece = _stand_in(int(piece.piece[3:5], 16))
+                piece.score = score
                 piece.type = SentencePiece.NORMAL
         proto.trainer_spec.byte_fallback = False
     proto.trainer_spec.model_type = proto.trainer_spec.UNIGRAM
     proto.trainer_spec.treat_whitespace_as_suffix = False
     proto.normalizer_spec.precompiled_charsmap = write_charsmap(rules)
-
-
-def _stays(code: int) -> bool:
-    return 0xD800 <= code < 0xE000 or bool(remove_format(chr(code)))
 
 
 def _stand_in(byte: int) -> str:
