@@ -12,6 +12,7 @@ from urllib.parse import quote
 import anyio
 import pytest
 from commands import OFFLINE, Runner, assert_refused, is_one_line, start, write_files
+from httpx2 import post
 
 from xsent import DataError, SentenceEncoder
 from xsent_apps.mcp import MOST_CHARACTERS, Library
@@ -116,6 +117,11 @@ def test_http_serves_this_machine_alone_and_a_port_in_use_is_said(folder: Path) 
                     return await call(client, "search", query="train")
 
             assert anyio.run(found)[0]["path"] == "notes/Reise nach Rom.md"
+            evil = {"Host": "evil.example", "Accept": "application/json, text/event-stream"}
+            assert post(address, json={"jsonrpc": "2.0", "id": 1, "method": "ping"}, headers=evil).status_code in (
+                403,
+                421,
+            )
             port = address.split(":")[2].split("/")[0]
             with start("mcp", folder, "--port", port, before="pass") as second:
                 _, err = second.communicate()
