@@ -55,7 +55,9 @@ class Library:
             notes = Notes(folder, max_bytes=max_bytes)
             next(folder.iterdir(), None)  # raises OSError if it cannot be read
             name = folder.name or "root"
-            self._notes[name if name not in self._notes else f"{name}-{len(self._notes) + 1}"] = notes
+            while name in self._notes:
+                name += "-2"
+            self._notes[name] = notes
         self._encoder = encoder
         self._lock = Lock()  # an index is searched by one thread at a time
         self._problems: dict[str, str] = {}  # reasons why an index could not be brought up to date
@@ -68,7 +70,7 @@ class Library:
         if not query.strip() or len(query) > MOST_CHARACTERS:
             raise DataError(f"a query of {len(query):,} characters; expected 1 to {MOST_CHARACTERS:,}, not only spaces")
         with self._lock:
-            return self._search(query, limit, update=True)
+            return self._search(query, limit)
 
     def similar(self, path: str, line: int, limit: int = 5) -> list[Found]:
         """Find passages like the one of a note at a path and line that `search` has given, in any language."""
@@ -104,14 +106,13 @@ class Library:
             raise DataError(f"{path!r}: no such note; search gives the paths")
         return "\n".join(lines)
 
-    def _search(self, query: str, limit: int, *, words: bool = True, update: bool = False) -> list[Found]:
+    def _search(self, query: str, limit: int, *, words: bool = True) -> list[Found]:
         if not 0 < limit <= MOST_HITS + 1:
             raise DataError(f"limit {limit}: expected 1 to {MOST_HITS}")
         found = []
         for name, notes in self._notes.items():
             _refuse_links(notes.index)
-            if update:
-                self._update(name, notes)
+            self._update(name, notes)
             found += [_found(name, hit) for hit in notes.search(self._encoder, query, limit, words=words)]
         return sorted(found, key=lambda hit: -hit.score)[:limit]
 

@@ -170,8 +170,10 @@ def link_files(source: Path, folder: Path) -> None:
 
 
 def test_folders_of_one_name_are_told_apart(tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
     write_files(tmp_path, {"a/notes/x.txt": "The train leaves at nine.\n", "b/notes/x.txt": "The cat sleeps.\n"})
-    library = Library([tmp_path / "a/notes", tmp_path / "b/notes", tmp_path / "a/notes"], SentenceEncoder(threads=1))
+    folders = [tmp_path / name for name in ("a/notes", "b/notes", "a/notes", "empty")]
+    library = Library(folders, SentenceEncoder(threads=1))
     assert [hit.path for hit in library.search("cat", 9)] == ["notes-2/x.txt", "notes/x.txt"]
     assert library.read("notes-2/x.txt") == "# x\n1: The cat sleeps."
     with pytest.raises(DataError, match="expected 1 to"):
