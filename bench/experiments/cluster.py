@@ -29,14 +29,15 @@ Labels = NDArray[np.int64]
 
 def kmeans(vectors: NDArray[np.float32], number: int) -> Labels:
     """So many groups."""
-    return KMeans(number, n_init=4, random_state=0).fit_predict(vectors)
+    groups: Labels = KMeans(number, n_init=4, random_state=0).fit_predict(vectors)
+    return groups
 
 
 def hdbscan(vectors: NDArray[np.float32], size: int) -> Labels:
     """Groups of at least so many in 50 principal components, in which it is quick and finds more than in 384."""
-    return HDBSCAN(min_cluster_size=size, min_samples=5, copy=False).fit_predict(
-        PCA(50, random_state=0).fit_transform(vectors).astype(np.float64)
-    )
+    reduced = PCA(50, random_state=0).fit_transform(vectors).astype(np.float64)
+    groups: Labels = HDBSCAN(min_cluster_size=size, min_samples=5, copy=False).fit_predict(reduced)
+    return groups
 
 
 @app.command()

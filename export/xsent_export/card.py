@@ -132,6 +132,13 @@ const {{ sentence_embedding }} = await model(tokens);
 ```
 
 The vectors are not of length 1.""",
+    "gguf": """For llama.cpp and what is built on it, with mean pooling:
+
+```sh
+llama-server --embeddings --model {name}-TYPE.gguf
+```
+
+`Modelfile` is for Ollama: `ollama create {name} --file Modelfile`. Texts have at most {length} tokens.""",
 }
 
 TATOEBA = """
@@ -244,7 +251,7 @@ def render_foreign_card(
         dim=spec.dim,
         layers=spec.num_layers,
         space=f" Vectors can be compared with those of {spec.space}." if spec.space else "",
-        use=USES[kind].format(name=checkpoint.name, frame=frame),
+        use=USES[kind].format(name=checkpoint.name, frame=frame, length=config.max_length),
         parity="\n" + PARITY.format(table=_table(parity.rows())) + "\n" if parity else "",
     )
 

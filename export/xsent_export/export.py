@@ -190,10 +190,13 @@ def _write_foreign(
     with atomic_folder(out.resolve()) as folder:
         WRITERS[options.format](part, spec, folder)
         parity = None
-        if options.gate_data or part.validation.is_file():
+        encoder = open_foreign(part, spec, folder)
+        if encoder is None:
+            logger.warning("not measured; pip install llama-cpp-python, and the export is measured with it")
+        elif options.gate_data or part.validation.is_file():
             pairs = held_out_pairs(part, options.gate_data)
             trained = CheckpointEncoder(checkpoint, depth=spec.num_layers, dim=spec.dim)
-            parity = measure_parity(trained, open_foreign(part, spec, folder), pairs, spec.budget)
+            parity = measure_parity(trained, encoder, pairs, spec.budget)
             parity.check(f" for {options.format}", ADVICE.get(spec.precision, EXACT))
         else:
             logger.warning("%s: has no held-out pairs, not measured; --gate-data names some", part.given)

@@ -26,7 +26,7 @@ from starlette.testclient import TestClient
 from starlette.types import ASGIApp
 
 from xsent import DataError, FingerprintError, LinearClassifier, SearchIndex, SentenceEncoder, build_index
-from xsent_apps.server import _listen, requests
+from xsent_apps.server import listen, requests
 from xsent_apps.server.application import create_app
 from xsent_apps.server.requests import Limits
 
@@ -357,7 +357,7 @@ def test_what_cannot_be_served_is_one_line(
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         assert_refused(run("serve", "--port", port), f"127.0.0.1, port {port}: another program listens there; choose")
-    with _listen("127.0.0.1", 0) as listener:
+    with listen("127.0.0.1", 0) as listener:
         assert listener.proto == socket.IPPROTO_TCP  # else asyncio lets every answer wait 40 ms
     free = ["serve", "--port", 0, "--model", mini_bundle]
     assert_refused(run("serve", "--host", "no.such.host.invalid"), "no.such.host.invalid, port 8000: ")

@@ -28,6 +28,7 @@ NOT_RUN_REASONS = {
     "minutes; test_bench_experiments.py runs it": ["python bench/experiments"],
     "the test sets are not in the repository": ["xsent evaluate"],
     "waits for a browser; the tests of the page use one": ["xsent web --open"],
+    "not in the packages": ["llama-server", "ollama"],
     "Ray takes 20 seconds to start; test_ray.py starts it": ["xsent encode texts"],
 }
 NOT_RUN = [command for commands in NOT_RUN_REASONS.values() for command in commands]

@@ -380,8 +380,9 @@ PROGRAMS = {"xsent": xsent.cli.main, "xsent-train": xsent_train.cli, "xsent-expo
 PROGRAMS["xsent-bench"] = xsent_bench.cli
 # What serves, watches, or measures for minutes: everything before it is tried, with any arguments.
 LONG = {
-    "xsent_apps.server._listen": lambda *_: socket.socket(),
-    "xsent_apps.server._run": None,
+    "xsent_apps.server.listen": lambda *_: socket.socket(),
+    "xsent_apps.server.run_server": None,
+    "mcp.server.mcpserver.MCPServer.run": None,
     "xsent_apps.web._serve": None,
     "watchfiles.watch": (),
     "xsent.cli.doctor.examine": (),

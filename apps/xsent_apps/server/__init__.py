@@ -81,7 +81,7 @@ def serve(
     from xsent import LinearClassifier, SearchIndex, SentenceEncoder, UnknownTextWarning
 
     key = _api_key(api_key_file)
-    with _listen(host, port) as listener:
+    with listen(host, port) as listener:
         encoder = SentenceEncoder(model, layers=layers, threads=threads)
         heads = _named(head).items()
         application = create_app(
@@ -100,16 +100,16 @@ def serve(
             warnings.warn(f"anybody who reaches {host} can use this server: set {KEY}, or --api-key-file", stacklevel=1)
         where = f"http://{f'[{host}]' if ':' in host else host}:{listener.getsockname()[1]}"
         typer.echo(f"{plain(encoder.bundle.name)} ({encoder.fingerprint}) on {where}; Ctrl-C stops.", err=True)
-        _run(application, listener)
+        run_server(application, listener)
 
 
-def _run(application: "Starlette", listener: socket.socket) -> None:
+def run_server(application: "Starlette", listener: socket.socket, *, lifespan: Literal["on", "off"] = "off") -> None:
     """Serve until a signal comes, then finish running requests."""
     import uvicorn
 
     config = uvicorn.Config(
         application,
-        lifespan="off",
+        lifespan=lifespan,
         ws="none",
         log_level="warning",
         access_log=False,
@@ -138,7 +138,7 @@ def _api_key(file: Path | None) -> str | None:
     return key
 
 
-def _listen(host: str, port: int) -> socket.socket:
+def listen(host: str, port: int) -> socket.socket:
     """A socket that accepts connections at once. Raises DataError in one line, which uvicorn would not."""
     try:
         # With the protocol: asyncio knows by it that answers must not wait for the client's acknowledgement (40 ms).

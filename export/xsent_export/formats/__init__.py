@@ -1,4 +1,4 @@
-"""Folders for other tools: plain onnxruntime, sentence-transformers, transformers.js; and the files for OpenVINO.
+"""Folders for other tools: onnxruntime, sentence-transformers, transformers.js, llama.cpp; and OpenVINO's files.
 
 sentence-transformers loads its folder with its own modules: no code and no pickle of ours. An encoder with layers is a
 BERT; its weights have their usual names, so that every tool that reads a BERT reads them.
@@ -17,6 +17,7 @@ import re
 import shutil
 from collections.abc import Sequence
 from dataclasses import replace
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +37,7 @@ from xsent.files.atomic import to_json
 from xsent.open_model import SupportsEncode
 from xsent.similarity import unit_rows
 from xsent.tokenizer import Tokenizer
+from xsent_export.formats.gguf import LlamaEncoder, write_gguf
 from xsent_export.formats.tokenizer import TOKENIZER_CONFIG, write_tokenizer
 from xsent_export.graph import INPUT, MASK, OUTPUT, READOUT, BatchGraph, EncoderGraph, write_batch_graph
 from xsent_export.options import BundleSpec, Precision
@@ -168,11 +170,18 @@ def _dense(encoder: Encoder, spec: BundleSpec, folder: Path) -> dict[str, str]:
     return {path.name: "Dense"}
 
 
-WRITERS = {"onnx": write_onnx, "sentence-transformers": write_sentence_transformers, "web": write_web}
+WRITERS = {
+    "onnx": write_onnx,
+    "sentence-transformers": write_sentence_transformers,
+    "web": write_web,
+    "gguf": write_gguf,
+}
 
 
-def open_foreign(checkpoint: Checkpoint, spec: BundleSpec, folder: Path) -> SupportsEncode:
-    """The encoder in a folder, as the other tool will run it."""
+def open_foreign(checkpoint: Checkpoint, spec: BundleSpec, folder: Path) -> SupportsEncode | None:
+    """The encoder in a folder, as the other tool will run it; None where that tool is not installed."""
+    for file in folder.glob("*.gguf"):
+        return LlamaEncoder(file) if find_spec("llama_cpp") else None
     graph = next(folder.rglob("*.onnx"), None)
     if graph is None:  # sentence-transformers has the float32 weights as they are; only pieces can be missing
         return CheckpointEncoder(checkpoint, depth=spec.num_layers, dim=spec.dim)

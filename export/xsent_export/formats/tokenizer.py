@@ -75,7 +75,7 @@ def write_tokenizer(model: Path, folder: Path, config: ModelConfig, *, charsmap:
         "model": {
             "type": "Unigram",
             "unk_id": unknown,
-            "vocab": [[name, score] for name, score in zip(names, _scores(proto), strict=True)],
+            "vocab": [[name, score] for name, score in zip(names, piece_scores(proto), strict=True)],
             "byte_fallback": False,  # bytes are pieces
         },
     }
@@ -130,7 +130,8 @@ def _unlike_ours(proto: Any) -> str | None:  # noqa: ANN401
     return None
 
 
-def _scores(proto: Any) -> list[float]:  # noqa: ANN401
+def piece_scores(proto: Any) -> list[float]:  # noqa: ANN401
+    """The score of each piece where single bytes are ordinary ones."""
     unknown = min(p.score for p in proto.pieces if p.type == SentencePiece.NORMAL) - UNKNOWN_PENALTY
     scores = []
     for piece in proto.pieces:

@@ -230,6 +230,11 @@ class SearchIndex:
         """The documents with their rows."""
         return self._database.documents()
 
+    def document(self, name: str) -> list[Hit]:
+        """The passages of a document in their order, each with a score of 1; none if it is not there."""
+        stored = [found for found in self.stored_documents() if found.name == name]
+        return [self._hit(row, 1.0) for found in stored for row in range(found.first, found.first + found.passages)]
+
     def _search(
         self,
         queries: Sequence[str],

@@ -1,0 +1,227 @@
+"""`xsent mcp`: assistants search folders of notes through the Model Context Protocol.
+
+A client reads only what the index holds of a file that a search has found, under the address which the search gave. No
+path of a client's is ever opened.
+"""
+
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial, wraps
+from importlib.metadata import version
+from pathlib import Path
+from threading import Lock
+from typing import TYPE_CHECKING, Annotated, Any
+from urllib.parse import quote
+
+import typer
+
+from xsent import DataError, Hit, SearchIndex, SentenceEncoder, XsentError
+from xsent.cli.options import BundleOption, LayersOption, ThreadsOption
+from xsent.cli.terminal import one_line_errors
+from xsent.errors import require_extra
+from xsent_apps.notes import Notes
+from xsent_apps.notes.passages import ABOVE
+
+if TYPE_CHECKING:
+    from mcp.server.mcpserver import MCPServer
+
+MOST_HITS = 50
+MOST_CHARACTERS = 10_000  # of a query
+_EXPECTED = (XsentError, OSError, ValueError)
+
+app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
+
+
+@dataclass(frozen=True)
+class Found:
+    """A passage that was found."""
+
+    path: str  # the name of the folder, and of the file in it
+    line: int  # of its first line; in a PDF the page
+    heading: str
+    text: str
+    score: float
+    close: bool
+    uri: str  # by which the file can be read
+
+
+class Library:
+    """Folders of notes that share an encoder; its methods are what a client can call."""
+
+    def __init__(self, folders: Sequence[Path], encoder: SentenceEncoder, *, max_bytes: int = 20_000_000) -> None:
+        self._notes: dict[str, Notes] = {}
+        for folder in dict.fromkeys(Path(os.path.realpath(folder)) for folder in folders):
+            notes = Notes(folder, max_bytes=max_bytes)
+            next(folder.iterdir(), None)  # raises OSError if it cannot be read
+            name = folder.name or "root"
+            while name in self._notes:
+                name += "-2"
+            self._notes[name] = notes
+        self._encoder = encoder
+        self._lock = Lock()  # an index is searched by one thread at a time
+        self._problems: dict[str, str] = {}  # reasons why an index could not be brought up to date
+
+    def search(self, query: str, limit: int = 5) -> list[Found]:
+        """Find passages of the notes that answer a question or say what it says, in any language, best first.
+
+        Where `close` is false, the notes probably have nothing about it.
+        """
+        if not query.strip() or len(query) > MOST_CHARACTERS:
+            raise DataError(f"a query of {len(query):,} characters; expected 1 to {MOST_CHARACTERS:,}, not only spaces")
+        with self._lock:
+            return self._search(query, limit)
+
+    def similar(self, path: str, line: int, limit: int = 5) -> list[Found]:
+        """Find passages like the one of a note at a path and line that `search` has given, in any language."""
+        with self._lock:
+            before = [hit for hit in self._passages(path) if hit.line <= line]
+            if not before:
+                raise DataError(f"{path!r}, line {line}: no passage there; give a path and line that search has found")
+            found = self._search(before[-1].text, limit + 1, words=False)
+        return [hit for hit in found if (hit.path, hit.line) != (path, before[-1].line)][:limit]
+
+    def status(self) -> dict[str, Any]:
+        """Say which folders are searched, how many files and passages they have, and what could not be read."""
+        with self._lock:
+            folders = {name: self._about(name, notes) for name, notes in self._notes.items()}
+        languages = list(self._encoder.languages)
+        return {"folders": folders, "model": self._encoder.bundle.name, "languages": languages}
+
+    def read(self, path: str) -> str:
+        """The text of a file as it was indexed: its passages, each with the number of its line, below their headings.
+
+        Raises DataError if the index has no such file.
+        """
+        with self._lock:
+            passages = self._passages(path)
+        lines = []
+        context = ""
+        for hit in passages:
+            if hit.context != context:
+                lines.append(f"# {hit.context}")
+                context = hit.context
+            lines.append(f"{hit.line}: {hit.text}")
+        if not lines:
+            raise DataError(f"{path!r}: no such note; search gives the paths")
+        return "\n".join(lines)
+
+    def _search(self, query: str, limit: int, *, words: bool = True) -> list[Found]:
+        if not 0 < limit <= MOST_HITS + 1:
+            raise DataError(f"limit {limit}: expected 1 to {MOST_HITS}")
+        found = []
+        for name, notes in self._notes.items():
+            _refuse_links(notes.index)
+            self._update(name, notes)
+            found += [_found(name, hit) for hit in notes.search(self._encoder, query, limit, words=words)]
+        return sorted(found, key=lambda hit: -hit.score)[:limit]
+
+    def _update(self, name: str, notes: Notes) -> None:
+        """Bring an index up to date; if that fails, an older one still answers."""
+        self._problems.pop(name, None)
+        try:
+            notes.update(self._encoder)
+        except DataError as error:
+            if not notes.index.is_dir():
+                raise
+            self._problems[name] = str(error)
+
+    def _passages(self, path: str) -> list[Hit]:
+        """The passages of a file in an index; none if there is no such file."""
+        folder, _, name = path.partition("/")
+        notes = self._notes.get(folder)
+        index = _open_index(notes) if notes else None
+        return index.document(name) if index else []
+
+    def _about(self, name: str, notes: Notes) -> dict[str, Any]:
+        index = _open_index(notes)
+        return {
+            "folder": str(notes.folder),
+            "files": len(index.documents()) if index else 0,
+            "passages": len(index) if index else 0,
+            "unreadable": len(notes.skipped),
+            "problem": self._problems.get(name) or ("" if index else "not indexed yet; the first search does it"),
+        }
+
+
+def _open_index(notes: Notes) -> SearchIndex | None:
+    """The index of a folder, if there is one."""
+    _refuse_links(notes.index)
+    return SearchIndex(notes.index) if notes.index.is_dir() else None
+
+
+def _refuse_links(index: Path) -> None:
+    """Raise DataError for an index that leads out of its folder, as somebody else may have put there."""
+    if index.is_symlink() or (index.is_dir() and any(file.is_symlink() for file in index.iterdir())):
+        raise DataError(f"{index}: a link, or links in it; remove it")
+
+
+def _found(folder: str, hit: Hit) -> Found:
+    path = f"{folder}/{hit.source}"
+    heading = hit.context.partition(ABOVE)[2]  # the names of the file stand in front of it
+    return Found(path, hit.line, heading, hit.text, round(hit.score, 4), hit.close, f"notes:///{quote(path)}")
+
+
+def create_server(library: Library) -> "MCPServer[Any]":
+    """The tools `search`, `similar` and `status`, and the files that were found as resources."""
+    from mcp.server.mcpserver import MCPServer
+    from mcp.server.mcpserver.exceptions import ResourceNotFoundError, ToolError
+    from mcp.server.mcpserver.resources import FunctionResource
+    from mcp_types import ToolAnnotations
+
+    def read(path: str) -> str:
+        try:
+            return library.read(path)
+        except _EXPECTED as error:
+            raise ResourceNotFoundError(str(error)) from None
+
+    def tool(method: Callable[..., Any]) -> Callable[..., Any]:
+        @wraps(method)
+        def call(*arguments: object, **options: object) -> Any:  # noqa: ANN401  what the method gives
+            try:
+                answer = method(*arguments, **options)
+            except _EXPECTED as error:
+                raise ToolError(str(error)) from None
+            for hit in answer if isinstance(answer, list) else ():
+                server.add_resource(FunctionResource(uri=hit.uri, name=hit.path, fn=partial(read, hit.path)))
+            return answer
+
+        return call
+
+    server = MCPServer[Any](
+        "xsent", version=version("xsent"), log_level="ERROR", warn_on_duplicate_resources=False, subscriptions=False
+    )
+    for method in (library.search, library.similar, library.status):
+        server.add_tool(tool(method), annotations=ToolAnnotations(read_only_hint=True, open_world_hint=False))
+    return server
+
+
+@app.command(epilog="Example: xsent mcp ~/notes ~/papers")
+@one_line_errors()
+def mcp(
+    folders: Annotated[list[Path], typer.Argument(metavar="FOLDER...", help="Folders with notes, as for xsent notes.")],
+    port: Annotated[
+        int | None,
+        typer.Option(min=0, max=65535, help="Serve over HTTP, on this machine only; 0 takes a free port."),
+    ] = None,
+    max_bytes: Annotated[int, typer.Option(min=1, help="Skip files that are larger.")] = 20_000_000,
+    model: BundleOption = None,
+    layers: LayersOption = None,
+    threads: ThreadsOption = None,
+) -> None:
+    """Let an assistant search notes by meaning, through the Model Context Protocol; it starts this command itself.
+
+    It speaks over standard input and output or, with --port, over HTTP.
+    """
+    with require_extra("mcp"):
+        import mcp as _  # noqa: F401  if it is missing, say so before the model is loaded
+    from xsent_apps.server import LOCAL, listen, run_server
+
+    encoder = SentenceEncoder(model, layers=layers, threads=threads)
+    server = create_server(Library(folders, encoder, max_bytes=max_bytes))
+    if port is None:
+        server.run()
+        return
+    with listen(LOCAL[0], port) as listener:
+        typer.echo(f"On http://{LOCAL[0]}:{listener.getsockname()[1]}/mcp; Ctrl-C stops.", err=True)
+        run_server(server.streamable_http_app(), listener, lifespan="on")

@@ -1,0 +1,202 @@
+"""A GGUF file for llama.cpp and what is built on it: architecture `bert`, mean pooling.
+
+llama.cpp has no linear map behind the mean. A readout becomes one more layer of the same kind instead:
+
+- Its attention looks at all tokens alike, so that every token gets the mean; its output matrix is the readout.
+- That output is so large that the token's own state, which is added to it, does not count.
+- Its feed-forward block adds nothing.
+- Its norms take the mean of a vector's numbers off. The output is scaled, number by number, so that this mean is zero:
+  by a direction in which the readout has nothing to say. The last norm scales back.
+
+So the tokens of a sentence all have its vector, and every way of pooling gives it.
+"""
+
+import logging
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from xsent.errors import DataError, require_extra
+from xsent.similarity import unit_rows
+from xsent_export.formats.unigram import unigram_model
+from xsent_export.options import BundleSpec
+from xsent_train.checkpoint import Checkpoint
+from xsent_train.data.vocabulary import SentencePiece
+from xsent_train.model import Encoder
+from xsent_train.tokens import FRAME
+
+if TYPE_CHECKING:
+    from gguf import GGUFWriter
+
+Matrix = NDArray[np.float64]
+
+LARGE = 128.0  # a readout's output, over the state that is added to it
+LEAST = 0.05  # number of a direction, over their mean; the last norm multiplies by its inverse
+TYPES = {"float32": ("F16", "F16"), "int8": ("Q8_0", "Q8_0"), "int4-table": ("Q8_0", "Q4_0")}  # of layers, of the table
+NO_TEXT = "\ufdd0"  # before the names of pieces that no text may spell: servers look for them in it
+LAYER = {
+    "attn_q": "q", "attn_k": "k", "attn_v": "v", "attn_output": "attention_out", "attn_output_norm": "attention_norm",
+    "ffn_up": "ffn_in", "ffn_down": "ffn_out", "layer_output_norm": "ffn_norm",
+}  # fmt: skip
+
+
+def write_gguf(checkpoint: Checkpoint, spec: BundleSpec, folder: Path) -> None:
+    """Write `NAME-TYPE.gguf` and a `Modelfile` for Ollama.
+
+    TYPE is F16 for float32, else Q8_0; a table in 4 bits is Q4_0. Raises DataError if llama.cpp cannot run such an
+    encoder, or would give other ids.
+    """
+    with require_extra("gguf"):
+        import gguf
+    logging.getLogger("gguf").setLevel(logging.ERROR)
+
+    encoder = checkpoint.load_encoder(spec.num_layers)
+    config = encoder.config
+    if reason := _unlike_llama(encoder, spec):
+        raise DataError(f"{checkpoint.given}: {reason}; or use --format onnx")
+    model = unigram_model(checkpoint.tokenizer)
+    kind, table = TYPES[spec.precision]
+    name = f"{checkpoint.name}-{kind}.gguf"
+    writer = gguf.GGUFWriter(folder / name, "bert")
+    writer.add_name(checkpoint.name)
+    writer.add_languages(checkpoint.languages)
+    writer.add_license(checkpoint.licence)
+    writer.add_file_type(gguf.LlamaFileType[f"MOSTLY_{kind}"])
+    _add_shape(writer, encoder)
+    _add_tokenizer(writer, model, encoder)
+    for tensor, values in _tensors(encoder).items():
+        of = "F32" if values.ndim == 1 or "types" in tensor else table if tensor == "token_embd.weight" else kind
+        of = "Q4_0" if of != "F32" and not values.any() else of  # a matrix of zeros takes less
+        if of != "F32" and values.shape[1] % 32:
+            of = "F16"  # a block has 32 numbers of a row
+        stored = gguf.GGMLQuantizationType[of]
+        writer.add_tensor(tensor, gguf.quantize(values.astype(np.float32), stored), raw_dtype=stored)
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+    (folder / "Modelfile").write_text(f"FROM ./{name}\nPARAMETER num_ctx {config.max_length + FRAME}\n")
+
+
+def _unlike_llama(encoder: Encoder, spec: BundleSpec) -> str:
+    """The reason why llama.cpp cannot run an encoder, if there is one."""
+    config = encoder.config
+    if not config.num_layers:
+        return "llama.cpp has no encoder without layers"
+    if spec.dim < config.dim:
+        return f"--dim {spec.dim}: llama.cpp gives all {config.dim} numbers; leave it out and cut the vectors"
+    return f"llama.cpp has GELU, the encoder {config.activation}" if config.activation != "gelu" else ""
+
+
+def _add_shape(writer: "GGUFWriter", encoder: Encoder) -> None:
+    from gguf import PoolingType
+
+    config = encoder.config
+    writer.add_block_count(config.num_layers + bool(encoder.readouts))
+    writer.add_context_length(config.max_length + FRAME)
+    writer.add_embedding_length(config.dim)
+    writer.add_feed_forward_length(config.ffn_dim)
+    writer.add_head_count(config.num_heads)
+    writer.add_layer_norm_eps(config.norm_eps)
+    writer.add_causal_attention(False)
+    writer.add_pooling_type(PoolingType.MEAN)
+
+
+def _add_tokenizer(writer: "GGUFWriter", proto: Any, encoder: Encoder) -> None:  # noqa: ANN401
+    config = encoder.config
+    types = [int(piece.type) for piece in proto.pieces]  # GGUF has the numbers of SentencePiece
+    text = (SentencePiece.NORMAL, SentencePiece.USER_DEFINED)
+    names = [piece.piece if piece.type in text else NO_TEXT + piece.piece for piece in proto.pieces]
+    writer.add_tokenizer_model("t5")
+    writer.add_tokenizer_pre("default")
+    writer.add_token_list(names)
+    writer.add_token_scores([piece.score for piece in proto.pieces])
+    writer.add_token_types(types)
+    writer.add_token_type_count(1)
+    writer.add_bos_token_id(config.first)
+    writer.add_eos_token_id(config.last)
+    writer.add_unk_token_id(proto.trainer_spec.unk_id)
+    writer.add_pad_token_id(max(proto.trainer_spec.pad_id, 0))
+    writer.add_add_bos_token(True)
+    writer.add_add_eos_token(True)
+    writer.add_add_space_prefix(bool(proto.normalizer_spec.add_dummy_prefix))
+    writer.add_remove_extra_whitespaces(bool(proto.normalizer_spec.remove_extra_whitespaces))
+    writer.add_precompiled_charsmap(proto.normalizer_spec.precompiled_charsmap)
+
+
+def _tensors(encoder: Encoder) -> dict[str, Matrix]:
+    """The weights by their names in llama.cpp; a readout as a layer."""
+    state = {name: value.double().numpy() for name, value in encoder.state_dict().items()}
+    layers = [_layer(state, f"layers.{number}.") for number in range(len(encoder.layers))]
+    if encoder.readouts:
+        depth = len(encoder.layers)
+        weight, bias = (state[f"readouts.{depth}.{part}"] for part in ("weight", "bias"))
+        layers.append(_readout_layer(weight, bias, layers[-1], encoder.config.ffn_dim))
+    tensors = {"token_embd.weight": state["table.weight"], "position_embd.weight": state["positions"]}
+    tensors["token_types.weight"] = np.zeros((1, encoder.config.dim))
+    tensors |= {f"token_embd_norm.{part}": state[f"table_norm.{part}"] for part in ("weight", "bias")}
+    for number, layer in enumerate(layers):
+        for its, ours in LAYER.items():
+            tensors |= {f"blk.{number}.{its}.{part}": layer[f"{ours}.{part}"] for part in ("weight", "bias")}
+    return tensors
+
+
+def _layer(state: dict[str, Matrix], prefix: str) -> dict[str, Matrix]:
+    layer = {name.removeprefix(prefix): value for name, value in state.items() if name.startswith(prefix)}
+    for part in ("weight", "bias"):
+        layer |= zip((f"{name}.{part}" for name in "qkv"), np.split(layer[f"qkv.{part}"], 3), strict=True)
+    return layer
+
+
+def _readout_layer(weight: Matrix, bias: Matrix, last: dict[str, Matrix], ffn_dim: int) -> dict[str, Matrix]:
+    """A readout as the layer that the head of this file describes, behind the last one."""
+    dim = len(bias)
+    # What the readout makes of the last norm's output, which has no mean, and of what is always there.
+    moving = weight * last["ffn_norm.weight"]
+    moving -= moving.mean(axis=1, keepdims=True)
+    constant = bias + weight @ last["ffn_norm.bias"]
+    scale = _silent_direction(np.column_stack([moving, constant]))
+    # The lengths of a state, scaled back as the output is, and of a vector, both of a sentence of one token.
+    state = np.hypot(last["ffn_norm.weight"], last["ffn_norm.bias"])
+    large = LARGE * np.linalg.norm(state / scale) / np.sqrt((moving**2).sum() + (constant**2).sum())
+    nothing, one = np.zeros(dim), np.ones(dim)
+    layer: dict[str, Matrix] = {f"{name}.bias": nothing for name in "qkv"}
+    layer |= {"q.weight": np.zeros((dim, dim)), "k.weight": np.zeros((dim, dim)), "v.weight": np.eye(dim)}
+    layer |= {"attention_out.weight": large * scale[:, None] * weight, "attention_out.bias": large * scale * bias}
+    layer |= {"attention_norm.weight": one, "attention_norm.bias": nothing}
+    layer |= {"ffn_in.weight": np.zeros((ffn_dim, dim)), "ffn_in.bias": np.zeros(ffn_dim)}
+    layer |= {"ffn_out.weight": np.zeros((dim, ffn_dim)), "ffn_out.bias": nothing}
+    return layer | {"ffn_norm.weight": 1 / scale, "ffn_norm.bias": nothing}
+
+
+def _silent_direction(outputs: Matrix) -> Matrix:
+    """A direction [D] in which outputs [D, n] have least; its numbers are 1 on average, and none is nearly 0."""
+    square = outputs @ outputs.T
+    direction: Matrix = np.linalg.eigh(square)[1][:, 0] * len(square) ** 0.5
+    fixed = np.zeros(len(square), bool)
+    while (small := (np.abs(direction) < LEAST) & ~fixed).any():
+        direction[small] = np.copysign(LEAST, direction[small])
+        fixed |= small
+        rows = square[~fixed]  # the others make up for it
+        direction[~fixed] -= np.linalg.lstsq(rows[:, ~fixed], rows @ direction, rcond=1e-12)[0]
+    return direction
+
+
+class LlamaEncoder:
+    """Runs a GGUF file with llama.cpp."""
+
+    def __init__(self, file: Path) -> None:
+        from llama_cpp import Llama
+
+        self._model = Llama(str(file), embedding=True, n_ctx=0, n_threads=1, n_threads_batch=1, verbose=False)
+
+    def ids(self, sentence: str) -> list[int]:
+        """The ids of a sentence, with first and last."""
+        return list(self._model.tokenize(sentence.encode()))
+
+    def encode(self, sentences: Sequence[str]) -> NDArray[np.float32]:
+        """Unit vectors of sentences [n, D]."""
+        return unit_rows(np.array(self._model.embed(list(sentences)), np.float32))

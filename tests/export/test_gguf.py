@@ -1,0 +1,97 @@
+"""GGUF files: what llama.cpp reads in them, and what it cannot express. Needs `pip install llama-cpp-python`."""
+
+from pathlib import Path
+
+import pytest
+from conftest import MakeCheckpoint, MakeEncoder, save_encoder, sentences
+from texts import multilingual, train_tokenizer
+
+from xsent import DataError, SentenceEncoder
+from xsent.bundle import builtin_path
+from xsent.tokenizer import Tokenizer
+from xsent_export.export import export
+from xsent_export.formats.gguf import LlamaEncoder, write_gguf
+from xsent_export.formats.unigram import odd_strings, read_charsmap, unigram_model, write_charsmap
+from xsent_export.options import BundleSpec, ExportOptions
+from xsent_train.checkpoint import Checkpoint, CheckpointEncoder, load_checkpoint
+from xsent_train.data.vocabulary import ModelProto
+
+pytest.importorskip("gguf")
+
+DIM = 32  # of make_encoder
+TEXTS = [*multilingual(200), *odd_strings()]
+
+
+@pytest.fixture(scope="module")
+def read_out(
+    make_encoder: MakeEncoder, tokenizer_of_scripts: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Checkpoint:
+    """A checkpoint with a readout, which llama.cpp has as one more layer."""
+    pieces = Tokenizer(tokenizer_of_scripts).vocab_size
+    encoder = make_encoder(vocab_size=pieces, activation="gelu", norm_eps=1e-12, depths=(1, 2))
+    return load_checkpoint(save_encoder(encoder, tmp_path_factory.mktemp("gguf") / "checkpoint", tokenizer_of_scripts))
+
+
+def open_llama(folder: Path) -> LlamaEncoder:
+    pytest.importorskip("llama_cpp", reason="needs `pip install llama-cpp-python`, which it builds")
+    [file] = folder.glob("*.gguf")
+    return LlamaEncoder(file)
+
+
+@pytest.mark.parametrize(("precision", "least"), [("float32", 0.999), ("int8", 0.995), ("int4-table", 0.99)])
+@pytest.mark.parametrize("has_readout", [False, True])
+def test_llama_cpp_gives_our_ids_and_vectors(
+    make_checkpoint: MakeCheckpoint,
+    read_out: Checkpoint,
+    tmp_path: Path,
+    precision: str,
+    least: float,
+    has_readout: bool,
+) -> None:
+    checkpoint = read_out if has_readout else make_checkpoint("gelu")
+    write_gguf(checkpoint, BundleSpec(2, DIM, precision), tmp_path)  # type: ignore[arg-type]
+    assert (tmp_path / "Modelfile").read_text().endswith("gguf\nPARAMETER num_ctx 66\n")
+    model = open_llama(tmp_path)
+    ours = Tokenizer(checkpoint.tokenizer)
+    config = checkpoint.config
+    assert len(TEXTS) > 2000
+    assert [text for text in TEXTS if model.ids(text) != [config.first, *ours.encode(text), config.last]] == []
+    texts = [text for text in multilingual(60) if 0 < len(ours.encode(text)) < config.max_length]
+    cosines = (model.encode(texts) * CheckpointEncoder(checkpoint).encode(texts)).sum(axis=1)
+    assert cosines.min() > (0.99 if has_readout else least)  # random numbers leave no direction unused
+
+
+def test_a_map_of_characters_is_read_and_written(tokenizer_of_scripts: Path) -> None:
+    charsmap = ModelProto.FromString(tokenizer_of_scripts.read_bytes()).normalizer_spec.precompiled_charsmap
+    rules = read_charsmap(charsmap)
+    assert rules["Ä".encode()] == "ä".encode() and rules["①".encode()] == b"1"
+    written = write_charsmap(rules)
+    assert read_charsmap(written) == rules and len(written) < 1.1 * len(charsmap)
+
+
+def test_another_kind_of_tokenizer_is_refused_with_the_number_of_strings(tmp_path: Path) -> None:
+    path = train_tokenizer(tmp_path, multilingual(300), 700, treat_whitespace_as_suffix=True)
+    with pytest.raises(DataError, match=r"other ids for \d,\d+ of \d,\d+ sample strings; use --format onnx"):
+        unigram_model(path)
+
+
+@pytest.mark.parametrize(
+    ("activation", "layers", "dim", "reason"),
+    [("silu", 2, DIM, "has GELU"), ("gelu", 0, DIM, "without layers"), ("gelu", 2, 8, "cut the vectors")],
+)
+def test_what_llama_cpp_cannot_run_is_refused(
+    make_checkpoint: MakeCheckpoint, tmp_path: Path, activation: str, layers: int, dim: int, reason: str
+) -> None:
+    with pytest.raises(DataError, match=reason):
+        write_gguf(make_checkpoint(activation), BundleSpec(layers, dim, "int8"), tmp_path)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_built_in_model_as_q8_0(tmp_path: Path) -> None:
+    result = export(builtin_path(), tmp_path / "out", ExportOptions("gguf"))
+    assert result.bytes < 34.2e6
+    model = open_llama(tmp_path / "out")
+    ours = Tokenizer(builtin_path() / "sentencepiece.model")
+    assert [text for text in TEXTS if model.ids(text)[1:-1] != list(ours.encode(text))] == []
+    texts = [*sentences("de")[:9], *sentences("fr")[:9]]
+    assert (model.encode(texts) * SentenceEncoder(threads=1).encode(texts)).sum(axis=1).mean() > 0.995
