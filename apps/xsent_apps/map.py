@@ -6,7 +6,7 @@ import os
 import re
 import warnings
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Sized
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Annotated, Any
@@ -156,10 +156,10 @@ def map_texts(
     """
     texts = list(texts)
     given = SentenceEncoder().encode(texts, on_long="split") if vectors is None else np.asanyarray(vectors)
+    _check_count("vectors", given, texts)
     found = {name: _clusters(given, texts) if of is None else [*of] for name, of in (by or {CLUSTER: None}).items()}
-    for name, count in {"vectors": len(given), **{name: len(of) for name, of in found.items()}}.items():
-        if count != len(texts):
-            raise DataError(f"{name}: {count:,} for {len(texts):,} texts; expected one for each")
+    for name, of in found.items():
+        _check_count(name, of, texts)
     full = [row for row, text in enumerate(texts) if text.strip()]
     if not full:
         raise DataError("all texts are empty; expected some to map")
@@ -169,6 +169,11 @@ def map_texts(
     others = [[other for other in line if other != row][:NEIGHBOURS] for row, line in enumerate(near.tolist())]
     colours = {name: [of[row] for row in rows] for name, of in found.items()}
     return TextMap(title, [texts[row] for row in rows], _places(points), others, colours, len(texts))
+
+
+def _check_count(name: str, given: Sized, texts: Sized) -> None:
+    if len(given) != len(texts):
+        raise DataError(f"{name}: {len(given):,} for {len(texts):,} texts; expected one for each")
 
 
 def _clusters(vectors: NDArray[Any], texts: Sequence[str]) -> list[str]:

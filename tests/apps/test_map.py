@@ -44,7 +44,9 @@ def test_groups_are_numbered_by_size() -> None:
 
 def test_wrong_counts() -> None:
     with pytest.raises(DataError, match="vectors: 2 for 1 texts; expected one for each"):
-        map_texts(["a"], np.eye(2), by={"language": ["en"]})
+        map_texts(["a"], np.eye(2))
+    with pytest.raises(DataError, match="language: 1 for 2 texts"):
+        map_texts(["a", "b"], np.eye(2), by={"language": ["en"]})
     with pytest.raises(DataError, match="all texts are empty"):
         map_texts([""], np.zeros((1, 2)), by={"language": ["en"]})
 

@@ -103,6 +103,8 @@ def name_clusters(clusters: Clusters, texts: Sequence[str]) -> list[ClusterName]
     The weight of a word is the share p of the cluster's texts that have it, times log(p / q), times log(1 / q), where q
     is its share of all texts: as in tf-idf, words that are everywhere weigh nothing. Spellings of a word count as one.
     """
+    if len(texts) != len(clusters.labels):
+        raise ValueError(f"{len(texts):,} texts for {len(clusters.labels):,} rows of clusters; expected one for each")
     keys = [{key for key, *_ in word_keys(text) if len(key) > 2 or key > _ASIAN} for text in texts]
     everywhere = Counter(key for found in keys for key in found if not key.isdigit())
     names = []
