@@ -195,7 +195,11 @@ def test_another_job_is_not_resumed(texts: Path, tmp_path: Path) -> None:
         (["-", "--engine", "spark"], "--engine spark: expected one of local, ray"),
         (["-", "--engine", "ray", "--output", "parts"], "--engine ray needs a file or a folder to read and --output"),
         ([".", "--engine", "ray", "--output", "parts"], "parts: lies in the input .; name a folder of its own"),
-        (["-", "--column", "title"], "--column is for --engine ray"),
+        (["-", "--workers", "2"], "--workers is for --engine ray"),
+        (
+            ["a.txt", "--id", "n", "--engine", "ray", "--output", "parts"],
+            "--id is for the local engine, not --engine ray",
+        ),
     ],
 )
 def test_what_engines_refuse(run: Runner, arguments: list[object], message: str) -> None:
