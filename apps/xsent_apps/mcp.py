@@ -17,7 +17,7 @@ from urllib.parse import quote
 import typer
 
 from xsent import DataError, Hit, SearchIndex, SentenceEncoder, XsentError
-from xsent.cli.options import BundleOption, LayersOption, ThreadsOption
+from xsent.cli.options import BundleOption, CleanOption, LayersOption, ThreadsOption
 from xsent.cli.terminal import one_line_errors
 from xsent.errors import require_extra
 from xsent_apps.notes import Notes
@@ -207,6 +207,7 @@ def mcp(
     max_bytes: Annotated[int, typer.Option(min=1, help="Skip files that are larger.")] = 20_000_000,
     model: BundleOption = None,
     layers: LayersOption = None,
+    clean: CleanOption = False,
     threads: ThreadsOption = None,
 ) -> None:
     """Let an assistant search notes by meaning, through the Model Context Protocol; it starts this command itself.
@@ -217,7 +218,7 @@ def mcp(
         import mcp as _  # noqa: F401  if it is missing, say so before the model is loaded
     from xsent_apps.server import LOCAL, listen, run_server
 
-    encoder = SentenceEncoder(model, layers=layers, threads=threads)
+    encoder = SentenceEncoder(model, layers=layers, threads=threads, clean=clean)
     server = create_server(Library(folders, encoder, max_bytes=max_bytes))
     if port is None:
         server.run()

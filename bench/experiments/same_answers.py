@@ -1,6 +1,6 @@
 """Asks the 200 questions of bench/notes through `SearchIndex.search`, `xsent serve` and `xsent web`, and compares.
 
-    python tools/same_answers.py
+    PYTHONPATH=bench python -m experiments.same_answers
 
 The page has the passages as lines, each with its context. Needs chromium (apt-get install chromium) and playwright
 (pip install playwright).
@@ -19,12 +19,12 @@ from pathlib import Path
 import typer
 from playwright.sync_api import expect, sync_playwright
 
+from experiments.notes import FIRST, Question, read_questions
 from xsent import Hit, SearchIndex, SentenceEncoder
 from xsent.cli.terminal import format_table
 from xsent_apps.web import Site, open_server
-from xsent_bench.questions import FIRST, Question, read_questions
 
-NOTES = Path(__file__).parent.parent / "bench" / "notes"
+NOTES = Path(__file__).parents[1] / "notes"
 MOST = FIRST[-1]
 XSENT = [sys.executable, "-c", "from xsent.cli.terminal import main; main()"]
 ASK = """async (query) => {
