@@ -33,7 +33,11 @@ MARKERS = "osD"  # the shapes of view.js
 app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
 
 
-@app.command("map", epilog="Example: xsent map mails.csv mails.html --column text --by language --by cluster")
+@app.command(
+    "map",
+    short_help="Draw a map of texts.",
+    epilog="Example: xsent map mails.csv mails.html --column text --by language --by cluster",
+)
 @one_line_errors()
 def map_file(
     texts: Annotated[str, typer.Argument(metavar="TEXTS", help="One text a line, or a table; - is standard input.")],

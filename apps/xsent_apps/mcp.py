@@ -196,7 +196,7 @@ def create_server(library: Library) -> "MCPServer[Any]":
     return server
 
 
-@app.command(epilog="Example: xsent mcp ~/notes ~/papers")
+@app.command(short_help="Let an assistant search notes.", epilog="Example: xsent mcp ~/notes ~/papers")
 @one_line_errors()
 def mcp(
     folders: Annotated[list[Path], typer.Argument(metavar="FOLDER...", help="Folders with notes, as for xsent notes.")],
