@@ -9,7 +9,7 @@ import numpy as np
 from matplotlib import colormaps, rcParams
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import NullLocator
+from matplotlib.ticker import LogLocator, NullLocator
 
 from xsent_bench.results import NONE, Axis, Measurement, heading, order
 
@@ -97,6 +97,8 @@ def quality_by_time(measured: Measured) -> Plot | None:
         middle = (low + high) / 2
         axes.set_ylim(min(low, middle - LEAST_SPAN / 2) - 1, max(high, middle + LEAST_SPAN / 2))
         axes.set(xscale="log", xlabel="milliseconds, 32 words", title=heading(score))
+        axes.xaxis.set_major_locator(LogLocator(subs=(1, 3)))  # more would write over each other
+        axes.xaxis.set_minor_locator(NullLocator())
         axes.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
         axes.grid(alpha=0.3)
     panels[-1].legend(loc="center left", bbox_to_anchor=(1, 0.5), frameon=False)
