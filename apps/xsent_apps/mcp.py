@@ -21,7 +21,7 @@ from xsent.cli.options import BundleOption, CleanOption, LayersOption, ThreadsOp
 from xsent.cli.terminal import one_line_errors
 from xsent.errors import require_extra
 from xsent_apps.notes import Notes
-from xsent_apps.notes.passages import ABOVE
+from xsent_apps.notes.passages import headings_of
 
 if TYPE_CHECKING:
     from mcp.server.mcpserver import MCPServer
@@ -158,8 +158,9 @@ def _refuse_links(index: Path) -> None:
 
 def _found(folder: str, hit: Hit) -> Found:
     path = f"{folder}/{hit.source}"
-    heading = hit.context.partition(ABOVE)[2]  # the names of the file stand in front of it
-    return Found(path, hit.line, heading, hit.text, round(hit.score, 4), hit.close, f"notes:///{quote(path)}")
+    return Found(
+        path, hit.line, headings_of(hit.context), hit.text, round(hit.score, 4), hit.close, f"notes:///{quote(path)}"
+    )
 
 
 def create_server(library: Library) -> "MCPServer[Any]":

@@ -27,6 +27,7 @@ from xsent_apps.web import Site, open_server
 NOTES = Path(__file__).parents[1] / "notes"
 MOST = FIRST[-1]
 XSENT = [sys.executable, "-c", "from xsent.cli.terminal import main; main()"]
+# The results of a search, all of them: texts and scores.
 ASK = """async (query) => {
     const input = document.getElementById("query");
     const asked = new Promise((done) => input.addEventListener("asked", done, { once: true }));
@@ -34,7 +35,8 @@ ASK = """async (query) => {
     input.dispatchEvent(new Event("input"));
     await asked;
     document.querySelector("#results .more")?.click();
-    return Array.from(document.querySelectorAll("#results li p"), (p) => p.textContent);
+    return Array.from(document.querySelectorAll("#results li"), (item) =>
+        [item.querySelector("p").textContent, Number(item.querySelector(".number").textContent)]);
 }"""
 
 
@@ -66,7 +68,7 @@ def ask_page(hits: Sequence[Hit], queries: Sequence[str]) -> list[list[Hit]]:
         page.fill("#paste", "\n\n".join(line_of.values()))
         page.click("#add")
         expect(page.locator("#encoding")).to_contain_text(f"{len(line_of)} passages.", timeout=300_000)
-        answers = [page.evaluate(ASK, query) for query in queries]
+        answers = [[text for text, _ in page.evaluate(ASK, query)] for query in queries]
         browser.close()
         server.shutdown()
     return [[hit for line in dict.fromkeys(lines[:MOST]) for hit in passages[line]][:MOST] for lines in answers]

@@ -9,6 +9,7 @@ import pytest
 from browsing import complaints_of, expect, listening, needs_chromium, open_page, playwright, started_browser
 from texts import NOTES
 
+from experiments.same_answers import ASK
 from xsent import Hit, SearchIndex, SentenceEncoder, build_index
 from xsent_apps.web import Site, open_server
 
@@ -27,18 +28,6 @@ ENCODE = """async (texts) => {
     return (await model.encode(texts)).map(({ vector, windows }) => ({ vector: [...vector], windows }));
 }"""
 
-
-# The results of a search, all of them: texts and scores.
-ASK = """async (query) => {
-    const input = document.getElementById("query");
-    const asked = new Promise((done) => input.addEventListener("asked", done, { once: true }));
-    input.value = query;
-    input.dispatchEvent(new Event("input"));
-    await asked;
-    document.querySelector("#results .more")?.click();
-    return Array.from(document.querySelectorAll("#results li"), (item) =>
-        [item.querySelector("p").textContent, Number(item.querySelector(".number").textContent)]);
-}"""
 
 LINES = [
     *(note for notes in NOTES.values() for note in notes),

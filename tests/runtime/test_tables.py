@@ -205,6 +205,18 @@ def test_wrong_commands_end_in_one_line(run: Runner, tickets: Path, arguments: l
     assert list(tickets.parent.iterdir()) == [tickets]
 
 
+@pytest.mark.parametrize(
+    "command", [["mine", "none", "none"], ["score", "none"], ["duplicates", "none"], ["cluster", "none"]]
+)
+def test_an_output_that_cannot_be_written_is_refused_before_the_work(
+    run: Runner, tmp_path: Path, command: list[str]
+) -> None:
+    taken = write_lines(tmp_path / "taken.csv", ["mine"])
+    assert_refused(run(*command, "-o", taken), "taken.csv: exists")
+    assert_refused(run(*command, "-o", taken, "--force", "--json"), "--json prints and --output")
+    assert taken.read_text() == "mine\n"
+
+
 def test_a_table_on_standard_input_and_memory_that_does_not_grow(run: Runner, mini_bundle: Path) -> None:
     code, out, _ = run("encode", "-", "--column", "b", "--model", mini_bundle, stdin='a,b\n1,"Anna\nsees"\n')
     assert code == 0 and json.loads(out)["sentence"] == "Anna\nsees"

@@ -37,7 +37,7 @@ from xsent.cli.options import (
 from xsent.cli.terminal import one_line_errors, plain, print_json, print_row
 from xsent.errors import require_extra
 from xsent.files.atomic import as_write_error, recover
-from xsent_apps.notes.passages import ABOVE, split_sentences
+from xsent_apps.notes.passages import headings_of, split_sentences
 from xsent_apps.notes.read import READERS, kind_of, read_passages
 
 INDEX = ".xsent-notes"  # default name of the index, in the folder itself
@@ -272,5 +272,5 @@ def _print(hits: list[Hit], encoder: SentenceEncoder, query: str, as_json: bool)
             continue
         where = f"{hit.source}, page {hit.line}" if hit.source.lower().endswith(".pdf") else f"{hit.source}:{hit.line}"
         text = hit.text.replace(best, f"{_BOLD}{best}{_PLAIN}", 1)
-        headings = hit.context.partition(ABOVE)[2]  # the names of the file stand in front of them
+        headings = headings_of(hit.context)
         typer.echo(f"{hit.score:.2f}  {_DIM}{where}  {headings}{_PLAIN}\n      {text}")

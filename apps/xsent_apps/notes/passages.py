@@ -104,6 +104,11 @@ def passages(lines: Lines, about: Iterable[str] = ()) -> Iterator[Passage]:
             yield from (Passage(line, text, context) for line, text in _cut(joined))
 
 
+def headings_of(context: str) -> str:
+    """The headings and the lead-in of a context; the names of the file stand in front of them."""
+    return context.partition(ABOVE)[2]
+
+
 def split_sentences(text: str) -> list[str]:
     """Split at punctuation; only white space between sentences is lost."""
     return [sentence for sentence in _SENTENCE_END.split(text) if sentence.strip()]

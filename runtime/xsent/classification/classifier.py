@@ -152,7 +152,9 @@ class LinearClassifier:
         sums = _WORTH * unit_rows(sums).astype(np.float64)
         if not sums.any(axis=1).all():
             raise ValueError(f"the description of {names[int(sums.any(axis=1).argmin())]!r} is empty")
-        least, temperature, seen = _LEAST, _TEMPERATURE, np.asarray(() if examples is None else examples)
+        least = _LEAST
+        temperature = _TEMPERATURE
+        seen = np.asarray(() if examples is None else examples)
         if strange := sorted({*example_labels} - {*names}):
             raise ValueError(f"the label {strange[0]!r} of an example has no description")
         if len(seen) != len(example_labels):

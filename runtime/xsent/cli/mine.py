@@ -25,7 +25,7 @@ from xsent.cli.options import (
 )
 from xsent.cli.terminal import one_line_errors, print_json, row_output
 from xsent.errors import DataError
-from xsent.files.tables import Text, TextSource, check_table, place_of, read_pairs
+from xsent.files.tables import Text, TextSource, place_of, read_pairs
 
 if TYPE_CHECKING:
     from xsent.encoder import OnLong, SentenceEncoder
@@ -75,7 +75,12 @@ def mine(
 
     if src == trg == "-":
         raise DataError("standard input can be read once: only one of SRC and TRG may be -")
-    check_table(output, force=force)  # before the work
+    kind = int if id is None else str
+    columns = {"score": float, "source": str, "target": str}
+    if id is not None or output is not None or as_json:
+        name = "line" if id is None else "id"
+        columns |= {f"source_{name}": kind, f"target_{name}": kind}
+    output_rows = row_output(output, columns, as_json=as_json, force=force)
     sides = zip((src, trg), _of_both(column), _of_both(id), strict=True)
     texts = [TextSource(*side).read() for side in sides]
     open_encoder = partial(SentenceEncoder, model, layers=layers, threads=threads, clean=clean)
@@ -95,12 +100,7 @@ def mine(
     if not len(kept):
         best = f"; the best scores {pairs.scores[0]}, below the threshold" if len(pairs) else ""
         raise DataError(f"no pairs of {src} and {trg}{best}")
-    kind = int if id is None else str
-    columns = {"score": float, "source": str, "target": str}
-    if id is not None or output is not None or as_json:
-        name = "line" if id is None else "id"
-        columns |= {f"source_{name}": kind, f"target_{name}": kind}
-    with row_output(output, columns, as_json=as_json, force=force) as write:
+    with output_rows as write:
         for score, i, j in zip(kept.scores, kept.src.tolist(), kept.trg.tolist(), strict=True):
             source, target = texts[0][i], texts[1][j]
             row = [*_pair(score, source, target, output), place_of(source, i + 1), place_of(target, j + 1)]
@@ -139,7 +139,8 @@ def score(
     from xsent.encoder import SentenceEncoder
     from xsent.mining.margin import PairScorer, calibrate, shuffled_pairs
 
-    check_table(output, force=force)  # before the work
+    columns = {"score": float, "source": str, "target": str} | ({} if id is None else {"id": str})
+    output_rows = row_output(output, columns, as_json=as_json, force=force)
     given = list(read_pairs(pairs, column, id, "source, target"))
     if not given:
         raise DataError(f"{pairs}: empty; expected a pair a line")
@@ -154,8 +155,7 @@ def score(
             full = [row for row, pair in enumerate(given) if all(map(str.strip, pair))]
             wrong = scorer.score(*shuffled_pairs(src_rows[full], trg_rows[full]))
             advice = calibrate(scores[full], wrong, precision)
-    columns = {"score": float, "source": str, "target": str} | ({} if id is None else {"id": str})
-    with row_output(output, columns, as_json=as_json, force=force) as write:
+    with output_rows as write:
         for value, (source, target) in zip(scores, given, strict=True):
             write([*_pair(value, source, target, output), place_of(source, 0)][: len(columns)])
     if advice is not None:
@@ -203,7 +203,11 @@ def duplicates(
     from xsent.encoder import SentenceEncoder
     from xsent.mining.paraphrases import group_pairs, mine_paraphrases, split_pairs
 
-    check_table(output, force=force)  # before the work
+    name, kind = ("line", int) if id is None else ("id", str)
+    columns: dict[str, type] = {"group": int, name: kind, "text": str}
+    if pairs:
+        columns = {"score": float, f"{name}_1": kind, f"{name}_2": kind, "text_1": str, "text_2": str}
+    output_rows = row_output(output, columns, as_json=as_json, force=force)
     source = TextSource(text, column, id)
     texts = source.read()
     open_encoder = partial(SentenceEncoder, model, layers=layers, threads=threads, clean=clean)
@@ -218,14 +222,8 @@ def duplicates(
         raise DataError(f"no duplicates in {text}: no pair reaches the threshold {threshold}{apart}")
     places, rivals = (list(zip(side.src.tolist(), side.trg.tolist(), strict=True)) for side in (found, differing))
     groups = group_pairs(places, rivals)
-    name, kind = ("line", int) if id is None else ("id", str)
-    columns: dict[str, type] = {"group": int, name: kind, "text": str}
-    found_rows: Iterator[Found] = _group_rows(texts, groups)
-    if pairs:
-        columns = {"score": float, f"{name}_1": kind, f"{name}_2": kind, "text_1": str, "text_2": str}
-        found_rows = _pair_rows(texts, found.scores.tolist(), places)
-    with row_output(output, columns, as_json=as_json, force=force) as write:
-        for content, lines in found_rows:
+    with output_rows as write:
+        for content, lines in _pair_rows(texts, found.scores.tolist(), places) if pairs else _group_rows(texts, groups):
             for line in [] if as_json else lines:
                 write(line)
             if as_json:

@@ -11,7 +11,7 @@ import sys
 import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from importlib import import_module
 from operator import length_hint
 from pathlib import Path
@@ -26,6 +26,8 @@ INTERRUPTED = 130  # 128 + SIGINT, what shells expect after Ctrl-C
 
 _LONG = 1000  # characters shown of the beginning of a long error, and of its end
 _INTERVAL = 0.5  # seconds between two reports of progress
+
+WriteRow = Callable[[Sequence[object]], None]
 
 _BREAKS = re.compile(r"\s*\n\s*")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")  # characters that a terminal would execute
@@ -110,11 +112,12 @@ def print_row(*fields: str) -> None:
     sys.stdout.write("\t".join(fields) + "\n")
 
 
-@contextmanager
 def row_output(
     path: Path | None, columns: Mapping[str, type], *, as_json: bool = False, force: bool = False
-) -> Iterator[Callable[[Sequence[object]], None]]:
-    """Yield a function that takes a row of a result: it prints or writes its fields.
+) -> AbstractContextManager[WriteRow]:
+    """Where the rows of a result go: entered, it yields a function that prints or writes the fields of one.
+
+    Ask for it before the work: what cannot be written is refused here.
 
     Args:
         path: A table to write, see `xsent.files.tables.table_file`; None prints the fields with tabs between.
@@ -122,13 +125,20 @@ def row_output(
         as_json: Print objects instead.
         force: Replace an existing table.
     """
-    from xsent.files.tables import table_file, to_fields
+    from xsent.files.tables import check_table, to_fields
 
     if path is None:
-        yield lambda row: print_json(to_fields(columns, row)) if as_json else print_row(*map(_shown, row))
-        return
+        return nullcontext(lambda row: print_json(to_fields(columns, row)) if as_json else print_row(*map(_shown, row)))
     if as_json:
         raise ValueError(f"--json prints and --output {path} writes: give one of them; a .jsonl file is JSON too")
+    check_table(path, force=force)
+    return _written_rows(path, columns, force)
+
+
+@contextmanager
+def _written_rows(path: Path, columns: Mapping[str, type], force: bool) -> Iterator[WriteRow]:
+    from xsent.files.tables import table_file
+
     count = 0
     with table_file(path, columns, force=force) as write:
 
