@@ -1,6 +1,6 @@
 // The panel of texts: pasting, dropping, choosing and removing them, and how far their reading is.
 
-import { byId, counted, make } from "./dom.js";
+import { byId, counted, dot, make } from "./dom.js";
 import { EXAMPLE_TEXTS } from "./examples.js";
 import { readFile } from "./texts.js";
 
@@ -12,9 +12,9 @@ export function openDocuments(library, warn) {
   let said = 0; // when the progress was
   const paste = byId("paste");
 
-  function take(name, text) {
+  function take(source, former) {
     try {
-      library.add(name, text);
+      library.add(source, former);
       warn("");
       return true;
     } catch (error) {
@@ -27,7 +27,7 @@ export function openDocuments(library, warn) {
     const refused = [];
     for (const file of files) {
       try {
-        library.add(file.name, await readFile(file));
+        library.add(await readFile(file));
       } catch (error) {
         refused.push(error.message);
       }
@@ -40,7 +40,7 @@ export function openDocuments(library, warn) {
     if (!paste.value.trim()) {
       warn("There is nothing to add: paste or write some text first.");
       paste.focus();
-    } else if (take(`Text ${pasted + 1}`, paste.value)) {
+    } else if (take({ name: `Text ${pasted + 1}`, text: paste.value })) {
       pasted++;
       paste.value = "";
       byId("adding").open = false;
@@ -59,12 +59,15 @@ export function openDocuments(library, warn) {
   });
   byId("example").addEventListener("click", () => {
     const here = new Set(library.documents.map(({ name }) => name));
-    for (const [name, text] of Object.entries(EXAMPLE_TEXTS)) if (!here.has(name)) take(name, text);
+    for (const [name, text] of Object.entries(EXAMPLE_TEXTS)) if (!here.has(name)) take({ name, text });
     byId("adding").open = false;
     byId("query").focus();
   });
-  listenToDrops(takeFiles, (text) => take(`Text ${++pasted}`, text));
-  library.addEventListener("changed", () => list(library));
+  listenToDrops(takeFiles, (text) => take({ name: `Text ${++pasted}`, text }));
+  library.addEventListener("listed", () => {
+    byId("documents").replaceChildren(...library.documents.map((document) => entry(library, document, take)));
+    byId("example").classList.toggle("first", !library.documents.length);
+  });
   library.addEventListener("progress", ({ detail: { done, total } }) => {
     if (done && done < total && performance.now() - said < SAID) return;
     said = performance.now();
@@ -93,12 +96,7 @@ function listenToDrops(takeFiles, takeText) {
   });
 }
 
-function list(library) {
-  byId("documents").replaceChildren(...library.documents.map((document) => entry(library, document)));
-  byId("example").classList.toggle("first", !library.documents.length);
-}
-
-function entry(library, document) {
+function entry(library, document, take) {
   const { name, colour, passages } = document;
   const [count, noun] = counted(passages.length, "passage").split(" ");
   const remove = () => {
@@ -108,11 +106,30 @@ function entry(library, document) {
   return make(
     "li",
     {},
-    make("span", { className: `dot c${colour % 9} s${colour % 3}`, ariaHidden: "true" }),
+    dot(colour),
     make("span", { className: "name" }, name),
+    ...(document.columns ? choices(document, take) : []),
     make("span", { className: "quiet" }, count, make("span", { className: "unseen" }, ` ${noun}`)),
     make("button", { type: "button", className: "link", ariaLabel: `Remove ${name}`, onclick: remove }, "×"),
   );
+}
+
+/** The choice of a table's columns; another one reads the table again. */
+function choices(document, take) {
+  const { name, source, columns } = document;
+  const choice = (key, label, ...before) => {
+    const texts = [...before, ...columns.map((text, i) => text || `column ${i + 1}`)];
+    const options = texts.map((text, i) => make("option", { value: i - before.length }, text));
+    const change = () => {
+      const changed = { ...source, column: document.column, id: document.id, [key]: Number(select.value) };
+      if (!take(changed, document)) select.value = document[key];
+      byId(select.id).focus();
+    };
+    const select = make("select", { id: `${key} of ${name}`, ariaLabel: `${label} of ${name}`, onchange: change }, ...options);
+    select.value = document[key];
+    return select;
+  };
+  return [choice("column", "Column with the texts"), choice("id", "Column with the ids", "no ids")];
 }
 
 /** What there is to know about how the texts were read. */

@@ -1,8 +1,9 @@
 // The panel that finds: passages by meaning and by words, as a query is typed.
 
-import { bar, byId, counted, growingList, later, make } from "./dom.js";
+import { bar, byId, counted, dot, growingList, later, make } from "./dom.js";
 import { nearestPart, nearestSentence } from "./highlight.js";
 import { cosine } from "./model.js";
+import { headingsOf } from "./passages.js";
 import { sharesOf } from "./words.js";
 
 const FOUND = 50;
@@ -88,18 +89,19 @@ function verdict(ranked, library, took) {
 }
 
 function render({ passage, score }, similar) {
-  const { text, document } = passage;
+  const { text, context, id, document } = passage;
   const about = `Cosine of query and passage, and up to ${WORDS} for the words of the query that it has`;
   return make(
     "li",
     {},
+    make("div", { className: "quiet", dir: "auto" }, id || headingsOf(context)),
     make("p", { dir: "auto" }, text),
     make(
       "div",
       { className: "row quiet" },
       bar(score / (1 + WORDS)),
       make("span", { className: "number", title: about }, score.toFixed(2)),
-      make("span", { className: `dot c${document.colour % 9}`, ariaHidden: "true" }),
+      dot(document.colour),
       make("span", { className: "name" }, document.name),
       make("button", { type: "button", className: "link", onclick: () => similar(text) }, "More like this"),
     ),

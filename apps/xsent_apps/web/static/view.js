@@ -1,6 +1,6 @@
 // Drawing the map: where a point stands on the canvas, and how it looks.
 
-import { cut } from "./dom.js";
+import { cut, shapeOf } from "./dom.js";
 
 const SHAPES = ["circle", "square", "diamond"]; // besides colour, for who cannot tell colours apart
 const MARGIN = 28;
@@ -202,9 +202,6 @@ export class View {
     context.fill();
   }
 }
-
-/** The shape of a colour, so that colour and shape come again after 27; that of no colour, -1, is the last. */
-export const shapeOf = (colour) => (colour < 0 ? 2 : (colour + Math.floor(colour / 9)) % 3);
 
 /** Whether two boxes [left, top, right, bottom] touch. */
 function overlap(a, b) {
