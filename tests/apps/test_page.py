@@ -29,6 +29,10 @@ ENCODE = """async (texts) => {
     return (await model.encode(texts)).map(({ vector, windows }) => ({ vector: [...vector], windows }));
 }"""
 
+PASSAGES_OF = """async (text) => {
+    const { toPassages } = await import("/texts.js");
+    return toPassages({ name: "a", text }).passages.map(({ text }) => text);
+}"""
 
 LINES = [
     *(note for notes in NOTES.values() for note in notes),
@@ -89,6 +93,8 @@ def test_vectors_are_those_of_python(page: Any) -> None:  # noqa: ANN401
 
 
 def test_the_golden_check_is_shown(page: Any) -> None:  # noqa: ANN401
+    expect(page, "#summary").to_contain_text("Japanese")
+    page.click("footer summary")
     facts = page.inner_text("#facts")
     assert re.search(r"✓ \d of 7 golden vectors within 0.001", facts)
     for said in ("English", "Japanese", SentenceEncoder().fingerprint, "MB from", "ms a text"):
@@ -175,8 +181,8 @@ def test_a_head_learnt_in_english_sorts_other_languages(page: Any) -> None:  # n
         ("Money", "The bank wants its money.\nI paid the bill.", 0),
         ("Animals", "Dogs like to run.\nThe horse eats hay.", 1),
     ]:
-        page.fill(f"fieldset >> nth={card} >> input", name)
-        page.fill(f"fieldset >> nth={card} >> textarea", examples)
+        page.fill(f"#labels details >> nth={card} >> input", name)
+        page.fill(f"#labels details >> nth={card} >> textarea", examples)
     page.click("summary")
     page.fill("#paste", "\n".join([NOTES["fr"][1], NOTES["ja"][1], NOTES["de"][2], NOTES["ru"][2]]))
     page.click("#add")
@@ -188,7 +194,7 @@ def test_a_head_learnt_in_english_sorts_other_languages(page: Any) -> None:  # n
     # A label that is corrected becomes an example.
     entry = page.locator(".results li", has_text=NOTES["de"][2])
     entry.locator("select").select_option("Animals")
-    expect(page, "fieldset >> nth=1 >> textarea").to_have_value(re.compile(NOTES["de"][2]))
+    expect(page, "#labels details >> nth=1 >> textarea").to_have_value(re.compile(NOTES["de"][2]))
     page.click("#documents li >> nth=-1 >> button")
 
 
@@ -314,7 +320,7 @@ def test_a_file_is_held_once(page: Any) -> None:  # noqa: ANN401
 )
 def test_parts_of_a_line_hold_all_of_it(text: str, page: Any) -> None:  # noqa: ANN401
     found = page.evaluate(
-        """async (text) => (await import("/texts.js")).toPassages({ name: "a", text }).passages.map(({ text }) => text)""",
+        PASSAGES_OF,
         text,
     )
     assert "".join("".join(found).split()) == "".join(text.split())
@@ -325,7 +331,7 @@ def test_parts_of_a_line_hold_all_of_it(text: str, page: Any) -> None:  # noqa: 
 def test_a_list_of_long_lines_is_no_wrapped_text(page: Any) -> None:  # noqa: ANN401
     lines = [f"An item of the list, with {'more and ' * n}more words than a line of a letter has" for n in range(5)]
     found = page.evaluate(
-        """async (text) => (await import("/texts.js")).toPassages({ name: "a", text }).passages.map(({ text }) => text)""",
+        PASSAGES_OF,
         "\n".join(lines),
     )
     assert found == lines

@@ -2,6 +2,7 @@
 
 import { byId, counted, dot, make } from "./dom.js";
 import { EXAMPLE_TEXTS } from "./examples.js";
+import { forget, keep, kept } from "./shelf.js";
 import { readFile } from "./texts.js";
 
 const SAID = 500; // milliseconds at least between one word of progress and the next
@@ -64,6 +65,7 @@ export function openDocuments(library, warn) {
     byId("query").focus();
   });
   listenToDrops(takeFiles, (text) => take({ name: `Text ${++pasted}`, text }));
+  keepIfTicked(library, take, warn);
   library.addEventListener("listed", () => {
     byId("documents").replaceChildren(...library.documents.map((document) => entry(library, document, take)));
     byId("example").classList.toggle("first", !library.documents.length);
@@ -74,6 +76,19 @@ export function openDocuments(library, warn) {
     byId("encoding").textContent = `Reading: ${done.toLocaleString("en")} of ${counted(total, "passage")}`;
   });
   library.addEventListener("idle", () => (byId("encoding").textContent = remarks(library)));
+}
+
+/** Puts the texts on the shelf while the box is ticked, and takes those in that are there. */
+async function keepIfTicked(library, take, warn) {
+  const box = byId("keep");
+  const cannot = ({ message }) => warn(`This browser cannot keep texts: ${message}`);
+  const save = () => (box.checked ? keep(library.documents.map(({ source }) => source)) : forget()).catch(cannot);
+  box.addEventListener("change", save);
+  const sources = await kept().catch(() => undefined);
+  box.checked = sources !== undefined;
+  for (const source of sources ?? []) take(source);
+  if (sources?.length) byId("adding").open = false;
+  library.addEventListener("listed", () => box.checked && save());
 }
 
 function listenToDrops(takeFiles, takeText) {

@@ -4,6 +4,7 @@ import { bar, byId, counted, dot, growingList, later, make } from "./dom.js";
 import { nearestPart, nearestSentence } from "./highlight.js";
 import { cosine } from "./model.js";
 import { headingsOf } from "./passages.js";
+import { saveCsv } from "./table.js";
 import { sharesOf } from "./words.js";
 
 const FOUND = 50;
@@ -20,6 +21,7 @@ export function openSearch(model, library) {
   let asked = new AbortController();
   /** @type {import("./model.js").Encoded | undefined} */
   let query;
+  let best = []; // results
 
   async function ask() {
     asked.abort();
@@ -34,10 +36,18 @@ export function openSearch(model, library) {
     input.dispatchEvent(new CustomEvent("asked", { detail: { vector: query?.vector } }));
   }
 
+  byId("save-hits").addEventListener("click", () => {
+    const rows = best.map(({ score, passage: { text, id, context, document } }) =>
+      [input.value.trim(), score.toFixed(4), text, id, context, document.name],
+    );
+    saveCsv("hits.csv", ["query", "score", "text", "id", "context", "source"], rows);
+  });
+
   function show(start) {
     byId("suggestions").hidden = !library.documents.length || input.value.trim() !== "";
     const ranked = query ? rank(library.read, query) : [];
-    const best = ranked.slice(0, FOUND);
+    best = ranked.slice(0, FOUND);
+    byId("save-hits").hidden = !best.length;
     byId("results").replaceChildren(...growingList(best, (result) => render(result, similar), SHOWN));
     const took = start ? `, in ${Math.ceil(performance.now() - start)} ms` : "";
     byId("found").textContent = query ? verdict(ranked, library, took) : "";
