@@ -5,7 +5,7 @@ import { cosine } from "./model.js";
 
 const WORTH = 4; // examples that a description counts as much as
 const FAR = 0.05; // share of the examples that are as far from the others as what is of no label
-const LEAST = 0.05; // without examples: the cosine to the nearest centre below which a text is of no label
+const LEAST = 0.05; // without so many examples: the cosine to the nearest centre below which a text is of no label
 const TEMPERATURE = 1 / 16; // and of the cosines
 
 /** @typedef {{centres: Float32Array[], least: number, temperature: number}} Head */
@@ -15,7 +15,8 @@ export function headOf(labels) {
   const sums = labels.map(({ description, examples }) => sumOf(description, examples));
   const centres = sums.map(unit);
   const own = labels.flatMap(({ examples }, k) => examples.map(() => k));
-  if (!own.length) return { centres, least: LEAST, temperature: TEMPERATURE };
+  // Fewer examples do not tell what 95% of texts are like: a single one would make nearly all others unknown.
+  if (own.length + 1 < 1 / FAR) return { centres, least: LEAST, temperature: TEMPERATURE };
   const examples = labels.flatMap((label) => label.examples);
   const heldOut = examples.map((vector, i) => {
     const without = unit(sums[own[i]].map((value, d) => value - vector[d])); // its own centre is taken without it

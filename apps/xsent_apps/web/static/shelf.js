@@ -6,7 +6,7 @@ const NAME = "xsent"; // of the database; there is none unless texts are kept
 const done = (request) =>
   new Promise((resolve, reject) => {
     request.onsuccess = () => resolve(request.result);
-    request.onerror = request.onblocked = () => reject(request.error ?? new Error("the page is open in another window"));
+    request.onerror = () => reject(request.error);
   });
 
 /** Does something with the only record. @param {(store: IDBObjectStore) => IDBRequest} act */
