@@ -415,6 +415,8 @@ def test_the_texts_of_a_table_are_one_of_its_columns(page: Any) -> None:  # noqa
     choose(page, "mails.jsonl", '{"n": 1, "text": "The lift is stuck again."}\n{"n": 2, "text": null}\n')
     expect(page, "#encoding").to_contain_text("4 passages.")
     page.click("[aria-label='Remove mails.jsonl']")
+    choose(page, "open.csv", 'a,b\n1,"a quote without its end\n2,c\n3\n')
+    expect(page, "#notice").to_contain_text("open.csv, row 4: 1 fields, expected 2 as in row 1.")
     choose(page, "mails.tsv", "a\tb\n1\tSome words are here\n2\n")
     expect(page, "#notice").to_contain_text("mails.tsv, row 3: 1 fields, expected 2 as in row 1.")
     choose(page, "short.txt", "Otters sleep.")

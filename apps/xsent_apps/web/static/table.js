@@ -17,11 +17,12 @@ export function parseTable(text, name) {
   return { columns: columns?.map((one) => one.trim()) ?? [], rows };
 }
 
-/** The number of columns that a delimiter makes, at most 1 where rows differ. */
+/** How well a delimiter fits: the number of columns that it makes, and more if all rows have the same number. */
 function widthOf(text, delimiter) {
   const widths = [];
   for (const { length } of recordsOf(text, delimiter)) if (widths.push(length) === HEAD) break;
-  return new Set(widths).size === 1 ? widths[0] : 0;
+  const [first = 0] = widths;
+  return first > 1 && widths.every((width) => width === first) ? 1000 + first : first;
 }
 
 /** Rows of fields; those in quotes may hold line breaks, delimiters and, doubled, quotes. */
