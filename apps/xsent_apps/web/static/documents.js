@@ -9,7 +9,6 @@ const SAID = 500; // milliseconds at least between one word of progress and the 
 
 /** @param {import("./library.js").Library} library @param {(message: string) => void} warn shows a line to the reader */
 export function openDocuments(library, warn) {
-  let pasted = 0;
   let said = 0; // when the progress was
   const paste = byId("paste");
 
@@ -22,6 +21,13 @@ export function openDocuments(library, warn) {
       warn(error.message);
       return false;
     }
+  }
+
+  function freeName() {
+    const taken = new Set(library.documents.map(({ name }) => name));
+    let number = 1;
+    while (taken.has(`Text ${number}`)) number++;
+    return `Text ${number}`;
   }
 
   async function takeFiles(files) {
@@ -41,8 +47,7 @@ export function openDocuments(library, warn) {
     if (!paste.value.trim()) {
       warn("There is nothing to add: paste or write some text first.");
       paste.focus();
-    } else if (take({ name: `Text ${pasted + 1}`, text: paste.value })) {
-      pasted++;
+    } else if (take({ name: freeName(), text: paste.value })) {
       paste.value = "";
       byId("adding").open = false;
       byId("query").focus();
@@ -64,7 +69,7 @@ export function openDocuments(library, warn) {
     byId("adding").open = false;
     byId("query").focus();
   });
-  listenToDrops(takeFiles, (text) => take({ name: `Text ${++pasted}`, text }));
+  listenToDrops(takeFiles, (text) => take({ name: freeName(), text }));
   keepIfTicked(library, take, warn);
   library.addEventListener("listed", () => {
     byId("documents").replaceChildren(...library.documents.map((document) => entry(library, document, take)));

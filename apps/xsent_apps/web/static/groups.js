@@ -97,7 +97,7 @@ export function namesOf({ labels, central }, texts) {
       return [key, share * Math.log(share / whole) * Math.log(1 / whole)];
     });
     const best = weights.sort((a, b) => b[1] - a[1] || (a[0] < b[0] ? -1 : 1)).slice(0, WORDS);
-    if (!best.length) return cut(texts[middle], LETTERS);
+    if (best.length < 2) return cut(texts[middle], LETTERS);
     const inWords = members.flatMap((i) => texts[i].match(/\p{L}+/gu) ?? []);
     return best.map(([key]) => (key > ASIAN ? key : spelled(key, inWords))).join(", ");
   });

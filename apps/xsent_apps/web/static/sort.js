@@ -89,7 +89,8 @@ export function openSort(model, library) {
   library.addEventListener("changed", train);
   addLabel({ name: "", examples: [] });
   addLabel({ name: "", examples: [] });
-  return { labels: () => new Map(groups.flatMap(({ name, found }) => found.map(({ passage }) => [passage, name]))) };
+  const labelled = () => groups.filter(({ name }) => name !== NONE);
+  return { labels: () => new Map(labelled().flatMap(({ name, found }) => found.map(({ passage }) => [passage, name]))) };
 }
 
 /** What a card says; the name is what stands before a colon, and a label without one is called by its number. */
