@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 from commands import write_files, write_lines
 from conftest import sentences
-from pages import PAGES, Block, blocks
+from pages import PAGES, ROOT, Block, blocks
 
 from xsent.bundle import Bundle, builtin_path
 
@@ -28,7 +28,7 @@ NOT_RUN_REASONS = {
     "minutes; test_bench_experiments.py runs it": ["python bench/experiments"],
     "the test sets are not in the repository": ["xsent evaluate"],
     "waits for a browser; the tests of the page use one": ["xsent web --open"],
-    "not in the packages": ["llama-server", "ollama"],
+    "not in the packages": ["llama-server", "ollama", "podman", "docker"],
     "Ray takes 20 seconds to start; test_ray.py starts it": ["xsent encode texts"],
 }
 NOT_RUN = [command for commands in NOT_RUN_REASONS.values() for command in commands]
@@ -67,6 +67,7 @@ trap '[ -z "$server" ] || kill "$server"' EXIT
 unless_excepted() {
     case "$*" in
         "xsent serve"*) serve "${@:3}" ;;
+        "docker compose up"*) serve COMPOSED ;;
         EXCEPTED) ;;
         *) command "$@" ;;
     esac
@@ -81,6 +82,8 @@ serve() {  # in the background, in place of the one before
 
 curl() { command curl --silent --show-error --fail-with-body "$@"; }
 """
+# Options of the server in a container, whose secrets are in a folder beside it.
+COMPOSED = re.search(r"command: \[serve, --host, 0\.0\.0\.0, (.+)\]", (ROOT / "compose.yaml").read_text())
 SAYS = re.compile(r"^\s*print\(.*\)  # (.+)$", re.MULTILINE)
 
 
@@ -91,7 +94,9 @@ def only_read(block: Block) -> bool:
 def script(page: str, port: str) -> list[str]:
     """The bash script that follows a page; its blocks of Python are files beside it."""
     exceptions = "|".join(f'"{command}"*' for command in NOT_RUN)
-    lines = [FOLLOW.replace("EXCEPTED", exceptions).replace("PORT", port)]
+    assert COMPOSED is not None
+    composed = COMPOSED[1].replace(",", "").replace("/run/", "")
+    lines = [FOLLOW.replace("EXCEPTED", exceptions).replace("COMPOSED", composed).replace("PORT", port)]
     lines += [f'{name}() {{ unless_excepted {name} "$@"; }}' for name in {command.split()[0] for command in NOT_RUN}]
     for block in blocks(page, "sh", "python"):
         # One command a line, since bash goes on after one that fails before &&.
