@@ -18,6 +18,7 @@ class Integration:
         truncate_dim: Keep only the first numbers of each vector.
         on_long: What happens to text that is too long, see `SentenceEncoder.encode`.
         threads: Texts to encode at once; None is all CPUs.
+        space: Another model's space to map vectors into, see `SentenceEncoder.encode`.
     """
 
     def __init__(
@@ -28,12 +29,14 @@ class Integration:
         truncate_dim: int | None = None,
         on_long: "OnLong" = "warn",
         threads: int | None = None,
+        space: str | None = None,
     ) -> None:
         self.path = path
         self.layers = layers
         self.truncate_dim = truncate_dim
         self.on_long = on_long
         self.threads = threads
+        self.space = space
         self._open()
 
     def _open(self) -> None:
@@ -42,4 +45,5 @@ class Integration:
         self.encoder = SentenceEncoder(self.path, layers=self.layers, threads=self.threads)
 
     def _encode(self, texts: Any, **options: Any) -> "NDArray[Any]":  # noqa: ANN401  as `SentenceEncoder.encode` takes them
-        return self.encoder.encode(texts, truncate_dim=self.truncate_dim, on_long=self.on_long, **options)
+        options = {"truncate_dim": self.truncate_dim, "on_long": self.on_long, "space": self.space, **options}
+        return self.encoder.encode(texts, **options)

@@ -23,6 +23,7 @@ class XsentEmbeddingFunction(Integration, EmbeddingFunction[Documents]):
     def _open(self) -> None:
         self.path = None if self.path is None else str(Path(self.path).absolute())  # it may be opened from elsewhere
         self.encoder = _encoder(self.path, self.layers, self.threads)
+        self._fingerprint = self.encoder.fingerprint_of(self.space)
 
     def __call__(self, input: Documents) -> Embeddings:
         """Vectors of texts, a list of arrays of float32 [D]."""
@@ -39,8 +40,8 @@ class XsentEmbeddingFunction(Integration, EmbeddingFunction[Documents]):
 
     def get_config(self) -> dict[str, Any]:
         """What the collection keeps."""
-        settings = {name: getattr(self, name) for name in ("path", "layers", "truncate_dim", "on_long", "threads")}
-        return {**settings, "fingerprint": self.encoder.fingerprint}
+        names = ("path", "layers", "truncate_dim", "on_long", "threads", "space")
+        return {**{name: getattr(self, name) for name in names}, "fingerprint": self._fingerprint}
 
     @staticmethod
     def build_from_config(config: dict[str, Any]) -> "XsentEmbeddingFunction":
@@ -48,7 +49,7 @@ class XsentEmbeddingFunction(Integration, EmbeddingFunction[Documents]):
         kept = dict(config)
         expected = kept.pop("fingerprint")
         function = XsentEmbeddingFunction(**kept)
-        _check_fingerprint(expected, function.encoder.fingerprint)
+        _check_fingerprint(expected, function._fingerprint)
         return function
 
     def validate_config_update(self, old_config: dict[str, Any], new_config: dict[str, Any]) -> None:

@@ -24,6 +24,7 @@ class XsentEmbedding(BaseEmbedding):
     truncate_dim: int | None = Field(None, description="Keep only the first numbers of each vector.")
     on_long: OnLong = Field("warn", description="What happens to text that is too long.")
     threads: int | None = Field(None, description="Texts to encode at once; none: all CPUs.")
+    space: str | None = Field(None, description="Another model's space to map vectors into.")
     fingerprint: str | None = Field(None, description="The vector space that is expected; none: the bundle's.")
 
     _encoder: SentenceEncoder = PrivateAttr()
@@ -33,7 +34,7 @@ class XsentEmbedding(BaseEmbedding):
         super().model_post_init(context)
         self._encoder = SentenceEncoder(self.path, layers=self.layers, threads=self.threads)
         bundle = self._encoder.bundle
-        found = self._encoder.fingerprint
+        found = self._encoder.fingerprint_of(self.space)
         if self.fingerprint not in (None, found):
             raise FingerprintError(
                 f"{bundle.path} has fingerprint {found}, expected {self.fingerprint}: open the bundle "
@@ -50,7 +51,7 @@ class XsentEmbedding(BaseEmbedding):
 
     def _get_text_embeddings(self, texts: list[str]) -> list[list[float]]:
         vectors: list[list[float]] = self._encoder.encode(
-            texts, truncate_dim=self.truncate_dim, on_long=self.on_long
+            texts, truncate_dim=self.truncate_dim, on_long=self.on_long, space=self.space
         ).tolist()
         return vectors
 

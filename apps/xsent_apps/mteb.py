@@ -59,5 +59,5 @@ class XsentEncoder(Integration, AbsEncoder):
             similarity_fn_name=ScoringFunction.COSINE,
             use_instructions=False,
             training_datasets=None,
-            experiment_kwargs={"truncate_dim": self.truncate_dim, "on_long": self.on_long},
+            experiment_kwargs={"truncate_dim": self.truncate_dim, "on_long": self.on_long, "space": self.space},
         )

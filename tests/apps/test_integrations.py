@@ -74,6 +74,24 @@ def test_vectors_are_the_encoders(tool: str, mini_bundle: Path) -> None:
     check_long_text(lambda text, **options: ENCODE[tool](mini_bundle, [text], **options)[0], mini_bundle)
 
 
+@pytest.mark.parametrize("tool", ENCODE)
+def test_vectors_lie_in_another_models_space(tool: str) -> None:
+    expected = SentenceEncoder().encode(SOME, space="all-MiniLM-L6-v2")
+    assert np.array_equal(ENCODE[tool](builtin_path(), SOME, space="all-MiniLM-L6-v2"), expected)
+
+
+@pytest.mark.parametrize(
+    "kept",
+    [
+        lambda space: XsentEmbeddingFunction(space=space).get_config()["fingerprint"],
+        lambda space: XsentEmbedding(space=space).fingerprint,
+    ],
+)
+def test_vectors_of_two_spaces_are_not_taken_for_each_other(kept: Callable[[str | None], str]) -> None:
+    spaces = (None, "all-MiniLM-L6-v2")
+    assert [kept(space) for space in spaces] == [SentenceEncoder().fingerprint_of(space) for space in spaces]
+
+
 def test_sklearn_takes_arrays_of_texts(mini_bundle: Path) -> None:
     expected = SentenceEncoder(mini_bundle).encode(ENGLISH)
     for texts in (np.array(ENGLISH), np.array(ENGLISH, object)):
@@ -86,7 +104,8 @@ def test_sklearn_takes_arrays_of_texts(mini_bundle: Path) -> None:
 def test_sklearn_knows_an_estimator_like_others(mini_bundle: Path) -> None:
     vectorizer = SentenceVectorizer(mini_bundle, layers=2, truncate_dim=8)
     copy = clone(vectorizer)
-    settings = {"path": mini_bundle, "layers": 2, "truncate_dim": 8, "on_long": "warn", "threads": None}
+    settings = {"path": mini_bundle, "layers": 2, "truncate_dim": 8, "on_long": "warn"}
+    settings |= {"threads": None, "space": None}
     assert copy.get_params() == settings
     assert repr(copy.set_params(layers=None, truncate_dim=None)) == f"SentenceVectorizer(path={mini_bundle!r})"
     with pytest.raises(NotFittedError):
@@ -287,7 +306,8 @@ def test_mteb_compares_vectors_as_we_do(mini_bundle: Path) -> None:
 
 def test_mteb_keeps_results_of_other_settings_apart(mini_bundle: Path) -> None:
     metas = [XsentEncoder(mini_bundle, truncate_dim=dim, on_long=on) for dim in (None, 8) for on in ("warn", "split")]
-    assert len({meta.mteb_model_meta.model_name_with_experiment for meta in metas}) == 4
+    metas += [XsentEncoder(space="all-MiniLM-L6-v2"), XsentEncoder()]
+    assert len({meta.mteb_model_meta.model_name_with_experiment for meta in metas}) == 6
     meta = XsentEncoder().mteb_model_meta
     assert (meta.embed_dim, meta.max_tokens, meta.license) == (384, 254, "cc-by-sa-4.0")
     assert 30 < meta.memory_usage_mb < 33
