@@ -21,7 +21,8 @@ _PAGE = """<!doctype html>
 <style>body {{ font: 1rem/1.5 sans-serif; max-width: 48rem; margin: 2rem auto; padding: 0 1rem }}
 pre {{ overflow: auto }} td {{ padding-right: 1rem; vertical-align: top }}</style>
 <h1>xsent</h1>
-<p>This server turns texts into vectors, with the model {model}. It speaks as OpenAI's <code>/v1/embeddings</code>.</p>
+<p>This server turns texts into vectors, with the model {model}. It has the interface of OpenAI's
+<code>/v1/embeddings</code>.</p>
 <pre>{curl}</pre>
 <table>{rows}</table>
 <p><a href="health">/health</a> · <a href="v1/models">/v1/models</a> · <a href="openapi.json">/openapi.json</a></p>
