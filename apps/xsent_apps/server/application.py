@@ -91,7 +91,7 @@ def create_app(
         places=encoder.threads + limits.queue,
         seconds=limits.seconds,
         api_key=api_key,
-        hosts=None if hosts is None else frozenset(hosts),
+        hosts=hosts,
         paths=frozenset(route.path for route in routes),
         metrics=metrics,
     )

@@ -11,16 +11,7 @@ from typing import Annotated, Any, Literal, TypeVar
 
 import anyio
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Info, ProcessCollector, generate_latest
-from pydantic import (
-    BaseModel,
-    BeforeValidator,
-    ConfigDict,
-    FailFast,
-    Field,
-    ValidationError,
-    WithJsonSchema,
-    model_validator,
-)
+from pydantic import BaseModel, BeforeValidator, ConfigDict, FailFast, Field, ValidationError, model_validator
 from pydantic_core import to_json
 from starlette.datastructures import Headers
 from starlette.middleware import Middleware
@@ -99,12 +90,8 @@ def _groups(value: object) -> object:
     return [[text] if isinstance(text, str) else text for text in texts] if isinstance(texts, list) else texts
 
 
-_TEXTS = {"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]}
-_PAIRS = {"type": "array", "items": {"type": "array", "items": {"type": "string"}, "minItems": 2, "maxItems": 2}}
-Texts = Annotated[list[str], FailFast(), BeforeValidator(_texts), WithJsonSchema(_TEXTS)]
-Groups = Annotated[
-    list[list[str]], FailFast(), BeforeValidator(_groups), WithJsonSchema({"anyOf": [*_TEXTS["anyOf"], _PAIRS]})
-]
+Texts = Annotated[list[str], FailFast(), BeforeValidator(_texts, json_schema_input_type=str | list[str])]
+_Groups = str | list[str] | list[tuple[str, str]]
 
 
 class Form(BaseModel):
@@ -137,7 +124,7 @@ class EmbeddingsForm(Form):
 class ClassifyForm(Form):
     """Fields of `/classify`; the input has groups of one text, or of two for a head of pairs."""
 
-    input: Groups
+    input: Annotated[list[list[str]], FailFast(), BeforeValidator(_groups, json_schema_input_type=_Groups)]
     head: str | None = None
     unknown: float | None = Field(None, ge=0, le=1)  # see `LinearClassifier.predict`
 
@@ -276,7 +263,7 @@ class Gate:
         places: int,
         seconds: float,
         api_key: str | None,
-        hosts: frozenset[str] | None,
+        hosts: Iterable[str] | None,
         paths: frozenset[str],
         metrics: Metrics,
     ) -> None:
