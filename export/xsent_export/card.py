@@ -13,6 +13,7 @@ from xsent.cli.terminal import format_table
 from xsent.encoder import SentenceEncoder
 from xsent.errors import DataError
 from xsent.evaluation import PROTOCOLS, as_stored
+from xsent.open_model import SupportsEncode
 from xsent_export.options import BundleSpec
 from xsent_export.parity import Parity
 from xsent_train.checkpoint import Checkpoint
@@ -37,9 +38,10 @@ TOPICS = "sib200"
 HEAD = """---
 language: {language_tags}
 license: {licence_tag}
+library_name: {library}
 pipeline_tag: sentence-similarity
-tags: [sentence-similarity, cross-lingual, sentence-embeddings, {tags}]
----
+tags: [sentence-similarity, feature-extraction, cross-lingual, sentence-embeddings, {tags}]
+{model_index}---
 
 # {name}
 
@@ -111,8 +113,10 @@ translation, the mean of both directions.
 FOREIGN = """Languages: {languages}; {dim} numbers a vector, {layers} layers.{space}
 
 {use}
-{parity}
+{parity}{scores}
 """
+
+LIBRARIES = {"sentence-transformers": "sentence-transformers", "web": "transformers.js", "gguf": "llama.cpp"}
 
 USES = {
     "onnx": """`model.onnx` takes `input_ids` and `attention_mask` (int64 [B, T]) and gives `sentence_embedding`
@@ -172,6 +176,15 @@ class Score:
     rows: Sequence[Mapping[str, object]]
     note: str
 
+    def result(self) -> dict[str, Any]:
+        """The figures of the table's last row, its mean, as a result of a hub's `model-index`."""
+        figures = {name: value for name, value in self.rows[-1].items() if isinstance(value, float)}
+        return {
+            "task": {"type": "sentence-similarity"},
+            "dataset": {"type": Path(self.command.split()[3]).stem, "name": self.command},
+            "metrics": [{"type": name, "value": round(value, 4)} for name, value in figures.items()],
+        }
+
 
 def refuse_empty_tests(folder: Path) -> None:
     """Raise DataError if a folder has nothing to score."""
@@ -179,20 +192,22 @@ def refuse_empty_tests(folder: Path) -> None:
         raise DataError(f"{folder}: no tests; expected a folder with one of {', '.join([*TESTS, TOPICS])}")
 
 
-def scores(encoder: SentenceEncoder, folder: Path, dims: Sequence[int]) -> Iterator[Score]:
-    """Score a bundle by every test in a folder that can be read; Tatoeba also by each of several trained `dims`."""
+def scores(
+    encoder: SupportsEncode, folder: Path, languages: Sequence[str], dims: Sequence[int] = ()
+) -> Iterator[Score]:
+    """Score an encoder by every test in a folder that can be read; a bundle also by Tatoeba of trained `dims`."""
     for name in [*TESTS, TOPICS]:
         if (folder / name).exists():
             logger.info("scores: %s", name)
             try:
-                yield _topics(encoder, folder / name) if name == TOPICS else _score(encoder, folder / name)
-                if name == "tatoeba" and len(dims) > 1:
+                yield _topics(encoder, folder / name, languages) if name == TOPICS else _score(encoder, folder / name)
+                if name == "tatoeba" and len(dims) > 1 and isinstance(encoder, SentenceEncoder):
                     yield _by_dimensions(encoder, folder / name, dims)
             except DataError as error:
                 logger.warning("no score: %s", error)
 
 
-def _score(encoder: SentenceEncoder, test: Path) -> Score:
+def _score(encoder: SupportsEncode, test: Path) -> Score:
     task = TESTS[test.name]
     measured = PROTOCOLS[task](encoder, test)
     return Score(f"xsent evaluate {task} {TESTS_FOLDER}/{test.name}", measured.rows(), measured.note)
@@ -206,10 +221,10 @@ def _by_dimensions(encoder: SentenceEncoder, test: Path, dims: Sequence[int]) ->
     return Score(command, rows, "The last row of each table, the mean of all languages.")
 
 
-def _topics(encoder: SentenceEncoder, test: Path) -> Score:
+def _topics(encoder: SupportsEncode, test: Path, languages: Sequence[str]) -> Score:
     columns = ",".join(COLUMNS)
     command = f"xsent classify evaluate {TESTS_FOLDER}/{test.name} --columns {columns} --train {ENGLISH}"
-    return Score(command, accuracy_rows(transfer_from_english(encoder, test, encoder.languages)), SEEDS_NOTE)
+    return Score(command, accuracy_rows(transfer_from_english(encoder, test, languages)), SEEDS_NOTE)
 
 
 def render_card(
@@ -221,7 +236,9 @@ def render_card(
         BUNDLE,
         checkpoint,
         command,
+        scores,
         **{name: manifest[name] for name in FACTS},
+        library="xsent",
         tags=f"{manifest['precision']}, onnx, xsent",
         megabytes=sum(size.values()) / 1e6,
         # Calculated, as measurements differ from run to run, and equal bundles have equal cards.
@@ -232,12 +249,11 @@ def render_card(
         parity=PARITY.format(table=_table(parity.rows())),
         depths=DEPTHS.format(name=checkpoint.name, table=_table(parity.depth_rows())) if parity.depths else "",
         tatoeba=TATOEBA.format(table=_table(parity.tatoeba_rows())) if parity.tatoeba else "",
-        scores=_scores(scores),
     )
 
 
 def render_foreign_card(
-    checkpoint: Checkpoint, spec: BundleSpec, parity: Parity | None, kind: str, command: str
+    checkpoint: Checkpoint, spec: BundleSpec, parity: Parity | None, scores: Sequence[Score], kind: str, command: str
 ) -> str:
     """The card of a folder for another tool, one of `USES`."""
     config = checkpoint.config
@@ -247,6 +263,8 @@ def render_foreign_card(
         FOREIGN,
         checkpoint,
         command,
+        scores,
+        library=LIBRARIES.get(kind, kind),
         tags=kind,
         dim=spec.dim,
         layers=spec.num_layers,
@@ -256,7 +274,8 @@ def render_foreign_card(
     )
 
 
-def _render(template: str, checkpoint: Checkpoint, command: str, **facts: object) -> str:
+def _render(template: str, checkpoint: Checkpoint, command: str, scores: Sequence[Score], **facts: object) -> str:
+    index = [{"name": checkpoint.name, "results": [score.result() for score in scores]}]
     return (HEAD + template + ORIGIN).format(
         name=checkpoint.name,
         languages=", ".join(checkpoint.languages),
@@ -267,6 +286,8 @@ def _render(template: str, checkpoint: Checkpoint, command: str, **facts: object
         training=_training(checkpoint),
         data=_data(checkpoint.about.get("attribution", [])),
         command=command,
+        model_index=f"model-index: {json.dumps(index)}\n" if scores else "",
+        scores=_scores(scores),
         **facts,
     )
 

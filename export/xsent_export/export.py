@@ -120,7 +120,8 @@ def _write_bundle(
         exported = SentenceEncoder(folder)
         manifest["golden"] = golden_vectors(exported, spec, parity.cosine_mean)
         manifest["parity"] = parity.as_json()
-        tests = list(scores(exported, options.tests, manifest["trained"]["prefixes"])) if options.tests else []
+        dims = manifest["trained"]["prefixes"]
+        tests = list(scores(exported, options.tests, part.languages, dims)) if options.tests else []
         card = render_card(part, manifest, parity, tests, options.command)
         (folder / CARD).write_text(card, encoding="utf-8")
         manifest = _write_manifest(folder, manifest)
@@ -200,7 +201,8 @@ def _write_foreign(
             parity.check(f" for {options.format}", ADVICE.get(spec.precision, EXACT))
         else:
             logger.warning("%s: has no held-out pairs, not measured; --gate-data names some", part.given)
-        card = render_foreign_card(part, spec, parity, options.format, options.command)
+        tests = list(scores(encoder, options.tests, part.languages)) if options.tests and encoder else []
+        card = render_foreign_card(part, spec, parity, tests, options.format, options.command)
         (folder / CARD).write_text(card, encoding="utf-8")
         return ExportResult(out, folder_size(folder), parity)
 

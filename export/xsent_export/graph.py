@@ -34,7 +34,7 @@ CONTRIB = "com.microsoft"
 PAGE = 4096
 MOST_BYTES = 2**31 - 1  # of a protobuf message
 
-INPUT, MASK, OUTPUT = "input_ids", "attention_mask", "sentence_embedding"
+INPUT, MASK, OUTPUT, STATES = "input_ids", "attention_mask", "sentence_embedding", "last_hidden_state"
 READOUT = "read_out"  # the product with a readout's matrix
 
 
@@ -45,8 +45,8 @@ class OnnxBuilder:
         self._nodes: list[NodeProto] = []
         self._initializers: dict[str, TensorProto] = {}
 
-    def _make_model(self, inputs: Sequence[ValueInfoProto], output: ValueInfoProto) -> ModelProto:
-        graph = helper.make_graph(self._nodes, "xsent", inputs, [output], list(self._initializers.values()))
+    def _make_model(self, inputs: Sequence[ValueInfoProto], *outputs: ValueInfoProto) -> ModelProto:
+        graph = helper.make_graph(self._nodes, "xsent", inputs, outputs, list(self._initializers.values()))
         domains = sorted({node.domain for node in self._nodes})
         opsets = [helper.make_opsetid(domain, 1 if domain else OPSET) for domain in domains]
         return helper.make_model(graph, opset_imports=opsets, ir_version=IR_VERSION, producer_name="xsent")
@@ -322,9 +322,10 @@ class EncoderGraph(OnnxBuilder):
 class BatchGraph(EncoderGraph):
     """A graph of padded batches with its weights inside, of standard operators alone.
 
-    `input_ids`, `attention_mask` int64 [B, T] -> `sentence_embedding` float32 [B, D], not normalised. With layers or a
-    readout, the ids have to include the first and the last token of each sentence. In int8 the weights are stored in 8
-    bits but calculated with in float32, so that a vector depends neither on padding nor on the other sentences.
+    `input_ids`, `attention_mask` int64 [B, T] -> `sentence_embedding` float32 [B, D], not normalised, and with layers
+    `last_hidden_state` [B, T, width], the tokens before the mean. With layers or a readout, the ids have to include the
+    first and the last token of each sentence. In int8 the weights are stored in 8 bits but calculated with in float32,
+    so that a vector depends neither on padding nor on the other sentences.
     """
 
     def serialized(self, name: Path, place: str) -> bytes:
@@ -338,8 +339,11 @@ class BatchGraph(EncoderGraph):
         """The graph with its weights."""
         shape = ["batch", "tokens"]
         inputs = [helper.make_tensor_value_info(name, TensorProto.INT64, shape) for name in (INPUT, MASK)]
-        output = helper.make_tensor_value_info(OUTPUT, TensorProto.FLOAT, ["batch", self._spec.dim])
-        return self._make_model(inputs, output)
+        outputs = [helper.make_tensor_value_info(OUTPUT, TensorProto.FLOAT, ["batch", self._spec.dim])]
+        if last := self._spec.num_layers:  # for tools that pool themselves
+            states = self._node("Identity", [f"layer{last - 1}.ffn_norm"], STATES)
+            outputs.append(helper.make_tensor_value_info(states, TensorProto.FLOAT, [*shape, self._width]))
+        return self._make_model(inputs, *outputs)
 
     def _branch(self, encoder: Encoder, depth: int, x: str) -> None:
         pass  # one graph, of all layers

@@ -107,15 +107,18 @@ class ExportOptions:
                 "--languages and --sample belong together, give both; "
                 "pieces that do not occur in the sample are removed"
             )
-        given: dict[str, object] = {"--tatoeba": self.tatoeba, "--eval": self.tests, "--force": self.force or None}
+        given: dict[str, object] = {"--tatoeba": self.tatoeba, "--force": self.force or None}
         if self.format == "teacher":
-            given |= {"--layers": self.num_layers, "--dim": self.dim, "--languages": self.languages}
+            given |= {
+                "--eval": self.tests,
+                "--layers": self.num_layers,
+                "--dim": self.dim,
+                "--languages": self.languages,
+            }
             given |= {"--name": self.name, "--tolerance": self.tolerance}
         useless = [option for option, value in given.items() if value is not None]
         if useless and self.format not in BUNDLES:
             raise DataError(f"{', '.join(useless)}: not for --format {self.format}; leave it out")
-        if self.format == "sentence-transformers" and self.precision not in (None, "float32"):
-            raise DataError("--format sentence-transformers is float32; leave --int8 and --int4-table out")
 
     def spec(self, checkpoint: Checkpoint) -> BundleSpec:
         """What to export; raises DataError if the checkpoint was not trained for it, and names what it has."""
@@ -124,7 +127,7 @@ class ExportOptions:
         _check_trained(checkpoint, "--layers", num_layers, trained_depths(checkpoint), "layer_prefixes")
         _check_trained(checkpoint, "--dim", dim, trained_dims(checkpoint), "prefixes")
         # The numbers of a table that was read from 4 bits fit into 4 bits again.
-        four_bits = checkpoint.about.get("precision") == "int4-table" and self.format != "sentence-transformers"
+        four_bits = checkpoint.about.get("precision") == "int4-table"
         precision = self.precision or ("int4-table" if four_bits and dim % 2 == 0 else "int8")
         if precision == "int4-table" and dim % 2:
             raise DataError(f"--int4-table needs an even number of dimensions, not {dim}")

@@ -11,7 +11,8 @@ from texts import NOTES
 
 from experiments.same_answers import ASK
 from xsent import Hit, SearchIndex, SentenceEncoder, build_index
-from xsent_apps.web import Site, open_server
+from xsent_apps.notes.passages import passages
+from xsent_apps.web import STATIC, Site, open_server
 
 pytestmark = needs_chromium
 
@@ -28,6 +29,10 @@ ENCODE = """async (texts) => {
     return (await model.encode(texts)).map(({ vector, windows }) => ({ vector: [...vector], windows }));
 }"""
 
+PASSAGES_OF = """async (text) => {
+    const { toPassages } = await import("/texts.js");
+    return toPassages({ name: "a", text }).passages.map(({ text }) => text);
+}"""
 
 LINES = [
     *(note for notes in NOTES.values() for note in notes),
@@ -88,6 +93,8 @@ def test_vectors_are_those_of_python(page: Any) -> None:  # noqa: ANN401
 
 
 def test_the_golden_check_is_shown(page: Any) -> None:  # noqa: ANN401
+    expect(page, "#summary").to_contain_text("Japanese")
+    page.click("footer summary")
     facts = page.inner_text("#facts")
     assert re.search(r"✓ \d of 7 golden vectors within 0.001", facts)
     for said in ("English", "Japanese", SentenceEncoder().fingerprint, "MB from", "ms a text"):
@@ -174,8 +181,8 @@ def test_a_head_learnt_in_english_sorts_other_languages(page: Any) -> None:  # n
         ("Money", "The bank wants its money.\nI paid the bill.", 0),
         ("Animals", "Dogs like to run.\nThe horse eats hay.", 1),
     ]:
-        page.fill(f"fieldset >> nth={card} >> input", name)
-        page.fill(f"fieldset >> nth={card} >> textarea", examples)
+        page.fill(f"#labels details >> nth={card} >> input", name)
+        page.fill(f"#labels details >> nth={card} >> textarea", examples)
     page.click("summary")
     page.fill("#paste", "\n".join([NOTES["fr"][1], NOTES["ja"][1], NOTES["de"][2], NOTES["ru"][2]]))
     page.click("#add")
@@ -187,7 +194,7 @@ def test_a_head_learnt_in_english_sorts_other_languages(page: Any) -> None:  # n
     # A label that is corrected becomes an example.
     entry = page.locator(".results li", has_text=NOTES["de"][2])
     entry.locator("select").select_option("Animals")
-    expect(page, "fieldset >> nth=1 >> textarea").to_have_value(re.compile(NOTES["de"][2]))
+    expect(page, "#labels details >> nth=1 >> textarea").to_have_value(re.compile(NOTES["de"][2]))
     page.click("#documents li >> nth=-1 >> button")
 
 
@@ -312,20 +319,22 @@ def test_a_file_is_held_once(page: Any) -> None:  # noqa: ANN401
     ids=["no spaces", "pairs", "one space", "sentences", "short"],
 )
 def test_parts_of_a_line_hold_all_of_it(text: str, page: Any) -> None:  # noqa: ANN401
-    passages = page.evaluate(
-        """async (text) => (await import("/texts.js")).toPassages(text).map(({ text }) => text)""", text
+    found = page.evaluate(
+        PASSAGES_OF,
+        text,
     )
-    assert "".join("".join(passages).split()) == "".join(text.split())
-    assert all(0 < len(passage.encode("utf-16-le")) / 2 <= 2000 for passage in passages)
-    assert passages[0].endswith(("猫", "b", "🙂", "x", ".", "two"))
+    assert "".join("".join(found).split()) == "".join(text.split())
+    assert all(0 < len(passage.encode("utf-16-le")) / 2 <= 2000 for passage in found)
+    assert found[0].endswith(("猫", "b", "🙂", "x", ".", "two"))
 
 
 def test_a_list_of_long_lines_is_no_wrapped_text(page: Any) -> None:  # noqa: ANN401
     lines = [f"An item of the list, with {'more and ' * n}more words than a line of a letter has" for n in range(5)]
-    passages = page.evaluate(
-        """async (text) => (await import("/texts.js")).toPassages(text).map(({ text }) => text)""", "\n".join(lines)
+    found = page.evaluate(
+        PASSAGES_OF,
+        "\n".join(lines),
     )
-    assert passages == lines
+    assert found == lines
 
 
 def test_files_of_several_kinds_are_read(page: Any) -> None:  # noqa: ANN401
@@ -343,25 +352,75 @@ five.</p>
     contents = [{"name": n, "mimeType": "text/plain", "buffer": text.encode()} for n, text in files.items()]
     contents.append({"name": "sixteen.txt", "mimeType": "text/plain", "buffer": "Größe zählt.".encode("utf-16")})
     page.set_input_files("#files", contents)
-    for passage in (
-        "Opening hours",
-        "From nine to five.",
-        "Day: Monday · Course: Yoga and tea",
-        "Fee: Nine euros",
-        "Dogs? Yes.",
-        "Another item",
-        "Room: Attic · Key: 14 | 15",
-        "Room: Cellar, behind the boiler, beside the shelves of jam",
-        "Heading one",
-        "a link here",
-        "This line was wrapped at a margin of some sixty characters and goes on here.",
-        "Größe zählt.",
+    for passage, above in (
+        ("From nine to five.", "Opening hours"),
+        ("Day: Monday · Course: Yoga and tea", "Opening hours"),
+        ("- Fee: Nine euros - Dogs? Yes. - One item - Another item", "Opening hours"),
+        ("Room: Attic · Key: 14 | 15", "Heading one"),
+        ("Room: Cellar, behind the boiler, beside the shelves of jam", "Heading one"),
+        ("- a link here", "Heading one"),
+        ("This line was wrapped at a margin of some sixty characters and goes on here.", ""),
+        ("Größe zählt.", ""),
     ):
         search(page, passage)
         expect(page, "#results li p").to_have_text(passage)
-        expect(page, "#results .number").to_have_text(re.compile(r"1\.\d\d"))
+        expect(page, "#results li div").to_have_text(above)
+        expect(page, "#results .number").to_have_text(re.compile(r"(0\.9|1\.\d)\d"))
     for _ in range(4):
         page.click("#documents li >> nth=-1 >> button")
+
+
+def test_a_heading_and_the_name_of_a_file_count(page: Any) -> None:  # noqa: ANN401
+    choose(page, "kitchen drawer.md", "# Home\n\n## Wi-Fi password\n\nblue-otter-4711\n\n## Bins\n\nOn Monday.\n")
+    expect(page, "#encoding").to_contain_text("5 passages.")
+    search(page, "wifi password")
+    expect(page, "#results li p").to_have_text("blue-otter-4711")
+    expect(page, "#results li div").to_have_text("Home › Wi-Fi password")
+    search(page, "Was liegt in der Küchenschublade?")
+    expect(page, "#results .name").to_have_text("kitchen drawer.md")
+    page.click("[aria-label='Remove kitchen drawer.md']")
+
+
+def test_passages_of_markdown_are_those_of_notes(page: Any) -> None:  # noqa: ANN401
+    texts = [file.read_text(encoding="utf-8") for file in sorted((STATIC.parents[3] / "docs").rglob("*.md"))]
+    found = page.evaluate(
+        """async (texts) => { const { fromMarkdown } = await import("/passages.js");
+        return texts.map((text) => fromMarkdown(text, ["a", "b"]).map(({ text, context }) => [text, context])); }""",
+        texts,
+    )
+    assert len(found) > 10
+    for text, here in zip(texts, found, strict=True):
+        there = passages(enumerate(text.split("\n"), 1), ["a", "b"])
+        assert here == [[passage.text, passage.context] for passage in there]
+
+
+def test_the_texts_of_a_table_are_one_of_its_columns(page: Any) -> None:  # noqa: ANN401
+    rows = [
+        "\ufeffid;date;text;note",
+        'm-1;12 May 2026;"The lift, or so it seems, is ""stuck"";\nagain since Monday.";Marmots whistle loudly uphill',
+        "m-2;13 May 2026;Please send me a new invoice for April.;",
+    ]
+    choose(page, "mails.csv", "\r\n".join([*rows, ""]))
+    expect(page, "#encoding").to_contain_text("5 passages.")
+    search(page, "L'ascenseur est en panne")
+    expect(page, "#results li p").to_have_text('The lift, or so it seems, is "stuck"; again since Monday.')
+    expect(page, "#results li div").to_have_text("m-1")
+    page.select_option("[aria-label='Column with the texts of mails.csv']", "note")
+    expect(page, "#encoding").to_contain_text("4 passages.")
+    search(page, "Murmeltiere pfeifen")
+    expect(page, "#results li p").to_have_text("Marmots whistle loudly uphill")
+    page.select_option("[aria-label='Column with the ids of mails.csv']", "no ids")
+    expect(page, "#results li div").to_have_text("")
+    page.click("[aria-label='Remove mails.csv']")
+    choose(page, "mails.jsonl", '{"n": 1, "text": "The lift is stuck again."}\n{"n": 2, "text": null}\n')
+    expect(page, "#encoding").to_contain_text("4 passages.")
+    page.click("[aria-label='Remove mails.jsonl']")
+    choose(page, "open.csv", 'a,b\n1,"a quote without its end\n2,c\n3\n')
+    expect(page, "#notice").to_contain_text("open.csv, row 4: 1 fields, expected 2 as in row 1.")
+    choose(page, "mails.tsv", "a\tb\n1\tSome words are here\n2\n")
+    expect(page, "#notice").to_contain_text("mails.tsv, row 3: 1 fields, expected 2 as in row 1.")
+    choose(page, "short.txt", "Otters sleep.")
+    page.click("[aria-label='Remove short.txt']")
 
 
 @pytest.mark.parametrize(

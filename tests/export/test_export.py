@@ -75,6 +75,22 @@ def test_the_card_has_the_scores_of_tests(checkpoint: Checkpoint, tmp_path: Path
 
 
 @pytest.mark.filterwarnings("ignore::xsent.encoder.LongSentenceWarning")
+def test_a_folder_for_a_hub_has_a_card_with_results(mini_checkpoint: Path, tmp_path: Path) -> None:
+    hub = pytest.importorskip("huggingface_hub")
+    write_toy_tests(tmp_path / "eval")
+    options = ExportOptions("sentence-transformers", tests=tmp_path / "eval")
+    folder = export(mini_checkpoint, tmp_path / "out", options).path
+    about = hub.ModelCard.load(folder / "README.md").data
+    assert (about.library_name, about.language) == ("sentence-transformers", ["en", "fr", "de"])
+    results = {(result.dataset_type, result.metric_type): result.metric_value for result in about.eval_results}
+    expected = PROTOCOLS["sts"](CheckpointEncoder(load_checkpoint(mini_checkpoint)), tmp_path / "eval" / "stsb").mean
+    assert results["stsb", "spearman"] == pytest.approx(expected["spearman"], abs=0.02)
+    assert ("tatoeba", "xx_en") in results and ("sib200", "mean of others") in results
+    kept_apart = (folder / ".gitattributes").read_text().split()
+    assert {"*.onnx", "*.safetensors"} <= set(kept_apart)
+
+
+@pytest.mark.filterwarnings("ignore::xsent.encoder.LongSentenceWarning")
 def test_a_test_that_cannot_be_read_is_left_out(
     checkpoint: Checkpoint, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:

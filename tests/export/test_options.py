@@ -41,7 +41,6 @@ def test_only_trained_parts_can_be_kept(checkpoint: Checkpoint) -> None:
     ("options", "message"),
     [
         ({"languages": ["en"]}, "--languages and --sample belong together"),
-        ({"format": "sentence-transformers", "precision": "int8"}, "--format sentence-transformers is float32"),
         ({"format": "onnx", "tatoeba": Path("t"), "force": True}, "--tatoeba, --force: not for --format onnx"),
     ],
 )

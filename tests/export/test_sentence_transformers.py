@@ -12,10 +12,11 @@ from texts import multilingual, train_tokenizer
 
 from xsent.clean import remove_format
 from xsent.errors import DataError
+from xsent_export.export import export
 from xsent_export.formats import write_sentence_transformers
 from xsent_export.formats.tokenizer import write_tokenizer
-from xsent_export.options import BundleSpec
-from xsent_train.checkpoint import CheckpointEncoder
+from xsent_export.options import BundleSpec, ExportOptions, Precision
+from xsent_train.checkpoint import CheckpointEncoder, load_checkpoint
 from xsent_train.model import ModelConfig
 from xsent_train.teacher.bert import open_sentence_transformer
 
@@ -142,15 +143,14 @@ def test_every_weight_is_used_and_control_symbols_are_text(
 ) -> None:
     checkpoint = make_checkpoint()
     write_sentence_transformers(checkpoint, BundleSpec(layers, DIM), tmp_path)
-    assert {file.suffix for file in tmp_path.rglob("*") if file.is_file()} == {".json", ".safetensors"}  # no code
+    kinds = {".json", ".safetensors", ".gitattributes"} | ({".onnx"} if layers else set())  # no code
+    assert {file.suffix or file.name for file in tmp_path.rglob("*") if file.is_file()} == kinds
     if layers:
-        _, report = transformers.AutoModel.from_pretrained(
-            tmp_path, local_files_only=True, add_pooling_layer=False, output_loading_info=True
-        )
+        _, report = transformers.AutoModel.from_pretrained(tmp_path, local_files_only=True, output_loading_info=True)
         assert {name: list(problems) for name, problems in report.items() if problems} == {}
         parameters = sum(weight.numel() for weight in checkpoint.load_encoder().parameters())
-        # More than the weights: token types, and names.
-        assert (tmp_path / "model.safetensors").stat().st_size - 4 * parameters < 4 * DIM + 4000
+        # More than the weights: two token types, a pooler, and names.
+        assert (tmp_path / "model.safetensors").stat().st_size - 4 * parameters < 4 * DIM * (DIM + 3) + 4500
     model, ours = load(tmp_path), CheckpointEncoder(checkpoint, depth=layers)
     texts = ["<pad>", "<PAD> <UNK>", "[MASK]", "a <unk> b <0x41>", "猫", "Le chat dort près de la fenêtre. " * 3]
     assert np.allclose(model.encode(texts), ours.encode(texts), atol=1e-4)
@@ -158,6 +158,43 @@ def test_every_weight_is_used_and_control_symbols_are_text(
     teacher = open_sentence_transformer(tmp_path)
     assert teacher is not None
     assert np.allclose(teacher.encode(["The cat sleeps."]), ours.encode(["The cat sleeps."]), atol=1e-5)
+
+
+@pytest.mark.parametrize("precision", ["float32", "int8"])
+@pytest.mark.parametrize("tool", ["fastembed", "onnx", "openvino"])
+def test_other_engines_open_the_folder_as_it_is(
+    tool: str, precision: Precision, mini_checkpoint: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    folder = export(mini_checkpoint, tmp_path / "out", ExportOptions("sentence-transformers", precision)).path
+    checkpoint = load_checkpoint(mini_checkpoint)
+    texts = [text for text in multilingual(200) if text.strip()]
+    expected = CheckpointEncoder(checkpoint, depth=2, dim=32).encode(texts)
+    if tool == "fastembed":
+        vectors = np.array(list(open_fastembed(folder).embed(texts)))
+    else:
+        pytest.importorskip("optimum.onnxruntime" if tool == "onnx" else "optimum.intel")  # want older transformers
+        model = sentence_transformers.SentenceTransformer(
+            str(folder), device="cpu", local_files_only=True, backend=tool, model_kwargs={"export": tool == "openvino"}
+        )
+        vectors = model.encode(texts)
+    nearness = (vectors * expected).sum(axis=1)
+    assert nearness.mean() > (0.999999 if precision == "float32" or tool == "openvino" else 0.995)
+
+
+def open_fastembed(folder: Path) -> Any:  # noqa: ANN401  a type of theirs
+    fastembed = pytest.importorskip("fastembed")
+    from fastembed.common.model_description import ModelSource, PoolingType
+
+    fastembed.TextEmbedding.add_custom_model(
+        model=str(folder),
+        pooling=PoolingType.DISABLED,  # the graph does it
+        normalization=True,
+        sources=ModelSource(hf="none"),
+        dim=32,
+        model_file="onnx/model.onnx",
+    )
+    return fastembed.TextEmbedding(str(folder), specific_model_path=str(folder))
 
 
 def test_a_part_of_the_vector_is_cut_by_its_reader(make_checkpoint: MakeCheckpoint, tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ _HEADING = re.compile(r"(#{1,6})\s+(.*)")
 _HEADING_END = re.compile(r"(^|\s)#+$")
 _UNDERLINE = re.compile(r"(={3,}|-{3,})\s*$")  # below a heading
 _RULE = re.compile(r"\s*([-*_]\s*){3,}$")
-_ITEM = re.compile(r"\s*([-*+•]|\d{1,3}[.)])\s")
+_ITEM = re.compile(r"^\s*([-*+•]|\d{1,3}[.)])\s")
 _IN_CONTENTS = re.compile(r"\s*([-*+]|\d{1,3}[.)])\s+\[[^\]]*\]\(#[^)]*\)\s*$")  # leads to a heading of the file
 _FENCE = re.compile(r"\s*(```|~~~)")
 _COMMAND = re.compile(r"\s*`[^`]+`\s*$")  # alone in its paragraph

@@ -49,8 +49,9 @@ from xsent_train.teacher.bert import CONFIG, MODULES, PARTS, POOLING, WEIGHTS
 from xsent_train.tokens import FRAME, open_tokenizer
 
 MAX_SENTENCES = 300  # to calibrate OpenVINO's files on; more changed no score
-WEB_GRAPH = "onnx/model.onnx"
+HUB_GRAPH = "onnx/model.onnx"
 BATCH = 64  # sentences
+LARGE = ("*.onnx", "*.safetensors", "tokenizer.json")  # files that git keeps apart in a hub's repository
 
 
 def write_onnx(checkpoint: Checkpoint, spec: BundleSpec, folder: Path) -> None:
@@ -61,9 +62,8 @@ def write_onnx(checkpoint: Checkpoint, spec: BundleSpec, folder: Path) -> None:
 
 def write_web(checkpoint: Checkpoint, spec: BundleSpec, folder: Path) -> None:
     """Write a model for transformers.js; it gives `sentence_embedding` [B, D], not normalised."""
-    (folder / WEB_GRAPH).parent.mkdir()
     encoder = checkpoint.load_encoder(spec.num_layers)
-    write_batch_graph(encoder, spec, folder / WEB_GRAPH)
+    _graph(encoder, spec, folder)
     # Without SentencePiece's map of characters: transformers.js takes it for NFKC, with exceptions that are not ours.
     write_tokenizer(checkpoint.tokenizer, folder, encoder.config, charsmap=False)
     config = {
@@ -88,7 +88,7 @@ def write_sentence_transformers(checkpoint: Checkpoint, spec: BundleSpec, folder
             f"open the folder by SentenceTransformer(folder, truncate_dim={spec.dim})"
         )
     write_tokenizer(checkpoint.tokenizer, folder, encoder.config)
-    types = _static(encoder, spec, folder) if encoder.positions is None else _transformer(encoder, folder)
+    types = _static(encoder, spec, folder) if encoder.positions is None else _transformer(encoder, spec, folder)
     if encoder.readouts:
         types |= _dense(encoder, spec, folder)
     types[f"{len(types)}_Normalize"] = "Normalize"
@@ -99,6 +99,8 @@ def write_sentence_transformers(checkpoint: Checkpoint, spec: BundleSpec, folder
     (folder / MODULES).write_bytes(to_json(modules))
     about = {"model_type": "SentenceTransformer", "similarity_fn_name": "cosine"}
     (folder / "config_sentence_transformers.json").write_bytes(to_json(about))
+    apart = "".join(f"{kind} filter=lfs diff=lfs merge=lfs -text\n" for kind in LARGE)
+    (folder / ".gitattributes").write_text(apart)
 
 
 def bert_config(config: ModelConfig) -> dict[str, Any]:
@@ -115,7 +117,7 @@ def bert_config(config: ModelConfig) -> dict[str, Any]:
         "hidden_dropout_prob": 0.0,
         "attention_probs_dropout_prob": 0.0,
         "max_position_embeddings": config.max_length + FRAME,
-        "type_vocab_size": 1,
+        "type_vocab_size": 2,  # as BERT has it: tools that trace a model try both
         "layer_norm_eps": config.norm_eps,
         "pad_token_id": 0,  # as in the vocabularies of xsent-train; padding is masked anyway
         "dtype": "float32",
@@ -125,10 +127,13 @@ def bert_config(config: ModelConfig) -> dict[str, Any]:
 def _bert_weights(encoder: Encoder) -> dict[str, Tensor]:
     """The weights of an encoder with layers, by their names in transformers."""
     state = encoder.state_dict()
+    dim = encoder.config.dim
     weights = {
         "embeddings.word_embeddings.weight": state["table.weight"],
         "embeddings.position_embeddings.weight": state["positions"],
-        "embeddings.token_type_embeddings.weight": torch.zeros(1, encoder.config.dim),
+        "embeddings.token_type_embeddings.weight": torch.zeros(2, dim),
+        "pooler.dense.weight": torch.eye(dim),  # nothing reads its result, but tools miss its weights
+        "pooler.dense.bias": torch.zeros(dim),
     }
     for kind in ("weight", "bias"):
         weights[f"embeddings.LayerNorm.{kind}"] = state[f"table_norm.{kind}"]
@@ -140,18 +145,25 @@ def _bert_weights(encoder: Encoder) -> dict[str, Tensor]:
     return weights
 
 
+def _graph(encoder: Encoder, spec: BundleSpec, folder: Path) -> None:
+    """Write a graph where transformers.js, fastembed and optimum, the ONNX of sentence-transformers, look for it."""
+    (folder / HUB_GRAPH).parent.mkdir()
+    write_batch_graph(encoder, spec, folder / HUB_GRAPH)
+
+
 def _static(encoder: Encoder, spec: BundleSpec, folder: Path) -> dict[str, str]:
     (folder / TOKENIZER_CONFIG).unlink()  # a StaticEmbedding reads tokenizer.json alone
     save_tensors({"embedding.weight": encoder.table.weight[:, : spec.dim]}, folder / WEIGHTS)
     return {"": "StaticEmbedding"}
 
 
-def _transformer(encoder: Encoder, folder: Path) -> dict[str, str]:
+def _transformer(encoder: Encoder, spec: BundleSpec, folder: Path) -> dict[str, str]:
     config = encoder.config
+    _graph(encoder, spec, folder)
     (folder / CONFIG).write_bytes(to_json(bert_config(config)))
     save_tensors(_bert_weights(encoder), folder / WEIGHTS)
     about = {"max_seq_length": config.max_length + FRAME, "do_lower_case": False}
-    (folder / "sentence_bert_config.json").write_bytes(to_json({**about, "model_args": {"add_pooling_layer": False}}))
+    (folder / "sentence_bert_config.json").write_bytes(to_json(about))
     pooling = Path(POOLING)
     (folder / pooling.parent).mkdir()
     (folder / pooling).write_bytes(to_json({"word_embedding_dimension": config.dim, "pooling_mode_mean_tokens": True}))

@@ -1,20 +1,20 @@
 // The panel of texts: pasting, dropping, choosing and removing them, and how far their reading is.
 
-import { byId, counted, make } from "./dom.js";
+import { byId, counted, dot, make } from "./dom.js";
 import { EXAMPLE_TEXTS } from "./examples.js";
+import { forget, keep, kept } from "./shelf.js";
 import { readFile } from "./texts.js";
 
 const SAID = 500; // milliseconds at least between one word of progress and the next
 
 /** @param {import("./library.js").Library} library @param {(message: string) => void} warn shows a line to the reader */
 export function openDocuments(library, warn) {
-  let pasted = 0;
   let said = 0; // when the progress was
   const paste = byId("paste");
 
-  function take(name, text) {
+  function take(source, former) {
     try {
-      library.add(name, text);
+      library.add(source, former);
       warn("");
       return true;
     } catch (error) {
@@ -23,11 +23,18 @@ export function openDocuments(library, warn) {
     }
   }
 
+  function freeName() {
+    const taken = new Set(library.documents.map(({ name }) => name));
+    let number = 1;
+    while (taken.has(`Text ${number}`)) number++;
+    return `Text ${number}`;
+  }
+
   async function takeFiles(files) {
     const refused = [];
     for (const file of files) {
       try {
-        library.add(file.name, await readFile(file));
+        library.add(await readFile(file));
       } catch (error) {
         refused.push(error.message);
       }
@@ -40,8 +47,7 @@ export function openDocuments(library, warn) {
     if (!paste.value.trim()) {
       warn("There is nothing to add: paste or write some text first.");
       paste.focus();
-    } else if (take(`Text ${pasted + 1}`, paste.value)) {
-      pasted++;
+    } else if (take({ name: freeName(), text: paste.value })) {
       paste.value = "";
       byId("adding").open = false;
       byId("query").focus();
@@ -59,18 +65,35 @@ export function openDocuments(library, warn) {
   });
   byId("example").addEventListener("click", () => {
     const here = new Set(library.documents.map(({ name }) => name));
-    for (const [name, text] of Object.entries(EXAMPLE_TEXTS)) if (!here.has(name)) take(name, text);
+    for (const [name, text] of Object.entries(EXAMPLE_TEXTS)) if (!here.has(name)) take({ name, text });
     byId("adding").open = false;
     byId("query").focus();
   });
-  listenToDrops(takeFiles, (text) => take(`Text ${++pasted}`, text));
-  library.addEventListener("changed", () => list(library));
+  listenToDrops(takeFiles, (text) => take({ name: freeName(), text }));
+  keepIfTicked(library, take, warn);
+  library.addEventListener("listed", () => {
+    byId("documents").replaceChildren(...library.documents.map((document) => entry(library, document, take)));
+    byId("example").classList.toggle("first", !library.documents.length);
+  });
   library.addEventListener("progress", ({ detail: { done, total } }) => {
     if (done && done < total && performance.now() - said < SAID) return;
     said = performance.now();
     byId("encoding").textContent = `Reading: ${done.toLocaleString("en")} of ${counted(total, "passage")}`;
   });
   library.addEventListener("idle", () => (byId("encoding").textContent = remarks(library)));
+}
+
+/** Puts the texts on the shelf while the box is ticked, and takes those in that are there. */
+async function keepIfTicked(library, take, warn) {
+  const box = byId("keep");
+  const cannot = ({ message }) => warn(`This browser cannot keep texts: ${message}`);
+  const save = () => (box.checked ? keep(library.documents.map(({ source }) => source)) : forget()).catch(cannot);
+  box.addEventListener("change", save);
+  const sources = await kept().catch(() => undefined);
+  box.checked = sources !== undefined;
+  for (const source of sources ?? []) take(source);
+  if (sources?.length) byId("adding").open = false;
+  library.addEventListener("listed", () => box.checked && save());
 }
 
 function listenToDrops(takeFiles, takeText) {
@@ -93,12 +116,7 @@ function listenToDrops(takeFiles, takeText) {
   });
 }
 
-function list(library) {
-  byId("documents").replaceChildren(...library.documents.map((document) => entry(library, document)));
-  byId("example").classList.toggle("first", !library.documents.length);
-}
-
-function entry(library, document) {
+function entry(library, document, take) {
   const { name, colour, passages } = document;
   const [count, noun] = counted(passages.length, "passage").split(" ");
   const remove = () => {
@@ -108,11 +126,30 @@ function entry(library, document) {
   return make(
     "li",
     {},
-    make("span", { className: `dot c${colour % 9} s${colour % 3}`, ariaHidden: "true" }),
+    dot(colour),
     make("span", { className: "name" }, name),
+    ...(document.columns ? choices(document, take) : []),
     make("span", { className: "quiet" }, count, make("span", { className: "unseen" }, ` ${noun}`)),
     make("button", { type: "button", className: "link", ariaLabel: `Remove ${name}`, onclick: remove }, "×"),
   );
+}
+
+/** The choice of a table's columns; another one reads the table again. */
+function choices(document, take) {
+  const { name, source, columns } = document;
+  const choice = (key, label, ...before) => {
+    const texts = [...before, ...columns.map((text, i) => text || `column ${i + 1}`)];
+    const options = texts.map((text, i) => make("option", { value: i - before.length }, text));
+    const change = () => {
+      const changed = { ...source, column: document.column, id: document.id, [key]: Number(select.value) };
+      if (!take(changed, document)) select.value = document[key];
+      byId(select.id).focus();
+    };
+    const select = make("select", { id: `${key} of ${name}`, ariaLabel: `${label} of ${name}`, onchange: change }, ...options);
+    select.value = document[key];
+    return select;
+  };
+  return [choice("column", "Column with the texts"), choice("id", "Column with the ids", "no ids")];
 }
 
 /** What there is to know about how the texts were read. */

@@ -48,6 +48,13 @@ export function growingList(items, render, first) {
   return [list, button];
 }
 
+/** The shape of a colour, so that colour and shape come again after 27; that of no colour, -1, is the last. */
+export const shapeOf = (colour) => (colour < 0 ? 2 : (colour + Math.floor(colour / 9)) % 3);
+
+/** A sign of a colour. @param {number} colour */
+export const dot = (colour) =>
+  make("span", { className: `dot c${colour < 0 ? "none" : colour % 9} s${shapeOf(colour)}`, ariaHidden: "true" });
+
 /** A bar that shows a share between 0 and 1. */
 export function bar(share) {
   return make("meter", { min: 0, max: 1, value: Math.max(0, share), ariaHidden: "true" });

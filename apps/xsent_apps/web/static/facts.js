@@ -6,11 +6,13 @@ const NAMES = new Intl.DisplayNames("en", { type: "language" });
 
 export class Facts {
   #list;
+  #summary;
   #shown = new Map();
 
-  /** @param {HTMLElement} list a <dl> */
-  constructor(list) {
+  /** @param {HTMLElement} list a <dl> @param {HTMLElement} summary in plain words */
+  constructor(list, summary) {
     this.#list = list;
+    this.#summary = summary;
   }
 
   model({ name, languages, fingerprint, dim, layers, golden, milliseconds, bytes, fetched }) {
@@ -21,6 +23,9 @@ export class Facts {
     this.#put("Check", verdict(golden));
     this.#put("Loaded", where);
     this.speed([milliseconds]);
+    const known = new Intl.ListFormat("en").format(languages.map((code) => NAMES.of(code)));
+    this.#summary.append(` The page reads ${known}.`);
+    if (golden.worst > golden.allowed) this.#summary.append(" This browser computes otherwise: do not trust the results.");
   }
 
   /** @param {number[]} milliseconds of texts */
@@ -31,6 +36,7 @@ export class Facts {
 
   offline(ready) {
     this.#put("Offline", ready);
+    if (ready.startsWith("✓")) this.#summary.append(" It opens without a network too.");
   }
 
   #put(name, value) {

@@ -17,14 +17,14 @@ function randomFrom(seed) {
 }
 
 /**
- * @param {Float32Array} vectors [n * dim], rows of length 1 @param {number} dim
+ * @param {Float32Array} vectors [n * dim], rows of length 1 @param {number} dim @param {Float32Array} cosines of them
  * @returns {{places: Float32Array, neighbours: Int32Array, each: number}} places [n * 2]; neighbours [n * each], nearest
  *   first
  */
-export function layOut(vectors, dim) {
+export function layOut(vectors, dim, cosines) {
   const n = vectors.length / dim;
   const each = Math.max(0, Math.min(NEIGHBOURS, n - 1));
-  const neighbours = nearestOf(vectors, dim, n, each);
+  const neighbours = nearestOf(cosines, n, each);
   const places = principal(vectors, dim, n);
   if (n > 4) arrange(places, neighbours, n, each);
   return { places, neighbours, each };
@@ -68,17 +68,27 @@ function mainDirection(rows, dim, n) {
   return direction;
 }
 
-/** For each row the rows nearest to it by inner product, nearest first. */
-function nearestOf(vectors, dim, n, each) {
-  const found = new Int32Array(n * each);
-  const scores = new Float64Array(n);
+/** Products of all rows with each other [n * n]. @param {Float32Array} vectors [n * dim] @param {number} dim */
+export function cosinesOf(vectors, dim) {
+  const n = vectors.length / dim;
+  const cosines = new Float32Array(n * n);
   for (let i = 0; i < n; i++) {
     const row = vectors.subarray(i * dim, (i + 1) * dim);
-    for (let j = 0; j < n; j++) {
+    for (let j = 0; j <= i; j++) {
       let sum = 0;
       for (let d = 0, at = j * dim; d < dim; d++, at++) sum += row[d] * vectors[at];
-      scores[j] = j === i ? -Infinity : sum;
+      cosines[i * n + j] = cosines[j * n + i] = sum;
     }
+  }
+  return cosines;
+}
+
+/** For each row the rows nearest to it, nearest first. */
+function nearestOf(cosines, n, each) {
+  const found = new Int32Array(n * each);
+  for (let i = 0; i < n; i++) {
+    const scores = cosines.slice(i * n, (i + 1) * n);
+    scores[i] = -Infinity;
     for (let k = 0; k < each; k++) {
       let best = 0;
       for (let j = 1; j < n; j++) if (scores[j] > scores[best]) best = j;

@@ -1,14 +1,19 @@
 // The texts in the page, and their vectors as they come.
 
 import { toPassages } from "./texts.js";
+import { allKeys } from "./words.js";
 
 const MOST = 20_000; // passages
 const BLOCK = 10_000; // characters, about, that become searchable together
 
-/** @typedef {import("./texts.js").Passage & {document: Document}} Passage */
-/** @typedef {{name: string, text: string, colour: number, passages: Passage[], ending: AbortController}} Document */
+/**
+ * @typedef {import("./texts.js").Passage & {document: Document, keys: Set<string>, encoded?: import("./model.js").Encoded}}
+ *   Passage
+ * @typedef {{source: import("./texts.js").Source, name: string, colour: number, passages: Passage[],
+ *   columns?: string[], column?: number, id?: number, ending: AbortController}} Document
+ */
 
-/** Events: `changed` when there are other texts or more vectors, `progress`, and `idle` once all have theirs. */
+/** Events: `listed` when there are other texts, `changed` then and when there are more vectors, `progress`, and `idle`. */
 export class Library extends EventTarget {
   /** @type {Document[]} */
   documents = [];
@@ -30,21 +35,29 @@ export class Library extends EventTarget {
     return this.passages.filter(({ encoded }) => encoded);
   }
 
-  /** Takes a text in and has it encoded; an Error says why not. @param {string} name @param {string} text */
-  add(name, text) {
-    if (this.documents.some((one) => one.name === name && one.text === text)) throw new Error(`${name} is here already.`);
-    const passages = toPassages(text);
+  /**
+   * Takes a text in and has it encoded; an Error says why not.
+   * @param {import("./texts.js").Source} source @param {Document} [former] whose place it takes
+   */
+  add(source, former) {
+    const { name, text } = source;
+    const others = this.documents.filter((one) => one !== former);
+    if (others.some((one) => one.name === name && one.source.text === text)) throw new Error(`${name} is here already.`);
+    const { passages: read, ...table } = toPassages(source);
+    const passages = read.map(withKeys).filter(({ keys }) => keys.size);
     if (!passages.length) throw new Error(`${name} has no words in it.`);
-    if (this.passages.length + passages.length > MOST) {
+    if (others.reduce((sum, one) => sum + one.passages.length, passages.length) > MOST) {
       const [here, most] = [passages.length, MOST].map((count) => count.toLocaleString("en"));
       throw new Error(`${name} has ${here} passages; the page holds ${most} in all. For more, use xsent index.`);
     }
-    const used = new Set(this.documents.map(({ colour }) => colour));
-    let colour = 0;
+    const used = new Set(others.map(({ colour }) => colour));
+    let colour = former?.colour ?? 0;
     while (used.has(colour)) colour++;
-    const document = { name, text, colour, passages, ending: new AbortController() };
+    const document = { source, name, colour, passages, ...table, ending: new AbortController() };
     for (const passage of passages) passage.document = document;
-    this.documents.push(document);
+    former?.ending.abort();
+    this.documents.splice(former ? this.documents.indexOf(former) : this.documents.length, former ? 1 : 0, document);
+    this.#say("listed");
     this.#say("changed");
     this.#encode(document);
   }
@@ -53,6 +66,7 @@ export class Library extends EventTarget {
   remove(document) {
     document.ending.abort();
     this.documents.splice(this.documents.indexOf(document), 1);
+    this.#say("listed");
     this.#say("changed");
     if (!this.#total) this.#say("idle");
   }
@@ -63,7 +77,7 @@ export class Library extends EventTarget {
     let left = document.passages.length;
     for (const block of inBlocks(document.passages)) {
       const encoded = await this.model.encode(
-        block.map(({ text }) => text),
+        block.map(({ context, text }) => (context ? `${context}: ${text}` : text)), // as xsent.search.write
         {
           signal: document.ending.signal,
           onProgress: (done) => this.#say("progress", { done: this.#done + done, total: this.#total }),
@@ -90,6 +104,13 @@ export class Library extends EventTarget {
   #say(kind, detail) {
     this.dispatchEvent(new CustomEvent(kind, { detail }));
   }
+}
+
+/** A passage with the words of its text and context; it has none if its text has none. */
+function withKeys(passage) {
+  const keys = allKeys(passage.text);
+  if (keys.size) for (const key of allKeys(passage.context)) keys.add(key);
+  return { ...passage, keys };
 }
 
 /** Passages in blocks that take about as long as each other. @param {Passage[]} passages */

@@ -19,15 +19,16 @@ function warn(message) {
 async function start() {
   const model = new Model();
   const library = new Library(model);
-  const facts = new Facts(byId("facts"));
+  const facts = new Facts(byId("facts"), byId("summary"));
   openDocuments(library, warn);
   const { similar } = openSearch(model, library);
-  openSort(model, library);
+  const { labels } = openSort(model, library);
   const show = openTabs();
-  const map = openMap(library, (text) => {
+  const like = (text) => {
     show("search");
     similar(text);
-  });
+  };
+  const map = openMap(library, like, labels);
   byId("tab-map").addEventListener("shown", map.layOut);
 
   model.addEventListener("progress", ({ detail: { done, total } }) => {

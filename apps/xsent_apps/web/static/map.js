@@ -1,19 +1,25 @@
 // The panel with the map: lays the passages out when it is opened, and listens to mouse, fingers and keys.
 
-import { byId, counted, cut, later, make } from "./dom.js";
+import { byId, counted, cut, dot, later, make } from "./dom.js";
 import { cosine } from "./model.js";
+import { save, saveCsv } from "./table.js";
 import { View } from "./view.js";
 
 const MOST = 3000; // passages; of more, evenly many are left out
 const LINKED = 4; // neighbours shown
 const SAID = 200; // characters of a passage that is pointed at
+const HINT = "Point at a passage to read it, with its neighbours.";
 const RINGED = 5; // passages nearest to the query
 
-/** @param {import("./library.js").Library} library @param {(text: string) => void} search */
-export function openMap(library, search) {
+/**
+ * @param {import("./library.js").Library} library @param {(text: string) => void} search
+ * @param {() => Map<object, string>} labels of the passages
+ */
+export function openMap(library, search, labels) {
   const canvas = byId("canvas");
   const view = new View(canvas);
   let shown = []; // what the points are of
+  let grouped = []; // the name of each one's group
   let query;
   let worker;
 
@@ -22,9 +28,10 @@ export function openMap(library, search) {
     const all = library.read;
     const every = Math.ceil(all.length / MOST) || 1;
     const taken = all.filter((_, i) => i % every === 0);
+    if (taken.length && taken.length === shown.length && taken.every((passage, i) => passage === shown[i])) return colour();
     worker?.terminate();
     if (!taken.length) {
-      put([], { places: [], neighbours: [], each: 0 });
+      put([], { places: [], neighbours: [], each: 0, labels: [], names: [] });
       say(library.documents.length ? "The texts are being read…" : "There is nothing to map yet: add texts above.");
       return;
     }
@@ -35,34 +42,52 @@ export function openMap(library, search) {
     worker = new Worker(new URL("layout-worker.js", import.meta.url), { type: "module" });
     worker.onmessage = ({ data }) => {
       put(taken, data);
-      say(every > 1 ? `${counted(taken.length, "passage")} of ${all.length.toLocaleString("en")} are shown.` : "");
+      say(every > 1 ? `${counted(taken.length, "passage")} of ${all.length.toLocaleString("en")} are shown.` : HINT);
     };
-    worker.postMessage({ vectors, dim }, [vectors.buffer]);
+    worker.postMessage({ vectors, dim, texts: taken.map(({ text }) => text) }, [vectors.buffer]);
   }, 150);
 
-  function put(taken, { places, neighbours, each }) {
+  function put(taken, { places, neighbours, each, labels: numbers, names }) {
     shown = taken;
-    view.points = taken.map(({ text, document }, i) => ({
+    grouped = numbers.map((number) => names[number] ?? "");
+    view.points = taken.map(({ text }, i) => ({
       x: places[2 * i],
       y: places[2 * i + 1],
-      colour: document.colour,
       text,
       neighbours: [...neighbours.slice(i * each, i * each + Math.min(LINKED, each))],
     }));
     view.chosen = -1;
-    ring();
+    colour();
     view.showAll();
     canvas.dataset.points = String(taken.length);
-    byId("legend").replaceChildren(
-      ...library.documents.slice(0, 12).map(({ name, colour }) =>
-        make("li", {}, make("span", { className: `dot c${colour % 9} s${colour % 3}`, ariaHidden: "true" }), name),
-      ),
-    );
+  }
+
+  /** The group of each point in the chosen colouring; empty is none. */
+  function colouring() {
+    const of = labels();
+    if (byId("colouring").value === "label") return shown.map((passage) => of.get(passage) ?? "");
+    return byId("colouring").value === "text" ? shown.map(({ document }) => document.name) : grouped;
+  }
+
+  function colour() {
+    const isSorted = labels().size > 0;
+    byId("colouring").querySelector("[value=label]").disabled = !isSorted;
+    if (!isSorted && byId("colouring").value === "label") byId("colouring").value = "group";
+    const of = colouring();
+    const isText = byId("colouring").value === "text"; // then the colours are those above
+    const names = isText ? library.documents.map(({ name }) => name) : bySize(of);
+    const colours = isText ? library.documents.map((document) => document.colour) : [...names.keys()];
+    const legend = colourBy(view, names, of.map((name) => names.indexOf(name)), colours);
+    byId("legend").replaceChildren(...legend);
+    ring();
+    view.draw();
   }
 
   function ring() {
     const near = query ? shown.map(({ encoded }, i) => [cosine(query, encoded.vector), i]) : [];
     view.ringed = new Set(near.sort((a, b) => b[0] - a[0]).slice(0, RINGED).map(([, i]) => i));
+    byId("ringed").hidden = !near.length;
+    byId("ringed").textContent = `◯ Circled points are the ${view.ringed.size} nearest to “${byId("query").value.trim()}”.`;
   }
 
   function say(text) {
@@ -73,27 +98,64 @@ export function openMap(library, search) {
     if (index === view.chosen) return;
     view.choose(index, follow);
     const point = view.points[index];
-    if (!point) return say("");
+    if (!point) return say(HINT);
     const near = point.neighbours.map((i) => make("li", { dir: "auto" }, cut(view.points[i].text, SAID)));
     const from = make("span", { className: "quiet" }, ` ${shown[index].document.name}; near it:`);
     byId("pointed").replaceChildren(make("strong", { dir: "auto" }, cut(point.text, SAID)), from, make("ul", {}, ...near));
   }
 
   const enter = () => view.points[view.chosen] && search(view.points[view.chosen].text);
-  listenToKeys(canvas, view, choose, enter);
-  listenToPointers(canvas, view, choose);
-  byId("zoom-in").addEventListener("click", () => view.zoomBy(1.5));
-  byId("zoom-out").addEventListener("click", () => view.zoomBy(1 / 1.5));
-  byId("zoom-all").addEventListener("click", () => view.showAll());
+  listenToAll(canvas, view, choose, enter);
+  byId("colouring").addEventListener("change", colour);
+  byId("save-map").addEventListener("click", () => {
+    const of = colouring();
+    const rows = view.points.map(({ x, y, text }, i) => [x.toFixed(4), y.toFixed(4), of[i], text, shown[i].id]);
+    saveCsv("map.csv", ["x", "y", byId("colouring").value, "text", "id"], rows);
+  });
+  byId("save-picture").addEventListener("click", async () => save("map.png", await view.toPng()));
   byId("query").addEventListener("asked", ({ detail }) => {
     query = detail.vector;
     ring();
     view.draw();
   });
   library.addEventListener("changed", layOut);
+  return { layOut };
+}
+
+/** The names, the most frequent first, without the empty one. @param {string[]} of @returns {string[]} */
+function bySize(of) {
+  const counts = new Map();
+  for (const name of of) if (name) counts.set(name, (counts.get(name) ?? 0) + 1);
+  return [...counts.keys()].sort((a, b) => counts.get(b) - counts.get(a));
+}
+
+/**
+ * Gives the points the colours of their groups and puts the names into the middles; returns the items of the legend.
+ * @param {View} view @param {string[]} names of the groups @param {number[]} of the group of each point, -1 for none
+ */
+function colourBy(view, names, of, colours = [...names.keys()]) {
+  const members = names.map(() => []);
+  of.forEach((group, i) => {
+    view.points[i].colour = colours[group] ?? -1;
+    members[group]?.push(view.points[i]);
+  });
+  const middle = (points, axis) => points.map((point) => point[axis]).sort((a, b) => a - b)[points.length >> 1];
+  const found = [...names.keys()].filter((group) => members[group].length);
+  view.names = found.map((group) => ({ name: names[group], x: middle(members[group], "x"), y: middle(members[group], "y") }));
+  const none = of.filter((group) => group < 0).length;
+  const item = (name, count, colour) => make("li", { dir: "auto" }, dot(colour), `${name} (${count.toLocaleString("en")})`);
+  const items = found.map((group) => item(names[group], members[group].length, colours[group]));
+  return none ? [...items, item("none", none, -1)] : items;
+}
+
+function listenToAll(canvas, view, choose, enter) {
+  listenToKeys(canvas, view, choose, enter);
+  listenToPointers(canvas, view, choose);
+  byId("zoom-in").addEventListener("click", () => view.zoomBy(1.5));
+  byId("zoom-out").addEventListener("click", () => view.zoomBy(1 / 1.5));
+  byId("zoom-all").addEventListener("click", () => view.showAll());
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => view.draw());
   new ResizeObserver(() => view.showAll()).observe(canvas);
-  return { layOut };
 }
 
 function listenToKeys(canvas, view, choose, enter) {

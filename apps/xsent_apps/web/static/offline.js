@@ -27,7 +27,7 @@ async function lookForNewer(version, tell) {
   if (!newest || newest.version === version) return;
   navigator.serviceWorker.addEventListener(
     "controllerchange",
-    () => tell("A newer version of this page is here: reload to use it. Texts in the page will be forgotten."),
+    () => tell("A newer version of this page is here: reload to use it. Texts that are not kept will be forgotten."),
     { once: true },
   );
   await navigator.serviceWorker.register(`sw.js?${newest.version}`);

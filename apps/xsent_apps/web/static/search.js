@@ -1,8 +1,10 @@
 // The panel that finds: passages by meaning and by words, as a query is typed.
 
-import { bar, byId, counted, growingList, later, make } from "./dom.js";
+import { bar, byId, counted, dot, growingList, later, make } from "./dom.js";
 import { nearestPart, nearestSentence } from "./highlight.js";
 import { cosine } from "./model.js";
+import { headingsOf } from "./passages.js";
+import { saveCsv } from "./table.js";
 import { sharesOf } from "./words.js";
 
 const FOUND = 50;
@@ -19,6 +21,7 @@ export function openSearch(model, library) {
   let asked = new AbortController();
   /** @type {import("./model.js").Encoded | undefined} */
   let query;
+  let best = []; // results
 
   async function ask() {
     asked.abort();
@@ -33,10 +36,18 @@ export function openSearch(model, library) {
     input.dispatchEvent(new CustomEvent("asked", { detail: { vector: query?.vector } }));
   }
 
+  byId("save-hits").addEventListener("click", () => {
+    const rows = best.map(({ score, passage: { text, id, context, document } }) =>
+      [input.value.trim(), score.toFixed(4), text, id, context, document.name],
+    );
+    saveCsv("hits.csv", ["query", "score", "text", "id", "context", "source"], rows);
+  });
+
   function show(start) {
     byId("suggestions").hidden = !library.documents.length || input.value.trim() !== "";
     const ranked = query ? rank(library.read, query) : [];
-    const best = ranked.slice(0, FOUND);
+    best = ranked.slice(0, FOUND);
+    byId("save-hits").hidden = !best.length;
     byId("results").replaceChildren(...growingList(best, (result) => render(result, similar), SHOWN));
     const took = start ? `, in ${Math.ceil(performance.now() - start)} ms` : "";
     byId("found").textContent = query ? verdict(ranked, library, took) : "";
@@ -88,18 +99,19 @@ function verdict(ranked, library, took) {
 }
 
 function render({ passage, score }, similar) {
-  const { text, document } = passage;
+  const { text, context, id, document } = passage;
   const about = `Cosine of query and passage, and up to ${WORDS} for the words of the query that it has`;
   return make(
     "li",
     {},
+    make("div", { className: "quiet", dir: "auto" }, id || headingsOf(context)),
     make("p", { dir: "auto" }, text),
     make(
       "div",
       { className: "row quiet" },
       bar(score / (1 + WORDS)),
       make("span", { className: "number", title: about }, score.toFixed(2)),
-      make("span", { className: `dot c${document.colour % 9}`, ariaHidden: "true" }),
+      dot(document.colour),
       make("span", { className: "name" }, document.name),
       make("button", { type: "button", className: "link", onclick: () => similar(text) }, "More like this"),
     ),

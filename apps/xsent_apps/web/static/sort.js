@@ -1,15 +1,19 @@
-// The panel that sorts: labels with a few examples, a head trained on them in the page, and a label for each passage.
+// The panel that sorts: labels by descriptions and examples, and for each passage its label, or none of these.
 
 import { bar, byId, counted, growingList, later, make } from "./dom.js";
 import { EXAMPLE_LABELS } from "./examples.js";
-import { fit, predict } from "./logistic.js";
+import { answer, headOf } from "./head.js";
+import { saveCsv } from "./table.js";
 
 const SHOWN = 5; // passages of a label, at first
 const UNSURE = 0.5;
+const NONE = "None of these";
 
 /** @param {import("./model.js").Model} model @param {import("./library.js").Library} library */
 export function openSort(model, library) {
   let trained = new AbortController();
+  let groups = []; // of each label and of none: its name, and its passages with their probabilities
+  const wide = matchMedia("(min-width: 45rem)");
 
   const train = later(async () => {
     trained.abort();
@@ -17,49 +21,50 @@ export function openSort(model, library) {
     const { signal } = trained;
     const labels = read();
     if (labels.length < 2) {
-      say(labels.length ? "One more label with an example, and sorting starts." : "");
+      put([], labels.length ? "One more label, and sorting starts." : "");
       return;
     }
-    const texts = labels.flatMap(({ examples }) => examples);
-    const classes = labels.flatMap(({ examples }, k) => examples.map(() => k));
+    const texts = labels.flatMap(({ description, examples }) => [description, ...examples]);
     const encoded = await model.encode(texts, { urgent: true, signal });
     if (!encoded) return;
     const vectors = encoded.map(({ vector }) => vector);
-    show(labels, fit(vectors, classes, labels.length), texts.length);
+    const known = labels.map(({ description, examples }) => {
+      const [first, ...others] = vectors.splice(0, examples.length + 1);
+      return { description: description ? first : undefined, examples: others };
+    });
+    sort(labels, headOf(known), texts.filter(Boolean).length);
   }, 150);
 
-  function show(labels, head, examples) {
-    const groups = labels.map(() => []);
+  function sort(labels, head, learnt) {
+    const sorted = [...labels.map(({ name }) => ({ name, found: [] })), { name: NONE, found: [] }];
     for (const passage of library.read) {
-      const shares = predict(head, passage.encoded.vector);
-      const k = shares.indexOf(Math.max(...shares));
-      groups[k].push({ passage, share: shares[k] });
+      const { label, share } = answer(head, passage.encoded.vector);
+      sorted.at(label).found.push({ passage, share: label < 0 ? undefined : share });
     }
-    const sorted = groups.reduce((sum, group) => sum + group.length, 0);
-    say(
-      sorted
-        ? `${counted(sorted, "passage")} sorted by ${counted(examples, "example")}, surest first.`
-        : "The labels are learnt. Add texts above, and they are sorted.",
-    );
-    const names = labels.map(({ name }) => name);
-    byId("groups").replaceChildren(...groups.map((group, k) => renderGroup(names, k, group, teach)));
+    for (const { found } of sorted) found.sort((a, b) => b.share - a.share);
+    const count = counted(library.read.length, "passage");
+    const message = `${count} sorted by ${learnt} descriptions and examples, surest first.`;
+    put(sorted, library.read.length ? message : "Add texts above, and they are sorted.");
   }
 
-  function say(text) {
-    byId("sorted").textContent = text;
-    byId("groups").replaceChildren();
+  function put(sorted, message) {
+    groups = sorted.filter(({ name, found }) => name !== NONE || found.length);
+    const names = groups.map(({ name }) => name);
+    byId("sorted").textContent = message;
+    byId("groups").replaceChildren(...groups.map((group) => renderGroup(names, group, teach)));
+    byId("save-labels").hidden = !library.read.length || !groups.length;
   }
 
   /** Makes a passage an example of a label. */
   function teach(passage, name) {
-    const card = [...byId("labels").children].find((one) => one.querySelector("input").value.trim() === name);
+    const card = [...byId("labels").children].find((one, i) => labelOf(one, i).name === name);
     const area = card.querySelector("textarea");
-    area.value = `${area.value.trim()}\n${passage.text}`.trim();
+    area.value = `${area.value.trim()}\n${passage.text.replace(/\s+/g, " ")}`.trim();
     train();
   }
 
   function addLabel({ name, examples }) {
-    byId("labels").append(renderLabel(name, examples, train));
+    byId("labels").append(renderLabel(name, examples, wide.matches || !name, train));
   }
 
   byId("add-label").addEventListener("click", () => {
@@ -71,32 +76,51 @@ export function openSort(model, library) {
     EXAMPLE_LABELS.forEach(addLabel);
     train();
   });
+  byId("save-labels").addEventListener("click", () => {
+    const rows = groups.flatMap(({ name, found }) =>
+      found.map(({ passage, share }) => [passage.id, name === NONE ? "unknown" : name, share?.toFixed(4) ?? "", passage.text]),
+    );
+    saveCsv("labels.csv", ["id", "label", "probability", "text"], rows);
+  });
+  wide.addEventListener("change", () => {
+    for (const card of byId("labels").children) card.open = wide.matches;
+  });
   byId("labels").addEventListener("input", train);
   library.addEventListener("changed", train);
   addLabel({ name: "", examples: [] });
   addLabel({ name: "", examples: [] });
+  const labelled = () => groups.filter(({ name }) => name !== NONE);
+  return { labels: () => new Map(labelled().flatMap(({ name, found }) => found.map(({ passage }) => [passage, name]))) };
 }
 
-/** Labels that have an example; one without a name is called by its number. */
-function read() {
-  return [...byId("labels").children]
-    .map((card, i) => ({
-      name: card.querySelector("input").value.trim() || `Label ${i + 1}`,
-      examples: card.querySelector("textarea").value.split("\n").map((line) => line.trim()).filter(Boolean),
-    }))
-    .filter(({ examples }) => examples.length);
+/** What a card says; the name is what stands before a colon, and a label without one is called by its number. */
+function labelOf(card, i) {
+  const description = card.querySelector("input").value.trim();
+  const lines = card.querySelector("textarea").value.split("\n");
+  const examples = lines.map((line) => line.trim()).filter(Boolean);
+  return { name: description.split(":")[0].trim() || `Label ${i + 1}`, description, examples };
 }
 
-function renderLabel(name, examples, train) {
+/** Labels that have a description or an example. */
+const read = () =>
+  [...byId("labels").children].map(labelOf).filter(({ description, examples }) => description || examples.length);
+
+function renderLabel(name, examples, open, train) {
   const remove = () => {
     card.remove();
     train();
     byId("add-label").focus();
   };
+  const title = () => {
+    const { name: given, examples: lines } = labelOf(card, [...byId("labels").children].indexOf(card));
+    summary.textContent = `${given}, ${counted(lines.length, "example")}`;
+  };
+  const summary = make("summary", {}, `${name || "New label"}, ${counted(examples.length, "example")}`);
   const card = make(
-    "fieldset",
-    {},
-    make("label", {}, "Label ", make("input", { value: name, autocomplete: "off" })),
+    "details",
+    { open, oninput: title, ontoggle: title },
+    summary,
+    make("label", {}, "Label, or “label: what is in it” ", make("input", { value: name, autocomplete: "off" })),
     make(
       "label",
       {},
@@ -108,26 +132,26 @@ function renderLabel(name, examples, train) {
   return card;
 }
 
-function renderGroup(names, k, group, teach) {
-  const best = group.sort((a, b) => b.share - a.share);
-  const render = ({ passage, share }) => renderPassage(names, k, passage, share, teach);
+function renderGroup(names, { name, found }, teach) {
   return make(
     "section",
     { className: "group" },
-    make("h3", {}, names[k], " ", make("span", { className: "quiet" }, String(best.length))),
-    ...growingList(best, render, SHOWN),
+    make("h3", {}, name, " ", make("span", { className: "quiet" }, String(found.length))),
+    ...growingList(found, (one) => renderPassage(names, name, one, teach), SHOWN),
   );
 }
 
-function renderPassage(names, k, passage, share, teach) {
+function renderPassage(names, name, { passage, share }, teach) {
+  const options = names.map((one) => make("option", { selected: one === name, disabled: one === NONE }, one));
   const choice = make(
     "select",
     { ariaLabel: "Label; another one teaches it", onchange: () => teach(passage, choice.value) },
-    ...names.map((name, i) => make("option", { selected: i === k }, name)),
+    ...options,
   );
-  const text = make("p", { dir: "auto" }, passage.text);
-  const sureness = make("span", { className: "number" }, `${Math.round(100 * share)} %`);
-  const row = make("div", { className: "row quiet" }, bar(share), sureness, choice);
-  if (share < UNSURE) row.append(make("span", {}, "unsure"));
-  return make("li", {}, text, row);
+  const row = make("div", { className: "row quiet" }, choice);
+  if (share !== undefined) {
+    row.prepend(bar(share), make("span", { className: "number" }, `${Math.round(100 * share)} %`));
+    if (share < UNSURE) row.append(make("span", {}, "unsure"));
+  }
+  return make("li", {}, make("p", { dir: "auto" }, passage.text), row);
 }

@@ -1,30 +1,57 @@
 // Files and pasted text to passages, and passages to sentences.
 
-import { allKeys } from "./words.js";
+import { fromMarkdown } from "./passages.js";
+import { parseTable, textColumn } from "./table.js";
 
 const LARGEST = 5_000_000; // bytes of a file
 const SHORT = 12; // characters: such a sentence is read with the next
 const BLOCKS = "p, div, li, h1, h2, h3, h4, h5, h6, br, tr, td, th, dt, dd, section, article, pre";
 const LAYOUT = "table, h1, h2, h3, h4, h5, h6, pre, section, article"; // what stands in no cell of a table of facts
+const UNSEEN = "script, style, noscript, template, svg, nav, footer, button, select, textarea, [hidden], [role=navigation]";
+const FIELD = /^([\w-]+)[ \t]*:[ \t]*(.*)/; // of front matter
+const NAMES = new Set("title aliases alias tags tag keywords".split(" ")); // fields that help to find a note
 const LONGEST = 2000; // characters of a passage: a longer one would keep all others, and the reader, waiting
 
 const sentences = new Intl.Segmenter("en", { granularity: "sentence" });
 
+/** @typedef {{name: string, text: string, isFile?: boolean, column?: number, id?: number}} Source columns of a table */
 /** @typedef {{start: number, text: string}} Sentence its place in the passage */
-/** @typedef {{text: string, keys: Set<string>, encoded?: import("./model.js").Encoded}} Passage */
+/** @typedef {{text: string, context: string, id: string}} Passage the context is what it is about */
 
-/** The text of a file; an Error says in one line why there is none. @param {File} file */
+/** What a file holds; an Error says in one line why it cannot be read. @param {File} file @returns {Promise<Source>} */
 export async function readFile(file) {
   if (/\.pdf$/i.test(file.name)) throw new Error(`${file.name} is a PDF, which this page does not read; xsent notes does.`);
   if (file.size > LARGEST) {
     const megabytes = (file.size / 1e6).toFixed(1);
     throw new Error(`${file.name} has ${megabytes} MB; at most ${LARGEST / 1e6} MB are read. Split it, or use xsent index.`);
   }
-  const bytes = new Uint8Array(await file.arrayBuffer());
-  const text = decode(bytes);
+  const text = decode(new Uint8Array(await file.arrayBuffer()));
   if (text === undefined) throw new Error(`${file.name} is not text. Save it as plain text (UTF-8) and drop it again.`);
-  if (/\.html?$/i.test(file.name)) return fromHtml(text);
-  return /\.(md|markdown)$/i.test(file.name) ? fromMarkdown(text) : text;
+  return { name: file.name, text, isFile: true };
+}
+
+/**
+ * The passages of a source. Of a table, a row is a passage, and its columns come too, with the two that were taken.
+ * @param {Source} source @returns {{passages: Passage[], columns?: string[], column?: number, id?: number}}
+ */
+export function toPassages({ name, text, isFile, column, id }) {
+  const stem = isFile ? name.replace(/\.[^.]*$/, "") : "";
+  if (isFile && /\.(csv|tsv|jsonl|ndjson)$/i.test(name)) {
+    const { columns, rows } = parseTable(text, name);
+    column ??= textColumn(rows);
+    id ??= columns.findIndex((one) => /^id$/i.test(one));
+    const passages = rows.flatMap((row) =>
+      inParts(row[column].trim()).map((part) => ({ text: part, context: "", id: row[id] ?? "" })),
+    );
+    return { passages, columns, column, id };
+  }
+  const lines = text.replace(/\r\n?/g, "\n");
+  if (isFile && /\.(md|markdown|html?)$/i.test(name)) {
+    const { text: content, names } = /html?$/i.test(name) ? fromHtml(lines) : withoutFrontMatter(lines);
+    const found = fromMarkdown(content, [stem, ...names]);
+    return { passages: found.map((one) => ({ text: plain(one.text), context: plain(one.context), id: "" })) };
+  }
+  return { passages: toLines(lines).map((line) => ({ text: line, context: stem, id: "" })) };
 }
 
 /** UTF-8 or, with its mark, UTF-16; undefined for anything else. @param {Uint8Array} bytes */
@@ -39,18 +66,34 @@ function decode(bytes) {
   }
 }
 
-/** What a reader sees of a page, a block a line; nothing in it runs or is fetched. @param {string} html */
-export function fromHtml(html) {
-  const { body } = new DOMParser().parseFromString(html, "text/html");
-  for (const unseen of body.querySelectorAll("script, style, noscript, template, nav, svg")) unseen.remove();
+/** A Markdown file without its front matter, whose title, aliases and tags name the whole. @param {string} text */
+function withoutFrontMatter(text) {
+  const front = /^---[ \t]*\n([^]*?\n)?(---|\.\.\.)[ \t]*(\n|$)/.exec(text);
+  if (!FIELD.test(front?.[1]?.trimStart() ?? "")) return { text, names: [] };
+  let field = "";
+  const names = front[1].split("\n").flatMap((line) => {
+    const [, name, value] = FIELD.exec(line) ?? [];
+    field = name?.toLowerCase() ?? field;
+    const list = field === "title" ? [value ?? ""] : (value ?? line.trim().replace(/^-/, "")).replace(/[[\]]/g, "").split(",");
+    return NAMES.has(field) ? list.map((one) => one.replace(/^[\s"'#]+|[\s"'#]+$/g, "")) : [];
+  });
+  return { text: text.slice(front[0].length), names };
+}
+
+/** What a reader sees of a page, as Markdown; nothing in it runs or is fetched. @param {string} html */
+function fromHtml(html) {
+  const { body, title } = new DOMParser().parseFromString(html, "text/html");
+  for (const unseen of body.querySelectorAll(UNSEEN)) unseen.remove();
   for (const text of textNodes(body)) text.data = text.data.replace(/\s+/g, " ");
   for (const end of body.querySelectorAll(BLOCKS)) {
-    end.before("\n");
-    end.after("\n");
+    end.before("\n\n");
+    end.after("\n\n");
   }
-  for (const table of body.querySelectorAll("table")) if (!table.querySelector(LAYOUT)) joinCells(table);
+  for (const heading of body.querySelectorAll("h1, h2, h3, h4, h5, h6")) heading.prepend(`${"#".repeat(heading.localName[1])} `);
+  for (const item of body.querySelectorAll("li, dt")) item.prepend("- ");
+  for (const table of body.querySelectorAll("table")) if (!table.querySelector(LAYOUT)) toMarkdown(table);
   for (const description of body.querySelectorAll("dt + dd")) joinToTerm(description, description.previousElementSibling);
-  return body.textContent;
+  return { text: body.textContent.replace(/^ +/gm, ""), names: [title] };
 }
 
 function textNodes(root) {
@@ -60,17 +103,13 @@ function textNodes(root) {
   return found;
 }
 
-/** Makes each row of a table one text; a row of names only names the columns. */
-function joinCells(table) {
-  let names = [];
-  for (const row of [...table.rows]) {
-    const cells = Array.from(row.cells, (cell) => cell.textContent.replace(/\s+/g, " ").trim());
-    if (row.querySelector("td")) row.textContent = namedCells(cells, names);
-    else {
-      names = cells;
-      row.remove();
-    }
-  }
+/** Makes each row of a table one line; below a row of names stands a rule. */
+function toMarkdown(table) {
+  const rows = Array.from(table.rows, (row) => {
+    const cells = Array.from(row.cells, ({ textContent }) => textContent.replace(/\s+/g, " ").trim().replaceAll("|", "\\|"));
+    return `| ${cells.join(" | ")} |\n${row.querySelector("td") ? "" : "|---|\n"}`;
+  });
+  table.textContent = `\n\n${rows.join("")}\n`;
 }
 
 /** Makes a term of a list and its description one text. */
@@ -80,49 +119,15 @@ function joinToTerm(description, term) {
   term.remove();
 }
 
-/** The cells of a row, apart, each with the name of its column. @param {string[]} cells @param {string[]} names */
-const namedCells = (cells, names) =>
-  cells
-    .map((cell, i) => (cell && names[i] ? `${names[i]}: ${cell}` : cell))
-    .filter(Boolean)
-    .join(" · ");
+/** Without the marks of emphasis, code and links. @param {string} text */
+const plain = (text) => text.replace(/!?\[([^\]]*)\]\([^)]*\)/g, "$1").replace(/(\*\*|__|`)/g, "");
 
-/** Without the marks of headings, lists, tables, quotes, emphasis and links; items and rows stand alone. @param {string} text */
-export function fromMarkdown(text) {
-  return withoutTables(text.replace(/\r\n?/g, "\n").replace(/^(```|~~~).*$/gm, ""))
-    .replace(/^\s*(#{1,6}|[-*+]|\d+[.)])\s+/gm, "\n\n")
-    .replace(/^\s*>\s+/gm, "")
-    .replace(/!?\[([^\]]*)\]\([^)]*\)/g, "$1")
-    .replace(/(\*\*|__|`)/g, "");
-}
-
-function withoutTables(text) {
-  const lines = text.split("\n");
-  const isUnderNames = (line) => /^\s*\|[\s|:-]*$/.test(line ?? "");
-  let names = [];
-  const read = lines.map((line, i) => {
-    if (!/^\s*\|.*\|\s*$/.test(line)) {
-      names = [];
-      return line;
-    }
-    const cells = line.trim().slice(1, -1).split(/(?<!\\)\|/).map((cell) => cell.trim().replaceAll("\\|", "|"));
-    if (isUnderNames(line)) return "";
-    if (!isUnderNames(lines[i + 1])) return `\n${namedCells(cells, names)}\n`;
-    names = cells;
-    return "";
-  });
-  return read.join("\n");
-}
-
-/** A passage a line, or several of a long one; lines that were only wrapped are put together again. @param {string} text @returns {Passage[]} */
-export function toPassages(text) {
-  const blocks = text.replace(/\r\n?/g, "\n").split(/\n\s*\n/);
-  const lines = blocks.flatMap((block) => {
+/** A line each, or several of a long one; lines that were only wrapped are put together again. @param {string} text */
+const toLines = (text) =>
+  text.split(/\n\s*\n/).flatMap((block) => {
     const own = block.split("\n").map((line) => line.trim());
-    return (isWrapped(own) ? [own.join(" ")] : own).flatMap(inParts);
+    return (isWrapped(own) ? [own.join(" ")] : own).flatMap(inParts).filter(Boolean);
   });
-  return lines.map((line) => ({ text: line, keys: allKeys(line) })).filter(({ keys }) => keys.size);
-}
 
 /** Whether lines look like one text broken at a margin: each is as long as it could be, and most end in mid-sentence. */
 function isWrapped(lines) {

@@ -1,11 +1,12 @@
 // Drawing the map: where a point stands on the canvas, and how it looks.
 
-import { cut } from "./dom.js";
+import { cut, shapeOf } from "./dom.js";
 
 const SHAPES = ["circle", "square", "diamond"]; // besides colour, for who cannot tell colours apart
 const MARGIN = 28;
 const LETTERS = 28; // of a label, where there is room
 const LABELS = 60;
+const NAME_LETTERS = 32; // of the name of a group
 const BUTTONS = [64, 144]; // pixels of the corner where they lie
 
 /** @typedef {{x: number, y: number, colour: number, text: string, neighbours: number[]}} Point */
@@ -16,6 +17,8 @@ export class View {
   chosen = -1;
   /** @type {Set<number>} points nearest to what is searched */
   ringed = new Set();
+  /** @type {{name: string, x: number, y: number}[]} of groups, the largest first, each in the middle of its group */
+  names = [];
   #zoom = 1;
   #centre = [0, 0];
   #fit = 1; // pixels a unit at zoom 1
@@ -116,7 +119,7 @@ export class View {
     this.points.forEach((point, i) => {
       const shown = !chosen || i === this.chosen || chosen.neighbours.includes(i);
       context.globalAlpha = shown ? 1 : 0.35;
-      context.fillStyle = colour(`c${point.colour % 9}`);
+      context.fillStyle = colour(point.colour < 0 ? "quiet" : `c${point.colour % 9}`);
       this.#shape(this.#place(point), SHAPES[shapeOf(point.colour)], i === this.chosen ? radius * 1.5 : radius);
       context.globalAlpha = 1;
       context.strokeStyle = colour("ink");
@@ -125,22 +128,37 @@ export class View {
     this.label(colour);
   }
 
-  /** Writes the beginnings of passages wherever there is room: first those of the chosen one and its neighbours. */
+  /** The picture, with its ground. @returns {Promise<Blob>} a PNG */
+  toPng() {
+    const { width, height } = this.canvas;
+    const copy = new OffscreenCanvas(width, height);
+    const context = copy.getContext("2d");
+    context.fillStyle = getComputedStyle(this.canvas).getPropertyValue("--card");
+    context.fillRect(0, 0, width, height);
+    context.drawImage(this.canvas, 0, 0);
+    return copy.convertToBlob();
+  }
+
+  /** Writes the names of groups, unless a point is chosen; and the beginnings of passages wherever there is room. */
   label(colour) {
     const { context } = this;
     const [width, height] = this.size;
+    const font = getComputedStyle(this.canvas).fontFamily;
     const chosen = this.points[this.chosen];
     const first = chosen ? [this.chosen, ...chosen.neighbours] : [...this.ringed];
-    const order = [...new Set([...first, ...(chosen ? [] : this.points.keys())])];
+    const order = [...new Set([...first, ...(chosen || this.names.length ? [] : this.points.keys())])];
     const avoided = chosen ? first.map((i) => this.points[i]) : this.points; // the others are faint then
-    const taken = avoided.map((point) => this.#place(point)).map(([x, y]) => [x - 7, y - 7, x + 7, y + 7]);
-    taken.push([width - BUTTONS[0], 0, width, BUTTONS[1]]);
-    const letters = Math.min(LETTERS, Math.round(width / 24));
-    context.font = `12px ${getComputedStyle(this.canvas).fontFamily}`;
+    const taken = [[width - BUTTONS[0], 0, width, BUTTONS[1]]];
     context.textBaseline = "middle";
-    context.fillStyle = chosen ? colour("ink") : colour("quiet");
-    context.strokeStyle = colour("card"); // a rim, so that it reads well over faint points and lines
+    context.strokeStyle = colour("card"); // a rim, so that it reads well over points and lines
     context.lineWidth = 4;
+    context.fillStyle = colour("ink");
+    context.font = `600 ${width < 500 ? 12 : 14}px ${font}`;
+    if (!chosen) this.#writeNames(taken);
+    taken.push(...avoided.map((point) => this.#place(point)).map(([x, y]) => [x - 7, y - 7, x + 7, y + 7]));
+    const letters = Math.min(LETTERS, Math.round(width / 24));
+    context.font = `12px ${font}`;
+    if (!chosen) context.fillStyle = colour("quiet");
     let written = 0;
     for (const i of order) {
       if (written >= LABELS) return;
@@ -158,9 +176,21 @@ export class View {
     }
   }
 
-  /** Where a point stands on the canvas. */
-  placeOf(point) {
-    return this.#place(point);
+  #writeNames(taken) {
+    const { context } = this;
+    const [width, height] = this.size;
+    for (const group of this.names) {
+      const name = cut(group.name, Math.min(NAME_LETTERS, Math.round(width / 20)));
+      const [x, y] = this.#place(group);
+      const wide = context.measureText(name).width;
+      const left = Math.max(4, Math.min(width - wide - 4, x - wide / 2)); // whole, also at the edge
+      const box = [left - 2, y - 9, left + wide + 2, y + 9];
+      const isSeen = x > 0 && x < width && y > 8 && y < height - 8;
+      if (!isSeen || taken.some((other) => overlap(box, other))) continue;
+      taken.push(box);
+      context.strokeText(name, left, y);
+      context.fillText(name, left, y);
+    }
   }
 
   #place({ x, y }) {
@@ -202,9 +232,6 @@ export class View {
     context.fill();
   }
 }
-
-/** The shape of a colour, so that colour and shape come again after 27; that of no colour, -1, is the last. */
-export const shapeOf = (colour) => (colour < 0 ? 2 : (colour + Math.floor(colour / 9)) % 3);
 
 /** Whether two boxes [left, top, right, bottom] touch. */
 function overlap(a, b) {

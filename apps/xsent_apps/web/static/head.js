@@ -1,0 +1,74 @@
+// A head of labels without training, as `LinearClassifier.from_descriptions` makes it: a text gets the label whose centre
+// is nearest, or none if it is near no centre.
+
+import { cosine } from "./model.js";
+
+const WORTH = 4; // examples that a description counts as much as
+const FAR = 0.05; // share of the examples that are as far from the others as what is of no label
+const LEAST = 0.05; // without so many examples: the cosine to the nearest centre below which a text is of no label
+const TEMPERATURE = 1 / 16; // and of the cosines
+
+/** @typedef {{centres: Float32Array[], least: number, temperature: number}} Head */
+
+/** @param {{description?: Float32Array, examples: Float32Array[]}[]} labels @returns {Head} */
+export function headOf(labels) {
+  const sums = labels.map(({ description, examples }) => sumOf(description, examples));
+  const centres = sums.map(unit);
+  const own = labels.flatMap(({ examples }, k) => examples.map(() => k));
+  // Fewer examples do not tell what 95% of texts are like: a single one would make nearly all others unknown.
+  if (own.length + 1 < 1 / FAR) return { centres, least: LEAST, temperature: TEMPERATURE };
+  const examples = labels.flatMap((label) => label.examples);
+  const heldOut = examples.map((vector, i) => {
+    const without = unit(sums[own[i]].map((value, d) => value - vector[d])); // its own centre is taken without it
+    return centres.map((centre, k) => cosine(vector, k === own[i] ? without : centre));
+  });
+  const least = quantile(heldOut.map((cosines) => Math.max(...cosines)), FAR);
+  return { centres, least, temperature: fitTemperature(heldOut, own) };
+}
+
+/** The number of the label, -1 for none, and the highest probability. @param {Head} head @param {Float32Array} vector */
+export function answer({ centres, least, temperature }, vector) {
+  const cosines = centres.map((centre) => cosine(vector, centre));
+  const highest = Math.max(...cosines);
+  const shares = softmax(cosines, 1 / temperature);
+  return { label: highest < least ? -1 : cosines.indexOf(highest), share: Math.max(...shares) };
+}
+
+function sumOf(description, examples) {
+  const sum = description ? description.map((value) => WORTH * value) : new Float32Array(examples[0].length);
+  for (const vector of examples) for (let d = 0; d < sum.length; d++) sum[d] += vector[d];
+  return sum;
+}
+
+function unit(values) {
+  const norm = Math.hypot(...values);
+  return values.map((value) => value / (norm || 1));
+}
+
+function softmax(scores, scale) {
+  const highest = Math.max(...scores);
+  const shares = scores.map((score) => Math.exp(scale * (score - highest)));
+  const total = shares.reduce((sum, share) => sum + share, 0);
+  return shares.map((share) => share / total);
+}
+
+function quantile(values, share) {
+  const sorted = values.sort((a, b) => a - b);
+  const place = share * (sorted.length - 1);
+  const [below, above] = [sorted[Math.floor(place)], sorted[Math.ceil(place)]];
+  return below + (place % 1) * (above - below);
+}
+
+/** The temperature of lowest log loss, as `fit_temperature` of xsent/classification/logistic.py finds it. */
+function fitTemperature(scores, own) {
+  const doubt = 1 / (own.length + 2); // that a right answer is none
+  const mean = (weights, row) => row.reduce((sum, score, k) => sum + weights[k] * score, 0);
+  const gold = scores.map((row, i) => (1 - doubt) * row[own[i]] + doubt * mean(row.map(() => 1 / row.length), row));
+  let [low, high] = [-5, 5]; // of log(1 / temperature)
+  while (high - low > 1e-6) {
+    const middle = (low + high) / 2;
+    const slope = scores.reduce((sum, row, i) => sum + mean(softmax(row, Math.exp(middle)), row) - gold[i], 0);
+    [low, high] = slope > 0 ? [low, middle] : [middle, high];
+  }
+  return Math.exp(-low);
+}

@@ -1,0 +1,169 @@
+// Markdown as passages that know what stands above them, as xsent_apps/notes/passages.py makes them.
+
+const PASSAGE_LENGTH = 500; // characters; a longer passage is cut between two of its sentences
+const SENTENCE_LENGTH = 2000; // of a longer "sentence", such as base64, the parts stand alone
+const JOINED_LENGTH = 200; // short neighbours are joined to so many
+const LEAD_LENGTH = 200; // a longer paragraph that ends in a colon is more than a lead-in
+const ABOVE = " › "; // between the parts of a context
+
+const SENTENCE_END = /(?<=[.!?…])\s+|(?<=[。！？])/;
+const CONTROL = /[\0-\x08\x0b-\x1f\x7f-\x9f]/g;
+const HEADING = /^(#{1,6})\s+(.*)/;
+const HEADING_END = /(^|\s)#+$/;
+const UNDERLINE = /^(={3,}|-{3,})\s*$/; // below a heading
+const RULE = /^\s*([-*_]\s*){3,}$/;
+const ITEM = /^\s*([-*+•]|\d{1,3}[.)])\s/;
+const IN_CONTENTS = /^\s*([-*+]|\d{1,3}[.)])\s+\[[^\]]*\]\(#[^)]*\)\s*$/; // leads to a heading of the file
+const FENCE = /^\s*(```|~~~)/;
+const COMMAND = /^\s*`[^`]+`\s*$/; // alone in its paragraph
+const ROW = /^\s*\|.*\|\s*$/;
+const UNDER_HEADER = /^[\s|:-]+$/;
+const QUOTE = /^\s*(>\s?)+/;
+const LETTER = /[\p{L}\p{N}_]/u;
+
+/** @typedef {{kind: string, level: number, lines: string[]}} Block lines that belong together; a heading has a level */
+
+/**
+ * @param {string} text @param {string[]} about names of the whole, such as its title
+ * @returns {{text: string, context: string}[]} the context is what a passage is about: names, headings and lead-in
+ */
+export function fromMarkdown(text, about = []) {
+  const blocks = [...blocksOf(text.split("\n"))];
+  const alone = blocks.every(({ kind }) => kind === "heading"); // then headings are all the text that there is
+  const places = []; // runs of blocks with the same context
+  let [headings, lead] = [[], ""];
+  for (const [i, block] of blocks.entries()) {
+    const follower = blocks[i + 1];
+    if (block.kind === "heading" && !alone) {
+      headings = [...headings.filter(({ level }) => level < block.level), block];
+      lead = "";
+    } else if (leads(block, follower)) lead = textOf(block).replace(ITEM, "");
+    else {
+      const context = contextOf(about, headings.map(textOf), lead);
+      if (places.at(-1)?.context !== context) places.push({ context, blocks: [] });
+      places.at(-1).blocks.push(block);
+      if (block.kind === "text" || (follower && follower.kind !== block.kind)) lead = "";
+    }
+  }
+  return places.flatMap(({ context, blocks }) =>
+    [...joined(blocks)].flatMap((lines) => [...cut(lines)].map((passage) => ({ text: passage, context }))),
+  );
+}
+
+/** The headings and the lead-in of a context; the names of the file stand in front of them. @param {string} context */
+export const headingsOf = (context) => context.split(ABOVE).slice(1).join(ABOVE);
+
+const textOf = ({ lines }) => lines.map((line) => line.trim()).join(" ");
+
+/** What repeats is left out. */
+function contextOf(about, headings, lead) {
+  const known = new Set();
+  const news = (names) =>
+    names.filter((name) => name && !known.has(name.toLowerCase()) && known.add(name.toLowerCase())).join(", ");
+  const parts = [about, ...headings.map((heading) => [heading]), [lead.replace(/[:： ]+$/, "")]];
+  return parts.map(news).filter(Boolean).join(ABOVE);
+}
+
+/** Whether a block only announces the one that follows, as "You need:" does. */
+function leads(block, follower) {
+  const text = textOf(block).replace(/[*_ ]+$/, "");
+  const announces = /[:：]$/.test(text) && text.length <= LEAD_LENGTH && ["text", "item"].includes(block.kind);
+  return announces && follower && follower.kind !== "heading";
+}
+
+/** Lines of short neighbours below the same heading, together; a command stays with its description. */
+function* joined(blocks) {
+  let [lines, kind, length] = [[], "", 0];
+  for (const block of blocks) {
+    const more = textOf(block).length + 1;
+    const belongs = block.kind === "code" || (block.kind === "item" && /^\s/.test(block.lines[0]));
+    const isFull = length + more > JOINED_LENGTH && !belongs;
+    if (lines.length && (isFull || [kind, block.kind].includes("row"))) {
+      yield lines;
+      [lines, length] = [[], 0];
+    }
+    lines.push(...block.lines);
+    kind = block.kind;
+    length += more;
+  }
+  yield lines;
+}
+
+/** One passage, or several if it is long. */
+function* cut(lines) {
+  let passage = "";
+  for (const piece of lines.flatMap((line) => line.split(SENTENCE_END)).flatMap(inParts)) {
+    if (passage && passage.length + piece.length > PASSAGE_LENGTH) {
+      yield passage;
+      passage = "";
+    }
+    passage = `${passage} ${piece.trim()}`.trim();
+  }
+  if (LETTER.test(passage)) yield passage;
+}
+
+const inParts = (sentence) => sentence.match(new RegExp(`.{1,${SENTENCE_LENGTH}}`, "gu")) ?? [];
+
+/** The paragraphs, headings, items of lists, rows of tables and pieces of code of a text. @returns {Generator<Block>} */
+function* blocksOf(lines) {
+  const fresh = () => ({ kind: "text", level: 0, lines: [] });
+  let [block, names] = [fresh(), []]; // names of a table's columns
+  for (const [mark, line, level] of marked(lines)) {
+    if (mark === "underline") {
+      if (block.kind === "text" && block.lines.length === 1) {
+        yield { ...block, kind: "heading", level };
+        block = fresh();
+      }
+      continue;
+    }
+    const goesOn = mark === "text" ? ["text", "item"].includes(block.kind) : mark === "code" && block.kind === "code";
+    if (block.lines.length && !goesOn) {
+      yield block;
+      block = fresh();
+    }
+    if (mark === "header") names = cellsOf(line);
+    else if (mark === "row") block = { kind: mark, level, lines: [namedCells(cellsOf(line), names)] };
+    else if (mark) {
+      if (!block.lines.length) block = { kind: mark, level, lines: [] };
+      block.lines.push(line);
+    }
+    if (mark !== "header" && mark !== "row") names = [];
+  }
+  if (block.lines.length) yield block;
+}
+
+/** What each line is, its text, and the level of a heading. */
+function* marked(lines) {
+  let fenced = false;
+  for (const [i, raw] of lines.entries()) {
+    const line = raw.replace(CONTROL, " ");
+    if (FENCE.test(line)) {
+      fenced = !fenced;
+      yield ["", "", 0];
+    } else if (fenced && line.trim()) yield ["code", line, 0];
+    else if (!ROW.test(line) || !UNDER_HEADER.test(line)) yield markOf(line, lines[i + 1] ?? "");
+  }
+}
+
+function markOf(line, following) {
+  const heading = HEADING.exec(line);
+  if (heading) {
+    const text = heading[2].trimEnd().replace(HEADING_END, "").trimEnd();
+    return [text ? "heading" : "", text, heading[1].length];
+  }
+  if (UNDERLINE.test(line)) return ["underline", "", line.startsWith("=") ? 1 : 2];
+  if (!line.trim() || RULE.test(line) || IN_CONTENTS.test(line)) return ["", "", 0];
+  if (ROW.test(line)) return [ROW.test(following) && UNDER_HEADER.test(following) ? "header" : "row", line, 0];
+  if (ITEM.test(line)) return ["item", line, 0];
+  return [COMMAND.test(line) ? "code" : "text", line.replace(QUOTE, ""), 0];
+}
+
+const cellsOf = (row) =>
+  row.trim().replace(/^\|+|\|+$/g, "").split(/(?<!\\)\|/).map((cell) => cell.trim().replaceAll("\\|", "|"));
+
+/** The cells of a row, apart, each with the name of its column. @param {string[]} cells @param {string[]} names */
+const namedCells = (cells, names) =>
+  cells
+    .map((cell, i) => (cell && names[i] ? `${names[i]}: ${cell}` : cell))
+    .filter(Boolean)
+    .join(" · ");

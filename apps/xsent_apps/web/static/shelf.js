@@ -1,0 +1,34 @@
+// Texts that the browser keeps on this device, if the person says so.
+
+const NAME = "xsent"; // of the database; there is none unless texts are kept
+
+/** @param {IDBRequest} request */
+const done = (request) =>
+  new Promise((resolve, reject) => {
+    request.onsuccess = () => resolve(request.result);
+    request.onerror = () => reject(request.error);
+  });
+
+/** Does something with the only record. @param {(store: IDBObjectStore) => IDBRequest} act */
+async function withStore(act) {
+  const opening = indexedDB.open(NAME);
+  opening.onupgradeneeded = () => opening.result.createObjectStore("texts");
+  const database = await done(opening);
+  try {
+    return await done(act(database.transaction("texts", "readwrite").objectStore("texts")));
+  } finally {
+    database.close();
+  }
+}
+
+/** @param {import("./texts.js").Source[]} sources */
+export const keep = (sources) => withStore((store) => store.put(sources, "sources"));
+
+/** What is kept; undefined if nothing is. @returns {Promise<import("./texts.js").Source[] | undefined>} */
+export async function kept() {
+  const sources = await withStore((store) => store.get("sources"));
+  if (!sources) await forget();
+  return sources;
+}
+
+export const forget = () => done(indexedDB.deleteDatabase(NAME));

@@ -1,0 +1,74 @@
+// Tables of texts: CSV, TSV and JSON Lines as they are read, and the CSV that is written.
+
+import { make } from "./dom.js";
+
+const DELIMITERS = [",", ";", "\t"];
+const HEAD = 100; // rows from which the form of a table is told
+const SEVERAL_WORDS = /\p{L}\S*\s+\S*\p{L}\S*\s+\S*\p{L}|[\u3041-\u9fff]{5}/u;
+
+/** Names of the columns and fields of the rows; an Error names the row. @param {string} text @param {string} name of the file */
+export function parseTable(text, name) {
+  if (text.trimStart().startsWith("{")) return parseJsonLines(text, name);
+  const widths = DELIMITERS.map((sign) => widthOf(text, sign));
+  const delimiter = /\.tsv$/i.test(name) ? "\t" : DELIMITERS[widths.indexOf(Math.max(...widths))];
+  const [columns, ...rows] = recordsOf(text, delimiter);
+  const odd = rows.findIndex((row) => row.length !== columns?.length);
+  if (odd >= 0) throw new Error(`${name}, row ${odd + 2}: ${rows[odd].length} fields, expected ${columns.length} as in row 1.`);
+  return { columns: columns?.map((one) => one.trim()) ?? [], rows };
+}
+
+/** How well a delimiter fits: the number of columns that it makes, and more if all rows have the same number. */
+function widthOf(text, delimiter) {
+  const widths = [];
+  for (const { length } of recordsOf(text, delimiter)) if (widths.push(length) === HEAD) break;
+  const [first = 0] = widths;
+  return first > 1 && widths.every((width) => width === first) ? 1000 + first : first;
+}
+
+/** Rows of fields; those in quotes may hold line breaks, delimiters and, doubled, quotes. */
+function* recordsOf(text, delimiter) {
+  const field = new RegExp(`(?:"([^"]*(?:""[^"]*)*)"|([^${delimiter}\\r\\n]*))(${delimiter}|\\r\\n?|\\n|$)`, "gy");
+  let row = [];
+  for (const [, quoted, bare, end] of text.matchAll(field)) {
+    row.push(quoted?.replaceAll('""', '"') ?? bare);
+    if (end === delimiter) continue;
+    if (row.length > 1 || row[0]) yield row; // else an empty line
+    row = [];
+  }
+}
+
+function parseJsonLines(text, name) {
+  const objects = text.split("\n").flatMap((line, i) => {
+    try {
+      return line.trim() ? [JSON.parse(line)] : [];
+    } catch {
+      throw new Error(`${name}, line ${i + 1} is not JSON; expected an object a line.`);
+    }
+  });
+  const columns = Object.keys(objects[0]);
+  const field = (value) => (typeof value === "string" ? value : value == null ? "" : JSON.stringify(value));
+  return { columns, rows: objects.map((one) => columns.map((column) => field(one?.[column]))) };
+}
+
+/** The first column in which most fields have several words, else the one of most characters. @param {string[][]} rows */
+export function textColumn(rows) {
+  const head = rows.slice(0, HEAD);
+  const places = [...(rows[0] ?? [""]).keys()];
+  const lengths = places.map((place) => head.reduce((sum, row) => sum + row[place].length, 0));
+  const isText = (place) => head.filter((row) => SEVERAL_WORDS.test(row[place].slice(0, 500))).length > head.length / 2;
+  return places.find(isText) ?? lengths.indexOf(Math.max(...lengths));
+}
+
+/** Hands a CSV to the reader. @param {string} name @param {string[]} columns @param {unknown[][]} rows */
+export function saveCsv(name, columns, rows) {
+  const field = (value) => (/[",;\s]/.test(value) ? `"${String(value).replaceAll('"', '""')}"` : value);
+  const lines = [columns, ...rows].map((row) => `${row.map(field).join(",")}\r\n`);
+  save(name, new Blob(["\ufeff", ...lines], { type: "text/csv" })); // with the mark, Excel knows that it is UTF-8
+}
+
+/** Hands a file to the reader. @param {string} name @param {Blob} blob */
+export function save(name, blob) {
+  const href = URL.createObjectURL(blob);
+  make("a", { href, download: name }).click();
+  setTimeout(() => URL.revokeObjectURL(href), 60_000);
+}

@@ -1,0 +1,226 @@
+"""What the page's panels do: labels and groups, files that it hands out, texts that it keeps, and who can use it."""
+
+import csv
+import io
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from browsing import complaints_of, expect, listening, needs_chromium, open_page, started_browser
+from texts import NOTES
+
+from xsent import LinearClassifier, SentenceEncoder, cluster, name_clusters
+from xsent_apps.web import Site, open_server
+
+pytestmark = needs_chromium
+
+AXE = Path(os.environ.get("XSENT_NODE_MODULES", "node_modules"), "axe-core", "axe.min.js")
+HEAD = """async ({ labels, vectors }) => {
+    const { answer, headOf } = await import("/head.js");
+    const rows = (list) => list.map((row) => Float32Array.from(row));
+    const head = headOf(labels.map(([description, examples]) =>
+        ({ description: Float32Array.from(description), examples: rows(examples) })));
+    return rows(vectors).map((vector) => answer(head, vector));
+}"""
+GROUPS = """async ({ vectors, texts }) => {
+    const [{ groupsOf, namesOf }, { cosinesOf }] = [await import("/groups.js"), await import("/layout.js")];
+    const found = groupsOf(cosinesOf(Float32Array.from(vectors.flat()), vectors[0].length), texts.length);
+    return { ...found, names: namesOf(found, texts) };
+}"""
+# Boxes of text above a field that the ring of its focus touches.
+COVERED = """() => [...document.querySelectorAll("input, textarea, select")].flatMap((field) => {
+    field.focus();
+    if (document.activeElement !== field) return [];
+    const style = getComputedStyle(field);
+    const reach = parseFloat(style.outlineWidth) + parseFloat(style.outlineOffset);
+    const ring = field.getBoundingClientRect();
+    return [...document.querySelectorAll("label")].filter((label) => {
+        const range = document.createRange();
+        range.selectNode([...label.childNodes].find(({ nodeType }) => nodeType === Node.TEXT_NODE));
+        return [...range.getClientRects()].some((box) =>
+            label.innerText.trim() && box.bottom > ring.top - reach && box.top < ring.bottom + reach
+            && box.right > ring.left - reach && box.left < ring.right + reach);
+    }).map((label) => label.innerText);
+})"""
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    with started_browser() as browser:
+        yield browser
+
+
+@pytest.fixture(scope="module")
+def address() -> Iterator[str]:
+    with listening(open_server(Site.of(None), "127.0.0.1", 0)) as address:
+        yield address
+
+
+@pytest.fixture(scope="module")
+def page(browser: Any, address: str) -> Iterator[Any]:  # noqa: ANN401
+    """The page with its example."""
+    page = browser.new_page(viewport={"width": 1280, "height": 900})
+    complaints = complaints_of(page)
+    open_page(page, address)
+    page.click("#example")
+    expect(page, "#encoding").to_contain_text("54 passages.")
+    yield page
+    page.close()
+    assert complaints == []
+
+
+def saved(page: Any, button: str) -> list[dict[str, str]]:  # noqa: ANN401
+    """The rows of the CSV that a button hands out."""
+    with page.expect_download() as download:
+        page.click(button)
+    return list(csv.DictReader(io.StringIO(download.value.path().read_text(encoding="utf-8-sig"))))
+
+
+def test_a_head_of_descriptions_answers_as_python(page: Any) -> None:  # noqa: ANN401
+    draw = np.random.default_rng(0)
+    for count in (0, 7):
+        rows = draw.normal(size=(3, 1 + count, 16)) + 2 * draw.normal(size=(3, 1, 16))
+        rows /= np.linalg.norm(rows, axis=-1, keepdims=True)
+        asked = np.concatenate([draw.normal(size=(20, 16)), 8 * rows[:, 0] + draw.normal(size=(3, 16))])
+        asked /= np.linalg.norm(asked, axis=-1, keepdims=True)
+        head = LinearClassifier.from_descriptions(
+            rows[:, 0],
+            ["a", "b", "c"],
+            fingerprint="",
+            examples=rows[:, 1:].reshape(-1, 16),
+            example_labels=[name for name in "abc" for _ in range(count)],
+        )
+        there = head.answers(asked)
+        labels = [(label[0].tolist(), label[1:].tolist()) for label in rows]
+        here = page.evaluate(HEAD, {"labels": labels, "vectors": asked.tolist()})
+        assert [answer["label"] for answer in here] == ["abc".find(label or "-") for label, _ in there]
+        known = [(a["share"], share) for a, (_, share) in zip(here, there, strict=True) if share is not None]
+        assert known and len(known) < len(asked)
+        assert [a for a, _ in known] == pytest.approx([b for _, b in known], abs=1e-3)
+
+
+def test_groups_are_those_of_python(page: Any) -> None:  # noqa: ANN401
+    pytest.importorskip("sklearn", reason="needs scikit-learn")
+    subjects = {"rain": "The rain and the wind", "soup": "A soup with beans", "dog": "Our dog in the garden"}
+    texts = [f"{text} number {n}." for text in subjects.values() for n in range(8)] + ["Quarks decay."]
+    vectors = SentenceEncoder(threads=1).encode(texts)
+    there = cluster(vectors)
+    assert there.count > 1
+    here = page.evaluate(GROUPS, {"vectors": vectors.tolist(), "texts": texts})
+    assert here["labels"] == there.labels.tolist()
+    assert here["names"] == [str(name) for name in name_clusters(there, texts)]
+    assert here["central"] == [name.central for name in name_clusters(there, texts)]
+
+
+def test_what_is_near_no_label_is_none_of_these(page: Any) -> None:  # noqa: ANN401
+    page.click("#tab-sort")
+    for card, text in enumerate(["billing: invoices, refunds, payments, money", "pets: dogs, cats and other animals"]):
+        page.fill(f"#labels details >> nth={card} >> input", text)
+    expect(page, ".group h3").to_have_text(re.compile(r"billing \d+"))
+    assert page.locator(".group h3").all_inner_texts()[2].startswith("None of these")
+    rows = saved(page, "#save-labels")
+    assert len(rows) == 54 and {row["label"] for row in rows} == {"billing", "pets", "unknown"}
+    assert all((row["label"] == "unknown") == (row["probability"] == "") for row in rows)
+    assert "Der Hund" not in [row["text"] for row in rows if row["label"] == "billing"]
+    # One that is taught does not make all others unknown.
+    text = page.inner_text(".group >> nth=2 >> p >> nth=0")
+    page.select_option(".group >> nth=2 >> select >> nth=0", "pets")
+    expect(page, "#labels details >> nth=1 >> textarea").to_have_value(text)
+    expect(page, "#sorted").to_contain_text("3 descriptions and examples")
+    labels = {row["text"]: row["label"] for row in saved(page, "#save-labels")}
+    assert labels[text] == "pets" and sum(label != "unknown" for label in labels.values()) > 10
+
+
+def test_the_map_has_names_and_is_saved(page: Any) -> None:  # noqa: ANN401
+    page.click("#tab-search")
+    page.fill("#query", "quand passe le train ?")
+    expect(page, "#results li").to_be_visible()
+    hits = saved(page, "#save-hits")
+    assert len(hits) == 50 and hits[0]["query"] == "quand passe le train ?" and hits[0]["source"] == "Français"
+    assert hits[0]["text"] == page.inner_text("#results li p >> nth=0")
+    page.click("#tab-map")
+    expect(page, "#canvas[data-points='54']").to_be_visible()
+    assert page.locator("#canvas").bounding_box()["width"] > 900
+    assert "5 nearest to “quand passe le train ?”" in page.inner_text("#ringed")
+    points = saved(page, "#save-map")
+    groups = page.locator("#legend li").all_inner_texts()
+    for row in points:
+        assert any((row["group"] or "none") in group for group in groups)
+    assert len({(row["x"], row["y"]) for row in points}) == 54
+    page.select_option("#colouring", "label")
+    assert any("pets" in item for item in page.locator("#legend li").all_inner_texts())
+    page.select_option("#colouring", "text")
+    expect(page, "#legend li").to_have_text("English (6)")
+    page.focus("#canvas")
+    page.keyboard.press("ArrowRight")
+    box = page.locator("#canvas").bounding_box()
+    page.mouse.move(box["x"] + 5, box["y"] + 5)
+    expect(page, "#pointed").to_contain_text("Point at a passage")
+    with page.expect_download() as download:
+        page.click("#save-picture")
+    assert download.value.path().read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(390, "light"), (1280, "dark")])
+def test_everyone_can_use_it(width: int, scheme: str, page: Any) -> None:  # noqa: ANN401
+    page.set_viewport_size({"width": width, "height": 844})
+    page.emulate_media(color_scheme=scheme)
+    page.evaluate("for (const one of document.querySelectorAll('#adding, footer details')) one.open = true")
+    for tab in ("search", "sort", "map"):
+        page.click(f"#tab-{tab}")
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+        opened = page.locator("#labels details[open]").count()
+        assert tab != "sort" or opened == (0 if width == 390 else 2)
+        if tab == "sort":
+            page.evaluate("for (const one of document.querySelectorAll('#labels details')) one.open = true")
+        assert page.evaluate(COVERED) == []
+        if AXE.is_file():
+            page.evaluate(AXE.read_text(encoding="utf-8"))
+            found = page.evaluate("axe.run()")
+            assert [(one["id"], [node["html"] for node in one["nodes"]]) for one in found["violations"]] == []
+    page.emulate_media(color_scheme="light")
+
+
+@pytest.mark.skipif(not AXE.is_file(), reason="needs axe-core: npm install --no-save axe-core")
+def test_axe_looks_at_the_page(page: Any) -> None:  # noqa: ANN401
+    page.evaluate(AXE.read_text(encoding="utf-8"))
+    broken = "document.body.append(Object.assign(document.createElement('img'), { id: 'broken' }))"
+    page.evaluate(broken)
+    assert [one["id"] for one in page.evaluate("axe.run('#broken')")["violations"]] == ["image-alt"]
+    page.evaluate("document.getElementById('broken').remove()")
+
+
+def test_texts_are_kept_only_if_the_box_is_ticked(browser: Any, address: str) -> None:  # noqa: ANN401
+    context = browser.new_context()
+    page = context.new_page()
+    databases = "indexedDB.databases().then((all) => all.map(({ name }) => name))"
+
+    def reopen() -> None:
+        open_page(page, address)
+
+    reopen()
+    page.fill("#paste", "\n".join(NOTES["en"]))
+    page.click("#add")
+    expect(page, "#encoding").to_contain_text("3 passages.")
+    assert page.evaluate(databases) == []
+    reopen()
+    assert page.locator("#documents li").count() == 0
+    page.check("#keep")
+    table = {"name": "mails.csv", "mimeType": "text/csv", "buffer": b"n,text\n1,The lift is stuck again.\n"}
+    page.set_input_files("#files", table)
+    page.wait_for_function(f"{databases}.then((names) => names.length)")
+    reopen()
+    expect(page, "#documents li").to_contain_text("mails.csv")
+    page.fill("#query", "L'ascenseur est en panne")
+    expect(page, "#results li p").to_have_text("The lift is stuck again.")
+    page.click("#adding summary")
+    assert page.is_checked("#keep")
+    page.uncheck("#keep")
+    page.wait_for_function(f"{databases}.then((names) => !names.length)")
+    reopen()
+    assert page.locator("#documents li").count() == 0 and not page.is_checked("#keep")
+    context.close()
