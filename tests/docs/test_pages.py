@@ -35,6 +35,8 @@ NOT_RUN = [command for commands in NOT_RUN_REASONS.values() for command in comma
 # Text in blocks of Python that are only parsed, by the reason.
 NOT_RUN_PYTHON = {
     "import SentenceTransformer": "needs a model that is not in the repository",
+    "specific_model_path=": "reads an export; test_sentence_transformers.py makes one",
+    '"phone/text.onnx"': "reads an export; test_text.py makes one",
     "mteb.get_tasks(": "downloads",
     "spark.read": "needs a cluster",
 }
