@@ -26,7 +26,6 @@ from toy import toy_pairs
 
 from xsent.bundle import Bundle, builtin_path
 from xsent.encoder import LongSentenceWarning, SentenceEncoder
-from xsent_train.data.vocabulary import train_vocabulary
 
 if find_spec("torch") and find_spec("onnx"):
     import torch
@@ -35,9 +34,10 @@ if find_spec("torch") and find_spec("onnx"):
     from xsent_export.export import export, export_checkpoint
     from xsent_export.options import ExportOptions
     from xsent_train.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
+    from xsent_train.data.vocabulary import train_vocabulary
     from xsent_train.model import Encoder, ModelConfig
 else:
-    more = re.compile(r"torch|xsent_(train|export|bench|apps)")
+    more = re.compile(r"torch|xsent_(train|export|bench|apps)|experiments|trainings")
     collect_ignore = [str(path) for path in Path(__file__).parent.rglob("test_*.py") if more.search(path.read_text())]
 
 NAMES = ("Anna", "Boris", "Clara", "David", "Elena", "Frank", "Greta", "Henry", "Irina", "Jonas", "Karla", "Lukas")
@@ -153,7 +153,8 @@ def mini_bundle(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPat
     """The int8 bundle of `mini_checkpoint`; tests that change it copy it first."""
     out = Path(os.environ.get("XSENT_MINI_BUNDLE") or tmp_path_factory.mktemp("bundles") / "mini")
     if not out.exists():
-        export_checkpoint(load_checkpoint(request.getfixturevalue("mini_checkpoint")), out)
+        checkpoint = request.getfixturevalue("mini_checkpoint")
+        export_checkpoint(load_checkpoint(checkpoint), out)
     return out
 
 

@@ -6,9 +6,6 @@ from pathlib import Path
 
 import sentencepiece
 
-from xsent_train.data.vocabulary import MASK_PIECE
-from xsent_train.tokens import FIRST, LAST, PAD, UNK
-
 SENTENCES = [
     "The cat sleeps on the mat.",
     "Le chat dort près de la fenêtre, n’est-ce pas ?",
@@ -79,7 +76,7 @@ def multilingual(count: int) -> list[str]:
     return sentences[:count]
 
 
-OURS = {"pad_id": PAD, "unk_id": UNK, "bos_id": FIRST, "eos_id": LAST, "control_symbols": [MASK_PIECE]}
+OURS = {"pad_id": 0, "unk_id": 1, "bos_id": 3, "eos_id": 4, "control_symbols": ["[MASK]"]}
 
 
 def train_tokenizer(folder: Path, sentences: Iterable[str], vocab_size: int, **settings: object) -> Path:

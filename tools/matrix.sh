@@ -4,6 +4,7 @@
 # `uv pip check`, `xsent verify`, `xsent similarity` and the tests. It needs uv. The logs are in FOLDER.
 #     tools/matrix.sh FOLDER PYTHON...                     # the runtime; a PYTHON is 3.11, 3.14 or a path
 #     EXTRAS="train export" TESTS="tests/train/test_training.py tests/export/test_export.py" tools/matrix.sh FOLDER 3.11
+#     EXTRAS="apps cluster map mcp" TOOLS="torch openai httpx httpx2" TESTS="tests/apps/test_serve.py ..." tools/matrix.sh ...
 # TOOLS are further packages for these tests. Most tests of the runtime need FOLDER/mini, which any run with torch makes:
 #     XSENT_MINI_BUNDLE=FOLDER/mini pytest tests/runtime/test_tokenizer.py
 set -euo pipefail

@@ -42,7 +42,7 @@ ASK = """async (query) => {
 
 def ask_server(index: Path, queries: Sequence[str]) -> list[list[Hit]]:
     """Hits of `xsent serve`."""
-    command = [*XSENT, "serve", "--port", "0", "--index", str(index)]
+    command = [*XSENT, "serve", "--no-access-log", "--port", "0", "--index", str(index)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as server:
         assert server.stdout
         address = next(word for line in server.stdout for word in line.split() if word.startswith("http")).rstrip(";")

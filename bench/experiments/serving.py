@@ -28,7 +28,8 @@ from xsent_bench.texts import sentences
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
 
 REQUESTS = 1_000  # different ones to the server, and those after which its memory should be flat
-SERVER = [sys.executable, "-P", "-c", "from xsent.cli.terminal import main; main()", "serve", "--port", "0", "--model"]
+PROGRAM = [sys.executable, "-P", "-c", "from xsent.cli.terminal import main; main()"]
+SERVER = [*PROGRAM, "serve", "--no-access-log", "--port", "0", "--model"]
 
 
 @app.command()

@@ -116,7 +116,12 @@ FOREIGN = """Languages: {languages}; {dim} numbers a vector, {layers} layers.{sp
 {parity}{scores}
 """
 
-LIBRARIES = {"sentence-transformers": "sentence-transformers", "web": "transformers.js", "gguf": "llama.cpp"}
+LIBRARIES = {
+    "sentence-transformers": "sentence-transformers",
+    "web": "transformers.js",
+    "gguf": "llama.cpp",
+    "text": "onnx",
+}
 
 USES = {
     "onnx": """`model.onnx` takes `input_ids` and `attention_mask` (int64 [B, T]) and gives `sentence_embedding`
@@ -136,6 +141,8 @@ const {{ sentence_embedding }} = await model(tokens);
 ```
 
 The vectors are not of length 1.""",
+    "text": """`text.onnx` and `text.ort` take `text` (string [1]) and give `vector` (float32 [1, D], of length 1). They
+need ONNX Runtime with the operators of onnxruntime-extensions.""",
     "gguf": """For llama.cpp and what is built on it, with mean pooling:
 
 ```sh

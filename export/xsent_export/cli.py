@@ -26,11 +26,11 @@ def run_export(
     checkpoint: Annotated[Path, typer.Argument(help="A checkpoint folder of xsent-train, or a bundle.")],
     out: Annotated[Path, typer.Argument(help="The bundle folder to make.")],
     format: Annotated[
-        Literal["bundle", "openvino", "onnx", "sentence-transformers", "web", "gguf", "teacher"],
+        Literal["bundle", "openvino", "onnx", "sentence-transformers", "web", "gguf", "text", "teacher"],
         typer.Option(
-            help="bundle is ours; openvino adds files for that backend; onnx, sentence-transformers, web and gguf (of "
-            "llama.cpp) are for other tools; teacher puts a BERT of sentence-transformers in 8 bits, for xsent-train "
-            "--teacher."
+            help="bundle is ours; openvino adds files for that backend; onnx, sentence-transformers, web, gguf (of "
+            "llama.cpp) and text (of phones) are for other tools; teacher puts a BERT of sentence-transformers in 8 "
+            "bits, for xsent-train --teacher."
         ),
     ] = "bundle",
     int8: Annotated[bool, typer.Option("--int8", help="8 bits for all; the default, unless the table has 4.")] = False,

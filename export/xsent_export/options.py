@@ -28,7 +28,7 @@ from xsent_train.model import ModelConfig
 logger = logging.getLogger(__name__)
 
 Precision = Literal["int8", "int4-table", "float32"]  # int4-table: 4 bits for the table, 8 for the layers
-Format = Literal["bundle", "openvino", "onnx", "sentence-transformers", "web", "gguf", "teacher"]
+Format = Literal["bundle", "openvino", "onnx", "sentence-transformers", "web", "gguf", "text", "teacher"]
 ENGLISH = "en"
 CHUNK = 20_000  # sentences cut into pieces at a time
 FEW = 5_000  # sentences; a smaller sample lacks many words that users write

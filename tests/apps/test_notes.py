@@ -42,7 +42,7 @@ def encoder() -> SentenceEncoder:
 def test_a_question_in_any_language_finds_the_note(run: Runner, folder: Path) -> None:
     code, out, err = run("notes", folder, "À quelle heure part le train ?", "-k", 1)
     assert (code, out.split("\t")[1:]) == (0, ["trip.md:3", TRIP, "trip\n"])
-    assert err == f"New, changed or gone: 4. {folder / INDEX} is up to date.\n"
+    assert err == f"Indexed 4 files, 4 passages in {folder / INDEX}; new, changed or gone: 4.\n"
     code, out, err = run("notes", folder, "XK-42", "--json", "--k", 1)
     found = json.loads(out)
     assert (code, err, found["file"], found["line"]) == (0, "", "work/server.html", 1)
@@ -127,7 +127,7 @@ def test_bad_files_are_named_and_everything_else_goes_on(run: Runner, folder: Pa
     code, out, err = run("notes", folder, "Katze", "--max-bytes", 4000, "-k", 99)
     assert code == 0 and "cat.txt:1" in out and "secret" not in out and "link" not in out
     lines = [line for line in err.splitlines() if not line.startswith("Warning: 1 of 5")]  # of the Persian name
-    assert len(lines) == 5 and lines[3].startswith("New, changed or gone: 5.")
+    assert len(lines) == 5 and lines[3].endswith("new, changed or gone: 5.")
     assert lines[4] == "Passed over, not notes: 1 .png."
     assert (
         lines[0] == f"Skipped: '{folder}/odd\\udcff.txt': its name has control characters, or is not Unicode; rename it"
@@ -137,7 +137,14 @@ def test_bad_files_are_named_and_everything_else_goes_on(run: Runner, folder: Pa
     err = run("notes", folder, "Katze", "--max-bytes", 4000)[2]  # counted, where something is asked
     assert err == "Skipped: 3 .txt; xsent notes without a query names them.\n"
     lines = run("notes", folder, "--max-bytes", 4000)[2].splitlines()
-    assert len(lines) == 4 and lines[3].startswith("Passed over")  # said again, and nothing else
+    assert len(lines) == 5 and lines[4].startswith("Passed over")  # named again
+    assert lines[3].startswith("Indexed 5 files, ") and lines[3].endswith("new, changed or gone: 0.")
+    (folder / "two.txt").write_bytes(b"\0")
+    lines = run("notes", folder, "Katze", "--max-bytes", 4000)[2].splitlines()
+    assert lines == [
+        f"Skipped: {folder}/two.txt: holds binary data, not text",  # the new one
+        "Skipped: 3 .txt; xsent notes without a query names all.",
+    ]
     (folder / "binary.txt").write_text("The bees fly.")
     assert "binary.txt:1" in run("notes", folder, "Where do bees fly?", "-k", 1)[1]
 
@@ -150,9 +157,19 @@ def test_pages_without_text_are_named_once(run: Runner, folder: Path) -> None:
     lines = run("notes", folder, "cat")[2].splitlines()
     assert len(lines) == 10 and lines[8] == "Skipped: 1 .md, 1 .pdf; xsent notes without a query names all."
     lines = run("notes", folder)[2].splitlines()
-    assert len(lines) == 9 and "scan" not in "".join(lines)
+    assert len(lines) == 10 and "scan" not in "".join(lines)
     (folder / "scan.pdf").write_bytes(pdf("", ""))
     assert f"Skipped: {folder}/scan.pdf: its pages have no text" in run("notes", folder)[2]
+
+
+def test_old_texts_are_read_as_they_were_written(run: Runner, folder: Path) -> None:
+    (folder / "old.txt").write_bytes("Das Café öffnet – spät – um neun.\n".encode("cp1252"))
+    (folder / "russian.txt").write_bytes("Поезд уходит в девять.\n".encode("cp1251"))
+    code, out, err = run("notes", folder, "When does the café open?", "-k", 1)
+    assert (code, out.split("\t")[2]) == (0, "Das Café öffnet – spät – um neun.")
+    assert f"Read as cp1252, because they are not UTF-8: {folder}/old.txt.\n" in err
+    assert f"Skipped: {folder}/russian.txt: not UTF-8 (byte 0xcf at 1)\n" in err
+    assert "cp1252" not in run("notes", folder)[2]  # said once
 
 
 def test_notes_may_be_clean(run: Runner, folder: Path) -> None:
@@ -217,7 +234,9 @@ def test_watching_follows_the_folder_until_it_is_interrupted(folder: Path, mini_
     def known() -> set[str]:
         return set(SearchIndex(index).documents()) if index.is_dir() and any(index.glob("vectors*")) else set()
 
-    assert until(lambda: known() == set(FILES))
+    assert process.stderr
+    assert process.stderr.readline().endswith(b"new, changed or gone: 4.\n")
+    assert process.stderr.readline() == b"Watching 4 files; Ctrl-C stops.\n" and known() == set(FILES)
     for attempt in range(100):  # the watch begins a little later
         (folder / "new.txt").write_text(f"Anna sees Boris {attempt} times.")
         if "new.txt" in known():

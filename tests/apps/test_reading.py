@@ -12,6 +12,7 @@ from texts import pdf
 from xsent import DataError
 from xsent_apps.notes.passages import split_sentences
 from xsent_apps.notes.read import READERS, read_passages
+from xsent_apps.notes.source import as_western
 
 
 def written(folder: Path, name: str, content: str | bytes) -> Path:
@@ -292,10 +293,43 @@ def test_every_kind_is_empty_or_refused_in_one_line(tmp_path: Path, suffix: str)
     assert read_passages(written(tmp_path, f"a{suffix}", "")) == []
 
 
+WESTERN = [
+    "Die Müllabfuhr kommt am Dienstag – für 3 €.",
+    "« Où est la gare ? » L’été, créée, CAFÉ», coûte 12½ €. Villes n°s 5 et 6.",
+    "¿Dónde está la estación? ¡Aquí! São José, n.º 5, rødgrød, æøå.",
+    "Müll",
+]
+# Texts in other encodings, which would be nonsense as cp1252.
+FOREIGN = {
+    "cp1251": "Привет, где вокзал?",
+    "cp1253": "Πού είναι ο σταθμός;",
+    "cp1250": "Byłem wczoraj w mieście, żółw też.",
+    "cp1256": "أين المحطة",
+    "gbk": "车站在哪里",
+    "euc-jp": "駅はどこですか",
+    "shift_jis": "駅はどこですか。",
+    "utf-16": "車站在哪裡",
+}
+
+
+def test_old_western_texts_are_known_and_nothing_else(tmp_path: Path) -> None:
+    guessed = list[Path]()
+    for text in WESTERN:
+        file = written(tmp_path, "old.txt", text.encode("cp1252"))
+        assert " ".join(passage for _, passage, _ in read_passages(file, guessed)) == text
+    assert guessed == [file] * len(WESTERN)
+    for encoding, text in FOREIGN.items():
+        assert as_western(text.encode(encoding)) is None, encoding
+    assert texts(tmp_path, "<p>déjà vu</p>".encode("latin-1"), "a.html") == ["déjà vu"]
+    for head in ("", "Content-Type: text/plain; charset=iso-8859-1\n"):  # or nothing, as many old programs say
+        mail = f"From: Anna\nSubject: Tickets\n{head}\nL’été arrive, à 9 €.\n".encode("cp1252")
+        assert texts(tmp_path, mail, "a.eml") == ["L’été arrive, à 9 €."]
+
+
 BAD = {
     "binary.txt": (b"MZ\0\x01", "holds binary data, not text"),
-    "latin.md": (b"caf\xe9", r"not UTF-8 \(byte 0xe9 at 4\)"),
-    "image.html": (b"\x89PNG\r\n", r"not UTF-8 \(byte 0x89 at 1\)"),
+    "cut.md": ("Käse und Brötchen für alle".encode() + b"\xc3", r"not UTF-8 \(byte 0xc3 at 30\)"),
+    "image.html": (b"\x89PNG\r\n\x1a\n", r"not UTF-8 \(byte 0x89 at 1\)"),
     "odd.html": (b"<p>a</p><![foo[ bar", r"not a \.html file that can be read \(.+\)"),
     "empty.pdf": (b"", r"not a \.pdf file that can be read \(.+\)"),
     "broken.pdf": (pdf("x")[:200], r"not a \.pdf file that can be read \(.+\)"),

@@ -2,7 +2,10 @@
 
 import base64
 import gzip
+import html
 import json
+import re
+import shutil
 import signal
 import socket
 import subprocess
@@ -13,6 +16,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import anyio
 import numpy as np
@@ -25,7 +29,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from starlette.testclient import TestClient
 from starlette.types import ASGIApp
 
-from xsent import DataError, FingerprintError, LinearClassifier, SearchIndex, SentenceEncoder, build_index
+from xsent import DataError, FingerprintError, LinearClassifier, SearchIndex, SentenceEncoder, build_index, extend_index
 from xsent_apps.server import listen, requests
 from xsent_apps.server.application import create_app
 from xsent_apps.server.requests import Limits
@@ -59,7 +63,7 @@ def address(made: Path, mini_bundle: Path) -> Iterator[str]:
 @contextmanager
 def serving(bundle: Path, *options: object, before: str = "pass") -> Iterator[tuple[str, "subprocess.Popen[bytes]"]]:
     """The address and the process of a server with these options, after a statement there."""
-    with start("serve", "--port", 0, "--model", bundle, *options, before=before) as process:
+    with start("serve", "--no-access-log", "--port", 0, "--model", bundle, *options, before=before) as process:
         assert process.stderr is not None
         try:
             said = process.stderr.readline().decode()
@@ -94,13 +98,19 @@ def test_openai_s_client_reads_the_very_vectors(address: str, encoder: SentenceE
             assert (made.usage.prompt_tokens, made.usage.total_tokens, made.model) == (tokens, tokens, "mini")
         [alone] = ours.embeddings.create(model="default", input=ENGLISH[0], encoding_format="base64").data
         assert np.array_equal(np.frombuffer(base64.b64decode(str(alone.embedding)), "<f4"), vectors[0])
-        split = ours.embeddings.create(model="mini", input=LONG, extra_body={"on_long": "split"}).data[0].embedding
-        assert np.array_equal(np.array(split, np.float32), encoder.encode(LONG, on_long="split"))
+        raw = ours.embeddings.with_raw_response.create(model="mini", input=["Anna", LONG])
+        split = raw.parse()
+        assert np.array_equal(np.array(split.data[1].embedding, np.float32), encoder.encode(LONG, on_long="split"))
+        tokens = encoder.count_tokens("Anna") + encoder.count_tokens(LONG)
+        assert (raw.headers["X-Xsent-Split"], split.usage.prompt_tokens) == ("1", tokens)
         assert {model.id for model in ours.models.list()} == {"mini", "text-embedding-3-small"}
+        assert ours.models.retrieve("text-embedding-3-small").to_dict()["fingerprint"] == encoder.fingerprint
+        with pytest.raises(openai.NotFoundError, match="there is no model 'a/b' here"):
+            ours.models.retrieve("a/b")
         with pytest.raises(
-            openai.BadRequestError, match=r"input\[1\] has [\d,]+ tokens, at most 64 fit; shorten it, or send"
+            openai.BadRequestError, match=r"input\[1\] has [\d,]+ tokens, at most 64 fit; .*--on-long split"
         ):
-            ours.embeddings.create(model="mini", input=["Anna", LONG])
+            ours.embeddings.create(model="mini", input=["Anna", LONG], extra_body={"on_long": "error"})
         with pytest.raises(
             openai.NotFoundError, match="there is no model 'gpt' here, only default, mini, text-embedding"
         ):
@@ -151,7 +161,10 @@ def refused(answer: Response, status: int, message: str) -> None:
 BAD = {
     "no JSON": (EMBED, b"{", "Invalid JSON"),
     "no text": (EMBED, b"\xff\xfe", "Invalid JSON"),
-    "half a character": (EMBED, rb'{"input": "\ud800"}', "Invalid JSON"),
+    "half a character": (EMBED, rb'{"input": ["Anna", "\ud800"]}', "input[1]: half of a character (a lone surrogate"),
+    "half a character as UTF-8": (EMBED, b'{"input": "\xed\xa0\x80"}', "input: half of a character"),
+    "half a character elsewhere": (EMBED, rb'{"input": "Anna", "x": "\ud800"}', "x: half of a character"),
+    "null alone": (EMBED, {"input": None}, "input: Field required"),
     "too deep": (EMBED, b"[" * 9000, "recursion limit"),
     "a list": (EMBED, [], "should be an object"),
     "nothing": (EMBED, {}, "input: Field required"),
@@ -162,14 +175,10 @@ BAD = {
     "a number among texts": (EMBED, {"input": ["Anna", 5]}, "input[1]: Input should be a valid string"),
     "null in it": (EMBED, {"input": ["Anna", None]}, "input[1]: Input should be a valid string"),
     "empty": (EMBED, {"input": ["Anna", " "]}, "input[1] has no text in it"),
-    "too long": (EMBED, {"input": ["Anna"] * 20 + [LONG]}, "input[20] has"),
-    "too long to split": (EMBED, {"input": LONG * 5, "on_long": "split"}, "at most 500 fit; shorten it"),
+    "too long": (EMBED, {"input": ["Anna"] * 20 + [LONG], "on_long": "error"}, "input[20] has"),
+    "too long to split": (EMBED, {"input": LONG * 5}, "at most 500 fit; shorten it"),
     "too many": (EMBED, {"input": ["Anna"] * 41}, "41 texts; at most 40 in one request"),
-    "a misspelt field": (
-        EMBED,
-        {"input": "Anna", "dimension": 8},
-        "dimension: there is no such field; there are model,",
-    ),
+    "a misspelt field": ("/search", {"query": "Anna", "K": 8}, "K: there is no such field; there are model,"),
     "text for a number": (EMBED, {"input": "Anna", "dimensions": "8"}, "dimensions: Input should be a valid integer"),
     "no such format": (EMBED, {"input": "Anna", "encoding_format": "int8"}, "'float' or 'base64'"),
     "untrained": (
@@ -192,6 +201,13 @@ def test_bad_requests_are_told_what_is_wrong(client: TestClient, name: str) -> N
     path, body, message = BAD[name]
     content = body if isinstance(body, bytes) else json.dumps(body).encode()
     refused(client.post(path, content=content), 400, message)
+
+
+def test_fields_of_other_servers_and_null_do_no_harm(client: TestClient, encoder: SentenceEncoder) -> None:
+    nothing = dict.fromkeys(("model", "encoding_format", "dimensions", "user", "on_long"))
+    answer = client.post(EMBED, json={"input": "Anna", "input_type": "query", "truncate": True, **nothing})
+    assert np.array_equal(np.array(answer.json()["data"][0]["embedding"], np.float32), encoder.encode("Anna"))
+    assert client.post("/search", json={"query": "Anna", "k": None, "least": None}).status_code == 200
 
 
 def test_what_is_not_there_is_named(client: TestClient, encoder: SentenceEncoder, made: Path) -> None:
@@ -229,9 +245,43 @@ def test_the_key_and_the_name_of_this_machine(encoder: SentenceEncoder, address:
         assert answer.status_code == (200 if name == "right" else 401)
     refused(guarded.get("/metrics"), 401, "expected this server's key")
     assert guarded.get("/health").json() == {"status": "ok", "model": "mini", "fingerprint": encoder.fingerprint}
+    assert guarded.get("/").status_code == guarded.get("/openapi.json").status_code == 200
+    named = TestClient(create_app(encoder, hosts=["Pi.local"]))
+    for host, status in {"pi.LOCAL:8000": 200, "localhost": 200, "pi.local.evil": 403, "": 403}.items():
+        assert named.get("/v1/models", headers={"Host": host}).status_code == status
     with Client(base_url=address) as real:
         for host, status in {"localhost": 200, "[::1]:80": 200, "evil.example": 403, "localhost.evil:80": 403}.items():
             assert real.get("/v1/models", headers={"Host": host}).status_code == status
+
+
+def test_web_pages_of_allowed_origins_read_answers(encoder: SentenceEncoder) -> None:
+    ours = "https://example.org"
+    asking = {"Access-Control-Request-Method": "POST", "Access-Control-Request-Headers": "authorization,x-stainless-os"}
+    client = TestClient(create_app(encoder, api_key="key", origins=[ours]))
+    before = client.options(EMBED, headers={"Origin": ours, **asking})
+    assert before.status_code == 200 and "authorization" in before.headers["Access-Control-Allow-Headers"]
+    for headers, status in (({}, 401), ({"Authorization": "Bearer key"}, 200)):  # a page can read refusals too
+        answer = client.post(EMBED, json={"input": "Anna"}, headers={"Origin": ours, **headers})
+        assert (answer.status_code, answer.headers["Access-Control-Allow-Origin"]) == (status, ours)
+    assert "X-Xsent-Split" in answer.headers["Access-Control-Expose-Headers"]
+    evil = {"Origin": "https://evil.example"}
+    assert client.options(EMBED, headers={**evil, **asking}).status_code == 400
+    for other in (client, TestClient(create_app(encoder))):
+        assert "Access-Control-Allow-Origin" not in other.get("/health", headers=evil).headers
+
+
+def test_the_page_and_the_schema_describe_what_is_there(client: TestClient) -> None:
+    page = client.get("/", headers={"Host": "pi.local:1<b>"}).text
+    assert "curl http://pi.local:1&lt;b&gt;/v1/embeddings -d" in page
+    assert {*re.findall(r'href="(.*?)"', page)} == {"health", "v1/models", "openapi.json"}
+    schema = client.get("/openapi.json").json()
+    for path, methods in schema["paths"].items():
+        [(method, operation)] = methods.items()
+        assert client.request(method, path, json={}).status_code in (200, 400, 404)
+        assert html.escape(operation["summary"]) in page
+    form = schema["paths"]["/search"]["post"]["requestBody"]["content"]["application/json"]["schema"]
+    assert set(form["properties"]) == {"model", "query", "k", "index", "exact", "words", "least"}
+    assert {"type": "string"} in form["properties"]["query"]["anyOf"] and form["required"] == ["query"]
 
 
 class Held(SentenceEncoder):
@@ -247,7 +297,7 @@ class Held(SentenceEncoder):
         return super().encode(*arguments, **options)
 
 
-def test_a_full_queue_says_so_and_clears(mini_bundle: Path) -> None:
+def test_a_full_queue_says_so_and_clears(mini_bundle: Path, caplog: pytest.LogCaptureFixture) -> None:
     held = Held(mini_bundle)
     client = TestClient(create_app(held, limits=Limits(queue=0)))
     ask: Callable[[], Response] = lambda: client.post(EMBED, json={"input": "Anna"})  # noqa: E731
@@ -257,8 +307,25 @@ def test_a_full_queue_says_so_and_clears(mini_bundle: Path) -> None:
         second = ask()
         refused(second, 503, "1 at once are all that this server takes; try again soon")
         assert second.headers["Retry-After"] == "1" and client.get("/health").status_code == 200
+        assert ask().status_code == 503
         held.go.set()
         assert first.result().status_code == ask().status_code == 200
+    full = "all 1 places are taken: more requests get 503; --queue makes room"
+    assert [record.getMessage() for record in caplog.records] == [full]  # not once for each
+
+
+def test_the_log_has_a_line_for_each_request_without_its_texts(mini_bundle: Path, made: Path) -> None:
+    with start("serve", "--port", 0, "--model", mini_bundle) as process:
+        assert process.stderr
+        address = process.stderr.readline().decode().split(" on ")[1].split(";")[0]
+        post(f"{address}{EMBED}?key=secret", json={"input": ["secret", "Anna"]}, headers={"Authorization": "secret"})
+        get(f"{address}/no%0Asuch")
+        process.terminate()
+        lines = process.stderr.read().decode().splitlines()
+    assert [re.sub(r"^\d{4}-[-\d]+ [\d:]+ |[\d.]+ ms", "", line) for line in lines] == [
+        "POST /v1/embeddings 200, , texts: 2",
+        "GET /no such 404, , texts: 0",
+    ]
 
 
 def test_nobody_waits_for_ever(mini_bundle: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -316,6 +383,33 @@ def test_failures_are_for_the_log(
     assert [record.getMessage()[:7] for record in caplog.records] == ["/secret", "[Errno "]
 
 
+def test_an_index_is_read_again_once_it_has_changed(
+    encoder: SentenceEncoder, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    place = tmp_path / "notes.index"
+    build_index(place, ENGLISH[:5], encoder)
+    with TestClient(create_app(encoder, indexes={"notes": SearchIndex(place)})) as client, ThreadPoolExecutor() as pool:
+
+        def found(_: int = 0) -> bool:
+            answer = client.post("/search", json={"query": ENGLISH[20], "k": 1}).json()
+            return bool(answer["data"][0]["hits"][0]["text"] == ENGLISH[20])
+
+        assert not found()
+        extend_index(place, ENGLISH[20:], encoder)
+        with mock.patch.object(SearchIndex, "_open", autospec=True, side_effect=SearchIndex._open) as opened:
+            assert all(pool.map(found, range(20))) and opened.call_count == 1
+        build_index(place, ENGLISH[:5], encoder, force=True)
+        assert not any(pool.map(found, range(20)))
+        shutil.rmtree(place)
+        assert not any(pool.map(found, range(3)))  # from the files that are open
+        problem = f"{place}: no such folder; make one with xsent index"
+        assert [record.getMessage() for record in caplog.records if record.levelname == "WARNING"] == [
+            f"the index as it was before is searched: {problem}"
+        ]
+        build_index(place, ENGLISH, encoder)
+        assert found()
+
+
 def test_what_is_counted_can_be_read(client: TestClient, encoder: SentenceEncoder) -> None:
     def counted() -> dict[tuple[str, ...], float]:
         families = text_string_to_metric_families(client.get("/metrics").text)
@@ -360,6 +454,9 @@ def test_what_cannot_be_served_is_one_line(
     with listen("127.0.0.1", 0) as listener:
         assert listener.proto == socket.IPPROTO_TCP  # else asyncio lets every answer wait 40 ms
     free = ["serve", "--port", 0, "--model", mini_bundle]
+    assert_refused(run(*free, "--allow-origin", "*"), "lets every web page read the answers; set XSENT_API_KEY")
+    assert_refused(run(*free, "--allow-origin", "https://a.b/"), "expected SCHEME://NAME[:PORT], as in https://exam")
+    assert_refused(run(*free, "--allow-host", "http://pi"), "expected a name, as in pi.local")
     assert_refused(run("serve", "--host", "no.such.host.invalid"), "no.such.host.invalid, port 8000: ")
     head = made / "topics.npz"
     assert_refused(run(*free, "--head", head, "--head", head), "NAME=PATH, with another name for each")

@@ -35,6 +35,8 @@ NOT_RUN = [command for commands in NOT_RUN_REASONS.values() for command in comma
 # Text in blocks of Python that are only parsed, by the reason.
 NOT_RUN_PYTHON = {
     'space="all-MiniLM-L6-v2"': "opens an index that is there already; test_all_minilm.py makes one",
+    "specific_model_path=": "reads an export; test_sentence_transformers.py makes one",
+    '"phone/text.onnx"': "reads an export; test_text.py makes one",
     "mteb.get_tasks(": "downloads",
     "spark.read": "needs a cluster",
 }

@@ -60,6 +60,8 @@ class Notes:
         self.folder = folder
         self.index = index or folder / INDEX
         self.skipped: dict[str, str] = {}  # files that the last update could not read, and why
+        self.newly_skipped: list[str] = []  # those that are not known from an earlier update
+        self.guessed: list[Path] = []  # texts that the last update has read as cp1252
         self.passed_over = Counter[str]()  # files of other kinds, by the end of their name
         self._max_bytes = max_bytes
         self._opened: SearchIndex | None = None  # if the last update has not changed the index
@@ -69,8 +71,10 @@ class Notes:
 
         After a kill, the next update does the rest.
         """
-        self.skipped.clear()
-        self.passed_over.clear()
+        self.skipped = {}
+        self.passed_over = Counter()
+        self.newly_skipped = []
+        self.guessed = []
         recover(self.index)
         self._close()
         is_new = force or not self.index.is_dir() or not any(self.index.iterdir())
@@ -91,6 +95,7 @@ class Notes:
         if not (changed or removed or is_new):
             return 0
         self._close()
+        self.guessed = []  # all of these are read again
         skipped_before = len(self.skipped)
         documents = (self._read(name, stamps[name]) for name in changed)
         resume = "--index names another place; the same command goes on"
@@ -98,6 +103,7 @@ class Notes:
             update_index(
                 self.index, documents, encoder, remove=removed, force=force, show_progress_bar=show_progress_bar
             )
+        self.newly_skipped = [name for name in self.skipped if is_new or name in changed]
         return len(changed) + len(removed) - (len(self.skipped) - skipped_before)
 
     def search(
@@ -109,6 +115,11 @@ class Notes:
         with _advise_force(DataError, FingerprintError):
             self._opened = self._opened or SearchIndex(self.index)
             return self._opened.search(encoder, [query], k, words=words, least=least)[0]
+
+    def size(self) -> tuple[int, int]:
+        """Number of the files in the index, and of their passages."""
+        self._opened = self._opened or SearchIndex(self.index)
+        return sum(map(bool, self._opened.documents().values())), len(self._opened)
 
     def _close(self) -> None:
         if self._opened:
@@ -141,7 +152,7 @@ class Notes:
         try:
             if size > self._max_bytes:
                 raise DataError(f"{path}: {size:,} bytes, more than the {self._max_bytes:,} of --max-bytes")
-            found = read_passages(path)
+            found = read_passages(path, self.guessed)
         except XsentError as error:
             self.skipped[name] = str(error)
             return Document(name, "", [])
@@ -219,6 +230,7 @@ def notes(
 
         place = found.index.resolve()
         ours = lambda _, path: not Path(path).resolve().is_relative_to(place)  # noqa: E731
+        typer.echo(f"Watching {_count(found.size()[0], 'file')}; Ctrl-C stops.", err=True)
         for _ in changes(folder, watch_filter=ours, raise_interrupt=True):
             _update(found, encoder, is_asked=True)
 
@@ -226,6 +238,7 @@ def notes(
 def _update(notes: Notes, encoder: SentenceEncoder, force: bool = False, *, is_asked: bool) -> None:
     """Update and report it. Where something is asked, it reports less, and an error of an index is only a warning."""
     may_fail = is_asked and not force and notes.index.is_dir()
+    before = notes.skipped.keys(), notes.passed_over
     try:
         count = notes.update(encoder, force=force, show_progress_bar=sys.stderr.isatty())
     except KeyboardInterrupt:
@@ -236,16 +249,27 @@ def _update(notes: Notes, encoder: SentenceEncoder, force: bool = False, *, is_a
             raise
         typer.echo(f"Warning: not updated: {plain(error)}", err=True)
         return
-    named = (_NAMED if count else 0) if is_asked else len(notes.skipped)
-    for reason in [*notes.skipped.values()][:named]:
-        typer.echo(f"Skipped: {plain(reason)}", err=True)
-    if others := [*notes.skipped][named:]:
+    named = notes.newly_skipped[:_NAMED] if is_asked else [*notes.skipped]
+    for name in named:
+        typer.echo(f"Skipped: {plain(notes.skipped[name])}", err=True)
+    others = notes.skipped.keys() - named
+    if others and notes.skipped.keys() != before[0]:
         kinds = _by_kind(Counter(kind_of(Path(name)) for name in others))
         typer.echo(f"Skipped: {kinds}; xsent notes without a query names {'all' if named else 'them'}.", err=True)
-    if count:
-        typer.echo(f"New, changed or gone: {count:,}. {notes.index} is up to date.", err=True)
-    if notes.passed_over and (count or not may_fail):
+    if notes.guessed:
+        paths = ", ".join(plain(path) for path in notes.guessed[:_NAMED])
+        more = f" and {len(notes.guessed) - _NAMED:,} more" if len(notes.guessed) > _NAMED else ""
+        typer.echo(f"Read as cp1252, because they are not UTF-8: {paths}{more}.", err=True)
+    if count or not is_asked:
+        files, passages = notes.size()
+        done = f"Indexed {_count(files, 'file')}, {_count(passages, 'passage')} in {notes.index}"
+        typer.echo(f"{done}; new, changed or gone: {count:,}.", err=True)
+    if notes.passed_over and (count or not may_fail) and notes.passed_over != before[1]:
         typer.echo(f"Passed over, not notes: {_by_kind(notes.passed_over)}.", err=True)
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def _by_kind(files: Counter[str]) -> str:

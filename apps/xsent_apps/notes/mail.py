@@ -5,7 +5,7 @@ from email import message_from_bytes, policy
 from email.message import EmailMessage, MIMEPart
 
 from xsent_apps.notes.page import read_page
-from xsent_apps.notes.source import Source
+from xsent_apps.notes.source import Source, as_western
 
 _MBOX = re.compile(rb"(?:\A|(?<=\n\n))From [^\n]*\n")  # before each mail
 _FIELD = re.compile(rb"[A-Za-z-]+:[ \t]")
@@ -18,6 +18,7 @@ _SENT_FROM = re.compile(
 _PREFIX = re.compile(r"\s*\w{1,9}(\[\d+\])?\s?[:：]\s*")  # of an answer's subject
 _FORWARD = re.compile(r"\s*(fwd?|wg|tr|rv|i|enc|doorst|пересл|転送)\s?[:：]", re.IGNORECASE)
 _HEAD_LINE = re.compile(r"[^\W\d][^:：]{1,20}[:：]\s|-{4,}|_{8,}")  # of a mail below an answer, as Outlook puts it
+_UNSURE = ("us-ascii", "utf-8", "iso-8859-1")  # encodings that programs name which do not know theirs
 
 
 def is_mail(content: bytes) -> bool:
@@ -61,8 +62,11 @@ def _decoded(body: MIMEPart) -> str:
     """The text of a part of a mail; bytes of another encoding than it says do no harm."""
     content = body.get_payload(decode=True)
     assert isinstance(content, bytes)
+    charset = body.get_content_charset("utf-8")
+    if charset in _UNSURE and (text := as_western(content)):
+        return text
     try:
-        return content.decode(body.get_content_charset("utf-8"), "replace")
+        return content.decode(charset, "replace")
     except LookupError:  # an encoding that nobody knows
         return content.decode("utf-8", "replace")
 

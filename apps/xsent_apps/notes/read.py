@@ -14,7 +14,7 @@ from xsent_apps.notes.mail import is_mail, read_mail, read_mbox
 from xsent_apps.notes.office import read_docx, read_odt
 from xsent_apps.notes.page import read_page
 from xsent_apps.notes.passages import PAGE_END, Passage, passages
-from xsent_apps.notes.source import Source, read_unpacked
+from xsent_apps.notes.source import Source, as_western, read_unpacked
 
 _FRONT_MATTER = re.compile(r"---[ \t]*\n(.*?\n)?(---|\.\.\.)[ \t]*(\n|$)", re.DOTALL)
 _FIELD = re.compile(r"([\w-]+)[ \t]*:[ \t]*(.*)")
@@ -25,12 +25,15 @@ _HYPHENATED = re.compile(r"(\w{1,40})[-\u00ad\u2010][ \t]?\n[ \t]*(\w{1,40})")
 _BULLET = re.compile("^[\uf000-\uf0ff]", re.MULTILINE)  # a sign of a font for symbols
 _LEADER = re.compile(r"(\s?\.){5,}\s*\w+\s*$")  # ends a line of a table of contents
 _MARKDOWN = re.compile(r"(?=#{1,6}\s|={3}|-{3})")
+_NO_TEXT = frozenset((".pdf", ".docx", ".odt", ".eml", ".mbox"))  # or text that says its encoding itself
 _EDGE = 3  # lines at the top and the bottom of a page, where its number and the name of the text stand
 _MOST_PAGES = 0.8  # the share of pages on which a line must stand to be dropped
 
 
-def read_passages(path: Path) -> list[Passage]:
+def read_passages(path: Path, guessed: list[Path] | None = None) -> list[Passage]:
     """Passages of a file, each with the number of its first line, or of its page in a PDF.
+
+    A text that is not Unicode but looks like one in cp1252 is read as that; its path is added to `guessed`.
 
     Raises DataError if the file cannot be read or is not what its name says, and MissingExtraError if a package that
     reads it is not installed; the text names the file.
@@ -40,6 +43,10 @@ def read_passages(path: Path) -> list[Passage]:
         content = path.read_bytes()
         if path.suffix.lower() == ".gz":
             content = read_unpacked(gzip.open(BytesIO(content)), "the text")
+        if suffix not in _NO_TEXT and not is_mail(content) and (text := as_western(content)):
+            content = text.encode()
+            if guessed is not None:
+                guessed.append(path)
         source = READERS[suffix](content)
     except OSError as error:
         raise DataError(f"{path}: cannot be read ({error.strerror or in_one_line(error)})") from error

@@ -1,5 +1,7 @@
 """What a reader makes of a file."""
 
+import re
+from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Iterable
 from gzip import GzipFile
 from typing import IO, NamedTuple
@@ -7,6 +9,14 @@ from typing import IO, NamedTuple
 from xsent import DataError
 
 _MOST_BYTES = 30_000_000  # of a text, unpacked: some thousand pages
+_ACCENTED = "À-ÖØ-öø-ÿŠŒŽšœžŸ"
+# What a text in another encoding shows when it is read as cp1252: control characters, four letters with accents in a
+# row, or signs within words.
+_STRANGE = re.compile(
+    rf"[\x00-\x08\x0e-\x1f\x7f]|[{_ACCENTED}]{{4}}|"
+    rf"(?<=[A-Za-z{_ACCENTED}])[¡-§©ª¬®¯±-¶¸-º¼-¿‚ƒ„†‡ˆ‰‹›˜™](?=[A-Za-z{_ACCENTED}])"
+)
+_PER_STRANGE = 500  # characters, at least
 
 
 class Source(NamedTuple):
@@ -14,6 +24,21 @@ class Source(NamedTuple):
 
     lines: Iterable[tuple[int, str]]  # numbers, from 1, and texts
     about: list[str]  # names of the whole, such as its title
+
+
+def as_western(content: bytes) -> str | None:
+    """A text in cp1252, which holds latin-1, as of old notes and mails; None if it is Unicode, or not like a text."""
+    try:
+        content.decode()
+        return None
+    except UnicodeDecodeError:
+        if content.startswith((BOM_UTF16_LE, BOM_UTF16_BE)):
+            return None
+    try:
+        text = content.decode("cp1252")
+    except UnicodeDecodeError:
+        return None
+    return text if len(_STRANGE.findall(text)) * _PER_STRANGE <= len(text) else None
 
 
 def read_unpacked(file: IO[bytes] | GzipFile, name: str) -> bytes:

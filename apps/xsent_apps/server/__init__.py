@@ -4,6 +4,7 @@ import asyncio
 import errno
 import logging
 import os
+import re
 import signal
 import socket
 import sys
@@ -59,14 +60,25 @@ def serve(
             help=f"File with the key that clients must send. Default: {KEY}; without either, no key is needed."
         ),
     ] = None,
+    allow_origin: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="ORIGIN", help="Let web pages from there, such as https://example.org, read answers; repeatable."
+        ),
+    ] = None,
+    allow_host: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help="Another name than localhost that requests may be sent to; repeatable."),
+    ] = None,
     on_long: Annotated[
-        Literal["error", "split"], typer.Option(help="Refuse texts that are too long for the model, or split them.")
-    ] = "error",
+        Literal["split", "error"], typer.Option(help="Split texts that are too long for the model, or refuse them.")
+    ] = "split",
     max_bytes: Annotated[int, typer.Option(min=1, help="Bytes of a request.")] = 2**20,
     max_items: Annotated[int, typer.Option(min=1, help="Texts of a request, or hits.")] = 2048,
     max_length: Annotated[int, typer.Option(min=1, help="Tokens of a text that is split.")] = 8192,
     queue: Annotated[int, typer.Option(min=0, help="Requests that may wait; more are answered 503.")] = 64,
     timeout: Annotated[float, typer.Option(min=1, help="Seconds that a request may take in all.")] = 120,
+    access_log: Annotated[bool, typer.Option(help="Log each request in one line, without its texts.")] = True,
     threads: ThreadsOption = None,
 ) -> None:
     """Serve an OpenAI-compatible /v1/embeddings, and /classify, /search, /health and /metrics.
@@ -81,6 +93,8 @@ def serve(
     from xsent import LinearClassifier, SearchIndex, SentenceEncoder, UnknownTextWarning
 
     key = _api_key(api_key_file)
+    _check_names(allow_origin or (), allow_host or (), key)
+    is_local = host in LOCAL and key is None
     with listen(host, port) as listener:
         encoder = SentenceEncoder(model, layers=layers, threads=threads)
         heads = _named(head).items()
@@ -92,13 +106,16 @@ def serve(
             api_key=key,
             on_long=on_long,
             limits=Limits(max_bytes, max_items, max_length, queue, timeout),
-            local_only=host in LOCAL and key is None,
+            hosts=allow_host or () if allow_host or is_local else None,
+            origins=allow_origin or (),
         )
         # Python keeps the text of each warning for ever, and each number of texts makes another.
         warnings.simplefilter("ignore", UnknownTextWarning)
         if host not in LOCAL and key is None:
             warnings.warn(f"anybody who reaches {host} can use this server: set {KEY}, or --api-key-file", stacklevel=1)
         where = f"http://{f'[{host}]' if ':' in host else host}:{listener.getsockname()[1]}"
+        logging.basicConfig(format="%(asctime)s %(message)s", datefmt="%Y-%m-%d %H:%M:%S")
+        logging.getLogger(__name__).setLevel(logging.INFO if access_log else logging.WARNING)
         typer.echo(f"{plain(encoder.bundle.name)} ({encoder.fingerprint}) on {where}; Ctrl-C stops.", err=True)
         run_server(application, listener)
 
@@ -136,6 +153,18 @@ def _api_key(file: Path | None) -> str | None:
     if key is not None and not (key and key.isascii() and key.isprintable() and " " not in key):
         raise DataError(f"{file or KEY}: expected one line, the key, of printable ASCII without spaces")
     return key
+
+
+def _check_names(origins: Iterable[str], hosts: Iterable[str], key: str | None) -> None:
+    """Raises DataError for an origin or a name that no browser would send, which would never fit."""
+    for origin in origins:
+        if origin == "*" and key is None:
+            raise DataError(f"--allow-origin '*' lets every web page read the answers; set {KEY}, or --api-key-file")
+        if origin != "*" and not re.fullmatch(r"[a-z][a-z0-9+.-]*://[^/\s]+", origin):
+            raise DataError(f"--allow-origin {origin!r}: expected SCHEME://NAME[:PORT], as in https://example.org")
+    for host in hosts:
+        if not re.fullmatch(r"[^/\s*]+", host):
+            raise DataError(f"--allow-host {host!r}: expected a name, as in pi.local")
 
 
 def listen(host: str, port: int) -> socket.socket:

@@ -5,7 +5,7 @@ from base64 import b64encode
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import chain
 from threading import Lock
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import anyio
 import numpy as np
@@ -19,10 +19,13 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from xsent import LinearClassifier, SearchIndex, SentenceEncoder, XsentError, say_nothing_close
+from xsent import Hit, LinearClassifier, SearchIndex, SentenceEncoder, XsentError, say_nothing_close
+from xsent_apps.server.about import about_routes
 from xsent_apps.server.requests import (
     DEFAULT,
+    FINGERPRINT,
     HEALTH,
+    SPLIT,
     ApiError,
     ClassifyForm,
     EmbeddingsForm,
@@ -31,6 +34,7 @@ from xsent_apps.server.requests import (
     Metrics,
     OnLong,
     SearchForm,
+    allow_origins,
     json_response,
     read_form,
 )
@@ -51,9 +55,10 @@ def create_app(
     indexes: Mapping[str, SearchIndex] | None = None,
     aliases: Iterable[str] = (),
     api_key: str | None = None,
-    on_long: OnLong = "error",
+    on_long: OnLong = "split",
     limits: Limits | None = None,
-    local_only: bool = False,
+    hosts: Iterable[str] | None = None,
+    origins: Sequence[str] = (),
 ) -> Starlette:
     """An application for any ASGI server.
 
@@ -65,7 +70,8 @@ def create_app(
         api_key: The key that clients must send; None lets everyone in.
         on_long: What a request to embed does with texts over `max_length` tokens unless it says so itself.
         limits: Beyond them requests are refused.
-        local_only: Refuse requests to another name than localhost.
+        hosts: Names besides localhost that requests may be sent to; None allows all.
+        origins: Origins of web pages that may read answers, such as https://example.org.
     """
     limits = limits or Limits()
     metrics = Metrics({"name": encoder.bundle.name, "fingerprint": encoder.fingerprint})
@@ -73,23 +79,26 @@ def create_app(
     routes = [
         Route("/v1/embeddings", service.embeddings, methods=["POST"]),
         Route("/v1/models", service.models),
+        Route("/v1/models/{id:path}", service.model),
         Route("/classify", service.classify, methods=["POST"]),
         Route("/search", service.search, methods=["POST"]),
         Route("/metrics", service.metrics),
         Route(HEALTH, service.health),
     ]
+    routes += about_routes(routes, encoder.bundle.name, needs_key=api_key is not None)
     gate = Middleware(
         Gate,
         places=encoder.threads + limits.queue,
         seconds=limits.seconds,
         api_key=api_key,
-        local_only=local_only,
+        hosts=hosts,
         paths=frozenset(route.path for route in routes),
         metrics=metrics,
     )
     refused = dict.fromkeys((ApiError, HTTPException, ClientDisconnect), _refused)
     failed = dict.fromkeys((XsentError, OSError, Exception), _failed)
-    return Starlette(routes=routes, middleware=[gate], exception_handlers={**refused, **failed})
+    middleware = [*allow_origins(origins), gate]
+    return Starlette(routes=routes, middleware=middleware, exception_handlers={**refused, **failed})
 
 
 async def _refused(request: Request, error: Exception) -> Response:
@@ -124,6 +133,7 @@ class Workers:
 
         Raises the first error of `work` and drops the rest; raises ClientDisconnect if the client has hung up.
         """
+        request.state.texts = len(items)  # for the log
         found: dict[int, R] = {}
         errors: list[Exception] = []
         starts = iter(range(0, len(items), TURN))
@@ -148,6 +158,47 @@ class Workers:
         return [found[start] for start in sorted(found)]
 
 
+class Used(NamedTuple):
+    """What texts took."""
+
+    tokens: int
+    split: int  # texts that were split
+
+
+class ServedIndex:
+    """An index that is read again once it has changed on the disk; threads may share it."""
+
+    def __init__(self, index: SearchIndex, encoder: SentenceEncoder) -> None:
+        index.state.check_fingerprint(encoder.fingerprint, index.path)
+        self._index = index
+        self._encoder = encoder
+        self._lock = Lock()
+        self._problem = ""  # why it could not be read again
+
+    def search(self, queries: Sequence[str], form: SearchForm) -> list[list[Hit]]:
+        """The hits of every query."""
+        with self._lock:
+            if self._index.has_changed():
+                self._read_again()
+            return self._index.search(
+                self._encoder, queries, form.k, exact=form.exact, words=form.words, least=form.least
+            )
+
+    def _read_again(self) -> None:
+        """Open the index; where that fails, the older one goes on to answer, and the log says so once."""
+        old = self._index
+        try:
+            index = SearchIndex(old.path)
+            index.state.check_fingerprint(self._encoder.fingerprint, index.path)
+        except (XsentError, OSError) as error:
+            if self._problem != str(error):
+                logger.warning("the index as it was before is searched: %s", error)
+            self._problem = str(error)
+            return
+        self._index, self._problem = index, ""
+        old.close()
+
+
 class Service:
     """Answers the requests of each route."""
 
@@ -163,7 +214,7 @@ class Service:
     ) -> None:
         self._encoder = encoder
         self._heads = heads
-        self._indexes = {name: (index, Lock()) for name, index in indexes.items()}
+        self._indexes = {name: ServedIndex(index, encoder) for name, index in indexes.items()}
         self._on_long = on_long
         self._limits = limits
         self._metrics = metrics
@@ -171,8 +222,6 @@ class Service:
         self._name = encoder.bundle.name
         self._names = {self._name, DEFAULT, *aliases}
         self._widths = sorted({*encoder.bundle.trained.prefixes, encoder.dim})
-        for index in indexes.values():
-            index.state.check_fingerprint(encoder.fingerprint, index.path)
 
     async def embeddings(self, request: Request) -> Response:
         """Vectors, as OpenAI's clients read them."""
@@ -183,13 +232,13 @@ class Service:
             message = f"dimensions: {form.dimensions} is none of those that this model was trained for: {widths}"
             raise ApiError(400, message, param="dimensions")
         options = {"truncate_dim": form.dimensions, "on_long": form.on_long or self._on_long}
-        vectors, tokens = await self._encode(form.input, request, options)
+        vectors, used = await self._encode(form.input, request, options)
         if form.encoding_format == "base64":
             embeddings = [b64encode(vector.astype("<f4").tobytes()).decode() for vector in vectors]
         else:
             embeddings = vectors.tolist()
         data = [{"object": "embedding", "index": row, "embedding": one} for row, one in enumerate(embeddings)]
-        return self._reply(data, tokens)
+        return self._reply(data, used)
 
     async def classify(self, request: Request) -> Response:
         """Labels of texts or of pairs."""
@@ -202,28 +251,24 @@ class Service:
                 raise ApiError(400, f"input[{row}]: the head {name!r} takes {expected}", param="input")
         texts = [*chain.from_iterable(form.input)]
         self._check(form.model, len(texts), "input")
-        vectors, tokens = await self._encode(texts, request, {"on_long": "split"})
+        vectors, used = await self._encode(texts, request, {"on_long": "split"})
         if head.pairs:
             vectors = vectors.reshape(-1, 2, self._encoder.dim)
         data = [
             {"index": row, "label": label, "probability": probability}
             for row, (label, probability) in enumerate(head.answers(vectors, unknown=form.unknown))
         ]
-        return self._reply(data, tokens, head=name)
+        return self._reply(data, used, head=name)
 
     async def search(self, request: Request) -> Response:
         """Lines of an index."""
         form = await read_form(SearchForm, request, self._limits.bytes)
-        name, (index, lock) = _choose(self._indexes, form.index, "index")
+        name, index = _choose(self._indexes, form.index, "index")
         self._check(form.model, len(form.query) * form.k, "k")
 
-        def find(first: int, queries: Sequence[str]) -> tuple[list[list[Any]], int]:
-            tokens = self._count(first, queries, "query", self._limits.length)
-            with lock:  # `search` opens an index again that has changed
-                found = index.search(
-                    self._encoder, queries, form.k, exact=form.exact, words=form.words, least=form.least
-                )
-            return found, tokens
+        def find(first: int, queries: Sequence[str]) -> tuple[list[list[Hit]], Used]:
+            used = self._count(first, queries, "query", self._limits.length)
+            return index.search(queries, form), used
 
         turns = await self._workers.map(find, form.query, request)
         hits = chain.from_iterable(found for found, _ in turns)
@@ -231,16 +276,18 @@ class Service:
             {"index": row, "query": query, "hits": [vars(hit) for hit in found], "note": say_nothing_close(found)}
             for row, (query, found) in enumerate(zip(form.query, hits, strict=True))
         ]
-        return self._reply(data, sum(tokens for _, tokens in turns), index=name)
+        return self._reply(data, [used for _, used in turns], index=name)
 
     async def models(self, _: Request) -> Response:
         """The model under all its names, as OpenAI lists models."""
-        encoder = self._encoder
-        facts = {"fingerprint": encoder.fingerprint, "dimensions": self._widths, "max_length": encoder.max_length}
-        facts |= {"languages": encoder.languages, "heads": [*self._heads], "indexes": [*self._indexes]}
         names = [self._name, *sorted(self._names - {self._name, DEFAULT})]
-        data = [{"id": name, "object": "model", "created": 0, "owned_by": "xsent", **facts} for name in names]
-        return json_response({"object": "list", "data": data})
+        return json_response({"object": "list", "data": [self._about(name) for name in names]})
+
+    async def model(self, request: Request) -> Response:
+        """The model under one of its names."""
+        name = request.path_params["id"]
+        self._check(name, 0, "")
+        return json_response(self._about(name))
 
     async def health(self, _: Request) -> Response:
         """Whether it runs, and with which model."""
@@ -252,34 +299,43 @@ class Service:
 
     async def _encode(
         self, texts: list[str], request: Request, options: dict[str, Any]
-    ) -> tuple[NDArray[np.float32], int]:
-        """Vectors [n, D] and the number of all tokens."""
+    ) -> tuple[NDArray[np.float32], list[Used]]:
+        """Vectors [n, D], and what the turns took."""
         longest = self._limits.length
         if options["on_long"] == "error":
             longest = min(longest, self._encoder.max_length)
 
-        def encode(first: int, some: Sequence[str]) -> tuple[NDArray[np.float32], int]:
-            tokens = self._count(first, some, "input", longest)
-            return self._encoder.encode(some, **options), tokens
+        def encode(first: int, some: Sequence[str]) -> tuple[NDArray[np.float32], Used]:
+            used = self._count(first, some, "input", longest)
+            return self._encoder.encode(some, **options), used
 
         turns = await self._workers.map(encode, texts, request)
-        return np.concatenate([vectors for vectors, _ in turns]), sum(tokens for _, tokens in turns)
+        return np.concatenate([vectors for vectors, _ in turns]), [used for _, used in turns]
 
-    def _count(self, first: int, texts: Sequence[str], param: str, longest: int) -> int:
-        """Number of tokens of the texts. Raises ApiError if one is empty or too long."""
-        total = 0
+    def _about(self, name: str) -> dict[str, Any]:
+        """What is known about the model, called by this name."""
+        encoder = self._encoder
+        facts = {"fingerprint": encoder.fingerprint, "dimensions": self._widths, "max_length": encoder.max_length}
+        facts |= {"languages": encoder.languages, "heads": [*self._heads], "indexes": [*self._indexes]}
+        return {"id": name, "object": "model", "created": 0, "owned_by": "xsent", **facts}
+
+    def _count(self, first: int, texts: Sequence[str], param: str, longest: int) -> Used:
+        """What the texts take. Raises ApiError if one is empty or too long."""
+        total = split = 0
         for row, text in enumerate(texts, first):
             tokens = self._encoder.count_tokens(text)
             if not tokens:
                 raise ApiError(400, f"{param}[{row}] has no text in it: leave it out", param=param)
             if tokens > longest:
                 message = f"{param}[{row}] has {tokens:,} tokens, at most {longest:,} fit; shorten it"
-                more = ', or send "on_long": "split"' if longest < self._limits.length else ""
+                more = ', send "on_long": "split", or start the server with --on-long split'
+                more = more if longest < self._limits.length else ""
                 raise ApiError(400, message + more, param=param, code="context_length_exceeded")
             total += tokens
+            split += tokens > self._encoder.max_length
         self._metrics.texts.inc(len(texts))
         self._metrics.tokens.inc(total)
-        return total
+        return Used(total, split)
 
     def _check(self, model: str, items: int, param: str) -> None:
         """Raises ApiError if the model has another name or there are too many items."""
@@ -292,10 +348,12 @@ class Service:
             message = f"{items:,} {what}; at most {self._limits.items:,} in one request"
             raise ApiError(400, message, param=param, code="too_many")
 
-    def _reply(self, data: list[dict[str, Any]], tokens: int, **named: str) -> Response:
+    def _reply(self, data: list[dict[str, Any]], used: list[Used], **named: str) -> Response:
+        tokens = sum(some.tokens for some in used)
+        split = sum(some.split for some in used)
         usage = {"prompt_tokens": tokens, "total_tokens": tokens}
         content = {"object": "list", "data": data, "model": self._name, **named, "usage": usage}
-        return json_response(content, headers={"X-Xsent-Fingerprint": self._encoder.fingerprint})
+        return json_response(content, headers={FINGERPRINT: self._encoder.fingerprint, SPLIT: str(split)})
 
 
 def _choose(known: Mapping[str, T], name: str | None, kind: str) -> tuple[str, T]:

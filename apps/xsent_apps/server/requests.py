@@ -1,27 +1,40 @@
 """Requests and their answers: fields as OpenAI's embeddings have them and our own, limits, errors in OpenAI's form."""
 
 import hmac
+import json
+import logging
 import re
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from time import perf_counter
 from typing import Annotated, Any, Literal, TypeVar
 
 import anyio
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Info, ProcessCollector, generate_latest
-from pydantic import BaseModel, BeforeValidator, ConfigDict, FailFast, Field, ValidationError
-from pydantic_core import ErrorDetails, to_json
+from pydantic import BaseModel, BeforeValidator, ConfigDict, FailFast, Field, ValidationError, model_validator
+from pydantic_core import to_json
 from starlette.datastructures import Headers
+from starlette.middleware import Middleware
+from starlette.middleware.cors import CORSMiddleware
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from xsent.cli.terminal import plain
+
 OnLong = Literal["error", "split"]  # not "warn": nobody would see that a text was cut
 DEFAULT = "default"  # a name that every model answers to
-HEALTH = "/health"  # needs no key: service monitors have none
+HEALTH = "/health"
+FINGERPRINT, SPLIT = "X-Xsent-Fingerprint", "X-Xsent-Split"  # headers of answers
+OPEN = frozenset({HEALTH, "/", "/openapi.json"})  # need no key: monitors and browsers have none; nothing secret there
 BODY_SECONDS = 30  # for a client to send its body
 BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 120)  # seconds
 
-_LOOPBACK = re.compile(r"(localhost|127\.0\.0\.1|\[::1\])(:\d+)?", re.IGNORECASE)  # as the header Host names it
+_LOCAL = frozenset({"localhost", "127.0.0.1", "[::1]"})  # as the header Host names this machine
+_SURROGATE = re.compile("[\ud800-\udfff]")
+_PORT = re.compile(r":\d+$")
+
+logger = logging.getLogger(__name__)
 
 AnyForm = TypeVar("AnyForm", bound="Form")
 
@@ -77,18 +90,31 @@ def _groups(value: object) -> object:
     return [[text] if isinstance(text, str) else text for text in texts] if isinstance(texts, list) else texts
 
 
+Texts = Annotated[list[str], FailFast(), BeforeValidator(_texts, json_schema_input_type=str | list[str])]
+_Groups = str | list[str] | list[tuple[str, str]]
+
+
 class Form(BaseModel):
-    """Fields of a request; a misspelt one is refused."""
+    """Fields of a request; a misspelt one is refused, one that is null counts as left out."""
 
     model_config = ConfigDict(strict=True, extra="forbid")
 
     model: str = DEFAULT
 
+    @model_validator(mode="before")
+    @classmethod
+    def _without_null(cls, fields: object) -> object:
+        if not isinstance(fields, dict):
+            return fields
+        return {name: value for name, value in fields.items() if value is not None}
+
 
 class EmbeddingsForm(Form):
-    """Fields of `/v1/embeddings`."""
+    """Fields of `/v1/embeddings`; others are ignored, because programs send those of other servers."""
 
-    input: Annotated[list[str], FailFast(), BeforeValidator(_texts)]
+    model_config = ConfigDict(extra="ignore")
+
+    input: Texts
     encoding_format: Literal["float", "base64"] = "float"
     dimensions: int | None = None
     user: str | None = None  # OpenAI's; ignored
@@ -98,7 +124,7 @@ class EmbeddingsForm(Form):
 class ClassifyForm(Form):
     """Fields of `/classify`; the input has groups of one text, or of two for a head of pairs."""
 
-    input: Annotated[list[list[str]], FailFast(), BeforeValidator(_groups)]
+    input: Annotated[list[list[str]], FailFast(), BeforeValidator(_groups, json_schema_input_type=_Groups)]
     head: str | None = None
     unknown: float | None = Field(None, ge=0, le=1)  # see `LinearClassifier.predict`
 
@@ -106,12 +132,15 @@ class ClassifyForm(Form):
 class SearchForm(Form):
     """Fields of `/search`."""
 
-    query: Annotated[list[str], FailFast(), BeforeValidator(_texts)]
+    query: Texts
     k: int = Field(10, ge=1)
     index: str | None = None
     exact: bool = False
     words: bool = True
     least: float | None = None
+
+
+FORMS: dict[str, type[Form]] = {"/v1/embeddings": EmbeddingsForm, "/classify": ClassifyForm, "/search": SearchForm}
 
 
 async def read_form(kind: type[AnyForm], request: Request, limit: int) -> AnyForm:
@@ -121,17 +150,35 @@ async def read_form(kind: type[AnyForm], request: Request, limit: int) -> AnyFor
         return kind.model_validate_json(body)
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
-    place = _place(first)
+    place = _place(first["loc"])
     reason = first["msg"].removeprefix("Value error, ")
     if first["type"] == "extra_forbidden":
         reason = f"there is no such field; there are {', '.join(kind.model_fields)}"
+    if first["type"] == "json_invalid" and (found := _half_character(body)):
+        place = found
+        reason = "half of a character (a lone surrogate such as \\ud800); send whole ones"
     raise ApiError(400, f"{place}: {reason}" if place else reason, param=place or None)
 
 
-def _place(error: ErrorDetails) -> str:
-    """Where the error is, as in `input[3]`."""
-    names = (f"[{part}]" if isinstance(part, int) else f".{part}" for part in error["loc"])
+def _place(parts: Iterable[int | str]) -> str:
+    """Where something is, as in `input[3]`."""
+    names = (f"[{part}]" if isinstance(part, int) else f".{part}" for part in parts)
     return "".join(names).removeprefix(".")[:100]
+
+
+def _half_character(body: bytearray) -> str:
+    """Where a text with a lone surrogate is; pydantic's reader of JSON refuses it without saying that."""
+
+    def find(value: object, *place: int | str) -> str:
+        if isinstance(value, str):
+            return _place(place) if _SURROGATE.search(value) else ""
+        parts = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+        return next(filter(None, (find(part, *place, key) for key, part in parts)), "")
+
+    try:
+        return find(json.loads(body))
+    except (ValueError, RecursionError):
+        return ""
 
 
 async def _read_body(request: Request, limit: int) -> bytearray:
@@ -174,6 +221,23 @@ class Metrics:
         return generate_latest(self._registry)
 
 
+def allow_origins(origins: Sequence[str]) -> list[Middleware]:
+    """What lets web pages of these origins read answers; before the gate, since browsers ask first without a key."""
+    cors = Middleware(
+        CORSMiddleware,
+        allow_origins=origins,
+        allow_methods=["GET", "POST"],
+        allow_headers=["*"],
+        expose_headers=[FINGERPRINT, SPLIT],
+    )
+    return [cors] if origins else []
+
+
+def host_name(host: str) -> str:
+    """The name in a header Host, to be compared: without its port, in small letters."""
+    return _PORT.sub("", host).lower()
+
+
 class _Answer:
     """Sends an answer and notes its status."""
 
@@ -187,9 +251,9 @@ class _Answer:
 
 
 class Gate:
-    """Middleware that counts requests, and refuses at once those that cannot be served, so that nothing piles up.
+    """Middleware that counts and logs requests, and refuses at once those that cannot be served.
 
-    A request keeps its place until its answer is sent, since a slow reader holds memory too.
+    So nothing piles up. A request keeps its place until its answer is sent, since a slow reader holds memory too.
     """
 
     def __init__(
@@ -199,7 +263,7 @@ class Gate:
         places: int,
         seconds: float,
         api_key: str | None,
-        local_only: bool,
+        hosts: Iterable[str] | None,
         paths: frozenset[str],
         metrics: Metrics,
     ) -> None:
@@ -207,10 +271,11 @@ class Gate:
         self._places = places  # for requests at work and waiting
         self._seconds = seconds  # that a request may take
         self._bearer = f"Bearer {api_key}".encode() if api_key else None
-        self._local_only = local_only
+        self._hosts = None if hosts is None else _LOCAL | {host_name(name) for name in hosts}
         self._paths = paths  # counted by name; all others count as one
         self._metrics = metrics
         self._inside = 0
+        self._full = False  # since requests were refused, until half of the places are free
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve or refuse one request, and count it."""
@@ -221,7 +286,7 @@ class Gate:
         answer = _Answer(send)
         began = perf_counter()
         try:
-            if scope["path"] == HEALTH:
+            if scope["path"] in OPEN:
                 await self._app(scope, receive, answer)
             elif error := self._refusal(scope):
                 with anyio.move_on_after(BODY_SECONDS):  # a client that is still sending would not see the answer
@@ -233,8 +298,13 @@ class Gate:
             else:
                 await self._serve(scope, receive, answer)
         finally:
-            self._metrics.requests.labels(path, answer.status or 500).inc()  # without an answer it was a bug
-            self._metrics.seconds.labels(path).observe(perf_counter() - began)
+            seconds = perf_counter() - began
+            status = answer.status or 500  # without an answer it was a bug
+            self._metrics.requests.labels(path, status).inc()
+            self._metrics.seconds.labels(path).observe(seconds)
+            texts = scope.get("state", {}).get("texts", 0)
+            named = plain(scope["path"][:100])
+            logger.info("%s %s %d, %.1f ms, texts: %d", scope["method"], named, status, 1000 * seconds, texts)
 
     async def _serve(self, scope: Scope, receive: Receive, answer: _Answer) -> None:
         """Serve one request within its time."""
@@ -255,6 +325,7 @@ class Gate:
         finally:
             self._inside -= 1
             self._metrics.inside.set(self._inside)
+            self._full = self._full and self._inside > self._places // 2
 
     def _refusal(self, scope: Scope) -> ApiError | None:
         headers = Headers(scope=scope)
@@ -266,10 +337,14 @@ class Gate:
             return ApiError(401, expected, code="invalid_api_key")
         host = headers.get("host", "")
         # A web page can point its own name to this machine, and would read answers meant for programs here.
-        if self._local_only and not _LOOPBACK.fullmatch(host):
-            return ApiError(403, f"{host[:100]!r} is not localhost; a server that has other names needs an API key")
+        if self._hosts is not None and host_name(host) not in self._hosts:
+            advice = "start the server with --allow-host and this name, or with an API key"
+            return ApiError(403, f"{host[:100]!r} is not among {', '.join(sorted(self._hosts))}; {advice}")
         # Not 429, which would say that this client asks too often. OpenAI's clients try again after both.
         if scope["method"] == "POST" and self._inside >= self._places:
+            if not self._full:
+                logger.warning("all %d places are taken: more requests get 503; --queue makes room", self._places)
+            self._full = True
             message = f"{self._inside} at once are all that this server takes; try again soon"
             return ApiError(503, message, code="overloaded")
         return None

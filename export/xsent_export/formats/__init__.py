@@ -1,4 +1,4 @@
-"""Folders for other tools: onnxruntime, sentence-transformers, transformers.js, llama.cpp; and OpenVINO's files.
+"""Folders for other tools, such as onnxruntime, sentence-transformers, transformers.js; and OpenVINO's files.
 
 sentence-transformers loads its folder with its own modules: no code and no pickle of ours. An encoder with layers is a
 BERT; its weights have their usual names, so that every tool that reads a BERT reads them.
@@ -38,6 +38,8 @@ from xsent.open_model import SupportsEncode
 from xsent.similarity import unit_rows
 from xsent.tokenizer import Tokenizer
 from xsent_export.formats.gguf import LlamaEncoder, write_gguf
+from xsent_export.formats.text import GRAPH as TEXT_GRAPH
+from xsent_export.formats.text import TextEncoder, write_text
 from xsent_export.formats.tokenizer import TOKENIZER_CONFIG, write_tokenizer
 from xsent_export.graph import INPUT, MASK, OUTPUT, READOUT, BatchGraph, EncoderGraph, write_batch_graph
 from xsent_export.options import BundleSpec, Precision
@@ -187,6 +189,7 @@ WRITERS = {
     "sentence-transformers": write_sentence_transformers,
     "web": write_web,
     "gguf": write_gguf,
+    "text": write_text,
 }
 
 
@@ -194,6 +197,8 @@ def open_foreign(checkpoint: Checkpoint, spec: BundleSpec, folder: Path) -> Supp
     """The encoder in a folder, as the other tool will run it; None where that tool is not installed."""
     for file in folder.glob("*.gguf"):
         return LlamaEncoder(file) if find_spec("llama_cpp") else None
+    if (text := folder / TEXT_GRAPH).is_file():
+        return TextEncoder(text)
     graph = next(folder.rglob("*.onnx"), None)
     if graph is None:  # sentence-transformers has the float32 weights as they are; only pieces can be missing
         return CheckpointEncoder(checkpoint, depth=spec.num_layers, dim=spec.dim)

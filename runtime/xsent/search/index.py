@@ -132,8 +132,9 @@ class SearchIndex:
     """An index on disk, opened for searching; made by `xsent.build_index` or `xsent index`.
 
     Vectors and texts stay on disk and are read in blocks, or only where the graph leads. It answers from the index as
-    it was when it was opened, also while lines are added or after another index replaces it. Threads that share one
-    need a lock around `search`: it opens an index again whose documents have changed.
+    it was when it was opened, also while lines are added or after another index replaces it; `has_changed` says
+    whether it should be opened again. Threads that share one need a lock around `search`: it opens an index again whose
+    documents have changed.
     """
 
     def __init__(self, path: str | Path) -> None:
@@ -208,6 +209,10 @@ class SearchIndex:
         if exact or self._graph is None or _SPARE * k >= self.state.graph:
             return self._exact(vectors, k)
         return self._approximate(self._graph, vectors, k)
+
+    def has_changed(self) -> bool:
+        """Whether another index is at its path, or something was written to it since it was opened; a cheap look."""
+        return not self._database.path.exists() or self._database.version() != self._version
 
     def verify(self) -> None:
         """Read everything and compare it with its checksums. Raises DataError that names the damaged file."""
@@ -311,12 +316,12 @@ class SearchIndex:
 
     def _open_once(self) -> None:
         self._database = IndexDatabase(self.path)
+        self._version = self._database.version()  # first: what is written from now on counts as a change
         state = self._database.complete_state()
         if not state.dim:
             raise self._database.damaged("vectors of no dimension")
         self.state = state  # what the index says about itself
         self._has_documents = self._database.has_documents()
-        self._version = self._database.version()
         self._vectors = Float16Rows(self.path / VECTORS, state.rows, state.dim)
         self.live = np.ones(state.rows, bool)  # rows [n] that are of no removed document
         for first, count in self._database.removed():
