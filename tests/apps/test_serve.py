@@ -319,6 +319,7 @@ def test_the_log_has_a_line_for_each_request_without_its_texts(mini_bundle: Path
         assert process.stderr
         address = process.stderr.readline().decode().split(" on ")[1].split(";")[0]
         post(f"{address}{EMBED}?key=secret", json={"input": ["secret", "Anna"]}, headers={"Authorization": "secret"})
+        get(f"{address}/health")
         get(f"{address}/no%0Asuch")
         process.terminate()
         lines = process.stderr.read().decode().splitlines()

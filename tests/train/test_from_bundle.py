@@ -128,7 +128,6 @@ def test_4_bits_are_not_forced_on_what_cannot_have_them(mini_checkpoint: Path) -
     read = load_checkpoint(mini_checkpoint)
     read = replace(read, about={**read.about, "precision": "int4-table"})
     assert ExportOptions().spec(read).precision == "int4-table"
-    assert ExportOptions(format="sentence-transformers").spec(read).precision == "int8"
     stages = [{"name": "t", "num_layers": 2, "steps": 7, "prefixes": [15]}]
     odd = replace(read, about={**read.about, "recipe": {"stages": stages}})
     assert ExportOptions(dim=15).spec(odd).precision == "int8"

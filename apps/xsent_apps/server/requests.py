@@ -303,8 +303,9 @@ class Gate:
             self._metrics.requests.labels(path, status).inc()
             self._metrics.seconds.labels(path).observe(seconds)
             texts = scope.get("state", {}).get("texts", 0)
-            named = plain(scope["path"][:100])
-            logger.info("%s %s %d, %.1f ms, texts: %d", scope["method"], named, status, 1000 * seconds, texts)
+            if scope["path"] != HEALTH:  # what watches the server asks for it twice a minute
+                named = plain(scope["path"][:100])
+                logger.info("%s %s %d, %.1f ms, texts: %d", scope["method"], named, status, 1000 * seconds, texts)
 
     async def _serve(self, scope: Scope, receive: Receive, answer: _Answer) -> None:
         """Serve one request within its time."""
