@@ -188,7 +188,7 @@ def _regular_file(path: Path) -> os.stat_result | None:
 def notes(
     folder: Annotated[Path, typer.Argument(help="A folder with texts, pages, mails, subtitles, PDF, .docx and .odt.")],
     query: Annotated[str | None, typer.Argument(help="In any language of the model; without it, only update.")] = None,
-    k: Annotated[int, typer.Option("--k", "-k", min=1, help="Passages to find.")] = 5,
+    k: Annotated[int, typer.Option("--top-k", "-n", "--k", "-k", min=1, help="Passages to find.")] = 5,
     index: Annotated[Path | None, typer.Option(help=f"The index; default: {INDEX} in the folder.")] = None,
     update: Annotated[bool, typer.Option(help="Look for new, changed and deleted files first.")] = True,
     words: WordsOption = True,

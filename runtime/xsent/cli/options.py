@@ -78,7 +78,7 @@ class QueryCommand(TyperCommand):
             return super().parse_args(ctx, args)
         except Exception as error:
             if getattr(error, "option_name", None):  # of click's NoSuchOption
-                error.message += " A query that begins with - stands after --, as in -- QUERY."  # type: ignore[attr-defined]
+                error.message += ". A query that begins with - stands after --, as in -- QUERY."  # type: ignore[attr-defined]
             raise
 
 
