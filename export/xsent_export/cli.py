@@ -23,7 +23,7 @@ app = typer.Typer(context_settings=CONTEXT, add_completion=False, rich_markup_mo
 @app.command(epilog="Example: xsent-export runs/builtin/checkpoints/final-0000000 my-model --int8")
 @one_line_errors()
 def run_export(
-    checkpoint: Annotated[Path, typer.Argument(help="A checkpoint folder of xsent-train, or a bundle.")],
+    checkpoint: Annotated[Path, typer.Argument(help="A checkpoint of xsent-train, a run (its last one), or a bundle.")],
     out: Annotated[Path, typer.Argument(help="The bundle folder to make.")],
     format: Annotated[
         Literal["bundle", "openvino", "onnx", "sentence-transformers", "web", "gguf", "text", "teacher"],

@@ -39,7 +39,7 @@ from xsent_export.parity import (
     measure_parity,
 )
 from xsent_export.quantization import ActivationStats, calibrate_checkpoint
-from xsent_train.checkpoint import Checkpoint, CheckpointEncoder, open_checkpoint
+from xsent_train.checkpoint import Checkpoint, CheckpointEncoder, last_finished, open_checkpoint
 from xsent_train.model import Encoder, ModelConfig
 from xsent_train.teacher.bert import MODULES
 
@@ -64,6 +64,9 @@ def export(source: Path, out: Path, options: ExportOptions = DEFAULTS) -> Export
         import_openvino("export")
     if (source / MODULES).is_file():
         raise DataError(f"{source}: a model of sentence-transformers; --format teacher makes a teacher of it")
+    if (source / "checkpoints").is_dir():
+        source = last_finished(source)
+        logger.info("exporting %s", source)
     with TemporaryDirectory() as folder:  # for the checkpoint that a bundle becomes
         checkpoint = open_checkpoint(source, Path(folder) / "checkpoint")
         return _export(checkpoint, out, options)

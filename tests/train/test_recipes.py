@@ -24,6 +24,7 @@ MEANING = {
     "static": "66a2955fbe61",
     "tan2022": "33965b40ad6e",
     "teachers": "c5dbe059364b",
+    "tiny": "3967fbe604f0",
     "wei2020": "97e64de7b38e",
 }
 SMALL = {"batch_size": 8, "window": 2, "clusters": 3}

@@ -1,5 +1,6 @@
 """Growing a vocabulary and a checkpoint by a language: what is new, and that nothing old moves."""
 
+import re
 from pathlib import Path
 
 import numpy as np
@@ -108,6 +109,24 @@ def test_what_cannot_grow_is_refused(old: Path, tmp_path: Path) -> None:
         grow_vocabulary(old, iter(DUTCH), out, size=5_000_000_000, keep=[], threads=1)
     assert not out.exists()
     assert 0 < grow(old, ["xyxyx"], out, []) < 10  # little text gives fewer pieces
+
+
+@pytest.mark.parametrize(("size", "bound"), [(5000, "or less, or take more text"), (265, "or more")])
+def test_a_size_that_is_not_possible_is_refused_with_one_that_is(size: int, bound: str, tmp_path: Path) -> None:
+    path = tmp_path / "sentencepiece.model"
+    with pytest.raises(DataError, match=rf"set vocabulary.size to \d+ {bound}$") as raised:
+        train_vocabulary(iter(OLD_TEXT), path, size=size, threads=1)
+    assert not re.search(r"src/|INTERNAL", str(raised.value)) and not path.exists()
+    possible = int(re.findall(r"\d+", str(raised.value))[-1])
+    train_vocabulary(iter(OLD_TEXT), path, size=possible, threads=1)
+    assert len(processor(path)) == possible
+    with pytest.raises(DataError, match=f"to {possible} {bound}"):
+        train_vocabulary(iter(OLD_TEXT), path, size=possible + (1 if size > possible else -1), threads=1)
+
+
+def test_the_setting_of_a_new_language_is_named(old: Path, tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"set --pieces to \d+ or more"):
+        grow_vocabulary(old, iter(DUTCH), tmp_path / "grown.model", size=265, keep=[], threads=1)
 
 
 def test_the_first_rows(old: Path) -> None:

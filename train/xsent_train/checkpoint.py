@@ -220,6 +220,19 @@ def stage_folders(run: Path, stage: str) -> list[Path]:
     return [path for _, path in sorted((int(match[1]), path) for match, path in found)]
 
 
+def last_finished(run: Path) -> Path:
+    """The last checkpoint of the last stage that a run has finished. Raises DataError if none is finished."""
+    finished = {}
+    for file in run.glob(f"checkpoints/[!.]*/{ABOUT}"):
+        about = read_about(file.parent)
+        stages = about.get("recipe", {}).get("stages")  # up to its own
+        if stages and about["step"] == stages[-1]["steps"]:
+            finished[len(stages)] = file.parent
+    if not finished:
+        raise DataError(f"{run}: no stage is finished; train on, or name a folder in {run / 'checkpoints'}")
+    return finished[max(finished)]
+
+
 def average_checkpoints(checkpoints: Sequence[Checkpoint], shares: Sequence[float]) -> Checkpoint:
     """The mean of checkpoints of one training, in the weights that all of them have (Wortsman et al. 2022).
 

@@ -205,6 +205,18 @@ def vocabulary(config: Config, data: Data = Path(), out: Out = None, threads: Th
     typer.echo(prepared.tokenizer)
 
 
+@app.command("plot")
+@one_line_errors()
+def plot(run: Annotated[Path, typer.Argument(help="Folder of the run.")]) -> None:
+    """Draw the losses and P@1 of a training, finished or not, from RUN/log.jsonl to RUN/log.png.
+
+    Example: xsent-train plot runs/builtin
+    """
+    from xsent_train.plot import plot_log
+
+    typer.echo(plot_log(run))
+
+
 @app.command("unpack-e5")
 @one_line_errors()
 def unpack(

@@ -81,9 +81,11 @@ class CorpusSurvey:
 
     def __init__(self, pairs: TrainingPairs, limit: int) -> None:
         self.counts = Counter[Cell]()
+        self.english_alone = 0  # lines
         self._limit = limit
         self._held_out = defaultdict[Cell, Sample[Pair]](partial(Sample, limit))
         for number, pair in enumerate(pairs.corpus):
+            self.english_alone += pair.alone and pair.language == ENGLISH
             if pairs.held_out(pair):
                 self._held_out[pair.cell].add((pair.digest, number), pair)
             else:
@@ -121,12 +123,17 @@ def prepare(
     pairs = TrainingPairs(Corpus(files, frozenset(recipe.languages)), recipe.corpus.validation_share)
     logger.info("reading %s", ", ".join(str(file) for file in files))
     survey = CorpusSurvey(pairs, recipe.corpus.validation_pairs)
+    if count := survey.english_alone:
+        logger.info("%s lines have two fields, or en and no translation: read as English alone", f"{count:,}")
     sources = {source for source, _ in survey.counts}
     if unknown := sorted(set(recipe.corpus.weights) - sources):
         known = ", ".join(sorted(sources))
         raise DataError(f"weights name sources that no pair has: {', '.join(unknown)}; there are {known}")
     shares = cell_shares(survey.counts, temperature=recipe.corpus.temperature, weights=recipe.corpus.weights)
-    write_pairs(validation, survey.validation(recipe.languages, shares))
+    held_out = list(survey.validation(recipe.languages, shares))
+    write_pairs(validation, held_out)
+    found = Counter(pair.language for pair in held_out)
+    logger.info("held out: %s", ", ".join(f"{language} {count:,}" for language, count in found.items()))
     made_for = run / "sentencepiece.key"
     if not tokenizer.exists() or not made_for.exists() or made_for.read_text() != key:
         made_for.unlink(missing_ok=True)

@@ -6,6 +6,7 @@ their ids and scores, and a new piece that would cut old text in another way is 
 
 import io
 import logging
+import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -17,7 +18,7 @@ import sentencepiece as spm
 from numpy.typing import NDArray
 from sentencepiece import sentencepiece_model_pb2
 
-from xsent.errors import DataError
+from xsent.errors import DataError, in_one_line
 from xsent.files.atomic import as_data_error, atomic_file
 from xsent_train.data.corpus import Pair
 from xsent_train.data.filtering import read_script
@@ -31,6 +32,13 @@ MASK_PIECE = "[MASK]"
 # A model's file as a protobuf message, to read and to change its pieces. Made while it is imported: no type is known.
 ModelProto: Any = sentencepiece_model_pb2.ModelProto  # type: ignore[attr-defined]
 SentencePiece = ModelProto.SentencePiece
+
+# What SentencePiece says, and what we say.
+REFUSALS = {
+    r"too high .* <= (\d+)": "the text has {0} at most; set {setting} to {0} or less, or take more text",
+    r"required_chars\. \d+ vs (\d+)": "bytes and characters alone are {0}; set {setting} to {0} or more",
+    r"sentences_\.empty\(\)": "there is no sentence to train it on",
+}
 
 Piece = tuple[str, float]  # its text, where a space is written ▁, and its log-probability
 
@@ -77,7 +85,11 @@ def train_vocabulary(text: Iterator[str], path: Path, *, size: int, threads: int
             minloglevel=1,
         )
     except (RuntimeError, ValueError) as error:  # the latter of a size that is no 32-bit number
-        raise DataError(f"no vocabulary of {size} pieces could be trained: {error}") from error
+        why, setting = in_one_line(error), "vocabulary.size" if exact else "--pieces"
+        for pattern, words in REFUSALS.items():
+            if match := re.search(pattern, why):
+                why = words.format(*match.groups(), setting=setting)
+        raise DataError(f"no vocabulary of {size} pieces could be trained: {why}") from error
     with atomic_file(path) as file:
         file.write(model.getvalue())
 

@@ -1,0 +1,114 @@
+"""The first training, as its page has it, and what a run says of itself."""
+
+import json
+import logging
+import shlex
+import sys
+from pathlib import Path
+
+import pytest
+from commands import Runner, write_lines
+from pages import ROOT, blocks
+from toy import write_toy_recipe
+from trainings import command, export_command
+
+from xsent.errors import DataError
+from xsent_train.checkpoint import ABOUT, FORMAT_VERSION, last_finished, load_checkpoint
+from xsent_train.data.preparation import prepare
+from xsent_train.recipe import load_recipe
+
+FACTS = {"format_version": FORMAT_VERSION, "name": "toy", "languages": ["en"], "licence": "CC0-1.0", "model": {}}
+MEASURED = {"align": 2.5, "p1": {"fr": 5.0, "de": 7.0}, "loss": {"fr": 3.0, "de": 4.0}}
+
+
+def test_the_page_of_the_first_training_can_be_followed(
+    tmp_path: Path, run: Runner, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    monkeypatch.chdir(tmp_path)
+    Path("train").symlink_to(ROOT / "train")
+    _, train, export, similarity = next(blocks("docs/train.md", "sh")).text.splitlines()
+    assert command(*shlex.split(train)[1:], "--threads", 1)[:2] == (0, "runs/tiny/checkpoints/final-0000060\n")
+    assert caplog.text.count("held out: fr 200, de 200\n") == 1
+    assert "English alone" not in caplog.text
+    scores = load_checkpoint(Path("runs/tiny/checkpoints/final-0000060")).about["validation"]["p1"]
+    assert min(scores.values()) > 98
+    assert export_command(*shlex.split(export)[1:])[0] == 0
+    assert "exporting runs/tiny/checkpoints/final-0000060\n" in caplog.text
+    _, *words, translation = shlex.split(similarity)
+    near, far = (float(run(*words, text)[1]) for text in (translation, "Der Bäcker kauft Brot."))
+    assert near > 0.6 and far < 0.3
+
+
+def test_lines_of_two_fields_are_counted_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO)
+    recipe = load_recipe(write_toy_recipe(tmp_path))
+    pairs = tmp_path / "pairs.tsv"
+    pairs.write_text(pairs.read_text() + "".join(f"wiki\tThe cat sees {i} birds.\n" for i in range(1200)))
+    for _ in range(2):  # the second finds everything there
+        prepare(recipe, [pairs], tmp_path / "run", threads=1)
+    assert caplog.text.count("1,200 lines have two fields, or en and no translation: read as English alone") == 1
+
+
+def write_checkpoint(run: Path, name: str, step: int, *steps: int) -> None:
+    """A checkpoint's facts alone; the steps are those of the recipe's stages until its own."""
+    (run / "checkpoints" / name).mkdir(parents=True)
+    facts = {**FACTS, "step": step, "recipe": {"stages": [{"steps": number} for number in steps]}}
+    (run / "checkpoints" / name / ABOUT).write_text(json.dumps(facts))
+
+
+def test_the_checkpoint_that_is_exported_of_a_run(tmp_path: Path) -> None:
+    write_checkpoint(tmp_path, "a-0000100", 100, 200)
+    with pytest.raises(DataError, match=r"no stage is finished; train on, or name a folder in .*checkpoints"):
+        last_finished(tmp_path)
+    code, out, err = export_command(tmp_path, tmp_path / "bundle")
+    assert (code, out) == (1, "") and "no stage is finished" in err and not (tmp_path / "bundle").exists()
+    write_checkpoint(tmp_path, "z-0000200", 200, 200)  # a later name of an earlier stage
+    write_checkpoint(tmp_path, "layers-0000050", 50, 200, 50)
+    write_checkpoint(tmp_path, "last-0000010", 10, 200, 50, 60)
+    write_checkpoint(tmp_path, ".last-0000060.1234.part", 60, 200, 50, 60)
+    assert last_finished(tmp_path).name == "layers-0000050"
+    write_checkpoint(tmp_path, "last-0000000", 0, 200, 50, 0)
+    assert last_finished(tmp_path).name == "last-0000000"
+
+
+def test_the_picture_of_a_log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    Axes, drawn = pytest.importorskip("matplotlib.axes").Axes, []
+    rows = [("table", 10), ("table", 20), ("table", 20), ("layers", 0), ("layers", 5)]  # resumed at 10
+    lines = [{"stage": stage, "step": step, **MEASURED, "align": i + 1.0} for i, (stage, step) in enumerate(rows)]
+    write_lines(tmp_path / "log.jsonl", list(map(json.dumps, lines)))
+    assert command("plot", tmp_path) == (0, f"{tmp_path / 'log.png'}\n", "")
+    assert (tmp_path / "log.png").read_bytes().startswith(b"\x89PNG")
+    monkeypatch.setattr(Axes, "plot", lambda axes, *line, label, **_: drawn.append((label, *line[:2])))
+    monkeypatch.setattr(Axes, "legend", lambda axes: None)
+    assert command("plot", tmp_path)[0] == 0
+    steps = (10, 20, 20, 25)  # over both stages
+    assert drawn == [
+        ("align", steps, (1.0, 3.0, 4.0, 5.0)),
+        ("held out", steps, (3.5,) * 4),
+        ("fr", steps, (5.0,) * 4),
+        ("de", steps, (7.0,) * 4),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (None, "missing; expected the folder of a run of xsent-train"),
+        ("", "empty; a training writes a line at each validation"),
+        ('{"stage": "table", "st', "damaged (Unterminated string"),
+        ('{"stage": "table", "step": 3}\n', "damaged ('p1'); expected"),
+    ],
+)
+def test_a_log_that_cannot_be_drawn_is_one_line(content: str | None, message: str, tmp_path: Path) -> None:
+    if content is not None:
+        (tmp_path / "log.jsonl").write_text(content)
+    code, out, err = command("plot", tmp_path)
+    assert (code, out, err.count("\n")) == (1, "", 1)
+    assert f"{tmp_path / 'log.jsonl'}: {message}" in err and not (tmp_path / "log.png").exists()
+
+
+def test_a_missing_matplotlib_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    code, _, err = command("plot", tmp_path)
+    assert code == 1 and "is not installed; pip install 'xsent[bench]'" in err
