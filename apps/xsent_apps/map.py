@@ -91,7 +91,7 @@ def _read(texts: str, column: str | None, by: Sequence[str]) -> tuple[list[str],
     return read, {name: named.get(name) for name in by}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class TextMap:
     """A map of texts; a notebook shows it."""
 
@@ -134,6 +134,9 @@ class TextMap:
             "data": json.dumps(data, ensure_ascii=False, separators=(",", ":")).replace("<", r"\u003c"),
         }
         return re.sub(r"\{\{(\w+)\}\}", lambda found: parts[found[1]], PAGE.read_text(encoding="utf-8"))
+
+    def __repr__(self) -> str:
+        return f"TextMap({self.title!r}, {self.count})"
 
     def _repr_html_(self) -> str:
         style = "width: 100%; height: 640px; border: 0"

@@ -56,6 +56,7 @@ def test_a_picture_and_a_notebook(tmp_path: Path) -> None:
     drawn.save(tmp_path / "map.png")
     assert (tmp_path / "map.png").read_bytes().startswith(b"\x89PNG")
     assert "&lt;/h1&gt;" in drawn._repr_html_()
+    assert len(repr(drawn)) < 100  # a notebook keeps it beside the page
     with pytest.raises(ValueError, match=r"expected a name that ends in .html or .png"):
         drawn.save(tmp_path / "map.svg")
 
