@@ -161,7 +161,7 @@ Tatoeba similarity search: P@1, in per cent, of up to 1,000 sentences a language
 SCORES = """
 ## Scores
 
-The scores of this bundle. Each command prints its table, with `--model` and the bundle's folder.
+The scores of this model, measured at export by these commands, with `--model` and its folder.
 """
 
 SCORE = """

@@ -14,6 +14,7 @@ from xsent.errors import BundleError
 from xsent.words import word_keys
 
 _WORD = re.compile("[a-z]+", re.IGNORECASE)
+_OTHER_LETTER = re.compile("[^\\W\\d_a-zA-Z]|[\u0300-\u036f]")  # than ASCII's, or an accent alone; "¿" is none
 _ACCENTED = re.compile("(?=.*[ß-\u024f])[a-zß-\u024f]+")
 _UNKNOWN = (float("-inf"), "")  # log-probability of a word that is no piece
 _FREQUENT, _RARE = -8.0, -12.0  # log-probabilities, natural, of words that are as good as everywhere, and of rare ones
@@ -96,7 +97,7 @@ class Tokenizer:
 
         A text that has any is left as it is.
         """
-        return _WORD.sub(self._likelier, text) if text.isascii() else text
+        return text if _OTHER_LETTER.search(text) else _WORD.sub(self._likelier, text)
 
     def rarity(self, keys: Iterable[str]) -> float:
         """How rare a word with these keys (`word_keys`) is in the languages of the model: 0 for "the", 1 for a name."""

@@ -135,6 +135,18 @@ def test_what_is_near_no_label_is_none_of_these(page: Any) -> None:  # noqa: ANN
     assert labels[text] == "pets" and sum(label != "unknown" for label in labels.values()) > 10
 
 
+def test_tables_are_read_and_written_as_others_read_them(page: Any) -> None:  # noqa: ANN401
+    read = "async ([text, name]) => (await import('./table.js')).parseTable(text, name)"
+    lines = '{"id": 1}\n\n{"id": 2, "text": "=1+1"}\n'
+    assert page.evaluate(read, [lines, "a.jsonl"]) == {"columns": ["id", "text"], "rows": [["1", ""], ["2", "=1+1"]]}
+    assert page.evaluate(read, ["{name},text\n1,hello\n", "a.csv"])["columns"] == ["{name}", "text"]
+    write = "async (rows) => (await import('./table.js')).saveCsv('a.csv', ['text', 'x'], rows)"
+    with page.expect_download() as download:
+        page.evaluate(write, [["=1+1", -0.5], ["@a", 1], ["-3", 2]])
+    # A spreadsheet shows a formula as the text that it is; numbers stay numbers.
+    assert download.value.path().read_text(encoding="utf-8-sig").split() == ["text,x", "'=1+1,-0.5", "'@a,1", "-3,2"]
+
+
 def test_the_map_has_names_and_is_saved(page: Any) -> None:  # noqa: ANN401
     page.click("#tab-search")
     page.fill("#query", "quand passe le train ?")

@@ -72,7 +72,15 @@ def test_text_of_unknown_characters_is_told_as_python_tells_it() -> None:
 def test_words_are_those_of_python() -> None:
     tokenizer = Tokenizer(builtin_path() / "sentencepiece.model")
     pieces = tokenizer._processor.id_to_piece(list(range(0, tokenizer.vocab_size, 5)))
-    typed = ["Schluessel fuer die Tuer", "Perche e cosi?", "MANANA", "Die Strasse in Köln", "the cat of 1999, Sato"]
+    typed = [
+        "Schluessel fuer die Tuer",
+        "Perche e cosi?",
+        "¿Tambien?",
+        "perche\u0301",
+        "MANANA",
+        "Die Strasse in Köln",
+        "the cat of 1999, Sato",
+    ]
     texts = [*typed, *(piece[1:] for piece in pieces if piece.startswith("▁")), *multilingual(500), *odd_texts()]
     answer = in_node(builtin_path() / "sentencepiece.model", texts)
     for text, keys, words, restored in zip(texts, answer["keys"], answer["words"], answer["restored"], strict=True):

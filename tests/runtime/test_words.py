@@ -140,7 +140,8 @@ def test_accents_are_restored_in_queries_and_only_there(path: Path, builtin: Sen
     restore = builtin.restore_accents
     assert restore("Schluessel fuer die Tuer") == "schlüssel für die tür"
     assert restore("Perche e cosi?") == "perché e così?"
-    for text in ("où est l'ecole", "The cat sleeps on the mat.", "42", "", "東京"):
+    assert restore("¿Tambien manana?") == "¿también mañana?"
+    for text in ("perche\u0301", "où est l'ecole", "The cat sleeps on the mat.", "42", "", "東京"):
         assert restore(text) == text
     build_index(path, ["Where is the key?", "Why is it like this?", "The road is closed."], builtin)
     (hits,) = SearchIndex(path).search(builtin, ["Perche e cosi?"], k=1)

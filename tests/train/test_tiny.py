@@ -96,7 +96,10 @@ def test_the_picture_of_a_log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     [
         (None, "missing; expected the folder of a run of xsent-train"),
         ("", "empty; a training writes a line at each validation"),
-        ('{"stage": "table", "st', "damaged (Unterminated string"),
+        ('{"stage": "table", "st', "empty; a training"),  # it was killed while it wrote
+        ('{"stage": "table", "st\n', "damaged (Unterminated string"),
+        ("[1]\n", "damaged (cannot convert dictionary"),
+        ('{"stage": "a", "step": "x", "p1": {}, "loss": {"fr": 1}}\n', "damaged (invalid literal for int()"),
         ('{"stage": "table", "step": 3}\n', "damaged ('p1'); expected"),
     ],
 )

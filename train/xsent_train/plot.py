@@ -2,6 +2,7 @@
 
 import json
 from collections import defaultdict
+from collections.abc import Mapping
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -9,21 +10,28 @@ from typing import Any
 from xsent.errors import DataError, require_extra
 from xsent.files.atomic import as_data_error, atomic_file
 
-Log = dict[str, dict[int, dict[str, Any]]]  # what was measured, by stage and step
+Log = dict[str, dict[int, dict[str, dict[str, float]]]]  # what was measured, by stage and step
 
 
 def read_log(path: Path) -> Log:
     """Read `log.jsonl`. Raises DataError if it is missing, damaged or empty."""
     log: Log = {}
     with as_data_error(path, "expected the folder of a run of xsent-train"):
-        for line in path.read_text(encoding="utf-8").splitlines():
-            row = json.loads(line)
+        lines = path.read_text(encoding="utf-8").split("\n")
+        for line in lines[:-1]:  # behind the last line break is nothing, or what a killed training did not finish
+            row = dict(json.loads(line))
             stage, step, p1, loss = (row.pop(name) for name in ("stage", "step", "p1", "loss"))
+            losses = {**row, "held out": fmean(dict(loss).values())}
             # A resumed training repeats steps: the last measurement counts.
-            log.setdefault(stage, {})[step] = {"p1": p1, "loss": {**row, "held out": fmean(loss.values())}}
+            log.setdefault(str(stage), {})[int(step)] = {"p1": numbers(p1), "loss": numbers(losses)}
     if not log:
         raise DataError(f"{path}: empty; a training writes a line at each validation")
     return log
+
+
+def numbers(measured: Mapping[str, Any]) -> dict[str, float]:
+    """What was measured, by name."""
+    return {name: float(value) for name, value in dict(measured).items()}
 
 
 def plot_log(run: Path) -> Path:
@@ -46,7 +54,8 @@ def plot_log(run: Path) -> Path:
             begin += max(steps)
         for name, points in lines.items():
             axes.plot(*zip(*points, strict=True), "o-", markersize=3, label=name)
-        axes.legend()
+        if lines:
+            axes.legend()
     with atomic_file(run / "log.png") as file:
         figure.savefig(file, format="png", dpi=150)
     return run / "log.png"

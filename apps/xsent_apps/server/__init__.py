@@ -160,10 +160,11 @@ def _check_names(origins: Iterable[str], hosts: Iterable[str], key: str | None) 
     for origin in origins:
         if origin == "*" and key is None:
             raise DataError(f"--allow-origin '*' lets every web page read the answers; set {KEY}, or --api-key-file")
-        if origin != "*" and not re.fullmatch(r"[a-z][a-z0-9+.-]*://[^/\s]+", origin):
-            raise DataError(f"--allow-origin {origin!r}: expected SCHEME://NAME[:PORT], as in https://example.org")
+        if origin != "*" and not re.fullmatch(r"[a-z][a-z0-9+.-]*://[^/\sA-Z]+", origin):
+            expected = "SCHEME://NAME[:PORT] in small letters, as in https://example.org"
+            raise DataError(f"--allow-origin {origin!r}: expected {expected}")
     for host in hosts:
-        if not re.fullmatch(r"[^/\s*]+", host):
+        if not re.fullmatch(r"[^/\s*:]+|\[[^/\s*]+\]", host):
             raise DataError(f"--allow-host {host!r}: expected a name, as in pi.local")
 
 

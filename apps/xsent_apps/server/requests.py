@@ -78,7 +78,7 @@ def _texts(value: object) -> object:
     texts = [value] if isinstance(value, str) else value
     if not isinstance(texts, list) or not texts:
         raise ValueError("expected a text, or a list of at least one")
-    if all(isinstance(text, int) or (isinstance(text, list) and text[:1] and type(text[0]) is int) for text in texts):
+    if all(type(text) is int or (isinstance(text, list) and text[:1] and type(text[0]) is int) for text in texts):
         advice = "send text (in LangChain check_embedding_ctx_length=False)"
         raise ValueError(f"tokens of another model's vocabulary mean nothing to this one; {advice}")
     return texts
@@ -97,7 +97,7 @@ _Groups = str | list[str] | list[tuple[str, str]]
 class Form(BaseModel):
     """Fields of a request; a misspelt one is refused, one that is null counts as left out."""
 
-    model_config = ConfigDict(strict=True, extra="forbid")
+    model_config = ConfigDict(strict=True, extra="forbid", allow_inf_nan=False)
 
     model: str = DEFAULT
 

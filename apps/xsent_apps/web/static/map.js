@@ -28,8 +28,11 @@ export function openMap(library, search, labels) {
     const all = library.read;
     const every = Math.ceil(all.length / MOST) || 1;
     const taken = all.filter((_, i) => i % every === 0);
-    if (taken.length && taken.length === shown.length && taken.every((passage, i) => passage === shown[i])) return colour();
     worker?.terminate();
+    if (taken.length && taken.length === shown.length && taken.every((passage, i) => passage === shown[i])) {
+      say(HINT);
+      return colour();
+    }
     if (!taken.length) {
       put([], { places: [], neighbours: [], each: 0, labels: [], names: [] });
       say(library.documents.length ? "The texts are being read…" : "There is nothing to map yet: add texts above.");

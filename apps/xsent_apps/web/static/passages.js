@@ -66,7 +66,9 @@ function contextOf(about, headings, lead) {
 
 /** Whether a block only announces the one that follows, as "You need:" does. */
 function leads(block, follower) {
-  const text = textOf(block).replace(/[*_ ]+$/, "");
+  const whole = textOf(block);
+  if (whole.length > 2 * LEAD_LENGTH) return false;
+  const text = whole.replace(/[*_ ]+$/, "");
   const announces = /[:：]$/.test(text) && text.length <= LEAD_LENGTH && ["text", "item"].includes(block.kind);
   return announces && follower && follower.kind !== "heading";
 }
@@ -82,7 +84,7 @@ function* joined(blocks) {
       yield lines;
       [lines, length] = [[], 0];
     }
-    lines.push(...block.lines);
+    lines = lines.concat(block.lines);
     kind = block.kind;
     length += more;
   }

@@ -15,7 +15,14 @@ async function withStore(act) {
   opening.onupgradeneeded = () => opening.result.createObjectStore("texts");
   const database = await done(opening);
   try {
-    return await done(act(database.transaction("texts", "readwrite").objectStore("texts")));
+    const changing = database.transaction("texts", "readwrite");
+    const result = await done(act(changing.objectStore("texts")));
+    // A browser without room says so when it commits.
+    await new Promise((resolve, reject) => {
+      changing.oncomplete = resolve;
+      changing.onabort = () => reject(changing.error);
+    });
+    return result;
   } finally {
     database.close();
   }

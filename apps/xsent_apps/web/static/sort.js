@@ -58,9 +58,10 @@ export function openSort(model, library) {
   /** Makes a passage an example of a label. */
   function teach(passage, name) {
     const card = [...byId("labels").children].find((one, i) => labelOf(one, i).name === name);
-    const area = card.querySelector("textarea");
+    const area = card?.querySelector("textarea");
+    if (!area) return; // its label has just been renamed
     area.value = `${area.value.trim()}\n${passage.text.replace(/\s+/g, " ")}`.trim();
-    train();
+    area.dispatchEvent(new Event("input", { bubbles: true }));
   }
 
   function addLabel({ name, examples }) {

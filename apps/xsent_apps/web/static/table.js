@@ -8,7 +8,7 @@ const SEVERAL_WORDS = /\p{L}\S*\s+\S*\p{L}\S*\s+\S*\p{L}|[\u3041-\u9fff]{5}/u;
 
 /** Names of the columns and fields of the rows; an Error names the row. @param {string} text @param {string} name of the file */
 export function parseTable(text, name) {
-  if (text.trimStart().startsWith("{")) return parseJsonLines(text, name);
+  if (/\.(jsonl|ndjson)$/i.test(name)) return parseJsonLines(text, name);
   const widths = DELIMITERS.map((sign) => widthOf(text, sign));
   const delimiter = /\.tsv$/i.test(name) ? "\t" : DELIMITERS[widths.indexOf(Math.max(...widths))];
   const [columns, ...rows] = recordsOf(text, delimiter);
@@ -45,7 +45,8 @@ function parseJsonLines(text, name) {
       throw new Error(`${name}, line ${i + 1} is not JSON; expected an object a line.`);
     }
   });
-  const columns = Object.keys(objects[0]);
+  const columns = [...new Set(objects.flatMap((one) => Object.keys(one ?? {})))];
+  if (!columns.length) throw new Error(`${name} has no fields; expected an object a line.`);
   const field = (value) => (typeof value === "string" ? value : value == null ? "" : JSON.stringify(value));
   return { columns, rows: objects.map((one) => columns.map((column) => field(one?.[column]))) };
 }
@@ -61,7 +62,9 @@ export function textColumn(rows) {
 
 /** Hands a CSV to the reader. @param {string} name @param {string[]} columns @param {unknown[][]} rows */
 export function saveCsv(name, columns, rows) {
-  const field = (value) => (/[",;\s]/.test(value) ? `"${String(value).replaceAll('"', '""')}"` : value);
+  // A text that a spreadsheet would take for a formula stays a text.
+  const safe = (value) => (typeof value === "string" && /^[=+\-@\t\r]/.test(value) && isNaN(value) ? `'${value}` : value);
+  const field = (value) => (/[",;\s]/.test(value) ? `"${String(safe(value)).replaceAll('"', '""')}"` : safe(value));
   const lines = [columns, ...rows].map((row) => `${row.map(field).join(",")}\r\n`);
   save(name, new Blob(["\ufeff", ...lines], { type: "text/csv" })); // with the mark, Excel knows that it is UTF-8
 }

@@ -131,7 +131,7 @@ const toLines = (text) =>
 
 /** Whether lines look like one text broken at a margin: each is as long as it could be, and most end in mid-sentence. */
 function isWrapped(lines) {
-  const margin = Math.max(...lines.map((line) => line.length));
+  const margin = lines.reduce((longest, line) => Math.max(longest, line.length), 0);
   const broken = lines.slice(0, -1);
   const full = broken.filter((line, i) => line.length + 1 + lines[i + 1].search(/\s|$/) > margin);
   const open = broken.filter((line) => !/[.!?:;。！？…]["'”’»)]?$/.test(line));

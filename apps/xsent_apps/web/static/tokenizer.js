@@ -64,7 +64,7 @@ export class Tokenizer {
 
   /** Puts accents and umlauts back into words that are likelier with them ("fuer", "perche"). @param {string} text */
   restoreAccents(text) {
-    if (/[^\0-\x7f]/.test(text)) return text; // its writer has them
+    if (/(?![a-zA-Z])[\p{L}\p{Nl}\p{No}]|[\u0300-\u036f]/u.test(text)) return text; // its writer has them
     return text.replace(WORD, (word) => {
       const accented = this.#accented().get(word.toLowerCase());
       return accented && accented.score > this.#score(word.toLowerCase()) ? accented.word : word;
