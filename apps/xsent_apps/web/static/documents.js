@@ -87,11 +87,14 @@ export function openDocuments(library, warn) {
 async function keepIfTicked(library, take, warn) {
   const box = byId("keep");
   const cannot = ({ message }) => warn(`This browser cannot keep texts: ${message}`);
-  const save = () => (box.checked ? keep(library.documents.map(({ source }) => source)) : forget()).catch(cannot);
+  let refused = []; // they stay kept
+  const save = () =>
+    (box.checked ? keep([...refused, ...library.documents.map(({ source }) => source)]) : forget()).catch(cannot);
   box.addEventListener("change", save);
   const sources = await kept().catch(() => undefined);
   box.checked = sources !== undefined;
-  for (const source of sources ?? []) take(source);
+  refused = (sources ?? []).filter((source) => !take(source));
+  if (refused.length) warn(`Kept, but not read again: ${refused.map(({ name }) => name).join(", ")}.`);
   if (sources?.length) byId("adding").open = false;
   library.addEventListener("listed", () => box.checked && save());
 }
