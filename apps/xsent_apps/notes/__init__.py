@@ -274,7 +274,8 @@ def _count(number: int, noun: str) -> str:
 
 def _by_kind(files: Counter[str]) -> str:
     """How many files there are of the most frequent kinds, by the ends of their names."""
-    kinds = [f"{number:,} {plain(kind or 'without a suffix')}" for kind, number in files.most_common()]
+    ordered = sorted(files.items(), key=lambda item: (-item[1], item[0]))
+    kinds = [f"{number:,} {plain(kind or 'without a suffix')}" for kind, number in ordered]
     rest = f", and {len(kinds) - _NAMED:,} other kinds" if len(kinds) > _NAMED else ""
     return ", ".join(kinds[:_NAMED]) + rest
 
