@@ -32,6 +32,7 @@ from xsent_export.parity import (
     EXACT,
     Agreement,
     Parity,
+    calibration_texts,
     check_bundle,
     check_weights,
     golden_vectors,
@@ -104,8 +105,7 @@ def _write_bundle(
     """Write a bundle, check it against the checkpoint, and describe it; `part` has the pieces that it keeps."""
     with atomic_folder(out.resolve()) as folder:
         pairs = held_out_pairs(part, options.gate_data)
-        # Every other pair. The gate measures on all pairs, but OpenVINO's files on those between.
-        calibration = [text for sides in pairs.values() for pair in sides[1::2] for text in pair]
+        calibration = calibration_texts(pairs)
         encoder = part.load_encoder(spec.num_layers)
         stats = calibrate_checkpoint(part, encoder, spec, calibration)
         network = _write_graph(part, encoder, spec, stats, folder)

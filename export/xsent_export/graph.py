@@ -319,14 +319,8 @@ class EncoderGraph(OnnxBuilder):
         return name
 
 
-class BatchGraph(EncoderGraph):
-    """A graph of padded batches with its weights inside, of standard operators alone.
-
-    `input_ids`, `attention_mask` int64 [B, T] -> `sentence_embedding` float32 [B, D], not normalised, and with layers
-    `last_hidden_state` [B, T, width], the tokens before the mean. With layers or a readout, the ids have to include the
-    first and the last token of each sentence. In int8 the weights are stored in 8 bits but calculated with in float32,
-    so that a vector depends neither on padding nor on the other sentences.
-    """
+class OneFileGraph(EncoderGraph):
+    """A graph of all layers with its weights inside."""
 
     def serialized(self, name: Path, place: str) -> bytes:
         """The model in bytes; raises DataError if it is too large for its place."""
@@ -334,6 +328,28 @@ class BatchGraph(EncoderGraph):
         if (size := model.ByteSize()) > MOST_BYTES:
             raise DataError(f"{name}: {size / 1e9:.1f} GB do not fit into {place}")
         return bytes(model.SerializeToString(deterministic=True))
+
+    def write_file(self, path: Path) -> None:
+        """Write the graph as one ONNX file; raises DataError if it is too large for one."""
+        model = self.serialized(path, "one ONNX file of at most 2.1; export to int8")
+        with atomic_file(path) as file:
+            file.write(model)
+
+    def _branch(self, encoder: Encoder, depth: int, x: str) -> None:
+        pass  # one graph, of all layers
+
+    def _weight(self, name: str, values: NDArray[np.generic], file: ExternalFile | None = None) -> str:
+        return self._constant(name, np.ascontiguousarray(values))
+
+
+class BatchGraph(OneFileGraph):
+    """A graph of padded batches with its weights inside, of standard operators alone.
+
+    `input_ids`, `attention_mask` int64 [B, T] -> `sentence_embedding` float32 [B, D], not normalised, and with layers
+    `last_hidden_state` [B, T, width], the tokens before the mean. With layers or a readout, the ids have to include the
+    first and the last token of each sentence. In int8 the weights are stored in 8 bits but calculated with in float32,
+    so that a vector depends neither on padding nor on the other sentences.
+    """
 
     def model(self) -> ModelProto:
         """The graph with its weights."""
@@ -344,9 +360,6 @@ class BatchGraph(EncoderGraph):
             states = self._node("Identity", [f"layer{last - 1}.ffn_norm"], STATES)
             outputs.append(helper.make_tensor_value_info(states, TensorProto.FLOAT, [*shape, self._width]))
         return self._make_model(inputs, *outputs)
-
-    def _branch(self, encoder: Encoder, depth: int, x: str) -> None:
-        pass  # one graph, of all layers
 
     def _frame(self, config: ModelConfig) -> str:
         return INPUT  # they include the first and the last token
@@ -412,15 +425,10 @@ class BatchGraph(EncoderGraph):
         product = self._node("MatMul", [x, matrix], f"{name}.product")
         return self._node("Add", [product, self._weight(f"{name}.bias", bias)], name)
 
-    def _weight(self, name: str, values: NDArray[np.generic], file: ExternalFile | None = None) -> str:
-        return self._constant(name, np.ascontiguousarray(values))
-
 
 def write_batch_graph(encoder: Encoder, spec: BundleSpec, path: Path) -> None:
     """Write an encoder as one ONNX file; raises DataError if it is too large for one."""
-    model = BatchGraph(encoder, spec).serialized(path, "one ONNX file of at most 2.1; export to int8")
-    with atomic_file(path) as file:
-        file.write(model)
+    BatchGraph(encoder, spec).write_file(path)
 
 
 def _array(tensor: Tensor) -> NDArray[np.float32]:

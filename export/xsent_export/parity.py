@@ -296,6 +296,11 @@ def _share_found(cosines: NDArray[np.float32]) -> float:
     return float((cosines.argmax(axis=1) == np.arange(len(cosines))).mean())
 
 
+def calibration_texts(pairs: Pairs) -> list[str]:
+    """Every other pair. The gate measures on all pairs, but OpenVINO's files on those between."""
+    return [text for sides in pairs.values() for pair in sides[1::2] for text in pair]
+
+
 def held_out_pairs(checkpoint: Checkpoint, gate_data: Path | None) -> Pairs:
     """The pairs to measure an export on, from a file or the checkpoint; raises DataError if a language has none."""
     file = gate_data or checkpoint.validation

@@ -13,16 +13,14 @@ from typing import Any
 
 import numpy as np
 import onnxruntime
-from numpy.typing import NDArray
 from onnx import ModelProto, TensorProto, helper
 
 from xsent.clean import FORMAT
 from xsent.errors import require_extra
-from xsent.files.atomic import atomic_file
 from xsent.similarity import Floats
-from xsent_export.graph import INPUT, OUTPUT, EncoderGraph, ExternalFile
+from xsent_export.graph import INPUT, OUTPUT, OneFileGraph
 from xsent_export.options import BundleSpec
-from xsent_export.parity import held_out_pairs
+from xsent_export.parity import calibration_texts, held_out_pairs
 from xsent_export.quantization import ActivationStats, calibrate_checkpoint
 from xsent_train.checkpoint import Checkpoint
 from xsent_train.model import Encoder
@@ -40,10 +38,9 @@ def write_text(checkpoint: Checkpoint, spec: BundleSpec, folder: Path) -> None:
     logging.getLogger("ort_format_model.utils").setLevel(logging.WARNING)
     encoder = checkpoint.load_encoder(spec.num_layers)
     pairs = held_out_pairs(checkpoint, None) if checkpoint.validation.is_file() else {}
-    sentences = [text for sides in pairs.values() for pair in sides[1::2] for text in pair]
-    graph = TextGraph(encoder, spec, checkpoint.tokenizer, calibrate_checkpoint(checkpoint, encoder, spec, sentences))
-    with atomic_file(folder / GRAPH) as file:
-        file.write(graph.model().SerializeToString(deterministic=True))
+    stats = calibrate_checkpoint(checkpoint, encoder, spec, calibration_texts(pairs))
+    graph = TextGraph(encoder, spec, checkpoint.tokenizer, stats)
+    graph.write_file(folder / GRAPH)
     with contextlib.redirect_stdout(io.StringIO()):  # standard output is for results
         convert_onnx_models_to_ort(
             folder / GRAPH,
@@ -56,7 +53,7 @@ def write_text(checkpoint: Checkpoint, spec: BundleSpec, folder: Path) -> None:
     operators.write_text("".join(line for line in lines if not line.startswith("#")))  # names of this machine
 
 
-class TextGraph(EncoderGraph):
+class TextGraph(OneFileGraph):
     """The graph of a bundle with its weights inside, between a tokenizer and a division by the length."""
 
     def __init__(self, encoder: Encoder, spec: BundleSpec, tokenizer: Path, stats: ActivationStats) -> None:
@@ -95,12 +92,6 @@ class TextGraph(EncoderGraph):
         kept = self._node("Slice", [ids, self._integers("zero", [0]), self._integers("most", [most])], "kept")
         self._node("Unsqueeze", [kept, self._integers("zero", [0])], INPUT)
         return kept
-
-    def _branch(self, encoder: Encoder, depth: int, x: str) -> None:
-        pass  # one graph, of all layers
-
-    def _weight(self, name: str, values: NDArray[np.generic], file: ExternalFile | None = None) -> str:
-        return self._constant(name, np.ascontiguousarray(values))
 
 
 class TextEncoder:
