@@ -1,8 +1,10 @@
 """The pytest-benchmark module: it runs, by layers, and says what is wrong with a bundle."""
 
+import json
 import os
 import subprocess
 import sys
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
@@ -25,3 +27,28 @@ def test_they_are_run_where_they_are_installed_and_name_a_bundle_that_is_none(tm
     environment = {**os.environ, "XSENT_BUNDLES": str(tmp_path / "nowhere")}
     done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True)
     assert done.returncode and "nowhere: no such folder; expected a bundle" in done.stdout + done.stderr
+
+
+def test_their_json_has_the_facts_of_the_machine(mini_bundle: Path, tmp_path: Path) -> None:
+    path = tmp_path / "times.json"
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "bench",
+        "-k",
+        "tokenizer",
+        f"--benchmark-json={path}",
+        "-p",
+        "no:cacheprovider",
+    ]
+    done = subprocess.run(
+        command,
+        cwd=Path(__file__).parents[2],
+        env={**os.environ, "XSENT_BUNDLES": str(mini_bundle)},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    facts = json.loads(path.read_text())["machine_info"]["xsent"]
+    assert facts["versions"]["onnxruntime"] == version("onnxruntime") and facts["processor"] and facts["cpus"] >= 1
