@@ -30,7 +30,7 @@ class OnnxBackend:
                 f"onnxruntime cannot be imported ({error}); pip install onnxruntime, or use the numpy backend"
             ) from error
         graph = bundle.graph if isinstance(bundle, Bundle) else bundle.path / GRAPH
-        options = _session_options(onnxruntime)
+        options = session_options(onnxruntime)
         self._weights = []
         try:
             if isinstance(bundle, Bundle) and _is_scattered(graph):
@@ -64,7 +64,8 @@ def _is_scattered(graph: Path) -> bool:
     return len({(graph.parent / name).resolve().parent for name in (graph.name, TABLE, WEIGHTS)}) > 1
 
 
-def _session_options(onnxruntime: Any) -> Any:  # noqa: ANN401  it has no types
+def session_options(onnxruntime: Any) -> Any:  # noqa: ANN401  it has no types
+    """Options of a session on one thread."""
     options = onnxruntime.SessionOptions()
     # Sentences run in parallel, one thread each: threads inside a sentence would only fight over the cores.
     options.intra_op_num_threads = 1
