@@ -87,12 +87,6 @@ def file_state(source: str | Path) -> tuple[int, ...] | None:
     return (found.st_size, found.st_mtime_ns, found.st_ino) if stat.S_ISREG(found.st_mode) else None
 
 
-def can_be_divided(path: Path) -> bool:
-    """Whether a file's lines can be read from any line feed on: it is not compressed, and line feeds end its lines."""
-    with _opened(path) as file:
-        return isinstance(file, BufferedReader) and not _ends_in_returns(file.readline(LONGEST))
-
-
 class LineDigest:
     """Running hash of the lines read, used to verify a resume."""
 

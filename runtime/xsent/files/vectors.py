@@ -432,7 +432,9 @@ class VectorOutput:
             advice = f"an unfinished run got to line {last.rows:,}; --resume goes on, --force starts over"
             raise file_exists_error(self._path, advice)
         if last.rows:
-            self._check_job(last)
+            check_same_job(self._path, last.job, self._job or {})
+            if self._part.stat().st_size < last.bytes:
+                raise DataError(f"{self._part}: shorter than its journal says; --force starts over")
         elif note_file(self._path).exists() and not (force or self._has_note()):
             raise file_exists_error(note_file(self._path))
         return last
@@ -447,18 +449,15 @@ class VectorOutput:
             os.truncate(self._journal, len(whole + end))  # a kill may have cut the last line
             return last
 
-    def _check_job(self, last: Milestone) -> None:
-        """Raises FingerprintError or DataError if the milestone is of another job or the file is shorter than it."""
-        new = self._job or {}
-        old = last.job
-        for key in {**new, **old}:  # the fingerprint first
-            if old.get(key) != new.get(key):
-                raise (FingerprintError if key == "fingerprint" else DataError)(
-                    f"{self._path}: of another job: {key} was {old.get(key)}, is now {new.get(key)}; "
-                    "give the same, or --force to start over"
-                )
-        if self._part.stat().st_size < last.bytes:
-            raise DataError(f"{self._part}: shorter than its journal says; --force starts over")
+
+def check_same_job(path: Path, old: Mapping[str, object], new: Mapping[str, object]) -> None:
+    """Raises FingerprintError or DataError if a job to resume, which made `path`, is not the same as the new one."""
+    for key in {**new, **old}:  # the fingerprint first
+        if old.get(key) != new.get(key):
+            raise (FingerprintError if key == "fingerprint" else DataError)(
+                f"{path}: of another job: {key} was {old.get(key)}, is now {new.get(key)}; "
+                "give the same, or --force to start over"
+            )
 
 
 def _unfinished(path: Path) -> tuple[Path, Path]:
