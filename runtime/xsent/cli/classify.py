@@ -29,7 +29,6 @@ from xsent.cli.terminal import (
     format_table,
     known_total,
     one_line_errors,
-    print_json,
     print_result,
     row_output,
 )
@@ -281,13 +280,8 @@ def _put_labels(
     ):
         for texts, label, probability in progress.count(_label(head, encoder, lines, unknown)):
             count += 1
-            name = {} if source.id is None else {"id": str(place_of(texts[0], count))}
-            if as_json:
-                print_json(
-                    {**name, "label": label, "probability": probability, "text": texts if head.pairs else texts[0]}
-                )
-            else:
-                write([*name.values(), label or "unknown", probability, *texts])
+            name = [] if source.id is None else [place_of(texts[0], count)]
+            write([*name, label or "unknown", probability, *texts])
         if not count:
             raise source.empty()
 

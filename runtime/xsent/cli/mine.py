@@ -1,7 +1,7 @@
 """`xsent mine`, `xsent score` and `xsent duplicates`: pairs of lines that mean the same, found or given."""
 
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -23,16 +23,14 @@ from xsent.cli.options import (
     RowsOption,
     ThreadsOption,
 )
-from xsent.cli.terminal import one_line_errors, print_json, row_output
+from xsent.cli.terminal import one_line_errors, row_output
 from xsent.errors import DataError
-from xsent.files.tables import Text, TextSource, place_of, read_pairs
+from xsent.files.tables import TextSource, place_of, read_pairs
 
 if TYPE_CHECKING:
     from xsent.encoder import OnLong, SentenceEncoder
     from xsent.files.vectors import VectorFile, VectorMeta
-    from xsent.similarity import Ints
-
-Found = tuple[dict[str, object], list[list[object]]]  # an object for JSON, and the same in rows
+    from xsent.similarity import Floats, Ints
 
 JsonLinesOption = Annotated[bool, typer.Option("--json", help="Print one JSON object a line.")]
 
@@ -101,9 +99,9 @@ def mine(
         best = f"; the best scores {pairs.scores[0]}, below the threshold" if len(pairs) else ""
         raise DataError(f"no pairs of {src} and {trg}{best}")
     with output_rows as write:
-        for score, i, j in zip(kept.scores, kept.src.tolist(), kept.trg.tolist(), strict=True):
+        for score, i, j in zip(_shown(kept.scores, output), kept.src.tolist(), kept.trg.tolist(), strict=True):
             source, target = texts[0][i], texts[1][j]
-            row = [*_pair(score, source, target, output), place_of(source, i + 1), place_of(target, j + 1)]
+            row = [score, source, target, place_of(source, i + 1), place_of(target, j + 1)]
             write(row[: len(columns)])
     typer.echo(f"{len(kept):,} pairs of {len(texts[0]):,} source and {len(texts[1]):,} target lines", err=True)
 
@@ -156,8 +154,8 @@ def score(
             wrong = scorer.score(*shuffled_pairs(src_rows[full], trg_rows[full]))
             advice = calibrate(scores[full], wrong, precision)
     with output_rows as write:
-        for value, (source, target) in zip(scores, given, strict=True):
-            write([*_pair(value, source, target, output), place_of(source, 0)][: len(columns)])
+        for value, (source, target) in zip(_shown(scores, output), given, strict=True):
+            write([value, source, target, place_of(source, 0)][: len(columns)])
     if advice is not None:
         reach = f"{advice.accepted:,} of {advice.pairs:,} pairs reach it"
         correct = f"an estimated {100 * advice.precision:.1f}% of them right"
@@ -222,44 +220,21 @@ def duplicates(
         raise DataError(f"no duplicates in {text}: no pair reaches the threshold {threshold}{apart}")
     places, rivals = (list(zip(side.src.tolist(), side.trg.tolist(), strict=True)) for side in (found, differing))
     groups = group_pairs(places, rivals)
+    names = [place_of(line, row + 1) for row, line in enumerate(texts)]
     with output_rows as write:
-        for content, lines in _pair_rows(texts, found.scores.tolist(), places) if pairs else _group_rows(texts, groups):
-            for line in [] if as_json else lines:
-                write(line)
-            if as_json:
-                print_json(content)
+        for value, (i, j) in zip(found.scores.tolist(), places, strict=True) if pairs else ():
+            write([value, names[i], names[j], texts[i], texts[j]])
+        for number, group in () if pairs else enumerate(groups, 1):
+            for row in group:
+                write([number, names[row], texts[row]])
     extra = sum(map(len, groups)) - len(groups)
     repeated = f"{extra:,} of {len(texts):,} {source.unit} repeat another"
     typer.echo(f"{len(groups):,} group{'s' * (len(groups) != 1)}; {repeated}{apart}", err=True)
 
 
-def _pair_rows(texts: Sequence[str], scores: Sequence[float], pairs: Sequence[tuple[int, int]]) -> Iterator[Found]:
-    """Score, both lines or ids, and both texts of each pair."""
-    for score, rows in zip(scores, pairs, strict=True):
-        both = [texts[row] for row in rows]
-        places = [place_of(texts[row], row + 1) for row in rows]
-        yield {"score": score, **_members(texts, rows)}, [[score, *places, *both]]
-
-
-def _group_rows(texts: Sequence[str], groups: Sequence[Sequence[int]]) -> Iterator[Found]:
-    """Number of the group, line or id, and text of each of its members."""
-    for number, group in enumerate(groups, 1):
-        rows: list[list[object]] = [[number, place_of(texts[row], row + 1), texts[row]] for row in group]
-        yield {"group": number, **_members(texts, group)}, rows
-
-
-def _members(texts: Sequence[str], rows: Sequence[int]) -> dict[str, object]:
-    """Lines, ids if there are any, and texts for JSON."""
-    found = [texts[row] for row in rows]
-    ids = [text.id for text in found if isinstance(text, Text)]
-    return {"lines": [row + 1 for row in rows], **({"ids": ids} if ids else {}), "texts": found}
-
-
-def _pair(score: float, source: str, target: str, output: Path | None) -> list[object]:
-    """The fields of a pair: printed, a tab becomes a space and the score is as short as it can be."""
-    if output is not None:
-        return [float(score), source, target]
-    return [score, source.replace("\t", " "), target.replace("\t", " ")]
+def _shown(scores: "Floats", output: Path | None) -> "Iterable[object]":
+    """Scores for a table; for standard output each as short as it can be."""
+    return scores if output is None else scores.tolist()
 
 
 def _of_both(name: str | None) -> list[str | None]:
