@@ -161,8 +161,9 @@ def refused(answer: Response, status: int, message: str) -> None:
 BAD = {
     "no JSON": (EMBED, b"{", "Invalid JSON"),
     "no text": (EMBED, b"\xff\xfe", "Invalid JSON"),
-    "half a character": (EMBED, rb'{"input": ["Anna", "\ud800"]}', "input[1]: half of a character (a lone surrogate"),
-    "half a character as UTF-8": (EMBED, b'{"input": "\xed\xa0\x80"}', "input: half of a character"),
+    "half a character": (EMBED, rb'{"input": ["Anna", "\ud800"]}', r"input[1]: a lone surrogate ('\ud800' at 0)"),
+    "half a character as UTF-8": (EMBED, b'{"input": "\xed\xa0\x80"}', "input[0]: a lone surrogate"),
+    "half a character in a name": ("/search", rb'{"query": "Anna", "\ud800": 1}', r"\ud800: there is no such field"),
     "null alone": (EMBED, {"input": None}, "input: Field required"),
     "too deep": (EMBED, b"[" * 9000, "Invalid JSON"),
     "a list": (EMBED, [], "expected an object with model, input, "),

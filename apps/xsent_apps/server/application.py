@@ -320,10 +320,13 @@ class Service:
         return {"id": name, "object": "model", "created": 0, "owned_by": "xsent", **facts}
 
     def _count(self, first: int, texts: Sequence[str], param: str, longest: int) -> Used:
-        """What the texts take. Raises ApiError if one is empty or too long."""
+        """What the texts take. Raises ApiError if one is empty, too long or no text."""
         total = split = 0
         for row, text in enumerate(texts, first):
-            tokens = self._encoder.count_tokens(text)
+            try:
+                tokens = self._encoder.count_tokens(text)
+            except ValueError as error:  # half of a character
+                raise ApiError(400, f"{param}[{row}]: {error}", param=param) from error
             if not tokens:
                 raise ApiError(400, f"{param}[{row}] has no text in it: leave it out", param=param)
             if tokens > longest:
