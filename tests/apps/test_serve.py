@@ -163,7 +163,7 @@ BAD = {
     "no text": (EMBED, b"\xff\xfe", "Invalid JSON"),
     "half a character": (EMBED, rb'{"input": ["Anna", "\ud800"]}', r"input[1]: a lone surrogate ('\ud800' at 0)"),
     "half a character as UTF-8": (EMBED, b'{"input": "\xed\xa0\x80"}', "input[0]: a lone surrogate"),
-    "half a character in a name": ("/search", rb'{"query": "Anna", "\ud800": 1}', r"\ud800: there is no such field"),
+    "half a character in a name": ("/search", rb'{"query": "Anna", "\ud800": 1}', "a valid string, unable to parse"),
     "null alone": (EMBED, {"input": None}, "input: Field required"),
     "too deep": (EMBED, b"[" * 9000, "Invalid JSON"),
     "a list": (EMBED, [], "expected an object with model, input, "),

@@ -152,7 +152,7 @@ async def read_form(kind: type[AnyForm], request: Request, limit: int) -> AnyFor
     except (ValueError, RecursionError) as error:
         raise ApiError(400, f"Invalid JSON: {error}") from error
     names = (f"[{part}]" if isinstance(part, int) else f".{part}" for part in first["loc"])
-    place = plain("".join(names).removeprefix("."))[:100]  # as in input[3]
+    place = "".join(names).removeprefix(".")[:100]  # as in input[3]
     reason = first["msg"].removeprefix("Value error, ")
     if first["type"] == "extra_forbidden":
         reason = f"there is no such field; there are {', '.join(kind.model_fields)}"
