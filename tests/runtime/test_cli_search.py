@@ -46,7 +46,7 @@ def test_queries_from_a_file_come_with_their_numbers(run: Runner, made: Path, mi
     queries, options = made.with_name("queries.txt"), ["--model", mini_bundle, "--k", 1]
     queries.write_text("Frank voit Greta\n\nAnna sees Boris.\n")
     _, out, _ = run("search", made, "--queries", queries, *options)
-    assert out == "1\t1.5000\t4\tFrank voit Greta\n3\t1.5000\t1\tAnna sees Boris.\n"
+    assert out == "1\t1.5000\t4\tFrank\tvoit Greta\n3\t1.5000\t1\tAnna sees Boris.\n"
     _, out, _ = run("search", made, "--queries", queries, *options, "--json")
     assert [len(json.loads(line)["hits"]) for line in out.splitlines()] == [1, 0, 1]
     many = "Anna sees Boris.\n" * 300  # more than are asked at once

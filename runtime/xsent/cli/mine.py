@@ -1,7 +1,7 @@
 """`xsent mine`, `xsent score` and `xsent duplicates`: pairs of lines that mean the same, found or given."""
 
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -30,7 +30,7 @@ from xsent.files.tables import TextSource, place_of, read_pairs
 if TYPE_CHECKING:
     from xsent.encoder import OnLong, SentenceEncoder
     from xsent.files.vectors import VectorFile, VectorMeta
-    from xsent.similarity import Floats, Ints
+    from xsent.similarity import Ints
 
 JsonLinesOption = Annotated[bool, typer.Option("--json", help="Print one JSON object a line.")]
 
@@ -99,9 +99,9 @@ def mine(
         best = f"; the best scores {pairs.scores[0]}, below the threshold" if len(pairs) else ""
         raise DataError(f"no pairs of {src} and {trg}{best}")
     with output_rows as write:
-        for score, i, j in zip(_shown(kept.scores, output), kept.src.tolist(), kept.trg.tolist(), strict=True):
+        for score, i, j in zip(kept.scores, kept.src.tolist(), kept.trg.tolist(), strict=True):
             source, target = texts[0][i], texts[1][j]
-            row = [score, source, target, place_of(source, i + 1), place_of(target, j + 1)]
+            row = [*_pair(score, source, target, output), place_of(source, i + 1), place_of(target, j + 1)]
             write(row[: len(columns)])
     typer.echo(f"{len(kept):,} pairs of {len(texts[0]):,} source and {len(texts[1]):,} target lines", err=True)
 
@@ -154,8 +154,8 @@ def score(
             wrong = scorer.score(*shuffled_pairs(src_rows[full], trg_rows[full]))
             advice = calibrate(scores[full], wrong, precision)
     with output_rows as write:
-        for value, (source, target) in zip(_shown(scores, output), given, strict=True):
-            write([value, source, target, place_of(source, 0)][: len(columns)])
+        for value, (source, target) in zip(scores, given, strict=True):
+            write([*_pair(value, source, target, output), place_of(source, 0)][: len(columns)])
     if advice is not None:
         reach = f"{advice.accepted:,} of {advice.pairs:,} pairs reach it"
         correct = f"an estimated {100 * advice.precision:.1f}% of them right"
@@ -232,9 +232,11 @@ def duplicates(
     typer.echo(f"{len(groups):,} group{'s' * (len(groups) != 1)}; {repeated}{apart}", err=True)
 
 
-def _shown(scores: "Floats", output: Path | None) -> "Iterable[object]":
-    """Scores for a table; for standard output each as short as it can be."""
-    return scores if output is None else scores.tolist()
+def _pair(score: float, source: str, target: str, output: Path | None) -> list[object]:
+    """The fields of a pair: printed, a tab becomes a space and the score is as short as it can be."""
+    if output is not None:
+        return [float(score), source, target]
+    return [score, source.replace("\t", " "), target.replace("\t", " ")]
 
 
 def _of_both(name: str | None) -> list[str | None]:

@@ -29,7 +29,7 @@ _INTERVAL = 0.5  # seconds between two reports of progress
 
 WriteRow = Callable[[Sequence[object]], None]
 
-_BREAKS = re.compile(r"\s*\n\s*|\t")
+_BREAKS = re.compile(r"\s*\n\s*")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")  # characters that a terminal would execute
 
 
@@ -105,7 +105,7 @@ def print_result(result: Mapping[str, object], text: str, *, as_json: bool) -> N
 
 
 def print_row(*fields: str) -> None:
-    """Print fields with tabs between; breaks and tabs in them become spaces, a terminal gets no control characters."""
+    """Print fields with tabs between; line breaks become spaces. On a terminal, control characters are escaped."""
     fields = tuple(_BREAKS.sub(" ", field) for field in fields)
     if sys.stdout.isatty():
         fields = tuple(_CONTROL.sub(lambda found: ascii(found[0])[1:-1], field) for field in fields)
