@@ -8,18 +8,8 @@ from typing import Annotated
 
 import typer
 
+from xsent.cli import options
 from xsent.cli.mine import vectors_of
-from xsent.cli.options import (
-    BundleOption,
-    CleanOption,
-    ColumnOption,
-    ForceOption,
-    IdOption,
-    JsonOption,
-    LayersOption,
-    RowsOption,
-    ThreadsOption,
-)
 from xsent.cli.terminal import format_table, one_line_errors, row_output
 from xsent.files.tables import TextSource, place_of
 
@@ -29,9 +19,9 @@ def cluster(
     texts: Annotated[
         str, typer.Argument(metavar="TEXTS", help="One text a line; .gz and .xz too; - reads standard input.")
     ] = "-",
-    column: ColumnOption = None,
-    id: IdOption = None,
-    output: RowsOption = None,
+    column: options.ColumnOption = None,
+    id: options.IdOption = None,
+    output: options.RowsOption = None,
     number: Annotated[
         int | None, typer.Option("-n", "--number", min=1, help="Clusters to make; default: as many as there are.")
     ] = None,
@@ -39,15 +29,15 @@ def cluster(
         float, typer.Option(min=-1, max=1, help="How near clusters must be to become one: less makes fewer clusters.")
     ] = 0.05,
     smallest: Annotated[int, typer.Option(min=1, help="Texts of the smallest cluster.")] = 5,
-    model: BundleOption = None,
-    layers: LayersOption = None,
-    clean: CleanOption = False,
+    model: options.BundleOption = None,
+    layers: options.LayersOption = None,
+    clean: options.CleanOption = False,
     vectors: Annotated[
         Path | None, typer.Option(help="Vectors of TEXTS by xsent encode; default: they are made.")
     ] = None,
-    threads: ThreadsOption = None,
-    force: ForceOption = False,
-    as_json: JsonOption = False,
+    threads: options.ThreadsOption = None,
+    force: options.ForceOption = False,
+    as_json: options.JsonOption = False,
 ) -> None:
     """Group texts by their subjects, in any of the model's languages: cluster, its name, line or id, and text.
 

@@ -9,18 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from xsent.cli.options import (
-    BundleOption,
-    CleanOption,
-    ColumnOption,
-    ForceOption,
-    IdOption,
-    LayersOption,
-    PrecisionOption,
-    SpaceOption,
-    ThreadsOption,
-    TruncateOption,
-)
+from xsent.cli import options
 from xsent.cli.terminal import one_line_errors
 
 if TYPE_CHECKING:
@@ -33,8 +22,8 @@ ENGINES = {"ray": "xsent_apps.ray:encode_parts"}
 @one_line_errors()
 def encode(
     file: Annotated[str, typer.Argument(help="One sentence a line; .gz and .xz too; - reads standard input.")] = "-",
-    column: ColumnOption = None,
-    id: IdOption = None,
+    column: options.ColumnOption = None,
+    id: options.IdOption = None,
     output: Annotated[
         Path | None,
         typer.Option(
@@ -44,20 +33,20 @@ def encode(
             "standard output.",
         ),
     ] = None,
-    model: BundleOption = None,
-    layers: LayersOption = None,
-    clean: CleanOption = False,
+    model: options.BundleOption = None,
+    layers: options.LayersOption = None,
+    clean: options.CleanOption = False,
     normalize: Annotated[bool, typer.Option(help="Give vectors length 1.")] = True,
-    truncate_dim: TruncateOption = None,
-    precision: PrecisionOption = "float32",
+    truncate_dim: options.TruncateOption = None,
+    precision: options.PrecisionOption = "float32",
     on_long: Annotated[
         Literal["warn", "error", "split"],
         typer.Option(help="Sentences that are too long for the model: cut and warn, stop, or split."),
     ] = "warn",
-    space: SpaceOption = None,
-    threads: ThreadsOption = None,
+    space: options.SpaceOption = None,
+    threads: options.ThreadsOption = None,
     resume: Annotated[bool, typer.Option("--resume", help="Continue an unfinished output.")] = False,
-    force: ForceOption = False,
+    force: options.ForceOption = False,
     engine: Annotated[str, typer.Option(help="local; or ray: Parquet parts, from many machines.")] = "local",
     workers: Annotated[int | None, typer.Option(min=1, help="Number of Ray workers; default: one per CPU.")] = None,
     address: Annotated[
@@ -106,25 +95,25 @@ def _encode_here(
     clean: bool,
     column: str | None,
     id: str | None,
-    **options: Any,  # noqa: ANN401  as an engine of another room has them
+    **settings: Any,  # noqa: ANN401  as an engine of another room has them
 ) -> None:
-    """The local engine; options are those of `SentenceEncoder.encode_iter`."""
+    """The local engine; settings are those of `SentenceEncoder.encode_iter`."""
     from xsent.cli.terminal import Progress, known_total
     from xsent.encoder import SentenceEncoder
     from xsent.files.tables import TextSource
     from xsent.files.text import file_state
     from xsent.files.vectors import JsonLinesWriter, VectorMeta
 
-    if given := [name for name in ("workers", "address") if options.pop(name) is not None]:
+    if given := [name for name in ("workers", "address") if settings.pop(name) is not None]:
         raise ValueError(f"--{given[0]} is for --engine ray; the local one runs here")
     if id and output is not None and output.suffix in (".npy", ".f32"):
         raise ValueError(f"{output}: holds vectors alone, no --id {id}; give a name that ends in .jsonl or .parquet")
     encoder = SentenceEncoder(model, layers=layers, threads=threads, clean=clean)
-    dim = options["truncate_dim"] or encoder.dim
-    fingerprint = encoder.fingerprint_of(options["space"])
-    note = VectorMeta(fingerprint, dim, options["precision"], options["normalize_embeddings"])
+    dim = settings["truncate_dim"] or encoder.dim
+    fingerprint = encoder.fingerprint_of(settings["space"])
+    note = VectorMeta(fingerprint, dim, settings["precision"], settings["normalize_embeddings"])
     before = file_state(file)
-    job: dict[str, object] = {"on_long": options["on_long"], "bytes of input": before and before[0]}
+    job: dict[str, object] = {"on_long": settings["on_long"], "bytes of input": before and before[0]}
     # Left out otherwise: jobs of older versions go on.
     job |= {name: value for name, value in (("clean", clean), ("column", column), ("id", id)) if value}
     source = TextSource(file, column, id)
@@ -139,7 +128,7 @@ def _encode_here(
         if done:
             typer.echo(f"Going on after line {done:,}; warnings count the lines after it only.", err=True)
         rows = empty = 0
-        for text, vector in encoder.encode_items(lines, start=done, **options):
+        for text, vector in encoder.encode_items(lines, start=done, **settings):
             writer.write(text, vector)
             rows += 1
             empty += not vector.any()

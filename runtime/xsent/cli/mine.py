@@ -10,19 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from xsent.cli.options import (
-    BundleOption,
-    CleanOption,
-    ColumnOption,
-    ForceOption,
-    IdOption,
-    LayersOption,
-    MarginOption,
-    NeighborsOption,
-    PairColumnsOption,
-    RowsOption,
-    ThreadsOption,
-)
+from xsent.cli import options
 from xsent.cli.terminal import one_line_errors, row_output
 from xsent.errors import DataError
 from xsent.files.tables import TextSource, place_of, read_pairs
@@ -41,26 +29,26 @@ def mine(
         str, typer.Argument(metavar="SRC", help="One sentence a line; .gz and .xz too; - reads standard input.")
     ],
     trg: Annotated[str, typer.Argument(metavar="TRG", help="The text in the other language.")],
-    model: BundleOption = None,
-    layers: LayersOption = None,
-    clean: CleanOption = False,
+    model: options.BundleOption = None,
+    layers: options.LayersOption = None,
+    clean: options.CleanOption = False,
     src_vectors: Annotated[
         Path | None, typer.Option(help="Vectors of SRC by xsent encode; default: they are made.")
     ] = None,
     trg_vectors: Annotated[Path | None, typer.Option(help="Vectors of TRG.")] = None,
-    margin: MarginOption = "ratio",
+    margin: options.MarginOption = "ratio",
     retrieval: Annotated[
         Literal["max", "fwd", "bwd", "intersect"],
         typer.Option(help="Best target of each source, the reverse, pairs in both, or of either while both are free."),
     ] = "max",
-    k: NeighborsOption = 4,
+    k: options.NeighborsOption = 4,
     threshold: Annotated[float | None, typer.Option(help="Lowest score of a pair; default: all pairs.")] = None,
     unify: Annotated[bool, typer.Option(help="Use only the first of equal lines.")] = True,
-    column: ColumnOption = None,
-    id: IdOption = None,
-    output: RowsOption = None,
-    threads: ThreadsOption = None,
-    force: ForceOption = False,
+    column: options.ColumnOption = None,
+    id: options.IdOption = None,
+    output: options.RowsOption = None,
+    threads: options.ThreadsOption = None,
+    force: options.ForceOption = False,
     as_json: JsonLinesOption = False,
 ) -> None:
     """Find translations in two texts: score, source and target with tabs between, the best pair first.
@@ -111,19 +99,19 @@ def score(
     pairs: Annotated[
         str, typer.Argument(metavar="PAIRS", help="Source, tab, target on each line; - reads standard input.")
     ] = "-",
-    model: BundleOption = None,
-    layers: LayersOption = None,
-    clean: CleanOption = False,
-    margin: MarginOption = "ratio",
-    k: NeighborsOption = 4,
+    model: options.BundleOption = None,
+    layers: options.LayersOption = None,
+    clean: options.CleanOption = False,
+    margin: options.MarginOption = "ratio",
+    k: options.NeighborsOption = 4,
     precision: Annotated[
         float | None, typer.Option(help="Print the threshold that keeps this share of pairs right, such as 0.95.")
     ] = None,
-    column: PairColumnsOption = None,
-    id: IdOption = None,
-    output: RowsOption = None,
-    threads: ThreadsOption = None,
-    force: ForceOption = False,
+    column: options.PairColumnsOption = None,
+    id: options.IdOption = None,
+    output: options.RowsOption = None,
+    threads: options.ThreadsOption = None,
+    force: options.ForceOption = False,
     as_json: JsonLinesOption = False,
 ) -> None:
     """Score given pairs: score, source and target with tabs between, in the order given; with --id the id is last.
@@ -167,9 +155,9 @@ def duplicates(
     text: Annotated[
         str, typer.Argument(metavar="TEXT", help="One text a line; .gz and .xz too; - reads standard input.")
     ],
-    model: BundleOption = None,
-    layers: LayersOption = None,
-    clean: CleanOption = False,
+    model: options.BundleOption = None,
+    layers: options.LayersOption = None,
+    clean: options.CleanOption = False,
     vectors: Annotated[
         Path | None, typer.Option(help="Vectors of TEXT by xsent encode; default: they are made.")
     ] = None,
@@ -185,11 +173,11 @@ def duplicates(
             "--pairs", help="Print score, both lines and texts of pairs, best first; each with 32 others at most."
         ),
     ] = False,
-    column: ColumnOption = None,
-    id: IdOption = None,
-    output: RowsOption = None,
-    threads: ThreadsOption = None,
-    force: ForceOption = False,
+    column: options.ColumnOption = None,
+    id: options.IdOption = None,
+    output: options.RowsOption = None,
+    threads: options.ThreadsOption = None,
+    force: options.ForceOption = False,
     as_json: JsonLinesOption = False,
 ) -> None:
     """Find lines that mean the same, in any of the model's languages: number of the group, line or id, and text.
