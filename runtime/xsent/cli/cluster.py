@@ -2,7 +2,6 @@
 
 from functools import partial
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from textwrap import shorten
 from typing import Annotated
 
@@ -52,9 +51,8 @@ def cluster(
     output_rows = row_output(output, columns, as_json=as_json, force=force)
     read = TextSource(texts, column, id).read()
     open_encoder = partial(SentenceEncoder, model, layers=layers, threads=threads, clean=clean)
-    with TemporaryDirectory(prefix="xsent-") as folder:
-        (given,) = vectors_of(Path(folder), [read], [vectors], open_encoder, on_long="split")
-        found = clusters.cluster(given.rows, number, threshold=threshold, smallest=smallest)
+    (given,) = vectors_of([read], [vectors], open_encoder, on_long="split")
+    found = clusters.cluster(given.rows, number, threshold=threshold, smallest=smallest)
     names = clusters.name_clusters(found, read)
     with output_rows as write:
         for row, (label, text) in enumerate(zip(found.labels.tolist(), read, strict=True)):

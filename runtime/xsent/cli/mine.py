@@ -5,7 +5,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
@@ -70,18 +69,17 @@ def mine(
     sides = zip((src, trg), _of_both(column), _of_both(id), strict=True)
     texts = [TextSource(*side).read() for side in sides]
     open_encoder = partial(SentenceEncoder, model, layers=layers, threads=threads, clean=clean)
-    with TemporaryDirectory(prefix="xsent-") as folder:
-        left, right = vectors_of(Path(folder), texts, (src_vectors, trg_vectors), open_encoder)
-        pairs = mine_bitext(
-            left.rows,
-            right.rows,
-            margin=margin,
-            retrieval=retrieval,
-            k=k,
-            src_rows=_lines_with_text(texts[0], unify=unify),
-            trg_rows=_lines_with_text(texts[1], unify=unify),
-            show_progress_bar=sys.stderr.isatty(),
-        )
+    left, right = vectors_of(texts, (src_vectors, trg_vectors), open_encoder)
+    pairs = mine_bitext(
+        left.rows,
+        right.rows,
+        margin=margin,
+        retrieval=retrieval,
+        k=k,
+        src_rows=_lines_with_text(texts[0], unify=unify),
+        trg_rows=_lines_with_text(texts[1], unify=unify),
+        show_progress_bar=sys.stderr.isatty(),
+    )
     kept = pairs if threshold is None else pairs.at_least(threshold)
     if not len(kept):
         best = f"; the best scores {pairs.scores[0]}, below the threshold" if len(pairs) else ""
@@ -132,15 +130,14 @@ def score(
         raise DataError(f"{pairs}: empty; expected a pair a line")
     (src_texts, src_rows), (trg_texts, trg_rows) = (_distinct([pair[side] for pair in given]) for side in (0, 1))
     open_encoder = partial(SentenceEncoder, model, layers=layers, threads=threads, clean=clean)
-    with TemporaryDirectory(prefix="xsent-") as folder:
-        left, right = vectors_of(Path(folder), (src_texts, trg_texts), (None, None), open_encoder)
-        scorer = PairScorer(left.rows, right.rows, margin=margin, k=k)
-        scores = scorer.score(src_rows, trg_rows)
-        advice = None
-        if precision is not None:
-            full = [row for row, pair in enumerate(given) if all(map(str.strip, pair))]
-            wrong = scorer.score(*shuffled_pairs(src_rows[full], trg_rows[full]))
-            advice = calibrate(scores[full], wrong, precision)
+    left, right = vectors_of((src_texts, trg_texts), (None, None), open_encoder)
+    scorer = PairScorer(left.rows, right.rows, margin=margin, k=k)
+    scores = scorer.score(src_rows, trg_rows)
+    advice = None
+    if precision is not None:
+        full = [row for row, pair in enumerate(given) if all(map(str.strip, pair))]
+        wrong = scorer.score(*shuffled_pairs(src_rows[full], trg_rows[full]))
+        advice = calibrate(scores[full], wrong, precision)
     with output_rows as write:
         for value, (source, target) in zip(scores, given, strict=True):
             write([*_pair(value, source, target, output), place_of(source, 0)][: len(columns)])
@@ -197,10 +194,9 @@ def duplicates(
     source = TextSource(text, column, id)
     texts = source.read()
     open_encoder = partial(SentenceEncoder, model, layers=layers, threads=threads, clean=clean)
-    with TemporaryDirectory(prefix="xsent-") as folder:
-        (given,) = vectors_of(Path(folder), [texts], [vectors], open_encoder, on_long="split")
-        rows = _lines_with_text(texts, unify=False)
-        found = mine_paraphrases(given.rows, threshold=threshold, rows=rows, show_progress_bar=sys.stderr.isatty())
+    (given,) = vectors_of([texts], [vectors], open_encoder, on_long="split")
+    rows = _lines_with_text(texts, unify=False)
+    found = mine_paraphrases(given.rows, threshold=threshold, rows=rows, show_progress_bar=sys.stderr.isatty())
     found, differing = split_pairs(found, texts) if strict else (found, found.take(slice(0)))
     count = "1 pair differs" if len(differing) == 1 else f"{len(differing):,} pairs differ"
     apart = f"; {count} in a number, a negation or who did what; --no-strict takes them too" if len(differing) else ""
@@ -249,14 +245,13 @@ def _distinct(texts: Sequence[str]) -> "tuple[list[str], Ints]":
 
 
 def vectors_of(
-    folder: Path,
     texts: Sequence[Sequence[str]],
     given: Sequence[Path | None],
     open_encoder: "Callable[[], SentenceEncoder]",
     *,
     on_long: "OnLong" = "warn",
 ) -> "list[VectorFile]":
-    """The vectors of each text; those that are not given are encoded into a folder, in the form of those given."""
+    """The vectors of each text; those that are not given are encoded, in the form of those given."""
     from xsent.files.vectors import VectorMeta, check_same_space, open_vectors
 
     files = {side: open_vectors(path) for side, path in enumerate(given) if path is not None}
@@ -272,27 +267,22 @@ def vectors_of(
             note = replace(file.note, fingerprint=encoder.fingerprint)
             file.check_cosines(encoder.fingerprint)
         for side in set(range(len(texts))) - files.keys():
-            files[side] = _encode(encoder, texts[side], note, folder / f"{side}.npy", on_long)
+            files[side] = _encode(encoder, texts[side], note, on_long)
     for file in files.values():
         check_same_space(files[0], file)
     return [files[side] for side in range(len(texts))]
 
 
-def _encode(
-    encoder: "SentenceEncoder", texts: Sequence[str], note: "VectorMeta", path: Path, on_long: "OnLong"
-) -> "VectorFile":
-    """Encode to a file: the vectors of a large text do not fit into memory."""
+def _encode(encoder: "SentenceEncoder", texts: Sequence[str], note: "VectorMeta", on_long: "OnLong") -> "VectorFile":
     from xsent.cli.terminal import Progress
-    from xsent.files.vectors import open_vectors, vector_file
+    from xsent.files.vectors import VectorFile, map_rows
 
-    vectors = encoder.encode_items(
+    vectors = encoder.encode_iter(
         texts,
         normalize_embeddings=note.normalized,
         truncate_dim=note.dim,
         precision=note.precision,  # type: ignore[arg-type]  # a name that encode wrote
         on_long=on_long,
     )
-    with vector_file(path, note) as writer, Progress("sentences", len(texts)) as progress:
-        for text, vector in progress.count(vectors):
-            writer.write(text, vector)
-    return open_vectors(path)
+    with Progress("sentences", len(texts)) as progress:
+        return VectorFile(Path("the vectors made"), note, map_rows(progress.count(vectors), note))

@@ -85,7 +85,7 @@ def open_vectors(path: str | Path) -> VectorFile:
     with as_data_error(path, _REMEDY):
         size = plain_size(path)
         if path.suffix in _TABLES:
-            rows = _copy_rows(path, dtype, width)
+            rows = map_rows(read_vectors(path), note)
         else:
             rows = (
                 np.lib.format.open_memmap(path, mode="r") if path.suffix == ".npy" else _map_raw(path, size, note.dim)
@@ -137,17 +137,18 @@ def _map_raw(path: Path, size: int, dim: int) -> NDArray[Any]:
     return np.memmap(path, "<f4", "r", shape=(size // row, dim)) if size else np.empty((0, dim), "<f4")
 
 
-def _copy_rows(path: Path, dtype: np.dtype[Any], width: int) -> NDArray[Any]:
-    """The vectors of a table, in a file without a name that is mapped into memory."""
-    with TemporaryFile() as copy:
-        for number, row in enumerate(read_vectors(path), 1):
+def map_rows(vectors: Iterable[Any], note: VectorMeta) -> NDArray[Any]:
+    """Vectors in a file without a name that is mapped into memory, which all of them need not fit into."""
+    dtype, width = stored_as(note.precision, note.dim)
+    with TemporaryFile() as file:
+        for number, row in enumerate(vectors, 1):
             vector = np.array(row, dtype)
             if vector.shape != (width,):
                 raise ValueError(f"row {number:,}: {list(vector.shape)} numbers, expected {width}")
-            copy.write(vector.data)
-        copy.flush()
-        rows = copy.tell() // (dtype.itemsize * width)
-        return np.memmap(copy, dtype, "r", shape=(rows, width)) if rows else np.empty((0, width), dtype)
+            file.write(vector.data)
+        file.flush()
+        rows = file.tell() // (dtype.itemsize * width)
+        return np.memmap(file, dtype, "r", shape=(rows, width)) if rows else np.empty((0, width), dtype)
 
 
 class RowWriter(ABC):
