@@ -5,6 +5,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
@@ -142,17 +143,11 @@ def _encode_here(
 
 
 def _engine(name: str) -> Callable[..., None]:
-    """The local engine, one of `ENGINES`, or one that another package offers as an entry point `xsent.engines`."""
     if name == "local":
         return _encode_here
-    from importlib.metadata import EntryPoint, entry_points
-
-    group = "xsent.engines"
-    offered = {point.name: point for point in entry_points(group=group)}
-    offered |= {name: EntryPoint(name, value, group) for name, value in ENGINES.items()}
-    if name not in offered:
-        raise ValueError(f"--engine {name}: expected one of {', '.join(['local', *sorted(offered)])}")
-    run: Callable[..., None] = offered[name].load()
+    if name not in ENGINES:
+        raise ValueError(f"--engine {name}: expected one of {', '.join(['local', *ENGINES])}")
+    run: Callable[..., None] = resolve_name(ENGINES[name])
     return run
 
 
