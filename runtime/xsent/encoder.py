@@ -19,7 +19,7 @@ from xsent.bundle import Bundle, builtin_path
 from xsent.cli.terminal import Progress
 from xsent.errors import BundleError, FingerprintError, check_choice, whole_number
 from xsent.precision import Precision, Vectors, binary_similarity, pack_signs, stored_as, to_int8
-from xsent.similarity import cosine_similarity, unit_rows
+from xsent.similarity import cosine_similarity, row_cosines
 from xsent.tokenizer import MEASURED, Tokenizer, expected_tokens, seems_foreign
 
 OnLong = Literal["warn", "error", "split"]
@@ -304,11 +304,7 @@ class SentenceEncoder:
 
     def similarity_pairwise(self, a: ArrayLike, b: ArrayLike) -> NDArray[np.float32]:
         """Cosines [n] of the vectors of `a` [n, D], each with that of `b` in the same place; not of binary ones."""
-        left, right = np.atleast_2d(np.asarray(a)), np.atleast_2d(np.asarray(b))
-        if left.shape != right.shape:
-            raise ValueError(f"vectors {list(left.shape)} and {list(right.shape)} are no pairs; expected equal shapes")
-        cosines: NDArray[np.float32] = np.einsum("nd,nd->n", unit_rows(left), unit_rows(right)).clip(-1, 1)
-        return cosines
+        return row_cosines(a, b)
 
     def get_sentence_embedding_dimension(self) -> int:
         """Length of a sentence vector (D), as in sentence-transformers."""

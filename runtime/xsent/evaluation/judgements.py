@@ -23,7 +23,7 @@ from xsent.errors import DataError
 from xsent.evaluation.result import Evaluation, Figures, choose_languages, measure_each
 from xsent.files.text import read_fields, read_lines
 from xsent.open_model import SupportsEncode
-from xsent.similarity import cosine_similarity
+from xsent.similarity import cosine_similarity, row_cosines
 
 END = "-test.csv"
 STS_NOTE = "Spearman's correlation of cosine and human score."
@@ -137,14 +137,6 @@ def ranks(values: ArrayLike) -> NDArray[np.float64]:
     _, places, counts = np.unique(np.asarray(values), return_inverse=True, return_counts=True)
     means: NDArray[np.float64] = (np.cumsum(counts) - (counts + 1) / 2)[places]
     return means
-
-
-def row_cosines(a: ArrayLike, b: ArrayLike) -> NDArray[np.float64]:
-    """The cosine of every row of `a` [n, D] with the same row of `b`; 0 for a row of zeros."""
-    left, right = (np.asarray(side, np.float64) for side in (a, b))
-    lengths = np.linalg.norm(left, axis=1) * np.linalg.norm(right, axis=1)
-    cosines: NDArray[np.float64] = np.einsum("nd,nd->n", left, right) / np.where(lengths > 0, lengths, 1.0)
-    return cosines
 
 
 def _by_kind(

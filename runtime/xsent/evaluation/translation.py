@@ -11,13 +11,12 @@ from numpy.typing import ArrayLike
 
 from xsent.cli.terminal import Progress
 from xsent.errors import DataError
-from xsent.evaluation.judgements import row_cosines
 from xsent.evaluation.result import Evaluation, Figures, choose_languages, measure_each
 from xsent.files.text import read_fields, read_lines, read_sentences
 from xsent.mining.bitext import mine_bitext
 from xsent.mining.margin import Margin
 from xsent.open_model import SupportsEncode
-from xsent.similarity import NearestSearch
+from xsent.similarity import NearestSearch, row_cosines
 
 DIRECTIONS = ("xx_en", "en_xx")
 COSINES = ("cosine_english", "cosine_across")
