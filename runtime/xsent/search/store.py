@@ -1,7 +1,7 @@
 """An index on disk: a folder with three kinds of files.
 
-- `passages-*.db`, a SQLite database: the state of the index, its passages and their words. An index of documents also
-  has the names of the documents and the rows of removed ones.
+- `passages-*.db`, a SQLite database: the state of the index, its passages and their words; of an index of documents
+  their names and the rows of removed ones.
 - `vectors.f16`: for every passage a row with its vector, of length 1, in float16.
 - `graph-ROWS.usearch`: a graph over the first rows, if there is one (`xsent.search.graph`).
 """
@@ -50,7 +50,7 @@ class IndexState:
 
     fingerprint: str  #: identity of the vector space
     dim: int  #: length of a vector (D)
-    lines: int = 0  #: lines read, empty ones too
+    lines: int = 0  #: lines read, empty ones too; 0 in an index of documents
     rows: int = 0  #: lines that have a vector
     start: int = 0  #: lines that were there before the last addition
     digest: str = ""  #: of the lines that the last addition has read
@@ -118,12 +118,9 @@ _TABLES = f"""BEGIN;
 CREATE TABLE states (name TEXT PRIMARY KEY, {", ".join(field.name for field in fields(IndexState))});
 CREATE TABLE passages (row INTEGER PRIMARY KEY, {", ".join(Passage._fields)});
 CREATE VIRTUAL TABLE words USING fts5(keys, content = '', tokenize = 'ascii', detail = 'none');
-PRAGMA user_version = {VERSION};
-COMMIT"""
-
-_DOCUMENT_TABLES = """BEGIN;
-CREATE TABLE documents (name TEXT PRIMARY KEY, stamp, first, passages);
+CREATE TABLE documents (name TEXT PRIMARY KEY, {", ".join(StoredDocument._fields[1:])});
 CREATE TABLE removed (first INTEGER PRIMARY KEY, count);
+PRAGMA user_version = {VERSION};
 COMMIT"""
 
 
@@ -176,21 +173,13 @@ class IndexDatabase:
         found = self._typed(found, int, *Passage.__annotations__.values())
         return {row: Passage(*columns) for row, *columns in found}
 
-    def has_documents(self) -> bool:
-        """Whether this is an index of documents; others are of lines."""
-        return bool(self._read("SELECT 1 FROM sqlite_master WHERE name = 'documents'"))
-
     def documents(self) -> list[StoredDocument]:
         """All documents, in the order of their rows."""
-        if not self.has_documents():
-            return []
         found = self._read("SELECT * FROM documents ORDER BY first")
         return [StoredDocument(*row) for row in self._typed(found, *StoredDocument.__annotations__.values())]
 
     def removed(self) -> list[tuple[int, int]]:
         """First row and number of those that were removed together."""
-        if not self.has_documents():
-            return []
         return self._typed(self._read("SELECT first, count FROM removed"), int, int)
 
     def shared_words(
@@ -243,11 +232,6 @@ class IndexDatabase:
     def version(self) -> int:
         """A number that changes when another process or thread writes."""
         return int(self._read("PRAGMA data_version")[0][0])
-
-    def create_documents(self) -> None:
-        """Make an empty index one of documents."""
-        with self._explain_errors():
-            self._connection.executescript(_DOCUMENT_TABLES)
 
     def save(
         self,

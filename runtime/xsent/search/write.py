@@ -136,7 +136,7 @@ def extend_index(
     """
     path = Path(path)
     with closing(IndexDatabase(path)) as database:
-        if database.has_documents():
+        if not database.complete_state().lines:
             raise DataError(f"{path}: an index of documents, as xsent notes makes; name another for lines")
     if graph:
         require_usearch()
@@ -185,9 +185,9 @@ def update_index(
         _make_empty(path, encoder)
     with only_writer(path), explain_write_errors(path, lambda: True, "make room, then the same call goes on"):
         with closing(IndexDatabase(path, write=True)) as database:
-            if not database.has_documents():
-                raise DataError(f"{path}: an index of lines, as xsent index makes; name another for documents")
             state = database.complete_state()
+            if state.lines:
+                raise DataError(f"{path}: an index of lines, as xsent index makes; name another for documents")
             state.check_fingerprint(encoder.fingerprint, path, clean=encoder.clean)
             database.forget(state.rows)
         with closing(IndexWriter(path, state)) as writer:
@@ -391,7 +391,6 @@ def _make_empty(path: Path, encoder: SentenceEncoder) -> None:
             check_replaceable(path, complete=False)
         state = IndexState(encoder.fingerprint, encoder.dim, clean=int(encoder.clean))
         with atomic_folder(path) as folder, closing(IndexWriter(folder, state)) as writer:
-            writer.database.create_documents()
             writer.save(state)
 
 
@@ -452,7 +451,6 @@ def _compact(path: Path) -> IndexState | None:
         kept = np.flatnonzero(index.live)
         state = replace(index.state, rows=0)
         with atomic_folder(path) as folder, closing(IndexWriter(folder, state)) as writer:
-            writer.database.create_documents()
             for passage, vector in index.passages():
                 writer.append(vector, *passage[:-1])
                 if writer.is_full:
