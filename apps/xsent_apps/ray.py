@@ -69,10 +69,10 @@ class Report:
 class Worker:
     """Encodes parts in a process of Ray's, with one encoder."""
 
-    def __init__(self, opened_as: tuple[Any, ...], schema: "pyarrow.Schema", options: Mapping[str, Any]) -> None:
+    def __init__(self, opened_as: tuple[Any, ...], schema: "pyarrow.Schema", settings: Mapping[str, Any]) -> None:
         self._opened_as = opened_as
         self._schema = schema
-        self._options = options
+        self._settings = settings
 
     @cached_property
     def _encoder(self) -> SentenceEncoder:
@@ -85,7 +85,7 @@ class Worker:
         began, cpu_time = time.time(), time.process_time()
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
-            pairs = self._encoder.encode_items(part.sentences, start=part.line, **self._options)
+            pairs = self._encoder.encode_items(part.sentences, start=part.line, **self._settings)
             empty = _write_part(part, pairs, self._schema)
         messages = [str(warning.message) for warning in caught]
         times = (began, time.time(), time.process_time() - cpu_time)
@@ -168,31 +168,32 @@ def _write_part(part: Part, pairs: Iterator[tuple[str, NDArray[Any]]], schema: "
 def encode_parts(
     file: str,
     output: Path | None,
+    encoder: SentenceEncoder,
+    settings: Mapping[str, Any],
     *,
-    model: Path | None,
-    layers: int | None,
-    threads: int | None,
+    column: str | None,
+    workers: int | None,
+    address: str | None,
     resume: bool,
     force: bool,
-    workers: int | None,
-    column: str | None,
-    address: str | None,
-    **options: Any,  # noqa: ANN401  of `SentenceEncoder.encode_items`
 ) -> None:
-    """Encode a file of texts, or a folder of them, into a folder of part files; see `xsent encode`."""
+    """Encode a file of texts, or a folder of them, into a folder of part files; see `xsent encode`.
+
+    Every worker opens the encoder again, with as many threads; settings are those of `SentenceEncoder.encode_items`.
+    """
     if output is None or file == "-":
         raise ValueError("--engine ray needs a file or a folder to read and --output, the folder of its parts")
     folder = output.absolute()
     if Path(file).resolve() in [folder.resolve(), *folder.resolve().parents]:
         raise ValueError(f"{output}: lies in the input {file}; name a folder of its own for the output")
-    encoder = SentenceEncoder(model, layers=layers, threads=threads or 1)
-    example = encoder.encode([], **options)  # raises if the options do not fit
+    example = encoder.encode([], **settings)  # raises if they do not fit
     note = {
-        "fingerprint": encoder.fingerprint_of(options["space"]),
+        "fingerprint": encoder.fingerprint_of(settings["space"]),
         "dim": example.shape[1],
-        "precision": options["precision"],
-        "normalized": options["normalize_embeddings"],
-        "on_long": options["on_long"],
+        "precision": settings["precision"],
+        "normalized": settings["normalize_embeddings"],
+        "on_long": settings["on_long"],
+        "clean": encoder.clean,
         "column": column,
     }
     vector = pyarrow.list_(pyarrow.from_numpy_dtype(example.dtype), example.shape[1])
@@ -209,7 +210,7 @@ def encode_parts(
     if done := len(list(folder.glob(PARTS))):
         typer.echo(f"Resuming after {done:,} parts; warnings count the others only.", err=True)
     try:
-        with _pool(workers, encoder.threads, address, (encoder.__reduce__(), schema, options)) as pool:
+        with _pool(workers, encoder.threads, address, (encoder.__reduce__(), schema, settings)) as pool:
             reports = _run(pool, chain([first_missing], missing))
     except BaseException:
         if complete := len(list(folder.glob(PARTS))):
