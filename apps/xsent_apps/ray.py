@@ -1,18 +1,16 @@
 """`xsent encode --engine ray`: the same vectors from many processes and machines, as a folder of Parquet files.
 
-The input is divided into partitions. Ray's workers encode each of them into one part file, which appears once it is
+This process reads the texts. Ray's workers encode a part of them at a time into a file, which appears once it is
 complete.
 """
 
-import codecs
+import hashlib
 import json
-import logging
 import os
-import platform
 import time
 import warnings
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
@@ -23,144 +21,104 @@ from typing import Any
 import typer
 from numpy.typing import NDArray
 
-from xsent import FingerprintError, SentenceEncoder, XsentError
+from xsent import SentenceEncoder
 from xsent.cli.terminal import Progress
 from xsent.errors import DataError, require_extra
-from xsent.files.atomic import as_data_error, atomic_file, file_exists_error, read_json, sweep, to_json
-from xsent.files.text import can_be_divided
+from xsent.files.atomic import atomic_file, file_exists_error, read_json, sweep, to_json
+from xsent.files.tables import TextSource
+from xsent.files.text import file_state
+from xsent.files.vectors import check_same_job
 
 with require_extra("ray"):
     import pyarrow
     import pyarrow.parquet
     import ray
-    import ray.data
+    from ray.util import ActorPool
 
-ROWS = 16_384  # of a partition, but whole row groups of Parquet: less than a minute of encoding
-ROW_GROUP = 4096  # rows of a part file that are in memory at once
-STORE_BYTES = 128 * 2**20  # memory that processes of a local Ray share: no vectors pass through it
-EXPECTED = "expected a text or Parquet file, or a folder of them"
+ROWS = 16_384  # of a part: less than a minute of encoding
+ROW_GROUP = 4096  # rows of a part whose vectors are in memory at once
+STORE_BYTES = 128 * 2**20  # memory that processes of a local Ray share: the texts of the parts at work lie in it
+RESTARTS = 10  # of a worker that dies, by the system for want of memory or with its machine
 JOB = "_job.json"  # in the folder of part files: what a resumed job must have in common with it
 PARTS = "part-*.parquet"
 
-Note = Mapping[str, object]  # what the metadata of part files say of the vectors
+
+@dataclass(frozen=True)
+class Part:
+    """Consecutive rows of one input file."""
+
+    path: Path  # of the file of their vectors
+    row: int  # number of the first, counted over all input files
+    line: int  # rows of the input file before the first
+    sentences: list[str]
 
 
 @dataclass(frozen=True)
-class Partition:
-    """Consecutive rows of one input file."""
+class Report:
+    """What a worker says of a part."""
 
-    part: str  # name of its part file
-    row: int  # number of the first row, counted over all files
+    part: str  # name of its file
     rows: int
-    source: Path
-    state: tuple[int, int]  # size of the file in bytes, and its modification time in nanoseconds
-    line: int  # rows of the file before the first
-    start: int  # first byte in a text file; first row group in a Parquet file
-    column: str  # with the text, in a Parquet file; empty for a text file
-
-    def sentences(self) -> Iterator[str]:
-        """Yield the rows as `xsent encode` reads them, null as an empty sentence.
-
-        Raises DataError if a row cannot be read or the file has changed.
-        """
-        yield from self._parquet_rows() if self.column else self._text_lines()
-        if _state(self.source) != self.state:
-            raise DataError(f"{self.source}: changed while it was read; run it again once the file is complete")
-
-    def _text_lines(self) -> Iterator[str]:
-        with self.source.open("rb") as file:
-            file.seek(self.start)
-            for number, line in enumerate(islice(file, self.rows), self.line + 1):
-                if number == 1:
-                    line = line.removeprefix(codecs.BOM_UTF8)
-                try:
-                    yield line.decode().removesuffix("\n").removesuffix("\r")
-                except UnicodeDecodeError as error:
-                    raise DataError(f"{self.source}:{number}: not UTF-8; convert the file to UTF-8") from error
-
-    def _parquet_rows(self) -> Iterator[str]:
-        with _open_parquet(self.source) as file:
-            groups = range(self.start, file.num_row_groups)
-            batches = file.iter_batches(batch_size=1024, row_groups=groups, columns=[self.column])
-            rows = chain.from_iterable(batch.column(0).to_pylist() for batch in batches)
-            yield from (text or "" for text in islice(rows, self.rows))
+    empty: int  # vectors that are zero
+    warnings: list[str]
+    began: float
+    ended: float
+    cpu_time: float
 
 
-def find_partitions(path: Path, column: str) -> list[Partition]:
-    """Divide a file, or all files of a folder in the order of their names, except names that begin with . or _.
+class Worker:
+    """Encodes parts in a process of Ray's, with one encoder."""
 
-    Raises DataError if a file cannot be divided or there is nothing to encode.
-    """
-    if not path.exists():
-        raise DataError(f"{path}: no such file or folder; {EXPECTED}")
-    sources = [path] if path.is_file() else sorted(file for file in path.rglob("*") if file.is_file())
-    found: list[Partition] = []
-    row = 0
-    for source in sources:
-        if any(name.startswith((".", "_")) for name in source.relative_to(path).parts):
-            continue
-        if source.suffix != ".parquet" and not can_be_divided(source):
-            raise DataError(
-                f"{source}: a file that is compressed or has no line feeds cannot be divided; unpack it and end its "
-                "lines in line feeds, or leave --engine out"
-            )
-        state = _state(source)
-        text_column = column if source.suffix == ".parquet" else ""
-        line = 0
-        for start, rows in _row_groups(source, column) if text_column else _line_groups(source):
-            part = f"part-{len(found):06}.parquet"
-            found.append(Partition(part, row, rows, source.absolute(), state, line, start, text_column))
-            row += rows
-            line += rows
+    def __init__(self, opened_as: tuple[Any, ...], schema: "pyarrow.Schema", settings: Mapping[str, Any]) -> None:
+        self._opened_as = opened_as
+        self._schema = schema
+        self._settings = settings
+
+    @cached_property
+    def _encoder(self) -> SentenceEncoder:
+        open_again, arguments = self._opened_as  # not by the constructor, whose errors Ray would bury
+        encoder: SentenceEncoder = open_again(*arguments)
+        return encoder
+
+    def encode(self, part: Part) -> Report:
+        """Write the file of a part."""
+        began, cpu_time = time.time(), time.process_time()
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            pairs = self._encoder.encode_items(part.sentences, start=part.line, **self._settings)
+            empty = _write_part(part, pairs, self._schema)
+        messages = [str(warning.message) for warning in caught]
+        times = (began, time.time(), time.process_time() - cpu_time)
+        return Report(part.path.name, len(part.sentences), empty, messages, *times)
+
+
+def find_files(path: Path) -> list[Path]:
+    """A file, or all files of a folder in the order of their names, except names that begin with . or _."""
+    files = [path] if path.is_file() else sorted(file for file in path.rglob("*") if file.is_file())
+    found = [file for file in files if not any(name[0] in "._" for name in file.relative_to(path).parts)]
     if not found:
-        raise DataError(f"{path}: empty; {EXPECTED}")
+        raise DataError(f"{path}: no file there; expected a file of texts, or a folder of them")
     return found
 
 
-def _line_groups(source: Path) -> Iterator[tuple[int, int]]:
-    """Yield the first byte of each partition of a text file, and its number of lines."""
-    start = 0
-    with source.open("rb") as file:
-        while lengths := [len(line) for line in islice(file, ROWS)]:
-            yield start, len(lengths)
-            start += sum(lengths)
+def find_parts(files: Iterable[Path], column: str | None, folder: Path) -> Iterator[Part]:
+    """Divide the texts of each file. Raises DataError if all are empty, or as `TextSource` does."""
+    number = row = 0
+    for file in files:
+        source = TextSource(str(file), column)
+        texts = iter(source)
+        line = 0
+        while sentences := list(islice(texts, ROWS)):
+            yield Part(folder / f"part-{number:06}.parquet", row, line, sentences)
+            number += 1
+            row += len(sentences)
+            line += len(sentences)
+    if not number:
+        raise source.empty()
 
 
-def _row_groups(source: Path, column: str) -> Iterator[tuple[int, int]]:
-    """Yield the first row group of each partition of a Parquet file, and its number of rows."""
-    with _open_parquet(source) as file:
-        schema = file.schema_arrow
-        if column not in schema.names:
-            raise DataError(f"{source}: no column {column!r}; name one with --column: {', '.join(schema.names)}")
-        kind = schema.field(column).type
-        kind = kind.value_type if pyarrow.types.is_dictionary(kind) else kind
-        if not (pyarrow.types.is_string(kind) or pyarrow.types.is_large_string(kind)):
-            raise DataError(f"{source}: column {column!r} holds {kind}, expected text; name another with --column")
-        start = 0
-        rows = 0
-        for group in range(file.num_row_groups):
-            rows += file.metadata.row_group(group).num_rows
-            if rows >= ROWS or (rows and group == file.num_row_groups - 1):
-                yield start, rows
-                start = group + 1
-                rows = 0
-
-
-@contextmanager
-def _open_parquet(source: Path) -> Iterator["pyarrow.parquet.ParquetFile"]:
-    with as_data_error(source, "write it again"), pyarrow.parquet.ParquetFile(source) as file:
-        yield file
-
-
-def _state(source: Path) -> tuple[int, int]:
-    found = source.stat()
-    return found.st_size, found.st_mtime_ns
-
-
-def start_job(
-    folder: Path, partitions: Sequence[Partition], note: Note, *, resume: bool, force: bool
-) -> list[Partition]:
-    """Prepare the folder of part files; return the partitions whose part file is missing or damaged.
+def start_job(folder: Path, files: Sequence[Path], note: Mapping[str, object], *, resume: bool, force: bool) -> None:
+    """Prepare the folder of part files.
 
     Raises FileExistsError if there are part files and the options do not say what to do with them. Raises
     FingerprintError or DataError if the job to resume is another one.
@@ -170,39 +128,32 @@ def start_job(
         raise file_exists_error(folder, "has parts; --resume makes the others, --force starts over")
     folder.mkdir(parents=True, exist_ok=True)
     sweep(folder)  # half-written files of killed workers
-    inputs = {partition.source: partition.state for partition in partitions}
-    job = {**note, "parts": len(partitions), "input": [[path.name, *state] for path, state in inputs.items()]}
+    states = [(file.name, file_state(file)) for file in files]
+    job = {**note, "input": hashlib.sha256(repr(states).encode()).hexdigest()[:16]}
     if parts and not force:
-        before = read_json(folder / JOB, "--force starts over")
-        for key, value in job.items():  # the fingerprint first
-            if before.get(key) != value:
-                change = f"{key} was {before.get(key)}, is now {value}" if key in note else "the input is another"
-                kind = FingerprintError if key == "fingerprint" else DataError
-                raise kind(f"{folder}: of another job: {change}; give the same, or --force to start over")
-        return [partition for partition in partitions if not _is_complete(folder / partition.part)]
+        check_same_job(folder, read_json(folder / JOB, "--force starts over"), job)
+        return
     for path in parts:
         path.unlink(missing_ok=True)
     with atomic_file(folder / JOB) as file:
         file.write(to_json(job))
-    return list(partitions)
 
 
-def _is_complete(part: Path) -> bool:
+def is_complete(part: Part) -> bool:
+    """Whether the file of a part is there and can be read."""
     try:
-        pyarrow.parquet.read_metadata(part)
+        rows: int = pyarrow.parquet.read_metadata(part.path).num_rows
     except Exception:  # a parser of a damaged file raises anything
         return False
-    return True
+    return rows == len(part.sentences)
 
 
-def write_part(
-    folder: Path, partition: Partition, pairs: Iterator[tuple[str, NDArray[Any]]], schema: "pyarrow.Schema"
-) -> int:
-    """Write sentences with their vectors into the part file of a partition; return how many vectors are zero."""
-    row = partition.row
+def _write_part(part: Part, pairs: Iterator[tuple[str, NDArray[Any]]], schema: "pyarrow.Schema") -> int:
+    """Write sentences with their vectors into the file of a part; return how many vectors are zero."""
+    row = part.row
     empty = 0
     with (
-        atomic_file(folder / partition.part) as file,
+        atomic_file(part.path) as file,
         pyarrow.parquet.ParquetWriter(file, schema, compression="zstd", use_dictionary=False) as writer,
     ):
         while group := list(islice(pairs, ROW_GROUP)):
@@ -214,165 +165,121 @@ def write_part(
     return empty
 
 
-@dataclass
-class Worker:
-    """Encodes partitions in a process of Ray's, with one encoder."""
-
-    model: Path | None  # absolute; None for the built-in bundle
-    layers: int | None
-    threads: int
-    folder: Path  # of the part files
-    note: Note  # of the part files
-    schema: "pyarrow.Schema"  # of the part files
-    options: dict[str, Any]  # of `SentenceEncoder.encode_items`
-    partitions: Sequence[Partition]
-
-    def __call__(self, row: dict[str, int]) -> dict[str, Any]:
-        """Encode the partition with this `id`; return what there is to say, errors too, since Ray would bury them."""
-        partition = self.partitions[row["id"]]
-        empty = 0
-        failure = ""
-        began = time.time()
-        cpu_time = time.process_time()
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always")
-            try:
-                pairs = self._encoder.encode_items(partition.sentences(), str, start=partition.line, **self.options)
-                empty = write_part(self.folder, partition, pairs, self.schema)
-            except (XsentError, ValueError, OSError) as error:
-                failure = str(error)
-        messages = "\n".join(str(warning.message) for warning in caught)
-        result = {
-            "part": partition.part,
-            "rows": partition.rows,
-            "empty": empty,
-            "error": failure,
-            "warnings": messages,
-        }
-        return {**result, "began": began, "ended": time.time(), "cpu_time": time.process_time() - cpu_time}
-
-    @cached_property
-    def _encoder(self) -> SentenceEncoder:
-        encoder = SentenceEncoder(self.model, layers=self.layers, threads=self.threads)
-        found = encoder.fingerprint_of(self.options["space"])
-        if found != self.note["fingerprint"]:
-            where = f"{encoder.bundle.path} on {platform.node()}"
-            expected = f"expected {self.note['fingerprint']}; put the same bundle there"
-            raise FingerprintError(f"{where} has fingerprint {found}, {expected}")
-        return encoder
-
-
 def encode_parts(
     file: str,
     output: Path | None,
+    encoder: SentenceEncoder,
+    settings: Mapping[str, Any],
     *,
-    model: Path | None,
-    layers: int | None,
-    threads: int | None,
+    column: str | None,
+    workers: int | None,
+    address: str | None,
     resume: bool,
     force: bool,
-    workers: int | None,
-    column: str | None,
-    address: str | None,
-    **options: Any,  # noqa: ANN401  of `SentenceEncoder.encode_items`
 ) -> None:
-    """Encode a text or Parquet file, or a folder of them, into a folder of part files; see `xsent encode`."""
+    """Encode a file of texts, or a folder of them, into a folder of part files; see `xsent encode`.
+
+    Every worker opens the encoder again, with as many threads; settings are those of `SentenceEncoder.encode_items`.
+    """
     if output is None or file == "-":
         raise ValueError("--engine ray needs a file or a folder to read and --output, the folder of its parts")
     folder = output.absolute()
     if Path(file).resolve() in [folder.resolve(), *folder.resolve().parents]:
         raise ValueError(f"{output}: lies in the input {file}; name a folder of its own for the output")
-    encoder = SentenceEncoder(model, layers=layers, threads=1)
-    example = encoder.encode([], **options)  # raises if the options do not fit
+    example = encoder.encode([], **settings)  # raises if they do not fit
     note = {
-        "fingerprint": encoder.fingerprint_of(options["space"]),
+        "fingerprint": encoder.fingerprint_of(settings["space"]),
         "dim": example.shape[1],
-        "precision": options["precision"],
-        "normalized": options["normalize_embeddings"],
-        "on_long": options["on_long"],
+        "precision": settings["precision"],
+        "normalized": settings["normalize_embeddings"],
+        "on_long": settings["on_long"],
+        "clean": encoder.clean,
+        "column": column,
     }
     vector = pyarrow.list_(pyarrow.from_numpy_dtype(example.dtype), example.shape[1])
     columns = {"row": pyarrow.int64(), "sentence": pyarrow.string(), "vector": vector}
     schema = pyarrow.schema(columns, {"xsent": json.dumps(note)})
-    partitions = find_partitions(Path(file), column or "text")
-    missing = start_job(folder, partitions, note, resume=resume, force=force)
-    if not missing:
+    files = find_files(Path(file))
+    parts = find_parts(files, column, folder)
+    first = next(parts)  # raises before a folder is made if there is nothing to encode
+    start_job(folder, files, note, resume=resume, force=force)
+    missing = (part for part in chain([first], parts) if not is_complete(part))
+    if (first_missing := next(missing, None)) is None:
         typer.echo("All parts are there; nothing was left to do.", err=True)
         return
-    if done := len(partitions) - len(missing):
-        typer.echo(f"Resuming after {done:,} of {len(partitions):,} parts; warnings count the others only.", err=True)
-    path = None if model is None else model.absolute()
-    worker = Worker(path, layers, threads or 1, folder, note, schema, options, missing)
+    if done := len(list(folder.glob(PARTS))):
+        typer.echo(f"Resuming after {done:,} parts; warnings count the others only.", err=True)
     try:
-        with _cluster(workers, worker.threads, address):
-            results = _run(worker, workers)
+        with _pool(workers, encoder.threads, address, (encoder.__reduce__(), schema, settings)) as pool:
+            reports = _run(pool, chain([first_missing], missing))
     except BaseException:
         if complete := len(list(folder.glob(PARTS))):
             typer.echo(f"{folder}: {complete:,} parts are complete and kept; --resume makes the others.", err=True)
         raise
-    _report(results)
+    _report(reports)
 
 
 @contextmanager
-def _cluster(workers: int | None, threads: int, address: str | None) -> Iterator[None]:
-    """Connect to the cluster at the address or in RAY_ADDRESS; without either start one on this machine alone.
+def _pool(workers: int | None, threads: int, address: str | None, arguments: tuple[Any, ...]) -> Iterator[ActorPool]:
+    """Workers of the cluster at the address or in RAY_ADDRESS; without either, of one on this machine alone.
 
     A connection that this process has already is used as it is.
     """
-    if ray.is_initialized():
-        yield
-        return
-    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # it would report its use to its maker
-    os.environ.setdefault("RAY_BACKEND_LOG_LEVEL", "fatal")
-    quiet = {"include_dashboard": False, "logging_level": "error", "log_to_driver": False}
-    if address or os.environ.get("RAY_ADDRESS"):
-        ray.init(address, **quiet)
-    else:
-        cpus = workers * threads if workers else None
-        ray.init("local", num_cpus=cpus, object_store_memory=STORE_BYTES, **quiet)
+    ours = not ray.is_initialized()
+    if ours:
+        os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # it would report its use to its maker
+        os.environ.setdefault("RAY_BACKEND_LOG_LEVEL", "fatal")
+        local = {"num_cpus": workers and workers * threads, "object_store_memory": STORE_BYTES}
+        there = address or os.environ.get("RAY_ADDRESS")
+        settings = {"address": address} if there else {"address": "local", **local}
+        ray.init(**settings, include_dashboard=False, logging_level="error", log_to_driver=False)
     try:
-        yield
+        cpus = int(ray.cluster_resources()["CPU"])
+        workers = workers or max(1, cpus // threads)
+        if workers * threads > cpus:  # Ray would wait for more, without end
+            raise ValueError(f"{workers} workers of {threads} threads: there are {cpus} CPUs; give fewer --workers")
+        actor = ray.remote(num_cpus=threads, max_restarts=RESTARTS, max_task_retries=RESTARTS)(Worker)
+        yield ActorPool([actor.remote(*arguments) for _ in range(workers)])
     finally:
-        ray.shutdown()
+        if ours:
+            ray.shutdown()
 
 
-def _run(worker: Worker, workers: int | None) -> list[dict[str, Any]]:
-    """Encode all partitions; return what the workers have to say. Raises DataError with the first error."""
-    context = ray.data.DataContext.get_current()
-    context.enable_progress_bars = False
-    context.print_on_execution_start = False
-    logging.getLogger("ray.data").setLevel(logging.CRITICAL)  # whatever goes wrong, we report
-    cpus = int(ray.cluster_resources()["CPU"])
-    workers = workers or max(1, cpus // worker.threads)
-    if workers * worker.threads > cpus:  # Ray would wait for more, without end
-        raise ValueError(f"{workers} workers of {worker.threads} threads: there are {cpus} CPUs; give fewer --workers")
-    count = len(worker.partitions)
-    pool = ray.data.ActorPoolStrategy(size=min(workers, count))
-    settings = {"fn_constructor_kwargs": vars(worker), "compute": pool, "num_cpus": worker.threads}
-    results = []
-    with Progress("sentences", sum(partition.rows for partition in worker.partitions)) as progress:
-        for result in ray.data.range(count, override_num_blocks=count).map(type(worker), **settings).iter_rows():
-            if result["error"]:
-                raise DataError(result["error"])
-            results.append(result)
-            progress.advance(result["rows"])
-    return results
+def _run(pool: ActorPool, parts: Iterable[Part]) -> list[Report]:
+    """Encode all parts; raises the first error of a worker."""
+    reports: list[Report] = []
+    with Progress("sentences") as progress:
+
+        def wait() -> None:
+            try:
+                reports.append(pool.get_next_unordered())
+            except ray.exceptions.RayTaskError as error:
+                raise error.cause from error
+            progress.advance(reports[-1].rows)
+
+        for part in parts:
+            if not pool.has_free():
+                wait()
+            pool.submit(lambda worker, part: worker.encode.remote(part), part)
+        while pool.has_next():
+            wait()
+    return reports
 
 
-def _report(results: Sequence[Mapping[str, Any]]) -> None:
+def _report(reports: Sequence[Report]) -> None:
     """Print the speed, and the warnings of workers, one of a kind."""
-    total = sum(result["rows"] for result in results)
-    cpu_time = sum(result["cpu_time"] for result in results)
-    seconds = max(result["ended"] for result in results) - min(result["began"] for result in results)
+    total = sum(report.rows for report in reports)
+    cpu_time = sum(report.cpu_time for report in reports)
+    seconds = max(report.ended for report in reports) - min(report.began for report in reports)
     seconds = max(seconds, 0.001)  # clocks jump, and those of two machines differ
     speed = f"{total:,} lines in {seconds:,.1f} s, {total / seconds:,.0f} a second"
     typer.echo(f"{speed}; {cpu_time:,.1f} s of CPU time; without the start of Ray.", err=True)
     kinds = defaultdict(list)
-    for result in results:
-        for message in result["warnings"].splitlines():
-            kinds[message.partition(" sentences ")[2]].append(f"{result['part']}: {message}")
+    for report in reports:
+        for message in report.warnings:
+            kinds[message.partition(" sentences ")[2]].append(f"{report.part}: {message}")
     for messages in kinds.values():
         others = f"; as in {len(messages) - 1:,} other parts" if messages[1:] else ""
         warnings.warn(f"{messages[0]}{others}", stacklevel=1)
-    if empty := sum(result["empty"] for result in results):
+    if empty := sum(report.empty for report in reports):
         warnings.warn(f"{empty:,} of {total:,} lines are empty; their vectors are zero", stacklevel=1)

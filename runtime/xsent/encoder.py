@@ -2,6 +2,7 @@
 
 import math
 import warnings
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property, partial
@@ -18,7 +19,7 @@ from xsent.bundle import Bundle, builtin_path
 from xsent.cli.terminal import Progress
 from xsent.errors import BundleError, FingerprintError, check_choice, whole_number
 from xsent.precision import Precision, Vectors, binary_similarity, pack_signs, stored_as, to_int8
-from xsent.similarity import cosine_similarity, unit_rows
+from xsent.similarity import cosine_similarity, row_cosines
 from xsent.tokenizer import MEASURED, Tokenizer, expected_tokens, seems_foreign
 
 OnLong = Literal["warn", "error", "split"]
@@ -64,44 +65,6 @@ def _unit(vector: NDArray[np.float32]) -> NDArray[np.float32]:
     # One vector at a time: norms over a matrix may round differently, and a vector must not depend on the others.
     norm = math.sqrt(np.dot(vector, vector))
     return vector / np.float32(norm) if norm > 0 else vector
-
-
-@dataclass
-class EncodeStats:
-    """Counts of the sentences of a call, for one warning of a kind at its end."""
-
-    sentences: int = 0  # how many there were, empty ones not counted
-    cut: int = 0  # those that had more tokens than the encoder reads
-    unknown: int = 0  # those mostly of characters that no piece of the vocabulary has
-    foreign: int = 0  # those whose words are cut into small pieces, as in a language that the model does not know
-
-    def add(self, other: "EncodeStats") -> None:
-        """Add the counts of other sentences."""
-        self.sentences += other.sentences
-        self.cut += other.cut
-        self.unknown += other.unknown
-        self.foreign += other.foreign
-
-    def warn(self, max_length: int, languages: tuple[str, ...], stacklevel: int = 3) -> None:
-        """Warn, by default the caller of the function that calls this."""
-        if self.cut:
-            message = (
-                f"{self.cut:,} of {self.sentences:,} sentences had more than {max_length} tokens and were cut; "
-                "on_long='split' encodes all of them"
-            )
-            warnings.warn(message, LongSentenceWarning, stacklevel)
-        if self.unknown:
-            message = (
-                f"{self.unknown:,} of {self.sentences:,} sentences are mostly of characters that this model does not "
-                f"know, their vectors mean little; it was trained for {', '.join(languages)}"
-            )
-            warnings.warn(message, UnknownTextWarning, stacklevel)
-        if self.foreign > _FOREIGN * self.sentences:
-            message = (
-                f"{self.foreign:,} of {self.sentences:,} sentences seem to be in a language that this model does not "
-                f"know, their vectors mean little; it was trained for {', '.join(languages)}"
-            )
-            warnings.warn(message, UnknownTextWarning, stacklevel)
 
 
 # Share of sentences that seem foreign from which it is said: of text in the model's languages hardly any does.
@@ -263,16 +226,12 @@ class SentenceEncoder:
         # Treat bytes as one sentence so that it is rejected; iterating would give ints.
         texts = [sentences] if isinstance(sentences, str | bytes) else list(_each(sentences))
         vectors = options.empty(len(texts))
-        stats = EncodeStats()
         with Progress("sentences", len(texts), enabled=show_progress_bar) as progress:
-            threads = min(self.threads, -(-len(texts) // _CHUNK) or 1)
             done = 0
-            for _, rows, seen in self._stream(_chunks(texts), options, threads):
+            for _, rows in self._iterate(_chunks(texts), options, min(self.threads, -(-len(texts) // _CHUNK) or 1)):
                 vectors[done : done + len(rows)] = rows
                 done += len(rows)
-                stats.add(seen)
                 progress.advance(len(rows))
-        stats.warn(self.max_length, self.languages)
         return vectors[0] if isinstance(sentences, str) else vectors
 
     encode_query = encode  #: the same: the model treats questions and passages alike
@@ -298,7 +257,7 @@ class SentenceEncoder:
             raise TypeError(f"encode_iter takes sentences, not one {one}; use encode for one sentence")
         options = self._options(normalize_embeddings, truncate_dim, precision, on_long, space)
         chunks = _chunks(_each(sentences), first=whole_number("start", start, 0))
-        return (vector for _, vectors in self._iterate(chunks, options) for vector in vectors)
+        return (vector for _, vectors in self._iterate(chunks, options, self.threads) for vector in vectors)
 
     def encode_items(
         self,
@@ -318,7 +277,7 @@ class SentenceEncoder:
         """
         options = self._options(normalize_embeddings, truncate_dim, precision, on_long, space)
         chunks = _chunks(items, text, whole_number("start", start, 0))
-        return (pair for chunk in self._iterate(chunks, options) for pair in zip(*chunk, strict=True))
+        return (pair for chunk in self._iterate(chunks, options, self.threads) for pair in zip(*chunk, strict=True))
 
     def count_tokens(self, sentence: str) -> int:
         """Number of tokens of a sentence, of which `max_length` are read at once; 0 without text."""
@@ -345,11 +304,7 @@ class SentenceEncoder:
 
     def similarity_pairwise(self, a: ArrayLike, b: ArrayLike) -> NDArray[np.float32]:
         """Cosines [n] of the vectors of `a` [n, D], each with that of `b` in the same place; not of binary ones."""
-        left, right = np.atleast_2d(np.asarray(a)), np.atleast_2d(np.asarray(b))
-        if left.shape != right.shape:
-            raise ValueError(f"vectors {list(left.shape)} and {list(right.shape)} are no pairs; expected equal shapes")
-        cosines: NDArray[np.float32] = np.einsum("nd,nd->n", unit_rows(left), unit_rows(right)).clip(-1, 1)
-        return cosines
+        return row_cosines(a, b)
 
     def get_sentence_embedding_dimension(self) -> int:
         """Length of a sentence vector (D), as in sentence-transformers."""
@@ -376,24 +331,35 @@ class SentenceEncoder:
             self._matrices[weight] = self.bundle.floats(weight)
         return EncodeOptions(dim, normalize, precision, on_long, None if weight is None else self._matrices[weight])
 
-    def _iterate(self, chunks: Iterable[_Chunk[Item]], options: EncodeOptions) -> Iterator[tuple[list[Item], Vectors]]:
-        """The items of every chunk and their vectors; in the end it warns the caller of the generator around it."""
-        stats = EncodeStats()
-        for items, rows, seen in self._stream(chunks, options, self.threads):
-            stats.add(seen)
-            yield items, rows
-        stats.warn(self.max_length, self.languages, stacklevel=4)
-
-    def _stream(
+    def _iterate(
         self, chunks: Iterable[_Chunk[Item]], options: EncodeOptions, threads: int
-    ) -> Iterator[tuple[list[Item], Vectors, EncodeStats]]:
-        """The items of every chunk, their vectors and their counts, in order."""
-        return ordered_map(partial(self._encode_chunk, options), chunks, threads)
+    ) -> Iterator[tuple[list[Item], Vectors]]:
+        """The items of every chunk and their vectors, in order; in the end it warns the caller of who iterates."""
+        total = Counter[str]()
+        for items, rows, seen in ordered_map(partial(self._encode_chunk, options), chunks, threads):
+            total.update(seen)
+            yield items, rows
+        self._warn(total)
 
-    def _encode_chunk(self, options: EncodeOptions, chunk: _Chunk[Item]) -> tuple[list[Item], Vectors, EncodeStats]:
+    def _warn(self, seen: Counter[str]) -> None:
+        """Warn once of each kind of sentences whose vectors mean less than they should."""
+
+        def warn(count: int, what: str, kind: type[UserWarning]) -> None:
+            warnings.warn(f"{count:,} of {seen['sentences']:,} sentences {what}", kind, stacklevel=5)
+
+        advice = f"had more than {self.max_length} tokens and were cut; on_long='split' encodes all of them"
+        strange = f"this model does not know, their vectors mean little; it was trained for {', '.join(self.languages)}"
+        if seen["cut"]:
+            warn(seen["cut"], advice, LongSentenceWarning)
+        if seen["unknown"]:
+            warn(seen["unknown"], f"are mostly of characters that {strange}", UnknownTextWarning)
+        if seen["foreign"] > _FOREIGN * seen["sentences"]:
+            warn(seen["foreign"], f"seem to be in a language that {strange}", UnknownTextWarning)
+
+    def _encode_chunk(self, options: EncodeOptions, chunk: _Chunk[Item]) -> tuple[list[Item], Vectors, Counter[str]]:
         first, items, sentences = chunk
         rows = options.empty(len(sentences))
-        seen = EncodeStats()
+        seen = Counter[str]()
         for row, text in enumerate(sentences):
             try:
                 read, pieces = self._tokenizer.read(text)
@@ -403,11 +369,11 @@ class SentenceEncoder:
                     raise ValueError(f"{len(ids):,} tokens, at most {self.max_length} fit; {advice}")
             except (TypeError, ValueError) as error:
                 raise type(error)(f"sentence {first + row + 1} (counted from 1): {error}") from error
-            seen.sentences += bool(len(ids))
+            seen["sentences"] += bool(len(ids))
             unknown = self._tokenizer.mostly_unknown(ids)
-            seen.unknown += unknown
-            seen.foreign += not unknown and seems_foreign(read, len(ids)) and self._measured
-            seen.cut += options.on_long == "warn" and len(ids) > self.max_length
+            seen["unknown"] += unknown
+            seen["foreign"] += not unknown and seems_foreign(read, len(ids)) and self._measured
+            seen["cut"] += options.on_long == "warn" and len(ids) > self.max_length
             rows[row] = options.finish(self._embed(ids, split=options.on_long == "split"))
         return items, rows, seen
 

@@ -40,6 +40,14 @@ def cosine_similarity(a: ArrayLike, b: ArrayLike) -> Floats:
 cos_sim = cosine_similarity  # its name in sentence-transformers
 
 
+def row_cosines(a: ArrayLike, b: ArrayLike) -> Floats:
+    """Cosine [n] of every vector of `a` [n, D] with that of `b` in the same place; 0 for a zero vector."""
+    left, right = unit_rows(a), unit_rows(b)
+    if left.shape != right.shape:
+        raise ValueError(f"vectors {list(left.shape)} and {list(right.shape)} are no pairs; expected equal shapes")
+    return _clipped(np.einsum("nd,nd->n", left, right))
+
+
 def nearest(queries: ArrayLike, candidates: ArrayLike, k: int = 1, *, block: int = CANDIDATES) -> tuple[Ints, Floats]:
     """Find the k candidates of highest cosine for every query, exactly.
 

@@ -21,7 +21,7 @@ pq = pytest.importorskip("pyarrow.parquet")
 pytest.importorskip("ray")
 
 from xsent_apps import ray  # noqa: E402
-from xsent_apps.ray import PARTS, find_partitions, start_job  # noqa: E402
+from xsent_apps.ray import PARTS, Part, Report, find_files, find_parts, start_job  # noqa: E402
 
 TEXTS = ["Anna sees Boris.", "", "one\u2028line", 'David "voit" Éléna', "Clara.\r", *(f"Anna {n}" for n in range(16))]
 NOTE = {"fingerprint": "abc", "precision": "float32"}
@@ -34,9 +34,8 @@ def cluster() -> Iterator[None]:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("RAY_USAGE_STATS_ENABLED", "0")
-        patch.setenv(
-            "PYTHONPATH", os.pathsep.join(map(str, [Path(__file__).parent, Path(__file__).parents[1]]))
-        )  # workers import this module
+        ours = os.pathsep.join(map(str, [Path(__file__).parent, Path(__file__).parents[1]]))
+        patch.setenv("PYTHONPATH", ours, prepend=os.pathsep)  # workers import this module
         # A thread of Ray's reports a dead worker at any time after, on what is by then the output of another command.
         patch.setattr("ray._private.worker.print_to_stdstream", lambda *_, **__: None)
         init("local", num_cpus=2, include_dashboard=False, logging_level="error", log_to_driver=False)
@@ -64,14 +63,14 @@ def rows(folder: Path) -> list[dict[str, Any]]:
 
 
 class DiesOnce(ray.Worker):
-    """A worker that is killed in its second partition, if none was before."""
+    """A worker that is killed in its second part, if none was before."""
 
-    def __call__(self, row: dict[str, Any]) -> dict[str, Any]:  # noqa: D102
-        sign = self.folder / "_killed"
-        if row["id"] == 1 and not sign.exists():
+    def encode(self, part: Part) -> Report:  # noqa: D102
+        sign = part.path.with_name("_killed")
+        if part.row == 5 and not sign.exists():
             sign.touch()
             os.kill(os.getpid(), signal.SIGKILL)
-        return super().__call__(row)
+        return super().encode(part)
 
 
 @pytest.mark.usefixtures("cluster")
@@ -82,7 +81,7 @@ def test_two_workers_give_the_vectors_of_the_local_path(
     assert run(*command[:4], "--output", tmp_path / "local.parquet", *options)[0] == 0
     local = pq.read_table(tmp_path / "local.parquet")
 
-    monkeypatch.setattr(ray, "Worker", DiesOnce)  # its partition goes to another
+    monkeypatch.setattr(ray, "Worker", DiesOnce)  # another one does its part
     code, _, err = run(*command, "--workers", 2, *options)
     assert code == 0 and "Warning: 1 of 21 lines are empty; their vectors are zero\n" in err
     assert re.search(r"^21 lines in [\d.]+ s, [\d,]+ a second; [\d.]+ s of CPU time", err, re.MULTILINE)
@@ -118,7 +117,7 @@ def test_ctrl_c_keeps_parts_and_resume_makes_the_others(
     assert run(*command, "--resume") == (0, "", "All parts are there; nothing was left to do.\n")
     assert_refused(run(*command, "--resume", "--precision", "int8"), "precision was float32, is now int8")
     write_lines(tmp_path / "texts.txt", [*TEXTS, "Anna"])
-    assert_refused(run(*command, "--resume"), "parts: of another job: the input is another")
+    assert_refused(run(*command, "--resume"), "parts: of another job: input was ")
 
 
 @pytest.mark.usefixtures("cluster")
@@ -127,73 +126,67 @@ def test_what_a_worker_cannot_read_is_one_line(run: Runner, command: list[object
     assert code == 1 and err.endswith("Error: 3 workers of 1 threads: there are 2 CPUs; give fewer --workers\n")
     texts.write_bytes(b"Anna\n" * 6 + b"caf\xe9\n")
     code, _, err = run(*command)
-    assert code == 1 and err.endswith(f"Error: {texts}:7: not UTF-8; convert the file to UTF-8\n")
+    assert code == 1 and err.endswith(f"Error: {texts}:7: not UTF-8 (byte 0xe9 at 4); convert the file to UTF-8\n")
     assert file_names(texts.with_name("parts")) <= {"_job.json", "part-000000.parquet"}
 
 
-def test_a_folder_of_text_and_parquet(tmp_path: Path) -> None:
+@pytest.mark.usefixtures("cluster")
+def test_a_worker_that_fails_is_one_line(run: Runner, command: list[object], texts: Path) -> None:
+    write_lines(texts, [*TEXTS[:6], "word " * 300])
+    code, _, err = run(*command, "--on-long", "error")
+    assert code == 1 and "Error: sentence 7 (counted from 1): " in err.splitlines()[-1]
+
+
+def test_a_folder_of_files(tmp_path: Path) -> None:
     folder = tmp_path / "in"
     folder.mkdir()
-    table = pa.table({"id": range(12), "title": [*TEXTS[5:16], None]})
-    pq.write_table(table, folder / "b.parquet", row_group_size=4)
     (folder / "a.txt").write_bytes(b"\xef\xbb\xbfAnna\r\n\nBoris")
+    (folder / "b.gz").write_bytes(gzip.compress("\n".join(TEXTS[5:12]).encode(), mtime=0))
     (folder / "_SUCCESS").touch()
     (folder / "empty.txt").touch()
-    found = find_partitions(folder, "title")
-    assert [(part.row, part.rows) for part in found] == [(0, 3), (3, 8), (11, 4)]
-    sentences = [sentence for part in found for sentence in part.sentences()]
-    assert sentences == ["Anna", "", "Boris", *TEXTS[5:16], ""]
-    os.utime(folder / "a.txt", ns=(0, 0))
-    with pytest.raises(DataError, match="changed while it was read"):
-        list(found[0].sentences())
-    with pytest.raises(DataError, match="no column 'text'; name one with --column: id, title"):
-        find_partitions(folder, "text")
-    with pytest.raises(DataError, match="'id' holds int64, expected text"):
-        find_partitions(folder, "id")
-
-
-@pytest.mark.parametrize(
-    ("name", "content", "message"),
-    [
-        ("a.txt.gz", b"", "compressed or has no line feeds cannot be divided; unpack it"),
-        ("packed", gzip.compress(b"one", mtime=0), "compressed or has no line feeds cannot be divided; unpack it"),
-        ("mac.txt", b"one\rtwo\r", "compressed or has no line feeds cannot be divided; unpack it"),
-        ("a.parquet", b"Anna\n", "a.parquet: damaged"),
-        ("a.txt", b"", "empty; expected a text or Parquet file, or a folder of them"),
-        ("b.txt", None, "no such file or folder"),
-    ],
-)
-def test_what_cannot_be_divided(tmp_path: Path, name: str, content: bytes | None, message: str) -> None:
-    if content is not None:
-        (tmp_path / name).write_bytes(content)
-    with pytest.raises(DataError, match=message):
-        find_partitions(tmp_path / name, "text")
+    files = find_files(folder)
+    found = list(find_parts(files, None, tmp_path))
+    assert [(part.row, part.line, part.sentences) for part in found] == [
+        (0, 0, ["Anna", "", "Boris"]),
+        (3, 0, TEXTS[5:10]),
+        (8, 5, TEXTS[10:12]),
+    ]
+    pq.write_table(pa.table({"id": range(12), "title": [*TEXTS[5:16], None]}), tmp_path / "a.parquet")
+    parts = list(find_parts([tmp_path / "a.parquet"], "title", tmp_path))
+    assert [sentence for part in parts for sentence in part.sentences] == [*TEXTS[5:16], ""]
+    with pytest.raises(DataError, match=r"name the column: --column NAME \(columns: id, title\)"):
+        list(find_parts([tmp_path / "a.parquet"], None, tmp_path))
+    with pytest.raises(DataError, match="empty; expected one text a line"):
+        list(find_parts([folder / "empty.txt"], None, tmp_path))
+    with pytest.raises(DataError, match="no file there; expected a file of texts"):
+        find_files(tmp_path / "none")
 
 
 def test_another_job_is_not_resumed(texts: Path, tmp_path: Path) -> None:
     folder = tmp_path / "parts"
-    found = find_partitions(texts, "text")
-    assert start_job(folder, found, NOTE, **OPTIONS) == found
-    (folder / found[0].part).write_bytes(b"damaged")
-    pq.write_table(pa.table({"row": [1]}), folder / found[1].part)
-    assert start_job(folder, found, NOTE, **OPTIONS) == [found[0], *found[2:]]
+    start_job(folder, [texts], NOTE, **OPTIONS)
+    found = list(find_parts([texts], None, folder))
+    found[0].path.write_bytes(b"damaged")
+    pq.write_table(pa.table({"row": range(5)}), found[1].path)
+    assert [ray.is_complete(part) for part in found] == [False, True, False, False, False]
+    start_job(folder, [texts], NOTE, **OPTIONS)
     with pytest.raises(FingerprintError, match="fingerprint was abc, is now xyz"):
-        start_job(folder, found, {**NOTE, "fingerprint": "xyz"}, **OPTIONS)
-    with pytest.raises(DataError, match="the input is another"):
-        start_job(folder, found[:1], NOTE, **OPTIONS)
+        start_job(folder, [texts], {**NOTE, "fingerprint": "xyz"}, **OPTIONS)
+    with pytest.raises(DataError, match="input was "):
+        start_job(folder, [texts, texts], NOTE, **OPTIONS)
     os.utime(texts, ns=(0, 0))
-    with pytest.raises(DataError, match="the input is another"):
-        start_job(folder, find_partitions(texts, "text"), NOTE, **OPTIONS)
+    with pytest.raises(DataError, match="input was "):
+        start_job(folder, [texts], NOTE, **OPTIONS)
     os.truncate(folder / "_job.json", 10)
     with pytest.raises(DataError, match=r"_job\.json: damaged .*--force starts over"):
-        start_job(folder, found, NOTE, **OPTIONS)
-    assert start_job(folder, found, NOTE, resume=False, force=True) == found
+        start_job(folder, [texts], NOTE, **OPTIONS)
+    start_job(folder, [texts], NOTE, resume=False, force=True)
+    assert not any(part.path.exists() for part in found)
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["-", "--engine", "spark"], "--engine spark: expected one of local, ray"),
         (["-", "--engine", "ray", "--output", "parts"], "--engine ray needs a file or a folder to read and --output"),
         ([".", "--engine", "ray", "--output", "parts"], "parts: lies in the input .; name a folder of its own"),
         (["-", "--workers", "2"], "--workers is for --engine ray"),
@@ -205,6 +198,7 @@ def test_another_job_is_not_resumed(texts: Path, tmp_path: Path) -> None:
 )
 def test_what_engines_refuse(run: Runner, arguments: list[object], message: str) -> None:
     assert_refused(run("encode", *arguments), message)
+    assert run("encode", *arguments, "--engine", "spark")[0] == 2
 
 
 def test_without_ray_the_extra_is_named(run: Runner, monkeypatch: pytest.MonkeyPatch) -> None:

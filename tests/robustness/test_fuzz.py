@@ -42,6 +42,7 @@ from xsent import DataError, LinearClassifier, SearchIndex, SentenceEncoder
 from xsent.bundle import builtin_path, compute_fingerprint
 from xsent.classification.topics import read_examples
 from xsent.cpu import instruction_set
+from xsent.files.tables import TextSource
 from xsent.files.text import read_fields, read_lines
 from xsent.files.vectors import VectorMeta, open_vectors, vector_file
 from xsent.tokenizer import Tokenizer
@@ -172,22 +173,24 @@ def with_recipe(folder: Path, _: pytest.FixtureRequest) -> Reader:
 
 def with_parquet(folder: Path, _: pytest.FixtureRequest) -> Reader:
     arrow = pytest.importorskip("pyarrow.parquet")
-    from xsent_apps.ray import find_partitions
-
     arrow.write_table(pytest.importorskip("pyarrow").table({"text": ["one", None, "two"]}), folder / "a.parquet")
-    return lambda folder: [list(one.sentences()) for one in find_partitions(folder / "a.parquet", "text")]
+    return lambda folder: list(TextSource(str(folder / "a.parquet"), "text"))
 
 
-def with_ray_job(folder: Path, request: pytest.FixtureRequest) -> Reader:
-    with_parquet(folder, request)
-    from xsent_apps.ray import find_partitions, start_job
+def with_ray_job(folder: Path, _: pytest.FixtureRequest) -> Reader:
+    pytest.importorskip("ray")
+    from xsent_apps.ray import Part, is_complete, start_job
 
     note = {"fingerprint": "abc"}
-    partitions = find_partitions(folder / "a.parquet", "text")
-    (folder / "a.parquet").unlink()
-    start_job(folder, partitions, note, resume=False, force=False)
-    (folder / partitions[0].part).touch()
-    return lambda folder: start_job(folder, partitions, note, resume=True, force=False)
+    part = Part(folder / "part-000000.parquet", 0, 0, ["one"])
+    start_job(folder, [folder / "a.txt"], note, resume=False, force=False)
+    part.path.touch()
+
+    def read(folder: Path) -> None:
+        start_job(folder, [folder / "a.txt"], note, resume=True, force=False)
+        is_complete(part)
+
+    return read
 
 
 MAKERS = [value for name, value in globals().items() if name.startswith("with_")]

@@ -79,7 +79,7 @@ def test_pairs(run: Runner, tmp_path: Path) -> None:
     assert [line.split("\t")[0] for line in out.splitlines()] == ["same", "other"]
     assert out.splitlines()[1].split("\t")[2:] == ["The red house.", "I play football."]
     _, out, _ = run("classify", "predict", head, file, "--json")
-    assert json.loads(out.splitlines()[0])["text"] == ["The red house.", "The red house."]
+    assert json.loads(out.splitlines()[0])["text_2"] == "The red house."
     file.write_text("only one\n")
     assert_refused(run("classify", "predict", head, file), "new.tsv:1: 1 fields, expected 2")
 
@@ -100,7 +100,7 @@ def test_predict_json_unknown_and_more_than_one_block(run: Runner, folder: Path,
     file.write_text("The cat\n\n")
     known, empty = map(json.loads, run("classify", "predict", head, file, "--json")[1].splitlines())
     assert (known["label"], known["text"]) == ("animals", "The cat")
-    assert (empty["label"], empty["text"], empty["probability"]) == (None, "", None)
+    assert (empty["label"], empty["text"], empty["probability"]) == ("unknown", "", None)
     assert run("classify", "predict", head, file)[1].splitlines()[1] == "unknown\t\t"
     _, out, _ = run("classify", "predict", head, file, "--unknown", 1)
     assert [line.split("\t")[0] for line in out.splitlines()] == ["unknown", "unknown"]

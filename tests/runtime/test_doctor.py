@@ -49,15 +49,8 @@ def test_processors(
 
 def test_versions_of_onnxruntime(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("onnxruntime")
-    for found, status, text in (
-        ("1.21.0", "problem", "1.21.0: it dies with an illegal instruction on a Raspberry Pi 4; pip install -U"),
-        ("1.20.0", "problem", "1.20.0: other projects exclude it; pip install -U onnxruntime"),
-        ("1.18.1", "problem", "1.18.1 is older than 1.19; pip install -U onnxruntime"),
-        ("1.19.0", "good", "1.19.0"),
-    ):
-        monkeypatch.setattr(doctor, "version", lambda name, found=found: found)
-        finding = doctor.examine_onnxruntime()
-        assert (finding.status, finding.text[: len(text)]) == (status, text)
+    monkeypatch.setattr(doctor, "version", lambda _: "1.19.0")
+    assert doctor.examine_onnxruntime() == Finding("onnxruntime", "good", "1.19.0")
     monkeypatch.setattr(doctor, "version", mock.Mock(side_effect=PackageNotFoundError))
     assert doctor.examine_onnxruntime() == Finding("onnxruntime", "good", "version not known")
 

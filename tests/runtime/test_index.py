@@ -94,7 +94,7 @@ def execute(folder: Path, command: str) -> None:
 DAMAGE = {
     "no folder": (shutil.rmtree, "no such folder; make one with xsent index"),
     "no database": (lambda path: database(path).unlink(), "not an index; make one with xsent index"),
-    "newer": (lambda path: execute(path, "PRAGMA user_version = 5"), "version 5 is unknown, this xsent reads 4"),
+    "newer": (lambda path: execute(path, "PRAGMA user_version = 6"), "version 6 is unknown, this xsent reads 5"),
     "older": (lambda path: execute(path, "PRAGMA user_version = 3"), "version 3 is unknown, .*build the index again"),
     "no words": (lambda path: execute(path, "DROP TABLE words_data"), r"\.db: damaged \("),
     "half a database": (lambda path: overwrite(database(path), 0, b"x" * 999), r"\.db: damaged \(file is not a data"),

@@ -1,6 +1,5 @@
 """Opening bundles and what other rooms offer."""
 
-from importlib.metadata import EntryPoint
 from pathlib import Path
 
 import pytest
@@ -19,9 +18,7 @@ def open_stub(folder: Path) -> Stub | None:
 
 
 def offer(monkeypatch: pytest.MonkeyPatch, *values: str) -> None:
-    offered = [EntryPoint(value.split(":")[-1], value, models.GROUP) for value in values]
-    monkeypatch.setattr(models, "entry_points", lambda group: offered)
-    monkeypatch.setattr(models, "OPENERS", {})
+    monkeypatch.setattr(models, "OPENERS", {value.split(":")[-1]: value for value in values})
 
 
 def test_bundles_and_what_others_know(mini_bundle: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -155,7 +155,7 @@ def test_ids_go_through_every_command(run: Runner, tickets: Path, mini_bundle: P
     code, out, _ = run("duplicates", tickets, *table, "--vectors", vectors)
     assert (code, out) == (0, "1\tT1\tAnna sees Boris.\n1\tT4\tAnna sees Boris.\n")
     groups = run("duplicates", tickets, *table, "--vectors", vectors, "--json")[1]
-    assert json.loads(groups)["ids"] == ["T1", "T4"]
+    assert [json.loads(row)["id"] for row in groups.splitlines()] == ["T1", "T4"]
     output = tickets.with_name("found.csv")
     assert run("duplicates", tickets, *table, "--vectors", vectors, "-o", output)[0] == 0
     assert list(read_rows(output, ["group", "id"])) == [["1", "T1"], ["1", "T4"]]

@@ -29,8 +29,7 @@ UPPER = Examples("upper", ["a", "b", "b"], ["AAA", "BBB", "AAB"])
     [
         ("a text\n", None, r"bad\.tsv:1: 1 fields, expected label and one or two texts.*--columns"),
         ("a\tb\nc\n", None, r"bad\.tsv:2: 1 fields, expected 2 as in line 1"),
-        ("a\tb\n\tb\n", None, r"bad\.tsv:2: empty label"),
-        ("x\ta\t\n", None, r"bad\.tsv:1: empty text"),
+        ("x\ta\t\n", None, r"bad\.tsv: no examples"),
         ("topic\ttext\n", ["topic", "words"], r"bad\.tsv: no column 'words'; its columns: topic, text"),
         ("topic\ttext\na\tb\nc\n", ["topic", "text"], r"bad\.tsv:3: 1 fields"),
         ("topic\ttext\n", ["topic", "text"], r"bad\.tsv: no examples"),
@@ -42,6 +41,13 @@ def test_a_file_that_cannot_be_used(tmp_path: Path, content: str, columns: list[
     file.write_text(content)
     with pytest.raises(DataError, match=message):
         read_examples(file, columns)
+
+
+def test_rows_without_a_label_or_a_text_are_left_out(tmp_path: Path) -> None:
+    file = tmp_path / "a.tsv"
+    file.write_text("a\tb\n\tb\na\t \n")
+    with pytest.warns(UserWarning, match="2 of 3 rows have no label or no text"):
+        assert read_examples(file) == Examples(str(file), ["a"], ["b"])
 
 
 def test_folders_of_languages(tmp_path: Path) -> None:

@@ -59,7 +59,7 @@ def test_a_passage_is_found_by_its_context_too(path: Path, encoder: SentenceEnco
     assert {hit.line: (hit.text, hit.context) for hit in found} == {
         1: ("blue-otter", ""),
         3: ("Anna sees Boris.", "Home › Wi-Fi"),
-        7: ("David\x1fElena", "a b"),
+        7: ("David\x1fElena", "a\x1fb"),
     }
     update_index(path, [document("b", "Home › Wi-Fi: Anna sees Boris.")], encoder)  # the same vector, by its rule
     (found,) = SearchIndex(path).search(encoder, ["Home › Wi-Fi: Anna sees Boris."], k=2, words=False)

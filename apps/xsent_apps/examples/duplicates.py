@@ -3,23 +3,17 @@
 `python -m xsent_apps.examples.duplicates`
 """
 
-import csv
 from itertools import combinations
 from pathlib import Path
 
 from xsent import SentenceEncoder, group_pairs, paraphrase_mining
-
-
-def read_mails() -> list[tuple[str, str]]:
-    """Subject and text of each mail."""
-    with Path(__file__).with_name("mails.tsv").open(encoding="utf-8", newline="") as file:
-        rows = csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE)
-        return [(row["about"], row["text"]) for row in rows]
+from xsent.files.tables import read_rows
 
 
 def main() -> None:
     """Print the groups, and how many of all pairs they have."""
-    about, texts = zip(*read_mails(), strict=True)
+    mails = Path(__file__).with_name("mails.tsv")
+    about, texts = zip(*read_rows(mails, ["about", "text"], quotes=False), strict=True)
     pairs = [(i, j) for _, i, j in paraphrase_mining(SentenceEncoder(), texts)]
     groups = group_pairs(pairs)
     for group in groups:

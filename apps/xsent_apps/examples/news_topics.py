@@ -3,14 +3,15 @@
 `python -m xsent_apps.examples.news_topics`
 """
 
-import csv
 from pathlib import Path
 
 import numpy as np
 
 from xsent import LinearClassifier, SentenceEncoder, cosine_similarity
 from xsent.cli.terminal import format_table
+from xsent.files.tables import read_rows
 
+LANGUAGES = ("en", "fr", "de", "es", "ja")
 DESCRIPTIONS = {
     "politics": "News about politics, governments and elections.",
     "business": "News about business, companies, prices and the economy.",
@@ -25,9 +26,9 @@ DESCRIPTIONS = {
 
 def read_headlines() -> tuple[list[str], dict[str, list[str]]]:
     """Topics [n], and the n headlines in every language, by its code."""
-    with Path(__file__).with_name("headlines.tsv").open(encoding="utf-8", newline="") as file:
-        rows = list(csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE))
-    return [row["topic"] for row in rows], {code: [row[code] for row in rows] for code in rows[0] if code != "topic"}
+    file = Path(__file__).with_name("headlines.tsv")
+    topics, *languages = map(list, zip(*read_rows(file, ["topic", *LANGUAGES], quotes=False), strict=True))
+    return topics, dict(zip(LANGUAGES, languages, strict=True))
 
 
 def by_description(encoder: SentenceEncoder, headlines: list[str]) -> list[str]:

@@ -3,21 +3,20 @@
 `python -m xsent_apps.examples.translations`
 """
 
-import csv
 import random
 from pathlib import Path
 
 from xsent import SentenceEncoder, mine_bitext
 from xsent.cli.terminal import format_table
+from xsent.files.tables import read_rows
 
 THRESHOLD = 1.1  # least margin of a pair; a higher one finds fewer wrong pairs, and misses more
 
 
 def shuffled_sentences(language: str) -> dict[str, int]:
     """Sentences of one language, shuffled, each with its number; translations have the same number."""
-    with Path(__file__).with_name("mill.tsv").open(encoding="utf-8", newline="") as file:
-        rows = csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE)
-        numbered = [(row[language], number) for number, row in enumerate(rows) if row[language]]
+    rows = read_rows(Path(__file__).with_name("mill.tsv"), [language], quotes=False)
+    numbered = [(text, number) for number, (text,) in enumerate(rows) if text]
     random.Random(language).shuffle(numbered)
     return dict(numbered)
 

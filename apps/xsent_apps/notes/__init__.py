@@ -24,16 +24,7 @@ from xsent import (
     say_nothing_close,
     update_index,
 )
-from xsent.cli.options import (
-    BundleOption,
-    CleanOption,
-    JsonOption,
-    LayersOption,
-    LeastOption,
-    QueryCommand,
-    ThreadsOption,
-    WordsOption,
-)
+from xsent.cli import options
 from xsent.cli.terminal import one_line_errors, plain, print_json, print_row
 from xsent.errors import require_extra
 from xsent.files.atomic import as_write_error, recover
@@ -182,7 +173,7 @@ def _regular_file(path: Path) -> os.stat_result | None:
 @app.command(
     short_help="Search a folder of notes.",
     epilog='Example: xsent notes ~/notes "wann ist das Treffen?"',
-    cls=QueryCommand,
+    cls=options.QueryCommand,
 )
 @one_line_errors()
 def notes(
@@ -191,16 +182,16 @@ def notes(
     k: Annotated[int, typer.Option("--top-k", "-n", "--k", "-k", min=1, help="Passages to find.")] = 5,
     index: Annotated[Path | None, typer.Option(help=f"The index; default: {INDEX} in the folder.")] = None,
     update: Annotated[bool, typer.Option(help="Look for new, changed and deleted files first.")] = True,
-    words: WordsOption = True,
-    least: LeastOption = None,
+    words: options.WordsOption = True,
+    least: options.LeastOption = None,
     watch: Annotated[bool, typer.Option("--watch", help="Update again whenever a file changes.")] = False,
     max_bytes: Annotated[int, typer.Option(min=1, help="Skip files that are larger.")] = 20_000_000,
-    model: BundleOption = None,
-    layers: LayersOption = None,
-    clean: CleanOption = False,
-    threads: ThreadsOption = None,
+    model: options.BundleOption = None,
+    layers: options.LayersOption = None,
+    clean: options.CleanOption = False,
+    threads: options.ThreadsOption = None,
     force: Annotated[bool, typer.Option("--force", help="Make the index anew.")] = False,
-    as_json: JsonOption = False,
+    as_json: options.JsonOption = False,
 ) -> None:
     """Search a folder of notes by meaning and by words: score, file and line, passage, and what is above it.
 

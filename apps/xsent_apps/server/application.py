@@ -1,8 +1,12 @@
 """The server as an ASGI application: OpenAI's embeddings, heads and indexes over HTTP."""
 
+import json
 import logging
 from base64 import b64encode
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from html import escape
+from importlib.metadata import version
+from inspect import getdoc
 from itertools import chain
 from threading import Lock
 from typing import Any, NamedTuple, TypeVar
@@ -16,14 +20,14 @@ from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.requests import ClientDisconnect, Request
-from starlette.responses import Response
+from starlette.responses import HTMLResponse, Response
 from starlette.routing import Route
 
 from xsent import Hit, LinearClassifier, SearchIndex, SentenceEncoder, XsentError, say_nothing_close
-from xsent_apps.server.about import about_routes
 from xsent_apps.server.requests import (
     DEFAULT,
     FINGERPRINT,
+    FORMS,
     HEALTH,
     SPLIT,
     ApiError,
@@ -41,6 +45,24 @@ from xsent_apps.server.requests import (
 
 TURN = 16  # items: few enough that others get turns in between, and that an encoder uses the caller's thread alone
 GONE = 499  # status for a client that hung up, as nginx counts it
+
+_PAGE = """<!doctype html>
+<html lang="en">
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width">
+<title>xsent</title>
+<style>body {{ font: 1rem/1.5 sans-serif; max-width: 48rem; margin: 2rem auto; padding: 0 1rem }}
+pre {{ overflow: auto }} td {{ padding-right: 1rem; vertical-align: top }}</style>
+<h1>xsent</h1>
+<p>This server turns texts into vectors, with the model {model}. It has the interface of OpenAI's
+<code>/v1/embeddings</code>.</p>
+<pre>{curl}</pre>
+<table>{rows}</table>
+<p><a href="health">/health</a> · <a href="v1/models">/v1/models</a> · <a href="openapi.json">/openapi.json</a></p>
+</html>
+"""
+_POLICY = "default-src 'none'; style-src 'unsafe-inline'"  # it loads nothing
+_ANSWERS = {"200": {"description": "OK"}, "default": {"description": "Refused: `error.message` says why"}}
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -85,7 +107,7 @@ def create_app(
         Route("/metrics", service.metrics),
         Route(HEALTH, service.health),
     ]
-    routes += about_routes(routes, encoder.bundle.name, needs_key=api_key is not None)
+    routes += _about_routes(routes, encoder.bundle.name, needs_key=api_key is not None)
     gate = Middleware(
         Gate,
         places=encoder.threads + limits.queue,
@@ -320,10 +342,13 @@ class Service:
         return {"id": name, "object": "model", "created": 0, "owned_by": "xsent", **facts}
 
     def _count(self, first: int, texts: Sequence[str], param: str, longest: int) -> Used:
-        """What the texts take. Raises ApiError if one is empty or too long."""
+        """What the texts take. Raises ApiError if one is empty, too long or no text."""
         total = split = 0
         for row, text in enumerate(texts, first):
-            tokens = self._encoder.count_tokens(text)
+            try:
+                tokens = self._encoder.count_tokens(text)
+            except ValueError as error:  # half of a character
+                raise ApiError(400, f"{param}[{row}]: {error}", param=param) from error
             if not tokens:
                 raise ApiError(400, f"{param}[{row}] has no text in it: leave it out", param=param)
             if tokens > longest:
@@ -366,3 +391,51 @@ def _choose(known: Mapping[str, T], name: str | None, kind: str) -> tuple[str, T
     if chosen not in known:
         raise ApiError(404, f"there is no {kind} {chosen[:100]!r}, only {', '.join(known)}", param=kind)
     return chosen, known[chosen]
+
+
+def _about_routes(routes: Iterable[Route], model: str, *, needs_key: bool) -> list[Route]:
+    """Two more routes, which describe these ones."""
+    schema = _make_schema(routes, needs_key=needs_key)
+
+    async def show_page(request: Request) -> Response:
+        page = _make_page(schema, model, request.headers.get("host", ""))
+        return HTMLResponse(page, headers={"Content-Security-Policy": _POLICY})
+
+    async def show_schema(_: Request) -> Response:
+        return json_response(schema)
+
+    return [Route("/", show_page), Route("/openapi.json", show_schema)]
+
+
+def _make_schema(routes: Iterable[Route], *, needs_key: bool) -> dict[str, Any]:
+    """The routes in OpenAPI's form, with the fields of their requests."""
+    paths = {}
+    for route in routes:
+        summary = (getdoc(route.endpoint) or "").partition("\n")[0]
+        operation: dict[str, Any] = {"summary": summary, "responses": _ANSWERS}
+        if form := FORMS.get(route.path):
+            content = {"application/json": {"schema": form.model_json_schema()}}
+            operation["requestBody"] = {"required": True, "content": content}
+        if names := [*route.param_convertors]:
+            place = {"in": "path", "required": True, "schema": {"type": "string"}}
+            operation["parameters"] = [{"name": name, **place} for name in names]
+        paths[route.path_format] = {"post" if form else "get": operation}
+    about = {"title": "xsent", "version": version("xsent")}
+    schema: dict[str, Any] = {"openapi": "3.1.0", "info": about, "paths": paths}
+    if needs_key:
+        schema["components"] = {"securitySchemes": {"key": {"type": "http", "scheme": "bearer"}}}
+        schema["security"] = [{"key": []}]
+    return schema
+
+
+def _make_page(schema: Mapping[str, Any], model: str, host: str) -> str:
+    """The page; `host` is the name by which the reader called the server."""
+    rows = "".join(
+        f"<tr><td><code>{method.upper()}&nbsp;{escape(path)}</code><td>{escape(operation['summary'])}\n"
+        for path, methods in schema["paths"].items()
+        for method, operation in methods.items()
+    )
+    key = " -H 'Authorization: Bearer KEY'" if "security" in schema else ""
+    body = json.dumps({"input": ["Where is the station?"]})
+    curl = f"curl http://{host}/v1/embeddings{key} -d '{body}'"
+    return _PAGE.format(model=escape(model), curl=escape(curl), rows=rows)

@@ -31,7 +31,6 @@ BODY_SECONDS = 30  # for a client to send its body
 BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 120)  # seconds
 
 _LOCAL = frozenset({"localhost", "127.0.0.1", "[::1]"})  # as the header Host names this machine
-_SURROGATE = re.compile("[\ud800-\udfff]")
 _PORT = re.compile(r":\d+$")
 
 logger = logging.getLogger(__name__)
@@ -105,7 +104,7 @@ class Form(BaseModel):
     @classmethod
     def _without_null(cls, fields: object) -> object:
         if not isinstance(fields, dict):
-            return fields
+            raise ValueError(f"expected an object with {', '.join(cls.model_fields)}")
         return {name: value for name, value in fields.items() if value is not None}
 
 
@@ -147,38 +146,17 @@ async def read_form(kind: type[AnyForm], request: Request, limit: int) -> AnyFor
     """Read and check the fields of a request. Raises ApiError with the first thing that is wrong."""
     body = await _read_body(request, limit)
     try:
-        return kind.model_validate_json(body)
+        return kind.model_validate(json.loads(body))
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
-    place = _place(first["loc"])
+    except (ValueError, RecursionError) as error:
+        raise ApiError(400, f"Invalid JSON: {error}") from error
+    names = (f"[{part}]" if isinstance(part, int) else f".{part}" for part in first["loc"])
+    place = "".join(names).removeprefix(".")[:100]  # as in input[3]
     reason = first["msg"].removeprefix("Value error, ")
     if first["type"] == "extra_forbidden":
         reason = f"there is no such field; there are {', '.join(kind.model_fields)}"
-    if first["type"] == "json_invalid" and (found := _half_character(body)):
-        place = found
-        reason = "half of a character (a lone surrogate such as \\ud800); send whole ones"
     raise ApiError(400, f"{place}: {reason}" if place else reason, param=place or None)
-
-
-def _place(parts: Iterable[int | str]) -> str:
-    """Where something is, as in `input[3]`."""
-    names = (f"[{part}]" if isinstance(part, int) else f".{part}" for part in parts)
-    return "".join(names).removeprefix(".")[:100]
-
-
-def _half_character(body: bytearray) -> str:
-    """Where a text with a lone surrogate is; pydantic's reader of JSON refuses it without saying that."""
-
-    def find(value: object, *place: int | str) -> str:
-        if isinstance(value, str):
-            return _place(place) if _SURROGATE.search(value) else ""
-        parts = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
-        return next(filter(None, (find(part, *place, key) for key, part in parts)), "")
-
-    try:
-        return find(json.loads(body))
-    except (ValueError, RecursionError):
-        return ""
 
 
 async def _read_body(request: Request, limit: int) -> bytearray:

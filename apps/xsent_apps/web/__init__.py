@@ -185,31 +185,21 @@ class _Handler(BaseHTTPRequestHandler):
     def _answer(self, *, with_body: bool) -> None:
         name = unquote(urlsplit(self.path).path).removeprefix("/") or "index.html"
         file = self._site.files.get(name)
-        if name == FILES_JSON:
-            self._start(HTTPStatus.OK, TYPES[".json"], len(self._site.list))
-            if with_body:
-                self.wfile.write(self._site.list)
-        elif file is None:
-            self._start(HTTPStatus.NOT_FOUND, TYPES[".txt"], 0)
-        elif self.headers.get("If-None-Match") == f'"{file.sha256}"':
-            self._start(HTTPStatus.NOT_MODIFIED, None, None, file.sha256)
-        else:
-            kind = TYPES.get(PurePosixPath(name).suffix, "application/octet-stream")
-            self._start(HTTPStatus.OK, kind, file.bytes, file.sha256)
-            if with_body:
-                self._send(file.path)
-
-    def _start(self, status: HTTPStatus, kind: str | None, length: int | None, digest: str | None = None) -> None:
-        etag = digest and f'"{digest}"'
+        content = self._site.list if name == FILES_JSON else file.path.read_bytes() if file else b""
+        kind = TYPES.get(PurePosixPath(name).suffix, "application/octet-stream")
+        headers = {"Content-Type": kind, "Content-Length": str(len(content)), **HEADERS}
+        status = HTTPStatus.OK if file or name == FILES_JSON else HTTPStatus.NOT_FOUND
+        if file:
+            headers["ETag"] = f'"{file.sha256}"'
+            if self.headers.get("If-None-Match") == headers["ETag"]:
+                status = HTTPStatus.NOT_MODIFIED
+                del headers["Content-Length"]
         self.send_response(status)
-        for name, value in {"Content-Type": kind, "Content-Length": length, "ETag": etag, **HEADERS}.items():
-            if value is not None:
-                self.send_header(name, str(value))
+        for header, value in headers.items():
+            self.send_header(header, value)
         self.end_headers()
-
-    def _send(self, path: Path) -> None:
-        try:
-            with path.open("rb") as file:
-                shutil.copyfileobj(file, self.wfile)
-        except ConnectionError:  # the reader closed the page
-            self.close_connection = True
+        if with_body and status == HTTPStatus.OK:
+            try:
+                self.wfile.write(content)
+            except ConnectionError:  # the reader closed the page
+                self.close_connection = True

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from importlib import import_module
 from importlib.util import find_spec
+from pkgutil import resolve_name
 from threading import Thread
 from typing import Protocol
 
@@ -22,11 +23,11 @@ class Backend(Protocol):
         """Piece ids [T], 1 <= T <= max_length, of one sentence to its vector [D], not normalised."""
 
 
-# Module and class; only the one asked for is imported.
+# Only the one asked for is imported.
 BACKENDS = {
-    "onnx": ("xsent.backends.onnx", "OnnxBackend"),
-    "openvino": ("xsent.backends.openvino", "OpenVinoBackend"),
-    "numpy": ("xsent.backends.numpy", "NumpyBackend"),
+    "onnx": "xsent.backends.onnx:OnnxBackend",
+    "openvino": "xsent.backends.openvino:OpenVinoBackend",
+    "numpy": "xsent.backends.numpy:NumpyBackend",
 }
 
 
@@ -62,6 +63,5 @@ def open_backend(name: str, bundle: Bundle) -> Backend:
     """Open a bundle with one of `BACKENDS`; raises BackendError if there is no such backend."""
     if name not in BACKENDS:
         raise BackendError(f"backend {name!r} is not available; available: {', '.join(sorted(BACKENDS))}")
-    module, kind = BACKENDS[name]
-    backend: Backend = getattr(import_module(module), kind)(bundle)
+    backend: Backend = resolve_name(BACKENDS[name])(bundle)
     return backend

@@ -92,8 +92,8 @@ class Cell:
 def read_examples(source: str | Path, columns: Sequence[str] | None = None, *, quotes: bool = True) -> Examples:
     """Read lines of label and text (MLDoc's layout), or of label and two texts, with tabs between.
 
-    Of a table, `columns` are the names for label and text, or label and two texts. Its rows without a label or a text
-    are left out, with a warning that counts them. Measurements read tabs without `quotes`: so all of ours were made.
+    Of a table, `columns` are the names for label and text, or label and two texts. Rows without a label or a text are
+    left out, with a warning that counts them. Measurements read tabs without `quotes`: so all of ours were made.
     """
     if columns is not None and len(columns) not in (2, 3):
         raise ValueError(f"columns = {','.join(columns)}: expected those of the label and of one or two texts")
@@ -111,19 +111,14 @@ def _labelled_lines(source: str | Path) -> Iterator[list[str]]:
     width = 0
     for number, line in enumerate(read_lines(source), 1):
         fields = line.split("\t")
-        if number == 1 and len(fields) not in (2, 3):
-            raise DataError(
-                f"{source}:1: {len(fields)} fields, expected label and one or two texts with tabs between; of a file "
-                "whose first line names columns, --columns says which to read"
-            )
         width = width or len(fields)
-        if len(fields) != width:
+        if width not in (2, 3):
             raise DataError(
-                f"{source}:{number}: {len(fields)} fields, expected {width} as in line 1, with tabs between"
+                f"{source}:1: {width} fields, expected label and one or two texts with tabs between; of a file whose "
+                "first line names columns, --columns says which to read"
             )
-        label, *texts = fields
-        if not label or not all(map(str.strip, texts)):
-            raise DataError(f"{source}:{number}: empty {'text' if label else 'label'}; fill it in or remove the line")
+        if len(fields) != width:
+            raise DataError(f"{source}:{number}: {len(fields)} fields, expected {width} as in line 1, tabs between")
         yield fields
 
 

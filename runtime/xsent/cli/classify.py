@@ -11,25 +11,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from xsent.cli.options import (
-    BundleOption,
-    CleanOption,
-    ColumnOption,
-    ForceOption,
-    IdOption,
-    JsonOption,
-    LayersOption,
-    ModelOption,
-    RowsOption,
-    ThreadsOption,
-    split_names,
-)
+from xsent.cli import options
 from xsent.cli.terminal import (
     Progress,
     format_table,
     known_total,
     one_line_errors,
-    print_json,
     print_result,
     row_output,
 )
@@ -72,16 +59,16 @@ def fit(
         Path, typer.Argument(help="Lines of label and text, or label and two texts, with tabs between; or a table.")
     ],
     head: Annotated[Path, typer.Argument(help="A new .npz file; a .json file of the same name is written too.")],
-    model: BundleOption = None,
-    layers: LayersOption = None,
-    threads: ThreadsOption = None,
-    clean: CleanOption = False,
+    model: options.BundleOption = None,
+    layers: options.LayersOption = None,
+    threads: options.ThreadsOption = None,
+    clean: options.CleanOption = False,
     columns: ColumnsOption = None,
     balanced: BalancedOption = False,
     unknown: Annotated[float, typer.Option(min=0, max=1, help="Answer unknown below this probability.")] = 0.0,
     seed: Annotated[int, typer.Option(help="Random seed for the cross-validation folds.")] = 0,
-    force: ForceOption = False,
-    as_json: JsonOption = False,
+    force: options.ForceOption = False,
+    as_json: options.JsonOption = False,
 ) -> None:
     """Fit a head; cross-validation chooses its regularisation and calibrates its probabilities."""
     from xsent.classification.classifier import LinearClassifier, head_files
@@ -123,19 +110,19 @@ def predict(
         str,
         typer.Argument(help="One text a line, or two with a tab between for a head of pairs; - reads standard input."),
     ] = "-",
-    column: ColumnOption = None,
-    id: IdOption = None,
-    output: RowsOption = None,
-    model: BundleOption = None,
-    layers: LayersOption = None,
-    threads: ThreadsOption = None,
-    clean: CleanOption = False,
+    column: options.ColumnOption = None,
+    id: options.IdOption = None,
+    output: options.RowsOption = None,
+    model: options.BundleOption = None,
+    layers: options.LayersOption = None,
+    threads: options.ThreadsOption = None,
+    clean: options.CleanOption = False,
     unknown: Annotated[
         float | None,
         typer.Option(min=0, max=1, help="Answer unknown below this probability, and with 0 never; default: as fitted."),
     ] = None,
-    force: ForceOption = False,
-    as_json: JsonOption = False,
+    force: options.ForceOption = False,
+    as_json: options.JsonOption = False,
 ) -> None:
     """Print label, probability and text of every line, in constant memory; with --id the id comes first.
 
@@ -163,9 +150,9 @@ def evaluate(
             "or a training file and files to test on.",
         ),
     ],
-    model: ModelOption = None,
-    layers: LayersOption = None,
-    threads: ThreadsOption = None,
+    model: options.ModelOption = None,
+    layers: options.LayersOption = None,
+    threads: options.ThreadsOption = None,
     columns: ColumnsOption = None,
     train: Annotated[
         str | None, typer.Option(help="Languages of the folder to train in, commas between; default: all of the model.")
@@ -175,7 +162,7 @@ def evaluate(
     ] = None,
     balanced: BalancedOption = False,
     seeds: Annotated[int, typer.Option(min=1, help="Heads a training set.")] = 5,
-    as_json: JsonOption = False,
+    as_json: options.JsonOption = False,
 ) -> None:
     """Measure accuracy within and across languages over five seeds, with a confusion table."""
     from xsent.classification.topics import SEEDS_NOTE, accuracy_rows, confusion_rows, read_examples, transfer
@@ -209,23 +196,23 @@ def zero_shot(
         list[str], typer.Option(metavar="LABEL: DESCRIPTION", help="In any language; give it for every label.")
     ],
     file: Annotated[str, typer.Argument(help="One text a line; - reads standard input.")] = "-",
-    column: ColumnOption = None,
-    id: IdOption = None,
-    output: RowsOption = None,
+    column: options.ColumnOption = None,
+    id: options.IdOption = None,
+    output: options.RowsOption = None,
     examples: Annotated[
         Path | None, typer.Option(help="A few examples, as classify fit reads them; they refine the labels.")
     ] = None,
     columns: ExampleColumnsOption = None,
     head: Annotated[Path | None, typer.Option(help="A new .npz file for classify predict.")] = None,
-    model: BundleOption = None,
-    layers: LayersOption = None,
-    threads: ThreadsOption = None,
-    clean: CleanOption = False,
+    model: options.BundleOption = None,
+    layers: options.LayersOption = None,
+    threads: options.ThreadsOption = None,
+    clean: options.CleanOption = False,
     unknown: Annotated[
         float | None, typer.Option(min=0, max=1, help="Answer unknown below this probability, and with 0 never.")
     ] = None,
-    force: ForceOption = False,
-    as_json: JsonOption = False,
+    force: options.ForceOption = False,
+    as_json: options.JsonOption = False,
 ) -> None:
     """Print label, probability and text of every line without training: labels are described in words.
 
@@ -253,7 +240,7 @@ def zero_shot(
 
 
 def _names(text: str | None) -> list[str] | None:
-    return None if text is None else split_names(text)
+    return None if text is None else options.split_names(text)
 
 
 def _put_labels(
@@ -281,13 +268,8 @@ def _put_labels(
     ):
         for texts, label, probability in progress.count(_label(head, encoder, lines, unknown)):
             count += 1
-            name = {} if source.id is None else {"id": str(place_of(texts[0], count))}
-            if as_json:
-                print_json(
-                    {**name, "label": label, "probability": probability, "text": texts if head.pairs else texts[0]}
-                )
-            else:
-                write([*name.values(), label or "unknown", probability, *texts])
+            name = [] if source.id is None else [place_of(texts[0], count)]
+            write([*name, label or "unknown", probability, *texts])
         if not count:
             raise source.empty()
 

@@ -2,24 +2,13 @@
 
 from functools import partial
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from textwrap import shorten
 from typing import Annotated
 
 import typer
 
+from xsent.cli import options
 from xsent.cli.mine import vectors_of
-from xsent.cli.options import (
-    BundleOption,
-    CleanOption,
-    ColumnOption,
-    ForceOption,
-    IdOption,
-    JsonOption,
-    LayersOption,
-    RowsOption,
-    ThreadsOption,
-)
 from xsent.cli.terminal import format_table, one_line_errors, row_output
 from xsent.files.tables import TextSource, place_of
 
@@ -29,9 +18,9 @@ def cluster(
     texts: Annotated[
         str, typer.Argument(metavar="TEXTS", help="One text a line; .gz and .xz too; - reads standard input.")
     ] = "-",
-    column: ColumnOption = None,
-    id: IdOption = None,
-    output: RowsOption = None,
+    column: options.ColumnOption = None,
+    id: options.IdOption = None,
+    output: options.RowsOption = None,
     number: Annotated[
         int | None, typer.Option("-n", "--number", min=1, help="Clusters to make; default: as many as there are.")
     ] = None,
@@ -39,15 +28,15 @@ def cluster(
         float, typer.Option(min=-1, max=1, help="How near clusters must be to become one: less makes fewer clusters.")
     ] = 0.05,
     smallest: Annotated[int, typer.Option(min=1, help="Texts of the smallest cluster.")] = 5,
-    model: BundleOption = None,
-    layers: LayersOption = None,
-    clean: CleanOption = False,
+    model: options.BundleOption = None,
+    layers: options.LayersOption = None,
+    clean: options.CleanOption = False,
     vectors: Annotated[
         Path | None, typer.Option(help="Vectors of TEXTS by xsent encode; default: they are made.")
     ] = None,
-    threads: ThreadsOption = None,
-    force: ForceOption = False,
-    as_json: JsonOption = False,
+    threads: options.ThreadsOption = None,
+    force: options.ForceOption = False,
+    as_json: options.JsonOption = False,
 ) -> None:
     """Group texts by their subjects, in any of the model's languages: cluster, its name, line or id, and text.
 
@@ -62,9 +51,8 @@ def cluster(
     output_rows = row_output(output, columns, as_json=as_json, force=force)
     read = TextSource(texts, column, id).read()
     open_encoder = partial(SentenceEncoder, model, layers=layers, threads=threads, clean=clean)
-    with TemporaryDirectory(prefix="xsent-") as folder:
-        (given,) = vectors_of(Path(folder), [read], [vectors], open_encoder, on_long="split")
-        found = clusters.cluster(given.rows, number, threshold=threshold, smallest=smallest)
+    (given,) = vectors_of([read], [vectors], open_encoder, on_long="split")
+    found = clusters.cluster(given.rows, number, threshold=threshold, smallest=smallest)
     names = clusters.name_clusters(found, read)
     with output_rows as write:
         for row, (label, text) in enumerate(zip(found.labels.tolist(), read, strict=True)):

@@ -9,16 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from xsent.cli.options import (
-    BundleOption,
-    ForceOption,
-    JsonOption,
-    LayersOption,
-    MarginOption,
-    NeighborsOption,
-    ThreadsOption,
-    split_names,
-)
+from xsent.cli import options
 from xsent.cli.terminal import one_line_errors, print_json, print_result, print_row
 from xsent.errors import DataError
 from xsent.files.atomic import file_exists_error
@@ -62,13 +53,13 @@ Corpus = dict[str, str | Sequence[str]]  # documents by name, each a text or its
 def fit(
     sources: Annotated[list[str], typer.Argument(metavar="LANGUAGE=DOCUMENTS", help=_LAYOUT)],
     output: Annotated[Path, typer.Option("--output", "-o", help="A new folder.")],
-    model: BundleOption = None,
-    layers: LayersOption = None,
-    threads: ThreadsOption = None,
+    model: options.BundleOption = None,
+    layers: options.LayersOption = None,
+    threads: options.ThreadsOption = None,
     rank: RankOption = None,
     weights: WeightsOption = True,
     sentences: SplitOption = False,
-    as_json: JsonOption = False,
+    as_json: options.JsonOption = False,
 ) -> None:
     """Fit the language subspaces and sentence weights that embed and align need; print what was found."""
     if output.exists():  # before the work
@@ -100,13 +91,13 @@ def embed(
         Path, typer.Option("--output", "-o", help="A new file, see xsent encode; .jsonl has names of documents.")
     ],
     fitted: FittedOption = None,
-    model: BundleOption = None,
-    layers: LayersOption = None,
-    threads: ThreadsOption = None,
+    model: options.BundleOption = None,
+    layers: options.LayersOption = None,
+    threads: options.ThreadsOption = None,
     rank: RankOption = None,
     weights: WeightsOption = True,
     sentences: SplitOption = False,
-    force: ForceOption = False,
+    force: options.ForceOption = False,
 ) -> None:
     """Encode documents of one language; an empty one becomes the zero vector.
 
@@ -140,18 +131,18 @@ def align(
     b: Annotated[str, typer.Argument(help="The same in another language.")],
     languages: Annotated[str, typer.Option(help="Codes of the two languages with a comma between.")],
     fitted: FittedOption = None,
-    model: BundleOption = None,
-    layers: LayersOption = None,
-    threads: ThreadsOption = None,
+    model: options.BundleOption = None,
+    layers: options.LayersOption = None,
+    threads: options.ThreadsOption = None,
     rank: RankOption = None,
     weights: WeightsOption = True,
     sentences: SplitOption = False,
-    margin: MarginOption = "ratio",
-    k: NeighborsOption = 4,
+    margin: options.MarginOption = "ratio",
+    k: options.NeighborsOption = 4,
     recall: Annotated[
         bool, typer.Option("--recall", help="Documents of the same name are translations: print how many were found.")
     ] = False,
-    as_json: JsonOption = False,
+    as_json: options.JsonOption = False,
 ) -> None:
     """Find documents that are translations: score and names with tabs between, one to one, the best pair first.
 
@@ -160,7 +151,7 @@ def align(
     """
     from xsent.mining import bitext
 
-    codes = split_names(languages)
+    codes = options.split_names(languages)
     if len(codes) != 2 or codes[0] == codes[1]:
         raise ValueError(f"--languages {languages}: expected two different codes with a comma between, such as en,fr")
     corpora = {code: _read_corpus(source, split=sentences) for code, source in zip(codes, (a, b), strict=True)}

@@ -2,39 +2,30 @@
 
 import sys
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from xsent.cli.options import (
-    BundleOption,
-    CleanOption,
-    ColumnOption,
-    ForceOption,
-    IdOption,
-    LayersOption,
-    PrecisionOption,
-    SpaceOption,
-    ThreadsOption,
-    TruncateOption,
-)
+from xsent.cli import options
 from xsent.cli.terminal import one_line_errors
 
 if TYPE_CHECKING:
+    from xsent.encoder import SentenceEncoder
+    from xsent.files.tables import TextSource
     from xsent.files.vectors import JsonLinesWriter, VectorMeta, VectorOutput
 
-# Engines of our other rooms, imported when one is asked for: the runtime imports no other room.
-ENGINES = {"ray": "xsent_apps.ray:encode_parts"}
+RAY = "xsent_apps.ray:encode_parts"  # imported when it is asked for: the runtime imports no other room
 
 
 @one_line_errors()
 def encode(
     file: Annotated[str, typer.Argument(help="One sentence a line; .gz and .xz too; - reads standard input.")] = "-",
-    column: ColumnOption = None,
-    id: IdOption = None,
+    column: options.ColumnOption = None,
+    id: options.IdOption = None,
     output: Annotated[
         Path | None,
         typer.Option(
@@ -44,21 +35,23 @@ def encode(
             "standard output.",
         ),
     ] = None,
-    model: BundleOption = None,
-    layers: LayersOption = None,
-    clean: CleanOption = False,
+    model: options.BundleOption = None,
+    layers: options.LayersOption = None,
+    clean: options.CleanOption = False,
     normalize: Annotated[bool, typer.Option(help="Give vectors length 1.")] = True,
-    truncate_dim: TruncateOption = None,
-    precision: PrecisionOption = "float32",
+    truncate_dim: options.TruncateOption = None,
+    precision: options.PrecisionOption = "float32",
     on_long: Annotated[
         Literal["warn", "error", "split"],
         typer.Option(help="Sentences that are too long for the model: cut and warn, stop, or split."),
     ] = "warn",
-    space: SpaceOption = None,
-    threads: ThreadsOption = None,
+    space: options.SpaceOption = None,
+    threads: options.ThreadsOption = None,
     resume: Annotated[bool, typer.Option("--resume", help="Continue an unfinished output.")] = False,
-    force: ForceOption = False,
-    engine: Annotated[str, typer.Option(help="local; or ray: Parquet parts, from many machines.")] = "local",
+    force: options.ForceOption = False,
+    engine: Annotated[
+        Literal["local", "ray"], typer.Option(help="local; or ray: Parquet parts, from many machines.")
+    ] = "local",
     workers: Annotated[int | None, typer.Option(min=1, help="Number of Ray workers; default: one per CPU.")] = None,
     address: Annotated[
         str | None, typer.Option(help="Address of a Ray cluster, with --engine ray; default: this machine.")
@@ -68,66 +61,58 @@ def encode(
 
     An empty text becomes the zero vector. Ids are kept in .jsonl and .parquet files.
     """
+    from xsent.encoder import SentenceEncoder
+    from xsent.files.tables import TextSource
+
     if resume and output is None:
         raise ValueError("--resume goes on with a file: name it with --output")
     if resume and force:
         raise ValueError("--resume goes on and --force starts over: give one of them")
-    if engine != "local" and (given := "--clean" if clean else "--id" if id else ""):
-        raise ValueError(f"{given} is for the local engine, not --engine {engine}")
-    _engine(engine)(
-        file,
-        output,
-        model=model,
-        layers=layers,
-        threads=threads,
-        resume=resume,
-        force=force,
-        normalize_embeddings=normalize,
-        truncate_dim=truncate_dim,
-        precision=precision,
-        on_long=on_long,
-        space=space,
-        workers=workers,
-        column=column,
-        address=address,
-        **({"clean": clean, "id": id} if engine == "local" else {}),
+    if engine == "local" and (given := "--workers" if workers else "--address" if address else ""):
+        raise ValueError(f"{given} is for --engine ray; the local one runs here")
+    if engine == "ray" and id:
+        raise ValueError("--id is for the local engine, not --engine ray")
+    settings: dict[str, Any] = {
+        "normalize_embeddings": normalize,
+        "truncate_dim": truncate_dim,
+        "precision": precision,
+        "on_long": on_long,
+        "space": space,
+    }
+    if engine == "local":
+        encoder = SentenceEncoder(model, layers=layers, threads=threads, clean=clean)
+        _encode_here(TextSource(file, column, id), output, encoder, settings, resume=resume, force=force)
+        return
+    encode_parts = resolve_name(RAY)  # before the model is opened: it may not be installed
+    encoder = SentenceEncoder(model, layers=layers, threads=threads or 1, clean=clean)
+    encode_parts(
+        file, output, encoder, settings, column=column, workers=workers, address=address, resume=resume, force=force
     )
 
 
 def _encode_here(
-    file: str,
+    source: "TextSource",
     output: Path | None,
+    encoder: "SentenceEncoder",
+    settings: dict[str, Any],
     *,
-    model: Path | None,
-    layers: int | None,
-    threads: int | None,
     resume: bool,
     force: bool,
-    clean: bool,
-    column: str | None,
-    id: str | None,
-    **options: Any,  # noqa: ANN401  as an engine of another room has them
 ) -> None:
-    """The local engine; options are those of `SentenceEncoder.encode_iter`."""
+    """The local engine; settings are those of `SentenceEncoder.encode_iter`."""
     from xsent.cli.terminal import Progress, known_total
-    from xsent.encoder import SentenceEncoder
-    from xsent.files.tables import TextSource
     from xsent.files.text import file_state
     from xsent.files.vectors import JsonLinesWriter, VectorMeta
 
-    if given := [name for name in ("workers", "address") if options.pop(name) is not None]:
-        raise ValueError(f"--{given[0]} is for --engine ray; the local one runs here")
+    id = source.id
     if id and output is not None and output.suffix in (".npy", ".f32"):
         raise ValueError(f"{output}: holds vectors alone, no --id {id}; give a name that ends in .jsonl or .parquet")
-    encoder = SentenceEncoder(model, layers=layers, threads=threads, clean=clean)
-    dim = options["truncate_dim"] or encoder.dim
-    fingerprint = encoder.fingerprint_of(options["space"])
-    note = VectorMeta(fingerprint, dim, options["precision"], options["normalize_embeddings"])
-    before = file_state(file)
-    job: dict[str, object] = {"on_long": options["on_long"], "bytes of input": before and before[0]}
-    # Left out otherwise: jobs of older versions go on.
-    job |= {name: value for name, value in (("clean", clean), ("column", column), ("id", id)) if value}
-    source = TextSource(file, column, id)
+    dim = settings["truncate_dim"] or encoder.dim
+    fingerprint = encoder.fingerprint_of(settings["space"])
+    note = VectorMeta(fingerprint, dim, settings["precision"], settings["normalize_embeddings"])
+    state = file_state(source.path)
+    job = {"on_long": settings["on_long"], "bytes of input": state and state[0], "clean": encoder.clean}
+    job |= {"column": source.column, "id": id}
     total = known_total(source)
     with _vector_output(output, note, job, force, resume) as writer, Progress("sentences", total) as progress:
         lines = iter(source)
@@ -139,7 +124,7 @@ def _encode_here(
         if done:
             typer.echo(f"Going on after line {done:,}; warnings count the lines after it only.", err=True)
         rows = empty = 0
-        for text, vector in encoder.encode_items(lines, start=done, **options):
+        for text, vector in encoder.encode_items(lines, start=done, **settings):
             writer.write(text, vector)
             rows += 1
             empty += not vector.any()
@@ -150,21 +135,6 @@ def _encode_here(
         warnings.warn(f"{empty:,} of {rows:,} {source.unit} are empty; their vectors are zero", stacklevel=1)
     if output is not None:
         typer.echo(f"{output}: {done + rows:,} vectors of {dim} numbers", err=True)
-
-
-def _engine(name: str) -> Callable[..., None]:
-    """The local engine, one of `ENGINES`, or one that another package offers as an entry point `xsent.engines`."""
-    if name == "local":
-        return _encode_here
-    from importlib.metadata import EntryPoint, entry_points
-
-    group = "xsent.engines"
-    offered = {point.name: point for point in entry_points(group=group)}
-    offered |= {name: EntryPoint(name, value, group) for name, value in ENGINES.items()}
-    if name not in offered:
-        raise ValueError(f"--engine {name}: expected one of {', '.join(['local', *sorted(offered)])}")
-    run: Callable[..., None] = offered[name].load()
-    return run
 
 
 @contextmanager

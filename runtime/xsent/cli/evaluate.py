@@ -6,15 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from xsent.cli.options import (
-    JsonOption,
-    LayersOption,
-    ModelOption,
-    PrecisionOption,
-    ThreadsOption,
-    TruncateOption,
-    split_names,
-)
+from xsent.cli import options
 from xsent.cli.terminal import format_table, one_line_errors, print_result
 from xsent.errors import DataError
 
@@ -76,13 +68,13 @@ def _add_command(task: str, summary: str, example: str) -> None:
     @one_line_errors()
     def command(
         data_folder: FolderArgument,
-        model: ModelOption = None,
-        layers: LayersOption = None,
-        threads: ThreadsOption = None,
+        model: options.ModelOption = None,
+        layers: options.LayersOption = None,
+        threads: options.ThreadsOption = None,
         languages: LanguagesOption = None,
-        precision: PrecisionOption = "float32",
-        truncate_dim: TruncateOption = None,
-        as_json: JsonOption = False,
+        precision: options.PrecisionOption = "float32",
+        truncate_dim: options.TruncateOption = None,
+        as_json: options.JsonOption = False,
     ) -> None:
         from xsent.evaluation import PROTOCOLS, as_stored
         from xsent.open_model import open_model
@@ -108,15 +100,15 @@ def compare_spaces(
     english_by: Annotated[
         Path, typer.Option(help="The other model: a folder of sentence-transformers, or one of ours.")
     ],
-    model: ModelOption = None,
-    layers: LayersOption = None,
-    threads: ThreadsOption = None,
+    model: options.ModelOption = None,
+    layers: options.LayersOption = None,
+    threads: options.ThreadsOption = None,
     into: Annotated[
         str | None,
         typer.Option("--space", help="Its space, one that xsent info names; default: the only one."),
     ] = None,
     languages: LanguagesOption = None,
-    as_json: JsonOption = False,
+    as_json: options.JsonOption = False,
 ) -> None:
     """Another model's space: P@1 between its English and this one's translations, and how near both are."""
     from xsent.encoder import SentenceEncoder
@@ -137,7 +129,7 @@ def compare_spaces(
 
 
 def _codes(languages: str | None) -> list[str] | None:
-    codes = None if languages is None else split_names(languages)
+    codes = None if languages is None else options.split_names(languages)
     if codes == []:
         raise DataError(f"--languages {languages!r} names none; expected codes with commas between, such as fr,de")
     return codes

@@ -1,38 +1,23 @@
 """`xsent mine`, `xsent score` and `xsent duplicates`: pairs of lines that mean the same, found or given."""
 
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from xsent.cli.options import (
-    BundleOption,
-    CleanOption,
-    ColumnOption,
-    ForceOption,
-    IdOption,
-    LayersOption,
-    MarginOption,
-    NeighborsOption,
-    PairColumnsOption,
-    RowsOption,
-    ThreadsOption,
-)
-from xsent.cli.terminal import one_line_errors, print_json, row_output
+from xsent.cli import options
+from xsent.cli.terminal import one_line_errors, row_output
 from xsent.errors import DataError
-from xsent.files.tables import Text, TextSource, place_of, read_pairs
+from xsent.files.tables import TextSource, place_of, read_pairs
 
 if TYPE_CHECKING:
     from xsent.encoder import OnLong, SentenceEncoder
     from xsent.files.vectors import VectorFile, VectorMeta
     from xsent.similarity import Ints
-
-Found = tuple[dict[str, object], list[list[object]]]  # an object for JSON, and the same in rows
 
 JsonLinesOption = Annotated[bool, typer.Option("--json", help="Print one JSON object a line.")]
 
@@ -43,26 +28,26 @@ def mine(
         str, typer.Argument(metavar="SRC", help="One sentence a line; .gz and .xz too; - reads standard input.")
     ],
     trg: Annotated[str, typer.Argument(metavar="TRG", help="The text in the other language.")],
-    model: BundleOption = None,
-    layers: LayersOption = None,
-    clean: CleanOption = False,
+    model: options.BundleOption = None,
+    layers: options.LayersOption = None,
+    clean: options.CleanOption = False,
     src_vectors: Annotated[
         Path | None, typer.Option(help="Vectors of SRC by xsent encode; default: they are made.")
     ] = None,
     trg_vectors: Annotated[Path | None, typer.Option(help="Vectors of TRG.")] = None,
-    margin: MarginOption = "ratio",
+    margin: options.MarginOption = "ratio",
     retrieval: Annotated[
         Literal["max", "fwd", "bwd", "intersect"],
         typer.Option(help="Best target of each source, the reverse, pairs in both, or of either while both are free."),
     ] = "max",
-    k: NeighborsOption = 4,
+    k: options.NeighborsOption = 4,
     threshold: Annotated[float | None, typer.Option(help="Lowest score of a pair; default: all pairs.")] = None,
     unify: Annotated[bool, typer.Option(help="Use only the first of equal lines.")] = True,
-    column: ColumnOption = None,
-    id: IdOption = None,
-    output: RowsOption = None,
-    threads: ThreadsOption = None,
-    force: ForceOption = False,
+    column: options.ColumnOption = None,
+    id: options.IdOption = None,
+    output: options.RowsOption = None,
+    threads: options.ThreadsOption = None,
+    force: options.ForceOption = False,
     as_json: JsonLinesOption = False,
 ) -> None:
     """Find translations in two texts: score, source and target with tabs between, the best pair first.
@@ -84,18 +69,17 @@ def mine(
     sides = zip((src, trg), _of_both(column), _of_both(id), strict=True)
     texts = [TextSource(*side).read() for side in sides]
     open_encoder = partial(SentenceEncoder, model, layers=layers, threads=threads, clean=clean)
-    with TemporaryDirectory(prefix="xsent-") as folder:
-        left, right = vectors_of(Path(folder), texts, (src_vectors, trg_vectors), open_encoder)
-        pairs = mine_bitext(
-            left.rows,
-            right.rows,
-            margin=margin,
-            retrieval=retrieval,
-            k=k,
-            src_rows=_lines_with_text(texts[0], unify=unify),
-            trg_rows=_lines_with_text(texts[1], unify=unify),
-            show_progress_bar=sys.stderr.isatty(),
-        )
+    left, right = vectors_of(texts, (src_vectors, trg_vectors), open_encoder)
+    pairs = mine_bitext(
+        left.rows,
+        right.rows,
+        margin=margin,
+        retrieval=retrieval,
+        k=k,
+        src_rows=_lines_with_text(texts[0], unify=unify),
+        trg_rows=_lines_with_text(texts[1], unify=unify),
+        show_progress_bar=sys.stderr.isatty(),
+    )
     kept = pairs if threshold is None else pairs.at_least(threshold)
     if not len(kept):
         best = f"; the best scores {pairs.scores[0]}, below the threshold" if len(pairs) else ""
@@ -113,19 +97,19 @@ def score(
     pairs: Annotated[
         str, typer.Argument(metavar="PAIRS", help="Source, tab, target on each line; - reads standard input.")
     ] = "-",
-    model: BundleOption = None,
-    layers: LayersOption = None,
-    clean: CleanOption = False,
-    margin: MarginOption = "ratio",
-    k: NeighborsOption = 4,
+    model: options.BundleOption = None,
+    layers: options.LayersOption = None,
+    clean: options.CleanOption = False,
+    margin: options.MarginOption = "ratio",
+    k: options.NeighborsOption = 4,
     precision: Annotated[
         float | None, typer.Option(help="Print the threshold that keeps this share of pairs right, such as 0.95.")
     ] = None,
-    column: PairColumnsOption = None,
-    id: IdOption = None,
-    output: RowsOption = None,
-    threads: ThreadsOption = None,
-    force: ForceOption = False,
+    column: options.PairColumnsOption = None,
+    id: options.IdOption = None,
+    output: options.RowsOption = None,
+    threads: options.ThreadsOption = None,
+    force: options.ForceOption = False,
     as_json: JsonLinesOption = False,
 ) -> None:
     """Score given pairs: score, source and target with tabs between, in the order given; with --id the id is last.
@@ -146,15 +130,14 @@ def score(
         raise DataError(f"{pairs}: empty; expected a pair a line")
     (src_texts, src_rows), (trg_texts, trg_rows) = (_distinct([pair[side] for pair in given]) for side in (0, 1))
     open_encoder = partial(SentenceEncoder, model, layers=layers, threads=threads, clean=clean)
-    with TemporaryDirectory(prefix="xsent-") as folder:
-        left, right = vectors_of(Path(folder), (src_texts, trg_texts), (None, None), open_encoder)
-        scorer = PairScorer(left.rows, right.rows, margin=margin, k=k)
-        scores = scorer.score(src_rows, trg_rows)
-        advice = None
-        if precision is not None:
-            full = [row for row, pair in enumerate(given) if all(map(str.strip, pair))]
-            wrong = scorer.score(*shuffled_pairs(src_rows[full], trg_rows[full]))
-            advice = calibrate(scores[full], wrong, precision)
+    left, right = vectors_of((src_texts, trg_texts), (None, None), open_encoder)
+    scorer = PairScorer(left.rows, right.rows, margin=margin, k=k)
+    scores = scorer.score(src_rows, trg_rows)
+    advice = None
+    if precision is not None:
+        full = [row for row, pair in enumerate(given) if all(map(str.strip, pair))]
+        wrong = scorer.score(*shuffled_pairs(src_rows[full], trg_rows[full]))
+        advice = calibrate(scores[full], wrong, precision)
     with output_rows as write:
         for value, (source, target) in zip(scores, given, strict=True):
             write([*_pair(value, source, target, output), place_of(source, 0)][: len(columns)])
@@ -169,9 +152,9 @@ def duplicates(
     text: Annotated[
         str, typer.Argument(metavar="TEXT", help="One text a line; .gz and .xz too; - reads standard input.")
     ],
-    model: BundleOption = None,
-    layers: LayersOption = None,
-    clean: CleanOption = False,
+    model: options.BundleOption = None,
+    layers: options.LayersOption = None,
+    clean: options.CleanOption = False,
     vectors: Annotated[
         Path | None, typer.Option(help="Vectors of TEXT by xsent encode; default: they are made.")
     ] = None,
@@ -187,11 +170,11 @@ def duplicates(
             "--pairs", help="Print score, both lines and texts of pairs, best first; each with 32 others at most."
         ),
     ] = False,
-    column: ColumnOption = None,
-    id: IdOption = None,
-    output: RowsOption = None,
-    threads: ThreadsOption = None,
-    force: ForceOption = False,
+    column: options.ColumnOption = None,
+    id: options.IdOption = None,
+    output: options.RowsOption = None,
+    threads: options.ThreadsOption = None,
+    force: options.ForceOption = False,
     as_json: JsonLinesOption = False,
 ) -> None:
     """Find lines that mean the same, in any of the model's languages: number of the group, line or id, and text.
@@ -211,10 +194,9 @@ def duplicates(
     source = TextSource(text, column, id)
     texts = source.read()
     open_encoder = partial(SentenceEncoder, model, layers=layers, threads=threads, clean=clean)
-    with TemporaryDirectory(prefix="xsent-") as folder:
-        (given,) = vectors_of(Path(folder), [texts], [vectors], open_encoder, on_long="split")
-        rows = _lines_with_text(texts, unify=False)
-        found = mine_paraphrases(given.rows, threshold=threshold, rows=rows, show_progress_bar=sys.stderr.isatty())
+    (given,) = vectors_of([texts], [vectors], open_encoder, on_long="split")
+    rows = _lines_with_text(texts, unify=False)
+    found = mine_paraphrases(given.rows, threshold=threshold, rows=rows, show_progress_bar=sys.stderr.isatty())
     found, differing = split_pairs(found, texts) if strict else (found, found.take(slice(0)))
     count = "1 pair differs" if len(differing) == 1 else f"{len(differing):,} pairs differ"
     apart = f"; {count} in a number, a negation or who did what; --no-strict takes them too" if len(differing) else ""
@@ -222,37 +204,16 @@ def duplicates(
         raise DataError(f"no duplicates in {text}: no pair reaches the threshold {threshold}{apart}")
     places, rivals = (list(zip(side.src.tolist(), side.trg.tolist(), strict=True)) for side in (found, differing))
     groups = group_pairs(places, rivals)
+    names = [place_of(line, row + 1) for row, line in enumerate(texts)]
     with output_rows as write:
-        for content, lines in _pair_rows(texts, found.scores.tolist(), places) if pairs else _group_rows(texts, groups):
-            for line in [] if as_json else lines:
-                write(line)
-            if as_json:
-                print_json(content)
+        for value, (i, j) in zip(found.scores.tolist(), places, strict=True) if pairs else ():
+            write([value, names[i], names[j], texts[i], texts[j]])
+        for number, group in () if pairs else enumerate(groups, 1):
+            for row in group:
+                write([number, names[row], texts[row]])
     extra = sum(map(len, groups)) - len(groups)
     repeated = f"{extra:,} of {len(texts):,} {source.unit} repeat another"
     typer.echo(f"{len(groups):,} group{'s' * (len(groups) != 1)}; {repeated}{apart}", err=True)
-
-
-def _pair_rows(texts: Sequence[str], scores: Sequence[float], pairs: Sequence[tuple[int, int]]) -> Iterator[Found]:
-    """Score, both lines or ids, and both texts of each pair."""
-    for score, rows in zip(scores, pairs, strict=True):
-        both = [texts[row] for row in rows]
-        places = [place_of(texts[row], row + 1) for row in rows]
-        yield {"score": score, **_members(texts, rows)}, [[score, *places, *both]]
-
-
-def _group_rows(texts: Sequence[str], groups: Sequence[Sequence[int]]) -> Iterator[Found]:
-    """Number of the group, line or id, and text of each of its members."""
-    for number, group in enumerate(groups, 1):
-        rows: list[list[object]] = [[number, place_of(texts[row], row + 1), texts[row]] for row in group]
-        yield {"group": number, **_members(texts, group)}, rows
-
-
-def _members(texts: Sequence[str], rows: Sequence[int]) -> dict[str, object]:
-    """Lines, ids if there are any, and texts for JSON."""
-    found = [texts[row] for row in rows]
-    ids = [text.id for text in found if isinstance(text, Text)]
-    return {"lines": [row + 1 for row in rows], **({"ids": ids} if ids else {}), "texts": found}
 
 
 def _pair(score: float, source: str, target: str, output: Path | None) -> list[object]:
@@ -284,14 +245,13 @@ def _distinct(texts: Sequence[str]) -> "tuple[list[str], Ints]":
 
 
 def vectors_of(
-    folder: Path,
     texts: Sequence[Sequence[str]],
     given: Sequence[Path | None],
     open_encoder: "Callable[[], SentenceEncoder]",
     *,
     on_long: "OnLong" = "warn",
 ) -> "list[VectorFile]":
-    """The vectors of each text; those that are not given are encoded into a folder, in the form of those given."""
+    """The vectors of each text; those that are not given are encoded, in the form of those given."""
     from xsent.files.vectors import VectorMeta, check_same_space, open_vectors
 
     files = {side: open_vectors(path) for side, path in enumerate(given) if path is not None}
@@ -307,27 +267,22 @@ def vectors_of(
             note = replace(file.note, fingerprint=encoder.fingerprint)
             file.check_cosines(encoder.fingerprint)
         for side in set(range(len(texts))) - files.keys():
-            files[side] = _encode(encoder, texts[side], note, folder / f"{side}.npy", on_long)
+            files[side] = _encode(encoder, texts[side], note, on_long)
     for file in files.values():
         check_same_space(files[0], file)
     return [files[side] for side in range(len(texts))]
 
 
-def _encode(
-    encoder: "SentenceEncoder", texts: Sequence[str], note: "VectorMeta", path: Path, on_long: "OnLong"
-) -> "VectorFile":
-    """Encode to a file: the vectors of a large text do not fit into memory."""
+def _encode(encoder: "SentenceEncoder", texts: Sequence[str], note: "VectorMeta", on_long: "OnLong") -> "VectorFile":
     from xsent.cli.terminal import Progress
-    from xsent.files.vectors import open_vectors, vector_file
+    from xsent.files.vectors import VectorFile, map_rows
 
-    vectors = encoder.encode_items(
+    vectors = encoder.encode_iter(
         texts,
         normalize_embeddings=note.normalized,
         truncate_dim=note.dim,
         precision=note.precision,  # type: ignore[arg-type]  # a name that encode wrote
         on_long=on_long,
     )
-    with vector_file(path, note) as writer, Progress("sentences", len(texts)) as progress:
-        for text, vector in progress.count(vectors):
-            writer.write(text, vector)
-    return open_vectors(path)
+    with Progress("sentences", len(texts)) as progress:
+        return VectorFile(Path("the vectors made"), note, map_rows(progress.count(vectors), note))

@@ -10,20 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from xsent.cli.options import (
-    BundleOption,
-    CleanOption,
-    ColumnOption,
-    ForceOption,
-    IdOption,
-    JsonOption,
-    LayersOption,
-    LeastOption,
-    RowsOption,
-    SpaceOption,
-    ThreadsOption,
-    WordsOption,
-)
+from xsent.cli import options
 from xsent.cli.terminal import one_line_errors, print_json, row_output
 
 if TYPE_CHECKING:
@@ -36,12 +23,12 @@ _QUERIES = 256  # searched at once, in one pass over the vectors
 def index(
     file: Annotated[str, typer.Argument(help="One text a line; .gz and .xz too; - reads standard input.")],
     index: Annotated[Path, typer.Argument(help="The folder to make, or with --add to add to.")],
-    model: BundleOption = None,
-    layers: LayersOption = None,
-    clean: CleanOption = False,
-    space: SpaceOption = None,
-    column: ColumnOption = None,
-    id: IdOption = None,
+    model: options.BundleOption = None,
+    layers: options.LayersOption = None,
+    clean: options.CleanOption = False,
+    space: options.SpaceOption = None,
+    column: options.ColumnOption = None,
+    id: options.IdOption = None,
     add: Annotated[
         bool, typer.Option("--add", help="Add the lines to an index; their numbers follow its own.")
     ] = False,
@@ -51,7 +38,7 @@ def index(
     resume: Annotated[
         bool, typer.Option("--resume", help="Resume a stopped job; the input must begin with the same lines.")
     ] = False,
-    threads: ThreadsOption = None,
+    threads: options.ThreadsOption = None,
     force: Annotated[bool, typer.Option("--force", help="Replace an existing index; discard a stopped job.")] = False,
 ) -> None:
     """Index a file, one text a line, or a column of a table, for `xsent search`.
@@ -93,19 +80,19 @@ def search(
         str | None, typer.Argument(help="A text, in any language of the model; - for --queries -.")
     ] = None,
     queries: Annotated[str | None, typer.Option(help="A file of queries, one a line; - reads standard input.")] = None,
-    column: ColumnOption = None,
-    id: IdOption = None,
+    column: options.ColumnOption = None,
+    id: options.IdOption = None,
     k: Annotated[int, typer.Option("--top-k", "-n", "--k", "-k", min=1, help="Number of lines to find.")] = 10,
     exact: Annotated[bool, typer.Option("--exact", help="Do not use the graph.")] = False,
-    words: WordsOption = True,
-    least: LeastOption = None,
-    model: BundleOption = None,
-    layers: LayersOption = None,
-    space: SpaceOption = None,
-    output: RowsOption = None,
-    threads: ThreadsOption = None,
-    force: ForceOption = False,
-    as_json: JsonOption = False,
+    words: options.WordsOption = True,
+    least: options.LeastOption = None,
+    model: options.BundleOption = None,
+    layers: options.LayersOption = None,
+    space: options.SpaceOption = None,
+    output: options.RowsOption = None,
+    threads: options.ThreadsOption = None,
+    force: options.ForceOption = False,
+    as_json: options.JsonOption = False,
 ) -> None:
     """Print the nearest lines, by meaning and by words, best first: score, line number or id, and text.
 

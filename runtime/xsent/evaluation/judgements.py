@@ -23,7 +23,7 @@ from xsent.errors import DataError
 from xsent.evaluation.result import Evaluation, Figures, choose_languages, measure_each
 from xsent.files.text import read_fields, read_lines
 from xsent.open_model import SupportsEncode
-from xsent.similarity import cosine_similarity
+from xsent.similarity import cosine_similarity, row_cosines
 
 END = "-test.csv"
 STS_NOTE = "Spearman's correlation of cosine and human score."
@@ -62,7 +62,7 @@ def contrasts(encoder: SupportsEncode, file: str | Path, languages: Sequence[str
     lines = list(read_fields(file, len(HEADER), CONTRASTS_LAYOUT))
     if not lines or lines[0] != HEADER:
         raise DataError(f"{file}: its first line must be {' '.join(HEADER)}, with tabs between")
-    wanted = _choose_languages(encoder, {line[2] for line in lines[1:]}, languages, file)
+    wanted = choose_languages(encoder, {line[2] for line in lines[1:]}, languages, file, "lines in some language")
     groups: dict[Group, Lines] = {}
     for line in lines[1:]:
         if line[2] in wanted:
@@ -85,7 +85,8 @@ def words(encoder: SupportsEncode, file: str | Path, languages: Sequence[str] | 
     The others are those of the partner's language, which must be one of the languages; English always is.
     """
     lines = _read_words(file)
-    wanted = _choose_languages(encoder, {line[1] for line in lines if line[0] != "other"}, languages, file)
+    found = {line[1] for line in lines if line[0] != "other"}
+    wanted = choose_languages(encoder, found, languages, file, "lines of words in some language")
     groups: dict[Group, Lines] = {}
     others: dict[str, list[str]] = {}  # by language
     for line in lines:
@@ -100,8 +101,8 @@ def words(encoder: SupportsEncode, file: str | Path, languages: Sequence[str] | 
     def right(group: Group) -> list[float]:
         queries, partners = (encoder.encode([line[column] for line in groups[group]]) for column in (2, 4))
         nearest_other = cosine_similarity(queries, encoder.encode(others[group[2]])).max(axis=1)
-        found: list[float] = (row_cosines(queries, partners) > nearest_other + _SAME).astype(float).tolist()
-        return found
+        nearer: list[float] = (row_cosines(queries, partners) > nearest_other + _SAME).astype(float).tolist()
+        return nearer
 
     return _by_kind(groups, right, "words", WORDS_NOTE)
 
@@ -138,14 +139,6 @@ def ranks(values: ArrayLike) -> NDArray[np.float64]:
     return means
 
 
-def row_cosines(a: ArrayLike, b: ArrayLike) -> NDArray[np.float64]:
-    """The cosine of every row of `a` [n, D] with the same row of `b`; 0 for a row of zeros."""
-    left, right = (np.asarray(side, np.float64) for side in (a, b))
-    lengths = np.linalg.norm(left, axis=1) * np.linalg.norm(right, axis=1)
-    cosines: NDArray[np.float64] = np.einsum("nd,nd->n", left, right) / np.where(lengths > 0, lengths, 1.0)
-    return cosines
-
-
 def _by_kind(
     groups: Mapping[Group, Lines], right: Callable[[Group], list[float]], counted: str, note: str
 ) -> Evaluation:
@@ -164,19 +157,6 @@ def _by_kind(
     kinds = dict.fromkeys(kind for kind, _, _ in measured)
     scores = {kind: shares(part for part in measured if part[0] == kind) for kind in kinds}
     return Evaluation(scores, shares(measured), note, by="kind")
-
-
-def _choose_languages(
-    encoder: SupportsEncode, found: Iterable[str], asked: Sequence[str] | None, file: str | Path
-) -> list[str]:
-    """The languages of a file to measure, see `choose_languages`. Raises DataError if it lacks one asked for."""
-    there = sorted(found)
-    if not there:
-        raise DataError(f"{file}: has nothing to measure; expected lines in some language")
-    wanted = sorted(choose_languages(encoder, there, asked, file, f"one of {', '.join(there)}"))
-    if missing := [code for code in wanted if code not in there]:
-        raise DataError(f"{file}: has nothing in {', '.join(missing)}; it has {', '.join(there)}")
-    return wanted
 
 
 def _read_words(file: str | Path) -> Lines:

@@ -46,13 +46,14 @@ def choose_languages(
 ) -> list[str]:
     """The languages asked for; by default those that have a test and that the encoder, if it says so, was trained for.
 
-    Raises DataError if there is none; `place` and `expected` are named in the message.
+    Raises DataError if there is none, or no test of one asked for; `place` and `expected` are named in the message.
     """
-    if asked is not None:
-        return list(asked)
     there = sorted(found)
-    known = getattr(encoder, "languages", there)
-    if chosen := [language for language in there if language in known]:
-        return chosen
-    why = "nothing in a language of the model" if Path(place).exists() else "no such folder"
-    raise DataError(f"{place}: {why}; expected {expected}")
+    if not there:
+        why = "has nothing to measure" if Path(place).exists() else "no such folder"
+        raise DataError(f"{place}: {why}; expected {expected}")
+    chosen = [*asked] if asked else [code for code in there if code in getattr(encoder, "languages", there)]
+    missing = ", ".join(code for code in chosen if code not in there)
+    if missing or not chosen:
+        raise DataError(f"{place}: has nothing in {missing or 'a language of the model'}; it has {', '.join(there)}")
+    return chosen

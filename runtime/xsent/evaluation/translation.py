@@ -11,13 +11,12 @@ from numpy.typing import ArrayLike
 
 from xsent.cli.terminal import Progress
 from xsent.errors import DataError
-from xsent.evaluation.judgements import row_cosines
 from xsent.evaluation.result import Evaluation, Figures, choose_languages, measure_each
 from xsent.files.text import read_fields, read_lines, read_sentences
 from xsent.mining.bitext import mine_bitext
 from xsent.mining.margin import Margin
 from xsent.open_model import SupportsEncode
-from xsent.similarity import NearestSearch
+from xsent.similarity import NearestSearch, row_cosines
 
 DIRECTIONS = ("xx_en", "en_xx")
 COSINES = ("cosine_english", "cosine_across")
@@ -60,7 +59,7 @@ def xsr(encoder: SupportsEncode, folder: str | Path, languages: Sequence[str] | 
         for language in languages:
             file = Path(folder) / f"en-{language}.tsv"
             kinds, _, english, other = _columns(file, 4, _XSR_LAYOUT)
-            distractors = _existing(Path(folder) / f"distractors.{language}.txt.xz", "one sentence a line")
+            distractors = Path(folder) / f"distractors.{language}.txt.xz"
             gold = [row for row, kind in enumerate(kinds) if kind == "Q"]
             if not gold:
                 raise DataError(f"{file}: no row is a query; expected {_XSR_LAYOUT}")
@@ -121,18 +120,14 @@ def xsim(
     }
     asked = None if languages is None else [code for code in languages if code != pivot]
     languages = choose_languages(encoder, files.keys() - {pivot}, asked, folder, f"files beside {pivot}'s, as fr.txt")
-
-    def sentences(code: str) -> list[str]:
-        if code not in files:
-            raise DataError(f"{folder}: no file of {code}; expected e.g. {code}.txt with one sentence a line")
-        return read_sentences(files[code])
-
-    anchor = sentences(pivot)
+    if pivot not in files:
+        raise DataError(f"{folder}: no file of {pivot}; expected e.g. {pivot}.txt with one sentence a line")
+    anchor = read_sentences(files[pivot])
     vectors = encoder.encode(anchor)
     directions = (f"xx_{pivot}", f"{pivot}_xx")
 
     def measure(code: str) -> Figures:
-        texts = sentences(code)
+        texts = read_sentences(files[code])
         if len(texts) != len(anchor):
             lengths = f"{len(texts):,} lines, {files[pivot].name} {len(anchor):,}"
             raise DataError(f"{files[code]}: {lengths}; expected parallel lines")
@@ -222,13 +217,7 @@ def _read_pairs(folder: str | Path, language: str) -> list[list[str]]:
 
 
 def _columns(file: Path, count: int, layout: str) -> list[list[str]]:
-    columns = list(map(list, zip(*read_fields(_existing(file, layout), count, layout), strict=True)))
+    columns = list(map(list, zip(*read_fields(file, count, layout), strict=True)))
     if not columns:
         raise DataError(f"{file}: empty; expected a line a pair")
     return columns
-
-
-def _existing(file: Path, layout: str) -> Path:
-    if not file.is_file():
-        raise DataError(f"{file}: no such file; expected UTF-8 lines of: {layout}")
-    return file

@@ -289,10 +289,8 @@ def import_pyarrow() -> ModuleType:
     return arrow
 
 
-def check_table(path: Path | None, *, force: bool) -> None:
+def check_table(path: Path, *, force: bool) -> None:
     """Raises ValueError if a table cannot have this name, FileExistsError if there is one and not `force`."""
-    if path is None:
-        return
     if path.suffix not in WRITTEN:
         raise ValueError(f"{path}: expected a name that ends in {' or '.join(WRITTEN)}")
     if path.suffix == ".parquet":

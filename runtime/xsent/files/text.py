@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, nullcontext
 from functools import partial
 from io import BufferedReader
-from itertools import chain, islice
+from itertools import islice
 from pathlib import Path
 from typing import BinaryIO, cast
 
@@ -30,7 +30,6 @@ def read_lines(source: str | Path) -> Iterator[str]:
 
     The source is a file, plain or compressed by gzip or xz; `-` is standard input. Only a line feed ends a line (a
     carriage return before it is dropped), so that rare separators inside a sentence do not shift the lines after it.
-    In a file without line feeds carriage returns end lines, as in old files of Macintosh.
     """
     return (line.removesuffix("\n").removesuffix("\r") for line in decoded_lines(source))
 
@@ -68,9 +67,11 @@ def raw_lines(source: str | Path) -> Iterator[bytes]:
     name = source_name(source)
     try:
         with _opened(source) as file:
-            for number, line in enumerate(_lines(file), 1):
+            for number, line in enumerate(iter(partial(file.readline, LONGEST + 1), b""), 1):
                 if len(line) > LONGEST:
                     raise DataError(f"{name}:{number}: over {LONGEST:,} bytes; expected lines that end in a line feed")
+                if b"\r" in line[:-1] and not line.endswith(b"\n") and number == 1:
+                    raise DataError(f"{name}: carriage returns alone end its lines; save it with line feeds")
                 yield line if number > 1 else line.removeprefix(_BOM)
     except _DAMAGED as error:
         raise DataError(f"{name}: damaged or not compressed as its name says ({error}); compress it again") from error
@@ -85,12 +86,6 @@ def file_state(source: str | Path) -> tuple[int, ...] | None:
     except OSError:  # standard input; or missing, which reading will report
         return None
     return (found.st_size, found.st_mtime_ns, found.st_ino) if stat.S_ISREG(found.st_mode) else None
-
-
-def can_be_divided(path: Path) -> bool:
-    """Whether a file's lines can be read from any line feed on: it is not compressed, and line feeds end its lines."""
-    with _opened(path) as file:
-        return isinstance(file, BufferedReader) and not _ends_in_returns(file.readline(LONGEST))
 
 
 class LineDigest:
@@ -143,30 +138,3 @@ def _opened(source: str | Path) -> Iterator[BinaryIO]:
             yield cast(BinaryIO, lzma.LZMAFile(file))
         else:
             yield file
-
-
-def _lines(file: BinaryIO) -> Iterator[bytes]:
-    """The lines of a file with their ends; of more than `LONGEST` bytes one more than that."""
-    read = partial(file.readline, LONGEST + 1)
-    first = read()
-    if _ends_in_returns(first):
-        yield from _lines_by_returns(chain([first], iter(read, b"")))
-    elif first:
-        yield from chain([first], iter(read, b""))
-
-
-def _ends_in_returns(first: bytes) -> bool:
-    """Whether carriage returns end the lines of a file, by all of it up to the first line feed."""
-    return b"\r" in first and not first.endswith(b"\n")
-
-
-def _lines_by_returns(blocks: Iterable[bytes]) -> Iterator[bytes]:
-    """The lines of a file that has carriage returns alone, each with a line feed instead."""
-    rest = b""
-    for block in blocks:
-        *lines, rest = (rest + block).split(b"\r")
-        yield from (line + b"\n" for line in lines)
-        if len(rest) > LONGEST:
-            break
-    if rest:
-        yield rest

@@ -85,7 +85,7 @@ def open_vectors(path: str | Path) -> VectorFile:
     with as_data_error(path, _REMEDY):
         size = plain_size(path)
         if path.suffix in _TABLES:
-            rows = _copy_rows(path, dtype, width)
+            rows = map_rows(read_vectors(path), note)
         else:
             rows = (
                 np.lib.format.open_memmap(path, mode="r") if path.suffix == ".npy" else _map_raw(path, size, note.dim)
@@ -137,17 +137,18 @@ def _map_raw(path: Path, size: int, dim: int) -> NDArray[Any]:
     return np.memmap(path, "<f4", "r", shape=(size // row, dim)) if size else np.empty((0, dim), "<f4")
 
 
-def _copy_rows(path: Path, dtype: np.dtype[Any], width: int) -> NDArray[Any]:
-    """The vectors of a table, in a file without a name that is mapped into memory."""
-    with TemporaryFile() as copy:
-        for number, row in enumerate(read_vectors(path), 1):
+def map_rows(vectors: Iterable[Any], note: VectorMeta) -> NDArray[Any]:
+    """Vectors in a file without a name that is mapped into memory, which all of them need not fit into."""
+    dtype, width = stored_as(note.precision, note.dim)
+    with TemporaryFile() as file:
+        for number, row in enumerate(vectors, 1):
             vector = np.array(row, dtype)
             if vector.shape != (width,):
                 raise ValueError(f"row {number:,}: {list(vector.shape)} numbers, expected {width}")
-            copy.write(vector.data)
-        copy.flush()
-        rows = copy.tell() // (dtype.itemsize * width)
-        return np.memmap(copy, dtype, "r", shape=(rows, width)) if rows else np.empty((0, width), dtype)
+            file.write(vector.data)
+        file.flush()
+        rows = file.tell() // (dtype.itemsize * width)
+        return np.memmap(file, dtype, "r", shape=(rows, width)) if rows else np.empty((0, width), dtype)
 
 
 class RowWriter(ABC):
@@ -432,7 +433,9 @@ class VectorOutput:
             advice = f"an unfinished run got to line {last.rows:,}; --resume goes on, --force starts over"
             raise file_exists_error(self._path, advice)
         if last.rows:
-            self._check_job(last)
+            check_same_job(self._path, last.job, self._job or {})
+            if self._part.stat().st_size < last.bytes:
+                raise DataError(f"{self._part}: shorter than its journal says; --force starts over")
         elif note_file(self._path).exists() and not (force or self._has_note()):
             raise file_exists_error(note_file(self._path))
         return last
@@ -447,18 +450,15 @@ class VectorOutput:
             os.truncate(self._journal, len(whole + end))  # a kill may have cut the last line
             return last
 
-    def _check_job(self, last: Milestone) -> None:
-        """Raises FingerprintError or DataError if the milestone is of another job or the file is shorter than it."""
-        new = self._job or {}
-        old = last.job
-        for key in {**new, **old}:  # the fingerprint first
-            if old.get(key) != new.get(key):
-                raise (FingerprintError if key == "fingerprint" else DataError)(
-                    f"{self._path}: of another job: {key} was {old.get(key)}, is now {new.get(key)}; "
-                    "give the same, or --force to start over"
-                )
-        if self._part.stat().st_size < last.bytes:
-            raise DataError(f"{self._part}: shorter than its journal says; --force starts over")
+
+def check_same_job(path: Path, old: Mapping[str, object], new: Mapping[str, object]) -> None:
+    """Raises FingerprintError or DataError if a job to resume, which made `path`, is not the same as the new one."""
+    for key in {**new, **old}:  # the fingerprint first
+        if old.get(key) != new.get(key):
+            raise (FingerprintError if key == "fingerprint" else DataError)(
+                f"{path}: of another job: {key} was {old.get(key)}, is now {new.get(key)}; "
+                "give the same, or --force to start over"
+            )
 
 
 def _unfinished(path: Path) -> tuple[Path, Path]:

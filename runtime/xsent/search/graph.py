@@ -1,7 +1,6 @@
 """Approximate nearest neighbours for large indexes: a graph (HNSW, Malkov & Yashunin 2018) made by usearch.
 
-usearch has wheels for aarch64 (1.9 MB, and 0.4 MB for its kernels), maps its file into memory instead of loading it,
-and is maintained; hnswlib has no wheels, and its last release is of 2023.
+usearch has wheels for aarch64, and maps its file into memory instead of loading it.
 
 The graph holds a copy of the vectors in int8 and proposes rows; their scores come from the float16 vectors of the
 index. So scores are exact, and the only possible error is a missed row. Of the ten nearest to English queries among

@@ -24,8 +24,6 @@ from xsent.search.store import (
     IndexDatabase,
     Passage,
     StoredDocument,
-    split_context,
-    split_id,
 )
 from xsent.similarity import NearestSearch, check_same_dim, nearest
 
@@ -321,7 +319,6 @@ class SearchIndex:
         if not state.dim:
             raise self._database.damaged("vectors of no dimension")
         self.state = state  # what the index says about itself
-        self._has_documents = self._database.has_documents()
         self._vectors = Float16Rows(self.path / VECTORS, state.rows, state.dim)
         self.live = np.ones(state.rows, bool)  # rows [n] that are of no removed document
         for first, count in self._database.removed():
@@ -335,11 +332,8 @@ class SearchIndex:
 
     def _hit(self, row: int, score: float) -> Hit:
         passage = self._passages(row)[row]
-        if self._has_documents:
-            context, text = split_context(passage.text)
-            return Hit(score, passage.line, text, passage.source, score >= CLOSE, context)
-        source, id = split_id(passage.source)
-        return Hit(score, passage.line, passage.text, source, score >= CLOSE, id=id)
+        place = passage.source, score >= CLOSE, passage.context, passage.id
+        return Hit(score, passage.line, passage.text, *place)
 
     def _passages(self, first: int, count: int = 1) -> dict[int, Passage]:
         """Passages by row, from one on, compared with their digests."""
@@ -347,6 +341,6 @@ class SearchIndex:
         if list(found) != (first + np.flatnonzero(self.live[first : first + count])).tolist():
             raise self._database.damaged("passages are missing")
         for row, passage in found.items():
-            if Passage.of(*passage[:3], self._vectors.stored(row).tobytes()).digest != passage.digest:
+            if Passage.of(self._vectors.stored(row).tobytes(), *passage[:-1]) != passage:
                 raise self._database.damaged(f"row {row:,} of it or of {VECTORS} is not what it was")
         return found

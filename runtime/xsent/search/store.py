@@ -1,7 +1,7 @@
 """An index on disk: a folder with three kinds of files.
 
-- `passages-*.db`, a SQLite database: the state of the index, its passages and their words. An index of documents also
-  has the names of the documents and the rows of removed ones.
+- `passages-*.db`, a SQLite database: the state of the index, its passages and their words; of an index of documents
+  their names and the rows of removed ones.
 - `vectors.f16`: for every passage a row with its vector, of length 1, in float16.
 - `graph-ROWS.usearch`: a graph over the first rows, if there is one (`xsent.search.graph`).
 """
@@ -27,7 +27,6 @@ from numpy.typing import NDArray
 
 from xsent.bundle import same_space, split_depth
 from xsent.errors import DataError, FingerprintError
-from xsent.files.tables import Text
 from xsent.words import joined_keys, word_keys
 
 VECTORS = "vectors.f16"
@@ -38,10 +37,8 @@ STORED = np.dtype("<f2")
 BLOCK = 2048  # rows read at once
 _TAKEN = 128  # rows read at once that do not lie together
 
-VERSION = 4
+VERSION = 5
 INDEX, UNFINISHED = "index", "unfinished"  # names of states
-
-_CONTEXT_END = "\x1f"  # unit separator
 
 _MOST_WORDS = 32  # a longer query is a text of its own, not a search for words
 _COMMON = 4096  # rows of a word, above which it is looked for only in passages that are found otherwise
@@ -53,7 +50,7 @@ class IndexState:
 
     fingerprint: str  #: identity of the vector space
     dim: int  #: length of a vector (D)
-    lines: int = 0  #: lines read, empty ones too
+    lines: int = 0  #: lines read, empty ones too; 0 in an index of documents
     rows: int = 0  #: lines that have a vector
     start: int = 0  #: lines that were there before the last addition
     digest: str = ""  #: of the lines that the last addition has read
@@ -91,38 +88,16 @@ class Passage(NamedTuple):
 
     source: str  # such as a file; empty if it is not known
     line: int  # from 1; the numbers of lines that were added later follow those before
-    text: str  # in an index of documents with its context, see `join_context`
+    text: str
+    context: str  # in an index of documents: what it is about; its words count too
+    id: str  # in an index of lines: of its row, where it comes from a table that has ids
     digest: bytes  # of the other fields and the vector
 
     @classmethod
-    def of(cls, source: str, line: int, text: str, vector: bytes) -> "Passage":
+    def of(cls, vector: bytes, source: str, line: int, text: str, context: str, id: str) -> "Passage":
         """A passage with its digest."""
-        content = f"{line}\n{source}\n{text}".encode() + vector
-        return cls(source, line, text, hashlib.blake2b(content, digest_size=16).digest())
-
-
-def join_context(context: str, text: str) -> str:
-    """A passage of a document with what it is about, as it is stored; its words are those of both."""
-    if not context and _CONTEXT_END not in text:
-        return text
-    return f"{context.replace(_CONTEXT_END, ' ')}{_CONTEXT_END}{text}"
-
-
-def split_context(stored: str) -> tuple[str, str]:
-    """The context, empty if there is none, and the text of a passage of a document."""
-    context, end, text = stored.partition(_CONTEXT_END)
-    return (context, text) if end else ("", stored)
-
-
-def join_id(source: str, text: str) -> str:
-    """The source of a line with the id of its row, as it is stored, where it comes from a table that has ids."""
-    return f"{source.replace(_CONTEXT_END, ' ')}{_CONTEXT_END}{text.id}" if isinstance(text, Text) else source
-
-
-def split_id(stored: str) -> tuple[str, str]:
-    """The source of a line, and the id of its row, empty if there is none."""
-    source, _, id = stored.partition(_CONTEXT_END)
-    return source, id
+        content = "\n".join((source, str(line), text, context, id)).encode() + vector
+        return cls(source, line, text, context, id, hashlib.blake2b(content, digest_size=16).digest())
 
 
 class StoredDocument(NamedTuple):
@@ -143,12 +118,9 @@ _TABLES = f"""BEGIN;
 CREATE TABLE states (name TEXT PRIMARY KEY, {", ".join(field.name for field in fields(IndexState))});
 CREATE TABLE passages (row INTEGER PRIMARY KEY, {", ".join(Passage._fields)});
 CREATE VIRTUAL TABLE words USING fts5(keys, content = '', tokenize = 'ascii', detail = 'none');
-PRAGMA user_version = {VERSION};
-COMMIT"""
-
-_DOCUMENT_TABLES = """BEGIN;
-CREATE TABLE documents (name TEXT PRIMARY KEY, stamp, first, passages);
+CREATE TABLE documents (name TEXT PRIMARY KEY, {", ".join(StoredDocument._fields[1:])});
 CREATE TABLE removed (first INTEGER PRIMARY KEY, count);
+PRAGMA user_version = {VERSION};
 COMMIT"""
 
 
@@ -201,21 +173,13 @@ class IndexDatabase:
         found = self._typed(found, int, *Passage.__annotations__.values())
         return {row: Passage(*columns) for row, *columns in found}
 
-    def has_documents(self) -> bool:
-        """Whether this is an index of documents; others are of lines."""
-        return bool(self._read("SELECT 1 FROM sqlite_master WHERE name = 'documents'"))
-
     def documents(self) -> list[StoredDocument]:
         """All documents, in the order of their rows."""
-        if not self.has_documents():
-            return []
         found = self._read("SELECT * FROM documents ORDER BY first")
         return [StoredDocument(*row) for row in self._typed(found, *StoredDocument.__annotations__.values())]
 
     def removed(self) -> list[tuple[int, int]]:
         """First row and number of those that were removed together."""
-        if not self.has_documents():
-            return []
         return self._typed(self._read("SELECT first, count FROM removed"), int, int)
 
     def shared_words(
@@ -269,11 +233,6 @@ class IndexDatabase:
         """A number that changes when another process or thread writes."""
         return int(self._read("PRAGMA data_version")[0][0])
 
-    def create_documents(self) -> None:
-        """Make an empty index one of documents."""
-        with self._explain_errors():
-            self._connection.executescript(_DOCUMENT_TABLES)
-
     def save(
         self,
         state: IndexState,
@@ -302,7 +261,7 @@ class IndexDatabase:
                 self._remove(document.name, unless_first=document.first)
                 connection.execute("REPLACE INTO documents VALUES (?, ?, ?, ?)", document)
             numbered = [(row, *passage) for row, passage in enumerate(passages, first)]
-            connection.executemany("INSERT INTO passages VALUES (?, ?, ?, ?, ?)", numbered)
+            connection.executemany("INSERT INTO passages VALUES (?, ?, ?, ?, ?, ?, ?)", numbered)
             if passages:
                 self._write_words(_ADD_WORDS, first)
             connection.execute("DELETE FROM states WHERE name IN (?, ?)", (name, UNFINISHED))
@@ -321,7 +280,8 @@ class IndexDatabase:
 
     def _write_words(self, statement: str, first: int, last: int = _LAST) -> None:
         """Add or drop the words of passages; not by a function of SQL, which would swallow Ctrl-C."""
-        found = self._connection.execute("SELECT row, text FROM passages WHERE row BETWEEN ? AND ?", (first, last))
+        query = "SELECT row, context || ' ' || text FROM passages WHERE row BETWEEN ? AND ?"
+        found = self._connection.execute(query, (first, last))
         self._connection.executemany(statement, ((row, joined_keys(str(text))) for row, text in found))
 
     def _remove(self, name: str, unless_first: int = -1) -> None:

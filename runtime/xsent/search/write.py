@@ -27,6 +27,7 @@ from xsent.files.atomic import (
     replace_folder,
     sync,
 )
+from xsent.files.tables import Text
 from xsent.files.text import LineDigest
 from xsent.precision import Vectors
 from xsent.search.graph import extend_graph, require_usearch
@@ -43,8 +44,6 @@ from xsent.search.store import (
     check_length,
     check_replaceable,
     has_index,
-    join_context,
-    join_id,
 )
 from xsent.words import has_words
 
@@ -137,7 +136,7 @@ def extend_index(
     """
     path = Path(path)
     with closing(IndexDatabase(path)) as database:
-        if database.has_documents():
+        if not database.complete_state().lines:
             raise DataError(f"{path}: an index of documents, as xsent notes makes; name another for lines")
     if graph:
         require_usearch()
@@ -186,9 +185,9 @@ def update_index(
         _make_empty(path, encoder)
     with only_writer(path), explain_write_errors(path, lambda: True, "make room, then the same call goes on"):
         with closing(IndexDatabase(path, write=True)) as database:
-            if not database.has_documents():
-                raise DataError(f"{path}: an index of lines, as xsent index makes; name another for documents")
             state = database.complete_state()
+            if state.lines:
+                raise DataError(f"{path}: an index of lines, as xsent index makes; name another for documents")
             state.check_fingerprint(encoder.fingerprint, path, clean=encoder.clean)
             database.forget(state.rows)
         with closing(IndexWriter(path, state)) as writer:
@@ -239,14 +238,14 @@ class IndexWriter:
         self._characters = 0
         self._appended = 0  # passages, those without a vector too
 
-    def append(self, source: str, line: int, text: str, vector: Vectors) -> None:
+    def append(self, vector: Vectors, source: str, line: int, text: str, context: str = "", id: str = "") -> None:
         """Add a passage and its vector [D]; one without a letter or digit is left out, it would be near everything."""
         self._appended += 1
-        if vector.any() and has_words(text):
+        if vector.any() and has_words(f"{context} {text}"):
             stored = vector.astype(STORED, copy=False).tobytes()
             self._vectors += stored  # first: after Ctrl-C between the two a surplus vector does no harm
-            self._passages.append(Passage.of(source, line, text, stored))
-            self._characters += len(text)
+            self._passages.append(Passage.of(stored, source, line, text, context, id))
+            self._characters += len(context) + len(text)
 
     def save(
         self,
@@ -322,7 +321,7 @@ class _LineJob(IndexWriter):
             with Progress("lines", total and total - read, enabled=show_progress_bar) as progress:
                 for number, (text, vector) in enumerate(progress.count(vectors), self.state.lines + 1):
                     digest.add(text)
-                    self.append(join_id(self._source, text), number, text, vector)
+                    self.append(vector, self._source, number, text, id=text.id if isinstance(text, Text) else "")
                     if self.is_full:
                         self.save(replace(self.state, lines=number, digest=digest.hex), UNFINISHED)
             if self.rows == self._base.rows:
@@ -392,7 +391,6 @@ def _make_empty(path: Path, encoder: SentenceEncoder) -> None:
             check_replaceable(path, complete=False)
         state = IndexState(encoder.fingerprint, encoder.dim, clean=int(encoder.clean))
         with atomic_folder(path) as folder, closing(IndexWriter(folder, state)) as writer:
-            writer.database.create_documents()
             writer.save(state)
 
 
@@ -405,7 +403,7 @@ def _add(writer: IndexWriter, documents: Iterable[Document], encoder: SentenceEn
     try:
         with Progress("passages", enabled=show) as progress:
             for (document, line, text, context), vector in passages:
-                writer.append(document.name, line, join_context(context, text), vector)
+                writer.append(vector, document.name, line, text, context)
                 if line:
                     progress.advance()
                 else:
@@ -453,9 +451,8 @@ def _compact(path: Path) -> IndexState | None:
         kept = np.flatnonzero(index.live)
         state = replace(index.state, rows=0)
         with atomic_folder(path) as folder, closing(IndexWriter(folder, state)) as writer:
-            writer.database.create_documents()
             for passage, vector in index.passages():
-                writer.append(passage.source, passage.line, passage.text, vector)
+                writer.append(vector, *passage[:-1])
                 if writer.is_full:
                     writer.save(writer.state)
             moved = [
