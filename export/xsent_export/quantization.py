@@ -26,8 +26,9 @@ from xsent.backends.numpy import quantize
 from xsent.similarity import Floats
 from xsent.tokenizer import Tokenizer
 from xsent_export.options import BundleSpec, Precision
-from xsent_train.checkpoint import SMOOTHING, Checkpoint, to_tokens
+from xsent_train.checkpoint import SMOOTHING, Checkpoint
 from xsent_train.model import Encoder
+from xsent_train.tokens import to_tokens
 
 TABLE_LIMIT = 127
 # Two products of an unsigned 8-bit activation and a weight are added in 16 bits on CPUs without VNNI
@@ -212,7 +213,7 @@ def calibrate(encoder: Encoder, sentences: Sequence[Sequence[int]]) -> Activatio
     linears = {name.replace("layers.", "layer"): part for name, part in modules if isinstance(part, nn.Linear)}
     with _recorded_inputs(linears) as recorded:
         for ids in sentences[:: -(-len(sentences) // SENTENCES)]:
-            encoder(to_tokens([ids], encoder))
+            encoder(to_tokens([ids], encoder.config.max_length))
     smoothing = {}
     moments = {}
     for name, linear in linears.items():

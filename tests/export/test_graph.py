@@ -15,7 +15,7 @@ from xsent.similarity import cosine_similarity
 from xsent_export import graph
 from xsent_export.graph import EncoderGraph, write_batch_graph
 from xsent_export.options import BundleSpec, Precision
-from xsent_train.checkpoint import to_tokens
+from xsent_train.tokens import to_tokens
 
 Vectors = NDArray[np.float32]
 SENTENCES = [[1, 2, 3], [4], [5, 6, 7, 8, 9, 10, 11], []]
@@ -48,7 +48,7 @@ def test_a_bundle_has_the_vectors_of_the_encoder_and_of_its_parts(
         for length in (1, 2, 7, 64):
             ids = (np.arange(length) * 7 % encoder.config.vocab_size).astype(np.int64)
             with torch.inference_mode():
-                trained = encoder.first(num_layers)(to_tokens([ids.tolist()], encoder))[:, :dim].numpy()
+                trained = encoder.first(num_layers)(to_tokens([ids.tolist()]))[:, :dim].numpy()
             (exported,) = session.run(["sentence_embedding"], {"input_ids": ids[None]})
             assert exported.shape == (1, dim) and exported.dtype == np.float32
             if precision == "float32":
@@ -87,7 +87,7 @@ def test_a_batch_has_the_vectors_of_the_encoder(
     encoder = make_encoder(num_layers=num_layers, activation=activation)
     write_batch_graph(encoder.first(num_layers), BundleSpec(num_layers, dim, "float32"), tmp_path / "model.onnx")
     with torch.inference_mode():
-        expected = encoder(to_tokens(SENTENCES, encoder))[:, :dim].numpy()
+        expected = encoder(to_tokens(SENTENCES))[:, :dim].numpy()
     first, last = encoder.config.first, encoder.config.last  # as a tokenizer adds them for layers
     ids = [[first, *sentence, last] for sentence in SENTENCES] if num_layers else SENTENCES
     np.testing.assert_allclose(run_batch(tmp_path / "model.onnx", ids), expected, rtol=1e-5, atol=1e-5)

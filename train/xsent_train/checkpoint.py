@@ -30,7 +30,7 @@ from xsent.clean import remove_format
 from xsent.errors import BundleError, DataError
 from xsent.files.atomic import as_data_error, as_write_error, atomic_folder, read_json, to_json
 from xsent_train.model import Encoder, ModelConfig
-from xsent_train.tokens import Tokens, open_tokenizer
+from xsent_train.tokens import open_tokenizer, to_tokens
 
 FORMAT_VERSION = 3
 ABOUT, MODEL, OPTIMIZER = "checkpoint.json", "model.safetensors", "optimizer.safetensors"
@@ -280,18 +280,11 @@ class CheckpointEncoder:
         parts = []
         for start in range(0, len(sentences), 256):
             texts = [remove_format(text) for text in sentences[start : start + 256]]
-            tokens = to_tokens(self._processor.encode(texts), self._encoder)
+            tokens = to_tokens(self._processor.encode(texts), self._encoder.config.max_length)
             vectors = self._encoder(tokens.to(self._device))[:, : self.dim].cpu()
             # Of an empty sentence the layers see the first and the last token; as in a bundle it is the zero vector.
             parts.append((F.normalize(vectors, dim=1) * (tokens.lengths > 0)[:, None]).numpy())
         return np.concatenate(parts) if parts else np.zeros((0, self.dim), np.float32)
-
-
-def to_tokens(sentences: Sequence[Sequence[int]], encoder: Encoder) -> Tokens:
-    """Lists of piece ids as a batch, each cut at the encoder's `max_length` tokens."""
-    cut = [sentence[: encoder.config.max_length] for sentence in sentences]
-    ids = torch.tensor([i for sentence in cut for i in sentence], dtype=torch.long)
-    return Tokens(ids, torch.tensor([len(sentence) for sentence in cut], dtype=torch.long))
 
 
 def open_encoder(path: Path) -> CheckpointEncoder | None:

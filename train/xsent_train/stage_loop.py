@@ -22,8 +22,8 @@ from tqdm import tqdm
 from xsent.errors import XsentError
 from xsent_train.data.batches import Batch, Batches
 from xsent_train.devices import average, on_first_rank
-from xsent_train.losses.stage_model import Losses, TrainingModel
 from xsent_train.recipe import StageConfig
+from xsent_train.stage_model import Losses, TrainingModel
 from xsent_train.validation import Scores, Validation
 
 logger = logging.getLogger(__name__)

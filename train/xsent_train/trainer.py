@@ -27,19 +27,19 @@ from xsent_train.checkpoint import (
     restore_optimizer,
     save_checkpoint,
     stage_folders,
-    to_tokens,
 )
 from xsent_train.data.batches import Batches, TrainingData
 from xsent_train.data.corpus import Pair
 from xsent_train.data.sampling import evenly
 from xsent_train.devices import average, gather, keep_freed_memory, launch, on_first_rank, precision
-from xsent_train.losses.distillation import Whitening
-from xsent_train.losses.stage_model import TrainingModel
+from xsent_train.losses import Whitening
 from xsent_train.model import Encoder, ModelConfig, fit_readouts, fit_space
 from xsent_train.recipe import LAYER_SHAPE, Recipe, Settings, StageConfig
 from xsent_train.stage_loop import StageLoop, diverged, parameter_groups
+from xsent_train.stage_model import TrainingModel
 from xsent_train.teacher.bert import english_rows, piece_counts
 from xsent_train.teacher.teachers import ONLY, Teachers, open_teachers
+from xsent_train.tokens import to_tokens
 from xsent_train.validation import Scores, Validation
 
 logger = logging.getLogger(__name__)
@@ -311,7 +311,7 @@ class Trainer:
             if space := member.settings.space:
                 texts = [text for pair in self._sampled for text in member.sides(pair)[:1]]
                 vectors = torch.from_numpy(joined.vectors(member.name, texts))
-                tokens = to_tokens(self.data.processor.encode(texts), encoder)
+                tokens = to_tokens(self.data.processor.encode(texts), encoder.config.max_length)
                 matrices[f"spaces.{space}"] = fit_space(encoder.eval(), tokens, vectors)
                 encoder.train()
         return matrices

@@ -19,13 +19,12 @@ from tqdm import tqdm
 from xsent.errors import DataError
 from xsent.files.atomic import atomic_file, sweep
 from xsent_train.checkpoint import read_about
+from xsent_train.data.changes import Spellings, Swaps
 from xsent_train.data.corpus import Corpus, Pair, without_translation
 from xsent_train.data.masking import MaskedPairs, hide
 from xsent_train.data.preparation import TrainingPairs, preparation_key, prepare
 from xsent_train.data.sampling import Sampler, cell_shares, evenly, reweigh
-from xsent_train.data.spellings import Spellings
 from xsent_train.data.store import Store, chosen_pairs, kept_pairs
-from xsent_train.data.swaps import Swaps
 from xsent_train.data.vocabulary import maskable_pieces
 from xsent_train.model import Encoder
 from xsent_train.recipe import Recipe, StageConfig
