@@ -15,9 +15,16 @@ from xsent_export.options import DEFAULTS, BundleSpec, ExportOptions
 from xsent_export.parity import Agreement, read_pairs
 from xsent_export.quantization import calibrate
 from xsent_train.teacher.bert import TeacherBert, read_teacher
-from xsent_train.teacher.int8 import ABOUT, FILES, FORMAT_VERSION, Int8Teacher
-from xsent_train.teacher.teacher import TOKENIZER, Teacher, content_identity
-from xsent_train.teacher.teachers import open_teacher
+from xsent_train.teacher.teacher import (
+    INT8_ABOUT,
+    INT8_FILES,
+    INT8_VERSION,
+    TOKENIZER,
+    Int8Teacher,
+    Teacher,
+    content_identity,
+    open_teacher,
+)
 from xsent_train.tokens import FRAME
 
 logger = logging.getLogger(__name__)
@@ -64,17 +71,17 @@ def export_teacher(source: Path, out: Path, options: ExportOptions = DEFAULTS) -
         EncoderGraph(encoder, spec, calibrate(encoder, ids)).write(folder)
         shutil.copyfile(source / TOKENIZER, folder / TOKENIZER)
         about = {
-            "format_version": FORMAT_VERSION,
+            "format_version": INT8_VERSION,
             "name": source.resolve().name,
             "teacher": original.identity,
             "dim": encoder.config.dim,
             "max_length": encoder.config.max_length,
             "precision": spec.precision,
-            "fingerprint": content_identity(folder, FILES),
+            "fingerprint": content_identity(folder, INT8_FILES),
         }
-        (folder / ABOUT).write_bytes(to_json(about))
+        (folder / INT8_ABOUT).write_bytes(to_json(about))
         agreement = _compare(original, Int8Teacher(folder), sentences or list(SENTENCES))
-        (folder / ABOUT).write_bytes(to_json({**about, "agreement": asdict(agreement)}))
+        (folder / INT8_ABOUT).write_bytes(to_json({**about, "agreement": asdict(agreement)}))
         return ExportResult(out, folder_size(folder), fingerprint=str(about["fingerprint"]), agreement=agreement)
 
 

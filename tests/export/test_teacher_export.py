@@ -15,8 +15,7 @@ from xsent_export import teacher as exporting
 from xsent_export.options import ExportOptions
 from xsent_export.teacher import export_teacher
 from xsent_train.teacher.bert import open_sentence_transformer
-from xsent_train.teacher.int8 import open_int8_teacher
-from xsent_train.teacher.teachers import open_teacher
+from xsent_train.teacher.teacher import open_int8_teacher, open_teacher
 
 pytest.importorskip("sentence_transformers")
 

@@ -29,8 +29,7 @@ from xsent_train.checkpoint import Checkpoint, load_checkpoint
 from xsent_train.data.corpus import Pair
 from xsent_train.data.preparation import Sample, read_newcomer
 from xsent_train.language import Addition, LanguageComparison, OwnTeacher, add_language, compare_languages
-from xsent_train.teacher.teacher import Teacher
-from xsent_train.teacher.teachers import open_teacher
+from xsent_train.teacher.teacher import Teacher, open_teacher
 
 
 def say(language: str, names: Sequence[str]) -> str:

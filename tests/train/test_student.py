@@ -18,7 +18,7 @@ from xsent_export.teacher import export_teacher
 from xsent_train.checkpoint import CheckpointEncoder, load_checkpoint
 from xsent_train.recipe import load_recipe
 from xsent_train.teacher.bert import read_teacher
-from xsent_train.teacher.teachers import open_teacher
+from xsent_train.teacher.teacher import open_teacher
 from xsent_train.trainer import Trainer
 
 
