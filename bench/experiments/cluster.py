@@ -20,8 +20,6 @@ from xsent.classification.topics import COLUMNS, TEST_FILES, read_examples, topi
 from xsent.cli.options import BundleOption
 from xsent.cli.terminal import format_table, one_line_errors
 
-app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
-
 NONE = "none"  # label of the tickets that belong to no topic
 
 Labels = NDArray[np.int64]
@@ -40,9 +38,8 @@ def hdbscan(vectors: NDArray[np.float32], size: int) -> Labels:
     return groups
 
 
-@app.command()
 @one_line_errors()
-def main(
+def clusters(
     sib: Annotated[Path, typer.Argument(help="SIB-200: LANG/test.tsv.")],
     tickets: Annotated[Path, typer.Argument(help="bench/tickets.tsv.")],
     model: BundleOption = None,
@@ -78,4 +75,4 @@ def main(
 
 
 if __name__ == "__main__":
-    app()
+    typer.run(clusters)

@@ -19,8 +19,6 @@ from xsent.files.text import read_fields
 from xsent.precision import Vectors
 from xsent_bench.report import Table
 
-app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
-
 Noise = Callable[[str, random.Random], str]
 
 WORD = re.compile(r"\w+")
@@ -118,7 +116,6 @@ KINDS: dict[str, Noise] = {
 }
 
 
-@app.command()
 @one_line_errors()
 def noise(
     folder: Annotated[Path, typer.Argument(help="A folder with en-XX.tsv, such as Tatoeba's: English, translation.")],
@@ -165,4 +162,4 @@ def _found(encoder: SentenceEncoder, texts: Sequence[str], english: Vectors, noi
 
 
 if __name__ == "__main__":
-    app()
+    typer.run(noise)

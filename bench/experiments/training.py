@@ -27,8 +27,6 @@ from xsent_bench.results import NONE, Measurement, number, shown
 from xsent_train.recipe import Align, CorpusConfig, Objective, Objectives, Recipe, Sim, StageConfig, VocabularyConfig
 from xsent_train.trainer import Trainer
 
-app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
-
 CHILD = "--child"  # begins the arguments of a process that trains
 BATCH = 128  # the paper's
 PAPER = Objectives(ugt=Objective(), align=Align(weight=2.0, temperature=0.0), sim=Sim(weight=2.0, literal=True))
@@ -53,7 +51,6 @@ class TrainingSpec:
     batch_size: int = BATCH
     steps: int = 12
     threads: int = 1
-    compile: bool = False  # whether torch.compile compiles the layers
     pairs: int = 200_000  # of the made-up corpus
     words: int = 40_000  # different ones in it
     vocabulary: int = 50_000
@@ -80,7 +77,6 @@ class TrainingSpec:
             stages=(stage,),
             dim=self.dim,
             ffn_dim=2 * self.dim,
-            compile=self.compile,
             checkpoint_minutes=60,
         )
 
@@ -136,7 +132,6 @@ def made_up_words(number: int) -> list[str]:
     return list(islice(words, number))
 
 
-@app.command()
 @one_line_errors()
 def training(
     out: Annotated[Path, typer.Option(help="Folder of the made-up corpus, which a second run uses again.")],
@@ -144,7 +139,6 @@ def training(
     batches: Annotated[str, typer.Option(help="Batch sizes, with commas between.")] = "128",
     steps: Annotated[int, typer.Option(min=2, help="Steps of each measured training.")] = 12,
     device: Annotated[Literal["auto", "cpu"], typer.Option(help="auto takes a GPU where there is one.")] = "auto",
-    compiled: Annotated[bool, typer.Option("--compile", help="Compile the layers with torch.compile.")] = False,
     threads: Annotated[int, typer.Option(min=1, help="CPU threads.")] = 1,
 ) -> None:
     """Measure a training step on made-up text: seconds, pairs a second and peak memory, with those of the paper.
@@ -152,7 +146,7 @@ def training(
     About 25 tokens a side, 50,000 pieces, 512 dimensions, UGT + 2 align + 2 sim (literal) as in mao2021, whose table 5
     (batch 128, one V100; minutes per 10,000 steps, megabytes) is shown too: compare the columns × 1 layer.
     """
-    spec = TrainingSpec(str(out), steps=steps, threads=threads, compile=compiled)
+    spec = TrainingSpec(str(out), steps=steps, threads=threads)
     measured = list(measure_training(spec, numbers(layers), numbers(batches, least=2), device))
     typer.echo(training_table(measured).markdown())
 
@@ -186,4 +180,4 @@ if __name__ == "__main__":
         serve_parent()
         main(*sys.argv[2:])
     else:
-        app()
+        typer.run(training)

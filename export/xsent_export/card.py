@@ -85,7 +85,7 @@ vectors = encoder.encode(["The cat sleeps.", "Le chat dort."])  # [2, {dim}], of
 ```
 
 {parity}
-{depths}{tatoeba}{scores}
+{depths}{scores}
 """
 
 SPACE = "| space | that of {}: vectors of both can be compared |\n"
@@ -151,12 +151,6 @@ llama-server --embeddings --model {name}-TYPE.gguf
 
 `Modelfile` is for Ollama: `ollama create {name} --file Modelfile`. Texts have at most {length} tokens.""",
 }
-
-TATOEBA = """
-Tatoeba similarity search: P@1, in per cent, of up to 1,000 sentences a language, by cosine.
-
-{table}
-"""
 
 SCORES = """
 ## Scores
@@ -255,7 +249,6 @@ def render_card(
         spaces="".join(SPACES.format(space, space) for space in manifest.get("spaces", ())),
         parity=PARITY.format(table=_table(parity.rows())),
         depths=DEPTHS.format(name=checkpoint.name, table=_table(parity.depth_rows())) if parity.depths else "",
-        tatoeba=TATOEBA.format(table=_table(parity.tatoeba_rows())) if parity.tatoeba else "",
     )
 
 

@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 from xsent.bundle import OTHER, Bundle
 from xsent.encoder import LongSentenceWarning, SentenceEncoder, UnknownTextWarning
 from xsent.errors import DataError, ParityError
-from xsent.evaluation.translation import DIRECTIONS, languages_of, tatoeba
 from xsent.files.text import read_fields
 from xsent.open_model import SupportsEncode
 from xsent_export.options import Budget, BundleSpec, ExportOptions
@@ -34,12 +33,6 @@ MOST_STEPS = 0.51  # that rounding may move a row of weights; more than 0.5, as 
 EXACT = "--fp32 keeps the trained weights"
 ADVICE = {"int4-table": "--int8 keeps 8 bits for the table"}  # by precision; EXACT for the others
 MORE_PIECES = "a larger --sample keeps more pieces"
-TATOEBA = {  # columns of its table, and the scores that they show
-    "xx→en trained": "xx_en_before",
-    "xx→en bundle": "xx_en_after",
-    "en→xx trained": "en_xx_before",
-    "en→xx bundle": "en_xx_after",
-}
 # Golden sentences cover what differs between machines: scripts, signs, case, bytes outside the vocabulary, length.
 GOLDEN = (
     "The cat sleeps.",
@@ -78,8 +71,6 @@ class Parity:
     budget: Budget
     # P@1 of all layers, dimensions and pieces by language, if the bundle holds fewer of them.
     whole: Mapping[str, float] = field(default_factory=dict)
-    # P@1 of Tatoeba by language, before and after, in both directions, if measured.
-    tatoeba: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     # Agreement of each smaller depth with all layers, see `measure_depths`.
     depths: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     openvino: Mapping[str, object] = field(default_factory=dict)  # the same measurements of OpenVINO's files
@@ -135,17 +126,6 @@ class Parity:
             for language, m in self.languages.items()
         ]
 
-    def tatoeba_rows(self) -> list[dict[str, object]]:
-        """The Tatoeba scores for a table, one row a language and one for the mean; none if not measured."""
-        scores = {**self.tatoeba}
-        if scores:
-            every = self.tatoeba.values()
-            scores["mean"] = {key: sum(score[key] for score in every) / len(every) for key in TATOEBA.values()}
-        return [
-            {"language": language, **{column: f"{score[key]:.2f}" for column, key in TATOEBA.items()}}
-            for language, score in scores.items()
-        ]
-
     def depth_rows(self) -> list[dict[str, object]]:
         """The agreement of each smaller depth with all layers for a table, one row a depth."""
         return [
@@ -156,18 +136,9 @@ class Parity:
     def as_json(self) -> dict[str, object]:
         """The `parity` field of a manifest."""
         languages = {language: asdict(measured) for language, measured in self.languages.items()}
-        extra = {"whole": self.whole, "tatoeba": self.tatoeba, "depths": self.depths, "openvino": self.openvino}
+        extra = {"whole": self.whole, "depths": self.depths, "openvino": self.openvino}
         measured = {name: dict(scores) for name, scores in extra.items() if scores}
         return {"languages": languages, "tolerance": asdict(self.budget), **measured}
-
-
-@dataclass(frozen=True)
-class Agreement:
-    """The cosines between the vectors of an exported teacher and of the original over some sentences."""
-
-    sentences: int
-    cosine_mean: float
-    cosine_min: float
 
 
 def check_bundle(
@@ -190,8 +161,6 @@ def check_bundle(
     for depth, shallow in shallower.items():
         measure_parity(trained[depth], shallow, pairs, spec.budget).check(f" with layers={depth}", advice)
     parity = replace(parity, depths=measure_depths(encoder, shallower, pairs))
-    if options.tatoeba is not None:
-        parity = replace(parity, tatoeba=measure_tatoeba(trained[spec.num_layers], encoder, options.tatoeba))
     if options.format == "openvino":
         # Its scales are calibrated on every other pair.
         others = {language: sides[::2] for language, sides in pairs.items()}
@@ -268,17 +237,6 @@ def measure_depths(
     return agreement
 
 
-def measure_tatoeba(before: CheckpointEncoder, after: SentenceEncoder, folder: Path) -> dict[str, dict[str, float]]:
-    """Tatoeba scores by language, before and after, in both directions."""
-    languages = languages_of(after, folder)
-    encoders: dict[str, SupportsEncode] = {"before": before, "after": after}
-    measured = {when: tatoeba(encoder, folder, languages).scores for when, encoder in encoders.items()}
-    return {
-        language: {f"{way}_{when}": scores[language][way] for way in DIRECTIONS for when, scores in measured.items()}
-        for language in languages
-    }
-
-
 def _encode(encoder: SupportsEncode, pairs: Sequence[tuple[str, str]]) -> list[NDArray[np.float32]]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", LongSentenceWarning)  # both encoders cut it after the same tokens
@@ -306,7 +264,7 @@ def held_out_pairs(checkpoint: Checkpoint, gate_data: Path | None) -> Pairs:
     file = gate_data or checkpoint.validation
     if gate_data is None and not file.is_file():
         raise DataError(
-            f"{checkpoint.given}: has no held-out pairs to measure with; name a file of pairs by --gate-data, lines of "
+            f"{checkpoint.path}: has no held-out pairs to measure with; name a file of pairs by --gate-data, lines of "
             "source, language, English, translation with tabs between, made of such as tatoeba.org offers"
         )
     pairs = read_pairs(file)

@@ -286,7 +286,7 @@ def write_openvino(
     precision: Precision = "float32" if spec.precision == "float32" else "int8"  # a table in 4 bits becomes one in 8
     spec = BundleSpec(spec.num_layers, spec.dim, precision)
     graph = PaddedGraph(encoder, spec, stats)
-    model = graph.serialized(checkpoint.given, "what OpenVINO reads, at most 2.1")
+    model = graph.serialized(checkpoint.path, "what OpenVINO reads, at most 2.1")
     samples = [] if precision == "float32" else _samples(checkpoint, sentences)
     try:
         converted = openvino.Core().read_model(model)
@@ -315,7 +315,7 @@ def _samples(checkpoint: Checkpoint, sentences: Sequence[str]) -> list[NDArray[n
     samples = [np.array([ids[:longest]], np.int64) for ids in encoded if ids]
     if not samples:
         languages = ", ".join(checkpoint.languages)
-        raise DataError(f"{checkpoint.given}: no sentences to calibrate int8 with; give some in {languages}")
+        raise DataError(f"{checkpoint.path}: no sentences to calibrate int8 with; give some in {languages}")
     return samples
 
 

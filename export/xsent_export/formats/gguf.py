@@ -56,7 +56,7 @@ def write_gguf(checkpoint: Checkpoint, spec: BundleSpec, folder: Path) -> None:
     encoder = checkpoint.load_encoder(spec.num_layers)
     config = encoder.config
     if reason := _unlike_llama(encoder, spec):
-        raise DataError(f"{checkpoint.given}: {reason}; or use --format onnx")
+        raise DataError(f"{checkpoint.path}: {reason}; or use --format onnx")
     model = unigram_model(checkpoint.tokenizer)
     kind, table = TYPES[spec.precision]
     name = f"{checkpoint.name}-{kind}.gguf"
