@@ -17,7 +17,7 @@ from xsent.errors import BundleError, DataError, ParityError
 from xsent.files.atomic import atomic_folder, read_json, recover, to_json
 from xsent.verification import verify
 from xsent_export.card import CARD, refuse_empty_tests, render_card, render_foreign_card, scores
-from xsent_export.formats import WRITERS, open_foreign, write_openvino
+from xsent_export.formats import WRITERS, write_openvino
 from xsent_export.graph import EncoderGraph
 from xsent_export.options import (
     BUNDLES,
@@ -224,9 +224,8 @@ def _write_foreign(
 ) -> ExportResult:
     """Write a folder for another tool, and check it if there are pairs; `part` has the pieces that it keeps."""
     with atomic_folder(out.resolve()) as folder:
-        WRITERS[options.format](part, spec, folder)
         parity = None
-        encoder = open_foreign(part, spec, folder)
+        encoder = WRITERS[options.format](part, spec, folder)
         if encoder is None:
             logger.warning("not measured; pip install llama-cpp-python, and the export is measured with it")
         elif options.gate_data or part.validation.is_file():

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from xsent.errors import DataError
 from xsent.similarity import cosine_similarity
 from xsent_export import graph
-from xsent_export.graph import EncoderGraph, write_batch_graph
+from xsent_export.graph import BatchGraph, EncoderGraph
 from xsent_export.options import BundleSpec, Precision
 from xsent_train.tokens import to_tokens
 
@@ -85,7 +85,8 @@ def test_a_batch_has_the_vectors_of_the_encoder(
     num_layers: int, dim: int, activation: str, make_encoder: MakeEncoder, tmp_path: Path
 ) -> None:
     encoder = make_encoder(num_layers=num_layers, activation=activation)
-    write_batch_graph(encoder.first(num_layers), BundleSpec(num_layers, dim, "float32"), tmp_path / "model.onnx")
+    spec = BundleSpec(num_layers, dim, "float32")
+    BatchGraph(encoder.first(num_layers), spec).write_file(tmp_path / "model.onnx")
     with torch.inference_mode():
         expected = encoder(to_tokens(SENTENCES))[:, :dim].numpy()
     first, last = encoder.config.first, encoder.config.last  # as a tokenizer adds them for layers
@@ -99,7 +100,7 @@ def test_in_a_batch_neither_padding_nor_other_sentences_move_a_vector(
 ) -> None:
     encoder = make_encoder()
     path = tmp_path / "model.onnx"
-    write_batch_graph(encoder, BundleSpec.whole(encoder.config, precision), path)
+    BatchGraph(encoder, BundleSpec.whole(encoder.config, precision)).write_file(path)
     batch = run_batch(path, SENTENCES, padding=5)
     for sentence, vector in zip(SENTENCES[:3], batch, strict=False):
         np.testing.assert_allclose(run_batch(path, [sentence])[0], vector, atol=1e-6)
@@ -114,9 +115,9 @@ def test_a_batch_graph_is_one_file_of_standard_operators(
     with monkeypatch.context() as context:
         context.setattr(graph, "MOST_BYTES", 1000)
         with pytest.raises(DataError, match="do not fit into one ONNX file"):
-            write_batch_graph(encoder, BundleSpec.whole(encoder.config), path)
+            BatchGraph(encoder, BundleSpec.whole(encoder.config)).write_file(path)
     assert not list(tmp_path.iterdir())
-    write_batch_graph(encoder, BundleSpec.whole(encoder.config), path)
+    BatchGraph(encoder, BundleSpec.whole(encoder.config)).write_file(path)
     assert list(tmp_path.iterdir()) == [path]
     model = onnx.load(path)
     onnx.checker.check_model(model, full_check=True)

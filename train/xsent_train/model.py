@@ -143,11 +143,7 @@ class Encoder(nn.Module):
 
     def forward(self, tokens: Tokens) -> Tensor:
         """Sentence vectors [B, D], not normalised; every sentence has at most `max_length` tokens."""
-        return self.vectors(tokens, [len(self.layers)])[0]
-
-    def vectors(self, tokens: Tokens, depths: Sequence[int]) -> list[Tensor]:
-        """Sentence vectors of each depth, in their order, each [B, D]."""
-        return self.vectors_and_states(tokens, depths, tokens.ids.new_empty(0))[0]
+        return self.vectors_and_states(tokens, [len(self.layers)], tokens.ids.new_empty(0))[0][0]
 
     def vectors_and_states(self, tokens: Tokens, depths: Sequence[int], places: Tensor) -> tuple[list[Tensor], Tensor]:
         """Sentence vectors of each depth, each [B, D], and the last states of the tokens at some places [M, D]."""

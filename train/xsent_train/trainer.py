@@ -184,7 +184,7 @@ class Trainer:
         else:
             self._initialise(model, initial)
         if stage.objectives.embedding_match and vectors is not None:
-            drawn = data.drawn(number, stage)
+            drawn = data.draw(number, stage).drawn()
             sample = torch.from_numpy(vectors.rows(drawn[evenly(len(drawn), WHITENED)]))
             model.whitening = self.fabric.to_device(Whitening.fit(sample))
         table = initial.weights[TABLE] if initial is not None else None

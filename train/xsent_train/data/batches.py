@@ -202,10 +202,6 @@ class TrainingData:
         shares = cell_shares(sizes, temperature=corpus.temperature, weights=corpus.weights)
         self._shares = np.array([shares[cell] for cell in store.cells])
 
-    def drawn(self, number: int, stage: StageConfig) -> NDArray[np.int64]:
-        """The pairs that a stage, by its number and settings, will draw; each once, in order."""
-        return self.draw(number, stage).drawn()
-
     def batches(
         self,
         number: int,
@@ -231,8 +227,8 @@ class TrainingData:
         """A teacher's vectors of the pairs of a stage; kept on disk."""
         # The first rank makes it; the others find it there.
         with self._fabric.rank_zero_first():
-            needed, key = self.drawn(number, stage), self.store.key
-            return teacher_vectors(teacher, self._kept(), needed, self.teacher_folder, key=key)
+            needed = self.draw(number, stage).drawn()
+            return teacher_vectors(teacher, self._kept(), needed, self.teacher_folder, key=self.store.key)
 
     @property
     def teacher_folder(self) -> Path:
