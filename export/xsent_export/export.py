@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 
 from xsent.backends.openvino import FOLDER, import_openvino
-from xsent.bundle import FORMAT_VERSION, MANIFEST, OTHER, TOKENIZER, Bundle, compute_fingerprint, file_digest
+from xsent.bundle import FORMAT_VERSION, MANIFEST, OTHER, TOKENIZER, compute_fingerprint, file_digest
 from xsent.encoder import SentenceEncoder
 from xsent.errors import BundleError, DataError, ParityError
 from xsent.files.atomic import atomic_folder, read_json, recover, to_json
 from xsent.verification import verify
-from xsent_export.card import CARD, refuse_empty_tests, render_card, render_foreign_card, scores
+from xsent_export.card import CARD, refuse_empty_tests, render_card, render_foreign_card
 from xsent_export.formats import WRITERS, write_openvino
 from xsent_export.graph import EncoderGraph
 from xsent_export.options import (
@@ -25,8 +25,6 @@ from xsent_export.options import (
     BundleSpec,
     ExportOptions,
     pruned,
-    trained_depths,
-    trained_dims,
 )
 from xsent_export.parity import (
     ADVICE,
@@ -34,7 +32,6 @@ from xsent_export.parity import (
     Parity,
     calibration_texts,
     check_bundle,
-    check_weights,
     golden_vectors,
     held_out_pairs,
     measure_parity,
@@ -148,17 +145,11 @@ def _write_bundle(
         manifest = _write_manifest(folder, _describe(part, encoder.config, spec, network))
 
         logger.info("measuring %s pairs", f"{sum(map(len, pairs.values())):,}")
-        check_weights(encoder, spec, Bundle.open(folder))
-        pruned = part is not checkpoint
-        parity = check_bundle(folder, spec, checkpoint, pruned=pruned, pairs=pairs, options=options)
-
-        exported = SentenceEncoder(folder)
+        exported, pruned = SentenceEncoder(folder), part is not checkpoint
+        parity = check_bundle(exported, encoder, spec, checkpoint, pruned=pruned, pairs=pairs, options=options)
         manifest["golden"] = golden_vectors(exported, spec, parity.cosine_mean)
         manifest["parity"] = parity.as_json()
-        dims = manifest["trained"]["prefixes"]
-        tests = list(scores(exported, options.tests, part.languages, dims)) if options.tests else []
-        card = render_card(part, manifest, parity, tests, options.command)
-        (folder / CARD).write_text(card, encoding="utf-8")
+        (folder / CARD).write_text(render_card(part, manifest, parity, exported, options), encoding="utf-8")
         manifest = _write_manifest(folder, manifest)
         verify(folder)
         size = sum(entry["bytes"] for entry in manifest["files"].values())
@@ -192,10 +183,7 @@ def _describe(part: Checkpoint, config: ModelConfig, spec: BundleSpec, network: 
         "normalisation": "nmt_nfkc_cf",
         "precision": spec.precision,
         "target": "portable",  # the CPUs on which 8-bit sums cannot saturate: all
-        "trained": {
-            "prefixes": [dim for dim in trained_dims(part) if dim <= spec.dim],
-            "layers": [depth for depth in trained_depths(part) if depth <= spec.num_layers],
-        },
+        "trained": spec.trained,
         "space": spec.space,
         **({"depths": list(config.depths)} if config.depths else {}),
         **({"spaces": list(spec.spaces)} if spec.spaces else {}),
@@ -235,8 +223,7 @@ def _write_foreign(
             parity.check(f" for {options.format}", ADVICE.get(spec.precision, EXACT))
         else:
             logger.warning("%s: has no held-out pairs, not measured; --gate-data names some", part.path)
-        tests = list(scores(encoder, options.tests, part.languages)) if options.tests and encoder else []
-        card = render_foreign_card(part, spec, parity, tests, options.format, options.command)
+        card = render_foreign_card(part, spec, parity, encoder, options)
         (folder / CARD).write_text(card, encoding="utf-8")
         return ExportResult(out, folder_size(folder), parity)
 

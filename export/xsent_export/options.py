@@ -53,6 +53,7 @@ class BundleSpec:
     dim: int  # the first numbers of a vector
     precision: Precision = "int8"
     budget: Budget = Budget()
+    trained: Mapping[str, Sequence[int]] = field(default_factory=dict, compare=False)  # its parts that stand alone
     space: str | None = None  # the model whose vectors can be compared with its own
     spaces: Mapping[str, Tensor] = field(default_factory=dict, compare=False)  # matrices into other models' spaces
 
@@ -117,8 +118,10 @@ class ExportOptions:
         """What to export; raises DataError if the checkpoint was not trained for it, and names what it has."""
         num_layers = checkpoint.config.num_layers if self.num_layers is None else self.num_layers
         dim = self.dim or checkpoint.config.dim
-        _check_trained(checkpoint, "--layers", num_layers, trained_depths(checkpoint), "layer_prefixes")
-        _check_trained(checkpoint, "--dim", dim, trained_dims(checkpoint), "prefixes")
+        depths, dims = trained_depths(checkpoint), trained_dims(checkpoint)
+        _check_trained(checkpoint, "--layers", num_layers, depths, "layer_prefixes")
+        _check_trained(checkpoint, "--dim", dim, dims, "prefixes")
+        trained = {"prefixes": [n for n in dims if n <= dim], "layers": [n for n in depths if n <= num_layers]}
         # The numbers of a table that was read from 4 bits fit into 4 bits again.
         four_bits = checkpoint.about.get("precision") == "int4-table"
         precision = self.precision or ("int4-table" if four_bits and dim % 2 == 0 else "int8")
@@ -129,10 +132,10 @@ class ExportOptions:
         least = usual if self.least_cosine is None else self.least_cosine
         budget = Budget(least, Budget.p1_loss if self.tolerance is None else self.tolerance)
         if dim < checkpoint.config.dim:  # cut vectors are in no other model's space
-            return BundleSpec(num_layers, dim, precision, budget)
+            return BundleSpec(num_layers, dim, precision, budget, trained)
         matrices = sorted(name for name in checkpoint.weights if name.startswith(SPACES))
         spaces = {name.removeprefix(SPACES): checkpoint.weights[name] for name in matrices}
-        return BundleSpec(num_layers, dim, precision, budget, checkpoint.about.get("space"), spaces)
+        return BundleSpec(num_layers, dim, precision, budget, trained, checkpoint.about.get("space"), spaces)
 
     @property
     def command(self) -> str:

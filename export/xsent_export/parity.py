@@ -19,8 +19,9 @@ from xsent.encoder import LongSentenceWarning, SentenceEncoder, UnknownTextWarni
 from xsent.errors import DataError, ParityError
 from xsent.files.text import read_fields
 from xsent.open_model import SupportsEncode
-from xsent_export.options import Budget, BundleSpec, ExportOptions
-from xsent_export.quantization import rounding_error, weight_limit
+from xsent.similarity import Floats
+from xsent_export.options import Budget, BundleSpec, ExportOptions, Precision
+from xsent_export.quantization import NIBBLE_LIMIT, TABLE_LIMIT, WEIGHT_LIMIT, block_size
 from xsent_train.checkpoint import BundleWeights, Checkpoint, CheckpointEncoder
 from xsent_train.model import Encoder
 
@@ -28,6 +29,10 @@ T = TypeVar("T")
 Pairs = Mapping[str, Sequence[tuple[str, str]]]  # language to (English, translation)
 
 MAX_PAIRS = 1000  # a language; one more wrong answer is then 0.05 points of P@1
+# Limits that stand for the accuracy of weights that are no integers.
+FLOAT_LIMIT = 2**20  # float32
+HALF_LIMIT = 2**10  # float16, which has 11 bits
+MATRICES = ("qkv.weight", "attention_out.weight", "ffn_in.weight", "ffn_out.weight")
 MOST_STEPS = 0.51  # that rounding may move a row of weights; more than 0.5, as the scales are rounded too
 # What to do about an export that costs too much.
 EXACT = "--fp32 keeps the trained weights"
@@ -142,25 +147,33 @@ class Parity:
 
 
 def check_bundle(
-    folder: Path, spec: BundleSpec, checkpoint: Checkpoint, *, pruned: bool, pairs: Pairs, options: ExportOptions
+    exported: SentenceEncoder,
+    encoder: Encoder,
+    spec: BundleSpec,
+    checkpoint: Checkpoint,
+    *,
+    pruned: bool,
+    pairs: Pairs,
+    options: ExportOptions,
 ) -> Parity:
-    """Compare a bundle with the checkpoint; raises ParityError if it lost more than the budget.
+    """Compare a bundle with its encoder and the checkpoint; raises ParityError if it lost more than the budget.
 
     The checkpoint has pieces that a `pruned` bundle lacks.
     """
-    encoder = SentenceEncoder(folder)
-    depths = encoder.bundle.depths
+    check_weights(encoder, spec, exported.bundle)
+    folder = exported.bundle.path
+    depths = exported.bundle.depths
     trained = {depth: CheckpointEncoder(checkpoint, depth=depth, dim=spec.dim) for depth in depths}
     config = checkpoint.config
     is_part = pruned or (spec.num_layers, spec.dim) != (config.num_layers, config.dim)
     whole = CheckpointEncoder(checkpoint) if is_part else None
     advice = MORE_PIECES if pruned else ADVICE.get(spec.precision, EXACT)
-    parity = measure_parity(trained[spec.num_layers], encoder, pairs, spec.budget, whole)
+    parity = measure_parity(trained[spec.num_layers], exported, pairs, spec.budget, whole)
     parity.check(advice=advice)
     shallower = {depth: SentenceEncoder(folder, layers=depth) for depth in depths[:-1]}
     for depth, shallow in shallower.items():
         measure_parity(trained[depth], shallow, pairs, spec.budget).check(f" with layers={depth}", advice)
-    parity = replace(parity, depths=measure_depths(encoder, shallower, pairs))
+    parity = replace(parity, depths=measure_depths(exported, shallower, pairs))
     if options.format == "openvino":
         # Its scales are calibrated on every other pair.
         others = {language: sides[::2] for language, sides in pairs.items()}
@@ -185,6 +198,32 @@ def check_weights(encoder: Encoder, spec: BundleSpec, bundle: Bundle) -> None:
                 f"the exported encoder differs too much from the trained one: {name} by {steps:.2f} steps of "
                 f"rounding (at most {MOST_STEPS}); nothing was written; {EXACT}"
             )
+
+
+def weight_limit(precision: Precision, weight: str) -> int:
+    """The largest integer that a weight of the encoder is rounded to, by its name."""
+    if precision == "float32":
+        return FLOAT_LIMIT
+    if weight == "table.weight":
+        return NIBBLE_LIMIT if precision == "int4-table" else TABLE_LIMIT
+    if weight.startswith("readouts.") and weight.endswith(".weight"):
+        return HALF_LIMIT
+    return WEIGHT_LIMIT if weight.endswith(MATRICES) else FLOAT_LIMIT
+
+
+def rounding_error(trained: Floats, kept: Floats, limit: int) -> float:
+    """The difference of exported weights to the trained ones: the root mean square of the worst row, in its steps.
+
+    A step is the row's largest number divided by `limit`, so that rounding to -limit..limit is off by half a step at
+    most. In 4 bits a block counts as a row. A 1-D array is treated as one row. NaN if a number is not finite.
+    """
+    four_bits = limit == NIBBLE_LIMIT
+    width = block_size(trained.shape[-1]) if four_bits else trained.shape[-1]
+    trained, kept = trained.reshape(-1, width), kept.reshape(-1, width)
+    least = np.finfo(np.float16 if four_bits else np.float32).tiny  # the smallest scale
+    steps = np.maximum(np.abs(trained).max(axis=1, keepdims=True) / limit, least)
+    with np.errstate(invalid="ignore", over="ignore"):
+        return float(np.sqrt(np.square((kept - trained) / steps).mean(axis=1)).max())
 
 
 def measure_parity(

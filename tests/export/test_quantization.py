@@ -12,6 +12,7 @@ from xsent.backends.numpy import unpack_rows
 from xsent.similarity import cosine_similarity
 from xsent_export.graph import EncoderGraph
 from xsent_export.options import BundleSpec
+from xsent_export.parity import rounding_error
 from xsent_export.quantization import (
     NOTHING,
     TABLE_LIMIT,
@@ -23,7 +24,6 @@ from xsent_export.quantization import (
     quantize_columns,
     quantize_nibbles,
     quantize_rows,
-    rounding_error,
     smoothing_factors,
 )
 from xsent_train.model import Encoder
