@@ -59,6 +59,10 @@ class Question(NamedTuple):
         """Whether a hit is of the file and its text has the answer."""
         return hit.source == self.file and _as_seen(self.answer) in _as_seen(hit.text)
 
+    def place(self, hits: Sequence[Hit]) -> int:
+        """The place of the answer, from 1; 0 if it is not among those that count."""
+        return next((place for place, hit in enumerate(hits[:MOST], 1) if self.answered_by(hit)), 0)
+
 
 FolderArgument = Annotated[Path, typer.Argument(help="Notes, such as bench/notes/folder.")]
 QuestionsArgument = Annotated[Path, typer.Argument(help="Such as bench/notes/questions.tsv.")]
@@ -108,17 +112,14 @@ def indexed(folder: Path, *options: str) -> Iterator[Path]:
 
 
 def ranks(index: SearchIndex, question: Question, encoder: SentenceEncoder) -> list[int]:
-    """The place of the answer, from 1, by each of the ways; 0 if it is not among those that count."""
+    """The place of the answer by each of the ways."""
     [near] = index.search(encoder, [question.text], len(index), words=False)
     [both] = index.search(encoder, [question.text], len(index), words=True)
     cosines = {(hit.source, hit.line, hit.text, hit.context): hit.score for hit in near}
     shares = [(hit.score - cosines[hit.source, hit.line, hit.text, hit.context], hit) for hit in both]
     shares.sort(key=lambda share: -share[0])
     sharing = [hit for share, hit in shares if share > _LEAST]
-    return [
-        next((place for place, hit in enumerate(hits[:MOST], 1) if question.answered_by(hit)), 0)
-        for hits in (near, sharing, both)
-    ]
+    return [question.place(hits) for hits in (near, sharing, both)]
 
 
 def found_table(questions: Sequence[Question], places: Sequence[Sequence[int]]) -> list[dict[str, object]]:
@@ -133,7 +134,7 @@ def found_table(questions: Sequence[Question], places: Sequence[Sequence[int]]) 
         own = [found for question, found in zip(questions, places, strict=True) if belongs(question)]
         row: dict[str, object] = {"questions about": name, "number": len(own)}
         for way, label in enumerate(WAYS):
-            row |= {f"{label} {n}": f"{sum(0 < one[way] <= n for one in own) / len(own):.1%}"[:-1] for n in FIRST}
+            row |= _shares(label, [found[way] for found in own])
         table.append(row)
     return table
 
@@ -195,11 +196,7 @@ def _way_row(
     name: str, asked: Sequence[Question], found: Sequence[Sequence[Hit]], other: Sequence[Sequence[Hit]]
 ) -> dict[str, object]:
     """Per cent answered among the first few, and how many first hits are those of another way."""
-    places = [
-        next((place for place, hit in enumerate(hits, 1) if question.answered_by(hit)), MOST + 1)
-        for question, hits in zip(asked, found, strict=True)
-    ]
-    shares = {f"among {n}": f"{sum(place <= n for place in places) / len(places):.1%}"[:-1] for n in FIRST}
+    shares = _shares("among", [question.place(hits) for question, hits in zip(asked, found, strict=True)])
     same = sum(_passage(a[0]) == _passage(b[0]) for a, b in zip(found, other, strict=True))
     return {"asked": name, **shares, "same first hit as search": same}
 
@@ -207,6 +204,11 @@ def _way_row(
 def _passage(hit: Hit) -> tuple[str, int, str]:
     """What tells a passage from others."""
     return hit.source, hit.line, hit.text
+
+
+def _shares(name: str, places: Sequence[int]) -> dict[str, str]:
+    """Per cent of the questions whose answer is among the first few."""
+    return {f"{name} {n}": f"{sum(0 < place <= n for place in places) / len(places):.1%}"[:-1] for n in FIRST}
 
 
 def _different(names: Iterable[str]) -> list[str]:

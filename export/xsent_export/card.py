@@ -117,7 +117,6 @@ FOREIGN = """Languages: {languages}; {dim} numbers a vector, {layers} layers.{sp
 """
 
 LIBRARIES = {
-    "sentence-transformers": "sentence-transformers",
     "web": "transformers.js",
     "gguf": "llama.cpp",
     "text": "onnx",

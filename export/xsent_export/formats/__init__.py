@@ -44,7 +44,7 @@ from xsent_export.parity import evenly_spaced
 from xsent_export.quantization import NOTHING, ActivationStats
 from xsent_train.checkpoint import Checkpoint, CheckpointEncoder, save_tensors
 from xsent_train.model import Encoder, ModelConfig
-from xsent_train.teacher.bert import CONFIG, MODULES, PARTS, POOLING, WEIGHTS
+from xsent_train.teacher.bert import CONFIG, MODULES, PARTS, POOLING, WEIGHTS, list_modules
 from xsent_train.tokens import FRAME, open_tokenizer
 
 MAX_SENTENCES = 300  # to calibrate OpenVINO's files on; more changed no score
@@ -91,11 +91,7 @@ def write_sentence_transformers(checkpoint: Checkpoint, spec: BundleSpec, folder
     if encoder.readouts:
         types |= _dense(encoder, spec, folder)
     types[f"{len(types)}_Normalize"] = "Normalize"
-    modules = [
-        {"idx": number, "name": str(number), "path": path, "type": f"sentence_transformers.models.{kind}"}
-        for number, (path, kind) in enumerate(types.items())
-    ]
-    (folder / MODULES).write_bytes(to_json(modules))
+    (folder / MODULES).write_bytes(to_json(list_modules(types)))
     about = {"model_type": "SentenceTransformer", "similarity_fn_name": "cosine"}
     (folder / "config_sentence_transformers.json").write_bytes(to_json(about))
     apart = "".join(f"{kind} filter=lfs diff=lfs merge=lfs -text\n" for kind in LARGE)

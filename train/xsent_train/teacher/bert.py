@@ -199,6 +199,14 @@ def pools_by_mean(pooling: Mapping[str, Any]) -> bool:
     return pooling.get("pooling_mode", "mean") in ("mean", ["mean"]) and flags <= {"pooling_mode_mean_tokens"}
 
 
+def list_modules(kinds: Mapping[str, str]) -> list[dict[str, object]]:
+    """The content of `modules.json`, for modules of these kinds by their folders."""
+    return [
+        {"idx": number, "name": str(number), "path": path, "type": f"sentence_transformers.models.{kind}"}
+        for number, (path, kind) in enumerate(kinds.items())
+    ]
+
+
 class TeacherInput:
     """The input side of a teacher as an encoder: the mean of the rows of a sentence, before any layer."""
 
@@ -359,14 +367,10 @@ class E5File:
         kind = {"model_type": "bert", "hidden_act": "gelu", "layer_norm_eps": self.epsilon, "pad_token_id": self.pad}
         tokenizer = {"tokenizer_class": "PreTrainedTokenizerFast", "pad_token": self.pieces[self.pad]}
         longest = self.sizes[LENGTH]
-        modules = enumerate({"Transformer": "", "Pooling": Path(POOLING).parent.name}.items())
         return {
             CONFIG: kind | self.sizes,
             POOLING: {"word_embedding_dimension": self.sizes[WIDTH], "pooling_mode_mean_tokens": True},
-            MODULES: [
-                {"idx": number, "name": str(number), "path": path, "type": f"sentence_transformers.models.{module}"}
-                for number, (module, path) in modules
-            ],
+            MODULES: list_modules({"": "Transformer", Path(POOLING).parent.name: "Pooling"}),
             "tokenizer_config.json": {**tokenizer, "model_max_length": longest},
             "sentence_bert_config.json": {"max_seq_length": longest, "model_args": {"add_pooling_layer": False}},
             # No prompt is put before a text unless it is named; the recipe names one.

@@ -179,7 +179,8 @@ def open_usem3() -> Usem3:
 def in_threads(encode: Callable[[Sequence[str]], Floats], sentences: Sequence[str], size: int, dim: int) -> Floats:
     """The vectors of sentences [n, dim]; each thread encodes `size` of them at a time."""
     chunks = (sentences[start : start + size] for start in range(0, len(sentences), size))
-    return np.concatenate([np.zeros((0, dim), np.float32), *ordered_map(encode, chunks, available_cpus())])
+    vectors = list(ordered_map(encode, chunks, available_cpus()))
+    return np.concatenate(vectors) if vectors else np.zeros((0, dim), np.float32)
 
 
 def open_teacher(path: Path) -> Teacher:
