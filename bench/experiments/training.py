@@ -81,17 +81,6 @@ class TrainingSpec:
         )
 
 
-def measure_training(
-    spec: TrainingSpec, layers: Sequence[int], batches: Sequence[int], device: str
-) -> Iterator[Measurement]:
-    """The cost of a step with every depth and batch size, each in a process; "cpu" leaves a GPU alone."""
-    environment = {"CUDA_VISIBLE_DEVICES": ""} if device == "cpu" else {}
-    for batch, num_layers in product(batches, layers):
-        command = json.dumps(asdict(replace(spec, num_layers=num_layers, batch_size=batch)))
-        (cost,) = answers([__file__, CHILD, command], threads=spec.threads, environment=environment)
-        yield Measurement("training", {"layers": num_layers, "batch": batch, "device": cost.pop("device")}, cost)
-
-
 def train_and_time(spec: TrainingSpec) -> dict[str, float | str]:
     """In a child: train as `xsent-train` does; returns its costs. On a GPU the memory is the peak of its tensors."""
     folder = Path(spec.folder)
@@ -147,7 +136,13 @@ def training(
     (batch 128, one V100; minutes per 10,000 steps, megabytes) is shown too: compare the columns × 1 layer.
     """
     spec = TrainingSpec(str(out), steps=steps, threads=threads)
-    measured = list(measure_training(spec, numbers(layers), numbers(batches, least=2), device))
+    environment = {"CUDA_VISIBLE_DEVICES": ""} if device == "cpu" else {}  # leaves a GPU alone
+    measured = []
+    for batch, depth in product(numbers(batches, least=2), numbers(layers)):
+        command = json.dumps(asdict(replace(spec, num_layers=depth, batch_size=batch)))
+        (cost,) = answers([__file__, CHILD, command], threads=threads, environment=environment)
+        axes = {"layers": depth, "batch": batch, "device": cost.pop("device")}
+        measured.append(Measurement("training", axes, cost))
     typer.echo(training_table(measured).markdown())
 
 
