@@ -31,7 +31,7 @@ if find_spec("torch") and find_spec("onnx"):
     import torch
     from tiny_bert import write_student, write_tiny_bert
 
-    from xsent_export.export import export, export_checkpoint
+    from xsent_export.export import export
     from xsent_export.options import ExportOptions
     from xsent_train.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
     from xsent_train.data.vocabulary import train_vocabulary
@@ -154,7 +154,7 @@ def mini_bundle(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPat
     out = Path(os.environ.get("XSENT_MINI_BUNDLE") or tmp_path_factory.mktemp("bundles") / "mini")
     if not out.exists():
         checkpoint = request.getfixturevalue("mini_checkpoint")
-        export_checkpoint(load_checkpoint(checkpoint), out)
+        export(load_checkpoint(checkpoint), out)
     return out
 
 
@@ -173,7 +173,7 @@ def deep_checkpoint(mini_checkpoint: Path, make_encoder: MakeEncoder, tmp_path_f
 def deep_bundle(deep_checkpoint: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The int8 bundle of `deep_checkpoint`."""
     options = ExportOptions(tolerance=20)  # of few pairs
-    return export_checkpoint(load_checkpoint(deep_checkpoint), tmp_path_factory.mktemp("deep") / "bundle", options).path
+    return export(load_checkpoint(deep_checkpoint), tmp_path_factory.mktemp("deep") / "bundle", options).path
 
 
 @pytest.fixture(scope="session")

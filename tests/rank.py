@@ -14,10 +14,10 @@ from torch import Tensor
 from xsent_train.data.batches import Batch
 from xsent_train.data.masking import MaskedPairs, hide
 from xsent_train.devices import average, gather, launch
-from xsent_train.losses.distillation import Whitening
-from xsent_train.losses.stage_model import TrainingModel
+from xsent_train.losses import Whitening
 from xsent_train.model import ModelConfig
 from xsent_train.recipe import Objectives, StageConfig
+from xsent_train.stage_model import TrainingModel
 from xsent_train.tokens import Tokens
 
 PIECES, PAIRS, DIM = 50, 8, 16

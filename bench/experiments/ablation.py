@@ -44,7 +44,6 @@ from xsent_train.data.preparation import prepare
 from xsent_train.recipe import CorpusConfig, Recipe, StageConfig, VocabularyConfig
 from xsent_train.trainer import Trainer
 
-app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
 logger = logging.getLogger(__name__)
 
 ROW = "--row"  # begins the arguments of a process that trains one
@@ -348,7 +347,6 @@ def mean_cell(numbers: Sequence[float], decimals: int) -> str:
     return f"{fmean(numbers):.{decimals}f}{deviation}"
 
 
-@app.command()
 @one_line_errors()
 def ablation(
     data: Annotated[
@@ -390,4 +388,4 @@ if __name__ == "__main__":
         serve_parent()
         main(*sys.argv[2:])
     else:
-        app()
+        typer.run(ablation)

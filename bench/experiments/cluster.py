@@ -20,8 +20,6 @@ from xsent.classification.topics import COLUMNS, TEST_FILES, read_examples, topi
 from xsent.cli.options import BundleOption
 from xsent.cli.terminal import format_table, one_line_errors
 
-app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
-
 NONE = "none"  # label of the tickets that belong to no topic
 
 Labels = NDArray[np.int64]
@@ -40,9 +38,17 @@ def hdbscan(vectors: NDArray[np.float32], size: int) -> Labels:
     return groups
 
 
-@app.command()
+WAYS: dict[str, Callable[[NDArray[np.float32], int], Labels]] = {
+    "cluster": lambda vectors, number: cluster(vectors).labels,
+    "cluster, number": lambda vectors, number: cluster(vectors, number).labels,
+    "k-means": kmeans,
+    "HDBSCAN 10": lambda vectors, number: hdbscan(vectors, 10),
+    "HDBSCAN 25": lambda vectors, number: hdbscan(vectors, 25),
+}
+
+
 @one_line_errors()
-def main(
+def clusters(
     sib: Annotated[Path, typer.Argument(help="SIB-200: LANG/test.tsv.")],
     tickets: Annotated[Path, typer.Argument(help="bench/tickets.tsv.")],
     model: BundleOption = None,
@@ -59,16 +65,9 @@ def main(
         vectors = np.concatenate([one.encode(encoder) for one in examples])
         known = np.array([label for one in examples for label in one.labels])
         number = len({*known.tolist()} - {NONE})
-        ways: dict[str, Callable[[], Labels]] = {
-            "cluster": lambda vectors=vectors: cluster(vectors).labels,  # type: ignore[misc]
-            "cluster, number": lambda vectors=vectors, number=number: cluster(vectors, number).labels,  # type: ignore[misc]
-            "k-means": lambda vectors=vectors, number=number: kmeans(vectors, number),  # type: ignore[misc]
-            "HDBSCAN 10": lambda vectors=vectors: hdbscan(vectors, 10),  # type: ignore[misc]
-            "HDBSCAN 25": lambda vectors=vectors: hdbscan(vectors, 25),  # type: ignore[misc]
-        }
-        for way, find in ways.items():
+        for way, find in WAYS.items():
             began = process_time()
-            labels = find()
+            labels = find(vectors, number)
             seconds = process_time() - began
             agreement = {"ARI": adjusted_rand_score(known, labels), "V": v_measure_score(known, labels)}
             shape = {"texts": len(known), "labels": number, "clusters": len({*labels.tolist()} - {-1})}
@@ -78,4 +77,4 @@ def main(
 
 
 if __name__ == "__main__":
-    app()
+    typer.run(clusters)

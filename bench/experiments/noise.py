@@ -19,8 +19,6 @@ from xsent.files.text import read_fields
 from xsent.precision import Vectors
 from xsent_bench.report import Table
 
-app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
-
 Noise = Callable[[str, random.Random], str]
 
 WORD = re.compile(r"\w+")
@@ -118,7 +116,6 @@ KINDS: dict[str, Noise] = {
 }
 
 
-@app.command()
 @one_line_errors()
 def noise(
     folder: Annotated[Path, typer.Argument(help="A folder with en-XX.tsv, such as Tatoeba's: English, translation.")],
@@ -126,34 +123,30 @@ def noise(
     languages: Annotated[str, typer.Option(help="Languages of the noisy texts, commas between.")] = "fr,de,pt,ru",
     lines: Annotated[int, typer.Option(min=2, help="Pairs of each language.")] = 200,
 ) -> None:
-    """Measure what noise of mails, chats, logs, scans and exports costs, as it is and with --clean."""
-    warnings.simplefilter("ignore", UnknownTextWarning)  # some kinds are not far from another language
-    typer.echo(measure_noise(bundle, folder, split_names(languages), lines))
+    """Measure what noise of mails, chats, logs, scans and exports costs, as it is and with --clean.
 
-
-def measure_noise(bundle: Path | None, folder: Path, languages: Sequence[str], lines: int) -> str:
-    """P@1 of noisy sentences, whose translations are looked for among clean ones in English; a table in Markdown.
-
-    The folder has `en-XX.tsv` for every language, such as Tatoeba's: English, tab, translation.
+    P@1 of noisy sentences, whose translations are looked for among clean ones in English; a table in Markdown.
     """
+    warnings.simplefilter("ignore", UnknownTextWarning)  # some kinds are not far from another language
+    codes = split_names(languages)
     plain, clean = (SentenceEncoder(bundle, clean=clean) for clean in (False, True))
     texts = {}
     english = {}
-    for language in languages:
+    for language in codes:
         pairs = list(islice(read_fields(folder / f"en-{language}.tsv", 2, "English, translation"), lines))
         texts[language] = [translation for _, translation in pairs]
         english[language] = plain.encode([source for source, _ in pairs], on_long="split")
     rows = []
     first: list[float] = []
-    for kind, noise in KINDS.items():
+    for kind, change in KINDS.items():
         shares = []
         for encoder in (plain, clean):
-            found = [_found(encoder, texts[code], english[code], noise) for code in languages]
+            found = [_found(encoder, texts[code], english[code], change) for code in codes]
             shares.append(100 * float(np.mean(found)))
         first = first or shares
         losses = [f"{start - share:+.1f}" for start, share in zip(first, shares, strict=True)]
         rows.append([kind, f"{shares[0]:.1f}", losses[0], f"{shares[1]:.1f}", losses[1]])
-    return Table(["noise", "P@1", "loss", "P@1, --clean", "loss, --clean"], rows).markdown()
+    typer.echo(Table(["noise", "P@1", "loss", "P@1, --clean", "loss, --clean"], rows).markdown())
 
 
 def _found(encoder: SentenceEncoder, texts: Sequence[str], english: Vectors, noise: Noise) -> float:
@@ -165,4 +158,4 @@ def _found(encoder: SentenceEncoder, texts: Sequence[str], english: Vectors, noi
 
 
 if __name__ == "__main__":
-    app()
+    typer.run(noise)

@@ -1,11 +1,19 @@
-"""Questions to a folder of notes, and how often the answer is among the first that are found: docs/lab/notes.md."""
+"""Questions to a folder of notes, and how often the answer is among the first that are found: docs/lab/notes.md.
+
+`ways` asks them through `SearchIndex.search`, `xsent serve` and `xsent web`. The page has the passages as lines, each
+with its context. It needs chromium (apt-get install chromium) and playwright (pip install playwright).
+"""
 
 import csv
+import json
+import shutil
 import subprocess
 import sys
+import threading
 import unicodedata
-from collections.abc import Callable, Iterable, Sequence
-from contextlib import closing
+import urllib.request
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import closing, contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Annotated, NamedTuple
@@ -21,8 +29,20 @@ app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_mar
 
 WAYS = ("meaning", "words", "both")
 FIRST = (1, 3, 10)  # an answer counts if it is among so many
+MOST = FIRST[-1]
+# The results of a search, all of them: texts and scores.
+ASK = """async (query) => {
+    const input = document.getElementById("query");
+    const asked = new Promise((done) => input.addEventListener("asked", done, { once: true }));
+    input.value = query;
+    input.dispatchEvent(new Event("input"));
+    await asked;
+    document.querySelector("#results .more")?.click();
+    return Array.from(document.querySelectorAll("#results li"), (item) =>
+        [item.querySelector("p").textContent, Number(item.querySelector(".number").textContent)]);
+}"""
 
-_NOTES = [sys.executable, "-P", "-c", "from xsent.cli.terminal import main; main()", "notes"]
+_XSENT = [sys.executable, "-P", "-c", "from xsent.cli.terminal import main; main()"]
 _LEAST = 1e-4  # a smaller share of words is rounding
 
 
@@ -39,18 +59,28 @@ class Question(NamedTuple):
         """Whether a hit is of the file and its text has the answer."""
         return hit.source == self.file and _as_seen(self.answer) in _as_seen(hit.text)
 
+    def place(self, hits: Sequence[Hit]) -> int:
+        """The place of the answer, from 1; 0 if it is not among those that count."""
+        return next((place for place, hit in enumerate(hits[:MOST], 1) if self.answered_by(hit)), 0)
+
+
+FolderArgument = Annotated[Path, typer.Argument(help="Notes, such as bench/notes/folder.")]
+QuestionsArgument = Annotated[Path, typer.Argument(help="Such as bench/notes/questions.tsv.")]
+
 
 @app.command()
 @one_line_errors()
-def notes(
-    folder: Annotated[Path, typer.Argument(help="Notes, such as bench/notes/folder.")],
-    questions: Annotated[Path, typer.Argument(help="Such as bench/notes/questions.tsv.")],
+def answers(
+    folder: FolderArgument,
+    questions: QuestionsArgument,
     model: BundleOption = None,
     missed: Annotated[bool, typer.Option("--missed", help="Print the questions whose first hit is another.")] = False,
 ) -> None:
     """Measure how often `xsent notes` has the answer among the first 1, 3 and 10, in per cent of the questions."""
     asked = read_questions(questions)
-    places = ask_folder(folder, asked, SentenceEncoder(model))
+    encoder = SentenceEncoder(model)
+    with indexed(folder, "--model", str(encoder.bundle.path)) as index, closing(SearchIndex(index)) as opened:
+        places = [ranks(opened, question, encoder) for question in asked]
     typer.echo(format_table(found_table(asked, places)))
     if missed:
         for question, found in zip(asked, places, strict=True):
@@ -70,30 +100,26 @@ def read_questions(path: Path) -> list[Question]:
     return [Question(*row) for row in rows]
 
 
-def ask_folder(folder: Path, questions: Sequence[Question], encoder: SentenceEncoder, *options: str) -> list[list[int]]:
-    """Index a folder with `xsent notes`, and ask; see `ranks`."""
+@contextmanager
+def indexed(folder: Path, *options: str) -> Iterator[Path]:
+    """The index that `xsent notes` makes of a folder."""
     with TemporaryDirectory() as place:
         index = Path(place, "index")
-        model = ("--model", str(encoder.bundle.path))
-        done = subprocess.run([*_NOTES, str(folder), "--index", str(index), *model, *options], capture_output=True)
+        done = subprocess.run([*_XSENT, "notes", str(folder), "--index", str(index), *options], capture_output=True)
         if done.returncode:
             raise DataError(done.stderr.decode().strip().splitlines()[-1].removeprefix("Error: "))
-        with closing(SearchIndex(index)) as opened:
-            return [ranks(opened, question, encoder) for question in questions]
+        yield index
 
 
 def ranks(index: SearchIndex, question: Question, encoder: SentenceEncoder) -> list[int]:
-    """The place of the answer, from 1, by each of the ways; 0 if it is not among those that count."""
+    """The place of the answer by each of the ways."""
     [near] = index.search(encoder, [question.text], len(index), words=False)
     [both] = index.search(encoder, [question.text], len(index), words=True)
     cosines = {(hit.source, hit.line, hit.text, hit.context): hit.score for hit in near}
     shares = [(hit.score - cosines[hit.source, hit.line, hit.text, hit.context], hit) for hit in both]
     shares.sort(key=lambda share: -share[0])
     sharing = [hit for share, hit in shares if share > _LEAST]
-    return [
-        next((place for place, hit in enumerate(hits[: FIRST[-1]], 1) if question.answered_by(hit)), 0)
-        for hits in (near, sharing, both)
-    ]
+    return [question.place(hits) for hits in (near, sharing, both)]
 
 
 def found_table(questions: Sequence[Question], places: Sequence[Sequence[int]]) -> list[dict[str, object]]:
@@ -108,9 +134,81 @@ def found_table(questions: Sequence[Question], places: Sequence[Sequence[int]]) 
         own = [found for question, found in zip(questions, places, strict=True) if belongs(question)]
         row: dict[str, object] = {"questions about": name, "number": len(own)}
         for way, label in enumerate(WAYS):
-            row |= {f"{label} {n}": f"{sum(0 < one[way] <= n for one in own) / len(own):.1%}"[:-1] for n in FIRST}
+            row |= _shares(label, [found[way] for found in own])
         table.append(row)
     return table
+
+
+@app.command()
+@one_line_errors()
+def ways(folder: FolderArgument, questions: QuestionsArgument) -> None:
+    """Ask the index, the server and the page, and count the first hits that are those of the index."""
+    asked = read_questions(questions)
+    queries = [question.text for question in asked]
+    encoder = SentenceEncoder()
+    with indexed(folder) as index, closing(SearchIndex(index)) as opened:
+        [every] = opened.search(encoder, ["notes"], len(opened))
+        search = opened.search(encoder, queries, MOST)
+        found = {"search": search, "server": ask_server(index, queries)}
+    found["page"] = ask_page(sorted(every, key=_passage), queries)
+    typer.echo(format_table([_way_row(name, asked, hits, search) for name, hits in found.items()]))
+
+
+def ask_server(index: Path, queries: Sequence[str]) -> list[list[Hit]]:
+    """Hits of `xsent serve`."""
+    command = [*_XSENT, "serve", "--no-access-log", "--port", "0", "--index", str(index)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as server:
+        assert server.stdout
+        address = next(word for line in server.stdout for word in line.split() if word.startswith("http")).rstrip(";")
+        form = json.dumps({"query": queries, "k": MOST}).encode()
+        with urllib.request.urlopen(f"{address}/search", form) as answer:
+            data = json.load(answer)["data"]
+        server.terminate()
+    return [[Hit(**hit) for hit in found["hits"]] for found in data]
+
+
+def ask_page(hits: Sequence[Hit], queries: Sequence[str]) -> list[list[Hit]]:
+    """Hits of the page, in which the passages are lines."""
+    from playwright.sync_api import expect, sync_playwright
+
+    from xsent_apps.web import Site, open_server
+
+    line_of = {hit: " ".join(f"{hit.context}: {hit.text}".removeprefix(": ").split()) for hit in hits}
+    passages: dict[str, list[Hit]] = {}
+    for hit, line in line_of.items():
+        passages.setdefault(line, []).append(hit)
+    with open_server(Site.of(None), "127.0.0.1", 0) as server, sync_playwright() as started:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        browser = started.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
+        page = browser.new_page()
+        page.goto(f"http://127.0.0.1:{server.server_port}/")
+        page.wait_for_selector("html[data-ready]", timeout=60_000)
+        page.fill("#paste", "\n\n".join(line_of.values()))
+        page.click("#add")
+        expect(page.locator("#encoding")).to_contain_text(f"{len(line_of)} passages.", timeout=300_000)
+        answers = [[text for text, _ in page.evaluate(ASK, query)] for query in queries]
+        browser.close()
+        server.shutdown()
+    return [[hit for line in dict.fromkeys(lines[:MOST]) for hit in passages[line]][:MOST] for lines in answers]
+
+
+def _way_row(
+    name: str, asked: Sequence[Question], found: Sequence[Sequence[Hit]], other: Sequence[Sequence[Hit]]
+) -> dict[str, object]:
+    """Per cent answered among the first few, and how many first hits are those of another way."""
+    shares = _shares("among", [question.place(hits) for question, hits in zip(asked, found, strict=True)])
+    same = sum(_passage(a[0]) == _passage(b[0]) for a, b in zip(found, other, strict=True))
+    return {"asked": name, **shares, "same first hit as search": same}
+
+
+def _passage(hit: Hit) -> tuple[str, int, str]:
+    """What tells a passage from others."""
+    return hit.source, hit.line, hit.text
+
+
+def _shares(name: str, places: Sequence[int]) -> dict[str, str]:
+    """Per cent of the questions whose answer is among the first few."""
+    return {f"{name} {n}": f"{sum(0 < place <= n for place in places) / len(places):.1%}"[:-1] for n in FIRST}
 
 
 def _different(names: Iterable[str]) -> list[str]:

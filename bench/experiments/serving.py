@@ -25,14 +25,11 @@ from xsent_bench.report import listing
 from xsent_bench.results import Measurement
 from xsent_bench.texts import sentences
 
-app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
-
 REQUESTS = 1_000  # different ones to the server, and those after which its memory should be flat
 PROGRAM = [sys.executable, "-P", "-c", "from xsent.cli.terminal import main; main()"]
 SERVER = [*PROGRAM, "serve", "--no-access-log", "--port", "0", "--model"]
 
 
-@app.command()
 @one_line_errors()
 def serving(
     bundle: Annotated[Path, typer.Argument(help="A bundle.")], requests: int = 100_000, clients: str = "1,4"
@@ -115,4 +112,4 @@ def request_figures(times: list[float], rate: float, worked: float) -> dict[str,
 
 
 if __name__ == "__main__":
-    app()
+    typer.run(serving)

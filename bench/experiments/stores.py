@@ -19,8 +19,6 @@ from xsent.cli.terminal import format_table, one_line_errors
 from xsent.errors import check_choice, require_extra
 from xsent_bench.cli import numbers
 
-app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
-
 DIM = 384  # of the made-up vectors
 QUERIES, NEAREST = 10, 10  # queries, timed one by one, and the neighbours of each
 
@@ -77,7 +75,6 @@ NEEDED = {  # the extra of a store and its module, which is imported before the 
 }
 
 
-@app.command()
 @one_line_errors()
 def stores(
     rows: Annotated[str, typer.Option(help="Numbers of vectors, commas between.")] = "10000,100000",
@@ -129,4 +126,4 @@ def measure_store(vectors: NDArray[Any], store: str) -> dict[str, object]:
 
 
 if __name__ == "__main__":
-    app()
+    typer.run(stores)

@@ -27,8 +27,6 @@ from xsent_bench.results import NONE, Measurement, number, shown
 from xsent_train.recipe import Align, CorpusConfig, Objective, Objectives, Recipe, Sim, StageConfig, VocabularyConfig
 from xsent_train.trainer import Trainer
 
-app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
-
 CHILD = "--child"  # begins the arguments of a process that trains
 BATCH = 128  # the paper's
 PAPER = Objectives(ugt=Objective(), align=Align(weight=2.0, temperature=0.0), sim=Sim(weight=2.0, literal=True))
@@ -53,7 +51,6 @@ class TrainingSpec:
     batch_size: int = BATCH
     steps: int = 12
     threads: int = 1
-    compile: bool = False  # whether torch.compile compiles the layers
     pairs: int = 200_000  # of the made-up corpus
     words: int = 40_000  # different ones in it
     vocabulary: int = 50_000
@@ -80,20 +77,8 @@ class TrainingSpec:
             stages=(stage,),
             dim=self.dim,
             ffn_dim=2 * self.dim,
-            compile=self.compile,
             checkpoint_minutes=60,
         )
-
-
-def measure_training(
-    spec: TrainingSpec, layers: Sequence[int], batches: Sequence[int], device: str
-) -> Iterator[Measurement]:
-    """The cost of a step with every depth and batch size, each in a process; "cpu" leaves a GPU alone."""
-    environment = {"CUDA_VISIBLE_DEVICES": ""} if device == "cpu" else {}
-    for batch, num_layers in product(batches, layers):
-        command = json.dumps(asdict(replace(spec, num_layers=num_layers, batch_size=batch)))
-        (cost,) = answers([__file__, CHILD, command], threads=spec.threads, environment=environment)
-        yield Measurement("training", {"layers": num_layers, "batch": batch, "device": cost.pop("device")}, cost)
 
 
 def train_and_time(spec: TrainingSpec) -> dict[str, float | str]:
@@ -136,7 +121,6 @@ def made_up_words(number: int) -> list[str]:
     return list(islice(words, number))
 
 
-@app.command()
 @one_line_errors()
 def training(
     out: Annotated[Path, typer.Option(help="Folder of the made-up corpus, which a second run uses again.")],
@@ -144,7 +128,6 @@ def training(
     batches: Annotated[str, typer.Option(help="Batch sizes, with commas between.")] = "128",
     steps: Annotated[int, typer.Option(min=2, help="Steps of each measured training.")] = 12,
     device: Annotated[Literal["auto", "cpu"], typer.Option(help="auto takes a GPU where there is one.")] = "auto",
-    compiled: Annotated[bool, typer.Option("--compile", help="Compile the layers with torch.compile.")] = False,
     threads: Annotated[int, typer.Option(min=1, help="CPU threads.")] = 1,
 ) -> None:
     """Measure a training step on made-up text: seconds, pairs a second and peak memory, with those of the paper.
@@ -152,8 +135,14 @@ def training(
     About 25 tokens a side, 50,000 pieces, 512 dimensions, UGT + 2 align + 2 sim (literal) as in mao2021, whose table 5
     (batch 128, one V100; minutes per 10,000 steps, megabytes) is shown too: compare the columns × 1 layer.
     """
-    spec = TrainingSpec(str(out), steps=steps, threads=threads, compile=compiled)
-    measured = list(measure_training(spec, numbers(layers), numbers(batches, least=2), device))
+    spec = TrainingSpec(str(out), steps=steps, threads=threads)
+    environment = {"CUDA_VISIBLE_DEVICES": ""} if device == "cpu" else {}  # leaves a GPU alone
+    measured = []
+    for batch, depth in product(numbers(batches, least=2), numbers(layers)):
+        command = json.dumps(asdict(replace(spec, num_layers=depth, batch_size=batch)))
+        (cost,) = answers([__file__, CHILD, command], threads=threads, environment=environment)
+        axes = {"layers": depth, "batch": batch, "device": cost.pop("device")}
+        measured.append(Measurement("training", axes, cost))
     typer.echo(training_table(measured).markdown())
 
 
@@ -186,4 +175,4 @@ if __name__ == "__main__":
         serve_parent()
         main(*sys.argv[2:])
     else:
-        app()
+        typer.run(training)

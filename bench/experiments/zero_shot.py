@@ -14,8 +14,6 @@ from xsent.cli.options import BundleOption
 from xsent.cli.terminal import Progress, format_table, one_line_errors
 from xsent.encoder import SentenceEncoder
 
-app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
-
 # Written once, before anything was measured.
 DESCRIPTIONS = {
     "entertainment": "film, music, television and celebrities",
@@ -117,7 +115,6 @@ def missing(described: Labelled | None, examples: Labelled, texts: Labelled, lab
     return none
 
 
-@app.command()
 @one_line_errors()
 def zero_shot(
     folder: Annotated[Path, typer.Argument(help="SIB-200: LANG/train.tsv and LANG/test.tsv.")],
@@ -128,4 +125,4 @@ def zero_shot(
 
 
 if __name__ == "__main__":
-    app()
+    typer.run(zero_shot)

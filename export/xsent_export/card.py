@@ -2,7 +2,7 @@
 
 import json
 import logging
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,7 @@ from xsent.encoder import SentenceEncoder
 from xsent.errors import DataError
 from xsent.evaluation import PROTOCOLS, as_stored
 from xsent.open_model import SupportsEncode
-from xsent_export.options import BundleSpec
+from xsent_export.options import BundleSpec, ExportOptions
 from xsent_export.parity import Parity
 from xsent_train.checkpoint import Checkpoint
 
@@ -85,7 +85,7 @@ vectors = encoder.encode(["The cat sleeps.", "Le chat dort."])  # [2, {dim}], of
 ```
 
 {parity}
-{depths}{tatoeba}{scores}
+{depths}{scores}
 """
 
 SPACE = "| space | that of {}: vectors of both can be compared |\n"
@@ -117,7 +117,6 @@ FOREIGN = """Languages: {languages}; {dim} numbers a vector, {layers} layers.{sp
 """
 
 LIBRARIES = {
-    "sentence-transformers": "sentence-transformers",
     "web": "transformers.js",
     "gguf": "llama.cpp",
     "text": "onnx",
@@ -151,12 +150,6 @@ llama-server --embeddings --model {name}-TYPE.gguf
 
 `Modelfile` is for Ollama: `ollama create {name} --file Modelfile`. Texts have at most {length} tokens.""",
 }
-
-TATOEBA = """
-Tatoeba similarity search: P@1, in per cent, of up to 1,000 sentences a language, by cosine.
-
-{table}
-"""
 
 SCORES = """
 ## Scores
@@ -200,11 +193,11 @@ def refuse_empty_tests(folder: Path) -> None:
 
 
 def scores(
-    encoder: SupportsEncode, folder: Path, languages: Sequence[str], dims: Sequence[int] = ()
+    encoder: SupportsEncode, folder: Path | None, languages: Sequence[str], dims: Sequence[int] = ()
 ) -> Iterator[Score]:
     """Score an encoder by every test in a folder that can be read; a bundle also by Tatoeba of trained `dims`."""
     for name in [*TESTS, TOPICS]:
-        if (folder / name).exists():
+        if folder is not None and (folder / name).exists():
             logger.info("scores: %s", name)
             try:
                 yield _topics(encoder, folder / name, languages) if name == TOPICS else _score(encoder, folder / name)
@@ -235,15 +228,19 @@ def _topics(encoder: SupportsEncode, test: Path, languages: Sequence[str]) -> Sc
 
 
 def render_card(
-    checkpoint: Checkpoint, manifest: Mapping[str, Any], parity: Parity, scores: Sequence[Score], command: str
+    checkpoint: Checkpoint,
+    manifest: Mapping[str, Any],
+    parity: Parity,
+    encoder: SentenceEncoder,
+    options: ExportOptions,
 ) -> str:
     """The card of a bundle; its manifest does not list the card yet."""
     size = {name: entry["bytes"] for name, entry in manifest["files"].items()}
     return _render(
         BUNDLE,
         checkpoint,
-        command,
-        scores,
+        options,
+        scores(encoder, options.tests, checkpoint.languages, manifest["trained"]["prefixes"]),
         **{name: manifest[name] for name in FACTS},
         library="xsent",
         tags=f"{manifest['precision']}, onnx, xsent",
@@ -255,22 +252,25 @@ def render_card(
         spaces="".join(SPACES.format(space, space) for space in manifest.get("spaces", ())),
         parity=PARITY.format(table=_table(parity.rows())),
         depths=DEPTHS.format(name=checkpoint.name, table=_table(parity.depth_rows())) if parity.depths else "",
-        tatoeba=TATOEBA.format(table=_table(parity.tatoeba_rows())) if parity.tatoeba else "",
     )
 
 
 def render_foreign_card(
-    checkpoint: Checkpoint, spec: BundleSpec, parity: Parity | None, scores: Sequence[Score], kind: str, command: str
+    checkpoint: Checkpoint,
+    spec: BundleSpec,
+    parity: Parity | None,
+    encoder: SupportsEncode | None,
+    options: ExportOptions,
 ) -> str:
-    """The card of a folder for another tool, one of `USES`."""
-    config = checkpoint.config
+    """The card of a folder for another tool, one of `USES`; without scores if its encoder cannot run here."""
+    config, kind = checkpoint.config, options.format
     framed = spec.num_layers or config.depths
     frame = f"add id {config.first} before them and id {config.last} after them" if framed else "add nothing"
     return _render(
         FOREIGN,
         checkpoint,
-        command,
-        scores,
+        options,
+        scores(encoder, options.tests, checkpoint.languages) if encoder else (),
         library=LIBRARIES.get(kind, kind),
         tags=kind,
         dim=spec.dim,
@@ -281,7 +281,10 @@ def render_foreign_card(
     )
 
 
-def _render(template: str, checkpoint: Checkpoint, command: str, scores: Sequence[Score], **facts: object) -> str:
+def _render(
+    template: str, checkpoint: Checkpoint, options: ExportOptions, measured: Iterable[Score], **facts: object
+) -> str:
+    scores = list(measured)
     index = [{"name": checkpoint.name, "results": [score.result() for score in scores]}]
     return (HEAD + template + ORIGIN).format(
         name=checkpoint.name,
@@ -292,7 +295,7 @@ def _render(template: str, checkpoint: Checkpoint, command: str, scores: Sequenc
         licence_tag=json.dumps(checkpoint.licence.lower()),
         training=_training(checkpoint),
         data=_data(checkpoint.about.get("attribution", [])),
-        command=command,
+        command=options.command,
         model_index=f"model-index: {json.dumps(index)}\n" if scores else "",
         scores=_scores(scores),
         **facts,

@@ -50,7 +50,6 @@ def run_export(
     ] = None,
     name: Annotated[str | None, typer.Option(help="Name of the model; default: the checkpoint's.")] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace an existing bundle.")] = False,
-    tatoeba: Annotated[Path | None, typer.Option(help="Folder of en-XX.tsv: before and after, for the card.")] = None,
     tests: Annotated[
         Path | None, typer.Option("--eval", help="Folder of tests, as DATA/eval: the bundle's scores, for the card.")
     ] = None,
@@ -64,7 +63,6 @@ def run_export(
     with require_extra("export"):  # here, as torch and onnx take seconds to import, which help need not wait for
         from xsent_export.export import export
         from xsent_export.options import ExportOptions
-        from xsent_export.teacher import export_teacher
 
     if int8 + int4_table + fp32 > 1:
         raise typer.BadParameter("--int8, --int4-table and --fp32 exclude each other; name one")
@@ -79,10 +77,9 @@ def run_export(
         tolerance=tolerance,
         name=name,
         force=force,
-        tatoeba=tatoeba,
         tests=tests,
     )
-    result = export_teacher(checkpoint, out, options) if format == "teacher" else export(checkpoint, out, options)
+    result = export(checkpoint, out, options)
     typer.echo(format_result(result, as_json))
     if result.parity and result.parity.remark:
         typer.echo(result.parity.remark, err=True)
@@ -97,8 +94,6 @@ def format_result(result: "ExportResult", as_json: bool) -> str:
         measured = {"agreement": asdict(agreement)} if agreement else {"parity": parity and parity.as_json()}
         return json.dumps({name: fact for name, fact in facts.items() if fact} | measured)
     lines = [format_table(parity.rows())] if parity else []
-    if parity and parity.tatoeba:
-        lines.append(f"\nTatoeba, P@1:\n{format_table(parity.tatoeba_rows())}\n")
     identity = f", fingerprint {result.fingerprint}" if result.fingerprint else ""
     line = f"{result.path}: {result.bytes / 1e6:.1f} MB{identity}"
     if agreement:

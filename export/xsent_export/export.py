@@ -4,19 +4,20 @@ import json
 import logging
 import shutil
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
+import numpy as np
+
 from xsent.backends.openvino import FOLDER, import_openvino
-from xsent.bundle import FORMAT_VERSION, MANIFEST, OTHER, TOKENIZER, Bundle, compute_fingerprint, file_digest
+from xsent.bundle import FORMAT_VERSION, MANIFEST, OTHER, TOKENIZER, compute_fingerprint, file_digest
 from xsent.encoder import SentenceEncoder
-from xsent.errors import BundleError, DataError
-from xsent.files.atomic import atomic_folder, recover
+from xsent.errors import BundleError, DataError, ParityError
+from xsent.files.atomic import atomic_folder, read_json, recover, to_json
 from xsent.verification import verify
-from xsent_export.card import CARD, refuse_empty_tests, render_card, render_foreign_card, scores
-from xsent_export.formats import WRITERS, open_foreign, write_openvino
+from xsent_export.card import CARD, refuse_empty_tests, render_card, render_foreign_card
+from xsent_export.formats import WRITERS, write_openvino
 from xsent_export.graph import EncoderGraph
 from xsent_export.options import (
     BUNDLES,
@@ -24,27 +25,66 @@ from xsent_export.options import (
     BundleSpec,
     ExportOptions,
     pruned,
-    trained_depths,
-    trained_dims,
 )
 from xsent_export.parity import (
     ADVICE,
     EXACT,
-    Agreement,
     Parity,
     calibration_texts,
     check_bundle,
-    check_weights,
     golden_vectors,
     held_out_pairs,
     measure_parity,
+    read_pairs,
 )
-from xsent_export.quantization import ActivationStats, calibrate_checkpoint
+from xsent_export.quantization import ActivationStats, calibrate, calibrate_checkpoint
 from xsent_train.checkpoint import Checkpoint, CheckpointEncoder, last_finished, open_checkpoint
 from xsent_train.model import Encoder, ModelConfig
-from xsent_train.teacher.bert import MODULES
+from xsent_train.teacher.bert import MODULES, TeacherBert, read_teacher
+from xsent_train.teacher.teacher import (
+    INT8_ABOUT,
+    INT8_FILES,
+    INT8_VERSION,
+    Int8Teacher,
+    Teacher,
+    content_identity,
+    open_teacher,
+)
+from xsent_train.teacher.teacher import TOKENIZER as TEACHER_TOKENIZER
+from xsent_train.tokens import FRAME
 
 logger = logging.getLogger(__name__)
+
+LEAST_COSINE = 0.98  # mean cosine to the original; six layers in 8 bits reach 0.996
+LIMITS = "sentence_bert_config.json"
+SENTENCES = (  # of all lengths, to calibrate on, and to measure on without --gate-data
+    "Yes.",
+    "Good morning!",
+    "A man is playing a guitar.",
+    "Three dogs run across a field of snow.",
+    "What is the capital of Australia?",
+    "Press the button for five seconds to reset the device.",
+    "The committee rejected the proposal by 14 votes to 3.",
+    "I would rather stay at home than go out in this weather.",
+    "The train from Zürich arrives at 17:45 on platform 9¾.",
+    "error: cannot open file 'config.json' (No such file or directory)",
+    "Photosynthesis turns light, water and carbon dioxide into sugar and oxygen.",
+    "She said that she had never seen so many people in the small museum before.",
+    "All rights reserved; no part of this publication may be reproduced without permission.",
+    "Although the price of oil fell sharply in March, airlines did not lower their fares, because most of them had "
+    "bought their fuel a year in advance.",
+    "The patient was admitted with fever, cough and shortness of breath, and after ten days of treatment with two "
+    "antibiotics the symptoms had gone, although the scans still showed shadows in the left lung.",
+)
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """The cosines between the vectors of an exported teacher and of the original over some sentences."""
+
+    sentences: int
+    cosine_mean: float
+    cosine_min: float
 
 
 @dataclass(frozen=True)
@@ -58,45 +98,34 @@ class ExportResult:
     agreement: Agreement | None = None  # of a teacher with the original
 
 
-def export(source: Path, out: Path, options: ExportOptions = DEFAULTS) -> ExportResult:
-    """Export a checkpoint or a bundle; raises XsentError if it cannot be done, before all the work if possible."""
-    _check_before(out, options)
+def export(source: Path | Checkpoint, out: Path, options: ExportOptions = DEFAULTS) -> ExportResult:
+    """Export a checkpoint, the last one of a run, a bundle, or a teacher; or the part of it that was asked for.
+
+    Raises BundleError if `out` is taken, DataError if the part cannot be made or measured, and ParityError if it lost
+    more than the budget. A failure leaves nothing behind.
+    """
+    check_place(out, replace=options.force if options.format in BUNDLES else None)
+    if isinstance(source, Path) and options.format == "teacher":
+        return export_teacher(source, out, options)
+    if options.tests is not None:
+        refuse_empty_tests(options.tests)
     if options.format == "openvino":
         import_openvino("export")
+    checkpoint = _read(source) if isinstance(source, Path) else source
+    checkpoint = replace(checkpoint, about={**checkpoint.about, "name": options.name or checkpoint.name})
+    spec = options.spec(checkpoint)
+    write = _write_bundle if options.format in BUNDLES else _write_foreign
+    with pruned(checkpoint, options.languages, options.sample) as part:
+        return write(checkpoint, part, spec, out, options)
+
+
+def _read(source: Path) -> Checkpoint:
     if (source / MODULES).is_file():
         raise DataError(f"{source}: a model of sentence-transformers; --format teacher makes a teacher of it")
     if (source / "checkpoints").is_dir():
         source = last_finished(source)
         logger.info("exporting %s", source)
-    with TemporaryDirectory() as folder:  # for the checkpoint that a bundle becomes
-        checkpoint = open_checkpoint(source, Path(folder) / "checkpoint")
-        return _export(checkpoint, out, options)
-
-
-def export_checkpoint(checkpoint: Checkpoint, out: Path, options: ExportOptions = DEFAULTS) -> ExportResult:
-    """Export the part of a checkpoint that was asked for.
-
-    Raises BundleError if `out` is taken, DataError if the part cannot be made or measured, and ParityError if it lost
-    more than the budget. A failure leaves nothing behind.
-    """
-    _check_before(out, options)
-    return _export(checkpoint, out, options)
-
-
-def _check_before(out: Path, options: ExportOptions) -> None:
-    """Raises BundleError or DataError, before all the work, if `out` is taken or there are no tests."""
-    check_place(out, replace=options.force if options.format in BUNDLES else None)
-    if options.tests is not None:
-        refuse_empty_tests(options.tests)
-
-
-def _export(checkpoint: Checkpoint, out: Path, options: ExportOptions) -> ExportResult:
-    checkpoint = options.named(checkpoint)
-    spec = options.spec(checkpoint)
-    with pruned(checkpoint, options.languages, options.sample) as part:
-        if options.format in BUNDLES:
-            return _write_bundle(checkpoint, part, spec, out, options)
-        return _write_foreign(checkpoint, part, spec, out, options)
+    return open_checkpoint(source)
 
 
 def _write_bundle(
@@ -116,17 +145,11 @@ def _write_bundle(
         manifest = _write_manifest(folder, _describe(part, encoder.config, spec, network))
 
         logger.info("measuring %s pairs", f"{sum(map(len, pairs.values())):,}")
-        check_weights(encoder, spec, Bundle.open(folder))
-        pruned = part is not checkpoint
-        parity = check_bundle(folder, spec, checkpoint, pruned=pruned, pairs=pairs, options=options)
-
-        exported = SentenceEncoder(folder)
+        exported, pruned = SentenceEncoder(folder), part is not checkpoint
+        parity = check_bundle(exported, encoder, spec, checkpoint, pruned=pruned, pairs=pairs, options=options)
         manifest["golden"] = golden_vectors(exported, spec, parity.cosine_mean)
         manifest["parity"] = parity.as_json()
-        dims = manifest["trained"]["prefixes"]
-        tests = list(scores(exported, options.tests, part.languages, dims)) if options.tests else []
-        card = render_card(part, manifest, parity, tests, options.command)
-        (folder / CARD).write_text(card, encoding="utf-8")
+        (folder / CARD).write_text(render_card(part, manifest, parity, exported, options), encoding="utf-8")
         manifest = _write_manifest(folder, manifest)
         verify(folder)
         size = sum(entry["bytes"] for entry in manifest["files"].values())
@@ -160,10 +183,7 @@ def _describe(part: Checkpoint, config: ModelConfig, spec: BundleSpec, network: 
         "normalisation": "nmt_nfkc_cf",
         "precision": spec.precision,
         "target": "portable",  # the CPUs on which 8-bit sums cannot saturate: all
-        "trained": {
-            "prefixes": [dim for dim in trained_dims(part) if dim <= spec.dim],
-            "layers": [depth for depth in trained_depths(part) if depth <= spec.num_layers],
-        },
+        "trained": spec.trained,
         "space": spec.space,
         **({"depths": list(config.depths)} if config.depths else {}),
         **({"spaces": list(spec.spaces)} if spec.spaces else {}),
@@ -192,9 +212,8 @@ def _write_foreign(
 ) -> ExportResult:
     """Write a folder for another tool, and check it if there are pairs; `part` has the pieces that it keeps."""
     with atomic_folder(out.resolve()) as folder:
-        WRITERS[options.format](part, spec, folder)
         parity = None
-        encoder = open_foreign(part, spec, folder)
+        encoder = WRITERS[options.format](part, spec, folder)
         if encoder is None:
             logger.warning("not measured; pip install llama-cpp-python, and the export is measured with it")
         elif options.gate_data or part.validation.is_file():
@@ -203,9 +222,8 @@ def _write_foreign(
             parity = measure_parity(trained, encoder, pairs, spec.budget)
             parity.check(f" for {options.format}", ADVICE.get(spec.precision, EXACT))
         else:
-            logger.warning("%s: has no held-out pairs, not measured; --gate-data names some", part.given)
-        tests = list(scores(encoder, options.tests, part.languages)) if options.tests and encoder else []
-        card = render_foreign_card(part, spec, parity, tests, options.format, options.command)
+            logger.warning("%s: has no held-out pairs, not measured; --gate-data names some", part.path)
+        card = render_foreign_card(part, spec, parity, encoder, options)
         (folder / CARD).write_text(card, encoding="utf-8")
         return ExportResult(out, folder_size(folder), parity)
 
@@ -229,3 +247,54 @@ def check_place(out: Path, *, replace: bool | None) -> None:
 def folder_size(folder: Path) -> int:
     """Bytes of all files in a folder."""
     return sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
+
+
+def export_teacher(source: Path, out: Path, options: ExportOptions) -> ExportResult:
+    """Write a BERT of sentence-transformers in the form that `xsent-train --teacher` opens, and measure it.
+
+    Raises DataError if the source is no such BERT, and ParityError if the vectors differ too much from the original's.
+    """
+    pairs = read_pairs(options.gate_data) if options.gate_data else {}
+    sentences = [english for language in pairs.values() for english, _ in language]
+    teacher = read_teacher(source)
+    original = open_teacher(source)
+    encoder = teacher.encoder(_max_length(teacher))
+    spec = BundleSpec.whole(encoder.config, options.precision or "int8")
+    with atomic_folder(out.resolve()) as folder:
+        # Not on --gate-data: the exported teacher does not depend on the pairs that it is measured on.
+        ids = [teacher.tokenizer.encode(text, add_special_tokens=False).ids for text in SENTENCES]
+        EncoderGraph(encoder, spec, calibrate(encoder, ids)).write(folder)
+        shutil.copyfile(source / TEACHER_TOKENIZER, folder / TEACHER_TOKENIZER)
+        about = {
+            "format_version": INT8_VERSION,
+            "name": source.resolve().name,
+            "teacher": original.identity,
+            "dim": encoder.config.dim,
+            "max_length": encoder.config.max_length,
+            "precision": spec.precision,
+            "fingerprint": content_identity(folder, INT8_FILES),
+        }
+        (folder / INT8_ABOUT).write_bytes(to_json(about))
+        agreement = _compare(original, Int8Teacher(folder), sentences or list(SENTENCES))
+        (folder / INT8_ABOUT).write_bytes(to_json({**about, "agreement": asdict(agreement)}))
+        return ExportResult(out, folder_size(folder), fingerprint=str(about["fingerprint"]), agreement=agreement)
+
+
+def _max_length(teacher: TeacherBert) -> int:
+    """The most tokens of a text that a teacher reads, without the first and the last one."""
+    file = teacher.path / LIMITS
+    longest = int(teacher.config["max_position_embeddings"])
+    limits = read_json(file, "expected a folder of sentence-transformers") if file.is_file() else {}
+    return min(limits.get("max_seq_length") or longest, longest) - FRAME
+
+
+def _compare(original: Teacher, exported: Int8Teacher, sentences: list[str]) -> Agreement:
+    logger.info("measuring %d sentences", len(sentences))
+    cosines = np.sum(original.encode(sentences) * exported.encode(sentences), axis=1)
+    mean = float(cosines.mean())
+    if not mean >= LEAST_COSINE:  # negated so that NaN fails too
+        raise ParityError(
+            f"{original.path}: mean cosine {mean:.4f} to the original's vectors, expected at least {LEAST_COSINE}; the "
+            "model may have a module other than BERT, mean pooling and normalisation"
+        )
+    return Agreement(len(sentences), round(mean, 5), round(float(cosines.min()), 5))

@@ -426,10 +426,5 @@ class BatchGraph(OneFileGraph):
         return self._node("Add", [product, self._weight(f"{name}.bias", bias)], name)
 
 
-def write_batch_graph(encoder: Encoder, spec: BundleSpec, path: Path) -> None:
-    """Write an encoder as one ONNX file; raises DataError if it is too large for one."""
-    BatchGraph(encoder, spec).write_file(path)
-
-
 def _array(tensor: Tensor) -> NDArray[np.float32]:
     return tensor.detach().float().cpu().numpy()

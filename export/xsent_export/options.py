@@ -5,7 +5,6 @@ cut into pieces and encoded exactly as before.
 """
 
 import logging
-import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -21,7 +20,7 @@ from torch import Tensor
 from xsent.errors import DataError
 from xsent.files.atomic import as_data_error
 from xsent.files.text import read_lines
-from xsent_train.checkpoint import ABOUT, REMEDY, SPACES, TABLE, TOKENIZER, VALIDATION, Checkpoint, with_table
+from xsent_train.checkpoint import ABOUT, REMEDY, SPACES, TABLE, TOKENIZER, Checkpoint, with_table
 from xsent_train.data.vocabulary import ModelProto, SentencePiece
 from xsent_train.model import ModelConfig
 
@@ -54,6 +53,7 @@ class BundleSpec:
     dim: int  # the first numbers of a vector
     precision: Precision = "int8"
     budget: Budget = Budget()
+    trained: Mapping[str, Sequence[int]] = field(default_factory=dict, compare=False)  # its parts that stand alone
     space: str | None = None  # the model whose vectors can be compared with its own
     spaces: Mapping[str, Tensor] = field(default_factory=dict, compare=False)  # matrices into other models' spaces
 
@@ -98,7 +98,6 @@ class ExportOptions:
     least_cosine: float | None = None  # least mean cosine to the trained vectors; None: by the precision
     name: str | None = None
     force: bool = False
-    tatoeba: Path | None = None
     tests: Path | None = None  # --eval
 
     def __post_init__(self) -> None:
@@ -107,15 +106,10 @@ class ExportOptions:
                 "--languages and --sample belong together, give both; "
                 "pieces that do not occur in the sample are removed"
             )
-        given: dict[str, object] = {"--tatoeba": self.tatoeba, "--force": self.force or None}
+        given: dict[str, object] = {"--force": self.force or None}
         if self.format == "teacher":
-            given |= {
-                "--eval": self.tests,
-                "--layers": self.num_layers,
-                "--dim": self.dim,
-                "--languages": self.languages,
-            }
-            given |= {"--name": self.name, "--tolerance": self.tolerance}
+            given |= {"--eval": self.tests, "--layers": self.num_layers, "--dim": self.dim, "--name": self.name}
+            given |= {"--languages": self.languages, "--tolerance": self.tolerance}
         useless = [option for option, value in given.items() if value is not None]
         if useless and self.format not in BUNDLES:
             raise DataError(f"{', '.join(useless)}: not for --format {self.format}; leave it out")
@@ -124,8 +118,10 @@ class ExportOptions:
         """What to export; raises DataError if the checkpoint was not trained for it, and names what it has."""
         num_layers = checkpoint.config.num_layers if self.num_layers is None else self.num_layers
         dim = self.dim or checkpoint.config.dim
-        _check_trained(checkpoint, "--layers", num_layers, trained_depths(checkpoint), "layer_prefixes")
-        _check_trained(checkpoint, "--dim", dim, trained_dims(checkpoint), "prefixes")
+        depths, dims = trained_depths(checkpoint), trained_dims(checkpoint)
+        _check_trained(checkpoint, "--layers", num_layers, depths, "layer_prefixes")
+        _check_trained(checkpoint, "--dim", dim, dims, "prefixes")
+        trained = {"prefixes": [n for n in dims if n <= dim], "layers": [n for n in depths if n <= num_layers]}
         # The numbers of a table that was read from 4 bits fit into 4 bits again.
         four_bits = checkpoint.about.get("precision") == "int4-table"
         precision = self.precision or ("int4-table" if four_bits and dim % 2 == 0 else "int8")
@@ -136,14 +132,10 @@ class ExportOptions:
         least = usual if self.least_cosine is None else self.least_cosine
         budget = Budget(least, Budget.p1_loss if self.tolerance is None else self.tolerance)
         if dim < checkpoint.config.dim:  # cut vectors are in no other model's space
-            return BundleSpec(num_layers, dim, precision, budget)
+            return BundleSpec(num_layers, dim, precision, budget, trained)
         matrices = sorted(name for name in checkpoint.weights if name.startswith(SPACES))
         spaces = {name.removeprefix(SPACES): checkpoint.weights[name] for name in matrices}
-        return BundleSpec(num_layers, dim, precision, budget, checkpoint.about.get("space"), spaces)
-
-    def named(self, checkpoint: Checkpoint) -> Checkpoint:
-        """The checkpoint under the name that was asked for."""
-        return replace(checkpoint, about={**checkpoint.about, "name": self.name or checkpoint.name})
+        return BundleSpec(num_layers, dim, precision, budget, trained, checkpoint.about.get("space"), spaces)
 
     @property
     def command(self) -> str:
@@ -168,7 +160,7 @@ def _check_trained(checkpoint: Checkpoint, option: str, asked: int, trained: Seq
     known = " and ".join(map(str, trained)) + (" was" if len(trained) == 1 else " were")
     table = "; the recipe static.toml trains a table without layers" if option == "--layers" and asked == 0 else ""
     raise DataError(
-        f"{checkpoint.given}: {option} {asked} was not trained, {known}; train with {setting} to have others{table}"
+        f"{checkpoint.path}: {option} {asked} was not trained, {known}; train with {setting} to have others{table}"
     )
 
 
@@ -192,11 +184,9 @@ def pruned(checkpoint: Checkpoint, languages: Sequence[str] | None, sample: Path
     logger.info(f"{len(kept):,} of {len(counts):,} pieces stay for {', '.join(languages)}")
     about, weights = with_table(checkpoint, checkpoint.weights[TABLE][kept], languages)
     with TemporaryDirectory() as name:
-        folder = Path(name)
-        (folder / TOKENIZER).write_bytes(_vocabulary_of(vocabulary, kept))
-        if checkpoint.validation.exists():
-            shutil.copyfile(checkpoint.validation, folder / VALIDATION)
-        yield Checkpoint(folder, about, weights, checkpoint.given)
+        tokenizer = Path(name) / TOKENIZER
+        tokenizer.write_bytes(_vocabulary_of(vocabulary, kept))
+        yield replace(checkpoint, about=about, weights=weights, vocabulary=tokenizer)
 
 
 def count_pieces(checkpoint: Checkpoint, languages: Sequence[str], sample: Path) -> NDArray[np.int64]:
@@ -208,7 +198,7 @@ def count_pieces(checkpoint: Checkpoint, languages: Sequence[str], sample: Path)
     unknown = [language for language in languages if language not in checkpoint.languages]
     if unknown:
         known = ", ".join(checkpoint.languages)
-        raise DataError(f"{checkpoint.given}: has no language {', '.join(unknown)}; it has {known}")
+        raise DataError(f"{checkpoint.path}: has no language {', '.join(unknown)}; it has {known}")
     tokenizer = checkpoint.load_tokenizer()
     counts = np.zeros(len(tokenizer), np.int64)
     total = 0

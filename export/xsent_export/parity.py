@@ -17,11 +17,11 @@ from numpy.typing import NDArray
 from xsent.bundle import OTHER, Bundle
 from xsent.encoder import LongSentenceWarning, SentenceEncoder, UnknownTextWarning
 from xsent.errors import DataError, ParityError
-from xsent.evaluation.translation import DIRECTIONS, languages_of, tatoeba
 from xsent.files.text import read_fields
 from xsent.open_model import SupportsEncode
-from xsent_export.options import Budget, BundleSpec, ExportOptions
-from xsent_export.quantization import rounding_error, weight_limit
+from xsent.similarity import Floats
+from xsent_export.options import Budget, BundleSpec, ExportOptions, Precision
+from xsent_export.quantization import NIBBLE_LIMIT, TABLE_LIMIT, WEIGHT_LIMIT, block_size
 from xsent_train.checkpoint import BundleWeights, Checkpoint, CheckpointEncoder
 from xsent_train.model import Encoder
 
@@ -29,17 +29,15 @@ T = TypeVar("T")
 Pairs = Mapping[str, Sequence[tuple[str, str]]]  # language to (English, translation)
 
 MAX_PAIRS = 1000  # a language; one more wrong answer is then 0.05 points of P@1
+# Limits that stand for the accuracy of weights that are no integers.
+FLOAT_LIMIT = 2**20  # float32
+HALF_LIMIT = 2**10  # float16, which has 11 bits
+MATRICES = ("qkv.weight", "attention_out.weight", "ffn_in.weight", "ffn_out.weight")
 MOST_STEPS = 0.51  # that rounding may move a row of weights; more than 0.5, as the scales are rounded too
 # What to do about an export that costs too much.
 EXACT = "--fp32 keeps the trained weights"
 ADVICE = {"int4-table": "--int8 keeps 8 bits for the table"}  # by precision; EXACT for the others
 MORE_PIECES = "a larger --sample keeps more pieces"
-TATOEBA = {  # columns of its table, and the scores that they show
-    "xx→en trained": "xx_en_before",
-    "xx→en bundle": "xx_en_after",
-    "en→xx trained": "en_xx_before",
-    "en→xx bundle": "en_xx_after",
-}
 # Golden sentences cover what differs between machines: scripts, signs, case, bytes outside the vocabulary, length.
 GOLDEN = (
     "The cat sleeps.",
@@ -78,8 +76,6 @@ class Parity:
     budget: Budget
     # P@1 of all layers, dimensions and pieces by language, if the bundle holds fewer of them.
     whole: Mapping[str, float] = field(default_factory=dict)
-    # P@1 of Tatoeba by language, before and after, in both directions, if measured.
-    tatoeba: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     # Agreement of each smaller depth with all layers, see `measure_depths`.
     depths: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     openvino: Mapping[str, object] = field(default_factory=dict)  # the same measurements of OpenVINO's files
@@ -135,17 +131,6 @@ class Parity:
             for language, m in self.languages.items()
         ]
 
-    def tatoeba_rows(self) -> list[dict[str, object]]:
-        """The Tatoeba scores for a table, one row a language and one for the mean; none if not measured."""
-        scores = {**self.tatoeba}
-        if scores:
-            every = self.tatoeba.values()
-            scores["mean"] = {key: sum(score[key] for score in every) / len(every) for key in TATOEBA.values()}
-        return [
-            {"language": language, **{column: f"{score[key]:.2f}" for column, key in TATOEBA.items()}}
-            for language, score in scores.items()
-        ]
-
     def depth_rows(self) -> list[dict[str, object]]:
         """The agreement of each smaller depth with all layers for a table, one row a depth."""
         return [
@@ -156,42 +141,39 @@ class Parity:
     def as_json(self) -> dict[str, object]:
         """The `parity` field of a manifest."""
         languages = {language: asdict(measured) for language, measured in self.languages.items()}
-        extra = {"whole": self.whole, "tatoeba": self.tatoeba, "depths": self.depths, "openvino": self.openvino}
+        extra = {"whole": self.whole, "depths": self.depths, "openvino": self.openvino}
         measured = {name: dict(scores) for name, scores in extra.items() if scores}
         return {"languages": languages, "tolerance": asdict(self.budget), **measured}
 
 
-@dataclass(frozen=True)
-class Agreement:
-    """The cosines between the vectors of an exported teacher and of the original over some sentences."""
-
-    sentences: int
-    cosine_mean: float
-    cosine_min: float
-
-
 def check_bundle(
-    folder: Path, spec: BundleSpec, checkpoint: Checkpoint, *, pruned: bool, pairs: Pairs, options: ExportOptions
+    exported: SentenceEncoder,
+    encoder: Encoder,
+    spec: BundleSpec,
+    checkpoint: Checkpoint,
+    *,
+    pruned: bool,
+    pairs: Pairs,
+    options: ExportOptions,
 ) -> Parity:
-    """Compare a bundle with the checkpoint; raises ParityError if it lost more than the budget.
+    """Compare a bundle with its encoder and the checkpoint; raises ParityError if it lost more than the budget.
 
     The checkpoint has pieces that a `pruned` bundle lacks.
     """
-    encoder = SentenceEncoder(folder)
-    depths = encoder.bundle.depths
+    check_weights(encoder, spec, exported.bundle)
+    folder = exported.bundle.path
+    depths = exported.bundle.depths
     trained = {depth: CheckpointEncoder(checkpoint, depth=depth, dim=spec.dim) for depth in depths}
     config = checkpoint.config
     is_part = pruned or (spec.num_layers, spec.dim) != (config.num_layers, config.dim)
     whole = CheckpointEncoder(checkpoint) if is_part else None
     advice = MORE_PIECES if pruned else ADVICE.get(spec.precision, EXACT)
-    parity = measure_parity(trained[spec.num_layers], encoder, pairs, spec.budget, whole)
+    parity = measure_parity(trained[spec.num_layers], exported, pairs, spec.budget, whole)
     parity.check(advice=advice)
     shallower = {depth: SentenceEncoder(folder, layers=depth) for depth in depths[:-1]}
     for depth, shallow in shallower.items():
         measure_parity(trained[depth], shallow, pairs, spec.budget).check(f" with layers={depth}", advice)
-    parity = replace(parity, depths=measure_depths(encoder, shallower, pairs))
-    if options.tatoeba is not None:
-        parity = replace(parity, tatoeba=measure_tatoeba(trained[spec.num_layers], encoder, options.tatoeba))
+    parity = replace(parity, depths=measure_depths(exported, shallower, pairs))
     if options.format == "openvino":
         # Its scales are calibrated on every other pair.
         others = {language: sides[::2] for language, sides in pairs.items()}
@@ -216,6 +198,32 @@ def check_weights(encoder: Encoder, spec: BundleSpec, bundle: Bundle) -> None:
                 f"the exported encoder differs too much from the trained one: {name} by {steps:.2f} steps of "
                 f"rounding (at most {MOST_STEPS}); nothing was written; {EXACT}"
             )
+
+
+def weight_limit(precision: Precision, weight: str) -> int:
+    """The largest integer that a weight of the encoder is rounded to, by its name."""
+    if precision == "float32":
+        return FLOAT_LIMIT
+    if weight == "table.weight":
+        return NIBBLE_LIMIT if precision == "int4-table" else TABLE_LIMIT
+    if weight.startswith("readouts.") and weight.endswith(".weight"):
+        return HALF_LIMIT
+    return WEIGHT_LIMIT if weight.endswith(MATRICES) else FLOAT_LIMIT
+
+
+def rounding_error(trained: Floats, kept: Floats, limit: int) -> float:
+    """The difference of exported weights to the trained ones: the root mean square of the worst row, in its steps.
+
+    A step is the row's largest number divided by `limit`, so that rounding to -limit..limit is off by half a step at
+    most. In 4 bits a block counts as a row. A 1-D array is treated as one row. NaN if a number is not finite.
+    """
+    four_bits = limit == NIBBLE_LIMIT
+    width = block_size(trained.shape[-1]) if four_bits else trained.shape[-1]
+    trained, kept = trained.reshape(-1, width), kept.reshape(-1, width)
+    least = np.finfo(np.float16 if four_bits else np.float32).tiny  # the smallest scale
+    steps = np.maximum(np.abs(trained).max(axis=1, keepdims=True) / limit, least)
+    with np.errstate(invalid="ignore", over="ignore"):
+        return float(np.sqrt(np.square((kept - trained) / steps).mean(axis=1)).max())
 
 
 def measure_parity(
@@ -268,17 +276,6 @@ def measure_depths(
     return agreement
 
 
-def measure_tatoeba(before: CheckpointEncoder, after: SentenceEncoder, folder: Path) -> dict[str, dict[str, float]]:
-    """Tatoeba scores by language, before and after, in both directions."""
-    languages = languages_of(after, folder)
-    encoders: dict[str, SupportsEncode] = {"before": before, "after": after}
-    measured = {when: tatoeba(encoder, folder, languages).scores for when, encoder in encoders.items()}
-    return {
-        language: {f"{way}_{when}": scores[language][way] for way in DIRECTIONS for when, scores in measured.items()}
-        for language in languages
-    }
-
-
 def _encode(encoder: SupportsEncode, pairs: Sequence[tuple[str, str]]) -> list[NDArray[np.float32]]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", LongSentenceWarning)  # both encoders cut it after the same tokens
@@ -306,7 +303,7 @@ def held_out_pairs(checkpoint: Checkpoint, gate_data: Path | None) -> Pairs:
     file = gate_data or checkpoint.validation
     if gate_data is None and not file.is_file():
         raise DataError(
-            f"{checkpoint.given}: has no held-out pairs to measure with; name a file of pairs by --gate-data, lines of "
+            f"{checkpoint.path}: has no held-out pairs to measure with; name a file of pairs by --gate-data, lines of "
             "source, language, English, translation with tabs between, made of such as tatoeba.org offers"
         )
     pairs = read_pairs(file)

@@ -25,9 +25,10 @@ from torch import Tensor, nn
 from xsent.backends.numpy import quantize
 from xsent.similarity import Floats
 from xsent.tokenizer import Tokenizer
-from xsent_export.options import BundleSpec, Precision
-from xsent_train.checkpoint import SMOOTHING, Checkpoint, to_tokens
+from xsent_export.options import BundleSpec
+from xsent_train.checkpoint import SMOOTHING, Checkpoint
 from xsent_train.model import Encoder
+from xsent_train.tokens import to_tokens
 
 TABLE_LIMIT = 127
 # Two products of an unsigned 8-bit activation and a weight are added in 16 bits on CPUs without VNNI
@@ -36,12 +37,7 @@ WEIGHT_LIMIT = 64
 
 DAMPING = 0.01  # share of the mean variance of the inputs, as in GPTQ: directions that the text lacks count a little
 
-# The accuracy of weights that are no integers, as the number of steps that it stands for.
-FLOAT_LIMIT = 2**20  # float32
-HALF_LIMIT = 2**10  # float16, which has 11 bits
-
 NIBBLE_LIMIT = 7
-MATRICES = ("qkv.weight", "attention_out.weight", "ffn_in.weight", "ffn_out.weight")
 BLOCK = 64  # numbers of a row that share a scale in 4 bits
 # Shares of a block's largest number that are tried as its limit: clipping it makes the rest finer.
 SHRINK = np.linspace(0.7, 1.0, 13, dtype=np.float32)
@@ -94,32 +90,6 @@ def quantize_nibbles(table: Floats) -> tuple[NDArray[np.uint8], NDArray[np.float
 def block_size(dim: int) -> int:
     """Numbers of a row of `dim` that share a scale in 4 bits: `BLOCK`, or all if that does not divide it."""
     return dim if dim % BLOCK else BLOCK
-
-
-def weight_limit(precision: Precision, weight: str) -> int:
-    """The largest integer that a weight of the encoder is rounded to, by its name."""
-    if precision == "float32":
-        return FLOAT_LIMIT
-    if weight == "table.weight":
-        return NIBBLE_LIMIT if precision == "int4-table" else TABLE_LIMIT
-    if weight.startswith("readouts.") and weight.endswith(".weight"):
-        return HALF_LIMIT
-    return WEIGHT_LIMIT if weight.endswith(MATRICES) else FLOAT_LIMIT
-
-
-def rounding_error(trained: Floats, kept: Floats, limit: int) -> float:
-    """The difference of exported weights to the trained ones: the root mean square of the worst row, in its steps.
-
-    A step is the row's largest number divided by `limit`, so that rounding to -limit..limit is off by half a step at
-    most. In 4 bits a block counts as a row. A 1-D array is treated as one row. NaN if a number is not finite.
-    """
-    four_bits = limit == NIBBLE_LIMIT
-    width = block_size(trained.shape[-1]) if four_bits else trained.shape[-1]
-    trained, kept = trained.reshape(-1, width), kept.reshape(-1, width)
-    least = np.finfo(np.float16 if four_bits else np.float32).tiny  # the smallest scale
-    steps = np.maximum(np.abs(trained).max(axis=1, keepdims=True) / limit, least)
-    with np.errstate(invalid="ignore", over="ignore"):
-        return float(np.sqrt(np.square((kept - trained) / steps).mean(axis=1)).max())
 
 
 def _best_scales(blocks: Floats) -> tuple[Floats, NDArray[np.float16]]:
@@ -212,7 +182,7 @@ def calibrate(encoder: Encoder, sentences: Sequence[Sequence[int]]) -> Activatio
     linears = {name.replace("layers.", "layer"): part for name, part in modules if isinstance(part, nn.Linear)}
     with _recorded_inputs(linears) as recorded:
         for ids in sentences[:: -(-len(sentences) // SENTENCES)]:
-            encoder(to_tokens([ids], encoder))
+            encoder(to_tokens([ids], encoder.config.max_length))
     smoothing = {}
     moments = {}
     for name, linear in linears.items():

@@ -15,7 +15,7 @@ from xsent.errors import BundleError, MissingExtraError
 # folder and returns an object with `encode(sentences)`, or None if the folder is not of its kind.
 OPENERS = {
     "checkpoint": "xsent_train.checkpoint:open_encoder",
-    "teacher": "xsent_train.teacher.int8:open_int8_teacher",
+    "teacher": "xsent_train.teacher.teacher:open_int8_teacher",
     "sentence-transformers": "xsent_train.teacher.bert:open_sentence_transformer",
 }
 # Files that tell such folders.

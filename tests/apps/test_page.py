@@ -9,7 +9,7 @@ import pytest
 from browsing import complaints_of, expect, listening, needs_chromium, open_page, playwright, started_browser
 from texts import NOTES
 
-from experiments.same_answers import ASK
+from experiments.notes import ASK
 from xsent import Hit, SearchIndex, SentenceEncoder, build_index
 from xsent_apps.notes.passages import passages
 from xsent_apps.web import STATIC, Site, open_server

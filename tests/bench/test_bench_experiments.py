@@ -1,22 +1,28 @@
 """Experiments that are run by hand, at a small scale: each prints its table, or says in one line what is wrong."""
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from types import ModuleType
 
 import pytest
+import typer
 from commands import is_one_line, write_lines
 from toy_documents import ToyEncoder, toy_documents
-from typer.testing import CliRunner
+from typer.testing import CliRunner, Result
 
-from experiments import noise, notes, parallel, roofline, serving, sharing, stores, stream, zero_shot
+from experiments import endurance, noise, notes, parallel, serving, stores, zero_shot
 from experiments.noise import KINDS
 from xsent import SentenceEncoder
-from xsent.bundle import Bundle
 from xsent.errors import DataError
 
 LINES = {code: [line for document in toy_documents(code, 20) for line in document] for code in ("en", "fr")}
+
+
+def invoke(experiment: Callable[..., None], *arguments: object) -> Result:
+    """Run an experiment as its script does."""
+    app = typer.Typer()
+    app.command()(experiment)
+    return CliRunner().invoke(app, list(map(str, arguments)))
 
 
 def cells(text: str) -> list[list[str]]:
@@ -29,24 +35,25 @@ def cells(text: str) -> list[list[str]]:
 @pytest.mark.parametrize(
     ("experiment", "arguments", "heading", "rows"),
     [
-        (stream, ["--number", "200"], "after | open files | sentences/s | cpu, ms | held, MiB", 10),
-        (serving, ["--requests", "20", "--clients", "2"], "how | sentences/s | p50, ms | p95, ms | p99, ms", 3),
-        (sharing, ["--processes", "2"], "backend | processes | private, MiB | shared, MiB | table, MiB", 2),
+        (endurance.stream, ["--number", "200"], "after | open files | sentences/s | cpu, ms | held, MiB", 10),
+        (serving.serving, ["--requests", "20", "--clients", "2"], "how | sentences/s | p50, ms | p95, ms | p99, ms", 3),
+        (endurance.sharing, ["--processes", "2"], "backend | processes | private, MiB | shared, MiB | table, MiB", 2),
     ],
 )
 def test_an_experiment_prints_its_table(
     mini_bundle: Path,
     monkeypatch: pytest.MonkeyPatch,
-    experiment: ModuleType,
+    experiment: Callable[..., None],
     arguments: Sequence[str],
     heading: str,
     rows: int,
 ) -> None:
-    if experiment is sharing and not Path("/proc/self/smaps").exists():
+    if experiment is endurance.sharing and not Path("/proc/self/smaps").exists():
         pytest.skip("the system does not say what is shared")
     monkeypatch.setattr(serving, "REQUESTS", 5)
-    monkeypatch.setattr(experiment, "sentences", lambda number: ["Anna sees Boris."] * number, raising=False)
-    result = CliRunner().invoke(experiment.app, [str(mini_bundle), *arguments])
+    for module in (endurance, serving):
+        monkeypatch.setattr(module, "sentences", lambda number: ["Anna sees Boris."] * number)
+    result = invoke(experiment, mini_bundle, *arguments)
     assert result.exit_code == 0, result.output
     lines = result.stdout.splitlines()
     assert lines[0].startswith(f"| {heading} |") and len(cells(result.stdout)) == 2 + rows
@@ -55,25 +62,24 @@ def test_an_experiment_prints_its_table(
 def test_stores_are_measured_without_missing_packages(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ["lancedb", "lancedb.index"]:  # another test may have imported them
         monkeypatch.setitem(sys.modules, name, None)
-    run = CliRunner()
-    result = run.invoke(stores.app, ["--rows", "1000", "--stores", "memory,disk"])
+    result = invoke(stores.stores, "--rows", 1000, "--stores", "memory,disk")
     assert [line.split()[2:4] for line in result.stdout.splitlines()] == [
         *(["store", "MiB"], ["memory", "1"], ["disk", "1"])
     ]
     for names, message in [("disk,database", "pip install 'xsent[database]'"), ("drum", "must be one of memory, disk")]:
-        refused = run.invoke(stores.app, ["--stores", names])
+        refused = invoke(stores.stores, "--stores", names)
         assert refused.exit_code == 1 and is_one_line(refused.stderr) and message in refused.stderr
 
 
-@pytest.mark.parametrize("experiment", [stream, serving, sharing, roofline], ids=lambda module: module.__name__)
-def test_a_missing_bundle_is_one_line(experiment: ModuleType) -> None:
-    result = CliRunner().invoke(experiment.app, ["no/such/bundle"])
+@pytest.mark.parametrize("experiment", [endurance.stream, endurance.sharing, serving.serving])
+def test_a_missing_bundle_is_one_line(experiment: Callable[..., None]) -> None:
+    result = invoke(experiment, "no/such/bundle")
     assert result.exit_code == 1 and is_one_line(result.stderr)
 
 
 def test_every_stretch_of_a_stream_has_different_sentences_of_the_same_lengths() -> None:
-    size = stream.BEGINNINGS
-    texts = list(stream.different_sentences(2 * size))
+    size = endurance.BEGINNINGS
+    texts = list(endurance.different_sentences(2 * size))
     assert len(set(texts)) == 2 * size and sum(map(len, texts[:size])) == sum(map(len, texts[size:]))
 
 
@@ -122,12 +128,12 @@ def test_lines_and_duplicates_are_looked_for(mini_bundle: Path, folder: Path) ->
 @pytest.mark.filterwarnings("ignore::xsent.UnknownTextWarning")
 def test_noise_is_measured_as_it_is_and_cleaned(tmp_path: Path) -> None:
     write_lines(tmp_path / "en-de.tsv", ["The cat sleeps.\tDie Katze schläft.", "It rains.\tEs regnet."])
-    result = CliRunner().invoke(noise.app, [str(tmp_path), "--languages", "de"])
+    result = invoke(noise.noise, tmp_path, "--languages", "de")
     assert result.exit_code == 0, result.output
     found = {row[0]: row[1:] for row in cells(result.stdout)}
     assert found["none"] == ["100.0", "+0.0", "100.0", "+0.0"] and len(found) == 2 + len(KINDS)
     assert found["ANSI colours"][2:] == ["100.0", "+0.0"]
-    missing = CliRunner().invoke(noise.app, [str(tmp_path), "--languages", "fr"])
+    missing = invoke(noise.noise, tmp_path, "--languages", "fr")
     assert missing.exit_code == 1 and is_one_line(missing.stderr)
 
 
@@ -137,14 +143,14 @@ def test_questions_to_a_folder_are_counted(mini_bundle: Path, tmp_path: Path) ->
     (tmp_path / "notes" / "b.md").write_text("Clara\n")
     asked = ["kind\tlanguage\tquestion\tfile\tanswer", "plain\ten\tAnna sees Boris\tBoris.md\tAnna sees Boris"]
     questions = write_lines(tmp_path / "questions.tsv", [*asked, "other\tfr\tClara\tb.md\tnowhere"])
-    call = [str(tmp_path / "notes"), str(questions), "--model", str(mini_bundle), "--missed"]
-    result = CliRunner().invoke(notes.app, call)
+    call = [tmp_path / "notes", questions, "--model", mini_bundle, "--missed"]
+    result = invoke(notes.answers, *call)
     assert result.exit_code == 0, result.output
     lines = [line.split() for line in result.stdout.splitlines()]
     assert lines[1][:2] == ["all", "2"] and lines[1][2:] == ["50.0"] * 9
     assert [line[0] for line in lines[1:]] == ["all", "plain", "other", "en", "fr", "other"]
     write_lines(questions, ["a", "b"])
-    result = CliRunner().invoke(notes.app, call)
+    result = invoke(notes.answers, *call)
     assert result.exit_code == 1 and is_one_line(result.stderr) and "questions.tsv:2: 1 columns" in result.stderr
 
 
@@ -160,27 +166,9 @@ def test_labels_by_description_and_by_training(
         for name in ("train", "test"):
             write_lines(tmp_path / language / f"{name}.tsv", ["index_id\tcategory\ttext", *rows])
     monkeypatch.setattr(zero_shot, "NUMBERS", (0, 4))
-    call = [str(tmp_path), "--model", str(mini_bundle)]
-    result = CliRunner().invoke(zero_shot.app, call)
+    result = invoke(zero_shot.zero_shot, tmp_path, "--model", mini_bundle)
     assert result.exit_code == 0, result.output
     found = [line.split() for line in result.stdout.splitlines()[1:]]
     assert [row[:2] for row in found] == [["0", "description"], ["4", "description"], ["4", "training"]]
     assert all(0 <= float(share) <= 100 for row in found for share in row[2:])
     assert found[2][2] == "100.0"
-
-
-@pytest.mark.filterwarnings("ignore::xsent.LongSentenceWarning")
-def test_a_share_of_the_peak_by_hand(mini_bundle: Path, deep_bundle: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    # Two layers of 32 x (96 + 32 + 64) + 64 x 32 weights, and attention of 7 x 7 x 32, twice: 5 tokens in their frame.
-    whole = 2 * 7 * 2 * (32 * 96 + 32 * 32 + 32 * 64 + 64 * 32) + 2 * 4 * 49 * 32
-    mini = Bundle.open(mini_bundle)
-    assert [roofline.operations(Bundle.open(deep_bundle, n), 5) for n in (0, 1, 2)] == [0, whole / 2, whole]
-    with monkeypatch.context() as patch:
-        patch.setattr(roofline, "time_each", lambda run, inputs, least: [0.5])
-        assert roofline.share_of_peak(mini, lambda: 64_000.0, 5) == pytest.approx(whole / 0.5 / 64_000)
-    assert roofline.float_peak(rounds=1) > 0 and roofline.bandwidth(numbers=1000, rounds=1) > 0
-    for name, value in (("int8_peak", 1e12), ("float_peak", 1e12), ("bandwidth", 7.0)):
-        monkeypatch.setattr(roofline, name, lambda value=value: value)
-    found = roofline.shares(mini, mini)
-    assert list(found) == ["tokenisation, %", "int8 peak, %", "float peak, %", "memory, GiB/s"]
-    assert all(0 < found[share] < 100 for share in ("tokenisation, %", "int8 peak, %")) and found["memory, GiB/s"] == 7

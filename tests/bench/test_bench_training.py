@@ -7,6 +7,7 @@ from pathlib import Path
 from unittest import mock
 
 import pytest
+import typer
 from typer.testing import CliRunner
 
 from experiments import training
@@ -40,8 +41,10 @@ def test_bad_numbers(text: str, message: str) -> None:
 def test_every_depth_and_batch_size_is_a_row(tmp_path: Path) -> None:
     small = TrainingSpec(str(tmp_path), steps=6, pairs=3000, words=200, vocabulary=500, dim=16)
     with mock.patch.object(training, "TrainingSpec", lambda folder, **settings: replace(small, **settings)):
+        app = typer.Typer()
+        app.command()(training.training)
         options = ["--out", str(tmp_path), "--layers", "0,1", "--batches", "8", "--device", "cpu"]
-        result = CliRunner().invoke(training.app, options)
+        result = CliRunner().invoke(app, options)
     assert result.exit_code == 0, result.output
     lines = result.stdout.splitlines()
     rows = [line.split(" | ") for line in lines if line.startswith(("| 0 | 8 | CPU |", "| 1 | 8 | CPU |"))]

@@ -10,8 +10,14 @@ from xsent import DataError, SentenceEncoder
 from xsent.bundle import builtin_path
 from xsent.tokenizer import Tokenizer
 from xsent_export.export import export
-from xsent_export.formats.gguf import LlamaEncoder, write_gguf
-from xsent_export.formats.unigram import odd_strings, read_charsmap, unigram_model, write_charsmap
+from xsent_export.formats.gguf import (
+    LlamaEncoder,
+    odd_strings,
+    read_charsmap,
+    unigram_model,
+    write_charsmap,
+    write_gguf,
+)
 from xsent_export.options import BundleSpec, ExportOptions
 from xsent_train.checkpoint import Checkpoint, CheckpointEncoder, load_checkpoint
 from xsent_train.data.vocabulary import ModelProto

@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 from xsent.errors import DataError
 from xsent.similarity import cosine_similarity
 from xsent_export import graph
-from xsent_export.graph import EncoderGraph, write_batch_graph
+from xsent_export.graph import BatchGraph, EncoderGraph
 from xsent_export.options import BundleSpec, Precision
-from xsent_train.checkpoint import to_tokens
+from xsent_train.tokens import to_tokens
 
 Vectors = NDArray[np.float32]
 SENTENCES = [[1, 2, 3], [4], [5, 6, 7, 8, 9, 10, 11], []]
@@ -48,7 +48,7 @@ def test_a_bundle_has_the_vectors_of_the_encoder_and_of_its_parts(
         for length in (1, 2, 7, 64):
             ids = (np.arange(length) * 7 % encoder.config.vocab_size).astype(np.int64)
             with torch.inference_mode():
-                trained = encoder.first(num_layers)(to_tokens([ids.tolist()], encoder))[:, :dim].numpy()
+                trained = encoder.first(num_layers)(to_tokens([ids.tolist()]))[:, :dim].numpy()
             (exported,) = session.run(["sentence_embedding"], {"input_ids": ids[None]})
             assert exported.shape == (1, dim) and exported.dtype == np.float32
             if precision == "float32":
@@ -85,9 +85,10 @@ def test_a_batch_has_the_vectors_of_the_encoder(
     num_layers: int, dim: int, activation: str, make_encoder: MakeEncoder, tmp_path: Path
 ) -> None:
     encoder = make_encoder(num_layers=num_layers, activation=activation)
-    write_batch_graph(encoder.first(num_layers), BundleSpec(num_layers, dim, "float32"), tmp_path / "model.onnx")
+    spec = BundleSpec(num_layers, dim, "float32")
+    BatchGraph(encoder.first(num_layers), spec).write_file(tmp_path / "model.onnx")
     with torch.inference_mode():
-        expected = encoder(to_tokens(SENTENCES, encoder))[:, :dim].numpy()
+        expected = encoder(to_tokens(SENTENCES))[:, :dim].numpy()
     first, last = encoder.config.first, encoder.config.last  # as a tokenizer adds them for layers
     ids = [[first, *sentence, last] for sentence in SENTENCES] if num_layers else SENTENCES
     np.testing.assert_allclose(run_batch(tmp_path / "model.onnx", ids), expected, rtol=1e-5, atol=1e-5)
@@ -99,7 +100,7 @@ def test_in_a_batch_neither_padding_nor_other_sentences_move_a_vector(
 ) -> None:
     encoder = make_encoder()
     path = tmp_path / "model.onnx"
-    write_batch_graph(encoder, BundleSpec.whole(encoder.config, precision), path)
+    BatchGraph(encoder, BundleSpec.whole(encoder.config, precision)).write_file(path)
     batch = run_batch(path, SENTENCES, padding=5)
     for sentence, vector in zip(SENTENCES[:3], batch, strict=False):
         np.testing.assert_allclose(run_batch(path, [sentence])[0], vector, atol=1e-6)
@@ -114,9 +115,9 @@ def test_a_batch_graph_is_one_file_of_standard_operators(
     with monkeypatch.context() as context:
         context.setattr(graph, "MOST_BYTES", 1000)
         with pytest.raises(DataError, match="do not fit into one ONNX file"):
-            write_batch_graph(encoder, BundleSpec.whole(encoder.config), path)
+            BatchGraph(encoder, BundleSpec.whole(encoder.config)).write_file(path)
     assert not list(tmp_path.iterdir())
-    write_batch_graph(encoder, BundleSpec.whole(encoder.config), path)
+    BatchGraph(encoder, BundleSpec.whole(encoder.config)).write_file(path)
     assert list(tmp_path.iterdir()) == [path]
     model = onnx.load(path)
     onnx.checker.check_model(model, full_check=True)

@@ -41,7 +41,7 @@ def test_only_trained_parts_can_be_kept(checkpoint: Checkpoint) -> None:
     ("options", "message"),
     [
         ({"languages": ["en"]}, "--languages and --sample belong together"),
-        ({"format": "onnx", "tatoeba": Path("t"), "force": True}, "--tatoeba, --force: not for --format onnx"),
+        ({"format": "onnx", "force": True}, "--force: not for --format onnx"),
     ],
 )
 def test_options_that_contradict_each_other(options: dict[str, Any], message: str) -> None:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from xsent.encoder import SentenceEncoder
 from xsent.errors import DataError, ParityError
 from xsent_export import graph
-from xsent_export.export import export_checkpoint
+from xsent_export.export import export
 from xsent_export.options import Budget, ExportOptions, Precision
 from xsent_export.parity import LanguageParity, Parity, measure_parity, read_pairs
 from xsent_train.checkpoint import load_checkpoint
@@ -72,7 +72,7 @@ def test_few_pairs_are_said() -> None:
 def test_of_a_table_in_4_bits_the_table_is_to_blame(mini_checkpoint: Path, tmp_path: Path) -> None:
     options = ExportOptions(precision="int4-table", least_cosine=0.9999)
     with pytest.raises(ParityError, match=r"mean cosine .*; --int8 keeps 8 bits for the table; de: P@1 of 9 pairs"):
-        export_checkpoint(load_checkpoint(mini_checkpoint), tmp_path / "out", options)
+        export(load_checkpoint(mini_checkpoint), tmp_path / "out", options)
 
 
 def test_long_sentences_are_cut_on_both_sides_without_a_word(encoder: SentenceEncoder) -> None:
@@ -115,7 +115,7 @@ def test_coarser_weights_are_refused_whatever_cosines_say(
     options = ExportOptions(precision=precision, least_cosine=0, tolerance=100)
     message = r"(table|layers\.0\.qkv)\.weight by \d+\.\d\d steps of rounding \(at most 0\.51\); nothing was written"
     with pytest.raises(ParityError, match=message):
-        export_checkpoint(load_checkpoint(mini_checkpoint), tmp_path / "out", options)
+        export(load_checkpoint(mini_checkpoint), tmp_path / "out", options)
     assert not list(tmp_path.iterdir())
 
 

@@ -12,6 +12,7 @@ from xsent.backends.numpy import unpack_rows
 from xsent.similarity import cosine_similarity
 from xsent_export.graph import EncoderGraph
 from xsent_export.options import BundleSpec
+from xsent_export.parity import rounding_error
 from xsent_export.quantization import (
     NOTHING,
     TABLE_LIMIT,
@@ -23,11 +24,10 @@ from xsent_export.quantization import (
     quantize_columns,
     quantize_nibbles,
     quantize_rows,
-    rounding_error,
     smoothing_factors,
 )
-from xsent_train.checkpoint import to_tokens
 from xsent_train.model import Encoder
+from xsent_train.tokens import to_tokens
 
 
 def test_rows_have_a_scale_each() -> None:
@@ -143,7 +143,7 @@ def error(encoder: Encoder, folder: Path, stats: ActivationStats) -> float:
     sines = []
     for ids in (list(range(length)) for length in (1, 2, 7, 50)):
         with torch.inference_mode():
-            trained = encoder(to_tokens([ids], encoder)).numpy()
+            trained = encoder(to_tokens([ids])).numpy()
         (exported,) = session.run(["sentence_embedding"], {"input_ids": np.array([ids])})
         sines.append(np.sqrt(1 - min(1.0, cosine_similarity(trained, exported)[0, 0]) ** 2))
     return max(sines)

@@ -11,21 +11,21 @@ from tiny_bert import WIDTH
 from trainings import export_command
 
 from xsent.errors import BundleError, DataError, ParityError
-from xsent_export import teacher as exporting
+from xsent_export import export as exporting
+from xsent_export.export import export
 from xsent_export.options import ExportOptions
-from xsent_export.teacher import export_teacher
 from xsent_train.teacher.bert import open_sentence_transformer
-from xsent_train.teacher.int8 import open_int8_teacher
-from xsent_train.teacher.teachers import open_teacher
+from xsent_train.teacher.teacher import open_int8_teacher, open_teacher
 
 pytest.importorskip("sentence_transformers")
 
+TEACHER = ExportOptions("teacher")
 TEXTS = ["The cat sleeps under the old tree.", "dog", "", "Never see a wet bird! " * 20]
 
 
 @pytest.fixture(scope="module")
 def exported(bert: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return export_teacher(bert, tmp_path_factory.mktemp("exported") / "out").path
+    return export(bert, tmp_path_factory.mktemp("exported") / "out", TEACHER).path
 
 
 def test_its_vectors_are_nearly_those_of_the_original(bert: Path, exported: Path, tmp_path: Path) -> None:
@@ -37,7 +37,7 @@ def test_its_vectors_are_nearly_those_of_the_original(bert: Path, exported: Path
     assert (vectors * original.encode(TEXTS)).sum(axis=1).min() > 0.99
     np.testing.assert_array_equal(teacher.encode(TEXTS[:1] * 100), np.repeat(vectors[:1], 100, axis=0))
     assert open_int8_teacher(bert) is None
-    result = export_teacher(bert, tmp_path / "out", ExportOptions("teacher", "float32"))
+    result = export(bert, tmp_path / "out", ExportOptions("teacher", "float32"))
     assert result.agreement is not None and result.agreement.cosine_min == 1
     exact = open_int8_teacher(result.path)
     assert exact is not None and len(exact.encode([])) == 0
@@ -75,15 +75,15 @@ def test_other_folders_are_refused_and_nothing_is_left(
 ) -> None:
     out = tmp_path / "out"
     with pytest.raises(BundleError, match="exists; name another folder"):
-        export_teacher(bert, tmp_path)
+        export(bert, tmp_path, TEACHER)
     with pytest.raises(DataError, match="whose layers can be taken over"):
-        export_teacher(mini_bundle, out)
+        export(mini_bundle, out, TEACHER)
     assert_refused(
         export_command(bert, out), "a model of sentence-transformers; --format teacher makes a teacher of it"
     )
     useless = export_command(bert, out, "--format", "teacher", "--layers", 2, "--force")
     assert_refused(useless, "--force, --layers: not for --format teacher")
-    monkeypatch.setattr(exporting, "LEAST", 1.01)
+    monkeypatch.setattr(exporting, "LEAST_COSINE", 1.01)
     with pytest.raises(ParityError, match=r"to the original's vectors, expected at least 1\.01"):
-        export_teacher(bert, out)
+        export(bert, out, TEACHER)
     assert not list(tmp_path.iterdir())

@@ -18,7 +18,7 @@ from xsent.errors import BackendError, BundleError, DataError
 from xsent.precision import pack_signs
 from xsent.similarity import unit_rows
 from xsent.verification import verify
-from xsent_export.export import export, export_checkpoint
+from xsent_export.export import export
 from xsent_export.graph import EncoderGraph
 from xsent_export.options import ExportOptions, Precision
 from xsent_train.checkpoint import CheckpointEncoder, checkpoint_from_bundle, load_checkpoint
@@ -170,11 +170,10 @@ def test_a_bundle_becomes_a_checkpoint_and_the_same_bundle_again(
 ) -> None:
     options = ExportOptions(precision=precision, least_cosine=0.9, **FEW)
     bundle = export(deep_checkpoint, tmp_path / "bundle", options).path
-    back = checkpoint_from_bundle(bundle, tmp_path / "back")
-    checkpoint = load_checkpoint(back)
+    checkpoint = checkpoint_from_bundle(bundle)
     assert checkpoint.config.depths == DEPTHS and f"spaces.{SPACE}" in checkpoint.weights
-    shutil.copy(deep_checkpoint / "validation.tsv", back)
-    again = export(back, tmp_path / "again", replace(options, precision=None))
+    pairs = deep_checkpoint / "validation.tsv"
+    again = export(bundle, tmp_path / "again", replace(options, precision=None, gate_data=pairs))
     assert again.fingerprint == Bundle.open(bundle).fingerprint
 
 
@@ -187,7 +186,7 @@ def test_a_part_has_the_depths_that_it_reaches(
     assert part.bundle.depths == DEPTHS[: depth + 1] and part.bundle.spaces == (SPACE,)
     whole = SentenceEncoder(deep_bundle, layers=depth)
     np.testing.assert_allclose(part.encode(TEXTS), whole.encode(TEXTS), atol=1e-5)
-    checkpoint_from_bundle(part.bundle.path, tmp_path / "back")
+    checkpoint_from_bundle(part.bundle.path)
     with pytest.raises(DataError, match="--layers 3 was not trained, 0 and 1 and 2 were"):
         export(deep_bundle, tmp_path / "none", ExportOptions(num_layers=3))
 
@@ -195,7 +194,7 @@ def test_a_part_has_the_depths_that_it_reaches(
 def test_fewer_numbers_cut_readouts_and_leave_no_other_space(deep_checkpoint: Path, tmp_path: Path) -> None:
     checkpoint = load_checkpoint(deep_checkpoint)
     trained = replace(checkpoint, about={**checkpoint.about, "trained": {"prefixes": [16, 32], "layers": []}})
-    bundle = export_checkpoint(trained, tmp_path / "out", ExportOptions(dim=16, precision="float32", **FEW)).path
+    bundle = export(trained, tmp_path / "out", ExportOptions(dim=16, precision="float32", **FEW)).path
     for depth in DEPTHS:
         encoder = SentenceEncoder(bundle, layers=depth)
         exact = CheckpointEncoder(checkpoint, depth=depth, dim=16).encode(TEXTS)
@@ -233,7 +232,7 @@ def test_sentence_transformers_reads_a_readout(depth: int, dim: int, deep_checkp
     checkpoint = load_checkpoint(deep_checkpoint)
     trained = replace(checkpoint, about={**checkpoint.about, "trained": {"prefixes": [16, 32], "layers": []}})
     options = ExportOptions("sentence-transformers", num_layers=depth, dim=dim, **FEW)
-    folder = export_checkpoint(trained, tmp_path / "out", options).path
+    folder = export(trained, tmp_path / "out", options).path
     model = library.SentenceTransformer(str(folder), device="cpu", local_files_only=True, trust_remote_code=False)
     assert [type(module).__name__ for module in model] == ["Transformer", "Pooling", "Dense", "Normalize"]
     exact = CheckpointEncoder(checkpoint, depth=depth, dim=dim).encode(TEXTS)

@@ -21,14 +21,13 @@ from trainings import command
 from xsent.bundle import TABLE, Bundle
 from xsent.errors import DataError, XsentError
 from xsent.files.text import read_fields
-from xsent_export.export import export, export_checkpoint
+from xsent_export.export import export
 from xsent_export.options import ExportOptions
 from xsent_train.checkpoint import Checkpoint, load_checkpoint
 from xsent_train.data.corpus import Pair
 from xsent_train.data.preparation import Sample, read_newcomer
 from xsent_train.language import Addition, LanguageComparison, OwnTeacher, add_language, compare_languages
-from xsent_train.teacher.teacher import Teacher
-from xsent_train.teacher.teachers import open_teacher
+from xsent_train.teacher.teacher import Teacher, open_teacher
 
 
 def say(language: str, names: Sequence[str]) -> str:
@@ -79,7 +78,7 @@ def test_a_table_of_4_bits_keeps_them_with_a_language_more(addition: Addition, t
     asked = ExportOptions(precision="int4-table", gate_data=pairs, tolerance=50)
     small = export(addition.model, tmp_path / "small", asked).path
     _, after = add_language(replace(addition, model=small, out=tmp_path / "run", pairs_seen=100), threads=1)
-    grown = export_checkpoint(after, tmp_path / "grown", replace(asked, precision=None, least_cosine=0.5)).path
+    grown = export(after, tmp_path / "grown", replace(asked, precision=None, least_cosine=0.5)).path
     assert Bundle.open(grown).precision == "int4-table"
     assert (grown / TABLE).read_bytes().startswith((small / TABLE).read_bytes())
 
@@ -106,7 +105,7 @@ def test_the_result_is_complete(added: tuple[Checkpoint, Checkpoint], addition: 
     new = read_newcomer(addition.pairs, "el", ["en", "fr", "de"], 0.03)
     read = {*new.text, *(sentence.english for sentence in new.kept)}
     assert len(read) > 1000 and not {text for pair in held_out for text in pair[2:]} & read
-    bundle = export_checkpoint(after, tmp_path / "bundle")
+    bundle = export(after, tmp_path / "bundle")
     card = (bundle.path / "README.md").read_text()
     assert "- Greek names (CC0)" in card
     assert "1. el: 250 steps, 32 pairs a step" in card

@@ -11,8 +11,8 @@ import torch
 from trainings import toy_store
 
 from xsent_train.data.batches import Batch, Batches, ahead
+from xsent_train.data.changes import Sides
 from xsent_train.data.store import Store
-from xsent_train.data.swaps import Sides
 from xsent_train.recipe import Objectives, StageConfig
 
 STAGE = StageConfig(

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from xsent_train.losses.distillation import (
+from xsent_train.losses import (
     FLAT,
     Whitening,
     contrastive_distil,

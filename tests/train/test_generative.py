@@ -9,7 +9,7 @@ import torch.nn.functional as F
 from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from xsent_train.losses.generative import (
+from xsent_train.losses import (
     Targets,
     generative_loss,
     sample_negatives,

@@ -20,8 +20,8 @@ from xsent.similarity import unit_rows
 from xsent_train.checkpoint import CheckpointEncoder, load_checkpoint
 from xsent_train.data.corpus import Pair, parse_line
 from xsent_train.recipe import TeacherConfig, load_recipe
-from xsent_train.teacher.teacher import Teacher
-from xsent_train.teacher.teachers import JoinedTeacher, Member, open_teacher
+from xsent_train.teacher.teacher import Teacher, open_teacher
+from xsent_train.teacher.teachers import JoinedTeacher, Member
 from xsent_train.trainer import Trainer
 
 DIM = 6

@@ -12,7 +12,7 @@ from tiny_bert import WIDTH
 
 from xsent.errors import DataError, MissingExtraError
 from xsent_train.teacher.bert import open_sentence_transformer
-from xsent_train.teacher.teachers import open_teacher
+from xsent_train.teacher.teacher import open_teacher
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from xsent_train.data.spellings import Spellings, mistype, other_spelling
+from xsent_train.data.changes import Spellings, mistype, other_spelling
 from xsent_train.tokens import Tokens, open_tokenizer
 
 

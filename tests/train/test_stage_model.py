@@ -7,11 +7,10 @@ from xsent_train import model as encoders
 from xsent_train.data.batches import Batch
 from xsent_train.data.masking import Labelled, hide
 from xsent_train.devices import launch
-from xsent_train.losses.contrastive import align
-from xsent_train.losses.distillation import Whitening, similarity_distil
-from xsent_train.losses.stage_model import TrainingModel
+from xsent_train.losses import Whitening, align, similarity_distil
 from xsent_train.model import ModelConfig
 from xsent_train.recipe import Objectives, StageConfig
+from xsent_train.stage_model import TrainingModel
 from xsent_train.tokens import Packing, Tokens, group_of
 
 PIECES, PAIRS, DIM, TEACHER_DIM = 40, 7, 16, 12

@@ -13,12 +13,12 @@ from tiny_bert import STEPS, write_tiny_bert
 from toy import toy_pairs
 from trainings import train, train_command
 
+from xsent_export.export import export
 from xsent_export.options import ExportOptions
-from xsent_export.teacher import export_teacher
 from xsent_train.checkpoint import CheckpointEncoder, load_checkpoint
 from xsent_train.recipe import load_recipe
 from xsent_train.teacher.bert import read_teacher
-from xsent_train.teacher.teachers import open_teacher
+from xsent_train.teacher.teacher import open_teacher
 from xsent_train.trainer import Trainer
 
 
@@ -108,7 +108,7 @@ def test_english_alone_is_drawn_with_a_teacher_alone(student: Path, bert: Path, 
 
 def test_the_8_bit_form_teaches_in_the_teachers_place(student: Path, bert: Path, tmp_path: Path) -> None:
     fast = tmp_path / "fast"
-    export_teacher(bert, fast, ExportOptions("teacher", "float32"))
+    export(bert, fast, ExportOptions("teacher", "float32"))
     short = student.with_name("short.toml")
     short.write_text(student.read_text().replace(f"steps = {STEPS}", "steps = 2"))
     code, _, err = train_command(short, tmp_path / "run", "--teacher", bert, "--fast-teacher", fast)

@@ -5,7 +5,7 @@ import pytest
 import sentencepiece as spm
 import torch
 
-from xsent_train.data.swaps import Swaps, swapped
+from xsent_train.data.changes import Swaps, swapped
 from xsent_train.tokens import Tokens
 
 # Pieces, how common they are, and where they lie: words and their translations together, nurses near teachers.

@@ -18,8 +18,7 @@ from xsent.errors import DataError
 from xsent_train.data.corpus import Pair
 from xsent_train.data.store import kept_pairs, tokenise
 from xsent_train.teacher import vectors as making
-from xsent_train.teacher.teacher import Teacher
-from xsent_train.teacher.teachers import open_teacher
+from xsent_train.teacher.teacher import Teacher, open_teacher
 from xsent_train.teacher.vectors import TeacherVectors, teacher_vectors
 
 DIM = 24

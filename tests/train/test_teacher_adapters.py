@@ -14,10 +14,9 @@ from tokenizers import Tokenizer, models, pre_tokenizers, processors
 from trainings import command, export_command
 
 from xsent.errors import DataError, MissingExtraError
-from xsent_train.checkpoint import to_tokens
 from xsent_train.teacher.bert import read_teacher
-from xsent_train.teacher.teachers import open_teacher
-from xsent_train.teacher.usem3 import open_usem3
+from xsent_train.teacher.teacher import open_teacher, open_usem3
+from xsent_train.tokens import to_tokens
 
 PIECES = ["<s>", "<pad>", "</s>", "<unk>", *"a o the cat sleeps under old tree dog Hund Katze query : .".split()]
 WIDTH, LAYERS, HEADS, INNER, ROWS, POSITIONS, TYPES = 64, 2, 4, 96, len(PIECES) + 3, 40, 2
@@ -108,7 +107,7 @@ def test_sentence_transformers_and_the_8_bit_form_read_it_alike(given: tuple[Pat
     teacher = read_teacher(folder)
     encoder = teacher.encoder(max_length=POSITIONS - 2)
     ids = [teacher.tokenizer.encode(text, add_special_tokens=False).ids for text in TEXTS]
-    ours = torch.nn.functional.normalize(encoder(to_tokens(ids, encoder)))
+    ours = torch.nn.functional.normalize(encoder(to_tokens(ids, encoder.config.max_length)))
     np.testing.assert_allclose(ours.numpy(), theirs, atol=1e-5)
     code, _, err = export_command(folder, quick, "--format", "teacher")
     assert code == 0, err

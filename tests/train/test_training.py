@@ -20,7 +20,7 @@ from trainings import COMMAND, arguments, assert_same_weights, kill_in_the_middl
 
 import xsent
 from xsent.errors import DataError, XsentError
-from xsent_export.export import export_checkpoint
+from xsent_export.export import export
 from xsent_train.checkpoint import (
     average_checkpoints,
     keep_layers,
@@ -152,10 +152,10 @@ def test_a_stage_starts_from_the_mean_of_earlier_ones(tmp_path: Path) -> None:
 
 
 def test_a_start_without_layers_fits_any_heads(recipe: Path, trained: Path) -> None:
-    other, run = load_recipe(recipe).model_copy(update={"num_heads": 4, "ffn_dim": 64}), trained.parents[1]
-    assert open_start(other, trained.parent / "table-0000150", run).step == 150
+    other = load_recipe(recipe).model_copy(update={"num_heads": 4, "ffn_dim": 64})
+    assert open_start(other, trained.parent / "table-0000150").step == 150
     with pytest.raises(DataError, match="num_heads = 2, the recipe 4; to start from it"):
-        open_start(other, trained, run)
+        open_start(other, trained)
 
 
 def test_a_corpus_of_invisible_characters_is_refused(tmp_path: Path) -> None:
@@ -231,7 +231,7 @@ def test_a_training_starts_from_a_model_and_its_vocabulary(
     text, again, table = recipe.read_text(), tmp_path / "again.toml", trained.parent / "table-0000150"
     start, other = table, trained
     if bundle:
-        start, other = (export_checkpoint(load_checkpoint(c), tmp_path / c.name).path for c in (table, trained))
+        start, other = (export(load_checkpoint(c), tmp_path / c.name).path for c in (table, trained))
     again.write_text(text[: text.index("[[stage]]")] + text[text.rindex("[[stage]]") :])
     os.link(recipe.parent / "pairs.tsv", tmp_path / "pairs.tsv")
     path = train(again, tmp_path / "run", start=start)

@@ -10,11 +10,10 @@ from tiny_bert import WIDTH, WORDS, write_tiny_bert
 from trainings import toy_store
 
 from xsent.similarity import cosine_similarity
-from xsent_train.checkpoint import to_tokens
 from xsent_train.data.store import Store
 from xsent_train.model import Encoder
 from xsent_train.teacher.bert import TeacherBert, TeacherInput, english_rows, piece_counts, pools_by_mean, read_teacher
-from xsent_train.tokens import Tokens
+from xsent_train.tokens import Tokens, to_tokens
 
 TEXTS = ["The cat sleeps under the old tree.", "dog", "Never see a wet bird before the stone house!", "King and queen?"]
 
@@ -27,7 +26,7 @@ def teacher(bert: Path) -> TeacherBert:
 def read(teacher: TeacherBert, texts: list[str]) -> Tokens:
     """Texts as the pieces of a teacher."""
     ids = [encoding.ids for encoding in teacher.tokenizer.encode_batch(texts, add_special_tokens=False)]
-    return to_tokens(ids, teacher.encoder(max_length=38))
+    return to_tokens(ids, 38)
 
 
 @torch.no_grad()

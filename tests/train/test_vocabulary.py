@@ -149,7 +149,7 @@ def test_a_grown_checkpoint_is_complete_and_gives_the_same_vectors(
     tokenizer = tmp_path / "sentencepiece.model"
     grow(mini_checkpoint / "sentencepiece.model", GREEKISH, tokenizer, [])
     before = load_checkpoint(mini_checkpoint)
-    after = load_checkpoint(grow_checkpoint(mini_checkpoint, tokenizer, "el", tmp_path / "grown"))
+    after = load_checkpoint(grow_checkpoint(before, tokenizer, "el", tmp_path / "grown"))
     texts = ["Anna, Boris, Clara and David.", "Greta et Lukas", "", "☃ 猫"]
     assert np.array_equal(CheckpointEncoder(before).encode(texts), CheckpointEncoder(after).encode(texts))
     assert after.languages == ["en", "fr", "de", "el"]
@@ -158,9 +158,9 @@ def test_a_grown_checkpoint_is_complete_and_gives_the_same_vectors(
     assert torch.isfinite(after.weights[TABLE]).all()
     for name, weight in before.weights.items():
         assert torch.equal(after.weights[name][: len(weight)], weight)
-    same = load_checkpoint(grow_checkpoint(mini_checkpoint, before.tokenizer, "de", tmp_path / "same"))
+    same = load_checkpoint(grow_checkpoint(before, before.tokenizer, "de", tmp_path / "same"))
     assert same.languages == ["en", "fr", "de"]  # a language is named once
     assert torch.equal(same.weights[TABLE], before.weights[TABLE])
     with pytest.raises(DataError, match="did not grow out of"):
-        grow_checkpoint(mini_checkpoint, old, "el", tmp_path / "out")
+        grow_checkpoint(before, old, "el", tmp_path / "out")
     assert not (tmp_path / "out").exists()

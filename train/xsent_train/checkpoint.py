@@ -30,7 +30,7 @@ from xsent.clean import remove_format
 from xsent.errors import BundleError, DataError
 from xsent.files.atomic import as_data_error, as_write_error, atomic_folder, read_json, to_json
 from xsent_train.model import Encoder, ModelConfig
-from xsent_train.tokens import Tokens, open_tokenizer
+from xsent_train.tokens import open_tokenizer, to_tokens
 
 FORMAT_VERSION = 3
 ABOUT, MODEL, OPTIMIZER = "checkpoint.json", "model.safetensors", "optimizer.safetensors"
@@ -48,20 +48,15 @@ REMEDY = "take another checkpoint, or train it again"
 class Checkpoint:
     """A trained encoder with its facts."""
 
-    path: Path
+    path: Path  # its folder, or that of the bundle that it was made of
     about: Mapping[str, Any]  # all of `checkpoint.json`
     weights: Mapping[str, Tensor]  # tensors by name, `encoder.*`, `head.*` and `spaces.*`
-    source: Path | None = None  # the bundle that it was made of, where the folder is a temporary copy
+    vocabulary: Path | None = None  # its SentencePiece model, where it has another than the folder
 
     @property
     def name(self) -> str:
         """Name of the model."""
         return str(self.about["name"])
-
-    @property
-    def given(self) -> Path:
-        """The folder that the user named."""
-        return self.source or self.path
 
     @property
     def languages(self) -> list[str]:
@@ -86,7 +81,7 @@ class Checkpoint:
     @property
     def tokenizer(self) -> Path:
         """SentencePiece model."""
-        return self.path / TOKENIZER
+        return self.vocabulary or self.path / TOKENIZER
 
     def load_tokenizer(self) -> spm.SentencePieceProcessor:
         """Open the SentencePiece model; raises DataError if it is damaged or belongs to another encoder."""
@@ -252,7 +247,7 @@ def keep_layers(checkpoint: Checkpoint, numbers: Sequence[int]) -> Checkpoint:
     """A checkpoint with these of its layers alone, counted from 0. Raises DataError if it has fewer."""
     has = checkpoint.config.num_layers
     if numbers[-1] >= has:
-        raise DataError(f"{checkpoint.given}: has {has} layers; keep_layers names {numbers[-1]}, counted from 0")
+        raise DataError(f"{checkpoint.path}: has {has} layers; keep_layers names {numbers[-1]}, counted from 0")
     layer = re.compile(r"encoder\.layers\.(\d+)\.(.+)")
     weights = {}
     for name, weight in checkpoint.weights.items():
@@ -280,18 +275,11 @@ class CheckpointEncoder:
         parts = []
         for start in range(0, len(sentences), 256):
             texts = [remove_format(text) for text in sentences[start : start + 256]]
-            tokens = to_tokens(self._processor.encode(texts), self._encoder)
+            tokens = to_tokens(self._processor.encode(texts), self._encoder.config.max_length)
             vectors = self._encoder(tokens.to(self._device))[:, : self.dim].cpu()
             # Of an empty sentence the layers see the first and the last token; as in a bundle it is the zero vector.
             parts.append((F.normalize(vectors, dim=1) * (tokens.lengths > 0)[:, None]).numpy())
         return np.concatenate(parts) if parts else np.zeros((0, self.dim), np.float32)
-
-
-def to_tokens(sentences: Sequence[Sequence[int]], encoder: Encoder) -> Tokens:
-    """Lists of piece ids as a batch, each cut at the encoder's `max_length` tokens."""
-    cut = [sentence[: encoder.config.max_length] for sentence in sentences]
-    ids = torch.tensor([i for sentence in cut for i in sentence], dtype=torch.long)
-    return Tokens(ids, torch.tensor([len(sentence) for sentence in cut], dtype=torch.long))
 
 
 def open_encoder(path: Path) -> CheckpointEncoder | None:
@@ -309,17 +297,13 @@ def identify(model: Path) -> tuple[list[str], str]:
     raise DataError(f"{model}: neither a bundle nor a checkpoint; expected a folder with {MANIFEST} or {ABOUT}")
 
 
-def open_checkpoint(model: Path, copy: Path) -> Checkpoint:
-    """Read a checkpoint, or turn a bundle into one at `copy`, where it stays; raises DataError or BundleError."""
-    if not (model / MANIFEST).is_file():
-        return load_checkpoint(model)
-    if not copy.exists() or read_about(copy).get("bundle") != Bundle.open(model).fingerprint:
-        checkpoint_from_bundle(model, copy)
-    return replace(load_checkpoint(copy), source=model)
+def open_checkpoint(model: Path) -> Checkpoint:
+    """Read a checkpoint, or a bundle as one; raises DataError or BundleError."""
+    return checkpoint_from_bundle(model) if (model / MANIFEST).is_file() else load_checkpoint(model)
 
 
-def checkpoint_from_bundle(bundle: Path, out: Path) -> Path:
-    """Turn a bundle, of any precision and number of layers, into a checkpoint; an older one at `out` is replaced.
+def checkpoint_from_bundle(bundle: Path) -> Checkpoint:
+    """A bundle, of any precision and number of layers, as a checkpoint.
 
     Weights of 4 and 8 bits are decoded; exported again, the table is the same to the byte. A bundle has no held-out
     pairs, so neither has this checkpoint. Raises BundleError if the bundle is damaged.
@@ -340,12 +324,10 @@ def checkpoint_from_bundle(bundle: Path, out: Path) -> Path:
         "model": asdict(weights.config),
         "trained": opened.trained._asdict(),
         "space": opened.space,
-        "bundle": opened.fingerprint,
         "precision": opened.precision,
         "step": 0,
     }
-    save_checkpoint(out, about, state, None, [opened.tokenizer_path])
-    return out
+    return Checkpoint(bundle, about, state)
 
 
 def with_table(

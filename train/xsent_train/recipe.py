@@ -334,7 +334,6 @@ class Recipe(Settings):
     space: str | None = None  # name of the model whose vector space the vectors lie in, if they are distilled
     max_length: PositiveInt = 256  # tokens that the encoder takes
     seed: Annotated[int, Field(ge=0, lt=2**32)] = 1  # of everything
-    compile: bool = False  # whether torch.compile makes the layers faster; it takes a minute at the start
     precision: Literal["auto", "32-true", "bf16-mixed"] = "auto"  # auto is bf16 where the hardware has it
     checkpoint_minutes: NonNegativeFloat = 5.0  # between checkpoints
     vocabulary: VocabularyConfig = VocabularyConfig()

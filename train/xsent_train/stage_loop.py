@@ -1,11 +1,12 @@
-"""The steps of a stage: loss, gradient, AdamW, validation, checkpoints."""
+"""The steps of a stage: loss, gradient, AdamW, validation, checkpoints; and the log of a run as a picture."""
 
 import json
 import logging
 import math
 import signal
 import time
-from collections.abc import Callable, Iterator
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -19,14 +20,17 @@ from lightning_fabric import Fabric
 from torch import nn
 from tqdm import tqdm
 
-from xsent.errors import XsentError
+from xsent.errors import DataError, XsentError, require_extra
+from xsent.files.atomic import as_data_error, atomic_file
 from xsent_train.data.batches import Batch, Batches
 from xsent_train.devices import average, on_first_rank
-from xsent_train.losses.stage_model import Losses, TrainingModel
 from xsent_train.recipe import StageConfig
+from xsent_train.stage_model import Losses, TrainingModel
 from xsent_train.validation import Scores, Validation
 
 logger = logging.getLogger(__name__)
+
+Log = dict[str, dict[int, dict[str, dict[str, float]]]]  # what was measured, by stage and step
 
 
 @dataclass
@@ -173,3 +177,51 @@ def schedule(step: int, stage: StageConfig) -> float:
     """The share of the peak learning rate at a step: linear warm-up, then a cosine to zero."""
     warmup = min(1.0, (step + 1) / max(stage.warmup, 1))
     return warmup * 0.5 * (1 + math.cos(math.pi * step / stage.steps))
+
+
+def read_log(path: Path) -> Log:
+    """Read `log.jsonl`. Raises DataError if it is missing, damaged or empty."""
+    log: Log = {}
+    with as_data_error(path, "expected the folder of a run of xsent-train"):
+        lines = path.read_text(encoding="utf-8").split("\n")
+        for line in lines[:-1]:  # behind the last line break is nothing, or what a killed training did not finish
+            row = dict(json.loads(line))
+            stage, step, p1, loss = (row.pop(name) for name in ("stage", "step", "p1", "loss"))
+            losses = {**row, "held out": fmean(dict(loss).values())}
+            # A resumed training repeats steps: the last measurement counts.
+            log.setdefault(str(stage), {})[int(step)] = {"p1": numbers(p1), "loss": numbers(losses)}
+    if not log:
+        raise DataError(f"{path}: empty; a training writes a line at each validation")
+    return log
+
+
+def numbers(measured: Mapping[str, Any]) -> dict[str, float]:
+    """What was measured, by name."""
+    return {name: float(value) for name, value in dict(measured).items()}
+
+
+def plot_log(run: Path) -> Path:
+    """Draw `log.jsonl` of a run as `log.png` beside it; returns its path. Raises DataError as `read_log` does."""
+    with require_extra("bench"):
+        from matplotlib.figure import Figure
+    log = read_log(run / "log.jsonl")
+    figure = Figure((10, 4), layout="constrained")
+    panels = dict(zip(("loss", "p1"), figure.subplots(1, 2), strict=True))
+    panels["loss"].set(title="losses", xlabel="steps", yscale="log")
+    panels["p1"].set(title="P@1 of held-out pairs, per cent", xlabel="steps")
+    for measure, axes in panels.items():
+        lines, begin = defaultdict[str, list[tuple[int, float]]](list), 0
+        for stage, steps in log.items():
+            for step, row in sorted(steps.items()):
+                for name, value in row[measure].items():
+                    lines[name].append((begin + step, value))
+            axes.axvline(begin, color="0.8", linewidth=1)
+            axes.annotate(f" {stage}", (begin, 0.01), xycoords=("data", "axes fraction"), color="0.5")
+            begin += max(steps)
+        for name, points in lines.items():
+            axes.plot(*zip(*points, strict=True), "o-", markersize=3, label=name)
+        if lines:
+            axes.legend()
+    with atomic_file(run / "log.png") as file:
+        figure.savefig(file, format="png", dpi=150)
+    return run / "log.png"

@@ -60,6 +60,13 @@ def open_tokenizer(path: Path) -> spm.SentencePieceProcessor:
     return spm.SentencePieceProcessor(model_file=str(path))
 
 
+def to_tokens(sentences: Sequence[Sequence[int]], longest: int | None = None) -> Tokens:
+    """Lists of piece ids as a batch, each cut at `longest` tokens."""
+    cut = [sentence[:longest] for sentence in sentences]
+    ids = torch.tensor([i for sentence in cut for i in sentence], dtype=torch.long)
+    return Tokens(ids, torch.tensor([len(sentence) for sentence in cut], dtype=torch.long))
+
+
 def token_positions(lengths: Tensor) -> Tensor:
     """The position of each token in its sentence, sentence after sentence [N]."""
     start = torch.repeat_interleave(lengths.cumsum(0) - lengths, lengths)

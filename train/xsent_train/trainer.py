@@ -11,14 +11,13 @@ import torch
 from pydantic_core import to_jsonable_python
 from torch import Tensor
 
-from xsent.bundle import file_digest
 from xsent.errors import DataError
 from xsent.files.atomic import remove_folder
 from xsent_train.checkpoint import (
-    MODEL,
     TABLE,
     Checkpoint,
     average_checkpoints,
+    identify,
     keep_layers,
     load_checkpoint,
     load_optimizer,
@@ -27,19 +26,19 @@ from xsent_train.checkpoint import (
     restore_optimizer,
     save_checkpoint,
     stage_folders,
-    to_tokens,
 )
 from xsent_train.data.batches import Batches, TrainingData
 from xsent_train.data.corpus import Pair
 from xsent_train.data.sampling import evenly
 from xsent_train.devices import average, gather, keep_freed_memory, launch, on_first_rank, precision
-from xsent_train.losses.distillation import Whitening
-from xsent_train.losses.stage_model import TrainingModel
+from xsent_train.losses import Whitening
 from xsent_train.model import Encoder, ModelConfig, fit_readouts, fit_space
 from xsent_train.recipe import LAYER_SHAPE, Recipe, Settings, StageConfig
 from xsent_train.stage_loop import StageLoop, diverged, parameter_groups
+from xsent_train.stage_model import TrainingModel
 from xsent_train.teacher.bert import english_rows, piece_counts
 from xsent_train.teacher.teachers import ONLY, Teachers, open_teachers
+from xsent_train.tokens import to_tokens
 from xsent_train.validation import Scores, Validation
 
 logger = logging.getLogger(__name__)
@@ -82,8 +81,8 @@ class Trainer:
         self.precision = precision(recipe.precision)
         self.fabric = launch(devices)
         with self.fabric.rank_zero_first():
-            self.started_from = open_start(recipe, start, run) if start else None
-        self._start_digest = file_digest(self.started_from.path / MODEL)[:16] if self.started_from else None
+            self.started_from = open_start(recipe, start) if start else None
+        self._start = identify(start)[1] if start else None
         require_fit(recipe, self.fabric.world_size, self.teachers.dim, started=self.started_from is not None)
         vocabulary = self.started_from.tokenizer if self.started_from else None
         self.data = TrainingData(
@@ -141,7 +140,7 @@ class Trainer:
     def _origin(self, number: int) -> dict[str, str | int | None]:
         """The start, the teachers and the number of processes that a checkpoint of a stage depends on."""
         teachers = self.teachers.identities(self.recipe.stages[: number + 1])
-        return {"start": self._start_digest, **teachers, "world_size": self.fabric.world_size}
+        return {"start": self._start, **teachers, "world_size": self.fabric.world_size}
 
     def _train_stage(
         self, number: int, previous: Checkpoint | None, saved: Checkpoint | None, on_step: Callable[[], None]
@@ -184,11 +183,8 @@ class Trainer:
             model.load_state_dict({n: weight for n, weight in saved.weights.items() if not n.startswith(EXTRAS)})
         else:
             self._initialise(model, initial)
-        if self.recipe.compile:
-            for layer in model.encoder.layers:
-                layer.compile(dynamic=True)
         if stage.objectives.embedding_match and vectors is not None:
-            drawn = data.drawn(number, stage)
+            drawn = data.draw(number, stage).drawn()
             sample = torch.from_numpy(vectors.rows(drawn[evenly(len(drawn), WHITENED)]))
             model.whitening = self.fabric.to_device(Whitening.fit(sample))
         table = initial.weights[TABLE] if initial is not None else None
@@ -311,15 +307,15 @@ class Trainer:
             if space := member.settings.space:
                 texts = [text for pair in self._sampled for text in member.sides(pair)[:1]]
                 vectors = torch.from_numpy(joined.vectors(member.name, texts))
-                tokens = to_tokens(self.data.processor.encode(texts), encoder)
+                tokens = to_tokens(self.data.processor.encode(texts), encoder.config.max_length)
                 matrices[f"spaces.{space}"] = fit_space(encoder.eval(), tokens, vectors)
                 encoder.train()
         return matrices
 
 
-def open_start(recipe: Recipe, path: Path, run: Path) -> Checkpoint:
+def open_start(recipe: Recipe, path: Path) -> Checkpoint:
     """Open the checkpoint or the bundle that a run starts from. Raises DataError if its shape is not the recipe's."""
-    start = open_checkpoint(path, run / "start")
+    start = open_checkpoint(path)
     for name in ("dim", *LAYER_SHAPE) if start.config.num_layers else ("dim",):
         its, ours = getattr(start.config, name), getattr(recipe, name)
         if its != ours:
@@ -345,12 +341,12 @@ def weights_in_common(initial: Checkpoint, config: ModelConfig, teacher_dim: int
     rows = len(initial.weights[TABLE])
     if rows != config.vocab_size:
         raise DataError(
-            f"{initial.given}: its table has {rows} rows, the vocabulary {config.vocab_size} pieces; a training keeps "
+            f"{initial.path}: its table has {rows} rows, the vocabulary {config.vocab_size} pieces; a training keeps "
             "the vocabulary of its start"
         )
     if initial.config.num_layers > config.num_layers:
         text = "%s has %d layers, the stage %d: the upper ones are not taken"
-        logger.warning(text, initial.given, initial.config.num_layers, config.num_layers)
+        logger.warning(text, initial.path, initial.config.num_layers, config.num_layers)
     fits = (teacher_dim, config.dim)
     return {n: weight for n, weight in initial.weights.items() if n != "projection.weight" or weight.shape == fits}
 

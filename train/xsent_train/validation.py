@@ -6,10 +6,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from xsent_train.checkpoint import to_tokens
 from xsent_train.data.corpus import Corpus
 from xsent_train.model import Encoder
-from xsent_train.tokens import open_tokenizer
+from xsent_train.tokens import open_tokenizer, to_tokens
 
 BATCH = 256
 TEMPERATURE = 0.05
@@ -57,4 +56,6 @@ class Validation:
     def _encode(sentences: list[list[int]], encoder: Encoder) -> Tensor:
         device = encoder.table.weight.device
         parts = [sentences[i : i + BATCH] for i in range(0, len(sentences), BATCH)]
-        return torch.cat([F.normalize(encoder(to_tokens(part, encoder).to(device)), dim=1) for part in parts])
+        return torch.cat(
+            [F.normalize(encoder(to_tokens(part, encoder.config.max_length).to(device)), dim=1) for part in parts]
+        )

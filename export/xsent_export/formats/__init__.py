@@ -15,9 +15,7 @@ import io
 import logging
 import re
 import shutil
-from collections.abc import Sequence
-from dataclasses import replace
-from importlib.util import find_spec
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -37,17 +35,16 @@ from xsent.files.atomic import to_json
 from xsent.open_model import SupportsEncode
 from xsent.similarity import unit_rows
 from xsent.tokenizer import Tokenizer
-from xsent_export.formats.gguf import LlamaEncoder, write_gguf
-from xsent_export.formats.text import GRAPH as TEXT_GRAPH
-from xsent_export.formats.text import TextEncoder, write_text
+from xsent_export.formats.gguf import write_gguf
+from xsent_export.formats.text import write_text
 from xsent_export.formats.tokenizer import TOKENIZER_CONFIG, write_tokenizer
-from xsent_export.graph import INPUT, MASK, OUTPUT, READOUT, BatchGraph, EncoderGraph, write_batch_graph
+from xsent_export.graph import INPUT, MASK, OUTPUT, READOUT, BatchGraph, EncoderGraph
 from xsent_export.options import BundleSpec, Precision
 from xsent_export.parity import evenly_spaced
 from xsent_export.quantization import NOTHING, ActivationStats
 from xsent_train.checkpoint import Checkpoint, CheckpointEncoder, save_tensors
 from xsent_train.model import Encoder, ModelConfig
-from xsent_train.teacher.bert import CONFIG, MODULES, PARTS, POOLING, WEIGHTS
+from xsent_train.teacher.bert import CONFIG, MODULES, PARTS, POOLING, WEIGHTS, list_modules
 from xsent_train.tokens import FRAME, open_tokenizer
 
 MAX_SENTENCES = 300  # to calibrate OpenVINO's files on; more changed no score
@@ -56,16 +53,15 @@ BATCH = 64  # sentences
 LARGE = ("*.onnx", "*.safetensors", "tokenizer.json")  # files that git keeps apart in a hub's repository
 
 
-def write_onnx(checkpoint: Checkpoint, spec: BundleSpec, folder: Path) -> None:
+def write_onnx(checkpoint: Checkpoint, spec: BundleSpec, folder: Path) -> SupportsEncode:
     """Write one ONNX file and the SentencePiece model, for plain onnxruntime."""
-    write_batch_graph(checkpoint.load_encoder(spec.num_layers), spec, folder / "model.onnx")
     shutil.copyfile(checkpoint.tokenizer, folder / TOKENIZER)
+    return _write_graph(checkpoint, checkpoint.load_encoder(spec.num_layers), spec, folder / "model.onnx")
 
 
-def write_web(checkpoint: Checkpoint, spec: BundleSpec, folder: Path) -> None:
+def write_web(checkpoint: Checkpoint, spec: BundleSpec, folder: Path) -> SupportsEncode:
     """Write a model for transformers.js; it gives `sentence_embedding` [B, D], not normalised."""
     encoder = checkpoint.load_encoder(spec.num_layers)
-    _graph(encoder, spec, folder)
     # Without SentencePiece's map of characters: transformers.js takes it for NFKC, with exceptions that are not ours.
     write_tokenizer(checkpoint.tokenizer, folder, encoder.config, charsmap=False)
     config = {
@@ -74,9 +70,10 @@ def write_web(checkpoint: Checkpoint, spec: BundleSpec, folder: Path) -> None:
         "transformers.js_config": {"dtype": "fp32"},  # selects model.onnx, the only file, whatever its precision
     }
     (folder / CONFIG).write_bytes(to_json(config))
+    return _write_graph(checkpoint, encoder, spec, folder / HUB_GRAPH)
 
 
-def write_sentence_transformers(checkpoint: Checkpoint, spec: BundleSpec, folder: Path) -> None:
+def write_sentence_transformers(checkpoint: Checkpoint, spec: BundleSpec, folder: Path) -> SupportsEncode:
     """Write a model for sentence-transformers into an empty folder.
 
     It gives the vectors of the trained encoder, of length 1, from float32 weights. Without layers and readout it is a
@@ -90,19 +87,19 @@ def write_sentence_transformers(checkpoint: Checkpoint, spec: BundleSpec, folder
             f"open the folder by SentenceTransformer(folder, truncate_dim={spec.dim})"
         )
     write_tokenizer(checkpoint.tokenizer, folder, encoder.config)
-    types = _static(encoder, spec, folder) if encoder.positions is None else _transformer(encoder, spec, folder)
+    types = _static(encoder, spec, folder) if encoder.positions is None else _transformer(encoder, folder)
     if encoder.readouts:
         types |= _dense(encoder, spec, folder)
     types[f"{len(types)}_Normalize"] = "Normalize"
-    modules = [
-        {"idx": number, "name": str(number), "path": path, "type": f"sentence_transformers.models.{kind}"}
-        for number, (path, kind) in enumerate(types.items())
-    ]
-    (folder / MODULES).write_bytes(to_json(modules))
+    (folder / MODULES).write_bytes(to_json(list_modules(types)))
     about = {"model_type": "SentenceTransformer", "similarity_fn_name": "cosine"}
     (folder / "config_sentence_transformers.json").write_bytes(to_json(about))
     apart = "".join(f"{kind} filter=lfs diff=lfs merge=lfs -text\n" for kind in LARGE)
     (folder / ".gitattributes").write_text(apart)
+    if encoder.positions is not None:
+        return _write_graph(checkpoint, encoder, spec, folder / HUB_GRAPH)
+    # The folder has the float32 weights as they are; only pieces can be missing.
+    return CheckpointEncoder(checkpoint, depth=spec.num_layers, dim=spec.dim)
 
 
 def bert_config(config: ModelConfig) -> dict[str, Any]:
@@ -147,10 +144,11 @@ def _bert_weights(encoder: Encoder) -> dict[str, Tensor]:
     return weights
 
 
-def _graph(encoder: Encoder, spec: BundleSpec, folder: Path) -> None:
-    """Write a graph where transformers.js, fastembed and optimum, the ONNX of sentence-transformers, look for it."""
-    (folder / HUB_GRAPH).parent.mkdir()
-    write_batch_graph(encoder, spec, folder / HUB_GRAPH)
+def _write_graph(checkpoint: Checkpoint, encoder: Encoder, spec: BundleSpec, path: Path) -> "GraphEncoder":
+    """Write a graph; transformers.js, fastembed and optimum, the ONNX of sentence-transformers, look at `HUB_GRAPH`."""
+    path.parent.mkdir(exist_ok=True)
+    BatchGraph(encoder, spec).write_file(path)
+    return GraphEncoder(path, checkpoint.tokenizer, encoder.config)
 
 
 def _static(encoder: Encoder, spec: BundleSpec, folder: Path) -> dict[str, str]:
@@ -159,9 +157,8 @@ def _static(encoder: Encoder, spec: BundleSpec, folder: Path) -> dict[str, str]:
     return {"": "StaticEmbedding"}
 
 
-def _transformer(encoder: Encoder, spec: BundleSpec, folder: Path) -> dict[str, str]:
+def _transformer(encoder: Encoder, folder: Path) -> dict[str, str]:
     config = encoder.config
-    _graph(encoder, spec, folder)
     (folder / CONFIG).write_bytes(to_json(bert_config(config)))
     save_tensors(_bert_weights(encoder), folder / WEIGHTS)
     about = {"max_seq_length": config.max_length + FRAME, "do_lower_case": False}
@@ -184,27 +181,14 @@ def _dense(encoder: Encoder, spec: BundleSpec, folder: Path) -> dict[str, str]:
     return {path.name: "Dense"}
 
 
-WRITERS = {
+# Each writes a folder and returns the encoder in it, as the other tool will run it; None where that is not installed.
+WRITERS: Mapping[str, Callable[[Checkpoint, BundleSpec, Path], SupportsEncode | None]] = {
     "onnx": write_onnx,
     "sentence-transformers": write_sentence_transformers,
     "web": write_web,
     "gguf": write_gguf,
     "text": write_text,
 }
-
-
-def open_foreign(checkpoint: Checkpoint, spec: BundleSpec, folder: Path) -> SupportsEncode | None:
-    """The encoder in a folder, as the other tool will run it; None where that tool is not installed."""
-    for file in folder.glob("*.gguf"):
-        return LlamaEncoder(file) if find_spec("llama_cpp") else None
-    if (text := folder / TEXT_GRAPH).is_file():
-        return TextEncoder(text)
-    graph = next(folder.rglob("*.onnx"), None)
-    if graph is None:  # sentence-transformers has the float32 weights as they are; only pieces can be missing
-        return CheckpointEncoder(checkpoint, depth=spec.num_layers, dim=spec.dim)
-    depths = tuple(depth for depth in checkpoint.config.depths if depth <= spec.num_layers)
-    config = replace(checkpoint.config, num_layers=spec.num_layers, depths=depths)
-    return GraphEncoder(graph, checkpoint.tokenizer, config)
 
 
 class GraphEncoder:
@@ -286,7 +270,7 @@ def write_openvino(
     precision: Precision = "float32" if spec.precision == "float32" else "int8"  # a table in 4 bits becomes one in 8
     spec = BundleSpec(spec.num_layers, spec.dim, precision)
     graph = PaddedGraph(encoder, spec, stats)
-    model = graph.serialized(checkpoint.given, "what OpenVINO reads, at most 2.1")
+    model = graph.serialized(checkpoint.path, "what OpenVINO reads, at most 2.1")
     samples = [] if precision == "float32" else _samples(checkpoint, sentences)
     try:
         converted = openvino.Core().read_model(model)
@@ -315,7 +299,7 @@ def _samples(checkpoint: Checkpoint, sentences: Sequence[str]) -> list[NDArray[n
     samples = [np.array([ids[:longest]], np.int64) for ids in encoded if ids]
     if not samples:
         languages = ", ".join(checkpoint.languages)
-        raise DataError(f"{checkpoint.given}: no sentences to calibrate int8 with; give some in {languages}")
+        raise DataError(f"{checkpoint.path}: no sentences to calibrate int8 with; give some in {languages}")
     return samples
 
 

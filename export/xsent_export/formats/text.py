@@ -30,7 +30,7 @@ TEXT, VECTOR = "text", "vector"
 EXTENSIONS = "ai.onnx.contrib"  # the domain of onnxruntime-extensions
 
 
-def write_text(checkpoint: Checkpoint, spec: BundleSpec, folder: Path) -> None:
+def write_text(checkpoint: Checkpoint, spec: BundleSpec, folder: Path) -> "TextEncoder":
     """Write `text.onnx`, `text.ort` and `text.required_operators.config` into an empty folder."""
     with require_extra("phone"):
         from onnxruntime.tools.convert_onnx_models_to_ort import OptimizationStyle, convert_onnx_models_to_ort
@@ -51,6 +51,7 @@ def write_text(checkpoint: Checkpoint, spec: BundleSpec, folder: Path) -> None:
     operators = folder / OPERATORS
     lines = operators.read_text().splitlines(keepends=True)
     operators.write_text("".join(line for line in lines if not line.startswith("#")))  # names of this machine
+    return TextEncoder(folder / GRAPH)
 
 
 class TextGraph(OneFileGraph):

@@ -19,13 +19,12 @@ from tqdm import tqdm
 from xsent.errors import DataError
 from xsent.files.atomic import atomic_file, sweep
 from xsent_train.checkpoint import read_about
+from xsent_train.data.changes import Spellings, Swaps
 from xsent_train.data.corpus import Corpus, Pair, without_translation
 from xsent_train.data.masking import MaskedPairs, hide
 from xsent_train.data.preparation import TrainingPairs, preparation_key, prepare
 from xsent_train.data.sampling import Sampler, cell_shares, evenly, reweigh
-from xsent_train.data.spellings import Spellings
 from xsent_train.data.store import Store, chosen_pairs, kept_pairs
-from xsent_train.data.swaps import Swaps
 from xsent_train.data.vocabulary import maskable_pieces
 from xsent_train.model import Encoder
 from xsent_train.recipe import Recipe, StageConfig
@@ -203,10 +202,6 @@ class TrainingData:
         shares = cell_shares(sizes, temperature=corpus.temperature, weights=corpus.weights)
         self._shares = np.array([shares[cell] for cell in store.cells])
 
-    def drawn(self, number: int, stage: StageConfig) -> NDArray[np.int64]:
-        """The pairs that a stage, by its number and settings, will draw; each once, in order."""
-        return self.draw(number, stage).drawn()
-
     def batches(
         self,
         number: int,
@@ -232,8 +227,8 @@ class TrainingData:
         """A teacher's vectors of the pairs of a stage; kept on disk."""
         # The first rank makes it; the others find it there.
         with self._fabric.rank_zero_first():
-            needed, key = self.drawn(number, stage), self.store.key
-            return teacher_vectors(teacher, self._kept(), needed, self.teacher_folder, key=key)
+            needed = self.draw(number, stage).drawn()
+            return teacher_vectors(teacher, self._kept(), needed, self.teacher_folder, key=self.store.key)
 
     @property
     def teacher_folder(self) -> Path:

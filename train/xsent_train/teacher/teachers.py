@@ -19,16 +19,14 @@ import torch
 from numpy.typing import NDArray
 from safetensors.torch import load_file, save
 
-from xsent.errors import BundleError, DataError
+from xsent.errors import DataError
 from xsent.files.atomic import as_data_error, atomic_file
-from xsent.open_model import SupportsEncode, open_model
 from xsent.similarity import Floats, unit_rows
 from xsent_train.data.corpus import ENGLISH, Pair, digest
 from xsent_train.model import solve_ridge
 from xsent_train.recipe import Recipe, StageConfig, TeacherConfig
 from xsent_train.teacher.bert import TeacherBert, TeacherInput, read_teacher
-from xsent_train.teacher.teacher import Teacher, Teaches, files_identity, short_hash
-from xsent_train.teacher.usem3 import open_usem3
+from xsent_train.teacher.teacher import Teacher, Teaches, files_identity, open_teacher, short_hash
 from xsent_train.teacher.vectors import CACHE_REMEDY, SENTENCES, TeacherVectors
 
 ONLY = ""  # name of a teacher that stands alone
@@ -242,16 +240,3 @@ def open_joined(settings: Mapping[str, TeacherConfig], paths: Mapping[str, Path]
         known = ", ".join(settings)
         raise DataError(f"--teacher {unknown[0]}=...: the recipe has no such teacher; its teachers are {known}")
     return JoinedTeacher([Member(name, open_teacher(paths[name]), one) for name, one in settings.items()], dim)
-
-
-def open_teacher(path: Path) -> Teacher:
-    """Open a bundle, a checkpoint, a folder of sentence-transformers, its 8-bit form, or the package `usem3`.
-
-    Raises DataError or MissingExtraError if it cannot be opened.
-    """
-    try:
-        usem3 = path == Path("usem3") and not path.exists()
-        encoder: SupportsEncode = open_usem3() if usem3 else open_model(path)
-    except BundleError as error:
-        raise DataError(f"teacher {error}") from error
-    return Teacher(path, encoder, getattr(encoder, "fingerprint", None) or files_identity(path))

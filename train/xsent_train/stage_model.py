@@ -7,17 +7,19 @@ from torch import Tensor, nn
 
 from xsent_train.data.batches import Batch
 from xsent_train.data.masking import NOT_HIDDEN, Labelled, MaskedPairs, join_pairs
-from xsent_train.losses.contrastive import align, false_negatives, recomputed, sentence_ctl, sim
-from xsent_train.losses.distillation import (
+from xsent_train.losses import (
+    Targets,
     Whitening,
+    align,
     contrastive_distil,
     distil,
     embedding_match,
-    similarity_distil,
-)
-from xsent_train.losses.generative import (
-    Targets,
+    false_negatives,
     generative_loss,
+    recomputed,
+    sentence_ctl,
+    sim,
+    similarity_distil,
     smlm_targets,
     token_loss,
     ugt_targets,

@@ -1,12 +1,16 @@
-"""Pairs made of others by swapping words, in both languages alike: nearly the same words, and another meaning.
+"""Changed sentences of a batch: words swapped between places and pairs, and the spellings of people who type.
 
-"The nurse called the teacher" and its translation become "The teacher called the nurse" and the translation of that;
-"born in 1989" becomes "born in 1998" where another pair of the batch says so. Next to the pair that it was made from,
-such a pair is the hardest of negatives, and nobody has to write it. Words that translate each other lie close in the
-table.
+A copy of a pair with words swapped, in both languages alike, has nearly the same words and another meaning. "The nurse
+called the teacher" and its translation become "The teacher called the nurse" and the translation of that; "born in
+1989" becomes "born in 1998" where another pair of the batch says so. Next to the pair that it was made from, such a
+pair is the hardest of negatives, and nobody has to write it. Words that translate each other lie close in the table.
+
+Another spelling, without accents, with ae for ä, or with typing errors, keeps the meaning.
 """
 
+import re
 from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
 from itertools import combinations, pairwise
 from typing import NamedTuple
 
@@ -17,8 +21,9 @@ import torch.nn.functional as F
 from numpy.typing import NDArray
 from torch import Tensor
 
+from xsent.words import SPELLED, without_accents
 from xsent_train.data.vocabulary import maskable_pieces
-from xsent_train.tokens import Tokens
+from xsent_train.tokens import Tokens, to_tokens
 
 Sides = tuple[Tokens, Tokens]
 Pieces = NDArray[np.int64]
@@ -40,6 +45,8 @@ COUNTED = (  # English words for numbers, days and months; none that often means
     "sixth seventh eighth ninth tenth monday tuesday wednesday thursday friday saturday sunday january february april "
     "june july august september october november december"
 )
+WORD = re.compile(r"[^\W\d_\u3040-\u9fff\uac00-\ud7af]{4,}")  # in scripts whose letters are typed one by one
+WORDS_PER_ERROR = 8
 ALL = -1  # the language of a number that is written alike in all
 
 
@@ -215,3 +222,42 @@ def replaced(pieces: Pieces, word: Word, other: Pieces) -> Pieces:
 
 def _tokens(sentences: list[Pieces]) -> Tokens:
     return Tokens(torch.from_numpy(np.concatenate(sentences)), torch.tensor([len(pieces) for pieces in sentences]))
+
+
+@dataclass(frozen=True)
+class Spellings:
+    """Spells some of the sentences of a batch in another way."""
+
+    processor: spm.SentencePieceProcessor
+    share: float  # of the sentences
+    most: int  # tokens of a sentence
+
+    def respell(self, tokens: Tokens, seed: list[int]) -> Tokens:
+        """The batch with its respelled sentences, a function of the seed."""
+        rng = np.random.default_rng(seed)
+        sentences = [sentence.tolist() for sentence in torch.split(tokens.ids, tokens.lengths.tolist())]
+        for number in np.flatnonzero(rng.random(len(sentences)) < self.share).tolist():
+            text = other_spelling(self.processor.decode(sentences[number]), rng)
+            sentences[number] = self.processor.encode(text)[: self.most] or sentences[number]
+        return to_tokens(sentences)
+
+
+def other_spelling(text: str, rng: np.random.Generator) -> str:
+    """A text without its accents, with its umlauts as two letters, or with typing errors: each way equally often."""
+    spelled = dict.fromkeys([without_accents(text), without_accents(text.translate(SPELLED))])
+    ways = [other for other in spelled if other != text]
+    chosen = rng.integers(len(ways) + 1)
+    return ways[chosen] if chosen < len(ways) else mistype(text, rng)
+
+
+def mistype(text: str, rng: np.random.Generator) -> str:
+    """A text in which a word of every eight has a letter too few, doubled, changed, or in the place of the next."""
+    words = list(WORD.finditer(text))
+    count = -(-len(words) // WORDS_PER_ERROR)
+    for number in sorted(rng.choice(len(words), count, replace=False).tolist(), reverse=True) if words else ():
+        place = int(rng.integers(words[number].start() + 1, words[number].end() - 1))
+        rest = text[place:]
+        strange = words[int(rng.integers(len(words)))][0][0]
+        wrong = (rest[1:], rest[0] + rest, strange + rest[1:], rest[1] + rest[0] + rest[2:])
+        text = text[:place] + wrong[rng.integers(len(wrong))]
+    return text

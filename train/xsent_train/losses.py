@@ -1,0 +1,385 @@
+"""The objectives of the papers, each a pure function of tensors whose result is a scalar.
+
+- Contrastive (mao2021 section 3.3, wei2020 section 3.1). They compare all pairs with all. With a `chunk` that many rows
+  of the comparison are in memory at a time, and are computed again in the backward pass; the loss is the same.
+- Distillation of a frozen teacher into the student, for languages that it does not know yet (tan2022 section 2). No
+  gradient reaches the teacher or the queue.
+- Of a sentence vector and the pieces of its pair: it predicts them (mao2021 section 3.2), or tells them from others
+  (wei2020 section 3.1).
+
+Shapes: B sentences or pairs, D dimensions, V pieces, N tokens of all or vectors in the queue, M target entries, K
+negatives of a pair. `u`, `v`: vectors of the two sides [B, D]; `ignore`: pairs that are no negatives of each other,
+whichever sides are compared, [B, B], False on the diagonal. `student`, `teacher`: the student's vectors of sentences
+and the teacher's of their translations [B, D], of any length.
+"""
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import NamedTuple, TypeVar
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+from torch.utils.checkpoint import checkpoint
+
+T = TypeVar("T")
+
+FLAT = 0.05  # of the mean variance, added to that of every axis: the flattest ones are noise
+EQUAL = 1e-4  # cosines of one sentence with itself are within that of 1, in float16 too
+
+
+def recomputed(function: Callable[..., T], *, random: bool = False) -> Callable[..., T]:
+    """The same function, which computes its intermediate results again in the backward pass instead of keeping them.
+
+    With `random`, both computations draw the same random numbers, such as dropout.
+    """
+    return partial(checkpoint, function, use_reentrant=False, preserve_rng_state=random)
+
+
+def in_blocks(function: Callable[[slice], T], count: int, chunk: int) -> Iterator[T]:
+    """A function of some rows, for blocks of at most `chunk` of all `count`; 0 takes all at once and keeps them."""
+    size, block = (chunk, recomputed(function)) if chunk else (max(count, 1), function)
+    return (block(slice(start, min(start + size, count))) for start in range(0, count, size))
+
+
+def unit(x: Tensor) -> Tensor:
+    """Rows over their lengths, so that inner products are cosines [..., D].
+
+    An all but zero row, as an empty sentence has, becomes zero and takes no gradient: divided by a tiny constant, as
+    usual, that row's gradient would swamp the rest when the norm of all gradients is clipped.
+    """
+    length = x.norm(dim=-1, keepdim=True)
+    return x.div(length.masked_fill(length < 1e-8, torch.inf))
+
+
+def align(
+    u: Tensor,
+    v: Tensor,
+    *,
+    temperature: float = 0.0,
+    margin: float = 0.0,
+    ignore: Tensor | None = None,
+    chunk: int = 0,
+) -> Tensor:
+    """Find the translation among the batch, in both directions (mao2021 eq. 5).
+
+    The paper's form is the plain inner product; with a temperature it is cosine / temperature (InfoNCE), where an
+    additive margin makes the true pair's score smaller by that much (Yang et al. 2019). The cross-entropies of both
+    directions are summed, and the mean is over the batch.
+    """
+    if temperature:
+        u, v = unit(u) / temperature, unit(v)
+    shift = margin / temperature if temperature else 0.0
+
+    def block(rows: slice) -> tuple[Tensor, Tensor, Tensor]:
+        scores = u[rows] @ v.T  # [b, B]
+        if shift:
+            scores.diagonal(rows.start).sub_(shift)
+        if ignore is not None:
+            scores = scores.masked_fill(ignore[rows], least(scores))
+        return scores.logsumexp(dim=1), scores.logsumexp(dim=0), scores.diagonal(rows.start)
+
+    # The two cross-entropies share their scores; this way no transposed or normalised copy is made.
+    over_v, over_u, true = zip(*in_blocks(block, len(u), chunk), strict=True)
+    everyone = torch.cat(over_v) + torch.stack(over_u).logsumexp(dim=0)
+    return (everyone - 2 * torch.cat(true)).mean()
+
+
+def sentence_ctl(u: Tensor, v: Tensor, *, temperature: float, ignore: Tensor | None = None, chunk: int = 0) -> Tensor:
+    """Find the translation among all sentences of the batch, in both languages (HiCTL, wei2020 eq. 2 to 4).
+
+    A query's negatives are the 2B - 2 sentences of the other pairs, where `align` has the B - 1 of the other side.
+    Eq. 2 asks from u, eq. 3 from v, and eq. 4 brings both together; summed as `align` has it.
+    """
+    sides = unit(u), unit(v)
+
+    def block(rows: slice) -> Tensor:
+        total = u.new_zeros(())
+        for own, other in (sides, sides[::-1]):
+            within, across = (own[rows] / temperature @ side.T for side in (own, other))  # [b, B]
+            true = across.diagonal(rows.start)
+            if ignore is not None:
+                within, across = (s.masked_fill(ignore[rows], least(s)) for s in (within, across))
+            within.diagonal(rows.start).fill_(least(within))  # a sentence is no answer to itself
+            total = total + torch.logaddexp(within.logsumexp(dim=1), across.logsumexp(dim=1)).sum() - true.sum()
+        return total
+
+    return torch.stack(list(in_blocks(block, len(u), chunk))).sum() / len(u)
+
+
+def false_negatives(u: Tensor, v: Tensor, group: Tensor, threshold: float) -> Tensor:
+    """Which pairs of a batch should not be told apart: the same English sentence, or nearly the same meaning.
+
+    Two pairs are near when either side's vectors have a cosine above the threshold (the pre-filter of LASER3-CO,
+    tan2022 section 3.2, applied to a batch instead of a queue); with 1 or more, `group` says all: the identity of each
+    pair's English sentence [B]. Returns the `ignore` of other functions, a symmetric matrix.
+    """
+    same = group[:, None] == group[None, :]
+    if threshold < 1:
+        for side in (unit(u.detach()), unit(v.detach())):
+            same = same | (side @ side.T > threshold)
+    return same.fill_diagonal_(False)
+
+
+def sim(u: Tensor, v: Tensor, *, temperature: float = 1.0, literal: bool = False, chunk: int = 0) -> Tensor:
+    """Make the two within-language similarity distributions agree (mao2021 eq. 6): -log cos(pi/2 (P_u - P_v)).
+
+    The paper's literal form, a sum over inner products, keeps each sentence's similarity with itself, which swallows
+    the row (the loss is then below 2e-5). Ours masks the diagonal, compares cosines / temperature and takes the mean
+    over the entries.
+    """
+    sides = (u, v) if literal else (unit(u), unit(v))
+
+    def block(rows: slice) -> Tensor:
+        scores = [side[rows] @ side.T for side in sides]  # [b, B]
+        if not literal:
+            for own in scores:
+                own.div_(temperature).diagonal(rows.start).fill_(least(own))
+        difference = scores[0].softmax(dim=1) - scores[1].softmax(dim=1)
+        # Short of +-pi/2, where the cosine is 0 and its logarithm infinite.
+        angle = (math.pi / 2 * difference).clamp(-math.pi / 2 + 1e-3, math.pi / 2 - 1e-3)
+        return -torch.log(torch.cos(angle)).sum()
+
+    total = torch.stack(list(in_blocks(block, len(u), chunk))).sum()
+    return total if literal else total / max(len(u) ** 2, 1)
+
+
+def least(scores: Tensor) -> float:
+    """A score that leaves an entry out of a softmax; a row of -inf alone would be NaN."""
+    return torch.finfo(scores.dtype).min
+
+
+def distil(student: Tensor, teacher: Tensor) -> Tensor:
+    """Bring the student's vector of x to the teacher's of its translation y: 1 - cosine (LASER3, tan2022 section 2)."""
+    return 1 - (unit(student) * unit(teacher.detach())).sum(dim=1).mean()
+
+
+def contrastive_distil(
+    student: Tensor,
+    teacher: Tensor,
+    queue: Tensor,
+    *,
+    temperature: float,
+    ignore_above: float = 1.0,
+    batch: bool = False,
+) -> Tensor:
+    """Tell the teacher's vector of the translation from those of earlier batches (LASER3-CO, tan2022 eq. 1).
+
+    The queue has these vectors [N, D], of any length; with none the loss is 0. The other sentences of the batch are
+    negatives too only if asked for: the hard ones, where a batch has sentences that are alike. With `ignore_above` this
+    is CO-Filter (section 2.2): a vector whose cosine with the translation is above that is no negative either; 1 or
+    more leaves out none but those of equal sentences in the batch.
+    """
+    query, key, others = unit(student), unit(teacher.detach()), unit(queue.detach().to(student.dtype))
+    positive = (query * key).sum(dim=1, keepdim=True) / temperature  # [B, 1]
+    negative = (query / temperature) @ others.T  # [B, N]
+    if ignore_above < 1:
+        negative = negative.masked_fill(key @ others.T > ignore_above, -torch.inf)
+    if batch:
+        same = key @ key.T > min(ignore_above, 1 - EQUAL)  # its own among them
+        negative = torch.cat([negative, (query @ key.T / temperature).masked_fill(same, -torch.inf)], dim=1)
+    return (torch.cat([positive, negative], dim=1).logsumexp(dim=1) - positive[:, 0]).mean()
+
+
+def similarity_distil(student: Tensor, others: Tensor, teacher: Tensor) -> Tensor:
+    """Hold sentences as near to each other as the teacher does: the squared difference of cosines.
+
+    The similarity-preserving distillation of Tung & Mori 2019 (eq. 2 to 4), on cosines instead of normalised rows, and
+    from one language to another: `others` are the student's vectors of the sentences compared with [B, D].
+    """
+    own, key = unit(student) @ unit(others).T, unit(teacher.detach())
+    return (own - key @ key.T).square().mean()
+
+
+class Whitening(NamedTuple):
+    """A linear map after which all directions of a set of vectors vary nearly alike."""
+
+    centre: Tensor  # their mean [D]
+    matrix: Tensor  # the map of the centred vectors [D, D]
+
+    @staticmethod
+    def fit(vectors: Tensor) -> "Whitening":
+        """The map that a sample of vectors [n, D] asks for."""
+        centre = vectors.mean(dim=0)
+        variances, axes = torch.linalg.eigh(torch.cov((vectors - centre).T))
+        return Whitening(centre, axes / (variances + FLAT * variances.mean()).sqrt())
+
+    def __call__(self, vectors: Tensor) -> Tensor:
+        """Vectors [B, D] in the white space."""
+        return (vectors - self.centre) @ self.matrix
+
+
+def embedding_match(
+    student: Tensor,
+    teacher: Tensor,
+    whitening: Whitening,
+    *,
+    contrast: float,
+    temperature: float,
+    ignore: Tensor | None = None,
+) -> Tensor:
+    """Bring the means of a student's rows [B, D] to those of the teacher's input rows of the English sides [B, D].
+
+    Squared error where all directions count alike; in the plain space a few hold most of the variance. Finding the
+    right one in the batch, by cosine there, asks for what tells sentences apart: with the weight `contrast`, but for
+    pairs that are no negatives of each other, `ignore` [B, B].
+    """
+    student, teacher = whitening(student), whitening(teacher.detach())
+    error = (student - teacher).square().mean()
+    if not contrast:
+        return error
+    return error + contrast * align(student, teacher, temperature=temperature, ignore=ignore) / 2
+
+
+@dataclass(frozen=True)
+class Targets:
+    """A sparse distribution over the pieces for each sentence."""
+
+    ids: Tensor  # pieces with mass [M]
+    sentence: Tensor  # the sentence of each entry [M]
+    weight: Tensor  # its mass [M]; the entries of one sentence add up to 1, or it has none and predicts nothing
+
+    @staticmethod
+    def join(parts: "Sequence[Targets]", count: int) -> "Targets":
+        """The targets of several batches of `count` sentences as those of one, batch after batch."""
+        sentences = [part.sentence + i * count for i, part in enumerate(parts)]
+        ids, weights = ([getattr(part, name) for part in parts] for name in ("ids", "weight"))
+        return Targets(torch.cat(ids), torch.cat(sentences), torch.cat(weights))
+
+    def chunks(self, count: int, size: int) -> Iterator[tuple[slice, "Targets"]]:
+        """Cut a batch of `count` sentences into chunks of at most `size`, or one where `size` is 0.
+
+        Yields the sentences of a chunk, and their entries with sentences counted from the chunk's first.
+        """
+        if not 0 < size < count:
+            yield slice(0, count), self
+            return
+        order = self.sentence.argsort(stable=True)
+        starts = torch.arange(0, count + size, size, device=order.device)
+        ends = torch.searchsorted(self.sentence[order], starts).tolist()
+        for i in range(len(ends) - 1):
+            entries, first = order[ends[i] : ends[i + 1]], i * size
+            chosen = Targets(self.ids[entries], self.sentence[entries] - first, self.weight[entries])
+            yield slice(first, min(first + size, count)), chosen
+
+
+def uniform_targets(ids: Tensor, lengths: Tensor) -> Targets:
+    """All mass spread evenly over the distinct pieces of each sentence (XTR, mao2021 eq. 2 and 3).
+
+    Pieces of all sentences stand one after the other [N]; `lengths` says how many each has [B].
+    """
+    # One number for sentence and piece: distinct rows of a matrix would take fifty times as long.
+    distinct = torch.unique(torch.repeat_interleave(lengths.long()) << 32 | ids)
+    return even_targets(distinct & 0xFFFFFFFF, distinct >> 32, len(lengths))
+
+
+def even_targets(ids: Tensor, sentence: Tensor, count: int) -> Targets:
+    """The same mass for all pieces of each of `count` sentences."""
+    return Targets(ids, sentence, 1.0 / torch.bincount(sentence, minlength=count)[sentence])
+
+
+def smlm_targets(hidden: Tensor, present: Tensor) -> Targets:
+    """All mass on the piece that was hidden in the pair (SMLM, mao2021 eq. 1); the same target for both sides.
+
+    The masked side predicts it from what is left of the sentence, the other side from the translation. `hidden` has
+    the piece of each pair [B], `present` whether one was hidden [B]; a pair without one has no entry.
+    """
+    sentence = present.nonzero()[:, 0]
+    return Targets(hidden[sentence], sentence, torch.ones(len(sentence), device=hidden.device))
+
+
+def ugt_targets(hidden: Tensor, masked: Tensor, other: Targets) -> Targets:
+    """Half of the mass on the hidden piece, half as before (UGT = SMLM + XTR, mao2021 eq. 4), for the masked sentences.
+
+    `hidden` has the piece of each sentence [B], `masked` whether one was hidden in it [B], `other` is the uniform
+    target over the other side's pieces. A piece that is hidden on this side and stands on the other side gets both
+    masses. Where the other side is empty, the hidden piece has all.
+    """
+    sentences = masked.nonzero()[:, 0]
+    shared = torch.zeros_like(masked).index_fill_(0, other.sentence, True)
+    weight = torch.where(masked[other.sentence], 0.5 * other.weight, other.weight)
+    return Targets(
+        torch.cat([other.ids, hidden[sentences]]),
+        torch.cat([other.sentence, sentences]),
+        torch.cat([weight, torch.where(shared[sentences], 0.5, 1.0)]),
+    )
+
+
+def generative_loss(hidden: Tensor, table: Tensor, bias: Tensor, targets: Targets, *, chunk: int = 0) -> Tensor:
+    """Cross-entropy of softmax(table . hidden + bias) against sparse targets (mao2021 eq. 1 to 4).
+
+    Exact without a dense [B, V] target: logsumexp(logits) - sum_i q_i logit_i. `hidden` is the output of the generative
+    head [B, D], the table tied with the encoder's [V, D]; the mean is over the batch, and a sentence without an entry
+    adds 0. Of at most `chunk` sentences the logits are in memory at a time, at the price of computing them twice; 0
+    keeps the logits of all.
+    """
+    entropy = recomputed(_cross_entropy) if chunk else _cross_entropy
+    losses = [entropy(hidden[rows], table, bias, chosen) for rows, chosen in targets.chunks(len(hidden), chunk)]
+    return torch.stack(losses).sum() / max(len(hidden), 1)
+
+
+def token_loss(hidden: Tensor, table: Tensor, bias: Tensor, ids: Tensor, *, chunk: int = 0) -> Tensor:
+    """Cross-entropy of hidden tokens, each predicted from its own place (MLM and TLM, the baselines of mao2021).
+
+    As `generative_loss` for the hidden tokens [M, D], whose pieces are `ids` [M]; 0 where there are none.
+    """
+    targets = Targets(ids, torch.arange(len(ids), device=ids.device), torch.ones(len(ids), device=ids.device))
+    return generative_loss(hidden, table, bias, targets, chunk=chunk)
+
+
+def _cross_entropy(hidden: Tensor, table: Tensor, bias: Tensor, targets: Targets) -> Tensor:
+    logits = hidden @ table.T + bias  # [B, V]
+    hit = (targets.weight * logits[targets.sentence, targets.ids]).sum()
+    mass = targets.weight.new_zeros(len(hidden)).index_add_(0, targets.sentence, targets.weight)
+    return (mass * logits.logsumexp(dim=1)).sum() - hit
+
+
+def word_ctl(
+    query: Tensor,
+    table: Tensor,
+    bag: Targets,
+    allowed: Tensor,
+    *,
+    temperature: float,
+    negatives: int,
+    chunk: int = 0,
+) -> Tensor:
+    """Tell the pieces of a pair from the rest of the vocabulary (HiCTL, wei2020 eq. 5 and 6).
+
+    The score of a pair [B, D] and a piece [V, D] is the cosine of their vectors, over the temperature. Each piece of a
+    pair's bag, of both sides and of whatever weight, is asked for by itself, against `negatives` pieces from outside
+    the bag (eq. 5). Only `allowed` pieces count [V], in the bag and as negatives: one that never is a negative, as
+    [MASK] should not be, would only ever be pulled towards every pair.
+
+    The scores of `chunk` pairs are in memory at a time, 0 takes all; nothing of that size is kept for the backward
+    pass. Returns the mean over the pairs of the mean over their pieces (eq. 6); a pair without pieces adds 0.
+    """
+    count = allowed[bag.ids]
+    bag = even_targets(bag.ids[count], bag.sentence[count], len(query))
+    scaled, rows = unit(query) / temperature, unit(table)
+    losses = []
+    for part, words in bag.chunks(len(query), chunk):
+        scores = scaled[part] @ rows.T  # [B, V]
+        drawn, real = sample_negatives(scores.detach(), words, allowed, count=negatives)
+        against = scores.gather(1, drawn).masked_fill(~real, torch.finfo(scores.dtype).min).logsumexp(dim=1)  # [B]
+        right = scores[words.sentence, words.ids]  # [M]
+        # -log(e^right / (e^right + e^against))
+        losses.append((words.weight * F.softplus(against[words.sentence] - right)).sum())
+    return torch.stack(losses).sum() / max(len(query), 1)
+
+
+def sample_negatives(scores: Tensor, bag: Targets, allowed: Tensor, *, count: int) -> tuple[Tensor, Tensor]:
+    """Draw distinct pieces from outside each bag, in proportion to softmax(scores): hard ones more often (wei2020).
+
+    The largest of scores plus Gumbel noise are such a draw without replacement (Kool et al. 2019). The scores [B, V]
+    have no gradient; only pieces that are `allowed` [V] are drawn. Returns K = `count` pieces a pair, or V if that is
+    less, and which of them count, both [B, K]: all, unless fewer are left outside the bag.
+    """
+    # Minus the logarithm of exponential noise is Gumbel noise; in place, as these are the largest tensors there are.
+    keys = torch.empty_like(scores).exponential_().log_().neg_().add_(scores)
+    keys.masked_fill_(~allowed, -torch.inf)
+    keys[bag.sentence, bag.ids] = -torch.inf
+    best, drawn = keys.topk(min(count, scores.shape[1]), dim=1, sorted=False)
+    return drawn, best > -torch.inf

@@ -1,1 +1,0 @@
-"""The objectives of the papers, each a pure function of tensors."""
