@@ -36,7 +36,7 @@ from xsent_train.devices import average, gather, keep_freed_memory, launch, on_f
 from xsent_train.losses.distillation import Whitening
 from xsent_train.losses.stage_model import TrainingModel
 from xsent_train.model import Encoder, ModelConfig, fit_readouts, fit_space
-from xsent_train.recipe import LAYER_SHAPE, Recipe, Settings, StageConfig
+from xsent_train.recipe import LAYER_SHAPE, Basics, Recipe, Settings, StageConfig
 from xsent_train.stage_loop import StageLoop, diverged, parameter_groups
 from xsent_train.teacher.bert import english_rows, piece_counts
 from xsent_train.teacher.teachers import ONLY, Teachers, open_teachers
@@ -317,7 +317,7 @@ class Trainer:
         return matrices
 
 
-def open_start(recipe: Recipe, path: Path, run: Path) -> Checkpoint:
+def open_start(recipe: Basics, path: Path, run: Path) -> Checkpoint:
     """Open the checkpoint or the bundle that a run starts from. Raises DataError if its shape is not the recipe's."""
     start = open_checkpoint(path, run / "start")
     for name in ("dim", *LAYER_SHAPE) if start.config.num_layers else ("dim",):
