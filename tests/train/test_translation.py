@@ -8,8 +8,8 @@ import pytest
 import torch
 import torch.nn.functional as F
 from conftest import save_encoder
-from toy import write_toy_corpus
 from torch import Tensor
+from toy import write_toy_corpus
 from trainings import COMMAND, assert_same_weights, command, kill_in_the_middle
 
 from xsent_train.checkpoint import load_checkpoint, to_tokens
