@@ -1,6 +1,7 @@
 """The translator: loss and beam search by hand, a training killed and resumed, and bad input."""
 
 import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -9,13 +10,13 @@ import torch
 import torch.nn.functional as F
 from conftest import save_encoder
 from torch import Tensor
-from toy import write_toy_corpus
+from toy import toy_pairs, write_toy_corpus
 from trainings import COMMAND, assert_same_weights, command, kill_in_the_middle
 
 from xsent_train.checkpoint import load_checkpoint, to_tokens
 from xsent_train.model import Encoder, ModelConfig
-from xsent_train.tokens import FIRST, LAST
-from xsent_train.translation import Row, Translation, load_translation_recipe
+from xsent_train.tokens import FIRST, LAST, UNK
+from xsent_train.translation import TranslatorTraining, load_translation_recipe
 from xsent_train.translator import Translator, beam_search
 
 SHAPE = {"dim": 32, "num_heads": 2, "ffn_dim": 48, "max_length": 24}
@@ -98,21 +99,23 @@ def translator(request: pytest.FixtureRequest) -> Translator:
 
 
 def test_the_loss_is_the_smoothed_cross_entropy_of_each_token_after_those_before_it(translator: Translator) -> None:
-    sources, targets = [[5, 9, 10], [6, 7, 8, 9, 10]], [[5, 6], [7, 5, 6, 6]]
+    sources, targets = [[5, 9, 10], [6, 7, 8, 9, 10]], [[7, 8], [11, 9, 7, 7]]
+    row = {7: 5, 8: 6, 11: 7, 9: UNK, LAST: LAST}  # of the decoder's pieces
     encoder, smoothing, losses = translator.encoder, 0.2, []
     with torch.inference_mode():
         given = translator(to_tokens(sources, encoder), to_tokens(targets, encoder), smoothing)
         for source, target in zip(sources, targets, strict=True):  # one by one, so without any padding
             seen, rows = translator.read(to_tokens([source], encoder)), translator.rows
             for i, label in enumerate([*target, LAST]):
-                state = translator.decode(torch.tensor([[FIRST, *target[:i]]]), seen, rows)[:, -1]
+                before = torch.tensor([[FIRST, *(row[piece] for piece in target[:i])]])
+                state = translator.decode(before, seen, rows)[:, -1]
                 logits = state @ rows.T
                 if translator.gain is not None:
                     vector = encoder(to_tokens([source], encoder))
                     logits = logits + F.cosine_similarity(vector, rows)
                 odds = logits.softmax(dim=1)[0]
                 shares = torch.full((8,), smoothing / 8)
-                shares[label] += 1 - smoothing
+                shares[row[label]] += 1 - smoothing
                 losses.append(-(shares * odds.log()).sum())
     torch.testing.assert_close(given, torch.stack(losses).mean())
 
@@ -122,6 +125,8 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("translation")
     write_toy_corpus(folder / "pairs.tsv", 400)
     (folder / "recipe.toml").write_text(RECIPE)
+    test = [f"{english}\t{german}\n" for _, language, english, german in toy_pairs(40, seed=9) if language == "de"]
+    (folder / "en-de.tsv").write_text("".join(test))
     return folder
 
 
@@ -135,7 +140,7 @@ def start(data: Path, toy_tokenizer: Path) -> Path:
 def run(data: Path, out: Path, start: Path) -> list[str]:
     """The arguments that train and compare the rows."""
     given = [str(data / "recipe.toml"), "--data", str(data), "--start", str(start), "--out", str(out)]
-    return ["translate", *given, "--threads", "1", "--json"]
+    return ["translate", *given, "--tatoeba", str(data), "--threads", "1", "--json"]
 
 
 def test_killed_it_resumes_to_the_bit_and_compares_both_rows(data: Path, start: Path, tmp_path: Path) -> None:
@@ -147,7 +152,7 @@ def test_killed_it_resumes_to_the_bit_and_compares_both_rows(data: Path, start: 
     last = "checkpoints/translation-0000024"
     for row in ("de-random", "de-start"):
         assert_same_weights(cut / row / last, whole / row / last)
-        assert (cut / row / "held-out.txt").read_text() == (whole / row / "held-out.txt").read_text()
+        assert (cut / row / "translations.txt").read_text() == (whole / row / "translations.txt").read_text()
     random, started = json.loads(shown)
     assert (random["encoder"], started["encoder"]) == ("random", "start")
     assert random["paper BLEU"] == 34.51 and started["paper BLEU"] == ""
@@ -155,7 +160,8 @@ def test_killed_it_resumes_to_the_bit_and_compares_both_rows(data: Path, start: 
     changed = data / "changed"
     changed.mkdir()
     (changed / "recipe.toml").write_text((data / "recipe.toml").read_text().replace("warmup = 5", "warmup = 6"))
-    (changed / "pairs.tsv").write_bytes((data / "pairs.tsv").read_bytes())
+    for file in ("pairs.tsv", "en-de.tsv"):
+        shutil.copy(data / file, changed)
     code, _, err = command(*run(changed, whole, start))
     assert code == 1 and "other settings (warmup: 5 became 6); name another --out" in err
 
@@ -164,10 +170,11 @@ def test_the_encoder_starts_from_the_checkpoint_and_waits_for_the_decoder(
     data: Path, start: Path, tmp_path: Path
 ) -> None:
     recipe = load_translation_recipe(data / "recipe.toml").model_copy(update={"steps": 6})
-    trained = Translation(recipe, [data / "pairs.tsv"], tmp_path / "run", threads=1, start=start)
-    known = load_checkpoint(start).weights
+    opened, files = load_checkpoint(start), [data / "pairs.tsv"]
+    known = opened.weights
     for kind, stays in (("start", True), ("random", False)):
-        weights = load_checkpoint(trained.train(Row("de", kind))).weights
+        training = TranslatorTraining(recipe, files, tmp_path, threads=1, start=opened, kind=kind)
+        weights = load_checkpoint(training.train()).weights
         assert all(torch.equal(weights[name], weight) == stays for name, weight in known.items() if "qkv.w" in name)
         assert "decoder.layers.0.linear1.weight" in weights and ("gain" in weights) == stays
 
@@ -177,7 +184,7 @@ def test_the_encoder_starts_from_the_checkpoint_and_waits_for_the_decoder(
     [
         ("talk\tde\tA cat.\t \n", {}, "no usable pair in de; expected source, language, English, translation"),
         ("talk\tfr\tA cat.\tLe chat.\n", {}, "no usable pair in de; expected source, language, English, translation"),
-        (None, {'["de"]': '["de", "it"]'}, "0 held-out pairs in 'it'; it needs more text"),
+        (None, {'["de"]': '["de", "it"]'}, "no usable pair in it; expected source, language"),
         (None, {"dim = 32": "dim = 64"}, "has dim = 32, the recipe 64; to start from it they must be the same"),
         (None, {"num_layers = 2": "num_layers = 3"}, "has 2 layers, the recipe's translator 3; lower num_layers"),
         (None, {"warmup": "warmth"}, "unknown setting 'warmth'; did you mean"),
@@ -192,6 +199,9 @@ def test_bad_input_is_one_line(
         text = text.replace(old, new)
     (tmp_path / "recipe.toml").write_text(text)
     (tmp_path / "pairs.tsv").write_text((data / "pairs.tsv").read_text() if line is None else 20 * line)
+    for language in ("de", "it"):
+        shutil.copy(data / "en-de.tsv", tmp_path / f"en-{language}.tsv")
     code, out, err = command(*run(tmp_path, tmp_path / "run", start))
     error = err.splitlines()[-1]
     assert (code, out) == (1, "") and error.startswith("Error: ") and expected in error
+    assert not list(tmp_path.glob("run/*/checkpoints/*"))

@@ -209,35 +209,27 @@ def vocabulary(config: Config, data: Data = Path(), out: Out = None, threads: Th
 @one_line_errors()
 def translate(
     config: Config,
+    tatoeba: Annotated[Path, typer.Option(help="Folder of Tatoeba's en-XX.tsv, to measure with.")],
     data: Data = Path(),
     out: Out = None,
     start: Annotated[
-        Path | None, typer.Option(help="Checkpoint or bundle that gives vocabulary and encoder; only random without.")
-    ] = None,
-    tatoeba: Annotated[
-        Path | None, typer.Option(help="Folder of Tatoeba's en-XX.tsv, to measure with; default: the held-out pairs.")
+        Path | None, typer.Option(help="Checkpoint or bundle whose vocabulary all use, and whose encoder is compared.")
     ] = None,
     threads: Threads = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Train translators into English from a recipe, with a random encoder and with --start, and compare them.
+    """Train translators into English, with a random encoder and with that of --start, and compare them.
 
-    BLEU and chrF are lower-case, with half of a 95% interval by bootstrap. Ctrl-C saves and stops; the same command
-    resumes from there.
+    BLEU and chrF are lower-case; ± is half of a 95% interval. Ctrl-C saves and stops; the same command resumes.
 
-    Example: xsent-train translate train/xsent_train/recipes/wei2020_translation.toml --data data --out runs/translate
+    Example: xsent-train translate wei2020_translation.toml --data data --start my-bundle --tatoeba data/eval/tatoeba
     """
     with heavy_imports():
-        from xsent_train.translation import Translation, load_translation_recipe, read_test
+        from xsent_train.translation import compare, load_translation_recipe
 
         recipe = load_translation_recipe(config)
-    files = [data / file for file in recipe.corpus.files]
-    trained = Translation(
-        recipe, files, out or Path("runs") / recipe.name, threads=threads or available_cpus(), start=start
-    )
-    tests = {code: read_test(tatoeba, trained.prepared.validation, code) for code in recipe.languages}
-    name = "tatoeba" if tatoeba else "held-out"
-    rows = [row for code, (sources, english) in tests.items() for row in trained.scores(code, sources, english, name)]
+    files, folder = [data / file for file in recipe.corpus.files], out or Path("runs") / recipe.name
+    rows = compare(recipe, files, folder, tatoeba, threads=threads or available_cpus(), start=start)
     if as_json:
         print_json(rows)
     else:

@@ -1,28 +1,25 @@
-"""An encoder as the start of a translation into English, beside the same translator from nothing (wei2020, table 4).
+"""An encoder as the start of a translator into English, beside the same translator from nothing (wei2020, table 4).
 
-A row is one training: a language, and whether the encoder starts from the checkpoint. All rows see the same pairs, in
-the same order and number. A row that starts from a checkpoint trains the decoder alone first, then all of it.
+A row is one training: a language, and whether its encoder starts from a checkpoint. Both rows of a language see the
+same pairs in the same order. A row that starts from a checkpoint trains the decoder alone first, then all of it.
 """
 
-import json
 import logging
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from functools import cached_property
 from pathlib import Path
-from typing import Annotated, NamedTuple
+from typing import Annotated
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from pydantic import Field, NonNegativeFloat, NonNegativeInt, PositiveFloat, PositiveInt, ValidationError
 from torch import Tensor
 from tqdm import tqdm
 
 from xsent.bundle import file_digest
 from xsent.errors import DataError, XsentError, require_extra
-from xsent.files.atomic import atomic_file, remove_folder, sweep
+from xsent.files.atomic import atomic_file, remove_folder
 from xsent.files.text import read_fields, read_sentences
 from xsent_train.checkpoint import (
     MODEL,
@@ -35,28 +32,24 @@ from xsent_train.checkpoint import (
     stage_folders,
     to_tokens,
 )
-from xsent_train.data.batches import ahead
-from xsent_train.data.corpus import Corpus, chunks
-from xsent_train.data.preparation import prepare
-from xsent_train.data.sampling import Sampler, cell_shares
-from xsent_train.data.store import Store
-from xsent_train.devices import keep_freed_memory, precision
+from xsent_train.data.batches import Batch, TrainingData
+from xsent_train.data.corpus import chunks
+from xsent_train.devices import keep_freed_memory, launch, precision
 from xsent_train.model import ModelConfig
-from xsent_train.recipe import LAYER_SHAPE, Basics, first_mistake, read_toml
+from xsent_train.recipe import LAYER_SHAPE, Align, Basics, Objectives, StageConfig, first_mistake, read_toml
 from xsent_train.stage_loop import interruption, schedule
-from xsent_train.tokens import LAST, UNK, Tokens, open_tokenizer
+from xsent_train.tokens import LAST
 from xsent_train.trainer import differences, open_start
 from xsent_train.translator import Translator
 
-Figures = dict[str, str | float | None]  # of a row, by heading
-
 logger = logging.getLogger(__name__)
+
+Figures = dict[str, str | float]  # of a row, by heading
 
 NAME = "translation"  # of the checkpoints
 RANDOM, STARTED = "random", "start"  # the rows of a language
-WINDOW = 64  # batches drawn together and sorted by length
 LOGGED = 100  # steps between two lines of the log
-RESAMPLED = 1000  # times that the test's sentences are drawn anew, for an interval of a score
+RESAMPLED = 1000  # times that the test's sentences are drawn anew, for the interval of a score
 AT_ONCE = 32  # sentences translated at a time
 
 
@@ -79,6 +72,12 @@ class TranslationRecipe(Basics):
     penalty: NonNegativeFloat = 1.0  # exponent of the length that a log probability is divided by
     paper: Mapping[str, Mapping[str, float]] = {}  # its BLEU by language and row
 
+    @property
+    def stage(self) -> StageConfig:
+        """What its batches are drawn by."""
+        drawn = {name: getattr(self, name) for name in ("num_layers", "steps", "batch_size", "max_tokens")}
+        return StageConfig(name=NAME, order="length", objectives=Objectives(align=Align()), **drawn)
+
 
 def load_translation_recipe(path: Path) -> TranslationRecipe:
     """Read a recipe of translators. Raises DataError with the first mistake in it."""
@@ -88,253 +87,188 @@ def load_translation_recipe(path: Path) -> TranslationRecipe:
         raise DataError(f"{path}: {first_mistake(error)}") from error
 
 
-class Row(NamedTuple):
-    """A training."""
-
-    language: str
-    kind: str
-
-    @property
-    def name(self) -> str:
-        """Its folder."""
-        return f"{self.language}-{self.kind}"
-
-    @property
-    def started(self) -> bool:
-        """Whether its encoder was trained before."""
-        return self.kind == STARTED
-
-
-class Direction:
-    """The pairs of a language, to translate into English; batch number i is a function of recipe, store and i."""
-
-    def __init__(self, recipe: TranslationRecipe, store: Store, pieces: int, language: str) -> None:
-        """Choose the pairs, and the pieces that the decoder knows, of as many as the vocabulary has."""
-        sizes = dict(zip(store.cells, np.diff(store.cell_starts).tolist(), strict=True))
-        chosen = {cell: size for cell, size in sizes.items() if cell[1] == language}
-        if not chosen:
-            raise DataError(f"{language}→en: no pair to train on; name a language that the files have pairs of")
-        corpus = recipe.corpus
-        shares = cell_shares(chosen, temperature=corpus.temperature, weights=corpus.weights)
-        self._recipe, self._store = recipe, store
-        self._sampler = Sampler(
-            store.cell_starts,
-            np.array([shares.get(cell, 0.0) for cell in store.cells]),
-            batch_size=recipe.batch_size,
-            window=WINDOW,
-            seed=recipe.seed,
-        )
-        self._window: tuple[int, NDArray[np.int64]] | None = None
-        bounds = zip(store.cells, store.cell_starts, store.cell_starts[1:], strict=False)
-        pairs = np.concatenate([store.pairs(np.arange(a, b)) for cell, a, b in bounds if cell in chosen])
-        counts = torch.bincount(store.tokens(pairs, 0, recipe.max_tokens).ids, minlength=pieces)
-        counts[: LAST + 1] = recipe.least
-        self.kept = (counts >= recipe.least).nonzero()[:, 0]
-        self._row = torch.full((pieces,), UNK)
-        self._row[self.kept] = torch.arange(len(self.kept))
-
-    def since(self, step: int) -> Iterator[tuple[Tokens, Tokens]]:
-        """The batches of the steps from `step` to the last: sources, and targets as rows of the decoder."""
-        return ahead(self._batch(now) for now in range(step, self._recipe.steps))
-
-    def _batch(self, step: int) -> tuple[Tokens, Tokens]:
-        window, number = divmod(step, WINDOW)
-        if self._window is None or self._window[0] != window:
-            self._window = window, self._cut(window)
-        pairs, most = self._window[1][number], self._recipe.max_tokens
-        target = self._store.tokens(pairs, 0, most)
-        return self._store.tokens(pairs, 1, most), Tokens(self._row[target.ids], target.lengths)
-
-    def _cut(self, window: int) -> NDArray[np.int64]:
-        pairs = self._store.pairs(self._sampler.rows(window))
-        lengths = self._store.lengths(pairs, 0) + self._store.lengths(pairs, 1)
-        ordered = pairs[np.argsort(lengths, kind="stable")]
-        return self._sampler.shuffle(window, ordered.reshape(WINDOW, self._recipe.batch_size))
-
-
-class Translation:
-    """The rows of a recipe in a folder; called again, they resume."""
+class TranslatorTraining:
+    """A row, in a folder of its own; called again, it resumes."""
 
     def __init__(
-        self, recipe: TranslationRecipe, files: Sequence[Path], out: Path, *, threads: int, start: Path | None = None
+        self,
+        recipe: TranslationRecipe,
+        files: Sequence[Path],
+        out: Path,
+        *,
+        threads: int,
+        start: Checkpoint | None,
+        kind: str,
     ) -> None:
-        """Prepare the data. The vocabulary is that of `start`, a checkpoint or a bundle; without it one is trained.
+        """Prepare the data of a recipe's first language. The vocabulary is that of `start`, or else a new one.
 
-        Raises DataError if the start is of another shape than the recipe, or a language has no pairs.
+        Raises DataError if the language has no pairs, or the folder belongs to other data.
         """
-        with require_extra("translate"):
-            import sacrebleu  # noqa: F401  before the hours of training
         torch.set_num_threads(threads)
         keep_freed_memory()
-        sweep(out)
-        self.recipe, self.out = recipe, out
-        self._start = open_start(recipe, start, out) if start else None
-        if self._start is not None and self._start.config.num_layers < recipe.num_layers:
-            has = self._start.config.num_layers
-            raise DataError(f"{start}: has {has} layers, the recipe's translator {recipe.num_layers}; lower num_layers")
-        vocabulary = self._start.tokenizer if self._start else None
-        self.prepared = prepare(recipe, files, out, threads=threads, vocabulary=vocabulary)
-        self._processor = open_tokenizer(self.prepared.tokenizer)
-        self._device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+        language = recipe.languages[0]
+        self.run = out / f"{language}-{kind}"
+        self._recipe, self._kind, self._start = recipe, kind, start
+        self._fabric = launch(1)
         self._mixed = precision(recipe.precision) == "bf16-mixed"
+        vocabulary = start.tokenizer if start else None
+        self._data = TrainingData(
+            recipe, files, self.run, self._fabric, threads=threads, prepared=out / language, vocabulary=vocabulary
+        )
 
-    @property
-    def kinds(self) -> list[str]:
-        """The rows of a language."""
-        return [RANDOM, STARTED] if self._start else [RANDOM]
-
-    def train(self, row: Row) -> Path:
-        """Train a row, or resume it; returns its last checkpoint.
+    def train(self) -> Path:
+        """Train to the end; returns the last checkpoint.
 
         Ctrl-C saves the state, and is raised. Raises DataError if the row was begun with other settings, XsentError if
         the loss is no longer a number.
         """
-        recipe = self.recipe
-        direction = Direction(recipe, self.prepared.store, len(self._processor), row.language)
-        saved = self._saved(row)
+        recipe, saved = self._recipe, self._saved()
         if saved is not None and saved.step == recipe.steps:
             return saved.path
-        model = self._translator(row, direction.kept, saved)
+        model = self._translator(saved)
         optimizer = torch.optim.AdamW(model.parameters(), betas=(0.9, 0.98), fused=True)
         if saved is not None:
             restore_optimizer(model, optimizer, load_optimizer(saved.path))
-        before = saved.step if saved else 0
-        logger.info("%s: %d steps, %d pieces", row.name, recipe.steps, len(direction.kept))
-        written = time.monotonic()
-        bar = tqdm(total=recipe.steps, initial=before, desc=row.name, unit="step", disable=None)
+        before, written = saved.step if saved else 0, time.monotonic()
+        bar = tqdm(total=recipe.steps, initial=before, desc=self.run.name, unit="step", disable=None)
         with interruption() as interrupted, bar:
-            for done, batch in enumerate(direction.since(before), before + 1):
-                loss = self._step(row, model, optimizer, done - 1, batch)
+            for done, batch in enumerate(self._data.draw(0, recipe.stage).since(before), before + 1):
+                loss = self._step(model, optimizer, done - 1, batch)
                 bar.update()
                 if done % LOGGED == 0:
-                    with open(self.out / "log.jsonl", "a") as log:
-                        log.write(json.dumps({"stage": row.name, "step": done, "loss": loss}) + "\n")
+                    logger.info("%s %d/%d  loss %.4f", self.run.name, done, recipe.steps, loss)
                 late = time.monotonic() - written > 60 * recipe.checkpoint_minutes
                 if done == recipe.steps or late or interrupted.is_set():
-                    path = self._save(row, model, optimizer, done)
-                    written = time.monotonic()
+                    path, written = self._save(model, optimizer, done), time.monotonic()
                 if interrupted.is_set():
                     raise KeyboardInterrupt
         return path
 
-    def _translator(self, row: Row, kept: Tensor, saved: Checkpoint | None) -> Translator:
-        """The model of a row as it starts, or as it was saved."""
-        recipe = self.recipe
+    def _translator(self, saved: Checkpoint | None) -> Translator:
+        """The model as it starts, or as it was saved."""
+        recipe, store, pieces = self._recipe, self._data.store, len(self._data.processor)
+        counts = torch.bincount(store.tokens(np.arange(len(store)), 0, recipe.max_tokens).ids, minlength=pieces)
+        counts[: LAST + 1] = recipe.least
+        kept = (counts >= recipe.least).nonzero()[:, 0]
         shape = {name: getattr(recipe, name) for name in ("dim", "num_layers", "dropout", *LAYER_SHAPE)}
         torch.manual_seed(recipe.seed)
-        config = ModelConfig(len(self._processor), **shape)
-        model = Translator(config, recipe.decoder_layers, kept, with_vector=row.started)
+        started = self._kind == STARTED
+        model = Translator(ModelConfig(pieces, **shape), recipe.decoder_layers, kept, with_vector=started)
         if saved is not None:
             model.load_state_dict(saved.weights)
-        elif row.started and self._start is not None:
-            known = self._start.load_encoder().state_dict()  # with readouts, which a translator lacks
+        elif started and self._start is not None:
+            known = self._start.load_encoder().state_dict()  # with upper layers and readouts, which a translator lacks
             model.encoder.load_state_dict({name: known[name] for name in model.encoder.state_dict()})
-        return model.to(self._device).train()
+        return model.to(self._fabric.device).train()
 
-    def _step(
-        self, row: Row, model: Translator, optimizer: torch.optim.Optimizer, step: int, batch: tuple[Tokens, Tokens]
-    ) -> float:
-        torch.manual_seed((self.recipe.seed << 32) + step)  # dropout as a function of the step: a resume needs no state
-        learns = not row.started or step >= self.recipe.frozen_steps
+    def _step(self, model: Translator, optimizer: torch.optim.Optimizer, step: int, batch: Batch) -> float:
+        recipe, device = self._recipe, self._fabric.device
+        torch.manual_seed((recipe.seed << 32) + step)  # dropout as a function of the step: a resume needs no state
+        learns = self._kind == RANDOM or step >= recipe.frozen_steps
         model.encoder.requires_grad_(learns).train(learns)
         for group in optimizer.param_groups:
-            group["lr"] = self.recipe.learning_rate * schedule(step, self.recipe.steps, self.recipe.warmup)
-        source, target = (tokens.to(self._device) for tokens in batch)
-        with torch.autocast(self._device.type, torch.bfloat16, enabled=self._mixed):
-            loss: Tensor = model(source, target, self.recipe.smoothing)
+            group["lr"] = recipe.learning_rate * schedule(step, recipe.steps, recipe.warmup)
+        english, source = (tokens.to(device) for tokens in batch.hiding.sides)
+        with torch.autocast(device.type, torch.bfloat16, enabled=self._mixed):
+            loss: Tensor = model(source, english, recipe.smoothing)
         if not torch.isfinite(loss):
-            raise XsentError(f"{row.name}, step {step}: the loss is no longer a number; lower learning_rate")
+            raise XsentError(f"{self.run.name}, step {step}: the loss is no longer a number; lower learning_rate")
         optimizer.zero_grad()
         loss.backward()  # type: ignore[no-untyped-call]
-        torch.nn.utils.clip_grad_norm_(model.parameters(), self.recipe.clip)
+        torch.nn.utils.clip_grad_norm_(model.parameters(), recipe.clip)
         optimizer.step()
         return float(loss.detach())
 
-    def _saved(self, row: Row) -> Checkpoint | None:
-        """The last checkpoint of a row. Raises DataError if it was trained with other settings or data."""
-        sweep(self.out / row.name / "checkpoints")
-        if not (folders := stage_folders(self.out / row.name, NAME)):
+    def _saved(self) -> Checkpoint | None:
+        """The last checkpoint. Raises DataError if it was trained with other settings."""
+        if not (folders := stage_folders(self.run, NAME)):
             return None
         checkpoint = load_checkpoint(folders[-1])
-        changes = [differences(checkpoint.about["recipe"], self.recipe)]
-        changes += [name for name, now in self._origin.items() if checkpoint.about.get(name) != now]
-        if changed := ", ".join(filter(None, changes)):
+        changed = differences(checkpoint.about["recipe"], self._recipe)
+        if not changed and checkpoint.about["start"] != self._digest:
+            changed = "another start"
+        if changed:
             raise DataError(f"{checkpoint.path} was trained with other settings ({changed}); name another --out")
         return checkpoint
 
-    @cached_property
-    def _origin(self) -> dict[str, str | None]:
-        """What a checkpoint depends on besides the recipe."""
-        start = file_digest(self._start.path / MODEL)[:16] if self._start else None
-        return {"start": start, "preparation_key": self.prepared.store.key}
+    @property
+    def _digest(self) -> str | None:
+        """What tells the start from another one."""
+        return file_digest(self._start.path / MODEL)[:16] if self._start else None
 
-    def _save(self, row: Row, model: Translator, optimizer: torch.optim.Optimizer, step: int) -> Path:
-        """Write a checkpoint of a row, and remove the older ones; its encoder is like that of any checkpoint."""
-        recipe, run = self.recipe, self.out / row.name
-        path = run / "checkpoints" / f"{NAME}-{step:07d}"
+    def _save(self, model: Translator, optimizer: torch.optim.Optimizer, step: int) -> Path:
+        """Write a checkpoint, whose encoder is like that of any other, and remove the older ones."""
+        recipe, prepared = self._recipe, self._data.prepared
+        path = self.run / "checkpoints" / f"{NAME}-{step:07d}"
         about = {
-            "name": f"{recipe.name}-{row.name}",
-            "languages": ["en", row.language],
+            "name": f"{recipe.name}-{self.run.name}",
+            "languages": ["en", *recipe.languages],
             "licence": recipe.licence,
             "attribution": list(recipe.attribution),
             "model": asdict(model.encoder.config),
             "step": step,
             "recipe": recipe.model_dump(mode="json"),
-            **self._origin,
+            "start": self._digest,
+            "preparation_key": prepared.store.key,
         }
         state = optimizer_state(model, optimizer) if step < recipe.steps else None
-        files = [self.prepared.tokenizer, self.prepared.validation]
-        save_checkpoint(path, about, model.state_dict(), state, files)
-        for older in stage_folders(run, NAME)[:-1]:
+        save_checkpoint(path, about, model.state_dict(), state, [prepared.tokenizer, prepared.validation])
+        for older in stage_folders(self.run, NAME)[:-1]:
             remove_folder(older)
         return path
 
-    def translations(self, row: Row, sentences: Sequence[str], file: Path) -> list[str]:
-        """A trained row's translations of sentences; kept in a file."""
+    def translations(self, sentences: Sequence[str]) -> list[str]:
+        """Train, and translate the sentences of a test once; kept in a file."""
+        trained, file = self.train(), self.run / "translations.txt"
         if file.exists():
             return read_sentences(file)
-        saved = self._saved(row)
-        assert saved is not None
-        model = self._translator(row, saved.weights["kept"], saved).eval()
-        pieces = self._processor.encode(list(sentences))
+        recipe, processor = self._recipe, self._data.processor
+        model = self._translator(load_checkpoint(trained)).eval()
+        pieces = processor.encode(list(sentences))
         order = sorted(range(len(pieces)), key=lambda i: len(pieces[i]))
         found = [""] * len(pieces)
-        for part in tqdm(list(chunks(order, AT_ONCE)), desc=f"{row.name} beam", disable=None):
-            source = to_tokens([pieces[i] for i in part], model.encoder).to(self._device)
-            with torch.autocast(self._device.type, torch.bfloat16, enabled=self._mixed):
-                lines = model.translate(source, width=self.recipe.width, penalty=self.recipe.penalty)
+        for part in tqdm(list(chunks(order, AT_ONCE)), desc=f"{self.run.name} beam", disable=None):
+            source = to_tokens([pieces[i] for i in part], model.encoder).to(self._fabric.device)
+            with torch.autocast(self._fabric.device.type, torch.bfloat16, enabled=self._mixed):
+                lines = model.translate(source, width=recipe.width, penalty=recipe.penalty)
             for i, line in zip(part, lines, strict=True):
-                found[i] = " ".join(self._processor.decode(line).split())
+                found[i] = " ".join(processor.decode(line).split())
         with atomic_file(file) as out:
             out.write("".join(f"{line}\n" for line in found).encode())
         return found
 
-    def scores(self, language: str, sources: Sequence[str], references: Sequence[str], name: str) -> list[Figures]:
-        """BLEU and chrF of the rows of a language, lower-case as the pieces are, by bootstrap; for a table."""
+
+def compare(
+    recipe: TranslationRecipe, files: Sequence[Path], out: Path, tests: Path, *, threads: int, start: Path | None
+) -> list[Figures]:
+    """Train both rows of every language, and give their BLEU and chrF on `en-XX.tsv`, by bootstrap, for a table.
+
+    Scores are lower-case, as the pieces are. Without a start there are random rows alone. Raises DataError if the start
+    is of another shape than the recipe, or a test is missing.
+    """
+    with require_extra("translate"):
         from sacrebleu.metrics import BLEU, CHRF
         from sacrebleu.significance import PairedTest
-
-        rows = [Row(language, kind) for kind in self.kinds]
-        for row in rows:
-            self.train(row)
-        found = [(row.kind, self.translations(row, sources, self.out / row.name / f"{name}.txt")) for row in rows]
+    opened = open_start(recipe, start, out) if start else None
+    if opened is not None and (has := opened.config.num_layers) < recipe.num_layers:
+        raise DataError(f"{start}: has {has} layers, the recipe's translator {recipe.num_layers}; lower num_layers")
+    pairs = {code: list(read_fields(tests / f"en-{code}.tsv", 2, "English, translation")) for code in recipe.languages}
+    one = {code: recipe.model_copy(update={"languages": (code,)}) for code in pairs}
+    kinds = [RANDOM, STARTED] if opened else [RANDOM]
+    rows = {  # all before the first is trained: what cannot be used is refused at once
+        code: [TranslatorTraining(one[code], files, out, threads=threads, start=opened, kind=kind) for kind in kinds]
+        for code in pairs
+    }
+    table: list[Figures] = []
+    for code, lines in pairs.items():
+        found = [(row.run.name, row.translations([there for _, there in lines])) for row in rows[code]]
         metrics = {"BLEU": BLEU(lowercase=True), "chrF": CHRF(lowercase=True)}
-        test = PairedTest(found, metrics, [list(references)], "bs", n_samples=RESAMPLED)
+        test = PairedTest(found, metrics, [[english for english, _ in lines]], "bs", n_samples=RESAMPLED)
         results = [result for name, result in test()[1].items() if name != "System"]
-        table = []
-        for row, (bleu, chrf) in zip(rows, zip(*results, strict=True), strict=True):
-            figures: Figures = {"direction": f"{language}→en", "encoder": row.kind}
-            for heading, result in {"BLEU": bleu, "chrF": chrf}.items():
+        for kind, (bleu, chrf) in zip(kinds, zip(*results, strict=True), strict=True):
+            figures: Figures = {"direction": f"{code}→en", "encoder": kind}
+            for heading, result in (("BLEU", bleu), ("chrF", chrf)):
                 figures |= {heading: float(result.score), f"{heading} ±": float(result.ci)}
-            figures["paper BLEU"] = self.recipe.paper.get(language, {}).get(row.kind)
-            table.append({heading: "" if number is None else number for heading, number in figures.items()})
-        return table
-
-
-def read_test(folder: Path | None, held_out: Path, language: str) -> tuple[list[str], list[str]]:
-    """The sentences of a test and their English translations: Tatoeba's from a folder, or the held-out pairs."""
-    if folder is not None:
-        lines = list(read_fields(folder / f"en-{language}.tsv", 2, "English, translation"))
-        return [there for _, there in lines], [english for english, _ in lines]
-    pairs = [pair for pair in Corpus([held_out]) if pair.language == language]
-    return [pair.translation for pair in pairs], [pair.english for pair in pairs]
+            figures["paper BLEU"] = recipe.paper.get(code, {}).get(kind, "")
+            table.append(figures)
+    return table

@@ -14,7 +14,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from xsent_train.model import ACTIVATIONS, Encoder, ModelConfig
-from xsent_train.tokens import FIRST, FRAME, LAST, Tokens, group_of
+from xsent_train.tokens import FIRST, FRAME, LAST, UNK, Tokens, group_of
 
 
 class Source(NamedTuple):
@@ -63,13 +63,19 @@ class Translator(nn.Module):
         assert isinstance(self.kept, Tensor)
         return F.embedding(self.kept, self.encoder.table.weight)
 
+    def places(self, pieces: Tensor) -> Tensor:
+        """The rows of pieces; UNK's for those that the decoder does not know."""
+        assert isinstance(self.kept, Tensor)
+        places = torch.searchsorted(self.kept, pieces).clamp(max=len(self.kept) - 1)
+        return places.where(self.kept[places] == pieces, UNK)
+
     def forward(self, source: Tokens, target: Tokens, smoothing: float) -> Tensor:
-        """The mean cross-entropy of the target's tokens, given as rows, with label smoothing."""
+        """The mean cross-entropy of the targets' tokens, with label smoothing."""
         rows, seen = self.rows, self.read(source)
         framed = target.framed(FIRST, LAST)
         group = group_of(framed.lengths)
         padded = framed.ids.new_zeros(group.shape)
-        padded[group.where] = framed.ids
+        padded[group.where] = self.places(framed.ids)
         known = torch.arange(group.shape[1] - 1, device=padded.device) < (framed.lengths - 1)[:, None]
         states = self.decode(padded[:, :-1], seen, rows)[known]  # [N, D]
         logits = self.logits(states, rows, None if seen.similar is None else seen.similar[known.nonzero()[:, 0]])
