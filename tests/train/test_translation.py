@@ -110,7 +110,7 @@ def test_the_loss_is_the_smoothed_cross_entropy_of_each_token_after_those_before
                 before = torch.tensor([[FIRST, *(row[piece] for piece in target[:i])]])
                 state = translator.decode(before, seen, rows)[:, -1]
                 logits = state @ rows.T
-                if translator.gain is not None:
+                if translator.gain:
                     vector = encoder(to_tokens([source], encoder))
                     logits = logits + F.cosine_similarity(vector, rows)
                 odds = logits.softmax(dim=1)[0]
@@ -173,10 +173,10 @@ def test_the_encoder_starts_from_the_checkpoint_and_waits_for_the_decoder(
     opened, files = load_checkpoint(start), [data / "pairs.tsv"]
     known = opened.weights
     for kind, stays in (("start", True), ("random", False)):
-        training = TranslatorTraining(recipe, files, tmp_path, threads=1, start=opened, kind=kind)
+        training = TranslatorTraining(recipe, files, tmp_path, kind, opened, 1)
         weights = load_checkpoint(training.train()).weights
         assert all(torch.equal(weights[name], weight) == stays for name, weight in known.items() if "qkv.w" in name)
-        assert "decoder.layers.0.linear1.weight" in weights and ("gain" in weights) == stays
+        assert "decoder.layers.0.linear1.weight" in weights and (weights["gain"] != 0) == stays
 
 
 @pytest.mark.parametrize(

@@ -6,10 +6,10 @@ same pairs in the same order. A row that starts from a checkpoint trains the dec
 
 import logging
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
 import torch
@@ -95,25 +95,25 @@ class TranslatorTraining:
         recipe: TranslationRecipe,
         files: Sequence[Path],
         out: Path,
-        *,
-        threads: int,
-        start: Checkpoint | None,
         kind: str,
+        start: Checkpoint | None,
+        cpus: int,
     ) -> None:
         """Prepare the data of a recipe's first language. The vocabulary is that of `start`, or else a new one.
 
         Raises DataError if the language has no pairs, or the folder belongs to other data.
         """
-        torch.set_num_threads(threads)
+        torch.set_num_threads(cpus)
         keep_freed_memory()
         language = recipe.languages[0]
         self.run = out / f"{language}-{kind}"
         self._recipe, self._kind, self._start = recipe, kind, start
+        self._digest = file_digest(start.path / MODEL)[:16] if start else None
         self._fabric = launch(1)
         self._mixed = precision(recipe.precision) == "bf16-mixed"
         vocabulary = start.tokenizer if start else None
         self._data = TrainingData(
-            recipe, files, self.run, self._fabric, threads=threads, prepared=out / language, vocabulary=vocabulary
+            recipe, files, self.run, self._fabric, threads=cpus, prepared=out / language, vocabulary=vocabulary
         )
 
     def train(self) -> Path:
@@ -191,11 +191,6 @@ class TranslatorTraining:
             raise DataError(f"{checkpoint.path} was trained with other settings ({changed}); name another --out")
         return checkpoint
 
-    @property
-    def _digest(self) -> str | None:
-        """What tells the start from another one."""
-        return file_digest(self._start.path / MODEL)[:16] if self._start else None
-
     def _save(self, model: Translator, optimizer: torch.optim.Optimizer, step: int) -> Path:
         """Write a checkpoint, whose encoder is like that of any other, and remove the older ones."""
         recipe, prepared = self._recipe, self._data.prepared
@@ -217,7 +212,7 @@ class TranslatorTraining:
             remove_folder(older)
         return path
 
-    def translations(self, sentences: Sequence[str]) -> list[str]:
+    def translations(self, sentences: Sequence[str]) -> Sequence[str]:
         """Train, and translate the sentences of a test once; kept in a file."""
         trained, file = self.train(), self.run / "translations.txt"
         if file.exists():
@@ -247,28 +242,32 @@ def compare(
     is of another shape than the recipe, or a test is missing.
     """
     with require_extra("translate"):
-        from sacrebleu.metrics import BLEU, CHRF
-        from sacrebleu.significance import PairedTest
+        import sacrebleu  # noqa: F401  missing, it is missed before the hours of training
     opened = open_start(recipe, start, out) if start else None
     if opened is not None and (has := opened.config.num_layers) < recipe.num_layers:
         raise DataError(f"{start}: has {has} layers, the recipe's translator {recipe.num_layers}; lower num_layers")
     pairs = {code: list(read_fields(tests / f"en-{code}.tsv", 2, "English, translation")) for code in recipe.languages}
-    one = {code: recipe.model_copy(update={"languages": (code,)}) for code in pairs}
     kinds = [RANDOM, STARTED] if opened else [RANDOM]
-    rows = {  # all before the first is trained: what cannot be used is refused at once
-        code: [TranslatorTraining(one[code], files, out, threads=threads, start=opened, kind=kind) for kind in kinds]
-        for code in pairs
-    }
+    rows = {}  # all before the first is trained: what cannot be used is refused at once
+    for code in pairs:
+        one = recipe.model_copy(update={"languages": (code,)})
+        rows[code] = [TranslatorTraining(one, files, out, kind, opened, threads) for kind in kinds]
     table: list[Figures] = []
     for code, lines in pairs.items():
         found = [(row.run.name, row.translations([there for _, there in lines])) for row in rows[code]]
-        metrics = {"BLEU": BLEU(lowercase=True), "chrF": CHRF(lowercase=True)}
-        test = PairedTest(found, metrics, [[english for english, _ in lines]], "bs", n_samples=RESAMPLED)
-        results = [result for name, result in test()[1].items() if name != "System"]
-        for kind, (bleu, chrf) in zip(kinds, zip(*results, strict=True), strict=True):
-            figures: Figures = {"direction": f"{code}→en", "encoder": kind}
-            for heading, result in (("BLEU", bleu), ("chrF", chrf)):
-                figures |= {heading: float(result.score), f"{heading} ±": float(result.ci)}
-            figures["paper BLEU"] = recipe.paper.get(code, {}).get(kind, "")
-            table.append(figures)
+        for kind, scores in zip(kinds, scored(found, [english for english, _ in lines]), strict=True):
+            paper = recipe.paper.get(code, {}).get(kind, "")
+            table.append({"direction": f"{code}→en", "encoder": kind, **scores, "paper BLEU": paper})
     return table
+
+
+def scored(systems: Sequence[tuple[str, Sequence[str]]], references: Sequence[str]) -> Iterator[Figures]:
+    """BLEU and chrF of systems, each with half of its interval, by the same draws of sentences for all."""
+    from sacrebleu import BLEU, CHRF
+    from sacrebleu.significance import PairedTest
+
+    metrics = {"BLEU": BLEU(lowercase=True), "chrF": CHRF(lowercase=True)}
+    results: Mapping[str, Any] = PairedTest(list(systems), metrics, [references], "bs", n_samples=RESAMPLED)()[1]
+    for bleu, chrf in zip(results["BLEU"], results["chrF2"], strict=True):
+        numbers = {"BLEU": bleu.score, "BLEU ±": bleu.ci, "chrF": chrf.score, "chrF ±": chrf.ci}
+        yield {heading: float(number) for heading, number in numbers.items()}

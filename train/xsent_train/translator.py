@@ -7,6 +7,7 @@ Shapes: B sentences, S longest source, T longest target, N target tokens, W beam
 """
 
 from collections.abc import Callable
+from operator import itemgetter
 from typing import NamedTuple
 
 import torch
@@ -22,15 +23,17 @@ class Source(NamedTuple):
 
     states: Tensor  # of their tokens [B, S, D]
     padding: Tensor  # which of these belong to no sentence [B, S]
-    similar: Tensor | None  # added to all predictions [B, K]
+    similar: Tensor  # added to all predictions [B, K]
 
     def repeated(self, times: int) -> "Source":
         """The same, each sentence several times in a row."""
-        return Source(*(part if part is None else part.repeat_interleave(times, dim=0) for part in self))
+        return Source(*(part.repeat_interleave(times, dim=0) for part in self))
 
 
 class Translator(nn.Module):
     """An encoder and a decoder that share the encoder's table."""
+
+    kept: Tensor
 
     def __init__(self, config: ModelConfig, num_layers: int, kept: Tensor, *, with_vector: bool) -> None:
         """Start at random, with a decoder of `num_layers`.
@@ -43,29 +46,21 @@ class Translator(nn.Module):
         self.register_buffer("kept", kept)
         self.positions = nn.Parameter(torch.zeros(config.max_length + FRAME, config.dim))
         self.norm = nn.LayerNorm(config.dim)
-        layer = nn.TransformerDecoderLayer(
-            config.dim,
-            config.num_heads,
-            config.ffn_dim,
-            config.dropout,
-            ACTIVATIONS[config.activation],
-            batch_first=True,
-        )
+        shape = config.dim, config.num_heads, config.ffn_dim, config.dropout, ACTIVATIONS[config.activation]
+        layer = nn.TransformerDecoderLayer(*shape, batch_first=True)
         self.decoder = nn.TransformerDecoder(layer, num_layers)
         for parameter in self.decoder.parameters():  # the layers are copies of one
             if parameter.ndim > 1:
                 nn.init.xavier_uniform_(parameter)
-        self.gain = nn.Parameter(torch.ones(())) if with_vector else None
+        self.gain = nn.Parameter(torch.tensor(float(with_vector)), requires_grad=with_vector)
 
     @property
     def rows(self) -> Tensor:
         """The rows of the table that the decoder knows [K, D]."""
-        assert isinstance(self.kept, Tensor)
         return F.embedding(self.kept, self.encoder.table.weight)
 
     def places(self, pieces: Tensor) -> Tensor:
         """The rows of pieces; UNK's for those that the decoder does not know."""
-        assert isinstance(self.kept, Tensor)
         places = torch.searchsorted(self.kept, pieces).clamp(max=len(self.kept) - 1)
         return places.where(self.kept[places] == pieces, UNK)
 
@@ -78,7 +73,7 @@ class Translator(nn.Module):
         padded[group.where] = self.places(framed.ids)
         known = torch.arange(group.shape[1] - 1, device=padded.device) < (framed.lengths - 1)[:, None]
         states = self.decode(padded[:, :-1], seen, rows)[known]  # [N, D]
-        logits = self.logits(states, rows, None if seen.similar is None else seen.similar[known.nonzero()[:, 0]])
+        logits = states @ rows.T + seen.similar[known.nonzero()[:, 0]]
         return F.cross_entropy(logits.float(), padded[:, 1:][known], label_smoothing=smoothing)
 
     def read(self, source: Tokens) -> Source:
@@ -89,11 +84,8 @@ class Translator(nn.Module):
         padded = states.new_zeros(*group.shape, states.shape[1])
         padded[group.where] = states
         padding = torch.arange(group.shape[1], device=states.device) >= framed.lengths[:, None]
-        similar = None
-        if self.gain is not None:
-            vectors = F.normalize(self.encoder.mean(states, framed), dim=1)
-            similar = self.gain * (vectors @ F.normalize(self.rows, dim=1).T)
-        return Source(padded, padding, similar)
+        vectors = F.normalize(self.encoder.mean(states, framed), dim=1)
+        return Source(padded, padding, self.gain * (vectors @ F.normalize(self.rows, dim=1).T))
 
     def decode(self, target: Tensor, source: Source, rows: Tensor) -> Tensor:
         """The states [B, T, D] after each token of padded targets [B, T]; padding stands behind."""
@@ -106,23 +98,16 @@ class Translator(nn.Module):
         )
         return states
 
-    @staticmethod
-    def logits(states: Tensor, rows: Tensor, similar: Tensor | None) -> Tensor:
-        """The predictions of states [N, D] over all rows [N, K]."""
-        logits = states @ rows.T
-        return logits if similar is None else logits + similar
-
     @torch.inference_mode()
     def translate(self, source: Tokens, *, width: int, penalty: float) -> list[list[int]]:
         """The pieces of the translations of sentences, by beam search; at most 1.5 times as long and 10 more."""
-        assert isinstance(self.kept, Tensor)
         rows, seen = self.rows, self.read(source).repeated(width)
 
         def scores(prefixes: Tensor) -> Tensor:
             states = self.decode(prefixes.flatten(0, 1).to(rows.device), seen, rows)[:, -1]
-            logits = self.logits(states, rows, seen.similar).float()
+            logits = (states @ rows.T + seen.similar).float()
             logits[:, :LAST] = -torch.inf  # pieces that are no text
-            return logits.log_softmax(dim=1).unflatten(0, prefixes.shape[:2]).cpu()
+            return logits.log_softmax(dim=1).view(*prefixes.shape[:2], -1).cpu()
 
         longest = int(1.5 * int(source.lengths.max())) + 10
         most = min(longest, len(self.positions) - 1)
@@ -157,8 +142,4 @@ def beam_search(
         totals, beams, pieces = (part.gather(1, going) for part in (best, beams, pieces))
         kept = prefixes.gather(1, beams[:, :, None].expand(-1, -1, length))
         prefixes = torch.cat([kept, pieces[:, :, None]], dim=2)
-    return [max(found, key=_worth)[1] if found else prefixes[i, 0, 1:] for i, found in enumerate(ended)]
-
-
-def _worth(sequence: tuple[float, Tensor]) -> float:
-    return sequence[0]
+    return [max(found, key=itemgetter(0))[1] if found else prefixes[i, 0, 1:] for i, found in enumerate(ended)]
