@@ -44,7 +44,7 @@ from xsent_train.translator import Translator
 
 logger = logging.getLogger(__name__)
 
-Figures = dict[str, str | float]  # of a row, by heading
+Figures = dict[str, Any]  # of a row, by heading
 
 NAME = "translation"  # of the checkpoints
 RANDOM, STARTED = "random", "start"  # the rows of a language
@@ -97,13 +97,13 @@ class TranslatorTraining:
         out: Path,
         kind: str,
         start: Checkpoint | None,
-        cpus: int,
+        threads: int,
     ) -> None:
         """Prepare the data of a recipe's first language. The vocabulary is that of `start`, or else a new one.
 
         Raises DataError if the language has no pairs, or the folder belongs to other data.
         """
-        torch.set_num_threads(cpus)
+        torch.set_num_threads(threads)
         keep_freed_memory()
         language = recipe.languages[0]
         self.run = out / f"{language}-{kind}"
@@ -113,7 +113,7 @@ class TranslatorTraining:
         self._mixed = precision(recipe.precision) == "bf16-mixed"
         vocabulary = start.tokenizer if start else None
         self._data = TrainingData(
-            recipe, files, self.run, self._fabric, threads=cpus, prepared=out / language, vocabulary=vocabulary
+            recipe, files, self.run, self._fabric, threads=threads, prepared=out / language, vocabulary=vocabulary
         )
 
     def train(self) -> Path:
