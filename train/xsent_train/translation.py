@@ -20,7 +20,7 @@ from tqdm import tqdm
 from xsent.bundle import file_digest
 from xsent.errors import DataError, XsentError, require_extra
 from xsent.files.atomic import atomic_file, remove_folder
-from xsent.files.text import read_fields, read_sentences
+from xsent.files.text import read_fields
 from xsent_train.checkpoint import (
     MODEL,
     Checkpoint,
@@ -184,10 +184,8 @@ class TranslatorTraining:
         if not (folders := stage_folders(self.run, NAME)):
             return None
         checkpoint = load_checkpoint(folders[-1])
-        changed = differences(checkpoint.about["recipe"], self._recipe)
-        if not changed and checkpoint.about["start"] != self._digest:
-            changed = "another start"
-        if changed:
+        same = checkpoint.about["start"] == self._digest
+        if changed := differences(checkpoint.about["recipe"], self._recipe) if same else "another start":
             raise DataError(f"{checkpoint.path} was trained with other settings ({changed}); name another --out")
         return checkpoint
 
@@ -213,12 +211,9 @@ class TranslatorTraining:
         return path
 
     def translations(self, sentences: Sequence[str]) -> Sequence[str]:
-        """Train, and translate the sentences of a test once; kept in a file."""
-        trained, file = self.train(), self.run / "translations.txt"
-        if file.exists():
-            return read_sentences(file)
+        """Train, and translate sentences; the translations lie beside the checkpoint too."""
         recipe, processor = self._recipe, self._data.processor
-        model = self._translator(load_checkpoint(trained)).eval()
+        model = self._translator(load_checkpoint(self.train())).eval()
         pieces = processor.encode(list(sentences))
         order = sorted(range(len(pieces)), key=lambda i: len(pieces[i]))
         found = [""] * len(pieces)
@@ -228,7 +223,7 @@ class TranslatorTraining:
                 lines = model.translate(source, width=recipe.width, penalty=recipe.penalty)
             for i, line in zip(part, lines, strict=True):
                 found[i] = " ".join(processor.decode(line).split())
-        with atomic_file(file) as out:
+        with atomic_file(self.run / "translations.txt") as out:
             out.write("".join(f"{line}\n" for line in found).encode())
         return found
 
