@@ -41,8 +41,9 @@ from xsent_bench.results import NONE
 from xsent_train.checkpoint import CheckpointEncoder, load_checkpoint
 from xsent_train.data.corpus import Corpus
 from xsent_train.data.preparation import prepare
-from xsent_train.recipe import CorpusConfig, Recipe, StageConfig, VocabularyConfig
+from xsent_train.recipe import Basics, CorpusConfig, Recipe, StageConfig, VocabularyConfig
 from xsent_train.trainer import Trainer
+from xsent_train.translation import TranslationRecipe, compare
 
 logger = logging.getLogger(__name__)
 
@@ -68,6 +69,7 @@ class Variant:
     dim: int
     warm: bool  # whether it starts from the table that all warm variants share; else from nothing
     inside: bool  # whether the encoders inside are measured too: a quarter of the dimensions, one layer, none
+    translates: bool  # whether translators that start from it, and from nothing, are trained and measured too
 
 
 @dataclass(frozen=True)
@@ -139,7 +141,7 @@ class AblationPlan:
         start = named.pop("start", "nothing")
         settings = {"num_layers": 2, "max_tokens": self.max_tokens, **CONTENTS["start"][start], **named}
         settings.pop("like", None)
-        inside = settings.pop("inside", False)
+        inside, translates = settings.pop("inside", False), settings.pop("translates", False)
         dim = int(self.dim * settings.pop("dim", 1))
         size = int(self.batch_size * settings.pop("batch"))
         steps = max(1, (self.table_pairs if key == TABLE else self.pairs) // size)
@@ -149,7 +151,7 @@ class AblationPlan:
         if "prefixes" in settings:
             settings["prefixes"] = [int(share * dim) for share in settings["prefixes"]]
         stage = StageConfig(name=key, steps=steps, batch_size=size, validate_every=steps, **settings)
-        return Variant(stage, dim, start == TABLE, inside)
+        return Variant(stage, dim, start == TABLE, inside, translates)
 
 
 @dataclass(frozen=True)
@@ -159,7 +161,7 @@ class Row:
     label: str  # the paper's name of it
     key: str  # of its variant
     paper: Sequence[float] = ()  # its numbers; empty where it has none
-    inside: str = ""  # the smaller encoder inside whose scores are shown instead
+    inside: str = ""  # the smaller encoder inside, or the start of a translator, whose scores are shown instead
 
     def numbers(self, found: Sequence[Figures]) -> dict[str, list[float]]:
         """Its numbers by heading, one for each seed in `found`; empty if there is none."""
@@ -176,6 +178,7 @@ class RowGroup:
     title: str
     note: str
     rows: Sequence[Row]
+    papers: Sequence[str] = tuple(PAPERS.values())  # headings of the papers' numbers
 
 
 GROUPS = [RowGroup(**{**group, "rows": [Row(*row) for row in group["rows"]]}) for group in CONTENTS["groups"]]
@@ -272,10 +275,30 @@ def train_and_measure(plan: AblationPlan, folder: Path, key: str, seed: int) -> 
     for name, size in smaller.items() if variant.inside else ():
         found = tatoeba(CheckpointEncoder(trained, **size), plan.tests / "tatoeba", plan.languages)
         scores |= {f"{test} {name}": score for test, score in by_direction("Tatoeba", found).items()}
+    if variant.translates:
+        scores |= translators(plan, folder, key, seed, trained.path)
     validation = {VALIDATION[name]: fmean(values.values()) for name, values in trained.about["validation"].items()}
     if key != TABLE:
         remove_folder(run / "checkpoints")
     return {**scores, **validation, **costs}
+
+
+def translators(plan: AblationPlan, folder: Path, key: str, seed: int, start: Path) -> dict[str, float]:
+    """BLEU and chrF of translators into English, from nothing and from a row's encoder, by direction and start."""
+    variant = plan.variants()[key]
+    recipe = TranslationRecipe(
+        **plan.recipe(variant, seed).model_dump(include={*Basics.model_fields}),
+        num_layers=variant.stage.num_layers,
+        decoder_layers=1,
+        steps=variant.stage.steps,
+        frozen_steps=variant.stage.steps // 2,
+        batch_size=variant.stage.batch_size,
+        warmup=variant.stage.warmup,
+        max_tokens=plan.max_tokens,
+    )
+    run, tests = folder / "rows" / f"{key}-{seed}" / "translators", plan.tests / "tatoeba"
+    table = compare(recipe, [folder / "corpus.tsv"], run, tests, threads=plan.threads, start=start)
+    return {f"{name} {row['direction']} {row['encoder']}": row[name] for row in table for name in ("BLEU", "chrF")}
 
 
 def by_direction(name: str, measured: Evaluation) -> dict[str, float]:
@@ -331,7 +354,9 @@ def group_section(group: RowGroup, found: Mapping[str, Sequence[Figures]]) -> Se
     names = [name for name in every[0] if all(name in figures for figures in every) and name not in LAST]
     measured = {row.label: row.numbers(found.get(row.key, [])) for row in group.rows}
     headings = [*names, *LAST]
-    papers = [*PAPERS.values()] if any(row.paper for row in group.rows) else []
+    if all(row.inside for row in group.rows):  # with scores of their own
+        headings = list(dict.fromkeys(name for numbers in measured.values() for name in numbers))
+    papers = group.papers if any(row.paper for row in group.rows) else []
     rows = []
     for row in group.rows:
         ours = [mean_cell(measured[row.label].get(name, []), DECIMALS.get(name, 1)) for name in headings]
@@ -361,8 +386,8 @@ def ablation(
 ) -> None:
     """Reproduce the papers' ablations: every variant on the same pairs and budget, as a Markdown table.
 
-    Groups: generative, contrastive, layers, sizes, hictl, negatives, matryoshka, distillation. A finished row is
-    never trained again; after Ctrl-C the same command resumes.
+    Groups: generative, contrastive, layers, sizes, hictl, translation, negatives, matryoshka, distillation. A
+    finished row is never trained again; after Ctrl-C the same command resumes.
     """
     model = str(teacher.resolve()) if teacher else ""
     plan = AblationPlan(data=str(data.resolve()), teacher=model, pairs=budget, threads=threads)

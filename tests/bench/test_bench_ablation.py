@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -129,11 +130,11 @@ def test_bad_input_is_one_clear_line(plan: AblationPlan, finished: Path, tmp_pat
 def test_budgets_are_equal_and_every_row_has_its_variant() -> None:
     plan = AblationPlan(data=".")
     variants = plan.variants()
-    assert {row.key for group in GROUPS for row in group.rows} == variants.keys() and len(variants) == 36
+    assert {row.key for group in GROUPS for row in group.rows} == variants.keys() and len(variants) == 37
     for key, variant in variants.items():
         seen = variant.stage.steps * variant.stage.batch_size
         assert seen == (plan.table_pairs if key == "table" else plan.pairs)
-    assert all(len(row.paper) in (0, 2) for group in GROUPS for row in group.rows)
+    assert all(len(row.paper) in (0, len(group.papers)) for group in GROUPS for row in group.rows)
 
 
 def test_a_table_has_our_numbers_and_the_papers() -> None:
@@ -152,6 +153,19 @@ def test_a_table_has_our_numbers_and_the_papers() -> None:
         "| B | 60.0 | 20.0 | 97.0 | 0.250 | 123.4 | 457 | 80.0 | 85.0 |",
         "| C | – | – | – | – | – | – | – | – |",
     ]
+
+
+def test_translators_are_compared_with_the_paper(finished: Path, tmp_path: Path) -> None:
+    pytest.importorskip("sacrebleu")
+    folder = shutil.copytree(finished, tmp_path / "new")
+    main(str(folder), "translation", "1")
+    found = json.loads((folder / "rows" / "translation-1.json").read_text())
+    (group,) = choose_groups(["translation"])
+    section = group_section(group, {"translation": [found]})
+    heading, _, random, started = section.table.markdown().splitlines() if section.table else []
+    assert heading == "|  | BLEU fr→en | chrF fr→en | BLEU de→en | chrF de→en | paper BLEU de→en |"
+    assert random.startswith("| Transformer, from nothing | ") and random.endswith(" | 34.5 |")
+    assert f" {found['chrF de→en start']:.1f} | 36.3 |" in started
 
 
 WORDS = {word: number for number, word in enumerate(ENGLISH)} | {

@@ -15,7 +15,8 @@ from xsent_train.checkpoint import load_checkpoint
 from xsent_train.recipe import Recipe, VocabularyConfig, load_recipe
 from xsent_train.trainer import Trainer
 
-RECIPES = sorted((Path(xsent_train.__file__).parent / "recipes").glob("*.toml"))
+FOLDER = Path(xsent_train.__file__).parent / "recipes"
+RECIPES = sorted(path for path in FOLDER.glob("*.toml") if not path.stem.endswith("_translation"))
 # Hashes of what the recipes mean, without groups and `like`: another way to write one changes none of them.
 MEANING = {
     "builtin": "bb74325bab4d",

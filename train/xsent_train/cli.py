@@ -46,6 +46,9 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     help="Train an encoder: xsent-train RECIPE.toml --data DATA --out RUN; or one of the commands below.",
 )
+Config = Annotated[Path, typer.Argument(help="The recipe, a TOML file.")]
+Data = Annotated[Path, typer.Option(help="Folder that the recipe's files of pairs are named from.")]
+Out = Annotated[Path | None, typer.Option(help="Folder of the run; runs/NAME unless given.")]
 Threads = Annotated[int | None, typer.Option(min=1, help="Threads of a process; default: every CPU allowed.")]
 
 
@@ -124,9 +127,9 @@ def add(
 @app.command("recipe")
 @one_line_errors()
 def train(
-    config: Annotated[Path, typer.Argument(help="The recipe, a TOML file.")],
-    data: Annotated[Path, typer.Option(help="Folder that the recipe's files of pairs are named from.")] = Path(),
-    out: Annotated[Path | None, typer.Option(help="Folder of the run; runs/NAME unless given.")] = None,
+    config: Config,
+    data: Data = Path(),
+    out: Out = None,
     threads: Threads = None,
     teacher: Annotated[
         list[str] | None,
@@ -183,6 +186,37 @@ def _named_paths(given: list[str]) -> dict[str, Path]:
             raise DataError(f"--teacher {text}: {'a teacher of that name' if name else 'a teacher'} was given before")
         named[name] = Path(path)
     return named
+
+
+@app.command("translate")
+@one_line_errors()
+def translate(
+    config: Config,
+    tatoeba: Annotated[Path, typer.Option(help="Folder of Tatoeba's en-XX.tsv, to measure with.")],
+    data: Data = Path(),
+    out: Out = None,
+    start: Annotated[
+        Path | None, typer.Option(help="Checkpoint or bundle whose vocabulary all use, and whose encoder is compared.")
+    ] = None,
+    threads: Threads = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Train translators into English, with a random encoder and with that of --start, and compare them.
+
+    BLEU and chrF are lower-case; ± is half of a 95% interval. Ctrl-C saves and stops; the same command resumes.
+
+    Example: xsent-train translate wei2020_translation.toml --data data --start my-bundle --tatoeba data/eval/tatoeba
+    """
+    with heavy_imports():
+        from xsent_train.translation import compare, load_translation_recipe
+
+        recipe = load_translation_recipe(config)
+    files, folder = [data / file for file in recipe.corpus.files], out or Path("runs") / recipe.name
+    rows = compare(recipe, files, folder, tatoeba, threads=threads or available_cpus(), start=start)
+    if as_json:
+        print_json(rows)
+    else:
+        typer.echo(format_table(rows))
 
 
 @app.command("plot")

@@ -314,13 +314,12 @@ class Groups(Settings):
     groups: Mapping[str, Names] = {}
 
 
-class Recipe(Settings):
-    """A whole training."""
+class Basics(Settings):
+    """What every recipe has: text, vocabulary and the shape of the encoder."""
 
     name: str  # of the model
     languages: Annotated[Names, Field(min_length=1)]  # besides English
     corpus: CorpusConfig
-    stages: Annotated[tuple[StageConfig, ...], Field(strict=False, min_length=1)]  # in order
     licence: str = "unknown"  # of the trained weights
     attribution: Names = ()  # sources to name in the model card
     dim: PositiveInt = 512  # of a sentence vector
@@ -328,10 +327,6 @@ class Recipe(Settings):
     ffn_dim: PositiveInt = 1024  # inner size of the feed-forward blocks
     activation: Literal["gelu", "silu"] = "silu"  # silu as in mao2021, gelu as in BERT
     norm_eps: float = 1e-5  # what the norms add to a variance
-    readouts: bool = False  # whether each of layer_prefixes has a linear map of its own into the common space
-    teachers: Mapping[str, TeacherConfig] = {}  # several teachers by name; each has its --teacher NAME=PATH
-    teacher_layers: Numbers = ()  # layers of the teacher, from 0, to start from; the shape is then the teacher's
-    space: str | None = None  # name of the model whose vector space the vectors lie in, if they are distilled
     max_length: PositiveInt = 256  # tokens that the encoder takes
     seed: Annotated[int, Field(ge=0, lt=2**32)] = 1  # of everything
     precision: Literal["auto", "32-true", "bf16-mixed"] = "auto"  # auto is bf16 where the hardware has it
@@ -339,8 +334,23 @@ class Recipe(Settings):
     vocabulary: VocabularyConfig = VocabularyConfig()
 
     @model_validator(mode="after")
-    def _is_of_one_shape(self) -> Self:
+    def _has_whole_heads(self) -> Self:
         require(self.dim % self.num_heads == 0, f"num_heads = {self.num_heads} must divide dim = {self.dim}")
+        return self
+
+
+class Recipe(Basics):
+    """A whole training."""
+
+    stages: Annotated[tuple[StageConfig, ...], Field(strict=False, min_length=1)]  # in order
+    readouts: bool = False  # whether each of layer_prefixes has a linear map of its own into the common space
+    teachers: Mapping[str, TeacherConfig] = {}  # several teachers by name; each has its --teacher NAME=PATH
+    teacher_layers: Numbers = ()  # layers of the teacher, from 0, to start from; the shape is then the teacher's
+    space: str | None = None  # name of the model whose vector space the vectors lie in, if they are distilled
+    compile: bool = False  # whether torch.compile makes the layers faster; it takes a minute at the start
+
+    @model_validator(mode="after")
+    def _is_of_one_shape(self) -> Self:
         names = [stage.name for stage in self.stages]
         require(len(set(names)) == len(names), f"stages need names of their own, not {', '.join(names)}")
         for number, stage in enumerate(self.stages):
@@ -371,13 +381,7 @@ class Recipe(Settings):
 
 def load_recipe(path: Path) -> Recipe:
     """Read a recipe. Raises DataError with the first mistake in it."""
-    try:
-        with open(path, "rb") as file:
-            raw = tomllib.load(file)
-    except OSError as error:
-        raise DataError(f"{path}: cannot be read ({error.strerror}); expected a recipe, a TOML file") from error
-    except (UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:
-        raise DataError(f"{path}: cannot be read as a TOML recipe: {error}") from error
+    raw = read_toml(path)
     stages = raw.pop("stage", None)
     if not isinstance(stages, list) or "stages" in raw or not all(isinstance(stage, dict) for stage in stages):
         raise DataError(f"{path}: a recipe has one or more stages, tables that start with [[stage]] in double brackets")
@@ -389,6 +393,17 @@ def load_recipe(path: Path) -> Recipe:
         raise DataError(f"{path}: {first_mistake(error)}") from error
     except ValueError as error:
         raise DataError(f"{path}: {error}") from error
+
+
+def read_toml(path: Path) -> dict[str, Any]:
+    """The tables of a recipe. Raises DataError if the file is no TOML."""
+    try:
+        with open(path, "rb") as file:
+            return tomllib.load(file)
+    except OSError as error:
+        raise DataError(f"{path}: cannot be read ({error.strerror}); expected a recipe, a TOML file") from error
+    except (UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:
+        raise DataError(f"{path}: cannot be read as a TOML recipe: {error}") from error
 
 
 def resolved(given: Sequence[dict[str, Any]], groups: Mapping[str, Sequence[str]]) -> list[dict[str, Any]]:

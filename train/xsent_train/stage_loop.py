@@ -98,7 +98,7 @@ class StageLoop:
         # Dropout as a function of step and rank, so that a resume needs no generator state.
         torch.manual_seed(self.seed + step * self.fabric.world_size + self.fabric.global_rank)
         for parameters in self._optimizer.param_groups:
-            parameters["lr"] = parameters["peak"] * schedule(step, self.stage)
+            parameters["lr"] = parameters["peak"] * schedule(step, self.stage.steps, self.stage.warmup)
         losses: Losses = self._module(batch)
         weights = self.stage.objectives.weights
         total = torch.stack([weights[name] * loss for name, loss in losses.items()]).sum()
@@ -173,10 +173,10 @@ def parameter_groups(model: TrainingModel) -> list[dict[str, Any]]:
     return [{"params": params, "peak": peak, "weight_decay": decay} for (peak, decay), params in groups.items()]
 
 
-def schedule(step: int, stage: StageConfig) -> float:
+def schedule(step: int, steps: int, warmup: int) -> float:
     """The share of the peak learning rate at a step: linear warm-up, then a cosine to zero."""
-    warmup = min(1.0, (step + 1) / max(stage.warmup, 1))
-    return warmup * 0.5 * (1 + math.cos(math.pi * step / stage.steps))
+    risen = min(1.0, (step + 1) / max(warmup, 1))
+    return risen * 0.5 * (1 + math.cos(math.pi * step / steps))
 
 
 def read_log(path: Path) -> Log:

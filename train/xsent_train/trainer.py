@@ -33,7 +33,7 @@ from xsent_train.data.sampling import evenly
 from xsent_train.devices import average, gather, keep_freed_memory, launch, on_first_rank, precision
 from xsent_train.losses import Whitening
 from xsent_train.model import Encoder, ModelConfig, fit_readouts, fit_space
-from xsent_train.recipe import LAYER_SHAPE, Recipe, Settings, StageConfig
+from xsent_train.recipe import LAYER_SHAPE, Basics, Recipe, Settings, StageConfig
 from xsent_train.stage_loop import StageLoop, diverged, parameter_groups
 from xsent_train.stage_model import TrainingModel
 from xsent_train.teacher.bert import english_rows, piece_counts
@@ -313,7 +313,7 @@ class Trainer:
         return matrices
 
 
-def open_start(recipe: Recipe, path: Path) -> Checkpoint:
+def open_start(recipe: Basics, path: Path) -> Checkpoint:
     """Open the checkpoint or the bundle that a run starts from. Raises DataError if its shape is not the recipe's."""
     start = open_checkpoint(path)
     for name in ("dim", *LAYER_SHAPE) if start.config.num_layers else ("dim",):

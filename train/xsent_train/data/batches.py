@@ -27,7 +27,7 @@ from xsent_train.data.sampling import Sampler, cell_shares, evenly, reweigh
 from xsent_train.data.store import Store, chosen_pairs, kept_pairs
 from xsent_train.data.vocabulary import maskable_pieces
 from xsent_train.model import Encoder
-from xsent_train.recipe import Recipe, StageConfig
+from xsent_train.recipe import Basics, StageConfig
 from xsent_train.teacher.teacher import Teaches
 from xsent_train.teacher.vectors import TeacherVectors, teacher_vectors
 from xsent_train.tokens import open_tokenizer
@@ -168,7 +168,7 @@ class TrainingData:
 
     def __init__(
         self,
-        recipe: Recipe,
+        recipe: Basics,
         files: Sequence[Path],
         run: Path,
         fabric: Fabric,

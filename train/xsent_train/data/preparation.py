@@ -17,7 +17,7 @@ from xsent_train.data.corpus import ENGLISH, Corpus, Pair, write_pairs
 from xsent_train.data.sampling import Cell, cell_shares
 from xsent_train.data.store import Store, build_store
 from xsent_train.data.vocabulary import sample_text, train_vocabulary
-from xsent_train.recipe import Recipe
+from xsent_train.recipe import Basics
 
 logger = logging.getLogger(__name__)
 
@@ -106,7 +106,7 @@ class CorpusSurvey:
 
 
 def prepare(
-    recipe: Recipe, files: Sequence[Path], run: Path, *, threads: int, vocabulary: Path | None = None
+    recipe: Basics, files: Sequence[Path], run: Path, *, threads: int, vocabulary: Path | None = None
 ) -> Prepared:
     """Make vocabulary, validation pairs and store where they are missing or out of date.
 
@@ -152,7 +152,7 @@ def prepare(
     return Prepared(tokenizer, validation, Store(folder))
 
 
-def preparation_key(recipe: Recipe, files: Sequence[Path], vocabulary: Path | None = None) -> str:
+def preparation_key(recipe: Basics, files: Sequence[Path], vocabulary: Path | None = None) -> str:
     """Identity of everything that preparation depends on: files, languages, split, sampling, vocabulary."""
     pieces: object = recipe.vocabulary.model_dump()
     if vocabulary is not None:

@@ -1,0 +1,207 @@
+"""The translator: loss and beam search by hand, a training killed and resumed, and bad input."""
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import torch
+import torch.nn.functional as F
+from conftest import save_encoder
+from torch import Tensor
+from toy import toy_pairs, write_toy_corpus
+from trainings import COMMAND, assert_same_weights, command, kill_in_the_middle
+
+from xsent_train.checkpoint import load_checkpoint, to_tokens
+from xsent_train.model import Encoder, ModelConfig
+from xsent_train.tokens import FIRST, LAST, UNK
+from xsent_train.translation import TranslatorTraining, load_translation_recipe
+from xsent_train.translator import Translator, beam_search
+
+SHAPE = {"dim": 32, "num_heads": 2, "ffn_dim": 48, "max_length": 24}
+RECIPE = """
+name = "toy"
+languages = ["de"]
+dim = 32
+num_heads = 2
+ffn_dim = 48
+max_length = 24
+num_layers = 2
+decoder_layers = 1
+steps = 24
+frozen_steps = 6
+batch_size = 16
+least = 1
+learning_rate = 5e-3
+warmup = 5
+checkpoint_minutes = 0
+[corpus]
+files = ["pairs.tsv"]
+validation_share = 0.1
+validation_pairs = 20
+[vocabulary]
+size = 360
+[paper]
+de = { random = 34.51 }
+"""
+pytest.importorskip("sacrebleu")
+END, A, B = LAST, 5, 6
+
+
+def toy_scores(odds: dict[str, dict[int, float]]) -> Callable[[Tensor], Tensor]:
+    """Log probabilities after prefixes of A and B: those given for a prefix, or else an end for certain."""
+
+    def scores(prefixes: Tensor) -> Tensor:
+        found = torch.full((*prefixes.shape[:2], 7), -torch.inf)
+        for i, beams in enumerate(prefixes.tolist()):
+            for j, (first, *tokens) in enumerate(beams):
+                assert first == FIRST
+                text = "".join({A: "a", B: "b"}.get(token, "?") for token in tokens)
+                for piece, chance in odds.get(text, {END: 1.0}).items():
+                    found[i, j, piece] = torch.tensor(chance).log()
+        return found
+
+    return scores
+
+
+def found(odds: dict[str, dict[int, float]], width: int, penalty: float, most: int = 9) -> list[int]:
+    both = beam_search(toy_scores(odds), 2, width=width, most=most, penalty=penalty)
+    assert both[0].tolist() == both[1].tolist()  # sentences do not disturb each other
+    return both[0].tolist()
+
+
+def test_a_beam_finds_what_greedy_search_misses() -> None:
+    odds = {"": {A: 0.6, B: 0.4}, "a": {END: 0.5, A: 0.3, B: 0.2}}
+    assert found(odds, 1, 0.0) == [A]  # 0.6 x 0.5
+    assert found(odds, 2, 0.0) == [B]  # 0.4 x 1.0
+
+
+def test_the_penalty_of_the_length_chooses_longer_sequences() -> None:
+    odds = {"": {A: 0.6, B: 0.4}, "a": {END: 1.0}, "b": {B: 0.8, END: 0.2}, "bb": {END: 1.0}}
+    assert found(odds, 2, 0.0) == [A]  # 0.6, beside 0.4 x 0.8 = 0.32
+    assert found(odds, 2, 1.0) == [A]  # log 0.6 / 2 = -0.255, beside log 0.32 / 3 = -0.380
+    assert found(odds, 2, 3.0) == [B, B]  # -0.064 beside -0.042
+
+
+def test_a_search_that_does_not_end_gives_its_best_beam() -> None:
+    endless = {"": {A: 0.9, B: 0.1}, "a": {A: 0.4, B: 0.6}, "ab": {A: 1.0}}
+    assert found(endless, 1, 1.0, most=3) == [A, B, A]
+
+
+@pytest.fixture(params=[False, True], ids=["plain", "with vector"])
+def translator(request: pytest.FixtureRequest) -> Translator:
+    torch.manual_seed(3)
+    kept = torch.tensor([0, 1, 2, 3, 4, 7, 8, 11])
+    model = Translator(ModelConfig(12, num_layers=1, **SHAPE), 2, kept, with_vector=request.param).eval()
+    torch.nn.init.normal_(model.encoder.table.weight)
+    return model
+
+
+def test_the_loss_is_the_smoothed_cross_entropy_of_each_token_after_those_before_it(translator: Translator) -> None:
+    sources, targets = [[5, 9, 10], [6, 7, 8, 9, 10]], [[7, 8], [11, 9, 7, 7]]
+    row = {7: 5, 8: 6, 11: 7, 9: UNK, LAST: LAST}  # of the decoder's pieces
+    encoder, smoothing, losses = translator.encoder, 0.2, []
+    with torch.inference_mode():
+        given = translator(to_tokens(sources, encoder), to_tokens(targets, encoder), smoothing)
+        for source, target in zip(sources, targets, strict=True):  # one by one, so without any padding
+            seen, rows = translator.read(to_tokens([source], encoder)), translator.rows
+            for i, label in enumerate([*target, LAST]):
+                before = torch.tensor([[FIRST, *(row[piece] for piece in target[:i])]])
+                state = translator.decode(before, seen, rows)[:, -1]
+                logits = state @ rows.T
+                if translator.gain:
+                    vector = encoder(to_tokens([source], encoder))
+                    logits = logits + F.cosine_similarity(vector, rows)
+                odds = logits.softmax(dim=1)[0]
+                shares = torch.full((8,), smoothing / 8)
+                shares[row[label]] += 1 - smoothing
+                losses.append(-(shares * odds.log()).sum())
+    torch.testing.assert_close(given, torch.stack(losses).mean())
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("translation")
+    write_toy_corpus(folder / "pairs.tsv", 400)
+    (folder / "recipe.toml").write_text(RECIPE)
+    test = [f"{english}\t{german}\n" for _, language, english, german in toy_pairs(40, seed=9) if language == "de"]
+    (folder / "en-de.tsv").write_text("".join(test))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def start(data: Path, toy_tokenizer: Path) -> Path:
+    torch.manual_seed(1)
+    encoder = Encoder(ModelConfig(360, num_layers=2, **SHAPE))
+    return save_encoder(encoder, data / "start", toy_tokenizer, data / "pairs.tsv", languages=["en", "de"])
+
+
+def run(data: Path, out: Path, start: Path) -> list[str]:
+    """The arguments that train and compare the rows."""
+    given = [str(data / "recipe.toml"), "--data", str(data), "--start", str(start), "--out", str(out)]
+    return ["translate", *given, "--tatoeba", str(data), "--threads", "1", "--json"]
+
+
+def test_killed_it_resumes_to_the_bit_and_compares_both_rows(data: Path, start: Path, tmp_path: Path) -> None:
+    whole, cut = tmp_path / "whole", tmp_path / "cut"
+    kill_in_the_middle([*COMMAND, *run(data, cut, start)], cut / "de-start", "translation", 24)
+    for out in (whole, cut):
+        code, shown, err = command(*run(data, out, start))
+        assert code == 0, err
+    last = "checkpoints/translation-0000024"
+    for row in ("de-random", "de-start"):
+        assert_same_weights(cut / row / last, whole / row / last)
+        assert (cut / row / "translations.txt").read_text() == (whole / row / "translations.txt").read_text()
+    random, started = json.loads(shown)
+    assert (random["encoder"], started["encoder"]) == ("random", "start")
+    assert random["paper BLEU"] == 34.51 and started["paper BLEU"] == ""
+    assert 0 <= started["BLEU"] <= 100 and started["chrF ±"] > 0
+    changed = data / "changed"
+    changed.mkdir()
+    (changed / "recipe.toml").write_text((data / "recipe.toml").read_text().replace("warmup = 5", "warmup = 6"))
+    for file in ("pairs.tsv", "en-de.tsv"):
+        shutil.copy(data / file, changed)
+    code, _, err = command(*run(changed, whole, start))
+    assert code == 1 and "other settings (warmup: 5 became 6); name another --out" in err
+
+
+def test_the_encoder_starts_from_the_checkpoint_and_waits_for_the_decoder(
+    data: Path, start: Path, tmp_path: Path
+) -> None:
+    recipe = load_translation_recipe(data / "recipe.toml").model_copy(update={"steps": 6})
+    opened, files = load_checkpoint(start), [data / "pairs.tsv"]
+    known = opened.weights
+    for kind, stays in (("start", True), ("random", False)):
+        training = TranslatorTraining(recipe, files, tmp_path, kind, opened, 1)
+        weights = load_checkpoint(training.train()).weights
+        assert all(torch.equal(weights[name], weight) == stays for name, weight in known.items() if "qkv.w" in name)
+        assert "decoder.layers.0.linear1.weight" in weights and (weights["gain"] != 0) == stays
+
+
+@pytest.mark.parametrize(
+    ("line", "changes", "expected"),
+    [
+        ("talk\tde\tA cat.\t \n", {}, "no usable pair in de; expected source, language, English, translation"),
+        ("talk\tfr\tA cat.\tLe chat.\n", {}, "no usable pair in de; expected source, language, English, translation"),
+        (None, {'["de"]': '["de", "it"]'}, "no usable pair in it; expected source, language"),
+        (None, {"dim = 32": "dim = 64"}, "has dim = 32, the recipe 64; to start from it they must be the same"),
+        (None, {"num_layers = 2": "num_layers = 3"}, "has 2 layers, the recipe's translator 3; lower num_layers"),
+        (None, {"warmup": "warmth"}, "unknown setting 'warmth'; did you mean"),
+    ],
+    ids=["empty side", "no pairs", "no direction", "width", "depth", "setting"],
+)
+def test_bad_input_is_one_line(
+    line: str | None, changes: dict[str, str], expected: str, data: Path, start: Path, tmp_path: Path
+) -> None:
+    text = RECIPE
+    for old, new in changes.items():
+        text = text.replace(old, new)
+    (tmp_path / "recipe.toml").write_text(text)
+    (tmp_path / "pairs.tsv").write_text((data / "pairs.tsv").read_text() if line is None else 20 * line)
+    for language in ("de", "it"):
+        shutil.copy(data / "en-de.tsv", tmp_path / f"en-{language}.tsv")
+    code, out, err = command(*run(tmp_path, tmp_path / "run", start))
+    error = err.splitlines()[-1]
+    assert (code, out) == (1, "") and error.startswith("Error: ") and expected in error
+    assert not list(tmp_path.glob("run/*/checkpoints/*"))
