@@ -46,6 +46,9 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     help="Train an encoder: xsent-train RECIPE.toml --data DATA --out RUN; or one of the commands below.",
 )
+Config = Annotated[Path, typer.Argument(help="The recipe, a TOML file.")]
+Data = Annotated[Path, typer.Option(help="Folder that the recipe's files of pairs are named from.")]
+Out = Annotated[Path | None, typer.Option(help="Folder of the run; runs/NAME unless given.")]
 Threads = Annotated[int | None, typer.Option(min=1, help="Threads of a process; default: every CPU allowed.")]
 
 
@@ -124,9 +127,9 @@ def add(
 @app.command("recipe")
 @one_line_errors()
 def train(
-    config: Annotated[Path, typer.Argument(help="The recipe, a TOML file.")],
-    data: Annotated[Path, typer.Option(help="Folder that the recipe's files of pairs are named from.")] = Path(),
-    out: Annotated[Path | None, typer.Option(help="Folder of the run; runs/NAME unless given.")] = None,
+    config: Config,
+    data: Data = Path(),
+    out: Out = None,
     threads: Threads = None,
     teacher: Annotated[
         list[str] | None,
