@@ -110,9 +110,11 @@ run(toy_plan({plan.data!r}), Path({str(finished)!r}), {group!r})
 def test_failed_rows_are_named(tmp_path: Path) -> None:
     data = write_toy_data(tmp_path / "data")
     (data / "eval" / "stsb" / "en-test.csv").unlink()
-    with pytest.raises(XsentError, match=r"^table-1 failed: .*en-test.csv.*table-1\.log; the same command"):
+    with pytest.raises(
+        XsentError, match=r"^table-1 failed: .*stsb: has nothing in en; it has fr.*table-1\.log; the same command"
+    ):
         run(toy_plan(data), tmp_path / "out", "negatives")
-    assert "en-test.csv" in (tmp_path / "out" / "rows" / "table-1.log").read_text().splitlines()[-1]
+    assert "has nothing in en" in (tmp_path / "out" / "rows" / "table-1.log").read_text().splitlines()[-1]
 
 
 def test_bad_input_is_one_clear_line(plan: AblationPlan, finished: Path, tmp_path: Path) -> None:
