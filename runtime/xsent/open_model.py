@@ -1,7 +1,11 @@
-"""Opening anything that encodes: a bundle, or another kind of folder that a room of ours can open."""
+"""Opening anything that encodes: a bundle, or another kind of folder that a room of ours or another package can open.
 
+An opener takes a folder and returns an object with `encode(sentences)`, or None if the folder is not of its kind.
+Other packages offer theirs as entry points of the group `xsent.encoders`.
+"""
+
+from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
-from pkgutil import resolve_name
 from typing import Any, Protocol
 
 import numpy as np
@@ -11,8 +15,8 @@ from xsent.bundle import MANIFEST
 from xsent.encoder import SentenceEncoder
 from xsent.errors import BundleError, MissingExtraError
 
-# Openers by the kind of folder, imported when one is no bundle: the runtime imports no other room. An opener takes a
-# folder and returns an object with `encode(sentences)`, or None if the folder is not of its kind.
+GROUP = "xsent.encoders"
+# Openers of our own rooms by name, imported when a folder is no bundle: the runtime imports no other room.
 OPENERS = {
     "checkpoint": "xsent_train.checkpoint:open_encoder",
     "teacher": "xsent_train.teacher.teacher:open_int8_teacher",
@@ -43,10 +47,11 @@ def open_model(path: str | Path | None = None, layers: int | None = None, thread
     if (layers, threads) != (None, None):
         advice = f"leave layers={layers} and threads={threads} out"
         raise BundleError(f"{path}: no bundle, and only those have a choice of layers and threads; {advice}")
+    openers = [EntryPoint(name, value, GROUP) for name, value in OPENERS.items()] + [*entry_points(group=GROUP)]
     missing: ImportError | None = None
-    for opener in OPENERS.values():
+    for opener in openers:
         try:
-            encoder: SupportsEncode | None = resolve_name(opener)(path)
+            encoder: SupportsEncode | None = opener.load()(path)
         except MissingExtraError:  # it says what to install
             raise
         except ImportError as error:
@@ -56,4 +61,5 @@ def open_model(path: str | Path | None = None, layers: int | None = None, thread
                 return encoder
     if missing is not None and any((path / mark).is_file() for mark in _MARKS):
         raise MissingExtraError(f"{path}: no bundle, and {missing}; pip install xsent[train]") from missing
-    raise BundleError(f"{path}: no model in this folder; known kinds: {', '.join(['bundle', *OPENERS])}")
+    names = ["bundle", *(opener.name for opener in openers)]
+    raise BundleError(f"{path}: no model in this folder; known kinds: {', '.join(names)}")

@@ -1,5 +1,6 @@
 """Opening bundles and what other rooms offer."""
 
+from importlib.metadata import EntryPoint
 from pathlib import Path
 
 import pytest
@@ -18,7 +19,9 @@ def open_stub(folder: Path) -> Stub | None:
 
 
 def offer(monkeypatch: pytest.MonkeyPatch, *values: str) -> None:
-    monkeypatch.setattr(models, "OPENERS", {value.split(":")[-1]: value for value in values})
+    offered = [EntryPoint(value.split(":")[-1], value, models.GROUP) for value in values]
+    monkeypatch.setattr(models, "entry_points", lambda group: offered)
+    monkeypatch.setattr(models, "OPENERS", {})
 
 
 def test_bundles_and_what_others_know(mini_bundle: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

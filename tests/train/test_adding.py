@@ -5,6 +5,7 @@ import re
 import shutil
 from collections.abc import Sequence
 from dataclasses import replace
+from importlib.metadata import EntryPoint
 from itertools import combinations
 from pathlib import Path
 from unittest import mock
@@ -18,6 +19,7 @@ from numpy.typing import NDArray
 from toy import GREEK
 from trainings import command
 
+from xsent import open_model as models
 from xsent.bundle import TABLE, Bundle
 from xsent.errors import DataError, XsentError
 from xsent.files.text import read_fields
@@ -154,7 +156,10 @@ def test_another_encoder_and_pairs_without_old_languages(
     make_encoder: MakeEncoder,
     pairs: Path,
     tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    opener = EntryPoint("checkpoint", "xsent_train.checkpoint:open_encoder", models.GROUP)
+    monkeypatch.setattr(models, "entry_points", lambda group: [opener])
     old = load_checkpoint(mini_checkpoint)
     encoder = make_encoder(old.config.vocab_size, num_layers=num_layers, out_scale=0.05, depths=depths)
     for depth in depths:  # in one space
