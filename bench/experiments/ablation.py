@@ -288,13 +288,8 @@ def translators(plan: AblationPlan, folder: Path, key: str, seed: int, start: Pa
     variant = plan.variants()[key]
     recipe = TranslationRecipe(
         **plan.recipe(variant, seed).model_dump(include={*Basics.model_fields}),
-        num_layers=variant.stage.num_layers,
+        **variant.stage.model_dump(include={"num_layers", "steps", "batch_size", "max_tokens", "warmup"}),
         decoder_layers=1,
-        steps=variant.stage.steps,
-        frozen_steps=variant.stage.steps // 2,
-        batch_size=variant.stage.batch_size,
-        warmup=variant.stage.warmup,
-        max_tokens=plan.max_tokens,
     )
     run, tests = folder / "rows" / f"{key}-{seed}" / "translators", plan.tests / "tatoeba"
     table = compare(recipe, [folder / "corpus.tsv"], run, tests, threads=plan.threads, start=start)

@@ -14,6 +14,7 @@ from xsent.bundle import TOKENIZER, file_digest
 from xsent.files.atomic import atomic_folder
 from xsent_bench.systems import MINILM, SMALL, STATIC
 from xsent_export.formats.tokenizer import write_tokenizer
+from xsent_export.graph import STATES
 from xsent_train.data.vocabulary import ModelProto, SentencePiece
 from xsent_train.model import ModelConfig
 
@@ -106,8 +107,8 @@ def write_bert(pieces: int, width: int, layers: int, folder: Path) -> None:
             (ids, ids, torch.zeros_like(ids)),
             str(whole),
             input_names=[*INPUTS],
-            output_names=["states"],
-            dynamic_axes={name: {0: "batch", 1: "tokens"} for name in (*INPUTS, "states")},
+            output_names=[STATES],
+            dynamic_axes={name: {0: "batch", 1: "tokens"} for name in (*INPUTS, STATES)},
             dynamo=False,
         )
         quantize_dynamic(whole, folder / "onnx" / "model.onnx", weight_type=QuantType.QInt8)

@@ -95,6 +95,14 @@ def test_two_workers_give_the_vectors_of_the_local_path(
 
 
 @pytest.mark.usefixtures("cluster")
+def test_workers_clean_texts(run: Runner, command: list[object], mini_bundle: Path, texts: Path) -> None:
+    write_lines(texts, ["Anna sees Boris.", "[2024-05-01 10:00:00] INFO Anna sees Boris."])
+    assert run(*command, "--clean")[0] == 0
+    one, other = rows(texts.with_name("parts"))
+    assert one["vector"] == other["vector"]
+
+
+@pytest.mark.usefixtures("cluster")
 def test_ctrl_c_keeps_parts_and_resume_makes_the_others(
     run: Runner, command: list[object], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

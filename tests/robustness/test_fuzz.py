@@ -157,7 +157,7 @@ def with_checkpoint(folder: Path, request: pytest.FixtureRequest) -> Reader:
     def read(folder: Path) -> None:
         identify(folder / "a")
         checkpoint = load_checkpoint(folder / "a")
-        DEFAULTS.spec(DEFAULTS.named(checkpoint))
+        DEFAULTS.spec(checkpoint)
         pairs = held_out_pairs(checkpoint, None)
         CheckpointEncoder(checkpoint).encode(["Anna", *next(iter(pairs.values()))[0]])
         load_optimizer(folder / "a")

@@ -88,6 +88,3 @@ def test_a_clean_encoder_and_the_option(run: Runner, tmp_path: Path) -> None:
     assert np.array_equal(vectors[1], vectors[2])
     out = run("duplicates", text, "--clean")[1]
     assert out.splitlines()[1].split("\t")[2] == "[2024-05-01 10:00:00] INFO The cat sleeps."  # shown as it is
-    assert_refused(
-        run("encode", text, "--clean", "--engine", "ray", "--output", tmp_path / "b"), "--clean is for the local"
-    )

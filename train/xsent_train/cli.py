@@ -49,6 +49,9 @@ app = typer.Typer(
 Config = Annotated[Path, typer.Argument(help="The recipe, a TOML file.")]
 Data = Annotated[Path, typer.Option(help="Folder that the recipe's files of pairs are named from.")]
 Out = Annotated[Path | None, typer.Option(help="Folder of the run; runs/NAME unless given.")]
+Start = Annotated[
+    Path | None, typer.Option(help="Checkpoint or bundle whose vocabulary and weights the training starts from.")
+]
 Threads = Annotated[int | None, typer.Option(min=1, help="Threads of a process; default: every CPU allowed.")]
 
 
@@ -141,9 +144,7 @@ def train(
     fast_teacher: Annotated[
         Path | None, typer.Option(help="The teacher in 8 bits, made by xsent-export; gives its vectors sooner.")
     ] = None,
-    start: Annotated[
-        Path | None, typer.Option(help="Checkpoint or bundle whose vocabulary and weights the training starts from.")
-    ] = None,
+    start: Start = None,
     devices: Annotated[int, typer.Option(min=1, help="Processes that train together, one a GPU.")] = 1,
 ) -> None:
     """Train an encoder from a recipe: vocabulary, tokenised store, then one stage after the other.
@@ -195,11 +196,8 @@ def translate(
     tatoeba: Annotated[Path, typer.Option(help="Folder of Tatoeba's en-XX.tsv, to measure with.")],
     data: Data = Path(),
     out: Out = None,
-    start: Annotated[
-        Path | None, typer.Option(help="Checkpoint or bundle whose vocabulary all use, and whose encoder is compared.")
-    ] = None,
+    start: Start = None,
     threads: Threads = None,
-    as_json: JsonOption = False,
 ) -> None:
     """Train translators into English, with a random encoder and with that of --start, and compare them.
 
@@ -212,11 +210,7 @@ def translate(
 
         recipe = load_translation_recipe(config)
     files, folder = [data / file for file in recipe.corpus.files], out or Path("runs") / recipe.name
-    rows = compare(recipe, files, folder, tatoeba, threads=threads or available_cpus(), start=start)
-    if as_json:
-        print_json(rows)
-    else:
-        typer.echo(format_table(rows))
+    typer.echo(format_table(compare(recipe, files, folder, tatoeba, threads=threads or available_cpus(), start=start)))
 
 
 @app.command("plot")

@@ -4,7 +4,6 @@ A row is one training: a language, and whether its encoder starts from a checkpo
 same pairs in the same order. A row that starts from a checkpoint trains the decoder alone first, then all of it.
 """
 
-import logging
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
@@ -17,13 +16,12 @@ from pydantic import Field, NonNegativeFloat, NonNegativeInt, PositiveFloat, Pos
 from torch import Tensor
 from tqdm import tqdm
 
-from xsent.bundle import file_digest
 from xsent.errors import DataError, XsentError, require_extra
 from xsent.files.atomic import atomic_file, remove_folder
 from xsent.files.text import read_fields
 from xsent_train.checkpoint import (
-    MODEL,
     Checkpoint,
+    identify,
     load_checkpoint,
     load_optimizer,
     optimizer_state,
@@ -41,14 +39,10 @@ from xsent_train.tokens import LAST, to_tokens
 from xsent_train.trainer import differences, open_start
 from xsent_train.translator import Translator
 
-logger = logging.getLogger(__name__)
-
 Figures = dict[str, Any]  # of a row, by heading
 
 NAME = "translation"  # of the checkpoints
 RANDOM, STARTED = "random", "start"  # the rows of a language
-LOGGED = 100  # steps between two lines of the log
-RESAMPLED = 1000  # times that the test's sentences are drawn anew, for the interval of a score
 AT_ONCE = 32  # sentences translated at a time
 
 
@@ -90,24 +84,16 @@ class TranslatorTraining:
     """A row, in a folder of its own; called again, it resumes."""
 
     def __init__(
-        self,
-        recipe: TranslationRecipe,
-        files: Sequence[Path],
-        out: Path,
-        kind: str,
-        start: Checkpoint | None,
-        threads: int,
+        self, recipe: TranslationRecipe, files: Sequence[Path], out: Path, kind: str, start: Checkpoint | None
     ) -> None:
         """Prepare the data of a recipe's first language. The vocabulary is that of `start`, or else a new one.
 
         Raises DataError if the language has no pairs, or the folder belongs to other data.
         """
-        torch.set_num_threads(threads)
-        keep_freed_memory()
-        language = recipe.languages[0]
+        language, threads = recipe.languages[0], torch.get_num_threads()
         self.run = out / f"{language}-{kind}"
         self._recipe, self._kind, self._start = recipe, kind, start
-        self._digest = file_digest(start.path / MODEL)[:16] if start else None
+        self._identity = identify(start.path)[1] if start else None
         self._fabric = launch(1)
         self._mixed = precision(recipe.precision) == "bf16-mixed"
         vocabulary = start.tokenizer if start else None
@@ -134,8 +120,7 @@ class TranslatorTraining:
             for done, batch in enumerate(self._data.draw(0, recipe.stage).since(before), before + 1):
                 loss = self._step(model, optimizer, done - 1, batch)
                 bar.update()
-                if done % LOGGED == 0:
-                    logger.info("%s %d/%d  loss %.4f", self.run.name, done, recipe.steps, loss)
+                bar.set_postfix(loss=f"{loss:.3f}", refresh=False)
                 late = time.monotonic() - written > 60 * recipe.checkpoint_minutes
                 if done == recipe.steps or late or interrupted.is_set():
                     path, written = self._save(model, optimizer, done), time.monotonic()
@@ -183,7 +168,7 @@ class TranslatorTraining:
         if not (folders := stage_folders(self.run, NAME)):
             return None
         checkpoint = load_checkpoint(folders[-1])
-        same = checkpoint.about["start"] == self._digest
+        same = checkpoint.about["start"] == self._identity
         if changed := differences(checkpoint.about["recipe"], self._recipe) if same else "another start":
             raise DataError(f"{checkpoint.path} was trained with other settings ({changed}); name another --out")
         return checkpoint
@@ -200,7 +185,7 @@ class TranslatorTraining:
             "model": asdict(model.encoder.config),
             "step": step,
             "recipe": recipe.model_dump(mode="json"),
-            "start": self._digest,
+            "start": self._identity,
             "preparation_key": prepared.store.key,
         }
         state = optimizer_state(model, optimizer) if step < recipe.steps else None
@@ -213,15 +198,12 @@ class TranslatorTraining:
         """Train, and translate sentences; the translations lie beside the checkpoint too."""
         recipe, processor = self._recipe, self._data.processor
         model = self._translator(load_checkpoint(self.train())).eval()
-        pieces = processor.encode(list(sentences))
-        order = sorted(range(len(pieces)), key=lambda i: len(pieces[i]))
-        found = [""] * len(pieces)
-        for part in tqdm(list(chunks(order, AT_ONCE)), desc=f"{self.run.name} beam", disable=None):
-            source = to_tokens([pieces[i] for i in part], model.encoder.config.max_length).to(self._fabric.device)
+        found: list[str] = []
+        for part in tqdm(list(chunks(processor.encode(list(sentences)), AT_ONCE)), desc="beam", disable=None):
+            source = to_tokens(part, model.encoder.config.max_length).to(self._fabric.device)
             with torch.autocast(self._fabric.device.type, torch.bfloat16, enabled=self._mixed):
                 lines = model.translate(source, width=recipe.width, penalty=recipe.penalty)
-            for i, line in zip(part, lines, strict=True):
-                found[i] = " ".join(processor.decode(line).split())
+            found += [" ".join(processor.decode(line).split()) for line in lines]
         with atomic_file(self.run / "translations.txt") as out:
             out.write("".join(f"{line}\n" for line in found).encode())
         return found
@@ -237,6 +219,8 @@ def compare(
     """
     with require_extra("translate"):
         import sacrebleu  # noqa: F401  missing, it is missed before the hours of training
+    torch.set_num_threads(threads)
+    keep_freed_memory()
     opened = open_start(recipe, start) if start else None
     if opened is not None and (has := opened.config.num_layers) < recipe.num_layers:
         raise DataError(f"{start}: has {has} layers, the recipe's translator {recipe.num_layers}; lower num_layers")
@@ -245,7 +229,7 @@ def compare(
     rows = {}  # all before the first is trained: what cannot be used is refused at once
     for code in pairs:
         one = recipe.model_copy(update={"languages": (code,)})
-        rows[code] = [TranslatorTraining(one, files, out, kind, opened, threads) for kind in kinds]
+        rows[code] = [TranslatorTraining(one, files, out, kind, opened) for kind in kinds]
     table: list[Figures] = []
     for code, lines in pairs.items():
         found = [(row.run.name, row.translations([there for _, there in lines])) for row in rows[code]]
@@ -261,7 +245,7 @@ def scored(systems: Sequence[tuple[str, Sequence[str]]], references: Sequence[st
     from sacrebleu.significance import PairedTest
 
     metrics = {"BLEU": BLEU(lowercase=True), "chrF": CHRF(lowercase=True)}
-    results: Mapping[str, Any] = PairedTest(list(systems), metrics, [references], "bs", n_samples=RESAMPLED)()[1]
+    results: Mapping[str, Any] = PairedTest(list(systems), metrics, [references], "bs")()[1]
     for bleu, chrf in zip(results["BLEU"], results["chrF2"], strict=True):
         numbers = {"BLEU": bleu.score, "BLEU ±": bleu.ci, "chrF": chrf.score, "chrF ±": chrf.ci}
         yield {heading: float(number) for heading, number in numbers.items()}
