@@ -12,7 +12,10 @@ from xsent import SentenceEncoder
 encoder = SentenceEncoder(layers=int(sys.argv[1]), threads=1)
 for _ in range(int(sys.argv[2])):
     encoder.encode("The committee will meet again on Tuesday to discuss the new budget for schools.")
-' "$1" "$2" 2>&1 | awk '/I +refs/ { gsub(",", "", $NF); found = $NF / 1e6 } END { if (!found) exit 1; print found }'
+' "$1" "$2" 2>&1 | awk '
+        /I +refs/ { gsub(",", "", $NF); found = $NF / 1e6; next }
+        { told = told $0 "\n" }
+        END { if (!found) { printf "%s", told >"/dev/stderr"; exit 1 } print found }'
 }
 entry() { # NAME MILLIONS
     printf '  {"name": "%s", "unit": "million instructions", "value": %s}' "$1" "$2"
@@ -22,7 +25,8 @@ depths=$(python -c 'from xsent.bundle import Bundle, builtin_path; print(*Bundle
 echo "["
 for depth in $depths; do
     one=$(count "$depth" 1)
-    entry "a sentence at depth $depth" "$(awk "BEGIN { print ($(count "$depth" 201) - $one) / 200 }")"
+    many=$(count "$depth" 201)
+    entry "a sentence at depth $depth" "$(awk "BEGIN { print ($many - $one) / 200 }")"
     echo ","
 done
 entry "Python, opening and the first sentence" "$one"

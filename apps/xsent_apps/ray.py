@@ -107,12 +107,15 @@ def find_parts(files: Iterable[Path], column: str | None, folder: Path) -> Itera
     for file in files:
         source = TextSource(str(file), column)
         texts = iter(source)
+        state = file_state(file)
         line = 0
         while sentences := list(islice(texts, ROWS)):
             yield Part(folder / f"part-{number:06}.parquet", row, line, sentences)
             number += 1
             row += len(sentences)
             line += len(sentences)
+        if file_state(file) != state:
+            raise DataError(f"{file}: changed while it was read; run it again once the file is complete")
     if not number:
         raise source.empty()
 
@@ -128,8 +131,9 @@ def start_job(folder: Path, files: Sequence[Path], note: Mapping[str, object], *
         raise file_exists_error(folder, "has parts; --resume makes the others, --force starts over")
     folder.mkdir(parents=True, exist_ok=True)
     sweep(folder)  # half-written files of killed workers
-    states = [(file.name, file_state(file)) for file in files]
-    job = {**note, "input": hashlib.sha256(repr(states).encode()).hexdigest()[:16]}
+    states = [(file.name, *(file_state(file) or ())[:2]) for file in files]  # without the inode: a copy is the same
+    digest = hashlib.sha256(repr(states).encode()).hexdigest()[:8]
+    job = {**note, "input": f"{len(files)} files of {sum(file.stat().st_size for file in files):,} bytes ({digest})"}
     if parts and not force:
         check_same_job(folder, read_json(folder / JOB, "--force starts over"), job)
         return

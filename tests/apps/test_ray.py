@@ -170,6 +170,15 @@ def test_a_folder_of_files(tmp_path: Path) -> None:
         find_files(tmp_path / "none")
 
 
+def test_a_file_that_changes_while_it_is_read_is_an_error(texts: Path, tmp_path: Path) -> None:
+    parts = find_parts([texts], None, tmp_path)
+    next(parts)
+    with texts.open("a") as file:
+        file.write("One more.\n")
+    with pytest.raises(DataError, match="changed while it was read; run it again once the file is complete"):
+        list(parts)
+
+
 def test_another_job_is_not_resumed(texts: Path, tmp_path: Path) -> None:
     folder = tmp_path / "parts"
     start_job(folder, [texts], NOTE, **OPTIONS)

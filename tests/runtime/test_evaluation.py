@@ -208,6 +208,7 @@ CSV, SCORE = "en-test.csv", r"en-test.csv:\d+: expected sentence, sentence, scor
         ),
         (xsim, {}, None, "has nothing to measure; expected files beside en"),
         (xsim, PARALLEL, "es", "has nothing in es; it has de, fr"),
+        (xsim, PARALLEL, "en", "has nothing in the languages asked for; it has de, fr"),
         (xsim, {"fr.txt": "a\n"}, "fr", r"no file of en; expected e\.g\. en\.txt"),
         (xsim, PARALLEL, "fr", r"fr\.txt: 1 lines, en\.txt 2; expected parallel"),
         (xsim, PARALLEL, "de", r"de\.txt: empty"),

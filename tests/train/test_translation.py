@@ -216,3 +216,12 @@ def test_bad_input_is_one_line(
     error = err.splitlines()[-1]
     assert (code, out) == (1, "") and error.startswith("Error: ") and expected in error
     assert not list(tmp_path.glob("run/*/checkpoints/*"))
+
+
+def test_an_empty_test_is_refused_before_the_training(data: Path, start: Path, tmp_path: Path) -> None:
+    for file in ("recipe.toml", "pairs.tsv"):
+        shutil.copy(data / file, tmp_path)
+    (tmp_path / "en-de.tsv").touch()
+    code, _, err = command(*run(tmp_path, tmp_path / "run", start))
+    assert code == 1 and err.splitlines()[-1].endswith("en-de.tsv: empty; expected lines of English, translation")
+    assert not (tmp_path / "run").exists()

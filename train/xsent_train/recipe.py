@@ -347,7 +347,6 @@ class Recipe(Basics):
     teachers: Mapping[str, TeacherConfig] = {}  # several teachers by name; each has its --teacher NAME=PATH
     teacher_layers: Numbers = ()  # layers of the teacher, from 0, to start from; the shape is then the teacher's
     space: str | None = None  # name of the model whose vector space the vectors lie in, if they are distilled
-    compile: bool = False  # whether torch.compile makes the layers faster; it takes a minute at the start
 
     @model_validator(mode="after")
     def _is_of_one_shape(self) -> Self:

@@ -44,6 +44,7 @@ Figures = dict[str, Any]  # of a row, by heading
 NAME = "translation"  # of the checkpoints
 RANDOM, STARTED = "random", "start"  # the rows of a language
 AT_ONCE = 32  # sentences translated at a time
+BLOCK = 100_000  # sentences whose pieces are counted at a time
 
 
 class TranslationRecipe(Basics):
@@ -131,7 +132,10 @@ class TranslatorTraining:
     def _translator(self, saved: Checkpoint | None) -> Translator:
         """The model as it starts, or as it was saved."""
         recipe, store, pieces = self._recipe, self._data.store, len(self._data.processor)
-        counts = torch.bincount(store.tokens(np.arange(len(store)), 0, recipe.max_tokens).ids, minlength=pieces)
+        counts = torch.zeros(pieces, dtype=torch.long)
+        for rows in np.array_split(np.arange(len(store)), 1 + len(store) // BLOCK):
+            counts += torch.bincount(store.tokens(rows, 0, recipe.max_tokens).ids, minlength=pieces)
+            store.forget()
         counts[: LAST + 1] = recipe.least
         kept = (counts >= recipe.least).nonzero()[:, 0]
         shape = {name: getattr(recipe, name) for name in ("dim", "num_layers", "dropout", *LAYER_SHAPE)}
@@ -225,6 +229,8 @@ def compare(
     if opened is not None and (has := opened.config.num_layers) < recipe.num_layers:
         raise DataError(f"{start}: has {has} layers, the recipe's translator {recipe.num_layers}; lower num_layers")
     pairs = {code: list(read_fields(tests / f"en-{code}.tsv", 2, "English, translation")) for code in recipe.languages}
+    if empty := [code for code, lines in pairs.items() if not lines]:
+        raise DataError(f"{tests / f'en-{empty[0]}.tsv'}: empty; expected lines of English, translation")
     kinds = [RANDOM, STARTED] if opened else [RANDOM]
     rows = {}  # all before the first is trained: what cannot be used is refused at once
     for code in pairs:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from functools import partial
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from io import BytesIO
 from pathlib import Path, PurePosixPath
 from typing import Annotated, Any
 from urllib.parse import unquote, urlsplit
@@ -185,9 +186,9 @@ class _Handler(BaseHTTPRequestHandler):
     def _answer(self, *, with_body: bool) -> None:
         name = unquote(urlsplit(self.path).path).removeprefix("/") or "index.html"
         file = self._site.files.get(name)
-        content = self._site.list if name == FILES_JSON else file.path.read_bytes() if file else b""
+        length = len(self._site.list) if name == FILES_JSON else file.bytes if file else 0
         kind = TYPES.get(PurePosixPath(name).suffix, "application/octet-stream")
-        headers = {"Content-Type": kind, "Content-Length": str(len(content)), **HEADERS}
+        headers = {"Content-Type": kind, "Content-Length": str(length), **HEADERS}
         status = HTTPStatus.OK if file or name == FILES_JSON else HTTPStatus.NOT_FOUND
         if file:
             headers["ETag"] = f'"{file.sha256}"'
@@ -200,6 +201,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.end_headers()
         if with_body and status == HTTPStatus.OK:
             try:
-                self.wfile.write(content)
+                with file.path.open("rb") if file else BytesIO(self._site.list) as body:
+                    shutil.copyfileobj(body, self.wfile)
             except ConnectionError:  # the reader closed the page
                 self.close_connection = True

@@ -52,8 +52,9 @@ def choose_languages(
     if not there:
         why = "has nothing to measure" if Path(place).exists() else "no such folder"
         raise DataError(f"{place}: {why}; expected {expected}")
-    chosen = [*asked] if asked else [code for code in there if code in getattr(encoder, "languages", there)]
+    chosen = [*asked] if asked is not None else [code for code in there if code in getattr(encoder, "languages", there)]
     missing = ", ".join(code for code in chosen if code not in there)
+    nothing = "a language of the model" if asked is None else "the languages asked for"
     if missing or not chosen:
-        raise DataError(f"{place}: has nothing in {missing or 'a language of the model'}; it has {', '.join(there)}")
+        raise DataError(f"{place}: has nothing in {missing or nothing}; it has {', '.join(there)}")
     return chosen
