@@ -41,11 +41,6 @@ def numbers(text: str, least: int = 0) -> list[int]:
     return found
 
 
-def command_line() -> str:
-    """The command as it was typed."""
-    return shlex.join(["xsent-bench", *sys.argv[1:]])
-
-
 @contextmanager
 def measuring() -> Iterator[None]:
     """Report errors in one line; used as a decorator of commands."""
@@ -77,7 +72,7 @@ def whole_run(
 
     if (out / RESULTS).exists() and not force:
         raise DataError(f"{out / RESULTS}: there is a report; name another --out, or replace it with --force")
-    results = Results(command_line())
+    results = Results(shlex.join(["xsent-bench", *sys.argv[1:]]))
     steps = steps_of_run(results, work or Path(f"{out}-work"), quick, bundle or (), evaluate, with_peers)
     typer.echo(measure_steps(results, steps, out))
 
@@ -97,7 +92,7 @@ def peers(
     from xsent_bench.run import Comparison, measure_steps
     from xsent_bench.systems import SYSTEMS
 
-    results = Results(command_line())
+    results = Results(shlex.join(["xsent-bench", *sys.argv[1:]]))
     others = split_names(only) or SYSTEMS
     comparison = Comparison([bundle or builtin_path()], out, tuple(others), turns, number, evaluate)
     steps = [("systems", lambda: comparison.measure(results.failures.append))]

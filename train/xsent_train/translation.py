@@ -10,7 +10,6 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
 
-import numpy as np
 import torch
 from pydantic import Field, NonNegativeFloat, NonNegativeInt, PositiveFloat, PositiveInt, ValidationError
 from torch import Tensor
@@ -35,6 +34,7 @@ from xsent_train.devices import keep_freed_memory, launch, precision
 from xsent_train.model import ModelConfig
 from xsent_train.recipe import LAYER_SHAPE, Align, Basics, Objectives, StageConfig, first_mistake, read_toml
 from xsent_train.stage_loop import interruption, schedule
+from xsent_train.teacher.bert import piece_counts
 from xsent_train.tokens import LAST, to_tokens
 from xsent_train.trainer import differences, open_start
 from xsent_train.translator import Translator
@@ -44,7 +44,6 @@ Figures = dict[str, Any]  # of a row, by heading
 NAME = "translation"  # of the checkpoints
 RANDOM, STARTED = "random", "start"  # the rows of a language
 AT_ONCE = 32  # sentences translated at a time
-BLOCK = 100_000  # sentences whose pieces are counted at a time
 
 
 class TranslationRecipe(Basics):
@@ -131,11 +130,8 @@ class TranslatorTraining:
 
     def _translator(self, saved: Checkpoint | None) -> Translator:
         """The model as it starts, or as it was saved."""
-        recipe, store, pieces = self._recipe, self._data.store, len(self._data.processor)
-        counts = torch.zeros(pieces, dtype=torch.long)
-        for rows in np.array_split(np.arange(len(store)), 1 + len(store) // BLOCK):
-            counts += torch.bincount(store.tokens(rows, 0, recipe.max_tokens).ids, minlength=pieces)
-            store.forget()
+        recipe, pieces = self._recipe, len(self._data.processor)
+        counts = torch.from_numpy(piece_counts(self._data.store, pieces)[0])
         counts[: LAST + 1] = recipe.least
         kept = (counts >= recipe.least).nonzero()[:, 0]
         shape = {name: getattr(recipe, name) for name in ("dim", "num_layers", "dropout", *LAYER_SHAPE)}

@@ -25,10 +25,6 @@ class Source(NamedTuple):
     padding: Tensor  # which of these belong to no sentence [B, S]
     similar: Tensor  # added to all predictions [B, K]
 
-    def repeated(self, times: int) -> "Source":
-        """The same, each sentence several times in a row."""
-        return Source(*(part.repeat_interleave(times, dim=0) for part in self))
-
 
 class Translator(nn.Module):
     """An encoder and a decoder that share the encoder's table."""
@@ -101,7 +97,8 @@ class Translator(nn.Module):
     @torch.inference_mode()
     def translate(self, source: Tokens, *, width: int, penalty: float) -> list[list[int]]:
         """The pieces of the translations of sentences, by beam search; at most 1.5 times as long and 10 more."""
-        rows, seen = self.rows, self.read(source).repeated(width)
+        rows = self.rows
+        seen = Source(*(part.repeat_interleave(width, dim=0) for part in self.read(source)))  # a row for each beam
 
         def scores(prefixes: Tensor) -> Tensor:
             states = self.decode(prefixes.flatten(0, 1).to(rows.device), seen, rows)[:, -1]
