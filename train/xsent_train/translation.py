@@ -65,12 +65,6 @@ class TranslationRecipe(Basics):
     penalty: NonNegativeFloat = 1.0  # exponent of the length that a log probability is divided by
     paper: Mapping[str, Mapping[str, float]] = {}  # its BLEU by language and row
 
-    @property
-    def stage(self) -> StageConfig:
-        """What its batches are drawn by."""
-        drawn = {name: getattr(self, name) for name in ("num_layers", "steps", "batch_size", "max_tokens")}
-        return StageConfig(name=NAME, order="length", objectives=Objectives(align=Align()), **drawn)
-
 
 def load_translation_recipe(path: Path) -> TranslationRecipe:
     """Read a recipe of translators. Raises DataError with the first mistake in it."""
@@ -114,10 +108,12 @@ class TranslatorTraining:
         optimizer = torch.optim.AdamW(model.parameters(), betas=(0.9, 0.98), fused=True)
         if saved is not None:
             restore_optimizer(model, optimizer, load_optimizer(saved.path))
+        drawn = {name: getattr(recipe, name) for name in ("num_layers", "steps", "batch_size", "max_tokens")}
+        stage = StageConfig(name=NAME, order="length", objectives=Objectives(align=Align()), **drawn)
         before, written = saved.step if saved else 0, time.monotonic()
         bar = tqdm(total=recipe.steps, initial=before, desc=self.run.name, unit="step", disable=None)
         with interruption() as interrupted, bar:
-            for done, batch in enumerate(self._data.draw(0, recipe.stage).since(before), before + 1):
+            for done, batch in enumerate(self._data.draw(0, stage).since(before), before + 1):
                 loss = self._step(model, optimizer, done - 1, batch)
                 bar.update()
                 bar.set_postfix(loss=f"{loss:.3f}", refresh=False)
