@@ -131,9 +131,9 @@ def start_job(folder: Path, files: Sequence[Path], note: Mapping[str, object], *
         raise file_exists_error(folder, "has parts; --resume makes the others, --force starts over")
     folder.mkdir(parents=True, exist_ok=True)
     sweep(folder)  # half-written files of killed workers
-    states = [(file.name, *(file_state(file) or ())[:2]) for file in files]  # without the inode: a copy is the same
+    states = [(file.name, file.stat().st_size, file.stat().st_mtime_ns) for file in files]
     digest = hashlib.sha256(repr(states).encode()).hexdigest()[:8]
-    job = {**note, "input": f"{len(files)} files of {sum(file.stat().st_size for file in files):,} bytes ({digest})"}
+    job = {**note, "input": f"{len(files)} files of {sum(size for _, size, _ in states):,} bytes ({digest})"}
     if parts and not force:
         check_same_job(folder, read_json(folder / JOB, "--force starts over"), job)
         return

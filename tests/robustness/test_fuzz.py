@@ -183,6 +183,7 @@ def with_ray_job(folder: Path, _: pytest.FixtureRequest) -> Reader:
 
     note = {"fingerprint": "abc"}
     part = Part(folder / "part-000000.parquet", 0, 0, ["one"])
+    (folder / "a.txt").write_text("one\n")
     start_job(folder, [folder / "a.txt"], note, resume=False, force=False)
     part.path.touch()
 
