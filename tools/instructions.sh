@@ -25,8 +25,9 @@ depths=$(python -c 'from xsent.bundle import Bundle, builtin_path; print(*Bundle
 echo "["
 for depth in $depths; do
     one=$(count "$depth" 1)
-    many=$(count "$depth" 201)
-    entry "a sentence at depth $depth" "$(awk "BEGIN { print ($many - $one) / 200 }")"
+    sentences=$((depth ? 200 : 2000)) # without layers they take so little that the start's noise would count
+    many=$(count "$depth" $((sentences + 1)))
+    entry "a sentence at depth $depth" "$(awk "BEGIN { print ($many - $one) / $sentences }")"
     echo ","
 done
 entry "Python, opening and the first sentence" "$one"
