@@ -26,7 +26,6 @@ from xsent.cli.terminal import Progress
 from xsent.errors import DataError, require_extra
 from xsent.files.atomic import atomic_file, file_exists_error, read_json, sweep, to_json
 from xsent.files.tables import TextSource
-from xsent.files.text import file_state
 from xsent.files.vectors import check_same_job
 
 with require_extra("ray"):
@@ -107,15 +106,12 @@ def find_parts(files: Iterable[Path], column: str | None, folder: Path) -> Itera
     for file in files:
         source = TextSource(str(file), column)
         texts = iter(source)
-        state = file_state(file)
         line = 0
         while sentences := list(islice(texts, ROWS)):
             yield Part(folder / f"part-{number:06}.parquet", row, line, sentences)
             number += 1
             row += len(sentences)
             line += len(sentences)
-        if file_state(file) != state:
-            raise DataError(f"{file}: changed while it was read; run it again once the file is complete")
     if not number:
         raise source.empty()
 

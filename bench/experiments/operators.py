@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
 import onnxruntime
@@ -18,7 +18,7 @@ import typer
 from numpy.typing import NDArray
 from onnx import helper, numpy_helper
 
-from xsent.backends.onnx import session_options
+from xsent.backends.onnx import SETTINGS, session_options
 from xsent.bundle import builtin_path
 from xsent.cli.options import BundleArgument
 from xsent.cli.terminal import one_line_errors
@@ -72,7 +72,7 @@ def profile(graph: Path, feed: Feed) -> dict[str, float]:
         options = session_options(onnxruntime)
         options.enable_profiling = True
         options.profile_file_prefix = f"{folder}/profile"
-        session = open_session(str(graph), options)
+        session = onnxruntime.InferenceSession(str(graph), options, **SETTINGS)
         for _ in range(ROUNDS):
             session.run(None, feed)
         events = json.loads(Path(session.end_profiling()).read_text())
@@ -100,14 +100,8 @@ def large_product() -> float:
     graph = helper.make_graph([node], "product", [source], [target], constants)
     opsets = [helper.make_opsetid("", OPSET), helper.make_opsetid(CONTRIB, 1)]
     model = helper.make_model(graph, opset_imports=opsets, ir_version=IR_VERSION)
-    session = open_session(model.SerializeToString(), session_options(onnxruntime))
+    session = onnxruntime.InferenceSession(model.SerializeToString(), session_options(onnxruntime), **SETTINGS)
     return 2 * ROWS * INNER * COLUMNS / min(time_each(lambda x: session.run(None, {"x": x}), [x], least=20))
-
-
-def open_session(model: str | bytes, options: Any) -> onnxruntime.InferenceSession:  # noqa: ANN401  it has no types
-    """A session as `OnnxBackend` opens it."""
-    off = ["SkipLayerNormFusion"]
-    return onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"], disabled_optimizers=off)
 
 
 if __name__ == "__main__":
