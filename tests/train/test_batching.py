@@ -56,6 +56,13 @@ def test_ranks_divide_each_batch(store: Store) -> None:
         assert torch.equal(first.group, one.group) and torch.equal(second.group, one.group)
 
 
+def test_processes_read_the_same_batches_as_a_thread(store: Store) -> None:
+    expected = list(batches(store, DISTILS, teacher=NUMBERS).since(3))
+    for now, before in zip(batches(store, DISTILS, teacher=NUMBERS, readers=2).since(3), expected, strict=True):
+        assert ids(now) == ids(before) and now.queue is not None
+        assert torch.equal(now.queue, before.queue) and torch.equal(now.group, before.group)
+
+
 def test_the_queue_holds_the_latest_vectors_a_resume_finds_it_and_drawn_names_all_pairs(store: Store) -> None:
     whole, seen = list(batches(store, DISTILS, teacher=NUMBERS).since(0)), list[float]()
     for batch in whole:

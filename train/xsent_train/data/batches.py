@@ -1,6 +1,7 @@
 """The data of a training: the pairs of each batch of a stage, and their teacher's vectors."""
 
 import logging
+import signal
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import KW_ONLY, dataclass, replace
@@ -14,6 +15,7 @@ from lightning_fabric import Fabric
 from lightning_fabric.utilities import move_data_to_device
 from numpy.typing import NDArray
 from torch import Tensor
+from torch.utils.data import DataLoader
 from tqdm import tqdm
 
 from xsent.errors import DataError
@@ -73,6 +75,7 @@ class Batches:
     swaps: Swaps | None = None
     spellings: Spellings | None = None
     rank: tuple[int, int] = (0, 1)  # this process, which reads its part of every batch, and the number of all
+    readers: int = 0  # processes that read batches; 0 is a thread of this one
 
     def __post_init__(self) -> None:
         """Set up the draws of the windows."""
@@ -84,7 +87,20 @@ class Batches:
 
     def since(self, step: int) -> Iterator[Batch]:
         """The batches of the steps from `step` to the last of the stage."""
-        return ahead(self._read(now) for now in range(step, self.stage.steps))
+        steps = range(step, self.stage.steps)
+        if not self.readers:
+            return ahead(self[now] for now in steps)
+        return iter(
+            DataLoader(
+                self,  # type: ignore[arg-type]  # anything with __getitem__ will do
+                sampler=steps,
+                batch_size=None,
+                num_workers=self.readers,
+                collate_fn=as_it_is,
+                worker_init_fn=ignore_interruption,
+                multiprocessing_context="fork",
+            )
+        )
 
     def drawn(self) -> Rows:
         """All pairs that the stage will draw, each once, in order."""
@@ -111,7 +127,8 @@ class Batches:
         cut = pairs.reshape(self.stage.window, self.stage.batch_size)
         return self._sampler.shuffle(window, cut) if self.stage.shuffle else cut
 
-    def _read(self, step: int) -> Batch:
+    def __getitem__(self, step: int) -> Batch:
+        """The batch of a step."""
         stage = self.stage
         rank, world = self.rank
         pairs = self._pairs(step)
@@ -163,6 +180,16 @@ def ahead(items: Iterable[T]) -> Iterator[T]:
             yield item
 
 
+def as_it_is(batch: Batch) -> Batch:
+    """The same batch: a step's pairs are one already."""
+    return batch
+
+
+def ignore_interruption(_: int) -> None:
+    """Leave Ctrl-C, which reaches every process of a terminal, to the training itself."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
 class TrainingData:
     """The data of a training."""
 
@@ -185,6 +212,8 @@ class TrainingData:
         self._recipe = recipe
         self._fabric = fabric
         self._run = run
+        # A GPU would wait for a single reader, and leaves the other cores idle.
+        self._readers = threads if fabric.device.type == "cuda" else 0
         self._folder = prepared or run
         with fabric.rank_zero_first():
             if fabric.is_global_zero:
@@ -261,6 +290,7 @@ class TrainingData:
             maskable=self.maskable,
             max_length=self._recipe.max_length,
             rank=(self._fabric.global_rank, self._fabric.world_size),
+            readers=self._readers,
         )
 
     def _clusters(
