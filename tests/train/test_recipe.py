@@ -75,6 +75,7 @@ AT = {"+stage": "steps = 10\n", "+recipe": 'name = "x"\n', "objectives": "{ alig
         ),
         ("num_layers = 0", "num_layers = 2\nkeep_layers = [2, 0]", r"\[2, 0\] must be num_layers = 2 different"),
         ("+stage", "starts_from = { table = 1 }", "starts_from table, which is no stage before"),
+        ('name = "table"', 'name = "start"', "'start' is the name of what the run starts from"),
         ('name = "x"', "", "setting 'name' is missing"),
         ('["de"]', '"de"', ": languages = 'de' must be a list$"),
         ('files = ["a.tsv"]', "files = []", r"corpus.files = \[\] must have at least 1 item"),

@@ -22,6 +22,7 @@ import xsent
 from xsent.errors import DataError, XsentError
 from xsent_export.export import export
 from xsent_train.checkpoint import (
+    AXES,
     average_checkpoints,
     keep_layers,
     load_checkpoint,
@@ -134,6 +135,30 @@ def test_the_mean_of_checkpoints_by_hand(trained: Path) -> None:
     found = average_checkpoints([fives, ones], [1, 3])
     assert found.config.num_layers == 0
     assert list(found.weights) == [TABLE] and torch.equal(found.weights[TABLE], torch.full((2, 2), 2.0))
+
+
+def test_readouts_into_other_axes_are_left_out_of_a_mean(trained: Path) -> None:
+    readout, checkpoint = "encoder.readouts.1.weight", load_checkpoint(trained)
+    ones = replace(checkpoint, weights={TABLE: torch.ones(2, 2), readout: torch.ones(2, 2), AXES: torch.eye(2)})
+    fives = replace(checkpoint, weights={TABLE: torch.full((2, 2), 5.0), readout: torch.zeros(2, 2)})
+    found = average_checkpoints([fives, ones], [1, 3]).weights
+    assert torch.equal(found[TABLE], torch.full((2, 2), 2.0))
+    assert torch.equal(found[readout], torch.ones(2, 2)) and torch.equal(found[AXES], torch.eye(2))
+
+
+def test_a_mean_with_the_start(tmp_path: Path, trained: Path) -> None:
+    recipe = write_toy_recipe(tmp_path)
+    text = recipe.read_text()
+    last = '[[stage]]\nname = "last"\nlike = "table"\nsteps = 0\nstarts_from = { table = 1, start = 3 }\n'
+    recipe.write_text(text[: text.rindex("[[stage]]")].replace(*FEWER_STEPS) + last)
+    with pytest.raises(DataError, match="stage last starts_from start, the checkpoint or bundle of --start; name one"):
+        train(recipe, tmp_path / "none")
+    end = load_checkpoint(train(recipe, tmp_path / "run", start=trained.parent / "table-0000150"))
+    tables = [
+        load_checkpoint(folder).weights[TABLE]
+        for folder in (tmp_path / "run" / "checkpoints" / "table-0000020", trained.parent / "table-0000150")
+    ]
+    torch.testing.assert_close(end.weights[TABLE], tables[0] / 4 + tables[1] * 3 / 4)
 
 
 def test_a_stage_starts_from_the_mean_of_earlier_ones(tmp_path: Path) -> None:

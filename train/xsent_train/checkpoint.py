@@ -36,6 +36,8 @@ FORMAT_VERSION = 3
 ABOUT, MODEL, OPTIMIZER = "checkpoint.json", "model.safetensors", "optimizer.safetensors"
 TOKENIZER, VALIDATION = "sentencepiece.model", "validation.tsv"
 TABLE = "encoder.table.weight"
+AXES = "teachers.axes"  # matrix from several teachers' vectors to those of the encoder
+PLACES = ("encoder.readouts.", "teachers.")  # before the names of weights that belong to certain axes
 SPACES = "spaces."  # before the names of models into whose spaces such weights map vectors [D, D]
 CARD, SOURCES = "README.md", "Trained on text from:"
 SMOOTHING = "smoothing."  # before the names of such weights of a checkpoint, see `xsent_export.quantization`
@@ -231,15 +233,18 @@ def last_finished(run: Path) -> Path:
 def average_checkpoints(checkpoints: Sequence[Checkpoint], shares: Sequence[float]) -> Checkpoint:
     """The mean of checkpoints of one training, in the weights that all of them have (Wortsman et al. 2022).
 
-    Shares need not add up to 1. All other facts, such as the number of layers, come from the shallowest checkpoint.
+    Shares need not add up to 1. Readouts lead into the space of certain axes: where checkpoints know their axes, the
+    mean has the readouts of these alone. All other facts, such as the number of layers, come from the shallowest.
     """
     shallowest = min(checkpoints, key=lambda checkpoint: checkpoint.config.num_layers)
-    names = set.intersection(*(set(checkpoint.weights) for checkpoint in checkpoints))
-    scaled = [share / sum(shares) for share in shares]
-    weights = {
-        name: sum((share * c.weights[name] for share, c in zip(scaled, checkpoints, strict=True)), torch.zeros(()))
-        for name in sorted(names)
-    }
+    parts = list(zip(shares, checkpoints, strict=True))
+    placed = [(share, c) for share, c in parts if AXES in c.weights] or parts
+    weights = {}
+    for name in sorted({name for c in checkpoints for name in c.weights}):
+        members = placed if name.startswith(PLACES) else parts
+        if all(name in c.weights for _, c in members):
+            total = sum(share for share, _ in members)
+            weights[name] = sum((share / total * c.weights[name] for share, c in members), torch.zeros(()))
     return replace(shallowest, weights=weights)
 
 

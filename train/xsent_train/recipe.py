@@ -27,6 +27,7 @@ from pydantic import (
 from xsent.errors import DataError
 
 LAYER_SHAPE = ("num_heads", "ffn_dim", "activation", "norm_eps", "max_length")
+START = "start"  # name of what a run starts from, among the stages that `starts_from` names
 OWN = ("name", "starts_from", "keep_layers")  # settings of a stage that `like` does not take over
 LEFT_OUT = {"weight": 0}  # an objective of a stage that is `like` one that has it
 
@@ -233,7 +234,7 @@ class StageConfig(Settings):
     num_layers: Annotated[int, Field(ge=0, le=6)]  # above the table
     steps: NonNegativeInt  # 0 ends with what it starts from: a mean, or a choice of layers
     objectives: Objectives
-    starts_from: Mapping[str, Factor] = {}  # shares of earlier stages; it starts from their mean (Wortsman et al. 2022)
+    starts_from: Mapping[str, Factor] = {}  # shares of earlier stages or the start in its mean (Wortsman et al. 2022)
     keep_layers: Numbers = ()  # layers, from 0, that it takes of what it starts from; default: the first num_layers
     batch_size: Annotated[int, Field(ge=2)] = 512  # pairs in a step, over all devices
     chunk: NonNegativeInt = 0  # pairs encoded at a time, so that a large batch fits a small device; 0 is all
@@ -353,10 +354,13 @@ class Recipe(Basics):
         names = [stage.name for stage in self.stages]
         require(len(set(names)) == len(names), f"stages need names of their own, not {', '.join(names)}")
         for number, stage in enumerate(self.stages):
-            later = ", ".join(name for name in stage.starts_from if name not in names[:number])
+            require(stage.name != START, f"{START!r} is the name of what the run starts from; give the stage another")
+            later = ", ".join(name for name in stage.starts_from if name not in [START, *names[:number]])
             require(not later, f"stage {stage.name!r} starts_from {later}, which is no stage before it")
             depths = {other.name: other.num_layers for other in self.stages[:number]}
-            depth = min((depths[name] for name in stage.starts_from or names[:number][-1:]), default=None)
+            depth = min(
+                (depths[name] for name in stage.starts_from or names[:number][-1:] if name in depths), default=None
+            )
             deepest = max(stage.keep_layers, default=-1)
             text = f"stage {stage.name!r} keeps layer {deepest} of {depth}, counted from 0"
             require(depth is None or deepest < depth, text)

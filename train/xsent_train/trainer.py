@@ -14,6 +14,7 @@ from torch import Tensor
 from xsent.errors import DataError
 from xsent.files.atomic import remove_folder
 from xsent_train.checkpoint import (
+    AXES,
     TABLE,
     Checkpoint,
     average_checkpoints,
@@ -33,7 +34,7 @@ from xsent_train.data.sampling import evenly
 from xsent_train.devices import average, gather, keep_freed_memory, launch, on_first_rank, precision
 from xsent_train.losses import Whitening
 from xsent_train.model import Encoder, ModelConfig, fit_readouts, fit_space
-from xsent_train.recipe import LAYER_SHAPE, Basics, Recipe, Settings, StageConfig
+from xsent_train.recipe import LAYER_SHAPE, START, Basics, Recipe, Settings, StageConfig
 from xsent_train.stage_loop import StageLoop, diverged, parameter_groups
 from xsent_train.stage_model import TrainingModel
 from xsent_train.teacher.bert import english_rows, piece_counts
@@ -44,7 +45,7 @@ from xsent_train.validation import Scores, Validation
 logger = logging.getLogger(__name__)
 
 WHITENED = 50_000  # vectors of the teacher's input that their whitening is fitted on
-AXES = 30_000  # pairs that the axes of several teachers are fitted on
+AXES_FROM = 30_000  # pairs that the axes of several teachers are fitted on
 READ_OUT = 20_000  # pairs that readouts are fitted on, and the matrix into the space of one of the teachers
 FREE = ("licence", "attribution", "space", "checkpoint_minutes")  # settings that change no weight
 EXTRAS = ("teachers.", "spaces.")  # before the names of matrices in a checkpoint that belong to no network
@@ -92,7 +93,7 @@ class Trainer:
         if (joined := self.teachers.joined) is not None:
             with self.fabric.rank_zero_first():
                 key = f"{self.data.store.key} {sorted(recipe.corpus.most.items())}"
-                joined.prepare(self.data.teacher_folder, key, lambda: list(self.data.text(self.data.sample(AXES))))
+                joined.prepare(self.data.teacher_folder, key, lambda: list(self.data.text(self.data.sample(AXES_FROM))))
 
     def train(self, on_step: Callable[[], None] = lambda: None) -> Path:
         """Train all stages that are not finished; returns the last one's checkpoint. `on_step` is called after a step.
@@ -200,7 +201,8 @@ class Trainer:
         if stage.starts_from:
             stages = [(number, other.name) for number, other in enumerate(self.recipe.stages)]
             found = {name: self._last_checkpoint(number) for number, name in stages if name in stage.starts_from}
-            ends = {name: end for name, end in found.items() if end is not None}
+            found[START] = self.started_from
+            ends = {name: end for name, end in found.items() if end is not None and name in stage.starts_from}
             initial = average_checkpoints(list(ends.values()), [stage.starts_from[name] for name in ends])
         if initial is not None and stage.keep_layers:
             initial = keep_layers(initial, stage.keep_layers)
@@ -235,7 +237,7 @@ class Trainer:
         if joined is None or not depths:
             return
         axes = torch.from_numpy(joined.matrices["axes"])
-        if initial is not None and (known := initial.weights.get("teachers.axes")) is not None:
+        if initial is not None and (known := initial.weights.get(AXES)) is not None:
             if known.shape == axes.shape and torch.allclose(known, axes, atol=1e-4):
                 depths = [depth for depth in depths if depth not in initial.config.depths]
         if not depths:
@@ -357,6 +359,8 @@ def require_fit(recipe: Recipe, ranks: int, teacher_dim: int | None, *, started:
     `started` says whether the first stage starts from a checkpoint or a bundle.
     """
     first = recipe.stages[0]
+    if not started and (mean := [stage.name for stage in recipe.stages if START in stage.starts_from]):
+        raise DataError(f"stage {mean[0]} starts_from {START}, the checkpoint or bundle of --start; name one")
     for setting in ("swapped", "keep_layers"):
         if getattr(first, setting) and not started:
             text = f"stage {first.name}: {setting} needs a trained encoder to start from"
