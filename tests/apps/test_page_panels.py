@@ -152,7 +152,7 @@ def test_the_map_has_names_and_is_saved(page: Any) -> None:  # noqa: ANN401
     page.fill("#query", "quand passe le train ?")
     expect(page, "#results li").to_be_visible()
     hits = saved(page, "#save-hits")
-    assert len(hits) == 50 and hits[0]["query"] == "quand passe le train ?" and hits[0]["source"] == "Français"
+    assert len(hits) == 50 and hits[0]["query"] == "quand passe le train ?" and hits[0]["source"] == "English"
     assert hits[0]["text"] == page.inner_text("#results li p >> nth=0")
     page.click("#tab-map")
     expect(page, "#canvas[data-points='54']").to_be_visible()

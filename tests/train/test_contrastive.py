@@ -7,7 +7,16 @@ import pytest
 import torch
 from torch import Tensor
 
-from xsent_train.losses import align, false_negatives, sentence_ctl, sim, unit
+from xsent_train.losses import (
+    align,
+    contrastive_distil,
+    distil,
+    false_negatives,
+    sentence_ctl,
+    sim,
+    similarity_distil,
+    unit,
+)
 
 I2, X_X = torch.eye(2), torch.tensor([[1.0, 0.0], [1.0, 0.0]])
 
@@ -137,3 +146,27 @@ def test_blocks_of_rows_change_neither_loss_nor_gradient(
         found.append([loss, *torch.autograd.grad(loss, sides)])
     for whole, blocks in zip(*found, strict=True):
         torch.testing.assert_close(blocks, whole, rtol=1e-12, atol=1e-12)
+
+
+SEED = torch.Generator().manual_seed(3)
+U, V, TARGET, QUEUE = (torch.randn(*shape, 5, generator=SEED) for shape in ((3, 6), (3, 6), (6,), (9,)))
+SAME = torch.eye(6).roll(1, 0) + torch.eye(6).roll(1, 1) > 0
+
+
+@pytest.mark.parametrize(
+    "loss",
+    [
+        lambda u, v: align(u, v, temperature=0.1, margin=0.1, ignore=SAME),
+        lambda u, v: align(u, v, temperature=0.1, ignore=SAME, chunk=4),
+        lambda u, v: sentence_ctl(u, v, temperature=0.1, ignore=SAME, chunk=4),
+        lambda u, v: sim(u, v, temperature=0.1, chunk=4),
+        lambda u, v: sim(u, v, literal=True),
+        lambda u, v: distil(u, TARGET),
+        lambda u, v: similarity_distil(u, v, TARGET),
+        lambda u, v: contrastive_distil(u, TARGET, QUEUE, temperature=0.1, ignore_above=0.4, batch=True),
+    ],
+)
+def test_depths_at_once_have_the_losses_of_each(loss: Objective) -> None:
+    at_once = loss(U, V)
+    assert at_once.shape == (3,)
+    torch.testing.assert_close(at_once, torch.stack([loss(u, v) for u, v in zip(U, V, strict=True)]))

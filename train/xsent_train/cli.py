@@ -52,7 +52,12 @@ Out = Annotated[Path | None, typer.Option(help="Folder of the run; runs/NAME unl
 Start = Annotated[
     Path | None, typer.Option(help="Checkpoint or bundle whose vocabulary and weights the training starts from.")
 ]
-Threads = Annotated[int | None, typer.Option(min=1, help="Threads of a process; default: every CPU allowed.")]
+Threads = Annotated[
+    int | None,
+    typer.Option(
+        min=1, help="Threads of a process; on a GPU, processes that read batches. Default: every CPU allowed."
+    ),
+]
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""The objectives of the papers, each a pure function of tensors whose result is a scalar.
+"""The objectives of the papers, each a pure function of tensors whose result is a scalar, or one for each depth.
 
 - Contrastive (mao2021 section 3.3, wei2020 section 3.1). They compare all pairs with all. With a `chunk` that many rows
   of the comparison are in memory at a time, and are computed again in the backward pass; the loss is the same.
@@ -10,7 +10,8 @@
 Shapes: B sentences or pairs, D dimensions, V pieces, N tokens of all or vectors in the queue, M target entries, K
 negatives of a pair. `u`, `v`: vectors of the two sides [B, D]; `ignore`: pairs that are no negatives of each other,
 whichever sides are compared, [B, B], False on the diagonal. `student`, `teacher`: the student's vectors of sentences
-and the teacher's of their translations [B, D], of any length.
+and the teacher's of their translations [B, D], of any length. What compares vectors also takes those of L depths at
+once [L, B, D], and gives L numbers: a GPU would wait for the many small operations of one depth after the other.
 """
 
 import math
@@ -44,6 +45,11 @@ def in_blocks(function: Callable[[slice], T], count: int, chunk: int) -> Iterato
     return (block(slice(start, min(start + size, count))) for start in range(0, count, size))
 
 
+def diagonal(scores: Tensor, rows: slice) -> Tensor:
+    """The scores of pairs with themselves [..., b], in a block of some rows [..., b, B]."""
+    return scores.diagonal(rows.start, -2, -1)
+
+
 def unit(x: Tensor) -> Tensor:
     """Rows over their lengths, so that inner products are cosines [..., D].
 
@@ -74,17 +80,17 @@ def align(
     shift = margin / temperature if temperature else 0.0
 
     def block(rows: slice) -> tuple[Tensor, Tensor, Tensor]:
-        scores = u[rows] @ v.T  # [b, B]
+        scores = u[..., rows, :] @ v.mT  # [..., b, B]
         if shift:
-            scores.diagonal(rows.start).sub_(shift)
+            diagonal(scores, rows).sub_(shift)
         if ignore is not None:
             scores = scores.masked_fill(ignore[rows], least(scores))
-        return scores.logsumexp(dim=1), scores.logsumexp(dim=0), scores.diagonal(rows.start)
+        return scores.logsumexp(dim=-1), scores.logsumexp(dim=-2), diagonal(scores, rows)
 
     # The two cross-entropies share their scores; this way no transposed or normalised copy is made.
-    over_v, over_u, true = zip(*in_blocks(block, len(u), chunk), strict=True)
-    everyone = torch.cat(over_v) + torch.stack(over_u).logsumexp(dim=0)
-    return (everyone - 2 * torch.cat(true)).mean()
+    over_v, over_u, true = zip(*in_blocks(block, u.shape[-2], chunk), strict=True)
+    everyone = torch.cat(over_v, dim=-1) + torch.stack(over_u).logsumexp(dim=0)
+    return (everyone - 2 * torch.cat(true, dim=-1)).mean(dim=-1)
 
 
 def sentence_ctl(u: Tensor, v: Tensor, *, temperature: float, ignore: Tensor | None = None, chunk: int = 0) -> Tensor:
@@ -98,15 +104,16 @@ def sentence_ctl(u: Tensor, v: Tensor, *, temperature: float, ignore: Tensor | N
     def block(rows: slice) -> Tensor:
         total = u.new_zeros(())
         for own, other in (sides, sides[::-1]):
-            within, across = (own[rows] / temperature @ side.T for side in (own, other))  # [b, B]
-            true = across.diagonal(rows.start)
+            within, across = (own[..., rows, :] / temperature @ side.mT for side in (own, other))  # [..., b, B]
+            true = diagonal(across, rows)
             if ignore is not None:
                 within, across = (s.masked_fill(ignore[rows], least(s)) for s in (within, across))
-            within.diagonal(rows.start).fill_(least(within))  # a sentence is no answer to itself
-            total = total + torch.logaddexp(within.logsumexp(dim=1), across.logsumexp(dim=1)).sum() - true.sum()
+            diagonal(within, rows).fill_(least(within))  # a sentence is no answer to itself
+            everyone = torch.logaddexp(within.logsumexp(dim=-1), across.logsumexp(dim=-1))
+            total = total + (everyone - true).sum(dim=-1)
         return total
 
-    return torch.stack(list(in_blocks(block, len(u), chunk))).sum() / len(u)
+    return torch.stack(list(in_blocks(block, u.shape[-2], chunk))).sum(dim=0) / u.shape[-2]
 
 
 def false_negatives(u: Tensor, v: Tensor, group: Tensor, threshold: float) -> Tensor:
@@ -133,17 +140,17 @@ def sim(u: Tensor, v: Tensor, *, temperature: float = 1.0, literal: bool = False
     sides = (u, v) if literal else (unit(u), unit(v))
 
     def block(rows: slice) -> Tensor:
-        scores = [side[rows] @ side.T for side in sides]  # [b, B]
+        scores = [side[..., rows, :] @ side.mT for side in sides]  # [..., b, B]
         if not literal:
             for own in scores:
-                own.div_(temperature).diagonal(rows.start).fill_(least(own))
-        difference = scores[0].softmax(dim=1) - scores[1].softmax(dim=1)
+                diagonal(own.div_(temperature), rows).fill_(least(own))
+        difference = scores[0].softmax(dim=-1) - scores[1].softmax(dim=-1)
         # Short of +-pi/2, where the cosine is 0 and its logarithm infinite.
         angle = (math.pi / 2 * difference).clamp(-math.pi / 2 + 1e-3, math.pi / 2 - 1e-3)
-        return -torch.log(torch.cos(angle)).sum()
+        return -torch.log(torch.cos(angle)).sum(dim=(-2, -1))
 
-    total = torch.stack(list(in_blocks(block, len(u), chunk))).sum()
-    return total if literal else total / max(len(u) ** 2, 1)
+    total = torch.stack(list(in_blocks(block, u.shape[-2], chunk))).sum(dim=0)
+    return total if literal else total / max(u.shape[-2] ** 2, 1)
 
 
 def least(scores: Tensor) -> float:
@@ -153,7 +160,7 @@ def least(scores: Tensor) -> float:
 
 def distil(student: Tensor, teacher: Tensor) -> Tensor:
     """Bring the student's vector of x to the teacher's of its translation y: 1 - cosine (LASER3, tan2022 section 2)."""
-    return 1 - (unit(student) * unit(teacher.detach())).sum(dim=1).mean()
+    return 1 - (unit(student) * unit(teacher.detach())).sum(dim=-1).mean(dim=-1)
 
 
 def contrastive_distil(
@@ -173,14 +180,14 @@ def contrastive_distil(
     more leaves out none but those of equal sentences in the batch.
     """
     query, key, others = unit(student), unit(teacher.detach()), unit(queue.detach().to(student.dtype))
-    positive = (query * key).sum(dim=1, keepdim=True) / temperature  # [B, 1]
-    negative = (query / temperature) @ others.T  # [B, N]
+    positive = (query * key).sum(dim=-1, keepdim=True) / temperature  # [..., B, 1]
+    negative = (query / temperature) @ others.T  # [..., B, N]
     if ignore_above < 1:
         negative = negative.masked_fill(key @ others.T > ignore_above, -torch.inf)
     if batch:
         same = key @ key.T > min(ignore_above, 1 - EQUAL)  # its own among them
-        negative = torch.cat([negative, (query @ key.T / temperature).masked_fill(same, -torch.inf)], dim=1)
-    return (torch.cat([positive, negative], dim=1).logsumexp(dim=1) - positive[:, 0]).mean()
+        negative = torch.cat([negative, (query @ key.T / temperature).masked_fill(same, -torch.inf)], dim=-1)
+    return (torch.cat([positive, negative], dim=-1).logsumexp(dim=-1) - positive[..., 0]).mean(dim=-1)
 
 
 def similarity_distil(student: Tensor, others: Tensor, teacher: Tensor) -> Tensor:
@@ -189,8 +196,8 @@ def similarity_distil(student: Tensor, others: Tensor, teacher: Tensor) -> Tenso
     The similarity-preserving distillation of Tung & Mori 2019 (eq. 2 to 4), on cosines instead of normalised rows, and
     from one language to another: `others` are the student's vectors of the sentences compared with [B, D].
     """
-    own, key = unit(student) @ unit(others).T, unit(teacher.detach())
-    return (own - key @ key.T).square().mean()
+    own, key = unit(student) @ unit(others).mT, unit(teacher.detach())
+    return (own - key @ key.T).square().mean(dim=(-2, -1))
 
 
 class Whitening(NamedTuple):

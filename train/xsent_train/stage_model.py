@@ -130,7 +130,7 @@ class TrainingModel(nn.Module):
             return {}
         u, v = self.gather(u), self.gather(v)
         prefixes = self.stage.prefixes or (u.shape[2],)
-        views = [(a[:, :d], b[:, :d]) for a, b in zip(u, v, strict=True) for d in prefixes]
+        views = [(u[..., :d], v[..., :d]) for d in prefixes]
         small = min(prefixes)  # enough to find pairs that are nearly the same
         ignore = false_negatives(u[-1, :, :small], v[-1, :, :small], batch.group, self.stage.ignore_above)
         if batch.copied is not None:  # however near the two are, their difference is to be learnt
@@ -144,7 +144,7 @@ class TrainingModel(nn.Module):
         if batch.teacher is None:
             return losses
         teacher = self.gather(batch.teacher[None])[0]
-        views = [(a[: len(teacher)], b[: len(teacher)]) for a, b in views]  # there are no targets for copies
+        views = [(a[:, : len(teacher)], b[:, : len(teacher)]) for a, b in views]  # there are no targets for copies
         if wanted.similarity_distil:
             both = (similarity_distil(side, english, teacher) for english, v in views for side in (english, v))
             losses["similarity_distil"] = self._over_depths(both)
@@ -173,12 +173,11 @@ class TrainingModel(nn.Module):
         return losses
 
     def _students(self, sides: tuple[Tensor, ...], teacher: Tensor) -> list[tuple[Tensor, int]]:
-        """The vectors to compare with the teacher, and with how many of its dimensions; depth after depth."""
-        vectors = [vector for sides_of_depth in zip(*sides, strict=True) for vector in sides_of_depth]
+        """The vectors [L, b, D] to compare with the teacher, and with how many of its dimensions."""
         if self.projection is not None:
-            return [(self.projection(vector), teacher.shape[1]) for vector in vectors]
+            return [(self.projection(side), teacher.shape[1]) for side in sides]
         prefixes = self.stage.prefixes or (teacher.shape[1],)
-        return [(vector[:, :d], d) for vector in vectors for d in prefixes]
+        return [(side[..., :d], d) for side in sides for d in prefixes]
 
     def _generate(self, vectors: tuple[Tensor, Tensor], hiding: MaskedPairs) -> Losses:
         """SMLM, XTR and UGT, each summed over the sides; the other side is whole, because it is to be reconstructed."""
@@ -203,8 +202,8 @@ class TrainingModel(nn.Module):
         return loss * (count / self.average(count).clamp_min(1.0 / self.stage.batch_size))
 
     def _over_depths(self, losses: Iterable[Tensor]) -> Tensor:
-        """The weighted mean of losses, as many of each depth, depth after depth."""
-        means = torch.stack(list(losses)).reshape(len(self.depths), -1).mean(dim=1)
+        """The weighted mean over the depths of the mean of some losses, each [L]."""
+        means = torch.stack(list(losses)).mean(dim=0)
         weights = means.new_tensor([self.stage.exit_weight] * (len(means) - 1) + [1.0])
         return (means * weights).sum() / weights.sum()
 

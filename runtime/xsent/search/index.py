@@ -36,8 +36,8 @@ _BY_WORDS = 1000  # rows by words, at most
 # the lead of a translation over other near passages. Half of the words add a quarter of it, for these a passage may
 # have by chance (docs/lab/notes.md).
 _WORDS = 0.5
-# Cosine that one in a hundred unrelated sentences reaches (FLORES, any two of nine languages): 0.37 with 6 layers,
-# 0.39 with 3, 0.34 with none.
+# Cosine that one in a hundred unrelated sentences reaches (FLORES, any two of nine languages): 0.36 with 6 layers,
+# 0.39 with 3, 0.31 with none.
 CLOSE = 0.37
 _PROPOSED = 100  # rows that the graph proposes for a query, at least
 _SPARE = 4  # rows that the graph proposes for each hit asked for, at least
