@@ -31,6 +31,8 @@ def gather(fabric: Fabric, vectors: Tensor) -> Tensor:
         return vectors
     ranks = fabric.all_gather(vectors, sync_grads=True)  # [ranks, L, b, D]
     assert isinstance(ranks, Tensor)
+    if ranks.requires_grad:
+        ranks.register_hook(Tensor.contiguous)  # gradients are summed over the ranks as they lie in memory
     return ranks.transpose(0, 1).flatten(1, 2)
 
 
