@@ -32,7 +32,8 @@ def gather(fabric: Fabric, vectors: Tensor) -> Tensor:
     ranks = fabric.all_gather(vectors, sync_grads=True)  # [ranks, L, b, D]
     assert isinstance(ranks, Tensor)
     if ranks.requires_grad:
-        ranks.register_hook(Tensor.contiguous)  # gradients are summed over the ranks as they lie in memory
+        # Gradients are summed over the ranks as they lie in memory.
+        ranks.register_hook(Tensor.contiguous)  # type: ignore[no-untyped-call]
     return ranks.transpose(0, 1).flatten(1, 2)
 
 
