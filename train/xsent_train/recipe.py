@@ -234,7 +234,7 @@ class StageConfig(Settings):
     num_layers: Annotated[int, Field(ge=0, le=6)]  # above the table
     steps: NonNegativeInt  # 0 ends with what it starts from: a mean, or a choice of layers
     objectives: Objectives
-    starts_from: Mapping[str, Factor] = {}  # shares of earlier stages or the start in its mean (Wortsman et al. 2022)
+    starts_from: Mapping[str, Factor] = {}  # shares of stages before, or the start, in a mean (Wortsman et al. 2022)
     keep_layers: Numbers = ()  # layers, from 0, that it takes of what it starts from; default: the first num_layers
     batch_size: Annotated[int, Field(ge=2)] = 512  # pairs in a step, over all devices
     chunk: NonNegativeInt = 0  # pairs encoded at a time, so that a large batch fits a small device; 0 is all

@@ -15,7 +15,9 @@ from xsent.errors import DataError
 from xsent.files.atomic import remove_folder
 from xsent_train.checkpoint import (
     AXES,
+    SPACES,
     TABLE,
+    TEACHERS,
     Checkpoint,
     average_checkpoints,
     identify,
@@ -48,7 +50,7 @@ WHITENED = 50_000  # vectors of the teacher's input that their whitening is fitt
 AXES_FROM = 30_000  # pairs that the axes of several teachers are fitted on
 READ_OUT = 20_000  # pairs that readouts are fitted on, and the matrix into the space of one of the teachers
 FREE = ("licence", "attribution", "space", "checkpoint_minutes")  # settings that change no weight
-EXTRAS = ("teachers.", "spaces.")  # before the names of matrices in a checkpoint that belong to no network
+EXTRAS = (TEACHERS, SPACES)  # before the names of matrices in a checkpoint that belong to no network
 
 
 class Trainer:
@@ -201,8 +203,9 @@ class Trainer:
         if stage.starts_from:
             stages = [(number, other.name) for number, other in enumerate(self.recipe.stages)]
             found = {name: self._last_checkpoint(number) for number, name in stages if name in stage.starts_from}
-            found[START] = self.started_from
-            ends = {name: end for name, end in found.items() if end is not None and name in stage.starts_from}
+            if START in stage.starts_from:
+                found[START] = self.started_from
+            ends = {name: end for name, end in found.items() if end is not None}
             initial = average_checkpoints(list(ends.values()), [stage.starts_from[name] for name in ends])
         if initial is not None and stage.keep_layers:
             initial = keep_layers(initial, stage.keep_layers)
@@ -304,13 +307,13 @@ class Trainer:
         """The matrices from several teachers' vectors to targets; after a stage also those into teachers' spaces."""
         if (joined := self.teachers.joined) is None:
             return {}
-        matrices = {f"teachers.{name}": torch.from_numpy(array) for name, array in joined.matrices.items()}
+        matrices = {f"{TEACHERS}{name}": torch.from_numpy(array) for name, array in joined.matrices.items()}
         for member in joined.members if ended else ():
             if space := member.settings.space:
                 texts = [text for pair in self._sampled for text in member.sides(pair)[:1]]
                 vectors = torch.from_numpy(joined.vectors(member.name, texts))
                 tokens = to_tokens(self.data.processor.encode(texts), encoder.config.max_length)
-                matrices[f"spaces.{space}"] = fit_space(encoder.eval(), tokens, vectors)
+                matrices[f"{SPACES}{space}"] = fit_space(encoder.eval(), tokens, vectors)
                 encoder.train()
         return matrices
 

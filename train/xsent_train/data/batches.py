@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import KW_ONLY, dataclass, replace
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 import torch
@@ -96,7 +96,7 @@ class Batches:
                 sampler=steps,
                 batch_size=None,
                 num_workers=self.readers,
-                collate_fn=as_it_is,
+                collate_fn=lambda batch: batch,  # a step's pairs are one already
                 worker_init_fn=ignore_interruption,
                 multiprocessing_context="fork",
             )
@@ -178,11 +178,6 @@ def ahead(items: Iterable[T]) -> Iterator[T]:
         while (item := coming.result()) is not None:
             coming = thread.submit(next, iterator, None)
             yield item
-
-
-def as_it_is(batch: Any) -> Any:  # noqa: ANN401  as the loader has it
-    """The same batch: a step's pairs are one already."""
-    return batch
 
 
 def ignore_interruption(_: int) -> None:
