@@ -64,9 +64,7 @@ def test_from_a_static_host_once_and_then_without_a_network(
     probe = context.new_page()
     probe.goto("http://elsewhere.example/")
     assert any("elsewhere.example" in line for line in heard)  # so it would be heard
-    probe.close()
-    heard.clear()
-    requests.clear()
+    probe.close()  # its icon may still be asked for
     page = context.new_page()
     complaints = complaints_of(page)
     handler = functools.partial(SimpleHTTPRequestHandler, directory=str(tmp_path))
@@ -76,9 +74,10 @@ def test_from_a_static_host_once_and_then_without_a_network(
             open_page(page, address)
         expect(page, "#facts").to_contain_text("✓ ready")
         page.wait_for_load_state("networkidle")
-        assert [path for path, code in requests if code not in (200, 304)] == []
-        names = [path.removeprefix("/some/where/").partition("?")[0] for path, code in requests if code == 200]
-        head = 1000 * len(requests)  # more than the requests and what comes before the answers
+        here = [(path, code) for path, code in requests if path.startswith("/")]
+        assert [path for path, code in here if code not in (200, 304)] == []
+        names = [path.removeprefix("/some/where/").partition("?")[0] for path, code in here if code == 200]
+        head = 1000 * len(here)  # more than the requests and what comes before the answers
         assert head + sum((site / (name or "index.html")).stat().st_size for name in names) <= 40_000_000
     context.set_offline(True)  # besides, nobody listens there now
     open_page(page, address)
@@ -88,7 +87,7 @@ def test_from_a_static_host_once_and_then_without_a_network(
     expect(page, "#results li").to_be_visible()
     page.close()
     assert complaints == []
-    assert heard == []
+    assert [line for line in heard if "elsewhere.example" not in line] == []
 
 
 def test_a_newer_page_is_fetched_beside_the_old_one(browser: Any, tmp_path: Path) -> None:  # noqa: ANN401

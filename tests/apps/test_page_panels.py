@@ -116,11 +116,15 @@ def test_groups_are_those_of_python(page: Any) -> None:  # noqa: ANN401
     assert here["central"] == [name.central for name in name_clusters(there, texts)]
 
 
-def test_what_is_near_no_label_is_none_of_these(page: Any) -> None:  # noqa: ANN401
+def describe_labels(page: Any) -> None:  # noqa: ANN401
     page.click("#tab-sort")
     for card, text in enumerate(["billing: invoices, refunds, payments, money", "pets: dogs, cats and other animals"]):
         page.fill(f"#labels details >> nth={card} >> input", text)
     expect(page, ".group h3").to_have_text(re.compile(r"billing \d+"))
+
+
+def test_what_is_near_no_label_is_none_of_these(page: Any) -> None:  # noqa: ANN401
+    describe_labels(page)
     assert page.locator(".group h3").all_inner_texts()[2].startswith("None of these")
     rows = saved(page, "#save-labels")
     assert len(rows) == 54 and {row["label"] for row in rows} == {"billing", "pets", "unknown"}
@@ -148,6 +152,7 @@ def test_tables_are_read_and_written_as_others_read_them(page: Any) -> None:  # 
 
 
 def test_the_map_has_names_and_is_saved(page: Any) -> None:  # noqa: ANN401
+    describe_labels(page)
     page.click("#tab-search")
     page.fill("#query", "quand passe le train ?")
     expect(page, "#results li").to_be_visible()
@@ -224,7 +229,7 @@ def test_texts_are_kept_only_if_the_box_is_ticked(browser: Any, address: str) ->
     page.check("#keep")
     table = {"name": "mails.csv", "mimeType": "text/csv", "buffer": b"n,text\n1,The lift is stuck again.\n"}
     page.set_input_files("#files", table)
-    page.wait_for_function(f"{databases}.then((names) => names.length)")
+    page.wait_for_function("import('./shelf.js').then(({ kept }) => kept()).then((sources) => sources?.length)")
     reopen()
     expect(page, "#documents li").to_contain_text("mails.csv")
     page.fill("#query", "L'ascenseur est en panne")
