@@ -28,8 +28,11 @@ HEAD = """async ({ labels, vectors }) => {
 }"""
 GROUPS = """async ({ vectors, texts }) => {
     const [{ groupsOf, namesOf }, { cosinesOf }] = [await import("/groups.js"), await import("/layout.js")];
+    const model = new (await import("/model.js")).Model();
+    model.open(await (await fetch("/files.json")).json());
+    await new Promise((resolve) => model.addEventListener("ready", resolve));
     const found = groupsOf(cosinesOf(Float32Array.from(vectors.flat()), vectors[0].length), texts.length);
-    return { ...found, names: namesOf(found, texts) };
+    return { ...found, names: namesOf(found, texts, await model.rarities(texts)) };
 }"""
 # Boxes of text above a field that the ring of its focus touches.
 COVERED = """() => [...document.querySelectorAll("input, textarea, select")].flatMap((field) => {

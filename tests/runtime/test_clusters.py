@@ -58,7 +58,7 @@ def test_wrong_arguments() -> None:
 def test_names_are_frequent_words_as_they_are_spelled_and_the_central_text() -> None:
     labels = np.array([0, 0, 0, -1, -1, 0])
     [name] = name_clusters(Clusters(labels, np.array([0.5, 0.9, 0.6, 1, 1, 0.2], np.float32)), TEXTS)
-    assert name.words[:2] == ("invoice", "Rechnung")
+    assert {"Rechnung", "invoice"} < set(name.words) and "the" not in map(str.lower, name.words)
     assert (name.central, name.size) == (1, 4)
 
 

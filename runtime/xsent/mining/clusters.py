@@ -10,14 +10,16 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import log
+from math import log, sqrt
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from xsent.bundle import TOKENIZER, builtin_path
 from xsent.errors import require_extra, whole_number
 from xsent.mining.bitext import present_rows
 from xsent.similarity import CANDIDATES, Floats, Ints, NormalizedBlocks, unit_rows
+from xsent.tokenizer import Tokenizer
 from xsent.words import word_keys
 
 THRESHOLD = 0.05
@@ -101,20 +103,26 @@ def name_clusters(clusters: Clusters, texts: Sequence[str]) -> list[ClusterName]
     """Name every cluster by the words that set it apart, and by its central text.
 
     The weight of a word is the share p of the cluster's texts that have it, times log(p / q), times log(1 / q), where q
-    is its share of all texts: as in tf-idf, words that are everywhere weigh nothing. Spellings of a word count as one.
+    is its share of all texts: as in tf-idf, words that are everywhere weigh nothing. It is also times the root of
+    the word's rarity in the languages of the built-in model: no cluster of German texts is named "der". Spellings of a
+    word count as one.
     """
     if len(texts) != len(clusters.labels):
         raise ValueError(f"{len(texts):,} texts for {len(clusters.labels):,} rows of clusters; expected one for each")
-    keys = [{key for key, *_ in word_keys(text) if len(key) > 2 or key > _ASIAN} for text in texts]
-    everywhere = Counter(key for found in keys for key in found if not key.isdigit())
+    words = [{keys[0]: keys for keys in word_keys(text) if _is_telling(keys[0])} for text in texts]
+    everywhere = Counter(key for found in words for key in found)
+    rarity = Tokenizer(builtin_path() / TOKENIZER).rarity
+    rare = {key: sqrt(rarity(keys)) for found in words for key, keys in found.items()}
     names = []
     for number in range(clusters.count):
         members = np.flatnonzero(clusters.labels == number).tolist()
-        here = Counter(key for row in members for key in keys[row] & everywhere.keys())
-        weights = {key: _weight(count / len(members), everywhere[key] / len(texts)) for key, count in here.items()}
+        here = Counter(key for row in members for key in words[row])
+        weights = {
+            key: rare[key] * _weight(count / len(members), everywhere[key] / len(texts)) for key, count in here.items()
+        }
         best = sorted(weights, key=lambda key: (-weights[key], key))[:_WORDS]
-        words = _spelled(best, [texts[row] for row in members])
-        names.append(ClusterName(words, members[clusters.cosines[members].argmax()], len(members)))
+        spelled = _spelled(best, [texts[row] for row in members])
+        names.append(ClusterName(spelled, members[clusters.cosines[members].argmax()], len(members)))
     return names
 
 
@@ -164,6 +172,10 @@ def _by_size(labels: Ints, smallest: int) -> Ints:
     numbers = np.full(len(known), -1, np.int64)
     numbers[order[kept[order]]] = np.arange(np.count_nonzero(kept))
     return numbers[np.searchsorted(known, labels)]
+
+
+def _is_telling(key: str) -> bool:
+    return (len(key) > 2 or key > _ASIAN) and not key.isdigit()
 
 
 def _weight(share: float, everywhere: float) -> float:

@@ -85,8 +85,9 @@ function link(cosines, n) {
 /**
  * For each group the words that set it apart, as in tf-idf, or its central text where several texts share no such words.
  * @param {{labels: number[], central: number[]}} groups @param {string[]} texts
+ * @param {Map<string, number>} rarities of the words in their languages; words without one are everywhere
  */
-export function namesOf({ labels, central }, texts) {
+export function namesOf({ labels, central }, texts, rarities) {
   const keys = texts.map((text) => new Set(Array.from(wordKeys(text), ([key]) => key).filter(isTelling)));
   const everywhere = counts(keys);
   return central.map((middle, number) => {
@@ -94,7 +95,7 @@ export function namesOf({ labels, central }, texts) {
     const shared = [...counts(members.map((i) => keys[i]))].filter(([, count]) => count >= SEVERAL);
     const weights = shared.map(([key, count]) => {
       const [share, whole] = [count / members.length, everywhere.get(key) / texts.length];
-      return [key, share * Math.log(share / whole) * Math.log(1 / whole)];
+      return [key, Math.sqrt(rarities.get(key) ?? 0) * share * Math.log(share / whole) * Math.log(1 / whole)];
     });
     const best = weights.sort((a, b) => b[1] - a[1] || (a[0] < b[0] ? -1 : 1)).slice(0, WORDS);
     if (best.length < 2) return cut(texts[middle], LETTERS);

@@ -28,7 +28,7 @@ async function start() {
     show("search");
     similar(text);
   };
-  const map = openMap(library, like, labels);
+  const map = openMap(model, library, like, labels);
   byId("tab-map").addEventListener("shown", map.layOut);
 
   model.addEventListener("progress", ({ detail: { done, total } }) => {

@@ -12,10 +12,10 @@ const HINT = "Point at a passage to read it, with its neighbours.";
 const RINGED = 5; // passages nearest to the query
 
 /**
- * @param {import("./library.js").Library} library @param {(text: string) => void} search
- * @param {() => Map<object, string>} labels of the passages
+ * @param {import("./model.js").Model} model @param {import("./library.js").Library} library
+ * @param {(text: string) => void} search @param {() => Map<object, string>} labels of the passages
  */
-export function openMap(library, search, labels) {
+export function openMap(model, library, search, labels) {
   const canvas = byId("canvas");
   const view = new View(canvas);
   let shown = []; // what the points are of
@@ -42,12 +42,14 @@ export function openMap(library, search, labels) {
     const dim = taken[0].encoded.vector.length;
     const vectors = new Float32Array(taken.length * dim);
     taken.forEach(({ encoded }, i) => vectors.set(encoded.vector, i * dim));
-    worker = new Worker(new URL("layout-worker.js", import.meta.url), { type: "module" });
-    worker.onmessage = ({ data }) => {
+    const texts = taken.map(({ text }) => text);
+    const started = new Worker(new URL("layout-worker.js", import.meta.url), { type: "module" });
+    started.onmessage = ({ data }) => {
       put(taken, data);
       say(every > 1 ? `${counted(taken.length, "passage")} of ${all.length.toLocaleString("en")} are shown.` : HINT);
     };
-    worker.postMessage({ vectors, dim, texts: taken.map(({ text }) => text) }, [vectors.buffer]);
+    worker = started;
+    model.rarities(texts).then((rarities) => started.postMessage({ vectors, dim, texts, rarities }, [vectors.buffer]));
   }, 150);
 
   function put(taken, { places, neighbours, each, labels: numbers, names }) {

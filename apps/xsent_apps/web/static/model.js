@@ -53,8 +53,22 @@ export class Model extends EventTarget {
     });
   }
 
+  /** How rare each word of some texts is in its language, by its first key. @returns {Promise<Map<string, number>>} */
+  rarities(texts) {
+    const id = ++this.#last;
+    return new Promise((resolve) => {
+      const done = (rarities) => {
+        this.#jobs.delete(id);
+        resolve(rarities);
+      };
+      this.#jobs.set(id, { done });
+      this.#worker.postMessage({ kind: "rarities", id, texts });
+    });
+  }
+
   #hear({ kind, ...rest }) {
     if (kind === "encoded") this.#take(rest);
+    else if (kind === "rarities") this.#jobs.get(rest.id).done(rest.rarities);
     else this.#tell(kind, rest);
   }
 

@@ -86,6 +86,9 @@ onmessage = ({ data }) => {
     open(data.list).catch((error) => postMessage({ kind: "failed", message: error.message ?? String(error) }));
   } else if (data.kind === "drop") {
     dropped.add(data.id);
+  } else if (data.kind === "rarities") {
+    const words = data.texts.flatMap((text) => encoder.tokenizer.wordsOf(text));
+    postMessage({ kind: "rarities", id: data.id, rarities: new Map(words.map(({ keys, rarity }) => [keys[0], rarity])) });
   } else {
     (data.urgent ? urgent : patient).push({ ...data, next: 0 });
     work();
