@@ -216,14 +216,21 @@ def notes(
             typer.echo(nothing, err=True)
         _print(hits, encoder, query, as_json)
     if watch:
-        with require_extra("apps"):
-            from watchfiles import watch as changes
+        _watch(found, folder, encoder)
 
-        place = found.index.resolve()
-        ours = lambda _, path: not Path(path).resolve().is_relative_to(place)  # noqa: E731
-        typer.echo(f"Watching {_count(found.size()[0], 'file')}; Ctrl-C stops.", err=True)
-        for _ in changes(folder, watch_filter=ours, raise_interrupt=True):
-            _update(found, encoder, is_asked=True)
+
+def _watch(notes: Notes, folder: Path, encoder: SentenceEncoder) -> None:
+    """Update whenever a file changes, and once when the watch has begun: one may have changed before."""
+    with require_extra("apps"):
+        from watchfiles import watch as changes
+
+    place = notes.index.resolve()
+    ours = lambda _, path: not Path(path).resolve().is_relative_to(place)  # noqa: E731
+    typer.echo(f"Watching {_count(notes.size()[0], 'file')}; Ctrl-C stops.", err=True)
+    watching = changes(folder, watch_filter=ours, raise_interrupt=True, yield_on_timeout=True, rust_timeout=1000)
+    for number, changed in enumerate(watching):
+        if changed or not number:
+            _update(notes, encoder, is_asked=True)
 
 
 def _update(notes: Notes, encoder: SentenceEncoder, force: bool = False, *, is_asked: bool) -> None:
